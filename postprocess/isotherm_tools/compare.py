@@ -192,7 +192,7 @@ class Entry:
     note: str = ""  # what differs, or why it was left out
     code: int = 0  # with which it was left out
     run: dict = None  # run.json
-    samples: list = field(default_factory=list)  # s a sweep, with its share of a check
+    samples: list = field(default_factory=list)  # s per sweep, with its share of a check
     within_noise: bool = False  # of the first
 
     @property
@@ -577,7 +577,7 @@ class Figures:
     def __init__(self, entry):
         self.low, self.high = entry.range
         self.median, self.least, self.most = entry.median, min(entry.samples), max(entry.samples)
-        self.points = math.prod(entry.run["grid"]["cells"]) / self.median  # a second
+        self.points = math.prod(entry.run["grid"]["cells"]) / self.median  # per second
         self.bandwidth = self.points * entry.run["performance"]["bytes_per_point"]
         self.copy = entry.run["performance"]["copy_bandwidth_bytes_per_s"]
         self.share = 100 * self.bandwidth / self.copy if self.copy else None

@@ -181,7 +181,7 @@ def what_was_studied(study, record, devices):
     ])
 
 
-HEAD = ("ranks", "grid", "runs", "a sweep", "predicted", "speed-up", "efficiency", "predicted", "hidden", "predicted", "remark")
+HEAD = ("ranks", "grid", "runs", "per sweep", "predicted", "speed-up", "efficiency", "predicted", "hidden", "predicted", "remark")
 KINDS = {
     STRONG: "The grid is the same on all counts: efficiency is T1 / (n Tn).",
     "weak": "The cells of a rank are the same on all counts: efficiency is T1 / Tn.",

@@ -83,7 +83,7 @@ class RunRecord:
         self.fused_norm = method["reduction"] == "fused"
 
         self.sweeps = int(performance["sweeps"])
-        self.step = float(performance["step_s"])  # s a sweep
+        self.step = float(performance["step_s"])  # s per sweep
         self.rate = float(performance["points_per_s"])
         self.bytes_a_point = float(performance["bytes_per_point"])
         self.copy_bandwidth = performance["copy_bandwidth_bytes_per_s"]  # of all ranks, bytes/s; None: not measured
@@ -167,7 +167,7 @@ def costs_of(record, wishes):
 
 
 class Figures(NamedTuple):
-    step: float  # s a sweep
+    step: float  # s per sweep
     rate: float  # cell updates per second
     speedup: float
     efficiency: float
@@ -348,7 +348,7 @@ def add(subcommands):
     machine = subcommand.add_argument_group(
         "the machine", "Nothing is assumed: what neither the runs measured nor is given here is not predicted.")
     machine.add_argument("--gpus-per-node", dest="ranks_a_host", type=whole, metavar="N",
-                         help="ranks a host (default: the most that a run had)")
+                         help="ranks per host (default: the most that a run had)")
     for name, wire, what in (("intra", "inside", "within a host"), ("network", "between", "between hosts")):
         machine.add_argument(f"--{name}-bandwidth", dest=f"{wire}_bandwidth", type=quantity(GB, False), metavar="GB/S",
                              help=f"of a GPU {what}, each way (default: as measured)")
@@ -450,7 +450,7 @@ COLUMNS = [
     Column("grid", "cells", lambda row: row.cells, times, False),
     Column("processes", "process_grid", lambda row: row.parts, times, False),
     Column("cells per rank", "cells_per_rank", lambda row: row.rank_cells, str, False),
-    Column("a sweep", "step_s", lambda found: found.step, format_time),
+    Column("per sweep", "step_s", lambda found: found.step, format_time),
     Column("GPts/s", "points_per_s", lambda found: found.rate, lambda rate: f"{rate / 1e9:.4g}"),
     Column("speed-up", "speedup", lambda found: found.speedup, lambda value: f"{value:.4g}"),
     Column("efficiency", "efficiency", lambda found: found.efficiency, share),
@@ -480,10 +480,10 @@ def as_text(series):
     return "\n".join([
         f"{series.kind} scaling of {base.name}: {size}, {base.precision}, on {', '.join(base.devices)}",
         f"efficiency against {counted(base.ranks, 'rank')} ({base.path})",
-        f"model: {format_time(series.costs.cell)} a cell, {format_time(series.costs.launch)} a launch, halo width "
+        f"model: {format_time(series.costs.cell)} per cell, {format_time(series.costs.launch)} per launch, halo width "
         f"{method.halo_width}, overlap {'on' if method.overlap else 'off'}, {check}",
-        f"       {counted(machine.ranks_a_host, 'rank')} a host; within a host {inside}, between hosts {between}, "
-        f"{format_time(machine.overhead)} a message",
+        f"       {counted(machine.ranks_a_host, 'rank')} per host; within a host {inside}, between hosts {between}, "
+        f"{format_time(machine.overhead)} per message",
         "", *aligned("r" * len(first), table).splitlines(),
         *(["", *(f"note: {note}" for note in series.notes)] if series.notes else [])])
 

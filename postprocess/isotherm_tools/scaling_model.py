@@ -31,8 +31,8 @@ ALL = [(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1) if 
 class Costs(NamedTuple):
     """Of one rank, as measured."""
 
-    cell: float  # s a cell update
-    launch: float = 0.0  # s a sweep, whatever its size
+    cell: float  # s per cell update
+    launch: float = 0.0  # s per sweep, whatever its size
     check: float = 0.0  # s a norm, whatever its size, without the all-reduce
     check_cell: float = 0.0  # s a cell of a norm
 
@@ -69,8 +69,8 @@ class Layout(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    step: float  # s a sweep, everything in it
-    exchange: float  # s a sweep, of the slowest rank
+    step: float  # s per sweep, everything in it
+    exchange: float  # s per sweep, of the slowest rank
     hidden: Optional[float]  # share of the exchange behind the interior; None without an exchange
 
 

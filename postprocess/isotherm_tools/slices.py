@@ -22,7 +22,7 @@ MOST_PANELS = 9
 CONTOURS = 9
 NARROW = 0.8  # inches
 MOST_FRAMES = 120
-RATE = 10  # frames a second
+RATE = 10  # frames per second
 DPI = 110  # of a film
 
 
@@ -50,7 +50,7 @@ def add(subcommands):
         if each is plane:
             when.add_argument("--all-times", action="store_true",
                               help=f"up to {MOST_PANELS} snapshots, evenly over the run")
-    film.add_argument("--rate", type=whole, default=RATE, metavar="N", help=f"frames a second (default: {RATE})")
+    film.add_argument("--rate", type=whole, default=RATE, metavar="N", help=f"frames per second (default: {RATE})")
     film.add_argument("--frames", type=whole, default=MOST_FRAMES, metavar="N",
                       help=f"at most so many, evenly over the run (default: {MOST_FRAMES})")
     volume.add_argument("--isotherms", metavar="K,K", help=f"their temperatures (default: about {SURFACES} round ones)")

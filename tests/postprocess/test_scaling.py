@@ -73,7 +73,7 @@ def test_what_a_rank_has_to_do():
     two = Layout((10, 6, 11), (1, 1, 2), (False, False, True))
     assert share(two, (0, 0, 0)) == ((10, 6, 6), (0, 0, 2), ((INSIDE, 120),))
     assert share(row, (0, 0, 1), machine=Machine(2)).messages == ((BETWEEN, 60), (INSIDE, 60))
-    box = Layout((6, 10, 14), (2, 2, 2))  # two ranks a host: x neighbours share one
+    box = Layout((6, 10, 14), (2, 2, 2))  # two ranks per host: x neighbours share one
     assert share(box, (0, 0, 0), machine=Machine(2)).messages == ((BETWEEN, 15), (BETWEEN, 21), (INSIDE, 35))
 
 
@@ -283,11 +283,11 @@ def test_the_table(strong, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "strong scaling of plate: 64x64x64 cells, fp64, on GPU"
     assert lines[2:4] == [
-        "model: 0.9995 ns a cell, 0 s a launch, halo width 1, overlap on, a norm every 100 sweeps",
-        "       4 ranks a host; within a host 1 GB/s and 5 µs, between hosts 0.5 GB/s and 10 µs, 0 s a message"]
+        "model: 0.9995 ns per cell, 0 s per launch, halo width 1, overlap on, a norm every 100 sweeps",
+        "       4 ranks per host; within a host 1 GB/s and 5 µs, between hosts 0.5 GB/s and 10 µs, 0 s per message"]
     table = [line.split("  ") for line in lines[5:]]
     rows = [[text.strip() for text in line if text.strip()] for line in table]
-    assert rows[0] == ["ranks", "grid", "processes", "cells per rank", "a sweep", "GPts/s", "speed-up", "efficiency",
+    assert rows[0] == ["ranks", "grid", "processes", "cells per rank", "per sweep", "GPts/s", "speed-up", "efficiency",
                        "hidden"]
     assert rows[1] == ["measured", "predicted"] * 5
     assert rows[2][:6] == ["1", "64x64x64", "1x1x1", "262144", "263 µs", "263 µs"]
