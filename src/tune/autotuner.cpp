@@ -227,6 +227,10 @@ auto Autotuner<T>::graph_candidates() const -> std::vector<Candidate> {
     return {};
   StepPlan<T> plan = tried_[fastest_].plan;
   plan.graph = true;
+  // Two are measured between events: with longer ones the measurement would never end.
+  const int period = exchanges(level.sides()) ? plan.halo_width : plan.sweep.time_block;
+  const std::int64_t graph = sweeps_of_a_graph(period, plan.sweep.time_block, level.method().cycle());
+  if (2 * graph >= sweeps_until_due(config_)) return {};
   return {{plan}};
 }
 
