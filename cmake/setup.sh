@@ -127,7 +127,7 @@ build_isotherm() {
   local preset=$1 target=$2 folder=$top/build/$1
   shift 2
   if (($#)) || [[ ! -f $folder/build.ninja && ! -f $folder/Makefile ]]; then
-    # For this machine alone: a third of the time.
+    # For this processor alone: host kernels of all instruction sets take half of a build.
     (($#)) || set -- -D ISOTHERM_TESTS=OFF -D ISOTHERM_HOST_KERNELS=NATIVE -D ISOTHERM_PRECOMPILED_HEADERS=ON
     step "configuring ($preset)" "$folder/log/configure.log" \
       cmake -S "$top" --preset "$preset" "$@"
