@@ -1,5 +1,5 @@
 """The program beside this package, which alone reads decks and answers requests about one as JSON (isotherm check
---json); what command lines share; `Failure`: what the user is told in one line, with an exit code of the program."""
+--json); what command lines share; `Failure`: an error message of one line, with an exit code of the program."""
 
 import argparse
 import json

@@ -314,7 +314,7 @@ TEST(Changes, AResolvedDeckReadsBackWithoutAny) {
   EXPECT_THROW(read_resolved_deck("grids: 3", "x"), Error);
 }
 
-// How files are written: room, names, the thread beside the sweeps, slabs and chunks, what ParaView is told.
+// How files are written: room, names, the thread beside the sweeps, slabs and chunks, the files for ParaView.
 
 struct stat status_of(const std::string& path) {
   struct stat status {};
