@@ -5,6 +5,7 @@
 #include "kernels/face_copy.hpp"
 #include "kernels/field_reductions.hpp"
 #include "kernels/fingerprint.hpp"
+#include "kernels/grid_transfer.hpp"
 #include "kernels/histogram.hpp"
 #include "kernels/host/host_kernels.hpp"
 #include "kernels/peer_copy.hpp"
@@ -171,6 +172,13 @@ const FaceCopy<T>& face_copy(Backend backend) {
 }
 
 template <class T>
+const GridTransfer<T>& grid_transfer(Backend backend) {
+  if (backend == Backend::cuda) return of_cuda<GridTransfer<T>>(CUDA_FUNCTION(grid_transfer_cuda));
+  return *host::for_this_cpu(
+      [](auto isa) { return &host::GridTransferFunctions<decltype(isa), T>::functions; });
+}
+
+template <class T>
 const PeerCopy<T>& peer_copy() {
   return of_cuda<PeerCopy<T>>(CUDA_FUNCTION(peer_copy_cuda));
 }
@@ -231,6 +239,7 @@ std::span<const BandwidthEntry<T>> bandwidth_registry(Backend backend) {
   template std::span<const HistogramKernel<T>> histogram_kernels(InstructionSet); \
   template const FieldReductions<T>& field_reductions(Backend);                   \
   template const FaceCopy<T>& face_copy(Backend);                                 \
+  template const GridTransfer<T>& grid_transfer(Backend);                         \
   template const PeerCopy<T>& peer_copy();                                        \
   template const ReductionKernel<T>& exact_reduction(Backend);                    \
   template LongAccumulator exact_sum(FieldView<const T>);                         \

@@ -8,6 +8,7 @@
 #include "kernels/bandwidth.hpp"
 #include "kernels/face_copy.hpp"
 #include "kernels/field_reductions.hpp"
+#include "kernels/grid_transfer.hpp"
 #include "kernels/histogram.hpp"
 #include "kernels/peer_copy.hpp"
 #include "kernels/reduction.hpp"
@@ -19,6 +20,8 @@ template <class T>
 const ExteriorSweep<T>& thin_exterior();
 template <class T>
 const FaceCopy<T>& face_copy_cuda();
+template <class T>
+const GridTransfer<T>& grid_transfer_cuda();
 template <class T>
 const PeerCopy<T>& peer_copy_cuda();
 template <class T>

@@ -12,6 +12,7 @@
 #include "kernels/bandwidth.hpp"
 #include "kernels/face_copy.hpp"
 #include "kernels/field_reductions.hpp"
+#include "kernels/grid_transfer.hpp"
 #include "kernels/histogram.hpp"
 #include "kernels/host_info.hpp"
 #include "kernels/reduction.hpp"
@@ -39,6 +40,11 @@ struct FieldReductionFunctions {
 template <class Isa, class T>
 struct FaceCopyFunctions {
   static const FaceCopy<T> functions;
+};
+
+template <class Isa, class T>
+struct GridTransferFunctions {
+  static const GridTransfer<T> functions;
 };
 
 template <class Isa, class T>

@@ -14,6 +14,7 @@
 #include "output/field_files/snapshot_file.hpp"
 #include "physics/region_values.hpp"
 #include "solver/kernel_choice.hpp"
+#include "solver/multigrid.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {
@@ -126,6 +127,7 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int
   MemoryPlan plan;
   plan.field = static_cast<std::size_t>(layout.elements) * size;
   plan.fields = plan.field * (all_sources(config).empty() ? 2 : 3);
+  if (make_method(config).has_coarse_grids) plan.fields += coarse_bytes(config, decomposition, rank, backend);
   // Exchanges of fewer layers have buffers of their own while the autotuner tries them.
   for (int layers = ghosts; layers > 0; layers = config.solver.halo_width ? 0 : layers / 2)
     plan.halo += 2 * size * static_cast<std::size_t>(exchange_traffic(decomposition, rank, layers).cells);

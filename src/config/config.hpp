@@ -80,9 +80,9 @@ inline constexpr auto words_of<Criterion> = words("absolute", "relative");
 enum class Check { immediate, asynchronous };
 template <>
 inline constexpr auto words_of<Check> = words("immediate", "asynchronous");
-enum class SteadyMethod { jacobi, chebyshev };
+enum class SteadyMethod { jacobi, chebyshev, multigrid };
 template <>
-inline constexpr auto words_of<SteadyMethod> = words("jacobi", "chebyshev");
+inline constexpr auto words_of<SteadyMethod> = words("jacobi", "chebyshev", "multigrid");
 struct ProblemConfig {
   ProblemKind kind = ProblemKind::transient;
   // transient

@@ -231,7 +231,8 @@ Keys describe_source(RegionValue& region_value) {
 }
 
 Keys describe(ProblemConfig& problem) {
-  const When transient{"kind", {"transient"}}, steady{"kind", {"steady"}}, cycles{"method", {"chebyshev"}};
+  const When transient{"kind", {"transient"}}, steady{"kind", {"steady"}}, chebyshev{"method", {"chebyshev"}},
+             cycles{"method", {"chebyshev", "multigrid"}};
   return {
       {.name = "kind", .target = choice(problem.kind),
        .doc = "Follow the temperature in time, or find where it comes to rest."},
@@ -250,10 +251,10 @@ Keys describe(ProblemConfig& problem) {
       {.name = "allow_unstable", .target = choice(problem.allow_unstable, off_on),
        .doc = "Take a dt above the stable limit; for tests of divergence.", .when = transient},
       {.name = "method", .target = choice(problem.method),
-       .doc = "Sweeps of one weight, or cycles of Chebyshev weights, which need hundreds of times fewer.", .when = steady},
+       .doc = "Sweeps of one weight; cycles of Chebyshev weights, which need hundreds of times fewer; or V cycles over coarser grids, of which ten are enough for any grid.", .when = steady},
       {.name = "cycle", .target = &problem.cycle,
        .doc = "Sweeps per cycle, a power of two; residuals and outputs come at the ends of cycles, and intervals count cycles.",
-       .range = {2, 4096}, .when = cycles, .example = "256", .absent = "chosen from grid and boundaries", .absent_word = "auto"},
+       .range = {2, 4096}, .when = chebyshev, .example = "256", .absent = "chosen from grid and boundaries", .absent_word = "auto"},
       {.name = "max_cycles", .target = &problem.max_cycles, .doc = "Cycles after which a run gives up.",
        .range = counts, .when = cycles, .example = "100", .absent = "what max_sweeps allows"},
       {.name = "weight", .target = &problem.weight,

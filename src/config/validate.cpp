@@ -87,7 +87,7 @@ void check_time_step(const Config& config, Problems& problems) {
 
 // A cycle is checked as it ends, where the deck does not say otherwise.
 void check_cycle(Config& config, Problems& problems) {
-  if (config.problem.method == SteadyMethod::chebyshev && !problems.given("problem.check_interval"))
+  if (config.problem.method != SteadyMethod::jacobi && !problems.given("problem.check_interval"))
     config.problem.check_interval = 1;
   const auto& cycle = config.problem.cycle;
   if (problems.sound({"problem"}) && cycle && (*cycle & (*cycle - 1)) != 0)

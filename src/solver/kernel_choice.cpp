@@ -139,7 +139,8 @@ std::int64_t sweeps_until_due(const Config& config) {
   std::int64_t intervals = config.problem.check_interval;
   for (const auto& interval : {config.output.diagnostics, config.output.every_steps})
     if (interval) intervals = std::min(intervals, *interval);
-  return intervals * sweeps_of_cycle(config);
+  const std::int64_t cycle = sweeps_of_cycle(config);
+  return make_method(config).has_coarse_grids ? cycle / 2 : intervals * cycle;
 }
 
 int longest_time_block(const Config& config) {
@@ -211,10 +212,11 @@ KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subd
   // The table goes up the ladder: what stands last is what to take unasked.
   std::reverse(kernels.begin(), kernels.end());
   for (const auto* kernel : kernels) add_tiles(config, *kernel, subdomain, choices.sweeps);
-  // Without a measurement nobody knows that fusing pays.
+  // Without a measurement nobody knows that fusing pays; the few sweeps of smoothing are too few for one.
+  const bool smoothing = make_method(config).has_coarse_grids;
   if (s.kernel == "auto")
     std::stable_partition(choices.sweeps.begin(), choices.sweeps.end(),
-                          [](const SweepChoice<T>& c) { return !c.is_temporal(); });
+                          [&](const SweepChoice<T>& c) { return c.is_temporal() == smoothing; });
   const bool sums = config.problem.norm != Norm::max;
   const std::string reduction =
       s.reduction == "auto" && sums ? std::string(steady_reduction(backend)) : s.reduction;

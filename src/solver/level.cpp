@@ -98,8 +98,18 @@ std::vector<Coefficients<T>> coefficients_of(const Config& config, const Method&
 template <class T>
 Level<T>::Level(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
                 Device& device, bool time_halos)
+    : Level(config, decomposition, communicator, device, Setup{make_method(config), time_halos, false, {}}) {}
+
+template <class T>
+Level<T>::Level(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
+                Device& device, const Method& method, Stream compute)
+    : Level(config, decomposition, communicator, device, Setup{method, false, true, compute}) {}
+
+template <class T>
+Level<T>::Level(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
+                Device& device, const Setup& setup)
     : config_(config),
-      method_(make_method(config)),
+      method_(setup.method),
       decomposition_(decomposition),
       communicator_(communicator),
       device_(device),
@@ -107,16 +117,22 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
       sides_(ghost_sides(decomposition, communicator.rank())),
       current_(make_field<T>(communicator, device, subdomain_.extent(), ghost_layers(config))),
       next_(make_field<T>(communicator, device, subdomain_.extent(), ghost_layers(config))),
+      source_(setup.has_source ? std::optional(make_field<T>(communicator, device, subdomain_.extent(),
+                                                             ghost_layers(config)))
+                               : std::nullopt),
       boundaries_(all_or_throw(communicator,
                                [&] {
                                  return BoundaryConditions<T>(config, device, subdomain_,
                                                               ghost_layers(config),
                                                               decomposition.boundaries(communicator.rank()));
                                })),
-      halo_(decomposition, communicator, device, {halo_field(current_), halo_field(next_)},
-            transport_settings(config, time_halos)),
+      halo_(decomposition, communicator, device,
+            source_ ? std::vector{halo_field(current_), halo_field(next_), halo_field(*source_)}
+                    : std::vector{halo_field(current_), halo_field(next_)},
+            transport_settings(config, setup.time_halos)),
       host_(make_host_of(device)),
-      compute_(own_stream(device, Priority::normal)),
+      own_stream_(setup.compute ? std::nullopt : std::optional(own_stream(device, Priority::normal))),
+      compute_(setup.compute ? *setup.compute : own_stream_->get()),
       halo_stream_(own_stream(device, Priority::high)),
       coefficients_(coefficients_of<T>(config, method_)),
       unit_(rounded_coefficients<T>(sweep_coefficients(config, method_.unit))),
@@ -192,6 +208,24 @@ void Level<T>::fill_boundaries(const StencilKernel<T>& kernel, Box region) {
   const TraceRange range(Phase::boundaries);
   const Boundaries<T> ghosts = boundaries_in_ghosts(kernel, boundaries_.boundaries());
   face_copy<T>(device_.backend()).fill_boundaries(current_.view(), ghosts, region, compute_);
+}
+
+template <class T>
+void Level<T>::fill_all_boundaries(Box region) {
+  const TraceRange range(Phase::boundaries);
+  face_copy<T>(device_.backend())
+      .fill_boundaries(current_.view(), boundaries_.boundaries(), region, compute_);
+}
+
+template <class T>
+void Level<T>::exchange_source() {
+  halo_.start(source_->view(), compute_, halo_stream_);
+  halo_.finish(source_->view(), compute_, halo_stream_);
+}
+
+template <class T>
+void Level<T>::set_zero() {
+  face_copy<T>(device_.backend()).fill(current_.view(), T(0), compute_);
 }
 
 template <class T>

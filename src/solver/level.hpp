@@ -29,6 +29,10 @@ class Level {
   // errors of one rank are thrown on all.
   Level(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
         Device& device, bool time_halos);
+  // A coarser grid of multigrid, whose work is queued in the stream of the finest. It has a source, which
+  // nothing fills here, and the halo exchanges that too.
+  Level(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
+        Device& device, const Method& method, Stream compute);
   Level(const Level&) = delete;
   Level& operator=(const Level&) = delete;
 
@@ -60,6 +64,7 @@ class Level {
   FieldView<const T> field() const { return current_.view(); }
   FieldView<const T> before() const { return next_.view(); }
   FieldView<const T> source() const { return source_ ? source_->view() : FieldView<const T>{}; }
+  Field<T>& source_field() { return *source_; }
   std::int64_t sweeps() const { return sweeps_; }                     // since the initial state
   double time() const { return static_cast<double>(sweeps_) * dt_; }  // s; 0 in a steady problem
   bool between_cycles() const { return sweeps_ % method_.cycle() == 0; }
@@ -74,6 +79,9 @@ class Level {
   void fill_boundaries(const StencilKernel<T>& kernel, Box region);
   void start_exchange() { halo_.start(current_.view(), compute_, halo_stream_); }
   void finish_exchange() { halo_.finish(current_.view(), compute_, halo_stream_); }
+  void exchange_source();                // of a coarser grid
+  void fill_all_boundaries(Box region);  // whatever a kernel computes itself
+  void set_zero();                       // the current field, ghosts included
   // A launch of sweeps of `region` from the current field into the other one, with `stores_faces` into the
   // neighbours' ghosts too; and of the region without `interior`, which was swept before.
   void sweep(const StencilKernel<T>& kernel, SweepPlan plan, Box region, const UpdateNorm& norm,
@@ -102,6 +110,13 @@ class Level {
   std::vector<T> host_cells(const std::vector<Box>& boxes);
 
  private:
+  struct Setup {
+    Method method;
+    bool time_halos = false, has_source = false;
+    std::optional<Stream> compute;
+  };
+  Level(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
+        Device& device, const Setup& setup);
   SweepArgs<T> sweep_args(Box region, const UpdateNorm& norm);
 
   Config config_;
@@ -116,10 +131,12 @@ class Level {
   BoundaryConditions<T> boundaries_;
   HaloExchange<T> halo_;
   std::unique_ptr<Device> host_;
-  std::optional<Field<T>> mirror_;  // of a device's field, in host memory
-  std::int64_t mirrored_ = -1;      // the sweep of which mirror_ holds the field
-  Buffer packed_;                   // of the device: cells on their way to the host
-  Owned<Stream> compute_, halo_stream_;
+  std::optional<Field<T>> mirror_;           // of a device's field, in host memory
+  std::int64_t mirrored_ = -1;               // the sweep of which mirror_ holds the field
+  Buffer packed_;                            // of the device: cells on their way to the host
+  std::optional<Owned<Stream>> own_stream_;  // none of a coarser grid
+  Stream compute_;
+  Owned<Stream> halo_stream_;
   std::vector<Coefficients<T>> coefficients_;  // of each sweep of a cycle
   Coefficients<T> unit_;
   bool probes_ = false;

@@ -111,6 +111,7 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
   plan.graph = all_or_throw(
       communicator, [&] { return settle_graph(config, kernels_.graph, level_.halo().why_not_recordable()); });
   step_.use(plan);
+  if (level_.method().has_coarse_grids) multigrid_.emplace(level_, step_, times_);
   make_check();
   sources_ = level_.fill_sources();
   stored ? level_.read(*stored) : level_.initialise();
@@ -177,6 +178,10 @@ void Solver<T>::sweep(std::int64_t count, bool last_alone) {
   const std::int64_t end_of_graphs = norm.result || (last_alone && time_block() > 1) ? end - 1 : end;
   while (sweeps() < end) {
     poll_residual();
+    if (multigrid_) {
+      multigrid_->cycle();
+      continue;
+    }
     if (step_.graph(end_of_graphs)) continue;
     const auto length = static_cast<int>(std::min<std::int64_t>(exchange_interval(), end - sweeps()));
     const bool last = sweeps() + length == end;

@@ -15,6 +15,7 @@
 #include "solver/host_copy.hpp"
 #include "solver/kernel_choice.hpp"
 #include "solver/level.hpp"
+#include "solver/multigrid.hpp"
 #include "solver/residual_check.hpp"
 #include "solver/step.hpp"
 
@@ -122,6 +123,7 @@ class Solver {
   SolverTimes times_;
   Level<T> level_;
   Step<T> step_;
+  std::optional<Multigrid<T>> multigrid_;
   std::optional<ResidualCheck<T>> check_;
   Owned<Event> paced_;
   SourceTotals sources_;

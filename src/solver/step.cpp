@@ -108,6 +108,16 @@ void Step<T>::exchange() {
 }
 
 template <class T>
+void Step<T>::refresh_ghosts() {
+  if (!exchanges(level_.sides())) return;
+  const Timer timer;
+  exchange();
+  settle();
+  forget_ghosts();
+  times_.halo += timer.seconds();
+}
+
+template <class T>
 void Step<T>::bring_ghosts() {
   if (ghosts_ != Ghosts::absent) return;
   exchange();

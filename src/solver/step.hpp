@@ -41,6 +41,9 @@ class Step {
   // So many sweeps, in periods or graphs, without a norm.
   void advance(std::int64_t count);
 
+  // An exchange of the current field by itself, for others than sweeps.
+  void refresh_ghosts();
+
   // How steps are made. It may change between steps, on all ranks alike. Collective.
   const StepPlan<T>& plan() const { return plan_; }
   void use(const StepPlan<T>& plan);

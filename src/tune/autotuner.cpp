@@ -81,7 +81,8 @@ Autotuner<T>::~Autotuner() = default;
 
 template <class T>
 bool Autotuner<T>::open() const {
-  return config_.solver.tuning_budget > 0 &&
+  // Sweeps alone are no cycle of multigrid.
+  return config_.solver.tuning_budget > 0 && !solver_.level().method().has_coarse_grids &&
          (choices_.open() || step_candidates().size() > 1 || graph_candidates().size() > 1);
 }
 

@@ -148,7 +148,7 @@ struct MethodRecord {  // what was asked and what was chosen
   std::optional<double> dt;         // s, transient
   std::optional<double> dt_limit;   // s, transient: the largest stable step
   std::optional<double> end_time;   // s, transient
-  std::string name;                 // jacobi, chebyshev, euler
+  std::string name;                 // jacobi, chebyshev, multigrid, euler
   std::int64_t cycle = 1;           // sweeps
   std::optional<double> weight;     // steady, of a unit sweep
   std::int64_t planned_sweeps = 0;  // transient: all of them; steady: the most

@@ -1,0 +1,79 @@
+// Between a grid and a coarser one over the same box: what multigrid needs beside sweeps. One struct a
+// backend.
+//
+// Of a steady problem a sweep of the unit weight adds u = w D^-1 (b - A T) to the field T. The coarse grid
+// has the equation of the error: its source is the mean of u over each coarse cell, scaled to the weight of
+// the coarse grid, and its boundaries hold 0. The error found there is added to T by linear interpolation
+// (Trottenberg, Oosterlee and Schueller, Multigrid, Academic Press 2001, chapter 2; cell-centred grids:
+// section 2.8.4).
+//
+// A grid of n cells and a coarser one of any m <= n cells: coarse cells overlap fine ones, which are weighed
+// by their overlap. Tables hold the weights, an axis at a time.
+#pragma once
+
+#include "core/device.hpp"
+#include "core/field_view.hpp"
+#include "kernels/stencil.hpp"
+
+namespace isotherm {
+
+// The fine cells that a coarse one overlaps along an axis, and their shares of it: 1 in all.
+template <class T>
+struct CellOverlap {
+  int first = 0, count = 0;
+  T share[3] = {};
+};
+// The two coarse cells between whose centres that of a fine cell lies along an axis. Beyond a boundary there
+// is no cell: its weight is part of the other's, by the boundary rule.
+template <class T>
+struct Interpolation {
+  int lower = 0, upper = 0;
+  T lower_weight = 0, upper_weight = 0;
+};
+
+// Interior indices of this rank's blocks throughout; tables by axis, in the device's memory, for each cell of
+// the region.
+template <class T>
+struct Restriction {
+  FieldView<const T> fine;    // K; valid one cell around those that the region overlaps
+  FieldView<const T> source;  // of the fine grid, as in SweepArgs
+  Coefficients<T> unit;       // of a sweep of the unit weight of the fine grid
+  FieldView<T> coarse;        // becomes scale times the mean update, K, in `region`
+  Box region;
+  T scale;
+  const CellOverlap<T>* overlaps[3];
+};
+template <class T>
+struct Prolongation {
+  FieldView<const T> coarse;  // K; valid wherever the tables point
+  FieldView<T> fine;          // to whose region the interpolated error and `shift` are added
+  Box region;
+  T shift;  // K
+  const Interpolation<T>* interpolations[3];
+};
+
+template <class T>
+struct GridTransfer {
+  void (*restrict_residual)(const Restriction<T>& restriction, Stream stream);
+  void (*prolong_add)(const Prolongation<T>& prolongation, Stream stream);
+};
+
+template <class T>
+const GridTransfer<T>& grid_transfer(Backend backend);  // throws as face_copy() does
+
+// What a sweep of the unit weight adds to the cell that `t` points at.
+template <class T>
+ISOTHERM_HOST_DEVICE T update_of(const Coefficients<T>& c, const T* t, Index pitch_y, Index pitch_z,
+                                 T source) {
+  return stencil_update(c, t[0], t[-1], t[1], t[-pitch_y], t[pitch_y], t[-pitch_z], t[pitch_z],
+                        scaled_source(c, source)) -
+         t[0];
+}
+
+// On one axis. Interpolations along z come first, of those along y; then along x.
+template <class T>
+ISOTHERM_HOST_DEVICE T interpolated(const Interpolation<T>& i, T lower, T upper, T added = 0) {
+  return fused_multiply_add(i.upper_weight, upper, fused_multiply_add(i.lower_weight, lower, added));
+}
+
+}  // namespace isotherm

@@ -1,0 +1,104 @@
+// Multigrid's ways between two grids, OpenMP over rows.
+//
+// A coarse row takes the updates of the fine rows that it overlaps, up to nine, added up along y and z before
+// they are along x: all but the last of it runs in vectors. A fine row interpolates the four coarse rows
+// around it along y and z first, likewise.
+#include "kernels/grid_transfer.hpp"
+#include "kernels/host/host_kernels.hpp"
+
+namespace isotherm::host {
+namespace {
+
+constexpr Index longest_run = 512;  // cells of the fine grid that are added up at a time
+
+// body(y, z) for every row of the box.
+template <class Body>
+void for_each_row(Box box, const Body& body) {
+  if (box.empty()) return;
+#pragma omp parallel for collapse(2) schedule(static) if (box.cells() >= cells_worth_threads / 8)
+  for (Index z = box.lo.z; z < box.hi.z; ++z) {
+    for (Index y = box.lo.y; y < box.hi.y; ++y) body(y, z);
+  }
+}
+
+// sums[i] += share * update of cell (lo + i, y, z).
+template <class T>
+void add_updates(const Restriction<T>& r, Index lo, Index count, Index y, Index z, T share, T* sums) {
+  const T* t = &r.fine(lo, y, z);
+  const Index pitch_y = r.fine.pitch_y, pitch_z = r.fine.pitch_z;
+  const Coefficients<T> c = r.unit;
+  if (r.source.empty()) {
+    for (Index i = 0; i < count; ++i)
+      sums[i] = fused_multiply_add(share, update_of(c, t + i, pitch_y, pitch_z, T(0)), sums[i]);
+    return;
+  }
+  const T* s = &r.source(lo, y, z);
+  for (Index i = 0; i < count; ++i)
+    sums[i] = fused_multiply_add(share, update_of(c, t + i, pitch_y, pitch_z, s[i]), sums[i]);
+}
+
+template <class T>
+void restrict_row(const Restriction<T>& r, Index y, Index z) {
+  const CellOverlap<T> on_y = r.overlaps[1][y], on_z = r.overlaps[2][z];
+  T columns[longest_run], rows[longest_run];
+  for (Index x = r.region.lo.x, end; x < r.region.hi.x; x = end) {
+    const Index lo = r.overlaps[0][x].first;
+    const auto last = [&](Index at) { return r.overlaps[0][at].first + r.overlaps[0][at].count; };
+    end = smaller(r.region.hi.x, x + longest_run / 2 - 2);
+    const Index count = last(end - 1) - lo;
+    for (Index i = 0; i < count; ++i) columns[i] = 0;
+    for (int k = 0; k < on_z.count; ++k) {
+      for (Index i = 0; i < count; ++i) rows[i] = 0;
+      for (int j = 0; j < on_y.count; ++j)
+        add_updates(r, lo, count, on_y.first + j, on_z.first + k, on_y.share[j], rows);
+      for (Index i = 0; i < count; ++i) columns[i] = fused_multiply_add(on_z.share[k], rows[i], columns[i]);
+    }
+    for (Index at = x; at < end; ++at) {
+      const CellOverlap<T>& on_x = r.overlaps[0][at];
+      T sum = 0;
+      for (int i = 0; i < on_x.count; ++i)
+        sum = fused_multiply_add(on_x.share[i], columns[on_x.first + i - lo], sum);
+      r.coarse(at, y, z) = r.scale * sum;
+    }
+  }
+}
+
+template <class T>
+void restrict_residual(const Restriction<T>& r, Stream) {
+  for_each_row(r.region, [&](Index y, Index z) { restrict_row(r, y, z); });
+}
+
+template <class T>
+void prolong_row(const Prolongation<T>& p, Index y, Index z) {
+  const Interpolation<T> on_y = p.interpolations[1][y], on_z = p.interpolations[2][z];
+  const Interpolation<T>* const on_x = p.interpolations[0];
+  T between[longest_run];
+  T* const fine = &p.fine(0, y, z);
+  for (Index x = p.region.lo.x, end; x < p.region.hi.x; x = end) {
+    end = smaller(p.region.hi.x, x + longest_run - 2);
+    const Index lo = on_x[x].lower, count = on_x[end - 1].upper + 1 - lo;
+    const T *const a = &p.coarse(lo, on_y.lower, on_z.lower), *const b =
+                                                                  &p.coarse(lo, on_y.upper, on_z.lower);
+    const T *const c = &p.coarse(lo, on_y.lower, on_z.upper), *const d =
+                                                                  &p.coarse(lo, on_y.upper, on_z.upper);
+    for (Index i = 0; i < count; ++i)
+      between[i] = interpolated(on_z, interpolated(on_y, a[i], b[i]), interpolated(on_y, c[i], d[i]));
+    for (Index at = x; at < end; ++at)
+      fine[at] += interpolated(on_x[at], between[on_x[at].lower - lo], between[on_x[at].upper - lo], p.shift);
+  }
+}
+
+template <class T>
+void prolong_add(const Prolongation<T>& p, Stream) {
+  for_each_row(p.region, [&](Index y, Index z) { prolong_row(p, y, z); });
+}
+
+}  // namespace
+
+template <class Isa, class T>
+const GridTransfer<T> GridTransferFunctions<Isa, T>::functions = {restrict_residual<T>, prolong_add<T>};
+
+template struct GridTransferFunctions<ISOTHERM_ISA, float>;
+template struct GridTransferFunctions<ISOTHERM_ISA, double>;
+
+}  // namespace isotherm::host

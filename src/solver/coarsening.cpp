@@ -1,0 +1,138 @@
+#include "solver/coarsening.hpp"
+
+#include <algorithm>
+
+#include "halo/messages.hpp"
+#include "solver/kernel_choice.hpp"
+
+namespace isotherm {
+namespace {
+
+constexpr Index coarsest_cells = 4;  // along an axis
+constexpr double alike = 2.5;        // 1/h^2 of axes that are coarsened together
+
+Config coarser(const Config& fine) {
+  const Vector3 h = spacing(fine);
+  const Int3 n = fine.grid.cells;
+  const auto stiffness = [&](int axis) { return 1 / (h[axis] * h[axis]); };
+  double stiffest = 0;
+  for (int axis = 0; axis < 3; ++axis)
+    if (n[axis] > 1) stiffest = std::max(stiffest, stiffness(axis));
+  Config config = fine;
+  Vector3 coarse_spacing = h;
+  for (int axis = 0; axis < 3; ++axis) {
+    if (n[axis] == 1 || alike * stiffness(axis) < stiffest) continue;
+    Index& cells = config.grid.cells[axis];
+    cells = (n[axis] + 1) / 2;
+    coarse_spacing[axis] = h[axis] * static_cast<double>(n[axis]) / static_cast<double>(cells);
+  }
+  config.grid.lengths.reset();
+  config.grid.spacing = coarse_spacing;
+  for (BoundaryConfig& boundary : config.boundaries) boundary.value = 0.0;
+  config.initial.clear();
+  config.sources.clear();
+  config.solver.kernel = config.solver.tile = "auto";
+  config.parallel.overlap = Overlap::off;
+  return config;
+}
+
+// As deep as the launches of smoothing need, and as the thinnest block can fill.
+CoarseGrid cut(Config config, Int3 process_grid, std::array<bool, 3> periodic, bool whole) {
+  const Int3 n = config.grid.cells;
+  Index width = sweeps_until_due(config);
+  for (int axis = 0; axis < 3; ++axis)
+    if (process_grid[axis] > 1 || periodic[static_cast<std::size_t>(axis)])
+      width = std::min(width, n[axis] / process_grid[axis]);
+  const auto layers = static_cast<int>(std::max<Index>(width, 1));
+  const Decomposition decomposition(n, process_grid, periodic, layers);
+  const bool exchanged = exchanges(ghost_sides(decomposition, 0));
+  config.solver.time_block = layers;
+  config.solver.halo_width = exchanged ? layers : 1;
+  if (!exchanged) config.solver.time_block = static_cast<int>(sweeps_until_due(config));
+  return {std::move(config), decomposition, whole};
+}
+
+bool can_be_cut(const Config& config, const Decomposition& finer, int finer_ghosts) {
+  const Int3 n = config.grid.cells, parts = finer.process_grid();
+  for (int axis = 0; axis < 3; ++axis)
+    if (parts[axis] > 1 && n[axis] / parts[axis] < sweeps_until_due(config)) return false;
+  const CoarseGrid coarse = cut(config, parts, finer.periodic(), false);
+  const TransferReach reach = transfer_reach(finer, coarse);
+  return reach.fine <= finer_ghosts && reach.coarse <= ghost_layers(coarse.config);
+}
+
+Index beyond(Index lo, Index hi, Index block_lo, Index block_hi) {
+  return std::max(block_lo - lo, hi - block_hi);
+}
+
+}  // namespace
+
+std::vector<CoarseGrid> coarse_grids(const Config& config, const Decomposition& decomposition) {
+  std::vector<CoarseGrid> all;
+  const auto longest = [](Int3 n) { return std::max({n.x, n.y, n.z}); };
+  const Config* finest = &config;
+  bool whole = decomposition.ranks() == 1;
+  while (longest(finest->grid.cells) > coarsest_cells) {
+    const Decomposition& finer = all.empty() ? decomposition : all.back().decomposition;
+    Config next = coarser(*finest);
+    const bool is_cut = !whole && can_be_cut(next, finer, ghost_layers(*finest));
+    whole = !is_cut;
+    all.push_back(cut(std::move(next), is_cut ? decomposition.process_grid() : Int3{1, 1, 1},
+                      decomposition.periodic(), whole));
+    finest = &all.back().config;
+  }
+  return all;
+}
+
+AxisOverlap overlap_of(Index coarse_cell, Index fine, Index coarse) {
+  // In units of 1/(fine coarse) of the length: a fine cell is `coarse` long, a coarse one `fine`.
+  const Index begin = coarse_cell * fine, end = begin + fine;
+  AxisOverlap found{begin / coarse, 0, {}};
+  for (Index cell = found.first; cell * coarse < end; ++cell) {
+    const Index common = std::min(end, (cell + 1) * coarse) - std::max(begin, cell * coarse);
+    found.share[found.count++] = static_cast<double>(common) / static_cast<double>(fine);
+  }
+  return found;
+}
+
+AxisInterpolation interpolation_of(Index fine_cell, Index fine, Index coarse) {
+  // Centres in units of 1/(2 fine coarse): (2 i + 1) coarse, and (2 j + 1) fine.
+  const Index from_first = (2 * fine_cell + 1) * coarse - fine;
+  const Index lower = from_first < 0 ? -1 : from_first / (2 * fine);
+  return {lower, static_cast<double>(from_first - lower * 2 * fine) / static_cast<double>(2 * fine)};
+}
+
+Box restricted_by(int rank, Int3 fine, const Decomposition& finer, const CoarseGrid& coarse) {
+  const Int3 n = coarse.config.grid.cells;
+  if (!coarse.whole) return coarse.decomposition.subdomain(rank);
+  const Box mine = finer.subdomain(finer.ranks() == 1 ? 0 : rank);
+  Box cells;
+  for (int axis = 0; axis < 3; ++axis) {
+    // The first coarse cell whose first fine cell is not below `at`: ceil(at n / fine).
+    const auto from = [&](Index at) { return (at * n[axis] + fine[axis] - 1) / fine[axis]; };
+    cells.lo[axis] = from(mine.lo[axis]);
+    cells.hi[axis] = from(mine.hi[axis]);
+  }
+  return cells;
+}
+
+TransferReach transfer_reach(const Decomposition& finer, const CoarseGrid& coarse) {
+  TransferReach reach{1, 1};
+  const Int3 fine = finer.cells(), n = coarse.config.grid.cells;
+  for (int rank = 0; rank < finer.ranks(); ++rank) {
+    const Box mine = finer.subdomain(rank), restricted = restricted_by(rank, fine, finer, coarse);
+    const Box block = coarse.whole ? Box{{0, 0, 0}, n} : coarse.decomposition.subdomain(rank);
+    for (int axis = 0; axis < 3 && !restricted.empty(); ++axis) {
+      const AxisOverlap last = overlap_of(restricted.hi[axis] - 1, fine[axis], n[axis]);
+      const Index first = overlap_of(restricted.lo[axis], fine[axis], n[axis]).first;
+      reach.fine =
+          std::max(reach.fine, 1 + beyond(first, last.first + last.count, mine.lo[axis], mine.hi[axis]));
+      const Index lower = interpolation_of(mine.lo[axis], fine[axis], n[axis]).lower;
+      const Index upper = interpolation_of(mine.hi[axis] - 1, fine[axis], n[axis]).lower + 1;
+      reach.coarse = std::max(reach.coarse, beyond(lower, upper + 1, block.lo[axis], block.hi[axis]));
+    }
+  }
+  return reach;
+}
+
+}  // namespace isotherm

@@ -1,0 +1,50 @@
+// The grids of multigrid below the deck's, who has which cells of them, and how the cells of two of them
+// belong together. Arithmetic only.
+#pragma once
+
+#include <vector>
+
+#include "config/config.hpp"
+#include "core/box.hpp"
+#include "grid/decomposition.hpp"
+
+namespace isotherm {
+
+// A grid for the error of the next finer one: no sources yet, boundaries that hold 0.
+struct CoarseGrid {
+  Config config;  // with halo_width and time_block of its sweeps
+  Decomposition decomposition;
+  bool whole = false;  // every rank has all cells, and computes the same
+};
+
+// The finest first. Each has half as many cells, rounded up, along the axes whose 1/h^2 is within 2.5 times
+// of the largest (elsewhere errors are not smooth), until no axis has more than 4. They are cut as the finest
+// is while every block is as thick as the ghosts of a launch, and finds what it reads of the next grid in its
+// ghosts.
+std::vector<CoarseGrid> coarse_grids(const Config& config, const Decomposition& decomposition);
+
+// Along an axis that two grids cut into `fine` and `coarse` cells, by global index. From whole numbers: the
+// same on all ranks.
+struct AxisOverlap {  // the fine cells that a coarse one overlaps, and their shares of it
+  Index first;
+  int count;
+  double share[3];
+};
+AxisOverlap overlap_of(Index coarse_cell, Index fine, Index coarse);
+struct AxisInterpolation {  // the coarse centres around a fine one
+  Index lower;              // and lower + 1: -1 or `coarse` where there is no such cell
+  double upper_weight;      // the other is 1 less that
+};
+AxisInterpolation interpolation_of(Index fine_cell, Index fine, Index coarse);
+
+// The coarse cells that a rank restricts to: of a grid that every rank has, those whose first fine cell is
+// its own.
+Box restricted_by(int rank, Int3 fine, const Decomposition& finer, const CoarseGrid& coarse);
+// Layers of ghosts of the finer grid that this reads, and of the coarse grid that interpolation reads; the
+// most of any rank.
+struct TransferReach {
+  Index fine, coarse;
+};
+TransferReach transfer_reach(const Decomposition& finer, const CoarseGrid& coarse);
+
+}  // namespace isotherm

@@ -1,0 +1,323 @@
+#include "solver/multigrid.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+
+#include "core/all_or_throw.hpp"
+#include "core/error.hpp"
+#include "kernels/face_copy.hpp"
+#include "kernels/grid_transfer.hpp"
+#include "physics/diagnostics.hpp"
+#include "physics/operator.hpp"
+#include "solver/coarsening.hpp"
+
+namespace isotherm {
+namespace {
+
+// Of the update of a unit sweep, per cell of a grid, to that of a coarser one: inversely as the diagonals.
+double scale_between(const Config& fine, const Config& coarse) {
+  const auto diagonal = [](const Config& config) {
+    double sum = 0;
+    for (const double h : spacing(config)) sum += 1 / (h * h);
+    return sum;
+  };
+  return diagonal(fine) / diagonal(coarse);
+}
+
+template <class Entry>
+Buffer on_device(Device& device, const std::vector<Entry>& table) {
+  const std::size_t bytes = table.size() * sizeof(Entry);
+  Buffer buffer(device, bytes);
+  const Owned<Stream> stream = own_stream(device, Priority::normal);
+  device.copy(buffer.data(), table.data(), bytes, stream);
+  device.synchronize(stream);
+  return buffer;
+}
+
+template <class T>
+SweepChoice<T> smoothing_kernel(const CoarseGrid& grid, Backend backend) {
+  return kernel_choices<T>(grid.config, backend, grid.decomposition.subdomain(0).extent()).sweeps.front();
+}
+
+// The exact sum of a field and its rounded value, as the reduction leaves them.
+struct FieldSum {
+  double rounded;
+  LongAccumulator unrounded;
+};
+
+}  // namespace
+
+// From the next finer level to this one and back: tables of this rank's cells, in the device's memory.
+template <class T>
+struct Multigrid<T>::Transfer {
+  Transfer(Level<T>& fine, Level<T>& coarse, const CoarseGrid& grid, const Decomposition& finer) {
+    const int rank = fine.communicator().rank();
+    const Int3 n = fine.config().grid.cells, m = coarse.config().grid.cells;
+    const Int3 fine_lo = fine.subdomain().lo, coarse_lo = coarse.subdomain().lo;
+    for (int r = 0; r < finer.ranks(); ++r) {
+      Box box = restricted_by(r, n, finer, grid);
+      parts.push_back(box.shifted(Int3{0, 0, 0} - coarse_lo));
+    }
+    restricted = parts[finer.ranks() == 1 ? 0 : static_cast<std::size_t>(rank)];
+    scale = static_cast<T>(scale_between(fine.config(), coarse.config()));
+    for (int axis = 0; axis < 3; ++axis) {
+      std::vector<CellOverlap<T>> overlaps;
+      for (Index cell = 0; cell < coarse.extent()[axis]; ++cell) {
+        const AxisOverlap global = overlap_of(cell + coarse_lo[axis], n[axis], m[axis]);
+        CellOverlap<T> local{static_cast<int>(global.first - fine_lo[axis]), global.count};
+        for (int i = 0; i < 3; ++i) local.share[i] = static_cast<T>(global.share[i]);
+        overlaps.push_back(local);
+      }
+      read.lo[axis] = restricted.empty() ? 0 : overlaps[static_cast<std::size_t>(restricted.lo[axis])].first;
+      const CellOverlap<T> last =
+          restricted.empty() ? CellOverlap<T>{} : overlaps[static_cast<std::size_t>(restricted.hi[axis] - 1)];
+      read.hi[axis] = last.first + last.count;
+      std::vector<Interpolation<T>> interpolations;
+      for (Index cell = 0; cell < fine.extent()[axis]; ++cell)
+        interpolations.push_back(between(coarse.config(), axis, cell + fine_lo[axis], n[axis]));
+      for (Interpolation<T>& each : interpolations) {
+        each.lower -= static_cast<int>(coarse_lo[axis]);
+        each.upper -= static_cast<int>(coarse_lo[axis]);
+      }
+      const auto at = static_cast<std::size_t>(axis);
+      overlaps_[at] = on_device(fine.device(), overlaps);
+      interpolations_[at] = on_device(fine.device(), interpolations);
+    }
+  }
+
+  // By global index. What stands beyond a boundary of the coarse grid is a T, as its boundary holds 0.
+  static Interpolation<T> between(const Config& coarse, int axis, Index cell, Index fine) {
+    const Index cells = coarse.grid.cells[axis];
+    const AxisInterpolation at = interpolation_of(cell, fine, cells);
+    const auto lower = static_cast<int>(at.lower);
+    double lower_weight = 1 - at.upper_weight, upper_weight = at.upper_weight;
+    const bool below = at.lower < 0, above = at.lower + 1 == cells && upper_weight > 0;
+    const Face nearest = face(axis, above);
+    const bool periodic = coarse.boundaries[static_cast<std::size_t>(nearest)].kind == BoundaryKind::periodic;
+    if (upper_weight == 0) return {lower, lower, static_cast<T>(lower_weight), T(0)};
+    if (periodic || !(below || above))
+      return {lower, lower + 1, static_cast<T>(lower_weight), static_cast<T>(upper_weight)};
+    const double a = boundary_law(coarse, nearest).a;
+    const int there = below ? 0 : lower;
+    return {there, there,
+            static_cast<T>(below ? upper_weight + a * lower_weight : lower_weight + a * upper_weight), T(0)};
+  }
+
+  const CellOverlap<T>* overlaps(int axis) const {
+    return overlaps_[static_cast<std::size_t>(axis)].template as<CellOverlap<T>>();
+  }
+  const Interpolation<T>* interpolations(int axis) const {
+    return interpolations_[static_cast<std::size_t>(axis)].template as<Interpolation<T>>();
+  }
+
+  std::vector<Box> parts;  // of the coarse level, that each rank restricts to
+  Box restricted;          // this rank's
+  Box read;                // of the finer level
+  T scale;
+
+ private:
+  std::array<Buffer, 3> overlaps_, interpolations_;
+};
+
+template <class T>
+struct Multigrid<T>::Coarse {
+  Coarse(const CoarseGrid& grid, bool coarsest, const Communicator& communicator, Level<T>& finer,
+         Stream compute, SolverTimes& times)
+      : level(grid.config, grid.decomposition, communicator, finer.device(),
+              coarsest ? coarsest_method(grid.config) : make_method(grid.config), compute),
+        step(level, smoothing_kernel<T>(grid, finer.device().backend()), times),
+        transfer(finer, level, grid, finer.decomposition()),
+        gathered(grid.whole && finer.communicator().size() > 1) {}
+
+  Level<T> level;
+  Step<T> step;
+  Transfer transfer;
+  bool gathered;  // this level is whole, the finer one is not
+};
+
+template <class T>
+Multigrid<T>::Multigrid(Level<T>& finest, Step<T>& step, SolverTimes& times)
+    : finest_(finest), step_(step), times_(times), self_(Communicator::self()) {
+  const std::vector<CoarseGrid> grids = coarse_grids(finest.config(), finest.decomposition());
+  if (!grids.empty()) {
+    const Index needed = transfer_reach(finest.decomposition(), grids.front()).fine;
+    StepPlan<T> plan = step.plan();
+    if (exchanges(finest.sides()) && plan.halo_width < needed) {
+      if (needed > ghost_layers(finest.config()))
+        throw CollectiveError(ExitCode::deck,
+                              fmt::format("{}: multigrid needs a halo of {} layers on these blocks; use auto",
+                                          finest.config().at("solver.halo_width"), needed));
+      plan.halo_width = static_cast<int>(needed);
+      step.use(plan);
+    }
+  }
+  for (const CoarseGrid& grid : grids) {
+    Level<T>& finer = level(coarse_.size());
+    const bool whole = grid.whole && finest.communicator().size() > 1;
+    coarse_.push_back(std::make_unique<Coarse>(
+        grid, &grid == &grids.back(), whole ? self_ : finest.communicator(), finer, finest.compute(), times));
+  }
+  if (!mean_is_free(finest.config())) return;
+  Device& device = finest.device();
+  mean_ = Buffer(device, sizeof(FieldSum));
+  mean_host_ = Buffer(device, sizeof(FieldSum), Memory::staging);
+  scratch_ = Buffer(device, exact_reduction<T>(device.backend()).scratch_bytes(finest.whole()));
+}
+
+template <class T>
+Multigrid<T>::~Multigrid() = default;
+
+template <class T>
+Level<T>& Multigrid<T>::level(std::size_t i) {
+  return i == 0 ? finest_ : coarse_[i - 1]->level;
+}
+template <class T>
+Step<T>& Multigrid<T>::step(std::size_t i) {
+  return i == 0 ? step_ : coarse_[i - 1]->step;
+}
+
+// The parts of all ranks make the source of a level that each of them has.
+template <class T>
+void Multigrid<T>::gather_source(Coarse& coarse) {
+  Device& device = finest_.device();
+  const Stream stream = finest_.compute();
+  const FieldView<T> source = coarse.level.source_field().view();
+  const FaceCopy<T>& copy = face_copy<T>(device.backend());
+  const Box mine = coarse.transfer.restricted;
+  std::size_t cells = 0;
+  for (const Box& part : coarse.transfer.parts) cells += static_cast<std::size_t>(part.cells());
+  const Buffer dense(device, cells * sizeof(T)), host(device, cells * sizeof(T), Memory::staging);
+  const std::size_t bytes = static_cast<std::size_t>(mine.cells()) * sizeof(T);
+  if (bytes > 0) {
+    copy.pack(source, mine, dense.as<T>(), stream);
+    device.copy(host.data(), dense.data(), bytes, stream);
+  }
+  device.synchronize(stream);
+  std::size_t at = 0;
+  for (const std::string& part : finest_.communicator().all_gather({host.as<char>(), bytes})) {
+    std::memcpy(host.as<char>() + at, part.data(), part.size());
+    at += part.size();
+  }
+  device.copy(dense.data(), host.data(), cells * sizeof(T), stream);
+  const T* from = dense.as<T>();
+  for (const Box& part : coarse.transfer.parts) {
+    if (part.empty()) continue;
+    copy.unpack(from, source, part, stream);
+    from += part.cells();
+  }
+  device.synchronize(stream);  // before the buffers go
+}
+
+template <class T>
+void Multigrid<T>::restrict_to(std::size_t i) {
+  Coarse& coarse = *coarse_[i - 1];
+  Level<T>& fine = level(i - 1);
+  const Transfer& transfer = coarse.transfer;
+  step(i - 1).refresh_ghosts();
+  fine.fill_all_boundaries(transfer.read);
+  const Timer timer;
+  grid_transfer<T>(fine.device().backend())
+      .restrict_residual({fine.field(),
+                          fine.source(),
+                          fine.coefficients(),
+                          coarse.level.source_field().view(),
+                          transfer.restricted,
+                          transfer.scale,
+                          {transfer.overlaps(0), transfer.overlaps(1), transfer.overlaps(2)}},
+                         fine.compute());
+  if (coarse.gathered) gather_source(coarse);
+  if (exchanges(coarse.level.sides())) coarse.level.exchange_source();
+  coarse.level.set_zero();
+  coarse.step.forget_ghosts();
+  step(i - 1).settle();
+  times_.sweep += timer.seconds();
+}
+
+template <class T>
+void Multigrid<T>::prolong_from(std::size_t i, double shift) {
+  Coarse& coarse = *coarse_[i - 1];
+  Level<T>& fine = level(i - 1);
+  const Transfer& transfer = coarse.transfer;
+  coarse.step.refresh_ghosts();
+  const Timer timer;
+  grid_transfer<T>(fine.device().backend())
+      .prolong_add({coarse.level.field(),
+                    fine.current().view(),
+                    fine.whole(),
+                    static_cast<T>(shift),
+                    {transfer.interpolations(0), transfer.interpolations(1), transfer.interpolations(2)}},
+                   fine.compute());
+  step(i - 1).forget_ghosts();
+  step(i - 1).settle();
+  times_.sweep += timer.seconds();
+}
+
+// Where no boundary fixes it: interpolation keeps the mean of an error only where cells nest.
+template <class T>
+double Multigrid<T>::missing_mean() {
+  if (mean_.bytes() == 0) return 0;
+  Device& device = finest_.device();
+  const Stream stream = finest_.compute();
+  auto* const result = mean_.template as<FieldSum>();
+  exact_reduction<T>(device.backend())
+      .launch({finest_.field(),
+               {},
+               finest_.whole(),
+               ReductionOp::sum,
+               &result->rounded,
+               scratch_.data(),
+               &result->unrounded},
+              stream);
+  device.copy(mean_host_.data(), mean_.data(), sizeof(FieldSum), stream);
+  device.synchronize(stream);
+  LongAccumulator sum = mean_host_.template as<FieldSum>()->unrounded;
+  finest_.communicator().all_reduce(sum.word, ReduceOp::sum);
+  const Config& config = finest_.config();
+  return *config.problem.mean_temperature - sum.rounded() / static_cast<double>(config.grid.cells.product());
+}
+
+template <class T>
+void Multigrid<T>::v_cycle(std::size_t i) {
+  const std::int64_t sweeps = level(i).method().cycle();
+  if (i == coarse_.size()) return step(i).advance(sweeps);
+  step(i).advance(sweeps / 2);
+  restrict_to(i + 1);
+  v_cycle(i + 1);
+  prolong_from(i + 1, i == 0 ? missing_mean() : 0);
+  step(i).advance(sweeps / 2);
+}
+
+template <class T>
+void Multigrid<T>::start() {
+  for (std::size_t i = 1; i <= coarse_.size(); ++i) restrict_to(i);
+  for (std::size_t i = coarse_.size(); i > 0; --i) {
+    v_cycle(i);
+    prolong_from(i, 0);
+  }
+}
+
+template <class T>
+void Multigrid<T>::cycle() {
+  if (finest_.sweeps() == 0) start();
+  v_cycle(0);
+}
+
+std::size_t coarse_bytes(const Config& config, const Decomposition& decomposition, int rank,
+                         Backend backend) {
+  const std::size_t size = config.precision == Precision::fp32 ? 4 : 8;
+  std::size_t elements = 0;
+  for (const CoarseGrid& grid : coarse_grids(config, decomposition)) {
+    const Box block = grid.decomposition.subdomain(grid.whole ? 0 : rank);
+    const FieldLayout layout =
+        FieldLayout::make(block.extent(), ghost_layers(grid.config), size, row_alignment(backend));
+    elements += 3 * static_cast<std::size_t>(layout.elements);
+  }
+  return elements * size;
+}
+
+template class Multigrid<float>;
+template class Multigrid<double>;
+
+}  // namespace isotherm

@@ -1,0 +1,54 @@
+// V cycles over a level and coarser ones (Brandt, Math. Comput. 31, 1977): a few sweeps leave an error that
+// is smooth, which a coarser grid sees as well and solves at an eighth of the cost, and so on down to a few
+// cells.
+//
+// Levels depend on the global grid alone, formulas are local and in fixed order: the field has the same bits
+// by any kernel, backend, rank count and process grid. Coarse levels are cut among the ranks as the finest is
+// as long as each rank's block is thick enough for the ghosts of a time block; below that every rank has the
+// whole level and solves it by itself, which takes one gathering of its source and none of the answer.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "solver/level.hpp"
+#include "solver/step.hpp"
+
+namespace isotherm {
+
+template <class T>
+class Multigrid {
+ public:
+  // `finest` and its step outlive it; its field is read and changed in the order of its stream. Collective.
+  // Throws CollectiveError where ghosts of the finest level are too few for the blocks of the next one.
+  Multigrid(Level<T>& finest, Step<T>& step, SolverTimes& times);
+  ~Multigrid();
+
+  // One V cycle. The first of a run, from the initial state, is a full multigrid cycle: it starts on the
+  // coarsest level, and each finer one begins with what the coarser one found (Brandt 1977, section 4).
+  void cycle();
+
+ private:
+  struct Transfer;
+  struct Coarse;
+  Level<T>& level(std::size_t i);
+  Step<T>& step(std::size_t i);
+  void restrict_to(std::size_t coarse);
+  void prolong_from(std::size_t coarse, double shift);
+  void gather_source(Coarse& coarse);
+  void v_cycle(std::size_t i);
+  void start();
+  double missing_mean();
+
+  Level<T>& finest_;
+  Step<T>& step_;
+  SolverTimes& times_;
+  Communicator self_;
+  std::vector<std::unique_ptr<Coarse>> coarse_;  // the finest of them first
+  Buffer mean_, mean_host_, scratch_;            // where no boundary fixes the mean
+};
+
+// Bytes of all coarse levels of a rank: fields, sources.
+std::size_t coarse_bytes(const Config& config, const Decomposition& decomposition, int rank, Backend backend);
+
+}  // namespace isotherm
