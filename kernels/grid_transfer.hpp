@@ -42,6 +42,8 @@ struct Restriction {
   Box region;
   T scale;
   const CellOverlap<T>* overlaps[3];
+  // Each coarse cell of the region is two by two by two fine ones, whose x is even and at least 0.
+  bool nested = false;
 };
 template <class T>
 struct Prolongation {

@@ -1,10 +1,13 @@
 // Multigrid's ways between two grids on the GPU.
 //
-// Mapping   a thread takes a coarse cell to restrict to, a fine one to prolong to; x fastest.
-// Traffic   restriction: a read of the fine field, and of its source, from device memory; the seven reads of
-// a
-//           fine cell come from L1. Prolongation: a read and a write of the fine field; of the coarse one
-//           each cell serves eight fine ones from L1. Tables stay in L1.
+// Mapping   restriction: where cells nest, two by two by two, a thread takes a column of coarse cells and
+// walks up
+//           along z; the planes of its fine cells stay in registers, x neighbours come by shuffle, rows
+//           beside its own from L1. Any other grids: a thread takes a coarse cell, and its fine cells'
+//           neighbours from L1. Prolongation: a thread takes a column of fine cells; what it has interpolated
+//           in a coarse plane serves all fine planes beside that.
+// Traffic   restriction: a read of the fine field, and of its source. Prolongation: a read and a write of the
+//           fine field. The coarse grid is an eighth of it.
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
 #include "kernels/grid_transfer.hpp"
@@ -13,19 +16,27 @@ namespace isotherm::cuda {
 namespace {
 
 constexpr unsigned threads = 128;
-constexpr dim3 wide(32, 4, 1);
+constexpr dim3 wide(warp_size, 4, 1);
+constexpr Index walk = 16;  // planes of the coarse, or of the fine grid that a thread takes
 
 template <class T>
 __global__ void __launch_bounds__(threads) restrict_cells(Restriction<T> r, Int3 first) {
   const Int3 cell = cell_of_thread(first);
   if (beyond(cell, r.region.hi)) return;
-  const CellOverlap<T> on_x = r.overlaps[0][cell.x], on_y = r.overlaps[1][cell.y], on_z = r.overlaps[2][cell.z];
+  const CellOverlap<T> on_x = r.overlaps[0][cell.x], on_y = r.overlaps[1][cell.y],
+                       on_z = r.overlaps[2][cell.z];
   T sum = 0;
-  for (int i = 0; i < on_x.count; ++i) {
+#pragma unroll
+  for (int i = 0; i < 3; ++i) {
+    if (i >= on_x.count) break;
     T column = 0;
-    for (int k = 0; k < on_z.count; ++k) {
+#pragma unroll
+    for (int k = 0; k < 3; ++k) {
+      if (k >= on_z.count) break;
       T row = 0;
-      for (int j = 0; j < on_y.count; ++j) {
+#pragma unroll
+      for (int j = 0; j < 3; ++j) {
+        if (j >= on_y.count) break;
         const Int3 at{on_x.first + i, on_y.first + j, on_z.first + k};
         const T s = r.source.empty() ? T(0) : r.source(at);
         const T update = update_of(r.unit, &r.fine(at), r.fine.pitch_y, r.fine.pitch_z, s);
@@ -38,23 +49,126 @@ __global__ void __launch_bounds__(threads) restrict_cells(Restriction<T> r, Int3
   r.coarse(cell) = r.scale * sum;
 }
 
+// Two fine cells beside each other.
+template <class T>
+struct alignas(2 * sizeof(T)) Pair {
+  T v[2];
+  __device__ __forceinline__ static Pair load(const T* from) { return *reinterpret_cast<const Pair*>(from); }
+};
+
+// Of the two fine rows of a coarse cell, and beside them: what a plane has of them.
+template <class T>
+struct RowPairs {
+  Pair<T> row[2];
+  __device__ __forceinline__ static RowPairs load(const T* from, Index pitch_y) {
+    return {{Pair<T>::load(from), Pair<T>::load(from + pitch_y)}};
+  }
+};
+
+// Adds half the updates of a plane's two by two fine cells, summed over y, for each x. `first`, `last`: this
+// lane's are those of the warp.
+template <class T>
+__device__ __forceinline__ void add_plane(const Restriction<T>& r, const T* from, const T* source, bool first,
+                                          bool last, const RowPairs<T>& below, const RowPairs<T>& at,
+                                          const RowPairs<T>& above, T (&column)[2]) {
+  const Index pitch = r.fine.pitch_y;
+  const Pair<T> before = Pair<T>::load(from - pitch), behind = Pair<T>::load(from + 2 * pitch);
+  T rows[2] = {0, 0};
+#pragma unroll
+  for (int j = 0; j < 2; ++j) {
+    T x_lo = __shfl_up_sync(0xffffffffu, at.row[j].v[1], 1);
+    T x_hi = __shfl_down_sync(0xffffffffu, at.row[j].v[0], 1);
+    if (first) x_lo = from[j * pitch - 1];
+    if (last) x_hi = from[j * pitch + 2];
+    const Pair<T> y_lo = j == 0 ? before : at.row[0], y_hi = j == 0 ? at.row[1] : behind;
+    const Pair<T> s = source ? Pair<T>::load(source + j * r.source.pitch_y) : Pair<T>{};
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const T centre = at.row[j].v[i];
+      const T made = stencil_update(r.unit, centre, i == 0 ? x_lo : at.row[j].v[0],
+                                    i == 0 ? at.row[j].v[1] : x_hi, y_lo.v[i], y_hi.v[i], below.row[j].v[i],
+                                    above.row[j].v[i], scaled_source(r.unit, s.v[i]));
+      rows[i] = fused_multiply_add(T(0.5), made - centre, rows[i]);
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < 2; ++i) column[i] = fused_multiply_add(T(0.5), rows[i], column[i]);
+}
+
+// Lanes beyond the region in x do as the last in it, and store nothing: all take part in shuffles.
+template <class T>
+__global__ void __launch_bounds__(threads) restrict_nested(Restriction<T> r, Int3 first) {
+  const Int3 cell = cell_of_thread(first);
+  if (cell.y >= r.region.hi.y) return;  // a whole warp
+  const bool last = threadIdx.x == warp_size - 1 || cell.x + 1 >= r.region.hi.x;
+  const Index z_lo = r.region.lo.z + (cell.z - r.region.lo.z) * walk, z_hi = min(z_lo + walk, r.region.hi.z);
+  const Index x = min(cell.x, r.region.hi.x - 1);
+  const Index fine_x = r.overlaps[0][x].first, fine_y = r.overlaps[1][cell.y].first;
+  Index fine_z = r.overlaps[2][z_lo].first;
+  const T* from = &r.fine(fine_x, fine_y, fine_z);
+  const T* source = r.source.empty() ? nullptr : &r.source(fine_x, fine_y, fine_z);
+  const Index pitch_y = r.fine.pitch_y, pitch_z = r.fine.pitch_z;
+  RowPairs<T> below = RowPairs<T>::load(from - pitch_z, pitch_y), at = RowPairs<T>::load(from, pitch_y);
+  for (Index z = z_lo; z < z_hi; ++z) {
+    T column[2] = {0, 0};
+#pragma unroll
+    for (int k = 0; k < 2; ++k) {
+      const RowPairs<T> above = RowPairs<T>::load(from + pitch_z, pitch_y);
+      add_plane(r, from, source, threadIdx.x == 0, last, below, at, above, column);
+      below = at;
+      at = above;
+      from += pitch_z;
+      if (source) source += r.source.pitch_z;
+    }
+    const T sum = fused_multiply_add(T(0.5), column[1], fused_multiply_add(T(0.5), column[0], T(0)));
+    if (cell.x == x) r.coarse(x, cell.y, z) = r.scale * sum;
+  }
+}
+
+// A column of fine cells. The coarse planes beside a fine one are interpolated along y once.
 template <class T>
 __global__ void __launch_bounds__(threads) prolong_cells(Prolongation<T> p, Int3 first) {
   const Int3 cell = cell_of_thread(first);
-  if (beyond(cell, p.region.hi)) return;
-  const Interpolation<T> on_x = p.interpolations[0][cell.x], on_y = p.interpolations[1][cell.y],
-                         on_z = p.interpolations[2][cell.z];
-  const auto between = [&](Index x) {
-    const auto on_plane = [&](Index z) {
+  if (cell.x >= p.region.hi.x || cell.y >= p.region.hi.y) return;
+  const Index z_lo = p.region.lo.z + (cell.z - p.region.lo.z) * walk, z_hi = min(z_lo + walk, p.region.hi.z);
+  const Interpolation<T> on_x = p.interpolations[0][cell.x], on_y = p.interpolations[1][cell.y];
+  struct Plane {
+    Index z;
+    T lower, upper;  // at the coarse cells along x
+  };
+  const auto plane = [&](Index z) {
+    const auto at = [&](Index x) {
       return interpolated(on_y, p.coarse(x, on_y.lower, z), p.coarse(x, on_y.upper, z));
     };
-    return interpolated(on_z, on_plane(on_z.lower), on_plane(on_z.upper));
+    return Plane{z, at(on_x.lower), at(on_x.upper)};
   };
-  p.fine(cell) += interpolated(on_x, between(on_x.lower), between(on_x.upper), p.shift);
+  Plane lower = plane(p.interpolations[2][z_lo].lower), upper = lower;
+  T* to = &p.fine(cell.x, cell.y, z_lo);
+  for (Index z = z_lo; z < z_hi; ++z, to += p.fine.pitch_z) {
+    const Interpolation<T> on_z = p.interpolations[2][z];
+    if (on_z.lower != lower.z) lower = on_z.lower == upper.z ? upper : plane(on_z.lower);
+    if (on_z.upper != upper.z) upper = on_z.upper == lower.z ? lower : plane(on_z.upper);
+    *to += interpolated(on_x, interpolated(on_z, lower.lower, upper.lower),
+                        interpolated(on_z, lower.upper, upper.upper), p.shift);
+  }
+}
+
+// Blocks of threads beside each other in x and y, each of which walks along z.
+template <class Launch>
+void over_columns(Box region, const Launch& launch_part) {
+  Box columns = region;
+  columns.hi.z = region.lo.z + ceil_div(region.extent().z, walk);
+  cover(columns, wide, [&](dim3 grid, Int3 first) { launch_part(grid, first); });
 }
 
 template <class T>
 void restrict_residual(const Restriction<T>& r, Stream stream) {
+  if (r.nested) {
+    over_columns(r.region, [&](dim3 grid, Int3 first) {
+      launch("restrict_nested", restrict_nested<T>, {grid, wide}, stream, r, first);
+    });
+    return;
+  }
   const dim3 block = fit_block(wide, r.region.extent());
   cover(r.region, block, [&](dim3 grid, Int3 first) {
     launch("restrict_cells", restrict_cells<T>, {grid, block}, stream, r, first);
@@ -63,9 +177,8 @@ void restrict_residual(const Restriction<T>& r, Stream stream) {
 
 template <class T>
 void prolong_add(const Prolongation<T>& p, Stream stream) {
-  const dim3 block = fit_block(wide, p.region.extent());
-  cover(p.region, block, [&](dim3 grid, Int3 first) {
-    launch("prolong_cells", prolong_cells<T>, {grid, block}, stream, p, first);
+  over_columns(p.region, [&](dim3 grid, Int3 first) {
+    launch("prolong_cells", prolong_cells<T>, {grid, wide}, stream, p, first);
   });
 }
 

@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(warps* warp_size, least_blocks(rows, warps))
   const Edges edges = edges_of(a, chunk);
   const bool whole = edges == Edges::none;
   TileWarp<T, rows> mine(a, lane, place.x, place.y);
-  if (edges == Edges::boundaries) mine.fetch_boundaries(a, lane, place.x, place.y, begin);
+  if (edges >= Edges::boundaries) mine.fetch_boundaries(a, lane, place.x, place.y, begin);
   const T* from = &a.in(place.x, place.y, begin - 1);
   LanePlane<T, rows> below = place.load(a, from, begin - 1, false, whole);
   LanePlane<T, rows> at = place.load(a, from += a.in.pitch_z, begin, true, whole);
@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(warps* warp_size, least_blocks(rows, warps))
             place.x, place.y + r, z, to + r * a.out.pitch_y, norm);
       }
     });
-    if (edges == Edges::boundaries && z + 1 < end) mine.fetch_boundaries(a, lane, place.x, place.y, z + 1);
+    if (edges >= Edges::boundaries && z + 1 < end) mine.fetch_boundaries(a, lane, place.x, place.y, z + 1);
     below = at;
     at = above;
     above = next;

@@ -205,7 +205,7 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
 
   const Edges edges = edges_of(a, chunk);
   TileWarp<T, rows> mine(a, lane, x, y);
-  if (edges == Edges::boundaries) mine.fetch_boundaries(a, lane, x, y, walk.first);
+  if (edges >= Edges::boundaries) mine.fetch_boundaries(a, lane, x, y, walk.first);
   if (a.beyond_z_boundary(walk.plane(0))) {
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
@@ -258,7 +258,7 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
         behind[r] = ahead;  // kept until all rows have had the plane behind them
       }
     });
-    if (edges == Edges::boundaries && n < walk.count) mine.fetch_boundaries(a, lane, x, y, walk.plane(n + 1));
+    if (edges >= Edges::boundaries && n < walk.count) mine.fetch_boundaries(a, lane, x, y, walk.plane(n + 1));
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       const Pack<T> ahead = behind[r];

@@ -1,6 +1,7 @@
 #include "solver/coarsening.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "halo/messages.hpp"
 #include "solver/kernel_choice.hpp"
@@ -43,7 +44,8 @@ CoarseGrid cut(Config config, Int3 process_grid, std::array<bool, 3> periodic, b
   for (int axis = 0; axis < 3; ++axis)
     if (process_grid[axis] > 1 || periodic[static_cast<std::size_t>(axis)])
       width = std::min(width, n[axis] / process_grid[axis]);
-  const auto layers = static_cast<int>(std::max<Index>(width, 1));
+  // A power of two: an even number of launches makes a cycle.
+  const auto layers = static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(std::max<Index>(width, 1))));
   const Decomposition decomposition(n, process_grid, periodic, layers);
   const bool exchanged = exchanges(ghost_sides(decomposition, 0));
   config.solver.time_block = layers;

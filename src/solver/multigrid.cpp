@@ -62,6 +62,7 @@ struct Multigrid<T>::Transfer {
     }
     restricted = parts[finer.ranks() == 1 ? 0 : static_cast<std::size_t>(rank)];
     scale = static_cast<T>(scale_between(fine.config(), coarse.config()));
+    nested = n == m + m;
     for (int axis = 0; axis < 3; ++axis) {
       std::vector<CellOverlap<T>> overlaps;
       for (Index cell = 0; cell < coarse.extent()[axis]; ++cell) {
@@ -82,6 +83,7 @@ struct Multigrid<T>::Transfer {
         each.upper -= static_cast<int>(coarse_lo[axis]);
       }
       const auto at = static_cast<std::size_t>(axis);
+      nested = nested && (axis > 0 || read.lo.x % 2 == 0);
       overlaps_[at] = on_device(fine.device(), overlaps);
       interpolations_[at] = on_device(fine.device(), interpolations);
     }
@@ -116,6 +118,7 @@ struct Multigrid<T>::Transfer {
   Box restricted;          // this rank's
   Box read;                // of the finer level
   T scale;
+  bool nested;  // Restriction::nested
 
  private:
   std::array<Buffer, 3> overlaps_, interpolations_;
@@ -225,7 +228,8 @@ void Multigrid<T>::restrict_to(std::size_t i) {
                           coarse.level.source_field().view(),
                           transfer.restricted,
                           transfer.scale,
-                          {transfer.overlaps(0), transfer.overlaps(1), transfer.overlaps(2)}},
+                          {transfer.overlaps(0), transfer.overlaps(1), transfer.overlaps(2)},
+                          transfer.nested},
                          fine.compute());
   if (coarse.gathered) gather_source(coarse);
   if (exchanges(coarse.level.sides())) coarse.level.exchange_source();
@@ -298,10 +302,44 @@ void Multigrid<T>::start() {
   }
 }
 
+// Most launches of a cycle are shorter than it takes to queue them. Not where the host has a part in it.
+template <class T>
+bool Multigrid<T>::can_be_recorded() {
+  const Config& config = finest_.config();
+  if (config.solver.cuda_graph == GraphChoice::off || step_.times_phases() || mean_.bytes() > 0) return false;
+  if (!why_no_graph(config, finest_.device()).empty()) return false;
+  for (std::size_t i = 0; i <= coarse_.size(); ++i)
+    if (!level(i).halo().why_not_recordable().empty() || (i > 0 && coarse_[i - 1]->gathered)) return false;
+  return true;
+}
+
+// A cycle has an even number of launches on each level, so it ends in the fields in which it began.
+template <class T>
+void Multigrid<T>::launch_recorded() {
+  finest_.wait_for_copy(true);  // its second launch would overwrite the field
+  Device& device = finest_.device();
+  const T* const here = finest_.field().origin;
+  if (!graph_ || here != graph_starts_at_) {
+    graph_.reset();
+    const std::int64_t before = finest_.sweeps();
+    device.begin_recording(finest_.compute());
+    v_cycle(0);
+    graph_.emplace(device, device.end_recording(finest_.compute()));
+    graph_starts_at_ = here;
+    finest_.count_from(before);  // nothing was done yet
+  }
+  const TraceRange range(Phase::graph);
+  const Timer timer;
+  device.launch(graph_->get(), finest_.compute());
+  finest_.advance_by_graph(finest_.method().cycle(), false);
+  times_.sweep += timer.seconds();
+}
+
 template <class T>
 void Multigrid<T>::cycle() {
-  if (finest_.sweeps() == 0) start();
-  v_cycle(0);
+  const bool is_first = finest_.sweeps() == 0;
+  if (is_first) start();
+  is_first || !can_be_recorded() ? v_cycle(0) : launch_recorded();
 }
 
 std::size_t coarse_bytes(const Config& config, const Decomposition& decomposition, int rank,

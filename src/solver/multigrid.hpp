@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "solver/level.hpp"
@@ -39,6 +40,8 @@ class Multigrid {
   void v_cycle(std::size_t i);
   void start();
   double missing_mean();
+  bool can_be_recorded();
+  void launch_recorded();
 
   Level<T>& finest_;
   Step<T>& step_;
@@ -46,6 +49,8 @@ class Multigrid {
   Communicator self_;
   std::vector<std::unique_ptr<Coarse>> coarse_;  // the finest of them first
   Buffer mean_, mean_host_, scratch_;            // where no boundary fixes the mean
+  std::optional<Owned<Graph>> graph_;            // of a V cycle
+  const T* graph_starts_at_ = nullptr;           // the origin of the field that it reads first
 };
 
 // Bytes of all coarse levels of a rank: fields, sources.
