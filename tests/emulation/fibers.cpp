@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -37,9 +38,10 @@ struct Barrier {
 };
 
 struct Warp {
-  unsigned alive = 0;  // mask of lanes that have not returned
-  Barrier barrier;     // of lanes, not of their number: a count of bits at every shuffle would take long
-  unsigned mask = 0;   // who takes part in the barrier under way
+  std::size_t begin = 0, end = 0;  // its threads, in the order in which they take turns
+  unsigned alive = 0;              // mask of lanes that have not returned
+  Barrier barrier;    // of lanes, not of their number: a count of bits at every shuffle would take long
+  unsigned mask = 0;  // who takes part in the barrier under way
   std::uint64_t slots[2][warp_size] = {};  // of this barrier and of the one before
 };
 
@@ -121,26 +123,24 @@ bool can_run(const BlockThread& thread) {
   return !thread.done && (!thread.waits_for || thread.waits_for->generation != thread.generation);
 }
 
-// The next that can go on, of those that have begun; perhaps the one that runs. The one behind it is likely
-// to follow.
-BlockThread& next_thread() {
-  const std::size_t all = threads.size();
-  const auto behind = [all](std::size_t at) { return at + 1 < all ? at + 1 : 0; };
+// To the next from `begin` to `end` that can go on, all of which have begun; perhaps the one that runs. The
+// one behind it is likely to follow. Returns where there is none.
+void switch_to_one_of(std::size_t begin, std::size_t end) {
+  const auto behind = [=](std::size_t at) { return at + 1 < end ? at + 1 : begin; };
   std::size_t at = static_cast<std::size_t>(running - threads.data());
-  for (std::size_t n = 0; n < all; ++n) {
+  for (std::size_t n = begin; n < end; ++n) {
     at = behind(at);
     if (!can_run(threads[at])) continue;
     fetch(threads[behind(at)].fiber);
-    return threads[at];
+    run(threads[at]);
+    jump_to(threads[at].fiber->context);
   }
-  deadlock();
 }
 
 [[noreturn]] void switch_to_next() {
   if (block_alive == 0) jump_to(launcher);
-  BlockThread& next = next_thread();
-  run(next);
-  jump_to(next.fiber->context);
+  switch_to_one_of(0, threads.size());
+  deadlock();
 }
 
 // On a fiber, which lives for all launches: begins threads while there are any that have not.
@@ -192,17 +192,19 @@ char* stacks() {
   jump_to(idle.back()->context);
 }
 
-// The others take their turns: those that have not begun first, as they stand behind this one.
-void give_turn() {
+// The others take their turns: those of the warp, if one is given, as the caches hold the stacks of one, then
+// those that have not begun, as they stand behind this one.
+void give_turn(const Warp* warp = nullptr) {
   if (__builtin_setjmp(running->fiber->context) != 0) return;
+  if (warp) switch_to_one_of(warp->begin, std::min(warp->end, begun));
   if (begun < threads.size()) wake_fiber();
   switch_to_next();
 }
 
-void wait(Barrier& barrier) {
+void wait(Barrier& barrier, const Warp* warp = nullptr) {
   running->waits_for = &barrier;
   running->generation = barrier.generation;
-  give_turn();
+  give_turn(warp);
 }
 
 void run_block(bool reverse) {
@@ -216,7 +218,10 @@ void run_block(bool reverse) {
     threads[i] = {};
     threads[i].number = number;
     threads[i].index = {number % current.block_dim.x, row % current.block_dim.y, row / current.block_dim.y};
-    warps[number / warp_size].alive |= 1u << number % warp_size;
+    Warp& warp = warps[number / warp_size];
+    if (warp.alive == 0) warp.begin = i;
+    warp.end = i + 1;
+    warp.alive |= 1u << number % warp_size;
   }
   if (__builtin_setjmp(launcher) == 0) wake_fiber();
 }
@@ -260,7 +265,7 @@ void warp_barrier(unsigned mask) {
   warp.barrier.arrived |= 1u << running->number % warp_size;
   const unsigned generation = warp.barrier.generation;
   open_warp_if_complete(warp);
-  if (warp.barrier.generation == generation) wait(warp.barrier);
+  if (warp.barrier.generation == generation) wait(warp.barrier, &warp);
 }
 
 void yield() {

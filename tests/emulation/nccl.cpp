@@ -34,7 +34,7 @@ thread_local std::vector<Operation> group;
 int ids = 0;
 // Lives on when it is aborted: the device may be at work with it.
 std::deque<ncclComm> communicators;
-constexpr std::chrono::seconds host_patience{15};
+constexpr std::chrono::seconds host_patience{4};
 
 // The same ranks as the world, apart from all other messages. Its first call is collective.
 MPI_Comm own_world() {

@@ -27,9 +27,22 @@
 
 namespace isotherm {
 
+// The emulated GPU (tests/emulation) takes a hundred times as long as a CPU. What a host's run of a test
+// shows for both, as exchanges and steps are planned on the host, it need not show again.
+inline bool is_slow(const Device& device) {
+  return device.info().name == "emulated GPU";
+}
+inline int combinations = 0;  // of a test so far
+// Of many combinations it takes each `nth`, and other ones with each deck where their number is no multiple
+// of it.
+inline bool left_out(const Device& device, int nth) {
+  return is_slow(device) && combinations++ % nth != 0;
+}
+
 class BackendTest : public testing::TestWithParam<Backend> {
  protected:
   void SetUp() override {
+    combinations = 0;
     if (GetParam() == Backend::host) {
       device_ = make_host_device();
       return;
@@ -169,6 +182,12 @@ inline std::vector<std::string> usable_transports(Device& device, const Communic
     }
   }
   return usable;
+}
+
+// One transport where others are told apart than transports: OneAnswer.EveryTransport has them all, and a
+// choice among them takes longer than the sweeps.
+inline void fix_transport(Config& config, Device& device, const Communicator& communicator) {
+  config.parallel.transport = usable_transports(device, communicator).back();
 }
 
 // The suite `Name` as Host/Name.* and Cuda/Name.*.

@@ -124,14 +124,14 @@ class AutotunerOn : public BackendTest {
 
 // Of a long run, around an axis and without one.
 TEST_P(AutotunerOn, MakesStepsOfTheRun) {
-  const bool on_host = GetParam() == Backend::host;
+  const bool slow = is_slow(device());
   for (Config config : {decks::steady({18, 17, 15}), decks::periodic({16, 18, 17})}) {
     config = decks::without_time(config);
     if (config.problem.kind == ProblemKind::steady) config.problem.tolerance = 0;  // never reached
     config.problem.max_sweeps = 1000000000;
     if (config.problem.kind == ProblemKind::transient) config.problem.steps = 1000000000;
-    config.solver.tuning_budget = on_host ? 0.5 : 1;
-    const std::int64_t sweeps = on_host ? 6000 : 700;
+    config.solver.tuning_budget = slow ? 1 : 0.5;
+    const std::int64_t sweeps = slow ? 400 : 6000;
     const auto tuned = run_tuned<double>(config, parts_of(config), device(), random_, sweeps);
     EXPECT_EQ(tuned.sweeps, sweeps);
     EXPECT_EQ(tuned.fingerprint, plain_fingerprint<double>(config, sweeps));
@@ -304,7 +304,7 @@ TEST(KernelChoices, LeaveOutWhatOthersAreComparedWith) {
 // Runs of odd and even lengths, shorter and longer than a graph.
 template <class T>
 std::vector<SolverAnswer> answers_of_a_run(Solver<T>& solver) {
-  return answers(solver, {3, 16, 17, 1, 33});
+  return answers(solver, {3, 16, 1, 33});
 }
 
 template <class T>
@@ -353,6 +353,9 @@ TEST_P(SweepGraph, HoldsTheExchangesOfItsSweeps) {
         const Decomposition decomposition = blocks_of(config, even_process_grid(world().size()));
         if (halo_width > decomposition.max_halo_width().value_or(halo_width)) continue;
         for (const Overlap overlap : {Overlap::off, Overlap::on}) {
+          // What cannot be recorded goes the ways that OneAnswer.EveryTransport has.
+          const bool recorded = transport == "peer" || transport == "nccl";
+          if (!recorded && (halo_width > 1 || overlap == Overlap::on)) continue;
           SCOPED_TRACE(fmt::format("{}, {}, depth {}, overlap {}", periodic(config)[0] ? "periodic" : "walls",
                                    transport, halo_width, overlap == Overlap::on));
           config.parallel.transport = transport;
@@ -363,7 +366,7 @@ TEST_P(SweepGraph, HoldsTheExchangesOfItsSweeps) {
           Solver<double> solver(config, decomposition, world(), device(), kernels,
                                 transport != "auto" && halo_width == 1);
           if (transport != "auto") {
-            EXPECT_EQ(solver.queues_graphs(), transport == "peer" || transport == "nccl");
+            EXPECT_EQ(solver.queues_graphs(), recorded);
           }
           EXPECT_EQ(answers_of_a_run(solver), expected);
         }
@@ -397,8 +400,8 @@ TEST(WhyNoGraph, SaysWhatStandsInTheWay) {
 // process grid, however the sweeps are called, as graphs too; and where they cannot, words.
 
 template <class T>
-std::vector<SolverAnswer> answers_in_turns(Solver<T>& solver) {
-  return answers(solver, {1, 2, 7, 17});
+std::vector<SolverAnswer> answers_in_turns(Solver<T>& solver, bool graph = false) {
+  return graph ? answers(solver, {1, 7, 17}) : answers(solver, {1, 2, 7});
 }
 
 class FaceStoresTest : public BackendTest {
@@ -417,7 +420,7 @@ class FaceStoresTest : public BackendTest {
   void expect_the_bits_of_exchanges(Config config, Int3 parts, bool graph) {
     SCOPED_TRACE(
         fmt::format("{} bytes, {}x{}x{} parts, graph {}", sizeof(T), parts.x, parts.y, parts.z, graph));
-    const std::vector<SolverAnswer> expected = answers_in_turns(*PlainSolver<T>(config));
+    const std::vector<SolverAnswer> expected = answers_in_turns(*PlainSolver<T>(config), graph);
     config.solver.kernel = "tma_pipeline";
     config.solver.reduction = graph ? "warp_shuffle" : "fused";  // a sweep with a norm stores nothing
     config.parallel.transport = "peer";
@@ -426,7 +429,7 @@ class FaceStoresTest : public BackendTest {
     kernels.graph = graph;
     Solver<T> solver(config, blocks_of(config, parts), world(), device(), kernels, true);
     EXPECT_EQ(solver.plan().overlap, Overlap::in_kernel);
-    EXPECT_EQ(answers_in_turns(solver), expected);
+    EXPECT_EQ(answers_in_turns(solver, graph), expected);
   }
 };
 INSTANTIATE_TEST_SUITE_P(Cuda, FaceStoresTest, testing::Values(Backend::cuda));
@@ -618,6 +621,7 @@ TEST_P(HidingOfHalos, IsMeasuredWithoutATrace) {
   Config config = decks::every_wall({16, 13, 15});
   for (const int halo_width : {1, 2}) {
     for (const Overlap overlap : {Overlap::on, Overlap::off}) {
+      if (left_out(device(), 3)) continue;
       SCOPED_TRACE(fmt::format("depth {}, overlap {}", halo_width, overlap == Overlap::on ? "on" : "off"));
       config.solver.halo_width = halo_width;
       config.parallel.overlap = overlap;

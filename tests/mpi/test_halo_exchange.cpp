@@ -245,13 +245,15 @@ bool fits(const Case& c) {
   return true;
 }
 
-// Every process grid and mix of periodic axes, on an uneven grid and on the thinnest one that works.
-std::vector<Case> all_cases(int ranks, int ghosts) {
+// Every process grid and mix of periodic axes, or `few` of these, on an uneven grid and on the thinnest one
+// that works.
+std::vector<Case> all_cases(int ranks, int ghosts, bool few = false) {
   std::vector<Case> cases;
   for (const Int3 grid : all_process_grids(ranks)) {
     const Int3 thin{grid.x * ghosts + (grid.x > 1), grid.y * ghosts, grid.z * ghosts + (grid.z > 1)};
     for (const Int3 cells : {Int3{17, 23, 31}, thin}) {
       for (int bits = 0; bits < 8; ++bits) {
+        if (few && bits != 0b000 && bits != 0b101 && bits != 0b111) continue;
         const Case c{cells, grid, {(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0}, ghosts};
         if (fits(c)) cases.push_back(c);
       }
@@ -276,9 +278,10 @@ TEST_P(HaloGhosts, HoldTheCellsOfTheNeighbours) {
   for (const std::string& transport : usable_transports(device(), world())) {
     if (transport == "auto") continue;  // one of the others
     for (const int ghosts : {1, 2, 4}) {
-      for (const Case& c : all_cases(world().size(), ghosts)) {
-        check<float>(transport, c);
-        check<double>(transport, c);
+      for (const Case& c : all_cases(world().size(), ghosts, is_slow(device()))) {
+        const bool both = !is_slow(device()), odd = combinations++ % 2 == 1;
+        if (both || odd) check<float>(transport, c);
+        if (both || !odd) check<double>(transport, c);
       }
     }
   }
@@ -314,7 +317,7 @@ ISOTHERM_ON_EACH_BACKEND(HaloFigures);
 // Many exchanges in a row, with ranks that are late in every place where one may be: ghosts hold the cells of
 // their own exchange, never those of the next, and nobody waits for ever.
 
-constexpr int exchanges = 12;
+constexpr int exchanges = 12;  // all ranks at all places, where they are four
 
 struct Setting {
   int axis;  // along which the blocks stand
@@ -396,9 +399,9 @@ void be_late() {
 // `late(rank, exchange, place)`: places are before start, between start and finish, and before the ghosts are
 // read.
 template <class Late>
-void expect_order(Series& series, int rank, Late late) {
+void expect_order(Series& series, int rank, int count, Late late) {
   std::size_t wrong = 0;
-  for (int exchange = 0; exchange < exchanges; ++exchange) {
+  for (int exchange = 0; exchange < count; ++exchange) {
     if (late(rank, exchange, 0)) be_late();
     series.fill(exchange);
     series.start(exchange);
@@ -416,7 +419,7 @@ class HaloOrder : public BackendTest {
   void on_each_transport(Check check) {
     for (const std::string& transport : usable_transports(device(), world())) {
       if (transport == "auto") continue;  // one of the others
-      for (const Setting s : {Setting{0, 1, 1}, {0, 1, 2}, {0, 2, 1}, {2, 1, 1}, {2, 2, 1}, {2, 2, 2}}) {
+      for (const Setting s : {Setting{0, 1, 2}, {0, 2, 1}, {2, 1, 1}, {2, 2, 2}}) {
         SCOPED_TRACE(
             fmt::format("{}, along {}, {} ghosts, {} fields", transport, "xyz"[s.axis], s.ghosts, s.fields));
         Series series(device(), world(), s, transport);
@@ -426,14 +429,14 @@ class HaloOrder : public BackendTest {
   }
 };
 
-// One rank at each place, and all in turns.
+// One rank at each place, with either field twice, and all in turns.
 TEST_P(HaloOrder, RanksThatAreLateLoseNothing) {
   on_each_transport([&](Series& series) {
     for (const int place : {0, 1, 2}) {
-      expect_order(series, world().rank(),
+      expect_order(series, world().rank(), 4,
                    [&](int rank, int, int here) { return here == place && rank == world().size() - 1; });
     }
-    expect_order(series, world().rank(), [&](int rank, int exchange, int place) {
+    expect_order(series, world().rank(), exchanges, [&](int rank, int exchange, int place) {
       return rank == exchange % world().size() && place == exchange % 3;
     });
   });
