@@ -49,8 +49,8 @@ template <class T>
 struct Prolongation {
   FieldView<const T> coarse;  // K; valid wherever the tables point
   FieldView<T> fine;          // to whose region the interpolated error and `shift` are added
-  Box region;
-  T shift;  // K
+  Box region;                 // from (0, 0, 0) on
+  T shift;                    // K
   const Interpolation<T>* interpolations[3];
 };
 

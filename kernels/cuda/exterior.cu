@@ -108,7 +108,7 @@ struct ThinPack {
                                          Norm& norm) const {
     apply_boundaries(a, n, z);
     const Pack<T> s =
-        a.source.empty() ? Pack<T>::zero() : scaled_source(a.c, Pack<T>::load_constant(&a.source(x, y, z)));
+        scaled_source(a.c, a.source.empty() ? Pack<T>::zero() : Pack<T>::load_constant(&a.source(x, y, z)));
     const Pack<T> value = updated_pack(a.c, n, s);
     const bool all = mine == (1u << cells) - 1;
     if (all) value.store(to);

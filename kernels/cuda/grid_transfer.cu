@@ -17,7 +17,11 @@ namespace {
 
 constexpr unsigned threads = 128;
 constexpr dim3 wide(warp_size, 4, 1);
-constexpr Index walk = 16;  // planes of the coarse, or of the fine grid that a thread takes
+
+// Planes of the coarse, or of the fine grid that a thread walks through: few where there are few threads.
+Index walk_of(Box region) {
+  return region.cells() < Index{1} << 21 ? 2 : 16;
+}
 
 template <class T>
 __global__ void __launch_bounds__(threads) restrict_cells(Restriction<T> r, Int3 first) {
@@ -97,7 +101,7 @@ __device__ __forceinline__ void add_plane(const Restriction<T>& r, const T* from
 
 // Lanes beyond the region in x do as the last in it, and store nothing: all take part in shuffles.
 template <class T>
-__global__ void __launch_bounds__(threads) restrict_nested(Restriction<T> r, Int3 first) {
+__global__ void __launch_bounds__(threads) restrict_nested(Restriction<T> r, Int3 first, Index walk) {
   const Int3 cell = cell_of_thread(first);
   if (cell.y >= r.region.hi.y) return;  // a whole warp
   const bool last = threadIdx.x == warp_size - 1 || cell.x + 1 >= r.region.hi.x;
@@ -125,47 +129,61 @@ __global__ void __launch_bounds__(threads) restrict_nested(Restriction<T> r, Int
   }
 }
 
-// A column of fine cells. The coarse planes beside a fine one are interpolated along y once.
+// Columns of two fine cells beside each other. The coarse planes beside a fine one are interpolated along y
+// once.
 template <class T>
-__global__ void __launch_bounds__(threads) prolong_cells(Prolongation<T> p, Int3 first) {
+__global__ void __launch_bounds__(threads) prolong_cells(Prolongation<T> p, Int3 first, Index walk) {
   const Int3 cell = cell_of_thread(first);
-  if (cell.x >= p.region.hi.x || cell.y >= p.region.hi.y) return;
-  const Index z_lo = p.region.lo.z + (cell.z - p.region.lo.z) * walk, z_hi = min(z_lo + walk, p.region.hi.z);
-  const Interpolation<T> on_x = p.interpolations[0][cell.x], on_y = p.interpolations[1][cell.y];
+  const Index x = 2 * cell.x, y = cell.y;
+  if (x >= p.region.hi.x || y >= p.region.hi.y) return;
+  const bool both = x + 1 < p.region.hi.x;
+  const Index z_lo = cell.z * walk, z_hi = min(z_lo + walk, p.region.hi.z);
+  const Interpolation<T> on_y = p.interpolations[1][y];
+  const Interpolation<T> on_x[2] = {p.interpolations[0][x], p.interpolations[0][both ? x + 1 : x]};
   struct Plane {
     Index z;
-    T lower, upper;  // at the coarse cells along x
+    T lower[2], upper[2];  // at the coarse cells along x
   };
   const auto plane = [&](Index z) {
-    const auto at = [&](Index x) {
-      return interpolated(on_y, p.coarse(x, on_y.lower, z), p.coarse(x, on_y.upper, z));
+    const auto at = [&](Index coarse_x) {
+      return interpolated(on_y, p.coarse(coarse_x, on_y.lower, z), p.coarse(coarse_x, on_y.upper, z));
     };
-    return Plane{z, at(on_x.lower), at(on_x.upper)};
+    return Plane{z, {at(on_x[0].lower), at(on_x[1].lower)}, {at(on_x[0].upper), at(on_x[1].upper)}};
   };
   Plane lower = plane(p.interpolations[2][z_lo].lower), upper = lower;
-  T* to = &p.fine(cell.x, cell.y, z_lo);
+  T* to = &p.fine(x, y, z_lo);
+  Pair<T> next = Pair<T>::load(to);
   for (Index z = z_lo; z < z_hi; ++z, to += p.fine.pitch_z) {
+    Pair<T> value = next;
+    if (z + 1 < z_hi) next = Pair<T>::load(to + p.fine.pitch_z);
     const Interpolation<T> on_z = p.interpolations[2][z];
     if (on_z.lower != lower.z) lower = on_z.lower == upper.z ? upper : plane(on_z.lower);
     if (on_z.upper != upper.z) upper = on_z.upper == lower.z ? lower : plane(on_z.upper);
-    *to += interpolated(on_x, interpolated(on_z, lower.lower, upper.lower),
-                        interpolated(on_z, lower.upper, upper.upper), p.shift);
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      value.v[i] += interpolated(on_x[i], interpolated(on_z, lower.lower[i], upper.lower[i]),
+                                 interpolated(on_z, lower.upper[i], upper.upper[i]), p.shift);
+    if (both) {
+      *reinterpret_cast<Pair<T>*>(to) = value;
+    } else {
+      *to = value.v[0];
+    }
   }
 }
 
 // Blocks of threads beside each other in x and y, each of which walks along z.
 template <class Launch>
-void over_columns(Box region, const Launch& launch_part) {
-  Box columns = region;
-  columns.hi.z = region.lo.z + ceil_div(region.extent().z, walk);
+void over_columns(Box columns, Index walk, const Launch& launch_part) {
+  columns.hi.z = columns.lo.z + ceil_div(columns.extent().z, walk);
   cover(columns, wide, [&](dim3 grid, Int3 first) { launch_part(grid, first); });
 }
 
 template <class T>
 void restrict_residual(const Restriction<T>& r, Stream stream) {
   if (r.nested) {
-    over_columns(r.region, [&](dim3 grid, Int3 first) {
-      launch("restrict_nested", restrict_nested<T>, {grid, wide}, stream, r, first);
+    const Index walk = walk_of(r.region);
+    over_columns(r.region, walk, [&](dim3 grid, Int3 first) {
+      launch("restrict_nested", restrict_nested<T>, {grid, wide}, stream, r, first, walk);
     });
     return;
   }
@@ -177,8 +195,11 @@ void restrict_residual(const Restriction<T>& r, Stream stream) {
 
 template <class T>
 void prolong_add(const Prolongation<T>& p, Stream stream) {
-  over_columns(p.region, [&](dim3 grid, Int3 first) {
-    launch("prolong_cells", prolong_cells<T>, {grid, wide}, stream, p, first);
+  const Index walk = walk_of(p.region);
+  Box pairs = p.region;
+  pairs.hi.x = ceil_div(pairs.hi.x, Index{2});
+  over_columns(pairs, walk, [&](dim3 grid, Int3 first) {
+    launch("prolong_cells", prolong_cells<T>, {grid, wide}, stream, p, first, walk);
   });
 }
 

@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(warps* warp_size, least_blocks(rows, warps))
   const Edges edges = edges_of(a, chunk);
   const bool whole = edges == Edges::none;
   TileWarp<T, rows> mine(a, lane, place.x, place.y);
-  if (edges >= Edges::boundaries) mine.fetch_boundaries(a, lane, place.x, place.y, begin);
+  if (edges == Edges::boundaries) mine.fetch_boundaries(a, lane, place.x, place.y, begin);
   const T* from = &a.in(place.x, place.y, begin - 1);
   LanePlane<T, rows> below = place.load(a, from, begin - 1, false, whole);
   LanePlane<T, rows> at = place.load(a, from += a.in.pitch_z, begin, true, whole);
@@ -152,14 +152,14 @@ __global__ void __launch_bounds__(warps* warp_size, least_blocks(rows, warps))
         T x_hi = __shfl_down_sync(0xffffffffu, centre.v[0], 1);
         x_lo = lane == 0 ? at.edge[r] : x_lo;
         x_hi = lane == warp_size - 1 ? at.edge[r] : x_hi;
-        mine.template update<here>(
+        mine.template update<here, false>(
             a, r,
             {centre, r > 0 ? at.row[r - 1] : y_before, r < rows - 1 ? at.row[r + 1] : y_behind, below.row[r],
              above.row[r], x_lo, x_hi},
             place.x, place.y + r, z, to + r * a.out.pitch_y, norm);
       }
     });
-    if (edges >= Edges::boundaries && z + 1 < end) mine.fetch_boundaries(a, lane, place.x, place.y, z + 1);
+    if (edges == Edges::boundaries && z + 1 < end) mine.fetch_boundaries(a, lane, place.x, place.y, z + 1);
     below = at;
     at = above;
     above = next;

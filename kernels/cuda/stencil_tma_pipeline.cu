@@ -205,7 +205,7 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
 
   const Edges edges = edges_of(a, chunk);
   TileWarp<T, rows> mine(a, lane, x, y);
-  if (edges >= Edges::boundaries) mine.fetch_boundaries(a, lane, x, y, walk.first);
+  if (edges == Edges::boundaries) mine.fetch_boundaries(a, lane, x, y, walk.first);
   if (a.beyond_z_boundary(walk.plane(0))) {
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
@@ -250,15 +250,15 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
         const Pack<T> y_lo = r > 0 ? at[r - 1] : Pack<T>::load(&plane.cell[row][pack]);
         const Pack<T> y_hi = r < rows - 1 ? at[r + 1] : Pack<T>::load(&plane.cell[row + 1 + rows][pack]);
         const Pack<T> made =
-            mine.template update<here>(a, r, {at[r], y_lo, y_hi, behind[r], ahead, x_lo, x_hi}, x, y + r, z,
-                                       to + r * a.out.pitch_y, norm);
+            mine.template update<here, Stores::any>(a, r, {at[r], y_lo, y_hi, behind[r], ahead, x_lo, x_hi},
+                                                    x, y + r, z, to + r * a.out.pitch_y, norm);
         if constexpr (Stores::any) {
           if (here == Edges::none || mine.has_row(r)) row_end.store(r, made);
         }
         behind[r] = ahead;  // kept until all rows have had the plane behind them
       }
     });
-    if (edges >= Edges::boundaries && n < walk.count) mine.fetch_boundaries(a, lane, x, y, walk.plane(n + 1));
+    if (edges == Edges::boundaries && n < walk.count) mine.fetch_boundaries(a, lane, x, y, walk.plane(n + 1));
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       const Pack<T> ahead = behind[r];

@@ -18,15 +18,13 @@ namespace isotherm::cuda {
 // What the tile of a block has beside the cells in its middle.
 enum class Edges {
   none,
-  region,      // cells that are not the region's
-  boundaries,  // boundaries across x or y, and perhaps such cells
-  scaling      // any of them; and the source is scaled, which costs the others a tenth where they have none
+  region,     // cells that are not the region's
+  boundaries  // boundaries across x or y, and perhaps such cells
 };
 template <class T>
 __device__ __forceinline__ Edges edges_of(const TileArgs<T>& a, const Box& chunk) {
   const Box& region = a.columns.box;
   const Int3 n = a.in.extent;
-  if (!a.source.empty() && a.c.sigma != T{1}) return Edges::scaling;
   if ((a.face(Face::x_min).is_boundary && chunk.lo.x == 0) ||
       (a.face(Face::y_min).is_boundary && chunk.lo.y == 0) ||
       (a.face(Face::x_max).is_boundary && chunk.hi.x >= n.x) ||
@@ -42,10 +40,8 @@ __device__ __forceinline__ void with_edges(Edges edges, Body body) {
     body.template operator()<Edges::none>();
   } else if (edges == Edges::region) {
     body.template operator()<Edges::region>();
-  } else if (edges == Edges::boundaries) {
-    body.template operator()<Edges::boundaries>();
   } else {
-    body.template operator()<Edges::scaling>();
+    body.template operator()<Edges::boundaries>();
   }
 }
 
@@ -96,13 +92,14 @@ class TileWarp {
   // Updates row r; (x, y, z) is this lane's first cell, `to` its place in `out`. By all lanes, whether the
   // row is the region's or not. Neighbours beyond boundaries across z are in n already, those across x and y
   // are put there. Returns what it has stored; cells that are not the region's are nobody's.
-  template <Edges edges, class Norm>
+  // `scaled`: the source may be of another weight than the unit weight.
+  template <Edges edges, bool scaled, class Norm>
   __device__ __forceinline__ Pack<T> update(const TileArgs<T>& a, int r, Neighbours<T> n, int x, int y, int z,
                                             T* to, Norm& norm) const {
-    if constexpr (edges >= Edges::boundaries) apply_boundaries(a, n, r);
+    if constexpr (edges == Edges::boundaries) apply_boundaries(a, n, r);
     const unsigned mine = edges == Edges::none ? all_cells : cells_of(r);
     Pack<T> s = a.source.empty() || mine == 0 ? Pack<T>::zero() : Pack<T>::load_constant(&a.source(x, y, z));
-    if constexpr (edges == Edges::scaling) s = scaled_source(a.c, s);
+    if constexpr (scaled) s = scaled_source(a.c, s);
     const Pack<T> value = updated_pack(a.c, n, s);
     if (mine == all_cells) value.store(to);
 #pragma unroll
@@ -172,6 +169,13 @@ class TileWarp {
 // `Way<T, tile>`: of one of the kernel's tiles,
 //     static WideTile<T> chunk(Box region, Box hole);   planes chosen for the columns without `hole`
 //     static void sweep(const SweepArgs<T>&, const Columns&, Stream);
+// Sweeps that scale their source are made as if all were thin: code for them in the wide tiles, where fp64
+// fills the registers, costs every other sweep a tenth (TUNING.md). Not those that store their faces.
+template <class T>
+bool scales_source(const SweepArgs<T>& args) {
+  return !args.source.empty() && args.c[0].sigma != T{1} && !args.stores.any();
+}
+
 template <class T, const auto& tiles, template <class, auto> class Way>
 struct WideRow {
   static void complete(StencilKernel<T>& kernel) {
@@ -188,7 +192,8 @@ struct WideRow {
     with_tile<tiles>(
         plan.tile, [&]<auto tile>() {
           const WideTile<T> chunk = Way<T, tile>::chunk(args.region, {});
-          if (!chunk.fits(args.region)) return sweep_thin(args, {&args.region, 1}, stream);
+          if (!chunk.fits(args.region) || scales_source(args))
+            return sweep_thin(args, {&args.region, 1}, stream);
           Way<T, tile>::sweep(args, chunk.columns(args.region), stream);
         });
   }
@@ -196,8 +201,8 @@ struct WideRow {
     return with_tile<tiles>(
         tile_index, [&]<auto tile>() {
           const WideTile<T> chunk = Way<T, tile>::chunk(region, {});
-          return chunk.fits(region) ? scratch_bytes(chunk.columns(region))
-                                    : thin_scratch_bytes<T>({&region, 1});
+          return std::max(chunk.fits(region) ? scratch_bytes(chunk.columns(region)) : 0,
+                          thin_scratch_bytes<T>({&region, 1}));
         });
   }
   // Of partial results of a norm, one per block.
@@ -215,7 +220,8 @@ struct WideRow {
     with_tile<tiles>(
         plan.tile, [&]<auto tile>() {
           const WideTile<T> chunk = Way<T, tile>::chunk(args.region, interior);
-          if (!chunk.fits(args.region)) return thin_exterior<T>().launch(args, interior, plan, stream);
+          if (!chunk.fits(args.region) || scales_source(args))
+            return thin_exterior<T>().launch(args, interior, plan, stream);
           SweepArgs<T> exterior = args;
           if (const Columns beside = chunk.columns(args.region).without(interior); beside.blocks() > 0) {
             Way<T, tile>::sweep(exterior, beside, stream);
@@ -229,9 +235,10 @@ struct WideRow {
     return with_tile<tiles>(
         tile_index, [&]<auto tile>() {
           const WideTile<T> chunk = Way<T, tile>::chunk(region, interior);
-          if (!chunk.fits(region)) return thin_exterior<T>().norm_scratch_bytes(region, interior, tile_index);
-          return std::max(scratch_bytes(chunk.columns(region).without(interior)),
-                          thin_scratch_bytes<T>(layers_of(region, interior)));
+          const std::size_t thin = thin_exterior<T>().norm_scratch_bytes(region, interior, tile_index);
+          if (!chunk.fits(region)) return thin;
+          return std::max({thin, thin_scratch_bytes<T>(layers_of(region, interior)),
+                           scratch_bytes(chunk.columns(region).without(interior))});
         });
   }
   // Below and above the interior.

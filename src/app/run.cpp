@@ -24,17 +24,6 @@ std::optional<std::int64_t> resumed_here(const std::optional<Restart>& restart) 
   return restart && restart->same_directory ? std::optional(restart->sweep()) : std::nullopt;
 }
 
-// What is taken unasked, or while the autotuner has nothing better yet.
-template <class T>
-SolverKernels<T> default_kernels(const Config& config, const KernelChoices<T>& choices) {
-  const SweepChoice<T>& sweep = choices.sweeps.front();
-  const auto fits = [&](const ReductionKernel<T>* kernel) {
-    return !kernel->fused || sweep.kernel->fuses_norm();
-  };
-  return {sweep, *std::ranges::find_if(choices.reductions, fits), choices.histogram,
-          config.solver.cuda_graph == GraphChoice::on};
-}
-
 // False where the entry names what the deck does not leave open, or this program does not have.
 template <class T>
 bool use_recalled(const TuningChoice& choice, const KernelChoices<T>& choices, Solver<T>& solver) {
@@ -178,7 +167,9 @@ void Run<T>::make_solver(const Config& config) {
   solver_.reset();  // before the next takes its memory
   const KernelChoices<T> choices = common_choices<T>(config, decomposition, world, plan_.device);
   std::optional<TuningChoice> recalled;
-  if (!config.solver.tuning_file.empty()) {
+  // Sweeps alone are no cycle of multigrid: there is nothing to measure, and nothing measured to use.
+  const bool is_tuned = !make_method(config).has_coarse_grids;
+  if (!config.solver.tuning_file.empty() && is_tuned) {
     tuning_key_ = tuning_key(config, decomposition, plan_.device, threads);
     recalled = recall_tuning(config, tuning_key_, world);
   }
@@ -190,7 +181,7 @@ void Run<T>::make_solver(const Config& config) {
   tuning_source_ = choices.open() ? Tuning::Source::defaults : Tuning::Source::deck;
   if (recalled && use_recalled(*recalled, choices, *solver_)) {
     tuning_source_ = Tuning::Source::file;
-  } else {
+  } else if (is_tuned) {
     autotuner_.emplace(config, *solver_, choices);
     if (!autotuner_->open()) autotuner_.reset();
   }

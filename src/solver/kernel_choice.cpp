@@ -217,7 +217,8 @@ KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subd
   if (s.kernel == "auto")
     std::stable_partition(choices.sweeps.begin(), choices.sweeps.end(),
                           [&](const SweepChoice<T>& c) { return c.is_temporal() == smoothing; });
-  const bool sums = config.problem.norm != Norm::max;
+  // The probe of multigrid is made by the same kernel every time, and so are its norms.
+  const bool sums = config.problem.norm != Norm::max && !smoothing;
   const std::string reduction =
       s.reduction == "auto" && sums ? std::string(steady_reduction(backend)) : s.reduction;
   choices.reductions = kernels_of(config, "solver.reduction", reduction_kernels<T>(), reduction, backend);
@@ -229,14 +230,24 @@ KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subd
 }
 
 template <class T>
-SolverKernels<T> choose_kernels(const Config& config, Backend backend, Int3 subdomain) {
-  const KernelChoices<T> choices = kernel_choices<T>(config, backend, subdomain);
+SolverKernels<T> default_kernels(const Config& config, const KernelChoices<T>& choices) {
   const SweepChoice<T> sweep = choices.sweeps.front();
+  SweepChoice<T> probe = sweep;
+  if (sweeps_of_cycle(config) > 1) {
+    const auto single = std::ranges::find_if(
+        choices.sweeps, [](const SweepChoice<T>& c) { return !c.is_temporal() && c.kernel->fuses_norm(); });
+    if (single != choices.sweeps.end()) probe = *single;
+  }
   const auto fits = [&](const ReductionKernel<T>* kernel) {
-    return !kernel->fused || sweep.kernel->fuses_norm();
+    return !kernel->fused || probe.kernel->fuses_norm();
   };
-  return {sweep, *std::find_if(choices.reductions.begin(), choices.reductions.end(), fits), choices.histogram,
+  return {sweep, *std::ranges::find_if(choices.reductions, fits), choices.histogram, probe,
           config.solver.cuda_graph == GraphChoice::on};
+}
+
+template <class T>
+SolverKernels<T> choose_kernels(const Config& config, Backend backend, Int3 subdomain) {
+  return default_kernels(config, kernel_choices<T>(config, backend, subdomain));
 }
 
 std::optional<RequiredBackend> required_backend(const Config& config) {
@@ -304,6 +315,8 @@ template bool has_temporal_kernel<float>(Backend);
 template bool has_temporal_kernel<double>(Backend);
 template KernelChoices<float> kernel_choices<float>(const Config&, Backend, Int3);
 template KernelChoices<double> kernel_choices<double>(const Config&, Backend, Int3);
+template SolverKernels<float> default_kernels(const Config&, const KernelChoices<float>&);
+template SolverKernels<double> default_kernels(const Config&, const KernelChoices<double>&);
 template SolverKernels<float> choose_kernels<float>(const Config&, Backend, Int3);
 template SolverKernels<double> choose_kernels<double>(const Config&, Backend, Int3);
 

@@ -33,6 +33,7 @@ struct SolverKernels {
   SweepChoice<T> sweep;
   const ReductionKernel<T>* reduction;  // its `fused` kernel: the norm comes out of the sweep
   const HistogramKernel<T>* histogram;  // of the diagnostics
+  SweepChoice<T> probe;                 // the sweep between cycles whose update is the residual
   bool graph = false;                   // sweeps between checks are queued as graphs, where halos can be
 };
 
@@ -84,7 +85,9 @@ std::string why_no_room(const StencilKernel<T>& kernel, Int3 subdomain);
 // weigh.
 template <class T>
 KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subdomain = {0, 0, 0});
-// The first of each: without a measurement.
+// The first of each: without a measurement, or while there is none.
+template <class T>
+SolverKernels<T> default_kernels(const Config& config, const KernelChoices<T>& choices);
 template <class T>
 SolverKernels<T> choose_kernels(const Config& config, Backend backend, Int3 subdomain = {0, 0, 0});
 

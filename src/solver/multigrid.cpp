@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -36,9 +37,15 @@ Buffer on_device(Device& device, const std::vector<Entry>& table) {
   return buffer;
 }
 
+// Below it the fast kernels, which walk through the grid, leave most of a GPU waiting for a few blocks.
+constexpr Index worth_walking = Index{1} << 20;  // cells
+
 template <class T>
 SweepChoice<T> smoothing_kernel(const CoarseGrid& grid, Backend backend) {
-  return kernel_choices<T>(grid.config, backend, grid.decomposition.subdomain(0).extent()).sweeps.front();
+  const Int3 block = grid.decomposition.subdomain(0).extent();
+  const std::vector<SweepChoice<T>> sweeps = kernel_choices<T>(grid.config, backend, block).sweeps;
+  if (backend == Backend::host || block.product() >= worth_walking) return sweeps.front();
+  return *std::ranges::find(sweeps, sweeps.back().kernel, &SweepChoice<T>::kernel);  // the plainest
 }
 
 // The exact sum of a field and its rounded value, as the reduction leaves them.
@@ -162,7 +169,10 @@ Multigrid<T>::Multigrid(Level<T>& finest, Step<T>& step, SolverTimes& times)
     coarse_.push_back(std::make_unique<Coarse>(
         grid, &grid == &grids.back(), whole ? self_ : finest.communicator(), finer, finest.compute(), times));
   }
-  if (!mean_is_free(finest.config())) return;
+  if (!mean_is_free(finest.config())) {
+    if (can_be_recorded()) record();  // loads the kernels too, which the first cycle would pay for
+    return;
+  }
   Device& device = finest.device();
   mean_ = Buffer(device, sizeof(FieldSum));
   mean_host_ = Buffer(device, sizeof(FieldSum), Memory::staging);
@@ -315,31 +325,32 @@ bool Multigrid<T>::can_be_recorded() {
 
 // A cycle has an even number of launches on each level, so it ends in the fields in which it began.
 template <class T>
+void Multigrid<T>::record() {
+  Device& device = finest_.device();
+  const std::int64_t before = finest_.sweeps();
+  graph_starts_at_ = finest_.field().origin;
+  graph_.reset();
+  device.begin_recording(finest_.compute());
+  v_cycle(0);
+  graph_.emplace(device, device.end_recording(finest_.compute()));
+  finest_.count_from(before);  // nothing was done yet
+}
+
+template <class T>
 void Multigrid<T>::launch_recorded() {
   finest_.wait_for_copy(true);  // its second launch would overwrite the field
-  Device& device = finest_.device();
-  const T* const here = finest_.field().origin;
-  if (!graph_ || here != graph_starts_at_) {
-    graph_.reset();
-    const std::int64_t before = finest_.sweeps();
-    device.begin_recording(finest_.compute());
-    v_cycle(0);
-    graph_.emplace(device, device.end_recording(finest_.compute()));
-    graph_starts_at_ = here;
-    finest_.count_from(before);  // nothing was done yet
-  }
+  if (!graph_ || finest_.field().origin != graph_starts_at_) record();
   const TraceRange range(Phase::graph);
   const Timer timer;
-  device.launch(graph_->get(), finest_.compute());
+  finest_.device().launch(graph_->get(), finest_.compute());
   finest_.advance_by_graph(finest_.method().cycle(), false);
   times_.sweep += timer.seconds();
 }
 
 template <class T>
 void Multigrid<T>::cycle() {
-  const bool is_first = finest_.sweeps() == 0;
-  if (is_first) start();
-  is_first || !can_be_recorded() ? v_cycle(0) : launch_recorded();
+  if (finest_.sweeps() == 0) start();
+  can_be_recorded() ? launch_recorded() : v_cycle(0);
 }
 
 std::size_t coarse_bytes(const Config& config, const Decomposition& decomposition, int rank,

@@ -41,6 +41,7 @@ class Multigrid {
   void start();
   double missing_mean();
   bool can_be_recorded();
+  void record();
   void launch_recorded();
 
   Level<T>& finest_;

@@ -128,7 +128,8 @@ template <class T>
 void Solver<T>::make_check() {
   const ReductionKernel<T>& reduction = *kernels_.reduction;
   const std::size_t scratch = reduction.fused
-                                  ? norm_scratch_bytes(level_.extent(), level_.sides(), step_.plan().sweep)
+                                  ? norm_scratch_bytes(level_.extent(), level_.sides(),
+                                                       has_cycles() ? kernels_.probe : step_.plan().sweep)
                                   : reduction.scratch_bytes(level_.whole());
   check_.emplace(level_.config(), level_.communicator(), level_.device(), reduction, scratch);
   last_alone_ = !has_cycles() && (!reduction.fused || level_.config().output.diagnostics);
@@ -228,7 +229,8 @@ template <class T>
 void Solver<T>::start_residual() {
   const TraceRange range(Phase::reduction);
   Timer timer;
-  if (has_cycles()) step_.probe(kernels_.reduction->fused ? check_->norm_of_sweep() : UpdateNorm{});
+  if (has_cycles())
+    step_.probe(kernels_.probe, kernels_.reduction->fused ? check_->norm_of_sweep() : UpdateNorm{});
   step_.settle();  // the sweeps are no part of it
   times_.sweep += timer.lap();
   check_->start(level_.field(), level_.before(), level_.compute());

@@ -223,10 +223,14 @@ bool Step<T>::graph(std::int64_t until) {
 }
 
 template <class T>
-void Step<T>::probe(const UpdateNorm& norm) {
+void Step<T>::probe(const SweepChoice<T>& by, const UpdateNorm& norm) {
+  const StepPlan<T> plan = plan_;
+  plan_.sweep = by;
+  if (plan_.overlap == Overlap::in_kernel) plan_.overlap = Overlap::off;
   level_.begin_probe();
   period(1, true, norm);
   level_.end_probe();
+  plan_ = plan;
   forget_ghosts();
 }
 

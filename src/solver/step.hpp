@@ -36,8 +36,9 @@ class Step {
   // The sweeps of a graph, where steps are queued as graphs and it ends by sweep `until`. False where nothing
   // was done: also where the other field is the current one.
   bool graph(std::int64_t until);
-  // One sweep of the unit weight, with its norm; the field stays as it is, and before() holds the update.
-  void probe(const UpdateNorm& norm);
+  // One sweep of the unit weight by this kernel, with its norm; the field stays as it is, and before() holds
+  // the update.
+  void probe(const SweepChoice<T>& by, const UpdateNorm& norm);
   // So many sweeps, in periods or graphs, without a norm.
   void advance(std::int64_t count);
 

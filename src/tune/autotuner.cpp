@@ -81,8 +81,7 @@ Autotuner<T>::~Autotuner() = default;
 
 template <class T>
 bool Autotuner<T>::open() const {
-  // Sweeps alone are no cycle of multigrid.
-  return config_.solver.tuning_budget > 0 && !solver_.level().method().has_coarse_grids &&
+  return config_.solver.tuning_budget > 0 &&
          (choices_.open() || step_candidates().size() > 1 || graph_candidates().size() > 1);
 }
 
