@@ -36,9 +36,9 @@ struct Slice {
   }
 };
 
-// Blocks of a multiprocessor. With fewer than 1536 threads fp64 is a quarter slower; fp32 finds its own best.
+// Blocks of a multiprocessor: with fewer, fp64 is a quarter slower.
 template <class T, int threads>
-constexpr int least_blocks = sizeof(T) == 8 ? 1536 / threads : 1;
+constexpr int least_blocks = (sizeof(T) == 8 ? 1536 : 2048) / threads;
 
 template <class T, int tile_x, int tile_y, int tile_z>
 __global__ void __launch_bounds__(tile_x* tile_y, least_blocks<T, tile_x * tile_y>)
