@@ -45,36 +45,31 @@ def main(arguments=None):
 
 
 def parser():
-    from isotherm_tools import bench, histories, report, scaling, slices, studies  # which need the packages
+    from isotherm_tools import bench, pictures, report, scaling, studies  # which need the packages
 
     top = argparse.ArgumentParser(prog="isotherm_tools", description=isotherm_tools.__doc__)
     subcommands = top.add_subparsers(title="subcommands", required=True, metavar="SUBCOMMAND")
-    for module in (slices, histories, bench, scaling, report, studies):
+    for module in (pictures, bench, scaling, report, studies):
         module.add(subcommands)
     return top
 
 
 def say(result):
-    """On stdout. A reader that goes away (`| head`) has read enough."""
-    stdout = sys.stdout
+    """On stdout, names of files as the bytes that they have. A reader that goes away (`| head`) has read enough."""
+    stdout, text = sys.stdout, f"{result}\n"
+    encoding = stdout.encoding or "ascii"
+    try:
+        data = text.encode(encoding, "surrogateescape")
+    except UnicodeEncodeError:  # "us" where there is no "µs"
+        data = text.replace("µ", "u").encode(encoding, "replace")
     try:
         stdout.flush()
-        stdout.buffer.write(encoded(f"{result}\n", stdout.encoding or "ascii"))
+        stdout.buffer.write(data)
         stdout.buffer.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())  # or the interpreter complains at its end
     except OSError as error:
         raise Failure(IO, f"standard output cannot be written ({error.strerror}); check where it goes") from error
-
-
-def encoded(text, encoding):
-    """Names of files as the bytes that they have; "us" where there is no "µs"."""
-    for each in (text, text.replace("µ", "u")):
-        try:
-            return each.encode(encoding, "surrogateescape")
-        except UnicodeEncodeError:
-            pass
-    return text.encode(encoding, "replace")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,11 @@
 """isotherm baseline EARLIER.json LATER.json: has a figure of merit got worse? Of two runs, two comparisons or two benchmarks, for
 sites that run the same deck after every change of their machine, or of the program."""
 
-from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
 from isotherm_tools import program
-from isotherm_tools.json_record import read_record
-from isotherm_tools.program import DATA, DIVERGED, Failure, Parser, number_from
+from isotherm_tools.program import DATA, DIVERGED, Failure, Parser, number_from, read_record
 from isotherm_tools.text import aligned, counted, escaped, extent_text, in_quotes
 
 SCHEMAS = ("isotherm-run", "isotherm-compare", "isotherm-bench")
@@ -60,7 +58,7 @@ def grid_subject(content):
     """"256 x 256 x 256 fp64 on 2 ranks (Some CPU)"."""
     devices = [rank["device"] for rank in content["ranks"]]
     return (f"{extent_text(content['grid']['cells'])} {content['grid']['precision']} on {counted(len(devices), 'rank')} "
-            f"({escaped(', '.join(sorted(Counter(devices))))})")
+            f"({escaped(', '.join(sorted(set(devices))))})")
 
 
 def bench_subject(content):
@@ -101,11 +99,9 @@ def bench_figures(entries):
             add(name, (entry["exchange_s"] or {}).get("median"), 1e6, "us", "lower")
             add(f"{name}, latency", entry["latency_s"], 1e6, "us", "lower")
         else:
-            tile, time_block = entry["tile"], entry["time_block"]
+            tile, time_block, points = entry["tile"], entry["time_block"], entry["points_per_s"]
             name = f"{entry['kernel']}{'' if tile == '-' else ' ' + tile}{f' time block {time_block}' if time_block > 1 else ''} {grid}"
-            points = entry["points_per_s"]
-            add(name, points, 1e-9, "GPts/s")
-            add(name, None if points else entry["bandwidth_bytes_per_s"], 1e-9, "GB/s")
+            add(name, points or entry["bandwidth_bytes_per_s"], 1e-9, "GPts/s" if points else "GB/s")
             add(f"{name}, of a copy", entry["copy_bandwidth_share_percent"], 1, "%")
     return figures
 
@@ -114,26 +110,25 @@ class Verdict:
     """Of figures against those of an earlier file."""
 
     def __init__(self, earlier, figures, tolerance):
-        self.earlier, self.tolerance, self.changes = earlier, 5.0 if tolerance is None else tolerance, {}
-        for name, before in earlier.figures.items():
-            if name in figures and figures[name].unit == before.unit:
-                self.changes[name] = (before.value, figures[name], figures[name].worsening(before.value))
+        self.earlier, self.tolerance = earlier, 5.0 if tolerance is None else tolerance
+        self.changes = {name: (before.value, figures[name], figures[name].worsening(before.value))
+                        for name, before in earlier.figures.items() if name in figures and figures[name].unit == before.unit}
         self.gone = [name for name in earlier.figures if name not in self.changes]
-        self.worse = sum(change > self.tolerance for _, _, change in self.changes.values())
-        self.better = sum(change < -self.tolerance for _, _, change in self.changes.values())
+        self.words = {name: "worse" if change > self.tolerance else "better" if change < -self.tolerance else "same"
+                      for name, (_, _, change) in self.changes.items()}
+        self.worse, self.better, self.within = (list(self.words.values()).count(word) for word in ("worse", "better", "same"))
 
     def text(self):
         """Those that got worse or better, and a line that counts them all."""
         rows = [["figure of merit", "before", "now", "change"]]
         for name, (before, now, change) in self.changes.items():
-            if abs(change) > self.tolerance:
+            if (word := self.words[name]) != "same":
                 rows.append([name, now.text(before), now.text(now.value),
-                             f"{abs(change):.1f} {'points' if now.unit == '%' else '%'} {'worse' if change > 0 else 'better'}"])
-        within = len(self.changes) - self.worse - self.better
+                             f"{abs(change):.1f} {'points' if now.unit == '%' else '%'} {word}"])
+        gone = f"; {counted(len(self.gone), 'figure')} of the baseline's not measured now" if self.gone else ""
         return (aligned("lrrr", rows, 2) if len(rows) > 1 else "") + (
             f"against {escaped(self.earlier.path)}: {self.worse} of {counted(len(self.changes), 'figure')} worse by more than "
-            f"{self.tolerance:g} %, {self.better} better, {within} within it"
-            + (f"; {counted(len(self.gone), 'figure')} of the baseline's not measured now" if self.gone else "") + "\n")
+            f"{self.tolerance:g} %, {self.better} better, {self.within} within it{gone}\n")
 
     def raise_if_worse(self):
         where = in_quotes(self.earlier.path)
@@ -145,12 +140,8 @@ class Verdict:
                                     f"than {self.tolerance:g} %; look at the table for which, or allow more with --tolerance")
 
     def record(self):
-        def word(change):
-            return "worse" if change > self.tolerance else "better" if change < -self.tolerance else "same"
-
         return {"file": self.earlier.path, "tolerance_percent": self.tolerance, "worse": self.worse, "gone": self.gone, "figures": [
-            {"name": name, "unit": now.unit, "before": before, "now": now.value, "worse_percent": change,
-             "verdict": word(change)}
+            {"name": name, "unit": now.unit, "before": before, "now": now.value, "worse_percent": change, "verdict": self.words[name]}
             for name, (before, now, change) in self.changes.items()]}
 
 
@@ -176,6 +167,6 @@ def main(words):
     earlier, later = Measured(options.earlier), Measured(options.later)
     check_subject(earlier, later.subject)
     verdict = Verdict(earlier, later.figures, options.tolerance)
-    program.print_now(verdict.text())
+    program.say(verdict.text(), needed=True)
     verdict.raise_if_worse()
     return 0

@@ -3,7 +3,8 @@ was measured at the same moment, as a roofline, and over the sweeps per launch."
 
 import math
 from pathlib import Path
-from typing import NamedTuple, Optional
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib import pyplot
@@ -11,8 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import StrMethodFormatter
 
 from isotherm_tools import figures
-from isotherm_tools.json_record import read_record
-from isotherm_tools.program import DATA, Failure, add_subcommand
+from isotherm_tools.program import DATA, Failure, add_subcommand, read_record
 from isotherm_tools.text import extent_text
 
 COLOURS = {"fp32": "#3a6ea5", "fp64": "#b5367a"}
@@ -41,32 +41,13 @@ def draw_bench(options):
     record = BenchRecord(options.bench)
     if options.best:
         record.keep_best_tiles()
-    path = options.out or record.path.with_name(f"{record.path.stem}_{options.figure}.png")
-    figures.check_format(path)
+    path = figures.check_format(options.out or record.path.with_name(f"{record.path.stem}_{options.figure}.png"))
     if options.figure != "ladder" and record.subject != "stencil":
         what = "a roofline is" if options.figure == "roofline" else "time blocks are"
         raise Failure(DATA, f"{record.path} holds bench {record.subject}; {what} drawn of bench stencil")
     if options.figure == "time-blocks" and all(variant.time_block == 1 for variant in record.variants):
         raise Failure(DATA, f"{record.path} holds no time blocks; measure temporal or temporal_openmp")
-    figures.draw(path, options.make, record)
-    return path
-
-
-class Variant(NamedTuple):
-    """One kernel that was measured. Rates and bandwidths are a second's."""
-
-    label: str
-    kernel: str
-    time_block: int
-    points: Optional[float]  # cell updates of a launch; None where nothing is updated
-    moved: float  # bytes of a launch, least traffic
-    launch: float  # s, median; of a difference it may be nothing, or less, where it drowns in noise
-    launch_low: float  # s, p10
-    launch_high: float  # s, p90
-    copy: Optional[float]  # bytes, measured beside it
-    read: Optional[float]
-    speedup: Optional[float]
-    difference: bool  # launch is what one thing takes longer than another
+    return figures.draw(path, options.make, record)
 
 
 class Ladder(NamedTuple):
@@ -113,30 +94,31 @@ class BenchRecord:
 
 
 def variant_of(entry):
-    """Its label is the kernel, and what tells its ways to launch apart."""
-    parts = [entry["kernel"], *([entry["tile"]] if entry["tile"] != "-" else []),
-             *([f"time block {entry['time_block']}"] if entry["time_block"] > 1 else [])]
-    copy, read = (each and float(each["median"])
-                  for each in (entry["copy_bandwidth_bytes_per_s"], entry["read_bandwidth_bytes_per_s"]))
-    return Variant(", ".join(parts), entry["kernel"], int(entry["time_block"]), entry["points_per_launch"],
-                   float(entry["bytes_per_launch"]),
-                   *(float(entry["launch_s"][key]) for key in ("median", "p10", "p90")), copy, read, entry["speedup"],
-                   entry.get("base_s") is not None)
-
-
-def work(variant, subject):
-    """Of a launch, 1e9 of it a unit: points of sweeps, bytes of what only reads or moves."""
-    return (variant.points if subject == "stencil" else variant.moved) / 1e9
+    """One kernel that was measured. Rates and bandwidths are a second's."""
+    tile, time_block, launch = entry["tile"], int(entry["time_block"]), entry["launch_s"]
+    points, moved = entry["points_per_launch"], float(entry["bytes_per_launch"])
+    copy, read = (entry[key] and float(entry[key]["median"])
+                  for key in ("copy_bandwidth_bytes_per_s", "read_bandwidth_bytes_per_s"))
+    return SimpleNamespace(
+        # the kernel, and what tells its ways to launch apart
+        label=f"{entry['kernel']}{'' if tile == '-' else f', {tile}'}{f', time block {time_block}' if time_block > 1 else ''}",
+        kernel=entry["kernel"], time_block=time_block, copy=copy, read=read, speedup=entry["speedup"],
+        points=points, moved=moved,  # cell updates of a launch, None where nothing is updated; bytes, least traffic
+        intensity=points and FLOPS_A_POINT * points / moved,  # flop per byte
+        # s; of a difference, what one thing takes longer than another, it may be nothing, or less, where it drowns in noise
+        launch=float(launch["median"]), launch_low=float(launch["p10"]), launch_high=float(launch["p90"]),
+        difference=entry.get("base_s") is not None)
 
 
 def rate(variant, subject, seconds=None):
     """GPts/s of sweeps, GB/s of what only reads or moves; of a difference that is not above its noise, None."""
     seconds = variant.launch if seconds is None else seconds
-    return work(variant, subject) / seconds if seconds > 0 else None
+    return (variant.points if subject == "stencil" else variant.moved) / 1e9 / seconds if seconds > 0 else None
 
 
 def limit(variant, subject, which):
-    return work(variant, subject) * getattr(variant, which) / variant.moved
+    """The rate at the copy or read bandwidth beside it."""
+    return rate(variant, subject, variant.moved / getattr(variant, which))
 
 
 def ladder_figure(record):
@@ -159,22 +141,21 @@ def ladder_figure(record):
 
 
 def draw_ladder(panel, ladder, subject):
-    places = range(len(ladder.variants))
-    end = end_of_axis(ladder, subject)
-    rates = [rate(variant, subject) or 0 for variant in ladder.variants]
-    spreads = [spread(variant, subject, end) for variant in ladder.variants]
-    panel.barh(places, rates, color=COLOURS[ladder.precision], xerr=list(zip(*spreads)), ecolor="0.4", height=0.7)
+    variants, end = ladder.variants, end_of_axis(ladder, subject)
+    places = range(len(variants))
+    spreads = [spread(variant, subject, end) for variant in variants]
+    panel.barh(places, [rate(variant, subject) or 0 for variant in variants], color=COLOURS[ladder.precision],
+               xerr=list(zip(*spreads)), ecolor="0.4", height=0.7)
     for which, colour in (("copy", "black"), ("read", "0.5")) if subject == "reduction" else (("copy", "black"),):
         # A tick across each bar: what a row would reach that moves its least bytes at that bandwidth.
-        known = [(place, variant) for place, variant in enumerate(ladder.variants) if getattr(variant, which)]
+        known = [(limit(variant, subject, which), place - 0.45, place + 0.45) for place, variant in enumerate(variants)
+                 if getattr(variant, which)]
         if known:
-            panel.vlines([limit(variant, subject, which) for _, variant in known], [place - 0.45 for place, _ in known],
-                         [place + 0.45 for place, _ in known], color=colour, linewidth=2,
-                         label=f"{which} bandwidth beside it")
-    for place, variant in zip(places, ladder.variants):
+            panel.vlines(*zip(*known), color=colour, linewidth=2, label=f"{which} bandwidth beside it")
+    for place, variant in enumerate(variants):
         panel.annotate(figure_text(variant, subject, end), (1.01, place), xycoords=("axes fraction", "data"), va="center",
                        fontsize=8)
-    panel.set_yticks(places, [variant.label for variant in ladder.variants])
+    panel.set_yticks(places, [variant.label for variant in variants])
     panel.invert_yaxis()  # the lowest kernel, the first of the table, stands at the top as in the table
     panel.set(xlim=(0, end), xlabel="GPts/s" if subject == "stencil" else "GB/s of least traffic")
     panel.set_title(ladder.title, loc="left")
@@ -182,11 +163,10 @@ def draw_ladder(panel, ladder, subject):
 
 def end_of_axis(ladder, subject):
     """Chosen by matplotlib; with a difference by the other kernels and the copy bandwidths, for its rate knows no bounds."""
-    plain = [variant for variant in ladder.variants if not variant.difference]
-    if len(plain) == len(ladder.variants):
+    if not any(variant.difference for variant in ladder.variants):
         return None
     limits = [limit(variant, subject, which) for variant in ladder.variants for which in ("copy", "read") if getattr(variant, which)]
-    return 1.1 * max([*limits, *(rate(variant, subject) for variant in plain)], default=1)
+    return 1.1 * max([*limits, *(rate(each, subject) for each in ladder.variants if not each.difference)], default=1)
 
 
 def spread(variant, subject, end):
@@ -215,7 +195,8 @@ def roofline_figure(record, narrow=False):
     figure, panel = pyplot.subplots(figsize=(5.6 if narrow else 8, 5.5), layout="constrained")
     copies = [variant.copy for variant in record.variants if variant.copy]
     if copies:
-        ends = np.array([min(map(intensity, record.variants)) / 2, max(map(intensity, record.variants)) * 2])
+        intensities = [variant.intensity for variant in record.variants]
+        ends = np.array([min(intensities) / 2, max(intensities) * 2])
         middle = float(np.median(copies))
         panel.plot(ends, ends * middle / 1e9, color="black", label=f"copy: {middle / 1e9:.4g} GB/s")
         panel.fill_between(ends, ends * min(copies) / 1e9, ends * max(copies) / 1e9, color="0.85", linewidth=0)
@@ -223,7 +204,7 @@ def roofline_figure(record, narrow=False):
     fills = dealt_out(FILLS, [ladder.cells for ladder in record.ladders])
     for ladder in record.ladders:
         for variant in ladder.variants:
-            panel.plot(intensity(variant), FLOPS_A_POINT * variant.points / variant.launch / 1e9, markersize=7,
+            panel.plot(variant.intensity, FLOPS_A_POINT * variant.points / variant.launch / 1e9, markersize=7,
                        marker=markers[variant.label], color=COLOURS[ladder.precision], fillstyle=fills[ladder.cells],
                        linestyle="none")
     panel.set_xscale("log", base=2)
@@ -255,10 +236,6 @@ def dealt_out(looks, names):
 
 def dot(marker, colour, fill, label):
     return Line2D([], [], linestyle="none", marker=marker, color=colour, fillstyle=fill, markersize=7, label=label)
-
-
-def intensity(variant):
-    return FLOPS_A_POINT * variant.points / variant.moved
 
 
 def time_block_figure(record):

@@ -6,7 +6,6 @@ import json
 import math
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -18,14 +17,13 @@ from types import SimpleNamespace
 from typing import Callable, NamedTuple
 
 from isotherm_tools import baseline
-from isotherm_tools.baseline import Figure
 from isotherm_tools.program import (
     CANNOT_CREATE, COMMAND_LINE, DATA, STOPPED_BY_CTRL_C, UNAVAILABLE, Failure, Parser, Program, is_launched,
-    launched_rank, number_from, positions, raise_error, say)
+    launched_rank, number_from, raise_error, say, write_text)
 from isotherm_tools.study import state
 from isotherm_tools.study.deck import DeckCase
 from isotherm_tools.study.runner import Runner, signal_name
-from isotherm_tools.text import aligned, counted, escaped, extent_text, grouped, human_duration, in_quotes, shell_word
+from isotherm_tools.text import aligned, counted, escaped, extent_text, grouped, human_duration, in_quotes, shell_words
 
 # The axes of a deck.
 
@@ -88,16 +86,16 @@ def node(word):
 
 @dataclass
 class Job:
-    """The deck on so many ranks. `listed`: isotherm list --json; `base`: what the program says of the deck with the named axes open."""
+    """The deck on so many ranks. `listed`: isotherm list --json; `base`: what the program says of the deck with the named
+    axes open."""
 
     program: object
-    path: str
-    overrides: list
-    arguments: list
+    deck: tuple  # path, overrides, their places
     ranks: int
     named: list
 
     def __post_init__(self):
+        self.path = self.deck[0]
         self.listed = self.program.listed()
         self.opened = {axis.key: "auto" for axis in self.named}
         self.base, = self.ask([{"settings": {}, "plan": True}])
@@ -109,30 +107,22 @@ class Job:
 
     def ask(self, requests):
         """An answer for each: the deck with its settings, run for a comparison."""
-        return self.program.ask(self.path, self.overrides, self.arguments, [
+        return self.program.ask(*self.deck, [
             {"ranks": self.ranks, "host": "this", "compare": {}, **each,
              "settings": [{"key": key, "value": node(word)} for key, word in {**self.opened, **each["settings"]}.items()]}
             for each in requests])
 
-    def legal(self, settings):
-        return ["error" not in answer and "refused" not in answer for answer in self.ask([{"settings": each} for each in settings])]
-
-
-class Combination(NamedTuple):
-    words: tuple = ()  # by Plan.axes
-    settings: dict = {}
-
-    def name(self, axes):
-        """"kernel=openmp halo_width=2"."""
-        return " ".join(f"{axis.name}={word}" for axis, word in zip(axes, self.words)) or "the deck"
+    def legal(self, candidates, settings_of):
+        answers = self.ask([{"settings": settings_of(each)} for each in candidates])
+        return [each for each, answer in zip(candidates, answers) if "error" not in answer and "refused" not in answer]
 
 
 class Plan:
-    """The axes that vary, those that would make more combinations than the limit, and all legal combinations: the last axis changes
-    fastest, so the first combination, which others are compared with, is the plainest."""
+    """The axes that vary, those that would make more combinations than the limit, and all legal combinations, as entries: the
+    last axis changes fastest, so the first combination, which others are compared with, is the plainest."""
 
     def __init__(self, job, limit):
-        self.job, self.axes, self.left, self.combinations = job, [], [], [Combination()]
+        self.job, self.axes, self.left, self.entries = job, [], [], [Entry()]
         unasked = [axis for axis in AXES if axis.unasked]  # what the deck pins does not vary
         answers = [] if job.named else job.ask([{"settings": {axis.key: "auto"}} for axis in unasked])
         left_open = [axis for axis, answer in zip(unasked, answers) if answer.get("deck") == job.base["deck"]]
@@ -143,11 +133,12 @@ class Plan:
                 self.left.append(axis)
             else:
                 self.axes.append(axis)
-                self.combinations = more
-        if not self.combinations:
+                self.entries = more
+        if not self.entries:
             raise Failure(COMMAND_LINE, "compare: no combination of these axes is legal here (tiles need the axis kernel, or "
                                         "solver.kernel); name others with --axes")
-        if len(self.combinations) > limit:
+        self.entries[0].name = self.entries[0].name or "the deck"
+        if len(self.entries) > limit:
             last = self.axes[-1]
             sizes = " x ".join(f"{axis.name} ({len(self.values[axis.name])})" for axis in self.axes)
             raise Failure(COMMAND_LINE, f"compare: {sizes} have more than {limit} legal combinations; name fewer with "
@@ -159,15 +150,15 @@ class Plan:
         if axis.of_ranks and self.job.ranks == 1:
             return []
         values = axis.values(self.job, axis in self.job.named)
-        return values if axis.name == "tile" else [
-            word for word, legal in zip(values, self.job.legal([{axis.key: word} for word in values])) if legal]
+        return values if axis.name == "tile" else self.job.legal(values, lambda word: {axis.key: word})
 
     def extended(self, axis):
         """All legal combinations with the values of one axis more. A kernel without tiles has the one that it has."""
         bare = {row["name"] for row in self.job.rows("kernels") if not any(row["tiles"].values())}
-        more = [Combination((*each.words, word), {**each.settings, axis.key: word}) for each in self.combinations
-                for word in (["auto"] if axis.name == "tile" and each.settings.get("solver.kernel") in bare else self.values[axis.name])]
-        return [each for each, legal in zip(more, self.job.legal([each.settings for each in more])) if legal]
+        more = [Entry(f"{each.name} {axis.name}={word}".strip(), (*each.words, word), {**each.settings, axis.key: word})
+                for each in self.entries for word in (
+                    ["auto"] if axis.name == "tile" and each.settings.get("solver.kernel") in bare else self.values[axis.name])]
+        return self.job.legal(more, lambda each: each.settings)
 
 
 # The runs, and what they have measured.
@@ -185,8 +176,9 @@ UNIT_ROUNDOFF = 2.0 ** -53
 class Entry:
     """A combination, and what became of it."""
 
-    name: str
-    combination: object
+    name: str = ""  # "kernel=openmp halo_width=2"
+    words: tuple = ()  # by Plan.axes
+    settings: dict = field(default_factory=dict)
     case: object = None
     verdict: str = "left_out"  # or "same", "differs"
     note: str = ""  # what differs, or why it was left out
@@ -205,6 +197,17 @@ class Entry:
         tenths = quantiles(self.samples, n=10, method="inclusive")
         return tenths[0], tenths[-1]
 
+    def figures(self):
+        """None of a wrong answer: it has no speed."""
+        if self.verdict != "same":
+            return None
+        points = math.prod(self.run["grid"]["cells"]) / self.median  # per second
+        bandwidth, copy = points * self.run["performance"]["bytes_per_point"], self.run["performance"]["copy_bandwidth_bytes_per_s"]
+        halo, halo_width = self.run["halo"], self.run["method"]["halo_width"]
+        exchange, exposed = (halo[key] and halo[key] / halo_width for key in ("exchange_s", "exposed_s"))
+        return SimpleNamespace(median=self.median, low=self.range[0], high=self.range[1], points=points, bandwidth=bandwidth, copy=copy,
+                               share=100 * bandwidth / copy if copy else None, exchange=exchange, exposed=exposed)
+
 
 class Measurement:
     """`size`: sweeps of a sample; `interval`: of the checks in these runs."""
@@ -219,8 +222,7 @@ class Measurement:
         """By the least traffic of a sweep and the copy bandwidth of this host, measured: whole intervals of checks, or
         of the usual time blocks."""
         job, plan = self.job, self.job.base["plan"]
-        copy, = job.program.ask(job.path, job.overrides, job.arguments, [
-            {"bandwidth": plan["backend"], "bytes": 8 * math.prod(plan["cells"])}])
+        copy, = job.program.ask(*job.deck, [{"bandwidth": plan["backend"], "bytes": 8 * math.prod(plan["cells"])}])
         sweep = plan["traffic_bytes"] / max(plan["sweeps"], 1) / raise_error(copy)["bytes_per_s"]
         sweeps = int(min(max(self.seconds / LEAST_SAMPLES / max(sweep, 1e-9), LEAST_SWEEPS), MOST_SWEEPS))
         return next((sweeps // unit * unit for unit in (wanted, PERIOD) if sweeps >= unit), sweeps)
@@ -234,7 +236,7 @@ class Measurement:
         self.passes += 1
         folder = {"output.directory": str(self.work / str(self.passes))}
         compare = {"check_interval": self.interval, "tuning_file": str(self.work / "tuning.json"), **compare}
-        answers = self.job.ask([{"settings": {**entry.combination.settings, **folder}, "name": entry.name,
+        answers = self.job.ask([{"settings": {**entry.settings, **folder}, "name": entry.name,
                                  "compare": {"sweeps": self.sweeps(count), **compare}} for entry, count in zip(entries, samples)])
         cases = [DeckCase(SimpleNamespace(name=entry.name, ranks=self.job.ranks), raise_error(answer))
                  for entry, answer in zip(entries, answers)]
@@ -245,20 +247,17 @@ class Measurement:
             sections={"ranks_per_node": None, "default_launcher": self.launcher})
         if stopped_by := Runner(study, 1, False).run():
             raise Failure(128 + stopped_by, f"stopped by {signal_name(stopped_by)}; nothing is kept of this comparison")
-        for entry, case in zip(entries, cases):
-            self.take(entry, case, state.look_at(study, case))
-
-    def take(self, entry, case, look):
-        entry.case, entry.run = case, None
-        if look.is_finished:
-            entry.run, entry.verdict = state.run_record(case), "same"
-            entry.samples = self.samples(case, entry.run)
-            return
-        message = (look.message or f"ended with exit code {look.exit_code}").split("\n")[0]
-        if look.exit_code not in LEFT_OUT:
-            code = look.exit_code if 1 < (look.exit_code or 0) < 128 else state.INTERNAL
-            raise Failure(code, f"compare: {entry.name}: {message}")
-        entry.verdict, entry.note, entry.code = "left_out", message, look.exit_code
+        for entry, case, look in zip(entries, cases, state.look_at(study, cases)):
+            entry.case, entry.run = case, None
+            if look.is_finished:
+                entry.run, entry.verdict = state.run_record(case), "same"
+                entry.samples = self.samples(case, entry.run)
+                continue
+            message = (look.message or f"ended with exit code {look.exit_code}").split("\n")[0]
+            if look.exit_code not in LEFT_OUT:
+                code = look.exit_code if 1 < (look.exit_code or 0) < 128 else state.INTERNAL
+                raise Failure(code, f"compare: {entry.name}: {message}")
+            entry.verdict, entry.note, entry.code = "left_out", message, look.exit_code
 
     def samples(self, case, run):
         """Of history.csv, which has the time of every check."""
@@ -274,14 +273,13 @@ class Measurement:
         return [max(time - more, time / 2) for time in times]
 
     def first_pass(self, entries):
-        """All as far as the first, which they are compared with. Returns the entry that could be run first, or None."""
+        """All as far as the first that could be run, which they are compared with; returns it, or None."""
         say(f"fields after {grouped(self.sweeps(LEAST_SAMPLES))} sweeps:\n")
         self.run(entries, [LEAST_SAMPLES] * len(entries))
         first = next((entry for entry in entries if entry.run), None)
         for entry in entries:
-            if entry.run and entry is not first:
-                entry.note = self.difference(first, entry)
-                entry.verdict = "differs" if entry.note else "same"
+            if entry.run and entry is not first and (note := self.difference(first, entry)):
+                entry.verdict, entry.note = "differs", note
         return first
 
     def second_pass(self, entries):
@@ -303,8 +301,8 @@ class Measurement:
         if entry.run["fingerprint"] != first.run["fingerprint"]:
             return self.first_cells(first, entry)
         norms = [each.run["residual"]["last_K"] for each in (first, entry)]
-        reductions = {each.run["method"]["reduction"] for each in (first, entry)}
-        exact = first.run["residual"]["norm"] == "max" or reductions == {"reproducible"}
+        exact = first.run["residual"]["norm"] == "max" or {
+            each.run["method"]["reduction"] for each in (first, entry)} == {"reproducible"}
         if norms_agree(*norms, exact, math.prod(first.run["grid"]["cells"])):
             return ""
         return f"the norm is {norms[1]} and should be {norms[0]}"
@@ -312,7 +310,7 @@ class Measurement:
     def first_cells(self, first, entry):
         """Both are run once more, with their last fields in files."""
         say(f"{entry.name} has other bits; where, two more runs tell:\n")
-        pair = [Entry(each.name, each.combination) for each in (first, entry)]
+        pair = [Entry(each.name, settings=each.settings) for each in (first, entry)]
         self.run(pair, [LEAST_SAMPLES] * 2, snapshots=True)
         fingerprints = f"fingerprint {entry.run['fingerprint']}, and should be {first.run['fingerprint']}"
         if not all(each.run for each in pair):
@@ -368,12 +366,9 @@ def read_tuning(path):
 
 
 def keep(path, job, measurement, entries):
-    """--keep: the fastest kernels of a comparison in a tuning file, which later runs of the deck read. Returns a line
-    for each process grid.
-
-    The program alone knows by what a tuning file finds its entries. So the deck is run once, up to its first check,
-    with a tuning file of its own and every process grid that was compared: its entry gets the choice of the comparison,
-    and a second run must take it."""
+    """--keep: the fastest kernels of a comparison in a tuning file, which later runs of the deck read. Returns a line for each
+    process grid. The program alone knows by what a tuning file finds its entries: so the deck is run once, up to its first
+    check, with a file of its own; the entry in it gets the choice of the comparison, and a second run must take it."""
     automatic = {row["name"] for table in ("kernels", "reductions") for row in job.listed[table] if row["automatic"]}
     fit = [entry for entry in entries
            if entry.verdict == "same" and {entry.run["method"][key] for key in ("kernel", "reduction")} <= automatic]
@@ -392,17 +387,16 @@ def keep_grid(path, job, measurement, grid, entries):
     short_run(job, measurement, settings, file)
     found = read_tuning(file)
     for entry in entries if found and found["entries"] else []:
-        method = entry.run["method"]
-        found["entries"][-1]["choice"].update({
-            "kernel": method["kernel"], "tile": method["tile"] or "-", "reduction": method["reduction"], "graph": method["graph"],
-            "overlap": method["overlap"], "time_block": method["time_block"], "halo_width": method["halo_width"], "seconds": entry.median,
-            "complete": True})
+        method, newest = entry.run["method"], found["entries"][-1]
+        newest["choice"].update({
+            **{key: method[key] for key in ("kernel", "reduction", "graph", "overlap", "time_block", "halo_width")},
+            "tile": method["tile"] or "-", "seconds": entry.median, "complete": True})
         file.write_text(json.dumps(found), encoding="utf-8")
         if short_run(job, measurement, settings, file)["tuning"]["source"] != "file":
             continue
         kept = read_tuning(path) or {**found, "entries": []}
-        kept["entries"] = [each for each in kept["entries"] if each["key"] != found["entries"][-1]["key"]] + found["entries"][-1:]
-        state.write_whole(Path(path), json.dumps(kept, indent=1) + "\n")
+        kept["entries"] = [each for each in kept["entries"] if each["key"] != newest["key"]] + [newest]
+        write_text(path, json.dumps(kept, indent=1) + "\n")
         kernel = f"{method['kernel']} {method['tile'] or ''}".rstrip()
         return (f"kept in {escaped(path)}: kernel {kernel}, reduction {method['reduction']}, halo width {method['halo_width']}, for process "
                 f"grid {extent_text(grid)}\n")
@@ -411,7 +405,7 @@ def keep_grid(path, job, measurement, grid, entries):
 
 def short_run(job, measurement, settings, file):
     """The method of a run of the deck as it is, up to its first check."""
-    entry = Entry("the deck", Combination((), settings))
+    entry = Entry("the deck", settings=settings)
     measurement.run([entry], [0], sweeps=job.base["interval"], check_interval=job.base["interval"], tuning_file=str(file))
     if not entry.run:
         raise Failure(entry.code, f"compare: --keep: {entry.note}")
@@ -460,18 +454,14 @@ def check_not_launched(words):
     if launched_rank() > 0:
         time.sleep(2)  # another says it, and a launcher ends all with the first
         sys.exit(COMMAND_LINE)
-    raise Failure(COMMAND_LINE, "isotherm: compare starts its ranks itself; write: "
-                                f"isotherm compare --ranks {ranks or 'N'} {' '.join(map(shell_word, words))}")
+    raise Failure(COMMAND_LINE, "isotherm: compare starts its ranks itself; write: isotherm compare --ranks "
+                                f"{ranks or 'N'} {shell_words(words)}")
 
 
 def check_writable(path):
     """Before hours of work: can the file be made?"""
-    part = Path(path + ".part")
     try:
-        with open(part, "ab"):
-            pass
-        if part.stat().st_size == 0:
-            part.unlink()
+        tempfile.TemporaryFile(dir=Path(path).parent).close()
     except OSError as error:
         raise Failure(CANNOT_CREATE, f"cannot write {in_quotes(path)} ({error.strerror}); check the folder and its free space") from error
 
@@ -500,22 +490,33 @@ def main(words):
 class Comparison:
     def __init__(self, words, options, named, work):
         self.words, self.options = words, options
-        starter = Program()
-        path = deck_within(starter, options.source, work) if options.source else options.deck
-        arguments = positions(words, options.overrides, 2 if starter.is_parent else 1)
-        if "error" not in starter.ask(path, options.overrides, arguments, [{"sections": True}])[0]:
+        starter, path = Program(), options.deck
+        if options.source:  # the deck within that file
+            path = str(work / "deck.yaml")
+            Path(path).write_bytes(starter.output("info", options.source, "--deck"))
+        deck = path, options.overrides, starter.positions(words, options.overrides)
+        if "error" not in starter.ask(*deck, [{"sections": True}])[0]:
             raise Failure(DATA, f"{path}: the deck is of several cases, not of one run; isotherm study runs them, and compare a deck "
                                 "without study and scaling")
-        self.job = Job(starter, path, options.overrides, arguments, options.ranks, named)
+        self.job = Job(starter, deck, options.ranks, named)
         self.plan = Plan(self.job, options.limit)
         self.measurement = Measurement(self.job, options.launcher, work, options.sweeps, options.seconds)
 
     def run(self, earlier):
-        options, plan, measurement = self.options, self.plan, self.measurement
-        entries = [Entry(each.name(plan.axes), each) for each in plan.combinations]
-        if earlier:
-            self.check_comparison(earlier)
-        say(banner(self.job, plan))
+        options, job, plan, measurement = self.options, self.job, self.plan, self.measurement
+        entries = plan.entries
+        if earlier:  # of which devices the ranks have, their first run tells
+            if earlier.schema != "isotherm-compare":
+                raise Failure(DATA, f"{in_quotes(earlier.path)} is of no comparison; name what isotherm compare --json has written")
+            now = f"{extent_text(job.base['cells'])} {job.base['precision']} on {counted(job.ranks, 'rank')}"
+            if not earlier.subject.startswith(f"{now} ("):
+                baseline.check_subject(earlier, now)
+        cells = job.base["plan"]["cells"]
+        axes = " x ".join(axis.name for axis in plan.axes) or "what the deck names"
+        say(f"isotherm {job.listed['version']}, compare {escaped(job.path)} on {counted(job.ranks, 'rank')}\n"
+            f"  {extent_text(cells)} = {grouped(math.prod(cells))} cells\n  {counted(len(entries), 'combination')} of {axes}\n")
+        if plan.left:
+            say(f"  left to the deck, as they would be too many: {', '.join(axis.name for axis in plan.left)}; see --axes and --limit\n")
         reference = measurement.first_pass(entries)
         if not reference:
             first = entries[0]
@@ -532,10 +533,10 @@ class Comparison:
             verdict = baseline.Verdict(earlier, figures_of_merit(entries), options.tolerance)
         say(text + (verdict.text() if verdict else ""))
         if options.json:
-            line = " ".join(map(shell_word, ["isotherm", "compare", *self.words]))
-            state.write_json(Path(options.json), record(plan, measurement, entries, reference, verdict, line))
+            line = shell_words(["isotherm", "compare", *self.words])
+            state.write_json(options.json, record(plan, measurement, entries, reference, verdict, line))
         if options.keep:
-            say(keep(options.keep, self.job, measurement, entries))
+            say(keep(options.keep, job, measurement, entries))
         wrong = sum(entry.verdict == "differs" for entry in entries)
         if wrong:
             raise Failure(state.DIVERGED, f"compare: {wrong} of {counted(len(entries), 'combination')} have other bits than "
@@ -546,43 +547,11 @@ class Comparison:
 
     def run_words(self, entry):
         """What to type for a run of that combination. Overrides of its own keys make way."""
-        options, settings = self.options, entry.combination.settings
+        options, settings = self.options, entry.settings
         overrides = [each for each in options.overrides if each.split("=")[0] not in settings]
-        words = ["isotherm", "run", *(["--from", options.source] if options.source else [options.deck]), *overrides]
         launcher = f"{options.launcher.replace('{ranks}', str(options.ranks))} " if options.ranks > 1 else ""
-        return launcher + " ".join(map(shell_word, words + [f"{key}={word}" for key, word in settings.items()]))
-
-    def check_comparison(self, earlier):
-        """Of another kind, grid, precision or number of ranks; of which devices the ranks have, their first run tells."""
-        if earlier.schema != "isotherm-compare":
-            raise Failure(DATA, f"{in_quotes(earlier.path)} is of no comparison; name what isotherm compare --json has written")
-        base = self.job.base
-        now = f"{extent_text(base['cells'])} {base['precision']} on {counted(self.job.ranks, 'rank')}"
-        if not earlier.subject.startswith(f"{now} ("):
-            baseline.check_subject(earlier, now)
-
-
-def deck_within(starter, source, work):
-    """A file with the deck inside another."""
-    done = subprocess.run([starter.path, "info", source, "--deck"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-    if done.returncode:
-        raise Failure(done.returncode, done.stderr.decode(errors="replace").strip())
-    path = work / "deck.yaml"
-    path.write_bytes(done.stdout)
-    return str(path)
-
-
-class Figures:
-
-    def __init__(self, entry):
-        self.low, self.high = entry.range
-        self.median, self.least, self.most = entry.median, min(entry.samples), max(entry.samples)
-        self.points = math.prod(entry.run["grid"]["cells"]) / self.median  # per second
-        self.bandwidth = self.points * entry.run["performance"]["bytes_per_point"]
-        self.copy = entry.run["performance"]["copy_bandwidth_bytes_per_s"]
-        self.share = 100 * self.bandwidth / self.copy if self.copy else None
-        halo, halo_width = entry.run["halo"], entry.run["method"]["halo_width"]
-        self.exchange, self.exposed = (halo[key] and halo[key] / halo_width for key in ("exchange_s", "exposed_s"))
+        return launcher + shell_words(["isotherm", "run", *(["--from", options.source] if options.source else [options.deck]),
+                                       *overrides, *(f"{key}={word}" for key, word in settings.items())])
 
 
 def rank(entries):
@@ -595,65 +564,45 @@ def rank(entries):
 def figures_of_merit(entries):
     figures = {}
     for entry in entries:
-        if entry.verdict != "same":
-            continue
-        f = Figures(entry)
-        figures[f"{entry.name}: time_per_sweep"] = Figure(1e3 * f.median, "ms", "lower")
-        figures[f"{entry.name}: cell_updates"] = Figure(f.points / 1e9, "GLUP/s", "higher")
-        if f.share is not None:
-            figures[f"{entry.name}: copy_bandwidth_share"] = Figure(f.share, "%", "higher")
+        if f := entry.figures():
+            figures[f"{entry.name}: time_per_sweep"] = baseline.Figure(1e3 * f.median, "ms", "lower")
+            figures[f"{entry.name}: cell_updates"] = baseline.Figure(f.points / 1e9, "GLUP/s", "higher")
+            if f.share is not None:
+                figures[f"{entry.name}: copy_bandwidth_share"] = baseline.Figure(f.share, "%", "higher")
     return figures
-
-
-def banner(job, plan):
-    cells, program = job.base["plan"]["cells"], job.listed["version"]
-    text = (f"isotherm {program}, compare {escaped(job.path)} on {counted(job.ranks, 'rank')}\n"
-            f"  {extent_text(cells)} = {grouped(math.prod(cells))} cells\n"
-            f"  {counted(len(plan.combinations), 'combination')} of "
-            f"{' x '.join(axis.name for axis in plan.axes) or 'what the deck names'}\n")
-    if plan.left:
-        text += f"  left to the deck, as they would be too many: {', '.join(axis.name for axis in plan.left)}; see --axes and --limit\n"
-    return text
-
-
-def bits_text(entry, reference):
-    if entry.verdict == "same":
-        remark = " (the others' reference)" if entry is reference else ""
-        return f"same{remark}{', within noise of the first' if entry.within_noise else ''}"
-    return f"{'DIFFER' if entry.verdict == 'differs' else 'left out'}: {escaped(entry.note)}"
 
 
 def table(plan, entries, reference):
     """`low` to `high`: the range of a sweep's times, without the lowest and the highest tenth."""
-    timed = {entry.name: Figures(entry) for entry in entries if entry.verdict == "same"}
+    timed = [entry.figures() for entry in entries]
     tiles = all(axis.name != "tile" for axis in plan.axes) and any(entry.run and entry.run["method"]["tile"] for entry in entries)
-    halos = any(f.exposed is not None for f in timed.values())
+    halos = any(f and f.exposed is not None for f in timed)
     heads = ["rank", *(axis.name for axis in plan.axes), *(["tile"] if tiles else []), "time", "low", "high", "GPts/s", "of copy",
              *(["halo exposed"] if halos else []), "bits"]
     words = len(plan.axes) + tiles
     rows = [heads]
-    for place, entry in enumerate(entries, 1):
-        f = timed.get(entry.name)
-        row = [str(place) if f else "-", *entry.combination.words]
+    for place, (entry, f) in enumerate(zip(entries, timed), 1):
+        row = [str(place) if f else "-", *entry.words]
         row += [(entry.run and entry.run["method"]["tile"]) or "-"] if tiles else []
-        row += ["-"] * 5 if f is None else [*map(human_duration, (f.median, f.low, f.high)), f"{f.points / 1e9:.3f}",
-                                            f"{f.share:.1f} %" if f.share else "-"]
-        row += ["-" if f is None or f.exposed is None else human_duration(f.exposed)] if halos else []
-        rows.append([*row, bits_text(entry, reference)])
+        row += [*map(human_duration, (f.median, f.low, f.high)), f"{f.points / 1e9:.3f}",
+                f"{f.share:.1f} %" if f.share else "-"] if f else ["-"] * 5
+        row += [human_duration(f.exposed) if f and f.exposed is not None else "-"] if halos else []
+        bits = f"{'DIFFER' if entry.verdict == 'differs' else 'left out'}: {escaped(entry.note)}" if not f else (
+            "same" + (" (the others' reference)" if entry is reference else "")
+            + (", within noise of the first" if entry.within_noise else ""))
+        rows.append([*row, bits])
     return aligned("r" + "l" * words + "r" * (len(heads) - words - 2) + "l", rows, 2)
 
 
 def entry_record(plan, entry):
-    run = entry.run or {}
-    method = run and {key: run["method"][key] for key in (
-        "kernel", "tile", "reduction", "transport", "halo_width", "time_block", "overlap", "graph")}
-    if run:
-        method["process_grid"] = run["decomposition"]["process_grid"]
-    f = Figures(entry) if entry.verdict == "same" else None
+    run, f = entry.run or {}, entry.figures()
+    method = run and {**{key: run["method"][key] for key in (
+        "kernel", "tile", "reduction", "transport", "halo_width", "time_block", "overlap", "graph")},
+        "process_grid": run["decomposition"]["process_grid"]}
     return {
-        "name": entry.name, "settings": {axis.key: word for axis, word in zip(plan.axes, entry.combination.words)},
+        "name": entry.name, "settings": entry.settings,
         "verdict": entry.verdict, "within_noise": entry.within_noise, "note": entry.note or None, "method": method or None,
-        "sweep_s": f and {"median": f.median, "min": f.least, "max": f.most, "p10": f.low, "p90": f.high},
+        "sweep_s": f and {"median": f.median, "min": min(entry.samples), "max": max(entry.samples), "p10": f.low, "p90": f.high},
         "points_per_s": f and f.points, "effective_bandwidth_bytes_per_s": f and f.bandwidth, "copy_bandwidth_bytes_per_s": f and f.copy,
         "copy_bandwidth_share_percent": f and f.share, "halo_exchange_s": f and f.exchange, "halo_exposed_s": f and f.exposed,
         "fingerprint": run.get("fingerprint"), "norm_K": run["residual"]["last_K"] if run else None,

@@ -23,15 +23,9 @@ OUT_HELP = "png, pdf or svg by its ending (default: in the run directory)"
 # Okabe and Ito's colours, which those who tell few colours apart can tell, and dashes for print without any.
 CURVES = cycler(color=["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"]) + cycler(
     linestyle=["-", "--", "-.", ":", "-", "--"])
-STYLE = {
-    "axes.prop_cycle": CURVES,
-    "font.size": 10,
-    "axes.titlesize": 11,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.formatter.useoffset": False,  # 300.01 K, not 0.01 above a corner's "+3e2"
-    "figure.dpi": 150,
-}
+STYLE = {"axes.prop_cycle": CURVES, "font.size": 10, "axes.titlesize": 11, "axes.spines.top": False, "axes.spines.right": False,
+         "axes.formatter.useoffset": False,  # 300.01 K, not 0.01 above a corner's "+3e2"
+         "figure.dpi": 150}
 
 
 def look(**more):
@@ -42,6 +36,7 @@ def look(**more):
 def draw(path, make, *arguments):
     with look():
         save(make(*arguments), path)
+    return path
 
 
 def plain(text):
@@ -65,10 +60,11 @@ def plain_ticks(axis):
 
 
 def check_format(path):
-    """Before any work: can the file be written in the format that its name asks for?"""
+    """The path. Before any work: can the file be written in the format that its name asks for?"""
     if Path(path).suffix[1:].lower() not in FORMATS:
         known = ", ".join(f".{name}" for name in FORMATS)
         raise Failure(COMMAND_LINE, f"{path}: unknown picture format; end the name in one of {known}")
+    return path
 
 
 def save(figure, path):
@@ -94,6 +90,13 @@ def stays(artist):
 def darken(figure):
     """Changes the figure, which has been drawn, to the colours of a dark page: paper becomes dark and ink light, and
     curves a little lighter. What lies on a map of temperatures stays as it is there."""
+    def swap(artist, *names):
+        """All are read first: some of them follow others."""
+        found = {name: getattr(artist, f"get_{name}")() for name in names}
+        for name, colour in found.items():
+            if colors.to_rgba(colour)[3] > 0:  # else there is nothing to see
+                getattr(artist, f"set_{name}")(dark(colour))
+
     for artist in figure.findobj(lambda each: not hasattr(each, "on_a_map")):
         if isinstance(artist, Text):
             artist.set_color(dark(artist.get_color()))
@@ -109,14 +112,6 @@ def darken(figure):
     for panel in figure.axes:  # ticks may be made anew
         panel.tick_params(which="both", color=dark("black"), labelcolor=dark("black"))
     figure.set_facecolor(PAPER)
-
-
-def swap(artist, *names):
-    """All are read first: some of them follow others."""
-    found = {name: getattr(artist, f"get_{name}")() for name in names}
-    for name, colour in found.items():
-        if colors.to_rgba(colour)[3] > 0:  # else there is nothing to see
-            getattr(artist, f"set_{name}")(dark(colour))
 
 
 def dark(colour):

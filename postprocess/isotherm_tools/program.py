@@ -1,14 +1,19 @@
 """The program beside this package, which alone reads decks and answers requests about one as JSON (isotherm check
---json); what command lines share; `Failure`: an error message of one line, with an exit code of the program."""
+--json); the records that it wrote; what command lines share; `Failure`: an error message of one line, with an exit code
+of the program."""
 
 import argparse
+import copy
 import json
+import math
 import os
 import shutil
 import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+
+from isotherm_tools.text import in_quotes
 
 COMMAND_LINE = 2
 DATA = 65
@@ -36,24 +41,34 @@ class Program:
         self.is_parent = bool(told)
         self.path = told or shutil.which("isotherm")
         if not self.path:
-            raise Failure(UNAVAILABLE, "isotherm is not on PATH (this tool starts it); source build/env.sh, which run.sh makes, or "
-                                       "add the folder of the program to PATH")
+            raise Failure(UNAVAILABLE, "isotherm is not on PATH (this tool starts it); source build/env.sh, which run.sh "
+                                       "makes, or add the folder of the program to PATH")
+
+    def output(self, *words, given=None):
+        done = subprocess.run([self.path, *words], input=given, capture_output=True, check=False)
+        if done.returncode == 0:
+            return done.stdout
+        said = done.stderr.decode(errors="replace").strip() or f"{self.path} {words[0]} ended with {done.returncode}"
+        raise Failure(done.returncode if done.returncode > 1 else DATA, said)
 
     def ask(self, deck, overrides, arguments, requests):
-        words = [self.path, "check", "--json", deck, *overrides]
         text = json.dumps({"arguments": arguments, "requests": requests})
-        done = subprocess.run(words, input=text.encode(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-        if done.returncode != 0:
-            said = done.stderr.decode(errors="replace").strip() or f"{self.path} check --json ended with {done.returncode}"
-            raise Failure(done.returncode if done.returncode > 1 else DATA, said)
-        return json.loads(done.stdout)["answers"]
+        return json.loads(self.output("check", "--json", deck, *overrides, given=text.encode()))["answers"]
 
     def listed(self):
         """Kernels, reductions, transports and devices of this build and machine."""
-        done = subprocess.run([self.path, "list", "--json"], stdout=subprocess.PIPE, check=False)
-        if done.returncode != 0:
-            raise Failure(UNAVAILABLE, f"{self.path} list --json ended with {done.returncode}")
-        return json.loads(done.stdout)
+        return json.loads(self.output("list", "--json"))
+
+    def positions(self, words, overrides):
+        """Where the overrides stand on the command line. They are sought from the end: from the front one could be taken
+        for the deck."""
+        places, at = [], len(words)
+        for override in reversed(overrides):
+            at -= 1
+            while at > 0 and words[at] != override:
+                at -= 1
+            places.insert(0, at + (2 if self.is_parent else 1))
+        return places
 
 
 def raise_error(answer, key="error"):
@@ -72,45 +87,122 @@ def launched_rank():
     return next((int(os.environ[name]) for name in NUMBERS if os.environ.get(name, "").isdigit()), 0)
 
 
+# Records: JSON with a schema by name, and its version. A version rises when a key goes, is renamed, or changes its type,
+# unit or meaning; keys are added without that. So this package reads records of its version and of all before: keys that
+# came later are put in here, so that nobody else has to ask whether they are there.
+
+VERSIONS = {"isotherm-run": 3, "isotherm-bench": 2, "isotherm-compare": 2}  # of the others: 1
+# Keys that were renamed within a version that has not been released: of a section, old to new.
+RENAMED = {
+    "isotherm-run": {
+        "method": {"policy": "tile", "depth": "halo_width", "fused": "time_block"},
+        "profile": {"shells_s": "exterior_s", "walls_s": "boundaries_s"}, "histogram": {"row": "kernel"},
+    },
+    "isotherm-bench": {
+        "options": {"walls": "boundaries", "seconds_per_row_s": "seconds_per_kernel_s"},
+        "entries": {"row": "kernel", "policy": "tile", "depth": "time_block"},
+    },
+}
+# The keys that the first runs lacked, with what was so then; None: not known. Version 2 of run.json has other words in
+# `result`; version 3, as version 2 of a benchmark, has no `baseline`.
+LATER = {
+    "decomposition": {"weights": None}, "method": {"tile": None, "graph": False, "tuning": {"source": "deck"}},
+    "figures_of_merit": {}, "profile": None, "snapshots": None,
+    "halo": {"hidden_percent": None, "exchange_s": None, "exposed_s": None, "links": []},
+    "residual": {"last_sweep": None, "check": "immediate", "extra_sweeps": 0},
+    "histogram": None, "end_state": None, "sources": None, "grid": {"lengths_m": None},
+    "continuation": {"checkpoints": 0, "newest_checkpoint": None, "restarted_from": None, "stopped_by": None},
+}
+
+
+def read_record(path, schemas, noun, hint):
+    """The object in the file. `schemas`: one, or several; `noun`: what it is to the user; `hint`: how to get one."""
+    schemas = (schemas,) if isinstance(schemas, str) else schemas
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise Failure(FILE_MISSING, f"{path} does not exist; {hint}") from error
+    except OSError as error:
+        raise Failure(FILE_MISSING, f"{path} cannot be read ({error.strerror})") from error
+    except ValueError as error:
+        raise Failure(DATA, f"{path} is no JSON ({error})") from error
+    schema = content.get("schema") if isinstance(content, dict) else None
+    if schema not in schemas:
+        raise Failure(DATA, f"{path} is no {noun} of isotherm (its schema is not {' or '.join(schemas)})")
+    version, known = content.get("schema_version"), VERSIONS.get(schema, 1)
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise Failure(DATA, f"{path} is no {noun} of isotherm (its schema_version is {version!r})")
+    if version > known:
+        raise Failure(DATA, f"{path} has schema version {version}, and this package knows them to {known}; use the one "
+                            "of the isotherm that wrote it")
+    return with_later_keys(with_new_names(content), LATER if schema == "isotherm-run" else {})
+
+
+def with_new_names(content):
+    """The record, with the keys of today. It is changed in place."""
+    for section, names in RENAMED.get(content.get("schema"), {}).items():
+        value = content.get(section)
+        for each in value if isinstance(value, list) else [value]:
+            for old, new in names.items():
+                if isinstance(each, dict) and old in each and new not in each:
+                    each[new] = each.pop(old)
+    return content
+
+
+def with_later_keys(content, later):
+    """Adds what is not there, at every level; what is there stays, also where it is null."""
+    for key, value in later.items():
+        if key not in content:
+            content[key] = copy.deepcopy(value)
+        elif isinstance(value, dict) and isinstance(content[key], dict):
+            with_later_keys(content[key], value)
+    return content
+
+
+# Output
+
+
 def write(stream, text):
     data = text.encode("utf-8", "surrogateescape")
     while data:
         data = data[os.write(stream, data):]
 
 
-def say(text):
-    """A reader that goes away takes nothing from the files, and ends no study."""
-    with suppress(OSError):
-        write(1, text)
-
-
-def print_now(text):
+def say(text, needed=False):
+    """A reader that goes away takes nothing from the files, and ends no study; `needed`: but this is all that is asked for."""
     try:
         write(1, text)
     except OSError as error:
-        raise Failure(IO, "standard output cannot be written; check where it goes") from error
+        if needed:
+            raise Failure(IO, "standard output cannot be written; check where it goes") from error
 
 
-def write_whole(path, write):
-    """`write` gets the name of a file beside `path` that takes its place once it is complete."""
+def write_whole(path, write_part):
+    """`write_part` gets the name of a file beside `path`, which replaces it once it is complete and on the disk."""
     path = Path(path)
     part = path.with_name(path.name + ".part")
     try:
-        write(part)
+        write_part(part)
+        with open(part, "rb") as file:
+            os.fsync(file.fileno())
         os.replace(part, path)
     except OSError as error:
-        raise Failure(CANNOT_CREATE, f"{path} cannot be written ({error.strerror})") from error
+        code, remedy = (IO, "free some space") if part.exists() else (CANNOT_CREATE, "check the folder and its free space")
+        raise Failure(code, f"cannot write {in_quotes(path)} ({error.strerror}); {remedy}") from error
     finally:
         with suppress(OSError):  # there is none, mostly because it has its name
             part.unlink()
 
 
 def write_text(path, text):
-    write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
+    write_whole(path, lambda part: part.write_bytes(text.encode("utf-8", "surrogateescape")))
 
 
 def warn(text):
     print(f"warning: {text}", file=sys.stderr, flush=True)
+
+
+# Command lines
 
 
 class Parser(argparse.ArgumentParser):
@@ -120,7 +212,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_subcommand(subcommands, name, action, text, description, directory="RUN_DIRECTORY"):
-    """A subcommand of `python3 -m isotherm_tools`; `directory`: what its first word is called, None where it is another."""
+    """Of `python3 -m isotherm_tools`; `directory`: what its first word is called, None where it is another."""
     subcommand = subcommands.add_parser(name, help=text, description=description)
     subcommand.set_defaults(action=action)
     if directory:
@@ -128,30 +220,16 @@ def add_subcommand(subcommands, name, action, text, description, directory="RUN_
     return subcommand
 
 
-def whole(text):
-    if text.isdecimal() and int(text) > 0:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text} is no whole number from 1 on")
-
-
-def number_from(least, most, kind=int):
+def number_from(least, most=math.inf, kind=int, unit=1):
+    """The type of an option, of which the result is a multiple of `unit`."""
     def parse(text):
         try:
             value = kind(text)
         except ValueError:
-            value = None
-        if value is None or not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"'{text}' is no number from {least} to {most}")
-        return value
+            value = math.nan
+        if not least <= value <= most:
+            what = f"number from {least} to {most}" if most < math.inf else \
+                f"{'whole ' if kind is int else ''}number from {least} on"
+            raise argparse.ArgumentTypeError(f"'{text}' is no {what}")
+        return value * unit
     return parse
-
-
-def positions(words, overrides, first):
-    """Where the overrides stand on the command line. They are sought from the end: from the front one could be taken for the deck."""
-    places, at = [], len(words)
-    for override in reversed(overrides):
-        at -= 1
-        while at > 0 and words[at] != override:
-            at -= 1
-        places.insert(0, first + at)
-    return places

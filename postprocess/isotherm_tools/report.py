@@ -10,16 +10,17 @@ import numpy as np
 from matplotlib import pyplot
 from matplotlib.ticker import MaxNLocator
 
-from isotherm_tools import figures, histories, studies
+from isotherm_tools import figures, studies
 from isotherm_tools.bench import FLOPS_A_POINT, BenchRecord, ladder_figure, roofline_figure
 from isotherm_tools.figures import stays
+from isotherm_tools.pictures import (
+    AXES, colour_range, columns_figure, draw_contours, history_figure, is_steady, isotherm_colour, moment, round_levels,
+    slice_figure)
 from isotherm_tools.program import COMMAND_LINE, DATA, FILE_MISSING, Failure, add_subcommand, write_text
 from isotherm_tools.report_page import (
     Section, facts, page, paragraph, picture, pictures, table, text_block, tiles, warnings)
 from isotherm_tools.run import open_run
 from isotherm_tools.scaling import STRONG, Wishes, modelled, scaling_figure, share, times
-from isotherm_tools.slices import (
-    AXES, colour_range, draw_contours, is_steady, isotherm_colour, moment, round_levels, slice_figure)
 from isotherm_tools.studies import Study, is_study, short, why_not
 from isotherm_tools.text import (
     counted, extent_text, format_length, format_time, is_number, length_unit, percent, place, si, split_unit,
@@ -82,24 +83,18 @@ def result(study):
 
 def summary(study):
     failed = [case for case in study.cases if case.state == "failed"]
-    by_state = Counter(case.state for case in study.cases)
-    parts = []
-    if failed:
-        more = [f"and {len(failed) - MOST_TOLD} more, in the table of states"] if len(failed) > MOST_TOLD else []
-        codes = ["" if case.exit_code is None else f" (exit code {case.exit_code})" for case in failed[:MOST_TOLD]]
-        lines = [f"{case.name} has failed{code}{': ' + case.message if case.message else ''}"
-                 for case, code in zip(failed, codes)]
-        parts.append(warnings([*lines, *more]))
-    wall = [case.value("wall_s") for case in study.cases if is_number(case.value("wall_s"))]
-    best = min((case for case in study.cases if case.is_finished and is_number(case.value("step_s"))),
-               key=lambda case: case.value("step_s"), default=None)
+    lines = [f"{case.name} has failed{'' if case.exit_code is None else f' (exit code {case.exit_code})'}"
+             f"{': ' + case.message if case.message else ''}" for case in failed[:MOST_TOLD]]
+    if len(failed) > MOST_TOLD:
+        lines.append(f"and {len(failed) - MOST_TOLD} more, in the table of states")
+    states_found = Counter(case.state for case in study.cases)
     figures_of_merit = [("finished", str(sum(case.is_finished for case in study.cases)), f"of {counted(len(study.cases), 'case')}")]
-    figures_of_merit += [(state, str(count), "see states") for state, count in by_state.items() if state != "done"]
-    if wall:
+    figures_of_merit += [(state, str(count), "see states") for state, count in states_found.items() if state != "done"]
+    if wall := [case.value("wall_s") for case in study.cases if is_number(case.value("wall_s"))]:
         figures_of_merit.append(("time of all runs", format_time(sum(wall)), f"the longest {format_time(max(wall))}"))
-    if best is not None:
-        figures_of_merit.append(("quickest step", si(best.value("step_s"), "s"), best.name))
-    return Section("summary", "In short", [*parts, tiles(figures_of_merit)])
+    if steps := known(study, "step_s"):
+        figures_of_merit.append(("quickest step", si(steps[0].value("step_s"), "s"), steps[0].name))
+    return Section("summary", "In short", [warnings(lines), tiles(figures_of_merit)])
 
 
 def cell(value):
@@ -116,26 +111,27 @@ def results(study):
 
 
 def against(study):
-    names = study.quantities
-    if not names:
+    reach = {name: known(study, name) for name in study.quantities}
+    if not reach:
         return Section("figures", "Against what varies", [])
     if (why := why_not(study)) is not None:
-        return Section("figures", "Least and most", [paragraph(f"No figures: {why}."), extremes(study, names)])
+        rows = [(study.title(name), cell(cases[0].value(name)), cases[0].name, cell(cases[-1].value(name)), cases[-1].name)
+                for name, cases in reach.items() if cases]
+        return Section("figures", "Least and most", [
+            paragraph(f"No figures: {why}."), table(("quantity", "least", "in", "most", "in"), rows)])
     along, others = study.axes[0], study.axes[1:]
     lines = f", a line for each value of {' and '.join(others)}" if others else ""
     items = []
-    for name in names:
-        cases = known(study, name)
-        reach = f"{cases[0].value(name):.5g} to {cases[-1].value(name):.5g}" if cases else "no value"
-        items.append(picture(studies.quantities_figure(study, [name]), f"{name} against {along}{lines}: {reach}",
+    for name, cases in reach.items():
+        values = f"{cases[0].value(name):.5g} to {cases[-1].value(name):.5g}" if cases else "no value"
+        items.append(picture(studies.quantities_figure(study, [name]), f"{name} against {along}{lines}: {values}",
                              f"{study.title(name)} against {along}{lines}."))
-    parts = [pictures(*items)]
-    if any(case.state == "not converged" for case in study.cases):
-        parts.append(paragraph("Open points have not converged."))
-    together = [key for key in study.varied if key not in study.axes and len({cell(case.value(key)) for case in study.cases}) > 1]
-    if together and study.axes != ["name"]:
-        parts.append(paragraph(f"{', '.join(together)} {'varies' if len(together) == 1 else 'vary'} with that."))
-    return Section("figures", "Against what varies", parts)
+    together = [key for key in study.varied if key not in study.axes and study.axes != ["name"]
+                and len({cell(case.value(key)) for case in study.cases}) > 1]
+    return Section("figures", "Against what varies", [
+        pictures(*items),
+        paragraph("Open points have not converged." if any(case.state == "not converged" for case in study.cases) else ""),
+        paragraph(together and f"{', '.join(together)} {'varies' if len(together) == 1 else 'vary'} with that.")])
 
 
 def known(study, name):
@@ -144,24 +140,13 @@ def known(study, name):
     return sorted(cases, key=lambda case: case.value(name))
 
 
-def extremes(study, names):
-    rows = []
-    for name in names:
-        cases = known(study, name)
-        if cases:
-            rows.append((study.title(name), cell(cases[0].value(name)), cases[0].name, cell(cases[-1].value(name)), cases[-1].name))
-    return table(("quantity", "least", "in", "most", "in"), rows)
-
-
 def states(study):
     rows = [(case.name, case.state, cell(case.exit_code), case.message or "-") for case in study.cases if case.state != "done"]
     if not rows:
         return Section("states", "States", [paragraph("All cases are done.")])
-    parts = [table(("case", "state", "exit code", "message"), rows)]
-    if not all(case.is_finished for case in study.cases):
-        parts.append(paragraph("isotherm study goes on with what was stopped, interrupted or not started; with --retry also with "
-                               "what has failed."))
-    return Section("states", "States", parts)
+    hint = "isotherm study goes on with what was stopped, interrupted or not started; with --retry also with what has failed."
+    return Section("states", "States", [table(("case", "state", "exit code", "message"), rows),
+                                        paragraph("" if all(case.is_finished for case in study.cases) else hint)])
 
 
 def what_was_studied(study, record, devices):
@@ -189,31 +174,28 @@ KINDS = {
 
 
 def series_parts(study, scaled):
-    parts = [paragraph(f"{scaled.kind.capitalize()} scaling{f' of {scaled.label}' if scaled.label else ''}, compared with "
-                       f"{scaled.base}. {KINDS[scaled.kind]} Of several runs the one in the middle counts.")]
-    if scaled.disagreement:
-        parts.append(warnings([scaled.disagreement]))
-    predicted, notes = {}, []
+    predicted, drawn = {}, ""
     try:
         series = modelled(study, scaled, Wishes(ranks=()))
         predicted = {row.ranks: row.predicted for row in series.rows if row.predicted}
         notes = series.notes
         what = "measured and predicted" if predicted else "measured"
-        parts.append(pictures(picture(scaling_figure(series), f"Time per sweep and efficiency over ranks, {what}",
-                                      f"Time per sweep and efficiency, {what}.")))
+        drawn = pictures(picture(scaling_figure(series), f"Time per sweep and efficiency over ranks, {what}",
+                                 f"Time per sweep and efficiency, {what}."))
     except Failure as failure:
         notes = [f"no prediction: {failure}"]
     rows = []
     for row in scaled.rows:
         model = predicted.get(row.ranks)
         rows.append((row.ranks, times(row.cells), row.runs,
-                     told(row.step, format_time), told(model and model.step, format_time),
-                     told(row.speedup, "{:.4g}".format),
-                     told(row.efficiency, share), told(model and model.efficiency, share),
-                     told(row.hidden, share), told(model and model.hidden, share), row.remark or "-"))
+                     told(row.step_s, format_time), told(model and model.step, format_time), told(row.speedup, "{:.4g}".format),
+                     percent(row.efficiency_percent), told(model and model.efficiency, share),
+                     percent(row.halo_hidden_percent), told(model and model.hidden, share), row.remark or "-"))
     last = None if any(row.remark for row in scaled.rows) else -1
-    parts.append(table(HEAD[:last], [row[:last] for row in rows]))
-    return [*parts, *map(paragraph, notes)]
+    return [paragraph(f"{scaled.kind.capitalize()} scaling{f' of {scaled.label}' if scaled.label else ''}, compared with "
+                      f"{scaled.base}. {KINDS[scaled.kind]} Of several runs the one in the middle counts."),
+            warnings([scaled.disagreement] if scaled.disagreement else []), drawn,
+            table(HEAD[:last], [row[:last] for row in rows]), *map(paragraph, notes)]
 
 
 def told(value, form, otherwise="-"):
@@ -266,15 +248,15 @@ def field(run):
         last = series[-1]
         if min(count for axis, count in zip("xyz", last.cells) if axis != (last.thin_axis or "z")) > 1:
             shown.append(plane_picture(name, last, series))
-    return Section("field", "The field", parts + ([pictures(*shown)] if shown else []))
+    return Section("field", "The field", [*parts, pictures(*shown)])
 
 
 def field_pictures(run, snapshots):
-    """First and last state in the planes through the hottest cell, with one scale; of a flat grid its plane, of a row of cells a
-    curve."""
-    ends = [snapshots[0]] + ([snapshots[-1]] if len(snapshots) > 1 else [])
+    """First and last state in the planes through the hottest cell, with one scale; of a flat grid its plane, of a row of
+    cells a curve."""
+    ends, steady = [snapshots[0]] + ([snapshots[-1]] if len(snapshots) > 1 else []), is_steady(snapshots)
     if sorted(ends[0].cells)[:2] == [1, 1]:
-        labels = [moment(snapshot, is_steady(snapshots)) for snapshot in ends]
+        labels = [moment(snapshot, steady) for snapshot in ends]
         figure = profile_figure(ends, labels)
         return [pictures(picture(figure, "Temperature along the line of cells", f"{run.name} at {', '.join(labels)}."))]
     if ends[0].thin_axis:
@@ -286,7 +268,7 @@ def field_pictures(run, snapshots):
     cuts = [format_length(centre + step * i, unit) for centre, step, i in zip(ends[0].centre, ends[0].spacing, cell)]
     items = []
     for snapshot, state in zip(ends, planes):
-        when, values = moment(snapshot, is_steady(snapshots)), span(state)
+        when, values = moment(snapshot, steady), span(state)
         items.append(picture(
             field_figure(snapshot, state, scale), form="png", caption=f"At {when}: {values} in these planes.",
             alt=f"Temperature in the planes {which}, {when}: {values}"))
@@ -330,14 +312,14 @@ def span(planes):
 def convergence(run):
     residual, history, items = run.record["residual"], if_there(lambda: run.history), []
     if history is not None and len(history.due("residual")[0]):
-        items.append(small(histories.history_figure(run.name, history), "Residual over sweeps",
+        items.append(small(history_figure(run.name, history), "Residual over sweeps",
                            f"Residual ({residual['norm']} norm of the update), checked {residual['checks']} times."))
     # Heat through the boundaries that let some through, of the sources, and what remains.
     heat = [name for name in history or [] if name.endswith("_W") and np.any(history.due(name)[2] != 0)]
     for names, what in ((("min_K", "mean_K", "max_K"), "Extremes and mean of the temperature"), (heat, "Heat")):
         names = [name for name in names if history is not None and name in history and len(history.due(name)[0]) > 1]
         if names:
-            items.append(small(histories.columns_figure(run.name, history, names), f"{what} over sweeps", f"{what} over sweeps."))
+            items.append(small(columns_figure(run.name, history, names), f"{what} over sweeps", f"{what} over sweeps."))
     probes = if_there(lambda: run.probes)
     if probes is not None and len(probes["sweep"]) > 1:
         where = [f"{name} at ({', '.join(map('{:g}'.format, place))}) m" for name, place in run.probe_places.items()]
@@ -386,24 +368,22 @@ def time_spent(record):
 
 def performance(record):
     speed, halo, writing = record["performance"], record.get("halo") or {}, record.get("snapshots") or {}
-    effective, copy = speed["effective_bandwidth_bytes_per_s"], speed["copy_bandwidth_bytes_per_s"]
+    effective, copy, memory = speed["effective_bandwidth_bytes_per_s"], speed["copy_bandwidth_bytes_per_s"], record["memory"]
     beside = []
     if effective and copy:
-        figure = bandwidth_figure(effective, copy)
         beside.append(picture(
-            figure, f"Effective bandwidth {si(effective, 'B/s')} of a copy bandwidth of {si(copy, 'B/s')}",
+            bandwidth_figure(effective, copy), f"Effective bandwidth {si(effective, 'B/s')} of a copy bandwidth of {si(copy, 'B/s')}",
             f"Effective bandwidth {si(effective, 'B/s')}, halo and norms included; copy bandwidth: {si(copy, 'B/s')}, measured in "
             "this run on its own devices. Blocks that fit a cache can pass it."))
     beside.append(facts([
         ("halo", told(speed["halo_fraction_percent"], "{:.1f} % of the stepping time".format, None)),
-        ("an exchange", si(halo["exchange_s"], "s") if halo.get("exchange_s") else None),
+        ("an exchange", halo.get("exchange_s") and si(halo["exchange_s"], "s")),
         ("it adds to a step", told(halo.get("exposed_s"), lambda value: si(value, "s"), None)),
         ("hidden", told(halo.get("hidden_percent"), percent, None)),
-        ("files of the field", None if not writing.get("files") else
+        ("files of the field", writing.get("files") and
          f"{writing['files']} of {si(writing['bytes'], 'B')} in {si(writing['write_s'], 's')}"
          + told(writing["hidden_percent"], ", {:.1f} % hidden behind sweeps".format, "")),
-        ("memory", f"{si(record['memory']['host_peak_bytes'], 'B')} host peak of a rank, "
-                   f"{si(record['memory']['estimate_bytes'], 'B')} estimated"),
+        ("memory", f"{si(memory['host_peak_bytes'], 'B')} host peak of a rank, {si(memory['estimate_bytes'], 'B')} estimated"),
     ]))
     figures_of_merit = [
         ("cell updates", si(speed["points_per_s"], "Pts/s"), f"{speed['sweeps']} sweeps"),
@@ -413,15 +393,13 @@ def performance(record):
     ]
     if halo.get("hidden_percent") is not None:
         figures_of_merit.append(("halo hidden", percent(halo["hidden_percent"]), "of an exchange, behind sweeps"))
-    parts = [tiles(figures_of_merit), pictures(*beside)]
     links = halo.get("links") or []
-    if links:
-        rows = [(f"{link['rank']} - {link['peer']}", " ".join(link["directions"]), link["transport"], si(link["bytes"], "B"),
-                 si(link["bandwidth_bytes_per_s"], "B/s"), si(link["latency_s"], "s")) for link in links[:MOST_LINKS]]
-        parts.append(table(("ranks", "faces", "transport", "bytes each way", "bandwidth", "latency"), rows))
-    if len(links) > MOST_LINKS:
-        parts.append(paragraph(f"{len(links) - MOST_LINKS} more are in run.json."))
-    return Section("performance", "Performance", parts)
+    rows = [(f"{link['rank']} - {link['peer']}", " ".join(link["directions"]), link["transport"], si(link["bytes"], "B"),
+             si(link["bandwidth_bytes_per_s"], "B/s"), si(link["latency_s"], "s")) for link in links[:MOST_LINKS]]
+    return Section("performance", "Performance", [
+        tiles(figures_of_merit), pictures(*beside),
+        table(("ranks", "faces", "transport", "bytes each way", "bandwidth", "latency"), rows) if rows else "",
+        paragraph(f"{len(links) - MOST_LINKS} more are in run.json." if len(links) > MOST_LINKS else "")])
 
 
 def what_was_run(run, problem):
@@ -468,13 +446,10 @@ MEANING = {
 
 def answer(record, history):
     """`history`: None without one."""
-    told = ([record["message"]] if record["message"] else []) + record["warnings"]
-    parts = [warnings(told)] if told else []
+    box = warnings(([record["message"]] if record["message"] else []) + record["warnings"])
     end = record["end_state"]
     if end is None:
-        parts.append(paragraph("run.json does not say which temperatures the run ended with."))
-        return Section("answer", "The answer", parts)
-    steady = record["method"]["problem"] == "steady"
+        return Section("answer", "The answer", [box, paragraph("run.json does not say which temperatures the run ended with.")])
     ends = [(name, end[name]) for name in ("highest", "lowest") if end[name]]
     unit = length_unit(max((abs(metres) for _, found in ends for metres in found["position_m"]), default=1))
     figures = []
@@ -482,36 +457,28 @@ def answer(record, history):
         place = ", ".join(f"{metres / unit.si:.4g}" for metres in found["position_m"])
         figures.append((f"{name} temperature", kelvin(found["temperature_K"]),
                         f"at ({place}) {unit.name}, cell ({', '.join(map(str, found['cell']))})"))
-    figures += peak(end, history)
-    figures.append(("at the end", f"sweep {end['sweep']}", "of a steady problem") if steady else
+    # Of all lines of history.csv, where one was hotter than the end.
+    highest = end["highest"] and end["highest"]["temperature_K"]
+    if history is not None and "max_K" in history and highest is not None:
+        _, times, values = history.due("max_K")
+        if len(values) and values.max() > highest:
+            figures.append(("peak over time", kelvin(values.max()),
+                            f"at {format_time(times[values.argmax()])}, of the lines of history.csv"))
+    figures.append(("at the end", f"sweep {end['sweep']}", "of a steady problem") if record["method"]["problem"] == "steady" else
                    ("at the end", format_time(end["time_s"]), f"sweep {end['sweep']}"))
     if end["nan_cells"]:
         figures.append(("not a number", str(end["nan_cells"]), "cells"))
-    parts.append(tiles(figures))
-    parts += [heat_table(end["heat"])] if end["heat"] else [paragraph(f"Heat is not known: {end['why_no_heat']}.")]
-    if record["result"] in MEANING:
-        parts.append(paragraph(MEANING[record["result"]]))
-    return Section("answer", "The answer", parts)
-
-
-def peak(end, history):
-    """Of all lines of history.csv, where one was hotter than the end."""
-    if history is None or "max_K" not in history or not end["highest"] or end["highest"]["temperature_K"] is None:
-        return []
-    _, times, values = history.due("max_K")
-    if not len(values) or not values.max() > end["highest"]["temperature_K"]:
-        return []
-    return [("peak over time", kelvin(values.max()), f"at {format_time(times[values.argmax()])}, of the lines of history.csv")]
+    return Section("answer", "The answer", [
+        box, tiles(figures), heat_table(end["heat"]) if end["heat"] else paragraph(f"Heat is not known: {end['why_no_heat']}."),
+        paragraph(MEANING.get(record["result"], ""))])
 
 
 def heat_table(heat):
-    rows = [(f"through {face}", watts(value)) for face, value in heat["faces_W"].items() if value is not None]
-    rows.append(("from sources", watts(heat["sources_W"])))
-    if heat["stored_W"] is not None:
-        rows.append(("stored", watts(heat["stored_W"])))
     share = heat["relative_balance"]
-    rows.append(("unaccounted for" if share is None else f"unaccounted for ({share:.2g} of all)", watts(heat["balance_W"])))
-    return table(("heat into the domain", "power"), rows)
+    rows = [(f"through {face}", watts(value)) for face, value in heat["faces_W"].items() if value is not None]
+    rows += [("from sources", watts(heat["sources_W"])), ("stored", watts(heat["stored_W"])),
+             ("unaccounted for" if share is None else f"unaccounted for ({share:.2g} of all)", watts(heat["balance_W"]))]
+    return table(("heat into the domain", "power"), [row for row in rows if row != ("stored", "-")])
 
 
 WIDTH, HEIGHT = 5.6, 4.6  # inches, at most: what a phone shows of it can still be read
@@ -532,10 +499,9 @@ class Scale:
 
     def __init__(self, planes):
         self.low, self.high = colour_range(planes)
-        values = np.concatenate([plane.ravel() for plane in planes])
-        uniform = np.nanmin(values) == np.nanmax(values) if np.isfinite(values).any() else True
+        values = np.concatenate([plane[np.isfinite(plane)] for plane in planes])
+        uniform = not values.size or values.min() == values.max()
         self.isotherms = [] if uniform else round_levels(self.low, self.high, ISOTHERMS)
-
         # Kelvin from one isotherm to the next; None where there are not two.
         self.distance = self.isotherms[1] - self.isotherms[0] if len(self.isotherms) > 1 else None
 
@@ -557,27 +523,24 @@ def field_figure(snapshot, planes, scale):
     figure = pyplot.figure(figsize=size)
 
     def panel(across, up, left, bottom, plane):
-        box = (left / size[0], bottom / size[1], lengths[across] / size[0], lengths[up] / size[1])
-        axes = figure.add_axes(box)
+        axes = figure.add_axes((left / size[0], bottom / size[1], lengths[across] / size[0], lengths[up] / size[1]))
         extent = (low[across], high[across], low[up], high[up])
         image = axes.imshow(plane, origin="lower", extent=extent, aspect="auto", cmap="inferno", vmin=scale.low,
                             vmax=scale.high)
         draw_contours(axes, plane, extent, scale.low, scale.high, scale.isotherms, most_cells=MOST_CONTOUR_CELLS,
                       linewidths=0.7, alpha=0.75)
-        axes.xaxis.set_major_locator(MaxNLocator(max(2, int(2 * lengths[across])), prune="upper"))
-        axes.yaxis.set_major_locator(MaxNLocator(max(2, int(2 * lengths[up])), prune="upper"))
-        axes.set(xlabel=f"{AXES[across]} [{unit.name}]", ylabel=f"{AXES[up]} [{unit.name}]")
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(True)
-        return axes, image
+        for along, length in ((axes.xaxis, lengths[across]), (axes.yaxis, lengths[up])):
+            along.set_major_locator(MaxNLocator(max(2, int(2 * length)), prune="upper"))
+        axes.spines[["top", "right"]].set_visible(True)
+        # Where it is at an edge of the drawing.
+        axes.set_xlabel(f"{AXES[across]} [{unit.name}]" if bottom == BOTTOM else "")
+        axes.set_ylabel(f"{AXES[up]} [{unit.name}]" if left == LEFT else "")
+        axes.tick_params(labelbottom=bottom == BOTTOM, labelleft=left == LEFT)
+        return image
 
-    _, image = panel(0, 1, LEFT, BOTTOM, planes[2])
-    above, _ = panel(0, 2, LEFT, BOTTOM + high_ + GAP, planes[1])
-    beside, _ = panel(2, 1, LEFT + wide + GAP, BOTTOM, planes[0].T)
-    above.set_xlabel("")
-    above.tick_params(labelbottom=False)
-    beside.set_ylabel("")
-    beside.tick_params(labelleft=False)
+    image = panel(0, 1, LEFT, BOTTOM, planes[2])
+    panel(0, 2, LEFT, BOTTOM + high_ + GAP, planes[1])
+    panel(2, 1, LEFT + wide + GAP, BOTTOM, planes[0].T)
     bar = figure.add_axes(((size[0] - RIGHT + 0.12) / size[0], BOTTOM / size[1], 0.14 / size[0], 1 - (BOTTOM + TOP) / size[1]))
     colours = figure.colorbar(image, cax=bar, label="temperature [K]")
     if scale.isotherms:
@@ -621,11 +584,11 @@ def phases_figure(phases):
     unit = time_unit(phases["total"]["max"])
     figure, panel = pyplot.subplots(figsize=(WIDTH, 0.9 + 0.36 * len(names)), layout="constrained")
     for number, name in enumerate(names):
-        spread = {key: phases[name][key] / unit.si for key in ("min", "mean", "max")}
-        whisker = [[max(0.0, spread["mean"] - spread["min"])], [max(0.0, spread["max"] - spread["mean"])]]
-        panel.barh(number, spread["mean"], color=PHASES[name], height=0.7, xerr=whisker, ecolor="0.25", capsize=2)
-        share = phases[name]["mean"] / whole
-        panel.annotate(f"{share:.1%}", (1.01, number), xycoords=("axes fraction", "data"), va="center", fontsize=9)
+        least, mean, most = (phases[name][key] / unit.si for key in ("min", "mean", "max"))
+        panel.barh(number, mean, color=PHASES[name], height=0.7, xerr=[[max(0.0, mean - least)], [max(0.0, most - mean)]],
+                   ecolor="0.25", capsize=2)
+        panel.annotate(f"{phases[name]['mean'] / whole:.1%}", (1.01, number), xycoords=("axes fraction", "data"), va="center",
+                       fontsize=9)
     panel.set_yticks(range(len(names)), names)
     panel.set_xlim(left=0)
     panel.set_xlabel(f"time [{unit.name}], mean of the ranks; least and most of one")
@@ -660,22 +623,18 @@ def probes_figure(probes):
 def bench_section(number, bench, devices):
     """`devices`: those of the run beside it, for a copy bandwidth is that of one device."""
     bench.keep_best_tiles()
-    parts = [paragraph(f"Measured on {bench.device}, of each kernel the fastest tile.")]
-    if bench.device not in devices:
-        parts.append(paragraph(f"The run was made on {', '.join(devices)}: its copy bandwidth is another."))
-    parts.append(pictures(*(ladder_picture(bench, ladder) for ladder in bench.ladders)))
-    if bench.subject == "stencil":
-        parts.append(pictures(picture(
-            roofline_figure(bench, narrow=True), "Roofline of the stencil kernels", f"{FLOPS_A_POINT} flop a point over "
-            "least traffic; the slanted line is the copy bandwidth, the band those beside every kernel.")))
-    return Section(f"bench{number}", f"Benchmark: {bench.subject}", parts)
-
-
-def ladder_picture(bench, ladder):
-    """A figure for each grid and precision: all in one would be too small on a phone."""
-    alone = copy(bench)
-    alone.ladders = [ladder]
-    figure = ladder_figure(alone)
-    figure.suptitle("")
-    return picture(figure, f"Kernels of bench {bench.subject}, {ladder.title}: a bar per kernel",
-                   f"{ladder.title}. The tick across a bar is the rate at the copy bandwidth beside it.")
+    of_another = "" if bench.device in devices else f"The run was made on {', '.join(devices)}: its copy bandwidth is another."
+    items = []
+    for ladder in bench.ladders:  # a figure each: all in one would be too small on a phone
+        alone = copy(bench)
+        alone.ladders = [ladder]
+        figure = ladder_figure(alone)
+        figure.suptitle("")
+        items.append(picture(figure, f"Kernels of bench {bench.subject}, {ladder.title}: a bar per kernel",
+                             f"{ladder.title}. The tick across a bar is the rate at the copy bandwidth beside it."))
+    roofline = [picture(roofline_figure(bench, narrow=True), "Roofline of the stencil kernels", f"{FLOPS_A_POINT} flop a point "
+                        "over least traffic; the slanted line is the copy bandwidth, the band those beside every kernel.")
+                ] if bench.subject == "stencil" else []
+    return Section(f"bench{number}", f"Benchmark: {bench.subject}", [
+        paragraph(f"Measured on {bench.device}, of each kernel the fastest tile."), paragraph(of_another),
+        pictures(*items), pictures(*roofline)])

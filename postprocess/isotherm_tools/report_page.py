@@ -1,6 +1,5 @@
-"""One self-contained HTML page of sections: no script, no network, nothing beside the file.
-
-It knows nothing of runs: whoever has something to report makes `Section`s of tables, paragraphs and pictures."""
+"""One self-contained HTML page of sections: no script, no network, nothing beside the file. It knows nothing of runs:
+whoever has something to report makes `Section`s of tables, paragraphs and pictures, of which empty ones are left out."""
 
 import base64
 import io
@@ -27,11 +26,11 @@ class Section(NamedTuple):
 
 def page(heading, result, lead, sections, footer):
     """The whole text. `result`: as the RESULT line of a run, or None; all else is plain text."""
-    shown = [section for section in sections if section.parts]
+    shown = [section for section in sections if any(section.parts)]
     badge = f' <span class="badge {WORDS.get(result, "odd")}">{escape(result)}</span>' if result else ""
     links = "".join(f'<a href="#{each.anchor}">{escape(each.title)}</a>' for each in shown)
     main = "\n".join(line for each in shown for line in (
-        f'<section id="{each.anchor}">', f"<h2>{escape(each.title)}</h2>", *each.parts, "</section>"))
+        f'<section id="{each.anchor}">', f"<h2>{escape(each.title)}</h2>", *filter(None, each.parts), "</section>"))
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -59,13 +58,13 @@ def page(heading, result, lead, sections, footer):
 
 
 def paragraph(text):
-    return f"<p>{escape(text)}</p>"
+    return text and f"<p>{escape(text)}</p>"
 
 
 def warnings(texts):
     """A box that is seen first."""
     lines = "".join(f"<li>{escape(text)}</li>" for text in texts)
-    return f'<div class="warnings" role="note"><ul>{lines}</ul></div>'
+    return lines and f'<div class="warnings" role="note"><ul>{lines}</ul></div>'
 
 
 def tiles(figures):
@@ -103,30 +102,27 @@ def text_block(title, text, open_too=False):
 
 def pictures(*items):
     """Side by side where there is room."""
-    return f'<div class="pictures">{"".join(items)}</div>'
+    return f'<div class="pictures">{"".join(items)}</div>' if items else ""
 
 
 def picture(figure, alt, caption, form="svg"):
     """`figure` of matplotlib, which is closed; `alt` is for who does not see it. svg; png where there are many cells. Twice, as
     a picture cannot ask whether the page is dark."""
+    def data(ground):
+        """Of one figure always the same bytes: no dates in it, no random names."""
+        content, is_svg = io.BytesIO(), form == "svg"
+        with pyplot.rc_context({"svg.hashsalt": "isotherm"}):
+            figure.savefig(content, format=form, facecolor=ground, dpi=RASTER_DPI, metadata={"Date": None} if is_svg else None)
+        return f"data:image/{'svg+xml' if is_svg else form};base64,{base64.b64encode(content.getvalue()).decode()}"
+
     width, height = figure.get_size_inches() * 96
-    light = data_of(figure, form, "white")
+    light = data("white")
     darken(figure)
-    dark = data_of(figure, form, PAPER)
+    dark = data(PAPER)
     pyplot.close(figure)
     return (f'<figure><picture><source media="screen and (prefers-color-scheme: dark)" srcset="{dark}">'
             f'<img src="{light}" width="{width:.0f}" height="{height:.0f}" alt="{escape(alt)}"></picture>'
             f"<figcaption>{escape(caption)}</figcaption></figure>")
-
-
-def data_of(figure, form, ground):
-    """Of one figure always the same bytes: no dates in it, no random names."""
-    kind = {"svg": "svg+xml", "png": "png"}[form]
-    content = io.BytesIO()
-    with pyplot.rc_context({"svg.hashsalt": "isotherm"}):
-        figure.savefig(content, format=form, facecolor=ground, dpi=RASTER_DPI,
-                       metadata={"Date": None} if form == "svg" else None)
-    return f"data:image/{kind};base64,{base64.b64encode(content.getvalue()).decode()}"
 
 
 STYLE = """
@@ -134,7 +130,7 @@ STYLE = """
   --ground: #f6f5f2; --card: #ffffff; --ink: #1d1f24; --soft: #5a5f6a; --line: #dcdad4; --accent: #8f2361;
   --good: #17693c; --good-ground: #dff3e6; --bad: #a3172a; --bad-ground: #fbe3e5; --odd: #7a4d00; --odd-ground: #fcefd6;
 }
-@media (prefers-color-scheme: dark) {
+@media screen and (prefers-color-scheme: dark) {
   :root {
     --ground: #15171b; --card: #1e2127; --ink: #e8e6e1; --soft: #a3a8b3; --line: #353942; --accent: #f08cc0;
     --good: #8fdcae; --good-ground: #153524; --bad: #ffa3ac; --bad-ground: #42171d; --odd: #f5c878; --odd-ground: #3a2b10;
@@ -206,11 +202,8 @@ footer { font-size: .85rem; }
   figure { padding: .3rem; }
 }
 @media print {
-  :root {
-    --ground: #ffffff; --card: #ffffff; --ink: #000000; --soft: #444444; --line: #bbbbbb; --accent: #000000;
-    --good: #000000; --good-ground: #ffffff; --bad: #000000; --bad-ground: #ffffff; --odd: #000000; --odd-ground: #ffffff;
-  }
   @page { margin: 14mm; }
+  :root { --ground: #ffffff; --ink: #000000; }
   body { max-width: none; padding: 0; font-size: 10pt; }
   nav, details:not([open]) { display: none; }
   section { border: 0; padding: 0; margin: 0 0 7mm; }

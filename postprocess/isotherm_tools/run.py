@@ -14,8 +14,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from isotherm_tools.json_record import read_record
-from isotherm_tools.program import COMMAND_LINE, DATA, FILE_MISSING, Failure
+from isotherm_tools.program import COMMAND_LINE, DATA, FILE_MISSING, Failure, read_record
 from isotherm_tools.text import split_unit
 
 SNAPSHOT = re.compile(r"(?P<name>.+)_(?P<sweep>\d+)\.hdf")
@@ -103,7 +102,7 @@ class Run:
 
 class Table(dict):
     """A CSV file of the program: column -> array, in the order of the file. `sweep` holds whole numbers, all others
-    floats: NaN where nothing was due. `descriptions`: the lines before it that begin with #."""
+    floats: NaN where nothing was due. `remarks`: the lines before it that begin with #."""
 
     def __init__(self, path, hint):
         """`hint`: what a run without the file may have lacked."""
@@ -114,17 +113,14 @@ class Table(dict):
             lines = [line for line in text.splitlines() if not line.startswith("#")]
             if not text.endswith("\n") and lines and lines[-1].count(",") < lines[0].count(","):
                 lines.pop()  # it is being written, or its run was killed
-            rows = csv.DictReader(lines)
-            texts = list(rows)
-            columns = {name: [row[name] for row in texts] for name in rows.fieldnames or []}
-            self._given = {name: [text != "" for text in column] for name, column in columns.items()}
-            super().__init__()
-            for name, column in columns.items():
-                self[name] = np.array([int(text) for text in column], dtype=np.int64) if name == "sweep" else np.array(
-                    [np.nan if text == "" else float(text) for text in column])
+            rows = [row for row in csv.reader(lines) if row]
+            columns = {name: [row[i] for row in rows[1:]] for i, name in enumerate(rows[0] if rows else [])}
+            self._given = {name: np.array([text != "" for text in column], dtype=bool) for name, column in columns.items()}
+            super().__init__({name: np.array([int(text) for text in column], dtype=np.int64) if name == "sweep" else np.array(
+                [np.nan if text == "" else float(text) for text in column]) for name, column in columns.items()})
         except FileNotFoundError as error:
             raise Failure(FILE_MISSING, f"{path} does not exist; {hint}") from error
-        except (KeyError, TypeError, ValueError) as error:
+        except (IndexError, TypeError, ValueError) as error:
             raise Failure(DATA, f"{path} is no table of isotherm ({error})") from error
 
     @property
@@ -137,8 +133,7 @@ class Table(dict):
         if name not in self:
             known = ", ".join(column for column in self if not column.startswith("hist_"))
             raise Failure(COMMAND_LINE, f"{self.path} has no column {name}; it has {known}")
-        given = np.array(self._given[name], dtype=bool)
-        return self["sweep"][given], self["time_s"][given], self[name][given]
+        return tuple(self[column][self._given[name]] for column in ("sweep", "time_s", name))
 
 
 def open_hdf5(path):
@@ -212,12 +207,8 @@ class Snapshot:
         self.cells = self.shape[::-1]  # nx, ny, nz
         # "x", "y" or "z": the first along which there is one cell, as in a slice; None without one.
         self.thin_axis = next((axis for axis, count in zip("xyz", self.cells) if count == 1), None)
-
-    @property
-    def bounds(self):
-        """Two corners of the box in metres: half a cell around the outer cell centres."""
-        low = self.centre - 0.5 * self.spacing
-        return low, low + self.spacing * np.array(self.cells)
+        # Two corners of the box in metres: half a cell around the outer cell centres.
+        self.bounds = (low := self.centre - 0.5 * self.spacing), low + self.spacing * np.array(self.cells)
 
     def _centres(self, axis):
         return self.centre[axis] + self.spacing[axis] * np.arange(self.cells[axis])
@@ -226,24 +217,23 @@ class Snapshot:
     y = property(lambda self: self._centres(1))
     z = property(lambda self: self._centres(2))
 
+    def _read(self, *selection):
+        with open_hdf5(self.path) as file:
+            return file[self.dataset][selection]
+
     @property
     def temperature(self):
         """Kelvin of all cells (nz, ny, nx) in the file's precision; read anew each time it is asked for."""
-        with open_hdf5(self.path) as file:
-            return file[self.dataset][:]
+        return self._read(...)
 
     T = temperature  # its name on paper, and in files of format 1
 
     def every(self, stride):
         """Kelvin of every `stride`th cell along each axis (nz, ny, nx); only these are held."""
-        with open_hdf5(self.path) as file:
-            return file[self.dataset][::stride, ::stride, ::stride].astype(float)
+        return self._read(*[slice(None, None, stride)] * 3).astype(float)
 
     def plane(self, axis, index):
         """Kelvin of the cells with this index along axis 0, 1, 2 = x, y, z; only the plane is read.
 
         The rows of the result run along the higher of the two other axes, its columns along the lower."""
-        selection = [slice(None)] * 3
-        selection[2 - axis] = index
-        with open_hdf5(self.path) as file:
-            return file[self.dataset][tuple(selection)].astype(float)
+        return self._read(*(index if each == axis else slice(None) for each in (2, 1, 0))).astype(float)

@@ -4,7 +4,6 @@ beside them, as table, CSV, JSON and picture.
 Speed-up is the rate over that of one rank of the run on fewest ranks; efficiency is the speed-up over the number of
 ranks, for strong and weak scaling alike. What is predicted is compared with the prediction for that run."""
 
-import argparse
 import csv
 import io
 import json
@@ -12,6 +11,7 @@ import math
 import re
 from pathlib import Path
 from statistics import median
+from types import SimpleNamespace
 from typing import Callable, NamedTuple, Optional
 
 from matplotlib import pyplot
@@ -19,8 +19,7 @@ from matplotlib.ticker import NullLocator, PercentFormatter
 
 from isotherm_tools import figures
 from isotherm_tools import scaling_model as model
-from isotherm_tools.json_record import read_record
-from isotherm_tools.program import COMMAND_LINE, DATA, Failure, add_subcommand, whole, write_text
+from isotherm_tools.program import COMMAND_LINE, DATA, Failure, add_subcommand, number_from, read_record, write_text
 from isotherm_tools.scaling_model import SURFACE, Weights, process_grid
 from isotherm_tools.studies import Study, is_study
 from isotherm_tools.text import aligned, counted, format_time
@@ -43,8 +42,7 @@ class RunRecord:
     that waited least."""
 
     def __init__(self, run, content=None, name=""):
-        """`run`: its directory, or the file itself. `content`, `name`: of a study, which holds the records of its
-        runs."""
+        """`run`: its directory, or the file. `content`, `name`: of a study, which holds the records of its runs."""
         path = Path(run)
         self.path = path / "run.json" if path.is_dir() and content is None else path
         if content is None:
@@ -61,9 +59,8 @@ class RunRecord:
         if performance["step_s"] is None:
             raise Failure(DATA, f"{self.path} holds no measured sweeps (the run ended before its first)")
         self.cells, self.parts = tuple(map(int, content["grid"]["cells"])), tuple(map(int, split["process_grid"]))
-        self.precision = content["grid"]["precision"]
+        self.precision, self.rank_cells = content["grid"]["precision"], int(split["largest_rank_cells"])
         self.value_bytes = VALUE_BYTES[self.precision]
-        self.rank_cells = int(split["largest_rank_cells"])
         # None: the record does not tell
         self.weights = Weights(**{key: split["weights"][key] for key in Weights._fields if key in split["weights"]}) \
             if split.get("weights") else None
@@ -82,15 +79,12 @@ class RunRecord:
         self.overlap = method["overlap"] in ("on", "in_kernel")
         self.fused_norm = method["reduction"] == "fused"
 
-        self.sweeps = int(performance["sweeps"])
-        self.step = float(performance["step_s"])  # s per sweep
-        self.rate = float(performance["points_per_s"])
-        self.bytes_a_point = float(performance["bytes_per_point"])
+        self.sweeps, self.checks = int(performance["sweeps"]), int(content["residual"]["checks"])
+        self.step, self.rate, self.bytes_a_point = (  # s per sweep, cell updates per second
+            float(performance[key]) for key in ("step_s", "points_per_s", "bytes_per_point"))
         self.copy_bandwidth = performance["copy_bandwidth_bytes_per_s"]  # of all ranks, bytes/s; None: not measured
-        self.checks = int(content["residual"]["checks"])
-        self.sweeping = float(phases["sweeps"]["max"])
-        self.waiting = float(phases["halo"]["max"])
-        self.least_reduction = float(phases["reduction"]["min"])
+        self.sweeping, self.waiting, self.least_reduction = (
+            float(phases[phase][key]) for phase, key in (("sweeps", "max"), ("halo", "max"), ("reduction", "min")))
 
         halo = content.get("halo") or {}
         self.links = [
@@ -166,73 +160,54 @@ def costs_of(record, wishes):
     return model.Costs(cell, wishes.launch, *((check, 0.0) if record.fused_norm else (0.0, check / record.rank_cells)))
 
 
-class Figures(NamedTuple):
-    step: float  # s per sweep
-    rate: float  # cell updates per second
-    speedup: float
-    efficiency: float
-    hidden: Optional[float]  # share of the communication
+class Row:
+    """A count of ranks. `record`: None where nothing was measured; `layout`: None where there is none that fits."""
 
+    measured = predicted = None
 
-class Row(NamedTuple):
-    ranks: int
-    cells: tuple  # of the whole grid
-    parts: tuple  # the process grid
-    rank_cells: int  # of the largest rank
-    run: Optional[str]  # its record's path
-    measured: Optional[Figures]
-    predicted: Optional[Figures]
+    def __init__(self, ranks, layout, method, record=None):
+        self.ranks, self.layout, self.method, self.record, self.run = ranks, layout, method, record, record and str(record.path)
+        if layout:
+            self.cells, self.parts = layout.cells, layout.parts  # of the whole grid; the process grid
+            self.rank_cells = math.prod(-(-n // p) for n, p in zip(self.cells, self.parts))  # of the largest rank
+        self.fits = layout is not None and model.fits(layout, method.halo_width)
 
-
-class Series(NamedTuple):
-    kind: str
-    base: object  # the run that all is compared with
-    method: model.Method  # of what is only predicted
-    costs: model.Costs
-    machine: model.Machine
-    rows: list
-    notes: list
-
-
-class Job(NamedTuple):
-    """One row before its figures."""
-
-    record: Optional[object]  # None: not measured
-    ranks: int
-    layout: Optional[model.Layout]  # None: there is none that fits
-    method: model.Method
-
-    def fits(self):
-        return self.layout is not None and model.fits(self.layout, self.method.halo_width)
+    def compared(self, step, rate, rate_of_one, hidden):
+        """s per sweep, cell updates per second, ..., share of the communication that was hidden."""
+        speedup = rate / rate_of_one
+        return SimpleNamespace(step=step, rate=rate, speedup=speedup, efficiency=speedup / self.ranks, hidden=hidden)
 
 
 def scaling_series(records, wishes):
+    """`base`: the run that all is compared with; `method`: of what is only predicted."""
     records = sorted(records, key=lambda record: (record.ranks, record.step))
     check_mixtures(records)
-    kind = wishes.kind or kind_of(records)
-    base = records[0]
+    base, kind = records[0], wishes.kind or kind_of(records)
     costs, machine = costs_of(base, wishes), machine_of(records, wishes)
-    jobs = [Job(record, record.ranks, record.layout, method_of(record, wishes)) for record in records]
+    rows = [Row(record.ranks, record.layout, method_of(record, wishes), record) for record in records]
     # What was not measured is done as by the fastest run on most ranks.
-    method = method_of(next(record for record in records if record.ranks == records[-1].ranks), wishes)
-    jobs += [Job(None, ranks, layout_for(kind, base, ranks, method.halo_width), method)
+    method = next(row.method for row in rows if row.ranks == records[-1].ranks)
+    rows += [Row(ranks, layout_for(kind, base, ranks, method.halo_width), method)
              for ranks in sorted(set(wishes.ranks) - {record.ranks for record in records})]
-
-    predictions = [model.predict(costs, job.method, machine, job.layout)
-                   if job.fits() and not model.unknown_wires(machine, job.ranks) else None for job in jobs]
-    reference = predictions[0] and math.prod(base.cells) / predictions[0].step / base.ranks
-    rows = [row(job, base, prediction, reference) for job, prediction in zip(jobs, predictions)
-            if job.record or reference and prediction]
-    rows.sort(key=lambda each: each.ranks)
+    first = rows[0]
+    for row in rows:
+        if run := row.record:
+            row.measured = row.compared(run.step, run.rate, base.rate / base.ranks, run.hidden)
+        if row.fits and not model.unknown_wires(machine, row.ranks) and (first.predicted or row is first):
+            found = model.predict(costs, row.method, machine, row.layout)
+            rate = math.prod(row.cells) / found.step
+            reference = (first.predicted.rate if first.predicted else rate) / base.ranks
+            row.predicted = row.compared(found.step, rate, reference, found.hidden)
     notes = []
-    if len(records) == 1 and any(each.predicted and not each.measured for each in rows):
+    if len(records) == 1 and any(row.predicted and not row.measured for row in rows):
         notes.append(f"the prediction is from one run ({counted(base.ranks, 'rank')}): no other run tests it")
     notes += differences(records, wishes)
-    thin = [job for job in jobs if not job.fits()]
-    if thin:
-        notes.append(f"no prediction for {listed(sorted({job.ranks for job in thin}))} ranks (their blocks are thinner "
+    if thin := [row for row in rows if not row.fits]:
+        notes.append(f"no prediction for {listed(sorted({row.ranks for row in thin}))} ranks (their blocks are thinner "
                      f"than the halo, {counted(thin[0].method.halo_width, 'cell')})")
-    return Series(kind, base, jobs[-1].method, costs, machine, rows, notes + lacks(machine, jobs))
+    return SimpleNamespace(
+        kind=kind, base=base, method=rows[-1].method, costs=costs, machine=machine, notes=notes + lacks(machine, rows),
+        rows=sorted((row for row in rows if row.record or row.predicted), key=lambda row: row.ranks))
 
 
 def check_mixtures(records):
@@ -285,31 +260,18 @@ def layout_for(kind, base, ranks, halo_width):
     return parts and model.Layout(cells, parts, base.periodic)
 
 
-def lacks(machine, jobs):
-    """Of the machine's wires; the first job is the run that all is compared with."""
+def lacks(machine, rows):
+    """Of the machine's wires; the first row is of the run that all is compared with."""
     notes = []
     for wire, names in ((model.INSIDE, "--intra-bandwidth and --intra-latency"),
                         (model.BETWEEN, "--network-bandwidth and --network-latency")):
-        without = [job.ranks for job in jobs if wire in model.unknown_wires(machine, job.ranks)]
+        without = [row.ranks for row in rows if wire in model.unknown_wires(machine, row.ranks)]
         why = f"(the wires {wire} are unknown); give {names}"
-        if jobs[0].ranks in without:
+        if rows[0].ranks in without:
             return [f"no prediction, for the run that all is compared with has none {why}"]
         if without:
             notes.append(f"no prediction from {min(without)} ranks on {why}")
     return notes
-
-
-def row(job, base, prediction, reference):
-    """`reference`: the predicted rate of one rank of `base`."""
-    def compared(found, rate, rate_of_one):
-        speedup = rate / rate_of_one
-        return Figures(found.step, rate, speedup, speedup / job.ranks, found.hidden)
-
-    record, (cells, parts, _) = job.record, job.layout
-    measured = record and compared(record, record.rate, base.rate / base.ranks)
-    predicted = reference and prediction and compared(prediction, math.prod(cells) / prediction.step, reference)
-    rank_cells = math.prod(-(-n // p) for n, p in zip(cells, parts))
-    return Row(job.ranks, cells, parts, rank_cells, record and str(record.path), measured, predicted)
 
 
 def times(cells):
@@ -330,7 +292,6 @@ def modelled(study, scaled, wishes):
     return scaling_series(records, wishes._replace(kind=wishes.kind or scaled.kind))
 
 
-GB, MICRO = 1e9, 1e-6
 MEASURED, PREDICTED = "#b5367a", "#3a6ea5"
 
 
@@ -342,26 +303,28 @@ def add(subcommands):
     subcommand.add_argument("--series", metavar="LABEL",
                             help="of a study with several, by its label: \"solver.kernel openmp\"")
     subcommand.add_argument("--kind", choices=(STRONG, WEAK), help="default: by the grids of the runs")
-    subcommand.add_argument("--ranks", type=lambda text: tuple(map(whole, text.split(","))), default=Wishes().ranks,
+    subcommand.add_argument("--ranks", default=Wishes().ranks,
+                            type=lambda text: tuple(map(number_from(1), text.split(","))),
                             metavar="N,N", help="predict these too (default: powers of two from 8 to 4096)")
 
     machine = subcommand.add_argument_group(
         "the machine", "Nothing is assumed: what neither the runs measured nor is given here is not predicted.")
-    machine.add_argument("--gpus-per-node", dest="ranks_a_host", type=whole, metavar="N",
+    machine.add_argument("--gpus-per-node", dest="ranks_a_host", type=number_from(1), metavar="N",
                          help="ranks per host (default: the most that a run had)")
+    bandwidth, time = number_from(1e-9, kind=float, unit=1e9), number_from(0, kind=float, unit=1e-6)
     for name, wire, what in (("intra", "inside", "within a host"), ("network", "between", "between hosts")):
-        machine.add_argument(f"--{name}-bandwidth", dest=f"{wire}_bandwidth", type=quantity(GB, False), metavar="GB/S",
+        machine.add_argument(f"--{name}-bandwidth", dest=f"{wire}_bandwidth", type=bandwidth, metavar="GB/S",
                              help=f"of a GPU {what}, each way (default: as measured)")
-        machine.add_argument(f"--{name}-latency", dest=f"{wire}_latency", type=quantity(MICRO), metavar="US",
+        machine.add_argument(f"--{name}-latency", dest=f"{wire}_latency", type=time, metavar="US",
                              help="likewise (default: as measured)")
-    machine.add_argument("--message-overhead", dest="overhead", type=quantity(MICRO), default=0.0, metavar="US",
+    machine.add_argument("--message-overhead", dest="overhead", type=time, default=0.0, metavar="US",
                          help="what a message costs before the next one starts (default: 0)")
 
     program = subcommand.add_argument_group("the program", "Instead of what the runs did.")
-    program.add_argument("--halo-width", type=whole, metavar="N", help="sweeps for one exchange")
+    program.add_argument("--halo-width", type=number_from(1), metavar="N", help="sweeps for one exchange")
     program.add_argument("--overlap", choices=("on", "off"), help="hide the exchange behind the interior")
-    program.add_argument("--check-interval", type=whole, metavar="N", help="sweeps for one norm")
-    program.add_argument("--launch-latency", dest="launch", type=quantity(MICRO), default=0.0, metavar="US",
+    program.add_argument("--check-interval", type=number_from(1), metavar="N", help="sweeps for one norm")
+    program.add_argument("--launch-latency", dest="launch", type=time, default=0.0, metavar="US",
                          help="the part of a sweep that does not shrink with the block (default: 0)")
     program.add_argument("--cell-time", choices=("sweeps", "copy"), default="sweeps",
                          help="from the sweeps of the run on fewest ranks, or from the least traffic at its copy "
@@ -370,19 +333,6 @@ def add(subcommands):
     subcommand.add_argument("--csv", metavar="FILE", help="write the table to this file")
     subcommand.add_argument("--out", metavar="FILE",
                             help="draw time per sweep and efficiency into this file: png, pdf or svg by its ending")
-
-
-def quantity(unit, zero_too=True):
-    def parse(text):
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if value > 0 or (zero_too and value == 0):
-            return value * unit
-        raise argparse.ArgumentTypeError(f"{text} is no number {'from 0 on' if zero_too else 'above 0'}")
-
-    return parse
 
 
 def scaling(options):
@@ -508,7 +458,14 @@ def as_json(series):
     def wire(known):
         return known and {"latency_s": known.latency, "bandwidth_bytes_per_s": finite(known.bandwidth)}
 
-    content = {
+    rows = []
+    for row in series.rows:
+        rows.append({"run": row.run, "measured": row.measured and {}, "predicted": row.predicted and {}})
+        for column, source, value in cells_of(row):
+            where = rows[-1][source] if source else rows[-1]
+            if where is not None:
+                where[column.key] = value
+    return json.dumps({
         "schema": "isotherm-scaling", "schema_version": 1, "kind": series.kind,
         "base": {"run": str(series.base.path), "ranks": series.base.ranks},
         "precision": series.base.precision, "devices": series.base.devices,
@@ -518,18 +475,7 @@ def as_json(series):
             "ranks_per_host": machine.ranks_a_host, "message_overhead_s": machine.overhead,
             "within_host": wire(machine.inside), "between_hosts": wire(machine.between),
         },
-        "rows": [row_json(row) for row in series.rows], "notes": series.notes,
-    }
-    return json.dumps(content, indent=2) + "\n"
-
-
-def row_json(row):
-    content = {"run": row.run, "measured": row.measured and {}, "predicted": row.predicted and {}}
-    for column, source, value in cells_of(row):
-        where = content[source] if source else content
-        if where is not None:
-            where[column.key] = value
-    return content
+        "rows": rows, "notes": series.notes}, indent=2) + "\n"
 
 
 def scaling_figure(series):

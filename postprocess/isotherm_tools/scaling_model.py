@@ -21,11 +21,12 @@ small block, the packing beyond what the measured bandwidth contains.
 """
 
 import math
+from itertools import product
 from typing import NamedTuple, Optional
 
 INSIDE, BETWEEN = "within a host", "between hosts"
 FACES = [(-1, 0, 0), (1, 0, 0), (0, -1, 0), (0, 1, 0), (0, 0, -1), (0, 0, 1)]
-ALL = [(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1) if x or y or z]
+ALL = [direction for direction in product((-1, 0, 1), repeat=3) if any(direction)]
 
 
 class Costs(NamedTuple):
@@ -54,6 +55,10 @@ class Machine(NamedTuple):
     inside: Optional[Wire] = None
     between: Optional[Wire] = None
     overhead: float = 0.0  # s a neighbour
+
+    def host(self, place, parts):
+        """Of a rank in the process grid."""
+        return (place[0] + parts[0] * (place[1] + parts[1] * place[2])) // self.ranks_a_host
 
 
 class Layout(NamedTuple):
@@ -104,13 +109,13 @@ def predict(costs, method, machine, layout):
     slowest = max(times, key=times.get)
     wait = exchange(method, machine, slowest.messages)
     covered = costs.cell * interior(slowest) if method.overlap else 0.0
-    hidden = min(1.0, covered / wait) if wait else None
     # The all-reduce: over the ranks of a host, then over hosts, in rounds that double what is summed.
     inner, hosts = min(layout.ranks, machine.ranks_a_host), -(-layout.ranks // machine.ranks_a_host)
     rounds = sum((count - 1).bit_length() * wire.latency
                  for count, wire in ((inner, machine.inside), (hosts, machine.between)) if count > 1)
     check = costs.check + costs.check_cell * math.prod(slowest.block) + rounds
-    return Prediction(times[slowest] / method.halo_width + check / method.check_interval, wait / method.halo_width, hidden)
+    return Prediction(times[slowest] / method.halo_width + check / method.check_interval, wait / method.halo_width,
+                      min(1.0, covered / wait) if wait else None)
 
 
 def period(costs, method, machine, share):
@@ -141,14 +146,11 @@ def exchange(method, machine, messages):
 
 def shares(method, machine, layout):
     """The different ones among the ranks."""
-    px, py, pz = layout.parts
-    places = ((x, y, z) for z in range(pz) for y in range(py) for x in range(px))
-    return {share_of(place, method, machine, layout) for place in places}
+    return {share_of(place, method, machine, layout) for place in product(*map(range, layout.parts))}
 
 
 def share_of(place, method, machine, layout):
     block = tuple(n // p + (i < n % p) for n, p, i in zip(layout.cells, layout.parts, place))
-    host = rank_at(place, layout.parts) // machine.ranks_a_host
     sides = [0, 0, 0]
     cells = {}  # by neighbour: a rank on two sides gets one message
     for direction in FACES if method.halo_width == 1 else ALL:
@@ -162,12 +164,8 @@ def share_of(place, method, machine, layout):
             sides[[bool(step) for step in direction].index(True)] += 1
         length = math.prod(method.halo_width if step else n for n, step in zip(block, direction))
         cells[neighbour] = cells.get(neighbour, 0) + length
-    wires = [INSIDE if rank_at(there, layout.parts) // machine.ranks_a_host == host else BETWEEN for there in cells]
+    wires = [INSIDE if machine.host(there, layout.parts) == machine.host(place, layout.parts) else BETWEEN for there in cells]
     return Share(block, tuple(sides), tuple(sorted(zip(wires, cells.values()))))
-
-
-def rank_at(place, parts):
-    return place[0] + parts[0] * (place[1] + parts[1] * place[2])
 
 
 # Which process grid a run takes, and what a sweep costs on it by the program's own estimate (`process_grid: auto`). Of

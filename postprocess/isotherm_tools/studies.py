@@ -7,8 +7,7 @@ from matplotlib import pyplot
 from matplotlib.ticker import EngFormatter, NullFormatter, NullLocator
 
 from isotherm_tools import figures
-from isotherm_tools.json_record import read_record
-from isotherm_tools.program import COMMAND_LINE, DATA, FILE_MISSING, Failure, add_subcommand
+from isotherm_tools.program import COMMAND_LINE, DATA, FILE_MISSING, Failure, add_subcommand, read_record
 from isotherm_tools.text import WORDS, is_number, split_unit, titled
 
 FILE = "study.json"
@@ -32,6 +31,7 @@ class Study:
             self.varied, self.units = list(self.record["varied"]), dict(self.record["units"])
             self.reported, self.columns = list(self.record["report"]), list(self.record["columns"])
             self.cases = [Case(case) for case in self.record["cases"]]
+            self.numbers = {name for case in self.cases for name, value in case.values.items() if is_number(value)}
             self.name = Path(self.record["deck"]).stem
             self.scaling = [Scaled(self.record["scaling"]["kind"], each) for each in self.record["scaling"]["series"]] \
                 if "scaling" in self.record else []
@@ -42,10 +42,7 @@ class Study:
     @property
     def quantities(self):
         """What was reported and is a number in some case, without what varies."""
-        return [name for name in self.reported if name not in (*self.varied, "ranks") and self.is_number(name)]
-
-    def is_number(self, name):
-        return any(is_number(case.value(name)) for case in self.cases)
+        return [name for name in self.reported if name not in (*self.varied, "ranks") and name in self.numbers]
 
     def chosen(self, columns):
         """`columns`: "step_s,max_K", or None for what was reported."""
@@ -55,7 +52,7 @@ class Study:
         for name in names:
             if name not in self.columns:
                 raise Failure(COMMAND_LINE, f"the study has no column {name}; use one of {', '.join(self.columns)}")
-            if not self.is_number(name):
+            if name not in self.numbers:
                 raise Failure(DATA, f"no case of the study has a number in column {name}")
         return names
 
@@ -78,27 +75,20 @@ class Case:
     def __init__(self, content):
         self.name, self.state, self.values = content["name"], content["state"], dict(content["values"])
         self.exit_code, self.message, self.run = content["exit_code"], content["message"], content["run"]
+        self.is_finished = self.state in FINISHED
 
     def value(self, name):
         """Of a column, or a varied key; None where it is not known."""
         return self.values.get(name)
-
-    @property
-    def is_finished(self):
-        return self.state in FINISHED
 
 
 class Scaled:
     """A series of cases on several counts of ranks, as the program has put them together."""
 
     def __init__(self, kind, content):
-        self.kind, self.label, self.base, self.rows = kind, content["label"], content["base"], []
-        self.disagreement = content["disagreement"]
-        for row in content["rows"]:  # `case` counts: of its runs the one in the middle; None: none has a time
-            efficiency, hidden = (row[key] if row[key] is None else row[key] / 100
-                                  for key in ("efficiency_percent", "halo_hidden_percent"))
-            self.rows.append(SimpleNamespace(step=row["step_s"], efficiency=efficiency, hidden=hidden, **{
-                key: row[key] for key in ("ranks", "cells", "runs", "remark", "case", "speedup")}))
+        self.kind, self.label, self.base, self.disagreement = kind, *(content[key] for key in ("label", "base", "disagreement"))
+        # `case` counts: of its runs the one in the middle; None: none has a time.
+        self.rows = [SimpleNamespace(**row) for row in content["rows"]]
 
 
 def axes_of(study):
@@ -144,18 +134,13 @@ def add(subcommands):
 
 def draw_study(options):
     study = Study(options.run)
-    path = options.out or study.path / "study.png"
-    figures.check_format(path)
+    path = figures.check_format(options.out or study.path / "study.png")
     names = study.chosen(options.columns)
     if not names:
         raise Failure(DATA, f"{study.path} reports no number of any case; name columns with --columns")
     if (why := why_not(study)) is not None:
         raise Failure(DATA, f"{study.path} cannot be drawn ({why}); all values are in study.csv")
-    with figures.look():
-        figure = quantities_figure(study, names)
-        figure.axes[0].set_title(f"{figures.plain(study.name)}: {len(study.cases)} cases", loc="left")
-        figures.save(figure, path)
-    return path
+    return figures.draw(path, quantities_figure, study, names, f"{figures.plain(study.name)}: {len(study.cases)} cases")
 
 
 def why_not(study):
@@ -174,10 +159,11 @@ def lines_of(study):
     return lines
 
 
-def quantities_figure(study, names):
+def quantities_figure(study, names, title=""):
     figure, panels = pyplot.subplots(len(names), squeeze=False, figsize=(WIDTH, HEIGHT * len(names)), layout="constrained")
     for panel, name in zip(panels[:, 0], names):
         draw_quantity(panel, study, name)
+    panels[0, 0].set_title(title, loc="left")
     return figure
 
 
@@ -187,22 +173,21 @@ def draw_quantity(panel, study, name):
     along = list(dict.fromkeys(case.value(axis) for case in study.cases))  # words in the order of the study
     is_line = all(map(is_number, along))
     along = sorted(along) if is_line else along
+    reach = []
     for number, (values, cases) in enumerate(lines_of(study).items()):
-        label = figures.plain(", ".join(map(short, values)))
-        points = [(case.value(axis) if is_line else along.index(case.value(axis)), case) for case in cases
+        points = [(case.value(axis) if is_line else along.index(case.value(axis)), case.value(name), case) for case in cases
                   if case.is_finished and is_number(case.value(name))]
         points.sort(key=lambda point: point[0])
-        good = [(x, case.value(name)) for x, case in points]
-        odd = [(x, case.value(name)) for x, case in points if case.state == "not converged"]
-        colour = f"C{number % len(figures.CURVES)}"
-        marker = MARKERS[number % len(MARKERS)]
-        line, = panel.plot(*zip(*good), color=colour, marker=marker, markersize=5, linewidth=1.5, label=label) if good else [None]
-        if line and not is_line:
-            line.set_linestyle("none")
-        if odd:
-            panel.plot(*zip(*odd), color=colour, marker=marker, markersize=5, linestyle="none", markerfacecolor="white")
+        look = {"color": f"C{number % len(figures.CURVES)}", "marker": MARKERS[number % len(MARKERS)], "markersize": 5}
+        if points:
+            reach += [value for _, value, _ in points]
+            line, = panel.plot(*zip(*(point[:2] for point in points)), linewidth=1.5, label=figures.plain(", ".join(map(short, values))),
+                               **look)
+            if not is_line:
+                line.set_linestyle("none")
+        if odd := [(x, value) for x, value, case in points if case.state == "not converged"]:
+            panel.plot(*zip(*odd), linestyle="none", markerfacecolor="white", **look)
     label_axis(panel, study, along, is_line)
-    reach = [case.value(name) for case in study.cases if case.is_finished and is_number(case.value(name))]
     if reach and min(reach) > 0 and max(reach) >= WIDE * WIDE * min(reach):
         panel.set_yscale("log")
     quantity, unit = study.quantity_and_unit(name)
@@ -239,11 +224,10 @@ def label_axis(panel, study, along, is_line):
 
 def apart(panel, values):
     """Those of the values that leave room for each other's words; `values` ascend."""
-    left, right = panel.transData.transform([(panel.get_xlim()[0], 1), (panel.get_xlim()[1], 1)])[:, 0]
-    kept, last = [], None
+    to_axis, kept, last = panel.transData + panel.transAxes.inverted(), [], -1
     for value in values:
-        at = (panel.transData.transform((value, 1))[0] - left) / (right - left)
-        if last is None or at - last >= ROOM:
+        at = to_axis.transform((value, 1))[0]
+        if at - last >= ROOM:
             kept.append(value)
             last = at
     return kept

@@ -34,10 +34,6 @@ def human_duration(seconds):
     return f"{hours} h {minutes % 60:02} min" if hours < 24 else f"{hours // 24} d {hours % 24:02} h"
 
 
-def left_text(seconds):
-    return "" if seconds is None else f"; about {human_duration(seconds)} left"
-
-
 def grouped(number):
     return f"{number:,}".replace(",", " ")
 
@@ -89,35 +85,20 @@ def printable(text, longest=60):
     return shown + ("..." if len(text) > longest else "")
 
 
-def shell_word(text):
-    """bash reads it as one word, and as this text."""
-    text = str(text)
-    if any(c < " " or c == "\x7f" for c in text):
-        return "$'" + escaped(text).replace("'", "\\'") + "'"
-    return shlex.quote(text)
+def shell_words(words):
+    """bash reads each as one word, and as this text."""
+    return " ".join("$'" + escaped(word).replace("'", "\\'") + "'" if any(c < " " or c == "\x7f" for c in word) else
+                    shlex.quote(word) for word in map(str, words))
 
 
-def nearest_word(word, known):
-    """The word of `known` that was probably meant; empty where none is near."""
-    return next(iter(get_close_matches(word.lower(), known, 1)), "")
-
-
-def meant(word, known, otherwise):
-    near = nearest_word(word, known)
-    return f"did you mean '{near}'?" if near else otherwise
+def meant(word, known, otherwise, form="'{}'"):
+    """The word of `known` that was probably meant, if one is near."""
+    near = get_close_matches(word.lower(), known, 1)
+    return f"did you mean {form.format(near[0])}?" if near else otherwise
 
 
 def display_width(text):
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
-
-
-def shortened(text, columns):
-    width = 0
-    for i, c in enumerate(text):
-        width += display_width(c)
-        if width > columns:
-            return text[:i]
-    return text
 
 
 def aligned(alignment, rows, indent=0):
@@ -137,42 +118,25 @@ class Unit(NamedTuple):
 
 LENGTHS = [Unit("nm", 1e-9), Unit("µm", 1e-6), Unit("mm", 1e-3), Unit("m", 1.0), Unit("km", 1e3)]
 # A unit of time is taken when there are at least this many seconds.
-TIMES = [
-    (0.0, Unit("ns", 1e-9)),
-    (1e-6, Unit("µs", 1e-6)),
-    (1e-3, Unit("ms", 1e-3)),
-    (1.0, Unit("s", 1.0)),
-    (600.0, Unit("min", 60.0)),
-    (3 * 3600.0, Unit("h", 3600.0)),
-    (3 * 86400.0, Unit("d", 86400.0)),
-]
+TIMES = [(0.0, Unit("ns", 1e-9)), (1e-6, Unit("µs", 1e-6)), (1e-3, Unit("ms", 1e-3)), (1.0, Unit("s", 1.0)),
+         (600.0, Unit("min", 60.0)), (3 * 3600.0, Unit("h", 3600.0)), (3 * 86400.0, Unit("d", 86400.0))]
 
 
 def length_unit(metres):
     """The largest unit of which `metres` holds at least one; lengths from 1 nm on."""
-    fitting = [unit for unit in LENGTHS if abs(metres) >= unit.si * (1 - 1e-9)]
-    return fitting[-1] if fitting else LENGTHS[0]
-
-
-def split_unit(column):
-    """("wall_x_min", "W") of the column wall_x_min_W; those without a unit have counts and shares."""
-    quantity, _, unit = column.rpartition("_")
-    return (quantity, unit) if unit in ("K", "J", "W", "s") else (column, "")
-
-
-def time_unit(seconds):
-    if seconds == 0:
-        return Unit("s", 1.0)
-    return [unit for least, unit in TIMES if abs(seconds) >= least][-1]
-
-
-def format_time(seconds):
-    unit = time_unit(seconds)
-    return f"{seconds / unit.si:.4g} {unit.name}"
+    return [unit for unit in LENGTHS if abs(metres) >= unit.si * (1 - 1e-9) or unit is LENGTHS[0]][-1]
 
 
 def format_length(metres, unit):
     return f"{metres / unit.si:.4g} {unit.name}"
+
+
+def time_unit(seconds):
+    return [unit for least, unit in TIMES if abs(seconds) >= least][-1] if seconds else Unit("s", 1.0)
+
+
+def format_time(seconds):
+    return format_length(seconds, time_unit(seconds))
 
 
 def si(value, unit):
@@ -188,6 +152,7 @@ def percent(value):
     return "-" if value is None else f"{value:.1f} %"
 
 
+FACES = {f"wall_{axis}_{end}_W": f"{axis}_{end}" for axis in "xyz" for end in ("min", "max")}
 WORDS = {
     "min_K": "lowest temperature", "max_K": "peak temperature", "mean_K": "mean temperature", "residual_K": "residual",
     "max_error_K": "largest error", "l2_error_K": "root mean square error", "heat_J": "heat in the domain",
@@ -197,11 +162,17 @@ WORDS = {
     "effective_bandwidth_bytes_per_s": "effective bandwidth", "copy_bandwidth_share_percent": "share of the copy bandwidth",
     "halo_fraction_percent": "share of the halo", "halo_hidden_percent": "hidden share of the halo",
     "host_peak_bytes": "peak memory", "efficiency_percent": "efficiency", "speedup": "speed-up",
-    **{f"wall_{axis}_{end}_W": f"heat through {axis}_{end}" for axis in "xyz" for end in ("min", "max")},
+    **{name: f"heat through {face}" for name, face in FACES.items()},
 }
 AXES = {"K": "temperature", "W": "heat into the domain", "J": "heat in the domain", "s": "time"}  # of several columns
-SHORT = {"min_K": "lowest", "max_K": "peak", "mean_K": "mean", "rate_W": "stored", "source_W": "sources", "balance_W": "unaccounted",
-         **{f"wall_{axis}_{end}_W": f"{axis}_{end}" for axis in "xyz" for end in ("min", "max")}}  # beside such an axis
+SHORT = {"min_K": "lowest", "max_K": "peak", "mean_K": "mean", "rate_W": "stored", "source_W": "sources",
+         "balance_W": "unaccounted", **FACES}  # beside such an axis
+
+
+def split_unit(column):
+    """("wall_x_min", "W") of the column wall_x_min_W; those without a unit have counts and shares."""
+    name, _, unit = column.rpartition("_")
+    return (name, unit) if unit in ("K", "J", "W", "s") else (column, "")
 
 
 class Quantity(NamedTuple):
@@ -210,18 +181,15 @@ class Quantity(NamedTuple):
     axis: str  # "temperature": of all that can share one
     unit: str  # "K"; "" of counts and shares
 
-    def __str__(self):
-        return titled(self.words, self.unit)
-
 
 def quantity(column):
     """Of a column of history.csv. What has no words here keeps its name."""
     name, unit = split_unit(column)
     if column.startswith("hist_"):
         return Quantity(f"cells in {column}", column, "cells", "")
-    if column in ("residual", "relative_residual"):
-        return Quantity(column.replace("_", " "), column.replace("_", " "), column.replace("_", " "), "K" if column == "residual" else "")
     words = WORDS.get(column, name.replace("_", " "))
+    if column == "residual":
+        return Quantity(words, words, words, "K")
     return Quantity(words, SHORT.get(column, words), AXES.get(unit, words), unit)
 
 

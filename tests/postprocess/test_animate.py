@@ -8,7 +8,7 @@ import sys
 import matplotlib.image
 import numpy as np
 import pytest
-from isotherm_tools import slices
+from isotherm_tools import pictures
 from isotherm_tools.__main__ import main
 from isotherm_tools.program import Failure
 from isotherm_tools.run import Run
@@ -60,7 +60,7 @@ def test_frames_are_spread_over_the_run_and_series_are_films(run, tmp_path):
 
 def test_frames_share_colours_and_titles_tell_the_time(run):
     frames = Run(run).snapshots
-    figure, drawn = slices.film("bar", frames, 2, 1)
+    figure, drawn = pictures.film("bar", frames, 2, 1)
     panel = figure.axes[0]
     ranges, titles = set(), []
     for frame in drawn:
@@ -128,22 +128,22 @@ def test_without_pyvista_it_is_69(shown_run, monkeypatch, capsys):
 
 def test_isotherms_are_round_and_within_the_field(shown_run):
     field = Run(shown_run).snapshots[0].every(1)
-    levels = slices.levels_of(field, None, "a.hdf")
+    levels = pictures.levels_of(field, None, "a.hdf")
     assert len(levels) >= 4 and all(field.min() < level < field.max() and level == round(level) for level in levels)
-    assert slices.levels_of(field, "310,350,900", "a.hdf") == [310, 350]
+    assert pictures.levels_of(field, "310,350,900", "a.hdf") == [310, 350]
     for wish, code in (("900", 65), ("warm", 2)):
         with pytest.raises(Failure) as caught:
-            slices.levels_of(field, wish, "a.hdf")
+            pictures.levels_of(field, wish, "a.hdf")
         assert caught.value.code == code
     with pytest.raises(Failure, match="holds no such isotherm; it has 300 K to 300 K"):
-        slices.levels_of(np.full((3, 3, 3), 300.0), None, "a.hdf")
+        pictures.levels_of(np.full((3, 3, 3), 300.0), None, "a.hdf")
 
 
 def test_large_fields_are_thinned(shown_run, monkeypatch):
     snapshot = Run(shown_run).snapshots[0]
-    assert slices.stride_of(snapshot) == 1
-    monkeypatch.setattr(slices, "MOST_CELLS", 10 * 12 * 16 // 8)
-    assert slices.stride_of(snapshot) == 2
+    assert pictures.stride_of(snapshot) == 1
+    monkeypatch.setattr(pictures, "MOST_CELLS", 10 * 12 * 16 // 8)
+    assert pictures.stride_of(snapshot) == 2
     assert np.array_equal(snapshot.every(2), snapshot.T[::2, ::2, ::2])
 
 

@@ -9,7 +9,7 @@ import h5py
 import matplotlib.image
 import numpy as np
 import pytest
-from isotherm_tools import histories, slices
+from isotherm_tools import pictures
 from isotherm_tools.__main__ import main
 from isotherm_tools.run import Run, Snapshot, Table
 from isotherm_tools.text import format_time, length_unit
@@ -55,13 +55,13 @@ def test_plane_has_the_cells_of_its_index(run, axis, index):
 @pytest.mark.parametrize("axis, position, index", [  # on the faces, and within
     ("x", "0.1", 0), ("x", "0.10099", 0), ("x", "0.112", 11), ("y", "-0.1899", 5), ("x", "0%", 0), ("y", "50%", 3), ("z", "100%", 4)])
 def test_position_picks_the_cell_that_holds_it(run, axis, position, index):
-    assert slices.plane_index(Run(run).snapshots[0], "xyz".index(axis), position) == index
+    assert pictures.plane_index(Run(run).snapshots[0], "xyz".index(axis), position) == index
 
 
 def test_a_face_but_for_rounding_is_that_face():
     """As in the program's own slices: 0.7 / 0.1 is below 7."""
     box = SimpleNamespace(bounds=((0.0,) * 3, (1.0,) * 3), spacing=(0.1, 0.1, 0.1), cells=(10, 10, 10))
-    assert [slices.plane_index(box, 0, f"0.{k}") for k in range(10)] == list(range(10))
+    assert [pictures.plane_index(box, 0, f"0.{k}") for k in range(10)] == list(range(10))
 
 
 def test_every_centre_lies_in_its_own_cell(run):
@@ -69,12 +69,12 @@ def test_every_centre_lies_in_its_own_cell(run):
     for axis, cells in enumerate(CELLS):
         for index in range(cells):
             centre = float(snapshot.centre[axis] + index * snapshot.spacing[axis])
-            assert slices.plane_index(snapshot, axis, repr(centre)) == index
+            assert pictures.plane_index(snapshot, axis, repr(centre)) == index
 
 
 @pytest.mark.parametrize("time, sweep", [("first", 0), ("last", 100), ("2", 40), ("3.2", 40), ("3.3", 90), ("5", 100)])
 def test_time_picks_the_nearest_snapshot(run, time, sweep):
-    assert slices.chosen_snapshot(Run(run).snapshots, SimpleNamespace(time=time, index=None)).sweep == sweep
+    assert pictures.chosen_snapshot(Run(run).snapshots, SimpleNamespace(time=time, index=None)).sweep == sweep
 
 
 def test_snapshots_come_in_order_of_sweeps_beyond_eight_digits(tmp_path):
@@ -85,8 +85,8 @@ def test_snapshots_come_in_order_of_sweeps_beyond_eight_digits(tmp_path):
 
 
 def test_spread_keeps_first_and_last():
-    assert slices.spread(list(range(5)), 9) == list(range(5))
-    chosen = slices.spread(list(range(101)), 9)
+    assert pictures.spread(list(range(5)), 9) == list(range(5))
+    chosen = pictures.spread(list(range(101)), 9)
     assert len(chosen) == 9 and chosen[0] == 0 and chosen[-1] == 100
     assert set(np.diff(chosen)) <= {12, 13}
 
@@ -118,7 +118,7 @@ def test_picture_has_the_hot_corner_where_it_is(tmp_path, axis):
 def test_axes_are_physical(run):
     """Half a cell around the outer centres, in the unit that fits, to scale."""
     snapshots = Run(run).snapshots
-    figure = slices.slice_figure("demo", snapshots[:1], 1, 2, [snapshots[0].plane(1, 2)])
+    figure = pictures.slice_figure("demo", snapshots[:1], 1, 2, [snapshots[0].plane(1, 2)])
     panel, colours = figure.axes
     assert panel.get_xlabel() == "x [mm]" and panel.get_ylabel() == "z [mm]"
     assert colours.get_ylabel() == "temperature [K]"
@@ -129,7 +129,7 @@ def test_axes_are_physical(run):
 
 def test_panels_share_one_scale(run):
     snapshots = Run(run).snapshots
-    figure = slices.slice_figure("demo", snapshots, 2, 0, [snapshot.plane(2, 0) for snapshot in snapshots])
+    figure = pictures.slice_figure("demo", snapshots, 2, 0, [snapshot.plane(2, 0) for snapshot in snapshots])
     panels = [panel for panel in figure.axes if panel.images]
     assert [panel.get_title(loc="left") for panel in panels] == ["t = 0 s", "t = 2 s", "t = 4.5 s", "t = 5 s"]
     assert {panel.images[0].get_clim() for panel in panels} == {(0.0, 711.0)}
@@ -168,7 +168,7 @@ def test_steady_run_is_titled_by_sweep(tmp_path):
     for sweep in (0, 250):
         write_snapshot(tmp_path, coded(3, 3, 3), sweep, 0.0)
     snapshots = Run(tmp_path).snapshots
-    figure = slices.slice_figure("demo", snapshots, 2, 0, [snapshot.plane(2, 0) for snapshot in snapshots])
+    figure = pictures.slice_figure("demo", snapshots, 2, 0, [snapshot.plane(2, 0) for snapshot in snapshots])
     assert [panel.get_title(loc="left") for panel in figure.axes if panel.images] == ["sweep 0", "sweep 250"]
 
 
@@ -191,7 +191,7 @@ def test_history_with_diagnostics(tmp_path):
 
 def test_columns_are_drawn_by_unit(tmp_path):
     (tmp_path / "history.csv").write_text(DIAGNOSTICS)
-    figure = histories.columns_figure("demo", Run(tmp_path).history, ["min_K", "balance_W", "max_K"])
+    figure = pictures.columns_figure("demo", Run(tmp_path).history, ["min_K", "balance_W", "max_K"])
     kelvin, watt = [panel for panel in figure.axes if panel.lines]
     assert [line.get_label() for line in kelvin.lines] == ["lowest", "peak"]
     assert [list(line.get_ydata()) for line in kelvin.lines] == [[290, 291], [310, 309]]
@@ -271,7 +271,7 @@ def test_wrong_data_is_65(refused, tmp_path):
     (["--position", "0.2"], "lies outside the grid; along z it runs from 0 m to 0.02 m"), (["--position", "101%"], "lies outside the grid"),
     (["--position", "nan"], "lies outside the grid"), (["--position", "middle"], "is no number"), (["--time", "7"], "lies outside the run"),
     (["--time", "now"], "is no time"), (["--index", "4"], "the run has 4 snapshots"), (["--out", "picture.bmp"], "unknown picture format"),
-    (["--out", "missing/picture.png"], "cannot be written (No such file or directory)")])
+    (["--out", "missing/picture.png"], "cannot write 'missing/picture.png' (No such file or directory)")])
 def test_wrong_arguments_are_2_and_a_picture_that_cannot_be_written_73(refused, run, arguments, message):
     before = sorted(os.listdir(run))
     code, said = refused("slice", run, *arguments)

@@ -8,7 +8,7 @@ import matplotlib.image
 import numpy as np
 import pytest
 from html_page import Page, report
-from isotherm_tools import figures, histories, report_page, slices, studies
+from isotherm_tools import figures, pictures, report_page, studies
 from isotherm_tools import report as pages
 from isotherm_tools.__main__ import main
 from isotherm_tools.run import Run, Snapshot
@@ -230,10 +230,10 @@ def test_isotherms_are_shared_round_and_seen():
     scale = pages.Scale([cold, hot])
     assert (scale.low, scale.high) == (300, 400) and scale.isotherms == [320, 340, 360, 380]
     assert scale.distance == 20
-    assert [slices.isotherm_colour(level, scale.low, scale.high) for level in (310, 390)] == ["white", "black"]
+    assert [pictures.isotherm_colour(level, scale.low, scale.high) for level in (310, 390)] == ["white", "black"]
     figure, panels = pyplot.subplots(2)
     for panel, plane in zip(panels, (cold, hot)):
-        slices.draw_contours(panel, plane, (0, 1, 0, 1), scale.low, scale.high, scale.isotherms)
+        pictures.draw_contours(panel, plane, (0, 1, 0, 1), scale.low, scale.high, scale.isotherms)
     assert [len(panel.collections) > 0 for panel in panels] == [False, True]
     assert [text.get_text() for text in panels[1].texts] == ["320", "340", "360", "380"]
     assert pages.Scale([cold]).isotherms == []
@@ -265,7 +265,7 @@ def test_a_dark_figure_keeps_its_map_and_turns_its_ink():
     panel.grid(color="0.9")
     plane = np.linspace(300.0, 400.0, 64).reshape(8, 8)
     image = field.imshow(plane, cmap="inferno")
-    slices.draw_contours(field, plane, (0, 8, 0, 8), 300, 400)
+    pictures.draw_contours(field, plane, (0, 8, 0, 8), 300, 400)
     figure.canvas.draw()
     lines = [tuple(colour) for each in field.collections for colour in each.get_edgecolor()]
     values = [text.get_color() for text in field.texts]
@@ -280,7 +280,7 @@ def test_a_dark_figure_keeps_its_map_and_turns_its_ink():
 
 def test_names_of_curves_stand_beside_the_panel(tmp_path):
     (tmp_path / "history.csv").write_text("sweep,time_s,residual,wall_s,min_K,max_K\n0,0,,0,290,310\n9,1,,1,291,309\n")
-    figure = histories.columns_figure("demo", Run(tmp_path).history, ["min_K", "max_K"])
+    figure = pictures.columns_figure("demo", Run(tmp_path).history, ["min_K", "max_K"])
     figure.canvas.draw()
     panel = figure.axes[0]
     assert panel.get_legend().get_window_extent().x0 > panel.get_window_extent().x1

@@ -403,10 +403,10 @@ def test_costs_and_files_that_cannot_be_are_refused(strong, tmp_path, refused):
 
 
 @pytest.mark.parametrize("option, value, why", [
-    ("--ranks", "8,0", "0 is no whole number from 1 on"), ("--ranks", "8,x", "x is no whole number from 1 on"),
-    ("--gpus-per-node", "0", "0 is no whole number from 1 on"), ("--halo-width", "1.5", "1.5 is no whole number from 1 on"),
-    ("--intra-bandwidth", "0", "0 is no number above 0"), ("--network-latency", "-1", "-1 is no number from 0 on"),
-    ("--message-overhead", "nan", "nan is no number from 0 on"), ("--kind", "odd", "invalid choice: 'odd'")])
+    ("--ranks", "8,0", "'0' is no whole number from 1 on"), ("--ranks", "8,x", "'x' is no whole number from 1 on"),
+    ("--gpus-per-node", "0", "'0' is no whole number from 1 on"), ("--halo-width", "1.5", "'1.5' is no whole number from 1 on"),
+    ("--intra-bandwidth", "0", "'0' is no number from 1e-09 on"), ("--network-latency", "-1", "'-1' is no number from 0 on"),
+    ("--message-overhead", "nan", "'nan' is no number from 0 on"), ("--kind", "odd", "invalid choice: 'odd'")])
 def test_wrong_options_are_2(strong, capsys, option, value, why):
     with pytest.raises(SystemExit) as stop:
         main(["scaling", str(strong[1]), f"{option}={value}"])

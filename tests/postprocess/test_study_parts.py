@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from isotherm_tools import text
-from isotherm_tools.program import Failure, Program
+from isotherm_tools.program import Failure, Program, write_text
 from isotherm_tools.study import state
 from isotherm_tools.study.collection import ScaledCase, scaling_series, scaling_text
 from isotherm_tools.study.deck import safe_name
@@ -147,7 +147,7 @@ def test_names_are_safe_for_file_systems(name, safe):
     ("runs/a.yaml", "runs/a.yaml"), ("a b", "'a b'"), ("it's $x", "'it'\"'\"'s $x'"), ("", "''"),
     ("it's\n\x1b[2J\\", "$'it\\'s\\n\\x1b[2J\\\\'")])
 def test_a_word_of_the_shell_is_its_text(word, shell):
-    assert text.shell_word(word) == shell
+    assert text.shell_words([word]) == shell
     assert subprocess.run(["bash", "-c", f"printf %s {shell}"], check=True, capture_output=True, text=True).stdout == word
 
 
@@ -186,9 +186,9 @@ def test_a_lock_of_a_process_that_is_gone_is_taken_and_one_of_a_living_one_is_no
 
 
 def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path):
-    state.write_whole(tmp_path / "a", "one")
+    write_text(tmp_path / "a", "one")
     with pytest.raises(Failure, match="cannot write '.*/none/a' "):
-        state.write_whole(tmp_path / "none" / "a", "two")
+        write_text(tmp_path / "none" / "a", "two")
     state.write_json(tmp_path / "a", {"x": float("nan"), "y": [1.5, float("inf")]})
     assert state.read_json(tmp_path / "a") == {"x": None, "y": [1.5, None], "not_finite": {"/x": "nan", "/y/1": "inf"}}
 

@@ -1,10 +1,9 @@
 """What all cases have come to, as study.csv, study.json and the table that answers the question.
 
-The cases of a deck with `scaling:` are strong or weak series: time, speed-up and efficiency by ranks. A count of
-several runs has the time of the median run, of an even number the faster of the two in the middle. Speed-up is the rate
-(cell updates per second) over that of one rank on the smallest count, efficiency the speed-up over the ranks: T1 / (n
-Tn) where the grid stays (strong), T1 / Tn where it grows with the ranks (weak). A smallest count without a time leaves
-both open: no other takes its place unasked."""
+The cases of a deck with `scaling:` are strong or weak series. A count of several runs has the time of the median run, of
+an even number the faster of the two in the middle. Speed-up is the rate (cell updates per second) over that of one rank
+on the smallest count, efficiency the speed-up over the ranks: T1 / (n Tn) where the grid stays (strong), T1 / Tn where
+it grows with the ranks (weak). A smallest count without a time leaves both open: no other takes its place unasked."""
 
 import csv
 import io
@@ -13,7 +12,7 @@ import re
 from typing import NamedTuple
 
 from isotherm_tools.study import state
-from isotherm_tools.text import aligned, as_number, counted, escaped, extent_text, is_number, place, shortest, titled
+from isotherm_tools.text import FACES, aligned, as_number, counted, escaped, extent_text, is_number, place, shortest, titled
 
 # With their units behind the last '_', as in run.json and history.csv. The path within run.json, of which most have the
 # last word; None: of history.csv, under its name.
@@ -24,8 +23,7 @@ OF_RUN = {
     "halo_hidden_percent": "halo.hidden_percent",
     "residual_K": "residual.last_K", "convergence": "residual.convergence",
     **{name: f"verification.{name}" for name in ("max_error_K", "l2_error_K", "verdict")},
-    **dict.fromkeys(("min_K", "max_K", "mean_K", "heat_J", "rate_W", "wall_x_min_W", "wall_x_max_W", "wall_y_min_W", "wall_y_max_W",
-                     "wall_z_min_W", "wall_z_max_W", "source_W", "balance_W")),
+    **dict.fromkeys(("min_K", "max_K", "mean_K", "heat_J", "rate_W", *FACES, "source_W", "balance_W")),
     "time_s": "time_s", "wall_s": "phases_s.total.max",  # of all parts of a case that was stopped and resumed
     "host_peak_bytes": "memory.host_peak_bytes",
     **{name: f"method.{name}" for name in ("kernel", "tile", "reduction", "transport")},
@@ -43,7 +41,7 @@ class Collection:
 
     def __init__(self, deck):
         self.deck, self.rows, self.cases, self.scaled = deck, [], [], []
-        sections, looks = deck.sections, state.look_at_all(deck)
+        sections, looks = deck.sections, state.look_at(deck, deck.cases)
         failed = [look.exit_code for look in looks if look.state == "failed"]
         self.finished, self.failed = sum(look.is_finished for look in looks), len(failed)
         # Of the first case that failed; stopped; not converged; done. A case that a signal ended, or that ended as a
@@ -54,12 +52,14 @@ class Collection:
         names = ["name", *deck.varied, "ranks", "state", "exit_code", *(OF_SCALING if deck.scaling else []), *OF_RUN,
                  *sections["report"], *([sections["sort"]] if sections["sort"] else [])]
         self.columns = list(dict.fromkeys(names))
+        # Of varied keys; the others have it in their names.
+        self.units = {key: unit for key in deck.varied if (unit := sections["keys"].get(key, {}).get("unit"))}
         for case, look in zip(deck.cases, looks):
             self.add(case, look)
         self.series = scaling_series(self.scaled)
         for series in self.series:
             for number in series.members:
-                speed = series.speed_of(self.scaled[number]) or Speed(None, None)
+                speed = series.speed_of(self.scaled[number]) or NO_SPEED
                 self.rows[number].update({**speed._asdict(), "scaling_base": series.base_text})
         # Of fingerprints.
         self.disagreement = next((series.disagreement for series in self.series if series.disagreement), "")
@@ -72,7 +72,12 @@ class Collection:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(self.heads(self.columns))
         writer.writerows([plain(row.get(name)) for name in self.columns] for row in self.rows)
-        self.csv, self.table, self.record = file.getvalue(), self.table_text(), self.whole_record()
+        self.csv, self.table = file.getvalue(), self.table_text()
+        self.record = {
+            "schema": "isotherm-study", "schema_version": 1, "version": sections["version"], "git_revision": sections["git_revision"],
+            "deck": deck.path, "collected": state.utc_now(), "varied": deck.varied, "units": self.units, "columns": self.columns,
+            "report": self.reported, "sort": sections["sort"] or None, "cases": self.cases,
+            **({"scaling": self.scaling_record()} if deck.scaling else {})}
 
     def add(self, case, look):
         # An earlier deck's numbers are not those of this case.
@@ -80,11 +85,11 @@ class Collection:
         row = last_diagnostics(case.folder / "history.csv") if run else {}
         texts = {key: case.study.value_text(key) for key in self.deck.varied}
         settings = {key: text if as_number(text) is None else as_number(text) for key, text in texts.items()}
-        row.update({"name": case.name, **settings, "ranks": case.ranks, "state": look.state, "exit_code": look.exit_code})
+        known = {"ranks": case.ranks, "state": look.state, "exit_code": look.exit_code, "message": look.message or None}
+        row.update({"name": case.name, **settings})
         row.update({name: value_at(run, path) for name, path in OF_RUN.items() if path})
         row.update({name: value_at(run, name) for name in self.columns if name not in row and "." in name})
-        row["message"] = look.message or None
-        row["wall_s"] = state.wall_of_all_parts(case, run)
+        row.update({**known, "wall_s": state.wall_of_all_parts(case, run)})
         # Those before the checkpoint from which it was resumed, too: as many as a case that was never stopped.
         before = value_at(run, "continuation.restarted_from.sweep")
         if isinstance(row["sweeps"], int) and isinstance(before, int):
@@ -97,19 +102,8 @@ class Collection:
                                           step if look.is_finished else None, hidden, sweeps or 0,
                                           row["fingerprint"] or ""))
         self.rows.append(row)
-        self.cases.append({"name": case.name, "settings": settings, "ranks": case.ranks, "state": look.state,
-                           "exit_code": look.exit_code, "message": row["message"], "directory": str(case.folder), "values": None,
+        self.cases.append({"name": case.name, "settings": settings, **known, "directory": str(case.folder), "values": None,
                            "run": run or None})
-
-    def whole_record(self):
-        deck, sections = self.deck, self.deck.sections
-        units = {key: self.unit_of(key) for key in deck.varied}
-        return {
-            "schema": "isotherm-study", "schema_version": 1, "version": sections["version"], "git_revision": sections["git_revision"],
-            "deck": deck.path, "collected": state.utc_now(), "varied": deck.varied,
-            "units": {key: unit for key, unit in units.items() if unit}, "columns": self.columns,
-            "report": self.reported, "sort": sections["sort"] or None, "cases": self.cases,
-            **({"scaling": self.scaling_record()} if deck.scaling else {})}
 
     def label_of(self, series):
         """What the cases of a series have in common: "solver.kernel openmp"."""
@@ -118,20 +112,16 @@ class Collection:
 
     def scaling_record(self):
         def row_record(row):
-            run, speed = row.middle, row.speed or Speed(None, None)
+            run = row.middle
             return {"ranks": row.ranks, "cells": list(row.cells), "runs": row.runs, "case": run and run.name, "step_s": run and run.step_s,
-                    **speed._asdict(), "halo_hidden_percent": run and run.hidden_percent, "remark": row.remark or None}
+                    **(row.speed or NO_SPEED)._asdict(), "halo_hidden_percent": run and run.hidden_percent, "remark": row.remark or None}
 
         return {"kind": self.deck.scaling["kind"], "repeats": self.deck.scaling["repeats"], "series": [
             {"label": self.label_of(series), "base": series.base_text, "disagreement": series.disagreement or None,
              "rows": list(map(row_record, series.rows))} for series in self.series]}
 
-    def unit_of(self, name):
-        """Of a varied key; the others have it in their names."""
-        return self.deck.sections["keys"].get(name, {}).get("unit", "") if name in self.deck.varied else ""
-
     def heads(self, names):
-        return [titled(name, self.unit_of(name)) for name in names]
+        return [titled(name, self.units.get(name)) for name in names]
 
     def table_text(self):
         names, sort = self.reported, self.deck.sections["sort"]
@@ -188,13 +178,15 @@ class ScaledCase(NamedTuple):
 
 
 class Speed(NamedTuple):
-    speedup: float
-    efficiency_percent: float
+    speedup: float = None
+    efficiency_percent: float = None
+
+
+NO_SPEED = Speed()
 
 
 class ScalingRow:
-    """A count of ranks within a series. `runs` have a time; `middle`: whose run counts; `description`: why something is
-    missing."""
+    """A count of ranks. `runs` have a time; `middle`: whose run counts; `remark`: why something is missing."""
 
     def __init__(self, cases):
         timed = sorted((case for case in cases if case.step_s is not None), key=lambda case: case.step_s)
@@ -207,22 +199,19 @@ class ScalingSeries:
     """`members`: numbers of its cases; `rows`: by ranks, of which the first is what the others are compared with."""
 
     def __init__(self, members, cases):
-        self.members, by_ranks = members, {}
+        self.members, by_ranks, answers = members, {}, {}
         for case in cases:
             by_ranks.setdefault(case.ranks, []).append(case)
+            # One problem has one answer, whoever computes it; cases that ended at other sweeps have another.
+            if case.step_s is not None and case.fingerprint:
+                answers.setdefault((*case.cells, case.sweeps), set()).add(case.fingerprint)
         self.rows = [ScalingRow(by_ranks[ranks]) for ranks in sorted(by_ranks)]
         self.base = self.rows[0].middle
         # "1 rank", "none (ranks-1: failed)"
         self.base_text = counted(self.rows[0].ranks, "rank") if self.base else f"none ({self.rows[0].remark})"
-        # One problem has one answer, whoever computes it; cases that ended at other sweeps have another.
-        answers = {}
-        for case in cases:
-            if case.step_s is not None and case.fingerprint:
-                answers.setdefault((*case.cells, case.sweeps), set()).add(case.fingerprint)
-        several = [(problem, len(answers[problem])) for problem in sorted(answers) if len(answers[problem]) > 1]
-        self.disagreement = "" if not several else (
-            f"{several[0][1]} different fingerprints of {extent_text(several[0][0][:3])} cells (one problem has one "
-            "answer on any ranks)")
+        self.disagreement = next((
+            f"{len(answers[problem])} different fingerprints of {extent_text(problem[:3])} cells (one problem has one answer "
+            "on any ranks)" for problem in sorted(answers) if len(answers[problem]) > 1), "")
         for row in self.rows:
             row.speed = self.speed_of(row.middle)
 
@@ -249,7 +238,7 @@ def scaling_text(kind, label, series):
 
     rows = [["ranks", "cells", "runs", "step_s", "speed-up", "efficiency", "hidden", "remark"]]
     for row in series.rows:
-        run, speed = row.middle, row.speed or Speed(None, None)
+        run, speed = row.middle, row.speed or NO_SPEED
         rows.append([str(row.ranks), extent_text(row.cells), str(row.runs), cell(run and run.step_s, "{:.6g}"),
                      cell(speed.speedup, "{:.4g}"), cell(speed.efficiency_percent, "{:.1f} %"),
                      cell(run and run.hidden_percent, "{:.1f} %"), escaped(row.remark)])

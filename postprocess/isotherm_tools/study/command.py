@@ -5,14 +5,14 @@ import signal
 from math import prod
 
 from isotherm_tools import program
-from isotherm_tools.program import COMMAND_LINE, Failure, Parser, number_from, positions
+from isotherm_tools.program import COMMAND_LINE, Failure, Parser, number_from
 from isotherm_tools.study import state
 from isotherm_tools.study.collection import Collection
 from isotherm_tools.study.deck import StudyDeck
 from isotherm_tools.study.runner import Runner, signal_name
 from isotherm_tools.study.slurm import Submission, check_unchanged_since_submission
 from isotherm_tools.text import (
-    aligned, counted, extent_text, grouped, human_bytes, human_duration, in_quotes, meant, printable, shell_word)
+    aligned, counted, extent_text, grouped, human_bytes, human_duration, in_quotes, meant, printable, shell_words)
 
 
 def parse(words):
@@ -50,9 +50,8 @@ def main(words):
 
 class Command:
     def __init__(self, words, options):
-        self.options = options
-        self.program = program.Program()
-        self.arguments = positions(words, options.overrides, 2 if self.program.is_parent else 1)
+        self.options, starter = options, program.Program()
+        self.asked = (starter, options.deck, options.overrides, starter.positions(words, options.overrides))
 
     def run(self):
         options = self.options
@@ -64,12 +63,11 @@ class Command:
         if options.case:
             check_unchanged_since_submission(deck)
         elif options.dry_run:
-            text = Submission(deck, options.jobs, options.retry, options.limit).dry_run_text() if options.slurm else dry_run_text(
-                deck, options.retry)
-            program.print_now(text)
+            text = self.submission(deck).dry_run_text() if options.slurm else dry_run_text(deck, options.retry)
+            program.say(text, needed=True)
             return state.DONE
         if not options.collect:
-            state.check_unchanged(deck, state.look_at_all(deck))
+            state.check_unchanged(deck)
         state.make_folder(deck.directory, "cannot use {folder} as the study's directory ({why}); choose another with output.directory=...")
         if options.case:
             # As one task of many that run at once: no lock but that of the case, no file but those of the case.
@@ -78,14 +76,17 @@ class Command:
         with state.DirectoryLock(deck.directory, options.force) as lock:
             if lock.warning:
                 program.warn(lock.warning)
-            if options.slurm and Submission(deck, options.jobs, options.retry, options.limit).submit():
+            if options.slurm and self.submission(deck).submit():
                 return state.DONE
             stopped_by = 0 if options.collect or options.slurm else Runner(deck, options.jobs, options.retry, lock).run()
             return self.conclude(deck, write_collection(deck), stopped_by)
 
+    def submission(self, deck):
+        return Submission(deck, self.options.jobs, self.options.retry, self.options.limit)
+
     def load(self, host, plan=False):
         """`host`: on which cases are to run; empty: on none."""
-        deck = StudyDeck(self.program, self.options.deck, self.options.overrides, self.arguments, self.options.limit, host, plan)
+        deck = StudyDeck(*self.asked, self.options.limit, host, plan)
         if name := self.options.case:
             names = [case.name for case in deck.cases]
             if name not in names:
@@ -100,7 +101,7 @@ class Command:
 
     def check(self):
         """A line for each case. Of several ranks that a launcher started one says it."""
-        deck = StudyDeck(self.program, self.options.deck, self.options.overrides, self.arguments, None, "either", plan=True)
+        deck = StudyDeck(*self.asked, None, "either", plan=True)
         deck.check_cases()
         if program.launched_rank() > 0:
             return state.DONE
@@ -109,18 +110,16 @@ class Command:
             unit = "ranks" if scaling["unit"] == "ranks" else "GPUs with a rank each"
             text += (f"scaling         {scaling['kind']}, on {', '.join(map(str, scaling['counts']))} {unit}, "
                      f"{counted(scaling['repeats'], 'run')} of each\n")
-        text += aligned("lrrrrrl", plan_rows(deck, state.look_at_all(deck)), 2)
-        program.print_now(text + "".join(f"warning: {warning}\n" for warning in deck.warnings))
+        text += aligned("lrrrrrl", plan_rows(deck, state.look_at(deck, deck.cases)), 2)
+        program.say(text + "".join(f"warning: {warning}\n" for warning in deck.warnings), needed=True)
         return state.DONE
 
     def words(self):
         """What to type to go on."""
         options = self.options
-        words = ["isotherm", "study", options.deck, *options.overrides]
-        words += ["--jobs", options.jobs] if options.jobs else []
-        words += ["--limit", options.limit] if options.limit else []
-        words += ["--slurm"] if options.slurm else []
-        return " ".join(map(shell_word, words + (["--case", options.case] if options.case else [])))
+        words = ["isotherm", "study", options.deck, *options.overrides, *(["--jobs", options.jobs] if options.jobs else []),
+                 *(["--limit", options.limit] if options.limit else []), *(["--slurm"] if options.slurm else [])]
+        return shell_words(words + (["--case", options.case] if options.case else []))
 
     def conclude(self, deck, collection, stopped_by):
         """The exit code, or a failure with it: what is to be done about what the cases have come to."""
@@ -142,7 +141,7 @@ class Command:
 def write_collection(deck):
     """study.csv and study.json, and the table on stdout."""
     collection = Collection(deck)
-    state.write_whole(deck.directory / "study.csv", collection.csv)
+    program.write_text(deck.directory / "study.csv", collection.csv)
     state.write_json(deck.directory / "study.json", collection.record)
     program.say(f"\n{collection.table}\n{collection.finished} of {counted(len(deck.cases), 'case')} finished; all columns in "
                 f"{in_quotes(deck.directory / 'study.csv')}, all records in study.json beside it\n")
@@ -160,7 +159,7 @@ def plan_rows(deck, looks):
 
 def dry_run_text(deck, retry):
     """With times, for which the copy bandwidth of this host is measured; starts nothing and writes nothing."""
-    looks = state.look_at_all(deck)
+    looks = state.look_at(deck, deck.cases)
     cells = {}  # of the first case of each backend that the cases use: the copy's arrays are as large
     for case in deck.cases:
         cells.setdefault(case.plan["backend"], prod(case.plan["cells"]))
@@ -168,17 +167,17 @@ def dry_run_text(deck, retry):
     bandwidths = {backend: program.raise_error(answer)["bytes_per_s"] for backend, answer in zip(cells, answers)}
     rows = plan_rows(deck, looks)
     rows[0].append("time")
-    due, seconds, files = 0, 0.0, 0.0
+    times, files = [], 0
     for row, case, look in zip(rows[1:], deck.cases, looks):
-        time = case.plan["traffic_bytes"] / bandwidths[case.plan["backend"]]
-        is_due = look.is_due(retry)
+        is_due, time = look.is_due(retry), case.plan["traffic_bytes"] / bandwidths[case.plan["backend"]]
         row.append(human_duration(time) if is_due else "-")
         if is_due:
-            due, seconds, files = due + 1, seconds + time, files + case.plan["file_bytes"]
+            times.append(time)
+            files += case.plan["file_bytes"]
     memory = max(case.plan["memory_bytes"] for case in deck.cases)
     text = aligned("lrrrrrlr", rows)
-    text += (f"\n{due} of {counted(len(deck.cases), 'case')} to run in {in_quotes(deck.directory)}: {human_duration(seconds)} of sweeps, "
-             f"{human_bytes(files)} of files of the field, at most {human_bytes(memory)} of memory a case\n")
+    text += (f"\n{len(times)} of {counted(len(deck.cases), 'case')} to run in {in_quotes(deck.directory)}: {human_duration(sum(times))} of "
+             f"sweeps, {human_bytes(files)} of files of the field, at most {human_bytes(memory)} of memory a case\n")
     for backend in sorted(bandwidths):
         text += ("Times are estimates: the least traffic of all sweeps (of a steady problem as if it took them all) over a copy bandwidth "
                  f"of {bandwidths[backend] / 1e9:.1f} GB/s, measured here ({backend}).\n")

@@ -16,7 +16,11 @@ from isotherm_tools.program import DATA, UNAVAILABLE, Failure, raise_error
 from isotherm_tools.study import collection
 from isotherm_tools.text import counted, meant, printable
 
+MOST_CASES = 100000  # before any is excluded
+MOST_LINES = 100  # of problems
 SHOWN = 3  # names of cases behind a problem that not all have
+LONGEST_NAME = 120  # with a suffix and a sweep a file name still has less than 255
+RESERVED = ("study.csv", "study.json", "run.lock", "deck", "deck.resolved")  # what a study or a run writes of its own
 
 
 class DeckCase:
@@ -27,12 +31,9 @@ class DeckCase:
         self.deck, self.cells, self.plan = answer["deck"], answer["cells"], answer.get("plan")
         self.refused = answer.get("refused")
         self.folder = Path(answer["directory"]) / study.name
+        self.deck_file = self.folder / f"{study.name}.yaml"
         # For the share that it has in a study: cells times sweeps, of which a steady case may do fewer.
-        self.work = self.cells[0] * self.cells[1] * self.cells[2] * max(answer["sweeps"], 1)
-
-    @property
-    def deck_file(self):
-        return self.folder / f"{self.name}.yaml"
+        self.work = prod(self.cells) * max(answer["sweeps"], 1)
 
 
 class StudyDeck:
@@ -41,39 +42,30 @@ class StudyDeck:
     def __init__(self, program, path, overrides, arguments, limit=None, host="", plan=False):
         self.program, self.path, self.overrides, self.arguments = program, path, overrides, arguments
         self.sections, = self.ask([{"sections": True}])
-        raise_error(self.sections)
-        self.scaling, self.launcher = self.sections["scaling"], self.sections["launcher"]
-        self.known_changes = {}
-        self.expand(limit)
-        self.resolve(host, plan)
-
-    def ask(self, requests):
-        return self.program.ask(self.path, self.overrides, self.arguments, requests)
-
-    def expand(self, limit):
-        sections = self.sections
-        problems = Problems(self.path, sections["places"])
-        problems.warnings += sections["warnings"]
+        sections = raise_error(self.sections)
+        self.scaling, self.launcher, self.known_changes = sections["scaling"], sections["launcher"], {}
+        problems = Problems(path, sections["places"])
         found = Expansion(sections, problems, limit or sections["limit"] or sections["default_limit"])
         check_sections(sections, found.varied, problems)
         if problems.lines:
             lines = [line for _, line in sorted(problems.lines, key=lambda each: each[0])]
             if len(lines) > MOST_LINES:
-                lines[MOST_LINES:] = [f"{self.path}: {len(lines) - MOST_LINES} more problems; mend these first"]
+                lines[MOST_LINES:] = [f"{path}: {len(lines) - MOST_LINES} more problems; mend these first"]
             raise Failure(DATA, "\n".join(lines))
-        self.warnings, self.varied, self.cases = problems.warnings, found.varied, found.cases
-
-    def resolve(self, host, plan):
-        cases = self.cases
+        self.varied = list(found.varied)
         answers = self.ask([{"name": case.name, "ranks": case.ranks, "host": host or "another", "plan": plan,
-                             "settings": [{"key": key, "value": node} for key, node in case.settings]} for case in cases])
-        check_deck([(case.name, answer["error"]) for case, answer in zip(cases, answers) if "error" in answer], len(cases))
-        for answer in answers:
-            self.warnings += [warning for warning in answer["warnings"] if warning not in self.warnings]
+                             "settings": [{"key": key, "value": node} for key, node in case.settings]} for case in found.cases])
+        check_deck([(case.name, answer["error"]) for case, answer in zip(found.cases, answers) if "error" in answer], len(answers))
+        self.warnings = list(dict.fromkeys([*sections["warnings"], *(text for _, text in problems.warnings), *(
+            warning for answer in answers for warning in answer["warnings"])]))
         self.directory, self.overwrite = Path(answers[-1]["directory"]), answers[-1]["overwrite"]
-        self.cases = [DeckCase(case, answer) for case, answer in zip(cases, answers)]
+        self.cases = [DeckCase(case, answer) for case, answer in zip(found.cases, answers)]
+
+    def ask(self, requests):
+        return self.program.ask(self.path, self.overrides, self.arguments, requests)
 
     def check_cases(self):
+        """Can this host run them?"""
         for case in self.cases:
             if case.refused:
                 raise Failure(case.refused["code"], f"{case.refused['text']} [case {case.name}]")
@@ -96,26 +88,17 @@ def check_deck(errors, cases):
     for name, error in errors:
         for line in error["text"].split("\n"):
             lines.setdefault(line, []).append(name)
-    if not lines:
-        return
     texts = []
     for line, names in lines.items():
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        all_of_several = len(names) == cases and cases > 1
-        texts.append(line if all_of_several else
-                     f"{line} [case{'' if len(names) == 1 else 's'} {', '.join(names[:SHOWN])}{more}]")
-    # Of the last case's own code where the deck is at fault in none: a right deck that this build lacks something for.
-    raise Failure(DATA if any(error["code"] == DATA for _, error in errors) else UNAVAILABLE, "\n".join(texts))
-
-
-MOST_CASES = 100000  # before any is excluded
-MOST_LINES = 100  # of problems
-LONGEST_NAME = 120  # with a suffix and a sweep a file name still has less than 255
-RESERVED = ("study.csv", "study.json", "run.lock", "deck", "deck.resolved")  # what a study or a run writes of its own
+        who = f" [case{'' if len(names) == 1 else 's'} {', '.join(names[:SHOWN])}{more}]"
+        texts.append(line if len(names) == cases > 1 else line + who)
+    if texts:  # of the last case's own code where the deck is at fault in none: a right deck that this build lacks something for
+        raise Failure(DATA if any(error["code"] == DATA for _, error in errors) else UNAVAILABLE, "\n".join(texts))
 
 
 class Problems:
-    """All that is wrong with the sections, with the places that the program knows."""
+    """All that is wrong with the sections, with the places that the program knows: (place, line) each."""
 
     def __init__(self, file, places):
         self.file, self.places, self.lines, self.warnings = file, places, [], []
@@ -125,16 +108,14 @@ class Problems:
             key = key.rpartition(".")[0]
         return self.places.get(key, [0, 1, 1])
 
-    def add(self, key, text, place=None):
-        self.lines.append(self.placed(key, text, place or self.place_of(key)))
-
-    def warn(self, key, text):
-        self.warnings.append(self.placed(key, text, self.place_of(key))[1])
-
-    def placed(self, key, text, place):
-        argument, line, column = place
+    def add(self, key, text, place=None, is_warning=False):
+        argument, line, column = place = place or self.place_of(key)
         where = f"argument {argument}" if argument else f"{self.file}:{line}:{column}"
-        return place, f"{where}: {printable(key)}: {text}"
+        (self.warnings if is_warning else self.lines).append((place, f"{where}: {printable(key)}: {text}"))
+
+    def unlike(self, key, node, wanted, example):
+        what = "an empty map" if node.get("keys") == [] else "an empty list" if node.get("items") == [] else kind_text(node)
+        self.add(key, f"{what} stands where {wanted} is wanted; write {example}", node["at"])
 
 
 @dataclass
@@ -168,9 +149,7 @@ def value_text(node):
 
 
 def kind_text(node):
-    if "text" in node:
-        return "one value"
-    return "a map" if "keys" in node else "a list" if "items" in node else "nothing"
+    return "one value" if "text" in node else "a map" if "keys" in node else "a list" if "items" in node else "nothing"
 
 
 def is_given(node):
@@ -188,34 +167,32 @@ class Expansion:
 
     def __init__(self, sections, problems, limit):
         self.sections, self.problems, self.limit = sections, problems, limit
+        self.scaling, self.repeats = sections["scaling"], sections["scaling"]["repeats"] if sections["scaling"] else 1
         self.taken = {}  # key -> the path of its map, its place
-        self.varied = []  # in the order of the deck
+        self.varied = {}  # keys in the order of the deck
         self.cases = []
         axes, excluded = self.read_axes(), self.read_excluded()
-        if not any(is_given(sections[key]) for key in ("matrix", "zip", "list")) and not sections["scaling"]:
+        if not any(is_given(sections[key]) for key in ("matrix", "zip", "list")) and not self.scaling:
             problems.add("study", "has no cases; add matrix, zip or list, or a section scaling")
         if not problems.lines:
             self.expand(axes, excluded)
 
     def read_axes(self):
         """Counts before all others, which may not say it too."""
-        sections, scaling = self.sections, self.sections["scaling"]
-        counts = self.counts(scaling) if scaling else []
+        sections = self.sections
+        counts = self.counts() if self.scaling else []
         axes = self.lists(sections["matrix"], "study.matrix") + self.zip(sections["zip"], "study.zip")
         if maps := self.maps(sections["list"], "study.list"):
             axes.append([self.entry(each, f"study.list.{i}", "study.list") for i, each in enumerate(maps)])
-        if scaling:
-            if sections["ranks"]:
-                self.problems.add("study.ranks", "says what scaling says too; keep one")
-            axes.append(counts)
-            if scaling["repeats"] > 1:
-                self.remember("run")
-                axes.insert(0, [Choice("", [("run", number_node(run, [0, 1, 1]))])
-                                for run in range(1, scaling["repeats"] + 1)])
-        return axes
+        if self.scaling and sections["ranks"]:
+            self.problems.add("study.ranks", "says what scaling says too; keep one")
+        if self.repeats > 1:
+            self.varied["run"] = None
+            axes.insert(0, [Choice("", [("run", number_node(run, [0, 1, 1]))]) for run in range(1, self.repeats + 1)])
+        return axes + ([counts] if self.scaling else [])
 
     def read_excluded(self):
-        varied = self.varied + (["name"] if is_given(self.sections["list"]) else [])
+        varied = [*self.varied, *(["name"] if is_given(self.sections["list"]) else [])]
         entries = self.maps(self.sections["exclude"], "study.exclude")
         for i, entry in enumerate(entries):
             for key in entry["keys"]:
@@ -225,7 +202,6 @@ class Expansion:
         return entries
 
     def expand(self, axes, excluded):
-        scaling = self.sections["scaling"]
         count = prod(map(len, axes))
         if count > MOST_CASES:
             before = ", before any is excluded," if is_given(self.sections["exclude"]) else ""
@@ -233,7 +209,7 @@ class Expansion:
                                              "make several studies of it")
             return
         # Combinations that differ in ranks and run alone are of one series.
-        series_axes = axes[1 if scaling["repeats"] > 1 else 0:-1] if scaling else []
+        series = prod(map(len, axes[1 if self.repeats > 1 else 0:-1])) if self.scaling else 1
         left_out = [0] * len(excluded)
         for number, picked in enumerate(product(*axes)):
             words = [choice.word for choice in picked if choice.word]
@@ -245,15 +221,15 @@ class Expansion:
             if entry is not None:
                 left_out[entry] += 1
             else:
-                self.add(choice, number // len(axes[-1]) % prod(map(len, series_axes)) if scaling else 0)
+                self.add(choice, number // len(axes[-1]) % series if self.scaling else 0)
         for i, cases in enumerate(left_out):
             if cases == 0:
-                self.problems.warn(f"study.exclude.{i}", "leaves out no case that none before it does; remove it?")
-        if not self.cases:
+                self.problems.add(f"study.exclude.{i}", "leaves out no case that none before it does; remove it?", is_warning=True)
+        left = len(self.cases)
+        if not left:
             self.problems.add("study.exclude", f"leaves out all {count} cases; remove an entry")
-        elif len(self.cases) > self.limit:
-            count = len(self.cases)
-            self.problems.add("study.limit", f"{count} cases are more than {self.limit}; write --limit {count} (or "
+        elif left > self.limit:
+            self.problems.add("study.limit", f"{left} cases are more than {self.limit}; write --limit {left} (or "
                                              "study.limit) to have them all, or exclude some")
         else:
             name_cases(self)
@@ -280,34 +256,29 @@ class Expansion:
             self.taken[key["name"]] = (path, key["at"])
             if "items" not in values or "keys" in values:
                 example = printable(values["yaml"]) if "text" in values else "value, value"
-                self.problems.add(at, f"{kind_text(values)} stands where a list of values is wanted; write [{example}]", values["at"])
-            elif not values["items"]:
+                self.problems.unlike(at, values, "a list of values", f"[{example}]")
+                continue
+            if not values["items"]:
                 self.problems.add(at, "the list is empty (it would leave no case); write a value, or remove the key", values["at"])
-            else:
-                same = [value["same"] for value in values["items"]]
-                repeated = next((i for i, value in enumerate(same) if value in same[:i]), None)
-                if repeated is not None and not may_repeat:
-                    value = values["items"][repeated]
-                    self.problems.add(f"{at}.{repeated}", f"{printable(value['yaml'])} stands twice; keep one",
-                                      value["at"])
-                axes.append([Choice("", [(key["name"], value)]) for value in values["items"]])
+                continue
+            seen = []
+            for i, value in enumerate(values["items"]):
+                if value["same"] in seen and not may_repeat:
+                    self.problems.add(f"{at}.{i}", f"{printable(value['yaml'])} stands twice; keep one", value["at"])
+                    break
+                seen.append(value["same"])
+            axes.append([Choice("", [(key["name"], value)]) for value in values["items"]])
         return axes
 
     def zip(self, node, path):
         """{key: [values]}, all lists as long: one axis, or none."""
         axes = self.lists(node, path, may_repeat=True)
-        if not axes:
-            return []
-        together = [Choice("", []) for _ in axes[0]]
-        for axis in axes:
-            key, value = axis[0].settings[0]
-            if len(axis) != len(together):
-                self.problems.add(f"{path}.{key}", f"has {counted(len(axis), 'value')} and {axes[0][0].settings[0][0]} has "
-                                                   f"{len(together)} (they go together); give them as many", value["at"])
-                continue
-            for whole, part in zip(together, axis):
-                whole.settings.append(part.settings[0])
-        return [together]
+        for axis in axes[1:]:
+            if len(axis) != len(axes[0]):
+                (first, _), (key, value) = axes[0][0].settings[0], axis[0].settings[0]
+                self.problems.add(f"{path}.{key}", f"has {counted(len(axis), 'value')} and {first} has {len(axes[0])} (they go "
+                                                   "together); give them as many", value["at"])
+        return [[Choice("", [setting for part in parts for setting in part.settings]) for parts in zip(*axes)]] if axes else []
 
     def entry(self, node, at, path):
         word, settings, seen = "", [], {}
@@ -320,38 +291,35 @@ class Expansion:
             if name == "name":
                 word = value.get("text", "")
                 if not word:
-                    self.problems.add(f"{at}.name", f"{kind_text(value)} stands where a word is wanted; write name: thin", value["at"])
+                    self.problems.unlike(f"{at}.name", value, "a word", "name: thin")
             elif self.is_deck_key(key, at) and self.is_apart(key, at, path):
                 self.taken.setdefault(name, (path, key["at"]))
                 settings.append((name, value))
         return Choice(word, settings)
 
-    def counts(self, scaling):
-        path = f"scaling.{scaling['unit']}"
+    def counts(self):
+        path, counts = f"scaling.{self.scaling['unit']}", self.scaling["counts"]
         place = self.problems.place_of(path)
         self.taken["ranks"] = (path, place)
-        self.remember("ranks")
-        for i, count in enumerate(scaling["counts"]):
-            if count in scaling["counts"][:i]:
+        self.varied["ranks"] = None
+        for i, count in enumerate(counts):
+            if count in counts[:i]:
                 self.problems.add(path, f"{count} stands twice; keep one", place)
-        return [Choice("", [("ranks", number_node(count, place))]) for count in scaling["counts"]]
+        return [Choice("", [("ranks", number_node(count, place))]) for count in counts]
 
     def maps(self, node, path):
         """A list of maps, none empty."""
         if not is_given(node):
             return []
         if "keys" in node or not node.get("items"):
-            what = "an empty list" if "items" in node and "keys" not in node else kind_text(node)
-            self.problems.add(path, f"{what} stands where a list of maps is wanted; write [{{key.path: value}}]", node["at"])
+            self.problems.unlike(path, node, "a list of maps", "[{key.path: value}]")
             return []
         return [each for i, each in enumerate(node["items"]) if self.is_map(each, f"{path}.{i}", "{key.path: value}")]
 
     def is_map(self, node, path, example):
-        if node.get("keys"):
-            return True
-        what = "an empty map" if "keys" in node else kind_text(node)
-        self.problems.add(path, f"{what} stands where a map of keys is wanted; write {example}", node["at"])
-        return False
+        if not node.get("keys"):
+            self.problems.unlike(path, node, "a map of keys", example)
+        return bool(node.get("keys"))
 
     def is_deck_key(self, key, path):
         name, why = key["name"], ""
@@ -364,12 +332,8 @@ class Expansion:
         if why:
             self.problems.add(f"{path}.{name}", why, key["at"])
             return False
-        self.remember(name)
+        self.varied[name] = None
         return True
-
-    def remember(self, key):
-        if key not in self.varied:
-            self.varied.append(key)
 
     def is_apart(self, key, at, path):
         """Not given by another of matrix, zip and list too, nor as a part of what another gives."""
@@ -390,8 +354,8 @@ def number_node(number, place):
 
 def name_cases(expansion):
     """By study.name, or by all that varies. Two of one name are a problem."""
-    problems, pattern = expansion.problems, expansion.sections["name"]
-    parts = parts_of(pattern, expansion.varied, problems)
+    problems, pattern, varied = expansion.problems, expansion.sections["name"], expansion.varied
+    parts = parts_of(pattern, varied, problems)
     if parts is None:
         return
     entries = expansion.sections["list"].get("items", [])
@@ -400,16 +364,15 @@ def name_cases(expansion):
     for number, case in enumerate(expansion.cases, 1):
         words = [text if not is_key else case.word if text == "name" else case.value_text(text) for is_key, text in parts]
         if not pattern:  # "kernel-naive_cells-64", and the list's name where it gives one for its keys
-            words = "_".join([*(f"{key.rpartition('.')[2]}-{case.value_text(key)}" for key in expansion.varied
+            words = "_".join([*(f"{key.rpartition('.')[2]}-{case.value_text(key)}" for key in varied
                                 if not (case.word and key in listed)), *([case.word] if case.word else [])])
         case.name = safe_name("".join(words))
         settings = [f"name {printable(case.word)}"] if case.word else []
-        settings += [f"{key} {case.value_text(key)}" for key in expansion.varied]
-        who = f"case {number} ({', '.join(settings)})"
+        who = f"case {number} ({', '.join(settings + [f'{key} {case.value_text(key)}' for key in varied])})"
         why = "is empty" if not case.name else f"has more than {LONGEST_NAME} characters" if len(
             case.name) > LONGEST_NAME else "is that of a file of the study or of a run" if case.name in RESERVED else ""
         if why:
-            example = expansion.varied[0] if expansion.varied else "name"
+            example = next(iter(varied), "name")
             problems.add("study.name", f"the name '{printable(case.name)}' of {who} {why}; write a pattern, such as "
                                        f"\"case_{{{example}}}\"")
             return

@@ -1,9 +1,7 @@
-"""Runs the cases of a study as processes of their own, several at once, resumes what earlier studies left, and tells
-how far they are: a line for each that ends, with the time that the others will take, and on a terminal a line that
-moves, of those that run.
-
-That time is an estimate: cells times sweeps at the mean rate of the cases that have ended, and what these took beside
-their sweeps. A steady case is taken for one that sweeps as often as it may."""
+"""Runs the cases of a study as processes of their own, several at once, resumes what earlier studies left, and tells how
+far they are: a line for each that ends, and on a terminal a line that moves, of those that run, with the time that the
+others will take by an estimate: cells times sweeps at the mean rate of the cases that have ended, and what these took
+beside their sweeps. A steady case is taken for one that sweeps as often as it may."""
 
 import ctypes
 import os
@@ -19,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from isotherm_tools.program import CANNOT_CREATE, UNAVAILABLE, Failure, is_launched, say, write
+from isotherm_tools.program import CANNOT_CREATE, UNAVAILABLE, Failure, is_launched, say, write, write_text
 from isotherm_tools.study import state
-from isotherm_tools.text import counted, escaped, human_duration, in_quotes, left_text, shortened
+from isotherm_tools.text import counted, display_width, escaped, human_duration, in_quotes
 
 
 class RunningCase(NamedTuple):
@@ -34,7 +32,7 @@ class Progress:
     """`work`: of all cases that are due, `jobs` of them at once."""
 
     def __init__(self, work, cases, jobs):
-        self.work, self.cases, self.jobs = work, cases, max(1, jobs)
+        self.work, self.cases, self.jobs = work, cases, jobs
         self.ended_work = self.gone_work = self.seconds = self.seconds_of_sweeps = 0
         self.ended_cases = self.gone = 0  # gone: ended, and skipped
         self.moves = os.isatty(2) and os.environ.get("TERM", "") not in ("", "dumb") and not is_launched()
@@ -47,19 +45,22 @@ class Progress:
     def ended(self, what, case, seconds_of_sweeps, running):
         """`running`: the others."""
         self.ended_cases += 1
-        self.gone += 1
-        self.gone_work += case.work
         if seconds_of_sweeps > 0:
             self.ended_work += case.work
         self.seconds += case.seconds
         self.seconds_of_sweeps += min(seconds_of_sweeps, case.seconds)
-        self.say(f"[{self.gone}/{self.cases}] {what}{left_text(self.seconds_left(running))}")
+        self.skipped(what, case.work, running)
 
-    def skipped(self, what, work):
+    def skipped(self, what, work, running=None):
         """That another run finished it, or that the study is stopping."""
         self.gone += 1
         self.gone_work += work
-        self.say(f"[{self.gone}/{self.cases}] {what}")
+        left = "" if running is None else self.left_text(running)
+        self.say(f"[{self.gone}/{self.cases}] {what}{left}")
+
+    def left_text(self, running):
+        seconds = self.seconds_left(running)
+        return "" if seconds is None else f"; about {human_duration(seconds)} left"
 
     def seconds_left(self, running):
         """None before a case has ended, and where all take longer than expected."""
@@ -77,22 +78,19 @@ class Progress:
         if not self.moves or not running or in_background():
             return
         cases = ", ".join(f"{case.name} for {human_duration(case.seconds)}" for case in running)
-        text = f"[{self.gone}/{self.cases}]  {cases}{left_text(self.seconds_left(running))}"
-        columns = 0
-        with suppress(OSError):
-            columns = os.get_terminal_size(2).columns
-        self.put(f"\r{shortened(text, (columns or shutil.get_terminal_size().columns) - 1)}\033[K")
+        text = f"[{self.gone}/{self.cases}]  {cases}{self.left_text(running)}"
+        with suppress(OSError):  # nobody minds its loss
+            columns = os.get_terminal_size(2).columns or shutil.get_terminal_size().columns
+            while text and display_width(text) >= columns:
+                text = text[:-1]
+            write(2, f"\r{text}\033[K")
         self.is_shown = True
 
     def clear(self):
         if self.is_shown and not in_background():
-            self.put("\r\033[K")
+            with suppress(OSError):
+                write(2, "\r\033[K")
         self.is_shown = False
-
-    @staticmethod
-    def put(text):
-        with suppress(OSError):  # nobody minds its loss
-            write(2, text)
 
 
 def in_background():
@@ -149,26 +147,10 @@ def child_setup():
     return prepare
 
 
-def start_process(words, out, err, append, environment):
-    mode = "ab" if append else "wb"
-    try:
-        with open(out, mode) as to, open(err, mode) as errors:
-            return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=to, stderr=errors, preexec_fn=child_setup(),  # noqa: PLW1509
-                                    env={**os.environ, **environment})
-    except OSError as error:
-        if error.filename in (str(out), str(err)):
-            raise Failure(CANNOT_CREATE, f"cannot write {in_quotes(error.filename)} ({error.strerror}); check the folder and its free "
-                                         "space") from error
-        raise Failure(UNAVAILABLE,
-                      f"cannot start {in_quotes(words[0])} ({error.strerror}); install it, or name another") from error
-
-
 def session_folder(number):
-    """For the files that Open MPI 4 keeps of a job, which Open MPI makes.
-
-    Programs that one user runs on one host share a folder for these files, make it with the first and remove it with the last: one
-    that begins while another ends was seen to fail in MPI_Init, once in a hundred starts ("mkdir ... File exists"). A study starts
-    many at one time, and gives each a folder of its own."""
+    """For the files that Open MPI 4 keeps of a job. Programs that one user runs on one host share a folder for these files,
+    make it with the first and remove it with the last: one that begins while another ends was seen to fail in MPI_Init,
+    once in a hundred starts ("mkdir ... File exists"). A study starts many at one time: each gets a folder of its own."""
     return Path(os.environ.get(SESSIONS) or tempfile.gettempdir()) / f"isotherm-{os.getpid()}-{number}"
 
 
@@ -191,7 +173,7 @@ class Runner:
 
     def __init__(self, deck, jobs, retry, lock=None):
         self.deck, self.jobs, self.lock = deck, max(1, jobs), lock
-        looks = state.look_at_all(deck)
+        looks = state.look_at(deck, deck.cases)
         self.queue = deque(Job(i, deck.cases[i]) for i, look in enumerate(looks) if look.is_due(retry))
         self.finished = sum(look.is_finished for look in looks)
         self.failed_before = len(looks) - self.finished - len(self.queue)
@@ -248,9 +230,9 @@ class Runner:
                 self.queue.append(job)
                 continue
             # As it stands now: what held the folder may have come to its end, or left a checkpoint.
-            look = state.look_at(self.deck, job.case)
+            look, = state.look_at(self.deck, [job.case])
             if look.is_finished:
-                self.tell(job.case, look, 0, 0, 0)
+                self.tell(job.case, look, "", 0)
                 continue
             if not look.has_checkpoint or look.state == "changed":
                 job.resumes = False
@@ -259,20 +241,28 @@ class Runner:
     def start(self, job, has_files):
         case = job.case
         out, err = case.folder / "stdout.txt", case.folder / "stderr.txt"
+        words, mode = self.words(case, job.resumes, has_files), "ab" if job.resumes else "wb"
         try:
-            state.make_folder(case.folder, "cannot make {folder} ({why}); choose another output.directory")
+            state.make_folder(case.folder)
             state.keep_earlier_parts(case, job.resumes)
             with suppress(FileNotFoundError):
                 os.unlink(case.folder / "case.json")
-            state.write_whole(case.deck_file, case.deck)
+            write_text(case.deck_file, case.deck)
             if job.resumes:
                 job.said_before = len(state.text_or_empty(err))
-            job.process = start_process(self.words(case, job.resumes, has_files), out, err, job.resumes,
-                                        {SESSIONS: str(session_folder(job.number)), **self.shares(case)})
+            with open(out, mode) as to, open(err, mode) as errors:
+                job.process = subprocess.Popen(
+                    words, stdin=subprocess.DEVNULL, stdout=to, stderr=errors, preexec_fn=child_setup(),  # noqa: PLW1509
+                    env={**os.environ, SESSIONS: str(session_folder(job.number)), **self.shares(case)})
             job.started = time.monotonic()
             self.running.append(job)
         except Failure as failure:
             self.conclude(job, failure.code, 0, str(failure), 0)
+        except OSError as error:
+            code, why = (CANNOT_CREATE, f"cannot write {in_quotes(error.filename)} ({error.strerror}); check the folder and "
+                                        "its free space") if error.filename in (str(out), str(err)) else (
+                UNAVAILABLE, f"cannot start {in_quotes(words[0])} ({error.strerror}); install it, or name another")
+            self.conclude(job, code, 0, why, 0)
 
     def is_launched(self, case):
         """One rank needs no launcher; but what others are compared with is bound to its cores as they are."""
@@ -312,36 +302,30 @@ class Runner:
 
     def conclude(self, job, code, number, message, wall):
         """`number`: of the signal by which it ended, or 0."""
-        case = job.case
-        if not message and code != 0:
-            message = last_words(case, job.said_before)
-        if not message and number:
-            message = f"ended by {signal_name(number)}"
+        case, by_signal = job.case, signal_name(number) if number else None
+        message = message or (last_words(case, job.said_before) if code else "") or (f"ended by {by_signal}" if number else "")
         # Whatever its launcher makes of our signal, the case has not failed.
         if not self.stopped_by and case.folder.is_dir():
             state.write_json(case.folder / "case.json", {
-                "schema": "isotherm-case", "schema_version": 1, "exit_code": code, "signal": signal_name(number) if number else None,
+                "schema": "isotherm-case", "schema_version": 1, "exit_code": code, "signal": by_signal,
                 "message": message or None, "ranks": case.ranks, "wall_s": wall, "deck": case.deck})
-        look = state.look_at(self.deck, case)
+        look, = state.look_at(self.deck, [case])
         # A checkpoint of the very end leaves nothing to do, and no record of it.
         if job.resumes and code == 0 and not look.is_finished and not self.stopped_by:
             self.queue.append(Job(job.number, case, resumes=False))
             return
         look.message = look.message or message
-        self.tell(case, look, code, number, wall)
+        self.tell(case, look, by_signal or f"exit code {code}", wall)
 
-    def tell(self, case, look, code, number, wall):
-        text = f"{case.name}: {look.state}"
-        if look.state == "failed":
-            text += f" ({signal_name(number)})" if number else f" (exit code {code})"
-        text += f" after {human_duration(wall)}"
-        if look.state == "failed" and look.message:
-            text += ": " + escaped(look.message)
+    def tell(self, case, look, why, wall):
+        failed = look.state == "failed"
+        text = (f"{case.name}: {look.state}{f' ({why})' if failed else ''} after {human_duration(wall)}"
+                + (f": {escaped(look.message)}" if failed and look.message else ""))
         if wall == 0 or self.stopped_by:
             self.progress.skipped(text, case.work)
         else:
-            self.progress.ended(text, RunningCase(case.name, case.work, wall), look.seconds_of_sweeps,
-                                [job.running() for job in self.running])
+            running = [job.running() for job in self.running]
+            self.progress.ended(text, RunningCase(case.name, case.work, wall), look.seconds_of_sweeps, running)
 
 
 def last_words(case, said_before):

@@ -9,11 +9,11 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from isotherm_tools.program import CANNOT_CREATE, DATA, FILE_MISSING, UNAVAILABLE, Failure, say
+from isotherm_tools.program import CANNOT_CREATE, DATA, FILE_MISSING, UNAVAILABLE, Failure, say, write_text
 from isotherm_tools.study import state
 from isotherm_tools.study.deck import safe_name
 from isotherm_tools.study.runner import StopSignals, child_setup, signal_name
-from isotherm_tools.text import counted, escaped, in_quotes, nearest_word, printable, shell_word
+from isotherm_tools.text import counted, escaped, in_quotes, meant, printable, shell_words
 
 MOST_TASKS = 1000
 LAUNCHER = "study.launcher=srun --ntasks={ranks}"
@@ -51,8 +51,7 @@ def fill(path, text, values):
     def value(found):
         name = found[1]
         if name not in values:
-            near = nearest_word(name, values)
-            advice = f"did you mean '@{near}@'?" if near else "use one of " + ", ".join(f"@{each}@" for each in values)
+            advice = meant(name, values, "use one of " + ", ".join(f"@{each}@" for each in values), "'@{}@'")
             line = 1 + text.count("\n", 0, found.start())
             raise Failure(DATA, f"{path}:{line}: unknown place-holder '@{printable(name)}@'; {advice}")
         used.add(name)
@@ -70,19 +69,18 @@ def array_text(tasks, at_once=0):
     """1,3-7%2"""
     ranges = []
     for task in tasks:
-        if ranges and ranges[-1][1] == task - 1:
-            ranges[-1][1] = task
+        if ranges and ranges[-1][-1] == task - 1:
+            ranges[-1][1:] = [task]
         else:
-            ranges.append([task, task])
-    text = ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
-    return f"{text}%{at_once}" if at_once else text
+            ranges.append([task])
+    return ",".join("-".join(map(str, each)) for each in ranges) + (f"%{at_once}" if at_once else "")
 
 
 class Submission:
     """`jobs`: tasks at once, 0 for as many as there is room for."""
 
     def __init__(self, deck, jobs, retry, limit):
-        self.deck, self.jobs, self.retry, self.limit = deck, jobs, retry, limit
+        self.deck, self.jobs, self.retry = deck, jobs, retry
         self.folder = Path(os.path.normpath(deck.directory.absolute()))
         if re.search(r"[\x00- \"'\\%#]", str(self.folder)):
             raise Failure(CANNOT_CREATE, f"cannot use {in_quotes(self.folder)} as the directory of a study with --slurm (a blank, quote, "
@@ -91,15 +89,16 @@ class Submission:
         self.finished = self.failed = self.queued = 0
         due = self.find_due()
         self.due = len(due)
+        self.words = shell_words([deck.program.path, "study", deck.path, *deck.overrides, *(["--limit", limit] if limit else [])])
         self.arrays = self.make_arrays(due)
-        self.collecting = Script(self.file("collect"), 1, self.words() + " --collect", {1: None})
+        self.collecting = Script(self.file("collect"), 1, f"{self.words} --collect", {1: None})
         for script in self.arrays:
             self.text_of(script)  # rejects, before the first is submitted
 
     def find_due(self):
         """What is in the queue already is not submitted once more."""
         due, submitted = [], {}
-        for number, look in enumerate(state.look_at_all(self.deck)):
+        for number, look in enumerate(state.look_at(self.deck, self.deck.cases)):
             if look.is_due(self.retry):
                 due.append(number)
                 if task := read_submission(self.deck.cases[number]).get("task"):
@@ -116,8 +115,8 @@ class Submission:
         return left
 
     def make_arrays(self, due):
-        launcher, retry = "" if self.deck.launcher else " " + shell_word(LAUNCHER), " --retry" if self.retry else ""
-        command = f"{self.words()}{launcher}{retry} --case \"${{cases[SLURM_ARRAY_TASK_ID]}}\""
+        words = self.words + ("" if self.deck.launcher else f" {shell_words([LAUNCHER])}") + (" --retry" if self.retry else "")
+        command = f"{words} --case \"${{cases[SLURM_ARRAY_TASK_ID]}}\""
         arrays = {}  # by ranks, then by thousands
         for number in due:
             case = self.deck.cases[number]
@@ -130,16 +129,12 @@ class Submission:
     def file(self, what):
         return str(self.deck.directory / f"study_{what}.sbatch")
 
-    def words(self):
-        words = [self.deck.program.path, "study", self.deck.path, *self.deck.overrides]
-        return " ".join(map(shell_word, words)) + (f" --limit {self.limit}" if self.limit else "")
-
     def text_of(self, script):
         values = {"name": safe_name(Path(self.deck.path).stem) or "study", "output": str(self.folder / "slurm_%A_%a.txt"),
                   "tasks": array_text(script.tasks, script.at_once), "ranks": str(script.ranks),
                   "options": "\n".join(f"#SBATCH {option}" for option in self.deck.sections["options"]),
                   "cases": " ".join(f"[{task}]={case.name}" for task, case in script.tasks.items() if case),
-                  "folder": shell_word(os.getcwd()), "command": script.command}
+                  "folder": shell_words([os.getcwd()]), "command": script.command}
         return fill(self.deck.sections["template"], self.template, values)
 
     def summary(self):
@@ -167,8 +162,8 @@ class Submission:
                 raise Failure(state.STOPPED, f"stopped by {signal_name(signals.noted)} before all was submitted; the same command submits "
                                              "the rest")
             for case in script.tasks.values():  # in front, so that a case that starts at once finds its folder
-                state.make_folder(case.folder, "cannot make {folder} ({why}); choose another output.directory")
-                state.write_whole(case.deck_file, case.deck)
+                state.make_folder(case.folder)
+                write_text(case.deck_file, case.deck)
             job = self.submit_one(script)
             for task, case in script.tasks.items():
                 state.write_json(case.folder / "slurm.json", {
@@ -183,7 +178,7 @@ class Submission:
 
     def submit_one(self, script, *options):
         """The job's number. `options` stand before the script."""
-        state.write_whole(Path(script.file), self.text_of(script))
+        write_text(script.file, self.text_of(script))
         answer = ask("sbatch", "--parsable", *options, script.file)
         job = re.match(r"\d+(?=[;\n]|$)", answer)  # "123;cluster"
         if not job:

@@ -1,4 +1,4 @@
-"""Where a case stands, by what is in its folder and nothing else; who writes to a folder; and files that appear whole.
+"""Where a case stands, by what is in its folder and nothing else; and who writes to a folder.
 
     <case>/<case>.yaml             its resolved deck, as the study starts it
     <case>/stdout.txt, stderr.txt  what its runs have said
@@ -17,8 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
-from isotherm_tools.program import CANNOT_CREATE, DATA, IO, Failure
-from isotherm_tools.json_record import VERSIONS, with_new_names
+from isotherm_tools.program import CANNOT_CREATE, DATA, VERSIONS, Failure, with_new_names, write_text
 from isotherm_tools.text import escaped, in_quotes
 
 DONE, NOT_CONVERGED, INTERNAL, STOPPED, DIVERGED = 0, 10, 70, 75, 76
@@ -54,8 +53,8 @@ def text_or_empty(path):
 
 
 def read_json(path, known=None):
-    """An object; empty where the file is not there, or is none. Rejects one that is newer than this program: what it says is not
-    known, and the case must not be started anew for that."""
+    """An object; empty where the file is not there, or is none. Rejects one that is newer than this program: what it says
+    is not known, and the case must not be started anew for that."""
     try:
         content = json.loads(text_or_empty(path))
     except ValueError:
@@ -64,8 +63,8 @@ def read_json(path, known=None):
         return {}
     version = content.get("schema_version")
     if known and isinstance(version, int) and version > known:
-        raise Failure(DATA, f"{in_quotes(path)} has schema version {version}, and this isotherm knows them to {known}; use the one that "
-                            "wrote it, or a newer one")
+        raise Failure(DATA, f"{in_quotes(path)} has schema version {version}, and this isotherm knows them to {known}; use "
+                            "the one that wrote it, or a newer one")
     return content
 
 
@@ -73,17 +72,14 @@ def run_record(case):
     return with_new_names(read_json(case.folder / "run.json", VERSIONS["isotherm-run"]))
 
 
-def look_at_all(deck):
+def look_at(deck, cases):
     """One question to the program for all that have run with another text of their deck."""
-    seen = [(case, run_record(case), read_json(case.folder / "case.json", 1)) for case in deck.cases]
-    befores = [text_or_empty(case.folder / "deck.yaml") or text_of(record, "deck") for case, _, record in seen]
-    deck.changes([(before, case.deck) for before, (case, _, _) in zip(befores, seen) if before])
-    return [judge(deck, *each, before) for each, before in zip(seen, befores)]
-
-
-def look_at(deck, case):
-    record = read_json(case.folder / "case.json", 1)
-    return judge(deck, case, run_record(case), record, text_or_empty(case.folder / "deck.yaml") or text_of(record, "deck"))
+    seen = []
+    for case in cases:
+        run, record = run_record(case), read_json(case.folder / "case.json", 1)
+        seen.append((case, run, record, text_or_empty(case.folder / "deck.yaml") or typed(record, "deck", str, "")))
+    deck.changes([(before, case.deck) for case, _, _, before in seen if before])
+    return [judge(deck, *each) for each in seen]
 
 
 def judge(deck, case, run, record, before):
@@ -95,17 +91,17 @@ def judge(deck, case, run, record, before):
         look.has_checkpoint = bool(before) and any(name.endswith(".checkpoint.hdf") for name in names)
     if not before:
         return look
-    ranks = len(run["ranks"]) if isinstance(run.get("ranks"), list) else whole_of(record, "ranks")
+    ranks = len(run["ranks"]) if typed(run, "ranks", list) else typed(record, "ranks", int)
     look.changes = changes_since(deck, case, before, ranks)
-    look.exit_code, look.message = whole_of(run, "exit_code"), text_of(run, "message")
-    performance = run.get("performance") if isinstance(run.get("performance"), dict) else {}
+    look.exit_code, look.message = typed(run, "exit_code", int), typed(run, "message", str, "")
+    performance = typed(run, "performance", dict, {})
     look.seconds_of_sweeps = (performance.get("sweeps") or 0) * (performance.get("step_s") or 0)
-    last = whole_of(record, "exit_code")
+    last = typed(record, "exit_code", int)
     # It ended before it could write its own record: that is missing, or of the run before it, which was stopped. What a
     # launcher makes of a signal says nothing.
     outlived = look.exit_code == STOPPED and last is not None and last != STOPPED and DATA <= last <= DIVERGED
-    if look.exit_code is None or outlived:
-        look.exit_code, look.message = last if last != DONE else None, text_of(record, "message")  # 0: there was nothing to do
+    if look.exit_code is None or outlived:  # 0: there was nothing to do
+        look.exit_code, look.message = last if last != DONE else None, typed(record, "message", str, "")
     states = {None: "interrupted", DONE: "done", NOT_CONVERGED: "not converged", STOPPED: "stopped"}
     look.state = "changed" if look.changes else states.get(look.exit_code, "failed")
     return look
@@ -116,18 +112,15 @@ def changes_since(deck, case, before, ranks):
     return found + deck.changes([(before, case.deck)])[0]
 
 
-def text_of(record, key):
-    return record[key] if isinstance(record.get(key), str) else ""
+def typed(record, key, kind, otherwise=None):
+    value = record.get(key)
+    return value if isinstance(value, kind) and not isinstance(value, bool) else otherwise
 
 
-def whole_of(record, key):
-    return record[key] if isinstance(record.get(key), int) and not isinstance(record[key], bool) else None
-
-
-def check_unchanged(deck, looks):
+def check_unchanged(deck):
     """Before anything is started, where a folder holds a run of another deck and the study may not replace it."""
     shown = 5
-    changed = [(case, look) for case, look in zip(deck.cases, looks) if look.state == "changed"]
+    changed = [(case, look) for case, look in zip(deck.cases, look_at(deck, deck.cases)) if look.state == "changed"]
     if deck.overwrite or not changed:
         return
     lines = [f"{in_quotes(case.folder)}: holds a run of another deck ({', '.join(look.changes)}); replace it with "
@@ -141,7 +134,8 @@ def check_unchanged(deck, looks):
 
 
 def part_of(run):
-    """Of one run: its start and first sweep, by which parts are told apart (two may start in one second), and its wall time."""
+    """Of one run: its start and first sweep, by which parts are told apart (two may start in one second), and its wall
+    time."""
     try:
         first = ((run.get("continuation") or {}).get("restarted_from") or {}).get("sweep", 0)  # the first records lack it
         return f"{run['provenance']['started']}, sweep {first}", float(run["phases_s"]["total"]["max"])
@@ -170,47 +164,28 @@ def wall_of_all_parts(case, run):
     return wall + sum(seconds for begun, seconds in parts.items() if begun != started)
 
 
-# Files that appear whole or not at all
-
-
-def write_whole(path, text):
-    """Replaces `path`; on the disk when this returns."""
-    part = path.with_name(path.name + ".part")
-    code, remedy = CANNOT_CREATE, "check the folder and its free space"
-    try:
-        with open(part, "wb") as file:
-            code, remedy = IO, "free some space"
-            file.write(text.encode("utf-8", "surrogateescape"))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except OSError as error:
-        if code == IO:
-            with suppress(OSError):
-                part.unlink()
-        raise Failure(code, f"cannot write {in_quotes(path)} ({error.strerror}); {remedy}") from error
+# Files
 
 
 def write_json(path, content):
     """JSON has no NaN and no infinity: they become null and are listed under "not_finite" by their place."""
     found = {}
-    content = without_odd_numbers(content, "", found)
-    text = json.dumps({**content, "not_finite": found}, indent=2, ensure_ascii=False) + "\n"
-    write_whole(path, text.encode("utf-8", "replace").decode())
+
+    def finite(value, place):
+        if isinstance(value, dict):
+            return {key: finite(item, f"{place}/{key}") for key, item in value.items()}
+        if isinstance(value, list):
+            return [finite(item, f"{place}/{i}") for i, item in enumerate(value)]
+        if isinstance(value, float) and not abs(value) < float("inf"):
+            found[place] = str(value)
+            return None
+        return value
+
+    text = json.dumps({**finite(content, ""), "not_finite": found}, indent=2, ensure_ascii=False) + "\n"
+    write_text(path, text.encode("utf-8", "replace").decode())
 
 
-def without_odd_numbers(value, place, found):
-    if isinstance(value, dict):
-        return {key: without_odd_numbers(item, f"{place}/{key}", found) for key, item in value.items()}
-    if isinstance(value, list):
-        return [without_odd_numbers(item, f"{place}/{i}", found) for i, item in enumerate(value)]
-    if isinstance(value, float) and not abs(value) < float("inf"):
-        found[place] = str(value)
-        return None
-    return value
-
-
-def make_folder(path, what):
+def make_folder(path, what="cannot make {folder} ({why}); choose another output.directory"):
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -264,35 +239,32 @@ def has_ended(process, started):
 def why_stale(path, modified):
     """Why the lock is left over; empty where its process may be alive."""
     host, process, started, job = owner_of(path)
-    self = this_process()
-    if host == self[0] and has_ended(process, started):
-        return f"process {process} is gone from this host"
-    if job != "-" and job == self[3] and host != self[0]:
+    this_host, _, _, this_job = this_process()
+    if host == this_host:
+        return f"process {process} is gone from this host" if has_ended(process, started) else ""
+    if job != "-" and job == this_job:
         return f"job {job} was started again"
     silence = time.time() - modified
-    return f"no sign of life for {silence:.0f} s" if host != self[0] and silence > LONGEST_SILENCE else ""
+    return f"no sign of life for {silence:.0f} s" if silence > LONGEST_SILENCE else ""
 
 
 class DirectoryLock:
     """`with` gives the directory free again. `warning`: what to say of a lock that was taken; usually empty."""
 
     def __init__(self, folder, force=False):
-        self.path, self.mine, self.warning, self.touched = folder / "run.lock", "\n".join(this_process()) + "\n", "", time.monotonic()
+        self.path, self.mine, self.warning = folder / "run.lock", "\n".join(this_process()) + "\n", ""
+        self.touched = time.monotonic()
         for _ in range(ATTEMPTS):
-            if self.make() or self.make_way(force):
+            try:
+                with open(self.path, "x", encoding="utf-8") as file:
+                    file.write(self.mine)
                 return
+            except FileExistsError:
+                self.make_way(force)
+            except OSError as error:
+                raise Failure(CANNOT_CREATE, f"cannot write {in_quotes(self.path)} ({error.strerror}); check the folder and "
+                                             "its free space") from error
         raise Failure(CANNOT_CREATE, f"cannot get {in_quotes(self.path)} (other runs are after it too); try again")
-
-    def make(self):
-        try:
-            with open(self.path, "x", encoding="utf-8") as file:
-                file.write(self.mine)
-            return True
-        except FileExistsError:
-            return False
-        except OSError as error:
-            raise Failure(CANNOT_CREATE, f"cannot write {in_quotes(self.path)} ({error.strerror}); check the folder and its free "
-                                         "space") from error
 
     def make_way(self, force):
         """Of several that find a lock left over one renames the very file that it has looked at; all try again."""
@@ -301,8 +273,8 @@ class DirectoryLock:
             host, process, _, _ = owner_of(self.path)
             stale = "--force" if force else why_stale(self.path, seen.st_mtime)
             if not stale:
-                raise Failure(CANNOT_CREATE, f"cannot use {in_quotes(self.path.parent)} as run directory (process {process} on "
-                                             f"{escaped(host)} writes to it); wait for its end, or take the directory "
+                raise Failure(CANNOT_CREATE, f"cannot use {in_quotes(self.path.parent)} as run directory (process {process} "
+                                             f"on {escaped(host)} writes to it); wait for its end, or take the directory "
                                              "with --force where that run is gone")
             old = f"{self.path}.{socket.gethostname()}.{os.getpid()}"
             os.rename(self.path, old)
@@ -313,7 +285,6 @@ class DirectoryLock:
                     self.warning = f"{in_quotes(self.path)} of process {process} on {escaped(host)} was taken ({stale})"
             finally:
                 os.unlink(old)
-        return False
 
     def keep_alive(self):
         if time.monotonic() - self.touched > HEARTBEAT:

@@ -1,5 +1,6 @@
-"""The field as pictures: planes of cells through the box, one time or several side by side; as films, GIF, or MP4
-where there is ffmpeg; isotherms as surfaces, by PyVista, which this package does without where nobody asks for it."""
+"""A run as pictures: planes of cells through the box, one time or several side by side; as films, GIF, or MP4 where there
+is ffmpeg; isotherms as surfaces, by PyVista, which this package does without where nobody asks for it; residuals and
+diagnostics over the sweeps."""
 
 import math
 import subprocess
@@ -13,16 +14,14 @@ from PIL import Image
 
 from isotherm_tools import figures
 from isotherm_tools.figures import stays
-from isotherm_tools.program import COMMAND_LINE, DATA, UNAVAILABLE, Failure, add_subcommand, whole, write_whole
+from isotherm_tools.program import COMMAND_LINE, DATA, UNAVAILABLE, Failure, add_subcommand, number_from, write_whole
 from isotherm_tools.run import Run
-from isotherm_tools.text import format_length, format_time, length_unit
+from isotherm_tools.text import format_length, format_time, length_unit, quantity, time_unit, titled
 
 AXES = "xyz"
 MOST_PANELS = 9
 CONTOURS = 9
 NARROW = 0.8  # inches
-MOST_FRAMES = 120
-RATE = 10  # frames per second
 DPI = 110  # of a film
 
 
@@ -34,6 +33,8 @@ def add(subcommands):
                           "Makes a film of a plane of cells, with one scale of colours.")
     volume = add_subcommand(subcommands, "volume", draw_volume, "isotherms as surfaces in the box (needs PyVista)",
                             "Draws isotherms as surfaces in the box, by PyVista.")
+    history = add_subcommand(subcommands, "history", draw_history, "draw the residual, or columns of the diagnostics, over sweeps",
+                             "Draws the residual over sweeps, or columns of history.csv.")
     for each in (plane, film):
         each.add_argument("--series", metavar="NAME",
                           help="files of a part of the cells, e.g. demo_slice_z12, demo_coarse")
@@ -50,11 +51,13 @@ def add(subcommands):
         if each is plane:
             when.add_argument("--all-times", action="store_true",
                               help=f"up to {MOST_PANELS} snapshots, evenly over the run")
-    film.add_argument("--rate", type=whole, default=RATE, metavar="N", help=f"frames per second (default: {RATE})")
-    film.add_argument("--frames", type=whole, default=MOST_FRAMES, metavar="N",
-                      help=f"at most so many, evenly over the run (default: {MOST_FRAMES})")
+    film.add_argument("--rate", type=number_from(1), default=10, metavar="N", help="frames per second (default: 10)")
+    film.add_argument("--frames", type=number_from(1), default=120, metavar="N",
+                      help="at most so many, evenly over the run (default: 120)")
     volume.add_argument("--isotherms", metavar="K,K", help=f"their temperatures (default: about {SURFACES} round ones)")
-    plane.add_argument("--out", metavar="FILE", help=figures.OUT_HELP)
+    history.add_argument("--columns", metavar="NAME,NAME", help="of history.csv, e.g. min_K,mean_K,max_K,balance_W")
+    for each in (plane, history):
+        each.add_argument("--out", metavar="FILE", help=figures.OUT_HELP)
     film.add_argument("--out", metavar="FILE",
                       help="gif or, with ffmpeg, mp4 by its ending (default: a gif in the run directory)")
     volume.add_argument("--out", metavar="FILE.png", help="default: in the run directory")
@@ -64,13 +67,11 @@ def draw_slice(options):
     run = Run(options.run)
     snapshots, axis = chosen_series(run, options)
     kind = "slices" if options.all_times else "slice"
-    path = options.out or run.path / f"{options.series or run.name}_{kind}_{AXES[axis]}.png"
-    figures.check_format(path)
+    path = figures.check_format(options.out or run.path / f"{options.series or run.name}_{kind}_{AXES[axis]}.png")
     chosen = spread(snapshots) if options.all_times else [chosen_snapshot(snapshots, options)]
     index = plane_index(chosen[0], axis, chosen_position(run, chosen[0], axis, options))
     # One panel a snapshot, with one scale of colours, so that panels can be compared.
-    figures.draw(path, slice_figure, run.name, chosen, axis, index, [each.plane(axis, index) for each in chosen])
-    return path
+    return figures.draw(path, slice_figure, run.name, chosen, axis, index, [each.plane(axis, index) for each in chosen])
 
 
 def chosen_series(run, options):
@@ -79,8 +80,8 @@ def chosen_series(run, options):
 
 
 def chosen_snapshot(snapshots, options):
-    """By number in the order of the run, where negative ones count from the end; or by time: `first`, `last`, or the
-    one nearest to a number of seconds within the run."""
+    """By number, where negative ones count from the end; or by time: `first`, `last`, or the one nearest to a number of
+    seconds within the run."""
     index, time = options.index, options.time
     if index is not None:
         if not -len(snapshots) <= index < len(snapshots):
@@ -158,17 +159,13 @@ def slice_figure(name, snapshots, axis, index, planes, span=None):
             panel.set_xlabel(f"{AXES[across]} [{unit.name}]")
             panel.tick_params(labelbottom=True)
     figure.colorbar(image, ax=panels, label="temperature [K]", shrink=0.9, aspect=30, pad=0.02)
-    title = plane_title(name, snapshots[0], axis, index, unit)
+    where = format_length(snapshots[0].centre[axis] + index * snapshots[0].spacing[axis], unit)
+    title = f"{figures.plain(name)}, plane {AXES[axis]} = {where}"
     if len(planes) == 1:
         panels[0, 0].set_title(f"{title}, {moment(snapshots[0], steady)}", loc="left")
     else:
         figure.suptitle(title, fontsize=12, x=0.01, ha="left")
     return figure
-
-
-def plane_title(name, snapshot, axis, index, unit):
-    where = format_length(snapshot.centre[axis] + index * snapshot.spacing[axis], unit)
-    return f"{figures.plain(name)}, plane {AXES[axis]} = {where}"
 
 
 def colour_range(planes):
@@ -202,8 +199,7 @@ def draw_contours(panel, plane, extent, coldest, hottest, levels=None, values=Tr
                           **{"linewidths": 0.5, "alpha": 0.7, **look})
     if values:  # that have room for them; on a narrow panel on every second
         inches = panel.get_position().size * panel.figure.get_size_inches()
-        labelled = lines.levels[::2 if min(inches) < NARROW else 1]
-        texts = panel.clabel(lines, labelled, fmt="%g", fontsize=7, inline_spacing=2)
+        texts = panel.clabel(lines, lines.levels[::2 if min(inches) < NARROW else 1], fmt="%g", fontsize=7, inline_spacing=2)
         for artist in (*texts, *panel.collections):
             stays(artist)
 
@@ -215,9 +211,8 @@ def isotherm_colour(level, coldest, hottest):
 
 def arrange(count, aspect):
     """Columns, rows and inches of a figure of `count` panels, each `aspect` times as wide as high."""
-    longest = 7.0 if count == 1 else 3.4
-    width, height = (longest, longest / aspect) if aspect >= 1 else (longest * aspect, longest)
-    width, height = max(width, 1.2), max(height, 1.0)  # room for a title over a sliver
+    longest = 7.0 if count == 1 else 3.4  # with room for a title over a sliver
+    width, height = max(longest * min(aspect, 1), 1.2), max(longest / max(aspect, 1), 1.0)
 
     def distance_from_a_page(columns):
         return abs(math.log(columns * width / (math.ceil(count / columns) * height * 1.4)))
@@ -269,24 +264,19 @@ def film(name, frames, axis, index):
     figure = slice_figure(name, frames[:1], axis, index, [frames[0].plane(axis, index)], span)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # as it is now: frames must not jump
-    return figure, draw_frames(figure, name, frames, axis, index, span)
+    panel, steady = figure.axes[0], is_steady(frames)
+    title = panel.get_title(loc="left").rpartition(", ")[0]
 
-
-def draw_frames(figure, name, frames, axis, index, span):
-    panel = figure.axes[0]
-    image = panel.images[0]
-    low, high = frames[0].bounds
-    across, up = (other for other in range(3) if other != axis)
-    title = plane_title(name, frames[0], axis, index, length_unit(max((high - low)[[across, up]])))
-    steady = is_steady(frames)
-    for frame in frames:
-        plane = frame.plane(axis, index)
-        image.set_data(plane)
-        for drawn in [*panel.collections, *panel.texts]:
-            drawn.remove()
-        draw_contours(panel, plane, image.get_extent(), *span, values=False)
-        panel.set_title(f"{title}, {moment(frame, steady)}", loc="left")
-        yield frame
+    def drawn():
+        for frame in frames:
+            plane = frame.plane(axis, index)
+            panel.images[0].set_data(plane)
+            for artist in [*panel.collections, *panel.texts]:
+                artist.remove()
+            draw_contours(panel, plane, panel.images[0].get_extent(), *span, values=False)
+            panel.set_title(f"{title}, {moment(frame, steady)}", loc="left")
+            yield frame
+    return figure, drawn()
 
 
 def write_gif(path, figure, frames, rate):
@@ -330,8 +320,7 @@ def draw_volume(options):
     if stride > 1:
         print(f"note: of {snapshot.path} one cell in {stride} along each axis is drawn", file=sys.stderr)
     field = snapshot.every(stride)
-    levels = levels_of(field, options.isotherms, snapshot.path)
-    pixels = surfaces(pyvista, name, snapshot, stride, field, levels)
+    pixels = surfaces(pyvista, name, snapshot, stride, field, levels_of(field, options.isotherms, snapshot.path))
     write_whole(path, lambda part: Image.fromarray(pixels).save(part, format="PNG"))
     return path
 
@@ -354,17 +343,14 @@ def stride_of(snapshot):
 
 def levels_of(field, wish, path):
     """Kelvin of the surfaces: as wished, or round ones between the coldest and the hottest cell."""
-    low, high = (float(end) for end in colour_range([field]))
-    if wish is None:
-        levels = round_levels(low, high, SURFACES)
-    else:
-        try:
-            levels = [float(text) for text in wish.split(",")]
-        except ValueError as error:
-            raise Failure(COMMAND_LINE, f"--isotherms {wish} are no temperatures; give kelvins such as 300,350") from error
-    inside = [level for level in levels if np.nanmin(field) < level < np.nanmax(field)]
+    coldest, hottest = np.nanmin(field), np.nanmax(field)
+    try:
+        levels = round_levels(*map(float, colour_range([field])), SURFACES) if wish is None else list(map(float, wish.split(",")))
+    except ValueError as error:
+        raise Failure(COMMAND_LINE, f"--isotherms {wish} are no temperatures; give kelvins such as 300,350") from error
+    inside = [level for level in levels if coldest < level < hottest]
     if not inside:
-        raise Failure(DATA, f"{path} holds no such isotherm; it has {np.nanmin(field):.6g} K to {np.nanmax(field):.6g} K")
+        raise Failure(DATA, f"{path} holds no such isotherm; it has {coldest:.6g} K to {hottest:.6g} K")
     return inside
 
 
@@ -385,11 +371,71 @@ def surfaces(pyvista, name, snapshot, stride, field, levels):
                          smooth_shading=True, scalar_bar_args=COLOURS)
         plotter.show_bounds(bounds=box, color="black", location="outer", grid=False, font_size=11, n_xlabels=4, n_ylabels=4,
                             n_zlabels=2, **{f"{axis}title": f"{axis} [{unit.name}]" for axis in AXES})
-        when = moment(snapshot, not snapshot.time)
         isotherms = ", ".join(f"{level:g}" for level in levels)
-        plotter.add_text(f"{name}, {when}\nisotherms {isotherms} K", position="upper_left", font_size=12, color="black")
+        plotter.add_text(f"{name}, {moment(snapshot, not snapshot.time)}\nisotherms {isotherms} K", position="upper_left",
+                         font_size=12, color="black")
         plotter.view_vector((-0.45, -1.0, 0.75), viewup=(0, 0, 1))  # x to the right, y away, z up
         plotter.camera.SetWindowCenter(0.1, 0)  # leaves the right to the colours
         return plotter.screenshot(None, return_img=True)
     finally:
         plotter.close()
+
+
+def draw_history(options):
+    run = Run(options.run)
+    columns = options.columns.split(",") if options.columns else []
+    path = figures.check_format(options.out or run.path / f"{run.name}_{'diagnostics' if columns else 'history'}.png")
+    for column in columns or ["residual"]:
+        if len(run.history.due(column)[0]) == 0:
+            why = f"values of {column} (the run ended before it was due)" if columns else \
+                "residuals (the run ended before its first check)"
+            raise Failure(DATA, f"{run.history.path} holds no {why}")
+    if columns:
+        return figures.draw(path, columns_figure, run.name, run.history, columns)
+    return figures.draw(path, history_figure, run.name, run.history)
+
+
+def history_figure(name, history):
+    figure, panel = pyplot.subplots(figsize=(7, 4.2), layout="constrained")
+    sweep, time, residual = history.due("residual")
+    marker = "." if len(sweep) < 50 else ""  # single checks show, long histories stay a line
+    panel.plot(sweep, residual, color="#b5367a", linewidth=1.5, marker=marker)
+    if np.any(residual > 0):
+        panel.set_yscale("log", nonpositive="mask")
+    panel.set(xlabel="sweep", ylabel="residual [K]")
+    panel.grid(which="major", color="0.9")
+    panel.set_title(f"{figures.plain(name)}: residual history", loc="left")
+    add_time_axis(panel, sweep, time)
+    return figure
+
+
+def columns_figure(name, history, columns):
+    """All columns of one quantity share a panel; the panels stand above each other."""
+    by_axis = {}
+    for column in columns:
+        what = quantity(column)
+        by_axis.setdefault((what.axis, what.unit), []).append((what, history.due(column)))
+    figure, panels = pyplot.subplots(len(by_axis), sharex=True, squeeze=False, layout="constrained",
+                                     figsize=(7, 1 + 3.2 * len(by_axis)))
+    for panel, ((axis, unit), curves) in zip(panels[:, 0], by_axis.items()):
+        for what, (sweep, _, value) in curves:
+            panel.plot(sweep, value, linewidth=1.5, marker="." if len(sweep) < 50 else "", label=what.short)
+        panel.set_ylabel(titled(axis if len(curves) > 1 else what.words, unit))
+        panel.grid(which="major", color="0.9")
+        figures.name_curves(panel)
+    panels[-1, 0].set_xlabel("sweep")
+    panels[0, 0].set_title(f"{figures.plain(name)}: diagnostics", loc="left")
+    add_time_axis(panels[0, 0], *history.due(columns[0])[:2])
+    return figure
+
+
+def add_time_axis(panel, sweeps, times):
+    """Above the sweeps, the time they reached; steady runs have none."""
+    if len(sweeps) < 2 or not np.all(np.diff(sweeps) > 0) or not times[-1] > times[0]:
+        return
+    unit = time_unit(times[-1])
+    seconds_a_sweep = (times[-1] - times[0]) / (sweeps[-1] - sweeps[0])
+    start = times[0] - seconds_a_sweep * sweeps[0]
+    above = panel.secondary_xaxis("top", functions=(lambda sweep: (start + seconds_a_sweep * sweep) / unit.si,
+                                                    lambda time: (time * unit.si - start) / seconds_a_sweep))
+    above.set_xlabel(f"time [{unit.name}]")
