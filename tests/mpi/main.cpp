@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <ctime>
 #include <exception>
 #include <string>
 
@@ -66,13 +65,6 @@ int run_all_tests(const Communicator& world) {
 
 }  // namespace
 }  // namespace isotherm
-
-// In place of the system's, for MPI too: a rank that waits sleeps. Beside programs that use all processors
-// each yield would cost it one of their turns, 3 ms, and a test thousands of them.
-extern "C" int sched_yield() noexcept {
-  constexpr timespec shortest{0, 1};
-  return ::nanosleep(&shortest, nullptr);
-}
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);

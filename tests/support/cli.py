@@ -46,7 +46,8 @@ def isotherm(*arguments, cwd, user=None):
     """One process of the program in the folder `cwd`, as the user of this number."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         program = PROGRAM if user is None else program_for_anyone()[0]
-        process = subprocess.Popen([program, *arguments], cwd=cwd, stdout=out, stderr=err, user=user, preexec_fn=limit_time)
+        process = subprocess.Popen([program, *arguments], cwd=cwd, stdout=out, stderr=err, user=user, preexec_fn=limit_time,
+                                   env={**os.environ, "LD_PRELOAD": ""})  # what is preloaded may lie there too
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         for file in (out, err):
