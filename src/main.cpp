@@ -20,7 +20,6 @@
 #include "core/error.hpp"
 #include "core/signals.hpp"
 #include "output/console/console.hpp"
-#include "output/records/run_schema.hpp"
 
 namespace {
 
