@@ -13,7 +13,6 @@
 #include "app/record.hpp"
 #include "app/run.hpp"
 #include "app/subcommands.hpp"
-#include "app/tools.hpp"
 #include "config/deck.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/communicator.hpp"
