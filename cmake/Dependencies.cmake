@@ -46,7 +46,6 @@ if(NOT TARGET yaml-cpp::yaml-cpp)  # 0.7 has only the bare name
 endif()
 isotherm_require(CLI11 libcli11-dev)
 isotherm_require(fmt libfmt-dev)
-isotherm_require(spdlog libspdlog-dev)
 isotherm_require(nlohmann_json nlohmann-json3-dev)
 
 find_package(muparser QUIET CONFIG)

@@ -13,14 +13,12 @@
 #include "app/record.hpp"
 #include "app/run.hpp"
 #include "app/subcommands.hpp"
-#include "app/tools.hpp"
 #include "config/deck.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/communicator.hpp"
 #include "core/error.hpp"
 #include "core/signals.hpp"
 #include "output/console/console.hpp"
-#include "output/records/run_schema.hpp"
 
 namespace {
 

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "app/plan.hpp"
 #include "app/session.hpp"
 #include "config/deck.hpp"
 #include "core/all_or_throw.hpp"

@@ -1,17 +1,23 @@
 #include "app/command_line.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <limits>
+#include <set>
+#include <sstream>
+#include <string_view>
 #include <type_traits>
 
-#include "app/tools.hpp"
 #include "config/key_table.hpp"
 #include "core/build_info.hpp"
 #include "core/error.hpp"
@@ -19,6 +25,75 @@
 
 namespace isotherm {
 namespace {
+
+// The tools of isotherm that are programs of their own, written in Python: `isotherm NAME` starts
+// isotherm-NAME, as git does with its subcommands.
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view prefix = "isotherm-";
+constexpr std::string_view known_tools =
+    ISOTHERM_TOOLS;  // "animate,report,study", of postprocess/pyproject.toml
+
+std::string this_program() {
+  std::error_code ignored;
+  return fs::read_symlink("/proc/self/exe", ignored).string();
+}
+
+std::vector<fs::path> folders() {
+  const fs::path here = fs::path(this_program()).parent_path();
+  // Of the build tree, and of an installation.
+  std::vector<fs::path> all{here / "tools", here, here.parent_path() / "libexec" / "isotherm"};
+  const char* path = std::getenv("PATH");
+  std::istringstream text(path ? path : "");
+  for (std::string folder; std::getline(text, folder, ':');)
+    if (!folder.empty()) all.emplace_back(folder);
+  return all;
+}
+
+bool is_program(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
+}
+
+bool is_name(std::string_view name) {
+  return !name.empty() &&
+         std::ranges::all_of(name, [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
+}
+
+// The program, from the build tree, from beside this program, or from PATH.
+std::optional<std::string> find_tool(const std::string& name) {
+  if (!is_name(name)) return std::nullopt;
+  for (const fs::path& folder : folders())
+    if (const fs::path path = folder / (std::string(prefix) + name); is_program(path)) return path.string();
+  return std::nullopt;
+}
+
+std::vector<std::string> find_tools() {  // names, sorted
+  std::set<std::string> names;
+  for (const fs::path& folder : folders()) {
+    std::error_code error;
+    fs::directory_iterator entry(folder, error), end;
+    for (; !error && entry != end; entry.increment(error)) {
+      const std::string file = entry->path().filename().string();
+      if (file.starts_with(prefix) && is_name(file.substr(prefix.size())) && is_program(entry->path()))
+        names.insert(file.substr(prefix.size()));
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+// Of this version, whether it is there or not.
+bool is_known_tool(const std::string& name) {
+  return fmt::format(",{},", known_tools).find(fmt::format(",{},", name)) != std::string::npos;
+}
+
+std::string missing_tool_text(const std::string& name) {
+  return fmt::format(
+      "the tool {0}{1} is not installed (it is neither beside {2} nor on PATH); install the Python package "
+      "isotherm-tools: pip install ./postprocess",
+      prefix, name, in_quotes(this_program()));
+}
 
 constexpr const char* exit_codes =
     "Exit codes: 0 done; 2 command line; 10 not converged; 65 deck or data; 66 file missing; 69 device or "
@@ -239,7 +314,7 @@ void declare(CLI::App& app, CommandLine& command, std::string& from) {
   CLI::App* run = add_deck_subcommand(app, "run", "solve the deck's problem", command, from);
   run->add_option("--progress", command.progress,
                   "as it runs: bar is a line that is rewritten (default: auto)")
-      ->transform(value_of<ProgressChoice>());
+      ->transform(value_of<ProgressStyle>());
   run->add_option("--restart", command.restart,
                   "go on from a checkpoint: latest (of the run's directory), a file, or a folder");
   run->add_flag("--force", command.force, "take the run's directory though another run seems to write there");
@@ -408,6 +483,20 @@ CommandLineResult call_of_tool(int argc, const char* const* argv) {
 }
 
 }  // namespace
+
+void start_tool(const std::string& name, const std::vector<std::string>& words) {
+  const std::optional<std::string> path = find_tool(name);
+  if (!path) throw Error(ExitCode::unavailable, missing_tool_text(name));
+  ::setenv("ISOTHERM_PROGRAM", this_program().c_str(), 1);  // what the tool starts and asks
+  std::vector<std::string> all{*path};
+  all.insert(all.end(), words.begin(), words.end());
+  std::vector<char*> pointers;
+  for (std::string& word : all) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  ::execv(path->c_str(), pointers.data());
+  throw Error(ExitCode::unavailable,
+              fmt::format("cannot start {} ({}); install it anew", in_quotes(*path), std::strerror(errno)));
+}
 
 std::vector<std::string> without(const std::vector<std::string>& overrides, std::string_view key) {
   std::vector<std::string> others;

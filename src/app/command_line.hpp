@@ -58,7 +58,7 @@ struct CommandLine {
   bool from_output = false;             // run, check: `file` is one that a run wrote, with its deck in it
   std::vector<std::string> overrides;   // "a.b.c=value", positional after the deck
   std::vector<int> override_arguments;  // their positions on the command line, for messages
-  ProgressChoice progress = ProgressChoice::automatic;
+  ProgressStyle progress = ProgressStyle::automatic;
   std::string restart;          // run: latest, a checkpoint or its folder; empty: from the initial state
   bool force = false;           // run: take a directory that is locked
   int ranks = 0;                // check: plan for so many; 0: as many as were launched
@@ -80,6 +80,10 @@ struct CommandLineResult {
 };
 
 CommandLineResult parse_command_line(int argc, const char* const* argv);
+
+// Becomes the tool isotherm-NAME. `words`: behind its name. Throws Error(unavailable) where it does not
+// start.
+[[noreturn]] void start_tool(const std::string& name, const std::vector<std::string>& words);
 
 // Those of other keys.
 std::vector<std::string> without(const std::vector<std::string>& overrides, std::string_view key);

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "app/command_line.hpp"
-#include "app/ending.hpp"
 #include "app/loop_progress.hpp"
 #include "app/record.hpp"
 #include "app/restart.hpp"

@@ -1,20 +1,84 @@
-// What is settled before any work of a run: the deck, who owns which cells, and where they are computed.
+// What is settled before any work of a run: the deck, who owns which cells, where they are computed, and what
+// that will need, by arithmetic alone: memory, files, cells per rank.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "app/command_line.hpp"
 #include "app/placement.hpp"
-#include "app/plan.hpp"
 #include "config/config.hpp"
 #include "config/deck.hpp"
 #include "core/communicator.hpp"
 #include "core/host_threads.hpp"
 #include "grid/decomposition.hpp"
+#include "grid/process_grid.hpp"
 #include "output/records/run_record.hpp"
 
 namespace isotherm {
+
+// Bytes of one rank. On the CPU everything is host memory.
+struct MemoryPlan {
+  std::size_t field = 0;           // one field, ghosts and padding included
+  std::size_t fields = 0;          // the two fields, and the source
+  std::size_t halo = 0;            // packed ghosts, both ways
+  std::size_t norms = 0;           // what the reduction leaves on its way to a norm
+  std::size_t queues = 0;          // what launches keep from one to the next, always in host memory
+  std::size_t mirror = 0;          // CUDA: the field in host memory for output, and staging
+  std::size_t writing = 0;         // the cells of one file on their way to it, always in host memory
+  std::size_t copies = 0;          // of cells that are written while sweeps go on, always in host memory
+  std::size_t initialising = 0;    // datasets of `initial` or `sources`, in fp64, while they are set
+  std::size_t copy_bandwidth = 0;  // the bandwidth measurement; given back before the fields are made
+  std::size_t program = 0;         // this process before it allocates a field, measured
+  std::size_t device() const { return std::max(fields + halo + norms, copy_bandwidth); }
+  std::size_t host(Backend backend) const {
+    const std::size_t passing = std::max(writing + copies, initialising);
+    return program + (backend == Backend::host
+                          ? std::max(fields + halo + norms + queues + passing, copy_bandwidth)
+                          : mirror + passing);
+  }
+};
+
+// Of rank `rank` of so many, of whom `sharers` share its host, or its GPU. Of another host's GPU it is not
+// known what norms take.
+MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int sharers);
+
+struct FileGroup {   // the files of one series
+  std::string name;  // "deck_*.hdf"
+  std::int64_t files = 0;
+  double bytes_each = 0;  // of the cells, before they are compressed
+  double bytes() const { return bytes_each * static_cast<double>(files); }
+};
+std::vector<FileGroup> plan_files(const Config& config);
+
+// Checkpoints on the disk at once: those that stay, and the next while it is written.
+struct CheckpointPlan {
+  std::int64_t at_once = 0;  // 0: none are written
+  double bytes_each = 0;     // of the cells
+  double bytes() const { return bytes_each * static_cast<double>(at_once); }
+};
+CheckpointPlan plan_checkpoints(const Config& config);
+
+// On the process grid of the deck, or on the cheapest for this backend.
+Decomposition decompose(const Config& config, int ranks, Backend backend);
+
+// What a sweep of the deck costs on a process grid, and on the cheapest two, by estimate.
+ExchangeWeights exchange_weights(const Config& config, Backend backend);
+SweepCost estimate(const Config& config, Int3 process_grid, Backend backend);
+ProcessGridChoice weigh_process_grids(const Config& config, int ranks, Backend backend);
+
+// Collective. Throws CollectiveError(memory), with the table, where the ranks of a host or of a GPU need more
+// than is free.
+void check_memory(const MemoryPlan& mine, const Placement& placement, const Communicator& world);
+
+std::string memory_table(const MemoryPlan& plan, Backend backend);  // lines: bytes by purpose
+
+// Bytes of each of the two arrays between which a rank with fields of this size, whose sweeps move so many
+// bytes in all, measures its copy bandwidth, at the same time as the others that share its host, or its GPU.
+std::size_t copy_probe_bytes(std::size_t field_bytes, double moved, Backend backend, int sharers);
 
 struct LoadedDeck {
   std::string text;  // as in the file; with --from, the resolved deck within it
@@ -45,9 +109,6 @@ void validate_on(const Config& config, int ranks, Backend backend);
 
 // Where the device has no use for the transport that the deck names. Throws Error(unavailable).
 void validate_transport(const Config& config, const Device& device);
-
-// Of this rank in the largest case; with --ranks, of one that the job would have.
-MemoryPlan memory_of(const Session& session, const Communicator& world);
 
 // Collective. Where solver.halo_width is open, fewer layers of ghosts for the autotuner to try, if the memory
 // of the devices holds no more.

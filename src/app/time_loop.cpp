@@ -6,7 +6,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "app/ending.hpp"
 #include "app/record.hpp"
 #include "app/restart.hpp"
 #include "core/all_or_throw.hpp"

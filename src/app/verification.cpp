@@ -9,7 +9,6 @@
 #include <limits>
 
 #include "config/problems.hpp"
-#include "core/all_or_throw.hpp"
 #include "core/text.hpp"
 #include "output/records/json_value.hpp"
 #include "physics/exact.hpp"
@@ -47,24 +46,8 @@ int counted_axis(const Config& config) {
   return n.x > 1 || n.y * n.z == 1 ? 0 : n.y > 1 ? 1 : 2;
 }
 
-}  // namespace
-
-template <class T>
-Verification verify(const Config& config, const Communicator& world, Solver<T>& solver) {
-  const FieldView<const T> field = solver.host_field();
-  const auto exact = make_exact(config);
-  const VerificationErrors mine =
-      verification_errors<T>(config, field, solver.subdomain(), *exact, solver.time());
-  Verification result;
-  result.solution = word(config.verify.solution);
-  // MPI_MAX may drop a NaN, a sum never does.
-  const double sum = world.all_reduce(mine.sum_squares, ReduceOp::sum);
-  result.l2_error_K = std::sqrt(sum / static_cast<double>(config.grid.cells.product()));
-  result.max_error_K = std::isfinite(sum) ? world.all_reduce(mine.max, ReduceOp::max) : sum;
-  result.tolerance_K = config.verify.tolerance;
-  return result;
-}
-
+// The same body with so many cells along the counted axis; the other axes in proportion, but those one cell
+// thick stay so.
 Config refined(const Config& config, std::int64_t cells) {
   Config level = config;
   const Int3 n = config.grid.cells;
@@ -88,13 +71,7 @@ Config refined(const Config& config, std::int64_t cells) {
   return level;
 }
 
-std::vector<Config> cases_of(const Config& config) {
-  if (config.verify.order.empty()) return {config};
-  std::vector<Config> cases;
-  for (const std::int64_t nx : config.verify.order) cases.push_back(refined(config, nx));
-  return cases;
-}
-
+// log(e_i / e_{i+1}) / log(h_i / h_{i+1}) of the l2 errors; h is told by the axis with most cells.
 std::vector<double> observed_orders(const std::vector<OrderLevel>& levels) {
   std::vector<double> orders;
   const auto finest = [](Int3 n) { return static_cast<double>(std::max({n.x, n.y, n.z})); };
@@ -102,6 +79,31 @@ std::vector<double> observed_orders(const std::vector<OrderLevel>& levels) {
     orders.push_back(std::log(levels[i - 1].l2_error_K / levels[i].l2_error_K) /
                      std::log(finest(levels[i].cells) / finest(levels[i - 1].cells)));
   return orders;
+}
+
+}  // namespace
+
+template <class T>
+Verification verify(const Config& config, const Communicator& world, Solver<T>& solver) {
+  const FieldView<const T> field = solver.host_field();
+  const auto exact = make_exact(config);
+  const VerificationErrors mine =
+      verification_errors<T>(config, field, solver.subdomain(), *exact, solver.time());
+  Verification result;
+  result.solution = word(config.verify.solution);
+  // MPI_MAX may drop a NaN, a sum never does.
+  const double sum = world.all_reduce(mine.sum_squares, ReduceOp::sum);
+  result.l2_error_K = std::sqrt(sum / static_cast<double>(config.grid.cells.product()));
+  result.max_error_K = std::isfinite(sum) ? world.all_reduce(mine.max, ReduceOp::max) : sum;
+  result.tolerance_K = config.verify.tolerance;
+  return result;
+}
+
+std::vector<Config> cases_of(const Config& config) {
+  if (config.verify.order.empty()) return {config};
+  std::vector<Config> cases;
+  for (const std::int64_t nx : config.verify.order) cases.push_back(refined(config, nx));
+  return cases;
 }
 
 void add_level(Verification& found, const std::optional<Verification>& coarser, const Config& config,

@@ -23,16 +23,10 @@ std::optional<Verification> earlier_verification(const std::string& checkpoint, 
 template <class T>
 Verification verify(const Config& config, const Communicator& world, Solver<T>& solver);
 
-// The same body with so many cells along x, or, where x is one cell thick, along the first axis that is not;
-// the other axes in proportion, but those one cell thick stay so. Throws Error(deck) where an axis would not
-// get a whole number of cells, or there is only one.
-Config refined(const Config& config, std::int64_t cells);
-
-// The deck itself, or the grids of its series.
+// The deck itself, or the grids of its series. Throws Error(deck) where an axis of one would not get a whole
+// number of cells, or there is only one.
 std::vector<Config> cases_of(const Config& config);
 
-// log(e_i / e_{i+1}) / log(h_i / h_{i+1}) of the l2 errors; h is told by the axis with most cells.
-std::vector<double> observed_orders(const std::vector<OrderLevel>& levels);
 // To what was found on `config`, one grid of a series, after what was found on those before it.
 void add_level(Verification& found, const std::optional<Verification>& coarser, const Config& config,
                std::int64_t sweeps);

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -190,12 +189,6 @@ void release_space(const std::string& path) {
               fmt::format("{}: giving back reserved space failed ({}); check the folder and its "
                           "permissions",
                           path, std::strerror(errno)));
-}
-
-FileSizeSignalIgnored::FileSizeSignalIgnored() : previous_(std::signal(SIGXFSZ, SIG_IGN)) {}
-
-FileSizeSignalIgnored::~FileSizeSignalIgnored() {
-  if (previous_ != SIG_ERR) std::signal(SIGXFSZ, previous_);
 }
 
 }  // namespace isotherm

@@ -54,18 +54,6 @@ Reserved reserve_space(const std::string& path, std::int64_t bytes, FileSize siz
 // Gives back what is reserved behind the end of the file. Throws Error(io).
 void release_space(const std::string& path);
 
-// While it lives, a write beyond the file size limit (ulimit -f) returns EFBIG and does not kill the process.
-class FileSizeSignalIgnored {
- public:
-  FileSizeSignalIgnored();
-  ~FileSizeSignalIgnored();
-  FileSizeSignalIgnored(const FileSizeSignalIgnored&) = delete;
-  FileSizeSignalIgnored& operator=(const FileSizeSignalIgnored&) = delete;
-
- private:
-  void (*previous_)(int);
-};
-
 // What the writing of snapshots is measured against: `bytes` to place `at` of the file, which must exist, in
 // calls of `most` bytes at the most; on the disk when this returns. Ranks write their parts at the same time.
 // Throws Error(io).

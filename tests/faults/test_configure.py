@@ -28,7 +28,7 @@ MISSING = {  # how CMake is told to hide it: what CMake says
     "OpenMP": "isotherm: OpenMP was not found; use a compiler that has it (g++ has)",
     "HDF5": not_found("HDF5", "libhdf5-openmpi-dev"),
     **{name: not_found(name, package, " or name its place with -D CMAKE_PREFIX_PATH=...") for name, package in [
-        ("yaml-cpp", "libyaml-cpp-dev"), ("CLI11", "libcli11-dev"), ("fmt", "libfmt-dev"), ("spdlog", "libspdlog-dev"),
+        ("yaml-cpp", "libyaml-cpp-dev"), ("CLI11", "libcli11-dev"), ("fmt", "libfmt-dev"),
         ("nlohmann_json", "nlohmann-json3-dev")]},
     "muparser": not_found("muParser", "libmuparser-dev"),
     "XXHASH": not_found("xxHash", "libxxhash-dev"),

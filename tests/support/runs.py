@@ -8,14 +8,14 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-SCHEMA = Path(__file__).resolve().parents[2] / "src/output/records/run_schema.json"
+from program import isotherm
 
 
 @functools.cache
 def run_schema():
     import jsonschema  # of the tests that only look for files none wants it
 
-    return jsonschema.Draft7Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
+    return jsonschema.Draft7Validator(json.loads(isotherm("schema", "run").stdout))
 
 
 def record(folder):

@@ -14,7 +14,7 @@
 
 #include "app/loop_progress.hpp"
 #include "app/placement.hpp"
-#include "app/plan.hpp"
+#include "app/session.hpp"
 #include "core/device.hpp"
 #include "core/error.hpp"
 #include "core/host_threads.hpp"

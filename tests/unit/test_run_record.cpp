@@ -88,7 +88,7 @@ TEST(RunRecord, WithoutSweepsOrTimesThereAreNoFigures) {
   EXPECT_FALSE(figures(RunRecord{}));
 }
 
-// Which keys there are: run_schema.json, which faults/test_fixtures.py holds every record of a test against.
+// Which keys there are: run_schema(), which faults/test_fixtures.py holds every record of a test against.
 TEST(RunRecord, JsonHoldsFiguresAndWhatRanksAdd) {
   const json j = json::parse(to_json(record()));
   EXPECT_EQ(j["result"], "DONE");

@@ -254,11 +254,11 @@ TEST(Console, ALogThatCannotBeWrittenIsOneWarning) {
 }
 
 TEST(Progress, ALineIsRewrittenWhereTheTerminalCanUnlessTheUserDecides) {
-  EXPECT_EQ(choose_style(ProgressChoice::automatic, true), ProgressStyle::bar);
-  EXPECT_EQ(choose_style(ProgressChoice::automatic, false), ProgressStyle::lines);
-  EXPECT_EQ(choose_style(ProgressChoice::bar, false), ProgressStyle::bar);
-  EXPECT_EQ(choose_style(ProgressChoice::lines, true), ProgressStyle::lines);
-  EXPECT_EQ(choose_style(ProgressChoice::off, true), ProgressStyle::off);
+  EXPECT_EQ(choose_style(ProgressStyle::automatic, true), ProgressStyle::bar);
+  EXPECT_EQ(choose_style(ProgressStyle::automatic, false), ProgressStyle::lines);
+  EXPECT_EQ(choose_style(ProgressStyle::bar, false), ProgressStyle::bar);
+  EXPECT_EQ(choose_style(ProgressStyle::lines, true), ProgressStyle::lines);
+  EXPECT_EQ(choose_style(ProgressStyle::off, true), ProgressStyle::off);
   EXPECT_FALSE(can_rewrite_lines(2));
 }
 

@@ -96,12 +96,6 @@ BenchSamples Sampler::measure(BandwidthProbe& probe, bool single, CopyProbes pro
 
 namespace {
 
-LadderBench subject_of(const BenchOptions& options) {
-  if (options.subject == BenchSubject::reduction) return reduction_bench();
-  if (options.subject == BenchSubject::bandwidth) return bandwidth_bench();
-  return stencil_bench();
-}
-
 bool holds(const std::vector<std::string_view>& names, const std::vector<std::string>& asked) {
   return std::ranges::all_of(asked, [&](const auto& name) { return std::ranges::count(names, name) > 0; });
 }
@@ -213,7 +207,7 @@ namespace {
 
 int measure(const CommandLine& command, const Communicator& world, const ThreadPlan& threads) {
   const BenchOptions& options = command.bench;
-  const LadderBench subject = subject_of(options);
+  const LadderBench subject = ladder_of(options.subject);
   use_threads(threads.threads);
   const auto device = open_device(options, world, of_the_host(options, subject));
   const auto host = make_host_of(*device);

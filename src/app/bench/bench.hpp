@@ -77,9 +77,7 @@ struct LadderBench {
   std::vector<BenchEntry> (*fp64)(const Bench& bench, Int3 cells);
   void (*validate)(const Bench& bench) = nullptr;  // throws Error(command_line)
 };
-LadderBench stencil_bench();
-LadderBench reduction_bench();
-LadderBench bandwidth_bench();
+LadderBench ladder_of(BenchSubject subject);
 
 template <class Entry>
 std::vector<std::string_view> names_of(std::span<const Entry> table, Backend backend) {

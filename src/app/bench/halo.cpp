@@ -17,8 +17,6 @@ namespace isotherm {
 namespace {
 
 constexpr double probe_timeout = 10;  // s
-constexpr int least_samples = 7, most_samples = 1000;
-constexpr double batch_seconds = 0.002;  // of exchanges that are queued: long against what its ends cost
 constexpr int most_of_a_batch = 50;
 
 struct HaloBench {
@@ -111,7 +109,7 @@ class FaceBench {
   std::vector<double> samples(double seconds) const {
     const double wanted = bench_.options.seconds / 4 / std::max(seconds, 1e-9);
     return std::vector<double>(
-        static_cast<std::size_t>(std::clamp<double>(wanted, least_samples, most_samples)));
+        static_cast<std::size_t>(std::clamp<double>(wanted, Sampler::least_samples, Sampler::most_samples)));
   }
 
   void exchange(Transport<T>& transport) {
@@ -121,7 +119,7 @@ class FaceBench {
 
   // As in a run, whose host is ahead. The exchange before a batch brings the ranks to its start together.
   std::vector<double> time_queued(Transport<T>& transport, double expected) {
-    const double fit = batch_seconds / std::max(expected, 1e-9);
+    const double fit = Sampler::batch_seconds / std::max(expected, 1e-9);
     const int count = static_cast<int>(std::clamp<double>(fit, 1, most_of_a_batch));
     Stopwatch watch(bench_.device, bench_.stream);
     std::vector<double> seconds = samples(count * expected);

@@ -9,7 +9,7 @@
 
 #include "app/bench/bench.hpp"
 #include "app/bench/reference.hpp"
-#include "app/plan.hpp"
+#include "app/session.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/timer.hpp"
 #include "grid/field.hpp"

@@ -1,17 +1,15 @@
-// The only file that sees spdlog: its headers take seconds to compile.
 #include "output/console/console.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spdlog/logger.h>
-#include <spdlog/sinks/basic_file_sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
+#include <cstring>
+#include <utility>
 
 #include "core/communicator.hpp"
 #include "core/error.hpp"
@@ -38,88 +36,36 @@ bool can_rewrite_lines(int processes) {
   return processes == 1 && !is_under_launcher() && isatty(STDERR_FILENO) && !kind.empty() && kind != "dumb";
 }
 
-struct Console::Sinks {
-  spdlog::logger out, err;
-  std::shared_ptr<spdlog::logger> log;  // null: none, not yet, or lost
-  std::string early;                    // what the log will begin with
-  bool log_wanted = true;               // keep `early`
-  std::string log_failure;
-
-  static spdlog::sink_ptr sink_or_none(Echo echo, bool to_stderr) {
-    if (echo == Echo::no) return nullptr;
-    if (to_stderr) return std::make_shared<spdlog::sinks::stderr_sink_mt>();
-    return std::make_shared<spdlog::sinks::stdout_sink_mt>();
-  }
-  static void set_up(spdlog::logger& logger) {
-    logger.set_pattern("%v");
-    logger.flush_on(spdlog::level::trace);
-  }
-
-  explicit Sinks(Echo echo) : out("out"), err("err") {
-    if (auto sink = sink_or_none(echo, false)) out.sinks().push_back(sink);
-    if (auto sink = sink_or_none(echo, true)) err.sinks().push_back(sink);
-    set_up(out);
-    set_up(err);
-    // A terminal that has gone is no reason to end a run, and there is nobody to tell.
-    out.set_error_handler([](const std::string&) {});
-    err.set_error_handler([](const std::string&) {});
-  }
-
-  void keep(std::string_view text) {
-    if (log) {
-      log->log(spdlog::level::info, spdlog::string_view_t(text.data(), text.size()));
-    } else if (log_wanted) {
-      early.append(text).append("\n");
-    }
-  }
-};
-
 namespace {
 
-std::string_view without_last_newline(std::string_view text) {
-  if (text.ends_with('\n')) text.remove_suffix(1);
-  return text;
-}
-
-void put(spdlog::logger& logger, std::string_view text) {
-  logger.log(spdlog::level::info, spdlog::string_view_t(text.data(), text.size()));
+// At once, with a newline at its end. False where it cannot be written; a terminal that has gone is no reason
+// to end a run, and there is nobody to tell.
+bool put(std::FILE* file, std::string_view text) {
+  const std::string lines = fmt::format("{}{}", text, text.ends_with('\n') ? "" : "\n");
+  return std::fwrite(lines.data(), 1, lines.size(), file) == lines.size() && std::fflush(file) == 0;
 }
 
 }  // namespace
 
-Console::Console(int rank, Echo echo) : rank_(rank), sinks_(std::make_unique<Sinks>(echo)) {
-  sinks_->log_wanted = rank == 0;
-}
-Console::~Console() = default;
-
 void Console::open_log(const std::filesystem::path& path, bool append) {
   if (rank_ != 0) return;
-  try {
-    auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path.string(), !append);
-    sinks_->log = std::make_shared<spdlog::logger>("log", std::move(sink));
-  } catch (const std::exception& e) {
-    lose_log(e.what());
-    return;
-  }
-  Sinks::set_up(*sinks_->log);
-  sinks_->log->set_error_handler(
-      [sinks = sinks_.get()](const std::string& reason) { sinks->log_failure = reason; });
-  const std::string early = std::move(sinks_->early);
-  sinks_->early.clear();
+  log_.reset(std::fopen(path.c_str(), append ? "ab" : "wb"));
+  log_wanted_ = false;
+  if (!log_) return lose_log();
+  const std::string early = std::exchange(early_, {});
   if (!early.empty()) log_only(early);
 }
 
 void Console::say(std::string_view text) {
   if (rank_ != 0) return;
   rewrite_line("");
-  put(sinks_->out, without_last_newline(text));
+  if (echo_ == Echo::yes) put(stdout, text);
   log_only(text);
 }
 
 void Console::log_only(std::string_view text) {
-  if (rank_ != 0) return;
-  sinks_->keep(without_last_newline(text));
-  if (!sinks_->log_failure.empty()) lose_log(std::exchange(sinks_->log_failure, {}));
+  if (log_wanted_) early_ += fmt::format("{}{}", text, text.ends_with('\n') ? "" : "\n");
+  if (log_ && !put(log_.get(), text)) lose_log();
 }
 
 void Console::warn(std::string_view problem) {
@@ -127,7 +73,7 @@ void Console::warn(std::string_view problem) {
   const std::string line =
       rank_ == 0 ? fmt::format("warning: {}", problem) : fmt::format("warning: rank {}: {}", rank_, problem);
   rewrite_line("");
-  put(sinks_->err, line);
+  if (echo_ == Echo::yes) put(stderr, line);
   log_only(line);
 }
 
@@ -143,11 +89,10 @@ void Console::rewrite_line(std::string_view line) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
 }
 
-void Console::lose_log(std::string_view reason) {
-  sinks_->log.reset();
-  sinks_->log_wanted = false;
-  sinks_->early.clear();
-  warn(fmt::format("run.log cannot be written ({}); the run goes on without it", escaped(reason)));
+void Console::lose_log() {
+  const int reason = errno;
+  log_.reset();
+  warn(fmt::format("run.log cannot be written ({}); the run goes on without it", std::strerror(reason)));
 }
 
 }  // namespace isotherm

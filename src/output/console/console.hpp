@@ -2,6 +2,7 @@
 // never used as a format.
 #pragma once
 
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -27,8 +28,7 @@ class Console {
   enum class Echo { yes, no };  // `no` keeps stdout and stderr silent; the log is written all the same
 
   // Ranks other than 0 say warnings only, with their rank before them.
-  explicit Console(int rank, Echo echo = Echo::yes);
-  ~Console();
+  explicit Console(int rank, Echo echo = Echo::yes) : rank_(rank), echo_(echo), log_wanted_(rank == 0) {}
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
@@ -46,11 +46,13 @@ class Console {
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
-  struct Sinks;
-  void lose_log(std::string_view reason);
+  void lose_log();  // says so, with errno's reason
 
   int rank_;
-  std::unique_ptr<Sinks> sinks_;
+  Echo echo_;
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> log_{nullptr, &std::fclose};  // none, not yet, or lost
+  bool log_wanted_;                                                             // not yet
+  std::string early_;  // what the log will begin with
   bool line_shown_ = false;
   std::vector<std::string> warnings_;
 };

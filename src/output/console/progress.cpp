@@ -96,13 +96,6 @@ std::optional<double> way_to_tolerance(const ProgressState& s) {
 
 }  // namespace
 
-ProgressStyle choose_style(ProgressChoice choice, bool terminal) {
-  if (choice == ProgressChoice::automatic) return terminal ? ProgressStyle::bar : ProgressStyle::lines;
-  return choice == ProgressChoice::bar     ? ProgressStyle::bar
-         : choice == ProgressChoice::lines ? ProgressStyle::lines
-                                           : ProgressStyle::off;
-}
-
 double fraction_done(const ProgressState& state) {
   const double sweeps =
       state.last_sweep > 0

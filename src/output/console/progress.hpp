@@ -62,13 +62,20 @@ std::string eta_text(const Forecast& forecast);
 
 class Console;
 
-enum class ProgressChoice { automatic, bar, lines, off };  // --progress
+enum class ProgressStyle {
+  automatic,
+  bar,
+  lines,
+  off
+};  // --progress; bar: one line that is rewritten in place
 template <>
-inline constexpr auto words_of<ProgressChoice> = words("auto", "bar", "lines", "off");
-enum class ProgressStyle { bar, lines, off };  // bar: one line that is rewritten in place
+inline constexpr auto words_of<ProgressStyle> = words("auto", "bar", "lines", "off");
 
-// `terminal`: what can_rewrite_lines() says of it.
-ProgressStyle choose_style(ProgressChoice choice, bool terminal);
+// What `automatic` means. `terminal`: what can_rewrite_lines() says of it.
+inline ProgressStyle choose_style(ProgressStyle asked, bool terminal) {
+  if (asked != ProgressStyle::automatic) return asked;
+  return terminal ? ProgressStyle::bar : ProgressStyle::lines;
+}
 
 struct ProgressState {
   std::int64_t sweep = 0, last_sweep = 0;

@@ -286,7 +286,6 @@ std::string SnapshotWriter::write_now(const std::string& name, const CellsView& 
   const std::string part = in_folder(folder_, name + ".part"), path = in_folder(folder_, name);
   SnapshotHeader header{grid_, SnapshotHeader::newest_format, meta, provenance_, state};
   header.precision = stored_precision(field);
-  const FileSizeSignalIgnored file_size_errors_return;
   const Timer timer;
 
   prepare(part, expected_bytes(header));

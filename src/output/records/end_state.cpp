@@ -11,24 +11,10 @@
 
 namespace isotherm {
 
-ISOTHERM_KEYS(EndState::Extreme, temperature_K, cell, position_m)
-
 namespace {
 
 std::string watts(double value) {
   return fmt::format("{:.6g} W", value + 0.0);  // no "-0 W"
-}
-
-Json heat_object(const EndState& end) {
-  if (!end.heat) return nullptr;
-  Json faces;
-  for (std::size_t f = 0; f < face_count; ++f)
-    faces[face_names[f]] = end.faces[f] ? Json(end.heat->boundaries[f]) : Json();
-  return {{"faces_W", faces},
-          {"sources_W", end.heat->source},
-          {"stored_W", end.steady ? Json() : Json(end.heat->rate)},
-          {"balance_W", end.heat->balance},
-          {"relative_balance", end.heat->relative_balance}};
 }
 
 EndState heat_of(const Json& heat) {
@@ -97,14 +83,44 @@ std::string end_lines(const EndState& end) {
   return text;
 }
 
-Json to_json_object(const EndState& end) {
-  return {{"sweep", end.sweep},
-          {"time_s", end.time},
-          {"highest", end.highest},
-          {"lowest", end.lowest},
-          {"nan_cells", end.nan_cells},
-          {"heat", heat_object(end)},
-          {"why_no_heat", end.why_no_heat}};
+static Described described(const EndState::Extreme& e) {
+  const Int3 c = e.cell;
+  return object({{"temperature_K", any_sign(or_null(e.temperature_K))},
+                 {"cell", std::array{c.x, c.y, c.z}, "x, y, z; of equal ones the first, x fastest"},
+                 {"position_m", any_sign(e.position_m), "its centre"}});
+}
+
+namespace {
+
+Described described_heat(const EndState& end) {
+  const HeatFlows heat = end.heat.value_or(HeatFlows{});
+  std::vector<DescribedKey> faces;
+  for (std::size_t f = 0; f < face_count; ++f) {
+    const std::optional<double> watts(heat.boundaries[f]);
+    faces.emplace_back(face_names[f], any_sign(end.faces[f] ? watts : std::nullopt));
+  }
+  Described content =
+      object({{"faces_W", object(faces), "into the domain is positive; null of a periodic face"},
+              {"sources_W", any_sign(or_null(heat.source))},
+              {"stored_W", any_sign(end.steady ? std::nullopt : std::optional(heat.rate)),
+               "by the temperatures; null in a steady problem"},
+              {"balance_W", any_sign(or_null(heat.balance)), "faces + sources - stored"},
+              {"relative_balance", or_null(heat.relative_balance), "of the sum of all magnitudes"}});
+  content.schema["type"] = {"object", "null"};
+  if (!end.heat) content.value = nullptr;
+  return content;
+}
+
+}  // namespace
+
+Described described(const EndState& end) {
+  return object({{"sweep", end.sweep},
+                 {"time_s", any_sign(end.time), "0 in a steady problem"},
+                 {"highest", end.highest},
+                 {"lowest", end.lowest},
+                 {"nan_cells", end.nan_cells},
+                 {"heat", described_heat(end), "transient: during the last step; steady: of the final field"},
+                 {"why_no_heat", or_null(end.why_no_heat)}});
 }
 
 std::optional<EndState> read_heat(const std::filesystem::path& run_json, std::uint64_t fingerprint) {

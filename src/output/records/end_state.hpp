@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -40,7 +39,8 @@ std::string extreme_text(const EndState::Extreme& extreme);
 TitledLines heat_lines(const EndState& end);
 std::string end_lines(const EndState& end);  // what a run prints before its result
 
-nlohmann::ordered_json to_json_object(const EndState& end);
+struct Described;
+Described described(const EndState& end);
 // Of the heat alone, from a run.json; none where there is no such file, it does not tell the heat, or it is
 // of a field with another fingerprint. Never throws.
 std::optional<EndState> read_heat(const std::filesystem::path& run_json, std::uint64_t fingerprint);

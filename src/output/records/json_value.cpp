@@ -21,6 +21,18 @@ void list_not_finite(Json& json, const std::string& place, Json& list) {
 
 }  // namespace
 
+Described object(const std::vector<DescribedKey>& keys) {
+  Described all{Json::object(), {{"type", "object"}, {"additionalProperties", false}}};
+  Json names = Json::array(), properties;
+  for (const DescribedKey& key : keys) {
+    all.value[key.name] = key.content.value;
+    names.push_back(key.name);
+    properties[key.name] = key.content.schema;
+  }
+  all.schema.update({{"required", names}, {"properties", properties}});
+  return all;
+}
+
 std::string file_text(Json json) {
   Json not_finite = Json::object();
   list_not_finite(json, "", not_finite);

@@ -2,9 +2,14 @@
 // compile.
 #pragma once
 
+#include <array>
+#include <concepts>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
 
 #include "config/config.hpp"
 #include "core/box.hpp"
@@ -57,6 +62,79 @@ requires(!words_of<Enum>.empty()) void from_json(const Json& json, Enum& value) 
 }
 
 ISOTHERM_KEYS(BuildInfo, version, git_revision, build_type, compiler, cuda)
+
+// A value, and what a JSON Schema (draft 7) says of such values: made side by side, so that a key of a record
+// is written and described by one line.
+struct Described {
+  Json value, schema;
+};
+
+// Numbers are not negative. Records of this namespace have overloads of their own, which lists of them find.
+template <class T>
+Described described(const T& value) {
+  if constexpr (std::is_same_v<T, Described>) {
+    return value;
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return {value, {{"type", "boolean"}}};
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    return {value, {{"type", std::is_integral_v<T> ? "integer" : "number"}, {"minimum", 0}}};
+  } else if constexpr (std::is_enum_v<T>) {
+    return {word(value), {{"enum", words_of<T>}}};
+  } else if constexpr (std::convertible_to<T, std::string_view>) {
+    return {value, {{"type", "string"}}};
+  } else if constexpr (requires { value.has_value(); }) {
+    Described content = described(value.value_or(typename T::value_type{}));
+    content.schema["type"] = Json::array({content.schema["type"], "null"});
+    if (!value) content.value = nullptr;
+    return content;
+  } else {
+    Described list{Json::array(), {{"type", "array"}, {"items", described(typename T::value_type{}).schema}}};
+    for (const auto& item : value) list.value.push_back(described(item).value);
+    if constexpr (requires { std::tuple_size<T>::value; })
+      list.schema["minItems"] = list.schema["maxItems"] = value.size();
+    return list;
+  }
+}
+inline Described described(const Int3& v) {
+  Described content = described(std::array{v.x, v.y, v.z});
+  content.schema["items"]["minimum"] = 1;
+  content.schema["description"] = "x, y, z";
+  return content;
+}
+
+// What a schema says of `key` beside the rest.
+template <class T>
+Described with(const T& value, const char* key, const Json& content) {
+  Described all = described(value);
+  all.schema[key] = content;
+  return all;
+}
+template <class T>
+Described any_sign(const T& value) {
+  Described all = described(value);
+  (all.schema.contains("items") ? all.schema["items"] : all.schema).erase("minimum");
+  return all;
+}
+// A text that may be empty, or a number that may be NaN, which a file has as null.
+template <class T>
+Described or_null(const T& value) {
+  return described(std::optional(value));
+}
+inline Described one_of(const Json& words, const Json& value) {
+  return {value, {{"enum", words}}};
+}
+
+struct DescribedKey {
+  template <class T>
+  DescribedKey(std::string_view key, const T& value, std::string_view description = {})
+      : name(key), content(described(value)) {
+    if (!description.empty()) content.schema["description"] = description;
+  }
+  std::string name;
+  Described content;
+};
+// Each key is required, and none is allowed beside them: one that a reader misses is found.
+Described object(const std::vector<DescribedKey>& keys);
 
 // The text of a file, which ends in a newline. An empty text becomes null. JSON has no NaN and no infinity:
 // they become null too and are listed under "not_finite" by their place. Never throws for bytes that are no

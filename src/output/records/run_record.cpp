@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 
@@ -20,13 +19,7 @@ namespace isotherm {
 
 ISOTHERM_KEYS(TransportMeasurement, transport, why_not, seconds, latency)
 ISOTHERM_KEYS(HaloLink, peer, directions, bytes, transport, measurements)
-ISOTHERM_KEYS(Spread, min, mean, max)
 ISOTHERM_KEYS(RankInfo, rank, host, backend, device_index, device, uuid, threads, cells, peak_bytes)
-ISOTHERM_KEYS(HistogramRecord, kernel, bins, low_K, high_K)
-ISOTHERM_KEYS(OrderLevel, cells, sweeps, dt_s, max_error_K, l2_error_K)
-ISOTHERM_KEYS(Verification, solution, max_error_K, l2_error_K, tolerance_K, order, levels, verdict)
-ISOTHERM_KEYS(SourceRecord, power_W, cells)
-ISOTHERM_KEYS(Continuation::Restarted, file, sweep)
 
 namespace {
 
@@ -36,31 +29,6 @@ std::vector<std::string> words(const std::vector<Direction>& directions) {
   std::vector<std::string> all;
   for (const Direction d : directions) all.push_back(direction_word(d));
   return all;
-}
-
-Json to_json_object(const TransportMeasurement& measurement) {
-  const auto measured = [](double seconds) { return seconds > 0 ? Json(seconds) : Json(nullptr); };
-  return {{"transport", measurement.transport},
-          {"why_not", measurement.why_not},
-          {"exchange_s", measured(measurement.seconds)},
-          {"latency_s", measured(measurement.latency)}};
-}
-
-Json to_json_object(const HaloPair& pair) {
-  const HaloLink& link = pair.link;
-  Json measurements = Json::array();
-  for (const TransportMeasurement& measurement : link.measurements)
-    measurements.push_back(to_json_object(measurement));
-  const TransportMeasurement& chosen = link.chosen();
-  Json json = to_json_object(chosen);
-  json.erase("why_not");
-  json.update({{"rank", pair.rank},
-               {"peer", link.peer},
-               {"directions", words(link.directions)},
-               {"bytes", link.bytes},
-               {"bandwidth_bytes_per_s", bandwidth(link)},
-               {"trials", measurements}});
-  return json;
 }
 
 // What pairs of one kind were measured to do.
@@ -77,6 +45,31 @@ std::string figures_of(const std::vector<const HaloLink*>& links) {
                      1e6 * time, bytes / time / 1e9, 1e6 * median(latencies));
 }
 
+// Of what an exchange costs. None where it was not measured.
+std::optional<double> hidden_percent(const HaloRecord& record) {
+  const std::optional<double> share = record.cost ? record.cost->hidden_share() : std::nullopt;
+  return share ? std::optional(100 * *share) : std::nullopt;
+}
+
+// Of the time of all files but what was left after the last sweep. None where that is nothing.
+std::optional<double> hidden_percent(const WritingRecord& record) {
+  const double could_hide = record.seconds - record.at_end;
+  if (record.files == 0 || !(could_hide > 0)) return std::nullopt;
+  return 100 * std::clamp(1 - record.exposed / could_hide, 0.0, 1.0);
+}
+
+// How many times smaller the files are than their cells. None where they are not compressed.
+std::optional<double> compression_ratio(const WritingRecord& record) {
+  if (record.compression == 0 || record.bytes == 0) return std::nullopt;
+  return static_cast<double>(record.cell_bytes) / static_cast<double>(record.bytes);
+}
+
+// Bytes of the files a second. None without files.
+std::optional<double> bandwidth(const WritingRecord& record) {
+  if (record.files == 0 || !(record.seconds > 0)) return std::nullopt;
+  return static_cast<double>(record.bytes) / record.seconds;
+}
+
 }  // namespace
 
 std::string direction_word(Direction d) {
@@ -84,17 +77,6 @@ std::string direction_word(Direction d) {
   for (std::size_t axis = 0; axis < 3; ++axis)
     if (d[axis] != 0) text += fmt::format("{}{}", "xyz"[axis], d[axis] > 0 ? '+' : '-');
   return text;
-}
-
-std::optional<double> hidden_percent(const HaloRecord& record) {
-  const std::optional<double> share = record.cost ? record.cost->hidden_share() : std::nullopt;
-  return share ? std::optional(100 * *share) : std::nullopt;
-}
-
-std::optional<double> bandwidth(const HaloLink& link) {
-  const double seconds = link.chosen().seconds;
-  if (!(seconds > 0)) return std::nullopt;
-  return static_cast<double>(link.bytes) / seconds;
 }
 
 std::vector<HaloPair> gather_pairs(const std::vector<HaloLink>& mine, const Communicator& communicator) {
@@ -143,16 +125,6 @@ std::vector<std::string> halo_lines(const HaloRecord& record) {
   return lines;
 }
 
-Json to_json_object(const HaloRecord& record) {
-  Json links = Json::array();
-  for (const HaloPair& pair : record.pairs) links.push_back(to_json_object(pair));
-  const std::optional<HaloCost>& cost = record.cost;
-  return {{"hidden_percent", hidden_percent(record)},
-          {"exchange_s", cost ? Json(cost->exchange) : Json()},
-          {"exposed_s", cost ? Json(cost->exposed) : Json()},
-          {"links", links}};
-}
-
 WritingRecord slowest(WritingRecord mine, const Communicator& communicator) {
   double times[] = {mine.seconds, mine.exposed, mine.at_end};
   communicator.all_reduce(times, 3, ReduceOp::max);
@@ -160,22 +132,6 @@ WritingRecord slowest(WritingRecord mine, const Communicator& communicator) {
   mine.exposed = times[1];
   mine.at_end = times[2];
   return mine;
-}
-
-std::optional<double> hidden_percent(const WritingRecord& record) {
-  const double could_hide = record.seconds - record.at_end;
-  if (record.files == 0 || !(could_hide > 0)) return std::nullopt;
-  return 100 * std::clamp(1 - record.exposed / could_hide, 0.0, 1.0);
-}
-
-std::optional<double> compression_ratio(const WritingRecord& record) {
-  if (record.compression == 0 || record.bytes == 0) return std::nullopt;
-  return static_cast<double>(record.cell_bytes) / static_cast<double>(record.bytes);
-}
-
-std::optional<double> bandwidth(const WritingRecord& record) {
-  if (record.files == 0 || !(record.seconds > 0)) return std::nullopt;
-  return static_cast<double>(record.bytes) / record.seconds;
 }
 
 std::string writing_line(const WritingRecord& record) {
@@ -193,150 +149,6 @@ std::string writing_line(const WritingRecord& record) {
       record.at_end > 0 ? fmt::format(", {} after the last", human_duration(record.at_end)) : "";
   return text + (hidden ? fmt::format(", {:.1f} % hidden behind sweeps", *hidden) : "") + end;
 }
-
-Json to_json_object(const WritingRecord& record) {
-  return {{"mode", record.why_in_step.empty() ? "asynchronous" : "in_step"},
-          {"why_in_step", record.why_in_step},
-          {"files", record.files},
-          {"bytes", record.bytes},
-          {"cell_bytes", record.cell_bytes},
-          {"compression", record.compression},
-          {"compression_ratio", compression_ratio(record)},
-          {"write_s", record.seconds},
-          {"bandwidth_bytes_per_s", bandwidth(record)},
-          {"exposed_s", record.exposed},
-          {"after_last_sweep_s", record.at_end},
-          {"hidden_percent", hidden_percent(record)}};
-}
-
-namespace {
-
-Json provenance(const RunRecord& r) {
-  std::set<std::string> hosts;
-  for (const RankInfo& info : r.ranks) hosts.insert(info.host);
-  Json json = r.build;
-  json.update({{"mpi", r.mpi},
-               {"hdf5", r.hdf5},
-               {"hdf5_kind", r.build.hdf5},
-               {"hosts", hosts},
-               {"command_line", r.command_line},
-               {"started", r.started},
-               {"finished", r.finished}});
-  return json;
-}
-
-Json tuning(const Tuning& t) {
-  Json candidates = Json::array();
-  for (const Tuning::Candidate& c : t.candidates)
-    candidates.push_back({{"kernel", c.kernel},
-                          {"tile", c.tile},
-                          {"time_block", c.time_block},
-                          {"halo_width", c.halo_width},
-                          {"overlap", c.overlap},
-                          {"graph", c.graph},
-                          {"reduction", c.reduction},
-                          {"sweep_s", c.seconds},
-                          {"samples", c.samples}});
-  return {{"source", t.source}, {"file", t.file},         {"measured_s", t.seconds}, {"sweeps", t.sweeps},
-          {"planes", t.planes}, {"complete", t.complete}, {"candidates", candidates}};
-}
-
-Json method(const MethodRecord& m) {
-  return {{"problem", m.problem},
-          {"kernel", m.kernel},
-          {"tile", m.tile},
-          {"reduction", m.reduction},
-          {"graph", m.graph},
-          {"transport", m.transport},
-          {"halo_width", m.halo_width},
-          {"time_block", m.time_block},
-          {"why_single", m.why_single},
-          {"overlap", m.overlap},
-          {"instruction_set", m.instruction_set},
-          {"threads", m.threads_note},
-          {"device_note", m.device_note},
-          {"dt_s", m.dt},
-          {"dt_limit_s", m.dt_limit},
-          {"end_time_s", m.end_time},
-          {"name", m.name},
-          {"cycle", m.cycle},
-          {"weight", m.weight},
-          {"planned_sweeps", m.planned_sweeps},
-          {"tuning", tuning(m.tuning)}};
-}
-
-Json decomposition(const RunRecord& r) {
-  const ExchangeWeights& w = r.weights;
-  return {{"process_grid", r.process_grid},
-          {"smallest_rank_cells", r.smallest_rank_cells},
-          {"largest_rank_cells", r.largest_rank_cells},
-          {"weights",
-           {{"cell_bytes", w.cell_bytes},
-            {"memory_bytes_per_s", w.memory},
-            {"sector_bytes", w.sector},
-            {"touches", w.touches},
-            {"wire_bytes_per_s", w.wire},
-            {"wire_sector_bytes", w.wire_sector},
-            {"message_s", w.message},
-            {"message_across_xz_s", w.across_xz},
-            {"tile_columns", w.columns},
-            {"tile_rows", w.rows}}}};
-}
-
-Json phases(const RunRecord& r) {
-  Json json;
-  for (const Phase phase : {Phase::setup, Phase::sweeps, Phase::halo, Phase::reduction, Phase::diagnostics,
-                            Phase::output, Phase::total, Phase::stepping}) {
-    json[std::string(word(phase))] = r.phases[phase];
-  }
-  return json;
-}
-
-Json performance(const RunRecord& r) {
-  const Performance& p = r.performance;
-  const std::optional<Figures> f = figures(r);
-  const auto of = [&](double value) { return f ? Json(value) : Json(); };
-  const Figures g = f.value_or(Figures{});
-  return {{"sweeps", p.sweeps},
-          {"cycles", p.cycles},
-          {"points", p.points},
-          {"bytes_per_point", p.bytes_per_point},
-          {"copy_bandwidth_bytes_per_s", p.copy_bandwidth},
-          {"points_per_s", of(g.points_per_second)},
-          {"effective_bandwidth_bytes_per_s", of(g.effective_bandwidth)},
-          {"step_s", of(g.seconds_a_step)},
-          {"halo_fraction_percent", of(100 * g.halo_fraction)},
-          {"copy_bandwidth_share_percent", g.copy_share ? Json(100 * *g.copy_share) : Json()}};
-}
-
-Json residual(const Residual& r) {
-  return {{"norm", r.norm},
-          {"criterion", r.criterion},
-          {"tolerance", r.tolerance},
-          {"first_K", r.first},
-          {"last_K", r.last},
-          {"last_sweep", r.last_sweep},
-          {"checks", r.checks},
-          {"check", r.check},
-          {"extra_sweeps", r.extra_sweeps},
-          {"convergence", r.convergence}};
-}
-
-Json continuation(const Continuation& c) {
-  return {{"checkpoints", c.checkpoints},
-          {"newest_checkpoint", c.newest},
-          {"restarted_from", c.restarted},
-          {"stopped_by", c.stopped_by}};
-}
-
-Json memory(const RunRecord& r) {
-  std::int64_t peak = 0;
-  for (const RankInfo& info : r.ranks) peak = std::max(peak, info.peak_bytes);
-  return {{"estimate_bytes", r.memory_estimate_bytes},
-          {"host_peak_bytes", peak > 0 ? Json(peak) : Json(nullptr)}};
-}
-
-}  // namespace
 
 namespace {
 
@@ -375,17 +187,6 @@ std::string share_text(Phase phase, const PhaseTimes& mean) {
   const bool within_loop = phase != Phase::setup && phase != Phase::total;
   return within_loop && mean[Phase::loop] > 0 ? fmt::format("{:.1f} %", 100 * mean[phase] / mean[Phase::loop])
                                               : "";
-}
-
-Json profile(const std::vector<PhaseTimes>& profiles) {
-  if (profiles.empty()) return nullptr;
-  Json ranks = Json::array();
-  for (std::size_t rank = 0; rank < profiles.size(); ++rank) {
-    Json json = {{"rank", rank}};
-    for (const Phase phase : profiled) json[fmt::format("{}_s", word(phase))] = profiles[rank][phase];
-    ranks.push_back(std::move(json));
-  }
-  return ranks;
 }
 
 }  // namespace
@@ -462,21 +263,6 @@ std::vector<FigureOfMerit> foms(const RunRecord& r) {
   return all;
 }
 
-namespace {
-
-// {"cell_updates": {"value": 1.5, "unit": "GLUP/s", "better": "higher"}}; without what is not finite.
-Json figures_of_merit(const RunRecord& record) {
-  Json json = Json::object();
-  for (const FigureOfMerit& fom : foms(record))
-    if (std::isfinite(fom.value))
-      json[fom.name] = {{"value", fom.value},
-                        {"unit", fom.unit},
-                        {"better", fom.better == Better::lower ? "lower" : "higher"}};
-  return json;
-}
-
-}  // namespace
-
 const char* result_word(const RunRecord& r) {
   switch (r.exit_code) {
     case ExitCode::done:
@@ -491,48 +277,6 @@ const char* result_word(const RunRecord& r) {
     default:
       return "FAILED";
   }
-}
-
-std::string to_json(const RunRecord& r) {
-  Json ranks = r.ranks;
-  for (Json& row : ranks)
-    if (row["device_index"] == -1) row["device_index"] = nullptr;
-  Json json = {{"schema", "isotherm-run"},
-               {"schema_version", run_schema_version},
-               {"result", result_word(r)},
-               {"exit_code", static_cast<int>(r.exit_code)},
-               {"message", r.message},
-               {"name", r.name},
-               {"provenance", provenance(r)},
-               {"deck", {{"path", r.deck_path}, {"resolved", r.resolved_deck}}},
-               {"directory", r.directory},
-               {"grid", {{"cells", r.cells}, {"lengths_m", r.lengths}, {"precision", r.precision}}},
-               {"sources", r.sources},
-               {"decomposition", decomposition(r)},
-               {"ranks", std::move(ranks)},
-               {"method", method(r.method)},
-               {"phases_s", phases(r)},
-               {"profile", profile(r.profile)},
-               {"performance", performance(r)},
-               {"figures_of_merit", figures_of_merit(r)},
-               {"halo", to_json_object(r.halo)},
-               {"snapshots", to_json_object(r.writing)},
-               {"residual", residual(r.residual)},
-               {"histogram", r.histogram},
-               {"verification", r.verification},
-               {"memory", memory(r)},
-               {"time_s", r.time},
-               {"answer", r.answer},
-               {"end_state", r.end_state ? to_json_object(*r.end_state) : Json(nullptr)},
-               {"fingerprint", r.fingerprint ? Json(fmt::format("{:016x}", *r.fingerprint)) : Json(nullptr)},
-               {"files", r.files},
-               {"continuation", continuation(r.continuation)},
-               {"warnings", r.warnings}};
-  return file_text(std::move(json));
-}
-
-void write_run_record(const std::filesystem::path& path, const RunRecord& record) {
-  write_file_atomically(path, to_json(record));
 }
 
 PhaseTable<Spread> gather_phases(PhaseTimes mine, const Communicator& communicator) {
@@ -557,6 +301,376 @@ std::vector<RankInfo> gather_ranks(const RankInfo& mine, const Communicator& com
 
 std::int64_t peak_memory_bytes() {
   return static_cast<std::int64_t>(proc_bytes("/proc/self/status", "VmHWM"));
+}
+
+// run.json and its schema: a line for each key, with its value and what the schema says of it.
+
+namespace {
+
+std::optional<double> if_measured(double value) {
+  return value > 0 ? std::optional(value) : std::nullopt;
+}
+
+std::optional<double> percent(const std::optional<double>& share) {
+  return share ? std::optional(100 * *share) : std::nullopt;
+}
+
+}  // namespace
+
+static Described described(const Spread& s) {
+  return object({{"min", s.min}, {"mean", s.mean}, {"max", s.max}});
+}
+
+static Described described(const RankInfo& r) {
+  const bool has_index = r.device_index >= 0;
+  return object({{"rank", r.rank},
+                 {"host", r.host},
+                 {"backend", r.backend},
+                 {"device_index", has_index ? std::optional(r.device_index) : std::nullopt,
+                  "as the rank sees it; null on the CPU"},
+                 {"device", r.device},
+                 {"uuid", or_null(r.uuid)},
+                 {"threads", with(r.threads, "minimum", 1)},
+                 {"cells", r.cells},
+                 {"peak_bytes", r.peak_bytes, "high-water mark of resident host memory"}});
+}
+
+static Described described(const TransportMeasurement& m) {
+  return object({{"transport", m.transport, "deck word"},
+                 {"why_not", or_null(m.why_not), "why it cannot carry this pair; null: it can"},
+                 {"exchange_s", if_measured(m.seconds), "of all cells; null: not timed"},
+                 {"latency_s", if_measured(m.latency), "of one cell"}});
+}
+
+static Described described(const HaloPair& pair) {
+  const HaloLink& link = pair.link;
+  const TransportMeasurement chosen = link.measurements.empty() ? TransportMeasurement{} : link.chosen();
+  const double bandwidth = chosen.seconds > 0 ? static_cast<double>(link.bytes) / chosen.seconds : 0;
+  Described directions = described(words(link.directions));
+  directions.schema["items"]["pattern"] = "^([xyz][+-])+$";
+  return object(
+      {{"transport", chosen.transport, "the one that carries this pair"},
+       {"exchange_s", if_measured(chosen.seconds)},
+       {"latency_s", if_measured(chosen.latency)},
+       {"rank", pair.rank, "the lower of the two"},
+       {"peer", link.peer},
+       {"directions", directions, "of its messages, as the lower rank sees them"},
+       {"bytes", link.bytes, "each way, an exchange"},
+       {"bandwidth_bytes_per_s", if_measured(bandwidth), "each way"},
+       {"trials", link.measurements, "every transport that was asked, in the order of isotherm list"}});
+}
+
+static Described described(const HaloRecord& r) {
+  const auto cost = [&](double HaloCost::*part) {
+    return r.cost ? std::optional(*r.cost.*part) : std::nullopt;
+  };
+  return object({{"hidden_percent", hidden_percent(r)},
+                 {"exchange_s", cost(&HaloCost::exchange), "alone"},
+                 {"exposed_s", any_sign(cost(&HaloCost::exposed)), "what it adds to a step"},
+                 {"links", r.pairs, "every pair of neighbours once"}});
+}
+
+static Described described(const WritingRecord& r) {
+  return object(
+      {{"mode", one_of({"asynchronous", "in_step"}, r.why_in_step.empty() ? "asynchronous" : "in_step")},
+       {"why_in_step", or_null(r.why_in_step)},
+       {"files", r.files},
+       {"bytes", r.bytes},
+       {"cell_bytes", r.cell_bytes, "before compression"},
+       {"compression", with(r.compression, "maximum", 9)},
+       {"compression_ratio", compression_ratio(r)},
+       {"write_s", r.seconds},
+       {"bandwidth_bytes_per_s", bandwidth(r)},
+       {"exposed_s", any_sign(r.exposed), "that the sweeps have waited"},
+       {"after_last_sweep_s", r.at_end},
+       {"hidden_percent", hidden_percent(r)}});
+}
+
+static Described described(const Tuning::Candidate& c) {
+  return object({{"kernel", c.kernel},
+                 {"tile", c.tile},
+                 {"time_block", with(c.time_block, "minimum", 1), "sweeps of a launch"},
+                 {"halo_width", with(c.halo_width, "minimum", 1)},
+                 {"overlap", c.overlap},
+                 {"graph", c.graph},
+                 {"reduction", or_null(c.reduction), "where each step ended with a norm"},
+                 {"sweep_s", c.seconds},
+                 {"samples", with(c.samples, "minimum", 1)}});
+}
+
+static Described described(const Tuning& t) {
+  return object(
+      {{"source", t.source, "defaults: nothing was measured, or too little"},
+       {"file", or_null(t.file)},
+       {"measured_s", t.seconds},
+       {"sweeps", t.sweeps, "of the run, that were measured"},
+       {"planes", t.planes, "of a rank, that were swept: fewer than it has where a sweep takes long"},
+       {"complete", t.complete, "no candidate was left out for want of time"},
+       {"candidates", t.candidates}});
+}
+
+static Described described(const MethodRecord& m) {
+  return object(
+      {{"problem", m.problem},
+       {"kernel", or_null(m.kernel)},
+       {"tile", or_null(m.tile)},
+       {"reduction", or_null(m.reduction)},
+       {"graph", m.graph, "sweeps between checks are queued as CUDA graphs"},
+       {"transport", or_null(m.transport), "of the halos, or several"},
+       {"halo_width", with(m.halo_width, "minimum", 1), "layers of ghosts, sweeps per exchange"},
+       {"time_block", with(m.time_block, "minimum", 1), "sweeps per launch, where nothing is due before"},
+       {"why_single", or_null(m.why_single), "why a temporal kernel takes one sweep per launch"},
+       {"overlap", m.overlap},
+       {"instruction_set", or_null(m.instruction_set), "of the kernels on the CPU"},
+       {"threads", or_null(m.threads_note)},
+       {"device_note", or_null(m.device_note)},
+       {"dt_s", m.dt, "transient"},
+       {"dt_limit_s", m.dt_limit},
+       {"end_time_s", m.end_time},
+       {"name", one_of({"jacobi", "chebyshev", "multigrid", "euler"}, m.name)},
+       {"cycle", with(m.cycle, "minimum", 1), "sweeps, after which the field means something"},
+       {"weight", m.weight, "steady: of a sweep of the unit weight"},
+       {"planned_sweeps", m.planned_sweeps, "steady: the most"},
+       {"tuning", m.tuning}});
+}
+
+static Described described(const ExchangeWeights& w) {
+  return object({{"cell_bytes", w.cell_bytes},
+                 {"memory_bytes_per_s", w.memory},
+                 {"sector_bytes", w.sector},
+                 {"touches", w.touches},
+                 {"wire_bytes_per_s", w.wire},
+                 {"wire_sector_bytes", w.wire_sector},
+                 {"message_s", w.message},
+                 {"message_across_xz_s", w.across_xz},
+                 {"tile_columns", w.columns},
+                 {"tile_rows", w.rows}});
+}
+
+static Described described(const Residual& r) {
+  return object(
+      {{"norm", r.norm},
+       {"criterion", r.criterion},
+       {"tolerance", r.tolerance, "steady"},
+       {"first_K", r.first},
+       {"last_K", r.last},
+       {"last_sweep", r.last_sweep, "to which last_K belongs"},
+       {"checks", r.checks},
+       {"check", r.check},
+       {"extra_sweeps", r.extra_sweeps, "after last_sweep, until a asynchronous check ended the run"},
+       {"convergence", r.convergence,
+        "stagnated: the residual stopped falling at the rounding of this precision, above the "
+        "tolerance"}});
+}
+
+static Described described(const HistogramRecord& h) {
+  return object({{"kernel", h.kernel},
+                 {"bins", with(h.bins, "minimum", 1)},
+                 {"low_K", any_sign(or_null(h.low_K))},
+                 {"high_K", any_sign(or_null(h.high_K))}});
+}
+
+static Described described(const OrderLevel& level) {
+  return object({{"cells", level.cells},
+                 {"sweeps", level.sweeps},
+                 {"dt_s", level.dt_s},
+                 {"max_error_K", or_null(level.max_error_K)},
+                 {"l2_error_K", or_null(level.l2_error_K)}});
+}
+
+static Described described(const Verification& v) {
+  const std::vector<std::optional<double>> order(v.order.begin(), v.order.end());  // some may be NaN
+  return object({{"solution", v.solution},
+                 {"max_error_K", or_null(v.max_error_K)},
+                 {"l2_error_K", or_null(v.l2_error_K)},
+                 {"tolerance_K", v.tolerance_K},
+                 {"order", any_sign(order), "observed, between neighbours of the series"},
+                 {"levels", v.levels},
+                 {"verdict", v.verdict}});
+}
+
+static Described described(const SourceRecord& s) {
+  return object({{"power_W", any_sign(s.power_W), "of all sources within the domain"},
+                 {"cells", s.cells, "with a source"}});
+}
+
+static Described described(const Continuation::Restarted& r) {
+  return object({{"file", r.file}, {"sweep", r.sweep}});
+}
+
+static Described described(const Continuation& c) {
+  return object({{"checkpoints", c.checkpoints, "written"},
+                 {"newest_checkpoint", or_null(c.newest)},
+                 {"restarted_from", c.restarted},
+                 {"stopped_by", or_null(c.stopped_by), "a signal or the wall time"}});
+}
+
+static Described described(const FigureOfMerit& fom) {
+  return object({{"value", any_sign(fom.value)}, {"unit", fom.unit}, {"better", fom.better}});
+}
+
+namespace {
+
+Described provenance(const RunRecord& r) {
+  std::set<std::string> hosts;
+  for (const RankInfo& info : r.ranks) hosts.insert(info.host);
+  return object({{"version", r.build.version},
+                 {"git_revision", r.build.git_revision},
+                 {"build_type", r.build.build_type},
+                 {"compiler", r.build.compiler},
+                 {"cuda", r.build.cuda, "none: built without"},
+                 {"mpi", or_null(r.mpi)},
+                 {"hdf5", or_null(r.hdf5)},
+                 {"hdf5_kind", one_of({"parallel", "serial"}, r.build.hdf5)},
+                 {"hosts", hosts, "sorted"},
+                 {"command_line", or_null(r.command_line)},
+                 {"started", or_null(r.started), "UTC, ISO 8601"},
+                 {"finished", or_null(r.finished)}});
+}
+
+Described phases(const PhaseTable<Spread>& p) {
+  return object({{"setup", p[Phase::setup], "reading, planning, allocating, initialising, probing"},
+                 {"sweeps", p[Phase::sweeps], "until the device is done with them"},
+                 {"halo", p[Phase::halo], "exchange that no sweep hid"},
+                 {"reduction", p[Phase::reduction], "norms and their all-reduce"},
+                 {"diagnostics", p[Phase::diagnostics], "extremes, heat, histogram"},
+                 {"output", p[Phase::output], "files, as far as the sweeps waited for them"},
+                 {"total", p[Phase::total], "of the run"},
+                 {"stepping", p[Phase::stepping], "sweeps, halo and reduction together"}});
+}
+
+Described profile(const PhaseTimes& p, std::size_t rank) {
+  return object({{"rank", rank},
+                 {"setup_s", p[Phase::setup], "before the loop"},
+                 {"interior_s", p[Phase::interior],
+                  "sweeps beside exchanges: cells that need no ghost of another rank"},
+                 {"exterior_s", p[Phase::exterior], "the other cells of these sweeps"},
+                 {"sweep_s", any_sign(p[Phase::sweep]), "whole sweeps, and the wait for the device"},
+                 {"boundaries_s", any_sign(p[Phase::boundaries]),
+                  "boundary ghosts, halos within the rank's own subdomain"},
+                 {"pack_s", p[Phase::pack], "edges into messages"},
+                 {"wire_s", p[Phase::wire], "messages, and the wait for the neighbours"},
+                 {"unpack_s", p[Phase::unpack], "messages into ghosts"},
+                 {"reduction_s", p[Phase::reduction]},
+                 {"diagnostics_s", p[Phase::diagnostics]},
+                 {"output_s", any_sign(p[Phase::output])},
+                 {"other_s", any_sign(p[Phase::other]), "of the loop"},
+                 {"loop_s", p[Phase::loop], "from the first sweep until all files are there"},
+                 {"total_s", p[Phase::total], "of the run"}});
+}
+
+Described profiles(const std::vector<PhaseTimes>& all) {
+  Described ranks{nullptr, {{"type", {"array", "null"}}, {"minItems", 1}, {"items", profile({}, 0).schema}}};
+  for (std::size_t rank = 0; rank < all.size(); ++rank) ranks.value.push_back(profile(all[rank], rank).value);
+  return ranks;
+}
+
+Described performance(const RunRecord& r) {
+  const Performance& p = r.performance;
+  const std::optional<Figures> f = figures(r);
+  const auto of = [&](double Figures::*figure) { return f ? std::optional(*f.*figure) : std::nullopt; };
+  return object({{"sweeps", p.sweeps, "of this run; of all grids of a series, as are points and phases_s"},
+                 {"cycles", p.cycles, "completed; sweeps where the method has none"},
+                 {"points", p.points, "cell updates"},
+                 {"bytes_per_point", p.bytes_per_point, "least traffic"},
+                 {"copy_bandwidth_bytes_per_s", p.copy_bandwidth, "of these devices together, in this run"},
+                 {"points_per_s", of(&Figures::points_per_second)},
+                 {"effective_bandwidth_bytes_per_s", of(&Figures::effective_bandwidth)},
+                 {"step_s", of(&Figures::seconds_a_step)},
+                 {"halo_fraction_percent", percent(of(&Figures::halo_fraction)), "of the stepping time"},
+                 {"copy_bandwidth_share_percent", percent(f ? f->copy_share : std::nullopt)}});
+}
+
+// Those that are finite, by name.
+Described figures_of_merit(const RunRecord& record) {
+  Described all{Json::object(),
+                {{"type", "object"}, {"additionalProperties", described(FigureOfMerit{}).schema}}};
+  for (const FigureOfMerit& fom : foms(record))
+    if (std::isfinite(fom.value)) all.value[fom.name] = described(fom).value;
+  return all;
+}
+
+Described memory(const RunRecord& r) {
+  std::optional<std::int64_t> peak;
+  for (const RankInfo& info : r.ranks)
+    if (info.peak_bytes > 0) peak = std::max(peak.value_or(0), info.peak_bytes);
+  return object(
+      {{"estimate_bytes", r.memory_estimate_bytes, "of the largest rank"}, {"host_peak_bytes", peak}});
+}
+
+Described fingerprint(const std::optional<std::uint64_t>& bits) {
+  return with(or_null(bits ? fmt::format("{:016x}", *bits) : ""), "pattern", "^[0-9a-f]{16}$");
+}
+
+Described whole(const RunRecord& r) {
+  const Json names{{"type", "object"},
+                   {"additionalProperties", {{"enum", {"nan", "inf", "-inf", "-nan"}}}},
+                   {"propertyNames", {{"pattern", "^(/[^/]+)+$"}}}};
+  return object(
+      {{"schema", Described{"isotherm-run", {{"const", "isotherm-run"}}}},
+       {"schema_version", Described{run_schema_version, {{"const", run_schema_version}}},
+        "rises when a key goes, is renamed, or changes its type, unit or meaning; new keys do not raise it"},
+       {"result",
+        one_of({"VERIFIED", "CONVERGED", "DONE", "NOT CONVERGED", "STOPPED", "FAILED"}, result_word(r))},
+       {"exit_code", one_of({0, 10, 65, 66, 69, 70, 71, 73, 74, 75, 76}, static_cast<int>(r.exit_code)),
+        "as isotherm --help lists them"},
+       {"message", or_null(r.message), "of the error that ended the run"},
+       {"name", r.name},
+       {"provenance", provenance(r)},
+       {"deck", object({{"path", r.deck_path, "as given"},
+                        {"resolved", r.resolved_deck, "YAML, with defaults and overrides"}})},
+       {"directory", r.directory, "of the run"},
+       {"grid", object({{"cells", r.cells}, {"lengths_m", any_sign(r.lengths)}, {"precision", r.precision}})},
+       {"sources", r.sources, "null without sources"},
+       {"decomposition", object({{"process_grid", r.process_grid},
+                                 {"smallest_rank_cells", r.smallest_rank_cells},
+                                 {"largest_rank_cells", r.largest_rank_cells},
+                                 {"weights", r.weights, "by which process_grid: auto is the cheapest"}})},
+       {"ranks", with(r.ranks, "minItems", 1), "by rank"},
+       {"method", r.method},
+       {"phases_s", phases(r.phases), "wall time over ranks"},
+       {"profile", profiles(r.profile),
+        "by rank, of isotherm run --profile: its seconds; those from interior_s to other_s add up to loop_s"},
+       {"performance", performance(r)},
+       {"figures_of_merit", figures_of_merit(r),
+        "by name, as the FOM lines have them; none of a run whose answer is wrong"},
+       {"halo", r.halo},
+       {"snapshots", r.writing, "files of the field without checkpoints; times of the slowest rank"},
+       {"residual", r.residual},
+       {"histogram", r.histogram, "what the columns hist_ of history.csv mean"},
+       {"verification", r.verification},
+       {"memory", memory(r)},
+       {"time_s", any_sign(or_null(r.time)), "of the problem, reached"},
+       {"answer", r.answer},
+       {"end_state", r.end_state,
+        "of the final field; null of a run that has diverged, or whose transport moves nothing"},
+       {"fingerprint", fingerprint(r.fingerprint), "of the final field"},
+       {"files", r.files, "in the run's directory, without checkpoints"},
+       {"continuation", r.continuation},
+       {"warnings", r.warnings},
+       {"not_finite", Described{Json::object(), names},
+        "places of numbers that are null because JSON has none for them"}});
+}
+
+}  // namespace
+
+std::string to_json(const RunRecord& record) {
+  return file_text(whole(record).value);
+}
+
+std::string run_schema() {
+  Json schema = {
+      {"$schema", "http://json-schema.org/draft-07/schema#"},
+      {"title", fmt::format("isotherm run.json, schema version {}", run_schema_version)},
+      {"description",
+       "What isotherm run leaves in run.json. Names end in their unit; null: not measured, or listed "
+       "in not_finite."}};
+  schema.update(whole({}).schema);
+  return schema.dump(2) + "\n";
+}
+
+void write_run_record(const std::filesystem::path& path, const RunRecord& record) {
+  write_file_atomically(path, to_json(record));
 }
 
 }  // namespace isotherm

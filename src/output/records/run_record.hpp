@@ -4,14 +4,12 @@
 // run.json (schema "isotherm-run", version 3) has a key for every field below; its name ends in the unit
 // where it has one (`_s`, `_K`, `_bytes`, `_bytes_per_s`, `_percent`). A value that was not measured is null.
 // A value that is not finite is null too and is listed in `not_finite` by its place: {"/residual/last":
-// "nan"}. Keys are only ever added within a version. output/records/run_schema.json says each key and its
-// type.
+// "nan"}. Keys are only ever added within a version. `isotherm schema run` says each key and its type.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,20 +43,12 @@ struct HaloRecord {
 // Collective; every rank returns all pairs.
 std::vector<HaloPair> gather_pairs(const std::vector<HaloLink>& mine, const Communicator& communicator);
 
-// Bytes per second, each way. None where it was not timed.
-std::optional<double> bandwidth(const HaloLink& link);
-
-// Of what an exchange costs. None where it was not measured.
-std::optional<double> hidden_percent(const HaloRecord& record);
-
 std::string direction_word(Direction d);                  // "x+", "y-z+"
 std::string transports_in_use(const HaloRecord& record);  // "host", "peer, host"; "none" without neighbours
 
 // Lines for the banner: a pair each where they are few, else a line for all pairs of the same directions and
 // transport, with medians. Then one of what is hidden, where that was measured.
 std::vector<std::string> halo_lines(const HaloRecord& record);
-
-nlohmann::ordered_json to_json_object(const HaloRecord& record);
 
 // What a run reports of its files of the field: how much, how fast, and how much of it sweeps hide.
 
@@ -76,16 +66,7 @@ struct WritingRecord {
 // Collective: files and bytes stay, times become those of the slowest rank.
 WritingRecord slowest(WritingRecord mine, const Communicator& communicator);
 
-// Of the time of all files but what was left after the last sweep. None where that is nothing.
-std::optional<double> hidden_percent(const WritingRecord& record);
-// How many times smaller the files are than their cells. None where they are not compressed.
-std::optional<double> compression_ratio(const WritingRecord& record);
-// Bytes of the files a second. None without files.
-std::optional<double> bandwidth(const WritingRecord& record);
-
 std::string writing_line(const WritingRecord& record);  // for the final table; empty without files
-
-nlohmann::ordered_json to_json_object(const WritingRecord& record);
 
 // Rises when a key goes, is renamed, or changes its type, unit or meaning.
 inline constexpr int run_schema_version = 3;  // 2: other words in `result`; 3: no `baseline`
@@ -285,6 +266,8 @@ struct RunRecord {
 std::optional<Figures> figures(const RunRecord& record);
 // Figures of merit: the numbers by which a run is better or worse than another.
 enum class Better { lower, higher };
+template <>
+inline constexpr auto words_of<Better> = words("lower", "higher");
 struct FigureOfMerit {
   std::string name;  // "cell_updates"
   double value = 0;
@@ -305,6 +288,9 @@ std::vector<FigureOfMerit> foms(const RunRecord& record);
 const char* result_word(const RunRecord& record);
 
 std::string to_json(const RunRecord& record);  // never throws for strange text or numbers; ends in a newline
+// What run.json holds, as a JSON Schema (draft 7): the keys of this program's records, all required, and no
+// others.
+std::string run_schema();
 // Whole or not at all; also for runs that failed or stopped.
 void write_run_record(const std::filesystem::path& path, const RunRecord& record);
 

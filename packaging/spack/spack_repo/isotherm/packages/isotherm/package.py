@@ -33,7 +33,6 @@ class Isotherm(CMakePackage, CudaPackage):
     depends_on("yaml-cpp")
     depends_on("cli11")
     depends_on("fmt")
-    depends_on("spdlog")
     depends_on("nlohmann-json")
     depends_on("muparser")
     depends_on("xxhash")

@@ -1,0 +1,485 @@
+// `isotherm bench stencil`, `reduction` and `bandwidth`: all kernels of one device on blocks of random
+// numbers. What a kernel returns is compared with the reference before it is timed.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "app/bench/bench.hpp"
+#include "app/bench/reference.hpp"
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "grid/field.hpp"
+#include "halo/messages.hpp"
+#include "kernels/face_copy.hpp"
+#include "kernels/reduction.hpp"
+#include "solver/kernel_choice.hpp"
+
+namespace isotherm {
+namespace {
+
+// In host memory, ghosts included.
+template <class T>
+Field<T> random_field(const Bench& bench, Int3 cells, int ghosts, std::uint64_t seed, T low, T high) {
+  Field<T> field(bench.host, cells, ghosts);
+  face_copy<T>(Backend::host).fill(field.view(), T(0), {});
+  fill_random(field.view(), seed, low, high);
+  return field;
+}
+
+template <class T>
+Field<T> moved_to_device(const Bench& bench, Field<T> field) {
+  if (bench.on_host()) return field;
+  const FieldView<const T> view = std::as_const(field).view();
+  Field<T> there(bench.device, view.extent, view.ghosts);
+  bench.device.copy(there.data(), field.data(), field.bytes(), bench.stream);
+  bench.device.synchronize(bench.stream);
+  return there;
+}
+
+template <class T>
+std::size_t allocated_bytes(const Bench& bench, Int3 cells) {
+  const FieldLayout layout = FieldLayout::make(cells, 1, sizeof(T), bench.device.row_alignment());
+  return static_cast<std::size_t>(layout.elements) * sizeof(T);
+}
+
+template <class T>
+BenchEntry skipped(std::string_view kernel, Int3 cells, const std::string& why) {
+  BenchEntry entry = new_entry<T>(kernel, cells);
+  entry.note = why;
+  return entry;
+}
+
+// False where it is wrong.
+bool judge(BenchEntry& entry, std::string wrong) {
+  entry.verdict = wrong.empty() ? BenchVerdict::right : BenchVerdict::wrong;
+  entry.note = std::move(wrong);
+  return entry.note.empty();
+}
+
+// Stencil kernels: every tile and time block.
+
+// They sum to 1, so that temperatures stay where they are however often the block is swept; no two are alike.
+template <class T>
+constexpr Coefficients<T> coefficients{T(0.24), T(0.11), T(0.13), T(0.14), T(1)};
+
+// Held temperatures in x, a flux in y, convection in z.
+template <class T>
+Boundaries<T> six_boundaries() {
+  const Boundary<T> held{true, T(-1), T(600)}, flux{true, T(1), T(0.25)}, convection{true, T(0.6), T(120)};
+  return {{held, held, flux, flux, convection, convection}};
+}
+
+// Of a block between other ranks' on all sides, what is swept beside the exchange.
+template <class T>
+Box interior_between_ranks(const StencilKernel<T>& kernel, Box subdomain, int time_block, int tile) {
+  std::array<bool, face_count> remote;
+  remote.fill(true);
+  return interior_of(kernel, subdomain, interior_box(subdomain.hi, subdomain, remote, time_block),
+                     {time_block, tile});
+}
+
+// The fields of one grid and one time block, and what must come out.
+template <class T>
+class SweepBench {
+ public:
+  // `norm`: of the update, which the kernels return.
+  SweepBench(const Bench& bench, Int3 cells, int time_block, std::optional<ReductionOp> norm)
+      : bench_(bench),
+        cells_(cells),
+        time_block_(time_block),
+        norm_(norm),
+        boundaries_(bench.options.boundaries ? six_boundaries<T>() : Boundaries<T>{}),
+        in_(bench.device, cells, time_block),
+        out_(bench.device, cells, time_block),
+        expected_(bench.host, cells, time_block) {
+    const FaceCopy<T>& on_device = face_copy<T>(bench.device.backend());
+    const FaceCopy<T>& on_host = face_copy<T>(Backend::host);
+    for (Field<T>* field : {&in_, &out_}) on_device.fill(field->view(), T(0), bench.stream);
+    on_host.fill(expected_.view(), T(0), {});
+    if (!bench.on_host()) on_host.fill(mirror_.emplace(bench.host, cells, time_block).view(), T(0), {});
+
+    std::optional<Field<T>> source;  // in host memory
+    if (bench.options.source)
+      source = random_field(bench, cells, time_block, bench.options.seed + 1, T(-0.01), T(0.01));
+    Field<T>& start = mirror_ ? *mirror_ : in_;
+    start_anew(in_);
+    const FieldView<const T> none;
+    sweep_reference(start, expected_, source ? std::as_const(*source).view() : none, coefficients<T>,
+                    boundaries_, time_block);
+    if (norm) {
+      expected_norm_ = reduce_exactly<T>(std::as_const(expected_).view(), std::as_const(start).view(),
+                                         start.view().interior(), *norm);
+    }
+    if (source) source_ = moved_to_device(bench, std::move(*source));
+  }
+
+  BenchEntry measure(const StencilKernel<T>& kernel, int tile, CopyProbes probes) {
+    const double cells = static_cast<double>(cells_.product());
+    BenchEntry entry = new_entry<T>(kernel.name, cells_);
+    entry.tile = kernel.tiles[tile];
+    entry.time_block = time_block_;
+    entry.points = cells * time_block_;
+    entry.bytes = cells * least_bytes_per_cell<T>(bench_.options.source);
+
+    const NormMemory memory = norm_memory(kernel, tile);
+    if (!judge(entry, first_sweep(kernel, tile, memory.norm).wrong)) return entry;
+
+    start_anew(in_);  // both: what is swept next must not be poison
+    start_anew(out_);
+    entry.samples = bench_.sampler.measure([&] { queue_next(kernel, tile, memory.norm); }, probes);
+    return entry;
+  }
+
+  // As a kernel of the reductions: what the norm adds to a sweep.
+  BenchEntry measure_norm(const StencilKernel<T>& kernel, int tile, CopyProbes probes) {
+    BenchEntry entry = new_entry<T>("fused", cells_);
+    entry.points = static_cast<double>(cells_.product());
+    entry.bytes = 2.0 * entry.points * sizeof(T);  // of the pass that it saves
+
+    const NormMemory memory = norm_memory(kernel, tile);
+    const First first = first_sweep(kernel, tile, memory.norm);
+    entry.error = reduction_error(expected_norm_, first.norm);
+    entry.same_bits = repeats(first.norm, [&] { return first_sweep(kernel, tile, memory.norm).norm; });
+    if (!judge(entry, first.wrong)) return entry;
+
+    start_anew(in_);
+    start_anew(out_);
+    entry.samples = bench_.sampler.measure_difference([&] { queue_next(kernel, tile, memory.norm); },
+                                                      [&] { queue_next(kernel, tile, {}); }, probes);
+    const Quantiles added = quantiles(entry.samples.seconds), without = quantiles(entry.samples.base_seconds);
+    const std::string_view way = kernel.tiles[tile];
+    entry.note =
+        fmt::format("what it adds to a sweep of {}{}, {} without: {} to {} in p10 to p90", kernel.name,
+                    way == "-" ? "" : fmt::format(" {}", way), signed_duration(without.median),
+                    signed_duration(added.p10), signed_duration(added.p90));
+    return entry;
+  }
+
+ private:
+  struct First {
+    std::string wrong;  // empty, or what is
+    double norm;
+  };
+  // Where a kernel leaves its norm.
+  struct NormMemory {
+    Buffer result, scratch;
+    UpdateNorm norm;
+  };
+
+  void start_anew(Field<T>& field) {
+    fill_random((mirror_ ? *mirror_ : field).view(), bench_.options.seed, T(250), T(350));
+    if (!mirror_) return;
+    bench_.device.copy(field.data(), mirror_->data(), field.bytes(), bench_.stream);
+    bench_.device.synchronize(bench_.stream);
+  }
+
+  NormMemory norm_memory(const StencilKernel<T>& kernel, int tile) {
+    NormMemory memory;
+    if (!norm_) return memory;
+    memory.result = Buffer(bench_.device, sizeof(double));
+    const Box subdomain = in_.view().interior();
+    const Box interior = interior_between_ranks(kernel, subdomain, time_block_, tile);
+    memory.scratch = Buffer(bench_.device,
+                            std::max(kernel.norm_scratch_bytes(subdomain, tile),
+                                     split_scratch_bytes(kernel, subdomain, interior, {time_block_, tile})));
+    memory.norm = {*norm_, memory.result.template as<double>(), memory.scratch.data(), false};
+    return memory;
+  }
+
+  First first_sweep(const StencilKernel<T>& kernel, int tile, const UpdateNorm& norm) {
+    start_anew(in_);
+    face_copy<T>(kernel.backend).fill(out_.view(), poison<T>, bench_.stream);
+    First found{"", poison<double>};
+    if (norm.result) bench_.device.copy(norm.result, &found.norm, sizeof(double), bench_.stream);
+    queue(kernel, tile, args(in_, out_, norm));
+    if (mirror_) bench_.device.copy(mirror_->data(), out_.data(), out_.bytes(), bench_.stream);
+    if (norm.result) bench_.device.copy(&found.norm, norm.result, sizeof(double), bench_.stream);
+    bench_.device.synchronize(bench_.stream);
+
+    found.wrong =
+        difference(std::as_const(expected_).view(), std::as_const(mirror_ ? *mirror_ : out_).view());
+    if (!found.wrong.empty() || !norm.result) return found;
+    if (!(reduction_error(expected_norm_, found.norm) <= error_bound(cells_.product(), norm.op)))
+      found.wrong = fmt::format("the norm is {} and should be {}", found.norm, expected_norm_.value);
+    return found;
+  }
+
+  SweepArgs<T> args(Field<T>& in, Field<T>& out, const UpdateNorm& norm) {
+    const FieldView<const T> none;
+    return {std::as_const(in).view(),
+            out.view(),
+            in.view().interior(),
+            coefficients<T>,
+            boundaries_,
+            source_ ? std::as_const(*source_).view() : none,
+            norm};
+  }
+
+  // What a subdomain with boundaries needs for the kernel is part of its cost.
+  void queue(const StencilKernel<T>& kernel, int tile, SweepArgs<T> args) {
+    if (bench_.options.boundaries) {
+      const FieldView<T> ghosts{const_cast<T*>(args.in.origin), args.in.pitch_y, args.in.pitch_z,
+                                args.in.extent, args.in.ghosts};
+      face_copy<T>(kernel.backend)
+          .fill_boundaries(ghosts, boundaries_in_ghosts(kernel, boundaries_), ghosts.interior(),
+                           bench_.stream);
+    }
+    if (!bench_.options.overlap) return kernel.launch(args, {time_block_, tile}, bench_.stream);
+    const Box interior = interior_between_ranks(kernel, args.region, time_block_, tile);
+    if (!interior.empty()) {
+      SweepArgs<T> first = args;
+      first.region = interior;
+      kernel.launch(first, {time_block_, tile}, bench_.stream);
+      args.norm.accumulate = true;
+    }
+    launch_exterior(kernel, args, interior, {time_block_, tile}, bench_.stream);
+  }
+
+  void queue_next(const StencilKernel<T>& kernel, int tile, const UpdateNorm& norm) {
+    const bool forth = std::exchange(forth_, !forth_);
+    queue(kernel, tile, forth ? args(in_, out_, norm) : args(out_, in_, norm));
+  }
+
+  const Bench& bench_;
+  const Int3 cells_;
+  const int time_block_;
+  const std::optional<ReductionOp> norm_;
+  Boundaries<T> boundaries_;
+  Field<T> in_, out_;
+  std::optional<Field<T>> source_;
+  std::optional<Field<T>> mirror_;  // a GPU's field in host memory
+  Field<T> expected_;               // in host memory
+  ExactReduction expected_norm_;
+  bool forth_ = true;  // the next sweep goes from in_ to out_
+};
+
+// Why a kernel is not measured; empty where it is.
+template <class T>
+std::string why_skipped(const StencilKernel<T>& kernel, int tile, Int3 subdomain,
+                        const BenchOptions& options) {
+  if (!kernel.launch) return "not in this build";
+  if (std::string why = kernel.why_unsupported(tile); !why.empty()) return why;
+  if (std::string why = why_no_room(kernel, subdomain); !why.empty()) return why;
+  if (options.norm && !kernel.fuses_norm()) return "returns no norm of its update";
+  return {};
+}
+
+// The norm of a launch is that of its last sweep.
+template <class T>
+bool has_time_block(const StencilKernel<T>& kernel, int time_block, const BenchOptions& options) {
+  if (time_block > kernel.max_time_block || (options.norm && time_block > 1 && !kernel.fuses_norm()))
+    return false;
+  return options.time_blocks.empty() || std::ranges::count(options.time_blocks, time_block) > 0;
+}
+
+template <class T>
+int longest(const Bench& bench) {
+  int longest = 1;
+  for (const StencilKernel<T>* kernel : chosen_kernels(stencil_kernels<T>(), bench)) {
+    for (int time_block = 1; time_block <= kernel->max_time_block; ++time_block)
+      if (has_time_block(*kernel, time_block, bench.options)) longest = std::max(longest, time_block);
+  }
+  return longest;
+}
+
+template <class T>
+std::vector<BenchEntry> stencil_ladder(const Bench& bench, Int3 cells) {
+  const auto kernels = chosen_kernels(stencil_kernels<T>(), bench);
+  const auto copy = make_copy_probe(bench.device, allocated_bytes<T>(bench, cells));
+  std::vector<BenchEntry> entries;
+  for (int time_block = 1; time_block <= longest<T>(bench); ++time_block) {
+    std::optional<SweepBench<T>> fields;
+    for (const StencilKernel<T>* kernel : kernels) {
+      if (!has_time_block(*kernel, time_block, bench.options)) continue;
+      const int tiles = bench.options.all_tiles ? static_cast<int>(kernel->tiles.size()) : 1;
+      for (int tile = 0; tile < tiles; ++tile) {
+        if (const std::string why = why_skipped(*kernel, tile, cells, bench.options); !why.empty()) {
+          BenchEntry& entry = entries.emplace_back(skipped<T>(kernel->name, cells, why));
+          entry.tile = kernel->tiles[tile];
+          entry.time_block = time_block;
+          continue;
+        }
+        if (!fields) fields.emplace(bench, cells, time_block, bench.options.norm);
+        entries.push_back(fields->measure(*kernel, tile, {copy.get(), nullptr}));
+      }
+    }
+  }
+  return entries;
+}
+
+// Rejects a time block that no kernel has: it would be left out without a word.
+void validate_time_blocks(const Bench& bench) {
+  for (const int time_block : bench.options.time_blocks) {
+    bool found = false;
+    int most = 1;
+    for (const StencilKernel<double>* kernel : chosen_kernels(stencil_kernels<double>(), bench)) {
+      found = found || has_time_block(*kernel, time_block, bench.options);
+      if (!bench.options.norm || kernel->fuses_norm()) most = std::max(most, kernel->max_time_block);
+    }
+    if (found) continue;
+    throw Error(
+        ExitCode::command_line,
+        fmt::format("bench: --time-blocks: none of these kernels {} {} sweeps; use time blocks up to {}",
+                    bench.options.norm ? "returns the norm of" : "takes", time_block, most));
+  }
+}
+
+BenchMemory stencil_memory(const Bench& bench, Int3 cells, Precision precision) {
+  const int ghosts = with_number(precision, [&](auto zero) { return longest<decltype(zero)>(bench); });
+  const double field = field_bytes(cells, ghosts, precision);
+  const double source = bench.options.source ? 1 : 0;
+  if (bench.on_host()) return {0, field * (2 + 1 + 2 + source)};  // in, out; expected; two of the copy
+  return {field * (2 + 2 + source), field * (2 + source)};
+}
+
+// Reductions of the difference of two fields, against a compensated sum, the copy and the read bandwidth; the
+// fused one of the update of a sweep.
+
+// The fields of one grid, and what must come out.
+template <class T>
+class ReductionBench {
+ public:
+  ReductionBench(const Bench& bench, Int3 cells)
+      : ReductionBench(bench, cells, random_field(bench, cells, 1, bench.options.seed, T(250), T(350)),
+                       random_field(bench, cells, 1, bench.options.seed + 1, T(250), T(350))) {}
+  BenchEntry measure(const ReductionKernel<T>& kernel, CopyProbes probes) {
+    const Box region = a_.view().interior();
+    const Buffer result(bench_.device, sizeof(double));
+    const Buffer scratch(bench_.device, kernel.scratch_bytes(region));
+    const ReductionArgs<T> args{std::as_const(a_).view(), std::as_const(b_).view(), region,
+                                bench_.options.op,        result.as<double>(),      scratch.data()};
+    BenchEntry entry = new_entry<T>(kernel.name, cells_);
+    entry.points = static_cast<double>(cells_.product());
+    entry.bytes = 2.0 * entry.points * sizeof(T);
+
+    const double found = reduce(kernel, args);
+    entry.same_bits = repeats(found, [&] { return reduce(kernel, args); });
+    entry.error = reduction_error(exact_, found);
+    const bool right = *entry.error <= error_bound(cells_.product(), bench_.options.op);
+    if (!judge(entry, right ? "" : fmt::format("it is {} and should be {}", found, exact_.value)))
+      return entry;
+    entry.samples = bench_.sampler.measure([&] { kernel.launch(args, bench_.stream); }, probes);
+    return entry;
+  }
+
+ private:
+  ReductionBench(const Bench& bench, Int3 cells, Field<T> a, Field<T> b)
+      : bench_(bench),
+        cells_(cells),
+        exact_(reduce_exactly<T>(std::as_const(a).view(), std::as_const(b).view(), a.view().interior(),
+                                 bench.options.op)),
+        a_(moved_to_device(bench, std::move(a))),
+        b_(moved_to_device(bench, std::move(b))) {}
+
+  // Where nothing is written, poison comes back.
+  double reduce(const ReductionKernel<T>& kernel, const ReductionArgs<T>& args) {
+    double result = poison<double>;
+    bench_.device.copy(args.result, &result, sizeof(double), bench_.stream);
+    kernel.launch(args, bench_.stream);
+    bench_.device.copy(&result, args.result, sizeof(double), bench_.stream);
+    bench_.device.synchronize(bench_.stream);
+    return result;
+  }
+
+  const Bench& bench_;
+  const Int3 cells_;
+  const ExactReduction exact_;
+  Field<T> a_, b_;
+};
+
+template <class T>
+std::unique_ptr<BandwidthProbe> make_read_probe(Device& device, std::size_t bytes) {
+  const auto registry = bandwidth_registry<T>(device.backend());
+  return std::ranges::find(registry, "read", &BandwidthEntry<T>::name)->make(device, bytes, 0);
+}
+
+// The kernel without a pass of its own, in the stencil kernel that a run takes with it unasked.
+template <class T>
+BenchEntry fused_norm_entry(const Bench& bench, Int3 cells, CopyProbes probes) {
+  if (bench.options.op == ReductionOp::sum) return skipped<T>("fused", cells, "no sweep returns a plain sum");
+  Config config;
+  config.solver.reduction = "fused";
+  const SweepChoice<T> sweep = choose_kernels<T>(config, bench.device.backend()).sweep;
+  return SweepBench<T>(bench, cells, 1, bench.options.op).measure_norm(*sweep.kernel, sweep.tile, probes);
+}
+
+template <class T>
+std::vector<BenchEntry> reduction_ladder(const Bench& bench, Int3 cells) {
+  const std::size_t bytes = allocated_bytes<T>(bench, cells);
+  const auto copy = make_copy_probe(bench.device, bytes);
+  const auto read = make_read_probe<T>(bench.device, bytes);
+  const CopyProbes probes{copy.get(), read.get()};
+  std::vector<BenchEntry> entries;
+  std::optional<ReductionBench<T>> fields;
+  for (const ReductionKernel<T>* kernel : chosen_kernels(reduction_kernels<T>(), bench)) {
+    if (!kernel->available()) {
+      entries.push_back(skipped<T>(kernel->name, cells, "not in this build"));
+    } else if (kernel->fused) {
+      fields.reset();  // it has fields of its own
+      entries.push_back(fused_norm_entry<T>(bench, cells, probes));
+    } else {
+      if (!fields) fields.emplace(bench, cells);
+      entries.push_back(fields->measure(*kernel, probes));
+    }
+  }
+  return entries;
+}
+
+BenchMemory reduction_memory(const Bench& bench, Int3 cells, Precision precision) {
+  const double field = field_bytes(cells, 1, precision);
+  constexpr double arrays = 2 + 2 + 2;  // a, b, or in, out; of the copy; of the read, which is one of a pair
+  // On the host the fused kernel holds what must come out as well.
+  return bench.on_host() ? BenchMemory{0, (arrays + 1) * field} : BenchMemory{arrays * field, 2 * field};
+}
+
+// Ways to move arrays that are as large as a field.
+
+template <class T>
+BenchEntry measure(const Bench& bench, const BandwidthEntry<T>& kernel, Int3 cells, std::size_t bytes,
+                   BandwidthProbe& copy) {
+  const auto probe = kernel.make(bench.device, bytes, kernel.step);
+  BenchEntry entry = new_entry<T>(kernel.name, cells);
+  entry.bytes = probe->bytes();
+  probe->prepare();
+  probe->enqueue(bench.stream);
+  bench.device.synchronize(bench.stream);
+  if (judge(entry, probe->right() ? "" : "what arrived is not what was sent"))
+    entry.samples = bench.sampler.measure(*probe, kernel.single, {&copy, nullptr});
+  return entry;
+}
+
+template <class T>
+std::vector<BenchEntry> bandwidth_ladder(const Bench& bench, Int3 cells) {
+  const std::size_t bytes = static_cast<std::size_t>(cells.product()) * sizeof(T);
+  const auto copy = make_copy_probe(bench.device, bytes);
+  std::vector<BenchEntry> entries;
+  for (const BandwidthEntry<T>& kernel : bandwidth_registry<T>(bench.device.backend())) {
+    if (is_wanted(kernel.name, bench.options)) entries.push_back(measure(bench, kernel, cells, bytes, *copy));
+  }
+  return entries;
+}
+
+BenchMemory bandwidth_memory(const Bench& bench, Int3 cells, Precision precision) {
+  const double array = field_bytes(cells, 0, precision);
+  constexpr double pairs = 2;  // the kernel's and the copy bandwidth's
+  // On a GPU, the host's side of a transfer, and what came back of it.
+  return bench.on_host() ? BenchMemory{0, 2 * pairs * array} : BenchMemory{2 * pairs * array, 3 * array};
+}
+
+}  // namespace
+
+LadderBench ladder_of(BenchSubject subject) {
+  if (subject == BenchSubject::reduction)
+    return {[](Backend backend) { return names_of(reduction_kernels<double>(), backend); }, reduction_memory,
+            reduction_ladder<float>, reduction_ladder<double>};
+  if (subject == BenchSubject::bandwidth)
+    return {[](Backend backend) { return names_of(bandwidth_registry<double>(backend), backend); },
+            bandwidth_memory, bandwidth_ladder<float>, bandwidth_ladder<double>};
+  return {[](Backend backend) { return names_of(stencil_kernels<double>(), backend); }, stencil_memory,
+          stencil_ladder<float>, stencil_ladder<double>, validate_time_blocks};
+}
+
+}  // namespace isotherm
