@@ -245,6 +245,11 @@ struct NamedBackend {
   Backend backend;
 };
 
+// A backend, or the host with one instruction set, and a precision.
+inline std::vector<KernelCase> backend_cases(Backend backend) {
+  return cases_of(std::vector<NamedBackend>{{backend == Backend::host ? "host" : "cuda", backend}}, backend);
+}
+
 // The row of that name in a table.
 template <class Registry>
 const auto& kernel_named(const Registry& registry, std::string_view name) {

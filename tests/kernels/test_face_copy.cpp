@@ -9,11 +9,6 @@
 namespace isotherm::test {
 namespace {
 
-// A backend, or the host with one instruction set, and a precision.
-std::vector<KernelCase> backend_cases(Backend backend) {
-  return cases_of(std::vector<NamedBackend>{{backend == Backend::host ? "host" : "cuda", backend}}, backend);
-}
-
 template <class T>
 FaceCopy<T> face_copy_of(const KernelCase& c) {
   FaceCopy<T> copy = face_copy<T>(c.backend);

@@ -166,6 +166,42 @@ TEST_P(OneAnswer, OfEveryKindOfDeck) {
     expect_one_answer<double>(decks::every_wall(n), fmt::format("thin {} {} {}", n.x, n.y, n.z), device());
 }
 
+// Two V cycles, the first from the coarsest grid up. Blocks of unequal sizes, levels that every rank has, no
+// nested cells; where no boundary fixes the mean, and neighbours that meet twice.
+template <class T>
+void expect_one_answer_of_multigrid(Config config, Device& device) {
+  const Communicator world = Communicator::world();
+  config.problem.method = SteadyMethod::multigrid;
+  config.problem.check_interval = 1;
+  fix_transport(config, device, world);
+  const auto cycles = [](Solver<T>& solver) {
+    solver.sweep(2 * solver.level().method().cycle());
+    return outcome_of(solver);
+  };
+  const Int3 n = config.grid.cells;
+  const Outcome<T> reference = cycles(*PlainSolver<T>(config));
+  config.solver.halo_width = 4;
+  for (const Int3 grid : all_process_grids(world.size())) {
+    if (n.x < 4 * grid.x || n.y < 4 * grid.y || n.z < 4 * grid.z) continue;
+    const Decomposition decomposition = blocks_of(config, grid, 4);
+    for (const std::string& kernel : kernels_of_kinds(device.backend())) {
+      if (left_out(device, 3)) continue;
+      config.solver.kernel = kernel;
+      SCOPED_TRACE(fmt::format("kernel {} process grid {}x{}x{}", kernel, grid.x, grid.y, grid.z));
+      Solver<T> solver(config, decomposition, world, device, choose_kernels<T>(config, device.backend()));
+      expect_outcome(cycles(solver), reference, n, decomposition.subdomain(world.rank()));
+    }
+  }
+}
+
+TEST_P(OneAnswer, OfMultigrid) {
+  expect_one_answer_of_multigrid<double>(decks::steady({37, 32, 18}), device());
+  expect_one_answer_of_multigrid<float>(decks::floating({32, 33, 11}), device());
+  Config around = decks::steady({24, 40, 12});
+  around.boundaries[2].kind = around.boundaries[3].kind = BoundaryKind::periodic;
+  expect_one_answer_of_multigrid<double>(around, device());
+}
+
 // On every process grid, with two axes around which neighbours meet twice.
 template <class T>
 void expect_one_answer_of_all_transports(Device& device) {

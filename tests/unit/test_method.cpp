@@ -8,6 +8,7 @@
 
 #include "physics/operator.hpp"
 #include "physics/slowest_mode.hpp"
+#include "solver/coarsening.hpp"
 #include "solver/method.hpp"
 #include "solver/schedule.hpp"
 #include "support/decks.hpp"
@@ -79,6 +80,45 @@ TEST(Chebyshev, ChoosesCyclesByGridAndBoundaries) {
   EXPECT_EQ(sweeps_of_cycle(chebyshev({2000, 2000, 2000})), 512);
   EXPECT_EQ(sweeps_of_cycle(decks::steady({64, 64, 64})), 1);
   EXPECT_EQ(sweeps_of_cycle(decks::every_wall({8, 8, 8})), 1);  // transient
+}
+
+TEST(Multigrid, HalvesTheStiffestAxes) {
+  Config config = decks::steady({40, 20, 7});
+  config.grid.lengths = Vector3{40, 20, 0.7};  // cells ten times as thin as wide
+  std::vector<Int3> cells;
+  for (const CoarseGrid& grid : coarse_grids(config, {config.grid.cells, {1, 1, 1}, {}}))
+    cells.push_back(grid.config.grid.cells);
+  EXPECT_EQ(cells,
+            (std::vector<Int3>{
+                {40, 20, 4}, {40, 20, 2}, {40, 20, 1}, {20, 10, 1}, {10, 5, 1}, {5, 3, 1}, {3, 2, 1}}));
+}
+
+// For any two numbers of cells: shares of a cell add up to 1, and of all cells to the finer grid; a linear
+// function is interpolated exactly.
+TEST(Multigrid, TransfersFitAnyNumbersOfCells) {
+  Random random;
+  for (int trial = 0; trial < 200; ++trial) {
+    const Index fine = random.between(2, 300), coarse = (fine + 1) / 2;
+    std::vector<double> of_fine(static_cast<std::size_t>(fine));
+    for (Index i = 0; i < coarse; ++i) {
+      const AxisOverlap overlap = overlap_of(i, fine, coarse);
+      ASSERT_LE(overlap.count, 3);
+      double sum = 0;
+      for (int k = 0; k < overlap.count; ++k) {
+        sum += overlap.share[k];
+        of_fine.at(static_cast<std::size_t>(overlap.first + k)) += overlap.share[k];
+      }
+      EXPECT_NEAR(sum, 1, 1e-14);
+    }
+    const double ratio = static_cast<double>(coarse) / static_cast<double>(fine);
+    for (const double share : of_fine) EXPECT_NEAR(share, ratio, 1e-14);
+    for (Index i = 0; i < fine; ++i) {
+      const AxisInterpolation between = interpolation_of(i, fine, coarse);
+      EXPECT_NEAR(
+          (static_cast<double>(between.lower) + 0.5 + between.upper_weight) / static_cast<double>(coarse),
+          (static_cast<double>(i) + 0.5) / static_cast<double>(fine), 1e-14);
+    }
+  }
 }
 
 TEST(Schedule, CountsCyclesWhereThereAreSome) {
