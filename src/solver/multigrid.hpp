@@ -20,7 +20,7 @@ namespace isotherm {
 template <class T>
 class Multigrid {
  public:
-  // `finest` and its step outlive it; its field is read and changed in the order of its stream. Collective.
+  // `finest`, which has its sources, and its step outlive it. Collective.
   // Throws CollectiveError where ghosts of the finest level are too few for the blocks of the next one.
   Multigrid(Level<T>& finest, Step<T>& step, SolverTimes& times);
   ~Multigrid();

@@ -111,10 +111,10 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
   plan.graph = all_or_throw(
       communicator, [&] { return settle_graph(config, kernels_.graph, level_.halo().why_not_recordable()); });
   step_.use(plan);
-  if (level_.method().has_coarse_grids) multigrid_.emplace(level_, step_, times_);
   make_check();
   sources_ = level_.fill_sources();
   stored ? level_.read(*stored) : level_.initialise();
+  if (level_.method().has_coarse_grids) multigrid_.emplace(level_, step_, times_);  // of what is there
   times_ = {};
   synchronize();
   device.record(paced_, level_.compute());
