@@ -40,12 +40,7 @@ Tuned<T> run_tuned(Config config, const Decomposition& decomposition, Device& de
   config.solver.ghosts = widest_halo(config, decomposition);
   KernelChoices<T> choices = common_choices<T>(config, decomposition, world, device);
   if (change) change(choices);
-  const auto fits = [&](const auto* kernel) {
-    return !kernel->fused || choices.sweeps.front().kernel->fuses_norm();
-  };
-  Solver<T> solver(
-      config, decomposition, world, device,
-      {choices.sweeps.front(), *std::ranges::find_if(choices.reductions, fits), choices.histogram});
+  Solver<T> solver(config, decomposition, world, device, default_kernels(config, choices));
   Autotuner<T> autotuner(config, solver, choices);
   EXPECT_EQ(autotuner.open(), config.solver.kernel == "auto");
   while (solver.sweeps() < sweeps) {
