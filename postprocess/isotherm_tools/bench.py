@@ -78,7 +78,8 @@ class BenchRecord:
             self.subject, self.device = content["subject"], content["device"]["name"]
             for entry in content["entries"]:
                 if entry["verdict"] == "right" and entry["launch_s"] is not None:
-                    found.setdefault((tuple(entry["cells"]), entry["precision"]), []).append(variant_of(entry))
+                    variant = variant_of(entry, self.subject)
+                    found.setdefault((tuple(entry["cells"]), entry["precision"]), []).append(variant)
         except (KeyError, TypeError, ValueError) as error:
             raise Failure(DATA, f"{path} is no benchmark of isotherm ({error!r})") from error
         self.ladders = [Ladder(*key, variants) for key, variants in found.items()]
@@ -93,32 +94,23 @@ class BenchRecord:
         self.ladders = [ladder.of_best_tiles() for ladder in self.ladders]
 
 
-def variant_of(entry):
-    """One kernel that was measured. Rates and bandwidths are a second's."""
-    tile, time_block, launch = entry["tile"], int(entry["time_block"]), entry["launch_s"]
-    points, moved = entry["points_per_launch"], float(entry["bytes_per_launch"])
-    copy, read = (entry[key] and float(entry[key]["median"])
-                  for key in ("copy_bandwidth_bytes_per_s", "read_bandwidth_bytes_per_s"))
+def variant_of(entry, subject):
+    """One kernel that was measured. Rates: GPts/s of sweeps, GB/s of what only reads or moves; of a difference (what one thing
+    takes longer than another: it may be nothing, or less, where it drowns in noise) that is not above its noise, None."""
+    tile, time_block, points, moved = (entry[key] for key in ("tile", "time_block", "points_per_launch", "bytes_per_launch"))
+    copy, read = (entry[key] and entry[key]["median"] for key in ("copy_bandwidth_bytes_per_s", "read_bandwidth_bytes_per_s"))
+    fast, launch, slow = (float(entry["launch_s"][key]) for key in ("p10", "median", "p90"))
+
+    def rate(seconds):
+        return (points if subject == "stencil" else moved) / 1e9 / seconds if seconds > 0 else None
+
     return SimpleNamespace(
         # the kernel, and what tells its ways to launch apart
         label=f"{entry['kernel']}{'' if tile == '-' else f', {tile}'}{f', time block {time_block}' if time_block > 1 else ''}",
-        kernel=entry["kernel"], time_block=time_block, copy=copy, read=read, speedup=entry["speedup"],
-        points=points, moved=moved,  # cell updates of a launch, None where nothing is updated; bytes, least traffic
-        intensity=points and FLOPS_A_POINT * points / moved,  # flop per byte
-        # s; of a difference, what one thing takes longer than another, it may be nothing, or less, where it drowns in noise
-        launch=float(launch["median"]), launch_low=float(launch["p10"]), launch_high=float(launch["p90"]),
-        difference=entry.get("base_s") is not None)
-
-
-def rate(variant, subject, seconds=None):
-    """GPts/s of sweeps, GB/s of what only reads or moves; of a difference that is not above its noise, None."""
-    seconds = variant.launch if seconds is None else seconds
-    return (variant.points if subject == "stencil" else variant.moved) / 1e9 / seconds if seconds > 0 else None
-
-
-def limit(variant, subject, which):
-    """The rate at the copy or read bandwidth beside it."""
-    return rate(variant, subject, variant.moved / getattr(variant, which))
+        kernel=entry["kernel"], time_block=time_block, launch=launch, speedup=entry["speedup"], copy=copy,
+        intensity=points and FLOPS_A_POINT * points / moved,  # flop per byte of least traffic; None where nothing is updated
+        rate=rate(launch), fastest=rate(fast), slowest=rate(slow), difference=entry.get("base_s") is not None,
+        limits={name: rate(moved / bandwidth) for name, bandwidth in (("copy", copy), ("read", read)) if bandwidth})
 
 
 def ladder_figure(record):
@@ -141,45 +133,31 @@ def ladder_figure(record):
 
 
 def draw_ladder(panel, ladder, subject):
-    variants, end = ladder.variants, end_of_axis(ladder, subject)
+    variants, end = ladder.variants, None  # of the axis: chosen by matplotlib
+    if any(variant.difference for variant in variants):  # by the others and the copy bandwidths, for its rate knows no bounds
+        limits = [limit for variant in variants for limit in variant.limits.values()]
+        end = 1.1 * max([*limits, *(variant.rate for variant in variants if not variant.difference)], default=1)
     places = range(len(variants))
-    spreads = [spread(variant, subject, end) for variant in variants]
-    panel.barh(places, [rate(variant, subject) or 0 for variant in variants], color=COLOURS[ladder.precision],
-               xerr=list(zip(*spreads)), ecolor="0.4", height=0.7)
+    spreads = [(0, 0) if each.rate is None else
+               (each.rate - each.slowest, 2 * end if each.fastest is None else each.fastest - each.rate) for each in variants]
+    panel.barh(places, [variant.rate or 0 for variant in variants], color=COLOURS[ladder.precision], xerr=list(zip(*spreads)),
+               ecolor="0.4", height=0.7)
     for which, colour in (("copy", "black"), ("read", "0.5")) if subject == "reduction" else (("copy", "black"),):
         # A tick across each bar: what a row would reach that moves its least bytes at that bandwidth.
-        known = [(limit(variant, subject, which), place - 0.45, place + 0.45) for place, variant in enumerate(variants)
-                 if getattr(variant, which)]
+        known = [(variant.limits[which], place - 0.45, place + 0.45) for place, variant in enumerate(variants)
+                 if which in variant.limits]
         if known:
             panel.vlines(*zip(*known), color=colour, linewidth=2, label=f"{which} bandwidth beside it")
     for place, variant in enumerate(variants):
-        panel.annotate(figure_text(variant, subject, end), (1.01, place), xycoords=("axes fraction", "data"), va="center",
-                       fontsize=8)
+        panel.annotate(figure_text(variant, end), (1.01, place), xycoords=("axes fraction", "data"), va="center", fontsize=8)
     panel.set_yticks(places, [variant.label for variant in variants])
     panel.invert_yaxis()  # the lowest kernel, the first of the table, stands at the top as in the table
     panel.set(xlim=(0, end), xlabel="GPts/s" if subject == "stencil" else "GB/s of least traffic")
     panel.set_title(ladder.title, loc="left")
 
 
-def end_of_axis(ladder, subject):
-    """Chosen by matplotlib; with a difference by the other kernels and the copy bandwidths, for its rate knows no bounds."""
-    if not any(variant.difference for variant in ladder.variants):
-        return None
-    limits = [limit(variant, subject, which) for variant in ladder.variants for which in ("copy", "read") if getattr(variant, which)]
-    return 1.1 * max([*limits, *(rate(each, subject) for each in ladder.variants if not each.difference)], default=1)
-
-
-def spread(variant, subject, end):
-    """Of its rate, below and above; a launch of p90 is slow: it is the low end."""
-    value = rate(variant, subject)
-    if value is None:
-        return 0, 0
-    fastest = rate(variant, subject, variant.launch_low)
-    return value - rate(variant, subject, variant.launch_high), 2 * end if fastest is None else fastest - value
-
-
-def figure_text(variant, subject, end):
-    value, speedup = rate(variant, subject), variant.speedup
+def figure_text(variant, end):
+    value, speedup = variant.rate, variant.speedup
     if value is None:
         return "not above the noise"
     text = f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
@@ -204,7 +182,7 @@ def roofline_figure(record, narrow=False):
     fills = dealt_out(FILLS, [ladder.cells for ladder in record.ladders])
     for ladder in record.ladders:
         for variant in ladder.variants:
-            panel.plot(variant.intensity, FLOPS_A_POINT * variant.points / variant.launch / 1e9, markersize=7,
+            panel.plot(variant.intensity, FLOPS_A_POINT * variant.rate, markersize=7,
                        marker=markers[variant.label], color=COLOURS[ladder.precision], fillstyle=fills[ladder.cells],
                        linestyle="none")
     panel.set_xscale("log", base=2)
@@ -248,12 +226,10 @@ def time_block_figure(record):
     for panel, precision in zip(panels.flat, precisions):
         ladders = [ladder for ladder in record.ladders if ladder.precision == precision]
         for ladder, line in zip(ladders, LINES * len(ladders)):
-            by_kernel = {}  # of each time block the fastest tile
-            for variant in sorted(ladder.of_best_tiles().variants, key=lambda variant: variant.time_block):
-                by_kernel.setdefault(variant.kernel, []).append(variant)
+            best = sorted(ladder.of_best_tiles().variants, key=lambda variant: variant.time_block)  # of each time block
             for kernel in dict.fromkeys(variant.kernel for variant in ladder.variants):
-                variants = by_kernel[kernel]
-                panel.plot([each.time_block for each in variants], [rate(each, "stencil") for each in variants], line,
+                variants = [variant for variant in best if variant.kernel == kernel]
+                panel.plot([each.time_block for each in variants], [each.rate for each in variants], line,
                            marker=markers[kernel], color=COLOURS[precision] if variants[-1].time_block > 1 else "0.4",
                            label=f"{kernel}, {extent_text(ladder.cells)}")
         draw_copy_bandwidths(panel, [variant for ladder in ladders for variant in ladder.variants if variant.copy])
@@ -272,7 +248,7 @@ def draw_copy_bandwidths(panel, variants):
     in sight of what was measured."""
     if not variants:
         return
-    one = sum(limit(variant, "stencil", "copy") / variant.time_block for variant in variants) / len(variants)
+    one = sum(variant.limits["copy"] / variant.time_block for variant in variants) / len(variants)
     highest = max(value for drawn in panel.get_lines() for value in drawn.get_ydata())
     end = min(max(variant.time_block for variant in variants), max(1.0, 1.25 * highest / one))
     panel.axhline(one, color="black", linewidth=1.5, label="copy bandwidth, one sweep per pass")

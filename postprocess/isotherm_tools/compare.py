@@ -18,10 +18,10 @@ from typing import Callable, NamedTuple
 
 from isotherm_tools import baseline
 from isotherm_tools.program import (
-    CANNOT_CREATE, COMMAND_LINE, DATA, STOPPED_BY_CTRL_C, UNAVAILABLE, Failure, Parser, Program, is_launched,
+    CANNOT_CREATE, COMMAND_LINE, DATA, STOPPED_BY_CTRL_C, UNAVAILABLE, Failure, Parser, Program, cannot_write, is_launched,
     launched_rank, number_from, raise_error, say, write_text)
 from isotherm_tools.study import state
-from isotherm_tools.study.deck import DeckCase
+from isotherm_tools.study.deck import StudyCase
 from isotherm_tools.study.runner import Runner, signal_name
 from isotherm_tools.text import aligned, counted, escaped, extent_text, grouped, human_duration, in_quotes, shell_words
 
@@ -238,7 +238,7 @@ class Measurement:
         compare = {"check_interval": self.interval, "tuning_file": str(self.work / "tuning.json"), **compare}
         answers = self.job.ask([{"settings": {**entry.settings, **folder}, "name": entry.name,
                                  "compare": {"sweeps": self.sweeps(count), **compare}} for entry, count in zip(entries, samples)])
-        cases = [DeckCase(SimpleNamespace(name=entry.name, ranks=self.job.ranks), raise_error(answer))
+        cases = [StudyCase(self.job.ranks, [], name=entry.name).resolved(raise_error(answer))
                  for entry, answer in zip(entries, answers)]
         # The combinations, as the runner of studies wants its cases.
         study = SimpleNamespace(
@@ -463,7 +463,7 @@ def check_writable(path):
     try:
         tempfile.TemporaryFile(dir=Path(path).parent).close()
     except OSError as error:
-        raise Failure(CANNOT_CREATE, f"cannot write {in_quotes(path)} ({error.strerror}); check the folder and its free space") from error
+        raise cannot_write(path, error) from error
 
 
 def main(words):

@@ -35,7 +35,11 @@ def look(**more):
 
 def draw(path, make, *arguments):
     with look():
-        save(make(*arguments), path)
+        figure = make(*arguments)
+        try:
+            write_whole(path, lambda part: figure.savefig(part, format=Path(path).suffix[1:].lower(), facecolor="white"))
+        finally:
+            pyplot.close(figure)
     return path
 
 
@@ -65,14 +69,6 @@ def check_format(path):
         known = ", ".join(f".{name}" for name in FORMATS)
         raise Failure(COMMAND_LINE, f"{path}: unknown picture format; end the name in one of {known}")
     return path
-
-
-def save(figure, path):
-    form = Path(path).suffix[1:].lower()
-    try:
-        write_whole(path, lambda part: figure.savefig(part, format=form, facecolor="white"))
-    finally:
-        pyplot.close(figure)
 
 
 GROUND, INK = 0.13, 0.9  # lightness of what was white, and of what was black

@@ -64,9 +64,7 @@ class Program:
         for the deck."""
         places, at = [], len(words)
         for override in reversed(overrides):
-            at -= 1
-            while at > 0 and words[at] != override:
-                at -= 1
+            at = next((i for i in range(at - 1, 0, -1) if words[i] == override), 0)
             places.insert(0, at + (2 if self.is_parent else 1))
         return places
 
@@ -135,7 +133,13 @@ def read_record(path, schemas, noun, hint):
     if version > known:
         raise Failure(DATA, f"{path} has schema version {version}, and this package knows them to {known}; use the one "
                             "of the isotherm that wrote it")
-    return with_later_keys(with_new_names(content), LATER if schema == "isotherm-run" else {})
+    with_new_names(content)
+    for section, later in LATER.items() if schema == "isotherm-run" else ():  # what is there stays, also where it is null
+        if isinstance(later, dict) and isinstance(content.get(section, {}), dict):
+            content[section] = {**copy.deepcopy(later), **content.get(section, {})}
+        else:
+            content.setdefault(section, later)
+    return content
 
 
 def with_new_names(content):
@@ -146,16 +150,6 @@ def with_new_names(content):
             for old, new in names.items():
                 if isinstance(each, dict) and old in each and new not in each:
                     each[new] = each.pop(old)
-    return content
-
-
-def with_later_keys(content, later):
-    """Adds what is not there, at every level; what is there stays, also where it is null."""
-    for key, value in later.items():
-        if key not in content:
-            content[key] = copy.deepcopy(value)
-        elif isinstance(value, dict) and isinstance(content[key], dict):
-            with_later_keys(content[key], value)
     return content
 
 
@@ -177,6 +171,10 @@ def say(text, needed=False):
             raise Failure(IO, "standard output cannot be written; check where it goes") from error
 
 
+def cannot_write(path, error, code=CANNOT_CREATE, remedy="check the folder and its free space"):
+    return Failure(code, f"cannot write {in_quotes(path)} ({error.strerror}); {remedy}")
+
+
 def write_whole(path, write_part):
     """`write_part` gets the name of a file beside `path`, which replaces it once it is complete and on the disk."""
     path = Path(path)
@@ -187,8 +185,7 @@ def write_whole(path, write_part):
             os.fsync(file.fileno())
         os.replace(part, path)
     except OSError as error:
-        code, remedy = (IO, "free some space") if part.exists() else (CANNOT_CREATE, "check the folder and its free space")
-        raise Failure(code, f"cannot write {in_quotes(path)} ({error.strerror}); {remedy}") from error
+        raise cannot_write(path, error, *((IO, "free some space") if part.exists() else ())) from error
     finally:
         with suppress(OSError):  # there is none, mostly because it has its name
             part.unlink()

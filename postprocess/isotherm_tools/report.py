@@ -208,17 +208,21 @@ watts = partial(told, form="{:.5g} W".format)
 
 
 MOST_LINKS = 16  # of a table; runs on many ranks have thousands
-MOST_PROBES = 8  # of which a caption says where they are
+MOST_PROBES, MOST_NAMES = 8, 12  # whose places a caption has, and curves that have names
 MOST_PARTS = 6  # pictures of slices and other parts
 
 
 def run_page(run, record, benches):
     devices = Counter(rank["device"] for rank in record["ranks"])
     cells = extent_text(record["grid"]["cells"])
-    problem = f"{record['method']['problem']}, {cells} cells, {record['grid']['precision']}"
+    problem, phases = f"{record['method']['problem']}, {cells} cells, {record['grid']['precision']}", record["phases_s"]
+    chart = picture(phases_figure(phases), "Time of each phase", "Share of the whole run. Files that are written "
+                    "beside the sweeps count as output only as far as sweeps waited for them.")
+    rows = [(name, *(si(phases[name][key], "s") for key in ("min", "mean", "max")))
+            for name in (*PHASES, "total") if name in phases]
     sections = [
         answer(record, if_there(lambda: run.history)), field(run), convergence(run), performance(record),
-        time_spent(record),
+        Section("time", "Where the time went", [pictures(chart, table(("phase", "least", "mean", "most"), rows))]),
         *(bench_section(number, bench, devices) for number, bench in enumerate(benches, 1)),
         what_was_run(run, problem),
     ]
@@ -262,16 +266,13 @@ def field_pictures(run, snapshots):
     if ends[0].thin_axis:
         return [pictures(*(plane_picture(run.name, snapshot, ends) for snapshot in ends))]
     cell, which = planes_cell(run.record, ends[0])
-    planes = [planes_through(snapshot, cell) for snapshot in ends]
+    planes = [[snapshot.plane(axis, cell[axis]) for axis in range(3)] for snapshot in ends]
     scale = Scale([plane for state in planes for plane in state])
     unit = length_unit(max(ends[0].bounds[1] - ends[0].bounds[0]))
     cuts = [format_length(centre + step * i, unit) for centre, step, i in zip(ends[0].centre, ends[0].spacing, cell)]
-    items = []
-    for snapshot, state in zip(ends, planes):
-        when, values = moment(snapshot, steady), span(state)
-        items.append(picture(
-            field_figure(snapshot, state, scale), form="png", caption=f"At {when}: {values} in these planes.",
-            alt=f"Temperature in the planes {which}, {when}: {values}"))
+    items = [picture(field_figure(snapshot, state, scale), form="png", caption=f"At {when}: {span(state)} in these planes.",
+                     alt=f"Temperature in the planes {which}, {when}: {span(state)}")
+             for snapshot, state in zip(ends, planes) for when in [moment(snapshot, steady)]]
     lines = f" Isotherms every {scale.distance:g} K." if scale.distance else ""
     stretched = stretched_axes(ends[0])
     note = f" Drawn to scale, but {' and '.join(stretched)} stretched." if stretched else ""
@@ -357,15 +358,6 @@ def verification(found):
             ("observed order", order), ("verdict", str(found["verdict"]).replace("_", " "))]
 
 
-def time_spent(record):
-    phases = record["phases_s"]
-    rows = [(name, *(si(phases[name][key], "s") for key in ("min", "mean", "max")))
-            for name in (*PHASES, "total") if name in phases]
-    chart = picture(phases_figure(phases), "Time of each phase", "Share of the whole run. Files that are written "
-                    "beside the sweeps count as output only as far as sweeps waited for them.")
-    return Section("time", "Where the time went", [pictures(chart, table(("phase", "least", "mean", "most"), rows))])
-
-
 def performance(record):
     speed, halo, writing = record["performance"], record.get("halo") or {}, record.get("snapshots") or {}
     effective, copy, memory = speed["effective_bandwidth_bytes_per_s"], speed["copy_bandwidth_bytes_per_s"], record["memory"]
@@ -408,7 +400,9 @@ def what_was_run(run, problem):
     kernel = " ".join(word for word in (method["kernel"], method["tile"]) if word)
     by_place = Counter((rank["host"], rank["backend"], rank["device"]) for rank in record["ranks"])
     given = run.path / "deck.yaml"
-    parts = [
+    given = "" if not given.is_file() else text_block(
+        "The deck as it was given", given.read_text(encoding="utf-8", errors="replace"), open_too=True)
+    return Section("run", "What was run", [
         facts([
             ("command", made_by["command_line"]), ("deck", record["deck"]["path"]), ("directory", record["directory"]),
             ("problem", problem),
@@ -429,11 +423,7 @@ def what_was_run(run, problem):
             ("fingerprint", record["fingerprint"]),
         ]),
         table(("host", "backend", "device", "ranks"), [(*place, count) for place, count in by_place.items()]),
-    ]
-    if given.is_file():
-        parts.append(text_block("The deck as it was given", given.read_text(encoding="utf-8", errors="replace"), open_too=True))
-    parts.append(text_block("Every key as it was resolved", record["deck"]["resolved"]))
-    return Section("run", "What was run", parts)
+        given, text_block("Every key as it was resolved", record["deck"]["resolved"])])
 
 
 # Of the result, in a sentence; None: the message says it.
@@ -468,17 +458,14 @@ def answer(record, history):
                    ("at the end", format_time(end["time_s"]), f"sweep {end['sweep']}"))
     if end["nan_cells"]:
         figures.append(("not a number", str(end["nan_cells"]), "cells"))
+    if heat := end["heat"]:
+        share = heat["relative_balance"]
+        rows = [(f"through {face}", watts(value)) for face, value in heat["faces_W"].items() if value is not None]
+        rows += [("from sources", watts(heat["sources_W"])), ("stored", watts(heat["stored_W"])),
+                 (f"unaccounted for{'' if share is None else f' ({share:.2g} of all)'}", watts(heat["balance_W"]))]
     return Section("answer", "The answer", [
-        box, tiles(figures), heat_table(end["heat"]) if end["heat"] else paragraph(f"Heat is not known: {end['why_no_heat']}."),
-        paragraph(MEANING.get(record["result"], ""))])
-
-
-def heat_table(heat):
-    share = heat["relative_balance"]
-    rows = [(f"through {face}", watts(value)) for face, value in heat["faces_W"].items() if value is not None]
-    rows += [("from sources", watts(heat["sources_W"])), ("stored", watts(heat["stored_W"])),
-             ("unaccounted for" if share is None else f"unaccounted for ({share:.2g} of all)", watts(heat["balance_W"]))]
-    return table(("heat into the domain", "power"), [row for row in rows if row != ("stored", "-")])
+        box, tiles(figures), table(("heat into the domain", "power"), [row for row in rows if row != ("stored", "-")]) if heat else
+        paragraph(f"Heat is not known: {end['why_no_heat']}."), paragraph(MEANING.get(record["result"], ""))])
 
 
 WIDTH, HEIGHT = 5.6, 4.6  # inches, at most: what a phone shows of it can still be read
@@ -504,11 +491,6 @@ class Scale:
         self.isotherms = [] if uniform else round_levels(self.low, self.high, ISOTHERMS)
         # Kelvin from one isotherm to the next; None where there are not two.
         self.distance = self.isotherms[1] - self.isotherms[0] if len(self.isotherms) > 1 else None
-
-
-def planes_through(snapshot, cell):
-    """Kelvin in the planes across x, y and z that hold this cell."""
-    return [snapshot.plane(axis, cell[axis]) for axis in range(3)]
 
 
 def field_figure(snapshot, planes, scale):
@@ -613,11 +595,10 @@ def bandwidth_figure(effective, copy):
 
 def probes_figure(probes):
     """Temperatures at points over time, or over sweeps where there is no time."""
-    unit = time_unit(probes["time_s"][-1])
-    steady = not np.any(probes["time_s"])
-    along = probes["sweep"] if steady else probes["time_s"] / unit.si
+    steady, unit = not np.any(probes["time_s"]), time_unit(probes["time_s"][-1])
+    along, title = (probes["sweep"], "sweep") if steady else (probes["time_s"] / unit.si, f"time [{unit.name}]")
     curves = [(along, probes[name], split_unit(name)[0]) for name in list(probes)[2:]]
-    return curves_figure(curves, "sweep" if steady else f"time [{unit.name}]", len(curves) <= 12)
+    return curves_figure(curves, title, len(curves) <= MOST_NAMES)
 
 
 def bench_section(number, bench, devices):

@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from statistics import median
 from types import SimpleNamespace
-from typing import Callable, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 from matplotlib import pyplot
 from matplotlib.ticker import NullLocator, PercentFormatter
@@ -49,13 +49,12 @@ class RunRecord:
             content = read_record(self.path, "isotherm-run", "run record", "name the directory of a finished run")
         try:
             self._read(content)
+            self.name = name or content["name"]
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise Failure(DATA, f"{self.path} is no run record of isotherm ({error!r})") from error
-        self.name = name or content["name"]
 
     def _read(self, content):
-        performance, method, phases, split = (content[key]
-                                              for key in ("performance", "method", "phases_s", "decomposition"))
+        performance, method, phases, split = (content[key] for key in ("performance", "method", "phases_s", "decomposition"))
         if performance["step_s"] is None:
             raise Failure(DATA, f"{self.path} holds no measured sweeps (the run ended before its first)")
         self.cells, self.parts = tuple(map(int, content["grid"]["cells"])), tuple(map(int, split["process_grid"]))
@@ -381,39 +380,26 @@ def text_or_why(make):
         return f"note: {failure}"
 
 
-class Column(NamedTuple):
-    """`value` of a figure is taken of what was measured, then of what was predicted."""
-
-    heading: str
-    key: str  # in CSV; figures get `measured_` or `predicted_` before it
-    value: Callable
-    text: Callable
-    of_figures: bool = True
-
-
 def share(value):
     return f"{100 * value:.1f} %"
 
 
-COLUMNS = [
-    Column("ranks", "ranks", lambda row: row.ranks, str, False),
-    Column("grid", "cells", lambda row: row.cells, times, False),
-    Column("processes", "process_grid", lambda row: row.parts, times, False),
-    Column("cells per rank", "cells_per_rank", lambda row: row.rank_cells, str, False),
-    Column("per sweep", "step_s", lambda found: found.step, format_time),
-    Column("GPts/s", "points_per_s", lambda found: found.rate, lambda rate: f"{rate / 1e9:.4g}"),
-    Column("speed-up", "speedup", lambda found: found.speedup, lambda value: f"{value:.4g}"),
-    Column("efficiency", "efficiency", lambda found: found.efficiency, share),
-    Column("hidden", "hidden_share", lambda found: found.hidden, share),
-]
+# Heading, key in CSV and JSON, attribute, its text: of a row; then of what was measured, and of what was predicted.
+OF_ROWS = [("ranks", "ranks", "ranks", str), ("grid", "cells", "cells", times), ("processes", "process_grid", "parts", times),
+           ("cells per rank", "cells_per_rank", "rank_cells", str)]
+OF_FIGURES = [("per sweep", "step_s", "step", format_time), ("GPts/s", "points_per_s", "rate", lambda rate: f"{rate / 1e9:.4g}"),
+              ("speed-up", "speedup", "speedup", "{:.4g}".format), ("efficiency", "efficiency", "efficiency", share),
+              ("hidden", "hidden_share", "hidden", share)]
 
 
 def cells_of(row):
-    """(column, source, value) along a row; None where there is nothing."""
-    for column in COLUMNS:
-        for source in ("measured", "predicted") if column.of_figures else ("",):
-            found = getattr(row, source) if source else row
-            yield column, source, found and column.value(found)
+    """(heading, key, source, value, text) along a row; None where there is nothing."""
+    for columns, sources in ((OF_ROWS, ("",)), (OF_FIGURES, ("measured", "predicted"))):
+        for heading, key, name, text in columns:
+            for source in sources:
+                found = getattr(row, source) if source else row
+                value = found and getattr(found, name)
+                yield heading, key, source, value, "-" if value is None else text(value)
 
 
 def as_text(series):
@@ -423,10 +409,8 @@ def as_text(series):
     inside, between = (f"{wire.bandwidth / 1e9:.4g} GB/s and {format_time(wire.latency)}" if wire else "unknown"
                        for wire in (machine.inside, machine.between))
     first = list(cells_of(series.rows[0]))
-    table = [[column.heading if source != "predicted" else "" for column, source, _ in first],
-             [source for _, source, _ in first]]
-    for row in series.rows:
-        table.append(["-" if value is None else column.text(value) for column, _, value in cells_of(row)])
+    table = [[heading if source != "predicted" else "" for heading, _, source, *_ in first], [source for _, _, source, *_ in first],
+             *([text for *_, text in cells_of(row)] for row in series.rows)]
     return "\n".join([
         f"{series.kind} scaling of {base.name}: {size}, {base.precision}, on {', '.join(base.devices)}",
         f"efficiency against {counted(base.ranks, 'rank')} ({base.path})",
@@ -441,10 +425,10 @@ def as_text(series):
 def as_csv(series):
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["_".join(filter(None, (source, column.key))) for column, source, _ in cells_of(series.rows[0])])
+    writer.writerow(["_".join(filter(None, (source, key))) for _, key, source, *_ in cells_of(series.rows[0])])
     for row in series.rows:
         writer.writerow(["" if value is None else times(value) if isinstance(value, tuple) else value
-                         for _, _, value in cells_of(row)])
+                         for _, _, _, value, _ in cells_of(row)])
     return text.getvalue()
 
 
@@ -461,10 +445,10 @@ def as_json(series):
     rows = []
     for row in series.rows:
         rows.append({"run": row.run, "measured": row.measured and {}, "predicted": row.predicted and {}})
-        for column, source, value in cells_of(row):
+        for _, key, source, value, _ in cells_of(row):
             where = rows[-1][source] if source else rows[-1]
             if where is not None:
-                where[column.key] = value
+                where[key] = value
     return json.dumps({
         "schema": "isotherm-scaling", "schema_version": 1, "kind": series.kind,
         "base": {"run": str(series.base.path), "ranks": series.base.ranks},

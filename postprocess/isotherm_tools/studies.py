@@ -33,8 +33,10 @@ class Study:
             self.cases = [Case(case) for case in self.record["cases"]]
             self.numbers = {name for case in self.cases for name, value in case.values.items() if is_number(value)}
             self.name = Path(self.record["deck"]).stem
-            self.scaling = [Scaled(self.record["scaling"]["kind"], each) for each in self.record["scaling"]["series"]] \
-                if "scaling" in self.record else []
+            # Series of cases on several counts of ranks. `case` of a row counts: of its runs the one in the middle; None: none has a time.
+            scaling = self.record.get("scaling", {"series": []})
+            self.scaling = [SimpleNamespace(**{**each, "kind": scaling["kind"], "rows": [SimpleNamespace(**row) for row in each["rows"]]})
+                            for each in scaling["series"]]
             self.axes = axes_of(self)
         except (KeyError, TypeError, AttributeError) as error:
             raise Failure(DATA, f"{self.path}/{FILE} is no study of isotherm ({error!r})") from error
@@ -43,18 +45,6 @@ class Study:
     def quantities(self):
         """What was reported and is a number in some case, without what varies."""
         return [name for name in self.reported if name not in (*self.varied, "ranks") and name in self.numbers]
-
-    def chosen(self, columns):
-        """`columns`: "step_s,max_K", or None for what was reported."""
-        if not columns:
-            return self.quantities
-        names = columns.split(",")
-        for name in names:
-            if name not in self.columns:
-                raise Failure(COMMAND_LINE, f"the study has no column {name}; use one of {', '.join(self.columns)}")
-            if name not in self.numbers:
-                raise Failure(DATA, f"no case of the study has a number in column {name}")
-        return names
 
     def title(self, name):
         """"time per step [s]" of step_s, "grid.lengths.2 [m]"; as it is where there is no unit."""
@@ -80,15 +70,6 @@ class Case:
     def value(self, name):
         """Of a column, or a varied key; None where it is not known."""
         return self.values.get(name)
-
-
-class Scaled:
-    """A series of cases on several counts of ranks, as the program has put them together."""
-
-    def __init__(self, kind, content):
-        self.kind, self.label, self.base, self.disagreement = kind, *(content[key] for key in ("label", "base", "disagreement"))
-        # `case` counts: of its runs the one in the middle; None: none has a time.
-        self.rows = [SimpleNamespace(**row) for row in content["rows"]]
 
 
 def axes_of(study):
@@ -135,7 +116,12 @@ def add(subcommands):
 def draw_study(options):
     study = Study(options.run)
     path = figures.check_format(options.out or study.path / "study.png")
-    names = study.chosen(options.columns)
+    names = options.columns.split(",") if options.columns else study.quantities
+    for name in names:
+        if name not in study.columns:
+            raise Failure(COMMAND_LINE, f"the study has no column {name}; use one of {', '.join(study.columns)}")
+        if name not in study.numbers:
+            raise Failure(DATA, f"no case of the study has a number in column {name}")
     if not names:
         raise Failure(DATA, f"{study.path} reports no number of any case; name columns with --columns")
     if (why := why_not(study)) is not None:

@@ -34,7 +34,7 @@ def names(deck):
 
 
 def settings(deck, *keys):
-    return [tuple(case.study.value_text(key) for key in keys) for case in deck.cases]
+    return [tuple(case.value_text(key) for key in keys) for case in deck.cases]
 
 
 def resolved(case):
@@ -72,7 +72,7 @@ def test_all_three_multiply(parse):
 
 def test_ranks_are_of_the_case_not_of_the_deck(parse):
     deck = parse(study("  ranks: 3\n  list: [{name: a}, {name: b, ranks: 2}]\n"))
-    assert [case.ranks for case in deck.cases] == [3, 2] and deck.cases[1].study.value_text("ranks") == "2"
+    assert [case.ranks for case in deck.cases] == [3, 2] and deck.cases[1].value_text("ranks") == "2"
 
 
 def test_what_matches_all_of_an_entry_is_left_out(parse):
@@ -215,11 +215,11 @@ def test_grids_of_a_verification_do_not_grow(parse):
 def test_repeats_take_turns_and_each_other_case_of_a_study_is_a_series(parse):
     deck = parse("scaling: {kind: strong, ranks: [1, 2], repeats: 2}\n")
     assert names(deck) == ["ranks-1_run-1", "ranks-2_run-1", "ranks-1_run-2", "ranks-2_run-2"]
-    assert {case.study.series for case in deck.cases} == {0}
+    assert {case.series for case in deck.cases} == {0}
     deck = parse(study("  matrix: {precision: [fp32, fp64], grid.cells: [4, 6]}\n  exclude: [{precision: fp32, ranks: 2}]\n"
                        "  name: \"{precision} {grid.cells} {ranks} {run}\"\n") + "scaling: {kind: weak, ranks: [1, 2], repeats: 2}\n")
     assert deck.cases[3].name == "fp64-4-2-1" and deck.cases[5].cells == [6, 6, 12]
-    assert [case.study.series for case in deck.cases] == [0, 1, 2, 2, 3, 3, 0, 1, 2, 2, 3, 3]
+    assert [case.series for case in deck.cases] == [0, 1, 2, 2, 3, 3, 0, 1, 2, 2, 3, 3]
 
 
 @pytest.mark.parametrize("override, message", [

@@ -198,7 +198,7 @@ def snapshot(tmp_path):
 
 
 def test_the_three_planes_stand_as_in_a_drawing(snapshot):
-    planes = pages.planes_through(snapshot, (6, 3, 2))
+    planes = [snapshot.plane(axis, index) for axis, index in enumerate((6, 3, 2))]
     assert [plane.shape for plane in planes] == [(5, 7), (5, 12), (7, 12)]
     front, above, beside, bar = pages.field_figure(snapshot, planes, pages.Scale(planes)).axes
     for panel, array, extent in ((front, snapshot.T[2], (100, 112, -200, -186)), (above, snapshot.T[:, 3], (100, 112, 0, 20)),
@@ -215,7 +215,7 @@ def test_the_three_planes_stand_as_in_a_drawing(snapshot):
 
 
 def test_it_is_to_scale_unless_it_says_so(snapshot, tmp_path):
-    planes = pages.planes_through(snapshot, (6, 3, 2))
+    planes = [snapshot.plane(axis, index) for axis, index in enumerate((6, 3, 2))]
     figure = pages.field_figure(snapshot, planes, pages.Scale(planes))
     front = figure.axes[0].get_position()
     wide, high = np.array([front.width, front.height]) * figure.get_size_inches()

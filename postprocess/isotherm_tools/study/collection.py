@@ -9,6 +9,7 @@ import csv
 import io
 import math
 import re
+from types import SimpleNamespace
 from typing import NamedTuple
 
 from isotherm_tools.study import state
@@ -58,6 +59,9 @@ class Collection:
             self.add(case, look)
         self.series = scaling_series(self.scaled)
         for series in self.series:
+            first = deck.cases[series.members[0]]
+            # What its cases have in common: "solver.kernel openmp".
+            series.label = ", ".join(f"{key} {first.value_text(key)}" for key in deck.varied if key not in ("ranks", "run"))
             for number in series.members:
                 speed = series.speed_of(self.scaled[number]) or NO_SPEED
                 self.rows[number].update({**speed._asdict(), "scaling_base": series.base_text})
@@ -83,7 +87,7 @@ class Collection:
         # An earlier deck's numbers are not those of this case.
         run = {} if look.state == "changed" else state.run_record(case)
         row = last_diagnostics(case.folder / "history.csv") if run else {}
-        texts = {key: case.study.value_text(key) for key in self.deck.varied}
+        texts = {key: case.value_text(key) for key in self.deck.varied}
         settings = {key: text if as_number(text) is None else as_number(text) for key, text in texts.items()}
         known = {"ranks": case.ranks, "state": look.state, "exit_code": look.exit_code, "message": look.message or None}
         row.update({"name": case.name, **settings})
@@ -98,27 +102,19 @@ class Collection:
             row["cells"] = extent_text(case.cells)
             step, hidden, sweeps = (row[name] if is_number(row[name]) else None
                                     for name in ("step_s", "halo_hidden_percent", "sweeps"))
-            self.scaled.append(ScaledCase(case.name, case.study.series, case.ranks, look.state, tuple(case.cells),
+            self.scaled.append(ScaledCase(case.name, case.series, case.ranks, look.state, tuple(case.cells),
                                           step if look.is_finished else None, hidden, sweeps or 0,
                                           row["fingerprint"] or ""))
         self.rows.append(row)
         self.cases.append({"name": case.name, "settings": settings, **known, "directory": str(case.folder), "values": None,
                            "run": run or None})
 
-    def label_of(self, series):
-        """What the cases of a series have in common: "solver.kernel openmp"."""
-        case = self.deck.cases[series.members[0]].study
-        return ", ".join(f"{key} {case.value_text(key)}" for key in self.deck.varied if key not in ("ranks", "run"))
-
     def scaling_record(self):
-        def row_record(row):
-            run = row.middle
-            return {"ranks": row.ranks, "cells": list(row.cells), "runs": row.runs, "case": run and run.name, "step_s": run and run.step_s,
-                    **(row.speed or NO_SPEED)._asdict(), "halo_hidden_percent": run and run.hidden_percent, "remark": row.remark or None}
-
         return {"kind": self.deck.scaling["kind"], "repeats": self.deck.scaling["repeats"], "series": [
-            {"label": self.label_of(series), "base": series.base_text, "disagreement": series.disagreement or None,
-             "rows": list(map(row_record, series.rows))} for series in self.series]}
+            {"label": series.label, "base": series.base_text, "disagreement": series.disagreement or None, "rows": [
+                {"ranks": row.ranks, "cells": list(row.cells), "runs": row.runs, "case": row.middle and row.middle.name,
+                 "step_s": row.step_s, **(row.speed or NO_SPEED)._asdict(), "halo_hidden_percent": row.hidden_percent,
+                 "remark": row.remark or None} for row in series.rows]} for series in self.series]}
 
     def heads(self, names):
         return [titled(name, self.units.get(name)) for name in names]
@@ -130,8 +126,7 @@ class Collection:
         text = aligned(alignment, [self.heads(names), *(
             [f"{value:.6g}" if isinstance(value, float) else escaped(plain(value)) for value in map(row.get, names)]
             for row in rows)])
-        return text + "".join("\n" + scaling_text(self.deck.scaling["kind"], self.label_of(series), series)
-                              for series in self.series)
+        return text + "".join("\n" + scaling_text(self.deck.scaling["kind"], series.label, series) for series in self.series)
 
 
 def last_diagnostics(path):
@@ -185,27 +180,24 @@ class Speed(NamedTuple):
 NO_SPEED = Speed()
 
 
-class ScalingRow:
-    """A count of ranks. `runs` have a time; `middle`: whose run counts; `remark`: why something is missing."""
-
-    def __init__(self, cases):
-        timed = sorted((case for case in cases if case.step_s is not None), key=lambda case: case.step_s)
-        self.ranks, self.cells, self.runs = cases[0].ranks, cases[0].cells, len(timed)
-        self.middle = timed[(len(timed) - 1) // 2] if timed else None
-        self.remark = ", ".join(f"{case.name}: {case.state}" for case in cases if case.step_s is None)
-
-
 class ScalingSeries:
-    """`members`: numbers of its cases; `rows`: by ranks, of which the first is what the others are compared with."""
+    """`members`: numbers of its cases; `rows`: by ranks, of which the first is what the others are compared with. `runs` of a
+    row have a time; `middle`: whose run counts; `remark`: why something is missing."""
 
     def __init__(self, members, cases):
-        self.members, by_ranks, answers = members, {}, {}
+        self.members, self.rows, by_ranks, answers = members, [], {}, {}
         for case in cases:
             by_ranks.setdefault(case.ranks, []).append(case)
             # One problem has one answer, whoever computes it; cases that ended at other sweeps have another.
             if case.step_s is not None and case.fingerprint:
                 answers.setdefault((*case.cells, case.sweeps), set()).add(case.fingerprint)
-        self.rows = [ScalingRow(by_ranks[ranks]) for ranks in sorted(by_ranks)]
+        for ranks, of_ranks in sorted(by_ranks.items()):
+            timed = sorted((case for case in of_ranks if case.step_s is not None), key=lambda case: case.step_s)
+            middle = timed[(len(timed) - 1) // 2] if timed else None
+            self.rows.append(SimpleNamespace(
+                ranks=ranks, cells=of_ranks[0].cells, runs=len(timed), middle=middle, step_s=middle and middle.step_s,
+                hidden_percent=middle and middle.hidden_percent,
+                remark=", ".join(f"{case.name}: {case.state}" for case in of_ranks if case.step_s is None)))
         self.base = self.rows[0].middle
         # "1 rank", "none (ranks-1: failed)"
         self.base_text = counted(self.rows[0].ranks, "rank") if self.base else f"none ({self.rows[0].remark})"
@@ -238,10 +230,9 @@ def scaling_text(kind, label, series):
 
     rows = [["ranks", "cells", "runs", "step_s", "speed-up", "efficiency", "hidden", "remark"]]
     for row in series.rows:
-        run, speed = row.middle, row.speed or NO_SPEED
-        rows.append([str(row.ranks), extent_text(row.cells), str(row.runs), cell(run and run.step_s, "{:.6g}"),
-                     cell(speed.speedup, "{:.4g}"), cell(speed.efficiency_percent, "{:.1f} %"),
-                     cell(run and run.hidden_percent, "{:.1f} %"), escaped(row.remark)])
+        speed = row.speed or NO_SPEED
+        rows.append([str(row.ranks), extent_text(row.cells), str(row.runs), cell(row.step_s, "{:.6g}"), cell(speed.speedup, "{:.4g}"),
+                     cell(speed.efficiency_percent, "{:.1f} %"), cell(row.hidden_percent, "{:.1f} %"), escaped(row.remark)])
     columns = 8 if any(row.remark for row in series.rows) else 7
     return (f"{kind} scaling{f' of {label}' if label else ''}, compared with {series.base_text}\n"
             f"{aligned('rrrrrrrl'[:columns], [row[:columns] for row in rows], 2)}"

@@ -79,7 +79,12 @@ class Command:
             if options.slurm and self.submission(deck).submit():
                 return state.DONE
             stopped_by = 0 if options.collect or options.slurm else Runner(deck, options.jobs, options.retry, lock).run()
-            return self.conclude(deck, write_collection(deck), stopped_by)
+            collection = Collection(deck)
+            program.write_text(deck.directory / "study.csv", collection.csv)
+            state.write_json(deck.directory / "study.json", collection.record)
+            program.say(f"\n{collection.table}\n{collection.finished} of {counted(len(deck.cases), 'case')} finished; all columns in "
+                        f"{in_quotes(deck.directory / 'study.csv')}, all records in study.json beside it\n")
+            return self.conclude(deck, collection, stopped_by)
 
     def submission(self, deck):
         return Submission(deck, self.options.jobs, self.options.retry, self.options.limit)
@@ -136,16 +141,6 @@ class Command:
         if collection.disagreement:
             raise Failure(state.DIVERGED, f"{collection.disagreement}; see kernel, transport and fingerprint of each in study.csv")
         return collection.exit_code
-
-
-def write_collection(deck):
-    """study.csv and study.json, and the table on stdout."""
-    collection = Collection(deck)
-    program.write_text(deck.directory / "study.csv", collection.csv)
-    state.write_json(deck.directory / "study.json", collection.record)
-    program.say(f"\n{collection.table}\n{collection.finished} of {counted(len(deck.cases), 'case')} finished; all columns in "
-                f"{in_quotes(deck.directory / 'study.csv')}, all records in study.json beside it\n")
-    return collection
 
 
 def plan_rows(deck, looks):

@@ -20,20 +20,8 @@ MOST_CASES = 100000  # before any is excluded
 MOST_LINES = 100  # of problems
 SHOWN = 3  # names of cases behind a problem that not all have
 LONGEST_NAME = 120  # with a suffix and a sweep a file name still has less than 255
+KEY = r"\{([^{}]*)\}"  # of study.name
 RESERVED = ("study.csv", "study.json", "run.lock", "deck", "deck.resolved")  # what a study or a run writes of its own
-
-
-class DeckCase:
-    """`study`: what varies; the rest as the program has resolved it."""
-
-    def __init__(self, study, answer):
-        self.study, self.name, self.ranks = study, study.name, study.ranks
-        self.deck, self.cells, self.plan = answer["deck"], answer["cells"], answer.get("plan")
-        self.refused = answer.get("refused")
-        self.folder = Path(answer["directory"]) / study.name
-        self.deck_file = self.folder / f"{study.name}.yaml"
-        # For the share that it has in a study: cells times sweeps, of which a steady case may do fewer.
-        self.work = prod(self.cells) * max(answer["sweeps"], 1)
 
 
 class StudyDeck:
@@ -59,7 +47,7 @@ class StudyDeck:
         self.warnings = list(dict.fromkeys([*sections["warnings"], *(text for _, text in problems.warnings), *(
             warning for answer in answers for warning in answer["warnings"])]))
         self.directory, self.overwrite = Path(answers[-1]["directory"]), answers[-1]["overwrite"]
-        self.cases = [DeckCase(case, answer) for case, answer in zip(found.cases, answers)]
+        self.cases = [case.resolved(answer) for case, answer in zip(found.cases, answers)]
 
     def ask(self, requests):
         return self.program.ask(self.path, self.overrides, self.arguments, requests)
@@ -73,13 +61,12 @@ class StudyDeck:
     def changes(self, pairs):
         """What of resolved decks differs, as "problem.steps 4 -> 6"; where they lie does not matter. `pairs`: [(before, now)]."""
         unknown = list(dict.fromkeys(pair for pair in pairs if pair not in self.known_changes and pair[0] != pair[1]))
-        if unknown:
-            for pair, answer in zip(unknown, self.ask([{"before": before, "now": now} for before, now in unknown])):
-                found = raise_error(answer)["changes"]
-                self.known_changes[pair] = ["its deck.yaml is of no case"] if found is None else [
-                    f"{each['key']} {each['before']} -> {each['now']}" for each in found
-                    if each["key"] not in ("output.directory", "output.overwrite")]
-        return [[] if before == now else self.known_changes[before, now] for before, now in pairs]
+        for pair, answer in zip(unknown, self.ask([{"before": before, "now": now} for before, now in unknown]) if unknown else []):
+            found = raise_error(answer)["changes"]
+            self.known_changes[pair] = ["its deck.yaml is of no case"] if found is None else [
+                f"{each['key']} {each['before']} -> {each['now']}" for each in found
+                if each["key"] not in ("output.directory", "output.overwrite")]
+        return [self.known_changes.get(pair, []) for pair in pairs]
 
 
 def check_deck(errors, cases):
@@ -114,7 +101,8 @@ class Problems:
         (self.warnings if is_warning else self.lines).append((place, f"{where}: {printable(key)}: {text}"))
 
     def unlike(self, key, node, wanted, example):
-        what = "an empty map" if node.get("keys") == [] else "an empty list" if node.get("items") == [] else kind_text(node)
+        what = ("one value" if "text" in node else "an empty map" if node.get("keys") == [] else "a map" if "keys" in node else
+                "an empty list" if node.get("items") == [] else "a list" if "items" in node else "nothing")
         self.add(key, f"{what} stands where {wanted} is wanted; write {example}", node["at"])
 
 
@@ -126,6 +114,15 @@ class StudyCase:
     series: int = 0  # cases that differ in ranks and run alone have one
     word: str = ""  # that the list gives it
     name: str = ""  # of its folder
+
+    def resolved(self, answer):
+        """As the program answers."""
+        self.deck, self.cells, self.plan, self.refused = (answer.get(key) for key in ("deck", "cells", "plan", "refused"))
+        self.folder = Path(answer["directory"]) / self.name
+        self.deck_file = self.folder / f"{self.name}.yaml"
+        # For the share that it has in a study: cells times sweeps, of which a steady case may do fewer.
+        self.work = prod(self.cells) * max(answer["sweeps"], 1)
+        return self
 
     def value_text(self, key):
         """As it stands in names and tables; "default" where the case leaves the key to the deck."""
@@ -146,10 +143,6 @@ def value_text(node):
     if "items" in node and "keys" not in node and all("text" in item for item in node["items"]):
         return "x".join(item["text"] for item in node["items"])
     return node["yaml"]
-
-
-def kind_text(node):
-    return "one value" if "text" in node else "a map" if "keys" in node else "a list" if "items" in node else "nothing"
 
 
 def is_given(node):
@@ -355,18 +348,23 @@ def number_node(number, place):
 def name_cases(expansion):
     """By study.name, or by all that varies. Two of one name are a problem."""
     problems, pattern, varied = expansion.problems, expansion.sections["name"], expansion.varied
-    parts = parts_of(pattern, varied, problems)
-    if parts is None:
-        return
+    keys = [*varied, "name", "ranks"]
+    for found in re.finditer(KEY + "|[{}]", pattern):
+        key = found[1]
+        if key not in keys:
+            problems.add("study.name", f"a brace at character {found.start() + 1} of '{printable(pattern)}' has no partner; write "
+                                       "{key.path}" if key is None else
+                         f"'{printable(key)}' does not vary; " + meant(key, keys, f"use one of {', '.join(keys)}"))
+            return
     entries = expansion.sections["list"].get("items", [])
     listed = {key["name"] for entry in entries for key in entry.get("keys", [])}
     first = {}
     for number, case in enumerate(expansion.cases, 1):
-        words = [text if not is_key else case.word if text == "name" else case.value_text(text) for is_key, text in parts]
+        name = re.sub(KEY, lambda found, case=case: case.word if found[1] == "name" else case.value_text(found[1]), pattern)
         if not pattern:  # "kernel-naive_cells-64", and the list's name where it gives one for its keys
-            words = "_".join([*(f"{key.rpartition('.')[2]}-{case.value_text(key)}" for key in varied
-                                if not (case.word and key in listed)), *([case.word] if case.word else [])])
-        case.name = safe_name("".join(words))
+            name = "_".join([*(f"{key.rpartition('.')[2]}-{case.value_text(key)}" for key in varied
+                               if not (case.word and key in listed)), *([case.word] if case.word else [])])
+        case.name = safe_name(name)
         settings = [f"name {printable(case.word)}"] if case.word else []
         who = f"case {number} ({', '.join(settings + [f'{key} {case.value_text(key)}' for key in varied])})"
         why = "is empty" if not case.name else f"has more than {LONGEST_NAME} characters" if len(
@@ -381,21 +379,6 @@ def name_cases(expansion):
                                        "the pattern what tells them apart")
             return
         first[case.name] = who
-
-
-def parts_of(pattern, varied, problems):
-    """[(whether it is a key, text)]; None where the pattern is wrong."""
-    keys, parts = [*varied, "name", "ranks"], []
-    for found in re.finditer(r"\{([^{}]*)\}|([^{}]+)|[{}]", pattern):
-        key, text = found[1], found[2]
-        why = f"a brace at character {found.start() + 1} of '{printable(pattern)}' has no partner; write {{key.path}}" \
-            if key is None and text is None else "" if key is None or key in keys else \
-            f"'{printable(key)}' does not vary; " + meant(key, keys, f"use one of {', '.join(keys)}")
-        if why:
-            problems.add("study.name", why)
-            return None
-        parts.append((key is not None, text if key is None else key))
-    return parts
 
 
 def safe_name(text):

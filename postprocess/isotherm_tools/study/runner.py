@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from isotherm_tools.program import CANNOT_CREATE, UNAVAILABLE, Failure, is_launched, say, write, write_text
+from isotherm_tools.program import UNAVAILABLE, Failure, cannot_write, is_launched, say, write, write_text
 from isotherm_tools.study import state
 from isotherm_tools.text import counted, display_width, escaped, human_duration, in_quotes
 
@@ -259,10 +259,9 @@ class Runner:
         except Failure as failure:
             self.conclude(job, failure.code, 0, str(failure), 0)
         except OSError as error:
-            code, why = (CANNOT_CREATE, f"cannot write {in_quotes(error.filename)} ({error.strerror}); check the folder and "
-                                        "its free space") if error.filename in (str(out), str(err)) else (
+            failure = cannot_write(error.filename, error) if error.filename in (str(out), str(err)) else Failure(
                 UNAVAILABLE, f"cannot start {in_quotes(words[0])} ({error.strerror}); install it, or name another")
-            self.conclude(job, code, 0, why, 0)
+            self.conclude(job, failure.code, 0, str(failure), 0)
 
     def is_launched(self, case):
         """One rank needs no launcher; but what others are compared with is bound to its cores as they are."""

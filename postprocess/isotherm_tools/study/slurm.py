@@ -6,8 +6,8 @@ they begin again, in an array of their own."""
 import os
 import re
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 from isotherm_tools.program import CANNOT_CREATE, DATA, FILE_MISSING, UNAVAILABLE, Failure, say, write_text
 from isotherm_tools.study import state
@@ -19,16 +19,6 @@ MOST_TASKS = 1000
 LAUNCHER = "study.launcher=srun --ntasks={ranks}"
 OWN_TEMPLATE = Path(__file__).with_name("study.sbatch")
 ADVICE = "run isotherm where Slurm's programs are, or study without --slurm"
-
-
-@dataclass
-class Script:
-    """What stands in the places of a template."""
-    file: str
-    ranks: int  # @ranks@ of each task: cases of one array have one request of resources
-    command: str  # @command@, as bash reads it
-    tasks: dict  # @tasks@ of the array, ascending, with their @cases@; None: of no case
-    at_once: int = 0  # 0: as many as there is room for
 
 
 def read_template(path):
@@ -86,27 +76,21 @@ class Submission:
             raise Failure(CANNOT_CREATE, f"cannot use {in_quotes(self.folder)} as the directory of a study with --slurm (a blank, quote, "
                                          "'%' or '#' means something else to sbatch); choose another with output.directory=...")
         self.template = read_template(deck.sections["template"])
-        self.finished = self.failed = self.queued = 0
         due = self.find_due()
         self.due = len(due)
         self.words = shell_words([deck.program.path, "study", deck.path, *deck.overrides, *(["--limit", limit] if limit else [])])
         self.arrays = self.make_arrays(due)
-        self.collecting = Script(self.file("collect"), 1, f"{self.words} --collect", {1: None})
+        self.collecting = self.script("collect", 1, f"{self.words} --collect", {1: None})
         for script in self.arrays:
             self.text_of(script)  # rejects, before the first is submitted
 
     def find_due(self):
         """What is in the queue already is not submitted once more."""
-        due, submitted = [], {}
-        for number, look in enumerate(state.look_at(self.deck, self.deck.cases)):
-            if look.is_due(self.retry):
-                due.append(number)
-                if task := read_submission(self.deck.cases[number]).get("task"):
-                    submitted[number] = task
-            elif look.is_finished:
-                self.finished += 1
-            else:
-                self.failed += 1
+        looks = state.look_at(self.deck, self.deck.cases)
+        due = [number for number, look in enumerate(looks) if look.is_due(self.retry)]
+        self.finished = sum(look.is_finished for look in looks)
+        self.failed = len(looks) - len(due) - self.finished
+        submitted = {number: task for number in due if (task := read_submission(self.deck.cases[number]).get("task"))}
         # Tasks of this user that wait or run: "123_4".
         queued = set(ask("squeue", f"--user={os.getuid()}", "--array", "--noheader",
                          "--format=%F_%K").split()) if submitted else set()
@@ -122,12 +106,15 @@ class Submission:
             case = self.deck.cases[number]
             part = number // MOST_TASKS
             name = f"ranks_{case.ranks}" + (f"_part_{part + 1}" if part else "")
-            array = arrays.setdefault((case.ranks, part), Script(self.file(name), case.ranks, command, {}, self.jobs))
+            array = arrays.setdefault((case.ranks, part), self.script(name, case.ranks, command, {}, self.jobs))
             array.tasks[number % MOST_TASKS + 1] = case
         return [arrays[key] for key in sorted(arrays)]
 
-    def file(self, what):
-        return str(self.deck.directory / f"study_{what}.sbatch")
+    def script(self, what, ranks, command, tasks, at_once=0):
+        """`ranks`: of each task, for cases of one array have one request of resources; `tasks`: ascending, with their cases,
+        None: of no case; `at_once`: 0 for as many as there is room for."""
+        return SimpleNamespace(file=str(self.deck.directory / f"study_{what}.sbatch"), ranks=ranks, command=command, tasks=tasks,
+                               at_once=at_once)
 
     def text_of(self, script):
         values = {"name": safe_name(Path(self.deck.path).stem) or "study", "output": str(self.folder / "slurm_%A_%a.txt"),

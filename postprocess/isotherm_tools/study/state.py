@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
-from isotherm_tools.program import CANNOT_CREATE, DATA, VERSIONS, Failure, with_new_names, write_text
+from isotherm_tools.program import CANNOT_CREATE, DATA, VERSIONS, Failure, cannot_write, with_new_names, write_text
 from isotherm_tools.text import escaped, in_quotes
 
 DONE, NOT_CONVERGED, INTERNAL, STOPPED, DIVERGED = 0, 10, 70, 75, 76
@@ -262,8 +262,7 @@ class DirectoryLock:
             except FileExistsError:
                 self.make_way(force)
             except OSError as error:
-                raise Failure(CANNOT_CREATE, f"cannot write {in_quotes(self.path)} ({error.strerror}); check the folder and "
-                                             "its free space") from error
+                raise cannot_write(self.path, error) from error
         raise Failure(CANNOT_CREATE, f"cannot get {in_quotes(self.path)} (other runs are after it too); try again")
 
     def make_way(self, force):
