@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -38,10 +37,9 @@ struct Barrier {
 };
 
 struct Warp {
-  std::size_t begin = 0, end = 0;  // its threads, in the order in which they take turns
-  unsigned alive = 0;              // mask of lanes that have not returned
-  Barrier barrier;    // of lanes, not of their number: a count of bits at every shuffle would take long
-  unsigned mask = 0;  // who takes part in the barrier under way
+  unsigned alive = 0;  // mask of lanes that have not returned
+  Barrier barrier;     // of lanes, not of their number: a count of bits at every shuffle would take long
+  unsigned mask = 0;   // who takes part in the barrier under way
   std::uint64_t slots[2][warp_size] = {};  // of this barrier and of the one before
 };
 
@@ -123,24 +121,26 @@ bool can_run(const BlockThread& thread) {
   return !thread.done && (!thread.waits_for || thread.waits_for->generation != thread.generation);
 }
 
-// To the next from `begin` to `end` that can go on, all of which have begun; perhaps the one that runs. The
-// one behind it is likely to follow. Returns where there is none.
-void switch_to_one_of(std::size_t begin, std::size_t end) {
-  const auto behind = [=](std::size_t at) { return at + 1 < end ? at + 1 : begin; };
+// The next that can go on, of those that have begun; perhaps the one that runs. The one behind it is likely
+// to follow.
+BlockThread& next_thread() {
+  const std::size_t all = threads.size();
+  const auto behind = [all](std::size_t at) { return at + 1 < all ? at + 1 : 0; };
   std::size_t at = static_cast<std::size_t>(running - threads.data());
-  for (std::size_t n = begin; n < end; ++n) {
+  for (std::size_t n = 0; n < all; ++n) {
     at = behind(at);
     if (!can_run(threads[at])) continue;
     fetch(threads[behind(at)].fiber);
-    run(threads[at]);
-    jump_to(threads[at].fiber->context);
+    return threads[at];
   }
+  deadlock();
 }
 
 [[noreturn]] void switch_to_next() {
   if (block_alive == 0) jump_to(launcher);
-  switch_to_one_of(0, threads.size());
-  deadlock();
+  BlockThread& next = next_thread();
+  run(next);
+  jump_to(next.fiber->context);
 }
 
 // On a fiber, which lives for all launches: begins threads while there are any that have not.
@@ -192,19 +192,17 @@ char* stacks() {
   jump_to(idle.back()->context);
 }
 
-// The others take their turns: those of the warp, if one is given, as the caches hold the stacks of one, then
-// those that have not begun, as they stand behind this one.
-void give_turn(const Warp* warp = nullptr) {
+// The others take their turns: those that have not begun first, as they stand behind this one.
+void give_turn() {
   if (__builtin_setjmp(running->fiber->context) != 0) return;
-  if (warp) switch_to_one_of(warp->begin, std::min(warp->end, begun));
   if (begun < threads.size()) wake_fiber();
   switch_to_next();
 }
 
-void wait(Barrier& barrier, const Warp* warp = nullptr) {
+void wait(Barrier& barrier) {
   running->waits_for = &barrier;
   running->generation = barrier.generation;
-  give_turn(warp);
+  give_turn();
 }
 
 void run_block(bool reverse) {
@@ -218,10 +216,7 @@ void run_block(bool reverse) {
     threads[i] = {};
     threads[i].number = number;
     threads[i].index = {number % current.block_dim.x, row % current.block_dim.y, row / current.block_dim.y};
-    Warp& warp = warps[number / warp_size];
-    if (warp.alive == 0) warp.begin = i;
-    warp.end = i + 1;
-    warp.alive |= 1u << number % warp_size;
+    warps[number / warp_size].alive |= 1u << number % warp_size;
   }
   if (__builtin_setjmp(launcher) == 0) wake_fiber();
 }
@@ -265,7 +260,7 @@ void warp_barrier(unsigned mask) {
   warp.barrier.arrived |= 1u << running->number % warp_size;
   const unsigned generation = warp.barrier.generation;
   open_warp_if_complete(warp);
-  if (warp.barrier.generation == generation) wait(warp.barrier, &warp);
+  if (warp.barrier.generation == generation) wait(warp.barrier);
 }
 
 void yield() {

@@ -22,6 +22,7 @@
 #include "kernels/host/host_kernels.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
+#include "support/devices.hpp"
 #include "support/field_by_index.hpp"
 
 namespace isotherm {

@@ -23,15 +23,11 @@
 #include "halo/transport.hpp"
 #include "solver/kernel_choice.hpp"
 #include "solver/solver.hpp"
+#include "support/devices.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace isotherm {
 
-// The emulated GPU (tests/emulation) takes a hundred times as long as a CPU. What a host's run of a test
-// shows for both, as exchanges and steps are planned on the host, it need not show again.
-inline bool is_slow(const Device& device) {
-  return device.info().name == "emulated GPU";
-}
 inline int combinations = 0;  // of a test so far
 // Of many combinations it takes each `nth`, and other ones with each deck where their number is no multiple
 // of it.

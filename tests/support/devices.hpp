@@ -1,4 +1,4 @@
-// Devices that show what their caller waits for.
+// Which devices are slow; and devices that show what their caller waits for.
 #pragma once
 
 #include <cstring>
@@ -9,6 +9,12 @@
 #include "core/device.hpp"
 
 namespace isotherm {
+
+// The emulated GPU (tests/emulation) takes a hundred times as long as a CPU. What a host's run of a test
+// shows for both, as exchanges and steps are planned on the host, it need not show again.
+inline bool is_slow(const Device& device) {
+  return device.info().name == "emulated GPU";
+}
 
 // Does what another one does, and tells when the host waits for it.
 class WatchedDevice : public Device {
