@@ -7,15 +7,18 @@
 #include <deque>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "output/records/json_value.hpp"
 #include "solver/kernel_choice.hpp"
 
 namespace isotherm {
+
+ISOTHERM_KEYS(RankSight, host, memory_group, gpus, why_none, mps)
+ISOTHERM_KEYS(RankPlace, host, device, uuid, threads)
 
 namespace {
 
@@ -202,8 +205,6 @@ DeviceMap map_devices(const std::vector<RankSight>& ranks, bool sharing_intended
 
 namespace {
 
-using nlohmann::json;
-
 struct Wish {
   Backend backend = Backend::host;
   std::string demanded_by;  // the key that admits no other; empty: the CPU will do
@@ -243,13 +244,7 @@ std::vector<RankSight> gather_sights(const CudaDevices& found, const Communicato
       world.split_by_host().all_reduce(static_cast<std::int64_t>(world.rank()), ReduceOp::min));
   std::vector<std::string> gpus;
   for (const DeviceInfo& device : found.devices) gpus.push_back(identity(device, processor_name()));
-  const json mine = {processor_name(), group, gpus, found.why_none, mps_runs()};
-  std::vector<RankSight> all;
-  for (const std::string& text : world.all_gather(mine.dump())) {
-    const json sight = json::parse(text);
-    all.push_back({sight[0], sight[1], sight[2], sight[3], sight[4]});
-  }
-  return all;
+  return gather(RankSight{processor_name(), group, gpus, found.why_none, mps_runs()}, world);
 }
 
 // The same on every rank, as all know what all see.
@@ -306,11 +301,7 @@ Placement place(const Config& config, const Wish& wish, const Communicator& worl
     mine.device = fmt::format("{} {}", device->name, device->index);
     mine.uuid = device->uuid;
   }
-  const json packed = {mine.host, mine.device, mine.uuid, mine.threads};
-  for (const std::string& text : world.all_gather(packed.dump())) {
-    const json place = json::parse(text);
-    placement.ranks.push_back({place[0], place[1], place[2], place[3]});
-  }
+  placement.ranks = gather(mine, world);
   if (placement.backend == Backend::host) {
     placement.ranks_on_device = static_cast<int>(std::count_if(
         placement.ranks.begin(), placement.ranks.end(), [&](auto& rank) { return rank.host == mine.host; }));

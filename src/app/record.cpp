@@ -53,6 +53,15 @@ Decomposition decomposition_of(const Session& session) {
   return decompose(session.cases.back(), session.decomposition.ranks(), session.placement.backend);
 }
 
+std::string why_no_heat(const Config& config, bool swept) {
+  const bool transient = config.problem.kind == ProblemKind::transient;
+  const char* const needed =
+      transient ? "material.conductivity, density and heat_capacity" : "material.conductivity";
+  if (!plan_diagnostics(config).flows) return std::string("the deck does not give ") + needed;
+  if (!swept) return "no step was made";
+  return "the run was stopped behind a launch of several steps";
+}
+
 }  // namespace
 
 template <class T>
@@ -163,19 +172,6 @@ double measure_copy_bandwidth(const Session& session, Device& device, const Comm
 std::string file_name(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
-
-namespace {
-
-std::string why_no_heat(const Config& config, bool swept) {
-  const bool transient = config.problem.kind == ProblemKind::transient;
-  const char* const needed =
-      transient ? "material.conductivity, density and heat_capacity" : "material.conductivity";
-  if (!plan_diagnostics(config).flows) return std::string("the deck does not give ") + needed;
-  if (!swept) return "no step was made";
-  return "the run was stopped behind a launch of several steps";
-}
-
-}  // namespace
 
 template <class T>
 std::optional<EndState> find_end_state(const Config& config, Solver<T>& solver) {

@@ -253,6 +253,20 @@ void check_memory(const MemoryPlan& mine, const Placement& placement, const Comm
   });
 }
 
+RegistryNames registry_names() {
+  RegistryNames registry;
+  const auto add = [](std::vector<RegistryNames::Kernel>& known, const auto& table) {
+    for (const auto& kernel : table)
+      known.push_back({std::string(kernel.name), kernel.available(), kernel.backend == Backend::cuda});
+  };
+  add(registry.kernels, stencil_kernels<double>());
+  add(registry.reductions, reduction_kernels<double>());
+  add(registry.histograms, histogram_kernels<double>());
+  for (const auto& kernel : transport_registry<double>())
+    registry.transports.push_back({std::string(kernel.name), kernel.moves_data});
+  return registry;
+}
+
 namespace {
 
 // Ranks of one job that were started with different binaries or arguments would solve different problems and
@@ -294,24 +308,6 @@ void be_another_run(Config& config, const std::string& name) {
   if (!name.empty()) config.name = name;
   if (config.at("output.overwrite").rfind("argument ", 0) != 0) config.output.overwrite = false;
 }
-
-}  // namespace
-
-RegistryNames registry_names() {
-  RegistryNames registry;
-  const auto add = [](std::vector<RegistryNames::Kernel>& known, const auto& table) {
-    for (const auto& kernel : table)
-      known.push_back({std::string(kernel.name), kernel.available(), kernel.backend == Backend::cuda});
-  };
-  add(registry.kernels, stencil_kernels<double>());
-  add(registry.reductions, reduction_kernels<double>());
-  add(registry.histograms, histogram_kernels<double>());
-  for (const auto& kernel : transport_registry<double>())
-    registry.transports.push_back({std::string(kernel.name), kernel.moves_data});
-  return registry;
-}
-
-namespace {
 
 // A step that is stable on the deck's grid need not be on the finer ones of its series.
 void validate_time_step(const Config& each) {

@@ -401,6 +401,9 @@ template <class T>
 BenchEntry fused_norm_entry(const Bench& bench, Int3 cells, CopyProbes probes) {
   if (bench.options.op == ReductionOp::sum) return skipped<T>("fused", cells, "no sweep returns a plain sum");
   Config config;
+  config.grid.cells = cells;
+  config.grid.spacing = Vector3{1, 1, 1};
+  config.problem.steps = 1;
   config.solver.reduction = "fused";
   const SweepChoice<T> sweep = choose_kernels<T>(config, bench.device.backend()).sweep;
   return SweepBench<T>(bench, cells, 1, bench.options.op).measure_norm(*sweep.kernel, sweep.tile, probes);

@@ -34,15 +34,6 @@ EndState heat_of(const Json& heat) {
   return end;
 }
 
-}  // namespace
-
-std::string extreme_text(const EndState::Extreme& e) {
-  return fmt::format("{:.6g} K at ({:.6g}, {:.6g}, {:.6g}) m, cell ({}, {}, {})", e.temperature_K,
-                     e.position_m[0], e.position_m[1], e.position_m[2], e.cell.x, e.cell.y, e.cell.z);
-}
-
-namespace {
-
 // Where nothing flows, what is left is the rounding of the stored heat, and no share of anything.
 std::string balance_text(const EndState& end) {
   const HeatFlows& heat = *end.heat;
@@ -57,6 +48,11 @@ std::string balance_text(const EndState& end) {
 }
 
 }  // namespace
+
+std::string extreme_text(const EndState::Extreme& e) {
+  return fmt::format("{:.6g} K at ({:.6g}, {:.6g}, {:.6g}) m, cell ({}, {}, {})", e.temperature_K,
+                     e.position_m[0], e.position_m[1], e.position_m[2], e.cell.x, e.cell.y, e.cell.z);
+}
 
 TitledLines heat_lines(const EndState& end) {
   if (!end.heat) return {{"heat", "not known: " + end.why_no_heat}};
@@ -90,9 +86,7 @@ static Described described(const EndState::Extreme& e) {
                  {"position_m", any_sign(e.position_m), "its centre"}});
 }
 
-namespace {
-
-Described described_heat(const EndState& end) {
+static Described described_heat(const EndState& end) {
   const HeatFlows heat = end.heat.value_or(HeatFlows{});
   std::vector<DescribedKey> faces;
   for (std::size_t f = 0; f < face_count; ++f) {
@@ -110,8 +104,6 @@ Described described_heat(const EndState& end) {
   if (!end.heat) content.value = nullptr;
   return content;
 }
-
-}  // namespace
 
 Described described(const EndState& end) {
   return object({{"sweep", end.sweep},

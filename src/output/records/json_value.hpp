@@ -14,6 +14,7 @@
 #include "config/config.hpp"
 #include "core/box.hpp"
 #include "core/build_info.hpp"
+#include "core/communicator.hpp"
 
 // An optional is its value or null.
 template <class T>
@@ -62,6 +63,16 @@ requires(!words_of<Enum>.empty()) void from_json(const Json& json, Enum& value) 
 }
 
 ISOTHERM_KEYS(BuildInfo, version, git_revision, build_type, compiler, cuda)
+
+// Collective: what each rank has, by rank. Bytes that are no UTF-8 are replaced.
+template <class T>
+std::vector<T> gather(const T& mine, const Communicator& communicator) {
+  const std::string text = Json(mine).dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::vector<T> all;
+  for (const std::string& of_rank : communicator.all_gather(text))
+    all.push_back(Json::parse(of_rank).get<T>());
+  return all;
+}
 
 // A value, and what a JSON Schema (draft 7) says of such values: made side by side, so that a key of a record
 // is written and described by one line.

@@ -85,9 +85,8 @@ std::vector<HaloPair> gather_pairs(const std::vector<HaloLink>& mine, const Comm
                        [&](const HaloLink& link) { return link.peer >= communicator.rank(); });
   std::vector<HaloPair> pairs;
   int rank = 0;
-  const std::string text = Json(upper).dump(-1, ' ', false, Json::error_handler_t::replace);
-  for (const std::string& of_rank : communicator.all_gather(text)) {
-    for (const Json& link : Json::parse(of_rank)) pairs.push_back({rank, link.get<HaloLink>()});
+  for (const std::vector<HaloLink>& links : gather(upper, communicator)) {
+    for (const HaloLink& link : links) pairs.push_back({rank, link});
     ++rank;
   }
   std::ranges::sort(pairs, {}, [](const HaloPair& pair) { return std::pair(pair.rank, pair.link.peer); });
@@ -193,8 +192,7 @@ std::string share_text(Phase phase, const PhaseTimes& mean) {
 
 std::vector<PhaseTimes> gather_profiles(const PhaseTimes& mine, const Communicator& communicator) {
   std::vector<PhaseTimes> profiles;
-  for (const std::string& text : communicator.all_gather(Json(mine.values).dump()))
-    profiles.push_back({Json::parse(text).get<decltype(mine.values)>()});
+  for (const auto& values : gather(mine.values, communicator)) profiles.push_back({values});
   return profiles;
 }
 
@@ -293,10 +291,7 @@ PhaseTable<Spread> gather_phases(PhaseTimes mine, const Communicator& communicat
 }
 
 std::vector<RankInfo> gather_ranks(const RankInfo& mine, const Communicator& communicator) {
-  std::vector<RankInfo> rows;
-  const std::string text = Json(mine).dump(-1, ' ', false, Json::error_handler_t::replace);
-  for (const std::string& info : communicator.all_gather(text)) rows.push_back(Json::parse(info));
-  return rows;
+  return gather(mine, communicator);
 }
 
 std::int64_t peak_memory_bytes() {
