@@ -12,6 +12,7 @@
 #include "core/signals.hpp"
 #include "core/trace.hpp"
 #include "output/console/report.hpp"
+#include "physics/slowest_mode.hpp"
 #include "solver/kernel_choice.hpp"
 #include "solver/residual_check.hpp"
 #include "solver/schedule.hpp"
@@ -95,6 +96,7 @@ class Loop {
                                          : Convergence::not_reached;
     if (steady()) outcome_.residual.convergence = end;
     if (!outcome_.divergence.empty()) return keep_diverged();
+    estimate_error();
     const bool misses_tolerance = steady() && !converged_ && config_.problem.tolerance > 0;
     if (misses_tolerance) outcome_.largest_temperature = solver_.most_extreme_cell().magnitude;
     if (config_.output.snapshots) write_snapshot();
@@ -102,6 +104,13 @@ class Loop {
     const CheckpointConfig& asked = config_.output.checkpoint;
     const bool sweeps_help = misses_tolerance && !stagnated_ && asked.final != FinalCheckpoint::off;
     if (asked.at_end() || sweeps_help) write_checkpoint();
+  }
+
+  // A sweep of weight 1 takes lambda of what is left of a mode: the update is at least the lowest of it.
+  void estimate_error() {
+    const double lowest = steady() ? sweep_spectrum(config_).lowest : 0;
+    Residual& r = outcome_.residual;
+    if (lowest > 0 && r.last) r.error = *r.last / lowest;
   }
 
   // Before the end. No check is left under way, as some ranks may have begun its all-reduce and others not.

@@ -256,7 +256,7 @@ Keys describe(ProblemConfig& problem) {
        .doc = "Sweeps per cycle, a power of two; residuals and outputs come at the ends of cycles, and intervals count cycles.",
        .range = {2, 4096}, .when = chebyshev, .example = "256", .absent = "chosen from grid and boundaries", .absent_word = "auto"},
       {.name = "max_cycles", .target = &problem.max_cycles, .doc = "Cycles after which a run gives up.",
-       .range = counts, .when = cycles, .example = "100", .absent = "what max_sweeps allows"},
+       .range = counts, .when = cycles, .example = "100", .absent = "what max_sweeps allows; 100 of multigrid"},
       {.name = "weight", .target = &problem.weight,
        .doc = "Weight of the Jacobi sweep; with 1 a checkerboard error never decays.", .range = {0, 1, true},
        .when = steady},

@@ -85,8 +85,13 @@ void check_time_step(const Config& config, Problems& problems) {
                  shortest(*p.end_time), shortest(dt));
 }
 
-// A cycle is checked as it ends, where the deck does not say otherwise.
+// A cycle is checked as it ends, where the deck does not say otherwise. Multigrid that has not converged
+// after so many cycles never will.
 void check_cycle(Config& config, Problems& problems) {
+  constexpr std::int64_t most_cycles = 100;
+  if (config.problem.method == SteadyMethod::multigrid && !problems.given("problem.max_sweeps") &&
+      !problems.given("problem.max_cycles"))
+    config.problem.max_cycles = most_cycles;
   if (config.problem.method != SteadyMethod::jacobi && !problems.given("problem.check_interval"))
     config.problem.check_interval = 1;
   const auto& cycle = config.problem.cycle;

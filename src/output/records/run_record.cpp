@@ -449,6 +449,8 @@ static Described described(const Residual& r) {
        {"tolerance", r.tolerance, "steady"},
        {"first_K", r.first},
        {"last_K", r.last},
+       {"error_K", r.error,
+        "steady: of the field, at most, as its slowest mode has it; an estimate in the max norm"},
        {"last_sweep", r.last_sweep, "to which last_K belongs"},
        {"checks", r.checks},
        {"check", r.check},
