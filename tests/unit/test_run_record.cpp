@@ -66,8 +66,10 @@ RunRecord record() {
   r.phases[Phase::output] = {0.5, 0.5, 0.5};
   r.phases[Phase::total] = {4, 4, 4};
   r.performance = {2000, 2000, 1e9, 16, 20e9};
-  r.residual = {Norm::max, Criterion::relative,    std::nullopt,     2.0, 0.5,
-                20,        Convergence::not_asked, Check::immediate, 100};
+  r.residual.first = 2.0;
+  r.residual.last = 0.5;
+  r.residual.checks = 20;
+  r.residual.last_sweep = 100;
   r.memory_estimate_bytes = 8 << 20;
   r.time = 2;
   r.answer = Answer::finite;

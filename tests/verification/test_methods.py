@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import runs
@@ -100,6 +101,16 @@ def test_multigrid_without_a_fixed_mean(tmp_path):
     record = run(tmp_path, "problem.tolerance=1e-10", "output.diagnostics=1")
     assert record["performance"]["cycles"] <= 9
     assert abs(float(runs.history(tmp_path / "run")[-1]["mean_K"]) - 310) < 1e-9
+
+
+def test_the_error_is_below_its_estimate(tmp_path):
+    """And not far below: what multigrid leaves is mostly the slowest mode."""
+    write_deck(tmp_path, CUBE.replace("chebyshev", "multigrid").replace("snapshots: false", "snapshots: true"))
+    estimate = run(tmp_path, "problem.tolerance=1e-3")["residual"]["error_K"]
+    rough = runs.cells(tmp_path / "run" / runs.snapshots(tmp_path / "run")[-1])
+    run(tmp_path, "output.overwrite=true", "problem.tolerance=1e-9")
+    error = np.sqrt(np.mean((runs.cells(tmp_path / "run" / runs.snapshots(tmp_path / "run")[-1]) - rough) ** 2))
+    assert 0.1 * estimate < error < estimate
 
 
 def test_one_answer_of_multigrid(tmp_path):
