@@ -139,12 +139,18 @@ struct Multigrid<T>::Coarse {
               coarsest ? coarsest_method(grid.config) : make_method(grid.config), compute),
         step(level, smoothing_kernel<T>(grid, finer.device().backend()), times),
         transfer(finer, level, grid, finer.decomposition()),
-        gathered(grid.whole && finer.communicator().size() > 1) {}
+        gathered(grid.whole && finer.communicator().size() > 1) {
+    if (!gathered) return;
+    const auto bytes = static_cast<std::size_t>(grid.config.grid.cells.product()) * sizeof(T);
+    cells = Buffer(finer.device(), bytes);
+    cells_on_host = Buffer(finer.device(), bytes, Memory::staging);
+  }
 
   Level<T> level;
   Step<T> step;
   Transfer transfer;
-  bool gathered;  // this level is whole, the finer one is not
+  bool gathered;                // this level is whole, the finer one is not
+  Buffer cells, cells_on_host;  // then: of all ranks, dense, on their way
 };
 
 template <class T>
@@ -199,28 +205,25 @@ void Multigrid<T>::gather_source(Coarse& coarse) {
   const FieldView<T> source = coarse.level.source_field().view();
   const FaceCopy<T>& copy = face_copy<T>(device.backend());
   const Box mine = coarse.transfer.restricted;
-  std::size_t cells = 0;
-  for (const Box& part : coarse.transfer.parts) cells += static_cast<std::size_t>(part.cells());
-  const Buffer dense(device, cells * sizeof(T)), host(device, cells * sizeof(T), Memory::staging);
   const std::size_t bytes = static_cast<std::size_t>(mine.cells()) * sizeof(T);
+  char* const host = coarse.cells_on_host.template as<char>();
   if (bytes > 0) {
-    copy.pack(source, mine, dense.as<T>(), stream);
-    device.copy(host.data(), dense.data(), bytes, stream);
+    copy.pack(source, mine, coarse.cells.template as<T>(), stream);
+    device.copy(host, coarse.cells.data(), bytes, stream);
   }
   device.synchronize(stream);
   std::size_t at = 0;
-  for (const std::string& part : finest_.communicator().all_gather({host.as<char>(), bytes})) {
-    std::memcpy(host.as<char>() + at, part.data(), part.size());
+  for (const std::string& part : finest_.communicator().all_gather({host, bytes})) {
+    std::memcpy(host + at, part.data(), part.size());
     at += part.size();
   }
-  device.copy(dense.data(), host.data(), cells * sizeof(T), stream);
-  const T* from = dense.as<T>();
+  device.copy(coarse.cells.data(), host, at, stream);
+  const T* from = coarse.cells.template as<T>();
   for (const Box& part : coarse.transfer.parts) {
     if (part.empty()) continue;
     copy.unpack(from, source, part, stream);
     from += part.cells();
   }
-  device.synchronize(stream);  // before the buffers go
 }
 
 template <class T>
