@@ -96,7 +96,7 @@ class Job:
 
     def __post_init__(self):
         self.path = self.deck[0]
-        self.listed = self.program.listed()
+        self.listed = json.loads(self.program.output("list", "--json"))
         self.opened = {axis.key: "auto" for axis in self.named}
         self.base, = self.ask([{"settings": {}, "plan": True}])
         raise_error(raise_error(self.base), "refused")

@@ -55,10 +55,6 @@ class Program:
         text = json.dumps({"arguments": arguments, "requests": requests})
         return json.loads(self.output("check", "--json", deck, *overrides, given=text.encode()))["answers"]
 
-    def listed(self):
-        """Kernels, reductions, transports and devices of this build and machine."""
-        return json.loads(self.output("list", "--json"))
-
     def positions(self, words, overrides):
         """Where the overrides stand on the command line. They are sought from the end: from the front one could be taken
         for the deck."""

@@ -164,7 +164,10 @@ class Expansion:
         self.taken = {}  # key -> the path of its map, its place
         self.varied = {}  # keys in the order of the deck
         self.cases = []
-        axes, excluded = self.read_axes(), self.read_excluded()
+        axes, excluded = self.read_axes(), self.maps(sections["exclude"], "study.exclude")
+        varied = [*self.varied, *(["name"] if is_given(sections["list"]) else [])]
+        for i, key in [(i, key) for i, entry in enumerate(excluded) for key in entry["keys"] if key["name"] not in varied]:
+            problems.add(f"study.exclude.{i}.{key['name']}", f"does not vary; use one of {', '.join(varied)}", key["at"])
         if not any(is_given(sections[key]) for key in ("matrix", "zip", "list")) and not self.scaling:
             problems.add("study", "has no cases; add matrix, zip or list, or a section scaling")
         if not problems.lines:
@@ -183,16 +186,6 @@ class Expansion:
             self.varied["run"] = None
             axes.insert(0, [Choice("", [("run", number_node(run, [0, 1, 1]))]) for run in range(1, self.repeats + 1)])
         return axes + ([counts] if self.scaling else [])
-
-    def read_excluded(self):
-        varied = [*self.varied, *(["name"] if is_given(self.sections["list"]) else [])]
-        entries = self.maps(self.sections["exclude"], "study.exclude")
-        for i, entry in enumerate(entries):
-            for key in entry["keys"]:
-                if key["name"] not in varied:
-                    self.problems.add(f"study.exclude.{i}.{key['name']}",
-                                      f"does not vary; use one of {', '.join(varied)}", key["at"])
-        return entries
 
     def expand(self, axes, excluded):
         count = prod(map(len, axes))
