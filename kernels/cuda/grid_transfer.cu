@@ -1,4 +1,4 @@
-// Multigrid's ways between two grids on the GPU.
+// Multigrid's transfers between two grids on the GPU.
 //
 // Mapping   restriction: where cells nest, two by two by two, a thread takes a column of coarse cells and
 // walks up
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(threads) restrict_cells(Restriction<T> r, Int3
   r.coarse(cell) = r.scale * sum;
 }
 
-// Two fine cells beside each other.
+// Two adjacent fine cells.
 template <class T>
 struct alignas(2 * sizeof(T)) Pair {
   T v[2];
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(threads) restrict_nested(Restriction<T> r, Int
   }
 }
 
-// Columns of two fine cells beside each other. The coarse planes beside a fine one are interpolated along y
+// Columns of two adjacent fine cells. The coarse planes beside a fine one are interpolated along y
 // once.
 template <class T>
 __global__ void __launch_bounds__(threads) prolong_cells(Prolongation<T> p, Int3 first, Index walk) {
@@ -171,7 +171,7 @@ __global__ void __launch_bounds__(threads) prolong_cells(Prolongation<T> p, Int3
   }
 }
 
-// Blocks of threads beside each other in x and y, each of which walks along z.
+// Blocks of threads cover x and y, and each walks along z.
 template <class Launch>
 void over_columns(Box columns, Index walk, const Launch& launch_part) {
   columns.hi.z = columns.lo.z + ceil_div(columns.extent().z, walk);

@@ -1,4 +1,4 @@
-// Multigrid's ways between two grids, OpenMP over rows.
+// Multigrid's transfers between two grids, OpenMP over rows.
 //
 // A coarse row takes the updates of the fine rows that it overlaps, up to nine, added up along y and z before
 // they are along x: all but the last of it runs in vectors. A fine row interpolates the four coarse rows

@@ -17,7 +17,7 @@ struct Method {
   std::vector<double> weights;  // of the sweeps of a cycle: of 1 in a steady problem, else s
   double unit = 0;              // the weight for which sources are stored and by which residuals are measured
   double decay = 0;  // -ln of the factor by which a sweep reduces the slowest error, the mean over a cycle
-  bool has_coarse_grids = false;  // half way through a cycle comes the correction from coarser grids
+  bool has_coarse_grids = false;  // the correction from coarser grids comes in the middle of a cycle
 
   std::int64_t cycle() const { return std::ssize(weights); }  // sweeps
 };
