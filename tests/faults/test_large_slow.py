@@ -1,4 +1,4 @@
-"""What takes a large machine, or long: 64 ranks, blocks beyond what one call of MPI-IO once took, and a study of 200 cases of
+"""What takes a large machine, or long: 64 ranks, blocks beyond what one call of MPI-IO once took, and a study of 100 cases of
 16^3 (ISOTHERM_STUDY_CASES changes it). A case is a process that starts MPI, measures its copy bandwidth and leaves a whole run: a sixth
 of a second of a core. Its tile is named, as trials of others would take a fifth more."""
 
@@ -41,7 +41,7 @@ def test_a_block_of_more_than_2_gib(tmp_path):
     assert done.returncode == 0 and record(out)["fingerprint"] in done.stdout, done.stderr
 
 
-CASES = int(os.environ.get("ISOTHERM_STUDY_CASES", "200"))
+CASES = int(os.environ.get("ISOTHERM_STUDY_CASES", "100"))
 BASE = """\
 grid: {cells: 16, lengths: 1}
 material: {diffusivity: 1}

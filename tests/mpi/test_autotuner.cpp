@@ -325,7 +325,7 @@ class SweepGraph : public BackendTest {};
 
 TEST_P(SweepGraph, LeavesTheBitsAlone) {
   if (world().size() > 1) GTEST_SKIP() << "of one rank";
-  Config boundaries = decks::without_time(decks::every_wall({17, 23, 31}));
+  Config boundaries = decks::without_time(decks::every_wall({17, 13, 11}));
   ASSERT_EQ(why_no_graph(boundaries, device()), "");
   for (const int halo_width : {1, 3}) {
     SCOPED_TRACE(halo_width);

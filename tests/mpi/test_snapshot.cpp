@@ -413,9 +413,11 @@ class Checkpoint : public BackendTest {
     config.output.checkpoint = {};
     config.solver.kernel = device().backend() == Backend::host ? "openmp" : "naive";
     config.solver.reduction = "reproducible";
+    config.parallel.transport = "host";  // to choose one takes longer than the sweeps
     const int n = world().size();
     const Part whole = run<T>(config, even_process_grid(n), world());
     for (const std::int64_t stop : stops) {
+      if (left_out(device(), 3)) continue;
       SCOPED_TRACE(fmt::format("stopped at sweep {}", stop));
       Config parted = config;
       parted.output.checkpoint.every_steps = stop;
@@ -435,7 +437,7 @@ TEST_P(Checkpoint, TheExteriorHasTheSameBits) {
   for (Config config : {decks::every_wall({17, 11, 12}), decks::periodic({17, 11, 12})}) {
     config.problem.steps = 43;
     config.problem.check_interval = 10;
-    expect_same_rest<double>(config, {1, 17, 20, 43});
+    expect_same_rest<double>(config, {17, 1, 20, 43});
     expect_same_rest<float>(config, {29});
     config.solver.halo_width = 2;
     expect_same_rest<double>(config, {17});
@@ -447,7 +449,7 @@ TEST_P(Checkpoint, ASteadyRunEndsAtTheSameSweep) {
   config.problem.tolerance = 0.02;
   config.problem.check_interval = 8;
   config.problem.norm = Norm::l2;
-  expect_same_rest<double>(config, {3, 8, 24});
+  expect_same_rest<double>(config, {24, 3, 8});
   expect_same_rest<double>(decks::floating({10, 4, 4}), {50});
 }
 
