@@ -64,8 +64,8 @@ struct Placement {
   std::vector<std::string> warnings;  // what of it costs time
 };
 
-// Collective; opens no device. GPUs are dealt out as app/placement.hpp says. Throws
-// CollectiveError(unavailable) when the deck asks for a device that is not there, or for fewer ranks per GPU.
+// Collective; opens no device. Throws CollectiveError(unavailable) when the deck asks for a device that is
+// not there, or for fewer ranks per GPU.
 Placement place_ranks(const Config& config, const Communicator& world, int threads);
 
 // For a plan, made where no run has to be: GPUs that the deck asks for, or else `wants_gpus`, may be those of

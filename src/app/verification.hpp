@@ -13,8 +13,6 @@
 
 namespace isotherm {
 
-// What a run that has come to its end said of its verification, for those who ask it to go on.
-
 // The errors in the run.json beside this checkpoint, where that is the record of the run that wrote it last,
 // judged by the bounds of `config`. None where there is no such record, or it verified nothing.
 std::optional<Verification> earlier_verification(const std::string& checkpoint, const Config& config);

@@ -15,17 +15,8 @@ std::string banner(const RunRecord& record);
 // Time by phase over ranks, speed, residual, verdict, files; by rank, where that was asked for.
 std::string final_table(const RunRecord& record);
 
-// Lines for the patterns of Ramble, ReFrame and JUBE: fixed words, plain decimals without an exponent, unit
-// last.
-//
-//     FOM cell_updates: 123.456 GLUP/s              cell updates (points) a second
-//     FOM effective_bandwidth: 4321.0 GB/s          of the least traffic
-//     FOM copy_bandwidth_share: 93.1 %              of the copy bandwidth measured in this run
-//     FOM time_per_step: 0.812 ms
-//     FOM halo_fraction: 3.1 %                      of the stepping time
-//     FOM halo_hidden: 97.0 %                       of the time of an exchange, behind the sweep beside it
-//     FOM write_bandwidth: 2.103 GB/s               of snapshots and parts of the field
-//     FOM write_hidden: 98.1 %                      of their time, behind sweeps
+// A line for each of foms(), for the patterns of Ramble, ReFrame and JUBE: fixed words, plain decimals
+// without an exponent, unit last. "FOM cell_updates: 123.456 GLUP/s"
 //
 // Empty unless the final field was found finite and the run neither failed nor missed its verification: a
 // wrong answer has no speed. A figure that is not finite or was not measured has no line.

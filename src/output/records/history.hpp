@@ -1,11 +1,6 @@
 // history.csv: a line for every sweep at which a residual or diagnostics were due; what was not due is empty.
 // Its loss is a warning, never the end of a run.
-//
-// Columns: sweep, time_s, residual, relative_residual, wall_s. With diagnostics min_K, max_K, mean_K; heat_J
-// where the deck says rho c; where it says the conductivity, and rho c in a transient problem, the heat of
-// the last sweep: rate_W (transient), wall_<face>_W for each face that is not periodic, source_W, balance_W,
-// relative_balance (physics/diagnostics.hpp; empty at sweep 0); with bins hist_under, hist_0, hist_1, ...,
-// hist_over; nan_cells.
+// for_each_column() has the columns of the diagnostics; those of heat are empty at sweep 0.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +18,9 @@
 
 namespace isotherm {
 
-// A text file that grows by lines while a run goes on: history.csv, probes.csv. A line begins with the sweep
-// that it tells of. Its loss is a warning, never the end of a run.
 class Console;
 
+// A text file that grows by lines while a run goes on. A line begins with the sweep that it tells of.
 class LineFile {
  public:
   // Writes `head` at once. `loss`: "its history", what the run goes on without where the file is lost.
@@ -62,7 +56,6 @@ std::string probes_line(std::int64_t sweep, double time, const std::vector<doubl
 
 class ProbeFile : public LineFile {
  public:
-  // `resumed`: the sweep from which the run goes on, as LineFile has it.
   ProbeFile(const std::filesystem::path& path, Console& console, const ProbesConfig& probes,
             std::optional<std::int64_t> resumed = {})
       : LineFile(path, console, probes_head(probes), "its probes", resumed) {}
@@ -90,7 +83,6 @@ std::string history_line(const HistoryLine& line, const DiagnosticsColumns& colu
 
 class History : public LineFile {
  public:
-  // `resumed`: the sweep from which the run goes on, as LineFile has it.
   History(const std::filesystem::path& path, Console& console, const DiagnosticsColumns& columns = {},
           std::optional<std::int64_t> resumed = {})
       : LineFile(path, console, history_head(columns), "its history", resumed), columns_(columns) {}
