@@ -1,5 +1,5 @@
-// Multigrid's transfers between two grids: against their definition in plain loops, on grids that nest and grids
-// that do not, on every backend; compared with ==.
+// Multigrid's transfers between two grids: against their definition in plain loops, on grids that nest and
+// grids that do not, on every backend; compared with ==.
 #include "kernels/grid_transfer.hpp"
 #include "solver/coarsening.hpp"
 #include "support.hpp"
