@@ -42,7 +42,8 @@ struct Restriction {
   Box region;
   T scale;
   const CellOverlap<T>* overlaps[3];
-  // Each coarse cell of the region is two by two by two fine ones, whose x is even and at least 0.
+  // Each coarse cell of the region is two by two by two fine ones, whose x is even, so that pairs are
+  // aligned.
   bool nested = false;
 };
 template <class T>
@@ -72,7 +73,7 @@ ISOTHERM_HOST_DEVICE T update_of(const Coefficients<T>& c, const T* t, Index pit
          t[0];
 }
 
-// On one axis. Interpolations along z come first, of those along y; then along x.
+// On one axis. All backends take y first, then z, then x: the same bits.
 template <class T>
 ISOTHERM_HOST_DEVICE T interpolated(const Interpolation<T>& i, T lower, T upper, T added = 0) {
   return fused_multiply_add(i.upper_weight, upper, fused_multiply_add(i.lower_weight, lower, added));

@@ -18,7 +18,8 @@ namespace {
 constexpr unsigned threads = 128;
 constexpr dim3 wide(warp_size, 4, 1);
 
-// Planes of the coarse, or of the fine grid that a thread walks through: few where there are few threads.
+// Planes of the coarse, or of the fine grid that a thread walks through: few on small grids, which have too
+// few threads else.
 Index walk_of(Box region) {
   return region.cells() < Index{1} << 21 ? 2 : 16;
 }
@@ -69,8 +70,8 @@ struct RowPairs {
   }
 };
 
-// Adds half the updates of a plane's two by two fine cells, summed over y, for each x. `first`, `last`: this
-// lane's are those of the warp.
+// Adds half the updates of a plane's two by two fine cells, summed over y, for each x. `first`, `last`: the
+// neighbour below or above in x belongs to no lane of the warp, and is read from memory.
 template <class T>
 __device__ __forceinline__ void add_plane(const Restriction<T>& r, const T* from, const T* source, bool first,
                                           bool last, const RowPairs<T>& below, const RowPairs<T>& at,

@@ -161,6 +161,13 @@ class TileWarp {
   T y_lo_b_[cells] = {}, y_hi_b_[cells] = {};  // beside this lane's first row, and row at_y_max_
 };
 
+// A sweep that scales its source takes the kernel of thin boxes: code for it in the wide tiles, where fp64
+// fills the registers, costs every other sweep a tenth (TUNING.md). Not one that stores its faces.
+template <class T>
+bool scales_source(const SweepArgs<T>& args) {
+  return !args.source.empty() && args.c[0].sigma != T{1} && !args.stores.any();
+}
+
 // A step in two parts keeps the columns of the whole: the interior is the columns that need nothing an
 // exchange brings, but for the layers below and above them, and the rest is the other columns from end to
 // end, and these layers. No tile is cut, so both parts together move what one sweep moves. Shells one cell
@@ -169,13 +176,6 @@ class TileWarp {
 // `Way<T, tile>`: of one of the kernel's tiles,
 //     static WideTile<T> chunk(Box region, Box hole);   planes chosen for the columns without `hole`
 //     static void sweep(const SweepArgs<T>&, const Columns&, Stream);
-// Sweeps that scale their source are made as if all were thin: code for them in the wide tiles, where fp64
-// fills the registers, costs every other sweep a tenth (TUNING.md). Not those that store their faces.
-template <class T>
-bool scales_source(const SweepArgs<T>& args) {
-  return !args.source.empty() && args.c[0].sigma != T{1} && !args.stores.any();
-}
-
 template <class T, const auto& tiles, template <class, auto> class Way>
 struct WideRow {
   static void complete(StencilKernel<T>& kernel) {

@@ -251,7 +251,7 @@ Keys describe(ProblemConfig& problem) {
       {.name = "allow_unstable", .target = choice(problem.allow_unstable, off_on),
        .doc = "Take a dt above the stable limit; for tests of divergence.", .when = transient},
       {.name = "method", .target = choice(problem.method),
-       .doc = "Sweeps of one weight; cycles of Chebyshev weights, which need hundreds of times fewer; or V cycles over coarser grids, of which ten are enough for any grid.", .when = steady},
+       .doc = "Sweeps of one weight; cycles of Chebyshev weights, which need hundreds of times fewer; or V cycles over coarser grids, of which ten are enough on most grids.", .when = steady},
       {.name = "cycle", .target = &problem.cycle,
        .doc = "Sweeps per cycle, a power of two; residuals and outputs come at the ends of cycles, and intervals count cycles.",
        .range = {2, 4096}, .when = chebyshev, .example = "256", .absent = "chosen from grid and boundaries", .absent_word = "auto"},

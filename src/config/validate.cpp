@@ -86,7 +86,7 @@ void check_time_step(const Config& config, Problems& problems) {
 }
 
 // A cycle is checked as it ends, where the deck does not say otherwise. Multigrid that has not converged
-// after so many cycles never will.
+// after so many cycles has most likely stalled.
 void check_cycle(Config& config, Problems& problems) {
   constexpr std::int64_t most_cycles = 100;
   if (config.problem.method == SteadyMethod::multigrid && !problems.given("problem.max_sweeps") &&

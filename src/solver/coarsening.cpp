@@ -9,8 +9,15 @@
 namespace isotherm {
 namespace {
 
-constexpr Index coarsest_cells = 4;  // along an axis
-constexpr double alike = 2.5;        // 1/h^2 of axes that are coarsened together
+constexpr Index coarsest_cells = 4;   // along an axis
+constexpr double most_stiffer = 2.5;  // 1/h^2 of the stiffest axis over those that are coarsened with it
+
+std::array<bool, 3> periodic_axes(const Config& config) {
+  std::array<bool, 3> periodic{};
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    periodic[axis] = config.boundaries[2 * axis].kind == BoundaryKind::periodic;
+  return periodic;
+}
 
 Config coarser(const Config& fine) {
   const Vector3 h = spacing(fine);
@@ -22,7 +29,7 @@ Config coarser(const Config& fine) {
   Config config = fine;
   Vector3 coarse_spacing = h;
   for (int axis = 0; axis < 3; ++axis) {
-    if (n[axis] == 1 || alike * stiffness(axis) < stiffest) continue;
+    if (n[axis] == 1 || most_stiffer * stiffness(axis) < stiffest) continue;
     Index& cells = config.grid.cells[axis];
     cells = (n[axis] + 1) / 2;
     coarse_spacing[axis] = h[axis] * static_cast<double>(n[axis]) / static_cast<double>(cells);
@@ -30,6 +37,10 @@ Config coarser(const Config& fine) {
   config.grid.lengths.reset();
   config.grid.spacing = coarse_spacing;
   for (BoundaryConfig& boundary : config.boundaries) boundary.value = 0.0;
+  for (int axis = 0; axis < 3; ++axis)  // a single cell that is its own neighbour is an insulated one
+    if (config.grid.cells[axis] == 1 && periodic_axes(config)[static_cast<std::size_t>(axis)])
+      for (const bool max : {false, true})
+        config.boundaries[static_cast<std::size_t>(face(axis, max))] = {BoundaryKind::insulated, 0.0, 0};
   config.initial.clear();
   config.sources.clear();
   config.solver.kernel = config.solver.tile = "auto";
@@ -37,9 +48,11 @@ Config coarser(const Config& fine) {
   return config;
 }
 
-// As deep as the launches of smoothing need, and as the thinnest block can fill.
-CoarseGrid cut(Config config, Int3 process_grid, std::array<bool, 3> periodic, bool whole) {
+// With as many layers of ghosts as the launches of smoothing need, or as the thinnest block can fill: two at
+// the least, as no periodic axis has a single cell, so exchanges bring edges and corners too.
+CoarseGrid cut(Config config, Int3 process_grid, bool whole) {
   const Int3 n = config.grid.cells;
+  const std::array<bool, 3> periodic = periodic_axes(config);
   Index width = sweeps_until_due(config);
   for (int axis = 0; axis < 3; ++axis)
     if (process_grid[axis] > 1 || periodic[static_cast<std::size_t>(axis)])
@@ -58,7 +71,10 @@ bool can_be_cut(const Config& config, const Decomposition& finer, int finer_ghos
   const Int3 n = config.grid.cells, parts = finer.process_grid();
   for (int axis = 0; axis < 3; ++axis)
     if (parts[axis] > 1 && n[axis] / parts[axis] < sweeps_until_due(config)) return false;
-  const CoarseGrid coarse = cut(config, parts, finer.periodic(), false);
+  const CoarseGrid coarse = cut(config, parts, false);
+  // Enough for restriction to a next grid that every rank has, too: 2 fine cells beyond a block, and their
+  // neighbours.
+  if (ghost_layers(coarse.config) < sweeps_until_due(config)) return false;
   const TransferReach reach = transfer_reach(finer, coarse);
   return reach.fine <= finer_ghosts && reach.coarse <= ghost_layers(coarse.config);
 }
@@ -79,8 +95,7 @@ std::vector<CoarseGrid> coarse_grids(const Config& config, const Decomposition& 
     Config next = coarser(*finest);
     const bool is_cut = !whole && can_be_cut(next, finer, ghost_layers(*finest));
     whole = !is_cut;
-    all.push_back(cut(std::move(next), is_cut ? decomposition.process_grid() : Int3{1, 1, 1},
-                      decomposition.periodic(), whole));
+    all.push_back(cut(std::move(next), is_cut ? decomposition.process_grid() : Int3{1, 1, 1}, whole));
     finest = &all.back().config;
   }
   return all;

@@ -19,8 +19,8 @@ struct CoarseGrid {
 
 // The finest first. Each has half as many cells, rounded up, along the axes whose 1/h^2 is within 2.5 times
 // of the largest (elsewhere errors are not smooth), until no axis has more than 4. They are cut as the finest
-// is while every block is as thick as the ghosts of a launch, and finds what it reads of the next grid in its
-// ghosts.
+// is while every block is as thick as the ghosts of a launch, and restriction and interpolation find what
+// they read in the ghosts of both grids.
 std::vector<CoarseGrid> coarse_grids(const Config& config, const Decomposition& decomposition);
 
 // Along an axis that two grids cut into `fine` and `coarse` cells, by global index. From whole numbers: the

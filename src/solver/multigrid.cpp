@@ -162,9 +162,13 @@ Multigrid<T>::Multigrid(Level<T>& finest, Step<T>& step, SolverTimes& times)
     StepPlan<T> plan = step.plan();
     if (exchanges(finest.sides()) && plan.halo_width < needed) {
       if (needed > ghost_layers(finest.config()))
-        throw CollectiveError(ExitCode::deck,
-                              fmt::format("{}: multigrid needs a halo of {} layers on these blocks; use auto",
-                                          finest.config().at("solver.halo_width"), needed));
+        throw CollectiveError(
+            ExitCode::deck,
+            fmt::format("{}: multigrid needs a halo of {} layers between these blocks, and "
+                        "fields have {} (it may be set, and is few for overlap in_kernel, "
+                        "thin blocks and periodic axes, or little memory); use auto and "
+                        "fewer ranks, or problem.method chebyshev",
+                        finest.config().at("solver.halo_width"), needed, ghost_layers(finest.config())));
       plan.halo_width = static_cast<int>(needed);
       step.use(plan);
     }
@@ -172,8 +176,11 @@ Multigrid<T>::Multigrid(Level<T>& finest, Step<T>& step, SolverTimes& times)
   for (const CoarseGrid& grid : grids) {
     Level<T>& finer = level(coarse_.size());
     const bool whole = grid.whole && finest.communicator().size() > 1;
-    coarse_.push_back(std::make_unique<Coarse>(
-        grid, &grid == &grids.back(), whole ? self_ : finest.communicator(), finer, finest.compute(), times));
+    const auto make = [&] {
+      return std::make_unique<Coarse>(grid, &grid == &grids.back(), whole ? self_ : finest.communicator(),
+                                      finer, finest.compute(), times);
+    };
+    coarse_.push_back(whole ? all_or_throw(finest.communicator(), make) : make());
   }
   if (!mean_is_free(finest.config())) {
     if (can_be_recorded()) record();  // loads the kernels too, which the first cycle would pay for
@@ -233,7 +240,7 @@ void Multigrid<T>::restrict_to(std::size_t i) {
   const Transfer& transfer = coarse.transfer;
   step(i - 1).refresh_ghosts();
   fine.fill_all_boundaries(transfer.read);
-  const Timer timer;
+  Timer timer;
   grid_transfer<T>(fine.device().backend())
       .restrict_residual({fine.field(),
                           fine.source(),
@@ -244,12 +251,16 @@ void Multigrid<T>::restrict_to(std::size_t i) {
                           {transfer.overlaps(0), transfer.overlaps(1), transfer.overlaps(2)},
                           transfer.nested},
                          fine.compute());
+  step(i - 1).settle();
+  times_.sweep += timer.lap();
   if (coarse.gathered) gather_source(coarse);
   if (exchanges(coarse.level.sides())) coarse.level.exchange_source();
+  step(i - 1).settle();
+  times_.halo += timer.lap();
   coarse.level.set_zero();
   coarse.step.forget_ghosts();
   step(i - 1).settle();
-  times_.sweep += timer.seconds();
+  times_.sweep += timer.lap();
 }
 
 template <class T>
@@ -271,7 +282,8 @@ void Multigrid<T>::prolong_from(std::size_t i, double shift) {
   times_.sweep += timer.seconds();
 }
 
-// Where no boundary fixes it: interpolation keeps the mean of an error only where cells nest.
+// Where no boundary fixes it: interpolation keeps the mean of an error only where cells nest. What the cycle
+// before has left; it converges with the error.
 template <class T>
 double Multigrid<T>::missing_mean() {
   if (mean_.bytes() == 0) return 0;
@@ -308,6 +320,7 @@ void Multigrid<T>::v_cycle(std::size_t i) {
 
 template <class T>
 void Multigrid<T>::start() {
+  finest_.wait_for_copy(true);  // the field is changed in place; within a cycle, another one
   for (std::size_t i = 1; i <= coarse_.size(); ++i) restrict_to(i);
   for (std::size_t i = coarse_.size(); i > 0; --i) {
     v_cycle(i);
@@ -315,10 +328,12 @@ void Multigrid<T>::start() {
   }
 }
 
-// Most launches of a cycle are shorter than it takes to queue them. Not where the host has a part in it.
+// Most launches of a cycle are shorter than it takes to queue them. No graph where the host takes part: in
+// gathering, in the mean, in timed phases, in transports that need it.
 template <class T>
 bool Multigrid<T>::can_be_recorded() {
   const Config& config = finest_.config();
+  if (coarse_.empty()) return false;  // nor is its number of launches even
   if (config.solver.cuda_graph == GraphChoice::off || step_.times_phases() || mean_.bytes() > 0) return false;
   if (!why_no_graph(config, finest_.device()).empty()) return false;
   for (std::size_t i = 0; i <= coarse_.size(); ++i)
@@ -365,6 +380,7 @@ std::size_t coarse_bytes(const Config& config, const Decomposition& decompositio
     const FieldLayout layout =
         FieldLayout::make(block.extent(), ghost_layers(grid.config), size, row_alignment(backend));
     elements += 3 * static_cast<std::size_t>(layout.elements);
+    if (grid.whole && decomposition.ranks() > 1) elements += static_cast<std::size_t>(block.cells());
   }
   return elements * size;
 }

@@ -2,10 +2,11 @@
 // is smooth, which a coarser grid sees as well and solves at an eighth of the cost, and so on down to a few
 // cells.
 //
-// Levels depend on the global grid alone, formulas are local and in fixed order: the field has the same bits
-// by any kernel, backend, rank count and process grid. Coarse levels are cut among the ranks as the finest is
-// as long as each rank's block is thick enough for the ghosts of a time block; below that every rank has the
-// whole level and solves it by itself, which takes one gathering of its source and none of the answer.
+// The cells of levels depend on the global grid alone, formulas are local and in fixed order: the field has
+// the same bits by any kernel, backend, rank count and process grid. Coarse levels are cut among the ranks as
+// the finest is as long as each rank's block is thick enough for the ghosts of a time block; below that every
+// rank has the whole level and solves it by itself, which takes one gathering of its source and none of the
+// answer.
 #pragma once
 
 #include <memory>
@@ -54,7 +55,7 @@ class Multigrid {
   const T* graph_starts_at_ = nullptr;           // the origin of the field that it reads first
 };
 
-// Bytes of all coarse levels of a rank: fields, sources.
+// Bytes of all coarse levels of a rank: fields, sources, and cells that are gathered.
 std::size_t coarse_bytes(const Config& config, const Decomposition& decomposition, int rank, Backend backend);
 
 }  // namespace isotherm

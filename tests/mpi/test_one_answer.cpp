@@ -200,6 +200,11 @@ TEST_P(OneAnswer, OfMultigrid) {
   Config around = decks::steady({24, 40, 12});
   around.boundaries[2].kind = around.boundaries[3].kind = BoundaryKind::periodic;
   expect_one_answer_of_multigrid<double>(around, device());
+  // A periodic axis that ends as one cell, beside one whose blocks have ghosts at edges.
+  around = decks::steady({6, 40, 33});
+  around.boundaries[0].kind = around.boundaries[1].kind = BoundaryKind::periodic;
+  around.boundaries[4].kind = around.boundaries[5].kind = BoundaryKind::periodic;
+  expect_one_answer_of_multigrid<double>(around, device());
 }
 
 // On every process grid, with two axes around which neighbours meet twice.

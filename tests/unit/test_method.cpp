@@ -93,6 +93,38 @@ TEST(Multigrid, HalvesTheStiffestAxes) {
                 {40, 20, 4}, {40, 20, 2}, {40, 20, 1}, {20, 10, 1}, {10, 5, 1}, {5, 3, 1}, {3, 2, 1}}));
 }
 
+// A cut grid has the layers that its transfers read, to a next grid that is cut and to one that every rank
+// has; a periodic axis ends as an insulated cell.
+TEST(Multigrid, CutGridsHaveTheGhostsThatTransfersRead) {
+  Random random;
+  for (int trial = 0; trial < 300; ++trial) {
+    Config config = decks::steady({random.between(1, 90), random.between(16, 300), random.between(16, 90)});
+    const Int3 parts{1, random.between(1, 4), random.between(1, 4)};
+    for (const int axis : {0, 1, 2})
+      if (random.between(0, 2) == 0)
+        for (const bool max : {false, true})
+          config.boundaries[static_cast<std::size_t>(face(axis, max))].kind = BoundaryKind::periodic;
+    std::array<bool, 3> periodic{};
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      periodic[axis] = config.boundaries[2 * axis].kind == BoundaryKind::periodic;
+    config.problem.method = SteadyMethod::multigrid;
+    config.solver.halo_width = 4;
+    const Decomposition decomposition(config.grid.cells, parts, periodic, 1);
+    const std::vector<CoarseGrid> grids = coarse_grids(config, decomposition);
+    for (std::size_t i = 1; i < grids.size(); ++i) {
+      const CoarseGrid &finer = grids[i - 1], &grid = grids[i];
+      const TransferReach reach = transfer_reach(finer.decomposition, grid);
+      EXPECT_TRUE(finer.whole || reach.fine <= ghost_layers(finer.config));
+      EXPECT_TRUE(grid.whole || reach.coarse <= ghost_layers(grid.config));
+    }
+    for (const CoarseGrid& grid : grids)
+      for (int axis = 0; axis < 3; ++axis)
+        EXPECT_FALSE(grid.config.grid.cells[axis] == 1 &&
+                     grid.config.boundaries[static_cast<std::size_t>(2 * axis)].kind ==
+                         BoundaryKind::periodic);
+  }
+}
+
 // For any two numbers of cells: shares of a cell add up to 1, and of all cells to the finer grid; a linear
 // function is interpolated exactly.
 TEST(Multigrid, TransfersFitAnyNumbersOfCells) {

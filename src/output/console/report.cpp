@@ -127,7 +127,7 @@ std::string residual_text(const RunRecord& r) {
                             ? "not reached: it stopped falling at rounding"
                             : "NOT reached");
   if (residual.error)
-    text += fmt::format("; the field is within {:.2g} K of the steady one", *residual.error);
+    text += fmt::format("; the field is within about {:.2g} K of the steady one", *residual.error);
   if (residual.check == Check::asynchronous && residual.last_sweep)
     text += fmt::format("; of sweep {}, {} (asynchronous checks)", grouped(*residual.last_sweep),
                         plural(residual.extra_sweeps, "extra sweep"));

@@ -450,7 +450,7 @@ static Described described(const Residual& r) {
        {"first_K", r.first},
        {"last_K", r.last},
        {"error_K", r.error,
-        "steady: of the field, at most, as its slowest mode has it; an estimate in the max norm"},
+        "steady: of the field, at most, by its slowest mode; an estimate in other norms than l2"},
        {"last_sweep", r.last_sweep, "to which last_K belongs"},
        {"checks", r.checks},
        {"check", r.check},

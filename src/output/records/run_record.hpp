@@ -166,7 +166,7 @@ struct Residual {
   Criterion criterion = Criterion::relative;
   std::optional<double> tolerance;    // steady; K, or relative to the first
   std::optional<double> first, last;  // K
-  std::optional<double> error;        // K; steady: of the field, by the slowest mode, which no error outlasts
+  std::optional<double> error;        // K; steady: of the field, at most in the l2 norm, else about
   std::int64_t checks = 0;
   Convergence convergence = Convergence::not_asked;
   Check check = Check::immediate;
