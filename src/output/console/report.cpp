@@ -126,8 +126,6 @@ std::string residual_text(const RunRecord& r) {
                         : residual.convergence == Convergence::stagnated
                             ? "not reached: it stopped falling at rounding"
                             : "NOT reached");
-  if (residual.error)
-    text += fmt::format("; the field is within about {:.2g} K of the steady one", *residual.error);
   if (residual.check == Check::asynchronous && residual.last_sweep)
     text += fmt::format("; of sweep {}, {} (asynchronous checks)", grouped(*residual.last_sweep),
                         plural(residual.extra_sweeps, "extra sweep"));
@@ -244,6 +242,9 @@ std::string final_table(const RunRecord& r) {
     add(text, "bandwidth", bandwidth_text(r, *f));
   }
   add(text, "residual", residual_text(r));
+  if (r.residual.error)
+    add(text, "error",
+        fmt::format("the field is within about {:.2g} K of the steady one", *r.residual.error));
   if (r.verification) add(text, "verification", verification_text(*r.verification));
   add(text, "memory", memory_text(r));
   add(text, "writing", writing_line(r.writing));
