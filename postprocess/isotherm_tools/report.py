@@ -144,7 +144,7 @@ def states(study):
     rows = [(case.name, case.state, cell(case.exit_code), case.message or "-") for case in study.cases if case.state != "done"]
     if not rows:
         return Section("states", "States", [paragraph("All cases are done.")])
-    hint = "isotherm study goes on with what was stopped, interrupted or not started; with --retry also with what has failed."
+    hint = "isotherm study resumes what was stopped, interrupted or not started; with --retry also what has failed."
     return Section("states", "States", [table(("case", "state", "exit code", "message"), rows),
                                         paragraph("" if all(case.is_finished for case in study.cases) else hint)])
 

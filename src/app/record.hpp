@@ -1,5 +1,5 @@
-// What is told of a run: its record, and, where it was stopped, diverged or ended above its tolerance, why,
-// and how to resume it.
+// What is reported of a run: its record, and, where it was stopped, diverged or ended above its tolerance,
+// why, and how to resume it.
 #pragma once
 
 #include <fmt/format.h>

@@ -71,7 +71,7 @@ Config refined(const Config& config, std::int64_t cells) {
   return level;
 }
 
-// log(e_i / e_{i+1}) / log(h_i / h_{i+1}) of the l2 errors; h is told by the axis with most cells.
+// log(e_i / e_{i+1}) / log(h_i / h_{i+1}) of the l2 errors; h is that of the axis with most cells.
 std::vector<double> observed_orders(const std::vector<OrderLevel>& levels) {
   std::vector<double> orders;
   const auto finest = [](Int3 n) { return static_cast<double>(std::max({n.x, n.y, n.z})); };
