@@ -261,12 +261,14 @@ struct Config {
 
 // Derived quantities that every later folder needs in the same form.
 Vector3 spacing(const Config& config);                  // m
+double cell_volume(const Config& config);               // m^3
 double diffusivity(const Config& config);               // m^2/s; steady problems without a material: 1
 double conductivity(const Config& config);              // W/(m K); 1 where nothing needs it
 double volumetric_heat_capacity(const Config& config);  // rho c, J/(m^3 K)
 bool knows_heat_capacity(const Config& config);         // does the deck say rho c?
-int ghost_layers(const Config& config);                 // layers of ghosts that fields have
-double stable_dt(const Config& config);                 // s: 1 / (2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2))
+bool mean_is_free(const Config& config);  // steady, and no boundary fixes it: T + constant solves it as well
+int ghost_layers(const Config& config);   // layers of ghosts that fields have
+double stable_dt(const Config& config);   // s: 1 / (2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2))
 
 // The ghost beyond a boundary is a T + slope * value, `value` being the deck's Tw, g or Ta.
 //

@@ -35,6 +35,11 @@ Vector3 spacing(const Config& config) {
   return h;
 }
 
+double cell_volume(const Config& config) {
+  const Vector3 h = spacing(config);
+  return h[0] * h[1] * h[2];
+}
+
 double diffusivity(const Config& config) {
   const MaterialConfig& material = config.material;
   if (material.diffusivity) return *material.diffusivity;
@@ -57,6 +62,14 @@ double volumetric_heat_capacity(const Config& config) {
 bool knows_heat_capacity(const Config& config) {
   const MaterialConfig& material = config.material;
   return (material.density && material.heat_capacity) || (material.conductivity && material.diffusivity);
+}
+
+bool mean_is_free(const Config& config) {
+  const auto fixes = [](const BoundaryConfig& boundary) {
+    return boundary.kind == BoundaryKind::temperature ||
+           (boundary.kind == BoundaryKind::convection && boundary.coefficient > 0);
+  };
+  return config.problem.kind == ProblemKind::steady && std::ranges::none_of(config.boundaries, fixes);
 }
 
 int ghost_layers(const Config& config) {

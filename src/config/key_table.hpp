@@ -69,7 +69,7 @@ struct Choice {
   std::function<int()> get;
   std::function<void(int)> set;
 
-  std::string_view word() const { return words[static_cast<std::size_t>(get())]; }
+  std::string_view word() const { return words[get()]; }
 };
 
 // A map with keys of its own. Where `word_key` is set, a word alone stands for {word_key: word}.

@@ -97,8 +97,7 @@ class Parts {
 
   // All cells that the box overlaps; a face that only touches a cell does not.
   bool cut_metres(const RegionConfig& region, int axis, Box& box) {
-    const auto a = static_cast<std::size_t>(axis);
-    const double from = (*region.from)[a], to = (*region.to)[a];
+    const double from = (*region.from)[axis], to = (*region.to)[axis];
     if (!holds("output.region.from", axis, from) || !holds("output.region.to", axis, to)) return false;
     const Index n = config_.grid.cells[axis];
     const double last = place(config_, axis, to) - rounding_of_per_cell;

@@ -317,14 +317,10 @@ void check_material(const Config& config, Problems& problems) {
 
 void check_steady(const Config& config, Problems& problems) {
   if (!problems.sound({"problem", "boundaries"}) || is_transient(config)) return;
-  bool fixed = false;
-  for (int f = 0; f < face_count; ++f) {
-    const BoundaryConfig& w = boundary(config, f);
-    fixed = fixed || w.kind == BoundaryKind::temperature ||
-            (w.kind == BoundaryKind::convection && w.coefficient > 0);
-    if (w.value.uses('t'))
+  for (int f = 0; f < face_count; ++f)
+    if (boundary(config, f).value.uses('t'))
       problems.add(boundary_key(f), "the formula uses t, but a steady problem has no time; leave t out");
-  }
+  const bool fixed = !mean_is_free(config);
   if (!fixed && !config.problem.mean_temperature)
     problems.add("problem",
                  "a steady problem with no temperature or convection boundary has no unique solution (any "

@@ -51,7 +51,7 @@ std::string key_of_value(const Config& config, Face f) {
 
 // Of b: none of a flux, nor where an exact solution may be about differences of temperatures.
 double lowest_value(const Config& config, Face f) {
-  const BoundaryKind kind = config.boundaries[static_cast<std::size_t>(f)].kind;
+  const BoundaryKind kind = config.boundaries[static_cast<int>(f)].kind;
   const bool is_kelvin = kind == BoundaryKind::temperature || kind == BoundaryKind::convection;
   return is_kelvin && config.verify.solution == ExactSolution::none
              ? 0
@@ -116,8 +116,8 @@ class BoundaryConditions<T>::FaceValues {
   Vector3 place(Index p, Index q) const {
     Vector3 at{};
     at[axis_of(face_)] = plane_;
-    at[p_.axis] = p_.centres[static_cast<std::size_t>(p)];
-    at[q_.axis] = q_.centres[static_cast<std::size_t>(q)];
+    at[p_.axis] = p_.centres[p];
+    at[q_.axis] = q_.centres[q];
     return at;
   }
   T evaluate_at(Index p, Index q, double t, const Expression& formula) const {
@@ -133,7 +133,7 @@ class BoundaryConditions<T>::FaceValues {
     reduction(min                                                                          \
               : first_bad)
     for (Index q = 0; q < rows; ++q) {
-      const Expression& formula = formulas_[static_cast<std::size_t>(omp_get_thread_num())];
+      const Expression& formula = formulas_[omp_get_thread_num()];
       for (Index p = 0; p < pitch; ++p) {
         const T b = evaluate_at(p, q, t, formula);
         values[p + q * pitch] = b;
@@ -149,8 +149,8 @@ class BoundaryConditions<T>::FaceValues {
   [[noreturn]] void throw_unsound(Index p, Index q, double t) const {
     Int3 cell;
     cell[axis_of(face_)] = cell_;
-    cell[p_.axis] = p_.cells[static_cast<std::size_t>(p)];
-    cell[q_.axis] = q_.cells[static_cast<std::size_t>(q)];
+    cell[p_.axis] = p_.cells[p];
+    cell[q_.axis] = q_.cells[q];
     const Vector3 at = place(p, q);
     const double value = formulas_[0](at[0], at[1], at[2], t);
     if (std::isfinite(static_cast<T>(slope_ * value))) throw too_cold(key_, value, cell, at, t);

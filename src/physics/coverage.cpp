@@ -27,14 +27,13 @@ CentreCover::CentreCover(const Config& config, const RegionValue& shape)
       centre_(config) {
   reach_ = std::max(0.0, shape.radius - rounding_of_per_cell * std::min({h_[0], h_[1], h_[2]}));
   for (int axis = 0; axis < 3; ++axis) {
-    const auto a = static_cast<std::size_t>(axis);
     if (shape.shape == Shape::box) {
-      between_[a] = half_open(axis, shape.from[a], shape.to[a]);
+      between_[axis] = half_open(axis, shape.from[axis], shape.to[axis]);
     } else if (shape.shape == Shape::cylinder && shape.axis == axis) {
-      const double low = shape.centre[a] - shape.length / 2;
-      between_[a] = half_open(axis, low, low + shape.length);
+      const double low = shape.centre[axis] - shape.length / 2;
+      between_[axis] = half_open(axis, low, low + shape.length);
     } else {
-      between_[a] = {0, cells_[axis]};
+      between_[axis] = {0, cells_[axis]};
     }
   }
 }
@@ -55,9 +54,8 @@ CellRange CentreCover::row(Index y, Index z) const {
 bool CentreCover::covers_any() const {
   Int3 nearest;
   for (int axis = 0; axis < 3; ++axis) {
-    const auto a = static_cast<std::size_t>(axis);
-    const double u = std::floor((shape_.centre[a] - origin_[a]) / h_[a]);
-    const Index at = is_round(axis) ? clipped(axis, u, u + 1).first : between_[a].first;
+    const double u = std::floor((shape_.centre[axis] - origin_[axis]) / h_[axis]);
+    const Index at = is_round(axis) ? clipped(axis, u, u + 1).first : between_[axis].first;
     nearest[axis] = std::min(at, cells_[axis] - 1);
   }
   const CellRange range = row(nearest.y, nearest.z);
@@ -70,9 +68,8 @@ CellRange CentreCover::clipped(int axis, double first, double last) const {
 }
 
 CellRange CentreCover::half_open(int axis, double low, double high) const {
-  const auto a = static_cast<std::size_t>(axis);
   const auto first_from = [&](double place) {
-    return std::ceil((place - origin_[a]) / h_[a] - 0.5 - rounding_of_per_cell);
+    return std::ceil((place - origin_[axis]) / h_[axis] - 0.5 - rounding_of_per_cell);
   };
   return clipped(axis, first_from(low), first_from(high));
 }
@@ -120,9 +117,8 @@ struct Midpoints {
 }  // namespace
 
 Coverage::Coverage(const Config& config, const RegionValue& shape)
-    : shape_(shape.shape), axis_(shape.axis), cells_(config.grid.cells) {
+    : shape_(shape.shape), axis_(shape.axis), cells_(config.grid.cells), cell_volume_(cell_volume(config)) {
   const Vector3 h = spacing(config);
-  cell_volume_ = h[0] * h[1] * h[2];
   volume_ = cell_volume_ * static_cast<double>(cells_.product());
   for (std::size_t a = 0; a < 3; ++a) {
     const auto in_cells = [&](double place) { return (place - config.grid.origin[a]) / h[a]; };
@@ -136,10 +132,9 @@ Coverage::Coverage(const Config& config, const RegionValue& shape)
     if (shape_ == Shape::box || is_length) snap(low_[a], high_[a]);
   }
   const auto length = [&](std::size_t a) { return (high_[a] - low_[a]) * h[a]; };
-  const auto along = static_cast<std::size_t>(axis_);
   if (shape_ == Shape::box) volume_ = length(0) * length(1) * length(2);
   if (shape_ == Shape::sphere) volume_ = 4 * pi / 3 * shape.radius * square(shape.radius);
-  if (shape_ == Shape::cylinder) volume_ = pi * square(shape.radius) * length(along);
+  if (shape_ == Shape::cylinder) volume_ = pi * square(shape.radius) * length(axis_);
   if (shape_ == Shape::gaussian) {
     volume_ = std::pow(2 * pi, 1.5) * shape.width * square(shape.width);
     integrate_gaussian();
@@ -150,11 +145,10 @@ Coverage::Coverage(const Config& config, const RegionValue& shape)
 
 void Coverage::integrate_gaussian() {
   for (int axis = 0; axis < 3; ++axis) {
-    const auto a = static_cast<std::size_t>(axis);
-    const auto in_widths = [&](Index i) { return (static_cast<double>(i) - centre_[a]) / radius_[a]; };
+    const auto in_widths = [&](Index i) { return (static_cast<double>(i) - centre_[axis]) / radius_[axis]; };
     for (Index i = 0; i < cells_[axis]; ++i)
-      gaussian_[a].push_back(mean_of_bell(in_widths(i), in_widths(i + 1)));
-    const double whole = std::sqrt(2 * pi) * radius_[a];  // in cells
+      gaussian_[axis].push_back(mean_of_bell(in_widths(i), in_widths(i + 1)));
+    const double whole = std::sqrt(2 * pi) * radius_[axis];  // in cells
     inside_ *= std::min(
         1.0, mean_of_bell(in_widths(0), in_widths(cells_[axis])) * static_cast<double>(cells_[axis]) / whole);
   }
@@ -163,11 +157,10 @@ void Coverage::integrate_gaussian() {
 // The chord of a disc in the plane of x and `across`, at each midpoint along that axis; `along`: the share of
 // the cell along the cylinder.
 void Coverage::disc_chord(int across, Index y, Index z, double along, std::vector<Chord>& found) const {
-  const auto a = static_cast<std::size_t>(across);
-  const Midpoints points(low_[a], high_[a], across == 1 ? y : z, midpoints_);
+  const Midpoints points(low_[across], high_[across], across == 1 ? y : z, midpoints_);
   if (!(along * points.step > 0)) return;
   for (int i = 0; i < midpoints_; ++i) {
-    const double rest = 1 - square((points(i) - centre_[a]) / radius_[a]);
+    const double rest = 1 - square((points(i) - centre_[across]) / radius_[across]);
     if (!(rest > 0)) continue;
     const double half = radius_[0] * std::sqrt(rest);
     found.push_back({along * points.step, centre_[0] - half, centre_[0] + half});
@@ -225,17 +218,14 @@ void Coverage::measure_on_lattice() {
   if (shape_ == Shape::sphere && count > most_fine_rows) midpoints_ = 2;
   // A shape of more rows is resolved beyond any quadrature's error; only the domain's are looked at.
   const bool whole = count <= most_rows;
-  const auto first = [&](int a, std::size_t i) {
-    const auto from = static_cast<Index>(std::floor(std::clamp(low_[i], -1e15, 1e15)));
-    return whole ? from : std::clamp<Index>(from, 0, cells_[a]);
+  const auto row = [&](int axis, double place) {
+    const auto at = static_cast<Index>(std::clamp(place, -1e15, 1e15));
+    return whole ? at : std::clamp<Index>(at, 0, cells_[axis]);
   };
-  const auto last = [&](int a, std::size_t i) {
-    const auto to = static_cast<Index>(std::ceil(std::clamp(high_[i], -1e15, 1e15)));
-    return whole ? to : std::clamp<Index>(to, 0, cells_[a]);
-  };
-  const Index y0 = first(1, 1), y1 = last(1, 1), z0 = first(2, 2), z1 = last(2, 2);
+  const Index y0 = row(1, std::floor(low_[1])), y1 = row(1, std::ceil(high_[1]));
+  const Index z0 = row(2, std::floor(low_[2])), z1 = row(2, std::ceil(high_[2]));
   const double length = static_cast<double>(cells_.x);
-  std::vector<double> planes(static_cast<std::size_t>(std::max<Index>(0, z1 - z0))), within = planes;
+  std::vector<double> planes(std::max<Index>(0, z1 - z0)), within = planes;
 #pragma omp parallel for schedule(static)
   for (Index z = z0; z < z1; ++z) {
     std::vector<Chord> found;
@@ -249,8 +239,8 @@ void Coverage::measure_on_lattice() {
           domain += chord.weight * std::max(0.0, std::min(chord.high, length) - std::max(chord.low, 0.0));
       }
     }
-    planes[static_cast<std::size_t>(z - z0)] = plane;
-    within[static_cast<std::size_t>(z - z0)] = domain;
+    planes[z - z0] = plane;
+    within[z - z0] = domain;
   }
   double found = 0, domain = 0;
   for (std::size_t i = 0; i < planes.size(); ++i) found += planes[i], domain += within[i];
@@ -262,10 +252,8 @@ void Coverage::measure_on_lattice() {
 bool Coverage::row(Index first, Index y, Index z, std::vector<double>& shares) const {
   const auto cells = static_cast<Index>(shares.size());
   if (shape_ == Shape::gaussian) {
-    const double across =
-        gaussian_[1][static_cast<std::size_t>(y)] * gaussian_[2][static_cast<std::size_t>(z)];
-    for (Index i = 0; i < cells; ++i)
-      shares[static_cast<std::size_t>(i)] = across * gaussian_[0][static_cast<std::size_t>(first + i)];
+    const double across = gaussian_[1][y] * gaussian_[2][z];
+    for (Index i = 0; i < cells; ++i) shares[i] = across * gaussian_[0][first + i];
     return true;
   }
   if (shape_ != Shape::box && shape_ != Shape::sphere && shape_ != Shape::cylinder) {
@@ -295,7 +283,7 @@ bool Coverage::row(Index first, Index y, Index z, std::vector<double>& shares) c
       share = 0;
       for (const Chord& chord : found) share += chord.weight * overlap(chord.low, chord.high, x);
     }
-    shares[static_cast<std::size_t>(x - first)] = share;
+    shares[x - first] = share;
   }
   return true;
 }

@@ -1,12 +1,9 @@
 #include "physics/diagnostics.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
-#include "core/error.hpp"
+#include "config/problems.hpp"
 #include "physics/cells.hpp"
 #include "physics/operator.hpp"
 #include "physics/region_values.hpp"
@@ -15,101 +12,50 @@ namespace isotherm {
 
 namespace {
 
-void add(HeatBalance& balance, double watts) {
-  balance.net += watts;
-  balance.gross += std::abs(watts);
-}
-
-// Rows into planes into blocks: one running sum over 10^9 cells could lose what check_balance looks for.
-void add(HeatBalance& balance, const HeatBalance& part) {
-  balance.net += part.net;
-  balance.gross += part.gross;
-}
-
-// Plane by plane: a whole field of fp64 values could be more than the run itself needs.
-void add_sources(const Config& config, Box subdomain, HeatBalance& balance) {
-  const std::vector<RegionValue> sources = all_sources(config);
-  if (sources.empty()) return;
-  const Vector3 h = spacing(config);
-  const double volume = h[0] * h[1] * h[2];
-  Int3 extent = subdomain.extent();
-  extent.z = 1;
-  std::vector<double> plane(static_cast<std::size_t>(extent.product()));
-  const RegionValues region_values(config, sources, "sources");
-  const FieldView<double> view{plane.data(), extent.x, extent.x * extent.y, extent, 0};
-  for (Index z = subdomain.lo.z; z < subdomain.hi.z; ++z) {
-    const Box cells{{subdomain.lo.x, subdomain.lo.y, z}, {subdomain.hi.x, subdomain.hi.y, z + 1}};
-    region_values.apply(1.0, cells, view);
-    HeatBalance sum;
-    for (Index y = 0; y < extent.y; ++y) {
-      HeatBalance row;
-      for (Index x = 0; x < extent.x; ++x) add(row, view(x, y, 0) * volume);
-      add(sum, row);
-    }
-    add(balance, sum);
-  }
-}
-
-void add_flux(const Config& config, Face f, Box subdomain, HeatBalance& balance) {
-  const Expression& flux = config.boundaries[static_cast<std::size_t>(f)].value;
+// Rows into planes into the face: one running sum over 10^8 cells could lose what check_balance looks for.
+void add_flux(const Config& config, Face f, Box cells, HeatBalance& balance) {
+  const Expression& flux = config.boundaries[static_cast<int>(f)].value;
   const int axis = axis_of(f);
-  const Vector3 h = spacing(config);
-  const double area = h[0] * h[1] * h[2] / h[static_cast<std::size_t>(axis)];
+  const double area = cell_volume(config) / spacing(config)[axis];
   const CellCentres centre(config);
-  Box cells = subdomain;
-  cells.lo[axis] = is_max(f) ? subdomain.hi[axis] - 1 : subdomain.lo[axis];
-  cells.hi[axis] = cells.lo[axis] + 1;
+  (is_max(f) ? cells.lo : cells.hi)[axis] = is_max(f) ? cells.hi[axis] - 1 : cells.lo[axis] + 1;
   for (Index z = cells.lo.z; z < cells.hi.z; ++z) {
     HeatBalance plane;
     for (Index y = cells.lo.y; y < cells.hi.y; ++y) {
       HeatBalance row;
       for (Index x = cells.lo.x; x < cells.hi.x; ++x) {
         const Vector3 at = centre({x, y, z});  // a face's formula does not use the axis along its normal
-        add(row, area * flux(at[0], at[1], at[2]));
+        const double watts = area * flux(at[0], at[1], at[2]);
+        row += {watts, std::abs(watts)};
       }
-      add(plane, row);
+      plane += row;
     }
-    add(balance, plane);
+    balance += plane;
   }
 }
 
 }  // namespace
 
-bool mean_is_free(const Config& config) {
-  const auto fixes = [](const BoundaryConfig& boundary) {
-    return boundary.kind == BoundaryKind::temperature ||
-           (boundary.kind == BoundaryKind::convection && boundary.coefficient > 0);
-  };
-  return config.problem.kind == ProblemKind::steady &&
-         std::none_of(config.boundaries.begin(), config.boundaries.end(), fixes);
-}
-
 HeatBalance heat_balance(const Config& config, Box subdomain,
                          const std::array<bool, face_count>& is_boundary) {
-  HeatBalance balance;
-  add_sources(config, subdomain, balance);
+  const RegionTotals sources = sum_sources(config, subdomain);
+  const double volume = cell_volume(config);
+  HeatBalance balance{sources.sum * volume, sources.magnitudes * volume};
   for (int f = 0; f < face_count; ++f)
-    if (is_boundary[static_cast<std::size_t>(f)] &&
-        config.boundaries[static_cast<std::size_t>(f)].kind == BoundaryKind::flux)
+    if (is_boundary[f] && config.boundaries[f].kind == BoundaryKind::flux)
       add_flux(config, static_cast<Face>(f), subdomain, balance);
   return balance;
 }
 
 void check_balance(const Config& config, const HeatBalance& whole_domain) {
   constexpr double allowed = 1e-9;  // far above the rounding of the sums, far below what a deck means
-  if (!(std::abs(whole_domain.net) <= allowed * whole_domain.gross))
-    throw Error(
-        ExitCode::deck,
-        fmt::format("{}: the steady problem has no solution (no boundary fixes the temperature, and {:.6g} W "
-                    "more heat {} the body through sources and fluxes than {}); balance them, or make "
-                    "one boundary temperature or convection",
-                    config.at("boundaries"), std::abs(whole_domain.net),
-                    whole_domain.net > 0 ? "enters" : "leaves", whole_domain.net > 0 ? "leaves" : "enters"));
-  if (!config.problem.mean_temperature)
-    throw Error(ExitCode::deck,
-                fmt::format("{}: missing (no boundary fixes the temperature of the steady problem); "
-                            "give the mean over the body in kelvin",
-                            config.at("problem.mean_temperature")));
+  const double net = whole_domain.net;
+  if (!(std::abs(net) <= allowed * whole_domain.gross))
+    throw deck_error(config, "boundaries",
+                     "the steady problem has no solution (no boundary fixes the temperature, and {:.6g} W "
+                     "more heat {} the body through sources and fluxes than {}); balance them, or make "
+                     "one boundary temperature or convection",
+                     std::abs(net), net > 0 ? "enters" : "leaves", net > 0 ? "leaves" : "enters");
 }
 
 template <class T>
@@ -201,7 +147,7 @@ template TemperatureExtremes temperature_extremes(FieldView<const double>, Int3,
 DiagnosticsPlan plan_diagnostics(const Config& config) {
   const bool transient = config.problem.kind == ProblemKind::transient;
   const Vector3 h = spacing(config);
-  const double volume = h[0] * h[1] * h[2];
+  const double volume = cell_volume(config);
   DiagnosticsPlan plan;
   plan.bins = config.output.histogram.bins;
   if (knows_heat_capacity(config)) plan.heat_capacity = volumetric_heat_capacity(config) * volume;

@@ -27,23 +27,23 @@
 
 namespace isotherm {
 
-// Steady problems whose boundaries fix no temperature: all heat that comes in must go out, and the deck fixes
-// the mean.
-
-// A steady problem with flux, insulated and periodic boundaries only: T + constant solves it as well as T.
-bool mean_is_free(const Config& config);
-
-// Heat of sources and flux boundaries, of one block or, after a sum over ranks, of the whole body.
+// Heat of sources and flux boundaries, of one block or, after a sum over ranks, of the whole body: where the
+// mean is free, all heat that comes in must go out.
 struct HeatBalance {
   double net = 0;    // W into the body
   double gross = 0;  // W, sum of magnitudes
+
+  void operator+=(const HeatBalance& part) {
+    net += part.net;
+    gross += part.gross;
+  }
 };
 
 // Of this block's cells and boundaries (`is_boundary`: by Face). Throws Error(deck) as set does.
 HeatBalance heat_balance(const Config& config, Box subdomain,
                          const std::array<bool, face_count>& is_boundary);
 
-// Throws Error(deck) when more than 1e-9 of the heat moved is left over, or when the deck fixes no mean.
+// Throws Error(deck) when more than 1e-9 of the heat moved is left over.
 void check_balance(const Config& config, const HeatBalance& whole_domain);
 
 // Adds `by` kelvin to every interior cell, in fp64, rounded to T.

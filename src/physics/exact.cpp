@@ -4,65 +4,332 @@
 #include <omp.h>
 
 #include <cmath>
+#include <numbers>
+#include <utility>
 #include <vector>
 
+#include "config/problems.hpp"
 #include "physics/cells.hpp"
-#include "physics/exact_solutions.hpp"
+#include "physics/coverage.hpp"
 
 namespace isotherm {
 namespace {
 
-class FormulaField final : public ExactField {
- public:
-  explicit FormulaField(const Expression& formula) : formula_(formula) {}
-  double operator()(double x, double y, double z, double t) const override { return formula_(x, y, z, t); }
-  std::unique_ptr<ExactField> clone() const override { return std::make_unique<FormulaField>(*this); }
-
- private:
-  Expression formula_;
-};
-
-struct RowErrors {
-  double max = 0, sum_squares = 0;
-
-  void add(double error) {
-    if (!(error <= max) && !std::isnan(max)) max = error;  // a NaN comes in, and stays
-    sum_squares += error * error;
-  }
-};
-
-}  // namespace
+using std::numbers::pi;
 
 Error does_not_fit(const Config& config, const std::string& why, const std::string& remedy) {
-  return {ExitCode::deck, fmt::format("{}: {} does not fit the deck ({}); {}", config.at("verify.solution"),
-                                      word(config.verify.solution), why, remedy)};
+  return deck_error(config, "verify.solution", "{} does not fit the deck ({}); {}",
+                    word(config.verify.solution), why, remedy);
 }
 
+// Insulated, or a flux of 0 under its other name.
 bool is_insulated(const BoundaryConfig& boundary) {
   if (boundary.kind == BoundaryKind::flux)
     return boundary.value.is_constant() && boundary.value(0, 0, 0) == 0;
   return boundary.kind == BoundaryKind::insulated;
 }
 
-std::unique_ptr<ExactField> make_exact(const Config& config) {
+// Modes: products of one wave an axis. They are eigenfunctions of the Laplacian between these boundaries, and
+// of its discrete form too, so that the discretisation error of a mode is known in closed form.
+
+struct AxisMode {
+  double origin = 0;       // m
+  double wave_number = 0;  // 1/m; 0: constant
+  bool is_sine = false;    // else a cosine
+
+  double operator()(double x) const {
+    const double angle = wave_number * (x - origin);
+    return is_sine ? std::sin(angle) : std::cos(angle);
+  }
+};
+
+struct SeparableMode {
+  std::array<AxisMode, 3> axes;
+  double offset = 0;     // K, what the temperature boundaries hold
+  double amplitude = 0;  // K
+
+  double shape(double x, double y, double z) const {
+    return amplitude * (axes[0](x) * axes[1](y) * axes[2](z));
+  }
+  double wave_number_squared() const {  // 1/m^2
+    double sum = 0;
+    for (const AxisMode& axis : axes) sum += axis.wave_number * axis.wave_number;
+    return sum;
+  }
+};
+
+// Insulated, temperature or periodic.
+BoundaryKind end_of_mode(const Config& config, Face f) {
+  const BoundaryConfig& boundary = config.boundaries[static_cast<int>(f)];
+  if (is_insulated(boundary)) return BoundaryKind::insulated;
+  if (boundary.kind == BoundaryKind::flux || boundary.kind == BoundaryKind::convection)
+    throw does_not_fit(
+        config,
+        fmt::format("boundaries.{} is a flux or convection boundary", face_names[static_cast<int>(f)]),
+        "use temperature, insulated and periodic boundaries, or solution formula");
+  return boundary.kind;
+}
+
+// The m-th wave between two ends, m half waves long where both are alike, m - 1/2 between a temperature and
+// an insulated one, m whole waves where it is periodic.
+AxisMode axis_mode(const Config& config, int axis) {
+  const BoundaryKind low = end_of_mode(config, face(axis, false)),
+                     high = end_of_mode(config, face(axis, true));
+  const int m = config.verify.modes[axis];
+  const auto n = static_cast<double>(config.grid.cells[axis]);
+  const bool fixed = low == BoundaryKind::temperature || high == BoundaryKind::temperature;
+  double half_waves = m;
+  if (low == BoundaryKind::periodic) half_waves = 2.0 * m;
+  if (fixed && low != high) half_waves = m - 0.5;
+  if (half_waves <= 0 && fixed)
+    throw does_not_fit(config,
+                       fmt::format("mode 0 along {} is not zero at its temperature boundary", "xyz"[axis]),
+                       "use modes of 1 or more there");
+  if (half_waves <= 0) return {};
+  const bool insulated = low == BoundaryKind::insulated && high == BoundaryKind::insulated;
+  if (!(insulated ? half_waves < n : half_waves <= n))
+    throw does_not_fit(config,
+                       fmt::format("mode {} along {} is shorter than {} cells can hold", m, "xyz"[axis], n),
+                       "use a smaller mode or more cells");
+  return {config.grid.origin[axis], half_waves * pi / (n * spacing(config)[axis]),
+          low != BoundaryKind::insulated};
+}
+
+// What all temperature boundaries hold; nothing where there is none.
+std::optional<double> common_boundary_temperature(const Config& config) {
+  std::optional<double> common;
+  for (int f = 0; f < face_count; ++f) {
+    const BoundaryConfig& boundary = config.boundaries[f];
+    if (boundary.kind != BoundaryKind::temperature) continue;
+    if (!boundary.value.is_constant())
+      throw does_not_fit(config, fmt::format("boundaries.{} is a formula", face_names[f]),
+                         "hold all temperature boundaries at one number");
+    const double value = boundary.value(0, 0, 0);
+    if (common && value != *common)
+      throw does_not_fit(
+          config,
+          fmt::format("boundaries.{} holds {} K, another boundary {} K", face_names[f], value, *common),
+          "hold all temperature boundaries at one number");
+    common = value;
+  }
+  return common;
+}
+
+SeparableMode separable_mode(const Config& config) {
+  SeparableMode mode;
+  for (int axis = 0; axis < 3; ++axis) mode.axes[axis] = axis_mode(config, axis);
+  if (!config.sources.empty())
+    throw does_not_fit(config, "the deck has sources", "remove them, or use solution formula");
+  mode.offset = common_boundary_temperature(config).value_or(config.problem.mean_temperature.value_or(0));
+  mode.amplitude = config.verify.amplitude;
+  return mode;
+}
+
+// T = offset + A phi(x, y, z) exp(-alpha K^2 t),  -laplace phi = K^2 phi
+ExactField decaying_mode(const Config& config) {
+  if (config.problem.kind != ProblemKind::transient)
+    throw does_not_fit(config, "the problem is steady, a mode decays in time", "use problem.kind transient");
+  const SeparableMode mode = separable_mode(config);
+  const double rate = diffusivity(config) * mode.wave_number_squared();  // 1/s
+  return {[mode, rate](double x, double y, double z, double t) {
+    return mode.offset + mode.shape(x, y, z) * std::exp(-rate * t);
+  }};
+}
+
+// T = offset + A phi(x, y, z) at rest under the source q = k K^2 (T - offset)
+ExactField manufactured_mode(const Config& config) {
+  if (config.problem.kind != ProblemKind::steady)
+    throw does_not_fit(config, "the problem is transient, the solution is at rest",
+                       "use problem.kind steady");
+  const SeparableMode mode = separable_mode(config);
+  const double factor = conductivity(config) * mode.wave_number_squared();  // W/(m^3 K)
+  return {[mode](double x, double y, double z, double) { return mode.offset + mode.shape(x, y, z); },
+          [mode, factor](double x, double y, double z) { return factor * mode.shape(x, y, z); }};
+}
+
+// Profiles: temperatures that vary along one axis only, at rest, or in a slab that is suddenly cooled or
+// heated.
+
+// One end of the axis as  alpha T + k dT/dn = gamma  (fixed: T = gamma), n pointing out of the body.
+struct End {
+  bool fixed = false;
+  double alpha = 0;  // W/(m^2 K)
+  double gamma = 0;  // W/m^2, fixed: K
+};
+
+struct Axis {
+  int index = 0;
+  double origin = 0, length = 0;  // m
+  End low, high;
+
+  // m from the lower boundary
+  double place(double x, double y, double z) const { return Vector3{x, y, z}[index] - origin; }
+};
+
+End end_of(const Config& config, Face f) {
+  const BoundaryConfig& boundary = config.boundaries[static_cast<int>(f)];
+  if (!boundary.value.is_constant())
+    throw does_not_fit(config, fmt::format("boundaries.{} is a formula", face_names[static_cast<int>(f)]),
+                       "give it a number, or use solution formula");
+  const double value = boundary.value(0, 0, 0), H = boundary.coefficient;
+  switch (boundary.kind) {
+    case BoundaryKind::temperature:
+      return {true, 0, value};
+    case BoundaryKind::flux:
+      return {false, 0, value};
+    case BoundaryKind::convection:
+      return {false, H, H * value};
+    default:
+      return {false, 0, 0};
+  }
+}
+
+// The one axis along which the temperature varies: its ends exchange heat, all other boundaries do not.
+Axis active_axis(const Config& config) {
+  std::optional<int> active;
+  for (int axis = 0; axis < 3; ++axis) {
+    const BoundaryConfig& low = config.boundaries[2 * axis];
+    const BoundaryConfig& high = config.boundaries[2 * axis + 1];
+    if (low.kind == BoundaryKind::periodic || (is_insulated(low) && is_insulated(high))) continue;
+    if (active)
+      throw does_not_fit(config,
+                         fmt::format("heat passes boundaries along {} and {}", "xyz"[*active], "xyz"[axis]),
+                         "make the boundaries of all axes but one insulated or periodic");
+    active = axis;
+  }
+  if (!active)
+    throw does_not_fit(config, "all boundaries are insulated or periodic",
+                       "let one axis have a temperature, flux or convection boundary");
+  const int i = *active;
+  return {i, config.grid.origin[i], static_cast<double>(config.grid.cells[i]) * spacing(config)[i],
+          end_of(config, face(i, false)), end_of(config, face(i, true))};
+}
+
+// T = c0 + c1 s + c2 s^2,  s metres from the lower boundary
+struct Profile {
+  double c0 = 0, c1 = 0, c2 = 0;
+  double operator()(double s) const { return c0 + s * (c1 + s * c2); }
+};
+
+// k T'' = -q between the two ends. Two rows  (m0, m1) (c0, c1) = r  after c2 = -q/(2k) is known.
+Profile profile_at_rest(const Config& config, const Axis& axis, double q) {
+  const double k = conductivity(config), L = axis.length, c2 = -q / (2 * k);
+  const auto [low, high] = std::pair(axis.low, axis.high);
+  const double m00 = low.fixed ? 1 : low.alpha, m01 = low.fixed ? 0 : -k, r0 = low.gamma;
+  const double m10 = high.fixed ? 1 : high.alpha, m11 = high.fixed ? L : high.alpha * L + k;
+  const double r1 = high.gamma - c2 * (high.fixed ? L * L : high.alpha * L * L + 2 * k * L);
+  const double determinant = m00 * m11 - m01 * m10;
+  if (determinant != 0) return {(r0 * m11 - m01 * r1) / determinant, (m00 * r1 - r0 * m10) / determinant, c2};
+
+  // Fluxes at both ends: they and the source balance, and the deck fixes the mean.
+  const double in = low.gamma + high.gamma + q * L;
+  const double size = std::abs(low.gamma) + std::abs(high.gamma) + std::abs(q * L);
+  if (std::abs(in) > 1e-9 * size)
+    throw does_not_fit(config, fmt::format("{} W/m^2 more come in than go out", in),
+                       "balance the fluxes and the source");
+  if (!config.problem.mean_temperature)
+    throw does_not_fit(config, "no boundary fixes the temperature", "give problem.mean_temperature");
+  const double c1 = -low.gamma / k;
+  return {*config.problem.mean_temperature - c1 * L / 2 - c2 * L * L / 3, c1, c2};
+}
+
+// One term of the series: coefficient * cos(wave_number s - phase) * exp(-alpha wave_number^2 t).
+struct Term {
+  double wave_number, phase, coefficient;  // 1/m, 1, K
+};
+
+// tan(phase) = (alpha/k) / wave_number: how far the wave's crest lies inside an end. Fixed: a quarter wave.
+double phase_at(const End& end, double k, double wave_number) {
+  return end.fixed ? pi / 2 : std::atan2(end.alpha / k, wave_number);
+}
+
+// The n-th root, n >= 1, of  w L - phase_low(w) - phase_high(w) = (n - 1) pi. The left side grows with w, and
+// both phases lie between 0 and pi/2: the root lies in [(n-1) pi/L, n pi/L], and halving it cannot miss it.
+double wave_number(const Axis& axis, double k, int n) {
+  double below = (n - 1) * pi / axis.length, above = n * pi / axis.length;
+  while (true) {
+    const double middle = below + (above - below) / 2;
+    if (middle <= below || middle >= above) return middle;
+    const double left = middle * axis.length - phase_at(axis.low, k, middle) - phase_at(axis.high, k, middle);
+    (left < (n - 1) * pi ? below : above) = middle;
+  }
+}
+
+// The wave that fits the ends, weighted by what it holds of `start` minus the linear profile: both integrals
+// over the slab in closed form (Carslaw and Jaeger, Conduction of Heat in Solids, 1959, chapter 3).
+Term series_term(const Axis& axis, double k, int n, double start, const Profile& rest) {
+  const double L = axis.length, w = wave_number(axis, k, n);
+  const double first = phase_at(axis.low, k, w), last = w * L - first;  // angles: -first at s = 0, last at L
+  const double wave = (std::sin(last) + std::sin(first)) / w;
+  const double moment = L * std::sin(last) / w + (std::cos(last) - std::cos(first)) / (w * w);
+  const double norm = L / 2 + (std::sin(2 * last) + std::sin(2 * first)) / (4 * w);
+  return {w, first, ((start - rest.c0) * wave - rest.c1 * moment) / norm};
+}
+
+ExactField steady_profile(const Config& config) {
+  double q = 0;
+  for (const RegionValue& source : config.sources) {
+    if (source.shape != Shape::constant)
+      throw does_not_fit(config, "a source is not constant", "use constant sources, or solution formula");
+    const double value = source_strength(config, source);
+    q = source.mode == RegionMode::add ? q + value : value;
+  }
+  const Axis axis = active_axis(config);
+  const Profile profile = profile_at_rest(config, axis, q);
+  return {[axis, profile](double x, double y, double z, double) { return profile(axis.place(x, y, z)); }};
+}
+
+// A slab at one temperature whose boundaries change at t = 0.
+ExactField slab_series(const Config& config) {
+  if (config.problem.kind != ProblemKind::transient)
+    throw does_not_fit(config, "the problem is steady", "use problem.kind transient, or steady_profile");
+  if (!config.sources.empty())
+    throw does_not_fit(config, "the deck has sources", "remove them, or use solution formula");
+  if (config.initial.size() != 1 || config.initial[0].shape != Shape::constant)
+    throw does_not_fit(config, "the slab does not start at one temperature",
+                       "give one entry of shape constant as initial");
+  const Axis axis = active_axis(config);
+  if (!axis.low.fixed && !axis.high.fixed && axis.low.alpha == 0 && axis.high.alpha == 0)
+    throw does_not_fit(config, "no boundary fixes where the slab comes to rest",
+                       "let one boundary be of temperature or convection");
+  const double start = config.initial[0].value.value_or(0), k = conductivity(config);
+  const Profile rest = profile_at_rest(config, axis, 0);
+  // Enough from alpha t / L^2 = 1e-6 on; before that the error lies within a thousandth of L from the
+  // boundaries.
+  constexpr int most_terms = 2048;
+  std::vector<Term> terms;
+  for (int n = 1; n <= most_terms; ++n) terms.push_back(series_term(axis, k, n, start, rest));
+  return {[axis, start, rest, terms, alpha = diffusivity(config)](double x, double y, double z, double t) {
+    if (t <= 0) return start;
+    const double s = axis.place(x, y, z);
+    double sum = 0;
+    for (const Term& term : terms) {
+      const double decay = std::exp(-alpha * term.wave_number * term.wave_number * t);
+      if (decay < 1e-18) break;
+      sum += term.coefficient * decay * std::cos(term.wave_number * s - term.phase);
+    }
+    return rest(s) + sum;
+  }};
+}
+
+}  // namespace
+
+std::optional<ExactField> make_exact(const Config& config) {
   switch (config.verify.solution) {
     case ExactSolution::none:
-      return nullptr;
+      return std::nullopt;
     case ExactSolution::decaying_mode:
-      return make_decaying_mode(config);
+      return decaying_mode(config);
     case ExactSolution::steady_profile:
-      return make_steady_profile(config);
+      return steady_profile(config);
     case ExactSolution::manufactured:
-      return make_manufactured(config);
+      return manufactured_mode(config);
     case ExactSolution::slab_series:
-      return make_slab_series(config);
+      return slab_series(config);
     case ExactSolution::formula:
       break;
   }
-  if (!config.verify.formula)
-    throw Error(ExitCode::deck, config.at("verify.formula") +
-                                    ": missing (solution formula needs one); give a formula of x, y, z, t");
-  return std::make_unique<FormulaField>(*config.verify.formula);
+  return ExactField{config.verify.formula.value()};
 }
 
 template <class T>
@@ -70,29 +337,29 @@ VerificationErrors verification_errors(const Config& config, FieldView<const T> 
                                        const ExactField& exact, double t) {
   const CellCentres centre(config);
   const Int3 extent = subdomain.extent();
-  std::vector<std::unique_ptr<ExactField>> copies(static_cast<std::size_t>(omp_get_max_threads()));
-  for (auto& copy : copies) copy = exact.clone();
+  const auto add = [](VerificationErrors& sum, double largest, double squares) {
+    if (!(largest <= sum.max) && !std::isnan(sum.max)) sum.max = largest;  // a NaN comes in, and stays
+    sum.sum_squares += squares;
+  };
+  const std::vector<ExactField> copies(omp_get_max_threads(), exact);
   // One result a row, added up in order afterwards: the same sum for every number of threads.
-  std::vector<RowErrors> rows(static_cast<std::size_t>(extent.y * extent.z));
+  std::vector<VerificationErrors> rows(extent.y * extent.z);
 #pragma omp parallel for collapse(2) schedule(static) num_threads(static_cast <int>(copies.size()))
   for (Index z = 0; z < extent.z; ++z) {
     for (Index y = 0; y < extent.y; ++y) {
-      const ExactField& solution = *copies[static_cast<std::size_t>(omp_get_thread_num())];
-      RowErrors& row = rows[static_cast<std::size_t>(y + z * extent.y)];
+      const ExactField& solution = copies[omp_get_thread_num()];
       for (Index x = 0; x < extent.x; ++x) {
         const Vector3 at = centre(subdomain.lo + Int3{x, y, z});
-        row.add(std::abs(static_cast<double>(field(x, y, z)) - solution(at[0], at[1], at[2], t)));
+        const double error = std::abs(static_cast<double>(field(x, y, z)) - solution(at[0], at[1], at[2], t));
+        add(rows[y + z * extent.y], error, error * error);
       }
     }
   }
-  RowErrors all;
-  for (const RowErrors& row : rows) {
-    const double before = all.sum_squares;
-    all.add(row.max);
-    all.sum_squares = before + row.sum_squares;
-  }
-  const double cells = static_cast<double>(subdomain.cells());
-  return {all.max, cells > 0 ? std::sqrt(all.sum_squares / cells) : 0, all.sum_squares};
+  VerificationErrors all;
+  for (const VerificationErrors& row : rows) add(all, row.max, row.sum_squares);
+  if (const Index cells = subdomain.cells(); cells > 0)
+    all.l2 = std::sqrt(all.sum_squares / static_cast<double>(cells));
+  return all;
 }
 
 template VerificationErrors verification_errors(const Config&, FieldView<const float>, Box, const ExactField&,

@@ -1,27 +1,27 @@
 // Exact solutions of the deck's problem, for `verify` and for initial states of shape `exact`.
 #pragma once
 
-#include <memory>
+#include <functional>
+#include <optional>
 
 #include "config/config.hpp"
 #include "core/field_view.hpp"
 
 namespace isotherm {
 
-// Places in metres, t in seconds.
-class ExactField {
- public:
-  virtual ~ExactField() = default;
-  virtual double operator()(double x, double y, double z, double t) const = 0;  // kelvin
+// Places in metres, t in seconds. Formulas are not safe to evaluate in two threads at once: each thread takes
+// its own copy.
+struct ExactField {
+  std::function<double(double x, double y, double z, double t)> temperature;  // K
   // The heat source that makes it a solution, W/m^3; 0 but for manufactured solutions.
-  virtual double source(double, double, double) const { return 0; }
-  // Formulas are not safe to evaluate in two threads at once: each thread takes its own copy.
-  virtual std::unique_ptr<ExactField> clone() const = 0;
+  std::function<double(double x, double y, double z)> source = [](double, double, double) { return 0.0; };
+
+  double operator()(double x, double y, double z, double t) const { return temperature(x, y, z, t); }
 };
 
-// Null for verify.solution none. Throws Error(deck) when the boundaries do not fit the solution asked for,
+// None for verify.solution none. Throws Error(deck) when the boundaries do not fit the solution asked for,
 // with the reason.
-std::unique_ptr<ExactField> make_exact(const Config& config);
+std::optional<ExactField> make_exact(const Config& config);
 
 struct VerificationErrors {
   double max = 0;          // K; NaN as soon as one cell is

@@ -18,17 +18,16 @@ double between(double lower, double upper, double weight) {
 
 Probe::Probe(const Config& config, const Vector3& at) {
   for (int axis = 0; axis < 3; ++axis) {
-    const auto a = static_cast<std::size_t>(axis);
     const Index n = config.grid.cells[axis];
-    const bool periodic = config.boundaries[2 * a].kind == BoundaryKind::periodic;
+    const bool periodic = config.boundaries[2 * axis].kind == BoundaryKind::periodic;
     // In cells from the first centre; from -1/2 to n - 1/2 within the box.
-    const double place = std::clamp((at[a] - config.grid.origin[a]) / spacing(config)[a] - 0.5, -0.5,
+    const double place = std::clamp((at[axis] - config.grid.origin[axis]) / spacing(config)[axis] - 0.5, -0.5,
                                     static_cast<double>(n) - 0.5);
     const auto lower = static_cast<Index>(std::floor(place));
-    weights_[a] = place - static_cast<double>(lower);
+    weights_[axis] = place - static_cast<double>(lower);
     for (const Index side : {Index{0}, Index{1}}) {
       const Index wanted = lower + side;
-      Neighbour& neighbour = neighbours_[a][static_cast<std::size_t>(side)];
+      Neighbour& neighbour = neighbours_[axis][side];
       neighbour.cell = periodic ? (wanted + n) % n : std::clamp<Index>(wanted, 0, n - 1);
       neighbour.beyond_boundary = !periodic && neighbour.cell != wanted;
     }
@@ -36,9 +35,7 @@ Probe::Probe(const Config& config, const Vector3& at) {
 }
 
 Int3 Probe::cell(int corner) const {
-  const auto along = [&](std::size_t axis) {
-    return neighbours_[axis][static_cast<std::size_t>(corner >> axis & 1)].cell;
-  };
+  const auto along = [&](std::size_t axis) { return neighbours_[axis][corner >> axis & 1].cell; };
   return {along(0), along(1), along(2)};
 }
 
@@ -47,14 +44,13 @@ double Probe::beyond_boundaries(const Config& config, int corner, double tempera
   const Int3 before = cell(corner);
   for (int axis = 0; axis < 3; ++axis) {
     const bool upper = corner >> axis & 1;
-    if (!neighbours_[static_cast<std::size_t>(axis)][upper].beyond_boundary) continue;
+    if (!neighbours_[axis][upper].beyond_boundary) continue;
     const Face boundary = face(axis, upper);
     Vector3 at{centre(0, before.x), centre(1, before.y), centre(2, before.z)};
-    const auto a = static_cast<std::size_t>(axis);
-    at[a] = config.grid.origin[a] +
-            (upper ? static_cast<double>(config.grid.cells[axis]) * spacing(config)[a] : 0.0);
+    at[axis] = config.grid.origin[axis] +
+               (upper ? static_cast<double>(config.grid.cells[axis]) * spacing(config)[axis] : 0.0);
     const BoundaryLaw law = boundary_law(config, boundary);
-    const Expression& value = config.boundaries[static_cast<std::size_t>(boundary)].value;
+    const Expression& value = config.boundaries[static_cast<int>(boundary)].value;
     const double b = law.slope == 0 ? 0 : law.slope * value(at[0], at[1], at[2], t);
     temperature = law.a * temperature + b;
   }
@@ -64,8 +60,7 @@ double Probe::beyond_boundaries(const Config& config, int corner, double tempera
 double Probe::value(const Config& config, const std::array<double, corners>& cells, double t) const {
   std::array<double, corners> v{};
   for (int corner = 0; corner < corners; ++corner) {
-    const auto c = static_cast<std::size_t>(corner);
-    v[c] = beyond_boundaries(config, corner, cells[c], t);
+    v[corner] = beyond_boundaries(config, corner, cells[corner], t);
   }
   std::array<double, 4> along_x{};
   for (std::size_t i = 0; i < 4; ++i) along_x[i] = between(v[2 * i], v[2 * i + 1], weights_[0]);

@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "config/parts.hpp"
+#include "config/problems.hpp"
 #include "physics/cells.hpp"
 #include "physics/coverage.hpp"
 #include "physics/dataset_reader.hpp"
@@ -70,25 +71,12 @@ class Brush {
         value_(source_strength(config, entry)),
         formula_(entry.formula) {
     if (entry.shape == Shape::exact && !(exact_ = make_exact(config)))
-      throw Error(ExitCode::deck,
-                  fmt::format("{}: shape exact needs an exact solution (verify.solution is none); "
-                              "name one there, or use another shape",
-                              config.at(key())));
+      throw deck_error(config, key(),
+                       "shape exact needs an exact solution (verify.solution is none); "
+                       "name one there, or use another shape");
     if (is_source && is_solid(entry.shape)) coverage_ = std::make_shared<const Coverage>(config, entry);
     if (!is_source && is_solid(entry.shape)) centres_ = std::make_shared<const CentreCover>(config, entry);
   }
-  Brush(const Brush& other)
-      : entry_(other.entry_),
-        path_(other.path_),
-        number_(other.number_),
-        is_source_(other.is_source_),
-        centre_(other.centre_),
-        value_(other.value_),
-        formula_(other.formula_),
-        exact_(other.exact_ ? other.exact_->clone() : nullptr),
-        coverage_(other.coverage_),
-        centres_(other.centres_) {}
-
   // The cells of `subdomain`; nothing for entries of other shapes.
   std::vector<double> read_dataset(const Config& config, Box subdomain) const {
     if (entry_->shape != Shape::dataset) return {};
@@ -110,7 +98,7 @@ class Brush {
       const CellRange range = centres_->row(row.first.y, row.first.z);
       const Index end = row.first.x + std::ssize(row.sums);
       for (Index x = std::max(range.first, row.first.x); x < std::min(range.last, end); ++x)
-        mix(row.sums[static_cast<std::size_t>(x - row.first.x)], value_, 1);
+        mix(row.sums[x - row.first.x], value_, 1);
     } else {
       mix_all(row, [&](std::size_t i) {
         return value_at(row, row.first + Int3{static_cast<Index>(i), 0, 0});
@@ -176,7 +164,7 @@ class Brush {
   }
   double dataset_value(const Row& row, Int3 cell) const {
     const Int3 at = cell - row.subdomain.lo, extent = row.subdomain.extent();
-    return (*row.datasets)[number_][static_cast<std::size_t>(at.x + extent.x * (at.y + extent.y * at.z))];
+    return (*row.datasets)[number_][at.x + extent.x * (at.y + extent.y * at.z)];
   }
 
   const RegionValue* entry_;
@@ -186,7 +174,7 @@ class Brush {
   CellCentres centre_;
   double value_;  // K or W/m^3
   Expression formula_;
-  std::unique_ptr<ExactField> exact_;
+  std::optional<ExactField> exact_;
   std::shared_ptr<const Coverage> coverage_;    // sources
   std::shared_ptr<const CentreCover> centres_;  // initial
 };
@@ -207,11 +195,21 @@ void store(Row& row, double scale, double lowest, std::size_t entries, T* cells)
   }
 }
 
+RegionTotals totals_of(const std::vector<double>& values) {
+  RegionTotals totals;
+  for (const double value : values) {
+    totals.sum += value;
+    totals.magnitudes += std::abs(value);
+    totals.cells += value != 0;
+  }
+  return totals;
+}
+
 }  // namespace
 
 struct RegionValues::Prepared {
-  std::vector<std::vector<Brush>>
-      brushes;  // of each thread: what throws in a parallel region ends the program
+  // Of each thread: what throws in a parallel region ends the program.
+  std::vector<std::vector<Brush>> brushes;
 };
 
 RegionValues::RegionValues(const Config& config, std::vector<RegionValue> entries, std::string key)
@@ -242,7 +240,7 @@ RegionTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field
     row.sums.resize(static_cast<std::size_t>(extent.x));
     row.shares = row.sums;
   }
-  std::vector<RegionTotals> totals(static_cast<std::size_t>(is_source_ ? extent.y * extent.z : 0));
+  std::vector<RegionTotals> totals(is_source_ ? extent.y * extent.z : 0);
 #pragma omp parallel for collapse(2) schedule(static) num_threads(static_cast <int>(rows.size()))
   for (Index z = 0; z < extent.z; ++z) {
     for (Index y = 0; y < extent.y; ++y) {
@@ -252,7 +250,7 @@ RegionTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field
       std::fill(row.sums.begin(), row.sums.end(), 0.0);
       for (const Brush& brush : prepared_->brushes[thread]) brush.apply_to(row);
       store(row, scale, lowest, entries_.size(), &field(0, y, z));
-      if (is_source_) totals[static_cast<std::size_t>(y + extent.y * z)].add(row.sums);
+      if (is_source_) totals[y + extent.y * z] = totals_of(row.sums);
     }
   }
   std::optional<BadCell> bad;
@@ -268,27 +266,19 @@ RegionTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field
 template RegionTotals RegionValues::apply(double, Box, FieldView<float>) const;
 template RegionTotals RegionValues::apply(double, Box, FieldView<double>) const;
 
-void RegionTotals::add(const std::vector<double>& values) {
-  for (const double value : values) {
-    sum += value;
-    cells += value != 0;
-  }
-}
-
 std::vector<std::string> shape_warnings(const Config& config) {
   std::vector<std::string> warnings;
   for (std::size_t i = 0; i < config.sources.size(); ++i) {
     const RegionValue& source = config.sources[i];
     const double inside = Coverage(config, source).inside();
-    const std::string key = config.at(fmt::format("sources.{}", i));
+    const std::string key = fmt::format("sources.{}", i);
     if (inside <= 1e-9)
-      throw Error(ExitCode::deck,
-                  fmt::format("{}: lies outside the domain ({}, {}, {}); move it inside, or remove it", key,
-                              box_text(config, 0), box_text(config, 1), box_text(config, 2)));
+      throw deck_error(config, key, "lies outside the domain ({}, {}, {}); move it inside, or remove it",
+                       box_text(config, 0), box_text(config, 1), box_text(config, 2));
     // Half a per mille of a gaussian is 3.5 standard deviations away from its centre.
     if (inside < (source.shape == Shape::gaussian ? 0.9995 : 1 - 1e-6))
       warnings.push_back(
-          fmt::format("{}: only {:.3g} % of its heat is inside the domain", key, 100 * inside));
+          fmt::format("{}: only {:.3g} % of its heat is inside the domain", config.at(key), 100 * inside));
   }
   for (std::size_t i = 0; i < config.initial.size(); ++i) {
     const RegionValue& shape = config.initial[i];
@@ -296,31 +286,33 @@ std::vector<std::string> shape_warnings(const Config& config) {
         shape.shape == Shape::box || shape.shape == Shape::sphere || shape.shape == Shape::cylinder;
     if (is_solid && !CentreCover(config, shape).covers_any())
       warnings.push_back(
-          fmt::format("{}: holds no cell centre, so it changes nothing; use a finer grid or a larger "
-                      "shape",
+          fmt::format("{}: holds no cell centre, so it changes nothing; use a finer grid or a larger shape",
                       config.at(fmt::format("initial.{}", i))));
   }
   return warnings;
 }
 
-SourceTotals source_totals(const Config& config) {
+// Plane by plane: a whole field of fp64 values could be more than the run itself needs.
+RegionTotals sum_sources(const Config& config, Box subdomain) {
   const std::vector<RegionValue> sources = all_sources(config);
-  if (sources.empty()) return {};
-  const RegionValues region_values(config, sources, "sources");
-  Int3 plane = config.grid.cells;
-  plane.z = 1;
-  std::vector<double> cells(static_cast<std::size_t>(plane.product()));
   RegionTotals totals;
-  for (Index z = 0; z < config.grid.cells.z; ++z)
-    totals =
-        totals + region_values.apply(1.0, {{0, 0, z}, {plane.x, plane.y, z + 1}},
-                                     FieldView<double>{cells.data(), plane.x, plane.x * plane.y, plane, 0});
-  return source_totals(config, totals);
+  if (sources.empty()) return totals;
+  const RegionValues region_values(config, sources, "sources");
+  Box plane = subdomain;
+  plane.hi.z = plane.lo.z + 1;
+  const Int3 n = plane.extent();
+  std::vector<double> cells(n.product());
+  for (; plane.lo.z < subdomain.hi.z; plane = plane.shifted({0, 0, 1}))
+    totals = totals + region_values.apply(1.0, plane, FieldView<double>{cells.data(), n.x, n.x * n.y, n, 0});
+  return totals;
+}
+
+SourceTotals source_totals(const Config& config) {
+  return source_totals(config, sum_sources(config, {{0, 0, 0}, config.grid.cells}));
 }
 
 SourceTotals source_totals(const Config& config, const RegionTotals& totals) {
-  const Vector3 h = spacing(config);
-  return {totals.sum * h[0] * h[1] * h[2], totals.cells};
+  return {totals.sum * cell_volume(config), totals.cells};
 }
 
 std::vector<RegionValue> all_sources(const Config& config) {

@@ -1,11 +1,9 @@
 // Applies the deck's lists of shapes (initial, sources) to the cells of one block.
 //
-// initial: a shape covers a cell if the cell's centre is inside. Boxes and the ends of cylinders are
-// half-open, from <= x < to, so that neighbours that share a face cover each cell once; spheres and the sides
-// of cylinders are open. Centres within 1e-9 of a cell of a surface count as on it. sources: a box, sphere,
-// cylinder or gaussian covers the share f of a cell's volume that lies inside it (physics/coverage.hpp).
-// `add` adds f value; `set` mixes, s = (1 - f) s + f value. Both: constant, formula, dataset and exact cover
-// every cell, formulas at its centre. Shapes do not wrap around periodic faces.
+// initial: a shape covers a cell if the cell's centre is inside. sources: a box, sphere, cylinder or gaussian
+// covers the share f of a cell's volume that lies inside it (physics/coverage.hpp). `add` adds f value; `set`
+// mixes, s = (1 - f) s + f value. Both: constant, formula, dataset and exact cover every cell, formulas at
+// its centre. Shapes do not wrap around periodic faces.
 #pragma once
 
 #include <memory>
@@ -19,11 +17,10 @@ namespace isotherm {
 
 // Of set sources, before scale and rounding.
 struct RegionTotals {
-  double sum = 0;   // over cells
-  Index cells = 0;  // that are not 0
-  void add(const std::vector<double>& values);
+  double sum = 0, magnitudes = 0;  // over cells
+  Index cells = 0;                 // that are not 0
   friend RegionTotals operator+(const RegionTotals& a, const RegionTotals& b) {
-    return {a.sum + b.sum, a.cells + b.cells};
+    return {a.sum + b.sum, a.magnitudes + b.magnitudes, a.cells + b.cells};
   }
 };
 
@@ -63,7 +60,8 @@ struct SourceTotals {
   double power = 0;  // W
   Index cells = 0;   // with a source
 };
-SourceTotals source_totals(const Config& config);  // of the whole domain, computed here, in all threads
+RegionTotals sum_sources(const Config& config, Box subdomain);  // computed here, in all threads
+SourceTotals source_totals(const Config& config);               // likewise, of the whole domain
 SourceTotals source_totals(const Config& config, const RegionTotals& totals);
 
 // The deck's sources and, for a manufactured solution, the source that it needs: what to set as "sources".

@@ -39,7 +39,7 @@ AxisSpectrum spectrum_of(const Config& config, int axis) {
   const auto n = static_cast<double>(cells);
   const Face first = face(axis, false), last = face(axis, true);
   AxisSpectrum found;
-  if (config.boundaries[static_cast<std::size_t>(first)].kind == BoundaryKind::periodic) {
+  if (config.boundaries[static_cast<int>(first)].kind == BoundaryKind::periodic) {
     const auto of = [&](std::int64_t k) {
       const double s = std::sin(pi * static_cast<double>(k) / n);
       return 4 * s * s;

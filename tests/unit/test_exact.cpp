@@ -347,8 +347,6 @@ TEST(Exact, BoundariesThatDoNotFitAreRejectedWithTheReason) {
   config.verify.solution = ExactSolution::slab_series;
   config.sources.clear();
   expect_says(error_of(config), "does not start at one temperature");
-  config.verify.solution = ExactSolution::formula;
-  expect_says(error_of(config), "verify.formula: missing");
 }
 
 TEST(VerificationErrors, AreThoseOfTheSubdomain) {
@@ -536,8 +534,6 @@ TEST(Balance, WhatIsLeftOverIsRejectedInWatts) {
   expect_start(error_of(config, {2.5, 10}), "deck.yaml: boundaries: the steady problem has no solution");
   expect_says(error_of(config, {-2e-9, 1}), "2e-09 W more heat leaves the body");
   EXPECT_NE(error_of(config, {std::nan(""), 1}), "no error");
-  config.problem.mean_temperature.reset();
-  expect_says(error_of(config, {0, 0}), "problem.mean_temperature: missing");
 }
 
 TEST(Balance, ShiftMovesTheMeanOnly) {
