@@ -22,31 +22,10 @@ constexpr int second_tangent(int normal) {
   return normal == 2 ? 1 : 2;
 }
 
-// One tangential axis of a face: the cell whose value each index from -ghosts to extent + ghosts - 1 takes.
-struct Tangent {
-  int axis;
-  int ghosts;
-  std::vector<Index> cells;     // global
-  std::vector<double> centres;  // m
-
-  Tangent(const Config& config, int axis_, Box subdomain, int ghosts_) : axis(axis_), ghosts(ghosts_) {
-    const Index n = config.grid.cells[axis];
-    const bool periodic =
-        config.boundaries[static_cast<int>(face(axis, false))].kind == BoundaryKind::periodic;
-    const CellCentres centre(config);
-    for (Index i = subdomain.lo[axis] - ghosts; i < subdomain.hi[axis] + ghosts; ++i) {
-      const Index cell = periodic ? (i % n + n) % n : std::clamp(i, Index{0}, n - 1);
-      cells.push_back(cell);
-      centres.push_back(centre(axis, cell));
-    }
-  }
-  Index size() const { return static_cast<Index>(cells.size()); }
-};
-
 std::string key_of_value(const Config& config, Face f) {
-  const auto i = static_cast<std::size_t>(f);
-  const bool convection = config.boundaries[i].kind == BoundaryKind::convection;
-  return config.at(fmt::format("boundaries.{}.{}", face_names[i], convection ? "ambient" : "value"));
+  const bool convection = config.boundaries[static_cast<int>(f)].kind == BoundaryKind::convection;
+  return config.at(
+      fmt::format("boundaries.{}.{}", face_names[static_cast<int>(f)], convection ? "ambient" : "value"));
 }
 
 // Of b: none of a flux, nor where an exact solution may be about differences of temperatures.
@@ -60,7 +39,8 @@ double lowest_value(const Config& config, Face f) {
 
 }  // namespace
 
-// b over one face of the block, in host staging memory and, where it varies over the face, on the device.
+// b over one face of the block, ghosts included, in host staging memory and, where it varies over the face,
+// on the device. A ghost takes the value of the cell behind a periodic face, or of the nearest one.
 template <class T>
 class BoundaryConditions<T>::FaceValues {
  public:
@@ -70,15 +50,19 @@ class BoundaryConditions<T>::FaceValues {
         key_(key_of_value(config, f)),
         slope_(boundary_law(config, f).slope),
         lowest_(lowest_value(config, f)),
-        p_(config, first_tangent(axis_of(f)), subdomain, ghosts),
-        q_(config, second_tangent(axis_of(f)), subdomain, ghosts),
+        first_(subdomain.lo - Int3{ghosts, ghosts, ghosts}),
+        domain_(config.grid.cells),
+        centre_(config),
+        plane_(config.grid.origin[normal_] +
+               (is_max(f) ? static_cast<double>(domain_[normal_]) * spacing(config)[normal_] : 0.0)),
         formulas_(std::max(1, omp_get_max_threads()), config.boundaries[static_cast<int>(f)].value) {
-    const int axis = axis_of(f);
-    const Index n = config.grid.cells[axis];
-    cell_ = is_max(f) ? n - 1 : 0;
-    plane_ = config.grid.origin[axis] + (is_max(f) ? static_cast<double>(n) * spacing(config)[axis] : 0.0);
+    for (int axis = 0; axis < 3; ++axis)
+      periodic_[axis] = config.boundaries[2 * axis].kind == BoundaryKind::periodic;
     if (!over_face()) return;
-    const std::size_t bytes = static_cast<std::size_t>(p_.size() * q_.size()) * sizeof(T);
+    pitch_ = subdomain.extent()[p_] + 2 * ghosts;
+    rows_ = subdomain.extent()[q_] + 2 * ghosts;
+    first_inside_ = ghosts + ghosts * pitch_;
+    const std::size_t bytes = pitch_ * rows_ * sizeof(T);
     values_ = Buffer(device, bytes);
     for (int side = 0; side < 2; ++side) {
       staging_.emplace_back(device, bytes, Memory::staging);
@@ -103,21 +87,29 @@ class BoundaryConditions<T>::FaceValues {
     device_->copy(values_.data(), staging, values_.bytes(), stream);
     device_->record(copied_[turn_].get(), stream);
     used_[turn_] = true;
-    boundary.pitch = p_.size();
-    boundary.b_field = values_.template as<T>() + p_.ghosts + q_.ghosts * boundary.pitch;
+    boundary.pitch = pitch_;
+    boundary.b_field = values_.template as<T>() + first_inside_;
   }
 
  private:
   // Does b vary over the face, not only in time?
-  bool over_face() const {
-    const auto uses = [&](int axis) { return formulas_[0].uses("xyz"[axis]); };
-    return uses(p_.axis) || uses(q_.axis);
+  bool over_face() const { return formulas_[0].uses("xyz"[p_]) || formulas_[0].uses("xyz"[q_]); }
+
+  Int3 cell(Index p, Index q) const {  // global
+    Int3 at = first_;
+    at[p_] += p;
+    at[q_] += q;
+    at[normal_] = is_max(face_) ? domain_[normal_] - 1 : 0;
+    for (const int axis : {p_, q_}) {
+      const Index n = domain_[axis];
+      if (at[axis] < 0 || at[axis] >= n)
+        at[axis] = periodic_[axis] ? (at[axis] % n + n) % n : std::clamp<Index>(at[axis], 0, n - 1);
+    }
+    return at;
   }
   Vector3 place(Index p, Index q) const {
-    Vector3 at{};
-    at[axis_of(face_)] = plane_;
-    at[p_.axis] = p_.centres[p];
-    at[q_.axis] = q_.centres[q];
+    Vector3 at = centre_(cell(p, q));
+    at[normal_] = plane_;
     return at;
   }
   T evaluate_at(Index p, Index q, double t, const Expression& formula) const {
@@ -126,47 +118,46 @@ class BoundaryConditions<T>::FaceValues {
   }
 
   void evaluate(double t, T* values) const {
-    const Index pitch = p_.size(), rows = q_.size();
     constexpr Index none = std::numeric_limits<Index>::max();
     Index first_bad = none;
 #pragma omp parallel for schedule(static) num_threads(static_cast <int>(formulas_.size())) \
     reduction(min                                                                          \
               : first_bad)
-    for (Index q = 0; q < rows; ++q) {
+    for (Index q = 0; q < rows_; ++q) {
       const Expression& formula = formulas_[omp_get_thread_num()];
-      for (Index p = 0; p < pitch; ++p) {
+      for (Index p = 0; p < pitch_; ++p) {
         const T b = evaluate_at(p, q, t, formula);
-        values[p + q * pitch] = b;
-        if (!is_sound(b)) first_bad = std::min(first_bad, p + q * pitch);
+        values[p + q * pitch_] = b;
+        if (!is_sound(b)) first_bad = std::min(first_bad, p + q * pitch_);
       }
     }
-    if (first_bad != none) throw_unsound(first_bad % pitch, first_bad / pitch, t);
+    if (first_bad != none) throw_unsound(first_bad % pitch_, first_bad / pitch_, t);
   }
 
   bool is_sound(T b) const {
     return std::isfinite(b) && b >= lowest_;
   }
   [[noreturn]] void throw_unsound(Index p, Index q, double t) const {
-    Int3 cell;
-    cell[axis_of(face_)] = cell_;
-    cell[p_.axis] = p_.cells[p];
-    cell[q_.axis] = q_.cells[q];
     const Vector3 at = place(p, q);
     const double value = formulas_[0](at[0], at[1], at[2], t);
-    if (std::isfinite(static_cast<T>(slope_ * value))) throw too_cold(key_, value, cell, at, t);
-    throw not_finite(key_, formulas_[0].text(), value, cell, at, t);
+    if (std::isfinite(static_cast<T>(slope_ * value))) throw too_cold(key_, value, cell(p, q), at, t);
+    throw not_finite(key_, formulas_[0].text(), value, cell(p, q), at, t);
   }
 
   Device* device_;
   Face face_;
+  int normal_ = axis_of(face_), p_ = first_tangent(normal_), q_ = second_tangent(normal_);  // axes
   std::string key_;  // as Config::at places it
   double slope_;
   double lowest_;  // of b, K
-  Tangent p_, q_;
-  Index cell_ = 0;                    // global index of the boundary's cells along the normal
-  double plane_ = 0;                  // m, where the boundary stands
+  Int3 first_;     // global cell of the index (0, 0)
+  Int3 domain_;    // cells of it
+  std::array<bool, 3> periodic_{};
+  CellCentres centre_;
+  double plane_;                      // m, where the boundary stands
   std::vector<Expression> formulas_;  // one per thread
-  Buffer values_;                     // [q][p], ghosts included
+  Index pitch_ = 0, rows_ = 0, first_inside_ = 0;
+  Buffer values_;  // [q][p]
   std::vector<Buffer> staging_;
   std::vector<Owned<Event>> copied_;
   std::array<bool, 2> used_{};

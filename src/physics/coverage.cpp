@@ -17,6 +17,10 @@ double square(double x) {
   return x * x;
 }
 
+bool is_round(Shape shape, int shape_axis, int axis) {
+  return shape == Shape::sphere || (shape == Shape::cylinder && shape_axis != axis);
+}
+
 }  // namespace
 
 CentreCover::CentreCover(const Config& config, const RegionValue& shape)
@@ -42,10 +46,10 @@ CellRange CentreCover::row(Index y, Index z) const {
   if (!between_[1].has(y) || !between_[2].has(z)) return {};
   if (shape_.shape == Shape::box) return between_[0];
   double left = square(reach_);  // of the squared radius, for x
-  if (is_round(1)) left -= square(centre_(1, y) - shape_.centre[1]);
-  if (is_round(2)) left -= square(centre_(2, z) - shape_.centre[2]);
+  if (is_round(shape_.shape, shape_.axis, 1)) left -= square(centre_(1, y) - shape_.centre[1]);
+  if (is_round(shape_.shape, shape_.axis, 2)) left -= square(centre_(2, z) - shape_.centre[2]);
   if (!(left > 0)) return {};
-  if (!is_round(0)) return between_[0];
+  if (!is_round(shape_.shape, shape_.axis, 0)) return between_[0];
   const double half = std::sqrt(left) / h_[0], u = (shape_.centre[0] - origin_[0]) / h_[0] - 0.5;
   return clipped(0, std::floor(u - half) + 1, std::ceil(u + half));
 }
@@ -55,7 +59,8 @@ bool CentreCover::covers_any() const {
   Int3 nearest;
   for (int axis = 0; axis < 3; ++axis) {
     const double u = std::floor((shape_.centre[axis] - origin_[axis]) / h_[axis]);
-    const Index at = is_round(axis) ? clipped(axis, u, u + 1).first : between_[axis].first;
+    const Index at =
+        is_round(shape_.shape, shape_.axis, axis) ? clipped(axis, u, u + 1).first : between_[axis].first;
     nearest[axis] = std::min(at, cells_[axis] - 1);
   }
   const CellRange range = row(nearest.y, nearest.z);
@@ -106,7 +111,8 @@ double mean_of_bell(double low, double high) {
 // Midpoints of the part of a cell that lies within [low, high].
 struct Midpoints {
   double first, step;
-  Midpoints(double low, double high, Index cell, int count) {
+  int count;
+  Midpoints(double low, double high, Index cell, int count_) : count(count_) {
     const double from = std::max(low, static_cast<double>(cell));
     step = std::max(0.0, std::min(high, static_cast<double>(cell) + 1) - from) / count;
     first = from + step / 2;
@@ -154,34 +160,6 @@ void Coverage::integrate_gaussian() {
   }
 }
 
-// The chord of a disc in the plane of x and `across`, at each midpoint along that axis; `along`: the share of
-// the cell along the cylinder.
-void Coverage::disc_chord(int across, Index y, Index z, double along, std::vector<Chord>& found) const {
-  const Midpoints points(low_[across], high_[across], across == 1 ? y : z, midpoints_);
-  if (!(along * points.step > 0)) return;
-  for (int i = 0; i < midpoints_; ++i) {
-    const double rest = 1 - square((points(i) - centre_[across]) / radius_[across]);
-    if (!(rest > 0)) continue;
-    const double half = radius_[0] * std::sqrt(rest);
-    found.push_back({along * points.step, centre_[0] - half, centre_[0] + half});
-  }
-}
-
-void Coverage::sphere_chords(Index y, Index z, std::vector<Chord>& found) const {
-  const Midpoints of_y(low_[1], high_[1], y, midpoints_), of_z(low_[2], high_[2], z, midpoints_);
-  const double weight = of_y.step * of_z.step;
-  if (!(weight > 0)) return;
-  for (int k = 0; k < midpoints_; ++k) {
-    for (int j = 0; j < midpoints_; ++j) {
-      const double rest =
-          1 - square((of_y(j) - centre_[1]) / radius_[1]) - square((of_z(k) - centre_[2]) / radius_[2]);
-      if (!(rest > 0)) continue;
-      const double half = radius_[0] * std::sqrt(rest);
-      found.push_back({weight, centre_[0] - half, centre_[0] + half});
-    }
-  }
-}
-
 // Of a cylinder along x: the share of the cell's cross-section, by chords along y.
 double Coverage::disc_share(Index y, Index z) const {
   const Midpoints of_z(low_[2], high_[2], z, midpoints_);
@@ -195,18 +173,27 @@ double Coverage::disc_share(Index y, Index z) const {
   return share;
 }
 
+// At each midpoint of the row's cross-section; along an axis on which the shape is straight, there is one.
 void Coverage::chords(Index y, Index z, std::vector<Chord>& found) const {
   found.clear();
-  const double across_y = overlap(low_[1], high_[1], y), across_z = overlap(low_[2], high_[2], z);
-  if (!(across_y * across_z > 0)) return;
-  if (shape_ == Shape::box) {
-    found.push_back({across_y * across_z, low_[0], high_[0]});
-  } else if (shape_ == Shape::sphere) {
-    sphere_chords(y, z, found);
-  } else if (axis_ == 0) {
+  if (!(overlap(low_[1], high_[1], y) * overlap(low_[2], high_[2], z) > 0)) return;
+  const bool round_y = is_round(shape_, axis_, 1), round_z = is_round(shape_, axis_, 2);
+  if (round_y && !is_round(shape_, axis_, 0)) {
     if (const double share = disc_share(y, z); share > 0) found.push_back({share, low_[0], high_[0]});
-  } else {
-    disc_chord(axis_ == 1 ? 2 : 1, y, z, axis_ == 1 ? across_y : across_z, found);
+    return;
+  }
+  const Midpoints of_y(low_[1], high_[1], y, round_y ? midpoints_ : 1);
+  const Midpoints of_z(low_[2], high_[2], z, round_z ? midpoints_ : 1);
+  for (int k = 0; k < of_z.count; ++k) {
+    for (int j = 0; j < of_y.count; ++j) {
+      double rest = 1;
+      if (round_y) rest -= square((of_y(j) - centre_[1]) / radius_[1]);
+      if (round_z) rest -= square((of_z(k) - centre_[2]) / radius_[2]);
+      if (!(rest > 0)) continue;
+      const double half = radius_[0] * std::sqrt(rest), weight = of_y.step * of_z.step;
+      const bool is_box = shape_ == Shape::box;
+      found.push_back({weight, is_box ? low_[0] : centre_[0] - half, is_box ? high_[0] : centre_[0] + half});
+    }
   }
 }
 

@@ -38,9 +38,6 @@ class CentreCover {
   bool covers_any() const;
 
  private:
-  bool is_round(int axis) const {
-    return shape_.shape == Shape::sphere || (shape_.shape == Shape::cylinder && shape_.axis != axis);
-  }
   CellRange clipped(int axis, double first, double last) const;
   CellRange half_open(int axis, double low, double high) const;
 
@@ -72,8 +69,6 @@ class Coverage {
     double low, high;  // along x, in cells from the domain's lower face
   };
   void chords(Index y, Index z, std::vector<Chord>& found) const;
-  void disc_chord(int across, Index y, Index z, double along, std::vector<Chord>& found) const;
-  void sphere_chords(Index y, Index z, std::vector<Chord>& found) const;
   double disc_share(Index y, Index z) const;
   void measure_on_lattice();
   void integrate_gaussian();

@@ -122,24 +122,12 @@ void check_storage(hid_t dataset, const std::string& place) {
 }
 
 const char* class_name(H5T_class_t type) {
-  switch (type) {
-    case H5T_STRING:
-      return "text";
-    case H5T_COMPOUND:
-      return "compound";
-    case H5T_VLEN:
-      return "of variable length";
-    case H5T_ENUM:
-      return "an enumeration";
-    case H5T_ARRAY:
-      return "an array";
-    case H5T_OPAQUE:
-      return "opaque";
-    case H5T_REFERENCE:
-      return "a reference";
-    default:
-      return "neither";
-  }
+  constexpr std::pair<H5T_class_t, const char*> names[] = {
+      {H5T_STRING, "text"},          {H5T_COMPOUND, "compound"}, {H5T_VLEN, "of variable length"},
+      {H5T_ENUM, "an enumeration"},  {H5T_ARRAY, "an array"},    {H5T_OPAQUE, "opaque"},
+      {H5T_REFERENCE, "a reference"}};
+  const auto found = std::ranges::find(names, type, &std::pair<H5T_class_t, const char*>::first);
+  return found == std::end(names) ? "neither" : found->second;
 }
 
 StoredType stored_type(hid_t dataset, const std::string& place) {
@@ -188,7 +176,7 @@ struct DatasetReader::Implementation {
 };
 
 DatasetReader::DatasetReader(const std::string& file, const std::string& dataset)
-    : implementation_(std::make_unique<Implementation>()) {
+    : implementation_(std::make_shared<Implementation>()) {
   Implementation& my = *implementation_;
   my.place = file + ":" + dataset;
   Watchdog watchdog(io_timeout(), my.place);
@@ -202,9 +190,6 @@ DatasetReader::DatasetReader(const std::string& file, const std::string& dataset
   my.cells = stored_shape(my.dataset.get(), my.place);
   check_written(my.dataset.get(), my.place);
 }
-
-DatasetReader::~DatasetReader() = default;
-DatasetReader::DatasetReader(DatasetReader&&) noexcept = default;
 
 Int3 DatasetReader::cells() const {
   return implementation_->cells;
@@ -267,20 +252,14 @@ std::vector<double> read_dataset_box(const std::string& file, const std::string&
   return values;
 }
 
-namespace {
-
-constexpr Index slab_bytes = Index{64} << 20;
-
-}  // namespace
-
 template <class T>
 void read_field(const StoredField& stored, Int3 cells, Box subdomain, FieldView<T> field) {
   const DatasetReader reader(stored.file, stored.dataset);
   const StoredType wanted = std::is_same_v<T, float> ? StoredType::fp32 : StoredType::fp64;
   if (!(reader.cells() == cells) || reader.type() != wanted)
-    throw Error(ExitCode::deck,
-                fmt::format("{}: {} has not the cells or the precision of the deck; name another file",
-                            stored.file, stored.dataset));
+    reject(stored.file,
+           stored.dataset + " has not the cells or the precision of the deck; name another file");
+  constexpr Index slab_bytes = Index{64} << 20;
   const Int3 extent = subdomain.extent();
   const Index rows = std::clamp<Index>(slab_bytes / (extent.x * static_cast<Index>(sizeof(T))), 1, extent.y);
   std::vector<T> dense(static_cast<std::size_t>(extent.x * rows));

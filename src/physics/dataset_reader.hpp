@@ -27,8 +27,6 @@ class DatasetReader {
   // found for anything else. A file of isotherm gives its temperature by any name that this has, or had, in
   // such files: decks name datasets, and outlive formats.
   DatasetReader(const std::string& file, const std::string& dataset);
-  ~DatasetReader();
-  DatasetReader(DatasetReader&&) noexcept;
 
   Int3 cells() const;  // x is the last and fastest of the dataset's three axes
   StoredType type() const;
@@ -40,7 +38,7 @@ class DatasetReader {
 
  private:
   struct Implementation;
-  std::unique_ptr<Implementation> implementation_;
+  std::shared_ptr<Implementation> implementation_;
 };
 
 // The cells of `box` of a dataset that must have exactly the grid's shape, as double, x fastest. Throws as

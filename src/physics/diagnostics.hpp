@@ -50,8 +50,6 @@ void check_balance(const Config& config, const HeatBalance& whole_domain);
 template <class T>
 void shift(FieldView<T> field, double by);
 
-// The highest and the lowest temperature of a field, and their cells.
-
 // A temperature and the number of its cell in the grid of the run, x fastest; -1: no cell.
 struct NumberedTemperature {
   double value;
