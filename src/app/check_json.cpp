@@ -9,7 +9,6 @@
 
 #include "app/session.hpp"
 #include "app/verification.hpp"
-#include "config/overrides.hpp"
 #include "config/reader.hpp"
 #include "config/text.hpp"
 #include "core/build_info.hpp"
@@ -237,7 +236,7 @@ std::string same_text(const YamlNode& value) {
 void add_count(const YamlNode& node, Json& json) {
   const std::string path = "study.ranks";
   int count = 1;
-  const Key key{.name = "ranks", .target = &count, .range = {1, 1e6}};
+  const Key key{"ranks", &count, "", {.range = {1, 1e6}}};
   Problems problems("");
   read_value(node, key, path, problems);
   try {

@@ -102,9 +102,8 @@ struct ProblemConfig {
   std::optional<std::int64_t> max_cycles;  // instead of max_sweeps
   std::optional<double> mean_temperature;  // K; fixes the mean where no boundary does
   // both
-  std::int64_t check_interval =
-      100;  // sweeps, or cycles of methods that have some, between residuals, and checks for NaN
-  Check check = Check::immediate;  // asynchronous: a residual is looked at when next something is due
+  std::int64_t check_interval = 100;  // sweeps or cycles from one residual, and check for NaN, to the next
+  Check check = Check::immediate;     // asynchronous: a residual is looked at when next something is due
 };
 
 enum class GraphChoice { automatic, on, off };
@@ -113,12 +112,10 @@ struct SolverConfig {
   std::string tile = "auto";  // launch configuration of the kernel
   std::string reduction = "auto";
   std::string histogram = "auto";
-  std::string tuning_file;   // what `auto` has found, by device and shape; empty: nowhere
-  double tuning_budget = 1;  // s that the autotuner may measure for; 0: defaults are taken
-  // Layers of ghosts that an exchange fills, and the sweeps that it serves; none: what the autotuner finds
-  // fastest.
-  std::optional<int> halo_width;
-  std::optional<int> time_block;  // sweeps of a launch, at most; none: what the autotuner finds fastest
+  std::string tuning_file;        // what `auto` has found, by device and shape; empty: nowhere
+  double tuning_budget = 1;       // s that the autotuner may measure for; 0: defaults are taken
+  std::optional<int> halo_width;  // layers of ghosts that an exchange fills, for as many sweeps
+  std::optional<int> time_block;  // sweeps of a launch, at most; none: what is fastest, as above
   // Not of the deck: layers that fields have where halo_width is open, the most that the autotuner may try.
   int ghosts = 1;
   GraphChoice cuda_graph = GraphChoice::automatic;  // queue the sweeps between checks as a whole
@@ -132,8 +129,7 @@ inline constexpr auto words_of<Overlap> = words("auto", "on", "off", "in_kernel"
 struct ParallelConfig {
   std::optional<Int3> process_grid;  // none: the cheapest by estimate
   DeviceChoice device = DeviceChoice::automatic;
-  std::optional<int>
-      ranks_per_gpu;  // the most ranks that may share one GPU; none: any number, with a warning
+  std::optional<int> ranks_per_gpu;  // the most that may share a GPU; none: any number, with a warning
   Overlap overlap = Overlap::automatic;
   std::string transport = "auto";  // of halos
   double probe_timeout = 10;       // s, of a transport that is tried

@@ -14,15 +14,9 @@
 namespace isotherm {
 
 std::string Config::at(const std::string& key) const {
-  // A key that the deck does not hold is placed at the nearest thing around it that the deck does hold.
-  for (std::string known = key;;) {
-    if (const auto place = places.find(known); place != places.end()) return place->second + ": " + key;
-    const auto dot = known.rfind('.');
-    if (dot == std::string::npos) break;
-    known.resize(dot);
-  }
-  const auto deck = places.find("");
-  return (deck != places.end() ? deck->second : name) + ": " + key;
+  auto place = find_around(places, key);
+  if (place == places.end()) place = places.find("");  // the deck
+  return (place == places.end() ? name : place->second) + ": " + key;
 }
 
 Vector3 spacing(const Config& config) {

@@ -6,23 +6,35 @@
 
 #include "config/deck.hpp"
 #include "config/key_table.hpp"
+#include "config/reader.hpp"
 
 namespace isotherm {
 namespace {
 
 // A copper block heated from one side and cooled by air from the other.
+constexpr const char* minimal =
+    R"deck(# A short deck for isotherm, in SI units and kelvin. isotherm init prints one with every key.
+grid:
+  cells: [64, 64, 64]
+  lengths: [0.1, 0.1, 0.1]
+material:
+  conductivity: 400
+  density: 8960
+  heat_capacity: 385
+boundaries:
+  x_min: {kind: temperature, value: "293 + 80*sin(pi*y/0.1)"}
+  x_max: {kind: convection, ambient: 293, coefficient: 25}
+initial:
+  - {shape: constant, value: 293}
+problem:
+  end_time: 10
+)deck";
+
 Config example_config() {
   Config config;
-  config.grid.cells = {64, 64, 64};
-  config.grid.lengths = Vector3{0.1, 0.1, 0.1};
-  config.material.conductivity = 400;
-  config.material.density = 8960;
-  config.material.heat_capacity = 385;
-  config.boundaries[0] = {BoundaryKind::temperature, Expression("293 + 80*sin(pi*y/0.1)", "yzt"), 0};
-  config.boundaries[1] = {BoundaryKind::convection, Expression(293.0), 25};
-  config.initial.resize(1);
-  config.initial[0].value = 293;
-  config.problem.end_time = 10;
+  Problems problems("the minimal deck");
+  read_config(parse_yaml(minimal), config, problems);
+  problems.throw_if_any();
   return config;
 }
 
@@ -51,8 +63,8 @@ class Commented {
     }
   }
 
-  // Of maps in a row that the same word may stand for, the first shows all keys; the others are a line each.
-  // `behind`: as of line().
+  // Of maps in a row that the same word may stand for, the first shows all keys; the others are a line
+  // each. `behind`: as of line().
   void entries(const Keys& keys, const Keys& defaults, const std::string& indent,
                const std::string& behind = "") {
     for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -124,18 +136,6 @@ class Commented {
   std::string text_;
 };
 
-// What has no default, or is not as by default, one key after another.
-std::string short_keys(const Keys& keys, const Keys& defaults, const char* before, const char* after) {
-  std::string text;
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const auto value = value_yaml(keys[i]);
-    if (!applies(keys[i], keys) || !value) continue;
-    if (keys[i].is_required || value != value_yaml(defaults[i]))
-      text += fmt::format("{}{}: {}{}", before, keys[i].name, *value, after);
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string commented_deck() {
@@ -143,24 +143,7 @@ std::string commented_deck() {
 }
 
 std::string minimal_deck() {
-  Config example = example_config(), defaults;
-  const Keys keys = describe(example), default_keys = describe(defaults);
-  std::string text =
-      "# A short deck for isotherm, in SI units and kelvin. isotherm init prints one with every key.\n";
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    std::string lines;
-    if (const auto* map = std::get_if<Section>(&keys[i].target)) {
-      lines = short_keys(map->keys, std::get<Section>(default_keys[i].target).keys, "  ", "\n");
-    } else if (const auto* list = std::get_if<MapList>(&keys[i].target)) {
-      const Keys entry = std::get<MapList>(default_keys[i].target).append();
-      for (std::size_t n = 0; n < list->size(); ++n) {
-        const std::string all = short_keys(list->entry(n), entry, ", ", "");
-        lines += fmt::format("  - {{{}}}\n", all.substr(2));
-      }
-    }
-    if (!lines.empty()) text += fmt::format("{}:\n{}", keys[i].name, lines);
-  }
-  return text;
+  return minimal;
 }
 
 }  // namespace isotherm

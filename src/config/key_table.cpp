@@ -16,8 +16,8 @@ constexpr std::string_view off_on[] = {"false", "true"}, auto_true_false[] = {"a
 constexpr std::string_view overlaps[] = {"auto", "true", "false", "in_kernel"};
 constexpr std::string_view devices[] = {"auto", "cpu", "cuda", "gpu"};  // gpu is another word for cuda
 
-constexpr Range positions{-1e12, 1e12}, extents{1e-12, 1e12}, times{1e-18, 1e18}, counts{1, 1e15};
-constexpr Range kelvins{-1e12, 1e12}, constants{1e-12, 1e12};  // of materials
+constexpr Range positions{-1e12, 1e12, "m"}, extents{1e-12, 1e12, "m"}, times{1e-18, 1e18, "s"};
+constexpr Range kelvins{-1e12, 1e12, "K"}, counts{1, 1e15};
 
 // `Value`: an enum that numbers its words from 0, a bool, or an int. Words behind `last` mean the last value.
 template <class Value>
@@ -39,127 +39,109 @@ MapList list_of(std::string_view what, std::vector<Entry>& entries, Keys (*descr
           [&entries, describe] { return describe(entries.emplace_back()); }, [&entries] { entries.clear(); }};
 }
 
-// The two keys of everything that is written again and again.
-void add_times(Keys& keys, OutputTimes& when) {
-  keys.push_back({.name = "every_steps", .target = &when.every_steps,
-                  .doc = "Steps or sweeps from one to the next.", .range = counts, .example = "10",
-                  .absent = "only the last state"});
-  keys.push_back({.name = "every_time", .target = &when.every_time,
-                  .doc = "Time from one to the next, instead of every_steps; transient problems only.",
-                  .unit = "s", .range = times, .example = "0.1", .absent = "only the last state"});
+// The keys of something that is written again and again, with the two that say when.
+Keys with_times(Keys keys, OutputTimes& when) {
+  keys.push_back({"every_steps", &when.every_steps, "Steps or sweeps from one to the next.",
+      {.range = counts, .example = "10", .absent = "only the last state"}});
+  keys.push_back({"every_time", &when.every_time,
+      "Time from one to the next, instead of every_steps; transient problems only.",
+      {.range = times, .example = "0.1", .absent = "only the last state"}});
+  return keys;
 }
 
 Keys describe_point(ProbePoint& point) {
   return {
-      {.name = "at", .target = &point.at, .doc = "Where it is.", .unit = "m", .range = positions,
-       .is_required = true, .example = "[0.05, 0.05, 0.05]"},
-      {.name = "name", .target = &point.name, .doc = "Of its column in probes.csv.", .example = "tip",
-       .absent = "p and its number in the list, from 0"},
+      {"at", &point.at, "Where it is.",
+       {.range = positions, .is_required = true, .example = "[0.05, 0.05, 0.05]"}},
+      {"name", &point.name, "Of its column in probes.csv.",
+       {.example = "tip", .absent = "p and its number in the list, from 0"}},
   };
 }
 
 Keys describe_slice(SliceConfig& slice) {
-  Keys keys{
-      {.name = "axis", .target = choice(slice.axis, axes),
-       .doc = "The direction that the plane is normal to."},
-      {.name = "position", .target = &slice.position,
-       .doc = "Where it cuts the axis: the plane of the cells that hold this position is written.",
-       .unit = "m", .range = positions, .partner = "cell", .example = "0.05"},
-      {.name = "cell", .target = &slice.cell,
-       .doc = "Instead of position: the cells' index along the axis, from 0.", .range = {0, 1e12},
-       .partner = "position", .example = "12"},
-      {.name = "name", .target = &slice.name, .doc = "Of its files, NAME_slice_THIS_00000100.hdf.",
-       .example = "midplane", .absent = "axis and cell, such as z12"},
-  };
-  add_times(keys, slice.times);
-  return keys;
+  return with_times({
+      {"axis", choice(slice.axis, axes), "The direction that the plane is normal to."},
+      {"position", &slice.position,
+       "Where it cuts the axis: the plane of the cells that hold this position is written.",
+       {.range = positions, .partner = "cell", .example = "0.05"}},
+      {"cell", &slice.cell, "Instead of position: the cells' index along the axis, from 0.",
+       {.range = {0, 1e12}, .partner = "position", .example = "12"}},
+      {"name", &slice.name, "Of its files, NAME_slice_THIS_00000100.hdf.",
+       {.example = "midplane", .absent = "axis and cell, such as z12"}},
+  }, slice.times);
 }
 
 Keys describe(RegionConfig& region) {
-  Keys keys{
-      {.name = "from", .target = &region.from,
-       .doc = "The corner with the least x, y and z: all cells that the box overlaps are written.",
-       .unit = "m", .range = positions, .example = "[0.02, 0.02, 0.02]", .absent = "no region"},
-      {.name = "to", .target = &region.to, .doc = "The opposite corner.", .unit = "m", .range = positions,
-       .example = "[0.05, 0.05, 0.05]", .absent = "no region"},
-      {.name = "first_cell", .target = &region.first_cell,
-       .doc = "Instead of from and to: the cell with the least indices along x, y and z, from 0.",
-       .range = {0, 1e12}, .example = "[0, 0, 0]", .absent = "no region"},
-      {.name = "last_cell", .target = &region.last_cell,
-       .doc = "The opposite cell, itself within the region.", .range = {0, 1e12}, .example = "[15, 15, 15]",
-       .absent = "no region"},
-  };
-  add_times(keys, region.times);
-  return keys;
+  return with_times({
+      {"from", &region.from,
+       "The corner with the least x, y and z: all cells that the box overlaps are written.",
+       {.range = positions, .example = "[0.02, 0.02, 0.02]", .absent = "no region"}},
+      {"to", &region.to, "The opposite corner.",
+       {.range = positions, .example = "[0.05, 0.05, 0.05]", .absent = "no region"}},
+      {"first_cell", &region.first_cell,
+       "Instead of from and to: the cell with the least indices along x, y and z, from 0.",
+       {.range = {0, 1e12}, .example = "[0, 0, 0]", .absent = "no region"}},
+      {"last_cell", &region.last_cell, "The opposite cell, itself within the region.",
+       {.range = {0, 1e12}, .example = "[15, 15, 15]", .absent = "no region"}},
+  }, region.times);
 }
 
 Keys describe(CoarseConfig& coarse) {
-  Keys keys{
-      {.name = "factor", .target = &coarse.factor,
-       .doc = "Cells along x, y and z whose mean makes one; one number for all. Must divide grid.cells.",
-       .range = {1, 64}, .example = "[4, 4, 4]", .absent = "no coarse field", .one_for_all = true},
-  };
-  add_times(keys, coarse.times);
-  return keys;
+  return with_times({
+      {"factor", &coarse.factor,
+       "Cells along x, y and z whose mean makes one; one number for all. Must divide grid.cells.",
+       {.range = {1, 64}, .example = "[4, 4, 4]", .absent = "no coarse field", .one_for_all = true}},
+  }, coarse.times);
 }
 
 Keys describe(ProbesConfig& probes) {
-  Keys keys{
-      {.name = "points",
-       .target = list_of("points, each [x, y, z] or with a name", probes.points, describe_point, "at"),
-       .doc = "Points whose temperature is interpolated between cell centres, and near a boundary with the "
-              "boundary's own value.", .absent = "none"},
-  };
-  add_times(keys, probes.times);
-  return keys;
+  return with_times({
+      {"points", list_of("points, each [x, y, z] or with a name", probes.points, describe_point, "at"),
+       "Points whose temperature is interpolated between cell centres, and near a boundary with the "
+       "boundary's own value.", {.absent = "none"}},
+  }, probes.times);
 }
 
 Keys describe(GridConfig& grid) {
   return {
-      {.name = "cells", .target = &grid.cells, .doc = "Cells along x, y and z; one number for a cube.",
-       .range = {1, 1e12}, .is_required = true, .example = "[64, 64, 64]", .one_for_all = true},
-      {.name = "lengths", .target = &grid.lengths,
-       .doc = "Edges of the box along x, y and z; one number for a cube.", .unit = "m", .range = extents,
-       .partner = "spacing", .example = "[1, 1, 1]", .one_for_all = true},
-      {.name = "spacing", .target = &grid.spacing,
-       .doc = "Edges of a cell along x, y and z; one number for cubes.", .unit = "m", .range = extents,
-       .partner = "lengths", .example = "0.01", .one_for_all = true},
-      {.name = "origin", .target = &grid.origin, .doc = "The corner of the box with the least x, y and z.",
-       .unit = "m", .range = positions},
+      {"cells", &grid.cells, "Cells along x, y and z; one number for a cube.",
+       {.range = {1, 1e12}, .is_required = true, .example = "[64, 64, 64]", .one_for_all = true}},
+      {"lengths", &grid.lengths, "Edges of the box along x, y and z; one number for a cube.",
+       {.range = extents, .partner = "spacing", .example = "[1, 1, 1]", .one_for_all = true}},
+      {"spacing", &grid.spacing, "Edges of a cell along x, y and z; one number for cubes.",
+       {.range = extents, .partner = "lengths", .example = "0.01", .one_for_all = true}},
+      {"origin", &grid.origin, "The corner of the box with the least x, y and z.", {.range = positions}},
   };
 }
 
 Keys describe(MaterialConfig& material) {
   return {
-      {.name = "conductivity", .target = &material.conductivity,
-       .doc = "Thermal conductivity k; flux and convection boundaries and steady sources need it.",
-       .unit = "W/(m K)", .range = constants, .example = "400"},
-      {.name = "density", .target = &material.density, .doc = "Density; together with heat_capacity.",
-       .unit = "kg/m^3", .range = constants, .example = "8960"},
-      {.name = "heat_capacity", .target = &material.heat_capacity,
-       .doc = "Specific heat capacity c; together with density.", .unit = "J/(kg K)", .range = constants,
-       .example = "385"},
-      {.name = "diffusivity", .target = &material.diffusivity,
-       .doc = "Thermal diffusivity alpha = k/(rho c), instead of density and heat_capacity.", .unit = "m^2/s",
-       .range = constants, .example = "1.16e-4"},
+      {"conductivity", &material.conductivity,
+       "Thermal conductivity k; flux and convection boundaries and steady sources need it.",
+       {.range = {1e-12, 1e12, "W/(m K)"}, .example = "400"}},
+      {"density", &material.density, "Density; together with heat_capacity.",
+       {.range = {1e-12, 1e12, "kg/m^3"}, .example = "8960"}},
+      {"heat_capacity", &material.heat_capacity, "Specific heat capacity c; together with density.",
+       {.range = {1e-12, 1e12, "J/(kg K)"}, .example = "385"}},
+      {"diffusivity", &material.diffusivity,
+       "Thermal diffusivity alpha = k/(rho c), instead of density and heat_capacity.",
+       {.range = {1e-12, 1e12, "m^2/s"}, .example = "1.16e-4"}},
   };
 }
 
 Keys describe(BoundaryConfig& boundary, std::string_view variables) {
   return {
-      {.name = "kind", .target = choice(boundary.kind),
-       .doc = "The boundary condition; insulated and periodic (on both faces of a pair) may stand alone."},
-      {.name = "value", .target = &boundary.value,
-       .doc = "Temperature (K) or heat flux into the body (W/m^2): a number or a formula of the face and t.",
-       .unit = "K or W/m^2", .range = {-1e15, 1e15}, .is_required = true,
-       .when = {"kind", {"temperature", "flux"}}, .example = "300", .variables = variables},
-      {.name = "ambient", .target = &boundary.value,
-       .doc = "Temperature of the surroundings: a number or a formula of the face and t.", .unit = "K",
-       .range = kelvins, .is_required = true, .when = {"kind", {"convection"}}, .example = "293",
-       .variables = variables},
-      {.name = "coefficient", .target = &boundary.coefficient, .doc = "Heat transfer coefficient.",
-       .unit = "W/(m^2 K)", .range = {0, 1e12}, .is_required = true, .when = {"kind", {"convection"}},
-       .example = "25"},
+      {"kind", choice(boundary.kind),
+       "The boundary condition; insulated and periodic (on both faces of a pair) may stand alone."},
+      {"value", &boundary.value,
+       "Temperature (K) or heat flux into the body (W/m^2): a number or a formula of the face and t.",
+       {.range = {-1e15, 1e15, "K or W/m^2"}, .is_required = true, .when = {"kind", {"temperature", "flux"}},
+       .example = "300", .variables = variables}},
+      {"ambient", &boundary.value,
+       "Temperature of the surroundings: a number or a formula of the face and t.", {.range = kelvins,
+       .is_required = true, .when = {"kind", {"convection"}}, .example = "293", .variables = variables}},
+      {"coefficient", &boundary.coefficient, "Heat transfer coefficient.", {.range = {0, 1e12, "W/(m^2 K)"},
+       .is_required = true, .when = {"kind", {"convection"}}, .example = "25"}},
   };
 }
 
@@ -168,65 +150,55 @@ Keys describe_boundaries(Config& config) {
   Keys keys;
   for (int f = 0; f < face_count; ++f) {
     const auto face = static_cast<std::size_t>(f), axis = face / 2;
-    keys.push_back({.name = face_names[f],
-                    .target = Section{describe(config.boundaries[face], variables[axis]), "kind"},
-                    .doc = "The boundary condition of this face (default: insulated)."});
+    keys.push_back({face_names[f], Section{describe(config.boundaries[face], variables[axis]), "kind"},
+        "The boundary condition of this face (default: insulated)."});
   }
   return keys;
 }
 
 // `initial` holds temperatures, `sources` heat sources; else they are alike.
-Keys describe_region(RegionValue& region_value, std::string_view unit, Range values, std::string_view example) {
+Keys describe_region(RegionValue& region_value, Range values, std::string_view example) {
   const std::vector<std::string_view> round{"sphere", "cylinder"};
   return {
-      {.name = "shape", .target = choice(region_value.shape),
-       .doc = "The shape; exact: the solution that verify names.", .is_required = true,
-       .example = "constant"},
-      {.name = "mode", .target = choice(region_value.mode),
-       .doc = "Replace what stands there, or add to it. A gaussian always adds.",
-       .when = {"shape", {"constant", "box", "sphere", "cylinder", "formula", "dataset", "exact"}}},
-      {.name = "value", .target = &region_value.value, .doc = "The value inside; of a gaussian, its peak.",
-       .unit = unit, .range = values, .is_required = true,
-       .when = {"shape", {"constant", "box", "sphere", "cylinder", "gaussian"}}, .example = example},
-      {.name = "from", .target = &region_value.from, .doc = "The corner with the least x, y and z.", .unit = "m",
-       .range = positions, .is_required = true, .when = {"shape", {"box"}}, .example = "[0.2, 0.2, 0.2]"},
-      {.name = "to", .target = &region_value.to, .doc = "The opposite corner.", .unit = "m", .range = positions,
-       .is_required = true, .when = {"shape", {"box"}}, .example = "[0.4, 0.4, 0.4]"},
-      {.name = "centre", .target = &region_value.centre, .doc = "Its middle.", .unit = "m", .range = positions,
-       .is_required = true, .when = {"shape", {"sphere", "cylinder", "gaussian"}},
-       .example = "[0.5, 0.5, 0.5]"},
-      {.name = "radius", .target = &region_value.radius, .doc = "Its radius.", .unit = "m", .range = extents,
-       .is_required = true, .when = {"shape", round}, .example = "0.1"},
-      {.name = "axis", .target = choice(region_value.axis, axes), .doc = "The direction it points in.",
-       .when = {"shape", {"cylinder"}}},
-      {.name = "length", .target = &region_value.length,
-       .doc = "Its length along the axis, half to each side of the centre.", .unit = "m", .range = extents,
-       .is_required = true, .when = {"shape", {"cylinder"}}, .example = "0.5"},
-      {.name = "width", .target = &region_value.width, .doc = "Its standard deviation.", .unit = "m",
-       .range = extents, .is_required = true, .when = {"shape", {"gaussian"}}, .example = "0.05"},
-      {.name = "formula", .target = &region_value.formula, .doc = "A formula of x, y and z.", .unit = unit,
-       .range = values, .is_required = true, .when = {"shape", {"formula"}},
-       .example = "\"300 + 50*sin(pi*x)\"", .variables = "xyz"},
-      {.name = "file", .target = &region_value.file,
-       .doc = "An HDF5 file; a relative path starts at the deck's folder.", .is_required = true,
-       .when = {"shape", {"dataset"}}, .example = "start.h5"},
-      {.name = "dataset", .target = &region_value.dataset,
-       .doc = "The path in it of a dataset of shape (nz, ny, nx).", .is_required = true,
-       .when = {"shape", {"dataset"}}, .example = "/temperature"},
+      {"shape", choice(region_value.shape), "The shape; exact: the solution that verify names.",
+       {.is_required = true, .example = "constant"}},
+      {"mode", choice(region_value.mode), "Replace what stands there, or add to it. A gaussian always adds.",
+       {.when = {"shape", {"constant", "box", "sphere", "cylinder", "formula", "dataset", "exact"}}}},
+      {"value", &region_value.value, "The value inside; of a gaussian, its peak.", {.range = values,
+       .is_required = true, .when = {"shape", {"constant", "box", "sphere", "cylinder", "gaussian"}},
+       .example = example}},
+      {"from", &region_value.from, "The corner with the least x, y and z.",
+       {.range = positions, .is_required = true, .when = {"shape", {"box"}}, .example = "[0.2, 0.2, 0.2]"}},
+      {"to", &region_value.to, "The opposite corner.",
+       {.range = positions, .is_required = true, .when = {"shape", {"box"}}, .example = "[0.4, 0.4, 0.4]"}},
+      {"centre", &region_value.centre, "Its middle.", {.range = positions, .is_required = true,
+       .when = {"shape", {"sphere", "cylinder", "gaussian"}}, .example = "[0.5, 0.5, 0.5]"}},
+      {"radius", &region_value.radius, "Its radius.",
+       {.range = extents, .is_required = true, .when = {"shape", round}, .example = "0.1"}},
+      {"axis", choice(region_value.axis, axes), "The direction it points in.",
+       {.when = {"shape", {"cylinder"}}}},
+      {"length", &region_value.length, "Its length along the axis, half to each side of the centre.",
+       {.range = extents, .is_required = true, .when = {"shape", {"cylinder"}}, .example = "0.5"}},
+      {"width", &region_value.width, "Its standard deviation.",
+       {.range = extents, .is_required = true, .when = {"shape", {"gaussian"}}, .example = "0.05"}},
+      {"formula", &region_value.formula, "A formula of x, y and z.", {.range = values, .is_required = true,
+       .when = {"shape", {"formula"}}, .example = "\"300 + 50*sin(pi*x)\"", .variables = "xyz"}},
+      {"file", &region_value.file, "An HDF5 file; a relative path starts at the deck's folder.",
+       {.is_required = true, .when = {"shape", {"dataset"}}, .example = "start.h5"}},
+      {"dataset", &region_value.dataset, "The path in it of a dataset of shape (nz, ny, nx).",
+       {.is_required = true, .when = {"shape", {"dataset"}}, .example = "/temperature"}},
   };
 }
 Keys describe_initial(RegionValue& region_value) {
-  return describe_region(region_value, "K", kelvins, "300");
+  return describe_region(region_value, kelvins, "300");
 }
 Keys describe_source(RegionValue& region_value) {
-  Keys keys = describe_region(region_value, "W/m^3", {-1e18, 1e18}, "1e6");
+  Keys keys = describe_region(region_value, {-1e18, 1e18, "W/m^3"}, "1e6");
   const auto value = std::ranges::find(keys, std::string_view("value"), &Key::name);
   value->is_required = false;
   value->partner = "power";
-  keys.insert(value + 1, {.name = "power", .target = &region_value.power,
-                          .doc = "Heat of the whole shape, instead of value.", .unit = "W",
-                          .range = {-1e18, 1e18}, .partner = "value", .when = value->when,
-                          .example = "16"});
+  keys.insert(value + 1, {"power", &region_value.power, "Heat of the whole shape, instead of value.",
+      {.range = {-1e18, 1e18, "W"}, .partner = "value", .when = value->when, .example = "16"}});
   return keys;
 }
 
@@ -234,296 +206,280 @@ Keys describe(ProblemConfig& problem) {
   const When transient{"kind", {"transient"}}, steady{"kind", {"steady"}}, chebyshev{"method", {"chebyshev"}},
              cycles{"method", {"chebyshev", "multigrid"}};
   return {
-      {.name = "kind", .target = choice(problem.kind),
-       .doc = "Follow the temperature in time, or find where it comes to rest."},
-      {.name = "end_time", .target = &problem.end_time, .doc = "When to end; the last step ends there.",
-       .unit = "s", .range = {0, 1e18}, .partner = "steps", .when = transient, .example = "1"},
-      {.name = "steps", .target = &problem.steps,
-       .doc = "How many steps to take; 0 writes the initial state.", .range = {0, 1e15},
-       .partner = "end_time", .when = transient, .example = "1000"},
-      {.name = "dt", .target = &problem.dt,
-       .doc = "Time step, at most the stable limit; shortened so that whole steps end at end_time.",
-       .unit = "s", .range = times, .when = transient, .example = "1e-3",
-       .absent = "dt_fraction of the stable limit", .absent_word = "auto"},
-      {.name = "dt_fraction", .target = &problem.dt_fraction,
-       .doc = "What dt: auto takes of the stable limit; less where the maximum principle needs it.",
-       .range = {0, 1, true}, .when = transient},
-      {.name = "allow_unstable", .target = choice(problem.allow_unstable, off_on),
-       .doc = "Take a dt above the stable limit; for tests of divergence.", .when = transient},
-      {.name = "method", .target = choice(problem.method),
-       .doc = "Sweeps of one weight; cycles of Chebyshev weights, which need hundreds of times fewer; or V cycles over coarser grids, of which ten are enough on most grids.", .when = steady},
-      {.name = "cycle", .target = &problem.cycle,
-       .doc = "Sweeps per cycle, a power of two; residuals and outputs come at the ends of cycles, and intervals count cycles.",
-       .range = {2, 4096}, .when = chebyshev, .example = "256", .absent = "chosen from grid and boundaries", .absent_word = "auto"},
-      {.name = "max_cycles", .target = &problem.max_cycles, .doc = "Cycles after which a run gives up.",
-       .range = counts, .when = cycles, .example = "100", .absent = "what max_sweeps allows; 100 of multigrid"},
-      {.name = "weight", .target = &problem.weight,
-       .doc = "Weight of the Jacobi sweep; with 1 a checkerboard error never decays.", .range = {0, 1, true},
-       .when = steady},
-      {.name = "tolerance", .target = &problem.tolerance,
-       .doc = "Residual that ends the run: K if absolute, else a fraction of the first; 0: never.",
-       .unit = "K or a fraction", .range = {0, 1e12}, .when = steady},
-      {.name = "norm", .target = choice(problem.norm),
-       .doc = "Norm of the residual: largest, root mean square or mean absolute value.", .when = steady},
-      {.name = "criterion", .target = choice(problem.criterion),
-       .doc = "Whether tolerance is absolute or relative to the first residual.", .when = steady},
-      {.name = "max_sweeps", .target = &problem.max_sweeps, .doc = "Sweeps after which a run gives up.",
-       .range = counts, .when = steady},
-      {.name = "mean_temperature", .target = &problem.mean_temperature,
-       .doc = "The mean over the box, where no boundary fixes the temperature.", .unit = "K", .range = kelvins,
-       .when = steady, .example = "300", .absent = "the boundaries fix it"},
-      {.name = "check_interval", .target = &problem.check_interval,
-       .doc = "Sweeps or steps from one residual, and check for NaN, to the next; cycles of methods that have some, then 1 unasked.", .range = {1, 1e9}},
-      {.name = "check", .target = choice(problem.check),
-       .doc = "Wait for each residual, or sweep on and look at it when the next is due: the run ends that "
-              "later.", .former_words = {{"lagged", "asynchronous"}}},
+      {"kind", choice(problem.kind), "Follow the temperature in time, or find where it comes to rest."},
+      {"end_time", &problem.end_time, "When to end; the last step ends there.",
+       {.range = {0, 1e18, "s"}, .partner = "steps", .when = transient, .example = "1"}},
+      {"steps", &problem.steps, "How many steps to take; 0 writes the initial state.",
+       {.range = {0, 1e15}, .partner = "end_time", .when = transient, .example = "1000"}},
+      {"dt", &problem.dt,
+       "Time step, at most the stable limit; shortened so that whole steps end at end_time.", {.range = times,
+       .when = transient, .example = "1e-3", .absent = "dt_fraction of the stable limit",
+       .absent_word = "auto"}},
+      {"dt_fraction", &problem.dt_fraction,
+       "What dt: auto takes of the stable limit; less where the maximum principle needs it.",
+       {.range = {0, 1, "", true}, .when = transient}},
+      {"allow_unstable", choice(problem.allow_unstable, off_on),
+       "Take a dt above the stable limit; for tests of divergence.", {.when = transient}},
+      {"method", choice(problem.method),
+       "Sweeps of one weight; cycles of Chebyshev weights, which need hundreds of times fewer; or V cycles "
+       "over coarser grids, of which ten are enough on most grids.", {.when = steady}},
+      {"cycle", &problem.cycle,
+       "Sweeps per cycle, a power of two; residuals and outputs come at the ends of cycles, and intervals "
+       "count cycles.", {.range = {2, 4096}, .when = chebyshev, .example = "256",
+       .absent = "chosen from grid and boundaries", .absent_word = "auto"}},
+      {"max_cycles", &problem.max_cycles, "Cycles after which a run gives up.", {.range = counts,
+       .when = cycles, .example = "100", .absent = "what max_sweeps allows; 100 of multigrid"}},
+      {"weight", &problem.weight, "Weight of the Jacobi sweep; with 1 a checkerboard error never decays.",
+       {.range = {0, 1, "", true}, .when = steady}},
+      {"tolerance", &problem.tolerance,
+       "Residual that ends the run: K if absolute, else a fraction of the first; 0: never.",
+       {.range = {0, 1e12, "K or a fraction"}, .when = steady}},
+      {"norm", choice(problem.norm),
+       "Norm of the residual: largest, root mean square or mean absolute value.", {.when = steady}},
+      {"criterion", choice(problem.criterion),
+       "Whether tolerance is absolute or relative to the first residual.", {.when = steady}},
+      {"max_sweeps", &problem.max_sweeps, "Sweeps after which a run gives up.",
+       {.range = counts, .when = steady}},
+      {"mean_temperature", &problem.mean_temperature,
+       "The mean over the box, where no boundary fixes the temperature.",
+       {.range = kelvins, .when = steady, .example = "300", .absent = "the boundaries fix it"}},
+      {"check_interval", &problem.check_interval,
+       "Sweeps or steps from one residual, and check for NaN, to the next; cycles of methods that have some, "
+       "then 1 unasked.", {.range = {1, 1e9}}},
+      {"check", choice(problem.check),
+       "Wait for each residual, or sweep on and look at it when the next is due: the run ends that later.",
+       {.former_words = {{"lagged", "asynchronous"}}}},
   };
 }
 
 Keys describe(SolverConfig& solver) {
   return {
-      {.name = "kernel", .target = &solver.kernel,
-       .doc = "The stencil kernel: auto or a name that isotherm list prints.",
-       .former_words = {{"bulk_pipeline", "tma_pipeline"}, {"fused", "temporal"},
-                        {"fused_openmp", "temporal_openmp"}}},
-      {.name = "tile", .target = &solver.tile,
-       .doc = "The launch configuration of the kernel: auto or one of its tiles, which isotherm list names.",
-       .former_name = "policy"},
-      {.name = "reduction", .target = &solver.reduction,
-       .doc = "The reduction of the norms: auto or a name that isotherm list prints."},
-      {.name = "histogram", .target = &solver.histogram,
-       .doc = "The histogram of the diagnostics: auto or a name that isotherm list prints."},
-      {.name = "halo_width", .target = &solver.halo_width,
-       .doc = "Layers of ghosts that a halo exchange fills, and sweeps from one exchange to the next: fewer "
-              "messages, for cells near the faces that both neighbours compute.", .range = {1, 64},
-       .example = "4", .absent = "the fastest that the autotuner finds", .absent_word = "auto",
-       .former_name = "depth"},
-      {.name = "time_block", .target = &solver.time_block,
-       .doc = "Sweeps that one launch of a temporal kernel takes, at most.", .range = {1, 64}, .example = "4",
-       .absent = "the fastest that the autotuner finds", .absent_word = "auto"},
-      {.name = "cuda_graph", .target = choice(solver.cuda_graph, auto_true_false),
-       .doc = "Queue the sweeps between two checks as a whole, as CUDA graphs; auto where the autotuner "
-              "finds that faster.", .former_name = "graph"},
-      {.name = "tuning_budget", .target = &solver.tuning_budget,
-       .doc = "Time that the autotuner may take to measure what is left at auto, with the first steps of the "
-              "run, and at most 5 % of what the run is likely to take. 0: defaults are taken, and nothing is "
-              "measured.", .unit = "s", .range = {0, 3600}},
-      {.name = "tuning_file", .target = &solver.tuning_file,
-       .doc = "Keeps what the autotuner finds, by device, precision and shape: the next run need not measure.",
-       .example = "tuning.json", .absent = "every run measures"},
-      {.name = "walltime", .target = &solver.walltime,
-       .doc = "Boundary time that the run may take: it stops, with a checkpoint, while there is time to "
-              "write it. Slurm's end of the job (SLURM_JOB_END_TIME) is obeyed too.", .unit = "s",
-       .range = {1e-3, 1e9}, .example = "3500", .absent = "as long as it takes"},
+      {"kernel", &solver.kernel, "The stencil kernel: auto or a name that isotherm list prints.",
+       {.former_words = {{"bulk_pipeline", "tma_pipeline"}, {"fused", "temporal"},
+                         {"fused_openmp", "temporal_openmp"}}}},
+      {"tile", &solver.tile,
+       "The launch configuration of the kernel: auto or one of its tiles, which isotherm list names.",
+       {.former_name = "policy"}},
+      {"reduction", &solver.reduction,
+       "The reduction of the norms: auto or a name that isotherm list prints."},
+      {"histogram", &solver.histogram,
+       "The histogram of the diagnostics: auto or a name that isotherm list prints."},
+      {"halo_width", &solver.halo_width,
+       "Layers of ghosts that a halo exchange fills, and sweeps from one exchange to the next: fewer "
+       "messages, for cells near the faces that both neighbours compute.", {.range = {1, 64}, .example = "4",
+       .absent = "the fastest that the autotuner finds", .absent_word = "auto", .former_name = "depth"}},
+      {"time_block", &solver.time_block, "Sweeps that one launch of a temporal kernel takes, at most.",
+       {.range = {1, 64}, .example = "4", .absent = "the fastest that the autotuner finds",
+       .absent_word = "auto"}},
+      {"cuda_graph", choice(solver.cuda_graph, auto_true_false),
+       "Queue the sweeps between two checks as a whole, as CUDA graphs; auto where the autotuner finds that "
+       "faster.", {.former_name = "graph"}},
+      {"tuning_budget", &solver.tuning_budget,
+       "Time that the autotuner may take to measure what is left at auto, with the first steps of the run, "
+       "and at most 5 % of what the run is likely to take. 0: defaults are taken, and nothing is measured.",
+       {.range = {0, 3600, "s"}}},
+      {"tuning_file", &solver.tuning_file,
+       "Keeps what the autotuner finds, by device, precision and shape: the next run need not measure.",
+       {.example = "tuning.json", .absent = "every run measures"}},
+      {"walltime", &solver.walltime,
+       "Boundary time that the run may take: it stops, with a checkpoint, while there is time to write it. "
+       "Slurm's end of the job (SLURM_JOB_END_TIME) is obeyed too.",
+       {.range = {1e-3, 1e9, "s"}, .example = "3500", .absent = "as long as it takes"}},
   };
 }
 
 Keys describe(ParallelConfig& parallel) {
   return {
-      {.name = "process_grid", .target = &parallel.process_grid,
-       .doc = "Ranks along x, y and z; their product is the number of ranks.", .range = {1, 1e6},
-       .example = "[2, 2, 1]", .absent = "the cheapest by estimate", .absent_word = "auto"},
-      {.name = "device", .target = choice(parallel.device, devices, static_cast<int>(DeviceChoice::cuda)),
-       .doc = "Where to compute; auto takes a GPU when there is one, and gpu means cuda."},
-      {.name = "ranks_per_gpu", .target = &parallel.ranks_per_gpu,
-       .doc = "The most ranks that may share one GPU.", .range = {1, 1024}, .example = "1",
-       .absent = "any number, with a warning", .absent_word = "auto"},
-      {.name = "overlap", .target = choice(parallel.overlap, overlaps),
-       .doc = "Sweep the interior while halos are under way; in_kernel: sweeps store their faces into the "
-              "neighbours' ghosts (GPUs of one host); auto tries all on several GPUs.",
-       .former_words = {{"in_sweep", "in_kernel"}}},
-      {.name = "transport", .target = &parallel.transport,
-       .doc = "How halos get to the neighbours (isotherm list); auto tries all and takes the fastest for "
-              "each."},
-      {.name = "probe_timeout", .target = &parallel.probe_timeout,
-       .doc = "How long a transport that is tried may take to answer.", .unit = "s", .range = {0.01, 3600}},
+      {"process_grid", &parallel.process_grid,
+       "Ranks along x, y and z; their product is the number of ranks.", {.range = {1, 1e6},
+       .example = "[2, 2, 1]", .absent = "the cheapest by estimate", .absent_word = "auto"}},
+      {"device", choice(parallel.device, devices, static_cast<int>(DeviceChoice::cuda)),
+       "Where to compute; auto takes a GPU when there is one, and gpu means cuda."},
+      {"ranks_per_gpu", &parallel.ranks_per_gpu, "The most ranks that may share one GPU.",
+       {.range = {1, 1024}, .example = "1", .absent = "any number, with a warning", .absent_word = "auto"}},
+      {"overlap", choice(parallel.overlap, overlaps),
+       "Sweep the interior while halos are under way; in_kernel: sweeps store their faces into the "
+       "neighbours' ghosts (GPUs of one host); auto tries all on several GPUs.",
+       {.former_words = {{"in_sweep", "in_kernel"}}}},
+      {"transport", &parallel.transport,
+       "How halos get to the neighbours (isotherm list); auto tries all and takes the fastest for each."},
+      {"probe_timeout", &parallel.probe_timeout, "How long a transport that is tried may take to answer.",
+       {.range = {0.01, 3600, "s"}}},
   };
 }
 
 Keys describe(HistogramConfig& histogram) {
   return {
-      {.name = "bins", .target = &histogram.bins,
-       .doc = "Bins of equal width; cells below, above and NaN are counted too. 0: no histogram.",
-       .range = {0, 4096}},
-      {.name = "range", .target = &histogram.range,
-       .doc = "Where the bins begin and end, for the whole run; auto: the least and the largest of the "
-              "initial state, and of boundaries and surroundings whose temperature is a number.", .unit = "K",
-       .range = kelvins, .example = "[290, 400]", .absent = "known before the first sweep",
-       .absent_word = "auto"},
+      {"bins", &histogram.bins,
+       "Bins of equal width; cells below, above and NaN are counted too. 0: no histogram.",
+       {.range = {0, 4096}}},
+      {"range", &histogram.range,
+       "Where the bins begin and end, for the whole run; auto: the least and the largest of the initial "
+       "state, and of boundaries and surroundings whose temperature is a number.", {.range = kelvins,
+       .example = "[290, 400]", .absent = "known before the first sweep", .absent_word = "auto"}},
   };
 }
 
 Keys describe(CheckpointConfig& checkpoint) {
   const When written{"write", {"true"}};
   return {
-      {.name = "write", .target = choice(checkpoint.write, off_on),
-       .doc = "Write checkpoints: by interval where one is given, and when a signal or the wall time stops "
-              "the run; may stand alone."},
-      {.name = "every_steps", .target = &checkpoint.every_steps,
-       .doc = "Steps or sweeps from one checkpoint to the next.", .range = counts, .when = written,
-       .example = "10000", .absent = "none by steps"},
-      {.name = "every_time", .target = &checkpoint.every_time,
-       .doc = "Time from one checkpoint to the next, instead of every_steps; transient problems only.",
-       .unit = "s", .range = times, .when = written, .example = "10", .absent = "none by time"},
-      {.name = "every_wall", .target = &checkpoint.every_wall,
-       .doc = "Boundary time from one checkpoint to the next.", .unit = "s of wall time", .range = {0.1, 1e9},
-       .when = written, .example = "1800", .absent = "none by the clock"},
-      {.name = "keep", .target = &checkpoint.keep,
-       .doc = "How many stay, the newest; older ones are deleted.", .range = {2, 1e6}, .when = written},
-      {.name = "final", .target = choice(checkpoint.final, auto_true_false),
-       .doc = "Write one where the run ends, to go on from with more steps; auto: where an interval is "
-              "given, and where a steady run ends above its tolerance.", .when = written},
+      {"write", choice(checkpoint.write, off_on),
+       "Write checkpoints: by interval where one is given, and when a signal or the wall time stops the run; "
+       "may stand alone."},
+      {"every_steps", &checkpoint.every_steps, "Steps or sweeps from one checkpoint to the next.",
+       {.range = counts, .when = written, .example = "10000", .absent = "none by steps"}},
+      {"every_time", &checkpoint.every_time,
+       "Time from one checkpoint to the next, instead of every_steps; transient problems only.",
+       {.range = times, .when = written, .example = "10", .absent = "none by time"}},
+      {"every_wall", &checkpoint.every_wall, "Boundary time from one checkpoint to the next.",
+       {.range = {0.1, 1e9, "s of wall time"}, .when = written, .example = "1800",
+       .absent = "none by the clock"}},
+      {"keep", &checkpoint.keep, "How many stay, the newest; older ones are deleted.",
+       {.range = {2, 1e6}, .when = written}},
+      {"final", choice(checkpoint.final, auto_true_false),
+       "Write one where the run ends, to go on from with more steps; auto: where an interval is given, and "
+       "where a steady run ends above its tolerance.", {.when = written}},
   };
 }
 
 Keys describe(OutputConfig& output) {
   const When history{"history", {"true"}};
   return {
-      {.name = "directory", .target = &output.directory,
-       .doc = "Folder of the run, made if missing; a relative path starts where isotherm is started.",
-       .example = "runs/hot_box", .absent = "runs/<name of the deck>"},
-      {.name = "overwrite", .target = choice(output.overwrite, off_on),
-       .doc = "Replace the run that the folder holds."},
-      {.name = "snapshots", .target = choice(output.snapshots, off_on),
-       .doc = "Write the field; false: none at all, whatever the intervals."},
-      {.name = "every_steps", .target = &output.every_steps,
-       .doc = "Steps or sweeps from one snapshot to the next.", .range = counts, .example = "100",
-       .absent = "only the last state"},
-      {.name = "every_time", .target = &output.every_time,
-       .doc = "Time from one snapshot to the next, instead of every_steps; transient problems only.",
-       .unit = "s", .range = times, .example = "0.1", .absent = "only the last state"},
-      {.name = "asynchronous", .target = choice(output.asynchronous, off_on),
-       .doc = "Write snapshots, slices, the region and the coarse field while sweeps go on, from a copy, by "
-              "a thread that wants a core of its own; false: in step."},
-      {.name = "history", .target = choice(output.history, off_on),
-       .doc = "Write history.csv, a line a check."},
-      {.name = "diagnostics", .target = &output.diagnostics,
-       .doc = "Sweeps from one line of diagnostics in history.csv to the next: extremes, mean, heat (needs "
-              "density and heat_capacity, or diffusivity, beside conductivity), heat through each face "
-              "(needs conductivity), the balance, the histogram.", .range = counts, .when = history,
-       .example = "100", .absent = "none"},
-      {.name = "histogram", .target = Section{describe(output.histogram)},
-       .doc = "A histogram of all cells in each line of the diagnostics.", .when = history},
-      {.name = "precision", .target = choice(output.precision),
-       .doc = "Of the cells in all files: that of the field, or rounded to fp32 (half the size; no bitwise "
-              "restart)."},
-      {.name = "compression", .target = &output.compression,
-       .doc = "Level of deflate (gzip), behind a shuffle of the bytes, of the cells in snapshots, slices, "
-              "the region and the coarse field: 1 is the fastest, 9 the smallest, 0 stores them as they are. "
-              "While it is written a file needs the room of one that is not compressed. Checkpoints never "
-              "are: where one is wanted, there is no time to lose.", .range = {0, 9}, .example = "1"},
-      {.name = "xdmf", .target = choice(output.xdmf, off_on),
-       .doc = "Write NAME.xmf beside NAME.hdf.series: XDMF over the same files, for ParaView, PyVista and "
-              "VisIt, as cells in the box that they fill; always for files one cell thick."},
-      {.name = "slices", .target = list_of("planes", output.slices, describe_slice),
-       .doc = "Planes of cells, each in files of its own beside the snapshots.", .absent = "none"},
-      {.name = "region", .target = Section{describe(output.region)},
-       .doc = "A box of cells in files of its own: from and to, or first_cell and last_cell."},
-      {.name = "coarse", .target = Section{describe(output.coarse)},
-       .doc = "The field in larger cells, each the mean of those within it, in files of its own."},
-      {.name = "probes", .target = Section{describe(output.probes)},
-       .doc = "The temperature at points, a line of probes.csv each time."},
-      {.name = "checkpoint", .target = Section{describe(output.checkpoint), "write"},
-       .doc = "States to go on from, with isotherm run DECK --restart latest."},
-      {.name = "on_error", .target = choice(output.on_error),
-       .doc = "What a snapshot, slice, region or coarse field that cannot be written does: stop the run, or "
-              "warn and go on without the file, all of which are written in step then. A checkpoint that "
-              "cannot be written always stops it."},
+      {"directory", &output.directory,
+       "Folder of the run, made if missing; a relative path starts where isotherm is started.",
+       {.example = "runs/hot_box", .absent = "runs/<name of the deck>"}},
+      {"overwrite", choice(output.overwrite, off_on), "Replace the run that the folder holds."},
+      {"snapshots", choice(output.snapshots, off_on),
+       "Write the field; false: none at all, whatever the intervals."},
+      {"every_steps", &output.every_steps, "Steps or sweeps from one snapshot to the next.",
+       {.range = counts, .example = "100", .absent = "only the last state"}},
+      {"every_time", &output.every_time,
+       "Time from one snapshot to the next, instead of every_steps; transient problems only.",
+       {.range = times, .example = "0.1", .absent = "only the last state"}},
+      {"asynchronous", choice(output.asynchronous, off_on),
+       "Write snapshots, slices, the region and the coarse field while sweeps go on, from a copy, by a "
+       "thread that wants a core of its own; false: in step."},
+      {"history", choice(output.history, off_on), "Write history.csv, a line a check."},
+      {"diagnostics", &output.diagnostics,
+       "Sweeps from one line of diagnostics in history.csv to the next: extremes, mean, heat (needs density "
+       "and heat_capacity, or diffusivity, beside conductivity), heat through each face (needs "
+       "conductivity), the balance, the histogram.",
+       {.range = counts, .when = history, .example = "100", .absent = "none"}},
+      {"histogram", Section{describe(output.histogram)},
+       "A histogram of all cells in each line of the diagnostics.", {.when = history}},
+      {"precision", choice(output.precision),
+       "Of the cells in all files: that of the field, or rounded to fp32 (half the size; no bitwise "
+       "restart)."},
+      {"compression", &output.compression,
+       "Level of deflate (gzip), behind a shuffle of the bytes, of the cells in snapshots, slices, the "
+       "region and the coarse field: 1 is the fastest, 9 the smallest, 0 stores them as they are. While it "
+       "is written a file needs the room of one that is not compressed. Checkpoints never are: where one is "
+       "wanted, there is no time to lose.", {.range = {0, 9}, .example = "1"}},
+      {"xdmf", choice(output.xdmf, off_on),
+       "Write NAME.xmf beside NAME.hdf.series: XDMF over the same files, for ParaView, PyVista and VisIt, as "
+       "cells in the box that they fill; always for files one cell thick."},
+      {"slices", list_of("planes", output.slices, describe_slice),
+       "Planes of cells, each in files of its own beside the snapshots.", {.absent = "none"}},
+      {"region", Section{describe(output.region)},
+       "A box of cells in files of its own: from and to, or first_cell and last_cell."},
+      {"coarse", Section{describe(output.coarse)},
+       "The field in larger cells, each the mean of those within it, in files of its own."},
+      {"probes", Section{describe(output.probes)},
+       "The temperature at points, a line of probes.csv each time."},
+      {"checkpoint", Section{describe(output.checkpoint), "write"},
+       "States to go on from, with isotherm run DECK --restart latest."},
+      {"on_error", choice(output.on_error),
+       "What a snapshot, slice, region or coarse field that cannot be written does: stop the run, or warn "
+       "and go on without the file, all of which are written in step then. A checkpoint that cannot be "
+       "written always stops it."},
   };
 }
 
 Keys describe(VerifyConfig& verify) {
   const When any{"solution", {"decaying_mode", "steady_profile", "manufactured", "formula", "slab_series"}};
   return {
-      {.name = "solution", .target = choice(verify.solution), .doc = "Exact solution to compare with."},
-      {.name = "modes", .target = &verify.modes,
-       .doc = "Half waves along x, y and z, whole ones where periodic; 0: constant along that axis.",
-       .range = {0, 1e6}, .when = {"solution", {"decaying_mode", "manufactured"}}},
-      {.name = "amplitude", .target = &verify.amplitude, .doc = "Amplitude of the solution.", .unit = "K",
-       .range = kelvins, .when = {"solution", {"decaying_mode", "manufactured"}}},
-      {.name = "formula", .target = &verify.formula, .doc = "The solution as a formula of x, y, z and t.",
-       .unit = "K", .range = kelvins, .is_required = true, .when = {"solution", {"formula"}},
-       .example = "\"300 + exp(-t)*cos(pi*x)\"", .variables = "xyzt"},
-      {.name = "tolerance", .target = &verify.tolerance,
-       .doc = "The largest error beyond which the run fails.", .unit = "K", .range = {0, 1e12}, .when = any,
-       .example = "1e-3", .absent = "report only"},
-      {.name = "order", .target = &verify.order,
-       .doc = "Cells along x (or the first axis with more than one) of a series of runs, ascending, at least "
-              "three: prints the observed order.", .range = {1, 1e12}, .when = any, .example = "[16, 32, 64]",
-       .absent = "one run"},
-      {.name = "expected_order", .target = &verify.expected_order,
-       .doc = "Order that the series must show ...", .range = {0, 16}, .when = any},
-      {.name = "order_tolerance", .target = &verify.order_tolerance, .doc = "... within this.",
-       .range = {0, 16}, .when = any},
+      {"solution", choice(verify.solution), "Exact solution to compare with."},
+      {"modes", &verify.modes,
+       "Half waves along x, y and z, whole ones where periodic; 0: constant along that axis.",
+       {.range = {0, 1e6}, .when = {"solution", {"decaying_mode", "manufactured"}}}},
+      {"amplitude", &verify.amplitude, "Amplitude of the solution.",
+       {.range = kelvins, .when = {"solution", {"decaying_mode", "manufactured"}}}},
+      {"formula", &verify.formula, "The solution as a formula of x, y, z and t.", {.range = kelvins,
+       .is_required = true, .when = {"solution", {"formula"}}, .example = "\"300 + exp(-t)*cos(pi*x)\"",
+       .variables = "xyzt"}},
+      {"tolerance", &verify.tolerance, "The largest error beyond which the run fails.",
+       {.range = {0, 1e12, "K"}, .when = any, .example = "1e-3", .absent = "report only"}},
+      {"order", &verify.order,
+       "Cells along x (or the first axis with more than one) of a series of runs, ascending, at least three: "
+       "prints the observed order.",
+       {.range = {1, 1e12}, .when = any, .example = "[16, 32, 64]", .absent = "one run"}},
+      {"expected_order", &verify.expected_order, "Order that the series must show ...",
+       {.range = {0, 16}, .when = any}},
+      {"order_tolerance", &verify.order_tolerance, "... within this.", {.range = {0, 16}, .when = any}},
   };
 }
 
 Keys describe(SlurmConfig& slurm) {
   return {
-      {.name = "template", .target = &slurm.script_template,
-       .doc = "File with the job script: a copy of inputs/study.sbatch, edited for this cluster.",
-       .example = "study.sbatch", .absent = "inputs/study.sbatch as it is"},
-      {.name = "options", .target = &slurm.options,
-       .doc = "Options of sbatch: each becomes a line #SBATCH of the job scripts.",
-       .example = "[--partition=gpu, \"--time=01:00:00\"]", .absent = "none"},
+      {"template", &slurm.script_template,
+       "File with the job script: a copy of inputs/study.sbatch, edited for this cluster.",
+       {.example = "study.sbatch", .absent = "inputs/study.sbatch as it is"}},
+      {"options", &slurm.options, "Options of sbatch: each becomes a line #SBATCH of the job scripts.",
+       {.example = "[--partition=gpu, \"--time=01:00:00\"]", .absent = "none"}},
   };
 }
 
 Keys describe(ScalingConfig& scaling) {
   return {
-      {.name = "kind", .target = choice(scaling.kind),
-       .doc = "strong: the same grid on all counts; weak: the cells of grid for every rank, so that the body "
-              "grows.", .is_required = true, .example = "strong"},
-      {.name = "ranks", .target = &scaling.ranks,
-       .doc = "Counts of MPI ranks. The smallest is what others are compared with.", .range = {1, 1e6},
-       .partner = "gpus", .example = "[1, 2, 4, 8]"},
-      {.name = "gpus", .target = &scaling.gpus,
-       .doc = "Instead of ranks: counts of GPUs, with a rank each and no rank on a CPU.", .range = {1, 1e6},
-       .partner = "ranks", .example = "[1, 2, 4, 8]"},
-      {.name = "repeats", .target = &scaling.repeats,
-       .doc = "Runs on each count, of which the one with the median time counts.", .range = {1, 1000}},
+      {"kind", choice(scaling.kind),
+       "strong: the same grid on all counts; weak: the cells of grid for every rank, so that the body grows.",
+       {.is_required = true, .example = "strong"}},
+      {"ranks", &scaling.ranks, "Counts of MPI ranks. The smallest is what others are compared with.",
+       {.range = {1, 1e6}, .partner = "gpus", .example = "[1, 2, 4, 8]"}},
+      {"gpus", &scaling.gpus, "Instead of ranks: counts of GPUs, with a rank each and no rank on a CPU.",
+       {.range = {1, 1e6}, .partner = "ranks", .example = "[1, 2, 4, 8]"}},
+      {"repeats", &scaling.repeats, "Runs on each count, of which the one with the median time counts.",
+       {.range = {1, 1000}}},
   };
 }
 
 Keys describe(StudyConfig& study) {
   return {
-      {.name = "matrix", .target = Written{&study.matrix, Written::Form::lists_by_key},
-       .doc = "Keys of the deck by their paths, each with a list of values: every value of one with every "
-              "value of the others.", .example = "{grid.cells: [32, 64], solver.kernel: [reference, openmp]}",
-       .absent = "none"},
-      {.name = "zip", .target = Written{&study.zip, Written::Form::lists_by_key},
-       .doc = "Keys with lists of equal length: their first values together, then their second ones, and so "
-              "on.", .example = "{grid.cells: [32, 64], problem.steps: [100, 400]}", .absent = "none"},
-      {.name = "list", .target = Written{&study.list, Written::Form::maps},
-       .doc = "Cases one by one: a name, and keys with one value each. Where matrix and zip stand beside it, "
-              "each with each.", .example = "[{name: thin, grid.lengths: [1, 1, 0.1]}, {name: thick}]",
-       .absent = "none"},
-      {.name = "exclude", .target = Written{&study.exclude, Written::Form::maps},
-       .doc = "Cases to leave out: those that have all values of an entry.",
-       .example = "[{grid.cells: 64, solver.kernel: reference}]", .absent = "none"},
-      {.name = "name", .target = &study.name,
-       .doc = "Names of the cases, and of their folders: text with varied keys, name (of the list) and ranks "
-              "in braces.", .example = "\"{solver.kernel}_{grid.cells}\"", .absent = "all that varies"},
-      {.name = "limit", .target = &study.limit, .doc = "More cases than this are refused.", .range = {1, 1e5},
-       .example = "500", .absent = "200"},
-      {.name = "ranks", .target = &study.ranks,
-       .doc = "MPI ranks of a case; may stand among the keys of matrix, zip and list too.", .range = {1, 1e6},
-       .example = "4", .absent = "1"},
-      {.name = "launcher", .target = &study.launcher,
-       .doc = "What starts a case on more ranks than one (where it is given, with scaling on one too): "
-              "words, with {ranks} among them, and {nodes} by ranks_per_node.",
-       .example = "\"srun -n {ranks} --exact\"", .absent = "mpirun -n {ranks}"},
-      {.name = "ranks_per_node", .target = &study.ranks_per_node,
-       .doc = "With which {nodes} of launcher is reckoned.", .range = {1, 1e6}, .example = "8",
-       .absent = "all ranks on this host"},
-      {.name = "slurm", .target = Section{describe(study.slurm)},
-       .doc = "What isotherm study --slurm submits: an array of jobs a rank count, a task a case."},
-      {.name = "report", .target = &study.report,
-       .doc = "Columns of the table that is printed at the end: those of study.csv, varied keys, or paths "
-              "within run.json.", .example = "[solver.kernel, step_s, method.kernel]",
-       .absent = "what varies, state, step_s, residual_K, max_K"},
-      {.name = "sort", .target = &study.sort, .doc = "The column by which that table is sorted, ascending.",
-       .example = "step_s", .absent = "the order of the cases"},
+      {"matrix", Written{&study.matrix, Written::Form::lists_by_key},
+       "Keys of the deck by their paths, each with a list of values: every value of one with every value of "
+       "the others.",
+       {.example = "{grid.cells: [32, 64], solver.kernel: [reference, openmp]}", .absent = "none"}},
+      {"zip", Written{&study.zip, Written::Form::lists_by_key},
+       "Keys with lists of equal length: their first values together, then their second ones, and so on.",
+       {.example = "{grid.cells: [32, 64], problem.steps: [100, 400]}", .absent = "none"}},
+      {"list", Written{&study.list, Written::Form::maps},
+       "Cases one by one: a name, and keys with one value each. Where matrix and zip stand beside it, each "
+       "with each.",
+       {.example = "[{name: thin, grid.lengths: [1, 1, 0.1]}, {name: thick}]", .absent = "none"}},
+      {"exclude", Written{&study.exclude, Written::Form::maps},
+       "Cases to leave out: those that have all values of an entry.",
+       {.example = "[{grid.cells: 64, solver.kernel: reference}]", .absent = "none"}},
+      {"name", &study.name,
+       "Names of the cases, and of their folders: text with varied keys, name (of the list) and ranks in "
+       "braces.", {.example = "\"{solver.kernel}_{grid.cells}\"", .absent = "all that varies"}},
+      {"limit", &study.limit, "More cases than this are refused.",
+       {.range = {1, 1e5}, .example = "500", .absent = "200"}},
+      {"ranks", &study.ranks, "MPI ranks of a case; may stand among the keys of matrix, zip and list too.",
+       {.range = {1, 1e6}, .example = "4", .absent = "1"}},
+      {"launcher", &study.launcher,
+       "What starts a case on more ranks than one (where it is given, with scaling on one too): words, with "
+       "{ranks} among them, and {nodes} by ranks_per_node.",
+       {.example = "\"srun -n {ranks} --exact\"", .absent = "mpirun -n {ranks}"}},
+      {"ranks_per_node", &study.ranks_per_node, "With which {nodes} of launcher is reckoned.",
+       {.range = {1, 1e6}, .example = "8", .absent = "all ranks on this host"}},
+      {"slurm", Section{describe(study.slurm)},
+       "What isotherm study --slurm submits: an array of jobs a rank count, a task a case."},
+      {"report", &study.report,
+       "Columns of the table that is printed at the end: those of study.csv, varied keys, or paths within "
+       "run.json.", {.example = "[solver.kernel, step_s, method.kernel]",
+       .absent = "what varies, state, step_s, residual_K, max_K"}},
+      {"sort", &study.sort, "The column by which that table is sorted, ascending.",
+       {.example = "step_s", .absent = "the order of the cases"}},
   };
 }
 
@@ -531,33 +487,31 @@ Keys describe(StudyConfig& study) {
 
 Keys describe(Config& config) {
   return {
-      {.name = "grid", .target = Section{describe(config.grid)}, .doc = "The box and its cells."},
-      {.name = "material", .target = Section{describe(config.material)},
-       .doc = "What the body is made of; only what the problem needs."},
-      {.name = "precision", .target = choice(config.precision), .doc = "Of the field, in bits."},
-      {.name = "boundaries", .target = Section{describe_boundaries(config)},
-       .doc = "The boundary conditions of the six faces. x faces may use y, z, t in formulas, y faces x, z, t, z faces x, y, t."},
-      {.name = "initial", .target = list_of("shapes", config.initial, describe_initial),
-       .doc = "The initial temperature (steady: the first guess), set in order from 0 K.",
-       .absent = "[{shape: exact}] with verify, else it must be given"},
-      {.name = "sources", .target = list_of("shapes", config.sources, describe_source),
-       .doc = "Heat sources, set in order from 0 W/m^3.", .absent = "none"},
-      {.name = "problem", .target = Section{describe(config.problem)}, .doc = "What to solve."},
-      {.name = "solver", .target = Section{describe(config.solver)}, .doc = "How to compute it."},
-      {.name = "parallel", .target = Section{describe(config.parallel)}, .doc = "Where to compute it."},
-      {.name = "output", .target = Section{describe(config.output)}, .doc = "What to write."},
-      {.name = "verify", .target = Section{describe(config.verify)},
-       .doc = "Compare with an exact solution."},
+      {"grid", Section{describe(config.grid)}, "The box and its cells."},
+      {"material", Section{describe(config.material)},
+       "What the body is made of; only what the problem needs."},
+      {"precision", choice(config.precision), "Of the field, in bits."},
+      {"boundaries", Section{describe_boundaries(config)},
+       "The boundary conditions of the six faces. x faces may use y, z, t in formulas, y faces x, z, t, z "
+       "faces x, y, t."},
+      {"initial", list_of("shapes", config.initial, describe_initial),
+       "The initial temperature (steady: the first guess), set in order from 0 K.",
+       {.absent = "[{shape: exact}] with verify, else it must be given"}},
+      {"sources", list_of("shapes", config.sources, describe_source),
+       "Heat sources, set in order from 0 W/m^3.", {.absent = "none"}},
+      {"problem", Section{describe(config.problem)}, "What to solve."},
+      {"solver", Section{describe(config.solver)}, "How to compute it."},
+      {"parallel", Section{describe(config.parallel)}, "Where to compute it."},
+      {"output", Section{describe(config.output)}, "What to write."},
+      {"verify", Section{describe(config.verify)}, "Compare with an exact solution."},
   };
 }
 
 Keys describe(Config& config, StudyConfig& study) {
   Keys keys = describe(config);
-  keys.push_back({.name = "study", .target = Section{describe(study)},
-                  .doc = "Several cases of this deck, for isotherm study."});
-  keys.push_back({.name = "scaling", .target = Section{describe(study.scaling), {}, true},
-                  .doc = "This deck, and each case of its study, on several counts of ranks, for isotherm "
-                         "study."});
+  keys.push_back({"study", Section{describe(study)}, "Several cases of this deck, for isotherm study."});
+  keys.push_back({"scaling", Section{describe(study.scaling), {}, true},
+      "This deck, and each case of its study, on several counts of ranks, for isotherm study."});
   return keys;
 }
 
@@ -611,7 +565,7 @@ namespace {
 
 std::string wanted_number(const Key& key, std::string_view what) {
   return fmt::format("{} {}{}{}{}", what, key.range.above_low ? "" : "from ", range_text(key.range),
-                     key.unit.empty() ? "" : " ", key.unit);
+                     key.range.unit.empty() ? "" : " ", key.range.unit);
 }
 
 // "a whole number from 1 to 9", "[x, y, z], whole numbers from 1 to 9", or the first and "or [x, y, z]"

@@ -113,7 +113,8 @@ inline constexpr bool has_whole_numbers =
 struct Range {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
-  bool above_low = false;  // low itself is excluded
+  std::string_view unit{};  // "" of counts and ratios
+  bool above_low = false;   // low itself is excluded
 };
 
 // The key applies only where the key `key` beside it holds one of `words`. Empty: always.
@@ -127,11 +128,8 @@ struct FormerWord {
   std::string_view was, is;
 };
 
-struct Key {
-  std::string_view name{};
-  Target target{};
-  std::string_view doc{};   // one line
-  std::string_view unit{};  // "" for words, counts and ratios
+// What a key has beside its name, target and meaning.
+struct KeyTraits {
   Range range{};
   bool is_required = false;    // where it applies
   std::string_view partner{};  // exactly one of this key and its partner must be given
@@ -143,7 +141,15 @@ struct Key {
   bool one_for_all = false;        // a triple that may be given as one number
   std::string_view former_name{};
   std::vector<FormerWord> former_words{};
+};
 
+struct Key : KeyTraits {
+  std::string_view name;
+  Target target;
+  std::string_view doc;  // one line
+
+  Key(std::string_view name_, Target target_, std::string_view doc_, KeyTraits traits = {})
+      : KeyTraits(std::move(traits)), name(name_), target(std::move(target_)), doc(doc_) {}
   bool is_one_of_two() const { return !partner.empty(); }
   bool has_default() const { return !is_required && !is_one_of_two(); }
 };

@@ -1,10 +1,9 @@
-#include "config/overrides.hpp"
+#include "config/reader.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "config/key_table.hpp"
 #include "config/text.hpp"
 #include "core/error.hpp"
 
@@ -53,12 +52,12 @@ KeyAtPath find_key_at(const std::string& path) {
       if (!is_last) keys = Keys(section->keys);
       continue;
     }
-    if (is_last) return {"", std::string(key->unit)};
+    if (is_last) return {"", std::string(key->range.unit)};
     if (!is_index(parts[i + 1]))
       return {fmt::format("unknown key; '{}' holds no keys of its own", before.substr(0, before.size() - 1)),
               ""};
     const auto* list = std::get_if<MapList>(&key->target);
-    if (!list) return {"", std::string(key->unit)};  // an entry of a list of numbers
+    if (!list) return {"", std::string(key->range.unit)};  // an entry of a list of numbers
     before += parts[++i] + ".";
     keys = list->append();
   }

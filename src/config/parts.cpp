@@ -11,15 +11,9 @@
 namespace isotherm {
 namespace {
 
-double low(const Config& config, int axis) {
-  return config.grid.origin[axis];
-}
-double edge(const Config& config, int axis) {
-  return spacing(config)[axis];
-}
 // In cells from the lower boundary.
 double place(const Config& config, int axis, double position) {
-  return (position - low(config, axis)) / edge(config, axis);
+  return (position - config.grid.origin[axis]) / spacing(config)[axis];
 }
 
 class Parts {
@@ -52,20 +46,19 @@ class Parts {
   }
 
   void add_slice(const SliceConfig& slice, const std::string& key) {
-    FieldPart part;
-    part.key = key;
-    part.box = whole();
-    part.times = slice.times;
-    part.normal = slice.axis;
-    part.position = slice.position;
     if (slice.cell ? !holds(key + ".cell", slice.axis, *slice.cell)
                    : !holds(key + ".position", slice.axis, slice.position.value_or(0)))
       return;
     const Index cell = slice.cell ? *slice.cell : cell_at(config_, slice.axis, *slice.position);
+    const std::string name = slice.name.empty() ? fmt::format("{}{}", "xyz"[slice.axis], cell) : slice.name;
+    FieldPart part{.name = "slice_" + name,
+                   .key = key,
+                   .box = whole(),
+                   .times = slice.times,
+                   .normal = slice.axis,
+                   .position = slice.position};
     part.box.lo[slice.axis] = cell;
     part.box.hi[slice.axis] = cell + 1;
-    const std::string name = slice.name.empty() ? fmt::format("{}{}", "xyz"[slice.axis], cell) : slice.name;
-    part.name = fmt::format("slice_{}", name);
     const auto same = std::ranges::find(parts_, part.name, &FieldPart::name);
     if (same != parts_.end())
       return reject_(key, fmt::format("its files would be those of {}, '{}'; give one of them another name",
@@ -149,9 +142,9 @@ bool within_box(const Config& config, int axis, double position) {
 }
 
 std::string box_text(const Config& config, int axis) {
-  const double from = low(config, axis);
-  return fmt::format("{:.6g} to {:.6g} m along {}", from,
-                     from + edge(config, axis) * static_cast<double>(config.grid.cells[axis]), "xyz"[axis]);
+  const double from = config.grid.origin[axis];
+  const double length = spacing(config)[axis] * static_cast<double>(config.grid.cells[axis]);
+  return fmt::format("{:.6g} to {:.6g} m along {}", from, from + length, "xyz"[axis]);
 }
 
 std::vector<FieldPart> field_parts(const Config& config) {

@@ -85,15 +85,6 @@ std::string advice_on_unit(std::string_view text, std::string_view unit_of_key) 
   return fmt::format("write {:.10g} ({}), without a unit", number, name_of(wanted));
 }
 
-Place Problems::place_of(const std::string& key) const {
-  for (std::string around = key;;) {
-    if (const auto known = places_.find(around); known != places_.end()) return known->second;
-    const auto dot = around.rfind('.');
-    if (dot == std::string::npos) return {};
-    around.resize(dot);
-  }
-}
-
 void Problems::add(const Place& place, const std::string& key, const std::string& problem) {
   lines_.push_back({place, line(place, key, problem), false});
   failed_.insert(key);

@@ -25,6 +25,17 @@ std::string_view absent_feature(std::string_view word);
 // where it is none.
 std::string advice_on_unit(std::string_view text, std::string_view unit_of_key);
 
+// In a map by keys, that of "a.b.c", else of "a.b", else of "a": where a key stands, or what is around it.
+template <class Places>
+typename Places::const_iterator find_around(const Places& places, std::string key) {
+  for (;;) {
+    const auto found = places.find(key);
+    const auto dot = key.rfind('.');
+    if (found != places.end() || dot == key.npos) return found;
+    key.resize(dot);
+  }
+}
+
 // An error at a key of a deck that was read: its place, and the text.
 template <class... Args>
 Error deck_error(const Config& config, const std::string& key, fmt::format_string<Args...> text,
@@ -40,7 +51,10 @@ class Problems {
   // Where a key of the deck stands. A key that was never remembered is placed at what is around it.
   void remember(const std::string& key, const Place& place) { places_[key] = place; }
   bool given(const std::string& key) const { return places_.count(key) > 0; }
-  Place place_of(const std::string& key) const;
+  Place place_of(const std::string& key) const {
+    const auto known = find_around(places_, key);
+    return known == places_.end() ? Place{} : known->second;
+  }
 
   // `problem`: "problem (why); what to do". An empty key: the deck as a whole.
   void add(const Place& place, const std::string& key, const std::string& problem);

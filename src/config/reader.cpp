@@ -11,7 +11,6 @@
 #include <fstream>
 #include <unordered_map>
 
-#include "config/overrides.hpp"
 #include "config/text.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -113,9 +112,44 @@ class ValueReader {
     target.resize(node_.items.size());
     return read_list(target, "a list is", target.size());
   }
-  bool read(std::string& target);
-  bool read(Expression& target);
-  bool read(const Choice& choice);
+  bool read(std::string& target) {
+    if (!is_text()) return false;
+    target = node_.text;
+    return true;
+  }
+  bool read(Expression& target) {
+    if (!is_text() || has_unit()) return false;
+    const ParsedNumber<double> number = parse_real(node_.text);
+    if (!number.problem.empty()) return reject_number(number);
+    if (number.is_number) {
+      target = Expression(number.value);
+      return is_in_range(number.value);
+    }
+    try {
+      target = compile_formula(node_.text, key_.variables);
+    } catch (const FormulaError& error) {
+      return reject_formula(error);
+    }
+    if (std::ranges::any_of(key_.variables, [&](char letter) { return target.uses(letter); })) return true;
+    const double value = target(0, 0, 0);
+    return std::isfinite(value) ? is_in_range(value)
+                                : reject("the formula '{}' gives {}", printable(node_.text), value);
+  }
+  bool read(const Choice& choice) {
+    if (!is_scalar()) return false;
+    const auto found = std::ranges::find(choice.words, node_.text);
+    if (found != choice.words.end()) {
+      choice.set(static_cast<int>(found - choice.words.begin()));
+      return true;
+    }
+    const std::vector<std::string_view> words(choice.words.begin(), choice.words.end());
+    const auto absent = absent_feature(node_.text), nearest = nearest_word(node_.text, words);
+    const std::string advice = !absent.empty() ? fmt::format("{}; use one of {}", absent, join(words))
+                               : nearest.empty()
+                                   ? "write " + wanted_text(key_)
+                                   : fmt::format("did you mean '{}'? One of {}", nearest, join(words));
+    return reject_with(advice, "unknown word '{}'", printable(node_.text));
+  }
 
  private:
   template <class... Args>
@@ -133,163 +167,99 @@ class ValueReader {
     return number.advice.empty() ? reject("{}", number.problem)
                                  : reject_with(number.advice, "{}", number.problem);
   }
-  bool reject_formula(const FormulaError& error);
+  bool reject_formula(const FormulaError& error) {
+    // A long formula is shown from a little before the place of the error.
+    constexpr std::size_t shown = 50, before = 20;
+    const std::size_t at = std::min(error.position, node_.text.size());
+    const std::size_t start = node_.text.size() <= shown || at < before ? 0 : at - before;
+    const std::string_view excerpt = std::string_view(node_.text).substr(start, shown);
+    const bool is_cut = start + excerpt.size() < node_.text.size();
+    return reject_with(
+        fmt::format("it may use {}, pi, and functions such as sin, exp, min", letters_text(key_.variables)),
+        "{} at {} of the formula '{}{}{}'", printable(error.problem, 120),
+        at == node_.text.size() ? "the end" : fmt::format("character {}", at + 1), start ? "..." : "",
+        printable(excerpt), is_cut ? "..." : "");
+  }
 
-  bool is_something();
-  bool is_scalar();
-  bool is_text();
-  bool has_unit();
-  std::string_view why_one_number() const;
-  bool is_in_range(double value);
+  bool is_something() {
+    const bool is_nothing = node_.kind == Kind::null || (node_.kind == Kind::scalar && node_.text.empty());
+    return !is_nothing || reject("has no value");
+  }
+  bool is_scalar() {
+    if (!is_something()) return false;
+    return node_.kind == Kind::scalar ||
+           reject("{} stands where one value is wanted{}", name_of(node_.kind), why_one_number());
+  }
+  bool is_text() {
+    if (!is_scalar()) return false;
+    return node_.text.size() <= longest_text || reject_with(fmt::format("write at most {}", longest_text),
+                                                            "{} characters are too many", node_.text.size());
+  }
+  bool has_unit() {
+    const std::string advice = advice_on_unit(node_.text, key_.range.unit);
+    return !advice.empty() && !reject_with(advice, "'{}' has a unit", printable(node_.text));
+  }
+  // Other programs take lists or formulas for a material.
+  std::string_view why_one_number() const {
+    if (!path_.starts_with("material.")) return {};
+    return " (what differs by axis, place or temperature is not available in this version)";
+  }
+  bool is_in_range(double value) {
+    const Range& range = key_.range;
+    if (value >= range.low && value <= range.high && !(range.above_low && value == range.low)) return true;
+    return reject("{} is out of range", printable(node_.text));
+  }
 
   template <class Number>
-  bool read_number(Number& target, ParsedNumber<Number> (*parse)(std::string_view));
+  bool read_number(Number& target, ParsedNumber<Number> (*parse)(std::string_view)) {
+    if (!is_scalar() || has_unit()) return false;
+    if (node_.quoted) return reject("'{}' in quotes is text, not a number", printable(node_.text));
+    const ParsedNumber<Number> number = parse(node_.text);
+    if (!number.is_number) {
+      const bool is_formula = node_.text.find_first_of("+*/^(") != node_.text.npos;
+      return reject("'{}' is not a number{}", printable(node_.text),
+                    is_formula ? why_one_number() : std::string_view());
+    }
+    if (!number.problem.empty()) return reject_number(number);
+    if (!is_in_range(static_cast<double>(number.value))) return false;
+    target = number.value;
+    return true;
+  }
+
   template <class Number, class Triple>
-  bool read_triple(Triple& target);
+  bool read_triple(Triple& target) {
+    if (node_.kind != Kind::scalar || node_.text.empty() || !key_.one_for_all)
+      return read_list(target, "three are", 3);
+    Number number{};
+    if (!read(number)) return false;
+    for (int axis = 0; axis < 3; ++axis) target[axis] = number;
+    return true;
+  }
+
   template <class List>
-  bool read_list(List& target, std::string_view wanted, std::size_t count);
+  bool read_list(List& target, std::string_view wanted, std::size_t count) {
+    if (!is_something()) return false;
+    if (node_.kind != Kind::list) return reject("{} stands where {} wanted", name_of(node_.kind), wanted);
+    if (node_.items.size() != count)
+      return reject("has {} entries, not {}", node_.items.size(), wanted.substr(0, wanted.find(' ')));
+    bool good = true;
+    for (std::size_t i = 0; i < count; ++i) good = read_item(i, target[i]) && good;
+    return good;
+  }
+
   template <class T>
-  bool read_item(std::size_t index, T& target);
+  bool read_item(std::size_t index, T& target) {
+    Key item = key_;
+    if constexpr (!std::is_same_v<T, std::string>) item.target = &target;  // for messages of one entry
+    item.absent_word = {};
+    return ValueReader(node_.items[index], item, fmt::format("{}.{}", path_, index), problems_).read(target);
+  }
 
   const YamlNode& node_;
   const Key& key_;
   std::string path_;
   Problems& problems_;
 };
-
-bool ValueReader::is_something() {
-  const bool is_nothing = node_.kind == Kind::null || (node_.kind == Kind::scalar && node_.text.empty());
-  return !is_nothing || reject("has no value");
-}
-
-bool ValueReader::is_scalar() {
-  if (!is_something()) return false;
-  return node_.kind == Kind::scalar ||
-         reject("{} stands where one value is wanted{}", name_of(node_.kind), why_one_number());
-}
-
-// Other programs take lists or formulas for a material.
-std::string_view ValueReader::why_one_number() const {
-  if (!path_.starts_with("material.")) return {};
-  return " (what differs by axis, place or temperature is not available in this version)";
-}
-
-bool ValueReader::has_unit() {
-  const std::string advice = advice_on_unit(node_.text, key_.unit);
-  return !advice.empty() && !reject_with(advice, "'{}' has a unit", printable(node_.text));
-}
-
-bool ValueReader::is_text() {
-  if (!is_scalar()) return false;
-  return node_.text.size() <= longest_text || reject_with(fmt::format("write at most {}", longest_text),
-                                                          "{} characters are too many", node_.text.size());
-}
-
-bool ValueReader::is_in_range(double value) {
-  const Range& range = key_.range;
-  if (value >= range.low && value <= range.high && !(range.above_low && value == range.low)) return true;
-  return reject("{} is out of range", printable(node_.text));
-}
-
-template <class Number>
-bool ValueReader::read_number(Number& target, ParsedNumber<Number> (*parse)(std::string_view)) {
-  if (!is_scalar() || has_unit()) return false;
-  if (node_.quoted) return reject("'{}' in quotes is text, not a number", printable(node_.text));
-  const ParsedNumber<Number> number = parse(node_.text);
-  if (!number.is_number) {
-    const bool is_formula = node_.text.find_first_of("+*/^(") != node_.text.npos;
-    return reject("'{}' is not a number{}", printable(node_.text),
-                  is_formula ? why_one_number() : std::string_view());
-  }
-  if (!number.problem.empty()) return reject_number(number);
-  if (!is_in_range(static_cast<double>(number.value))) return false;
-  target = number.value;
-  return true;
-}
-
-template <class Number, class Triple>
-bool ValueReader::read_triple(Triple& target) {
-  if (node_.kind != Kind::scalar || node_.text.empty() || !key_.one_for_all)
-    return read_list(target, "three are", 3);
-  Number number{};
-  if (!read(number)) return false;
-  for (int axis = 0; axis < 3; ++axis) target[axis] = number;
-  return true;
-}
-
-template <class List>
-bool ValueReader::read_list(List& target, std::string_view wanted, std::size_t count) {
-  if (!is_something()) return false;
-  if (node_.kind != Kind::list) return reject("{} stands where {} wanted", name_of(node_.kind), wanted);
-  if (node_.items.size() != count)
-    return reject("has {} entries, not {}", node_.items.size(), wanted.substr(0, wanted.find(' ')));
-  bool good = true;
-  for (std::size_t i = 0; i < count; ++i) good = read_item(i, target[i]) && good;
-  return good;
-}
-
-template <class T>
-bool ValueReader::read_item(std::size_t index, T& target) {
-  Key item = key_;
-  if constexpr (!std::is_same_v<T, std::string>) item.target = &target;  // for messages of one entry
-  item.absent_word = {};
-  return ValueReader(node_.items[index], item, fmt::format("{}.{}", path_, index), problems_).read(target);
-}
-
-bool ValueReader::read(std::string& target) {
-  if (!is_text()) return false;
-  target = node_.text;
-  return true;
-}
-
-bool ValueReader::read(Expression& target) {
-  if (!is_text() || has_unit()) return false;
-  const ParsedNumber<double> number = parse_real(node_.text);
-  if (!number.problem.empty()) return reject_number(number);
-  if (number.is_number) {
-    target = Expression(number.value);
-    return is_in_range(number.value);
-  }
-  try {
-    target = compile_formula(node_.text, key_.variables);
-  } catch (const FormulaError& error) {
-    return reject_formula(error);
-  }
-  if (std::ranges::any_of(key_.variables, [&](char letter) { return target.uses(letter); })) return true;
-  const double value = target(0, 0, 0);
-  return std::isfinite(value) ? is_in_range(value)
-                              : reject("the formula '{}' gives {}", printable(node_.text), value);
-}
-
-bool ValueReader::reject_formula(const FormulaError& error) {
-  // A long formula is shown from a little before the place of the error.
-  constexpr std::size_t shown = 50, before = 20;
-  const std::size_t at = std::min(error.position, node_.text.size());
-  const std::size_t start = node_.text.size() <= shown || at < before ? 0 : at - before;
-  const std::string_view excerpt = std::string_view(node_.text).substr(start, shown);
-  const bool is_cut = start + excerpt.size() < node_.text.size();
-  return reject_with(
-      fmt::format("it may use {}, pi, and functions such as sin, exp, min", letters_text(key_.variables)),
-      "{} at {} of the formula '{}{}{}'", printable(error.problem, 120),
-      at == node_.text.size() ? "the end" : fmt::format("character {}", at + 1), start ? "..." : "",
-      printable(excerpt), is_cut ? "..." : "");
-}
-
-bool ValueReader::read(const Choice& choice) {
-  if (!is_scalar()) return false;
-  const auto found = std::ranges::find(choice.words, node_.text);
-  if (found != choice.words.end()) {
-    choice.set(static_cast<int>(found - choice.words.begin()));
-    return true;
-  }
-  const std::vector<std::string_view> words(choice.words.begin(), choice.words.end());
-  const auto absent = absent_feature(node_.text), nearest = nearest_word(node_.text, words);
-  const std::string advice = !absent.empty() ? fmt::format("{}; use one of {}", absent, join(words))
-                             : nearest.empty()
-                                 ? "write " + wanted_text(key_)
-                                 : fmt::format("did you mean '{}'? One of {}", nearest, join(words));
-  return reject_with(advice, "unknown word '{}'", printable(node_.text));
-}
 
 std::string where(const Place& place) {
   return place.argument > 0 ? fmt::format("in argument {}", place.argument)

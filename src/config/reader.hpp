@@ -1,4 +1,5 @@
-// Reads a deck: its text becomes a tree, the tree fills a Config by one walk over the key table.
+// Reads a deck: its text becomes a tree, in which arguments `a.b.c=value` replace what stands there; the tree
+// fills a Config by one walk over the key table.
 #pragma once
 
 #include <functional>
@@ -14,6 +15,29 @@
 #include "core/expression.hpp"
 
 namespace isotherm {
+
+// Keys of a deck by their dotted paths: "solver.kernel", "sources.0.value".
+struct KeyAtPath {
+  std::string problem;  // "unknown key; did you mean 'solver.kernel'?"; empty where a deck has the key
+  std::string unit;     // "W/(m K)"; empty for words, counts, ratios and maps
+};
+KeyAtPath find_key_at(const std::string& path);
+
+struct Override {
+  int argument;       // its number on the command line
+  std::string key;    // "initial.0.value"
+  std::string value;  // YAML
+};
+
+// `numbers`: of the arguments on the command line; counted from 1 where there are none. Throws
+// Error(command_line) for one without '=' or key, and for a key that stands twice.
+std::vector<Override> split_overrides(const std::vector<std::string>& arguments,
+                                      const std::vector<int>& numbers);
+
+// Puts the value where its key says, making maps on the way. The reader checks whether the key exists.
+void apply_override(YamlNode& deck, const Override& override, Problems& problems);
+// The same with a value that is a tree with a place.
+void put_value(YamlNode& deck, const std::string& key, YamlNode value, Problems& problems);
 
 // The tree of a deck with its overrides. Throws Error(deck) for what is no YAML; other problems are gathered.
 YamlNode read_tree(const std::string& text, const std::vector<std::string>& overrides,

@@ -185,7 +185,7 @@ Json shape(const Key& key, const Context& context) {
 
 Json schema_of(const Key& key, const Context& context) {
   std::string description(key.doc);
-  if (!key.unit.empty()) description += fmt::format(" [{}]", key.unit);
+  if (!key.range.unit.empty()) description += fmt::format(" [{}]", key.range.unit);
   if (!key.when.key.empty()) description += fmt::format(" Only for {}.", when_text(key.when));
   if (!key.absent.empty()) description += fmt::format(" Default: {}.", key.absent);
   Json schema = {{"description", description}};
@@ -207,16 +207,16 @@ Json schema_of(const Key& key, const Context& context) {
   return schema;
 }
 
-// The keys that a study may vary, by their paths: properties, and patterns where entries of lists are on
+// The keys that a study may vary, by their paths: properties, and patterns where numbers of entries are in
 // them.
 class Varied {
  public:
   explicit Varied(const Context& context) : context_(context) {
     Config config;
-    add_all(describe(config), "", "");
+    add_all(describe(config), "");
     Json ranks = number("integer", {1, 1e6});
     ranks["description"] = "MPI ranks of the case.";
-    add("ranks", "", ranks);
+    entries_.push_back({"ranks", ranks});
   }
 
   // {key: value}, and the case's name.
@@ -229,7 +229,7 @@ class Varied {
   // {key: [values]}
   Json lists() const {
     return object_of([](const Entry& entry) {
-      const bool is_property = entry.pattern.empty();  // of the other definition
+      const bool is_property = entry.pattern().empty();  // of the other definition
       Json values =
           list(is_property ? Json{{"$ref", fmt::format("#/definitions/case/properties/{}", entry.path)}}
                            : entry.value);
@@ -241,38 +241,40 @@ class Varied {
 
  private:
   struct Entry {
-    std::string path, pattern;  // one of them
+    std::string path;  // "initial.#.value": '#' is any number
     Json value;
+
+    std::string pattern() const {  // empty where no number is in it
+      if (path.find('#') == path.npos) return {};
+      std::string like;
+      for (const char c : path) like += c == '.' ? R"(\.)" : c == '#' ? "(0|[1-9][0-9]*)" : std::string(1, c);
+      return fmt::format("^{}$", like);
+    }
   };
 
   template <class Shape>
   Json object_of(Shape shape) const {
     Json object = {{"type", "object"}, {"additionalProperties", false}, {"minProperties", 1}};
     for (const Entry& entry : entries_)
-      object[entry.pattern.empty() ? "properties" : "patternProperties"]
-            [entry.pattern.empty() ? entry.path : fmt::format("^{}$", entry.pattern)] = shape(entry);
+      if (const std::string pattern = entry.pattern(); pattern.empty())
+        object["properties"][entry.path] = shape(entry);
+      else
+        object["patternProperties"][pattern] = shape(entry);
     return object;
   }
 
-  void add(const std::string& path, const std::string& pattern, Json value) {
-    entries_.push_back({path, pattern, std::move(value)});
-  }
-
-  // `pattern` instead of `path` behind a number.
-  void add_all(const Keys& keys, const std::string& path, const std::string& pattern) {
+  void add_all(const Keys& keys, const std::string& path) {
     for (const Key& key : keys) {
-      const std::string at = path.empty() ? std::string(key.name) : fmt::format("{}.{}", path, key.name);
+      const std::string at = path_to(path, key.name);
       if (at == "output.directory" || at == "output.overwrite") continue;  // the study's own
-      const std::string like = pattern.empty() ? "" : fmt::format(R"({}\.{})", pattern, key.name);
-      if (at != "output") add(at, like, schema_of(key, context_));
+      if (at != "output") entries_.push_back({at, schema_of(key, context_)});
       if (const auto* section = std::get_if<Section>(&key.target)) {
-        add_all(section->keys, at, like);
+        add_all(section->keys, at);
       } else if (const auto* maps = std::get_if<MapList>(&key.target)) {
-        const std::string entry_pattern = number_behind(at, like);
-        add("", entry_pattern, entry(*maps, context_));
-        add_all(maps->append(), at, entry_pattern);
+        entries_.push_back({at + ".#", entry(*maps, context_)});
+        add_all(maps->append(), at + ".#");
       } else if (const Json item = item_of(schema_of(key, context_)); !item.is_null()) {
-        add("", number_behind(at, like), item);
+        entries_.push_back({at + ".#", item});
       }
     }
   }
@@ -284,13 +286,6 @@ class Varied {
       for (const Json& choice : schema["anyOf"])
         if (Json item = item_of(choice); !item.is_null()) return item;
     return nullptr;
-  }
-
-  static std::string number_behind(const std::string& path, const std::string& pattern) {
-    std::string like = pattern;
-    if (like.empty())
-      for (const char c : path) like += c == '.' ? std::string(R"(\.)") : std::string(1, c);
-    return like + R"(\.(0|[1-9][0-9]*))";
   }
 
   const Context& context_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
 
 namespace isotherm {
 namespace {
@@ -21,30 +22,16 @@ std::string lower(std::string_view text) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   return result;
 }
-std::string without(std::string_view text, char unwanted) {
-  std::string result(text);
-  std::erase(result, unwanted);
-  return result;
-}
-std::string replaced(std::string_view text, std::size_t at, char by) {
-  std::string result(text);
-  if (at < result.size()) result[at] = by;
-  return result;
-}
-bool reads(std::string_view text) {
+// What from_chars reads whole, if it is finite.
+std::optional<double> finite(std::string_view text) {
   double value;
   const auto end = text.data() + text.size();
   const auto result = std::from_chars(text.data(), end, value);
-  return result.ec == std::errc{} && result.ptr == end && std::isfinite(value);
+  if (result.ec != std::errc{} || result.ptr != end || !std::isfinite(value)) return std::nullopt;
+  return value;
 }
 
 using Real = ParsedNumber<double>;
-
-bool reads_as(const std::string& text, double wanted) {
-  double value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value == wanted;
-}
 
 // `body`, a number without its sign, is nothing that from_chars reads whole. Was a number meant?
 Real explain(std::string_view text, std::string_view body, std::string_view sign) {
@@ -56,9 +43,12 @@ Real explain(std::string_view text, std::string_view body, std::string_view sign
   if (word.size() > 1 && word[0] == '0' && (word[1] == 'x' || word[1] == 'o' || word[1] == 'b'))
     return {
         .is_number = true, .problem = quoted + " is not decimal", .advice = "write it as a decimal number"};
-  for (const std::string& better :
-       {replaced(word, word.find('d'), 'e'), replaced(word, word.find(','), '.'), without(word, '_')})
-    if (better != word && reads(better))
+  std::vector<std::string> others(3, word);
+  std::ranges::replace(others[0], 'd', 'e');
+  std::ranges::replace(others[1], ',', '.');
+  std::erase(others[2], '_');
+  for (const std::string& better : others)
+    if (better != word && finite(better))
       return {.is_number = true,
               .problem = quoted + " is not a number",
               .advice = fmt::format("write {}{}", sign, better)};
@@ -113,7 +103,7 @@ Real parse_real(std::string_view text) {
     if (body[0] == '-') sign = "-";
     body.remove_prefix(1);
   }
-  if (has_leading_zero(body) && reads(body)) {
+  if (has_leading_zero(body) && finite(body)) {
     std::string_view rest = body.substr(std::min(body.find_first_not_of('0'), body.size() - 1));
     return {.is_number = true,
             .problem = fmt::format("'{}' has a leading zero (octal for some YAML readers)", printable(text)),
@@ -150,7 +140,7 @@ std::string shortest(double value) {
   // fmt writes 1e12 as 1000000000000 and 1e-6 as 1e-06.
   constexpr double reader_counts_digits_from = 1e6;
   if (std::abs(value) >= reader_counts_digits_from)
-    if (const std::string power = fmt::format("{:g}", value); reads_as(power, value)) text = power;
+    if (const std::string power = fmt::format("{:g}", value); finite(power) == value) text = power;
   const auto e = text.find('e');
   if (e == text.npos) return text;
   std::string exponent = text.substr(e + 1);
