@@ -18,7 +18,6 @@
 #include "physics/cells.hpp"
 #include "physics/coverage.hpp"
 #include "physics/operator.hpp"
-#include "physics/slowest_mode.hpp"
 #include "solver/method.hpp"
 #include "solver/schedule.hpp"
 

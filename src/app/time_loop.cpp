@@ -12,7 +12,7 @@
 #include "core/signals.hpp"
 #include "core/trace.hpp"
 #include "output/console/report.hpp"
-#include "physics/slowest_mode.hpp"
+#include "physics/operator.hpp"
 #include "solver/kernel_choice.hpp"
 #include "solver/residual_check.hpp"
 #include "solver/schedule.hpp"

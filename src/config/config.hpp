@@ -43,6 +43,10 @@ struct BoundaryConfig {
   BoundaryKind kind = BoundaryKind::insulated;
   Expression value;  // temperature: K; flux: W/m^2 into the body; convection: the ambient temperature, K
   double coefficient = 0;  // convection: W/(m^2 K)
+
+  bool has_temperature() const {
+    return kind == BoundaryKind::temperature || kind == BoundaryKind::convection;
+  }
 };
 
 enum class Shape { constant, box, sphere, cylinder, gaussian, formula, dataset, exact };
@@ -191,7 +195,6 @@ struct CheckpointConfig {
   int keep = 2;                      // the newest that stay
   FinalCheckpoint final = FinalCheckpoint::automatic;
 
-  friend bool operator==(const CheckpointConfig&, const CheckpointConfig&) = default;
   bool has_interval() const { return every_steps || every_time || every_wall; }
   bool at_end() const {  // of a run that comes to its end
     return write && (final == FinalCheckpoint::on || (final == FinalCheckpoint::automatic && has_interval()));

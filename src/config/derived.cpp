@@ -22,10 +22,8 @@ std::string Config::at(const std::string& key) const {
 Vector3 spacing(const Config& config) {
   const GridConfig& grid = config.grid;
   if (grid.spacing) return *grid.spacing;
-  if (!grid.lengths) throw Error(ExitCode::internal, "the grid has neither lengths nor spacing");
-  Vector3 h;
-  for (int axis = 0; axis < 3; ++axis)
-    h[axis] = (*grid.lengths)[axis] / static_cast<double>(grid.cells[axis]);
+  Vector3 h = grid.lengths.value();
+  for (int axis = 0; axis < 3; ++axis) h[axis] /= static_cast<double>(grid.cells[axis]);
   return h;
 }
 
@@ -49,7 +47,6 @@ double conductivity(const Config& config) {
 double volumetric_heat_capacity(const Config& config) {
   const MaterialConfig& material = config.material;
   if (material.density && material.heat_capacity) return *material.density * *material.heat_capacity;
-  if (material.conductivity && material.diffusivity) return *material.conductivity / *material.diffusivity;
   return conductivity(config) / diffusivity(config);
 }
 
@@ -60,8 +57,8 @@ bool knows_heat_capacity(const Config& config) {
 
 bool mean_is_free(const Config& config) {
   const auto fixes = [](const BoundaryConfig& boundary) {
-    return boundary.kind == BoundaryKind::temperature ||
-           (boundary.kind == BoundaryKind::convection && boundary.coefficient > 0);
+    return boundary.has_temperature() &&
+           (boundary.kind != BoundaryKind::convection || boundary.coefficient > 0);
   };
   return config.problem.kind == ProblemKind::steady && std::ranges::none_of(config.boundaries, fixes);
 }
@@ -89,13 +86,10 @@ BoundaryLaw boundary_law(const Config& config, Face f) {
     case BoundaryKind::convection:
       return {(2 * k / h - H) / (2 * k / h + H), 2 * H / (2 * k / h + H)};
     case BoundaryKind::insulated:
-      return {1, 0};
     case BoundaryKind::periodic:
       break;
   }
-  throw Error(ExitCode::internal,
-              fmt::format("no boundary condition for the periodic face {}; please report it",
-                          face_names[static_cast<int>(f)]));
+  return {1, 0};
 }
 
 // Per axis: the largest sum over a cell's two faces of (1 - a_f), which is 2 away from boundaries. An axis
@@ -154,17 +148,14 @@ double whole_steps(double time, double dt) {
   return std::abs(wanted - nearest) <= 1e-9 * nearest ? nearest : std::ceil(wanted);
 }
 
-// A step that divides the times of all outputs, where that takes at most a quarter more steps than `dt`.
-double fitted_dt(const Config& config, double dt) {
+// A step that divides the times of all outputs, where that takes at most a quarter more steps.
+double automatic_dt(const Config& config) {
   constexpr double most_more = 1.25;
+  const double dt = std::min(config.problem.dt_fraction * stable_dt(config), monotone_dt(config));
   const double measure = common_measure(config);
   if (!(measure > 0)) return dt;
   const double fitted = measure / whole_steps(measure, dt);
   return dt <= most_more * fitted ? fitted : dt;
-}
-
-double automatic_dt(const Config& config) {
-  return fitted_dt(config, std::min(config.problem.dt_fraction * stable_dt(config), monotone_dt(config)));
 }
 
 }  // namespace
@@ -173,8 +164,7 @@ TimePlan time_plan(const Config& config) {
   const ProblemConfig& problem = config.problem;
   const double dt = problem.dt ? *problem.dt : automatic_dt(config);
   if (problem.steps) return {dt, *problem.steps};
-  if (!problem.end_time) throw Error(ExitCode::internal, "the problem has neither end_time nor steps");
-  const double steps = whole_steps(*problem.end_time, dt);
+  const double steps = whole_steps(problem.end_time.value(), dt);
   constexpr double most_steps = 9007199254740992.0;  // 2^53: beyond it a double no longer counts
   if (!(steps <= most_steps))
     throw deck_error(config, "problem.end_time",

@@ -47,22 +47,14 @@ class Commented {
     text_ =
         "# A deck for isotherm: every key, with its meaning, what may stand there, and its default.\n"
         "# SI units, kelvin. Keys behind a '#' keep their default or do not apply here.\n";
-    for (std::size_t i = 0; i < keys.size(); ++i) section(keys[i], default_keys[i]);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      text_ += "\n";
+      entries({keys[i]}, {default_keys[i]}, "");
+    }
     return text_;
   }
 
  private:
-  void section(const Key& key, const Key& defaults) {
-    text_ += "\n";
-    if (const auto* map = std::get_if<Section>(&key.target)) {
-      const bool is_off = map->is_optional || is_bare(map->keys);
-      text_ += fmt::format("# {}\n{}{}:\n", key.doc, is_off ? "#" : "", key.name);
-      entries(map->keys, std::get<Section>(defaults.target).keys, "  ", map->is_optional ? "#" : "");
-    } else {
-      entries({key}, {defaults}, "");
-    }
-  }
-
   // Of maps in a row that the same word may stand for, the first shows all keys; the others are a line
   // each. `behind`: as of line().
   void entries(const Keys& keys, const Keys& defaults, const std::string& indent,
@@ -86,9 +78,11 @@ class Commented {
       text_ += fmt::format("{}{}: {}\n", indent, key.name, *value_yaml(key));
       return;
     }
-    text_ += fmt::format("{0}# {1} [default {2}]\n{4}{0}{3}:\n", indent, key.doc, *value_yaml(defaults),
-                         key.name, is_bare(section.keys) ? "#" : "");
-    entries(section.keys, std::get<Section>(defaults.target).keys, indent + "  ");
+    const bool is_off = section.is_optional || is_bare(section.keys);
+    const std::string tag = indent.empty() ? "" : fmt::format(" [default {}]", *value_yaml(defaults));
+    text_ += fmt::format("{0}# {1}{2}\n{3}{0}{4}:\n", indent, key.doc, tag, is_off ? "#" : "", key.name);
+    entries(section.keys, std::get<Section>(defaults.target).keys, indent + "  ",
+            section.is_optional ? "#" : "");
   }
 
   // A map of which no key is shown: alone, its name would be a key without a value.

@@ -9,15 +9,6 @@ namespace isotherm {
 
 namespace {
 
-struct Feature {
-  std::string_view word, why;
-};
-constexpr Feature features[] = {
-    {"radiation", "radiation is not available in this version"},
-    {"emissivity", "radiation is not available in this version"},
-    {"materials", "several materials are not available in this version; write material"},
-};
-
 // A number of it is (number + before) * times / by of the unit that keys have.
 struct Unit {
   std::string_view word, of_keys;
@@ -64,8 +55,9 @@ std::string_view first_of(std::string_view unit) {
 }  // namespace
 
 std::string_view absent_feature(std::string_view word) {
-  const auto found = std::ranges::find(features, word, &Feature::word);
-  return found == std::end(features) ? std::string_view() : found->why;
+  if (word == "radiation" || word == "emissivity") return "radiation is not available in this version";
+  if (word == "materials") return "several materials are not available in this version; write material";
+  return {};
 }
 
 std::string advice_on_unit(std::string_view text, std::string_view unit_of_key) {

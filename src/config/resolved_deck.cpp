@@ -125,18 +125,10 @@ namespace {
 // Sections with all keys in them, and keys. Whoever resumes a run compares dt as the step that follows from
 // these keys; end_time and steps only set the end.
 bool may_change(std::string_view key) {
-  static constexpr std::string_view allowed[] = {"problem.end_time",
-                                                 "problem.steps",
-                                                 "problem.max_cycles",
-                                                 "problem.max_sweeps",
-                                                 "problem.tolerance",
-                                                 "solver",
-                                                 "parallel",
-                                                 "output",
-                                                 "verify.expected_order",
-                                                 "verify.order_tolerance",
-                                                 "verify.tolerance",
-                                                 "verify.order"};
+  static constexpr auto allowed =
+      words("problem.end_time", "problem.steps", "problem.max_cycles", "problem.max_sweeps",
+            "problem.tolerance", "solver", "parallel", "output", "verify.expected_order",
+            "verify.order_tolerance", "verify.tolerance", "verify.order");
   return std::ranges::any_of(allowed, [&](std::string_view each) {
     return key == each || (key.starts_with(each) && key[each.size()] == '.');
   });

@@ -12,11 +12,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Of a deck around a study the cases may give what is missing, and what decides which keys apply.
-enum class Demand { all, none };
 struct Context {
   const RegistryNames& registry;
-  Demand demand;
+  bool demands;  // not of a deck around a study: the cases may give what is missing, and decides what applies
 };
 
 Json json_word(std::string_view word) {
@@ -128,12 +126,12 @@ Json object(const Keys& keys, const Context& context) {
   Json needed = Json::array();
   for (const Key& key : keys) {
     schema["properties"][std::string(key.name)] = schema_of(key, context);
-    if (context.demand == Demand::none || !key.when.key.empty()) continue;
+    if (!context.demands || !key.when.key.empty()) continue;
     if (!key.is_one_of_two() && is_needed(key, keys)) needed.push_back(key.name);
     if (key.name < key.partner) schema["oneOf"] = one_of(key);
   }
   if (!needed.empty()) schema["required"] = needed;
-  if (context.demand == Demand::none) return schema;
+  if (!context.demands) return schema;
   if (Json all = conditions(keys); !all.empty()) schema["allOf"] = all;
   return schema;
 }
@@ -160,26 +158,25 @@ Json entry(const MapList& maps, const Context& context) {
 
 Json shape(const Key& key, const Context& context) {
   return std::visit(
-      Overloaded{[](const Choice& choice) -> Json {
-                   return {{"enum", json_words(choice.words)}, {"default", json_word(choice.word())}};
-                 },
-                 [&](const Section& section) {
-                   Json map = object(section.keys,
-                                     section.is_optional ? Context{context.registry, Demand::all} : context);
-                   if (section.word_key.empty()) return map;
-                   return any_of(map, {{"enum", json_words(lone_words(section.keys, section.word_key))}});
-                 },
-                 [&](const MapList& maps) { return list(entry(maps, context)); },
-                 [](const Written& written) -> Json {
-                   return written.form == Written::Form::maps ? list(definition("case"))
-                                                              : definition("lists");
-                 },
-                 [&]<class T>(const std::optional<T>*) { return shape_of<T>(key); },
-                 [&]<class T>(const T* value) {
-                   Json schema = shape_of<T>(key);
-                   if (key.has_default() && key.absent.empty()) schema["default"] = json(*value);
-                   return schema;
-                 }},
+      Overloaded{
+          [](const Choice& choice) -> Json {
+            return {{"enum", json_words(choice.words)}, {"default", json_word(choice.word())}};
+          },
+          [&](const Section& section) {
+            Json map = object(section.keys, section.is_optional ? Context{context.registry, true} : context);
+            if (section.word_key.empty()) return map;
+            return any_of(map, {{"enum", json_words(lone_words(section.keys, section.word_key))}});
+          },
+          [&](const MapList& maps) { return list(entry(maps, context)); },
+          [](const Written& written) -> Json {
+            return written.form == Written::Form::maps ? list(definition("case")) : definition("lists");
+          },
+          [&]<class T>(const std::optional<T>*) { return shape_of<T>(key); },
+          [&]<class T>(const T* value) {
+            Json schema = shape_of<T>(key);
+            if (key.has_default() && key.absent.empty()) schema["default"] = json(*value);
+            return schema;
+          }},
       key.target);
 }
 
@@ -300,7 +297,7 @@ std::string json_schema(const RegistryNames& registry) {
   Json schema = {{"$schema", "http://json-schema.org/draft-07/schema#"},
                  {"title", "isotherm deck"},
                  {"description", "A heat problem for isotherm. SI units, kelvin."}};
-  const Context context{registry, Demand::all}, around_a_study{registry, Demand::none};
+  const Context context{registry, true}, around_a_study{registry, false};
   const Keys keys = describe(defaults, study);
   schema.update(object(keys, around_a_study));
   schema["allOf"].push_back({{"if", {{"not", required("study")}}}, {"then", object(keys, context)}});

@@ -20,10 +20,6 @@ std::string boundary_key(int f) {
   return fmt::format("boundaries.{}", face_names[f]);
 }
 
-const BoundaryConfig& boundary(const Config& config, int f) {
-  return config.boundaries[f];
-}
-
 bool is_transient(const Config& config) {
   return config.problem.kind == ProblemKind::transient;
 }
@@ -44,7 +40,7 @@ std::vector<Given> given_temperatures(const Config& config) {
     all.push_back({key, value(middle[0], middle[1], middle[2]), value.is_constant()});
   };
   for (int f = 0; f < face_count; ++f) {
-    const BoundaryConfig& each = boundary(config, f);
+    const BoundaryConfig& each = config.boundaries[f];
     if (each.kind == BoundaryKind::temperature) add(boundary_key(f) + ".value", each.value);
     if (each.kind == BoundaryKind::convection) add(boundary_key(f) + ".ambient", each.value);
   }
@@ -145,15 +141,6 @@ void check_lag(const Config& config, const std::string& key, std::optional<std::
                   key, *interval);
 }
 
-void check_idle_times(const std::string& key, const OutputTimes& times, const char* missing,
-                      Problems& problems) {
-  for (const auto& [name, is_given] : {std::pair{"every_steps", times.every_steps.has_value()},
-                                       std::pair{"every_time", times.every_time.has_value()}})
-    if (is_given)
-      problems.add(fmt::format("{}.{}", key, name), "says when, but not what to write; add {}, or remove it",
-                   missing);
-}
-
 // One pair of two corners, or none.
 bool check_corners(const RegionConfig& region, Problems& problems) {
   const std::string key = "output.region";
@@ -193,25 +180,27 @@ void check_probes(const Config& config, Problems& problems) {
 
 void check_field_outputs(const Config& config, Problems& problems) {
   const OutputConfig& output = config.output;
+  const RegionConfig& region = output.region;
   if (!problems.sound({"grid", "problem.kind", "output", "precision"})) return;
-  const auto check_part = [&](const std::string& key, const OutputTimes& times) {
+  // `missing`: what the section must hold, where it does not.
+  const auto check_part = [&](const std::string& key, const OutputTimes& times, const char* missing) {
     check_times(config, key, times, problems);
     check_lag(config, key + ".every_steps", times.every_steps, problems);
+    for (const char* const name : {"every_steps", "every_time"})
+      if (missing && problems.given(fmt::format("{}.{}", key, name)))
+        problems.add(fmt::format("{}.{}", key, name),
+                     "says when, but not what to write; add {}, or remove it", missing);
   };
   for (std::size_t i = 0; i < output.slices.size(); ++i) {
     const std::string key = fmt::format("output.slices.{}", i);
     check_name(key + ".name", output.slices[i].name, problems);
-    check_part(key, output.slices[i].times);
+    check_part(key, output.slices[i].times, nullptr);
   }
-  const bool one_region = check_corners(output.region, problems);
-  check_part("output.region", output.region.times);
-  check_part("output.coarse", output.coarse.times);
-  check_part("output.probes", output.probes.times);
-  if (!output.region.from && !output.region.to && !output.region.first_cell && !output.region.last_cell)
-    check_idle_times("output.region", output.region.times, "from and to", problems);
-  if (!output.coarse.factor) check_idle_times("output.coarse", output.coarse.times, "factor", problems);
-  if (output.probes.points.empty())
-    check_idle_times("output.probes", output.probes.times, "points", problems);
+  const bool one_region = check_corners(region, problems);
+  const bool has_region = region.from || region.to || region.first_cell || region.last_cell;
+  check_part("output.region", region.times, has_region ? nullptr : "from and to");
+  check_part("output.coarse", output.coarse.times, output.coarse.factor ? nullptr : "factor");
+  check_part("output.probes", output.probes.times, output.probes.points.empty() ? "points" : nullptr);
   check_probes(config, problems);
   if (one_region)
     field_parts(config,
@@ -253,13 +242,6 @@ void check_transport(const Config& config, const RegistryNames& registry, Proble
                 "'{}' moves nothing: the field is meaningless, and only times are worth anything", chosen);
 }
 
-// Of the boundaries of one of `kinds`, the first; -1 without one.
-int find_boundary(const Config& config, std::initializer_list<BoundaryKind> kinds) {
-  for (int f = 0; f < face_count; ++f)
-    if (std::find(kinds.begin(), kinds.end(), boundary(config, f).kind) != kinds.end()) return f;
-  return -1;
-}
-
 void check_cells(const Config& config, Problems& problems) {
   if (!problems.sound({"grid.cells"})) return;
   const Int3 n = config.grid.cells;
@@ -272,8 +254,8 @@ void check_periodic_pairs(const Config& config, Problems& problems) {
   for (int f = 0; f < face_count; ++f) {
     const int other = static_cast<int>(opposite(static_cast<Face>(f)));
     if (!problems.sound({boundary_key(f) + ".kind", boundary_key(other) + ".kind"})) continue;
-    if (boundary(config, f).kind == BoundaryKind::periodic &&
-        boundary(config, other).kind != BoundaryKind::periodic)
+    if (config.boundaries[f].kind == BoundaryKind::periodic &&
+        config.boundaries[other].kind != BoundaryKind::periodic)
       problems.add(boundary_key(f),
                    "is periodic but {} is not (each is the other's neighbour); make both periodic or none",
                    face_names[other]);
@@ -307,9 +289,13 @@ void check_material(const Config& config, Problems& problems) {
                  "sources in a transient problem need rho c; add conductivity beside diffusivity, or give "
                  "conductivity, density and heat_capacity");
   if (m.conductivity) return;
-  if (const int f = find_boundary(config, {BoundaryKind::flux, BoundaryKind::convection}); f >= 0)
+  const auto needs_it = std::ranges::find_if(config.boundaries, [](const BoundaryConfig& each) {
+    return each.kind == BoundaryKind::flux || each.kind == BoundaryKind::convection;
+  });
+  if (needs_it != config.boundaries.end())
     problems.add("material.conductivity",
-                 "is missing ({} is a flux or convection boundary); add conductivity", face_names[f]);
+                 "is missing ({} is a flux or convection boundary); add conductivity",
+                 face_names[needs_it - config.boundaries.begin()]);
   else if (!is_transient(config) && !config.sources.empty())
     problems.add("material.conductivity",
                  "is missing (a steady problem with sources needs it); add conductivity");
@@ -318,7 +304,7 @@ void check_material(const Config& config, Problems& problems) {
 void check_steady(const Config& config, Problems& problems) {
   if (!problems.sound({"problem", "boundaries"}) || is_transient(config)) return;
   for (int f = 0; f < face_count; ++f)
-    if (boundary(config, f).value.uses('t'))
+    if (config.boundaries[f].value.uses('t'))
       problems.add(boundary_key(f), "the formula uses t, but a steady problem has no time; leave t out");
   const bool fixed = !mean_is_free(config);
   if (!fixed && !config.problem.mean_temperature)
@@ -410,27 +396,37 @@ void check_diagnostics(const Config& config, Problems& problems) {
                  histogram.bins, shortest(low), shortest(high));
 }
 
-using Registry = std::vector<RegistryNames::Kernel>;
-
 // A word of `solver` for a kernel of a table, or auto.
 struct KernelChoice {
   const char *key, *noun;
   const std::string& chosen;
-  const Registry& table;
-};
+  const std::vector<RegistryNames::Kernel>& table;
 
-// auto, and the names that meet the condition, each once: views into `rows`.
-std::vector<std::string_view> names_where(const Registry& registry, auto&& condition) {
-  std::vector<std::string_view> names{"auto"};
-  for (const RegistryNames::Kernel& entry : registry)
-    if (condition(entry) && std::ranges::find(names, entry.name) == names.end()) names.push_back(entry.name);
-  return names;
-}
+  // auto, and the names of this build's kernels that run on the device, each once: views into the table.
+  std::vector<std::string_view> names_on(DeviceChoice device) const {
+    std::vector<std::string_view> names{"auto"};
+    for (const RegistryNames::Kernel& each : table)
+      if (runs(each, device) && std::ranges::find(names, each.name) == names.end())
+        names.push_back(each.name);
+    return names;
+  }
+  // The only device on which the named kernel runs: true for CUDA. None for auto, and where there are two.
+  std::optional<bool> only_device(DeviceChoice device) const {
+    bool on[] = {false, false};
+    for (const RegistryNames::Kernel& each : table)
+      if (each.name == chosen && runs(each, device)) on[each.on_cuda] = true;
+    return on[false] == on[true] ? std::nullopt : std::optional(on[true]);
+  }
+  static bool runs(const RegistryNames::Kernel& kernel, DeviceChoice device) {
+    return kernel.available &&
+           (device == DeviceChoice::automatic || kernel.on_cuda == (device == DeviceChoice::cuda));
+  }
+};
 
 // The word must be auto or a kernel that this build has.
 bool check_kernel_name(const KernelChoice& kernel, Problems& problems) {
   if (!problems.sound({kernel.key})) return false;
-  const auto known = names_where(kernel.table, [](const auto& each) { return each.available; });
+  const auto known = kernel.names_on(DeviceChoice::automatic);
   if (std::ranges::find(known, kernel.chosen) != known.end()) return true;
   if (std::ranges::find(kernel.table, kernel.chosen, &RegistryNames::Kernel::name) == kernel.table.end())
     problems.add_unknown_word(kernel.key, kernel.chosen, known);
@@ -438,20 +434,6 @@ bool check_kernel_name(const KernelChoice& kernel, Problems& problems) {
     problems.add_unavailable(kernel.key, "'{}' is not in this build (it has no CUDA); use one of {}",
                              kernel.chosen, join(known));
   return false;
-}
-
-// Whether the kernel is in this build and runs on what parallel.device says.
-bool runs(const RegistryNames::Kernel& entry, DeviceChoice device) {
-  return entry.available &&
-         (device == DeviceChoice::automatic || entry.on_cuda == (device == DeviceChoice::cuda));
-}
-
-// The only device on which the named kernel runs: true for CUDA. None for auto, and where there are two.
-std::optional<bool> only_device(const KernelChoice& choice, DeviceChoice device) {
-  bool on[] = {false, false};
-  for (const RegistryNames::Kernel& entry : choice.table)
-    if (entry.name == choice.chosen && runs(entry, device)) on[entry.on_cuda] = true;
-  return on[false] == on[true] ? std::nullopt : std::optional(on[true]);
 }
 
 // Each kernel must run on parallel.device, and on one device with those before it.
@@ -465,20 +447,20 @@ void check_kernels(const Config& config, const RegistryNames& registry, Problems
     if (!check_kernel_name(kernel, problems) || !problems.sound({"parallel.device"}) ||
         kernel.chosen == "auto")
       continue;
-    const auto usable = names_where(kernel.table, [&](const auto& each) { return runs(each, device); });
+    const auto usable = kernel.names_on(device);
     if (std::ranges::find(usable, kernel.chosen) == usable.end()) {
       problems.add(kernel.key, "'{}' does not run on parallel.device {}; use auto{}{}", kernel.chosen,
                    device == DeviceChoice::cuda ? "cuda" : "cpu", usable.size() > 1 ? " or one of " : "",
                    join({usable.begin() + 1, usable.end()}));
       continue;
     }
-    for (const KernelChoice* other = choices; other != &kernel; ++other) {
-      if (!only_device(kernel, device) || only_device(*other, device) != !*only_device(kernel, device))
-        continue;
+    const auto only = kernel.only_device(device);
+    const auto other = std::find_if(choices, &kernel, [&](const KernelChoice& before) {
+      return only && before.only_device(device) == !*only;
+    });
+    if (other != &kernel)
       problems.add(kernel.key, "'{}' runs on another device than the {} '{}'; use auto", kernel.chosen,
                    other->noun, other->chosen);
-      break;
-    }
   }
 }
 

@@ -28,13 +28,10 @@ std::string key_of_value(const Config& config, Face f) {
       fmt::format("boundaries.{}.{}", face_names[static_cast<int>(f)], convection ? "ambient" : "value"));
 }
 
-// Of b: none of a flux, nor where an exact solution may be about differences of temperatures.
+// Of b: none of a flux.
 double lowest_value(const Config& config, Face f) {
-  const BoundaryKind kind = config.boundaries[static_cast<int>(f)].kind;
-  const bool is_kelvin = kind == BoundaryKind::temperature || kind == BoundaryKind::convection;
-  return is_kelvin && config.verify.solution == ExactSolution::none
-             ? 0
-             : -std::numeric_limits<double>::infinity();
+  return config.boundaries[static_cast<int>(f)].has_temperature() ? lowest_temperature(config)
+                                                                  : -std::numeric_limits<double>::infinity();
 }
 
 }  // namespace
@@ -53,8 +50,7 @@ class BoundaryConditions<T>::FaceValues {
         first_(subdomain.lo - Int3{ghosts, ghosts, ghosts}),
         domain_(config.grid.cells),
         centre_(config),
-        plane_(config.grid.origin[normal_] +
-               (is_max(f) ? static_cast<double>(domain_[normal_]) * spacing(config)[normal_] : 0.0)),
+        plane_(face_position(config, f)),
         formulas_(std::max(1, omp_get_max_threads()), config.boundaries[static_cast<int>(f)].value) {
     for (int axis = 0; axis < 3; ++axis)
       periodic_[axis] = config.boundaries[2 * axis].kind == BoundaryKind::periodic;
@@ -170,34 +166,25 @@ BoundaryConditions<T>::BoundaryConditions(const Config& config, Device& device, 
   const Owned<Stream> stream = own_stream(device, Priority::normal);
   for (int i = 0; i < face_count; ++i) {
     if (!is_boundary[i]) continue;
-    const BoundaryLaw law = boundary_law(config, static_cast<Face>(i));
-    const Expression& value = config.boundaries[i].value;
     Boundary<T>& boundary = boundaries_.faces[i];
     boundary.is_boundary = true;
-    boundary.a = static_cast<T>(law.a);
-    FaceValues values(config, device, static_cast<Face>(i), subdomain, ghosts);
-    values.update(t, stream, boundary);
-    if (!value.is_constant()) varying_.push_back(std::move(values));
+    boundary.a = static_cast<T>(boundary_law(config, static_cast<Face>(i)).a);
+    const auto values = std::make_shared<FaceValues>(config, device, static_cast<Face>(i), subdomain, ghosts);
+    values->update(t, stream, boundary);
+    if (!config.boundaries[i].value.is_constant()) varying_.push_back(values);
   }
   device.synchronize(stream.get());
 }
 
 template <class T>
-BoundaryConditions<T>::BoundaryConditions(BoundaryConditions&&) noexcept = default;
-template <class T>
-BoundaryConditions<T>& BoundaryConditions<T>::operator=(BoundaryConditions&&) noexcept = default;
-template <class T>
-BoundaryConditions<T>::~BoundaryConditions() = default;
-
-template <class T>
 bool BoundaryConditions<T>::vary_in_time() const {
-  return std::any_of(varying_.begin(), varying_.end(), [](const FaceValues& f) { return f.over_time(); });
+  return std::ranges::any_of(varying_, [](const auto& values) { return values->over_time(); });
 }
 
 template <class T>
 void BoundaryConditions<T>::update(double t, Stream stream) {
-  for (FaceValues& values : varying_)
-    if (values.over_time()) values.update(t, stream, boundaries_.faces[static_cast<int>(values.on())]);
+  for (const auto& values : varying_)
+    if (values->over_time()) values->update(t, stream, boundaries_.faces[static_cast<int>(values->on())]);
 }
 
 template class BoundaryConditions<float>;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <vector>
 
 #include "config/config.hpp"
@@ -20,9 +21,6 @@ class BoundaryConditions {
   // Throws Error(deck) naming the cell where a formula is not finite. `device` must outlive the rules.
   BoundaryConditions(const Config& config, Device& device, Box subdomain, int ghosts,
                      const std::array<bool, face_count>& is_boundary, double t = 0);
-  BoundaryConditions(BoundaryConditions&&) noexcept;
-  BoundaryConditions& operator=(BoundaryConditions&&) noexcept;
-  ~BoundaryConditions();
 
   bool vary_in_time() const;
   // b of boundaries whose formula uses t, for the step that starts at t (seconds). Call boundaries() again
@@ -34,7 +32,7 @@ class BoundaryConditions {
  private:
   class FaceValues;
   Boundaries<T> boundaries_;
-  std::vector<FaceValues> varying_;  // faces whose value is a formula of place or time
+  std::vector<std::shared_ptr<FaceValues>> varying_;  // faces whose value is a formula of place or time
 };
 
 }  // namespace isotherm

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "config/config.hpp"
@@ -26,6 +27,22 @@ class CellCentres {
  private:
   Vector3 origin_, spacing_;
 };
+
+inline double square(double x) {
+  return x * x;
+}
+
+// K. A problem with an exact solution may be about differences of temperatures.
+inline double lowest_temperature(const Config& config) {
+  return config.verify.solution == ExactSolution::none ? 0 : -std::numeric_limits<double>::infinity();
+}
+
+// m along the normal
+inline double face_position(const Config& config, Face f) {
+  const int axis = axis_of(f);
+  const double length = static_cast<double>(config.grid.cells[axis]) * spacing(config)[axis];
+  return config.grid.origin[axis] + (is_max(f) ? length : 0.0);
+}
 
 // "<key>: <what> is not finite at cell (1, 2, 3) (it is nan at x = 0.1 m, ...); give ...". `key`: as
 // Config::at places it.

@@ -13,10 +13,6 @@ namespace isotherm {
 
 namespace {
 
-double square(double x) {
-  return x * x;
-}
-
 bool is_round(Shape shape, int shape_axis, int axis) {
   return shape == Shape::sphere || (shape == Shape::cylinder && shape_axis != axis);
 }

@@ -71,11 +71,6 @@ template void shift(FieldView<double>, double);
 
 namespace {
 
-// Is `a` before `b`, of two cells with the same temperature?
-bool before(const NumberedTemperature& a, const NumberedTemperature& b) {
-  return a.number >= 0 && (b.number < 0 || a.number < b.number);
-}
-
 // The cells are searched only in a row that beats those before it, which are few.
 template <class T>
 void add_row(const T* row, Index length, Index number, TemperatureExtremes& found) {
@@ -109,7 +104,8 @@ NumberedTemperature over_ranks(const NumberedTemperature& mine, ReduceOp op,
 void TemperatureExtremes::add(const TemperatureExtremes& other) {
   nan_cells += other.nan_cells;
   const auto take = [](NumberedTemperature& mine, const NumberedTemperature& their, bool beats) {
-    if (beats || (their.value == mine.value && before(their, mine))) mine = their;
+    const bool before = their.number >= 0 && (mine.number < 0 || their.number < mine.number);
+    if (beats || (their.value == mine.value && before)) mine = their;
   };
   take(lowest, other.lowest, other.lowest.value < lowest.value);
   take(highest, other.highest, other.highest.value > highest.value);
@@ -179,9 +175,7 @@ Bins choose_bins(const Config& config, double initial_min, double initial_max) {
   if (histogram.range) return Bins::of((*histogram.range)[0], (*histogram.range)[1], histogram.bins);
   double low = initial_min, high = initial_max;
   for (const BoundaryConfig& boundary : config.boundaries) {
-    const bool has_temperature =
-        boundary.kind == BoundaryKind::temperature || boundary.kind == BoundaryKind::convection;
-    if (!has_temperature || !boundary.value.is_constant()) continue;
+    if (!boundary.has_temperature() || !boundary.value.is_constant()) continue;
     low = std::min(low, boundary.value(0, 0, 0));
     high = std::max(high, boundary.value(0, 0, 0));
   }

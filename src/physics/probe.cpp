@@ -46,9 +46,8 @@ double Probe::beyond_boundaries(const Config& config, int corner, double tempera
     const bool upper = corner >> axis & 1;
     if (!neighbours_[axis][upper].beyond_boundary) continue;
     const Face boundary = face(axis, upper);
-    Vector3 at{centre(0, before.x), centre(1, before.y), centre(2, before.z)};
-    at[axis] = config.grid.origin[axis] +
-               (upper ? static_cast<double>(config.grid.cells[axis]) * spacing(config)[axis] : 0.0);
+    Vector3 at = centre(before);
+    at[axis] = face_position(config, boundary);
     const BoundaryLaw law = boundary_law(config, boundary);
     const Expression& value = config.boundaries[static_cast<int>(boundary)].value;
     const double b = law.slope == 0 ? 0 : law.slope * value(at[0], at[1], at[2], t);
@@ -59,9 +58,8 @@ double Probe::beyond_boundaries(const Config& config, int corner, double tempera
 
 double Probe::value(const Config& config, const std::array<double, corners>& cells, double t) const {
   std::array<double, corners> v{};
-  for (int corner = 0; corner < corners; ++corner) {
+  for (int corner = 0; corner < corners; ++corner)
     v[corner] = beyond_boundaries(config, corner, cells[corner], t);
-  }
   std::array<double, 4> along_x{};
   for (std::size_t i = 0; i < 4; ++i) along_x[i] = between(v[2 * i], v[2 * i + 1], weights_[0]);
   const double low_z = between(along_x[0], along_x[1], weights_[1]);

@@ -22,14 +22,6 @@
 namespace isotherm {
 namespace {
 
-double square(double x) {
-  return x * x;
-}
-
-double distance_squared(const Vector3& a, const Vector3& b) {
-  return square(a[0] - b[0]) + square(a[1] - b[1]) + square(a[2] - b[2]);
-}
-
 struct BadCell {
   Int3 cell;
   std::size_t entry = 0;
@@ -59,8 +51,10 @@ struct Row {
   }
 };
 
+}  // namespace
+
 // One entry made ready. A copy sets in another thread.
-class Brush {
+class RegionValues::Brush {
  public:
   Brush(const Config& config, const RegionValue& entry, std::string path, std::size_t number, bool is_source)
       : entry_(&entry),
@@ -107,26 +101,17 @@ class Brush {
   }
 
   std::string key() const {  // of what says the value
-    switch (entry_->shape) {
-      case Shape::formula:
-        return path_ + ".formula";
-      case Shape::dataset:
-        return path_ + ".dataset";
-      case Shape::exact:
-        return path_ + ".shape";
-      default:
-        return path_ + (entry_->power ? ".power" : ".value");
-    }
+    const Shape shape = entry_->shape;
+    return path_ + (shape == Shape::formula   ? ".formula"
+                    : shape == Shape::dataset ? ".dataset"
+                    : shape == Shape::exact   ? ".shape"
+                    : entry_->power           ? ".power"
+                                              : ".value");
   }
   std::string what() const {
-    switch (entry_->shape) {
-      case Shape::formula:
-        return formula_.text();
-      case Shape::dataset:
-        return fmt::format("{} of {}", entry_->dataset, entry_->file);
-      default:
-        return "the value";
-    }
+    if (entry_->shape == Shape::formula) return formula_.text();
+    if (entry_->shape == Shape::dataset) return fmt::format("{} of {}", entry_->dataset, entry_->file);
+    return "the value";
   }
 
  private:
@@ -150,10 +135,11 @@ class Brush {
   }
 
   double value_at(const Row& row, Int3 cell) const {
-    const Vector3 at = centre_(cell);
+    const Vector3 at = centre_(cell), from = entry_->centre;
+    const double distance = square(at[0] - from[0]) + square(at[1] - from[1]) + square(at[2] - from[2]);
     switch (entry_->shape) {
       case Shape::gaussian:
-        return value_ * std::exp(-distance_squared(at, entry_->centre) / (2 * square(entry_->width)));
+        return value_ * std::exp(-distance / (2 * square(entry_->width)));
       case Shape::formula:
         return formula_(at[0], at[1], at[2]);
       case Shape::dataset:
@@ -178,6 +164,8 @@ class Brush {
   std::shared_ptr<const Coverage> coverage_;    // sources
   std::shared_ptr<const CentreCover> centres_;  // initial
 };
+
+namespace {
 
 // Stores the sums of a row. Notes the first cell that the precision cannot hold or that is below 0 K.
 template <class T>
@@ -207,35 +195,25 @@ RegionTotals totals_of(const std::vector<double>& values) {
 
 }  // namespace
 
-struct RegionValues::Prepared {
-  // Of each thread: what throws in a parallel region ends the program.
-  std::vector<std::vector<Brush>> brushes;
-};
-
 RegionValues::RegionValues(const Config& config, std::vector<RegionValue> entries, std::string key)
     : config_(config), entries_(std::move(entries)), key_(std::move(key)), is_source_(key_ == "sources") {
   std::vector<Brush> brushes;
   for (std::size_t n = 0; n < entries_.size(); ++n)
     brushes.emplace_back(config_, entries_[n], fmt::format("{}.{}", key_, n), n, is_source_);
-  prepared_ = std::make_shared<const Prepared>(
-      Prepared{std::vector(static_cast<std::size_t>(omp_get_max_threads()), brushes)});
+  brushes_ = std::make_shared<const std::vector<std::vector<Brush>>>(omp_get_max_threads(), brushes);
 }
 
 void RegionValues::check_datasets() const {
-  for (const Brush& brush : prepared_->brushes.front()) brush.read_dataset(config_, {});
+  for (const Brush& brush : brushes_->front()) brush.read_dataset(config_, {});
 }
 
 template <class T>
 RegionTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field) const {
-  // A problem with an exact solution may be about differences of temperatures.
-  const double lowest = !is_source_ && config_.verify.solution == ExactSolution::none
-                            ? 0
-                            : -std::numeric_limits<double>::infinity();
+  const double lowest = is_source_ ? -std::numeric_limits<double>::infinity() : lowest_temperature(config_);
   const Int3 extent = subdomain.extent();
   Datasets datasets;
-  for (const Brush& brush : prepared_->brushes.front())
-    datasets.push_back(brush.read_dataset(config_, subdomain));
-  std::vector<Row> rows(prepared_->brushes.size(), Row{{}, subdomain, &datasets, {}, {}, {}});
+  for (const Brush& brush : brushes_->front()) datasets.push_back(brush.read_dataset(config_, subdomain));
+  std::vector<Row> rows(brushes_->size(), Row{{}, subdomain, &datasets, {}, {}, {}});
   for (Row& row : rows) {
     row.sums.resize(static_cast<std::size_t>(extent.x));
     row.shares = row.sums;
@@ -248,7 +226,7 @@ RegionTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field
       Row& row = rows[thread];
       row.first = subdomain.lo + Int3{0, y, z};
       std::fill(row.sums.begin(), row.sums.end(), 0.0);
-      for (const Brush& brush : prepared_->brushes[thread]) brush.apply_to(row);
+      for (const Brush& brush : (*brushes_)[thread]) brush.apply_to(row);
       store(row, scale, lowest, entries_.size(), &field(0, y, z));
       if (is_source_) totals[y + extent.y * z] = totals_of(row.sums);
     }
@@ -259,7 +237,7 @@ RegionTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field
   if (!bad) return std::accumulate(totals.begin(), totals.end(), RegionTotals{});
   const Vector3 place = CellCentres(config_)(bad->cell);
   if (bad->is_too_cold) throw too_cold(config_.at(key_), bad->value, bad->cell, place, 0);
-  const Brush& brush = prepared_->brushes.front()[bad->entry];
+  const Brush& brush = brushes_->front()[bad->entry];
   throw not_finite(config_.at(brush.key()), brush.what(), bad->value, bad->cell, place, 0);
 }
 

@@ -43,12 +43,13 @@ class RegionValues {
   void check_datasets() const;
 
  private:
-  struct Prepared;
+  class Brush;
   const Config& config_;
   std::vector<RegionValue> entries_;
   std::string key_;
   bool is_source_;
-  std::shared_ptr<const Prepared> prepared_;
+  // Of each thread: what throws in a parallel region ends the program.
+  std::shared_ptr<const std::vector<std::vector<Brush>>> brushes_;
 };
 
 // A line for each shape of the deck that does less than it seems to: sources that lie partly outside the

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "physics/slowest_mode.hpp"
+#include "physics/operator.hpp"
 
 namespace isotherm {
 namespace {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "physics/operator.hpp"
-#include "physics/slowest_mode.hpp"
 #include "solver/coarsening.hpp"
 #include "solver/method.hpp"
 #include "solver/schedule.hpp"

@@ -10,7 +10,6 @@
 #include "physics/boundaries.hpp"
 #include "physics/diagnostics.hpp"
 #include "physics/operator.hpp"
-#include "physics/slowest_mode.hpp"
 #include "solver/kernel_choice.hpp"
 #include "solver/residual_check.hpp"
 #include "solver/schedule.hpp"

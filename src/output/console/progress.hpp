@@ -24,7 +24,7 @@ struct Forecast {
 
 class Pace {
  public:
-  // `slowest`: the decay of the slowest mode a sweep (physics/slowest_mode.hpp); 0 where it is not known.
+  // `slowest`: the decay of the slowest mode a sweep (physics/operator.hpp); 0 where it is not known.
   explicit Pace(double slowest = 0) : slowest_(slowest) {}
 
   // `seconds`: of a clock that never jumps, from any start. Sweeps in order, the first where the run begins.
