@@ -71,7 +71,7 @@ class BoundaryConditions<T>::FaceValues {
 
   void update(double t, Stream stream, Boundary<T>& boundary) {
     if (!over_face()) {
-      boundary.b = evaluate_at(0, 0, t, formulas_[0]);
+      boundary.b = evaluate_at(place(0, 0), t, formulas_[0]);
       if (!is_sound(boundary.b)) throw_unsound(0, 0, t);
       return;
     }
@@ -91,25 +91,19 @@ class BoundaryConditions<T>::FaceValues {
   // Does b vary over the face, not only in time?
   bool over_face() const { return formulas_[0].uses("xyz"[p_]) || formulas_[0].uses("xyz"[q_]); }
 
-  Int3 cell(Index p, Index q) const {  // global
-    Int3 at = first_;
-    at[p_] += p;
-    at[q_] += q;
-    at[normal_] = is_max(face_) ? domain_[normal_] - 1 : 0;
-    for (const int axis : {p_, q_}) {
-      const Index n = domain_[axis];
-      if (at[axis] < 0 || at[axis] >= n)
-        at[axis] = periodic_[axis] ? (at[axis] % n + n) % n : std::clamp<Index>(at[axis], 0, n - 1);
-    }
-    return at;
+  Index cell(int axis, Index i) const {  // global
+    const Index at = first_[axis] + i, n = domain_[axis];
+    if (at >= 0 && at < n) return at;
+    return periodic_[axis] ? (at % n + n) % n : std::clamp<Index>(at, 0, n - 1);
   }
   Vector3 place(Index p, Index q) const {
-    Vector3 at = centre_(cell(p, q));
+    Vector3 at{};
     at[normal_] = plane_;
+    at[p_] = centre_(p_, cell(p_, p));
+    at[q_] = centre_(q_, cell(q_, q));
     return at;
   }
-  T evaluate_at(Index p, Index q, double t, const Expression& formula) const {
-    const Vector3 at = place(p, q);
+  T evaluate_at(const Vector3& at, double t, const Expression& formula) const {
     return static_cast<T>(slope_ * formula(at[0], at[1], at[2], t));
   }
 
@@ -121,8 +115,10 @@ class BoundaryConditions<T>::FaceValues {
               : first_bad)
     for (Index q = 0; q < rows_; ++q) {
       const Expression& formula = formulas_[omp_get_thread_num()];
+      Vector3 at = place(0, q);
       for (Index p = 0; p < pitch_; ++p) {
-        const T b = evaluate_at(p, q, t, formula);
+        at[p_] = centre_(p_, cell(p_, p));
+        const T b = evaluate_at(at, t, formula);
         values[p + q * pitch_] = b;
         if (!is_sound(b)) first_bad = std::min(first_bad, p + q * pitch_);
       }
@@ -134,10 +130,14 @@ class BoundaryConditions<T>::FaceValues {
     return std::isfinite(b) && b >= lowest_;
   }
   [[noreturn]] void throw_unsound(Index p, Index q, double t) const {
+    Int3 where;
+    where[normal_] = is_max(face_) ? domain_[normal_] - 1 : 0;
+    where[p_] = cell(p_, p);
+    where[q_] = cell(q_, q);
     const Vector3 at = place(p, q);
     const double value = formulas_[0](at[0], at[1], at[2], t);
-    if (std::isfinite(static_cast<T>(slope_ * value))) throw too_cold(key_, value, cell(p, q), at, t);
-    throw not_finite(key_, formulas_[0].text(), value, cell(p, q), at, t);
+    if (std::isfinite(static_cast<T>(slope_ * value))) throw too_cold(key_, value, where, at, t);
+    throw not_finite(key_, formulas_[0].text(), value, where, at, t);
   }
 
   Device* device_;
