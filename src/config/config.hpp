@@ -118,8 +118,8 @@ struct SolverConfig {
   std::string histogram = "auto";
   std::string tuning_file;        // what `auto` has found, by device and shape; empty: nowhere
   double tuning_budget = 1;       // s that the autotuner may measure for; 0: defaults are taken
-  std::optional<int> halo_width;  // layers of ghosts that an exchange fills, for as many sweeps
-  std::optional<int> time_block;  // sweeps of a launch, at most; none: what is fastest, as above
+  std::optional<int> halo_width;  // layers of ghosts of an exchange, for as many sweeps; none: the fastest
+  std::optional<int> time_block;  // sweeps of a launch, at most; none: the fastest
   // Not of the deck: layers that fields have where halo_width is open, the most that the autotuner may try.
   int ghosts = 1;
   GraphChoice cuda_graph = GraphChoice::automatic;  // queue the sweeps between checks as a whole
@@ -187,10 +187,8 @@ template <>
 inline constexpr auto words_of<OutputPrecision> = words("same", "fp32");
 
 enum class FinalCheckpoint { automatic, on, off };
-struct CheckpointConfig {
-  bool write = true;  // false: none at all, and what is stopped is lost
-  std::optional<std::int64_t> every_steps;
-  std::optional<double> every_time;  // s, transient only
+struct CheckpointConfig : OutputTimes {
+  bool write = true;                 // false: none at all, and what is stopped is lost
   std::optional<double> every_wall;  // s of wall time
   int keep = 2;                      // the newest that stay
   FinalCheckpoint final = FinalCheckpoint::automatic;
@@ -201,13 +199,11 @@ struct CheckpointConfig {
   }
 };
 
-struct OutputConfig {
-  std::string directory;   // default: runs/<name of the deck>
-  bool overwrite = false;  // replace the run that the directory holds
-  bool snapshots = true;   // false: no field is written at all
-  std::optional<std::int64_t> every_steps;
-  std::optional<double> every_time;  // s, transient only
-  bool asynchronous = true;          // files of the field are written while sweeps go on
+struct OutputConfig : OutputTimes {
+  std::string directory;     // default: runs/<name of the deck>
+  bool overwrite = false;    // replace the run that the directory holds
+  bool snapshots = true;     // false: no field is written at all
+  bool asynchronous = true;  // files of the field are written while sweeps go on
   bool history = true;
   std::optional<std::int64_t> diagnostics;            // sweeps; none: no diagnostics
   HistogramConfig histogram;                          // a part of the diagnostics

@@ -130,8 +130,7 @@ double common_measure(double a, double b) {
 double common_measure(const Config& config) {
   const ProblemConfig& problem = config.problem;
   const OutputConfig& output = config.output;
-  std::vector<OutputTimes> all{
-      {output.every_steps, output.every_time}, output.region.times, output.coarse.times, output.probes.times};
+  std::vector<OutputTimes> all{output, output.region.times, output.coarse.times, output.probes.times};
   for (const SliceConfig& slice : output.slices) all.push_back(slice.times);
   double measure = problem.end_time.value_or(0);
   for (const OutputTimes& times : all) {

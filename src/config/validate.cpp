@@ -356,7 +356,7 @@ void check_verify(const Config& config, Problems& problems) {
 void check_output(const Config& config, Problems& problems) {
   const OutputConfig& output = config.output;
   if (!problems.sound({"output", "problem.kind", "problem.steps"})) return;
-  check_times(config, "output", {output.every_steps, output.every_time}, problems);
+  check_times(config, "output", output, problems);
   check_lag(config, "output.diagnostics", output.diagnostics, problems);
   if (output.snapshots) check_lag(config, "output.every_steps", output.every_steps, problems);
   if (is_transient(config) && output.every_steps && config.problem.steps &&
@@ -369,7 +369,7 @@ void check_output(const Config& config, Problems& problems) {
 void check_checkpoints(const Config& config, Problems& problems) {
   const CheckpointConfig& checkpoint = config.output.checkpoint;
   if (!problems.sound({"output", "problem.kind", "verify.order"})) return;
-  check_times(config, "output.checkpoint", {checkpoint.every_steps, checkpoint.every_time}, problems);
+  check_times(config, "output.checkpoint", checkpoint, problems);
   if (checkpoint.write && checkpoint.has_interval() && !config.verify.order.empty())
     problems.add("output.checkpoint",
                  "a series of grids has no checkpoints (verify.order); remove the intervals, or run its "

@@ -105,11 +105,10 @@ Schedule::Schedule(const Config& config)
     if (times.every_steps) *times.every_steps *= cycle_;
     return Recurrence(times, dt_);
   };
-  if (output.snapshots) snapshots_ = recurrence({output.every_steps, output.every_time});
+  if (output.snapshots) snapshots_ = recurrence(output);
   if (!output.probes.points.empty()) probes_ = recurrence(output.probes.times);
   for (const FieldPart& part : field_parts(config)) parts_.push_back(recurrence(part.times));
-  const CheckpointConfig& checkpoint = output.checkpoint;
-  if (checkpoint.write) checkpoints_ = recurrence({checkpoint.every_steps, checkpoint.every_time});
+  if (output.checkpoint.write) checkpoints_ = recurrence(output.checkpoint);
 }
 
 double Schedule::time(std::int64_t sweep) const {
