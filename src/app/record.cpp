@@ -66,18 +66,9 @@ std::string why_no_heat(const Config& config, bool swept) {
 
 template <class T>
 void describe_steps(const Solver<T>& solver, const Autotuner<T>* autotuner, MethodRecord& method) {
-  const StepPlan<T>& plan = solver.plan();
-  method.kernel = plan.sweep.kernel->name;
-  method.tile = plan.sweep.kernel->tiles[static_cast<std::size_t>(plan.sweep.tile)];
-  method.halo_width = plan.halo_width;
-  method.time_block = plan.sweep.time_block;
-  method.reduction = solver.reduction().name;
-  method.graph = plan.graph;
-  method.overlap = plan.overlap;
+  static_cast<StepRecord&>(method) = step_record(solver.plan(), solver.reduction().name);
   std::string why;
-  if (autotuner) {
-    method.tuning = autotuner->record();
-  }
+  if (autotuner) method.tuning = autotuner->record();
   if (autotuner && autotuner->done()) {
     const bool temporal =
         std::ranges::any_of(method.tuning.candidates, [](const auto& c) { return c.time_block > 1; });

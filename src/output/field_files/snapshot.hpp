@@ -33,35 +33,7 @@ struct SeriesEntry {
 // cell too small.
 std::string xdmf_text(const FileGrid& grid, const std::vector<SeriesEntry>& entries);
 
-// Which files belong together, and their times, for viewers: `<stem>.hdf.series` and, over the same files,
-// `<stem>.xmf`. Both files are replaced, whole or not at all, and cost as much as they have entries: so not
-// at every entry, but at the first, and then where a second has passed and twenty times what they took last.
-// What is missing after a kill, a run that goes on finds in the folder.
-class SnapshotSeries {
- public:
-  SnapshotSeries(std::string folder, const FileGrid& grid, bool steady, bool xdmf);
-  ~SnapshotSeries();  // publishes as well as it can: the run has failed
-  SnapshotSeries(const SnapshotSeries&) = delete;
-  SnapshotSeries& operator=(const SnapshotSeries&) = delete;
-
-  // What stands in the folder up to this sweep. Returns why files are left out, a line each.
-  std::vector<std::string> take_over(std::int64_t sweep);
-  // A file that is there, behind those before it. Throws as write_file_atomically.
-  void add(const std::string& file, double time, std::int64_t sweep, Precision stored);
-  void publish();                   // what the files do not name yet; throws as write_file_atomically
-  std::string viewer_file() const;  // empty without an entry
-
- private:
-  double place_in_time(double time, std::int64_t sweep) const;
-
-  std::string folder_, path_;  // of the files, without a suffix
-  FileGrid grid_;
-  bool steady_, xdmf_;
-  std::vector<SeriesEntry> entries_;
-  bool published_ = false, complete_ = true;  // once; with all entries
-  Timer since_;                               // the last time
-  double cost_ = 0;                           // s, of the last time
-};
+class SnapshotSeries;
 
 // Cells in host memory, of either precision.
 using CellsView = std::variant<FieldView<const float>, FieldView<const double>>;
@@ -115,7 +87,7 @@ class SnapshotWriter {
   // Behind all files that were started: the series names them. Collective.
   void publish_series();
   // On rank 0, once there is a file: what to open in a viewer, the `.xmf` or else the `.hdf.series`.
-  std::string viewer_file() const { return series_ ? series_->viewer_file() : ""; }
+  std::string viewer_file() const;
 
   std::int64_t bytes_written() const { return written_.bytes; }
   void add_to(WritingRecord& record) const;  // this rank's files, bytes and seconds; none is under way
@@ -132,8 +104,6 @@ class SnapshotWriter {
   std::int64_t write_part(const std::string& part, const CellsView& field, Box subdomain,
                           const SnapshotHeader& header);
   void read_back(const std::string& part, Box subdomain, const SnapshotHeader& header) const;
-  template <class Work>
-  void on_series(const Work& work);
   void remark(const std::string& text);
 
   FileGrid grid_;
@@ -143,7 +113,7 @@ class SnapshotWriter {
   Index slab_bytes_;
   Watchdog::Seconds timeout_;
   bool collective_ = false;
-  std::unique_ptr<SnapshotSeries> series_;  // of rank 0
+  std::shared_ptr<SnapshotSeries> series_;  // of rank 0
   std::vector<std::string> remarks_;
   WritingRecord written_;
   SnapshotTimes last_times_;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <limits>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -140,15 +139,15 @@ std::uint64_t fingerprint_on_disk(const std::string& path, Box subdomain, Int3 c
                                       : fingerprint_of<double>(path, subdomain, cells, slab_bytes, extremes);
 }
 
-namespace {
-
 // Without times of creation: the same run writes the same bytes.
-Hdf5Object create_group(hid_t parent, const char* name, const std::string& path) {
+Hdf5Object create_hdf5_group(hid_t parent, const char* name, const std::string& path) {
   Hdf5List creation(H5Pcreate(H5P_GROUP_CREATE));
   H5Pset_obj_track_times(creation.get(), false);
   return Hdf5Object(
       check_hdf5(H5Gcreate2(parent, name, H5P_DEFAULT, creation.get(), H5P_DEFAULT), "H5Gcreate", path));
 }
+
+namespace {
 
 // Contiguous, because its size is known and reserved, or else in chunks that are compressed.
 void choose_layout(hid_t creation, const SnapshotHeader& header, const std::string& path) {
@@ -180,7 +179,7 @@ hid_t create_cells(hid_t file, const SnapshotHeader& header, const std::string& 
 }
 
 void describe_for_vtk(hid_t file, const SnapshotHeader& header, const std::string& path) {
-  Hdf5Object vtk = create_group(file, "VTKHDF", path);
+  Hdf5Object vtk = create_hdf5_group(file, "VTKHDF", path);
   const Int3 n = header.cells;
   const std::array<std::int64_t, 2> version{1, 0};
   const std::array<std::int64_t, 6> extent{0, n.x - 1, 0, n.y - 1, 0, n.z - 1};
@@ -193,74 +192,9 @@ void describe_for_vtk(hid_t file, const SnapshotHeader& header, const std::strin
   write_attribute(vtk.get(), "Origin", first_centre, path);
   write_attribute(vtk.get(), "Spacing", header.spacing, path);
   write_attribute(vtk.get(), "Direction", direction, path);
-  Hdf5Object points = create_group(vtk.get(), "PointData", path);
+  Hdf5Object points = create_hdf5_group(vtk.get(), "PointData", path);
   check_hdf5(H5Lcreate_hard(file, temperature_dataset, points.get(), "temperature", H5P_DEFAULT, H5P_DEFAULT),
              "H5Lcreate_hard", path);
-}
-
-void describe_slice(hid_t id, const FileGrid& grid, const std::string& path) {
-  const auto axis = static_cast<std::size_t>(grid.normal);
-  write_attribute(id, "slice_axis", std::string_view("xyz").substr(axis, 1), path);
-  write_attribute(id, "slice_cell", std::int64_t{grid.first_cell[grid.normal]}, path);
-  write_attribute(id, "slice_centre", grid.origin[axis] + 0.5 * grid.spacing[axis], path);
-  if (grid.position) write_attribute(id, "slice_position", *grid.position, path);  // that was asked for
-}
-
-void describe_state(hid_t id, const CheckpointState& state, const std::string& path) {
-  constexpr double none = std::numeric_limits<double>::quiet_NaN();  // what has diverged has no checkpoint
-  write_attribute(id, "version", CheckpointState::newest_version, path);
-  write_attribute(id, "first_residual", state.first_residual.value_or(none), path);
-  write_attribute(id, "last_residual", state.last_residual.value_or(none), path);
-  write_attribute(id, "last_checked", state.last_checked, path);
-  write_attribute(id, "checks", state.checks, path);
-  write_attribute(id, "pending_sweep", state.pending_sweep, path);
-  write_attribute(id, "pending_residual", state.pending_residual.value_or(none), path);
-  write_attribute(id, "lowest_residual", state.lowest_residual.value_or(none), path);
-  write_attribute(id, "lowest_sweep", state.lowest_sweep, path);
-  write_attribute(id, "stagnated", std::int64_t{state.stagnated}, path);
-  write_attribute(id, "histogram_low", state.histogram_range ? (*state.histogram_range)[0] : none, path);
-  write_attribute(id, "histogram_high", state.histogram_range ? (*state.histogram_range)[1] : none, path);
-  write_attribute(id, "wall", state.wall, path);
-  write_attribute(id, "dt", state.dt, path);
-}
-
-void describe_for_isotherm(hid_t file, const SnapshotHeader& header, bool text_writer,
-                           const std::string& path) {
-  Hdf5Object group = create_group(file, "isotherm", path);
-  const hid_t id = group.get();
-  const SnapshotProvenance& from = header.provenance;
-  const auto write_cells = [&](const char* name, Int3 c) {
-    write_attribute(id, name, std::array<std::int64_t, 3>{c.x, c.y, c.z}, path);
-  };
-  write_attribute(id, "format", header.kind, path);
-  write_attribute(id, "format_version", header.format, path);
-  write_attribute(id, "axes", "datasets of cells are (z, y, x), x fastest; triples are x, y, z", path);
-  write_attribute(id, "units", "origin and spacing: m; time: s; temperature: K", path);
-  write_cells("cells", header.cells);
-  write_cells("grid_cells", header.grid_cells);
-  write_cells("first_cell", header.first_cell);
-  write_cells("factor", header.factor);
-  if (header.normal >= 0) describe_slice(id, header, path);
-  write_attribute(id, "origin", header.origin, path);
-  write_attribute(id, "spacing", header.spacing, path);
-  write_attribute(id, "precision", word(header.precision), path);
-  write_attribute(id, "time", header.meta.time, path);
-  write_attribute(id, "sweep", header.meta.sweep, path);
-  write_attribute(id, "fingerprint", header.meta.fingerprint, path);
-  write_attribute(id, "fingerprint_hex", fingerprint_text(header.meta.fingerprint), path);
-  write_attribute(id, "name", from.name, path);
-  write_attribute(id, "version", from.version, path);
-  write_attribute(id, "git_revision", from.git_revision, path);
-  write_attribute(id, "device", from.device, path);
-  write_attribute(id, "kernel", from.kernel, path);
-  write_attribute(id, "mpi", from.mpi, path);
-  write_attribute(id, "hdf5", from.hdf5, path);
-  write_text_dataset(id, "deck", from.deck, text_writer, path);
-  write_text_dataset(id, "resolved_deck", from.resolved_deck, text_writer, path);
-  if (!header.checkpoint) return;
-  const Hdf5Object checkpoint = create_group(id, "checkpoint", path);
-  describe_state(checkpoint.get(), *header.checkpoint, path);
-  write_attribute(checkpoint.get(), "header_xxh3", header_hash(header), path);
 }
 
 }  // namespace
@@ -277,10 +211,10 @@ SnapshotFile::SnapshotFile(const std::string& path, const Communicator& communic
   if (!collective)
     H5Pset_file_locking(access.get(), false, true);  // as MPI-IO; the run directory has one writer
   file_ = check_hdf5(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), "H5Fcreate", path);
-  describe_for_isotherm(file_, header, root, path);
+  write_snapshot_header(file_, header, root, path);
   cells_ = create_cells(file_, header, path);
   if (!header.is_flat()) describe_for_vtk(file_, header, path);
-  flush();
+  check_hdf5(H5Fflush(file_, H5F_SCOPE_GLOBAL), "H5Fflush", path);
 }
 
 std::int64_t SnapshotFile::cells_end() const {
@@ -349,13 +283,9 @@ std::string SnapshotFile::write(FieldView<const T> field, Box subdomain, Index s
 template std::string SnapshotFile::write(FieldView<const float>, Box, Index, Watchdog&);
 template std::string SnapshotFile::write(FieldView<const double>, Box, Index, Watchdog&);
 
-void SnapshotFile::flush() {
-  check_hdf5(H5Fflush(file_, H5F_SCOPE_GLOBAL), "H5Fflush", path_);
-}
-
 void SnapshotFile::close() {
   if (file_ < 0) return;
-  flush();
+  check_hdf5(H5Fflush(file_, H5F_SCOPE_GLOBAL), "H5Fflush", path_);
   check_hdf5(H5Dclose(std::exchange(cells_, H5I_INVALID_HID)), "H5Dclose", path_);
   check_hdf5(H5Fclose(std::exchange(file_, H5I_INVALID_HID)), "H5Fclose", path_);
 }

@@ -108,6 +108,10 @@ std::string fingerprint_text(std::uint64_t fingerprint);  // "0x0123456789abcdef
 
 std::uint64_t header_hash(const SnapshotHeader& header);  // of every byte of its fields
 
+// The group /isotherm. Collective where the file is; the texts are one rank's.
+void write_snapshot_header(hid_t file, const SnapshotHeader& header, bool text_writer,
+                           const std::string& path);
+Hdf5Object create_hdf5_group(hid_t parent, const char* name, const std::string& path);
 // Throws Error(file_missing), or Error(deck) when the file is no snapshot or checkpoint, of a newer format,
 // or a checkpoint whose header is not what was written.
 SnapshotHeader read_snapshot_header(const std::string& path);
@@ -157,7 +161,6 @@ class SnapshotFile {
  private:
   template <class Stored, class T>
   std::string write_as(FieldView<const T> field, Box subdomain, Index slab_bytes, Watchdog& watchdog);
-  void flush();
 
   const std::string& path_;
   const Communicator& communicator_;

@@ -1,6 +1,5 @@
 // history.csv: a line for every sweep at which a residual or diagnostics were due; what was not due is empty.
-// Its loss is a warning, never the end of a run.
-// for_each_column() has the columns of the diagnostics; those of heat are empty at sweep 0.
+// Its loss is a warning, never the end of a run. The columns of heat are empty at sweep 0.
 #pragma once
 
 #include <cstdint>

@@ -87,6 +87,16 @@ struct RankInfo {  // a line of the table rank -> host -> device
   std::int64_t peak_bytes = 0;  // high-water mark of the rank's resident host memory
 };
 
+// What steps are made with.
+struct StepRecord {
+  std::string kernel, tile;  // of the registry
+  std::string reduction;     // of the autotuner's candidates, those alone whose steps ended with a norm
+  int time_block = 1;        // sweeps for one launch, where nothing is due before
+  int halo_width = 1;        // sweeps for one halo exchange
+  Overlap overlap = Overlap::off;
+  bool graph = false;  // the sweeps between checks are queued as graphs
+};
+
 // How the autotuner came to its choice.
 struct Tuning {
   // deck: nothing was left open; defaults: nothing was measured, or too little yet.
@@ -97,13 +107,8 @@ struct Tuning {
   std::int64_t sweeps = 0;  // of the run, that were measured
   Index planes = 0;         // of a rank, that were swept: fewer than it has where a sweep takes long
   bool complete = true;     // no candidate was left out for want of time
-  struct Candidate {
-    std::string kernel, tile;
-    int time_block = 1, halo_width = 1;
-    Overlap overlap = Overlap::off;
-    bool graph = false;
-    std::string reduction = {};  // where each step ended with a norm
-    double seconds = 0;          // of a sweep, with its share of all that a step does
+  struct Candidate : StepRecord {
+    double seconds = 0;  // of a sweep, with its share of all that a step does
     int samples = 0;
   };
   std::vector<Candidate> candidates;  // in the order in which they were measured
@@ -112,17 +117,10 @@ struct Tuning {
 template <>
 inline constexpr auto words_of<Tuning::Source> = words("deck", "defaults", "measurement", "file");
 
-struct MethodRecord {  // what was asked and what was chosen
-  std::string kernel;  // kernels of the registry
-  std::string tile;
-  std::string reduction;
-  bool graph = false;  // the sweeps between checks are queued as graphs
+struct MethodRecord : StepRecord {  // what was asked and what was chosen
   Tuning tuning;
-  std::string transport;   // of the halos, or several
-  int halo_width = 1;      // sweeps for one halo exchange
-  int time_block = 1;      // sweeps for one launch, where nothing is due before
-  std::string why_single;  // where the kernel could fuse some, and they are not
-  Overlap overlap = Overlap::off;
+  std::string transport;        // of the halos, or several
+  std::string why_single;       // where the kernel could fuse some, and they are not
   std::string instruction_set;  // of the host kernels; empty on a GPU
   std::string threads_note;     // ThreadPlan::note of rank 0
   ProblemKind problem = ProblemKind::transient;
