@@ -11,6 +11,7 @@
 #include "core/text.hpp"
 #include "output/console/report.hpp"
 #include "output/field_files/snapshot.hpp"
+#include "output/safe_file.hpp"
 
 namespace isotherm {
 namespace {
@@ -59,7 +60,7 @@ struct Run<T>::Outputs {
     const auto resumed = resumed_here(run.plan_.restart);
     const auto origin = [&] { return provenance(run.plan_.session, run.record_); };
     if (last && config.output.snapshots) {
-      snapshots.emplace(config, world, path, origin(), &files);
+      snapshots.emplace(config, grid_of_snapshots(config), world, path, origin(), &files);
       if (resumed) snapshots->continue_series(*resumed);
     }
     if (last)
@@ -370,7 +371,7 @@ template <class T>
 void Run<T>::write_record() {
   try {
     all_or_throw(plan_.world, [&] {
-      if (is_root()) write_run_record(directory_->record(), record_);
+      if (is_root()) write_file_atomically(directory_->record(), to_json(record_));
     });
   } catch (const CollectiveError& error) {
     if (is_root() && !record_.message.empty()) console_.warn(error.what());

@@ -13,8 +13,8 @@
 
 namespace isotherm {
 
-// Files in the order in which they were started, on all ranks the same: they are written collectively. What a
-// file throws is thrown again by who waits for it, or for a later one, and files behind it are not written.
+// Files in the order in which they were started, on all ranks the same. What a file throws is thrown again by
+// who waits for it, or for a later one, and files behind it are not written.
 class FileThread {
  public:
   using Ticket = std::int64_t;  // of a file; 0: of none
@@ -35,8 +35,7 @@ class FileThread {
   void wait(Ticket ticket);
   // For all; then HDF5 is the caller's until the next start().
   void finish() { wait(started_); }
-  // As finish(), where an error is under way already and this one would hide it.
-  void settle() noexcept;
+  void settle() noexcept;  // as finish(), where an error is under way already
 
   // Does not wait. Of this rank: others may know of it later, or never.
   bool failed() const;

@@ -28,8 +28,6 @@
 
 namespace isotherm {
 
-// The names of a run's files: which are ours, and what their numbers say.
-
 inline constexpr std::string_view snapshot_suffix = ".hdf", checkpoint_suffix = ".checkpoint.hdf",
                                   diverged_suffix = ".diverged.hdf";
 // What a run that goes on does not go on with: checkpoints of later sweeps, a history with other columns.
@@ -68,8 +66,7 @@ class RunLock {
   RunLock(const RunLock&) = delete;
   RunLock& operator=(const RunLock&) = delete;
 
-  // What to say of a lock that was taken; usually empty.
-  const std::string& warning() const { return warning_; }
+  const std::string& warning() const { return warning_; }  // of a lock that was taken; usually empty
 
  private:
   void take(Force force);
@@ -104,10 +101,9 @@ struct RunDirectoryPlan {
   std::string resolved_deck;  // deck.resolved.yaml below its first line
 };
 
-// Makes the folder and its parents, takes away the files (only those of is_run_file) of the earlier run, also
-// where that had another name, where that is allowed, and writes both decks. Throws Error(cannot_create),
-// before anything is removed or written, where the path is no folder, cannot be made or written to, or holds
-// files that must stay.
+// Makes the folder and its parents, removes the files (only those of is_run_file) of the earlier run where
+// that is allowed, and writes both decks. Throws Error(cannot_create), before anything is removed or written,
+// where the path is no folder, cannot be made or written to, or holds files that must stay.
 RunDirectory prepare_run_directory(const RunDirectoryPlan& plan);
 
 struct RunDirectoryUse {
@@ -116,8 +112,7 @@ struct RunDirectoryUse {
   std::shared_ptr<RunLock> lock{};  // of rank 0, which may have locked it before
 };
 
-// Collective: rank 0 does the work, and all ranks return or throw together. The directory is locked before
-// anything in it is looked at.
+// Collective. Rank 0 locks the directory before it looks at anything in it.
 RunDirectory open_run_directory(const Config& config, const std::string& deck,
                                 const std::string& resolved_deck, const Communicator& communicator,
                                 const RunDirectoryUse& use = {});

@@ -194,9 +194,9 @@ BenchEntry entry(const char* kernel, Precision precision, double seconds) {
 
 BenchRecord record() {
   BenchRecord r;
-  r.subject = BenchSubject::stencil;
+  r.options.subject = BenchSubject::stencil;
   r.device.name = "Some CPU";
-  r.seed = 3;
+  r.options.seed = 3;
   r.entries = {entry("slow", Precision::fp64, 4e-3), entry("fast", Precision::fp64, 1e-3),
                entry("slow", Precision::fp32, 2e-3), entry("fast", Precision::fp32, 1e-3)};
   return r;
@@ -236,7 +236,7 @@ TEST(BenchFigures, FollowFromTheSamples) {
 
 TEST(BenchFigures, ADifferenceBelowItsNoiseHasASpreadAndNoRate) {
   BenchRecord r = record();
-  r.subject = BenchSubject::reduction;
+  r.options.subject = BenchSubject::reduction;
   r.entries = {difference({-3e-3, -1e-3, 1e-3}), entry("tree", Precision::fp64, 4e-3)};
   const auto all = figures(r);
   EXPECT_FALSE(all[0]->points_per_second);
@@ -310,7 +310,7 @@ TEST(BenchTable, HasColumnsForWhatItsEntriesHave) {
                            "of limit", "160.0 %"})
     expect_says(bench_table(r), part);
   r = record();
-  r.subject = BenchSubject::reduction;
+  r.options.subject = BenchSubject::reduction;
   r.entries.resize(2);
   r.entries[0].error = 2.5e-13;
   r.entries[0].same_bits = true;

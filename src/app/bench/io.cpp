@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <span>
+#include <string_view>
 
 #include "app/bench/bench.hpp"
 #include "app/bench/reference.hpp"
@@ -53,14 +53,6 @@ class ScratchFolder {
   std::string path_;
 };
 
-// This rank's subdomain of a field that no file system can make smaller.
-template <class T>
-Field<T> random_block(Device& host, Int3 extent, std::uint64_t seed) {
-  Field<T> field(host, extent, 0);
-  fill_random(field.view(), seed, T(0), T(1));
-  return field;
-}
-
 template <class T>
 class IoBench {
  public:
@@ -70,12 +62,11 @@ class IoBench {
         config_(config),
         folder_(options.folder, world),
         subdomain_(decompose(config, world.size(), Backend::host).subdomain(world.rank())),
-        field_(all_or_throw(world,
-                            [&] {
-                              return random_block<T>(host, subdomain_.extent(),
-                                                     options.seed + static_cast<std::uint64_t>(world.rank()));
-                            })),
-        writer_(config, world, folder_.path(), {}) {}
+        field_(all_or_throw(world, [&] { return Field<T>(host, subdomain_.extent(), 0); })),
+        writer_(config, grid_of_snapshots(config), world, folder_.path(), {}) {
+    // What no file system can make smaller.
+    fill_random(field_.view(), options.seed + static_cast<std::uint64_t>(world.rank()), T(0), T(1));
+  }
 
   std::vector<IoBenchEntry> measure() {
     IoBenchEntry raw = new_entry("raw"), written = new_entry("snapshot"),
@@ -85,9 +76,10 @@ class IoBench {
     for (int i = 0; i < options_.repeats; ++i) {
       const double beside = once_raw();
       const SnapshotTimes times = once_snapshot(meta);
-      raw.add(beside, beside);
-      written.add(times.written, beside);
-      proved.add(times.proved, beside);
+      for (IoBenchEntry* entry : {&raw, &written, &proved}) entry->raw_seconds.push_back(beside);
+      raw.seconds.push_back(beside);
+      written.seconds.push_back(times.written);
+      proved.seconds.push_back(times.proved);
     }
     return {raw, written, proved};
   }
@@ -121,7 +113,7 @@ class IoBench {
     const auto all = static_cast<std::int64_t>(new_entry("").bytes);
     const std::int64_t first = all * world_.rank() / world_.size(),
                        end = all * (world_.rank() + 1) / world_.size();
-    const std::span<const std::byte> mine(static_cast<const std::byte*>(field_.data()), field_.bytes());
+    const std::string_view mine(reinterpret_cast<const char*>(field_.data()), field_.bytes());
     const double time = seconds([&] {
       all_or_throw(world_, [&] {
         if (world_.is_root()) create_empty_file(path);
@@ -133,10 +125,9 @@ class IoBench {
   }
 
   // A rank's share may be larger than its block where blocks are uneven: then some bytes go twice.
-  static void write_part(const std::string& path, std::span<const std::byte> bytes, std::int64_t at,
-                         std::int64_t end) {
+  static void write_part(const std::string& path, std::string_view bytes, std::int64_t at, std::int64_t end) {
     while (at < end) {
-      const auto piece = bytes.first(std::min(bytes.size(), static_cast<std::size_t>(end - at)));
+      const auto piece = bytes.substr(0, static_cast<std::size_t>(end - at));
       write_raw(path, piece, at, SnapshotWriter::default_slab_bytes);
       at += static_cast<std::int64_t>(piece.size());
     }
@@ -158,13 +149,6 @@ class IoBench {
   Field<T> field_;
   SnapshotWriter writer_;
 };
-
-void add_warnings(BenchRecord& record, const std::vector<std::string>& remarks) {
-  for (const std::string& remark : remarks) {
-    if (std::find(record.warnings.begin(), record.warnings.end(), remark) == record.warnings.end())
-      record.warnings.push_back(remark);
-  }
-}
 
 Config config_of(Int3 cells, Precision precision) {
   Config config;
@@ -197,16 +181,17 @@ int bench_io(const CommandLine& command, const Communicator& world, const Thread
       const auto entries = with_number(precision, [&](auto zero) {
         IoBench<decltype(zero)> bench(options, world, config, *host);
         auto measured = bench.measure();
-        add_warnings(record, bench.remarks());
+        for (const std::string& remark : bench.remarks())
+          if (std::ranges::find(record.warnings, remark) == record.warnings.end())
+            record.warnings.push_back(remark);
         return measured;
       });
       if (world.is_root()) print_now(io_bench_table(entries));
       record.files.insert(record.files.end(), entries.begin(), entries.end());
     }
   }
-  for (const std::string& warning : record.warnings) {
-    if (world.is_root()) print_now("warning: " + warning + "\n");
-  }
+  if (world.is_root())
+    for (const std::string& warning : record.warnings) print_now("warning: " + warning + "\n");
   return conclude_bench(command, record, world);
 }
 

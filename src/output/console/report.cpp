@@ -57,15 +57,12 @@ std::string domain_text(const RunRecord& r) {
 }
 
 std::string ranks_text(const RunRecord& r) {
-  std::set<std::string> hosts;
-  for (const RankInfo& info : r.ranks) hosts.insert(info.host);
   const std::string cells =
       r.smallest_rank_cells == r.largest_rank_cells
           ? fmt::format("{} cells each", grouped(r.largest_rank_cells))
           : fmt::format("{} to {} cells", grouped(r.smallest_rank_cells), grouped(r.largest_rank_cells));
-  return fmt::format(
-      "{} on {}, process grid {}, {}", plural(static_cast<std::int64_t>(r.ranks.size()), "rank"),
-      plural(static_cast<std::int64_t>(hosts.size()), "host"), extent_text(r.process_grid), cells);
+  return fmt::format("{} on {}, process grid {}, {}", plural(std::ssize(r.ranks), "rank"),
+                     plural(std::ssize(hosts_of(r)), "host"), extent_text(r.process_grid), cells);
 }
 
 // A GPU counts once however many ranks share it; processors are counted by host.
@@ -141,8 +138,7 @@ std::string verification_text(const Verification& v) {
 }
 
 std::string memory_text(const RunRecord& r) {
-  std::int64_t peak = 0;
-  for (const RankInfo& info : r.ranks) peak = std::max(peak, info.peak_bytes);
+  const std::int64_t peak = most_peak_bytes(r);
   return join({r.memory_estimate_bytes > 0
                    ? human_bytes(static_cast<double>(r.memory_estimate_bytes)) + " estimated a rank"
                    : "",
@@ -250,8 +246,7 @@ std::string final_table(const RunRecord& r) {
   add(text, "writing", writing_line(r.writing));
   if (r.fingerprint) add(text, "fingerprint", fmt::format("{:016x}", *r.fingerprint));
   if (!r.files.empty())
-    add(text, "files",
-        fmt::format("{} in {}", grouped(static_cast<std::int64_t>(r.files.size())), escaped(r.directory)));
+    add(text, "files", fmt::format("{} in {}", grouped(std::ssize(r.files)), escaped(r.directory)));
   return text + profile_table(r.profile, r.ranks);
 }
 

@@ -80,6 +80,40 @@ std::string grid_text(const FileGrid& grid, const SeriesEntry& entry) {
                      n.z, n.y, n.x, entry.stored == Precision::fp32 ? 4 : 8, entry.dataset);
 }
 
+constexpr Index largest_slab = Index{1} << 30;  // bytes; MPI counts and some MPI-IO end at 2 GiB
+
+// `work` on rank 0; its failure is everyone's.
+template <class Work>
+void on_root(const Communicator& communicator, Work&& work) {
+  all_or_throw(communicator, [&] {
+    if (communicator.is_root()) work();
+  });
+}
+
+// Somewhat more than the file will have.
+std::int64_t expected_bytes(const SnapshotHeader& header) {
+  constexpr std::int64_t metadata = 64 << 10;
+  const std::size_t texts = header.provenance.deck.size() + header.provenance.resolved_deck.size();
+  return most_bytes_of_cells(header) + static_cast<std::int64_t>(texts) + metadata;
+}
+
+// Of this rank's cells as they are stored in `To`.
+template <class To, class From>
+std::uint64_t stored_fingerprint(FieldView<const From> field, Box subdomain, Int3 cells, Index slab_bytes) {
+  if constexpr (std::is_same_v<To, From>) {
+    return subdomain.empty() ? 0 : isotherm::fingerprint(field, subdomain.lo, cells);
+  } else {
+    std::uint64_t sum = 0;
+    std::vector<To> dense;
+    for (const Box slab : cut_into_slabs(subdomain.extent(), slab_cells<To>(slab_bytes))) {
+      dense.resize(static_cast<std::size_t>(slab.cells()));
+      copy_to_dense(field, slab, dense.data());
+      sum += isotherm::fingerprint(dense_view(dense.data(), slab.extent()), subdomain.lo + slab.lo, cells);
+    }
+    return sum;
+  }
+}
+
 }  // namespace
 
 std::string xdmf_text(const FileGrid& grid, const std::vector<SeriesEntry>& entries) {
@@ -173,49 +207,6 @@ class SnapshotSeries {
   Timer since_;                               // the last time
   double cost_ = 0;                           // s, of the last time
 };
-
-namespace {
-
-constexpr Index largest_slab = Index{1} << 30;  // bytes; MPI counts and some MPI-IO end at 2 GiB
-
-// `work` on rank 0; its failure is everyone's.
-template <class Work>
-void on_root(const Communicator& communicator, Work&& work) {
-  all_or_throw(communicator, [&] {
-    if (communicator.is_root()) work();
-  });
-}
-
-// Somewhat more than the file will have.
-std::int64_t expected_bytes(const SnapshotHeader& header) {
-  constexpr std::int64_t metadata = 64 << 10;
-  const std::size_t texts = header.provenance.deck.size() + header.provenance.resolved_deck.size();
-  return most_bytes_of_cells(header) + static_cast<std::int64_t>(texts) + metadata;
-}
-
-// Of this rank's cells as they are stored in `To`.
-template <class To, class From>
-std::uint64_t stored_fingerprint(FieldView<const From> field, Box subdomain, Int3 cells, Index slab_bytes) {
-  if constexpr (std::is_same_v<To, From>) {
-    return subdomain.empty() ? 0 : isotherm::fingerprint(field, subdomain.lo, cells);
-  } else {
-    std::uint64_t sum = 0;
-    std::vector<To> dense;
-    for (const Box slab : cut_into_slabs(subdomain.extent(), slab_cells<To>(slab_bytes))) {
-      dense.resize(static_cast<std::size_t>(slab.cells()));
-      copy_to_dense(field, slab, dense.data());
-      sum += isotherm::fingerprint(dense_view(dense.data(), slab.extent()), subdomain.lo + slab.lo, cells);
-    }
-    return sum;
-  }
-}
-
-}  // namespace
-
-SnapshotWriter::SnapshotWriter(const Config& config, const Communicator& communicator, std::string folder,
-                               SnapshotProvenance provenance, FileThread* files, Index slab_bytes)
-    : SnapshotWriter(config, grid_of_snapshots(config), communicator, std::move(folder),
-                     std::move(provenance), files, slab_bytes) {}
 
 SnapshotWriter::SnapshotWriter(const Config& config, const FileGrid& grid, const Communicator& communicator,
                                std::string folder, SnapshotProvenance provenance, FileThread* files,

@@ -28,9 +28,8 @@ struct SeriesEntry {
   Precision stored;     // in which they are
 };
 
-// The `.xmf` file: XDMF 3 over the `.hdf` files of its own folder, as cells in the box that is theirs and
-// with their times. It is what ParaView is to open: as VTKHDF it takes points alone, and so a box that is a
-// cell too small.
+// The `.xmf` file, for ParaView: XDMF 3 over the `.hdf` files of its folder, with their times, as cells in
+// their own box. As VTKHDF it takes points alone, and so a box that is a cell too small.
 std::string xdmf_text(const FileGrid& grid, const std::vector<SeriesEntry>& entries);
 
 class SnapshotSeries;
@@ -44,8 +43,8 @@ struct SnapshotTimes {
   double proved = 0;   // it was read back, and has its name
 };
 
-// Written in the order: guard the space, `.part`, flush, close, fsync, read back and compare, rename, fsync
-// of the folder, series. A file under its final name is complete and holds the field of its fingerprint.
+// Writes `.part`, reads it back, compares, and renames it: a file under its final name is complete and holds
+// the field of its fingerprint.
 //
 // Where all ranks know of a failure (no permission, no space, a file that reads back wrong) it is a
 // CollectiveError, `.part` is gone, and a caller may go on. A failed HDF5 call while the file is written is a
@@ -55,14 +54,11 @@ class SnapshotWriter {
  public:
   static constexpr Index default_slab_bytes = Index{64} << 20;
 
-  // Collective. The folder must exist. `slab_bytes`: the memory that writing may take on each rank, twice of
-  // it on rank 0 of a serial HDF5; at most 1 GiB. `files`: of all writers of a run, which take turns by it;
-  // null for one that is alone. It must not move, nor end, while a file of it is under way. Throws
-  // Error(command_line) for a wrong ISOTHERM_IO_TIMEOUT.
-  SnapshotWriter(const Config& config, const Communicator& communicator, std::string folder,
-                 SnapshotProvenance provenance, FileThread* files = nullptr,
-                 Index slab_bytes = default_slab_bytes);
-  // Of these cells. `config` says what all files of a run have in common.
+  // Collective. The folder must exist. `grid`: the cells; `config`: what all files of a run have in common.
+  // `slab_bytes`: the memory that writing may take on each rank, twice of it on rank 0 of a serial HDF5; at
+  // most 1 GiB. `files`: of all writers of a run, which take turns by it; null for one that is alone. The
+  // writer must not move, nor end, while a file of it is under way. Throws Error(command_line) for a wrong
+  // ISOTHERM_IO_TIMEOUT.
   SnapshotWriter(const Config& config, const FileGrid& grid, const Communicator& communicator,
                  std::string folder, SnapshotProvenance provenance, FileThread* files = nullptr,
                  Index slab_bytes = default_slab_bytes);
@@ -81,11 +77,10 @@ class SnapshotWriter {
   // Of the cells as the file will hold them, rounded where it is narrower than the field. Collective.
   std::uint64_t fingerprint(const CellsView& field, Box subdomain) const;
 
-  // Before the first write: the series goes on with what an earlier part of the run has written up to
-  // `sweep`. Collective.
+  // Collective. Before the first write: the series goes on with what an earlier part of the run has written
+  // up to `sweep`.
   void continue_series(std::int64_t sweep);
-  // Behind all files that were started: the series names them. Collective.
-  void publish_series();
+  void publish_series();  // collective: the series names all files that were started
   // On rank 0, once there is a file: what to open in a viewer, the `.xmf` or else the `.hdf.series`.
   std::string viewer_file() const;
 
@@ -148,15 +143,14 @@ class CheckpointWriter {
   double seconds_;
 };
 
-// Of the checkpoints of these sweeps, those that go when that of `written` is there and `keep` may stay: the
-// oldest, and those of later sweeps, which the run has gone back behind.
+// Which checkpoints go when that of `written` is there and `keep` may stay: the oldest, and those of later
+// sweeps, which the run has gone back behind.
 std::vector<std::int64_t> superfluous(std::vector<std::int64_t> sweeps, std::int64_t written, int keep);
 // The sweeps of the checkpoints in a folder, the newest first. Unfinished ones are none.
 std::vector<std::int64_t> find_checkpoints(const std::string& folder, const std::string& run_name);
 // Those of later sweeps get another name, so that they are not taken for the newest. Throws Error(io).
 void set_aside_later(const std::string& folder, const std::string& run_name, std::int64_t sweep);
-// Throws Error(file_missing) or Error(deck) where the file is no checkpoint with a sound header. The cells
-// are not looked at.
+// Throws Error(file_missing) or Error(deck) where the file is no checkpoint with a sound header.
 SnapshotHeader read_checkpoint_header(const std::string& path);
 
 }  // namespace isotherm

@@ -59,41 +59,6 @@ bool can_write_with(H5Z_filter_t filter) {
          (flags & H5Z_FILTER_CONFIG_ENCODE_ENABLED);
 }
 
-}  // namespace
-
-Int3 chunk_of(const FileGrid& grid) {
-  if (grid.compression == 0) return {1, 1, 1};
-  FileGrid chunk = grid;
-  while (chunk.cell_bytes() > 2 << 20) {
-    int longest = 2;
-    for (int axis = 1; axis >= 0; --axis)
-      if (chunk.cells[axis] > chunk.cells[longest]) longest = axis;
-    chunk.cells[longest] = (chunk.cells[longest] + 1) / 2;
-  }
-  return chunk.cells;
-}
-
-std::int64_t most_bytes_of_cells(const FileGrid& grid) {
-  if (grid.compression == 0) return grid.cell_bytes();
-  // For deflate's own blocks, a chunk of zeros that stood there first, and its entry in the index.
-  constexpr std::int64_t entry = 256;
-  FileGrid chunk = grid;
-  chunk.cells = chunk_of(grid);
-  const std::int64_t bytes = chunk.cell_bytes();
-  return up(grid.cells, chunk.cells).product() * (bytes + bytes / 256 + entry);
-}
-
-std::string why_not_compressed() {
-  start_hdf5();
-  for (const auto& [filter, name] :
-       {std::pair(H5Z_FILTER_SHUFFLE, "shuffle"), {H5Z_FILTER_DEFLATE, "deflate"}})
-    if (!can_write_with(filter))
-      return fmt::format("HDF5 {} was built without the filter {}", hdf5_library_version(), name);
-  return {};
-}
-
-namespace {
-
 // What the reader calls wrong data is here a file that did not become what was written.
 DatasetReader open_cells(const std::string& path) {
   try {
@@ -130,24 +95,6 @@ std::uint64_t fingerprint_of(const std::string& path, Box subdomain, Int3 cells,
   }
   return sum;
 }
-
-}  // namespace
-
-std::uint64_t fingerprint_on_disk(const std::string& path, Box subdomain, Int3 cells, Precision precision,
-                                  Index slab_bytes, TemperatureExtremes* extremes) {
-  return precision == Precision::fp32 ? fingerprint_of<float>(path, subdomain, cells, slab_bytes, extremes)
-                                      : fingerprint_of<double>(path, subdomain, cells, slab_bytes, extremes);
-}
-
-// Without times of creation: the same run writes the same bytes.
-Hdf5Object create_hdf5_group(hid_t parent, const char* name, const std::string& path) {
-  Hdf5List creation(H5Pcreate(H5P_GROUP_CREATE));
-  H5Pset_obj_track_times(creation.get(), false);
-  return Hdf5Object(
-      check_hdf5(H5Gcreate2(parent, name, H5P_DEFAULT, creation.get(), H5P_DEFAULT), "H5Gcreate", path));
-}
-
-namespace {
 
 // Contiguous, because its size is known and reserved, or else in chunks that are compressed.
 void choose_layout(hid_t creation, const SnapshotHeader& header, const std::string& path) {
@@ -199,6 +146,51 @@ void describe_for_vtk(hid_t file, const SnapshotHeader& header, const std::strin
 
 }  // namespace
 
+Int3 chunk_of(const FileGrid& grid) {
+  if (grid.compression == 0) return {1, 1, 1};
+  FileGrid chunk = grid;
+  while (chunk.cell_bytes() > 2 << 20) {
+    int longest = 2;
+    for (int axis = 1; axis >= 0; --axis)
+      if (chunk.cells[axis] > chunk.cells[longest]) longest = axis;
+    chunk.cells[longest] = (chunk.cells[longest] + 1) / 2;
+  }
+  return chunk.cells;
+}
+
+std::int64_t most_bytes_of_cells(const FileGrid& grid) {
+  if (grid.compression == 0) return grid.cell_bytes();
+  // For deflate's own blocks, a chunk of zeros that stood there first, and its entry in the index.
+  constexpr std::int64_t entry = 256;
+  FileGrid chunk = grid;
+  chunk.cells = chunk_of(grid);
+  const std::int64_t bytes = chunk.cell_bytes();
+  return up(grid.cells, chunk.cells).product() * (bytes + bytes / 256 + entry);
+}
+
+std::string why_not_compressed() {
+  start_hdf5();
+  for (const auto& [filter, name] :
+       {std::pair(H5Z_FILTER_SHUFFLE, "shuffle"), {H5Z_FILTER_DEFLATE, "deflate"}})
+    if (!can_write_with(filter))
+      return fmt::format("HDF5 {} was built without the filter {}", hdf5_library_version(), name);
+  return {};
+}
+
+std::uint64_t fingerprint_on_disk(const std::string& path, Box subdomain, Int3 cells, Precision precision,
+                                  Index slab_bytes, TemperatureExtremes* extremes) {
+  return precision == Precision::fp32 ? fingerprint_of<float>(path, subdomain, cells, slab_bytes, extremes)
+                                      : fingerprint_of<double>(path, subdomain, cells, slab_bytes, extremes);
+}
+
+// Without times of creation: the same run writes the same bytes.
+Hdf5Object create_hdf5_group(hid_t parent, const char* name, const std::string& path) {
+  Hdf5List creation(H5Pcreate(H5P_GROUP_CREATE));
+  H5Pset_obj_track_times(creation.get(), false);
+  return Hdf5Object(
+      check_hdf5(H5Gcreate2(parent, name, H5P_DEFAULT, creation.get(), H5P_DEFAULT), "H5Gcreate", path));
+}
+
 SnapshotFile::SnapshotFile(const std::string& path, const Communicator& communicator, bool collective,
                            const SnapshotHeader& header)
     : path_(path), communicator_(communicator), collective_(collective), header_(header) {
@@ -246,7 +238,9 @@ std::string SnapshotFile::write_as(FieldView<const T> field, Box subdomain, Inde
     calls = std::max(calls, slabs.back().size());
   }
   const auto me = static_cast<std::size_t>(communicator_.rank());
-  std::vector<Stored> dense(static_cast<std::size_t>(std::max<Index>(1, largest(slabs[me]))));
+  Index most = 1;
+  for (const Box& slab : slabs[me]) most = std::max(most, slab.cells());
+  std::vector<Stored> dense(static_cast<std::size_t>(most));
   CellExchange<Stored> ranks(communicator_, blocks);
   const Hdf5List transfer = collective_ ? mpi_io_transfer() : Hdf5List(H5Pcreate(H5P_DATASET_XFER));
   const Hdf5Space in_file(file_ < 0 ? H5I_INVALID_HID

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 
 #include "core/text.hpp"
 #include "output/records/json_value.hpp"
@@ -15,19 +16,21 @@ ISOTHERM_KEYS(Quantiles, median, p10, p90)
 
 namespace {
 
-// Of each sample by itself, then the median: what the memory did in between drops out.
-std::optional<double> share_of(const std::vector<double>& copy_bandwidth, const std::vector<double>& seconds,
-                               double bytes) {
-  if (copy_bandwidth.empty()) return std::nullopt;
-  std::vector<double> shares;
-  for (std::size_t i = 0; i < std::min(copy_bandwidth.size(), seconds.size()); ++i)
-    shares.push_back(bytes / seconds[i] / copy_bandwidth[i]);
-  return median(std::move(shares));
+bool reduces(const BenchRecord& r) {
+  return r.options.subject == BenchSubject::reduction;
 }
 
 std::optional<double> median_of(const std::vector<double>& values) {
-  if (values.empty()) return std::nullopt;
-  return median(values);
+  return values.empty() ? std::nullopt : std::optional(median(values));
+}
+
+// Of each sample by itself, then the median: what the memory did in between drops out.
+std::optional<double> share_of(const std::vector<double>& copy_bandwidth, const std::vector<double>& seconds,
+                               double bytes) {
+  std::vector<double> shares;
+  for (std::size_t i = 0; i < std::min(copy_bandwidth.size(), seconds.size()); ++i)
+    shares.push_back(bytes / seconds[i] / copy_bandwidth[i]);
+  return median_of(shares);
 }
 
 BenchFigures figures_of(const BenchEntry& e) {
@@ -47,10 +50,6 @@ BenchFigures figures_of(const BenchEntry& e) {
     if (f.read_bandwidth) f.read_share = *f.bandwidth / *f.read_bandwidth;
   }
   return f;
-}
-
-bool same_grid(const BenchEntry& a, const BenchEntry& b) {
-  return a.cells == b.cells && a.precision == b.precision;
 }
 
 Json spread_json(const std::vector<double>& values) {
@@ -121,13 +120,83 @@ Json to_json_object(const IoBenchEntry& e) {
           {"samples", {{"write_s", e.seconds}, {"raw_write_s", e.raw_seconds}}}};
 }
 
-Json device_json(const BenchRecord& r) {
-  return {{"backend", r.device.backend},
-          {"name", r.device.name},
-          {"uuid", r.device.uuid},
-          {"detail", r.device.detail},
-          {"instruction_set", r.instruction_set},
-          {"threads", r.threads_note}};
+std::string percent(const std::optional<double>& share) {
+  return share ? fmt::format("{:.1f} %", 100 * *share) : "-";
+}
+
+constexpr double most_spread = 0.3;  // of a figure to rely on
+
+std::string spread_text(double spread) {
+  return fmt::format("{}{:.1f} %", spread > most_spread ? "*" : "", 100 * spread);
+}
+
+// Below a table with figures that are marked.
+std::string spread_line(const TextTable& table) {
+  const bool marked = std::ranges::any_of(table.rows, [](const std::vector<std::string>& row) {
+    return std::ranges::any_of(row, [](const std::string& cell) { return cell.starts_with('*'); });
+  });
+  if (!marked) return "";
+  return fmt::format(
+      "  * spread above {:.0f} %: the machine was busy or the samples are too few; measure longer\n",
+      100 * most_spread);
+}
+
+std::string verdict_text(const auto& e) {
+  if (e.verdict == BenchVerdict::right) return e.note.empty() ? "right" : "right (" + e.note + ")";
+  return (e.verdict == BenchVerdict::wrong ? "WRONG: " : "skipped: ") + e.note;
+}
+
+std::string decimal(std::optional<double> value, double unit, int decimals) {
+  return value ? plain_decimal(*value / unit, decimals) : "-";
+}
+
+// A column: its head, 'l' or 'r', and its cells. Figures are none for what was not measured.
+struct Column {
+  std::string head;
+  char alignment;
+  std::function<std::string(const BenchEntry& e, const BenchFigures& f)> cell;
+};
+
+std::vector<Column> columns_of(const BenchRecord& r) {
+  using E = BenchEntry;
+  using F = BenchFigures;
+  const auto any = [&](auto is) { return std::any_of(r.entries.begin(), r.entries.end(), is); };
+  const bool temporal = any([](const E&e) { return e.time_block > 1; }), reduction = reduces(r),
+             updates = r.options.subject != BenchSubject::bandwidth;
+  std::vector<Column> columns{{"kernel", 'l', [](const E& e, const F&) { return e.kernel; }}};
+  const auto add = [&](bool wanted, const char* head, char alignment, auto cell) {
+    if (wanted) columns.push_back({head, alignment, cell});
+  };
+  const bool tiles = any([](const E& e) { return e.tile != "-"; });
+  add(tiles, "tile", 'l', [](const E& e, const F&) { return e.tile; });
+  add(temporal, "time block", 'l', [](const E& e, const F&) { return fmt::format("{}", e.time_block); });
+  add(reduction, "time", 'r', [](const E& e, const F& f) {
+    return e.samples.seconds.empty() ? "-" : signed_duration(f.seconds.median);
+  });
+  add(updates, "GPts/s", 'r', [](const E&, const F& f) { return decimal(f.points_per_second, 1e9, 2); });
+  add(true, "GB/s", 'r', [](const E&, const F& f) { return decimal(f.bandwidth, 1e9, 1); });
+  add(true, "of copy", 'r', [](const E&, const F& f) { return percent(f.copy_share); });
+  // What the sweeps would need one by one, of the copy: over 100 % no single kernel can get.
+  add(temporal, "of limit", 'r',
+      [](const E& e, const F& f) { return f.copy_share ? percent(*f.copy_share * e.time_block) : "-"; });
+  add(reduction, "of read", 'r', [](const E&, const F& f) { return percent(f.read_share); });
+  add(true, "copy GB/s", 'r', [](const E&, const F& f) { return decimal(f.copy_bandwidth, 1e9, 1); });
+  add(true, "spread", 'r', [](const E& e, const F& f) {
+    return e.samples.seconds.empty() ? "-" : spread_text(f.seconds.spread());
+  });
+  add(updates, "speed-up", 'r',
+      [](const E&, const F& f) { return f.speedup ? fmt::format("{:.2f}x", *f.speedup) : "-"; });
+  add(reduction, "error", 'r',
+      [](const E& e, const F&) { return e.error ? fmt::format("{:.1e}", *e.error) : "-"; });
+  add(reduction, "bits", 'l', [](const E& e, const F&) {
+    return std::string(!e.same_bits ? "-" : *e.same_bits ? "same" : "differ");
+  });
+  add(true, "check", 'l', [](const E& e, const F&) { return verdict_text(e); });
+  return columns;
+}
+
+bool is_skipped(const HaloBenchEntry& e) {
+  return e.verdict == BenchVerdict::skipped;
 }
 
 }  // namespace
@@ -141,7 +210,7 @@ std::vector<std::optional<BenchFigures>> figures(const BenchRecord& record) {
     for (std::size_t lowest = 0; lowest <= i && !all.back()->speedup; ++lowest) {
       const BenchEntry& rung = record.entries[lowest];
       if (rung.verdict == BenchVerdict::right && all[lowest] && all[lowest]->points_per_second &&
-          same_grid(rung, e))
+          rung.cells == e.cells && rung.precision == e.precision)
         all.back()->speedup = *all.back()->points_per_second / *all[lowest]->points_per_second;
     }
   }
@@ -149,11 +218,8 @@ std::vector<std::optional<BenchFigures>> figures(const BenchRecord& record) {
 }
 
 bool all_right(const BenchRecord& record) {
-  const auto none_wrong = [](const auto& entries) {
-    return std::none_of(entries.begin(), entries.end(),
-                        [](const auto& e) { return e.verdict == BenchVerdict::wrong; });
-  };
-  return none_wrong(record.entries) && none_wrong(record.halos);
+  const auto is_wrong = [](const auto& e) { return e.verdict == BenchVerdict::wrong; };
+  return std::ranges::none_of(record.entries, is_wrong) && std::ranges::none_of(record.halos, is_wrong);
 }
 
 std::optional<double> HaloBenchEntry::wire() const {
@@ -177,6 +243,7 @@ double IoBenchEntry::raw_share() const {
 }
 
 std::string to_json(const BenchRecord& r) {
+  const BenchOptions& o = r.options;
   const auto all = figures(r);
   Json entries = Json::array();
   for (std::size_t i = 0; i < all.size(); ++i) entries.push_back(to_json_object(r.entries[i], all[i]));
@@ -187,128 +254,41 @@ std::string to_json(const BenchRecord& r) {
       {{"host", r.host}, {"command_line", r.command_line}, {"started", r.started}, {"finished", r.finished}});
   return file_text({{"schema", "isotherm-bench"},
                     {"schema_version", bench_schema_version},
-                    {"subject", r.subject},
+                    {"subject", r.options.subject},
                     {"result", all_right(r) ? "PASS" : "FAIL"},
                     {"provenance", std::move(provenance)},
-                    {"device", device_json(r)},
+                    {"device",
+                     {{"backend", r.device.backend},
+                      {"name", r.device.name},
+                      {"uuid", r.device.uuid},
+                      {"detail", r.device.detail},
+                      {"instruction_set", r.instruction_set},
+                      {"threads", r.threads_note}}},
                     {"ranks", r.ranks},
                     {"options",
-                     {{"seed", r.seed},
-                      {"seconds_per_kernel_s", r.seconds_per_kernel},
-                      {"boundaries", r.boundaries},
-                      {"source", r.source},
-                      {"overlap", r.overlap},
-                      {"norm", r.norm},
-                      {"op", r.op}}},
+                     {{"seed", o.seed},
+                      {"seconds_per_kernel_s", o.seconds},
+                      {"boundaries", o.boundaries},
+                      {"source", o.source},
+                      {"overlap", o.overlap},
+                      {"norm", o.norm},
+                      {"op", reduces(r) ? Json(o.op) : Json()}}},
                     {"entries", entries},
                     {"warnings", r.warnings}});
 }
 
-namespace {
-
-std::string percent(const std::optional<double>& share) {
-  return share ? fmt::format("{:.1f} %", 100 * *share) : "-";
-}
-
-constexpr double most_spread = 0.3;  // of a figure to rely on
-
-std::string spread_text(double spread) {
-  return fmt::format("{}{:.1f} %", spread > most_spread ? "*" : "", 100 * spread);
-}
-
-// Below a table with figures that are marked.
-std::string spread_line(const TextTable& table) {
-  const bool marked = std::ranges::any_of(table.rows, [](const std::vector<std::string>& row) {
-    return std::ranges::any_of(row, [](const std::string& cell) { return cell.starts_with('*'); });
-  });
-  if (!marked) return "";
-  return fmt::format(
-      "  * spread above {:.0f} %: the machine was busy or the samples are too few; measure longer\n",
-      100 * most_spread);
-}
-
-std::string verdict_text(const auto& e) {
-  switch (e.verdict) {
-    case BenchVerdict::right:
-      return e.note.empty() ? "right" : "right (" + e.note + ")";
-    case BenchVerdict::wrong:
-      return "WRONG: " + e.note;
-    case BenchVerdict::skipped:
-      break;
-  }
-  return "skipped: " + e.note;
-}
-
-std::string decimal(std::optional<double> value, double unit, int decimals) {
-  return value ? plain_decimal(*value / unit, decimals) : "-";
-}
-
-// A column: its head, 'l' or 'r', and its cells. Figures are none for what was not measured.
-struct Column {
-  std::string head;
-  char alignment;
-  std::function<std::string(const BenchEntry& e, const BenchFigures& f)> cell;
-};
-
-std::vector<Column> columns_of(const BenchRecord& r) {
-  using E = BenchEntry;
-  using F = BenchFigures;
-  const auto any = [&](auto is) { return std::any_of(r.entries.begin(), r.entries.end(), is); };
-  const bool temporal = any([](const E&e) { return e.time_block > 1; }),
-             reduces = r.subject == BenchSubject::reduction, updates = r.subject != BenchSubject::bandwidth;
-  std::vector<Column> columns{{"kernel", 'l', [](const E& e, const F&) { return e.kernel; }}};
-  const auto add = [&](bool wanted, const char* head, char alignment, auto cell) {
-    if (wanted) columns.push_back({head, alignment, cell});
-  };
-  const bool tiles = any([](const E& e) { return e.tile != "-"; });
-  add(tiles, "tile", 'l', [](const E& e, const F&) { return e.tile; });
-  add(temporal, "time block", 'l', [](const E& e, const F&) { return fmt::format("{}", e.time_block); });
-  add(reduces, "time", 'r', [](const E& e, const F& f) {
-    return e.samples.seconds.empty() ? "-" : signed_duration(f.seconds.median);
-  });
-  add(updates, "GPts/s", 'r', [](const E&, const F& f) { return decimal(f.points_per_second, 1e9, 2); });
-  add(true, "GB/s", 'r', [](const E&, const F& f) { return decimal(f.bandwidth, 1e9, 1); });
-  add(true, "of copy", 'r', [](const E&, const F& f) { return percent(f.copy_share); });
-  // What the sweeps would need one by one, of the copy: over 100 % no single kernel can get.
-  add(temporal, "of limit", 'r',
-      [](const E& e, const F& f) { return f.copy_share ? percent(*f.copy_share * e.time_block) : "-"; });
-  add(reduces, "of read", 'r', [](const E&, const F& f) { return percent(f.read_share); });
-  add(true, "copy GB/s", 'r', [](const E&, const F& f) { return decimal(f.copy_bandwidth, 1e9, 1); });
-  add(true, "spread", 'r', [](const E& e, const F& f) {
-    return e.samples.seconds.empty() ? "-" : spread_text(f.seconds.spread());
-  });
-  add(updates, "speed-up", 'r',
-      [](const E&, const F& f) { return f.speedup ? fmt::format("{:.2f}x", *f.speedup) : "-"; });
-  add(reduces, "error", 'r',
-      [](const E& e, const F&) { return e.error ? fmt::format("{:.1e}", *e.error) : "-"; });
-  add(reduces, "bits", 'l', [](const E& e, const F&) {
-    return std::string(!e.same_bits ? "-" : *e.same_bits ? "same" : "differ");
-  });
-  add(true, "check", 'l', [](const E& e, const F&) { return verdict_text(e); });
-  return columns;
-}
-
-bool is_skipped(const HaloBenchEntry& e) {
-  return e.verdict == BenchVerdict::skipped;
-}
-
-std::string grid_title(const BenchEntry& e) {
-  return fmt::format("{}, {}\n", extent_text(e.cells), word(e.precision));
-}
-
-}  // namespace
-
 std::string bench_banner(const BenchRecord& r) {
+  const BenchOptions& o = r.options;
   std::string text = fmt::format("isotherm {} ({}), bench {} on {}", r.build.version, r.build.git_revision,
-                                 word(r.subject), r.device.name);
+                                 word(o.subject), r.device.name);
   if (r.ranks > 1) text += fmt::format(", {} ranks", r.ranks);
   for (const std::string& part : {r.instruction_set, r.threads_note})
     if (!part.empty()) text += ", " + part;
-  if (r.source) text += ", with a source";
-  if (r.boundaries) text += ", with boundaries";
-  if (r.overlap) text += ", interior and exterior apart";
-  if (r.norm) text += fmt::format(", with the fused {} norm", *r.norm);
-  if (r.op) text += fmt::format(", {} of a - b", *r.op);
+  if (o.source) text += ", with a source";
+  if (o.boundaries) text += ", with boundaries";
+  if (o.overlap) text += ", interior and exterior apart";
+  if (o.norm) text += fmt::format(", with the fused {} norm", word(*o.norm));
+  if (reduces(r)) text += fmt::format(", {} of a - b", word(o.op));
   text += "\n";
   for (const std::string& warning : r.warnings) text += "warning: " + warning + "\n";
   return text;
@@ -332,19 +312,20 @@ std::string bench_table(const BenchRecord& r) {
       std::vector<std::string>& line = table.rows.emplace_back();
       for (const Column& column : columns) line.push_back(column.cell(e, all[i].value_or(BenchFigures{})));
     }
-    text += "\n" + grid_title(head) + table.text(2) + spread_line(table);
+    text += fmt::format("\n{}, {}\n{}{}", extent_text(head.cells), word(head.precision), table.text(2),
+                        spread_line(table));
     first = i;
   }
   return text;
 }
 
 std::string skipped_line(const std::vector<HaloBenchEntry>& entries) {
+  std::set<std::string> known;
   std::vector<std::string> transports;
-  for (const HaloBenchEntry& e : entries) {
-    std::string text = fmt::format("{} ({})", e.transport, e.note);
-    if (is_skipped(e) && std::ranges::find(transports, text) == transports.end())
-      transports.push_back(std::move(text));
-  }
+  for (const HaloBenchEntry& e : entries)
+    if (std::string text = fmt::format("{} ({})", e.transport, e.note);
+        is_skipped(e) && known.insert(text).second)
+      transports.push_back(text);
   return transports.empty() ? "" : fmt::format("\nnot possible here: {}\n", fmt::join(transports, ", "));
 }
 

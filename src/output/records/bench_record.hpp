@@ -1,8 +1,6 @@
 // What `isotherm bench` measured, as plain numbers: its table and its JSON are made of this.
 //
-// The JSON (schema "isotherm-bench", version 2) follows run.json: a key's name ends in its unit, what was not
-// measured is null, what is not finite is null and listed in `not_finite`; keys are only ever added within a
-// version.
+// The JSON (schema "isotherm-bench", version 2) follows the rules of run.json.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +14,7 @@
 #include "core/device.hpp"
 #include "core/enum_words.hpp"
 #include "core/statistics.hpp"
+#include "kernels/reduction.hpp"
 
 namespace isotherm {
 
@@ -25,8 +24,31 @@ enum class BenchSubject { stencil, reduction, bandwidth, halo, io };
 template <>
 inline constexpr auto words_of<BenchSubject> = words("stencil", "reduction", "bandwidth", "halo", "io");
 
-// One sample is a batch of launches, with a batch of copies, or reads, right beside it: on a machine that is
-// shared, memory bandwidth drifts within seconds.
+template <>
+inline constexpr auto words_of<ReductionOp> = words("sum", "max", "l1", "l2");
+
+struct BenchOptions {
+  BenchSubject subject = BenchSubject::stencil;
+  std::vector<Int3> sizes;  // cells; empty: what fits the device
+  std::vector<Precision> precisions{Precision::fp32, Precision::fp64};
+  std::vector<std::string> names;  // of kernels, transports; empty: all of the device
+  bool all_tiles = false;
+  std::vector<int> time_blocks;      // empty: all that a kernel has
+  std::vector<int> ghosts{1, 2, 4};  // halo: layers
+  DeviceChoice device = DeviceChoice::automatic;
+  std::optional<ReductionOp> norm;  // stencil: with the kernel's fused norm
+  ReductionOp op = ReductionOp::sum_squares;
+  bool boundaries = false;  // stencil: six boundaries, and what the kernel needs of them
+  bool source = false;      // stencil: with a source field
+  bool overlap = false;     // stencil: in the parts of a step that overlaps its exchange
+  double seconds = 1;       // of measuring, a kernel
+  std::uint64_t seed = 1;
+  std::string folder = ".";  // io: where the files are while they are measured
+  int repeats = 5;           // io: files of each way
+  std::string json;          // path; empty: none
+};
+
+// A sample is a batch of launches, right beside one of copies, or reads: on shared machines bandwidth drifts.
 struct BenchSamples {
   std::int64_t launches = 1;             // a sample
   std::vector<double> seconds;           // of one launch; of a difference, what it takes longer than the base
@@ -83,12 +105,8 @@ struct IoBenchEntry {
   double bytes = 0;  // of the cells
   std::vector<double> seconds;
   std::vector<double> raw_seconds;  // of plain system calls, right before it
-  void add(double time, double raw) {
-    seconds.push_back(time);
-    raw_seconds.push_back(raw);
-  }
-  double bandwidth() const;  // bytes per second, of the median
-  double raw_share() const;  // median over the samples, each against the raw one beside it
+  double bandwidth() const;         // bytes per second, of the median
+  double raw_share() const;         // median over the samples, each against the raw one beside it
 };
 
 // What follows from the samples.
@@ -106,16 +124,11 @@ struct BenchFigures {
 
 struct BenchRecord {
   BuildInfo build = build_info();
-  BenchSubject subject = BenchSubject::stencil;
+  BenchOptions options;
   std::string command_line, started, finished, host;
   DeviceInfo device;
   std::string instruction_set, threads_note;  // of the host kernels; empty on a GPU
-  std::uint64_t seed = 0;
-  double seconds_per_kernel = 0;  // asked for
-  bool boundaries = false, source = false, overlap = false;
-  std::optional<std::string> norm;  // stencil: the fused norm that was on
-  std::optional<std::string> op;    // reduction: what was computed
-  std::vector<BenchEntry> entries;  // but for halos and files
+  std::vector<BenchEntry> entries;            // but for halos and files
   std::vector<HaloBenchEntry> halos;
   std::vector<IoBenchEntry> files;
   int ranks = 1;

@@ -57,6 +57,50 @@ bool keep_lines(const std::filesystem::path& path, const std::string& head, std:
   return true;
 }
 
+std::string text(double value) {
+  return std::isnan(value) ? "nan" : fmt::format("{}", value);  // the sign of a NaN says nothing
+}
+std::string text(const std::optional<double>& value) {
+  return value ? text(*value) : "";
+}
+
+// The one place that knows which columns of diagnostics there are: "," before the name of each, or before its
+// value, which is empty without `d`.
+std::string columns_of(const DiagnosticsPlan& plan, bool names, const std::optional<Diagnostics>& d = {}) {
+  const HeatFlows* const flows = d && d->flows ? &*d->flows : nullptr;
+  std::string line;
+  const auto put = [&](const std::string& name, const std::optional<double>& value) {
+    line += "," + (names ? name : text(value));
+  };
+  const auto put_flow = [&](const std::string& name, double HeatFlows::*flow) {
+    put(name, flows ? std::optional(flows->*flow) : std::nullopt);
+  };
+  const auto put_count = [&](const std::string& name, const auto& count_of) {
+    line += "," + (names ? name : d ? fmt::format("{}", count_of(*d)) : "");
+  };
+  for (const auto& [name, value] :
+       {std::pair("min_K", &Diagnostics::min), {"max_K", &Diagnostics::max}, {"mean_K", &Diagnostics::mean}})
+    put(name, d ? std::optional((*d).*value) : std::nullopt);
+  if (plan.heat_capacity) put("heat_J", d ? d->heat : std::nullopt);
+  if (plan.rate) put_flow("rate_W", &HeatFlows::rate);
+  for (std::size_t f = 0; f < face_count; ++f)
+    if (plan.boundaries[f])
+      put(fmt::format("wall_{}_W", face_names[f]),
+          flows ? std::optional(flows->boundaries[f]) : std::nullopt);
+  if (plan.flows) {
+    put_flow("source_W", &HeatFlows::source);
+    put_flow("balance_W", &HeatFlows::balance);
+    put_flow("relative_balance", &HeatFlows::relative_balance);
+  }
+  for (int bin = -1; plan.bins > 0 && bin <= plan.bins; ++bin) {
+    const std::string name = bin < 0 ? "under" : bin == plan.bins ? "over" : fmt::format("{}", bin);
+    put_count("hist_" + name,
+              [&](const Diagnostics& of) { return of.histogram->counts[static_cast<std::size_t>(bin + 1)]; });
+  }
+  put_count("nan_cells", [](const Diagnostics& of) { return of.nan_cells; });
+  return line;
+}
+
 }  // namespace
 
 LineFile::LineFile(const std::filesystem::path& path, Console& console, std::string head, std::string loss,
@@ -119,54 +163,6 @@ void LineFile::lose() {
   console_.warn(fmt::format("{} cannot be written ({}); the run goes on without {}", name_,
                             std::strerror(reason), loss_));
 }
-
-namespace {
-
-std::string text(double value) {
-  return std::isnan(value) ? "nan" : fmt::format("{}", value);  // the sign of a NaN says nothing
-}
-std::string text(const std::optional<double>& value) {
-  return value ? text(*value) : "";
-}
-
-// The one place that knows which columns of diagnostics there are: "," before the name of each, or before its
-// value, which is empty without `d`.
-std::string columns_of(const DiagnosticsPlan& plan, bool names, const std::optional<Diagnostics>& d = {}) {
-  const HeatFlows* const flows = d && d->flows ? &*d->flows : nullptr;
-  std::string line;
-  const auto put = [&](const std::string& name, const std::optional<double>& value) {
-    line += "," + (names ? name : text(value));
-  };
-  const auto put_flow = [&](const std::string& name, double HeatFlows::*flow) {
-    put(name, flows ? std::optional(flows->*flow) : std::nullopt);
-  };
-  const auto put_count = [&](const std::string& name, const auto& count_of) {
-    line += "," + (names ? name : d ? fmt::format("{}", count_of(*d)) : "");
-  };
-  for (const auto& [name, value] :
-       {std::pair("min_K", &Diagnostics::min), {"max_K", &Diagnostics::max}, {"mean_K", &Diagnostics::mean}})
-    put(name, d ? std::optional((*d).*value) : std::nullopt);
-  if (plan.heat_capacity) put("heat_J", d ? d->heat : std::nullopt);
-  if (plan.rate) put_flow("rate_W", &HeatFlows::rate);
-  for (std::size_t f = 0; f < face_count; ++f)
-    if (plan.boundaries[f])
-      put(fmt::format("wall_{}_W", face_names[f]),
-          flows ? std::optional(flows->boundaries[f]) : std::nullopt);
-  if (plan.flows) {
-    put_flow("source_W", &HeatFlows::source);
-    put_flow("balance_W", &HeatFlows::balance);
-    put_flow("relative_balance", &HeatFlows::relative_balance);
-  }
-  for (int bin = -1; plan.bins > 0 && bin <= plan.bins; ++bin) {
-    const std::string name = bin < 0 ? "under" : bin == plan.bins ? "over" : fmt::format("{}", bin);
-    put_count("hist_" + name,
-              [&](const Diagnostics& of) { return of.histogram->counts[static_cast<std::size_t>(bin + 1)]; });
-  }
-  put_count("nan_cells", [](const Diagnostics& of) { return of.nan_cells; });
-  return line;
-}
-
-}  // namespace
 
 std::string history_head(const DiagnosticsColumns& columns) {
   return "sweep,time_s,residual,relative_residual,wall_s" + (columns ? columns_of(*columns, true) : "") +
