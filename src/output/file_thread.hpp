@@ -21,10 +21,6 @@ class FileThread {
 
   // `why_in_step` not empty: there is no thread, and start() writes. The same on all ranks.
   explicit FileThread(std::string why_in_step);
-  // Ends what was started; its errors are lost.
-  ~FileThread();
-  FileThread(const FileThread&) = delete;
-  FileThread& operator=(const FileThread&) = delete;
 
   bool in_step() const { return !thread_.joinable(); }
   const std::string& why_in_step() const { return why_in_step_; }
@@ -45,20 +41,19 @@ class FileThread {
   double waited() const { return waited_; }
 
  private:
-  void serve();
+  void serve(const std::stop_token& stop);
 
   std::string why_in_step_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable_any changed_;
   std::deque<std::function<void()>> queue_;
   Ticket started_ = 0;  // the caller's
   Ticket done_ = 0;     // written, or left out
   Ticket failed_ = 0;   // the first that threw
   std::exception_ptr error_;
-  bool closing_ = false;
   double longest_ = 0;  // s, of a file
   double waited_ = 0;
-  std::thread thread_;  // last: it sees all of the above
+  std::jthread thread_;  // last: its end, with that of all that was started, is before that of the above
 };
 
 }  // namespace isotherm

@@ -6,17 +6,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <fstream>
+#include <mutex>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <regex>
 #include <sstream>
 #include <system_error>
 
@@ -30,39 +31,6 @@ namespace isotherm {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::array<std::string_view, 7> fixed_names{
-    "run.json", "history.csv", "probes.csv", "run.log", "deck.yaml", "latest", "deck.resolved.yaml"};
-
-bool take_suffix(std::string_view& text, std::string_view suffix) {
-  if (!text.ends_with(suffix)) return false;
-  text.remove_suffix(suffix.size());
-  return true;
-}
-
-bool in_names(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-}
-
-// "_region" or "_slice_midplane" of a name that goes on with ".hdf.series" or "_00000100.hdf".
-void take_part(std::string_view& text) {
-  for (const std::string_view part : {"_region", "_coarse"})
-    if (text.starts_with(part)) return text.remove_prefix(part.size());
-  const std::string_view slice = "_slice_";
-  if (!text.starts_with(slice)) return;
-  const auto end = static_cast<std::size_t>(std::ranges::find_if_not(text, in_names) - text.begin());
-  std::string_view name = text.substr(0, end);
-  if (text.substr(end) == ".hdf") name = name.substr(0, name.rfind('_'));  // the sweep
-  if (name.size() > slice.size()) text.remove_prefix(name.size());
-}
-
-// "history.csv", or "history.csv.2" of those set aside.
-bool is_line_file(std::string_view name) {
-  const auto digits = name.size() - (name.find_last_not_of("0123456789") + 1);
-  if (digits > 0 && digits + 1 < name.size() && name[name.size() - digits - 1] == '.')
-    name.remove_suffix(digits + 1);
-  return name == "history.csv" || name == "probes.csv";
-}
 
 constexpr std::string_view mark = "deck.resolved.yaml";
 constexpr std::string_view name_line = "# run: ";  // the first of the mark, with the run's name in quotes
@@ -268,28 +236,27 @@ std::string file_of_sweep(std::string_view run_name, std::int64_t sweep, std::st
 
 std::optional<std::int64_t> sweep_of_file(std::string_view file_name, std::string_view run_name,
                                           std::string_view suffix) {
-  if (!file_name.starts_with(run_name)) return std::nullopt;
-  file_name.remove_prefix(run_name.size());
-  if (!take_suffix(file_name, suffix) || !file_name.starts_with('_')) return std::nullopt;
-  file_name.remove_prefix(1);
-  if (file_name.starts_with('-')) return std::nullopt;
+  const std::size_t rest = run_name.size() + suffix.size();
+  if (!file_name.starts_with(run_name) || file_name.size() < rest || !file_name.ends_with(suffix))
+    return std::nullopt;
+  const std::string_view number = file_name.substr(run_name.size(), file_name.size() - rest);
+  if (!number.starts_with('_') || number.starts_with("_-")) return std::nullopt;
   std::int64_t sweep = 0;
-  const auto [end, problem] = std::from_chars(file_name.data(), file_name.data() + file_name.size(), sweep);
-  if (end != file_name.data() + file_name.size() || problem != std::errc()) return std::nullopt;
+  const auto [end, problem] = std::from_chars(number.data() + 1, number.data() + number.size(), sweep);
+  if (end != number.data() + number.size() || problem != std::errc()) return std::nullopt;
   return sweep;
 }
 
 bool is_run_file(std::string_view file_name, std::string_view run_name) {
-  take_suffix(file_name, ".part");
-  const bool aside = take_suffix(file_name, aside_suffix);
-  if (sweep_of_file(file_name, run_name, checkpoint_suffix)) return true;
-  if (sweep_of_file(file_name, run_name, diverged_suffix)) return !aside;
-  if (aside) return is_line_file(file_name);
-  if (std::ranges::find(fixed_names, file_name) != fixed_names.end()) return true;
-  if (!file_name.starts_with(run_name)) return false;
-  file_name.remove_prefix(run_name.size());
-  take_part(file_name);
-  return file_name == ".hdf.series" || file_name == ".xmf" || sweep_of_file(file_name, "", snapshot_suffix);
+  static const std::regex fixed(
+      R"(((run\.json|run\.log|history\.csv|probes\.csv|deck\.yaml|deck\.resolved\.yaml|latest))"
+      R"(|(history|probes)\.csv(\.\d+)?\.aside)(\.part)?)");
+  static const std::regex behind_name(
+      R"((_\d{1,18}\.(checkpoint\.hdf(\.aside)?|diverged\.hdf))"
+      R"(|(_region|_coarse|_slice_[\w-]+)?(_\d{1,18}\.hdf|\.hdf\.series|\.xmf))(\.part)?)");
+  if (std::regex_match(file_name.begin(), file_name.end(), fixed)) return true;
+  return file_name.starts_with(run_name) &&
+         std::regex_match(file_name.begin() + std::ssize(run_name), file_name.end(), behind_name);
 }
 
 std::vector<std::string> find_run_files(const std::filesystem::path& folder, std::string_view run_name) {
@@ -334,15 +301,11 @@ RunDirectory open_run_directory(const Config& config, const std::string& deck,
 RunLock::RunLock(const fs::path& folder, Force force)
     : path_(folder / "run.lock"), mine_(text_of(this_process())) {
   take(force);
-  thread_ = std::thread([this] { keep_alive(); });
+  thread_ = std::jthread([this](const std::stop_token& stop) { keep_alive(stop); });
 }
 
 RunLock::~RunLock() {
-  {
-    const std::lock_guard guard(mutex_);
-    done_ = true;
-  }
-  changed_.notify_one();
+  thread_.request_stop();
   thread_.join();
   if (text_of(owner_of(path_)) == mine_)
     ::unlink(path_.c_str());  // else another run has been told to take it
@@ -388,10 +351,14 @@ void RunLock::take(Force force) {
                                                    in_quotes(path_.string())));
 }
 
-void RunLock::keep_alive() {
-  std::unique_lock guard(mutex_);
-  while (!changed_.wait_for(guard, heartbeat, [this] { return done_; }))
-    ::utimensat(AT_FDCWD, path_.c_str(), nullptr, 0);
+void RunLock::keep_alive(const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  std::unique_lock lock(mutex);
+  while (!stop.stop_requested()) {
+    stopped.wait_for(lock, stop, heartbeat, [] { return false; });
+    if (!stop.stop_requested()) ::utimensat(AT_FDCWD, path_.c_str(), nullptr, 0);
+  }
 }
 
 }  // namespace isotherm

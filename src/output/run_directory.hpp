@@ -12,11 +12,9 @@
 // of our names in a folder without that mark are a stranger's, and are rejected whatever the deck says.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -70,14 +68,11 @@ class RunLock {
 
  private:
   void take(Force force);
-  void keep_alive();
+  void keep_alive(const std::stop_token& stop);
 
   std::filesystem::path path_;
   std::string mine_, warning_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool done_ = false;
-  std::thread thread_;  // last: it sees all of the above
+  std::jthread thread_;
 };
 
 struct RunDirectory {

@@ -24,9 +24,12 @@ namespace {
 class ScratchFolder {
  public:
   ScratchFolder(const std::string& parent, const Communicator& world) : world_(world) {
-    std::string made;
+    std::string made = (std::filesystem::path(parent) / "isotherm-bench-XXXXXX").string();
     all_or_throw(world, [&] {
-      if (world.is_root()) made = make(parent);
+      if (world.is_root() && !mkdtemp(made.data()))
+        throw Error(ExitCode::cannot_create,
+                    fmt::format("bench: no folder can be made in {} ({}); name another with --folder", parent,
+                                std::strerror(errno)));
     });
     path_ = world.broadcast(made);
   }
@@ -41,14 +44,6 @@ class ScratchFolder {
   const std::string& path() const { return path_; }
 
  private:
-  static std::string make(const std::string& parent) {
-    std::string pattern = (std::filesystem::path(parent) / "isotherm-bench-XXXXXX").string();
-    if (mkdtemp(pattern.data())) return pattern;
-    throw Error(ExitCode::cannot_create,
-                fmt::format("bench: no folder can be made in {} ({}); name another with --folder", parent,
-                            std::strerror(errno)));
-  }
-
   const Communicator& world_;
   std::string path_;
 };

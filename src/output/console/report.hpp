@@ -18,9 +18,6 @@ std::string final_table(const RunRecord& record);
 // Empty of a run whose answer is wrong, or that has none. A figure that is not finite has no line.
 std::string figures_of_merit(const RunRecord& record);
 
-// "RESULT: DONE", or what else result_word() says.
-std::string result_line(const RunRecord& record);
-
 // What a run ends with: figures of merit, its end state, its result.
 std::string closing_lines(const RunRecord& record);
 
