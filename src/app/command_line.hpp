@@ -10,7 +10,7 @@
 #include "config/config.hpp"
 #include "core/enum_words.hpp"
 #include "output/console/progress.hpp"
-#include "output/records/bench_record.hpp"
+#include "output/records/bench_options.hpp"
 
 namespace isotherm {
 

@@ -63,20 +63,17 @@ class IoBench {
     fill_random(field_.view(), options.seed + static_cast<std::uint64_t>(world.rank()), T(0), T(1));
   }
 
-  std::vector<IoBenchEntry> measure() {
-    IoBenchEntry raw = new_entry("raw"), written = new_entry("snapshot"),
-                 proved = new_entry("snapshot, proved");
+  std::vector<Json> measure() {
+    std::vector<double> raw, written, proved;  // s
     const SnapshotMeta meta{0, 0, writer_.fingerprint(cells(), subdomain_)};
     once_raw();  // the first file pays for what the folder has not met yet
     for (int i = 0; i < options_.repeats; ++i) {
-      const double beside = once_raw();
+      raw.push_back(once_raw());
       const SnapshotTimes times = once_snapshot(meta);
-      for (IoBenchEntry* entry : {&raw, &written, &proved}) entry->raw_seconds.push_back(beside);
-      raw.seconds.push_back(beside);
-      written.seconds.push_back(times.written);
-      proved.seconds.push_back(times.proved);
+      written.push_back(times.written);
+      proved.push_back(times.proved);
     }
-    return {raw, written, proved};
+    return {entry("raw", raw, raw), entry("snapshot", written, raw), entry("snapshot, proved", proved, raw)};
   }
 
   const std::vector<std::string>& remarks() const { return writer_.remarks(); }
@@ -84,13 +81,23 @@ class IoBench {
  private:
   FieldView<const T> cells() const { return field_.view(); }
 
-  IoBenchEntry new_entry(const char* way) const {
-    IoBenchEntry entry;
-    entry.way = way;
-    entry.precision = sizeof(T) == 4 ? Precision::fp32 : Precision::fp64;
-    entry.cells = config_.grid.cells;
-    entry.bytes = static_cast<double>(entry.cells.product()) * sizeof(T);
-    return entry;
+  double bytes() const {
+    return static_cast<double>(config_.grid.cells.product()) * sizeof(T);
+  }  // of all ranks
+
+  // Of the slowest rank; `raw`: by plain system calls, right before it.
+  Json entry(const char* way, const std::vector<double>& seconds, const std::vector<double>& raw) const {
+    std::vector<double> shares;
+    for (std::size_t i = 0; i < seconds.size(); ++i) shares.push_back(raw[i] / seconds[i]);
+    return {{"way", way},
+            {"precision", config_.precision},
+            {"cells", config_.grid.cells},
+            {"bytes", bytes()},
+            {"write_s", spread_json(seconds)},
+            {"raw_write_s", spread_json(raw)},
+            {"bandwidth_bytes_per_s", bytes() / median(seconds)},
+            {"raw_share_percent", 100 * median(shares)},
+            {"samples", {{"write_s", seconds}, {"raw_write_s", raw}}}};
   }
 
   // Seconds of the slowest rank, from a moment that all have reached.
@@ -105,7 +112,7 @@ class IoBench {
   // One part of the file a rank: as many bytes as the ranks have cells, dealt out evenly.
   double once_raw() const {
     const std::string path = (std::filesystem::path(folder_.path()) / "raw").string();
-    const auto all = static_cast<std::int64_t>(new_entry("").bytes);
+    const auto all = static_cast<std::int64_t>(bytes());
     const std::int64_t first = all * world_.rank() / world_.size(),
                        end = all * (world_.rank() + 1) / world_.size();
     const std::string_view mine(reinterpret_cast<const char*>(field_.data()), field_.bytes());
@@ -182,7 +189,7 @@ int bench_io(const CommandLine& command, const Communicator& world, const Thread
         return measured;
       });
       if (world.is_root()) print_now(io_bench_table(entries));
-      record.files.insert(record.files.end(), entries.begin(), entries.end());
+      record.others.insert(record.others.end(), entries.begin(), entries.end());
     }
   }
   if (world.is_root())
