@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "app/command_line.hpp"
@@ -113,12 +114,13 @@ auto with_number(Precision precision, const Body& body) {
 }
 
 template <class T>
-BenchEntry new_entry(std::string_view kernel, Int3 cells) {
+BenchEntry new_entry(std::string_view kernel, Int3 cells, std::string why_skipped = {}) {
   BenchEntry entry;
   entry.kernel = kernel;
   entry.tile = "-";
   entry.precision = sizeof(T) == 4 ? Precision::fp32 : Precision::fp64;
   entry.cells = cells;
+  entry.note = std::move(why_skipped);
   return entry;
 }
 

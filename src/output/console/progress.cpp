@@ -46,16 +46,11 @@ std::optional<double> Pace::sweeps_per_second() const {
   return sweeps_ / seconds_;
 }
 
-std::optional<double> Pace::decay() const {
-  if (!(decay_sweeps_ > 0) || !(decayed_ > 0)) return std::nullopt;
-  return decayed_ / decay_sweeps_;
-}
-
 // The residual goes on as the power of the sweeps that it was, until that falls no faster than the slowest
 // mode.
 std::optional<double> Pace::sweeps_down(double way) const {
-  const std::optional<double> measured = decay();
-  if (!(slowest_ > 0)) return measured ? std::optional(way / *measured) : std::nullopt;
+  const bool falls = decay_sweeps_ > 0 && decayed_ > 0;
+  if (!(slowest_ > 0)) return falls ? std::optional(way / (decayed_ / decay_sweeps_)) : std::nullopt;
   const double here = static_cast<double>(checked_->sweep);
   const double power = log_sweeps_ > 0 ? decayed_ / log_sweeps_ : 0, slow_from = power / slowest_;
   if (slow_from <= here) return way / slowest_;

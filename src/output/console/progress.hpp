@@ -35,7 +35,6 @@ class Pace {
   Forecast forecast(std::int64_t last_sweep, std::optional<double> tolerance) const;
 
  private:
-  std::optional<double> decay() const;  // of the logarithm of the residual, a sweep; none unless it falls
   std::optional<double> sweeps_down(double way) const;  // for which the residual falls by e^way
 
   struct Reached {

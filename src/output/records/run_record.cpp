@@ -100,13 +100,6 @@ std::vector<std::size_t> shown(const std::vector<PhaseTimes>& profiles) {
   return order;
 }
 
-PhaseTimes mean_of(const std::vector<PhaseTimes>& profiles) {
-  PhaseTimes mean;
-  for (const PhaseTimes& each : profiles)
-    for (const Phase phase : profiled) mean[phase] += each[phase] / static_cast<double>(profiles.size());
-  return mean;
-}
-
 std::string share_text(Phase phase, const PhaseTimes& mean) {
   const bool within_loop = phase != Phase::setup && phase != Phase::total;
   return within_loop && mean[Phase::loop] > 0 ? fmt::format("{:.1f} %", 100 * mean[phase] / mean[Phase::loop])
@@ -163,11 +156,8 @@ std::vector<std::string> halo_lines(const HaloRecord& record) {
 }
 
 WritingRecord slowest(WritingRecord mine, const Communicator& communicator) {
-  double times[] = {mine.seconds, mine.exposed, mine.at_end};
-  communicator.all_reduce(times, 3, ReduceOp::max);
-  mine.seconds = times[0];
-  mine.exposed = times[1];
-  mine.at_end = times[2];
+  for (double* seconds : {&mine.seconds, &mine.exposed, &mine.at_end})
+    *seconds = communicator.all_reduce(*seconds, ReduceOp::max);
   return mine;
 }
 
@@ -213,7 +203,9 @@ std::string profile_table(const std::vector<PhaseTimes>& profiles, const std::ve
     add({fmt::format("{}", info.rank), escaped(info.host), device + escaped(info.device)},
         [&](Phase phase) { return signed_duration(profiles[i][phase]); });
   }
-  const PhaseTimes mean = mean_of(profiles);
+  PhaseTimes mean;
+  for (const PhaseTimes& each : profiles)
+    for (const Phase phase : spent) mean[phase] += each[phase] / static_cast<double>(profiles.size());
   add({"", "mean", ""}, [&](Phase phase) { return signed_duration(mean[phase]); });
   add({"", "share of the loop", ""}, [&](Phase phase) { return share_text(phase, mean); });
   std::string text = "\n" + table.text(2);
