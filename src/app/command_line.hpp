@@ -8,41 +8,15 @@
 #include <vector>
 
 #include "config/config.hpp"
-#include "core/box.hpp"
 #include "core/enum_words.hpp"
-#include "kernels/reduction.hpp"
 #include "output/console/progress.hpp"
-#include "output/records/bench_record.hpp"
+#include "output/records/bench_options.hpp"
 
 namespace isotherm {
 
 enum class Subcommand { run, check, list, init, schema, info, bench };
 template <>
 inline constexpr auto words_of<Subcommand> = words("run", "check", "list", "init", "schema", "info", "bench");
-
-template <>
-inline constexpr auto words_of<ReductionOp> = words("sum", "max", "l1", "l2");
-
-struct BenchOptions {
-  BenchSubject subject = BenchSubject::stencil;
-  std::vector<Int3> sizes;  // cells; empty: what fits the device
-  std::vector<Precision> precisions{Precision::fp32, Precision::fp64};
-  std::vector<std::string> names;  // of kernels, transports; empty: all of the device
-  bool all_tiles = false;
-  std::vector<int> time_blocks;      // empty: all that a kernel has
-  std::vector<int> ghosts{1, 2, 4};  // halo: layers
-  DeviceChoice device = DeviceChoice::automatic;
-  std::optional<ReductionOp> norm;  // stencil: with the kernel's fused norm
-  ReductionOp op = ReductionOp::sum_squares;
-  bool boundaries = false;  // stencil: six boundaries, and what the kernel needs of them
-  bool source = false;      // stencil: with a source field
-  bool overlap = false;     // stencil: in the parts of a step that overlaps its exchange
-  double seconds = 1;       // of measuring, a kernel
-  std::uint64_t seed = 1;
-  std::string folder = ".";  // io: where the files are while they are measured
-  int repeats = 5;           // io: files of each way
-  std::string json;          // path; empty: none
-};
 
 struct CheckOptions {
   bool json = false;         // requests about the deck on stdin

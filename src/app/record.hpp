@@ -1,5 +1,4 @@
-// What is reported of a run: its record, and, where it was stopped, diverged or ended above its tolerance,
-// why, and how to resume it.
+// What is reported of a run: its record; why it ended before its aim, and how to resume it.
 #pragma once
 
 #include <fmt/format.h>
@@ -41,8 +40,7 @@ std::string file_name(const std::string& path);
 template <class T>
 void describe_steps(const Solver<T>& solver, const Autotuner<T>* autotuner, MethodRecord& method);
 
-// The state at the end. Collective; every rank returns the same. The field stays as it is. None where the
-// transport moves nothing.
+// Collective; every rank returns the same. None where the transport moves nothing.
 template <class T>
 std::optional<EndState> find_end_state(const Config& config, Solver<T>& solver);
 
@@ -71,8 +69,7 @@ struct RankTimes {
   void finish(double total);
 };
 
-// The warning of a run whose precision loses the heat of sources and flux boundaries; empty: no reason to
-// warn.
+// Of a run whose precision loses the heat of sources and flux boundaries; empty: no reason to warn.
 std::string swallowed_heat_text(const Config& config, const SwallowedHeat& heat);
 
 // "go on with: isotherm run deck.yaml --restart 'runs/deck'" from the newest checkpoint; from the beginning
@@ -87,7 +84,7 @@ std::string steady_end_text(const Config& config, const LoopOutcome& outcome, st
                             const std::string& next);
 
 // Collective. Writes the field of a run that has diverged, adds the file to `files`, and returns what the
-// message of the divergence says of it. A file that cannot be written is no error of its own.
+// message says of it. A file that cannot be written is no error.
 template <class T>
 std::string write_diverged(const Config& config, Solver<T>& solver, SnapshotWriter& writer,
                            std::vector<std::string>& files) {

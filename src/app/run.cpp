@@ -11,6 +11,7 @@
 #include "core/text.hpp"
 #include "output/console/report.hpp"
 #include "output/field_files/snapshot.hpp"
+#include "output/safe_file.hpp"
 
 namespace isotherm {
 namespace {
@@ -59,7 +60,7 @@ struct Run<T>::Outputs {
     const auto resumed = resumed_here(run.plan_.restart);
     const auto origin = [&] { return provenance(run.plan_.session, run.record_); };
     if (last && config.output.snapshots) {
-      snapshots.emplace(config, world, path, origin(), &files);
+      snapshots.emplace(config, grid_of_snapshots(config), world, path, origin(), &files);
       if (resumed) snapshots->continue_series(*resumed);
     }
     if (last)
@@ -182,7 +183,7 @@ void Run<T>::make_solver(const Config& config) {
   if (recalled && use_recalled(*recalled, choices, *solver_)) {
     tuning_source_ = Tuning::Source::file;
   } else if (is_tuned) {
-    autotuner_.emplace(config, *solver_, choices);
+    autotuner_ = make_autotuner(config, *solver_, choices);
     if (!autotuner_->open()) autotuner_.reset();
   }
   halo_cost_.reset();
@@ -224,7 +225,7 @@ void Run<T>::solve_case(const Config& config) {
   times_.phases[Phase::setup] += timer.lap();
 
   const LoopOutcome outcome =
-      run_time_loop(config, *solver_, autotuner_ ? &*autotuner_ : nullptr,
+      run_time_loop(config, *solver_, autotuner_.get(),
                     outputs.of_loop(is_root() ? &progress_ : nullptr, console_), frame());
   progress_.finish();
   if (outputs.history) outputs.history->finish();
@@ -284,7 +285,7 @@ template <class T>
 void Run<T>::record_solver() {
   MethodRecord& method = record_.method;
   method.tuning.source = tuning_source_;
-  describe_steps(*solver_, autotuner_ ? &*autotuner_ : nullptr, method);
+  describe_steps(*solver_, autotuner_.get(), method);
   method.tuning.file = config().solver.tuning_file;
   record_.halo = {gather_pairs(solver_->halo_links(), plan_.world), halo_cost_};
   method.transport = transports_in_use(record_.halo);
@@ -299,7 +300,7 @@ void Run<T>::keep_tuning_found(const Config& config) {
   try {
     keep_tuning(config.solver.tuning_file, tuning_key_,
                 {m.kernel, m.tile, m.reduction, std::string(word(m.overlap)), m.time_block, m.halo_width,
-                 m.graph, autotuner_->sweep_seconds(), autotuner_->seconds(), m.tuning.complete});
+                 m.graph, autotuner_->sweep_seconds(), m.tuning.seconds, m.tuning.complete});
   } catch (const Error& e) {
     console_.warn(fmt::format("the tuning is not kept: {}", e.what()));
   }
@@ -370,7 +371,7 @@ template <class T>
 void Run<T>::write_record() {
   try {
     all_or_throw(plan_.world, [&] {
-      if (is_root()) write_run_record(directory_->record(), record_);
+      if (is_root()) write_file_atomically(directory_->record(), to_json(record_));
     });
   } catch (const CollectiveError& error) {
     if (is_root() && !record_.message.empty()) console_.warn(error.what());

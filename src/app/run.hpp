@@ -79,7 +79,7 @@ class Run {
   const RunPlan& plan_;
   WallLimit limit_;
   std::unique_ptr<Solver<T>> solver_;
-  std::optional<Autotuner<T>> autotuner_;                // of the solver; none: nothing is left to measure
+  std::unique_ptr<Autotuner<T>> autotuner_;              // of the solver; none: nothing is left to measure
   Tuning::Source tuning_source_ = Tuning::Source::deck;  // without an autotuner
   std::optional<HaloCost> halo_cost_;                    // of the steps as they are made
   TuningKey tuning_key_;                                 // of its entry in solver.tuning_file

@@ -9,40 +9,14 @@
 #include "core/trace.hpp"
 
 namespace isotherm {
-namespace {
-
-// While it lives, threads that are made take no signals: those are the main thread's.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &previous_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &previous_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t previous_{};
-};
-
-}  // namespace
 
 FileThread::FileThread(std::string why_in_step) : why_in_step_(std::move(why_in_step)) {
   if (!why_in_step_.empty()) return;
-  const SignalsBlocked blocked;
-  thread_ = std::thread([this] { serve(); });
-}
-
-FileThread::~FileThread() {
-  if (!thread_.joinable()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    closing_ = true;
-  }
-  changed_.notify_all();
-  thread_.join();
+  sigset_t all, before;  // the thread takes none: they are the main thread's
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::jthread([this](const std::stop_token& stop) { serve(stop); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 FileThread::Ticket FileThread::start(std::function<void()> write) {
@@ -70,10 +44,7 @@ void FileThread::wait(Ticket ticket) {
   if (failed_ != 0 && failed_ <= ticket) std::rethrow_exception(error_);
 }
 
-void FileThread::settle() noexcept {
-  if (in_step()) return;
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return done_ >= started_; });
+void FileThread::settle() noexcept try { finish(); } catch (...) {
 }
 
 bool FileThread::failed() const {
@@ -89,10 +60,10 @@ double FileThread::backlog() const {
 
 // Ends with the last file that was started, also where nobody waits for it any more: other ranks write it
 // too.
-void FileThread::serve() {
+void FileThread::serve(const std::stop_token& stop) {
   use_threads(1);  // the cores are the sweeps'
   std::unique_lock lock(mutex_);
-  while (changed_.wait(lock, [&] { return closing_ || !queue_.empty(); }), !queue_.empty()) {
+  while (changed_.wait(lock, stop, [&] { return !queue_.empty(); })) {
     const std::function<void()> work = std::move(queue_.front());
     queue_.pop_front();
     if (failed_ == 0) {

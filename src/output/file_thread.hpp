@@ -13,18 +13,14 @@
 
 namespace isotherm {
 
-// Files in the order in which they were started, on all ranks the same: they are written collectively. What a
-// file throws is thrown again by who waits for it, or for a later one, and files behind it are not written.
+// Files in the order in which they were started, on all ranks the same. What a file throws is thrown again by
+// who waits for it, or for a later one, and files behind it are not written.
 class FileThread {
  public:
   using Ticket = std::int64_t;  // of a file; 0: of none
 
   // `why_in_step` not empty: there is no thread, and start() writes. The same on all ranks.
   explicit FileThread(std::string why_in_step);
-  // Ends what was started; its errors are lost.
-  ~FileThread();
-  FileThread(const FileThread&) = delete;
-  FileThread& operator=(const FileThread&) = delete;
 
   bool in_step() const { return !thread_.joinable(); }
   const std::string& why_in_step() const { return why_in_step_; }
@@ -35,8 +31,7 @@ class FileThread {
   void wait(Ticket ticket);
   // For all; then HDF5 is the caller's until the next start().
   void finish() { wait(started_); }
-  // As finish(), where an error is under way already and this one would hide it.
-  void settle() noexcept;
+  void settle() noexcept;  // as finish(), where an error is under way already
 
   // Does not wait. Of this rank: others may know of it later, or never.
   bool failed() const;
@@ -46,20 +41,19 @@ class FileThread {
   double waited() const { return waited_; }
 
  private:
-  void serve();
+  void serve(const std::stop_token& stop);
 
   std::string why_in_step_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable_any changed_;
   std::deque<std::function<void()>> queue_;
   Ticket started_ = 0;  // the caller's
   Ticket done_ = 0;     // written, or left out
   Ticket failed_ = 0;   // the first that threw
   std::exception_ptr error_;
-  bool closing_ = false;
   double longest_ = 0;  // s, of a file
   double waited_ = 0;
-  std::thread thread_;  // last: it sees all of the above
+  std::jthread thread_;  // last: its end, with that of all that was started, is before that of the above
 };
 
 }  // namespace isotherm

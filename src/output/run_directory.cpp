@@ -6,17 +6,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <fstream>
+#include <mutex>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <regex>
 #include <sstream>
 #include <system_error>
 
@@ -30,85 +31,6 @@ namespace isotherm {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::array<std::string_view, 7> fixed_names{
-    "run.json", "history.csv", "probes.csv", "run.log", "deck.yaml", "latest", "deck.resolved.yaml"};
-
-bool take_suffix(std::string_view& text, std::string_view suffix) {
-  if (!text.ends_with(suffix)) return false;
-  text.remove_suffix(suffix.size());
-  return true;
-}
-
-bool in_names(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-}
-
-// "_region" or "_slice_midplane" of a name that goes on with ".hdf.series" or "_00000100.hdf".
-void take_part(std::string_view& text) {
-  for (const std::string_view part : {"_region", "_coarse"})
-    if (text.starts_with(part)) return text.remove_prefix(part.size());
-  const std::string_view slice = "_slice_";
-  if (!text.starts_with(slice)) return;
-  const auto end = static_cast<std::size_t>(std::ranges::find_if_not(text, in_names) - text.begin());
-  std::string_view name = text.substr(0, end);
-  if (text.substr(end) == ".hdf") name = name.substr(0, name.rfind('_'));  // the sweep
-  if (name.size() > slice.size()) text.remove_prefix(name.size());
-}
-
-// "history.csv", or "history.csv.2" of those set aside.
-bool is_line_file(std::string_view name) {
-  const auto digits = name.size() - (name.find_last_not_of("0123456789") + 1);
-  if (digits > 0 && digits + 1 < name.size() && name[name.size() - digits - 1] == '.')
-    name.remove_suffix(digits + 1);
-  return name == "history.csv" || name == "probes.csv";
-}
-
-}  // namespace
-
-std::string file_of_sweep(std::string_view run_name, std::int64_t sweep, std::string_view suffix) {
-  return fmt::format("{}_{:08}{}", run_name, sweep, suffix);
-}
-
-std::optional<std::int64_t> sweep_of_file(std::string_view file_name, std::string_view run_name,
-                                          std::string_view suffix) {
-  if (!file_name.starts_with(run_name)) return std::nullopt;
-  file_name.remove_prefix(run_name.size());
-  if (!take_suffix(file_name, suffix) || !file_name.starts_with('_')) return std::nullopt;
-  file_name.remove_prefix(1);
-  const bool digits =
-      !file_name.empty() && std::ranges::all_of(file_name, [](char c) { return c >= '0' && c <= '9'; });
-  std::int64_t sweep = 0;
-  const auto [end, problem] = std::from_chars(file_name.data(), file_name.data() + file_name.size(), sweep);
-  if (!digits || problem != std::errc()) return std::nullopt;
-  return sweep;
-}
-
-bool is_run_file(std::string_view file_name, std::string_view run_name) {
-  take_suffix(file_name, ".part");
-  const bool aside = take_suffix(file_name, aside_suffix);
-  if (sweep_of_file(file_name, run_name, checkpoint_suffix)) return true;
-  if (sweep_of_file(file_name, run_name, diverged_suffix)) return !aside;
-  if (aside) return is_line_file(file_name);
-  if (std::ranges::find(fixed_names, file_name) != fixed_names.end()) return true;
-  if (!file_name.starts_with(run_name)) return false;
-  file_name.remove_prefix(run_name.size());
-  take_part(file_name);
-  return file_name == ".hdf.series" || file_name == ".xmf" || sweep_of_file(file_name, "", snapshot_suffix);
-}
-
-std::vector<std::string> find_run_files(const std::filesystem::path& folder, std::string_view run_name) {
-  std::vector<std::string> names;
-  std::error_code error;
-  std::filesystem::directory_iterator entry(folder, error), end;
-  for (; !error && entry != end; entry.increment(error))
-    if (std::string name = entry->path().filename().string(); is_run_file(name, run_name))
-      names.push_back(name);
-  std::ranges::sort(names);
-  return names;
-}
-
-namespace {
 
 constexpr std::string_view mark = "deck.resolved.yaml";
 constexpr std::string_view name_line = "# run: ";  // the first of the mark, with the run's name in quotes
@@ -141,16 +63,13 @@ void sync_new_folders(fs::path path, const fs::path& stood) {
 
 void make_folder(const fs::path& path) {
   if (path.empty()) reject(path, "its name is empty", "name one with output.directory=...");
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (fs::exists(status) && !fs::is_directory(status))
+  std::error_code error, ignored;
+  if (fs::exists(path, ignored) && !fs::is_directory(path, ignored))
     reject(path, "it is a file, not a folder", choose_another);
   const fs::path folder = path.has_filename() ? path : path.parent_path();  // without a slash at its end
   const fs::path stood = deepest_existing(folder);
   fs::create_directories(path, error);
-  // An existing folder named with a slash at its end is no failure of create_directories, whatever it
-  // returns.
-  std::error_code ignored;
+  // An existing folder named with a slash at its end is no failure, whatever create_directories returns.
   if (error && !fs::is_directory(path, ignored)) {
     const fs::path parent = deepest_existing(path);
     const bool is_file = fs::exists(parent, ignored) && !fs::is_directory(parent, ignored);
@@ -174,19 +93,12 @@ std::string some_names(const std::vector<std::string>& names) {
   return text;
 }
 
-bool has_checkpoint(const std::vector<std::string>& files, const std::string& run_name) {
-  return std::ranges::any_of(files, [&](const std::string& name) {
-    return sweep_of_file(name, run_name, checkpoint_suffix).has_value();
-  });
-}
-
 // Of the run that the folder holds, as its mark says; where an earlier isotherm wrote that, as its record
 // does.
 std::optional<std::string> name_of_earlier_run(const fs::path& folder) {
-  constexpr std::size_t longest = 4096;
   std::ifstream marked(folder / mark, std::ios::binary);
-  std::string line(longest, '\0');
-  marked.read(line.data(), longest);
+  std::string line(4096, '\0');  // longer than any name
+  marked.read(line.data(), std::ssize(line));
   line.resize(static_cast<std::size_t>(marked.gcount()));
   line.erase(std::min(line.find('\n'), line.size()));
   nlohmann::json name;
@@ -195,7 +107,7 @@ std::optional<std::string> name_of_earlier_run(const fs::path& folder) {
   } else {
     std::ifstream file(folder / "run.json");
     const auto record = nlohmann::json::parse(file, nullptr, false);
-    if (record.is_object() && record.contains("name")) name = record["name"];
+    if (record.is_object()) name = record.value("name", nlohmann::json());
   }
   return name.is_string() ? std::optional(name.get<std::string>()) : std::nullopt;
 }
@@ -204,9 +116,9 @@ std::optional<std::string> name_of_earlier_run(const fs::path& folder) {
 std::vector<std::string> files_of_earlier_run(const RunDirectoryPlan& plan) {
   std::vector<std::string> files = find_run_files(plan.path, plan.run_name);
   if (plan.existing != Existing::replace) return files;
-  if (const auto name = name_of_earlier_run(plan.path); name && *name != plan.run_name)
-    for (std::string& file : find_run_files(plan.path, *name))
-      if (std::ranges::find(files, file) == files.end()) files.push_back(std::move(file));
+  const std::string earlier = name_of_earlier_run(plan.path).value_or(plan.run_name);
+  for (std::string& file : find_run_files(plan.path, earlier))
+    if (std::ranges::find(files, file) == files.end()) files.push_back(std::move(file));
   return files;
 }
 
@@ -217,13 +129,16 @@ void check_earlier_run(const RunDirectoryPlan& plan, const std::vector<std::stri
            fmt::format("it holds {}, which no run of isotherm put there: {} is missing beside it",
                        some_names(files), mark),
            "move these files away, or choose another with output.directory=...");
+  const auto is_checkpoint = [&](const std::string& name) {
+    return sweep_of_file(name, plan.run_name, checkpoint_suffix).has_value();
+  };
   if (plan.existing == Existing::reject)
-    reject(
-        plan.path, fmt::format("it holds an earlier run: {}", some_names(files)),
-        fmt::format("{}replace it with output.overwrite=true, or choose another with output.directory=...",
-                    has_checkpoint(files, plan.run_name) ? "go on with that run by --restart latest, " : ""));
+    reject(plan.path, fmt::format("it holds an earlier run: {}", some_names(files)),
+           fmt::format(
+               "{}replace it with output.overwrite=true, or choose another with output.directory=...",
+               std::ranges::any_of(files, is_checkpoint) ? "go on with that run by --restart latest, " : ""));
+  if (plan.existing == Existing::resume) return;  // nothing is removed
   for (const std::string& name : files) {
-    if (plan.existing == Existing::resume) break;  // nothing is removed
     std::error_code ignored;
     if (fs::is_directory(fs::symlink_status(plan.path / name, ignored)))
       reject(plan.path, fmt::format("{} in it is a folder", in_quotes(name)),
@@ -244,38 +159,6 @@ void remove_earlier_run(const fs::path& folder, std::vector<std::string> files) 
   }
 }
 
-}  // namespace
-
-RunDirectory prepare_run_directory(const RunDirectoryPlan& plan) {
-  make_folder(plan.path);
-  const std::vector<std::string> earlier = files_of_earlier_run(plan);
-  check_earlier_run(plan, earlier);
-  if (plan.existing == Existing::replace) remove_earlier_run(plan.path, earlier);
-  using ErrorHandler = nlohmann::json::error_handler_t;
-  const std::string name = nlohmann::json(plan.run_name).dump(-1, ' ', true, ErrorHandler::replace);
-  write_file_atomically(plan.path / mark, fmt::format("{}{}\n{}", name_line, name, plan.resolved_deck));
-  write_file_atomically(plan.path / "deck.yaml", plan.deck);
-  return {plan.path};
-}
-
-RunDirectory open_run_directory(const Config& config, const std::string& deck,
-                                const std::string& resolved_deck, const Communicator& communicator,
-                                const RunDirectoryUse& use) {
-  const Existing existing = use.resumed               ? Existing::resume
-                            : config.output.overwrite ? Existing::replace
-                                                      : Existing::reject;
-  RunDirectory opened{config.output.directory};
-  all_or_throw(communicator, [&] {
-    if (!communicator.is_root()) return;
-    make_folder(opened.path);
-    opened.lock = use.lock ? use.lock : std::make_shared<RunLock>(opened.path, use.force);
-    prepare_run_directory({opened.path, config.name, existing, deck, resolved_deck});
-  });
-  return opened;
-}
-
-namespace {
-
 constexpr auto heartbeat = std::chrono::seconds(10);
 constexpr double longest_silence = 120;  // s
 constexpr int attempts = 5;
@@ -287,12 +170,12 @@ struct Owner {
   std::string job;      // of Slurm; "-" without one
 };
 
+// The third and the 22nd field of /proc/PID/stat, behind a name that may hold anything up to the last ')'.
 struct ProcessState {
   char state = '?';           // Z: it has ended, and nobody has asked how
   std::string started = "?";  // ticks since the host's start
 };
 
-// The third and the 22nd field of /proc/PID/stat, behind a name that may hold anything up to the last ')'.
 ProcessState state_of(pid_t process) {
   std::ifstream file(fmt::format("/proc/{}/stat", process));
   const std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -320,10 +203,7 @@ Owner owner_of(const fs::path& path) {
   std::ifstream file(path);
   Owner owner;
   std::string process;
-  std::getline(file, owner.host);
-  std::getline(file, process);
-  std::getline(file, owner.started);
-  std::getline(file, owner.job);
+  for (std::string* line : {&owner.host, &process, &owner.started, &owner.job}) std::getline(file, *line);
   owner.process = static_cast<pid_t>(std::atoi(process.substr(0, 9).c_str()));
   return owner;
 }
@@ -350,18 +230,82 @@ std::string why_stale(const Owner& owner, const struct stat& status) {
 
 }  // namespace
 
+std::string file_of_sweep(std::string_view run_name, std::int64_t sweep, std::string_view suffix) {
+  return fmt::format("{}_{:08}{}", run_name, sweep, suffix);
+}
+
+std::optional<std::int64_t> sweep_of_file(std::string_view file_name, std::string_view run_name,
+                                          std::string_view suffix) {
+  const std::size_t rest = run_name.size() + suffix.size();
+  if (!file_name.starts_with(run_name) || file_name.size() < rest || !file_name.ends_with(suffix))
+    return std::nullopt;
+  const std::string_view number = file_name.substr(run_name.size(), file_name.size() - rest);
+  if (!number.starts_with('_') || number.starts_with("_-")) return std::nullopt;
+  std::int64_t sweep = 0;
+  const auto [end, problem] = std::from_chars(number.data() + 1, number.data() + number.size(), sweep);
+  if (end != number.data() + number.size() || problem != std::errc()) return std::nullopt;
+  return sweep;
+}
+
+bool is_run_file(std::string_view file_name, std::string_view run_name) {
+  static const std::regex fixed(
+      R"(((run\.json|run\.log|history\.csv|probes\.csv|deck\.yaml|deck\.resolved\.yaml|latest))"
+      R"(|(history|probes)\.csv(\.\d+)?\.aside)(\.part)?)");
+  static const std::regex behind_name(
+      R"((_\d{1,18}\.(checkpoint\.hdf(\.aside)?|diverged\.hdf))"
+      R"(|(_region|_coarse|_slice_[\w-]+)?(_\d{1,18}\.hdf|\.hdf\.series|\.xmf))(\.part)?)");
+  if (std::regex_match(file_name.begin(), file_name.end(), fixed)) return true;
+  return file_name.starts_with(run_name) &&
+         std::regex_match(file_name.begin() + std::ssize(run_name), file_name.end(), behind_name);
+}
+
+std::vector<std::string> find_run_files(const std::filesystem::path& folder, std::string_view run_name) {
+  std::vector<std::string> names;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(folder, error), end;
+  for (; !error && entry != end; entry.increment(error))
+    if (std::string name = entry->path().filename().string(); is_run_file(name, run_name))
+      names.push_back(name);
+  std::ranges::sort(names);
+  return names;
+}
+
+RunDirectory prepare_run_directory(const RunDirectoryPlan& plan) {
+  make_folder(plan.path);
+  const std::vector<std::string> earlier = files_of_earlier_run(plan);
+  check_earlier_run(plan, earlier);
+  if (plan.existing == Existing::replace) remove_earlier_run(plan.path, earlier);
+  const std::string name =
+      nlohmann::json(plan.run_name).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  write_file_atomically(plan.path / mark, fmt::format("{}{}\n{}", name_line, name, plan.resolved_deck));
+  write_file_atomically(plan.path / "deck.yaml", plan.deck);
+  return {plan.path};
+}
+
+RunDirectory open_run_directory(const Config& config, const std::string& deck,
+                                const std::string& resolved_deck, const Communicator& communicator,
+                                const RunDirectoryUse& use) {
+  const Existing existing = use.resumed               ? Existing::resume
+                            : config.output.overwrite ? Existing::replace
+                                                      : Existing::reject;
+  RunDirectory opened{config.output.directory};
+  all_or_throw(communicator, [&] {
+    if (!communicator.is_root()) return;
+    make_folder(opened.path);
+    opened.lock = use.lock ? use.lock : std::make_shared<RunLock>(opened.path, use.force);
+    prepare_run_directory({opened.path, config.name, existing, deck, resolved_deck});
+  });
+  return opened;
+}
+
 RunLock::RunLock(const fs::path& folder, Force force)
     : path_(folder / "run.lock"), mine_(text_of(this_process())) {
   take(force);
-  thread_ = std::thread([this] { keep_alive(); });
+  thread_ = std::jthread([this](const std::stop_token& stop) { keep_alive(stop); });
 }
 
 RunLock::~RunLock() {
-  {
-    const std::lock_guard guard(mutex_);
-    done_ = true;
-  }
-  changed_.notify_one();
+  thread_.request_stop();
   thread_.join();
   if (text_of(owner_of(path_)) == mine_)
     ::unlink(path_.c_str());  // else another run has been told to take it
@@ -407,10 +351,14 @@ void RunLock::take(Force force) {
                                                    in_quotes(path_.string())));
 }
 
-void RunLock::keep_alive() {
-  std::unique_lock guard(mutex_);
-  while (!changed_.wait_for(guard, heartbeat, [this] { return done_; }))
-    ::utimensat(AT_FDCWD, path_.c_str(), nullptr, 0);
+void RunLock::keep_alive(const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  std::unique_lock lock(mutex);
+  while (!stop.stop_requested()) {
+    stopped.wait_for(lock, stop, heartbeat, [] { return false; });
+    if (!stop.stop_requested()) ::utimensat(AT_FDCWD, path_.c_str(), nullptr, 0);
+  }
 }
 
 }  // namespace isotherm

@@ -12,11 +12,9 @@
 // of our names in a folder without that mark are a stranger's, and are rejected whatever the deck says.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,8 +25,6 @@
 #include "core/communicator.hpp"
 
 namespace isotherm {
-
-// The names of a run's files: which are ours, and what their numbers say.
 
 inline constexpr std::string_view snapshot_suffix = ".hdf", checkpoint_suffix = ".checkpoint.hdf",
                                   diverged_suffix = ".diverged.hdf";
@@ -68,19 +64,15 @@ class RunLock {
   RunLock(const RunLock&) = delete;
   RunLock& operator=(const RunLock&) = delete;
 
-  // What to say of a lock that was taken; usually empty.
-  const std::string& warning() const { return warning_; }
+  const std::string& warning() const { return warning_; }  // of a lock that was taken; usually empty
 
  private:
   void take(Force force);
-  void keep_alive();
+  void keep_alive(const std::stop_token& stop);
 
   std::filesystem::path path_;
   std::string mine_, warning_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool done_ = false;
-  std::thread thread_;  // last: it sees all of the above
+  std::jthread thread_;
 };
 
 struct RunDirectory {
@@ -104,10 +96,9 @@ struct RunDirectoryPlan {
   std::string resolved_deck;  // deck.resolved.yaml below its first line
 };
 
-// Makes the folder and its parents, takes away the files (only those of is_run_file) of the earlier run, also
-// where that had another name, where that is allowed, and writes both decks. Throws Error(cannot_create),
-// before anything is removed or written, where the path is no folder, cannot be made or written to, or holds
-// files that must stay.
+// Makes the folder and its parents, removes the files (only those of is_run_file) of the earlier run where
+// that is allowed, and writes both decks. Throws Error(cannot_create), before anything is removed or written,
+// where the path is no folder, cannot be made or written to, or holds files that must stay.
 RunDirectory prepare_run_directory(const RunDirectoryPlan& plan);
 
 struct RunDirectoryUse {
@@ -116,8 +107,7 @@ struct RunDirectoryUse {
   std::shared_ptr<RunLock> lock{};  // of rank 0, which may have locked it before
 };
 
-// Collective: rank 0 does the work, and all ranks return or throw together. The directory is locked before
-// anything in it is looked at.
+// Collective. Rank 0 locks the directory before it looks at anything in it.
 RunDirectory open_run_directory(const Config& config, const std::string& deck,
                                 const std::string& resolved_deck, const Communicator& communicator,
                                 const RunDirectoryUse& use = {});

@@ -20,10 +20,11 @@ namespace isotherm {
 
 namespace {
 
-[[noreturn]] void fail(ExitCode code, const std::string& path, const char* action) {
+[[noreturn]] void fail(ExitCode code, const std::string& path, const char* action,
+                       const char* what_to_check = "the folder, its permissions and its free space") {
   const int reason = errno;
-  throw Error(code, fmt::format("{}: {} failed ({}); check the folder, its permissions and its free space",
-                                path, action, std::strerror(reason)));
+  throw Error(
+      code, fmt::format("{}: {} failed ({}); check {}", path, action, std::strerror(reason), what_to_check));
 }
 
 class Descriptor {
@@ -40,20 +41,14 @@ class Descriptor {
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
 
-  // write() may take less than it is given, or nothing at all.
-  void write(std::string_view bytes) {
+  // A call may take less than it is given, or nothing at all.
+  void write(std::string_view bytes, std::int64_t at, std::size_t most) {
     while (!bytes.empty()) {
-      const ssize_t taken = ::write(fd_, bytes.data(), bytes.size());
+      const ssize_t taken = ::pwrite(fd_, bytes.data(), std::min(most, bytes.size()), at);
       if (taken < 0 && (errno == EINTR || errno == EAGAIN)) continue;
       if (taken < 0) fail(ExitCode::io, path_, "writing");
       bytes.remove_prefix(static_cast<std::size_t>(taken));
-    }
-  }
-  std::size_t write(std::span<const std::byte> bytes, std::int64_t at) {
-    for (;;) {
-      const ssize_t taken = ::pwrite(fd_, bytes.data(), bytes.size(), at);
-      if (taken >= 0) return static_cast<std::size_t>(taken);
-      if (errno != EINTR) fail(ExitCode::io, path_, "writing");
+      at += taken;
     }
   }
   void sync() {
@@ -74,6 +69,23 @@ class Descriptor {
   std::string path_;
   int fd_ = -1;
 };
+
+// None where the file system does not say (some network and user-space ones report 0 blocks in all).
+std::optional<std::int64_t> free_bytes(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  struct statvfs status {};
+  if (::statvfs(folder.empty() ? "." : folder.c_str(), &status) != 0 || status.f_blocks == 0) return {};
+  const auto blocks = ::geteuid() == 0 ? status.f_bfree : status.f_bavail;
+  return static_cast<std::int64_t>(blocks) * static_cast<std::int64_t>(status.f_frsize);
+}
+
+[[noreturn]] void reject(const std::string& path, const char* reason, std::int64_t wanted) {
+  const auto free = free_bytes(path);
+  throw Error(ExitCode::io,
+              fmt::format("{}: no room for the file ({}: {} bytes wanted, {} free); free some, or write less "
+                          "with output.snapshots, output.every_steps, fp32",
+                          path, reason, wanted, free ? std::to_string(*free) : "an unknown number"));
+}
 
 }  // namespace
 
@@ -105,7 +117,7 @@ void write_file_atomically(const std::string& path, std::string_view bytes) {
   const std::string part = path + ".part";
   Descriptor file(part, O_WRONLY | O_CREAT | O_TRUNC, ExitCode::cannot_create, "creating");
   try {
-    file.write(bytes);
+    file.write(bytes, 0, bytes.size());
     file.sync();
     file.close();
     publish_file(part, path);
@@ -115,14 +127,9 @@ void write_file_atomically(const std::string& path, std::string_view bytes) {
   }
 }
 
-// Of a benchmark.
-void write_raw(const std::string& path, std::span<const std::byte> bytes, std::int64_t at, std::size_t most) {
+void write_raw(const std::string& path, std::string_view bytes, std::int64_t at, std::size_t most) {
   Descriptor file(path, O_WRONLY, ExitCode::io, "opening");
-  while (!bytes.empty()) {
-    const std::size_t written = file.write(bytes.first(std::min(most, bytes.size())), at);
-    bytes = bytes.subspan(written);
-    at += static_cast<std::int64_t>(written);
-  }
+  file.write(bytes, at, most);
   file.sync();
 }
 
@@ -137,34 +144,11 @@ void Writeback::start() const {
   if (descriptor_ >= 0) sync_file_range(descriptor_, 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 
-namespace {
-
-// None where the file system does not say (some network and user-space ones report 0 blocks in all).
-std::optional<std::int64_t> free_bytes(const std::string& path) {
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  struct statvfs status {};
-  if (::statvfs(folder.empty() ? "." : folder.c_str(), &status) != 0 || status.f_blocks == 0) return {};
-  const auto blocks = ::geteuid() == 0 ? status.f_bfree : status.f_bavail;
-  return static_cast<std::int64_t>(blocks) * static_cast<std::int64_t>(status.f_frsize);
-}
-
-[[noreturn]] void reject(const std::string& path, const char* reason, std::int64_t wanted) {
-  const auto free = free_bytes(path);
-  throw Error(ExitCode::io,
-              fmt::format("{}: no room for the file ({}: {} bytes wanted, {} free); free some, or write less "
-                          "with output.snapshots, output.every_steps, fp32",
-                          path, reason, wanted, free ? std::to_string(*free) : "an unknown number"));
-}
-
-}  // namespace
-
 Reserved reserve_space(const std::string& path, std::int64_t bytes, FileSize size) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   if (fd < 0)
-    throw Error(ExitCode::io,
-                fmt::format("{}: opening failed ({}); check the folder, its permissions and the "
-                            "limits of the process (ulimit -a)",
-                            path, std::strerror(errno)));
+    fail(ExitCode::io, path, "opening",
+         "the folder, its permissions and the limits of the process (ulimit -a)");
   struct stat status {};
   if (::fstat(fd, &status) == 0) bytes = std::max<std::int64_t>(bytes, status.st_size);
   // Not posix_fallocate: where reserving is unknown, that one writes a byte to every block in its stead.
@@ -185,10 +169,7 @@ Reserved reserve_space(const std::string& path, std::int64_t bytes, FileSize siz
 void release_space(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0 && ::truncate(path.c_str(), status.st_size) == 0) return;
-  throw Error(ExitCode::io,
-              fmt::format("{}: giving back reserved space failed ({}); check the folder and its "
-                          "permissions",
-                          path, std::strerror(errno)));
+  fail(ExitCode::io, path, "giving back reserved space", "the folder and its permissions");
 }
 
 }  // namespace isotherm

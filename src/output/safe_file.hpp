@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -23,8 +22,7 @@ void publish_file(const std::string& from, const std::string& to);
 void sync_names(const std::string& folder);
 void remove_file(const std::string& path) noexcept;  // no error when it is not there
 
-// Lets the disk begin while a file is still being written. Opens the file for itself; where it cannot,
-// nothing happens.
+// Lets the disk begin while a file is still being written; where it cannot open the file, nothing happens.
 class Writeback {
  public:
   explicit Writeback(const std::string& path);
@@ -32,21 +30,18 @@ class Writeback {
   Writeback(const Writeback&) = delete;
   Writeback& operator=(const Writeback&) = delete;
 
-  // What was written so far goes to the disk from now on. Waits for nothing but a full queue. Otherwise the
-  // system keeps it in memory until fsync, and a large file is copied first and written afterwards.
+  // What was written so far goes to the disk from now on, and not only with fsync.
   void start() const;
 
  private:
   int descriptor_;
 };
 
-// Makes sure that a file will fit before its cells are written.
 enum class Reserved {
   on_disk,   // the blocks are the file's: writing within it cannot run out of space
   estimated  // this file system cannot reserve; there is room for it with 10 % to spare, by its own word
 };
-// Whether what is reserved becomes a part of the file, or lies behind its end: for one whose size is not
-// known.
+// stays: what is reserved lies behind the end of the file, whose size is not known yet.
 enum class FileSize { grows, stays };
 // Gives the existing file `path` its blocks up to `bytes`, or to its present end where that is further.
 // Throws Error(io) when they are not to be had: disk full, quota, file size limit.
@@ -54,9 +49,8 @@ Reserved reserve_space(const std::string& path, std::int64_t bytes, FileSize siz
 // Gives back what is reserved behind the end of the file. Throws Error(io).
 void release_space(const std::string& path);
 
-// What the writing of snapshots is measured against: `bytes` to place `at` of the file, which must exist, in
-// calls of `most` bytes at the most; on the disk when this returns. Ranks write their parts at the same time.
-// Throws Error(io).
-void write_raw(const std::string& path, std::span<const std::byte> bytes, std::int64_t at, std::size_t most);
+// For benchmarks: `bytes` to place `at` of the file, which must exist, in calls of `most` bytes at the most;
+// on the disk when this returns. Throws Error(io).
+void write_raw(const std::string& path, std::string_view bytes, std::int64_t at, std::size_t most);
 
 }  // namespace isotherm

@@ -27,16 +27,9 @@ constexpr double within_tolerance =
 constexpr double worth_a_graph = 0.98;        // of the time without: below that graphs are used
 constexpr double sweep_without_graph = 2e-3;  // s, beside which the launches of a step are nothing
 
-}  // namespace
-
-double tuning_seconds(const Config& config, double sweep_seconds) {
-  return std::min(config.solver.tuning_budget,
-                  share_of_run * static_cast<double>(likely_sweeps(config)) * sweep_seconds);
-}
-
 // The problem of the run on fewer planes, cut among the ranks as the run is. Fields of zeros.
 template <class T>
-struct Autotuner<T>::FewerPlanes {
+struct FewerPlanes {
   FewerPlanes(const Config& config, const Decomposition& whole, const SweepChoice<T>& sweep,
               const Communicator& communicator, Device& device, Index planes)
       : level(fewer(config, whole, planes), cut(whole, planes, ghost_layers(config)), communicator, device,
@@ -66,370 +59,389 @@ struct Autotuner<T>::FewerPlanes {
 };
 
 template <class T>
-double Autotuner<T>::Candidate::score() const {
-  return samples.empty() ? std::numeric_limits<double>::infinity() : median(samples);
-}
-
-template <class T>
-Autotuner<T>::Autotuner(const Config& config, Solver<T>& solver, KernelChoices<T> choices)
-    : config_(config), solver_(solver), choices_(std::move(choices)), planes_(solver.level().extent().z) {
-  tried_.push_back({solver.plan()});
-}
-
-template <class T>
-Autotuner<T>::~Autotuner() = default;
-
-template <class T>
-bool Autotuner<T>::open() const {
-  return config_.solver.tuning_budget > 0 &&
-         (choices_.open() || step_candidates().size() > 1 || graph_candidates().size() > 1);
-}
-
-template <class T>
-Level<T>& Autotuner<T>::level() {
-  return fewer_ ? fewer_->level : solver_.level();
-}
-
-template <class T>
-Step<T>& Autotuner<T>::step() {
-  return fewer_ ? fewer_->step : solver_.step();
-}
-
-template <class T>
-double Autotuner<T>::budget() const {
-  if (sweep_seconds_ == 0) return config_.solver.tuning_budget;
-  return tuning_seconds(config_, sweep_seconds_ * shrunk_);
-}
-
-// A candidate of the fastest plan, with another sweep.
-template <class T>
-auto Autotuner<T>::with(const SweepChoice<T>& sweep) const -> Candidate {
-  StepPlan<T> plan = tried_[fastest_].plan;
-  plan.sweep = sweep;
-  if (sweep.time_block != tried_[fastest_].plan.sweep.time_block ||
-      sweep.kernel != tried_[fastest_].plan.sweep.kernel)
-    plan.halo_width =
-        config_.solver.halo_width.value_or(exchanges(solver_.level().sides()) ? sweep.time_block : 1);
-  return {plan};
-}
-
-// In its first tile and time block, each kernel that takes several sweeps in one launch, or not.
-template <class T>
-auto Autotuner<T>::kernels(bool temporal) const -> std::vector<Candidate> {
-  std::vector<Candidate> all;
-  for (auto choice = choices_.sweeps.begin(); choice != choices_.sweeps.end(); ++choice) {
-    const bool is_first =
-        std::ranges::find(choices_.sweeps, choice->kernel, &SweepChoice<T>::kernel) == choice;
-    if (is_first && choice->is_temporal() == temporal && choice->kernel != tried_.front().plan.sweep.kernel)
-      all.push_back(with(*choice));
+class RunAutotuner final : public Autotuner<T> {
+ public:
+  RunAutotuner(const Config& config, Solver<T>& solver, KernelChoices<T> choices)
+      : config_(config), solver_(solver), choices_(std::move(choices)), planes_(solver.level().extent().z) {
+    tried_.push_back({solver.plan()});
   }
-  return all;
-}
 
-template <class T>
-auto Autotuner<T>::temporal_candidates() const -> std::vector<Candidate> {
-  return kernels(true);
-}
-
-// Where one of them may be faster than time blocks are.
-template <class T>
-auto Autotuner<T>::single_candidates() const -> std::vector<Candidate> {
-  return best_single() ? kernels(false) : std::vector<Candidate>{};
-}
-
-// Time blocks that make no fewer launches from one exchange, or event, to the next than shorter ones are left
-// out.
-template <class T>
-auto Autotuner<T>::time_block_candidates() const -> std::vector<Candidate> {
-  const bool exchanged = exchanges(solver_.level().sides());
-  const std::int64_t span = exchanged ? std::int64_t{ghost_layers(config_)} : sweeps_until_due(config_);
-  const auto launches = [&](int subdomain) { return (span + subdomain - 1) / subdomain; };
-  const SweepChoice<T>& fastest = tried_[fastest_].plan.sweep;
-  std::vector<Candidate> all;
-  for (const SweepChoice<T>& choice : choices_.sweeps) {
-    if (choice.kernel != fastest.kernel || choice.tile != fastest.tile || choice == fastest) continue;
-    if (choice.time_block == 1 || launches(choice.time_block) < launches(choice.time_block - 1))
-      all.push_back(with(choice));
+  bool open() const override {
+    return config_.solver.tuning_budget > 0 &&
+           (choices_.open() || step_candidates().size() > 1 || graph_candidates().size() > 1);
   }
-  return all;
-}
 
-template <class T>
-auto Autotuner<T>::best_single() const -> const Candidate* {
-  const Candidate* best = nullptr;
-  for (const Candidate& c : tried_)
-    if (c.plan.sweep.time_block == 1 && !c.reduction && (!best || c.score() < best->score())) best = &c;
-  return best && best->score() < within_tolerance * tried_[fastest_].score() ? best : nullptr;
-}
+  bool done() const override { return stage_ == Stage::done; }
+  double sweep_seconds() const override { return sweep_seconds_ * shrunk_; }
 
-// Of the fastest kernel, and of the fastest that makes single sweeps where what it exchanges may decide.
-template <class T>
-auto Autotuner<T>::tile_candidates() const -> std::vector<Candidate> {
-  std::vector<Candidate> all;
-  const auto add = [&](const Candidate& from) {
-    for (const SweepChoice<T>& choice : choices_.sweeps) {
-      if (choice.kernel != from.plan.sweep.kernel || choice.time_block != from.plan.sweep.time_block)
+  void advance(std::int64_t until) override {
+    while (!done()) {
+      if (race_.empty() && !begin_race()) return finish(true);
+      if (next_ == race_.size()) {
+        end_round();
+        if (race_.size() > 1 && round_ < static_cast<int>(std::size(tolerance))) continue;
+        const std::size_t best = best_of_race();
+        const bool is_gain = !tried_[best].plan.graph || tried_[fastest_].plan.graph ||
+                             tried_[best].score() < worth_a_graph * tried_[fastest_].score();
+        if (is_gain) fastest_ = best;
+        race_.clear();
         continue;
-      if (choice.tile == from.plan.sweep.tile) continue;
-      all.push_back({from.plan});
-      all.back().plan.sweep = choice;
-    }
-  };
-  add(tried_[fastest_]);
-  const Candidate* single = best_single();
-  if (single && single != &tried_[fastest_] && exchanges(solver_.level().sides())) add(*single);
-  return all;
-}
-
-// Powers of two, and one and two time blocks, as far as the ghosts reach.
-template <class T>
-std::vector<int> Autotuner<T>::halo_widths(const SweepChoice<T>& sweep) const {
-  if (config_.solver.halo_width) return {*config_.solver.halo_width};
-  std::vector<int> widths;
-  for (const int width : {sweep.time_block, 2 * sweep.time_block, 2, 4, 8})
-    if (width >= sweep.time_block && width <= ghost_layers(config_) &&
-        std::ranges::find(widths, width) == widths.end())
-      widths.push_back(width);
-  return widths;
-}
-
-template <class T>
-auto Autotuner<T>::step_candidates() const -> std::vector<Candidate> {
-  if (!exchanges(solver_.level().sides())) return {};
-  const bool overlap_is_open =
-      config_.parallel.overlap == Overlap::automatic &&
-      overlaps(Overlap::automatic, solver_.level().device().backend(), solver_.level().communicator().size());
-  std::vector<Candidate> all;
-  const auto add = [&](const StepPlan<T>& from) {
-    std::vector<Overlap> overlaps = {from.overlap};
-    if (overlap_is_open) overlaps = {Overlap::on, Overlap::off, Overlap::in_kernel};
-    for (const int width : halo_widths(from.sweep))
-      for (const Overlap overlap : overlaps) {
-        if (overlap == Overlap::in_kernel && (width > 1 || from.sweep.time_block > 1)) continue;
-        StepPlan<T> plan = from;
-        plan.halo_width = width;
-        plan.overlap = overlap;
-        if (!(plan == from)) all.push_back({plan});
       }
-  };
-  const Candidate& fastest = tried_[fastest_];
-  add(fastest.plan);
-  const Candidate* single = best_single();
-  if (single && single != &fastest) add(single->plan);
-  return all;
-}
-
-template <class T>
-auto Autotuner<T>::graph_candidates() const -> std::vector<Candidate> {
-  const Level<T>& level = solver_.level();
-  if (config_.solver.cuda_graph != GraphChoice::automatic || !why_no_graph(config_, level.device()).empty() ||
-      !level.halo().why_not_recordable().empty() || sweep_seconds_ > sweep_without_graph)
-    return {};
-  StepPlan<T> plan = tried_[fastest_].plan;
-  plan.graph = true;
-  // Two are measured between events: with longer ones the measurement would never end.
-  const int period = exchanges(level.sides()) ? plan.halo_width : plan.sweep.time_block;
-  const std::int64_t graph = sweeps_of_a_graph(period, plan.sweep.time_block, level.method().cycle());
-  if (2 * graph >= sweeps_until_due(config_)) return {};
-  return {{plan}};
-}
-
-// Steps that end with a norm. Not on fewer planes, where a norm is no pass over the field.
-template <class T>
-auto Autotuner<T>::reduction_candidates() const -> std::vector<Candidate> {
-  std::vector<Candidate> all;
-  const StepPlan<T>& plan = tried_[fastest_].plan;
-  for (const ReductionKernel<T>* reduction : choices_.reductions)
-    if (!reduction->fused || plan.sweep.kernel->fuses_norm()) all.push_back({plan, reduction});
-  if (all.size() < 2 || fewer_) all.clear();
-  return all;
-}
-
-// The race of the next choice that has several candidates, the fastest among them. False: there is none.
-template <class T>
-bool Autotuner<T>::begin_race() {
-  using Make = std::vector<Candidate> (Autotuner::*)() const;
-  constexpr Make make[] = {&Autotuner::temporal_candidates, &Autotuner::single_candidates,
-                           &Autotuner::tile_candidates,     &Autotuner::time_block_candidates,
-                           &Autotuner::step_candidates,     &Autotuner::graph_candidates,
-                           &Autotuner::reduction_candidates};
-  const bool is_first = tried_[fastest_].samples.empty();
-  if (!is_first) stage_ = static_cast<Stage>(static_cast<int>(stage_) + 1);
-  for (; stage_ != Stage::done; stage_ = static_cast<Stage>(static_cast<int>(stage_) + 1)) {
-    const std::vector<Candidate> found = (this->*make[static_cast<int>(stage_)])();
-    if (found.empty() && !is_first) continue;
-    race_.clear();
-    if (stage_ != Stage::reductions) race_.push_back(fastest_);
-    for (const Candidate& candidate : found) {
-      race_.push_back(tried_.size());
-      tried_.push_back(candidate);
+      if (sweep_seconds_ > 0 && seconds_ > budget()) {
+        if (stage_ != Stage::reductions && stage_ != Stage::graphs) fastest_ = best_of_race();
+        return finish(false);
+      }
+      if (!measure(tried_[race_[next_]], until)) return use_fastest();
+      ++next_;
+      const bool is_long = sweep_seconds_ > long_step * budget() &&
+                           budget() >= std::min(config_.solver.tuning_budget, worth_a_level);
+      if (!fewer_ && is_long && tried_.front().samples.size() == 1 && next_ == 1 &&
+          stage_ == Stage::temporal) {
+        use_fewer_planes();
+        if (fewer_) next_ = 0;
+      }
     }
+  }
+
+  Tuning record() const override {
+    Tuning tuning;
+    tuning.source = done() ? Tuning::Source::measurement : Tuning::Source::defaults;
+    tuning.seconds = seconds_;
+    tuning.sweeps = sweeps_;
+    tuning.planes = planes_;
+    tuning.complete = complete_;
+    for (const Candidate& c : tried_) {
+      if (c.samples.empty()) continue;
+      tuning.candidates.push_back({step_record(c.plan, c.reduction ? c.reduction->name : ""), c.score(),
+                                   static_cast<int>(c.samples.size())});
+    }
+    return tuning;
+  }
+
+ private:
+  enum class Stage { temporal, singles, tiles, blocks, steps, graphs, reductions, done };
+  struct Candidate {
+    StepPlan<T> plan;
+    const ReductionKernel<T>* reduction = nullptr;  // of a candidate that ends each step with a norm
+    std::vector<double> samples = {};               // s of a sweep
+    double score() const {                          // their median; infinite where it cannot run
+      return samples.empty() ? std::numeric_limits<double>::infinity() : median(samples);
+    }
+  };
+
+  Level<T>& level() { return fewer_ ? fewer_->level : solver_.level(); }
+
+  Step<T>& step() { return fewer_ ? fewer_->step : solver_.step(); }
+
+  double budget() const {
+    if (sweep_seconds_ == 0) return config_.solver.tuning_budget;
+    return tuning_seconds(config_, sweep_seconds_ * shrunk_);
+  }
+
+  // A candidate of the fastest plan, with another sweep.
+  Candidate with(const SweepChoice<T>& sweep) const {
+    StepPlan<T> plan = tried_[fastest_].plan;
+    plan.sweep = sweep;
+    if (sweep.time_block != tried_[fastest_].plan.sweep.time_block ||
+        sweep.kernel != tried_[fastest_].plan.sweep.kernel)
+      plan.halo_width =
+          config_.solver.halo_width.value_or(exchanges(solver_.level().sides()) ? sweep.time_block : 1);
+    return {plan};
+  }
+
+  // In its first tile and time block, each kernel that takes several sweeps in one launch, or not.
+  std::vector<Candidate> kernels(bool temporal) const {
+    std::vector<Candidate> all;
+    for (auto choice = choices_.sweeps.begin(); choice != choices_.sweeps.end(); ++choice) {
+      const bool is_first =
+          std::ranges::find(choices_.sweeps, choice->kernel, &SweepChoice<T>::kernel) == choice;
+      if (is_first && choice->is_temporal() == temporal && choice->kernel != tried_.front().plan.sweep.kernel)
+        all.push_back(with(*choice));
+    }
+    return all;
+  }
+
+  std::vector<Candidate> temporal_candidates() const { return kernels(true); }
+
+  // Where one of them may be faster than time blocks are.
+  std::vector<Candidate> single_candidates() const {
+    return best_single() ? kernels(false) : std::vector<Candidate>{};
+  }
+
+  // Time blocks that make no fewer launches from one exchange, or event, to the next than shorter ones are
+  // left out.
+  std::vector<Candidate> time_block_candidates() const {
+    const bool exchanged = exchanges(solver_.level().sides());
+    const std::int64_t span = exchanged ? std::int64_t{ghost_layers(config_)} : sweeps_until_due(config_);
+    const auto launches = [&](int subdomain) { return (span + subdomain - 1) / subdomain; };
+    const SweepChoice<T>& fastest = tried_[fastest_].plan.sweep;
+    std::vector<Candidate> all;
+    for (const SweepChoice<T>& choice : choices_.sweeps) {
+      if (choice.kernel != fastest.kernel || choice.tile != fastest.tile || choice == fastest) continue;
+      if (choice.time_block == 1 || launches(choice.time_block) < launches(choice.time_block - 1))
+        all.push_back(with(choice));
+    }
+    return all;
+  }
+
+  const Candidate* best_single() const {
+    const Candidate* best = nullptr;
+    for (const Candidate& c : tried_)
+      if (c.plan.sweep.time_block == 1 && !c.reduction && (!best || c.score() < best->score())) best = &c;
+    return best && best->score() < within_tolerance * tried_[fastest_].score() ? best : nullptr;
+  }
+
+  // Of the fastest kernel, and of the fastest that makes single sweeps where what it exchanges may decide.
+  std::vector<Candidate> tile_candidates() const {
+    std::vector<Candidate> all;
+    const auto add = [&](const Candidate& from) {
+      for (const SweepChoice<T>& choice : choices_.sweeps) {
+        if (choice.kernel != from.plan.sweep.kernel || choice.time_block != from.plan.sweep.time_block)
+          continue;
+        if (choice.tile == from.plan.sweep.tile) continue;
+        all.push_back({from.plan});
+        all.back().plan.sweep = choice;
+      }
+    };
+    add(tried_[fastest_]);
+    const Candidate* single = best_single();
+    if (single && single != &tried_[fastest_] && exchanges(solver_.level().sides())) add(*single);
+    return all;
+  }
+
+  // Powers of two, and one and two time blocks, as far as the ghosts reach.
+  std::vector<int> halo_widths(const SweepChoice<T>& sweep) const {
+    if (config_.solver.halo_width) return {*config_.solver.halo_width};
+    std::vector<int> widths;
+    for (const int width : {sweep.time_block, 2 * sweep.time_block, 2, 4, 8})
+      if (width >= sweep.time_block && width <= ghost_layers(config_) &&
+          std::ranges::find(widths, width) == widths.end())
+        widths.push_back(width);
+    return widths;
+  }
+
+  std::vector<Candidate> step_candidates() const {
+    if (!exchanges(solver_.level().sides())) return {};
+    const bool overlap_is_open = config_.parallel.overlap == Overlap::automatic &&
+                                 overlaps(Overlap::automatic, solver_.level().device().backend(),
+                                          solver_.level().communicator().size());
+    std::vector<Candidate> all;
+    const auto add = [&](const StepPlan<T>& from) {
+      std::vector<Overlap> overlaps = {from.overlap};
+      if (overlap_is_open) overlaps = {Overlap::on, Overlap::off, Overlap::in_kernel};
+      for (const int width : halo_widths(from.sweep))
+        for (const Overlap overlap : overlaps) {
+          if (overlap == Overlap::in_kernel && (width > 1 || from.sweep.time_block > 1)) continue;
+          StepPlan<T> plan = from;
+          plan.halo_width = width;
+          plan.overlap = overlap;
+          if (!(plan == from)) all.push_back({plan});
+        }
+    };
+    const Candidate& fastest = tried_[fastest_];
+    add(fastest.plan);
+    const Candidate* single = best_single();
+    if (single && single != &fastest) add(single->plan);
+    return all;
+  }
+
+  std::vector<Candidate> graph_candidates() const {
+    const Level<T>& level = solver_.level();
+    if (config_.solver.cuda_graph != GraphChoice::automatic ||
+        !why_no_graph(config_, level.device()).empty() || !level.halo().why_not_recordable().empty() ||
+        sweep_seconds_ > sweep_without_graph)
+      return {};
+    StepPlan<T> plan = tried_[fastest_].plan;
+    plan.graph = true;
+    // Two are measured between events: with longer ones the measurement would never end.
+    const int period = exchanges(level.sides()) ? plan.halo_width : plan.sweep.time_block;
+    const std::int64_t graph = sweeps_of_a_graph(period, plan.sweep.time_block, level.method().cycle());
+    if (2 * graph >= sweeps_until_due(config_)) return {};
+    return {{plan}};
+  }
+
+  // Steps that end with a norm. Not on fewer planes, where a norm is no pass over the field.
+  std::vector<Candidate> reduction_candidates() const {
+    std::vector<Candidate> all;
+    const StepPlan<T>& plan = tried_[fastest_].plan;
+    for (const ReductionKernel<T>* reduction : choices_.reductions)
+      if (!reduction->fused || plan.sweep.kernel->fuses_norm()) all.push_back({plan, reduction});
+    if (all.size() < 2 || fewer_) all.clear();
+    return all;
+  }
+
+  // The race of the next choice that has several candidates, the fastest among them. False: there is none.
+  bool begin_race() {
+    using Make = std::vector<Candidate> (RunAutotuner::*)() const;
+    constexpr Make make[] = {&RunAutotuner::temporal_candidates, &RunAutotuner::single_candidates,
+                             &RunAutotuner::tile_candidates,     &RunAutotuner::time_block_candidates,
+                             &RunAutotuner::step_candidates,     &RunAutotuner::graph_candidates,
+                             &RunAutotuner::reduction_candidates};
+    const bool is_first = tried_[fastest_].samples.empty();
+    if (!is_first) stage_ = static_cast<Stage>(static_cast<int>(stage_) + 1);
+    for (; stage_ != Stage::done; stage_ = static_cast<Stage>(static_cast<int>(stage_) + 1)) {
+      const std::vector<Candidate> found = (this->*make[static_cast<int>(stage_)])();
+      if (found.empty() && !is_first) continue;
+      race_.clear();
+      if (stage_ != Stage::reductions) race_.push_back(fastest_);
+      for (const Candidate& candidate : found) {
+        race_.push_back(tried_.size());
+        tried_.push_back(candidate);
+      }
+      next_ = 0;
+      round_ = 0;
+      return true;
+    }
+    return false;
+  }
+
+  std::size_t best_of_race() const {
+    return *std::ranges::min_element(race_, {}, [&](std::size_t i) { return tried_[i].score(); });
+  }
+
+  void end_round() {
+    const double best = tried_[best_of_race()].score();
+    std::erase_if(race_, [&](std::size_t i) { return tried_[i].score() > (1 + tolerance[round_]) * best; });
     next_ = 0;
-    round_ = 0;
+    ++round_;
+  }
+
+  // Does `overlap: in_kernel` work here? Collective; the step has the plan otherwise.
+  bool can_run(const Candidate& candidate) {
+    StepPlan<T> plan = candidate.plan;
+    if (plan.overlap == Overlap::in_kernel) {
+      plan.overlap = Overlap::off;
+      step().use(plan);
+      if (!step().can_store_faces()) return false;
+    }
+    step().use(candidate.plan);
     return true;
   }
-  return false;
-}
 
-template <class T>
-std::size_t Autotuner<T>::best_of_race() const {
-  return *std::ranges::min_element(race_, {}, [&](std::size_t i) { return tried_[i].score(); });
-}
-
-template <class T>
-void Autotuner<T>::end_round() {
-  const double best = tried_[best_of_race()].score();
-  std::erase_if(race_, [&](std::size_t i) { return tried_[i].score() > (1 + tolerance[round_]) * best; });
-  next_ = 0;
-  ++round_;
-}
-
-// Does `overlap: in_kernel` work here? Collective; the step has the plan otherwise.
-template <class T>
-bool Autotuner<T>::can_run(const Candidate& candidate) {
-  StepPlan<T> plan = candidate.plan;
-  if (plan.overlap == Overlap::in_kernel) {
-    plan.overlap = Overlap::off;
-    step().use(plan);
-    if (!step().can_store_faces()) return false;
+  template <class Work>
+  double timed(const Work& work) {
+    const Communicator& ranks = level().communicator();
+    ranks.barrier();
+    const Timer timer;
+    work();
+    level().synchronize();
+    const double seconds = ranks.all_reduce(timer.seconds(), ReduceOp::max);
+    seconds_ += seconds;
+    return seconds;
   }
-  step().use(candidate.plan);
-  return true;
-}
 
-template <class T>
-template <class Work>
-double Autotuner<T>::timed(const Work& work) {
-  const Communicator& ranks = level().communicator();
-  ranks.barrier();
-  const Timer timer;
-  work();
-  level().synchronize();
-  const double seconds = ranks.all_reduce(timer.seconds(), ReduceOp::max);
-  seconds_ += seconds;
-  return seconds;
-}
-
-// One sample; before the first, steps that load the kernel and the caches. False where too few sweeps are
-// left until `until`.
-template <class T>
-bool Autotuner<T>::measure(Candidate& candidate, std::int64_t until) {
-  if (!can_run(candidate)) return true;
-  const std::int64_t unit = candidate.plan.graph ? step().sweeps_of_a_graph() : step().exchange_interval();
-  const std::int64_t room = fewer_ ? std::numeric_limits<std::int64_t>::max() : until - level().sweeps();
-  const bool is_first = candidate.samples.empty();
-  if (room / unit < (is_first ? 2 : 1)) return false;
-  const std::int64_t before = level().sweeps();
-  if (candidate.reduction && is_first) solver_.use(candidate.plan, *candidate.reduction);
-  const auto advance = [&](std::int64_t units) {
-    if (!candidate.reduction) return step().advance(units * unit);
-    for (std::int64_t i = 0; i < units; ++i) {
-      solver_.sweep(unit);
-      solver_.residual();
-    }
-  };
-  double known = is_first ? timed([&] { advance(1); }) : candidate.score() * static_cast<double>(unit);
-  if (is_first && sweep_seconds_ > 0) known = std::min(known, sweep_seconds_ * static_cast<double>(unit));
-  const double wanted = std::clamp(budget() / samples_in_budget, shortest_sample, longest_sample);
-  const std::int64_t left = room / unit - (is_first ? 1 : 0);
-  const std::int64_t units = std::min(left, static_cast<std::int64_t>(std::clamp(wanted / known, 1.0, 1e6)));
-  const double seconds = timed([&] { advance(units); }) / static_cast<double>(units * unit);
-  candidate.samples.push_back(seconds);
-  if (!fewer_) sweeps_ += level().sweeps() - before;
-  if (!candidate.reduction && (sweep_seconds_ == 0 || seconds < sweep_seconds_)) sweep_seconds_ = seconds;
-  return true;
-}
-
-// Measured so far were whole steps of the default: all begins anew.
-template <class T>
-void Autotuner<T>::use_fewer_planes() {
-  Level<T>& whole = solver_.level();
-  const Int3 extent = whole.extent();
-  const double planes_in_budget = share_of_planes * budget() / sweep_seconds_ * static_cast<double>(extent.z);
-  const std::size_t plane = static_cast<std::size_t>(extent.x * extent.y) * sizeof(T);
-  const Index planes = std::clamp(static_cast<Index>(planes_in_budget), fewest_planes,
-                                  std::max(fewest_planes, static_cast<Index>(most_bytes / plane)));
-  // Ranks may differ by a plane, and fewer planes than ghosts need are none.
-  const Index agreed = whole.communicator().all_reduce(std::min(planes, extent.z), ReduceOp::min);
-  if (agreed <= ghost_layers(config_) || 2 * agreed > extent.z) return;
-  fewer_ = std::make_unique<FewerPlanes>(config_, whole.decomposition(), tried_.front().plan.sweep,
-                                         whole.communicator(), whole.device(), agreed);
-  planes_ = agreed;
-  tried_.front().samples.clear();
-  shrunk_ = static_cast<double>(extent.z) / static_cast<double>(agreed);
-  sweep_seconds_ /= shrunk_;
-}
-
-template <class T>
-void Autotuner<T>::advance(std::int64_t until) {
-  while (!done()) {
-    if (race_.empty() && !begin_race()) return finish(true);
-    if (next_ == race_.size()) {
-      end_round();
-      if (race_.size() > 1 && round_ < static_cast<int>(std::size(tolerance))) continue;
-      const std::size_t best = best_of_race();
-      const bool is_gain = !tried_[best].plan.graph || tried_[fastest_].plan.graph ||
-                           tried_[best].score() < worth_a_graph * tried_[fastest_].score();
-      if (is_gain) fastest_ = best;
-      race_.clear();
-      continue;
-    }
-    if (sweep_seconds_ > 0 && seconds_ > budget()) {
-      if (stage_ != Stage::reductions && stage_ != Stage::graphs) fastest_ = best_of_race();
-      return finish(false);
-    }
-    if (!measure(tried_[race_[next_]], until)) return use_fastest();
-    ++next_;
-    const bool is_long = sweep_seconds_ > long_step * budget() &&
-                         budget() >= std::min(config_.solver.tuning_budget, worth_a_level);
-    if (!fewer_ && is_long && tried_.front().samples.size() == 1 && next_ == 1 && stage_ == Stage::temporal) {
-      use_fewer_planes();
-      if (fewer_) next_ = 0;
-    }
+  // One sample; before the first, steps that load the kernel and the caches. False where too few sweeps are
+  // left until `until`.
+  bool measure(Candidate& candidate, std::int64_t until) {
+    if (!can_run(candidate)) return true;
+    const std::int64_t unit = candidate.plan.graph ? step().sweeps_of_a_graph() : step().exchange_interval();
+    const std::int64_t room = fewer_ ? std::numeric_limits<std::int64_t>::max() : until - level().sweeps();
+    const bool is_first = candidate.samples.empty();
+    if (room / unit < (is_first ? 2 : 1)) return false;
+    const std::int64_t before = level().sweeps();
+    if (candidate.reduction && is_first) solver_.use(candidate.plan, *candidate.reduction);
+    const auto advance = [&](std::int64_t units) {
+      if (!candidate.reduction) return step().advance(units * unit);
+      for (std::int64_t i = 0; i < units; ++i) {
+        solver_.sweep(unit);
+        solver_.residual();
+      }
+    };
+    double known = is_first ? timed([&] { advance(1); }) : candidate.score() * static_cast<double>(unit);
+    if (is_first && sweep_seconds_ > 0) known = std::min(known, sweep_seconds_ * static_cast<double>(unit));
+    const double wanted = std::clamp(budget() / samples_in_budget, shortest_sample, longest_sample);
+    const std::int64_t left = room / unit - (is_first ? 1 : 0);
+    const std::int64_t units =
+        std::min(left, static_cast<std::int64_t>(std::clamp(wanted / known, 1.0, 1e6)));
+    const double seconds = timed([&] { advance(units); }) / static_cast<double>(units * unit);
+    candidate.samples.push_back(seconds);
+    if (!fewer_) sweeps_ += level().sweeps() - before;
+    if (!candidate.reduction && (sweep_seconds_ == 0 || seconds < sweep_seconds_)) sweep_seconds_ = seconds;
+    return true;
   }
-}
 
-// The solver may go on with what is known.
-template <class T>
-void Autotuner<T>::use_fastest() {
-  const Candidate& fastest = tried_[fastest_];
-  const auto fits = [&](const ReductionKernel<T>* reduction) {
-    return !reduction->fused || fastest.plan.sweep.kernel->fuses_norm();
-  };
-  const ReductionKernel<T>* reduction = fastest.reduction;
-  if (!reduction) reduction = *std::ranges::find_if(choices_.reductions, fits);
-  solver_.use(fastest.plan, *reduction);
-}
-
-template <class T>
-void Autotuner<T>::finish(bool complete) {
-  stage_ = Stage::done;
-  complete_ = complete;
-  fewer_.reset();
-  for (const StencilKernel<T>& kernel : stencil_kernels<T>())
-    if (kernel.memory) kernel.memory->release();  // of candidates that are not taken
-  use_fastest();
-  solver_.level().halo().forget_others();
-}
-
-template <class T>
-Tuning Autotuner<T>::record() const {
-  Tuning tuning;
-  tuning.source = done() ? Tuning::Source::measurement : Tuning::Source::defaults;
-  tuning.seconds = seconds_;
-  tuning.sweeps = sweeps_;
-  tuning.planes = planes_;
-  tuning.complete = complete_;
-  for (const Candidate& c : tried_) {
-    if (c.samples.empty()) continue;
-    const SweepChoice<T>& sweep = c.plan.sweep;
-    tuning.candidates.push_back({std::string(sweep.kernel->name),
-                                 std::string(sweep.kernel->tiles[static_cast<std::size_t>(sweep.tile)]),
-                                 sweep.time_block, c.plan.halo_width, c.plan.overlap, c.plan.graph,
-                                 c.reduction ? std::string(c.reduction->name) : "", c.score(),
-                                 static_cast<int>(c.samples.size())});
+  // Measured so far were whole steps of the default: all begins anew.
+  void use_fewer_planes() {
+    Level<T>& whole = solver_.level();
+    const Int3 extent = whole.extent();
+    const double planes_in_budget =
+        share_of_planes * budget() / sweep_seconds_ * static_cast<double>(extent.z);
+    const std::size_t plane = static_cast<std::size_t>(extent.x * extent.y) * sizeof(T);
+    const Index planes = std::clamp(static_cast<Index>(planes_in_budget), fewest_planes,
+                                    std::max(fewest_planes, static_cast<Index>(most_bytes / plane)));
+    // Ranks may differ by a plane, and fewer planes than ghosts need are none.
+    const Index agreed = whole.communicator().all_reduce(std::min(planes, extent.z), ReduceOp::min);
+    if (agreed <= ghost_layers(config_) || 2 * agreed > extent.z) return;
+    fewer_ = std::make_unique<FewerPlanes<T>>(config_, whole.decomposition(), tried_.front().plan.sweep,
+                                              whole.communicator(), whole.device(), agreed);
+    planes_ = agreed;
+    tried_.front().samples.clear();
+    shrunk_ = static_cast<double>(extent.z) / static_cast<double>(agreed);
+    sweep_seconds_ /= shrunk_;
   }
-  return tuning;
+
+  // The solver may go on with what is known.
+  void use_fastest() {
+    const Candidate& fastest = tried_[fastest_];
+    const auto fits = [&](const ReductionKernel<T>* reduction) {
+      return !reduction->fused || fastest.plan.sweep.kernel->fuses_norm();
+    };
+    const ReductionKernel<T>* reduction = fastest.reduction;
+    if (!reduction) reduction = *std::ranges::find_if(choices_.reductions, fits);
+    solver_.use(fastest.plan, *reduction);
+  }
+
+  void finish(bool complete) {
+    stage_ = Stage::done;
+    complete_ = complete;
+    fewer_.reset();
+    for (const StencilKernel<T>& kernel : stencil_kernels<T>())
+      if (kernel.memory) kernel.memory->release();  // of candidates that are not taken
+    use_fastest();
+    solver_.level().halo().forget_others();
+  }
+
+  const Config& config_;
+  Solver<T>& solver_;
+  KernelChoices<T> choices_;
+  std::vector<Candidate> tried_;
+  std::size_t fastest_ = 0;        // of tried_; the default while nothing was measured
+  std::vector<std::size_t> race_;  // of tried_: those that are still in
+  std::size_t next_ = 0;           // of race_
+  int round_ = 0;
+  Stage stage_ = Stage::temporal;  // of the race
+  double seconds_ = 0;
+  double sweep_seconds_ = 0;  // of the fastest sweep so far; 0: none was measured
+  std::int64_t sweeps_ = 0;
+  bool complete_ = false;
+  std::unique_ptr<FewerPlanes<T>> fewer_;
+  Index planes_;       // of a rank, that are swept
+  double shrunk_ = 1;  // the planes of a rank over those of fewer_
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Autotuner<T>> make_autotuner(const Config& config, Solver<T>& solver,
+                                             KernelChoices<T> choices) {
+  return std::make_unique<RunAutotuner<T>>(config, solver, std::move(choices));
+}
+
+template <class T>
+StepRecord step_record(const StepPlan<T>& plan, std::string_view reduction) {
+  const auto& [kernel, tile, time_block] = plan.sweep;
+  return {std::string(kernel->name),
+          std::string(kernel->tiles[static_cast<std::size_t>(tile)]),
+          std::string(reduction),
+          time_block,
+          plan.halo_width,
+          plan.overlap,
+          plan.graph};
+}
+
+double tuning_seconds(const Config& config, double sweep_seconds) {
+  return std::min(config.solver.tuning_budget,
+                  share_of_run * static_cast<double>(likely_sweeps(config)) * sweep_seconds);
 }
 
 template <class T>
@@ -456,8 +468,12 @@ KernelChoices<T> common_choices(const Config& config, const Decomposition& decom
   return choices;
 }
 
-template class Autotuner<float>;
-template class Autotuner<double>;
+template std::unique_ptr<Autotuner<float>> make_autotuner(const Config&, Solver<float>&,
+                                                          KernelChoices<float>);
+template std::unique_ptr<Autotuner<double>> make_autotuner(const Config&, Solver<double>&,
+                                                           KernelChoices<double>);
+template StepRecord step_record(const StepPlan<float>&, std::string_view);
+template StepRecord step_record(const StepPlan<double>&, std::string_view);
 template KernelChoices<float> common_choices(const Config&, const Decomposition&, const Communicator&,
                                              const Device&);
 template KernelChoices<double> common_choices(const Config&, const Decomposition&, const Communicator&,

@@ -7,13 +7,13 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "core/all_or_throw.hpp"
 #include "core/build_info.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "kernels/host_info.hpp"
+#include "output/records/json_value.hpp"
 #include "output/safe_file.hpp"
 #include "physics/region_values.hpp"
 #include "solver/kernel_choice.hpp"
@@ -21,18 +21,9 @@
 
 namespace isotherm {
 
-using Json = nlohmann::json;
-
-static void to_json(Json& json, const Int3& n) {
-  json = {n.x, n.y, n.z};
-}
-static void from_json(const Json& json, Int3& n) {
-  n = {json.at(0), json.at(1), json.at(2)};
-}
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TuningKey, version, git_revision, device, precision, cells, ranks, source,
-                                   faces, asked)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TuningChoice, kernel, tile, reduction, overlap, time_block, halo_width,
-                                   graph, seconds, measured, complete)
+ISOTHERM_KEYS(TuningKey, version, git_revision, device, precision, cells, ranks, source, faces, asked)
+ISOTHERM_KEYS(TuningChoice, kernel, tile, reduction, overlap, time_block, halo_width, graph, seconds,
+              measured, complete)
 
 namespace {
 
@@ -43,7 +34,7 @@ struct Entry {
   TuningKey key;
   TuningChoice choice;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Entry, key, choice)
+ISOTHERM_KEYS(Entry, key, choice)
 
 [[noreturn]] void reject(const std::string& path, const char* why) {
   throw Error(ExitCode::deck, fmt::format("{} is no tuning file of this version ({}); name another in "

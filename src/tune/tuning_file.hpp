@@ -1,7 +1,6 @@
 // solver.tuning_file: what the autotuner has found, so that a study does not measure again.
 //
-// JSON (schema "isotherm-tuning", version 2): a list of entries, each a key and a choice. A key that differs
-// in anything from that of the run is another entry's.
+// JSON (schema "isotherm-tuning", version 2): a list of entries, each a key and a choice.
 #pragma once
 
 #include <optional>
@@ -39,7 +38,6 @@ struct TuningChoice {
   bool complete = true;  // no candidate was left out for want of time
 };
 
-// By which the file remembers what was found for the deck on this decomposition.
 TuningKey tuning_key(const Config& config, const Decomposition& decomposition, const Device& device,
                      int threads);
 

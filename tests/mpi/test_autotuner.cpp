@@ -41,16 +41,16 @@ Tuned<T> run_tuned(Config config, const Decomposition& decomposition, Device& de
   KernelChoices<T> choices = common_choices<T>(config, decomposition, world, device);
   if (change) change(choices);
   Solver<T> solver(config, decomposition, world, device, default_kernels(config, choices));
-  Autotuner<T> autotuner(config, solver, choices);
-  EXPECT_EQ(autotuner.open(), config.solver.kernel == "auto");
+  const auto autotuner = make_autotuner(config, solver, choices);
+  EXPECT_EQ(autotuner->open(), config.solver.kernel == "auto");
   while (solver.sweeps() < sweeps) {
     const std::int64_t end = std::min(sweeps, solver.sweeps() + random.between<std::int64_t>(1, 60));
-    autotuner.advance(end - 1);
+    autotuner->advance(end - 1);
     EXPECT_LT(solver.sweeps(), end);
     solver.sweep(end - solver.sweeps());
     solver.residual();
   }
-  Tuned<T> tuned{autotuner.record(), solver.plan(), solver.fingerprint(), solver.sweeps()};
+  Tuned<T> tuned{autotuner->record(), solver.plan(), solver.fingerprint(), solver.sweeps()};
   EXPECT_LE(tuned.tuning.sweeps, tuned.sweeps);
   EXPECT_TRUE(!solver.reduction().fused || tuned.plan.sweep.kernel->fuses_norm());
   const auto& [sweep, halo_width, overlap, graph] = tuned.plan;

@@ -119,7 +119,7 @@ class Snapshot : public FilesOfAll {
             "an HDF5"};
   }
   SnapshotWriter writer(Index slab_bytes = slab) const {
-    return {config_, world_, folder_.path(), provenance(), nullptr, slab_bytes};
+    return {config_, grid_of_snapshots(config_), world_, folder_.path(), provenance(), nullptr, slab_bytes};
   }
   // All ranks must throw the same.
   static std::string expect_rejected(ExitCode code, const std::function<void()>& work) {
@@ -193,7 +193,7 @@ TEST_F(Snapshot, TheSeriesNamesThemAllOnce) {
 }
 
 TEST_F(Snapshot, AFolderThatIsMissingIsCannotCreate) {
-  SnapshotWriter to(config_, world_, folder_ / "none", provenance());
+  SnapshotWriter to(config_, grid_of_snapshots(config_), world_, folder_ / "none", provenance());
   EXPECT_EQ(expect_rejected(ExitCode::cannot_create, [&] { write<float>(to, 0); }),
             folder_ /
                 "none/test_00000000.hdf.part: creating failed (No such file or directory); check the "
@@ -327,7 +327,7 @@ TEST_F(SnapshotCompressed, HoldsEveryCellForEveryProcessGrid) {
   for (const Int3 grid : process_grids(world_.size(), cells_)) {
     SCOPED_TRACE(fmt::format("process grid {} x {} x {}", grid.x, grid.y, grid.z));
     for (const Index slab_bytes : {SnapshotWriter::default_slab_bytes, Index{8}}) {
-      SnapshotWriter to(config_, world_, folder_.path(), {}, nullptr, slab_bytes);
+      SnapshotWriter to(config_, grid_of_snapshots(config_), world_, folder_.path(), {}, nullptr, slab_bytes);
       const std::string path = write<double>(to, grid, ++sweep, 0);
       expect_cells<double>(path);
       EXPECT_EQ(to.remarks(), remarks_here());  // collective
@@ -340,12 +340,12 @@ TEST_F(SnapshotCompressed, HoldsEveryCellForEveryProcessGrid) {
 
 TEST_F(SnapshotCompressed, HoldsSinglePrecision) {
   config_.output.precision = OutputPrecision::fp32;
-  SnapshotWriter to(config_, world_, folder_.path(), {});
+  SnapshotWriter to(config_, grid_of_snapshots(config_), world_, folder_.path(), {});
   expect_cells<float>(write<float>(to, 0));
 }
 
 TEST_F(SnapshotCompressed, TheSpaceThatWasReservedIsGivenBack) {
-  SnapshotWriter to(config_, world_, folder_.path(), {});
+  SnapshotWriter to(config_, grid_of_snapshots(config_), world_, folder_.path(), {});
   const std::string path = write<double>(to, 0);
   struct stat status {};
   ASSERT_EQ(::stat(path.c_str(), &status), 0);

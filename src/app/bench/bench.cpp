@@ -38,12 +38,13 @@ std::int64_t Sampler::launches_of_a_batch(const std::function<void()>& launch) {
   return launches;
 }
 
-BenchSamples Sampler::sample(const std::function<void(BenchSamples&)>& take, CopyProbes probes) {
+BenchSamples Sampler::sample(std::int64_t launches, const std::function<void(BenchSamples&)>& take,
+                             CopyProbes probes) {
   const auto copy = [&] { probes.copy->enqueue(stream_); };
   const auto read = [&] { probes.read->enqueue(stream_); };
   const std::int64_t copies = probes.copy ? launches_of_a_batch(copy) : 0;
   const std::int64_t reads = probes.read ? launches_of_a_batch(read) : 0;
-  BenchSamples samples;
+  BenchSamples samples{launches};
   const Timer timer;
   for (int taken = 0; taken < least_samples || (taken < most_samples && timer.seconds() < seconds_);
        ++taken) {
@@ -57,11 +58,7 @@ BenchSamples Sampler::sample(const std::function<void(BenchSamples&)>& take, Cop
 BenchSamples Sampler::measure(const std::function<void()>& launch, CopyProbes probes) {
   const std::int64_t launches = launches_of_a_batch(launch);
   return sample(
-      [&](BenchSamples& samples) {
-        samples.launches = launches;
-        samples.seconds.push_back(seconds_of(launch, launches));
-      },
-      probes);
+      launches, [&](BenchSamples& s) { s.seconds.push_back(seconds_of(launch, launches)); }, probes);
 }
 
 // Every other time the base comes first: whoever comes second finds the caches, and the clock, as the first
@@ -70,28 +67,25 @@ BenchSamples Sampler::measure_difference(const std::function<void()>& launch,
                                          const std::function<void()>& base, CopyProbes probes) {
   const std::int64_t launches = std::max(launches_of_a_batch(launch), launches_of_a_batch(base));
   bool base_first = false;
-  return sample(
-      [&](BenchSamples& samples) {
-        samples.launches = launches;
-        const double first = seconds_of(base_first ? base : launch, launches);
-        const double second = seconds_of(base_first ? launch : base, launches);
-        samples.base_seconds.push_back(base_first ? first : second);
-        samples.seconds.push_back(base_first ? second - first : first - second);
-        base_first = !base_first;
-      },
-      probes);
+  const auto take = [&](BenchSamples& samples) {
+    double seconds[2];  // of the launch, of the base
+    for (const bool of_base : {base_first, !base_first})
+      seconds[of_base] = seconds_of(of_base ? base : launch, launches);
+    samples.seconds.push_back(seconds[0] - seconds[1]);
+    samples.base_seconds.push_back(seconds[1]);
+    base_first = !base_first;
+  };
+  return sample(launches, take, probes);
 }
 
 BenchSamples Sampler::measure(BandwidthProbe& probe, bool single, CopyProbes probes) {
   const auto launch = [&] { probe.enqueue(stream_); };
   const std::int64_t launches = single ? 1 : launches_of_a_batch(launch);
-  return sample(
-      [&](BenchSamples& samples) {
-        samples.launches = launches;
-        probe.prepare();
-        samples.seconds.push_back(seconds_of(launch, launches));
-      },
-      probes);
+  const auto take = [&](BenchSamples& samples) {
+    probe.prepare();
+    samples.seconds.push_back(seconds_of(launch, launches));
+  };
+  return sample(launches, take, probes);
 }
 
 namespace {
@@ -110,6 +104,39 @@ std::vector<Int3> sizes_of(const BenchOptions& options, Backend backend) {
   if (!options.sizes.empty()) return options.sizes;
   const Index edge = backend == Backend::host ? 256 : 512;
   return {{edge, edge, edge}};
+}
+
+int measure(const CommandLine& command, const Communicator& world, const ThreadPlan& threads) {
+  const BenchOptions& options = command.bench;
+  const LadderBench subject = ladder_of(options.subject);
+  use_threads(threads.threads);
+  const auto device = open_device(options, world, of_the_host(options, subject));
+  const auto host = make_host_of(*device);
+  validate_names(options, subject.names(device->backend()), device->backend());
+  const Owned<Stream> stream = own_stream(*device, Priority::normal);
+  Sampler sampler(*device, stream, options.seconds);
+  const Bench bench{options, *device, *host, stream, sampler};
+  if (subject.validate) subject.validate(bench);
+  const std::vector<Int3> sizes = sizes_of(options, device->backend());
+  const auto memory = [&](Int3 cells, Precision precision) {
+    return subject.memory(bench, cells, precision);
+  };
+  if (!bench.on_host())
+    validate_memory(options, sizes, world, *device, [&](Int3 c, Precision p) { return memory(c, p).device; });
+  validate_memory(options, sizes, world, *host, [&](Int3 c, Precision p) { return memory(c, p).host; });
+  check_writable(options.json);
+
+  BenchRecord record = describe_bench(command, *device, threads);
+  print_now(bench_banner(record));
+  BenchRecord ladder = record;
+  for (const Int3 cells : sizes) {
+    for (const Precision precision : options.precisions) {
+      ladder.entries = (precision == Precision::fp32 ? subject.fp32 : subject.fp64)(bench, cells);
+      print_now(bench_table(ladder));
+      record.entries.insert(record.entries.end(), ladder.entries.begin(), ladder.entries.end());
+    }
+  }
+  return conclude_bench(command, record, world);
 }
 
 }  // namespace
@@ -172,9 +199,8 @@ void check_writable(const std::string& path) {
 }
 
 BenchRecord describe_bench(const CommandLine& command, const Device& device, const ThreadPlan& threads) {
-  const BenchOptions& options = command.bench;
   BenchRecord record;
-  record.subject = options.subject;
+  record.options = command.bench;
   record.command_line = command.program;
   record.started = utc_now();
   record.host = processor_name();
@@ -184,13 +210,6 @@ BenchRecord describe_bench(const CommandLine& command, const Device& device, con
     record.threads_note = threads.note;
     if (!threads.warning.empty()) record.warnings.push_back(threads.warning);
   }
-  record.seed = options.seed;
-  record.seconds_per_kernel = options.seconds;
-  record.boundaries = options.boundaries;
-  record.source = options.source;
-  record.overlap = options.overlap;
-  if (options.norm) record.norm = std::string(word(*options.norm));
-  if (options.subject == BenchSubject::reduction) record.op = std::string(word(options.op));
   return record;
 }
 
@@ -202,43 +221,6 @@ int conclude_bench(const CommandLine& command, BenchRecord& record, const Commun
   });
   return static_cast<int>(all_right(record) ? ExitCode::done : ExitCode::internal);
 }
-
-namespace {
-
-int measure(const CommandLine& command, const Communicator& world, const ThreadPlan& threads) {
-  const BenchOptions& options = command.bench;
-  const LadderBench subject = ladder_of(options.subject);
-  use_threads(threads.threads);
-  const auto device = open_device(options, world, of_the_host(options, subject));
-  const auto host = make_host_of(*device);
-  validate_names(options, subject.names(device->backend()), device->backend());
-  const Owned<Stream> stream = own_stream(*device, Priority::normal);
-  Sampler sampler(*device, stream, options.seconds);
-  const Bench bench{options, *device, *host, stream, sampler};
-  if (subject.validate) subject.validate(bench);
-  const std::vector<Int3> sizes = sizes_of(options, device->backend());
-  const auto memory = [&](Int3 cells, Precision precision) {
-    return subject.memory(bench, cells, precision);
-  };
-  if (!bench.on_host())
-    validate_memory(options, sizes, world, *device, [&](Int3 c, Precision p) { return memory(c, p).device; });
-  validate_memory(options, sizes, world, *host, [&](Int3 c, Precision p) { return memory(c, p).host; });
-  check_writable(options.json);
-
-  BenchRecord record = describe_bench(command, *device, threads);
-  print_now(bench_banner(record));
-  BenchRecord ladder = record;
-  for (const Int3 cells : sizes) {
-    for (const Precision precision : options.precisions) {
-      ladder.entries = (precision == Precision::fp32 ? subject.fp32 : subject.fp64)(bench, cells);
-      print_now(bench_table(ladder));
-      record.entries.insert(record.entries.end(), ladder.entries.begin(), ladder.entries.end());
-    }
-  }
-  return conclude_bench(command, record, world);
-}
-
-}  // namespace
 
 double field_bytes(Int3 cells, int ghosts, Precision precision) {
   double bytes = precision == Precision::fp32 ? 4 : 8;

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "app/command_line.hpp"
@@ -44,8 +45,9 @@ class Sampler {
   static constexpr double batch_seconds = 2e-3;
 
  private:
-  // Takes samples: `take` adds one to them, right behind those of the copy bandwidths.
-  BenchSamples sample(const std::function<void(BenchSamples&)>& take, CopyProbes probes);
+  // `take` adds a sample of so many launches, right behind those of the copy bandwidths.
+  BenchSamples sample(std::int64_t launches, const std::function<void(BenchSamples&)>& take,
+                      CopyProbes probes);
   std::int64_t launches_of_a_batch(const std::function<void()>& launch);
   double seconds_of(const std::function<void()>& launch, std::int64_t launches);  // of one of them
 
@@ -112,17 +114,17 @@ auto with_number(Precision precision, const Body& body) {
 }
 
 template <class T>
-BenchEntry new_entry(std::string_view kernel, Int3 cells) {
+BenchEntry new_entry(std::string_view kernel, Int3 cells, std::string why_skipped = {}) {
   BenchEntry entry;
   entry.kernel = kernel;
   entry.tile = "-";
   entry.precision = sizeof(T) == 4 ? Precision::fp32 : Precision::fp64;
   entry.cells = cells;
+  entry.note = std::move(why_skipped);
   return entry;
 }
 
-// Prints the tables and writes the JSON. Throws CollectiveError(command_line) on several ranks where the
-// subject is of one device. Returns 70 where a kernel gave a wrong answer, else 0.
+// Prints the tables and writes the JSON. Returns 70 where a kernel gave a wrong answer, else 0.
 int bench(const CommandLine& command, const Communicator& world);
 
 BenchRecord describe_bench(const CommandLine& command, const Device& device, const ThreadPlan& threads);
@@ -134,13 +136,10 @@ void validate_names(const BenchOptions& options, const std::vector<std::string_v
 // Collective, before any work: throws CollectiveError(memory) where some rank has not that much free.
 void validate_memory(const BenchOptions& options, const std::vector<Int3>& sizes, const Communicator& world,
                      const Device& device, const std::function<double(Int3, Precision)>& needed);
-// Before hours of work: can the file be made? What stands there, as a killed run's last words, stays as it is
-// until there is something better.
+// Before hours of work: can the file be made? What stands there stays until there is something better.
 void check_writable(const std::string& path);
 
-// Of all ranks together, which have to be an even number.
 int bench_halo(const CommandLine& command, const Communicator& world, const ThreadPlan& threads);
-// Of all ranks together.
 int bench_io(const CommandLine& command, const Communicator& world, const ThreadPlan& threads);
 
 double field_bytes(Int3 cells, int ghosts, Precision precision);  // at least; never overflows

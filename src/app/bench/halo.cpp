@@ -52,57 +52,77 @@ class FaceBench {
     }
   }
 
-  HaloBenchEntry measure(OpenTransport<T>& open) {
-    HaloBenchEntry entry;
-    entry.transport = open.entry->name;
-    entry.face = face_;
-    entry.ghosts = ghosts_;
-    entry.precision = sizeof(T) == 4 ? Precision::fp32 : Precision::fp64;
-    entry.cells = cells_;
-    entry.bytes = messages_.front().cells() * sizeof(T);
-    entry.moves = open.entry->moves_data;
-    double expected = 0;
-    if (!prove(open, entry, expected)) return entry;
-    if (open.entry->packs) time_packs(entry);
-    const auto transport =
-        all_or_throw(bench_.world, [&] { return open.maker->connect(fields_, messages_); });
-    entry.exchanges = time_queued(*transport, expected);
-    entry.alone = time_alone(*transport, expected);
-    return entry;
+  Json measure(OpenTransport<T>& open) {
+    const std::size_t bytes = messages_.front().cells() * sizeof(T);
+    const bool moves = open.entry->moves_data;
+    const Proof proof = prove(open);
+    double pack = 0, unpack = 0;  // s, of the device; 0 where the transport needs none
+    std::vector<double> queued,
+        alone;  // s of one exchange, from the pack on, as in a run; until the host sees it
+    std::optional<double> wire, bandwidth;
+    if (proof.verdict == BenchVerdict::right) {
+      if (open.entry->packs) time_packs(bytes, pack, unpack);
+      const auto transport =
+          all_or_throw(bench_.world, [&] { return open.maker->connect(fields_, messages_); });
+      queued = time_queued(*transport, proof.expected);
+      alone = time_alone(*transport, proof.expected);
+      wire = median(queued) - pack - unpack;
+      if (moves) bandwidth = static_cast<double>(bytes) / median(queued);
+    }
+    const auto measured = [](double seconds) { return seconds > 0 ? Json(seconds) : Json(); };
+    return {{"transport", open.entry->name},
+            {"face", face_},
+            {"ghosts", ghosts_},
+            {"precision", sizeof(T) == 4 ? Precision::fp32 : Precision::fp64},
+            {"cells", cells_},
+            {"bytes", bytes},
+            {"verdict", proof.verdict},
+            {"note", proof.note.empty() && !moves ? "nothing is moved" : proof.note},
+            {"pack_s", measured(pack)},
+            {"wire_s", wire},
+            {"unpack_s", measured(unpack)},
+            {"latency_s", measured(proof.latency)},
+            {"exchange_s", spread_json(queued)},
+            {"alone_s", spread_json(alone)},
+            {"bandwidth_bytes_per_s", bandwidth},
+            {"samples", {{"exchange_s", queued}, {"alone_s", alone}}}};
   }
 
  private:
-  // A transport that was not there is skipped, one that was and failed is wrong.
-  bool prove(OpenTransport<T>& open, HaloBenchEntry& entry, double& expected) {
+  struct Proof {
+    BenchVerdict verdict;  // a transport that was not there is skipped, one that was and failed is wrong
+    std::string note;
+    double latency, expected;  // s: of an exchange of one cell, and of all, queued among others
+  };
+
+  Proof prove(OpenTransport<T>& open) {
     const Communicator own = bench_.world.split(0, bench_.world.rank());
     LinkProbe<T> probe(bench_.device, own, fields_, messages_, probe_timeout);
     const TransportMeasurement measurement = probe.run(*open.entry, open.maker.get(), open.why_not, true);
     const bool missing = !open.maker || !open.maker->why_not(messages_.front().peer).empty();
-    for (const std::string& why : bench_.world.all_gather(measurement.why_not)) {
-      if (entry.note.empty()) entry.note = why;
-    }
+    std::string note;
+    for (const std::string& why : bench_.world.all_gather(measurement.why_not))
+      if (note.empty()) note = why;
     const bool anyone_lacks_it = bench_.world.all_reduce(std::int64_t{missing}, ReduceOp::max) != 0;
-    entry.verdict = entry.note.empty() ? BenchVerdict::right
-                    : anyone_lacks_it  ? BenchVerdict::skipped
-                                       : BenchVerdict::wrong;
-    if (entry.verdict == BenchVerdict::right && !entry.moves) entry.note = "nothing is moved";
-    entry.latency = bench_.world.all_reduce(measurement.latency, ReduceOp::max);
-    expected = bench_.world.all_reduce(measurement.seconds, ReduceOp::max);
-    return entry.verdict == BenchVerdict::right;
+    return {note.empty()      ? BenchVerdict::right
+            : anyone_lacks_it ? BenchVerdict::skipped
+                              : BenchVerdict::wrong,
+            note, bench_.world.all_reduce(measurement.latency, ReduceOp::max),
+            bench_.world.all_reduce(measurement.seconds, ReduceOp::max)};
   }
 
   // Of the device, a launch among many.
-  void time_packs(HaloBenchEntry& entry) {
+  void time_packs(std::size_t bytes, double& pack, double& unpack) {
     const FaceCopy<T>& copy = face_copy<T>(bench_.device.backend());
     const HaloMessage& m = messages_.front();
-    const Buffer dense(bench_.device, entry.bytes);
+    const Buffer dense(bench_.device, bytes);
     const FieldView<T> field = fields_.front().view;
     Sampler sampler(bench_.device, bench_.stream, bench_.options.seconds / 4);
     const auto seconds = [&](const std::function<void()>& launch) {
       return bench_.world.all_reduce(median(sampler.measure(launch, {}).seconds), ReduceOp::max);
     };
-    entry.pack = seconds([&] { copy.pack(field, m.edge, dense.as<T>(), bench_.stream); });
-    entry.unpack = seconds([&] { copy.unpack(dense.as<T>(), field, m.ghosts, bench_.stream); });
+    pack = seconds([&] { copy.pack(field, m.edge, dense.as<T>(), bench_.stream); });
+    unpack = seconds([&] { copy.unpack(dense.as<T>(), field, m.ghosts, bench_.stream); });
   }
 
   // Half of a row's time for packing and unpacking, a quarter each for exchanges in batches and alone.
@@ -158,12 +178,12 @@ class FaceBench {
 
 // All transports across all faces of one field.
 template <class T>
-std::vector<HaloBenchEntry> ladder(const HaloBench& bench, std::vector<OpenTransport<T>>& transports,
-                                   Int3 cells, int ghosts) {
+std::vector<Json> ladder(const HaloBench& bench, std::vector<OpenTransport<T>>& transports, Int3 cells,
+                         int ghosts) {
   Field<T> field = all_or_throw(bench.world, [&] { return Field<T>(bench.device, cells, ghosts); });
   face_copy<T>(bench.device.backend()).fill(field.view(), T(0), bench.stream);
   bench.device.synchronize(bench.stream);
-  std::vector<HaloBenchEntry> entries;
+  std::vector<Json> entries;
   for (OpenTransport<T>& open : transports) {
     for (const Direction d : face_directions()) {
       entries.push_back(FaceBench<T>(bench, field, ghosts, d).measure(open));
@@ -180,9 +200,9 @@ void measure_all(const HaloBench& bench, const std::vector<Int3>& sizes, BenchRe
       transports.push_back(open_transport(entry, bench.world, bench.device));
   for (const Int3 cells : sizes) {
     for (const int ghosts : bench.options.ghosts) {
-      const std::vector<HaloBenchEntry> entries = ladder<T>(bench, transports, cells, ghosts);
+      const std::vector<Json> entries = ladder<T>(bench, transports, cells, ghosts);
       if (bench.world.is_root()) print_now(halo_bench_table(entries));
-      record.halos.insert(record.halos.end(), entries.begin(), entries.end());
+      record.others.insert(record.others.end(), entries.begin(), entries.end());
     }
   }
 }
@@ -230,7 +250,7 @@ int bench_halo(const CommandLine& command, const Communicator& world, const Thre
   for (const Precision precision : options.precisions) {
     with_number(precision, [&](auto zero) { measure_all<decltype(zero)>(bench, sizes, record); });
   }
-  if (world.is_root()) print_now(skipped_line(record.halos));
+  if (world.is_root()) print_now(skipped_line(record.others));
   return conclude_bench(command, record, world);
 }
 

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <span>
+#include <string_view>
 
 #include "app/bench/bench.hpp"
 #include "app/bench/reference.hpp"
@@ -24,9 +24,12 @@ namespace {
 class ScratchFolder {
  public:
   ScratchFolder(const std::string& parent, const Communicator& world) : world_(world) {
-    std::string made;
+    std::string made = (std::filesystem::path(parent) / "isotherm-bench-XXXXXX").string();
     all_or_throw(world, [&] {
-      if (world.is_root()) made = make(parent);
+      if (world.is_root() && !mkdtemp(made.data()))
+        throw Error(ExitCode::cannot_create,
+                    fmt::format("bench: no folder can be made in {} ({}); name another with --folder", parent,
+                                std::strerror(errno)));
     });
     path_ = world.broadcast(made);
   }
@@ -41,25 +44,9 @@ class ScratchFolder {
   const std::string& path() const { return path_; }
 
  private:
-  static std::string make(const std::string& parent) {
-    std::string pattern = (std::filesystem::path(parent) / "isotherm-bench-XXXXXX").string();
-    if (mkdtemp(pattern.data())) return pattern;
-    throw Error(ExitCode::cannot_create,
-                fmt::format("bench: no folder can be made in {} ({}); name another with --folder", parent,
-                            std::strerror(errno)));
-  }
-
   const Communicator& world_;
   std::string path_;
 };
-
-// This rank's subdomain of a field that no file system can make smaller.
-template <class T>
-Field<T> random_block(Device& host, Int3 extent, std::uint64_t seed) {
-  Field<T> field(host, extent, 0);
-  fill_random(field.view(), seed, T(0), T(1));
-  return field;
-}
 
 template <class T>
 class IoBench {
@@ -70,26 +57,23 @@ class IoBench {
         config_(config),
         folder_(options.folder, world),
         subdomain_(decompose(config, world.size(), Backend::host).subdomain(world.rank())),
-        field_(all_or_throw(world,
-                            [&] {
-                              return random_block<T>(host, subdomain_.extent(),
-                                                     options.seed + static_cast<std::uint64_t>(world.rank()));
-                            })),
-        writer_(config, world, folder_.path(), {}) {}
+        field_(all_or_throw(world, [&] { return Field<T>(host, subdomain_.extent(), 0); })),
+        writer_(config, grid_of_snapshots(config), world, folder_.path(), {}) {
+    // What no file system can make smaller.
+    fill_random(field_.view(), options.seed + static_cast<std::uint64_t>(world.rank()), T(0), T(1));
+  }
 
-  std::vector<IoBenchEntry> measure() {
-    IoBenchEntry raw = new_entry("raw"), written = new_entry("snapshot"),
-                 proved = new_entry("snapshot, proved");
+  std::vector<Json> measure() {
+    std::vector<double> raw, written, proved;  // s
     const SnapshotMeta meta{0, 0, writer_.fingerprint(cells(), subdomain_)};
     once_raw();  // the first file pays for what the folder has not met yet
     for (int i = 0; i < options_.repeats; ++i) {
-      const double beside = once_raw();
+      raw.push_back(once_raw());
       const SnapshotTimes times = once_snapshot(meta);
-      raw.add(beside, beside);
-      written.add(times.written, beside);
-      proved.add(times.proved, beside);
+      written.push_back(times.written);
+      proved.push_back(times.proved);
     }
-    return {raw, written, proved};
+    return {entry("raw", raw, raw), entry("snapshot", written, raw), entry("snapshot, proved", proved, raw)};
   }
 
   const std::vector<std::string>& remarks() const { return writer_.remarks(); }
@@ -97,13 +81,23 @@ class IoBench {
  private:
   FieldView<const T> cells() const { return field_.view(); }
 
-  IoBenchEntry new_entry(const char* way) const {
-    IoBenchEntry entry;
-    entry.way = way;
-    entry.precision = sizeof(T) == 4 ? Precision::fp32 : Precision::fp64;
-    entry.cells = config_.grid.cells;
-    entry.bytes = static_cast<double>(entry.cells.product()) * sizeof(T);
-    return entry;
+  double bytes() const {
+    return static_cast<double>(config_.grid.cells.product()) * sizeof(T);
+  }  // of all ranks
+
+  // Of the slowest rank; `raw`: by plain system calls, right before it.
+  Json entry(const char* way, const std::vector<double>& seconds, const std::vector<double>& raw) const {
+    std::vector<double> shares;
+    for (std::size_t i = 0; i < seconds.size(); ++i) shares.push_back(raw[i] / seconds[i]);
+    return {{"way", way},
+            {"precision", config_.precision},
+            {"cells", config_.grid.cells},
+            {"bytes", bytes()},
+            {"write_s", spread_json(seconds)},
+            {"raw_write_s", spread_json(raw)},
+            {"bandwidth_bytes_per_s", bytes() / median(seconds)},
+            {"raw_share_percent", 100 * median(shares)},
+            {"samples", {{"write_s", seconds}, {"raw_write_s", raw}}}};
   }
 
   // Seconds of the slowest rank, from a moment that all have reached.
@@ -118,10 +112,10 @@ class IoBench {
   // One part of the file a rank: as many bytes as the ranks have cells, dealt out evenly.
   double once_raw() const {
     const std::string path = (std::filesystem::path(folder_.path()) / "raw").string();
-    const auto all = static_cast<std::int64_t>(new_entry("").bytes);
+    const auto all = static_cast<std::int64_t>(bytes());
     const std::int64_t first = all * world_.rank() / world_.size(),
                        end = all * (world_.rank() + 1) / world_.size();
-    const std::span<const std::byte> mine(static_cast<const std::byte*>(field_.data()), field_.bytes());
+    const std::string_view mine(reinterpret_cast<const char*>(field_.data()), field_.bytes());
     const double time = seconds([&] {
       all_or_throw(world_, [&] {
         if (world_.is_root()) create_empty_file(path);
@@ -133,10 +127,9 @@ class IoBench {
   }
 
   // A rank's share may be larger than its block where blocks are uneven: then some bytes go twice.
-  static void write_part(const std::string& path, std::span<const std::byte> bytes, std::int64_t at,
-                         std::int64_t end) {
+  static void write_part(const std::string& path, std::string_view bytes, std::int64_t at, std::int64_t end) {
     while (at < end) {
-      const auto piece = bytes.first(std::min(bytes.size(), static_cast<std::size_t>(end - at)));
+      const auto piece = bytes.substr(0, static_cast<std::size_t>(end - at));
       write_raw(path, piece, at, SnapshotWriter::default_slab_bytes);
       at += static_cast<std::int64_t>(piece.size());
     }
@@ -158,13 +151,6 @@ class IoBench {
   Field<T> field_;
   SnapshotWriter writer_;
 };
-
-void add_warnings(BenchRecord& record, const std::vector<std::string>& remarks) {
-  for (const std::string& remark : remarks) {
-    if (std::find(record.warnings.begin(), record.warnings.end(), remark) == record.warnings.end())
-      record.warnings.push_back(remark);
-  }
-}
 
 Config config_of(Int3 cells, Precision precision) {
   Config config;
@@ -197,16 +183,17 @@ int bench_io(const CommandLine& command, const Communicator& world, const Thread
       const auto entries = with_number(precision, [&](auto zero) {
         IoBench<decltype(zero)> bench(options, world, config, *host);
         auto measured = bench.measure();
-        add_warnings(record, bench.remarks());
+        for (const std::string& remark : bench.remarks())
+          if (std::ranges::find(record.warnings, remark) == record.warnings.end())
+            record.warnings.push_back(remark);
         return measured;
       });
       if (world.is_root()) print_now(io_bench_table(entries));
-      record.files.insert(record.files.end(), entries.begin(), entries.end());
+      record.others.insert(record.others.end(), entries.begin(), entries.end());
     }
   }
-  for (const std::string& warning : record.warnings) {
-    if (world.is_root()) print_now("warning: " + warning + "\n");
-  }
+  if (world.is_root())
+    for (const std::string& warning : record.warnings) print_now("warning: " + warning + "\n");
   return conclude_bench(command, record, world);
 }
 

@@ -45,13 +45,6 @@ std::size_t allocated_bytes(const Bench& bench, Int3 cells) {
   return static_cast<std::size_t>(layout.elements) * sizeof(T);
 }
 
-template <class T>
-BenchEntry skipped(std::string_view kernel, Int3 cells, const std::string& why) {
-  BenchEntry entry = new_entry<T>(kernel, cells);
-  entry.note = why;
-  return entry;
-}
-
 // False where it is wrong.
 bool judge(BenchEntry& entry, std::string wrong) {
   entry.verdict = wrong.empty() ? BenchVerdict::right : BenchVerdict::wrong;
@@ -297,7 +290,7 @@ std::vector<BenchEntry> stencil_ladder(const Bench& bench, Int3 cells) {
       const int tiles = bench.options.all_tiles ? static_cast<int>(kernel->tiles.size()) : 1;
       for (int tile = 0; tile < tiles; ++tile) {
         if (const std::string why = why_skipped(*kernel, tile, cells, bench.options); !why.empty()) {
-          BenchEntry& entry = entries.emplace_back(skipped<T>(kernel->name, cells, why));
+          BenchEntry& entry = entries.emplace_back(new_entry<T>(kernel->name, cells, why));
           entry.tile = kernel->tiles[tile];
           entry.time_block = time_block;
           continue;
@@ -399,7 +392,8 @@ std::unique_ptr<BandwidthProbe> make_read_probe(Device& device, std::size_t byte
 // The kernel without a pass of its own, in the stencil kernel that a run takes with it unasked.
 template <class T>
 BenchEntry fused_norm_entry(const Bench& bench, Int3 cells, CopyProbes probes) {
-  if (bench.options.op == ReductionOp::sum) return skipped<T>("fused", cells, "no sweep returns a plain sum");
+  if (bench.options.op == ReductionOp::sum)
+    return new_entry<T>("fused", cells, "no sweep returns a plain sum");
   Config config;
   config.grid.cells = cells;
   config.grid.spacing = Vector3{1, 1, 1};
@@ -419,7 +413,7 @@ std::vector<BenchEntry> reduction_ladder(const Bench& bench, Int3 cells) {
   std::optional<ReductionBench<T>> fields;
   for (const ReductionKernel<T>* kernel : chosen_kernels(reduction_kernels<T>(), bench)) {
     if (!kernel->available()) {
-      entries.push_back(skipped<T>(kernel->name, cells, "not in this build"));
+      entries.push_back(new_entry<T>(kernel->name, cells, "not in this build"));
     } else if (kernel->fused) {
       fields.reset();  // it has fields of its own
       entries.push_back(fused_norm_entry<T>(bench, cells, probes));
@@ -441,26 +435,20 @@ BenchMemory reduction_memory(const Bench& bench, Int3 cells, Precision precision
 // Ways to move arrays that are as large as a field.
 
 template <class T>
-BenchEntry measure(const Bench& bench, const BandwidthEntry<T>& kernel, Int3 cells, std::size_t bytes,
-                   BandwidthProbe& copy) {
-  const auto probe = kernel.make(bench.device, bytes, kernel.step);
-  BenchEntry entry = new_entry<T>(kernel.name, cells);
-  entry.bytes = probe->bytes();
-  probe->prepare();
-  probe->enqueue(bench.stream);
-  bench.device.synchronize(bench.stream);
-  if (judge(entry, probe->right() ? "" : "what arrived is not what was sent"))
-    entry.samples = bench.sampler.measure(*probe, kernel.single, {&copy, nullptr});
-  return entry;
-}
-
-template <class T>
 std::vector<BenchEntry> bandwidth_ladder(const Bench& bench, Int3 cells) {
   const std::size_t bytes = static_cast<std::size_t>(cells.product()) * sizeof(T);
   const auto copy = make_copy_probe(bench.device, bytes);
   std::vector<BenchEntry> entries;
   for (const BandwidthEntry<T>& kernel : bandwidth_registry<T>(bench.device.backend())) {
-    if (is_wanted(kernel.name, bench.options)) entries.push_back(measure(bench, kernel, cells, bytes, *copy));
+    if (!is_wanted(kernel.name, bench.options)) continue;
+    const auto probe = kernel.make(bench.device, bytes, kernel.step);
+    BenchEntry& entry = entries.emplace_back(new_entry<T>(kernel.name, cells));
+    entry.bytes = probe->bytes();
+    probe->prepare();
+    probe->enqueue(bench.stream);
+    bench.device.synchronize(bench.stream);
+    if (judge(entry, probe->right() ? "" : "what arrived is not what was sent"))
+      entry.samples = bench.sampler.measure(*probe, kernel.single, {copy.get(), nullptr});
   }
   return entries;
 }

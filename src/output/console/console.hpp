@@ -19,8 +19,8 @@ void prepare_standard_streams();
 // To standard output, flushed, for a subcommand that does nothing but print. Throws Error(io).
 void print_now(const std::string& text);
 
-// Whether a line on stderr may be rewritten in place: one process, without a launcher, on a terminal that is
-// not "dumb". Under a launcher isatty() means nothing: Open MPI's mpirun gives every rank a terminal.
+// A line on stderr, in place: one process, without a launcher, on a terminal that is not "dumb". Under a
+// launcher isatty() means nothing: Open MPI's mpirun gives every rank a terminal.
 bool can_rewrite_lines(int processes);
 
 class Console {
@@ -32,8 +32,7 @@ class Console {
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
-  // From now on all goes to this file too, and what was said before as well. On rank 0 only. That a log
-  // cannot be opened or written is one warning and never an error.
+  // All goes to this file too, and what was said before. That it cannot be written is one warning, no error.
   void open_log(const std::filesystem::path& path, bool append = false);
 
   void say(std::string_view text);       // one or more lines; flushed

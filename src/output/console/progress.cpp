@@ -15,6 +15,8 @@ namespace {
 constexpr double memory = 120;      // s, after which what was seen counts 1/e
 constexpr double least_seen = 0.5;  // s
 
+constexpr double rewrite_seconds = 0.1;  // a terminal is rewritten ten times per second
+
 }  // namespace
 
 void Pace::reached(std::int64_t sweep, double seconds) {
@@ -44,16 +46,11 @@ std::optional<double> Pace::sweeps_per_second() const {
   return sweeps_ / seconds_;
 }
 
-std::optional<double> Pace::decay() const {
-  if (!(decay_sweeps_ > 0) || !(decayed_ > 0)) return std::nullopt;
-  return decayed_ / decay_sweeps_;
-}
-
 // The residual goes on as the power of the sweeps that it was, until that falls no faster than the slowest
 // mode.
 std::optional<double> Pace::sweeps_down(double way) const {
-  const std::optional<double> measured = decay();
-  if (!(slowest_ > 0)) return measured ? std::optional(way / *measured) : std::nullopt;
+  const bool falls = decay_sweeps_ > 0 && decayed_ > 0;
+  if (!(slowest_ > 0)) return falls ? std::optional(way / (decayed_ / decay_sweeps_)) : std::nullopt;
   const double here = static_cast<double>(checked_->sweep);
   const double power = log_sweeps_ > 0 ? decayed_ / log_sweeps_ : 0, slow_from = power / slowest_;
   if (slow_from <= here) return way / slowest_;
@@ -82,26 +79,13 @@ std::string eta_text(const Forecast& forecast) {
   return forecast.most ? "unknown, < " + human_duration(*forecast.most) : "unknown";
 }
 
-namespace {
-
-constexpr double rewrite_seconds = 0.1;  // a terminal is rewritten ten times per second
-
-// The way from the first residual down to the tolerance, 0 to 1, if both are known.
-std::optional<double> way_to_tolerance(const ProgressState& s) {
-  if (!s.residual || !s.first_residual || !s.tolerance) return std::nullopt;
-  if (!(*s.residual > 0) || !(*s.tolerance > 0) || !(*s.first_residual > *s.tolerance)) return std::nullopt;
-  return std::clamp(std::log(*s.first_residual / *s.residual) / std::log(*s.first_residual / *s.tolerance),
-                    0.0, 1.0);
-}
-
-}  // namespace
-
-double fraction_done(const ProgressState& state) {
+double fraction_done(const ProgressState& s) {
   const double sweeps =
-      state.last_sweep > 0
-          ? std::clamp(static_cast<double>(state.sweep) / static_cast<double>(state.last_sweep), 0.0, 1.0)
-          : 1.0;
-  return std::max(sweeps, way_to_tolerance(state).value_or(0));
+      s.last_sweep > 0 ? static_cast<double>(s.sweep) / static_cast<double>(s.last_sweep) : 1.0;
+  double way = 0;  // down to the tolerance, where that is known
+  if (s.residual > 0.0 && s.tolerance > 0.0 && s.first_residual > s.tolerance)
+    way = std::log(*s.first_residual / *s.residual) / std::log(*s.first_residual / *s.tolerance);
+  return std::clamp(std::max(sweeps, way), 0.0, 1.0);
 }
 
 std::string progress_line(const ProgressState& s) {

@@ -10,12 +10,10 @@
 
 namespace isotherm {
 
-// How fast a run goes at present, and how long it will still take.
-//
-// Both come from sums over what has happened, in which the past fades: a run that others slow down tells its
-// new end within minutes, and one that was restarted knows nothing of the part before. The residual of a
-// steady problem falls as a power of the sweeps while its fast modes die (of its sweeps the latter half
-// counts most), and in the end by the factor a sweep of its slowest mode, which is known beforehand.
+// From sums over what has happened, in which the past fades: a run that others slow down tells its new end
+// within minutes. The residual of a steady problem falls as a power of the sweeps while its fast modes die
+// (of its sweeps the latter half counts most), and in the end by the factor a sweep of its slowest mode,
+// which is known beforehand.
 struct Forecast {
   std::optional<double> seconds{};  // to the end; none: not known
   std::optional<double> most{};     // to the last sweep, where a tolerance may end the run before
@@ -33,12 +31,10 @@ class Pace {
   void checked(std::int64_t sweep, double residual);
 
   std::optional<double> sweeps_per_second() const;  // none before the first sweeps
-  // Nothing until half a second has been seen. `tolerance`: of a steady problem, in the unit of the
-  // residuals.
+  // Nothing until half a second has been seen. `tolerance`: in the unit of the residuals.
   Forecast forecast(std::int64_t last_sweep, std::optional<double> tolerance) const;
 
  private:
-  std::optional<double> decay() const;  // of the logarithm of the residual, a sweep; none unless it falls
   std::optional<double> sweeps_down(double way) const;  // for which the residual falls by e^way
 
   struct Reached {
@@ -88,8 +84,7 @@ struct ProgressState {
   Forecast left{};
 };
 
-// Of the run, 0 to 1: the share of the sweeps, or of the way down to the tolerance on a logarithmic scale,
-// whichever is further.
+// 0 to 1: of the sweeps, or of the way down to the tolerance on a logarithmic scale, whichever is further.
 double fraction_done(const ProgressState& state);
 // "step 1200/10000  12.0 %  ETA 1 min 12 s  1.234 GPts/s  residual 3.20e-05  t 0.12 s"
 std::string progress_line(const ProgressState& state);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -57,55 +58,50 @@ std::string domain_text(const RunRecord& r) {
 }
 
 std::string ranks_text(const RunRecord& r) {
-  std::set<std::string> hosts;
-  for (const RankInfo& info : r.ranks) hosts.insert(info.host);
   const std::string cells =
       r.smallest_rank_cells == r.largest_rank_cells
           ? fmt::format("{} cells each", grouped(r.largest_rank_cells))
           : fmt::format("{} to {} cells", grouped(r.smallest_rank_cells), grouped(r.largest_rank_cells));
-  return fmt::format(
-      "{} on {}, process grid {}, {}", plural(static_cast<std::int64_t>(r.ranks.size()), "rank"),
-      plural(static_cast<std::int64_t>(hosts.size()), "host"), extent_text(r.process_grid), cells);
+  return fmt::format("{} on {}, process grid {}, {}", plural(std::ssize(r.ranks), "rank"),
+                     plural(std::ssize(hosts_of(r)), "host"), extent_text(r.process_grid), cells);
 }
 
 // A GPU counts once however many ranks share it; processors are counted by host.
 std::string devices_text(const RunRecord& r) {
-  std::set<std::pair<std::string, std::string>> seen;  // device name, what tells it from its like
+  std::map<std::string, std::set<std::string>> seen;  // by name: what tells a device from its like
   for (const RankInfo& info : r.ranks)
-    seen.emplace(info.device, info.backend == Backend::cuda
-                                  ? info.host + info.uuid + fmt::format("{}", info.device_index)
-                                  : info.host);
+    seen[info.device].insert(info.backend == Backend::cuda
+                                 ? fmt::format("{}{}{}", info.host, info.uuid, info.device_index)
+                                 : info.host);
   std::vector<std::string> parts;
-  for (auto at = seen.begin(); at != seen.end();) {
-    const auto next =
-        std::find_if(at, seen.end(), [&](const auto& device) { return device.first != at->first; });
-    parts.push_back(fmt::format("{} x {}", std::distance(at, next), at->first));
-    at = next;
-  }
+  for (const auto& [name, devices] : seen) parts.push_back(fmt::format("{} x {}", devices.size(), name));
   return join({join(parts), r.method.instruction_set});
 }
 
 // Which GPU each rank computes on: a line per GPU, in the order of the first rank on it.
 void add_gpus(std::string& text, const RunRecord& r) {
   constexpr std::size_t most_lines = 16;
-  std::vector<std::pair<const RankInfo*, std::string>> gpus;  // the first rank on it, all its ranks
+  struct Gpu {
+    std::string key;
+    const RankInfo& first;  // rank on it
+    std::string ranks;
+  };
+  std::vector<Gpu> gpus;
   for (const RankInfo& info : r.ranks) {
     if (info.backend != Backend::cuda) continue;
-    const auto known = std::find_if(gpus.begin(), gpus.end(), [&](const auto& gpu) {
-      return gpu.first->uuid == info.uuid &&
-             (!info.uuid.empty() ||
-              (gpu.first->host == info.host && gpu.first->device_index == info.device_index));
-    });
+    const std::string key =
+        info.uuid.empty() ? fmt::format("{} {}", info.host, info.device_index) : info.uuid;
+    const auto known = std::ranges::find(gpus, key, &Gpu::key);
     if (known == gpus.end()) {
-      gpus.emplace_back(&info, fmt::format("{}", info.rank));
+      gpus.push_back({key, info, fmt::format("{}", info.rank)});
     } else {
-      known->second += fmt::format(", {}", info.rank);
+      known->ranks += fmt::format(", {}", info.rank);
     }
   }
   for (std::size_t i = 0; i < std::min(gpus.size(), most_lines); ++i) {
-    const RankInfo& first = *gpus[i].first;
+    const auto& [key, first, ranks] = gpus[i];
     add(text, i ? "" : "gpus",
-        fmt::format("{} {}: rank {} on {}", first.device_index, first.uuid, gpus[i].second, first.host));
+        fmt::format("{} {}: rank {} on {}", first.device_index, first.uuid, ranks, first.host));
   }
   if (gpus.size() > most_lines) add(text, "", fmt::format("{} more in run.json", gpus.size() - most_lines));
 }
@@ -141,8 +137,7 @@ std::string verification_text(const Verification& v) {
 }
 
 std::string memory_text(const RunRecord& r) {
-  std::int64_t peak = 0;
-  for (const RankInfo& info : r.ranks) peak = std::max(peak, info.peak_bytes);
+  const std::int64_t peak = most_peak_bytes(r);
   return join({r.memory_estimate_bytes > 0
                    ? human_bytes(static_cast<double>(r.memory_estimate_bytes)) + " estimated a rank"
                    : "",
@@ -182,11 +177,9 @@ std::string tuning_text(const Tuning& t) {
   if (t.source == Tuning::Source::file) return "as " + escaped(t.file) + " says";
   if (t.source == Tuning::Source::defaults) return "by default";
   std::optional<double> single, temporal;
-  for (const Tuning::Candidate& c : t.candidates) {
-    if (!c.reduction.empty()) continue;
-    std::optional<double>& best = c.time_block > 1 ? temporal : single;
-    best = std::min(best.value_or(c.seconds), c.seconds);
-  }
+  for (const Tuning::Candidate& c : t.candidates)
+    if (std::optional<double>& best = c.time_block > 1 ? temporal : single; c.reduction.empty())
+      best = std::min(best.value_or(c.seconds), c.seconds);
   std::string times;
   if (single && temporal)
     times = fmt::format(": {} per sweep in time blocks, {} single", human_duration(*temporal),
@@ -250,8 +243,7 @@ std::string final_table(const RunRecord& r) {
   add(text, "writing", writing_line(r.writing));
   if (r.fingerprint) add(text, "fingerprint", fmt::format("{:016x}", *r.fingerprint));
   if (!r.files.empty())
-    add(text, "files",
-        fmt::format("{} in {}", grouped(static_cast<std::int64_t>(r.files.size())), escaped(r.directory)));
+    add(text, "files", fmt::format("{} in {}", grouped(std::ssize(r.files)), escaped(r.directory)));
   return text + profile_table(r.profile, r.ranks);
 }
 
@@ -263,14 +255,10 @@ std::string figures_of_merit(const RunRecord& r) {
   return text;
 }
 
-std::string result_line(const RunRecord& r) {
-  return fmt::format("RESULT: {}\n", result_word(r));
-}
-
 std::string closing_lines(const RunRecord& r) {
   const std::string end = r.end_state ? end_lines(*r.end_state) : "";
   const std::string foms = figures_of_merit(r);
-  return foms + (end.empty() || foms.empty() ? "" : "\n") + end + result_line(r);
+  return foms + (end.empty() || foms.empty() ? "" : "\n") + end + fmt::format("RESULT: {}\n", result_word(r));
 }
 
 }  // namespace isotherm

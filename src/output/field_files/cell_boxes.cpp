@@ -12,12 +12,6 @@ std::vector<Box> all_gather(const Communicator& communicator, Box box) {
   return boxes;
 }
 
-Index largest(const std::vector<Box>& boxes) {
-  Index most = 0;
-  for (const Box& box : boxes) most = std::max(most, box.cells());
-  return most;
-}
-
 Box intersect(Box a, Box b) {
   const Box common{{std::max(a.lo.x, b.lo.x), std::max(a.lo.y, b.lo.y), std::max(a.lo.z, b.lo.z)},
                    {std::min(a.hi.x, b.hi.x), std::min(a.hi.y, b.hi.y), std::min(a.hi.z, b.hi.z)}};

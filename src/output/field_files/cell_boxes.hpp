@@ -1,5 +1,4 @@
-// Boxes of cells on their way from the blocks of ranks into files: cut into slabs that a buffer holds, copied
-// into dense buffers, exchanged between ranks, averaged.
+// Boxes of cells on their way from the blocks of ranks into files.
 #pragma once
 
 #include <algorithm>
@@ -15,13 +14,10 @@ namespace isotherm {
 
 std::vector<Box> all_gather(const Communicator& communicator, Box mine);  // collective; in rank order
 
-Index largest(const std::vector<Box>& boxes);  // cells of the one that has most; 0 of none
 Box intersect(Box a, Box b);                   // Box{} where they have no cell in common
 
 // Boxes in units of larger cells, of `factor` cells along each axis: those of the coarse field, or chunks of
-// a compressed file. The first of them begins at cell (0, 0, 0).
-
-// The first of them that begins at `cell` or after it, axis by axis.
+// a compressed file. The first of these that begins at `cell` or after it, axis by axis:
 constexpr Int3 up(Int3 cell, Int3 factor) {
   return {ceil_div(cell.x, factor.x), ceil_div(cell.y, factor.y), ceil_div(cell.z, factor.z)};
 }
@@ -47,8 +43,8 @@ Index slab_cells(Index slab_bytes) {
   return std::max<Index>(1, slab_bytes / static_cast<Index>(sizeof(T)));
 }
 
-// `box` in interior indices of the field, to place `at` of a dense box of `extent`, whose order is x fastest,
-// then y, then z. Rounds to the nearest where `To` is the narrower type.
+// `box` in interior indices of the field, to place `at` of a dense box of `extent`, x fastest. Rounds where
+// `To` is the narrower type.
 template <class From, class To>
 void copy_into_dense(FieldView<const From> field, Box box, To* dense, Int3 extent, Int3 at) {
   const Int3 n = box.extent();
@@ -63,7 +59,6 @@ template <class From, class To>
 void copy_to_dense(FieldView<const From> field, Box box, To* dense) {  // `box` alone
   copy_into_dense(field, box, dense, box.extent(), {});
 }
-// A dense buffer seen as a field without ghosts.
 template <class T>
 FieldView<const T> dense_view(const T* dense, Int3 extent) {
   return {dense, extent.x, extent.x * extent.y, extent, 0};
@@ -169,13 +164,12 @@ class CellExchange {
   std::vector<MPI_Request> requests_;
 };
 
-// The field in larger cells, each the mean of the cells within it. A coarse cell is the rank's that holds the
-// first of its cells. That rank fetches what lies beyond its block and adds up all of them in the order of
-// their indices, x fastest, in fp64: the mean has the same bits wherever the blocks end.
+// The field in larger cells, each the mean of the cells within it. The rank that holds the first of these
+// fetches what lies beyond its block and adds up all of them in the order of their indices, in fp64: the mean
+// has the same bits wherever the blocks end.
 class CoarseField {
  public:
-  // Collective, as everything here. `subdomain`: this rank's cells of the grid; all blocks together are the
-  // grid, of which `factor` divides the cells.
+  // Collective, as everything here. `subdomain`: this rank's cells of the grid, which `factor` divides.
   CoarseField(const Communicator& communicator, Box subdomain, Int3 factor);
 
   Box cells() const { return coarse_begun_in(subdomain_, factor_); }  // of this rank; may be empty

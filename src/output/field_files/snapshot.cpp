@@ -34,14 +34,6 @@ std::string escaped_for_xml(const std::string& text) {
   return escaped;
 }
 
-std::string triple(const char* name, const Vector3& v) {  // z first, as all that XDMF counts
-  return fmt::format(
-      "          <DataItem Name=\"{}\" Dimensions=\"3\" NumberType=\"Float\" Precision=\"8\" "
-      "Format=\"XML\">{} {} "
-      "{}</DataItem>\n",
-      name, v[2], v[1], v[0]);
-}
-
 struct CellBox {
   Vector3 origin, spacing;
 };
@@ -66,114 +58,27 @@ CellBox box_with_its_surface(const FileGrid& grid) {
   return box;
 }
 
+// XDMF counts z first.
 std::string grid_text(const FileGrid& grid, const SeriesEntry& entry) {
   const Int3 n = grid.cells;
-  const CellBox box = box_with_its_surface(grid);
+  const auto [o, h] = box_with_its_surface(grid);
   const std::string file = escaped_for_xml(entry.file);
-  return fmt::format("      <Grid Name=\"{}\" GridType=\"Uniform\">\n        <Time Value=\"{}\"/>\n", file,
-                     entry.time) +
-         fmt::format("        <Topology TopologyType=\"3DCoRectMesh\" Dimensions=\"{} {} {}\"/>\n", n.z + 1,
-                     n.y + 1, n.x + 1) +
-         "        <Geometry GeometryType=\"ORIGIN_DXDYDZ\">\n" + triple("Origin", box.origin) +
-         triple("Spacing", box.spacing) + "        </Geometry>\n" +
-         "        <Attribute Name=\"temperature [K]\" AttributeType=\"Scalar\" Center=\"Cell\">\n" +
-         fmt::format(
-             "          <DataItem Dimensions=\"{} {} {}\" NumberType=\"Float\" Precision=\"{}\" "
-             "Format=\"HDF\">{}:{}</DataItem>\n",
-             n.z, n.y, n.x, entry.stored == Precision::fp32 ? 4 : 8, file, entry.dataset) +
-         "        </Attribute>\n      </Grid>\n";
+  constexpr const char* triple = R"( Dimensions="3" NumberType="Float" Precision="8" Format="XML")";
+  return fmt::format(R"(      <Grid Name="{0}" GridType="Uniform">
+        <Time Value="{1}"/>
+        <Topology TopologyType="3DCoRectMesh" Dimensions="{2} {3} {4}"/>
+        <Geometry GeometryType="ORIGIN_DXDYDZ">
+          <DataItem Name="Origin"{5}>{6} {7} {8}</DataItem>
+          <DataItem Name="Spacing"{5}>{9} {10} {11}</DataItem>
+        </Geometry>
+        <Attribute Name="temperature [K]" AttributeType="Scalar" Center="Cell">
+          <DataItem Dimensions="{12} {13} {14}" NumberType="Float" Precision="{15}" Format="HDF">{0}:{16}</DataItem>
+        </Attribute>
+      </Grid>
+)",
+                     file, entry.time, n.z + 1, n.y + 1, n.x + 1, triple, o[2], o[1], o[0], h[2], h[1], h[0],
+                     n.z, n.y, n.x, entry.stored == Precision::fp32 ? 4 : 8, entry.dataset);
 }
-
-}  // namespace
-
-std::string xdmf_text(const FileGrid& grid, const std::vector<SeriesEntry>& entries) {
-  std::string text = fmt::format(
-      "<?xml version=\"1.0\"?>\n<Xdmf Version=\"3.0\">\n  <Domain>\n    <Grid Name=\"{}\" "
-      "GridType=\"Collection\" CollectionType=\"Temporal\">\n",
-      escaped_for_xml(grid.stem));
-  for (const SeriesEntry& entry : entries) text += grid_text(grid, entry);
-  return text + "    </Grid>\n  </Domain>\n</Xdmf>\n";
-}
-
-namespace {
-
-constexpr double least_seconds = 1;  // between two replacements
-constexpr double least_share = 20;   // of what one costs
-
-std::string series_text(const std::vector<SeriesEntry>& entries) {
-  nlohmann::ordered_json series;
-  series["file-series-version"] = "1.0";
-  series["files"] = nlohmann::ordered_json::array();
-  for (const SeriesEntry& entry : entries)
-    series["files"].push_back({{"name", entry.file}, {"time", entry.time}});
-  using ErrorHandler = nlohmann::ordered_json::error_handler_t;
-  return series.dump(2, ' ', false, ErrorHandler::replace) + "\n";
-}
-
-}  // namespace
-
-SnapshotSeries::SnapshotSeries(std::string folder, const FileGrid& grid, bool steady, bool xdmf)
-    : folder_(std::move(folder)),
-      path_(in_folder(folder_, grid.stem)),
-      grid_(grid),
-      steady_(steady),
-      xdmf_(xdmf) {}
-
-SnapshotSeries::~SnapshotSeries() {
-  try {
-    publish();
-  } catch (const std::exception&) {  // the error that ends the run is the one to tell
-  }
-}
-
-std::vector<std::string> SnapshotSeries::take_over(std::int64_t sweep) {
-  std::vector<std::pair<std::int64_t, std::string>> files;
-  for (const std::string& name : find_run_files(folder_, grid_.stem)) {
-    const auto written = sweep_of_file(name, grid_.stem, snapshot_suffix);
-    if (written && *written <= sweep) files.emplace_back(*written, name);
-  }
-  std::ranges::sort(files);
-  std::vector<std::string> problems;
-  for (const auto& [written, name] : files) {
-    try {
-      const SnapshotHeader header = read_snapshot_header(in_folder(folder_, name));
-      entries_.push_back({name, place_in_time(header.meta.time, written),
-                          header.format == 1 ? first_temperature_dataset : temperature_dataset,
-                          header.precision});
-    } catch (const Error& e) {
-      problems.push_back(std::string(e.what()) + " (it is left out of the series)");
-    }
-  }
-  complete_ = entries_.empty();
-  return problems;
-}
-
-void SnapshotSeries::add(const std::string& file, double time, std::int64_t sweep, Precision stored) {
-  if (!entries_.empty() && entries_.back().file == file) entries_.pop_back();  // written once more
-  entries_.push_back({file, place_in_time(time, sweep), temperature_dataset, stored});
-  complete_ = false;
-  if (!published_ || since_.seconds() >= std::max(least_seconds, least_share * cost_)) publish();
-}
-
-void SnapshotSeries::publish() {
-  if (complete_) return;
-  const Timer timer;
-  write_file_atomically(path_ + ".hdf.series", series_text(entries_));
-  if (xdmf_) write_file_atomically(path_ + ".xmf", xdmf_text(grid_, entries_));
-  complete_ = published_ = true;
-  cost_ = timer.seconds();
-  since_ = Timer();
-}
-
-std::string SnapshotSeries::viewer_file() const {
-  return entries_.empty() ? "" : path_ + (xdmf_ ? ".xmf" : ".hdf.series");
-}
-
-double SnapshotSeries::place_in_time(double time, std::int64_t sweep) const {
-  return steady_ ? static_cast<double>(sweep) : time;
-}
-
-namespace {
 
 constexpr Index largest_slab = Index{1} << 30;  // bytes; MPI counts and some MPI-IO end at 2 GiB
 
@@ -211,10 +116,97 @@ std::uint64_t stored_fingerprint(FieldView<const From> field, Box subdomain, Int
 
 }  // namespace
 
-SnapshotWriter::SnapshotWriter(const Config& config, const Communicator& communicator, std::string folder,
-                               SnapshotProvenance provenance, FileThread* files, Index slab_bytes)
-    : SnapshotWriter(config, grid_of_snapshots(config), communicator, std::move(folder),
-                     std::move(provenance), files, slab_bytes) {}
+std::string xdmf_text(const FileGrid& grid, const std::vector<SeriesEntry>& entries) {
+  std::string text = fmt::format(R"(<?xml version="1.0"?>
+<Xdmf Version="3.0">
+  <Domain>
+    <Grid Name="{}" GridType="Collection" CollectionType="Temporal">
+)",
+                                 escaped_for_xml(grid.stem));
+  for (const SeriesEntry& entry : entries) text += grid_text(grid, entry);
+  return text + "    </Grid>\n  </Domain>\n</Xdmf>\n";
+}
+
+// Which files belong together, and their times, for viewers: `<stem>.hdf.series` and, over the same files,
+// `<stem>.xmf`. Both files are replaced, whole or not at all, and cost as much as they have entries: so not
+// at every entry, but at the first, and then where a second has passed and twenty times what they took last.
+// What is missing after a kill, a run that goes on finds in the folder.
+class SnapshotSeries {
+ public:
+  SnapshotSeries(const std::string& folder, const FileGrid& grid, bool steady, bool xdmf)
+      : folder_(folder), path_(in_folder(folder, grid.stem)), grid_(grid), steady_(steady), xdmf_(xdmf) {}
+  ~SnapshotSeries() {
+    try {
+      publish();
+    } catch (const std::exception&) {  // the error that ends the run is the one to tell
+    }
+  }
+  SnapshotSeries(const SnapshotSeries&) = delete;
+  SnapshotSeries& operator=(const SnapshotSeries&) = delete;
+
+  // What stands in the folder up to this sweep. Returns why files are left out, a line each.
+  std::vector<std::string> take_over(std::int64_t sweep) {
+    std::vector<std::pair<std::int64_t, std::string>> files;
+    for (const std::string& name : find_run_files(folder_, grid_.stem)) {
+      const auto written = sweep_of_file(name, grid_.stem, snapshot_suffix);
+      if (written && *written <= sweep) files.emplace_back(*written, name);
+    }
+    std::ranges::sort(files);
+    std::vector<std::string> problems;
+    for (const auto& [written, name] : files) {
+      try {
+        const SnapshotHeader header = read_snapshot_header(in_folder(folder_, name));
+        entries_.push_back({name, place_in_time({header.meta.time, written}),
+                            header.format == 1 ? first_temperature_dataset : temperature_dataset,
+                            header.precision});
+      } catch (const Error& e) {
+        problems.push_back(std::string(e.what()) + " (it is left out of the series)");
+      }
+    }
+    complete_ = entries_.empty();
+    return problems;
+  }
+  // A file that is there, behind those before it.
+  void add(const std::string& file, const SnapshotMeta& meta, Precision stored) {
+    if (!entries_.empty() && entries_.back().file == file) entries_.pop_back();  // written once more
+    entries_.push_back({file, place_in_time(meta), temperature_dataset, stored});
+    complete_ = false;
+    constexpr double least_seconds = 1, least_share = 20;  // between two replacements; of what one costs
+    if (!published_ || since_.seconds() >= std::max(least_seconds, least_share * cost_)) publish();
+  }
+
+  void publish() {  // what the files do not name yet
+    if (complete_) return;
+    const Timer timer;
+    Json series = {{"file-series-version", "1.0"}, {"files", Json::array()}};
+    for (const SeriesEntry& entry : entries_)
+      series["files"].push_back({{"name", entry.file}, {"time", entry.time}});
+    write_file_atomically(path_ + ".hdf.series",
+                          series.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    if (xdmf_) write_file_atomically(path_ + ".xmf", xdmf_text(grid_, entries_));
+    complete_ = published_ = true;
+    cost_ = timer.seconds();
+    since_ = Timer();
+  }
+
+  std::string viewer_file() const {  // empty without an entry
+    return entries_.empty() ? "" : path_ + (xdmf_ ? ".xmf" : ".hdf.series");
+  }
+
+ private:
+  using Json = nlohmann::ordered_json;
+  double place_in_time(const SnapshotMeta& meta) const {
+    return steady_ ? static_cast<double>(meta.sweep) : meta.time;
+  }
+
+  std::string folder_, path_;  // of the files, without a suffix
+  FileGrid grid_;
+  bool steady_, xdmf_;
+  std::vector<SeriesEntry> entries_;
+  bool published_ = false, complete_ = true;  // once; with all entries
+  Timer since_;                               // the last time
+  double cost_ = 0;                           // s, of the last time
+};
 
 SnapshotWriter::SnapshotWriter(const Config& config, const FileGrid& grid, const Communicator& communicator,
                                std::string folder, SnapshotProvenance provenance, FileThread* files,
@@ -233,7 +225,7 @@ SnapshotWriter::SnapshotWriter(const Config& config, const FileGrid& grid, const
   if (!communicator_.is_root()) return;
   const bool xdmf = config.output.xdmf || grid_.is_flat();  // flat files are no VTKHDF
   const bool steady = config.problem.kind == ProblemKind::steady;
-  series_ = std::make_unique<SnapshotSeries>(folder_, grid_, steady, xdmf);
+  series_ = std::make_shared<SnapshotSeries>(folder_, grid_, steady, xdmf);
 }
 
 // Never wider than the field.
@@ -270,7 +262,9 @@ void SnapshotWriter::wait() {
 std::string SnapshotWriter::write_in_series(const CellsView& field, Box subdomain, const SnapshotMeta& meta) {
   const std::string name = snapshot_name(grid_.stem, meta.sweep);
   const std::string path = write_now(name, field, subdomain, meta, std::nullopt);
-  on_series([&] { series_->add(name, meta.time, meta.sweep, stored_precision(field)); });
+  Watchdog watchdog(timeout_, grid_.stem + ".hdf.series", communicator_.rank());
+  watchdog.phase("writing the series");
+  on_root(communicator_, [&] { series_->add(name, meta, stored_precision(field)); });
   return path;
 }
 
@@ -388,13 +382,6 @@ void SnapshotWriter::read_back(const std::string& part, Box subdomain, const Sna
             part, fingerprint_text(on_disk), fingerprint_text(header.meta.fingerprint)));
 }
 
-template <class Work>
-void SnapshotWriter::on_series(const Work& work) {
-  Watchdog watchdog(timeout_, grid_.stem + ".hdf.series", communicator_.rank());
-  watchdog.phase("writing the series");
-  on_root(communicator_, work);
-}
-
 void SnapshotWriter::continue_series(std::int64_t sweep) {
   std::vector<std::string> problems;
   on_root(communicator_, [&] { problems = series_->take_over(sweep); });
@@ -404,7 +391,13 @@ void SnapshotWriter::continue_series(std::int64_t sweep) {
 
 void SnapshotWriter::publish_series() {
   if (files_) files_->finish();
-  on_series([&] { series_->publish(); });
+  Watchdog watchdog(timeout_, grid_.stem + ".hdf.series", communicator_.rank());
+  watchdog.phase("writing the series");
+  on_root(communicator_, [&] { series_->publish(); });
+}
+
+std::string SnapshotWriter::viewer_file() const {
+  return series_ ? series_->viewer_file() : "";
 }
 
 void SnapshotWriter::add_to(WritingRecord& record) const {
@@ -420,15 +413,7 @@ void SnapshotWriter::remark(const std::string& text) {
     remarks_.push_back(text);
 }
 
-namespace {
-
-constexpr double assumed_rate = 1e9;  // bytes per second, until a file was written
-
-double assumed_seconds(const Config& config) {
-  return static_cast<double>(grid_of_checkpoints(config).cell_bytes()) / assumed_rate;
-}
-
-}  // namespace
+static constexpr double assumed_rate = 1e9;  // bytes per second, until a checkpoint was written
 
 CheckpointWriter::CheckpointWriter(const Config& config, const Communicator& communicator, std::string folder,
                                    SnapshotProvenance provenance, FileThread* files)
@@ -437,15 +422,14 @@ CheckpointWriter::CheckpointWriter(const Config& config, const Communicator& com
       keep_(config.output.checkpoint.keep),
       communicator_(communicator),
       files_(config, grid_of_checkpoints(config), communicator, folder_, std::move(provenance), files),
-      seconds_(assumed_seconds(config)) {}
+      seconds_(static_cast<double>(grid_of_checkpoints(config).cell_bytes()) / assumed_rate) {}
 
 std::string CheckpointWriter::write(const CellsView& field, Box subdomain, const SnapshotMeta& meta,
                                     const CheckpointState& state) {
   const Timer timer;
   const std::string name = checkpoint_name(run_name_, meta.sweep);
   const std::string path = files_.write_file(name, field, subdomain, meta, state);
-  all_or_throw(communicator_, [&] {
-    if (!communicator_.is_root()) return;
+  on_root(communicator_, [&] {
     write_file_atomically(in_folder(folder_, "latest"), name + "\n");
     for (const std::int64_t sweep : superfluous(find_checkpoints(folder_, run_name_), meta.sweep, keep_))
       remove_file(in_folder(folder_, checkpoint_name(run_name_, sweep)));
@@ -484,10 +468,9 @@ void set_aside_later(const std::string& folder, const std::string& run_name, std
 SnapshotHeader read_checkpoint_header(const std::string& path) {
   SnapshotHeader header = read_snapshot_header(path);
   if (!header.checkpoint)
-    throw Error(ExitCode::deck,
-                path +
-                    ": a snapshot (it has the field, and not what a run needs beside it to go "
-                    "on); name a checkpoint, a file *.checkpoint.hdf");
+    throw Error(ExitCode::deck, path +
+                                    ": a snapshot (it has the field, and not what a run needs beside it "
+                                    "to go on); name a checkpoint, a file *.checkpoint.hdf");
   return header;
 }
 

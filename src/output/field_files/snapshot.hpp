@@ -28,40 +28,11 @@ struct SeriesEntry {
   Precision stored;     // in which they are
 };
 
-// The `.xmf` file: XDMF 3 over the `.hdf` files of its own folder, as cells in the box that is theirs and
-// with their times. It is what ParaView is to open: as VTKHDF it takes points alone, and so a box that is a
-// cell too small.
+// The `.xmf` file, for ParaView: XDMF 3 over the `.hdf` files of its folder, with their times, as cells in
+// their own box. As VTKHDF it takes points alone, and so a box that is a cell too small.
 std::string xdmf_text(const FileGrid& grid, const std::vector<SeriesEntry>& entries);
 
-// Which files belong together, and their times, for viewers: `<stem>.hdf.series` and, over the same files,
-// `<stem>.xmf`. Both files are replaced, whole or not at all, and cost as much as they have entries: so not
-// at every entry, but at the first, and then where a second has passed and twenty times what they took last.
-// What is missing after a kill, a run that goes on finds in the folder.
-class SnapshotSeries {
- public:
-  SnapshotSeries(std::string folder, const FileGrid& grid, bool steady, bool xdmf);
-  ~SnapshotSeries();  // publishes as well as it can: the run has failed
-  SnapshotSeries(const SnapshotSeries&) = delete;
-  SnapshotSeries& operator=(const SnapshotSeries&) = delete;
-
-  // What stands in the folder up to this sweep. Returns why files are left out, a line each.
-  std::vector<std::string> take_over(std::int64_t sweep);
-  // A file that is there, behind those before it. Throws as write_file_atomically.
-  void add(const std::string& file, double time, std::int64_t sweep, Precision stored);
-  void publish();                   // what the files do not name yet; throws as write_file_atomically
-  std::string viewer_file() const;  // empty without an entry
-
- private:
-  double place_in_time(double time, std::int64_t sweep) const;
-
-  std::string folder_, path_;  // of the files, without a suffix
-  FileGrid grid_;
-  bool steady_, xdmf_;
-  std::vector<SeriesEntry> entries_;
-  bool published_ = false, complete_ = true;  // once; with all entries
-  Timer since_;                               // the last time
-  double cost_ = 0;                           // s, of the last time
-};
+class SnapshotSeries;
 
 // Cells in host memory, of either precision.
 using CellsView = std::variant<FieldView<const float>, FieldView<const double>>;
@@ -72,8 +43,8 @@ struct SnapshotTimes {
   double proved = 0;   // it was read back, and has its name
 };
 
-// Written in the order: guard the space, `.part`, flush, close, fsync, read back and compare, rename, fsync
-// of the folder, series. A file under its final name is complete and holds the field of its fingerprint.
+// Writes `.part`, reads it back, compares, and renames it: a file under its final name is complete and holds
+// the field of its fingerprint.
 //
 // Where all ranks know of a failure (no permission, no space, a file that reads back wrong) it is a
 // CollectiveError, `.part` is gone, and a caller may go on. A failed HDF5 call while the file is written is a
@@ -83,14 +54,11 @@ class SnapshotWriter {
  public:
   static constexpr Index default_slab_bytes = Index{64} << 20;
 
-  // Collective. The folder must exist. `slab_bytes`: the memory that writing may take on each rank, twice of
-  // it on rank 0 of a serial HDF5; at most 1 GiB. `files`: of all writers of a run, which take turns by it;
-  // null for one that is alone. It must not move, nor end, while a file of it is under way. Throws
-  // Error(command_line) for a wrong ISOTHERM_IO_TIMEOUT.
-  SnapshotWriter(const Config& config, const Communicator& communicator, std::string folder,
-                 SnapshotProvenance provenance, FileThread* files = nullptr,
-                 Index slab_bytes = default_slab_bytes);
-  // Of these cells. `config` says what all files of a run have in common.
+  // Collective. The folder must exist. `grid`: the cells; `config`: what all files of a run have in common.
+  // `slab_bytes`: the memory that writing may take on each rank, twice of it on rank 0 of a serial HDF5; at
+  // most 1 GiB. `files`: of all writers of a run, which take turns by it; null for one that is alone. The
+  // writer must not move, nor end, while a file of it is under way. Throws Error(command_line) for a wrong
+  // ISOTHERM_IO_TIMEOUT.
   SnapshotWriter(const Config& config, const FileGrid& grid, const Communicator& communicator,
                  std::string folder, SnapshotProvenance provenance, FileThread* files = nullptr,
                  Index slab_bytes = default_slab_bytes);
@@ -109,13 +77,12 @@ class SnapshotWriter {
   // Of the cells as the file will hold them, rounded where it is narrower than the field. Collective.
   std::uint64_t fingerprint(const CellsView& field, Box subdomain) const;
 
-  // Before the first write: the series goes on with what an earlier part of the run has written up to
-  // `sweep`. Collective.
+  // Collective. Before the first write: the series goes on with what an earlier part of the run has written
+  // up to `sweep`.
   void continue_series(std::int64_t sweep);
-  // Behind all files that were started: the series names them. Collective.
-  void publish_series();
+  void publish_series();  // collective: the series names all files that were started
   // On rank 0, once there is a file: what to open in a viewer, the `.xmf` or else the `.hdf.series`.
-  std::string viewer_file() const { return series_ ? series_->viewer_file() : ""; }
+  std::string viewer_file() const;
 
   std::int64_t bytes_written() const { return written_.bytes; }
   void add_to(WritingRecord& record) const;  // this rank's files, bytes and seconds; none is under way
@@ -132,8 +99,6 @@ class SnapshotWriter {
   std::int64_t write_part(const std::string& part, const CellsView& field, Box subdomain,
                           const SnapshotHeader& header);
   void read_back(const std::string& part, Box subdomain, const SnapshotHeader& header) const;
-  template <class Work>
-  void on_series(const Work& work);
   void remark(const std::string& text);
 
   FileGrid grid_;
@@ -143,7 +108,7 @@ class SnapshotWriter {
   Index slab_bytes_;
   Watchdog::Seconds timeout_;
   bool collective_ = false;
-  std::unique_ptr<SnapshotSeries> series_;  // of rank 0
+  std::shared_ptr<SnapshotSeries> series_;  // of rank 0
   std::vector<std::string> remarks_;
   WritingRecord written_;
   SnapshotTimes last_times_;
@@ -178,15 +143,14 @@ class CheckpointWriter {
   double seconds_;
 };
 
-// Of the checkpoints of these sweeps, those that go when that of `written` is there and `keep` may stay: the
-// oldest, and those of later sweeps, which the run has gone back behind.
+// Which checkpoints go when that of `written` is there and `keep` may stay: the oldest, and those of later
+// sweeps, which the run has gone back behind.
 std::vector<std::int64_t> superfluous(std::vector<std::int64_t> sweeps, std::int64_t written, int keep);
 // The sweeps of the checkpoints in a folder, the newest first. Unfinished ones are none.
 std::vector<std::int64_t> find_checkpoints(const std::string& folder, const std::string& run_name);
 // Those of later sweeps get another name, so that they are not taken for the newest. Throws Error(io).
 void set_aside_later(const std::string& folder, const std::string& run_name, std::int64_t sweep);
-// Throws Error(file_missing) or Error(deck) where the file is no checkpoint with a sound header. The cells
-// are not looked at.
+// Throws Error(file_missing) or Error(deck) where the file is no checkpoint with a sound header.
 SnapshotHeader read_checkpoint_header(const std::string& path);
 
 }  // namespace isotherm

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <limits>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -60,41 +59,6 @@ bool can_write_with(H5Z_filter_t filter) {
          (flags & H5Z_FILTER_CONFIG_ENCODE_ENABLED);
 }
 
-}  // namespace
-
-Int3 chunk_of(const FileGrid& grid) {
-  if (grid.compression == 0) return {1, 1, 1};
-  FileGrid chunk = grid;
-  while (chunk.cell_bytes() > 2 << 20) {
-    int longest = 2;
-    for (int axis = 1; axis >= 0; --axis)
-      if (chunk.cells[axis] > chunk.cells[longest]) longest = axis;
-    chunk.cells[longest] = (chunk.cells[longest] + 1) / 2;
-  }
-  return chunk.cells;
-}
-
-std::int64_t most_bytes_of_cells(const FileGrid& grid) {
-  if (grid.compression == 0) return grid.cell_bytes();
-  // For deflate's own blocks, a chunk of zeros that stood there first, and its entry in the index.
-  constexpr std::int64_t entry = 256;
-  FileGrid chunk = grid;
-  chunk.cells = chunk_of(grid);
-  const std::int64_t bytes = chunk.cell_bytes();
-  return up(grid.cells, chunk.cells).product() * (bytes + bytes / 256 + entry);
-}
-
-std::string why_not_compressed() {
-  start_hdf5();
-  for (const auto& [filter, name] :
-       {std::pair(H5Z_FILTER_SHUFFLE, "shuffle"), {H5Z_FILTER_DEFLATE, "deflate"}})
-    if (!can_write_with(filter))
-      return fmt::format("HDF5 {} was built without the filter {}", hdf5_library_version(), name);
-  return {};
-}
-
-namespace {
-
 // What the reader calls wrong data is here a file that did not become what was written.
 DatasetReader open_cells(const std::string& path) {
   try {
@@ -132,24 +96,6 @@ std::uint64_t fingerprint_of(const std::string& path, Box subdomain, Int3 cells,
   return sum;
 }
 
-}  // namespace
-
-std::uint64_t fingerprint_on_disk(const std::string& path, Box subdomain, Int3 cells, Precision precision,
-                                  Index slab_bytes, TemperatureExtremes* extremes) {
-  return precision == Precision::fp32 ? fingerprint_of<float>(path, subdomain, cells, slab_bytes, extremes)
-                                      : fingerprint_of<double>(path, subdomain, cells, slab_bytes, extremes);
-}
-
-namespace {
-
-// Without times of creation: the same run writes the same bytes.
-Hdf5Object create_group(hid_t parent, const char* name, const std::string& path) {
-  Hdf5List creation(H5Pcreate(H5P_GROUP_CREATE));
-  H5Pset_obj_track_times(creation.get(), false);
-  return Hdf5Object(
-      check_hdf5(H5Gcreate2(parent, name, H5P_DEFAULT, creation.get(), H5P_DEFAULT), "H5Gcreate", path));
-}
-
 // Contiguous, because its size is known and reserved, or else in chunks that are compressed.
 void choose_layout(hid_t creation, const SnapshotHeader& header, const std::string& path) {
   if (header.compression == 0) {
@@ -180,7 +126,7 @@ hid_t create_cells(hid_t file, const SnapshotHeader& header, const std::string& 
 }
 
 void describe_for_vtk(hid_t file, const SnapshotHeader& header, const std::string& path) {
-  Hdf5Object vtk = create_group(file, "VTKHDF", path);
+  Hdf5Object vtk = create_hdf5_group(file, "VTKHDF", path);
   const Int3 n = header.cells;
   const std::array<std::int64_t, 2> version{1, 0};
   const std::array<std::int64_t, 6> extent{0, n.x - 1, 0, n.y - 1, 0, n.z - 1};
@@ -193,77 +139,57 @@ void describe_for_vtk(hid_t file, const SnapshotHeader& header, const std::strin
   write_attribute(vtk.get(), "Origin", first_centre, path);
   write_attribute(vtk.get(), "Spacing", header.spacing, path);
   write_attribute(vtk.get(), "Direction", direction, path);
-  Hdf5Object points = create_group(vtk.get(), "PointData", path);
+  Hdf5Object points = create_hdf5_group(vtk.get(), "PointData", path);
   check_hdf5(H5Lcreate_hard(file, temperature_dataset, points.get(), "temperature", H5P_DEFAULT, H5P_DEFAULT),
              "H5Lcreate_hard", path);
 }
 
-void describe_slice(hid_t id, const FileGrid& grid, const std::string& path) {
-  const auto axis = static_cast<std::size_t>(grid.normal);
-  write_attribute(id, "slice_axis", std::string_view("xyz").substr(axis, 1), path);
-  write_attribute(id, "slice_cell", std::int64_t{grid.first_cell[grid.normal]}, path);
-  write_attribute(id, "slice_centre", grid.origin[axis] + 0.5 * grid.spacing[axis], path);
-  if (grid.position) write_attribute(id, "slice_position", *grid.position, path);  // that was asked for
-}
-
-void describe_state(hid_t id, const CheckpointState& state, const std::string& path) {
-  constexpr double none = std::numeric_limits<double>::quiet_NaN();  // what has diverged has no checkpoint
-  write_attribute(id, "version", CheckpointState::newest_version, path);
-  write_attribute(id, "first_residual", state.first_residual.value_or(none), path);
-  write_attribute(id, "last_residual", state.last_residual.value_or(none), path);
-  write_attribute(id, "last_checked", state.last_checked, path);
-  write_attribute(id, "checks", state.checks, path);
-  write_attribute(id, "pending_sweep", state.pending_sweep, path);
-  write_attribute(id, "pending_residual", state.pending_residual.value_or(none), path);
-  write_attribute(id, "lowest_residual", state.lowest_residual.value_or(none), path);
-  write_attribute(id, "lowest_sweep", state.lowest_sweep, path);
-  write_attribute(id, "stagnated", std::int64_t{state.stagnated}, path);
-  write_attribute(id, "histogram_low", state.histogram_range ? (*state.histogram_range)[0] : none, path);
-  write_attribute(id, "histogram_high", state.histogram_range ? (*state.histogram_range)[1] : none, path);
-  write_attribute(id, "wall", state.wall, path);
-  write_attribute(id, "dt", state.dt, path);
-}
-
-void describe_for_isotherm(hid_t file, const SnapshotHeader& header, bool text_writer,
-                           const std::string& path) {
-  Hdf5Object group = create_group(file, "isotherm", path);
-  const hid_t id = group.get();
-  const SnapshotProvenance& from = header.provenance;
-  const auto write_cells = [&](const char* name, Int3 c) {
-    write_attribute(id, name, std::array<std::int64_t, 3>{c.x, c.y, c.z}, path);
-  };
-  write_attribute(id, "format", header.kind, path);
-  write_attribute(id, "format_version", header.format, path);
-  write_attribute(id, "axes", "datasets of cells are (z, y, x), x fastest; triples are x, y, z", path);
-  write_attribute(id, "units", "origin and spacing: m; time: s; temperature: K", path);
-  write_cells("cells", header.cells);
-  write_cells("grid_cells", header.grid_cells);
-  write_cells("first_cell", header.first_cell);
-  write_cells("factor", header.factor);
-  if (header.normal >= 0) describe_slice(id, header, path);
-  write_attribute(id, "origin", header.origin, path);
-  write_attribute(id, "spacing", header.spacing, path);
-  write_attribute(id, "precision", word(header.precision), path);
-  write_attribute(id, "time", header.meta.time, path);
-  write_attribute(id, "sweep", header.meta.sweep, path);
-  write_attribute(id, "fingerprint", header.meta.fingerprint, path);
-  write_attribute(id, "fingerprint_hex", fingerprint_text(header.meta.fingerprint), path);
-  write_attribute(id, "name", from.name, path);
-  write_attribute(id, "version", from.version, path);
-  write_attribute(id, "git_revision", from.git_revision, path);
-  write_attribute(id, "device", from.device, path);
-  write_attribute(id, "kernel", from.kernel, path);
-  write_attribute(id, "mpi", from.mpi, path);
-  write_attribute(id, "hdf5", from.hdf5, path);
-  write_text_dataset(id, "deck", from.deck, text_writer, path);
-  write_text_dataset(id, "resolved_deck", from.resolved_deck, text_writer, path);
-  if (!header.checkpoint) return;
-  const Hdf5Object checkpoint = create_group(id, "checkpoint", path);
-  describe_state(checkpoint.get(), *header.checkpoint, path);
-  write_attribute(checkpoint.get(), "header_xxh3", header_hash(header), path);
-}
-
 }  // namespace
+
+Int3 chunk_of(const FileGrid& grid) {
+  if (grid.compression == 0) return {1, 1, 1};
+  FileGrid chunk = grid;
+  while (chunk.cell_bytes() > 2 << 20) {
+    int longest = 2;
+    for (int axis = 1; axis >= 0; --axis)
+      if (chunk.cells[axis] > chunk.cells[longest]) longest = axis;
+    chunk.cells[longest] = (chunk.cells[longest] + 1) / 2;
+  }
+  return chunk.cells;
+}
+
+std::int64_t most_bytes_of_cells(const FileGrid& grid) {
+  if (grid.compression == 0) return grid.cell_bytes();
+  // For deflate's own blocks, a chunk of zeros that stood there first, and its entry in the index.
+  constexpr std::int64_t entry = 256;
+  FileGrid chunk = grid;
+  chunk.cells = chunk_of(grid);
+  const std::int64_t bytes = chunk.cell_bytes();
+  return up(grid.cells, chunk.cells).product() * (bytes + bytes / 256 + entry);
+}
+
+std::string why_not_compressed() {
+  start_hdf5();
+  for (const auto& [filter, name] :
+       {std::pair(H5Z_FILTER_SHUFFLE, "shuffle"), {H5Z_FILTER_DEFLATE, "deflate"}})
+    if (!can_write_with(filter))
+      return fmt::format("HDF5 {} was built without the filter {}", hdf5_library_version(), name);
+  return {};
+}
+
+std::uint64_t fingerprint_on_disk(const std::string& path, Box subdomain, Int3 cells, Precision precision,
+                                  Index slab_bytes, TemperatureExtremes* extremes) {
+  return precision == Precision::fp32 ? fingerprint_of<float>(path, subdomain, cells, slab_bytes, extremes)
+                                      : fingerprint_of<double>(path, subdomain, cells, slab_bytes, extremes);
+}
+
+// Without times of creation: the same run writes the same bytes.
+Hdf5Object create_hdf5_group(hid_t parent, const char* name, const std::string& path) {
+  Hdf5List creation(H5Pcreate(H5P_GROUP_CREATE));
+  H5Pset_obj_track_times(creation.get(), false);
+  return Hdf5Object(
+      check_hdf5(H5Gcreate2(parent, name, H5P_DEFAULT, creation.get(), H5P_DEFAULT), "H5Gcreate", path));
+}
 
 SnapshotFile::SnapshotFile(const std::string& path, const Communicator& communicator, bool collective,
                            const SnapshotHeader& header)
@@ -277,10 +203,10 @@ SnapshotFile::SnapshotFile(const std::string& path, const Communicator& communic
   if (!collective)
     H5Pset_file_locking(access.get(), false, true);  // as MPI-IO; the run directory has one writer
   file_ = check_hdf5(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), "H5Fcreate", path);
-  describe_for_isotherm(file_, header, root, path);
+  write_snapshot_header(file_, header, root, path);
   cells_ = create_cells(file_, header, path);
   if (!header.is_flat()) describe_for_vtk(file_, header, path);
-  flush();
+  check_hdf5(H5Fflush(file_, H5F_SCOPE_GLOBAL), "H5Fflush", path);
 }
 
 std::int64_t SnapshotFile::cells_end() const {
@@ -312,7 +238,9 @@ std::string SnapshotFile::write_as(FieldView<const T> field, Box subdomain, Inde
     calls = std::max(calls, slabs.back().size());
   }
   const auto me = static_cast<std::size_t>(communicator_.rank());
-  std::vector<Stored> dense(static_cast<std::size_t>(std::max<Index>(1, largest(slabs[me]))));
+  Index most = 1;
+  for (const Box& slab : slabs[me]) most = std::max(most, slab.cells());
+  std::vector<Stored> dense(static_cast<std::size_t>(most));
   CellExchange<Stored> ranks(communicator_, blocks);
   const Hdf5List transfer = collective_ ? mpi_io_transfer() : Hdf5List(H5Pcreate(H5P_DATASET_XFER));
   const Hdf5Space in_file(file_ < 0 ? H5I_INVALID_HID
@@ -349,13 +277,9 @@ std::string SnapshotFile::write(FieldView<const T> field, Box subdomain, Index s
 template std::string SnapshotFile::write(FieldView<const float>, Box, Index, Watchdog&);
 template std::string SnapshotFile::write(FieldView<const double>, Box, Index, Watchdog&);
 
-void SnapshotFile::flush() {
-  check_hdf5(H5Fflush(file_, H5F_SCOPE_GLOBAL), "H5Fflush", path_);
-}
-
 void SnapshotFile::close() {
   if (file_ < 0) return;
-  flush();
+  check_hdf5(H5Fflush(file_, H5F_SCOPE_GLOBAL), "H5Fflush", path_);
   check_hdf5(H5Dclose(std::exchange(cells_, H5I_INVALID_HID)), "H5Dclose", path_);
   check_hdf5(H5Fclose(std::exchange(file_, H5I_INVALID_HID)), "H5Fclose", path_);
 }

@@ -1,10 +1,8 @@
-// The file of a snapshot or checkpoint: what it says beside its cells, how these lie in it, how it is written
-// and read back.
+// The file of a snapshot or checkpoint.
 //
 //   /temperature            (nz, ny, nx), kelvin; in format 1 it was /VTKHDF/PointData/T
-//   /VTKHDF                 attributes Version, Type, WholeExtent, Origin, Spacing, Direction: what VTK
-//   wants;
-//                           not where the cells are one layer, on which ParaView 5.11 was seen to hang or end
+//   /VTKHDF                 attributes that VTK wants; not where the cells are one layer, on which ParaView
+//                           5.11 was seen to hang or end
 //   /VTKHDF/PointData/temperature   the same dataset; points, because VTK 9.1 and 9.2 misread cell data
 //   /isotherm               attributes: all of SnapshotHeader, with the origin as the deck means it, and in
 //                           words: axes, units
@@ -53,13 +51,11 @@ FileGrid grid_of_snapshots(const Config& config);
 FileGrid grid_of_checkpoints(const Config& config);  // with all bits of the field, never compressed
 FileGrid grid_of(const Config& config, const FieldPart& part);
 
-// The chunk that is compressed as one: {1, 1, 1} where the file is not. It follows from cells and precision
-// of the file alone, so that a file is the same on any ranks: the longest edge of all cells is halved, the
-// outermost first, until a chunk has 2 MiB at the most. Ranks that are dealt out by halves own whole chunks.
+// The chunk that is compressed as one: {1, 1, 1} where the file is not. It follows from the file alone, so
+// that this is the same on any ranks: the longest edge of all cells is halved, the outermost first, until a
+// chunk has 2 MiB at the most. Ranks that are dealt out by halves own whole chunks.
 Int3 chunk_of(const FileGrid& grid);
-// The most that the cells take in the file: chunks at its edges are whole ones, and what does not compress
-// grows a little.
-std::int64_t most_bytes_of_cells(const FileGrid& grid);
+std::int64_t most_bytes_of_cells(const FileGrid& grid);  // that they take in the file
 std::string why_not_compressed();  // empty where this HDF5 can write with shuffle and deflate
 
 // What a run must know beside its field to go on as if it had never stopped.
@@ -69,12 +65,10 @@ struct CheckpointState {
   std::optional<double> first_residual, last_residual;  // K
   std::int64_t last_checked = 0;                        // the sweep of last_residual; 0 without one
   std::int64_t checks = 0;
-  // An asynchronous check whose turn comes when next something is due: its sweep, 0 without one, and its
-  // residual.
+  // An asynchronous check whose turn is still to come: its sweep, 0 without one, and its residual.
   std::int64_t pending_sweep = 0;
   std::optional<double> pending_residual;
-  // Of a steady problem: the lowest residual, K, and its sweep, and whether the run ended as no lower one
-  // came.
+  // Of a steady problem: K, its sweep, and whether the run ended as no lower one came.
   std::optional<double> lowest_residual;
   std::int64_t lowest_sweep = 0;
   bool stagnated = false;
@@ -108,21 +102,23 @@ std::string fingerprint_text(std::uint64_t fingerprint);  // "0x0123456789abcdef
 
 std::uint64_t header_hash(const SnapshotHeader& header);  // of every byte of its fields
 
+// The group /isotherm. Collective where the file is; the texts are one rank's.
+void write_snapshot_header(hid_t file, const SnapshotHeader& header, bool text_writer,
+                           const std::string& path);
+Hdf5Object create_hdf5_group(hid_t parent, const char* name, const std::string& path);
 // Throws Error(file_missing), or Error(deck) when the file is no snapshot or checkpoint, of a newer format,
 // or a checkpoint whose header is not what was written.
 SnapshotHeader read_snapshot_header(const std::string& path);
 
-// The fingerprint of the cells of `subdomain` (which may be empty) as they stand in the file, read by this
-// process alone, slab by slab; the sum over disjoint blocks is the file's. Throws Error(io) when the file
-// cannot be read as a snapshot of these cells. `extremes`: of the block too, where they are wanted.
+// Of the cells of `subdomain` (which may be empty) in the file, read by this process alone, slab by slab; the
+// sum over disjoint blocks is the file's. Throws Error(io) when the file cannot be read as a snapshot of
+// these cells. `extremes`: of the block too, where they are wanted.
 std::uint64_t fingerprint_on_disk(const std::string& path, Box subdomain, Int3 cells, Precision precision,
                                   Index slab_bytes, TemperatureExtremes* extremes = nullptr);
 
-// How cells get into a file: by all ranks at once through MPI-IO, or by rank 0, to which the others send
-// them. The bytes of the dataset are the same.
 struct WayToWrite {
-  bool collective = false;
-  std::string remark{};  // what the user should know of this way; usually nothing
+  bool collective = false;  // all ranks at once through MPI-IO; else rank 0, to which the others send cells
+  std::string remark{};     // what the user should know of this way; usually nothing
 };
 // What an HDF5 with MPI-IO can do; without it rank 0 writes. Collective: tries MPI-IO in `folder`.
 WayToWrite choose_way_to_write(const Communicator& communicator, const std::string& folder);
@@ -137,9 +133,8 @@ std::string why_not_collective(hid_t transfer);  // a description, empty when al
 // with MPI_Abort, and only `close` closes, after success or after a refusal that all ranks know of.
 class SnapshotFile {
  public:
-  // Collective, as everything here; only ranks that open the file look at it. All but the cells is written
-  // and flushed: header, and the dataset with its place in the file, but no value in it. The arguments must
-  // outlive it.
+  // Collective, as everything here. All but the values of the cells is written and flushed. The arguments
+  // must outlive it.
   SnapshotFile(const std::string& path, const Communicator& communicator, bool collective,
                const SnapshotHeader& header);
   SnapshotFile(const SnapshotFile&) = delete;
@@ -147,9 +142,8 @@ class SnapshotFile {
 
   std::int64_t cells_end() const;  // bytes into the file; not of compressed cells, which have no place yet
   // `subdomain`: of this rank, in cells of the file; may be empty. No call moves, and no buffer holds, more
-  // than `slab_bytes` (one chunk at least). Throws Error(io) on the ranks where HDF5 reports an error; others
-  // may wait for them for ever, so that nothing can follow it but MPI_Abort, and the watchdog. Returns a
-  // description, empty when all went as it should.
+  // than `slab_bytes` (one chunk at least). Throws Error(io) on the ranks where HDF5 reports an error: others
+  // may wait for them for ever, until MPI_Abort. Returns a remark, usually empty.
   template <class T>
   std::string write(FieldView<const T> field, Box subdomain, Index slab_bytes, Watchdog& watchdog);
   void close();  // flushes
@@ -157,7 +151,6 @@ class SnapshotFile {
  private:
   template <class Stored, class T>
   std::string write_as(FieldView<const T> field, Box subdomain, Index slab_bytes, Watchdog& watchdog);
-  void flush();
 
   const std::string& path_;
   const Communicator& communicator_;

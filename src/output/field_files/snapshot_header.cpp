@@ -1,8 +1,10 @@
-// What a snapshot says beside its cells, read back.
+// What a snapshot says beside its cells, written and read back.
 #include <fmt/format.h>
 
 #include <array>
 #include <cmath>
+#include <limits>
+#include <type_traits>
 
 #include "core/error.hpp"
 #include "output/field_files/snapshot_file.hpp"
@@ -14,39 +16,121 @@
 namespace isotherm {
 namespace {
 
-// In the file NaN stands for no number: what has diverged has no checkpoint.
-std::optional<double> read_optional(hid_t id, const char* name, const std::string& path) {
-  const double value = read_attribute<double>(id, name, path);
-  return std::isnan(value) ? std::nullopt : std::optional(value);
+template <class T>
+void write_value(hid_t id, const std::string& name, const T& value, const std::string& path) {
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();  // what has diverged has no checkpoint
+  if constexpr (std::is_same_v<T, Int3>) {
+    write_attribute(id, name.c_str(), std::array<std::int64_t, 3>{value.x, value.y, value.z}, path);
+  } else if constexpr (std::is_same_v<T, Precision>) {
+    write_attribute(id, name.c_str(), word(value), path);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    write_attribute(id, name.c_str(), std::int64_t{value}, path);
+  } else if constexpr (std::is_same_v<T, std::optional<double>>) {
+    write_attribute(id, name.c_str(), value.value_or(none), path);
+  } else if constexpr (std::is_same_v<T, std::optional<Interval>>) {
+    write_attribute(id, (name + "_low").c_str(), value ? (*value)[0] : none, path);
+    write_attribute(id, (name + "_high").c_str(), value ? (*value)[1] : none, path);
+  } else {
+    write_attribute(id, name.c_str(), value, path);
+  }
 }
 
-CheckpointState read_checkpoint_state(hid_t id, const std::string& path) {
-  const auto version = read_attribute<std::int64_t>(id, "version", path);
-  if (version < 1 || version > CheckpointState::newest_version)
-    throw Error(
-        ExitCode::deck,
-        fmt::format("{}: checkpoint version {} (this isotherm reads 1 to {}); use the isotherm that wrote "
-                    "it, or a newer one",
-                    path, version, CheckpointState::newest_version));
-  const auto number = [&](const char* name) { return read_attribute<std::int64_t>(id, name, path); };
-  const auto optional = [&](const char* name) { return read_optional(id, name, path); };
-  CheckpointState state;
-  state.first_residual = optional("first_residual");
-  state.last_residual = optional("last_residual");
-  state.last_checked = number("last_checked");
-  state.checks = number("checks");
-  state.pending_sweep = number("pending_sweep");
-  state.pending_residual = optional("pending_residual");
-  if (version > 1) {
-    state.lowest_residual = optional("lowest_residual");
-    state.lowest_sweep = number("lowest_sweep");
-    state.stagnated = number("stagnated") != 0;
+template <class T>
+void read_value(hid_t id, const std::string& name, T& value, const std::string& path) {
+  if constexpr (std::is_same_v<T, Int3>) {
+    const auto cells = read_attribute<std::array<std::int64_t, 3>>(id, name.c_str(), path);
+    value = {cells[0], cells[1], cells[2]};
+  } else if constexpr (std::is_same_v<T, Precision>) {
+    const auto text = read_attribute<std::string>(id, name.c_str(), path);
+    const auto found = from_word<Precision>(text);
+    if (!found)
+      throw Error(ExitCode::deck, fmt::format("{}: unknown precision '{}' (expected fp32 or fp64); the file "
+                                              "is damaged",
+                                              path, text));
+    value = *found;
+  } else if constexpr (std::is_same_v<T, bool>) {
+    value = read_attribute<std::int64_t>(id, name.c_str(), path) != 0;
+  } else if constexpr (std::is_same_v<T, std::optional<double>>) {
+    const auto number = read_attribute<double>(id, name.c_str(), path);
+    if (!std::isnan(number)) value = number;
+  } else if constexpr (std::is_same_v<T, std::optional<Interval>>) {
+    std::optional<double> low, high;
+    read_value(id, name + "_low", low, path);
+    read_value(id, name + "_high", high, path);
+    if (low && high) value = {*low, *high};
+  } else {
+    value = read_attribute<T>(id, name.c_str(), path);
   }
-  const auto low = optional("histogram_low"), high = optional("histogram_high");
-  if (low && high) state.histogram_range = Interval{*low, *high};
-  state.wall = read_attribute<double>(id, "wall", path);
-  state.dt = read_attribute<double>(id, "dt", path);
-  return state;
+}
+
+// The attributes, to write or to read them: calls value(name, field, newer) for each. `newer`: an attribute
+// without which a file is of an earlier version that has neither.
+template <class Header, class Value>
+void for_each_value(Header& header, const Value& value) {
+  auto& from = header.provenance;
+  value("format", header.kind, "");
+  value("cells", header.cells, "");
+  value("grid_cells", header.grid_cells, "grid_cells");
+  value("first_cell", header.first_cell, "grid_cells");
+  value("factor", header.factor, "grid_cells");
+  value("origin", header.origin, "");
+  value("spacing", header.spacing, "");
+  value("precision", header.precision, "");
+  value("time", header.meta.time, "");
+  value("sweep", header.meta.sweep, "");
+  value("fingerprint", header.meta.fingerprint, "");
+  value("name", from.name, "name");
+  value("version", from.version, "");
+  value("git_revision", from.git_revision, "");
+  value("device", from.device, "");
+  value("kernel", from.kernel, "");
+  value("mpi", from.mpi, "");
+  value("hdf5", from.hdf5, "");
+}
+template <class State, class Value>
+void for_each_value_of_state(State& state, const Value& value) {
+  value("first_residual", state.first_residual, "");
+  value("last_residual", state.last_residual, "");
+  value("last_checked", state.last_checked, "");
+  value("checks", state.checks, "");
+  value("pending_sweep", state.pending_sweep, "");
+  value("pending_residual", state.pending_residual, "");
+  value("lowest_residual", state.lowest_residual, "lowest_residual");
+  value("lowest_sweep", state.lowest_sweep, "lowest_residual");
+  value("stagnated", state.stagnated, "lowest_residual");
+  value("histogram", state.histogram_range, "");
+  value("wall", state.wall, "");
+  value("dt", state.dt, "");
+}
+
+auto writer_of(hid_t id, const std::string& path) {
+  return
+      [id, &path](const char* name, const auto& field, const char*) { write_value(id, name, field, path); };
+}
+auto reader_of(hid_t id, const std::string& path) {
+  return [id, &path](const char* name, auto& field, const char* newer) {
+    if (!*newer || H5Aexists(id, newer) > 0) read_value(id, name, field, path);
+  };
+}
+
+void describe_slice(hid_t id, const FileGrid& grid, const std::string& path) {
+  const auto axis = static_cast<std::size_t>(grid.normal);
+  write_attribute(id, "slice_axis", std::string_view("xyz").substr(axis, 1), path);
+  write_attribute(id, "slice_cell", std::int64_t{grid.first_cell[grid.normal]}, path);
+  write_attribute(id, "slice_centre", grid.origin[axis] + 0.5 * grid.spacing[axis], path);
+  if (grid.position) write_attribute(id, "slice_position", *grid.position, path);  // that was asked for
+}
+
+// Whether this isotherm reads what has that version.
+std::int64_t read_version(hid_t id, const char* name, const char* what, std::int64_t newest,
+                          const std::string& path) {
+  const auto version = read_attribute<std::int64_t>(id, name, path);
+  if (version >= 1 && version <= newest) return version;
+  throw Error(
+      ExitCode::deck,
+      fmt::format("{}: {} version {} (this isotherm reads 1 to {}); use the isotherm that wrote it, or "
+                  "a newer one",
+                  path, what, version, newest));
 }
 
 // A soft or external link of this name would lead out of the file.
@@ -55,39 +139,6 @@ Hdf5Object open_own_group(hid_t parent, const char* name) {
   const bool own = H5Lexists(parent, name, H5P_DEFAULT) > 0 &&
                    H5Lget_info(parent, name, &link, H5P_DEFAULT) >= 0 && link.type == H5L_TYPE_HARD;
   return own ? Hdf5Object(H5Gopen2(parent, name, H5P_DEFAULT)) : Hdf5Object();
-}
-
-Precision precision_of(const std::string& word, const std::string& path) {
-  if (const auto precision = from_word<Precision>(word)) return *precision;
-  throw Error(ExitCode::deck, fmt::format("{}: unknown precision '{}' (expected fp32 or fp64); the file is "
-                                          "damaged",
-                                          path, word));
-}
-
-Int3 read_cells(hid_t id, const char* name, const std::string& path) {
-  const auto cells = read_attribute<std::array<std::int64_t, 3>>(id, name, path);
-  return {cells[0], cells[1], cells[2]};
-}
-
-// Where the cells lie in the run's grid; files of the first versions hold all of it, and do not say so.
-void read_place(hid_t id, FileGrid& grid, const std::string& path) {
-  grid.grid_cells = grid.cells;
-  if (H5Aexists(id, "grid_cells") <= 0) return;
-  grid.grid_cells = read_cells(id, "grid_cells", path);
-  grid.first_cell = read_cells(id, "first_cell", path);
-  grid.factor = read_cells(id, "factor", path);
-}
-
-SnapshotProvenance read_provenance(hid_t id, const std::string& path) {
-  return {.deck = read_text_dataset(id, "deck", path),
-          .resolved_deck = read_text_dataset(id, "resolved_deck", path),
-          .version = read_attribute<std::string>(id, "version", path),
-          .git_revision = read_attribute<std::string>(id, "git_revision", path),
-          .device = read_attribute<std::string>(id, "device", path),
-          .kernel = read_attribute<std::string>(id, "kernel", path),
-          .mpi = read_attribute<std::string>(id, "mpi", path),
-          .hdf5 = read_attribute<std::string>(id, "hdf5", path),
-          .name = H5Aexists(id, "name") > 0 ? read_attribute<std::string>(id, "name", path) : ""};
 }
 
 }  // namespace
@@ -122,6 +173,25 @@ std::string fingerprint_text(std::uint64_t fingerprint) {
   return fmt::format("{:#018x}", fingerprint);
 }
 
+void write_snapshot_header(hid_t file, const SnapshotHeader& header, bool text_writer,
+                           const std::string& path) {
+  const Hdf5Object group = create_hdf5_group(file, "isotherm", path);
+  const hid_t id = group.get();
+  write_attribute(id, "format_version", header.format, path);
+  write_attribute(id, "axes", "datasets of cells are (z, y, x), x fastest; triples are x, y, z", path);
+  write_attribute(id, "units", "origin and spacing: m; time: s; temperature: K", path);
+  if (header.normal >= 0) describe_slice(id, header, path);
+  write_attribute(id, "fingerprint_hex", fingerprint_text(header.meta.fingerprint), path);
+  for_each_value(header, writer_of(id, path));
+  write_text_dataset(id, "deck", header.provenance.deck, text_writer, path);
+  write_text_dataset(id, "resolved_deck", header.provenance.resolved_deck, text_writer, path);
+  if (!header.checkpoint) return;
+  const Hdf5Object checkpoint = create_hdf5_group(id, "checkpoint", path);
+  write_attribute(checkpoint.get(), "version", CheckpointState::newest_version, path);
+  for_each_value_of_state(*header.checkpoint, writer_of(checkpoint.get(), path));
+  write_attribute(checkpoint.get(), "header_xxh3", header_hash(header), path);
+}
+
 SnapshotHeader read_snapshot_header(const std::string& path) {
   Watchdog watchdog(io_timeout(), path);
   watchdog.phase("reading the header");
@@ -135,23 +205,14 @@ SnapshotHeader read_snapshot_header(const std::string& path) {
   const hid_t id = group.get();
 
   SnapshotHeader header;
-  header.format = read_attribute<std::int64_t>(id, "format_version", path);
-  if (header.format < 1 || header.format > SnapshotHeader::newest_format)
-    throw Error(ExitCode::deck,
-                fmt::format("{}: format version {} (this isotherm reads 1 to {}); use the isotherm "
-                            "that wrote it, or a newer one",
-                            path, header.format, SnapshotHeader::newest_format));
-  header.kind = read_attribute<std::string>(id, "format", path);
-  header.cells = read_cells(id, "cells", path);
-  read_place(id, header, path);
-  header.origin = read_attribute<Vector3>(id, "origin", path);
-  header.spacing = read_attribute<Vector3>(id, "spacing", path);
-  header.precision = precision_of(read_attribute<std::string>(id, "precision", path), path);
-  header.meta = {read_attribute<double>(id, "time", path), read_attribute<std::int64_t>(id, "sweep", path),
-                 read_attribute<std::uint64_t>(id, "fingerprint", path)};
-  header.provenance = read_provenance(id, path);
+  header.format = read_version(id, "format_version", "format", SnapshotHeader::newest_format, path);
+  for_each_value(header, reader_of(id, path));
+  if (H5Aexists(id, "grid_cells") <= 0) header.grid_cells = header.cells;  // they hold all of the run's grid
+  header.provenance.deck = read_text_dataset(id, "deck", path);
+  header.provenance.resolved_deck = read_text_dataset(id, "resolved_deck", path);
   if (const Hdf5Object checkpoint = open_own_group(id, "checkpoint"); checkpoint.valid()) {
-    header.checkpoint = read_checkpoint_state(checkpoint.get(), path);
+    read_version(checkpoint.get(), "version", "checkpoint", CheckpointState::newest_version, path);
+    for_each_value_of_state(header.checkpoint.emplace(), reader_of(checkpoint.get(), path));
     if (read_attribute<std::uint64_t>(checkpoint.get(), "header_xxh3", path) != header_hash(header))
       throw Error(
           ExitCode::deck,

@@ -41,8 +41,7 @@ std::string end_lines(const EndState& end);  // what a run prints before its res
 
 struct Described;
 Described described(const EndState& end);
-// Of the heat alone, from a run.json; none where there is no such file, it does not tell the heat, or it is
-// of a field with another fingerprint. Never throws.
+// Of the heat alone, from a run.json; none where it does not tell that of the field of this fingerprint.
 std::optional<EndState> read_heat(const std::filesystem::path& run_json, std::uint64_t fingerprint);
 
 }  // namespace isotherm

@@ -57,6 +57,50 @@ bool keep_lines(const std::filesystem::path& path, const std::string& head, std:
   return true;
 }
 
+std::string text(double value) {
+  return std::isnan(value) ? "nan" : fmt::format("{}", value);  // the sign of a NaN says nothing
+}
+std::string text(const std::optional<double>& value) {
+  return value ? text(*value) : "";
+}
+
+// The one place that knows which columns of diagnostics there are: "," before the name of each, or before its
+// value, which is empty without `d`.
+std::string columns_of(const DiagnosticsPlan& plan, bool names, const std::optional<Diagnostics>& d = {}) {
+  const HeatFlows* const flows = d && d->flows ? &*d->flows : nullptr;
+  std::string line;
+  const auto put = [&](const std::string& name, const std::optional<double>& value) {
+    line += "," + (names ? name : text(value));
+  };
+  const auto put_flow = [&](const std::string& name, double HeatFlows::*flow) {
+    put(name, flows ? std::optional(flows->*flow) : std::nullopt);
+  };
+  const auto put_count = [&](const std::string& name, const auto& count_of) {
+    line += "," + (names ? name : d ? fmt::format("{}", count_of(*d)) : "");
+  };
+  for (const auto& [name, value] :
+       {std::pair("min_K", &Diagnostics::min), {"max_K", &Diagnostics::max}, {"mean_K", &Diagnostics::mean}})
+    put(name, d ? std::optional((*d).*value) : std::nullopt);
+  if (plan.heat_capacity) put("heat_J", d ? d->heat : std::nullopt);
+  if (plan.rate) put_flow("rate_W", &HeatFlows::rate);
+  for (std::size_t f = 0; f < face_count; ++f)
+    if (plan.boundaries[f])
+      put(fmt::format("wall_{}_W", face_names[f]),
+          flows ? std::optional(flows->boundaries[f]) : std::nullopt);
+  if (plan.flows) {
+    put_flow("source_W", &HeatFlows::source);
+    put_flow("balance_W", &HeatFlows::balance);
+    put_flow("relative_balance", &HeatFlows::relative_balance);
+  }
+  for (int bin = -1; plan.bins > 0 && bin <= plan.bins; ++bin) {
+    const std::string name = bin < 0 ? "under" : bin == plan.bins ? "over" : fmt::format("{}", bin);
+    put_count("hist_" + name,
+              [&](const Diagnostics& of) { return of.histogram->counts[static_cast<std::size_t>(bin + 1)]; });
+  }
+  put_count("nan_cells", [](const Diagnostics& of) { return of.nan_cells; });
+  return line;
+}
+
 }  // namespace
 
 LineFile::LineFile(const std::filesystem::path& path, Console& console, std::string head, std::string loss,
@@ -120,6 +164,16 @@ void LineFile::lose() {
                             std::strerror(reason), loss_));
 }
 
+std::string history_head(const DiagnosticsColumns& columns) {
+  return "sweep,time_s,residual,relative_residual,wall_s" + (columns ? columns_of(*columns, true) : "") +
+         "\n";
+}
+
+std::string history_line(const HistoryLine& row, const DiagnosticsColumns& columns) {
+  return fmt::format("{},{},{},{},{:.6f}{}\n", row.sweep, row.time, text(row.residual), text(row.relative),
+                     row.wall, columns ? columns_of(*columns, false, row.diagnostics) : "");
+}
+
 std::string probes_head(const ProbesConfig& probes) {
   std::string places, columns = "sweep,time_s";
   for (const ProbePoint& point : probes.points) {
@@ -131,78 +185,7 @@ std::string probes_head(const ProbesConfig& probes) {
 
 std::string probes_line(std::int64_t sweep, double time, const std::vector<double>& kelvins) {
   std::string line = fmt::format("{},{}", sweep, time);
-  for (const double kelvin : kelvins)
-    line += std::isnan(kelvin) ? ",nan" : fmt::format(",{}", kelvin);  // the sign of a NaN says nothing
-  return line + "\n";
-}
-
-namespace {
-
-std::string text(double value) {
-  return std::isnan(value) ? "nan" : fmt::format("{}", value);  // the sign of a NaN says nothing
-}
-std::string text(std::int64_t value) {
-  return fmt::format("{}", value);
-}
-template <class T>
-std::string text(const std::optional<T>& value) {
-  return value ? text(*value) : "";
-}
-
-// The one place that knows which columns there are: calls cell(name, value) for each, in order. `d` may be
-// null.
-template <class Cell>
-void for_each_column(const DiagnosticsPlan& plan, const Diagnostics* d, const Cell& cell) {
-  const auto put = [&](const std::string& name, const auto& value_of) {
-    cell(name, d ? text(value_of(*d)) : std::string());
-  };
-  const auto put_flow = [&](const std::string& name, const auto& value_of) {
-    cell(name, d && d->flows ? text(value_of(*d->flows)) : std::string());
-  };
-  put("min_K", [](const auto& of) { return of.min; });
-  put("max_K", [](const auto& of) { return of.max; });
-  put("mean_K", [](const auto& of) { return of.mean; });
-  if (plan.heat_capacity) put("heat_J", [](const auto& of) { return of.heat; });
-  if (plan.rate) put_flow("rate_W", [](const auto& of) { return of.rate; });
-  for (std::size_t f = 0; f < face_count; ++f) {
-    if (plan.boundaries[f]) {
-      put_flow(fmt::format("wall_{}_W", face_names[f]), [=](const auto& of) { return of.boundaries[f]; });
-    }
-  }
-  if (plan.flows) {
-    put_flow("source_W", [](const auto& of) { return of.source; });
-    put_flow("balance_W", [](const auto& of) { return of.balance; });
-    put_flow("relative_balance", [](const auto& of) { return of.relative_balance; });
-  }
-  if (plan.bins > 0) {
-    const auto put_count = [&](const std::string& name, int slot) {
-      put(name, [=](const auto& of) { return of.histogram->counts[static_cast<std::size_t>(slot)]; });
-    };
-    put_count("hist_under", 0);
-    for (int bin = 0; bin < plan.bins; ++bin) put_count(fmt::format("hist_{}", bin), bin + 1);
-    put_count("hist_over", plan.bins + 1);
-  }
-  put("nan_cells", [](const auto& of) { return of.nan_cells; });
-}
-
-}  // namespace
-
-std::string history_head(const DiagnosticsColumns& columns) {
-  std::string head = "sweep,time_s,residual,relative_residual,wall_s";
-  if (columns) {
-    for_each_column(*columns, nullptr,
-                    [&](const std::string& name, const std::string&) { head += "," + name; });
-  }
-  return head + "\n";
-}
-
-std::string history_line(const HistoryLine& row, const DiagnosticsColumns& columns) {
-  std::string line = fmt::format("{},{},{},{},{:.6f}", row.sweep, row.time, text(row.residual),
-                                 text(row.relative), row.wall);
-  if (columns) {
-    for_each_column(*columns, row.diagnostics ? &*row.diagnostics : nullptr,
-                    [&](const std::string&, const std::string& value) { line += "," + value; });
-  }
+  for (const double kelvin : kelvins) line += "," + text(kelvin);
   return line + "\n";
 }
 

@@ -1,6 +1,5 @@
 // history.csv: a line for every sweep at which a residual or diagnostics were due; what was not due is empty.
-// Its loss is a warning, never the end of a run.
-// for_each_column() has the columns of the diagnostics; those of heat are empty at sweep 0.
+// Its loss is a warning, never the end of a run. The columns of heat are empty at sweep 0.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@ namespace isotherm {
 
 class Console;
 
-// A text file that grows by lines while a run goes on. A line begins with the sweep that it tells of.
+// A text file that grows by lines, each of which begins with its sweep.
 class LineFile {
  public:
   // Writes `head` at once. `loss`: "its history", what the run goes on without where the file is lost.
@@ -47,11 +46,8 @@ class LineFile {
   Timer since_flush_;
 };
 
-// probes.csv: the temperatures at the deck's probes, a line each time. The same text on any rank count.
-
-// Lines that begin with '#' and say where the probes are, then the column names: sweep, time_s, <name>_K, ...
+// probes.csv begins with lines of '#' that say where the probes are, then the column names.
 std::string probes_head(const ProbesConfig& probes);
-// Shortest digits that read back to the same number.
 std::string probes_line(std::int64_t sweep, double time, const std::vector<double>& kelvins);
 
 class ProbeFile : public LineFile {
@@ -74,7 +70,6 @@ struct HistoryLine {
   std::optional<Diagnostics> diagnostics{};
 };
 
-// The columns of the diagnostics; none without them.
 using DiagnosticsColumns = std::optional<DiagnosticsPlan>;
 
 std::string history_head(const DiagnosticsColumns& columns = {});  // the column names, with units

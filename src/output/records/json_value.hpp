@@ -1,8 +1,11 @@
-// What the JSON files have in common. Included by the .cpp that write one: nlohmann's header takes seconds to
+// What the JSON files have in common. For the .cpp that write one: nlohmann's header takes seconds to
 // compile.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <array>
+#include <cmath>
 #include <concepts>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -145,11 +148,37 @@ struct DescribedKey {
   Described content;
 };
 // Each key is required, and none is allowed beside them: one that a reader misses is found.
-Described object(const std::vector<DescribedKey>& keys);
+inline Described object(const std::vector<DescribedKey>& keys) {
+  Described all{Json::object(), {{"type", "object"}, {"additionalProperties", false}}};
+  Json names = Json::array(), properties;
+  for (const DescribedKey& key : keys) {
+    all.value[key.name] = key.content.value;
+    names.push_back(key.name);
+    properties[key.name] = key.content.schema;
+  }
+  all.schema.update({{"required", names}, {"properties", properties}});
+  return all;
+}
 
-// The text of a file, which ends in a newline. An empty text becomes null. JSON has no NaN and no infinity:
-// they become null too and are listed under "not_finite" by their place. Never throws for bytes that are no
-// UTF-8: they are replaced.
-std::string file_text(Json json);
+// The library would write null for what is not finite, and say nothing. An empty text is null.
+inline void list_not_finite(Json& json, const std::string& place, Json& list) {
+  if (json.is_structured()) {
+    for (const auto& [key, value] : json.items()) list_not_finite(value, place + "/" + key, list);
+  } else if (json.is_string() && json.get_ref<const std::string&>().empty()) {
+    json = nullptr;
+  } else if (json.is_number_float() && !std::isfinite(json.get<double>())) {
+    list[place] = fmt::format("{}", json.get<double>());
+    json = nullptr;
+  }
+}
+
+// The text of a file. An empty text becomes null; so do NaN and infinity, which are listed under "not_finite"
+// by their place. Bytes that are no UTF-8 are replaced.
+inline std::string file_text(Json json) {
+  Json not_finite = Json::object();
+  list_not_finite(json, "", not_finite);
+  json["not_finite"] = std::move(not_finite);
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 }  // namespace isotherm

@@ -13,7 +13,6 @@
 #include "core/statistics.hpp"
 #include "core/text.hpp"
 #include "output/records/json_value.hpp"
-#include "output/safe_file.hpp"
 
 namespace isotherm {
 
@@ -45,10 +44,17 @@ std::string figures_of(const std::vector<const HaloLink*>& links) {
                      1e6 * time, bytes / time / 1e9, 1e6 * median(latencies));
 }
 
+std::optional<double> if_measured(double value) {
+  return value > 0 ? std::optional(value) : std::nullopt;
+}
+
+std::optional<double> percent(const std::optional<double>& share) {
+  return share ? std::optional(100 * *share) : std::nullopt;
+}
+
 // Of what an exchange costs. None where it was not measured.
 std::optional<double> hidden_percent(const HaloRecord& record) {
-  const std::optional<double> share = record.cost ? record.cost->hidden_share() : std::nullopt;
-  return share ? std::optional(100 * *share) : std::nullopt;
+  return percent(record.cost ? record.cost->hidden_share() : std::nullopt);
 }
 
 // Of the time of all files but what was left after the last sweep. None where that is nothing.
@@ -69,87 +75,6 @@ std::optional<double> bandwidth(const WritingRecord& record) {
   if (record.files == 0 || !(record.seconds > 0)) return std::nullopt;
   return static_cast<double>(record.bytes) / record.seconds;
 }
-
-}  // namespace
-
-std::string direction_word(Direction d) {
-  std::string text;
-  for (std::size_t axis = 0; axis < 3; ++axis)
-    if (d[axis] != 0) text += fmt::format("{}{}", "xyz"[axis], d[axis] > 0 ? '+' : '-');
-  return text;
-}
-
-std::vector<HaloPair> gather_pairs(const std::vector<HaloLink>& mine, const Communicator& communicator) {
-  std::vector<HaloLink> upper;  // each pair once, by its lower rank
-  std::ranges::copy_if(mine, std::back_inserter(upper),
-                       [&](const HaloLink& link) { return link.peer >= communicator.rank(); });
-  std::vector<HaloPair> pairs;
-  int rank = 0;
-  for (const std::vector<HaloLink>& links : gather(upper, communicator)) {
-    for (const HaloLink& link : links) pairs.push_back({rank, link});
-    ++rank;
-  }
-  std::ranges::sort(pairs, {}, [](const HaloPair& pair) { return std::pair(pair.rank, pair.link.peer); });
-  return pairs;
-}
-
-std::string transports_in_use(const HaloRecord& record) {
-  std::vector<std::string> names;
-  for (const HaloPair& pair : record.pairs) {
-    if (std::find(names.begin(), names.end(), pair.link.transport) == names.end()) {
-      names.push_back(pair.link.transport);
-    }
-  }
-  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
-}
-
-std::vector<std::string> halo_lines(const HaloRecord& record) {
-  std::map<std::string, std::vector<const HaloLink*>> groups;
-  const bool each = record.pairs.size() <= pairs_worth_a_line;
-  for (const HaloPair& pair : record.pairs) {
-    const HaloLink& link = pair.link;
-    const std::string who = each ? fmt::format("ranks {}-{} ", pair.rank, link.peer) : "";
-    groups[fmt::format("{}{} by {}", who, fmt::join(words(link.directions), " "), link.transport)].push_back(
-        &link);
-  }
-  std::vector<std::string> lines;
-  for (const auto& [name, links] : groups) {
-    const std::string count = each ? "" : fmt::format(" ({} pairs)", links.size());
-    lines.push_back(fmt::format("{}{}: {}", name, count, figures_of(links)));
-  }
-  if (const auto percent = hidden_percent(record)) {
-    lines.push_back(fmt::format("{:.1f} % hidden: of an exchange of {:.1f} us, {:.1f} us add to a step",
-                                *percent, 1e6 * record.cost->exchange, 1e6 * record.cost->exposed));
-  }
-  return lines;
-}
-
-WritingRecord slowest(WritingRecord mine, const Communicator& communicator) {
-  double times[] = {mine.seconds, mine.exposed, mine.at_end};
-  communicator.all_reduce(times, 3, ReduceOp::max);
-  mine.seconds = times[0];
-  mine.exposed = times[1];
-  mine.at_end = times[2];
-  return mine;
-}
-
-std::string writing_line(const WritingRecord& record) {
-  const auto rate = bandwidth(record);
-  if (!rate) return {};
-  std::string text =
-      fmt::format("{} of {} in {}, {:.3g} GB/s", human_bytes(static_cast<double>(record.bytes)),
-                  counted(record.files, "file"), human_duration(record.seconds), *rate / 1e9);
-  if (const auto ratio = compression_ratio(record))
-    text += fmt::format(", compressed from {} ({:.3g} times)",
-                        human_bytes(static_cast<double>(record.cell_bytes)), *ratio);
-  if (!record.why_in_step.empty()) return text + fmt::format(", in step ({})", record.why_in_step);
-  const auto hidden = hidden_percent(record);
-  const std::string end =
-      record.at_end > 0 ? fmt::format(", {} after the last", human_duration(record.at_end)) : "";
-  return text + (hidden ? fmt::format(", {:.1f} % hidden behind sweeps", *hidden) : "") + end;
-}
-
-namespace {
 
 constexpr std::size_t most_lines = 32;  // of ranks; a page of a terminal, and a node or four of GPUs
 constexpr std::size_t ends = 8;         // of more ranks: so many of the slowest, and of the fastest
@@ -175,13 +100,6 @@ std::vector<std::size_t> shown(const std::vector<PhaseTimes>& profiles) {
   return order;
 }
 
-PhaseTimes mean_of(const std::vector<PhaseTimes>& profiles) {
-  PhaseTimes mean;
-  for (const PhaseTimes& each : profiles)
-    for (const Phase phase : profiled) mean[phase] += each[phase] / static_cast<double>(profiles.size());
-  return mean;
-}
-
 std::string share_text(Phase phase, const PhaseTimes& mean) {
   const bool within_loop = phase != Phase::setup && phase != Phase::total;
   return within_loop && mean[Phase::loop] > 0 ? fmt::format("{:.1f} %", 100 * mean[phase] / mean[Phase::loop])
@@ -189,6 +107,75 @@ std::string share_text(Phase phase, const PhaseTimes& mean) {
 }
 
 }  // namespace
+
+std::string direction_word(Direction d) {
+  std::string text;
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    if (d[axis] != 0) text += fmt::format("{}{}", "xyz"[axis], d[axis] > 0 ? '+' : '-');
+  return text;
+}
+
+std::vector<HaloPair> gather_pairs(const std::vector<HaloLink>& mine, const Communicator& communicator) {
+  std::vector<HaloPair> pairs;
+  int rank = 0;
+  for (const std::vector<HaloLink>& links : gather(mine, communicator)) {
+    for (const HaloLink& link : links)
+      if (link.peer >= rank) pairs.push_back({rank, link});  // each once, by its lower rank
+    ++rank;
+  }
+  std::ranges::sort(pairs, {}, [](const HaloPair& pair) { return std::pair(pair.rank, pair.link.peer); });
+  return pairs;
+}
+
+std::string transports_in_use(const HaloRecord& record) {
+  std::vector<std::string> names;
+  for (const HaloPair& pair : record.pairs)
+    if (std::ranges::count(names, pair.link.transport) == 0) names.push_back(pair.link.transport);
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::vector<std::string> halo_lines(const HaloRecord& record) {
+  std::map<std::string, std::vector<const HaloLink*>> groups;
+  const bool each = record.pairs.size() <= pairs_worth_a_line;
+  for (const HaloPair& pair : record.pairs) {
+    const HaloLink& link = pair.link;
+    const std::string who = each ? fmt::format("ranks {}-{} ", pair.rank, link.peer) : "";
+    groups[fmt::format("{}{} by {}", who, fmt::join(words(link.directions), " "), link.transport)].push_back(
+        &link);
+  }
+  std::vector<std::string> lines;
+  for (const auto& [name, links] : groups) {
+    const std::string count = each ? "" : fmt::format(" ({} pairs)", links.size());
+    lines.push_back(fmt::format("{}{}: {}", name, count, figures_of(links)));
+  }
+  if (const auto percent = hidden_percent(record)) {
+    lines.push_back(fmt::format("{:.1f} % hidden: of an exchange of {:.1f} us, {:.1f} us add to a step",
+                                *percent, 1e6 * record.cost->exchange, 1e6 * record.cost->exposed));
+  }
+  return lines;
+}
+
+WritingRecord slowest(WritingRecord mine, const Communicator& communicator) {
+  for (double* seconds : {&mine.seconds, &mine.exposed, &mine.at_end})
+    *seconds = communicator.all_reduce(*seconds, ReduceOp::max);
+  return mine;
+}
+
+std::string writing_line(const WritingRecord& record) {
+  const auto rate = bandwidth(record);
+  if (!rate) return {};
+  std::string text =
+      fmt::format("{} of {} in {}, {:.3g} GB/s", human_bytes(static_cast<double>(record.bytes)),
+                  counted(record.files, "file"), human_duration(record.seconds), *rate / 1e9);
+  if (const auto ratio = compression_ratio(record))
+    text += fmt::format(", compressed from {} ({:.3g} times)",
+                        human_bytes(static_cast<double>(record.cell_bytes)), *ratio);
+  if (!record.why_in_step.empty()) return text + fmt::format(", in step ({})", record.why_in_step);
+  const auto hidden = hidden_percent(record);
+  const std::string end =
+      record.at_end > 0 ? fmt::format(", {} after the last", human_duration(record.at_end)) : "";
+  return text + (hidden ? fmt::format(", {:.1f} % hidden behind sweeps", *hidden) : "") + end;
+}
 
 std::vector<PhaseTimes> gather_profiles(const PhaseTimes& mine, const Communicator& communicator) {
   std::vector<PhaseTimes> profiles;
@@ -216,7 +203,9 @@ std::string profile_table(const std::vector<PhaseTimes>& profiles, const std::ve
     add({fmt::format("{}", info.rank), escaped(info.host), device + escaped(info.device)},
         [&](Phase phase) { return signed_duration(profiles[i][phase]); });
   }
-  const PhaseTimes mean = mean_of(profiles);
+  PhaseTimes mean;
+  for (const PhaseTimes& each : profiles)
+    for (const Phase phase : spent) mean[phase] += each[phase] / static_cast<double>(profiles.size());
   add({"", "mean", ""}, [&](Phase phase) { return signed_duration(mean[phase]); });
   add({"", "share of the loop", ""}, [&](Phase phase) { return share_text(phase, mean); });
   std::string text = "\n" + table.text(2);
@@ -226,13 +215,25 @@ std::string profile_table(const std::vector<PhaseTimes>& profiles, const std::ve
   return text;
 }
 
+std::int64_t most_peak_bytes(const RunRecord& record) {
+  std::int64_t most = 0;
+  for (const RankInfo& info : record.ranks) most = std::max(most, info.peak_bytes);
+  return most;
+}
+
+std::set<std::string> hosts_of(const RunRecord& record) {
+  std::set<std::string> hosts;
+  for (const RankInfo& info : record.ranks) hosts.insert(info.host);
+  return hosts;
+}
+
 std::optional<Figures> figures(const RunRecord& record) {
   const Spread& halo = record.phases[Phase::halo];
   const Spread& stepping = record.phases[Phase::stepping];
   const Performance& p = record.performance;
+  if (!(stepping.max > 0) || p.sweeps <= p.untimed_sweeps) return std::nullopt;
   Figures f;
   f.stepping_seconds = stepping.max;
-  if (!(f.stepping_seconds > 0) || p.sweeps <= p.untimed_sweeps) return std::nullopt;
   f.points_per_second = (p.points - p.untimed_points) / f.stepping_seconds;
   f.effective_bandwidth = f.points_per_second * p.bytes_per_point;
   f.seconds_a_step = f.stepping_seconds / static_cast<double>(p.sweeps - p.untimed_sweeps);
@@ -246,28 +247,30 @@ std::vector<FigureOfMerit> foms(const RunRecord& r) {
                      r.exit_code == ExitCode::not_converged;
   const std::optional<Figures> f = figures(r);
   if (!right || r.answer != Answer::finite || !f) return {};
-  std::vector<FigureOfMerit> all{
-      {"cell_updates", f->points_per_second / 1e9, "GLUP/s", Better::higher, 3},
-      {"effective_bandwidth", f->effective_bandwidth / 1e9, "GB/s", Better::higher, 1}};
-  if (f->copy_share) all.push_back({"copy_bandwidth_share", 100 * *f->copy_share, "%", Better::higher, 1});
-  all.push_back({"time_per_step", 1e3 * f->seconds_a_step, "ms", Better::lower, 3});
-  all.push_back({"halo_fraction", 100 * f->halo_fraction, "%", Better::lower, 1});
-  if (const auto percent = hidden_percent(r.halo))
-    all.push_back({"halo_hidden", *percent, "%", Better::higher, 1});
-  if (const auto rate = bandwidth(r.writing))
-    all.push_back({"write_bandwidth", *rate / 1e9, "GB/s", Better::higher, 3});
-  if (const auto percent = hidden_percent(r.writing))
-    all.push_back({"write_hidden", *percent, "%", Better::higher, 1});
+  std::vector<FigureOfMerit> all;
+  const auto add = [&](const char* name, const std::optional<double>& value, const char* unit, Better better,
+                       int decimals) {
+    if (value) all.push_back({name, *value, unit, better, decimals});
+  };
+  const auto rate = bandwidth(r.writing);
+  add("cell_updates", f->points_per_second / 1e9, "GLUP/s", Better::higher, 3);
+  add("effective_bandwidth", f->effective_bandwidth / 1e9, "GB/s", Better::higher, 1);
+  add("copy_bandwidth_share", percent(f->copy_share), "%", Better::higher, 1);
+  add("time_per_step", 1e3 * f->seconds_a_step, "ms", Better::lower, 3);
+  add("halo_fraction", 100 * f->halo_fraction, "%", Better::lower, 1);
+  add("halo_hidden", hidden_percent(r.halo), "%", Better::higher, 1);
+  add("write_bandwidth", rate ? std::optional(*rate / 1e9) : std::nullopt, "GB/s", Better::higher, 3);
+  add("write_hidden", hidden_percent(r.writing), "%", Better::higher, 1);
   return all;
 }
 
 const char* result_word(const RunRecord& r) {
+  const Convergence end = r.residual.convergence;
   switch (r.exit_code) {
     case ExitCode::done:
       if (r.verification && r.verification->verdict == Verdict::passed) return "VERIFIED";
-      if (r.residual.convergence == Convergence::stagnated)
-        return "CONVERGED";  // as far as the precision goes
-      return r.residual.convergence == Convergence::reached ? "CONVERGED" : "DONE";
+      // Stagnated: converged as far as the precision goes.
+      return end == Convergence::stagnated || end == Convergence::reached ? "CONVERGED" : "DONE";
     case ExitCode::not_converged:
       return "NOT CONVERGED";
     case ExitCode::stopped:
@@ -300,18 +303,6 @@ std::int64_t peak_memory_bytes() {
 
 // run.json and its schema: a line for each key, with its value and what the schema says of it.
 
-namespace {
-
-std::optional<double> if_measured(double value) {
-  return value > 0 ? std::optional(value) : std::nullopt;
-}
-
-std::optional<double> percent(const std::optional<double>& share) {
-  return share ? std::optional(100 * *share) : std::nullopt;
-}
-
-}  // namespace
-
 static Described described(const Spread& s) {
   return object({{"min", s.min}, {"mean", s.mean}, {"max", s.max}});
 }
@@ -340,18 +331,19 @@ static Described described(const TransportMeasurement& m) {
 static Described described(const HaloPair& pair) {
   const HaloLink& link = pair.link;
   const TransportMeasurement chosen = link.measurements.empty() ? TransportMeasurement{} : link.chosen();
-  const double bandwidth = chosen.seconds > 0 ? static_cast<double>(link.bytes) / chosen.seconds : 0;
+  const auto seconds = if_measured(chosen.seconds);
   Described directions = described(words(link.directions));
   directions.schema["items"]["pattern"] = "^([xyz][+-])+$";
   return object(
       {{"transport", chosen.transport, "the one that carries this pair"},
-       {"exchange_s", if_measured(chosen.seconds)},
+       {"exchange_s", seconds},
        {"latency_s", if_measured(chosen.latency)},
        {"rank", pair.rank, "the lower of the two"},
        {"peer", link.peer},
        {"directions", directions, "of its messages, as the lower rank sees them"},
        {"bytes", link.bytes, "each way, an exchange"},
-       {"bandwidth_bytes_per_s", if_measured(bandwidth), "each way"},
+       {"bandwidth_bytes_per_s", if_measured(seconds ? static_cast<double>(link.bytes) / *seconds : 0),
+        "each way"},
        {"trials", link.measurements, "every transport that was asked, in the order of isotherm list"}});
 }
 
@@ -506,11 +498,7 @@ static Described described(const FigureOfMerit& fom) {
   return object({{"value", any_sign(fom.value)}, {"unit", fom.unit}, {"better", fom.better}});
 }
 
-namespace {
-
-Described provenance(const RunRecord& r) {
-  std::set<std::string> hosts;
-  for (const RankInfo& info : r.ranks) hosts.insert(info.host);
+static Described provenance(const RunRecord& r) {
   return object({{"version", r.build.version},
                  {"git_revision", r.build.git_revision},
                  {"build_type", r.build.build_type},
@@ -519,13 +507,13 @@ Described provenance(const RunRecord& r) {
                  {"mpi", or_null(r.mpi)},
                  {"hdf5", or_null(r.hdf5)},
                  {"hdf5_kind", one_of({"parallel", "serial"}, r.build.hdf5)},
-                 {"hosts", hosts, "sorted"},
+                 {"hosts", hosts_of(r), "sorted"},
                  {"command_line", or_null(r.command_line)},
                  {"started", or_null(r.started), "UTC, ISO 8601"},
                  {"finished", or_null(r.finished)}});
 }
 
-Described phases(const PhaseTable<Spread>& p) {
+static Described phases(const PhaseTable<Spread>& p) {
   return object({{"setup", p[Phase::setup], "reading, planning, allocating, initialising, probing"},
                  {"sweeps", p[Phase::sweeps], "until the device is done with them"},
                  {"halo", p[Phase::halo], "exchange that no sweep hid"},
@@ -536,7 +524,7 @@ Described phases(const PhaseTable<Spread>& p) {
                  {"stepping", p[Phase::stepping], "sweeps, halo and reduction together"}});
 }
 
-Described profile(const PhaseTimes& p, std::size_t rank) {
+static Described profile(const PhaseTimes& p, std::size_t rank) {
   return object({{"rank", rank},
                  {"setup_s", p[Phase::setup], "before the loop"},
                  {"interior_s", p[Phase::interior],
@@ -556,13 +544,13 @@ Described profile(const PhaseTimes& p, std::size_t rank) {
                  {"total_s", p[Phase::total], "of the run"}});
 }
 
-Described profiles(const std::vector<PhaseTimes>& all) {
+static Described profiles(const std::vector<PhaseTimes>& all) {
   Described ranks{nullptr, {{"type", {"array", "null"}}, {"minItems", 1}, {"items", profile({}, 0).schema}}};
   for (std::size_t rank = 0; rank < all.size(); ++rank) ranks.value.push_back(profile(all[rank], rank).value);
   return ranks;
 }
 
-Described performance(const RunRecord& r) {
+static Described performance(const RunRecord& r) {
   const Performance& p = r.performance;
   const std::optional<Figures> f = figures(r);
   const auto of = [&](double Figures::*figure) { return f ? std::optional(*f.*figure) : std::nullopt; };
@@ -579,7 +567,7 @@ Described performance(const RunRecord& r) {
 }
 
 // Those that are finite, by name.
-Described figures_of_merit(const RunRecord& record) {
+static Described figures_of_merit(const RunRecord& record) {
   Described all{Json::object(),
                 {{"type", "object"}, {"additionalProperties", described(FigureOfMerit{}).schema}}};
   for (const FigureOfMerit& fom : foms(record))
@@ -587,19 +575,17 @@ Described figures_of_merit(const RunRecord& record) {
   return all;
 }
 
-Described memory(const RunRecord& r) {
-  std::optional<std::int64_t> peak;
-  for (const RankInfo& info : r.ranks)
-    if (info.peak_bytes > 0) peak = std::max(peak.value_or(0), info.peak_bytes);
-  return object(
-      {{"estimate_bytes", r.memory_estimate_bytes, "of the largest rank"}, {"host_peak_bytes", peak}});
+static Described memory(const RunRecord& r) {
+  const std::int64_t peak = most_peak_bytes(r);
+  return object({{"estimate_bytes", r.memory_estimate_bytes, "of the largest rank"},
+                 {"host_peak_bytes", peak > 0 ? std::optional(peak) : std::nullopt}});
 }
 
-Described fingerprint(const std::optional<std::uint64_t>& bits) {
+static Described fingerprint(const std::optional<std::uint64_t>& bits) {
   return with(or_null(bits ? fmt::format("{:016x}", *bits) : ""), "pattern", "^[0-9a-f]{16}$");
 }
 
-Described whole(const RunRecord& r) {
+static Described whole(const RunRecord& r) {
   const Json names{{"type", "object"},
                    {"additionalProperties", {{"enum", {"nan", "inf", "-inf", "-nan"}}}},
                    {"propertyNames", {{"pattern", "^(/[^/]+)+$"}}}};
@@ -649,8 +635,6 @@ Described whole(const RunRecord& r) {
         "places of numbers that are null because JSON has none for them"}});
 }
 
-}  // namespace
-
 std::string to_json(const RunRecord& record) {
   return file_text(whole(record).value);
 }
@@ -664,10 +648,6 @@ std::string run_schema() {
        "in not_finite."}};
   schema.update(whole({}).schema);
   return schema.dump(2) + "\n";
-}
-
-void write_run_record(const std::filesystem::path& path, const RunRecord& record) {
-  write_file_atomically(path, to_json(record));
 }
 
 }  // namespace isotherm

@@ -1,16 +1,16 @@
-// Everything that a run reports, as plain numbers: what the banner, the final table and run.json are printed
-// from.
+// Everything that a run reports, as plain numbers, from which banner, final table and run.json are printed.
 //
 // run.json (schema "isotherm-run", version 3) has a key for every field below; its name ends in the unit
-// where it has one (`_s`, `_K`, `_bytes`, `_bytes_per_s`, `_percent`). A value that was not measured is null.
-// A value that is not finite is null too and is listed in `not_finite` by its place: {"/residual/last":
-// "nan"}. Keys are only ever added within a version. `isotherm schema run` says each key and its type.
+// where it has one (`_s`, `_K`, `_bytes_per_s`). What was not measured is null; so is what is not finite,
+// which `not_finite` lists by its place: {"/residual/last": "nan"}. Keys are only ever added within a
+// version.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,8 +28,6 @@
 
 namespace isotherm {
 
-// What a run reports of its halos: which transport carries which pair of neighbours, what it was measured to
-// do, and what of it sweeps hide.
 struct HaloPair {
   int rank;       // the lower of the two
   HaloLink link;  // as it has it
@@ -46,19 +44,17 @@ std::vector<HaloPair> gather_pairs(const std::vector<HaloLink>& mine, const Comm
 std::string direction_word(Direction d);                  // "x+", "y-z+"
 std::string transports_in_use(const HaloRecord& record);  // "host", "peer, host"; "none" without neighbours
 
-// Lines for the banner: a pair each where they are few, else a line for all pairs of the same directions and
-// transport, with medians. Then one of what is hidden, where that was measured.
+// For the banner: a pair each where they are few, else medians of all pairs of the same directions and
+// transport. Then, where it was measured, what is hidden.
 std::vector<std::string> halo_lines(const HaloRecord& record);
 
-// What a run reports of its files of the field: how much, how fast, and how much of it sweeps hide.
-
-// Snapshots and parts of the field; no checkpoints.
+// Of snapshots and parts of the field; not of checkpoints.
 struct WritingRecord {
   std::int64_t files = 0, bytes = 0;
   std::int64_t cell_bytes = 0;  // of their cells before compression
   int compression = 0;          // level of deflate; 0: none
-  // Of the slowest rank: from their first cell until they were proved; in which the sweeps have waited for
-  // them, or for their copies; and after the last sweep, where there is nothing to hide behind.
+  // Of the slowest rank: writing and proving them; the sweeps' waits for them, or for their copies; and after
+  // the last sweep, where there is nothing to hide behind.
   double seconds = 0, exposed = 0, at_end = 0;
   std::string why_in_step;  // empty: written beside the sweeps
 };
@@ -87,7 +83,16 @@ struct RankInfo {  // a line of the table rank -> host -> device
   std::int64_t peak_bytes = 0;  // high-water mark of the rank's resident host memory
 };
 
-// How the autotuner came to its choice.
+// What steps are made with.
+struct StepRecord {
+  std::string kernel, tile;  // of the registry
+  std::string reduction;     // of the autotuner's candidates, those alone whose steps ended with a norm
+  int time_block = 1;        // sweeps for one launch, where nothing is due before
+  int halo_width = 1;        // sweeps for one halo exchange
+  Overlap overlap = Overlap::off;
+  bool graph = false;  // the sweeps between checks are queued as graphs
+};
+
 struct Tuning {
   // deck: nothing was left open; defaults: nothing was measured, or too little yet.
   enum class Source { deck, defaults, measurement, file };
@@ -97,13 +102,8 @@ struct Tuning {
   std::int64_t sweeps = 0;  // of the run, that were measured
   Index planes = 0;         // of a rank, that were swept: fewer than it has where a sweep takes long
   bool complete = true;     // no candidate was left out for want of time
-  struct Candidate {
-    std::string kernel, tile;
-    int time_block = 1, halo_width = 1;
-    Overlap overlap = Overlap::off;
-    bool graph = false;
-    std::string reduction = {};  // where each step ended with a norm
-    double seconds = 0;          // of a sweep, with its share of all that a step does
+  struct Candidate : StepRecord {
+    double seconds = 0;  // of a sweep, with its share of all that a step does
     int samples = 0;
   };
   std::vector<Candidate> candidates;  // in the order in which they were measured
@@ -112,17 +112,10 @@ struct Tuning {
 template <>
 inline constexpr auto words_of<Tuning::Source> = words("deck", "defaults", "measurement", "file");
 
-struct MethodRecord {  // what was asked and what was chosen
-  std::string kernel;  // kernels of the registry
-  std::string tile;
-  std::string reduction;
-  bool graph = false;  // the sweeps between checks are queued as graphs
+struct MethodRecord : StepRecord {  // what was asked and what was chosen
   Tuning tuning;
-  std::string transport;   // of the halos, or several
-  int halo_width = 1;      // sweeps for one halo exchange
-  int time_block = 1;      // sweeps for one launch, where nothing is due before
-  std::string why_single;  // where the kernel could fuse some, and they are not
-  Overlap overlap = Overlap::off;
+  std::string transport;        // of the halos, or several
+  std::string why_single;       // where the kernel could fuse some, and they are not
   std::string instruction_set;  // of the host kernels; empty on a GPU
   std::string threads_note;     // ThreadPlan::note of rank 0
   ProblemKind problem = ProblemKind::transient;
@@ -148,7 +141,6 @@ struct Performance {
   double untimed_points = 0;
 };
 
-// What follows from the times; none where nothing was swept or timed.
 struct Figures {
   double stepping_seconds = 0;  // of the slowest rank
   double points_per_second = 0;
@@ -174,8 +166,7 @@ struct Residual {
   std::int64_t extra_sweeps = 0;           // done after last_sweep, until a asynchronous check ended the run
 };
 
-// Of the diagnostics' histogram: what the columns of history.csv mean.
-struct HistogramRecord {
+struct HistogramRecord {  // what the columns of history.csv mean
   std::string kernel;
   int bins = 0;
   double low_K = 0, high_K = 0;
@@ -206,7 +197,6 @@ struct SourceRecord {
   Index cells = 0;     // with a source
 };
 
-// Where a run begins and ends of which this is a part.
 struct Continuation {
   std::int64_t checkpoints = 0;  // written; the newest of them stay
   std::string newest;            // the last of them
@@ -264,13 +254,14 @@ struct RunRecord {
   std::string message;                      // of the error that ended it
 };
 
-std::optional<Figures> figures(const RunRecord& record);
-// Figures of merit: the numbers by which a run is better or worse than another.
+std::int64_t most_peak_bytes(const RunRecord& record);  // of a rank; 0: not known
+std::set<std::string> hosts_of(const RunRecord& record);
+std::optional<Figures> figures(const RunRecord& record);  // none where nothing was swept or timed
 enum class Better { lower, higher };
 template <>
 inline constexpr auto words_of<Better> = words("lower", "higher");
-struct FigureOfMerit {
-  std::string name;  // "cell_updates"
+struct FigureOfMerit {  // by which a run is better or worse than another
+  std::string name;     // "cell_updates"
   double value = 0;
   std::string unit;  // "GLUP/s", "%"
   Better better = Better::higher;
@@ -289,25 +280,17 @@ std::vector<FigureOfMerit> foms(const RunRecord& record);
 const char* result_word(const RunRecord& record);
 
 std::string to_json(const RunRecord& record);  // never throws for strange text or numbers; ends in a newline
-// What run.json holds, as a JSON Schema (draft 7): the keys of this program's records, all required, and no
-// others.
-std::string run_schema();
-// Whole or not at all; also for runs that failed or stopped.
-void write_run_record(const std::filesystem::path& path, const RunRecord& record);
+std::string
+run_schema();  // of run.json, by JSON Schema (draft 7): all keys are required, and no others allowed
 
-// Collective over all ranks; every rank returns the same. `mine`: seconds of this rank; `stepping` is summed
-// here.
+// Collective; every rank returns the same. `mine`: seconds of this rank; `stepping` is summed here.
 PhaseTable<Spread> gather_phases(PhaseTimes mine, const Communicator& communicator);
 std::vector<RankInfo> gather_ranks(const RankInfo& mine, const Communicator& communicator);
 
-// For `run --profile`: where the time of each rank went, the phases from `interior` to `other` adding up to
-// `loop`.
-// Collective; by rank.
 std::vector<PhaseTimes> gather_profiles(const PhaseTimes& mine, const Communicator& communicator);
 
-// A line per rank, then the mean and its share of the loop, which is that of its columns. Of many ranks those
-// that swept longest and shortest: the others wait for the first. Columns of phases that no rank has are left
-// out.
+// For `run --profile`: a line per rank, then the mean and its share of the loop. Of many ranks those that
+// swept longest and shortest: the others wait for the first. Columns that no rank has are left out.
 std::string profile_table(const std::vector<PhaseTimes>& profiles, const std::vector<RankInfo>& ranks);
 
 std::int64_t peak_memory_bytes();  // this process's high-water mark of resident memory (VmHWM); 0 if unknown
