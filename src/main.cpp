@@ -24,24 +24,6 @@ namespace {
 
 using namespace isotherm;
 
-// isotherm run. Collective; the exit code of a run that came to its end: done, not_converged or diverged (a
-// verification that failed). All else is thrown.
-template <class T>
-int solve(const RunPlan& plan) {
-  Run<T> run(plan);
-
-  // Files: the directory of the run, its log, the banner. The solver of the first case exists before them,
-  // because it finds what is wrong with formulas and datasets.
-  run.open();
-
-  // Solver and time loop, of the deck or of each grid of its series.
-  for (const Config& each : plan.session.cases)
-    if (!run.solve(each)) break;
-
-  // Report: the answer, the record, the verdict.
-  return run.report();
-}
-
 int run(const CommandLine& command, const Communicator& world) {
   const Timer started;
   note_stop_signals();
@@ -60,8 +42,8 @@ int run(const CommandLine& command, const Communicator& world) {
   check_memory(session.memory, session.placement, world);
   const double copy_bandwidth = measure_copy_bandwidth(session, *device, world);
 
-  const RunPlan plan{command, world, session, restart, *device, copy_bandwidth, started};
-  return session.deck.config.precision == Precision::fp32 ? solve<float>(plan) : solve<double>(plan);
+  // Solver, time loop and report.
+  return solve({command, world, session, restart, *device, copy_bandwidth, started});
 }
 
 int print(const std::string& text) {

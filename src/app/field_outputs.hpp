@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -39,7 +41,12 @@ void write_or_warn(const Config& config, const Communicator& world, Console* con
 }
 
 // Collective. Why files of the field are written in step with the sweeps; empty where they need not be.
-std::string why_in_step(const Config& config, const Communicator& world);
+inline std::string why_in_step(const Config& config, const Communicator& world) {
+  if (!config.output.asynchronous) return "output.asynchronous is false";
+  if (config.output.on_error == OnError::warn) return "output.on_error is warn";
+  const bool threads = world.all_reduce(std::int64_t{mpi_takes_threads()}, ReduceOp::min) != 0;
+  return threads ? "" : "this MPI gives no MPI_THREAD_MULTIPLE";
+}
 
 template <class T>
 class FieldOutputs {
@@ -48,20 +55,78 @@ class FieldOutputs {
   // sweep from which a run in its own folder goes on; its files up to it stay.
   FieldOutputs(const Config& config, const Communicator& communicator, Box subdomain,
                const RunDirectory& directory, const SnapshotProvenance& provenance, Console& console,
-               FileThread& files, std::optional<std::int64_t> resumed = {});
+               FileThread& files, std::optional<std::int64_t> resumed = {})
+      : config_(config), communicator_(communicator), files_(files), schedule_(config), console_(&console) {
+    for (FieldPart& part : field_parts(config)) {
+      SnapshotWriter writer(config, grid_of(config, part), communicator, directory.path.string(), provenance,
+                            &files);
+      if (resumed) writer.continue_series(*resumed);
+      std::optional<CoarseField> coarse;
+      if (part.kind == PartKind::coarse) coarse.emplace(communicator, subdomain, part.factor);
+      parts_.push_back({std::move(part), std::move(writer), std::move(coarse)});
+    }
+    const ProbesConfig& probes = config.output.probes;
+    for (const ProbePoint& point : probes.points) {
+      const Probe& probe = probes_.points.emplace_back(config, point.at);
+      for (int corner = 0; corner < Probe::corners; ++corner) probes_.cells.push_back(probe.cell(corner));
+    }
+    if (!probes.points.empty() && communicator.is_root())
+      probes_.file.emplace(directory.probes(), console, probes, resumed);
+  }
 
   // All that is due after so many sweeps of the solver; at the end of a run, everything once more that this
   // state is not in yet. Returns the paths of new files, the same on all ranks; those that `files` writes
   // beside the sweeps are there when it has finished.
-  std::vector<std::string> write_due(Solver<T>& solver);
-  std::vector<std::string> write_last(Solver<T>& solver);
+  std::vector<std::string> write_due(Solver<T>& solver) {
+    std::vector<std::string> files;
+    for (std::size_t i = 0; i < parts_.size(); ++i)
+      if (schedule_.part_due(i, solver.sweeps())) write(parts_[i], solver, files);
+    if (schedule_.probes_due(solver.sweeps())) read_probes(solver);
+    return files;
+  }
 
-  void flush();                              // what was added is on the disk on return
-  void publish_series();                     // each names all files that were started
-  std::string viewer_file() const;           // of the first part that has one
-  void finish();                             // all files are complete on return
-  std::vector<std::string> remarks() const;  // of all writers, as SnapshotWriter has them
-  void add_to(WritingRecord& record) const;  // what was written, once nothing is under way
+  std::vector<std::string> write_last(Solver<T>& solver) {
+    std::vector<std::string> files;
+    for (Part& part : parts_)
+      if (part.written != solver.sweeps()) write(part, solver, files);
+    if (probes_.written != solver.sweeps()) read_probes(solver);
+    return files;
+  }
+
+  // What was added is on the disk on return.
+  void flush() {
+    if (probes_.file) probes_.file->flush();
+  }
+
+  // Each names all files that were started.
+  void publish_series() {
+    for (Part& part : parts_) part.writer.publish_series();
+  }
+
+  // Of the first part that has one.
+  std::string viewer_file() const {
+    for (const Part& part : parts_)
+      if (std::string file = part.writer.viewer_file(); !file.empty()) return file;
+    return "";
+  }
+
+  // All files are complete on return.
+  void finish() {
+    if (probes_.file) probes_.file->finish();
+  }
+
+  // Of all writers, as SnapshotWriter has them.
+  std::vector<std::string> remarks() const {
+    std::vector<std::string> all;
+    for (const Part& part : parts_)
+      all.insert(all.end(), part.writer.remarks().begin(), part.writer.remarks().end());
+    return all;
+  }
+
+  // What was written, once nothing is under way.
+  void add_to(WritingRecord& record) const {
+    for (const Part& part : parts_) part.writer.add_to(record);
+  }
 
  private:
   struct Part {
@@ -77,8 +142,50 @@ class FieldOutputs {
     std::optional<ProbeFile> file;  // rank 0's
     std::int64_t written = -1;      // the sweep of the last line
   };
-  void write(Part& part, Solver<T>& solver, std::vector<std::string>& files);
-  void read_probes(Solver<T>& solver);
+
+  void read_probes(Solver<T>& solver) {
+    if (probes_.points.empty()) return;
+    std::vector<Box> mine;
+    for (const Int3 cell : probes_.cells) {
+      const Int3 local = cell - solver.subdomain().lo;
+      if (solver.subdomain().contains(cell)) mine.push_back({local, local + Int3{1, 1, 1}});
+    }
+    const std::vector<double> cells =
+        gather_cells<T>(communicator_, solver.subdomain(), probes_.cells, solver.host_cells(mine));
+    probes_.written = solver.sweeps();
+    if (!probes_.file) return;
+    std::vector<double> kelvins;
+    for (std::size_t i = 0; i < probes_.points.size(); ++i) {
+      std::array<double, Probe::corners> around{};
+      std::copy_n(cells.begin() + static_cast<std::ptrdiff_t>(i * Probe::corners), Probe::corners,
+                  around.begin());
+      kelvins.push_back(probes_.points[i].value(config_, around, solver.time()));
+    }
+    probes_.file->add(solver.sweeps(), solver.time(), kelvins);
+  }
+
+  // Beside the sweeps it is a copy of these cells that is written, and from a device only they are moved. It
+  // waits for the file before it of the same part, whose cells these are going to replace.
+  void write(Part& part, Solver<T>& solver, std::vector<std::string>& files) {
+    part.writer.wait();
+    PartCells<T> mine;
+    if (part.coarse) {
+      part.cells = part.coarse->means(solver.host_field());
+      mine = {dense_view(part.cells.data(), part.coarse->cells().extent()), part.coarse->cells()};
+    } else if (files_.in_step() && !solver.is_asynchronous()) {
+      mine = cut(solver.host_field(), solver.subdomain(), part.what.box);
+    } else {
+      const Box common = intersect(solver.subdomain(), part.what.box);
+      part.cells = solver.host_cells({common.shifted(Int3{} - solver.subdomain().lo)});
+      if (!common.empty())
+        mine = {dense_view(part.cells.data(), common.extent()), common.shifted(Int3{} - part.what.box.lo)};
+    }
+    part.written = solver.sweeps();
+    write_or_warn(config_, communicator_, console_, [&] {
+      files.push_back(part.writer.start([cells = mine.cells] { return cells; }, mine.in_file, solver.time(),
+                                        solver.sweeps()));
+    });
+  }
 
   Config config_;
   Communicator communicator_;

@@ -9,8 +9,6 @@
 #include <string_view>
 
 #include "core/text.hpp"
-#include "solver/method.hpp"
-#include "solver/schedule.hpp"
 
 namespace isotherm {
 
@@ -60,60 +58,6 @@ WallLimit find_wall_limit(const Config& config, const Communicator& world, const
     limit.source = fmt::format("the Slurm job's end in {:.0f} s", job);
   }
   return limit;
-}
-
-namespace {
-
-constexpr double margin = 1.1;  // by which a run may be faster in the end than it looked
-
-}  // namespace
-
-LoopProgress::LoopProgress(const Config& config, Progress* progress, Console* console, const WallLimit& limit)
-    : progress_(progress),
-      console_(console),
-      limit_(limit),
-      last_sweep_(Schedule(config).last()),
-      cells_(static_cast<double>(config.grid.cells.product())),
-      writes_checkpoints_(config.output.checkpoint.write),
-      pace_(make_method(config).decay) {}
-
-void LoopProgress::tell(std::int64_t sweep, std::optional<double> time, const Residual& residual,
-                        double elapsed) {
-  if (!progress_) return;
-  const ProgressState state = state_at(sweep, time, residual);
-  progress_->update(state);
-  warn_of_limit(state, elapsed);
-}
-
-ProgressState LoopProgress::state_at(std::int64_t sweep, std::optional<double> time, const Residual& r) {
-  const bool relative = r.tolerance && r.criterion == Criterion::relative && r.first && *r.first > 0;
-  const double unit = relative ? *r.first : 1;
-  ProgressState state;
-  state.sweep = sweep;
-  state.last_sweep = last_sweep_;
-  state.time = time;
-  if (r.last) state.residual = *r.last / unit;
-  if (r.first) state.first_residual = *r.first / unit;
-  state.tolerance = r.tolerance;
-  state.wall = wall_.seconds();
-  pace_.reached(sweep, state.wall);
-  if (r.last) pace_.checked(*r.last_sweep, *state.residual);
-  if (const auto rate = pace_.sweeps_per_second()) state.points_per_second = cells_ * *rate;
-  state.left = pace_.forecast(last_sweep_, r.tolerance);
-  return state;
-}
-
-// Better now than after hours.
-void LoopProgress::warn_of_limit(const ProgressState& state, double elapsed) {
-  if (warned_of_limit_ || !console_ || !state.left.seconds || state.wall < limit_.time_to_judge()) return;
-  const double needed = *state.left.seconds, granted = limit_.latest_stop(0) - elapsed;
-  if (granted <= 0 || needed < margin * granted) return;
-  warned_of_limit_ = true;
-  console_->warn(fmt::format("about {} more are needed at the present rate, but {} leaves {}; {}",
-                             human_duration(needed), limit_.source, human_duration(granted),
-                             writes_checkpoints_
-                                 ? "the run will stop with a checkpoint: go on from it with --restart latest"
-                                 : "the run will stop without a checkpoint: give it more time"));
 }
 
 }  // namespace isotherm

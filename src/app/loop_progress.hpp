@@ -1,17 +1,12 @@
-// How far a loop is, when it will end, and how long it may take.
+// How long a loop may take.
 #pragma once
 
-#include <cstdint>
 #include <limits>
-#include <optional>
 #include <string>
 
 #include "config/config.hpp"
 #include "core/communicator.hpp"
 #include "core/timer.hpp"
-#include "output/console/console.hpp"
-#include "output/console/progress.hpp"
-#include "output/records/run_record.hpp"
 
 namespace isotherm {
 
@@ -31,29 +26,5 @@ struct WallLimit {
 // The sooner of solver.walltime and the end of the Slurm job (SLURM_JOB_END_TIME, seconds since 1970).
 // Collective.
 WallLimit find_wall_limit(const Config& config, const Communicator& world, const Timer& started);
-
-// Reports progress, and warns once where the time limit is too short. Of rank 0; progress and console may be
-// null.
-class LoopProgress {
- public:
-  LoopProgress(const Config& config, Progress* progress, Console* console, const WallLimit& limit);
-
-  // `time`: s of the problem; none in a steady one. `elapsed`: s since the start of the run.
-  void tell(std::int64_t sweep, std::optional<double> time, const Residual& residual, double elapsed);
-
- private:
-  ProgressState state_at(std::int64_t sweep, std::optional<double> time, const Residual& residual);
-  void warn_of_limit(const ProgressState& state, double elapsed);
-
-  Progress* progress_;
-  Console* console_;
-  WallLimit limit_;
-  std::int64_t last_sweep_;
-  double cells_;
-  bool writes_checkpoints_;
-  Pace pace_;  // of this part of the run
-  bool warned_of_limit_ = false;
-  Timer wall_;
-};
 
 }  // namespace isotherm

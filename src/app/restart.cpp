@@ -14,6 +14,7 @@
 #include "output/field_files/snapshot.hpp"
 #include "output/field_files/snapshot_file.hpp"
 #include "output/run_directory.hpp"
+#include "solver/residual_check.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {

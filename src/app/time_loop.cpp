@@ -7,13 +7,14 @@
 #include <utility>
 
 #include "app/record.hpp"
-#include "app/restart.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/signals.hpp"
+#include "core/text.hpp"
 #include "core/trace.hpp"
 #include "output/console/report.hpp"
 #include "physics/operator.hpp"
 #include "solver/kernel_choice.hpp"
+#include "solver/method.hpp"
 #include "solver/residual_check.hpp"
 #include "solver/schedule.hpp"
 
@@ -21,6 +22,71 @@ namespace isotherm {
 namespace {
 
 constexpr double largest_update = 1e9;  // K a sweep: no heat problem, but an unstable one
+
+// Reports progress, and warns once where the time limit is too short. Of rank 0; progress and console may be
+// null.
+class LoopProgress {
+ public:
+  LoopProgress(const Config& config, Progress* progress, Console* console, const WallLimit& limit)
+      : progress_(progress),
+        console_(console),
+        limit_(limit),
+        last_sweep_(Schedule(config).last()),
+        cells_(static_cast<double>(config.grid.cells.product())),
+        writes_checkpoints_(config.output.checkpoint.write),
+        pace_(make_method(config).decay) {}
+
+  // `time`: s of the problem; none in a steady one. `elapsed`: s since the start of the run.
+  void tell(std::int64_t sweep, std::optional<double> time, const Residual& residual, double elapsed) {
+    if (!progress_) return;
+    const ProgressState state = state_at(sweep, time, residual);
+    progress_->update(state);
+    warn_of_limit(state, elapsed);
+  }
+
+ private:
+  ProgressState state_at(std::int64_t sweep, std::optional<double> time, const Residual& r) {
+    const bool relative = r.tolerance && r.criterion == Criterion::relative && r.first && *r.first > 0;
+    const double unit = relative ? *r.first : 1;
+    ProgressState state;
+    state.sweep = sweep;
+    state.last_sweep = last_sweep_;
+    state.time = time;
+    if (r.last) state.residual = *r.last / unit;
+    if (r.first) state.first_residual = *r.first / unit;
+    state.tolerance = r.tolerance;
+    state.wall = wall_.seconds();
+    pace_.reached(sweep, state.wall);
+    if (r.last) pace_.checked(*r.last_sweep, *state.residual);
+    if (const auto rate = pace_.sweeps_per_second()) state.points_per_second = cells_ * *rate;
+    state.left = pace_.forecast(last_sweep_, r.tolerance);
+    return state;
+  }
+
+  // Better now than after hours.
+  void warn_of_limit(const ProgressState& state, double elapsed) {
+    if (warned_of_limit_ || !console_ || !state.left.seconds || state.wall < limit_.time_to_judge()) return;
+    constexpr double margin = 1.1;  // by which a run may be faster in the end than it looked
+    const double needed = *state.left.seconds, granted = limit_.latest_stop(0) - elapsed;
+    if (granted <= 0 || needed < margin * granted) return;
+    warned_of_limit_ = true;
+    console_->warn(fmt::format(
+        "about {} more are needed at the present rate, but {} leaves {}; {}", human_duration(needed),
+        limit_.source, human_duration(granted),
+        writes_checkpoints_ ? "the run will stop with a checkpoint: go on from it with --restart latest"
+                            : "the run will stop without a checkpoint: give it more time"));
+  }
+
+  Progress* progress_;
+  Console* console_;
+  WallLimit limit_;
+  std::int64_t last_sweep_;
+  double cells_;
+  bool writes_checkpoints_;
+  Pace pace_;  // of this part of the run
+  bool warned_of_limit_ = false;
+  Timer wall_;
+};
 
 template <class T>
 class Loop {
@@ -81,11 +147,8 @@ class Loop {
       checked_ = {0, std::nullopt};
       line = finish_check();
     }
-    if (schedule_.diagnostics_due(0)) {
-      diagnose(std::move(line));
-    } else {
-      write(std::move(line));
-    }
+    if (schedule_.diagnostics_due(0)) line.diagnostics = solver_.diagnose();
+    write(std::move(line));
   }
 
   // The final state is always written.
@@ -122,7 +185,15 @@ class Loop {
   // What an uninterrupted run would know here.
   void take_over(const CheckpointState& state) {
     Residual& r = outcome_.residual;
-    resume_residuals(state, r, stagnation_);
+    r.first = state.first_residual;
+    r.last = state.last_residual;
+    r.checks = state.checks;
+    if (r.last) r.last_sweep = state.last_checked;
+    if (state.lowest_residual) {
+      stagnation_.go_on_from({*state.lowest_residual, state.lowest_sweep});
+    } else if (r.last) {
+      stagnation_.go_on_from({*r.last, state.last_checked});  // of a checkpoint that does not know it
+    }
     if (state.pending_residual) checked_ = {state.pending_sweep, state.pending_residual};
     if (r.last && !checked_) converged_ = has_converged(config_.problem, *r.first, *r.last);
     if (converged_) r.extra_sweeps = solver_.sweeps() - state.last_checked;
@@ -210,11 +281,9 @@ class Loop {
       checked_ = {sweep, std::nullopt};
       if (!schedule_.check_is_asynchronous(sweep)) line = finish_check();
     }
-    if (schedule_.diagnostics_due(sweep) || (at_rest() && config_.output.diagnostics)) {
-      diagnose(std::move(line));
-    } else {
-      write(std::move(line));
-    }
+    if (schedule_.diagnostics_due(sweep) || (at_rest() && config_.output.diagnostics))
+      line.diagnostics = solver_.diagnose();
+    write(std::move(line));
     if (sweep == schedule_.last() || ended()) return;
     if (schedule_.snapshot_due(sweep)) write_snapshot();
     write_fields(&FieldOutputs<T>::write_due);
@@ -264,11 +333,6 @@ class Loop {
     line.sweep = sweep;
     line.time = schedule_.time(sweep);
     return line;
-  }
-
-  void diagnose(HistoryLine line) {
-    line.diagnostics = solver_.diagnose();
-    write(std::move(line));
   }
 
   // Where there is something to write.
@@ -386,7 +450,15 @@ class Loop {
 
   CheckpointState state() {
     CheckpointState state;
-    keep_residuals(outcome_.residual, stagnation_, state);
+    const Residual& r = outcome_.residual;
+    state.first_residual = r.first;
+    state.last_residual = r.last;
+    state.last_checked = r.last_sweep.value_or(0);
+    state.checks = r.checks;
+    if (const auto lowest = stagnation_.lowest()) {
+      state.lowest_residual = lowest->residual;
+      state.lowest_sweep = lowest->sweep;
+    }
     state.stagnated = stagnated_;
     if (checked_) {
       state.pending_sweep = checked_->sweep;
