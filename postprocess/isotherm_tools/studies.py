@@ -12,8 +12,6 @@ from isotherm_tools.text import WORDS, is_number, split_unit, titled
 
 FILE = "study.json"
 FINISHED = ("done", "not converged")
-# How columns end that are no plain number; the longer ones first.
-ENDINGS = {"_bytes_per_s": "B/s", "points_per_s": "points/s", "_percent": "%", "_bytes": "B"}
 
 
 def is_study(directory):
@@ -53,12 +51,8 @@ class Study:
     def quantity_and_unit(self, name):
         if name in self.units or "." in name:
             return name, self.units.get(name, "")
-        words = WORDS.get(name)
-        for ending, unit in ENDINGS.items():
-            if name.endswith(ending):
-                return words or name.removesuffix(ending).rstrip("_") or "rate", unit
         quantity, unit = split_unit(name)
-        return words or quantity, unit
+        return WORDS.get(name, quantity), unit
 
 
 class Case:

@@ -169,10 +169,14 @@ SHORT = {"min_K": "lowest", "max_K": "peak", "mean_K": "mean", "rate_W": "stored
          "balance_W": "unaccounted", **FACES}  # beside such an axis
 
 
+# How columns end that are no plain number; the longer ones first.
+ENDINGS = {"_bytes_per_s": "B/s", "points_per_s": "points/s", "_percent": "%", "_bytes": "B", **{f"_{unit}": unit for unit in "KJWs"}}
+
+
 def split_unit(column):
     """("wall_x_min", "W") of the column wall_x_min_W; those without a unit have counts and shares."""
-    name, _, unit = column.rpartition("_")
-    return (name, unit) if unit in ("K", "J", "W", "s") else (column, "")
+    ending = next((ending for ending in ENDINGS if column.endswith(ending)), "")
+    return column.removesuffix(ending), ENDINGS.get(ending, "")
 
 
 class Quantity(NamedTuple):

@@ -113,7 +113,7 @@ def cyclic_groups(file):
 def many_attributes(path):
     with h5py.File(path, "r+", libver="latest") as file:
         group = file["/isotherm"]
-        for i in range(20000):
+        for i in range(2000):
             group.attrs[f"a{i}"] = i
         group.attrs["sweep"] = np.int64(31)
 

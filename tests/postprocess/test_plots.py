@@ -307,7 +307,7 @@ def real_run(tmp_path_factory):
     return finished_run(tmp_path_factory.mktemp("run"), DECK, "ramp")
 
 
-@pytest.mark.parametrize("arguments", [["slice", "--all-times"], ["slice", "--axis", "y"], ["history"],
+@pytest.mark.parametrize("arguments", [["slice", "--all-times"], ["history"],
                                        ["slice", "--series", "ramp_slice_y3", "--all-times"],
                                        ["slice", "--series", "ramp_region", "--axis", "x"],
                                        ["history", "--columns", "min_K,mean_K,max_K,hist_0"]])

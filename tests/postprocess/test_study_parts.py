@@ -62,30 +62,30 @@ def timed(ranks, step, cells=100, fingerprint="a", series=0, sweeps=10):
 
 def test_series_are_compared_by_the_time_of_one_grid_or_of_one_that_grows_with_the_smallest_count():
     series, = scaling_series([timed(4, 3), timed(1, 8), timed(2, 5)])
-    assert [row.ranks for row in series.rows] == [1, 2, 4], "by ranks, however the deck has them"
-    assert [row.speed.speedup for row in series.rows] == pytest.approx([1, 8 / 5, 8 / 3])
-    assert [row.speed.efficiency_percent for row in series.rows] == pytest.approx([100, 80, 100 * 8 / 12])
+    assert [row["ranks"] for row in series.rows] == [1, 2, 4], "by ranks, however the deck has them"
+    assert [row["speedup"] for row in series.rows] == pytest.approx([1, 8 / 5, 8 / 3])
+    assert [row["efficiency_percent"] for row in series.rows] == pytest.approx([100, 80, 100 * 8 / 12])
     assert (series.base_text, series.disagreement) == ("1 rank", "")
     weak, = scaling_series([timed(1, 8), timed(4, 10, 400, "b")])
-    assert weak.rows[1].speed == pytest.approx((4 * 8 / 10, 100 * 8 / 10))
+    assert (weak.rows[1]["speedup"], weak.rows[1]["efficiency_percent"]) == pytest.approx((4 * 8 / 10, 100 * 8 / 10))
     series, = scaling_series([timed(2, 8), timed(8, 4)])
-    assert [tuple(row.speed) for row in series.rows] == [(2, 100), (4, 50)] and series.base_text == "2 ranks"
+    assert [(row["speedup"], row["efficiency_percent"]) for row in series.rows] == [(2, 100), (4, 50)] and series.base_text == "2 ranks"
 
 
 def test_the_median_run_counts():
     cases = [timed(1, 9), timed(1, 7), timed(1, 30), timed(2, 6), timed(2, 4), timed(2, None)]
     series, = scaling_series(cases)
-    assert series.rows[0].middle is cases[0] and series.rows[1].middle is cases[4], "of two the faster"
-    assert (series.rows[1].runs, series.rows[1].remark) == (2, "ranks-2: failed")
-    assert series.rows[1].speed.speedup == pytest.approx(9 / 4)
-    assert series.speed_of(cases[3]).speedup == pytest.approx(9 / 6), "of each beside the median of the base"
-    assert series.speed_of(cases[5]) is None
+    assert [row["step_s"] for row in series.rows] == [9, 4], "of two the faster"
+    assert (series.rows[1]["runs"], series.rows[1]["remark"]) == (2, "ranks-2: failed")
+    assert series.rows[1]["speedup"] == pytest.approx(9 / 4)
+    assert series.speed_of(cases[3])["speedup"] == pytest.approx(9 / 6), "of each beside the median of the base"
+    assert series.speed_of(cases[5])["speedup"] is None
 
 
 def test_a_base_without_a_time_is_not_replaced_unasked():
     cases = [timed(1, None), timed(2, 5)]
     series, = scaling_series(cases)
-    assert series.rows[1].speed is None and series.base_text == "none (ranks-1: failed)"
+    assert series.rows[1]["speedup"] is None and series.base_text == "none (ranks-1: failed)"
     head, _, *lines = scaling_text("strong", "precision fp32", series).splitlines()
     assert head == "strong scaling of precision fp32, compared with none (ranks-1: failed)"
     assert [line.split()[6:] for line in lines] == [["0", "-", "-", "-", "-", "ranks-1:", "failed"], ["1", "5", "-", "-", "-"]]

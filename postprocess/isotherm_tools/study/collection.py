@@ -9,11 +9,10 @@ import csv
 import io
 import math
 import re
-from types import SimpleNamespace
 from typing import NamedTuple
 
 from isotherm_tools.study import state
-from isotherm_tools.text import FACES, aligned, as_number, counted, escaped, extent_text, is_number, place, shortest, titled
+from isotherm_tools.text import FACES, aligned, as_number, counted, escaped, extent_text, is_number, percent, place, shortest, titled
 
 # With their units behind the last '_', as in run.json and history.csv. The path within run.json, of which most have the
 # last word; None: of history.csv, under its name.
@@ -63,8 +62,7 @@ class Collection:
             # What its cases have in common: "solver.kernel openmp".
             series.label = ", ".join(f"{key} {first.value_text(key)}" for key in deck.varied if key not in ("ranks", "run"))
             for number in series.members:
-                speed = series.speed_of(self.scaled[number]) or NO_SPEED
-                self.rows[number].update({**speed._asdict(), "scaling_base": series.base_text})
+                self.rows[number].update({**series.speed_of(self.scaled[number]), "scaling_base": series.base_text})
         # Of fingerprints.
         self.disagreement = next((series.disagreement for series in self.series if series.disagreement), "")
         for row, case in zip(self.rows, self.cases):
@@ -81,7 +79,9 @@ class Collection:
             "schema": "isotherm-study", "schema_version": 1, "version": sections["version"], "git_revision": sections["git_revision"],
             "deck": deck.path, "collected": state.utc_now(), "varied": deck.varied, "units": self.units, "columns": self.columns,
             "report": self.reported, "sort": sections["sort"] or None, "cases": self.cases,
-            **({"scaling": self.scaling_record()} if deck.scaling else {})}
+            **({"scaling": {"kind": deck.scaling["kind"], "repeats": deck.scaling["repeats"], "series": [
+                {"label": series.label, "base": series.base_text, "disagreement": series.disagreement or None, "rows": series.rows}
+                for series in self.series]}} if deck.scaling else {})}
 
     def add(self, case, look):
         # An earlier deck's numbers are not those of this case.
@@ -108,13 +108,6 @@ class Collection:
         self.rows.append(row)
         self.cases.append({"name": case.name, "settings": settings, **known, "directory": str(case.folder), "values": None,
                            "run": run or None})
-
-    def scaling_record(self):
-        return {"kind": self.deck.scaling["kind"], "repeats": self.deck.scaling["repeats"], "series": [
-            {"label": series.label, "base": series.base_text, "disagreement": series.disagreement or None, "rows": [
-                {"ranks": row.ranks, "cells": list(row.cells), "runs": row.runs, "case": row.middle and row.middle.name,
-                 "step_s": row.step_s, **(row.speed or NO_SPEED)._asdict(), "halo_hidden_percent": row.hidden_percent,
-                 "remark": row.remark or None} for row in series.rows]} for series in self.series]}
 
     def heads(self, names):
         return [titled(name, self.units.get(name)) for name in names]
@@ -172,17 +165,9 @@ class ScaledCase(NamedTuple):
     fingerprint: str = ""  # empty: unknown
 
 
-class Speed(NamedTuple):
-    speedup: float = None
-    efficiency_percent: float = None
-
-
-NO_SPEED = Speed()
-
-
 class ScalingSeries:
-    """`members`: numbers of its cases; `rows`: by ranks, of which the first is what the others are compared with. `runs` of a
-    row have a time; `middle`: whose run counts; `remark`: why something is missing."""
+    """`members`: numbers of its cases; `rows`: by ranks, as study.json has them, of which the first is what the others are
+    compared with. `runs` of a row have a time; `case`: whose run counts; `remark`: why something is missing."""
 
     def __init__(self, members, cases):
         self.members, self.rows, by_ranks, answers = members, [], {}, {}
@@ -194,26 +179,24 @@ class ScalingSeries:
         for ranks, of_ranks in sorted(by_ranks.items()):
             timed = sorted((case for case in of_ranks if case.step_s is not None), key=lambda case: case.step_s)
             middle = timed[(len(timed) - 1) // 2] if timed else None
-            self.rows.append(SimpleNamespace(
-                ranks=ranks, cells=of_ranks[0].cells, runs=len(timed), middle=middle, step_s=middle and middle.step_s,
-                hidden_percent=middle and middle.hidden_percent,
-                remark=", ".join(f"{case.name}: {case.state}" for case in of_ranks if case.step_s is None)))
-        self.base = self.rows[0].middle
-        # "1 rank", "none (ranks-1: failed)"
-        self.base_text = counted(self.rows[0].ranks, "rank") if self.base else f"none ({self.rows[0].remark})"
+            remark = ", ".join(f"{case.name}: {case.state}" for case in of_ranks if case.step_s is None)
+            if not self.rows:  # "1 rank", "none (ranks-1: failed)"
+                self.base, self.base_text = middle, counted(ranks, "rank") if middle else f"none ({remark})"
+            self.rows.append({
+                "ranks": ranks, "cells": list(of_ranks[0].cells), "runs": len(timed), "case": middle and middle.name,
+                "step_s": middle and middle.step_s, **self.speed_of(middle), "halo_hidden_percent": middle and middle.hidden_percent,
+                "remark": remark or None})
         self.disagreement = next((
             f"{len(answers[problem])} different fingerprints of {extent_text(problem[:3])} cells (one problem has one answer "
             "on any ranks)" for problem in sorted(answers) if len(answers[problem]) > 1), "")
-        for row in self.rows:
-            row.speed = self.speed_of(row.middle)
 
     def speed_of(self, case):
         """None where the case or the base has no time."""
         if not self.base or not case or case.step_s is None:
-            return None
+            return {"speedup": None, "efficiency_percent": None}
         rate, base_rate = (math.prod(each.cells) / each.step_s for each in (case, self.base))
         speedup = rate / (base_rate / self.base.ranks)
-        return Speed(speedup, 100 * speedup / case.ranks)
+        return {"speedup": speedup, "efficiency_percent": 100 * speedup / case.ranks}
 
 
 def scaling_series(cases):
@@ -225,15 +208,11 @@ def scaling_series(cases):
 
 def scaling_text(kind, label, series):
     """The table that is printed. `label`: what the series has in common, or empty."""
-    def cell(value, form):
-        return "-" if value is None else form.format(value)
-
-    rows = [["ranks", "cells", "runs", "step_s", "speed-up", "efficiency", "hidden", "remark"]]
-    for row in series.rows:
-        speed = row.speed or NO_SPEED
-        rows.append([str(row.ranks), extent_text(row.cells), str(row.runs), cell(row.step_s, "{:.6g}"), cell(speed.speedup, "{:.4g}"),
-                     cell(speed.efficiency_percent, "{:.1f} %"), cell(row.hidden_percent, "{:.1f} %"), escaped(row.remark)])
-    columns = 8 if any(row.remark for row in series.rows) else 7
+    forms = {"ranks": str, "cells": extent_text, "runs": str, "step_s": "{:.6g}".format, "speedup": "{:.4g}".format,
+             "efficiency_percent": percent, "halo_hidden_percent": percent}
+    rows = [["ranks", "cells", "runs", "step_s", "speed-up", "efficiency", "hidden", "remark"], *(
+        [*("-" if row[key] is None else form(row[key]) for key, form in forms.items()), escaped(row["remark"] or "")] for row in series.rows)]
+    columns = 8 if any(row["remark"] for row in series.rows) else 7
     return (f"{kind} scaling{f' of {label}' if label else ''}, compared with {series.base_text}\n"
             f"{aligned('rrrrrrrl'[:columns], [row[:columns] for row in rows], 2)}"
             + (f"  {series.disagreement}\n" if series.disagreement else ""))
