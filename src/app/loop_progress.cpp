@@ -10,6 +10,7 @@
 
 #include "core/text.hpp"
 #include "solver/method.hpp"
+#include "solver/residual_check.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {
@@ -69,7 +70,8 @@ constexpr double margin = 1.1;  // by which a run may be faster in the end than 
 }  // namespace
 
 LoopProgress::LoopProgress(const Config& config, Progress* progress, Console* console, const WallLimit& limit)
-    : progress_(progress),
+    : config_(config),
+      progress_(progress),
       console_(console),
       limit_(limit),
       last_sweep_(Schedule(config).last()),
@@ -86,8 +88,7 @@ void LoopProgress::tell(std::int64_t sweep, std::optional<double> time, const Re
 }
 
 ProgressState LoopProgress::state_at(std::int64_t sweep, std::optional<double> time, const Residual& r) {
-  const bool relative = r.tolerance && r.criterion == Criterion::relative && r.first && *r.first > 0;
-  const double unit = relative ? *r.first : 1;
+  const double unit = r.tolerance && r.first && *r.first > 0 ? tolerance_unit(config_, *r.first) : 1;
   ProgressState state;
   state.sweep = sweep;
   state.last_sweep = last_sweep_;

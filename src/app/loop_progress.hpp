@@ -45,6 +45,7 @@ class LoopProgress {
   ProgressState state_at(std::int64_t sweep, std::optional<double> time, const Residual& residual);
   void warn_of_limit(const ProgressState& state, double elapsed);
 
+  const Config& config_;
   Progress* progress_;
   Console* console_;
   WallLimit limit_;

@@ -102,6 +102,7 @@ std::string to_yaml(const Config& config) {
 Config read_resolved_deck(const std::string& text, const std::string& place) {
   Problems problems(place);
   Config config;
+  config.problem.method = SteadyMethod::jacobi;  // of decks of before there was a choice
   try {
     YamlNode deck = parse_yaml(text);
     rename_former(deck, [](const auto&...) {});
@@ -130,6 +131,8 @@ bool may_change(std::string_view key) {
                                                  "problem.max_cycles",
                                                  "problem.max_sweeps",
                                                  "problem.tolerance",
+                                                 "problem.criterion",
+                                                 "problem.error",
                                                  "solver",
                                                  "parallel",
                                                  "output",
