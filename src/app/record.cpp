@@ -18,6 +18,7 @@
 #include "physics/coverage.hpp"
 #include "physics/operator.hpp"
 #include "solver/method.hpp"
+#include "solver/residual_check.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {
@@ -333,9 +334,14 @@ std::string steady_end_text(const Config& config, const LoopOutcome& outcome, st
                             const std::string& next) {
   const Residual& r = outcome.residual;
   if (!r.last || !(config.problem.tolerance > 0)) return {};
-  const double unit = r.criterion == Criterion::relative ? *r.first : 1;
+  const double unit = tolerance_unit(config, *r.first);
   if (r.convergence == Convergence::stagnated)
     return stagnation_text(config, r, outcome.largest_temperature, unit);
+  if (r.convergence == Convergence::stalled)
+    return fmt::format(
+        "not converged: after {} sweeps the residual stalls at {:.3g} K, the tolerance is {:.3g} K; {}",
+        sweeps, *r.last, config.problem.tolerance * unit,
+        remedy(config, "use problem.method: chebyshev or jacobi in a new run"));
   if (r.convergence == Convergence::not_reached)
     return unconverged_text(config, r, outcome.largest_temperature, unit, sweeps, next);
   return {};

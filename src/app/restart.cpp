@@ -229,8 +229,7 @@ std::optional<ExitCode> nothing_to_do(const Restart& restart, const Config& conf
   const Schedule schedule(config);
   const bool steady = config.problem.kind == ProblemKind::steady;
   const bool checked = state.last_residual && !state.pending_residual;
-  const bool converged =
-      checked && has_converged(config.problem, *state.first_residual, *state.last_residual);
+  const bool converged = checked && has_converged(config, *state.first_residual, *state.last_residual);
   const bool stagnated = checked && state.stagnated && config.problem.tolerance > 0;
   if (!converged && !stagnated && restart.sweep() < schedule.last()) return std::nullopt;
   const bool failed = world.all_reduce(std::int64_t{world.is_root() && failed_verification(restart, config)},

@@ -356,7 +356,9 @@ class Run {
   // The exit code of a run that came to its end.
   void judge() {
     record_.exit_code = ExitCode::done;
-    if (record_.residual.convergence == Convergence::not_reached) record_.exit_code = ExitCode::not_converged;
+    if (record_.residual.convergence == Convergence::not_reached ||
+        record_.residual.convergence == Convergence::stalled)
+      record_.exit_code = ExitCode::not_converged;
     if (!record_.verification) return;
     record_.verification->verdict = verdict(config(), *record_.verification);
     if (record_.verification->verdict == Verdict::failed) record_.exit_code = ExitCode::diverged;

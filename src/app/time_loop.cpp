@@ -28,7 +28,8 @@ constexpr double largest_update = 1e9;  // K a sweep: no heat problem, but an un
 class LoopProgress {
  public:
   LoopProgress(const Config& config, Progress* progress, Console* console, const WallLimit& limit)
-      : progress_(progress),
+      : config_(config),
+        progress_(progress),
         console_(console),
         limit_(limit),
         last_sweep_(Schedule(config).last()),
@@ -46,8 +47,7 @@ class LoopProgress {
 
  private:
   ProgressState state_at(std::int64_t sweep, std::optional<double> time, const Residual& r) {
-    const bool relative = r.tolerance && r.criterion == Criterion::relative && r.first && *r.first > 0;
-    const double unit = relative ? *r.first : 1;
+    const double unit = r.tolerance && r.first && *r.first > 0 ? tolerance_unit(config_, *r.first) : 1;
     ProgressState state;
     state.sweep = sweep;
     state.last_sweep = last_sweep_;
@@ -77,6 +77,7 @@ class LoopProgress {
                             : "the run will stop without a checkpoint: give it more time"));
   }
 
+  const Config& config_;
   Progress* progress_;
   Console* console_;
   WallLimit limit_;
@@ -156,6 +157,7 @@ class Loop {
     outcome_.stopped_by.clear();  // it came too late
     const Convergence end = converged_   ? Convergence::reached
                             : stagnated_ ? Convergence::stagnated
+                            : stalled_   ? Convergence::stalled
                                          : Convergence::not_reached;
     if (steady()) outcome_.residual.convergence = end;
     if (!outcome_.divergence.empty()) return keep_diverged();
@@ -169,7 +171,6 @@ class Loop {
     if (asked.at_end() || sweeps_help) write_checkpoint();
   }
 
-  // A sweep of weight 1 takes lambda of what is left of a mode: the update is at least the lowest of it.
   void estimate_error() {
     const double lowest = steady() ? sweep_spectrum(config_).lowest : 0;
     Residual& r = outcome_.residual;
@@ -195,7 +196,7 @@ class Loop {
       stagnation_.go_on_from({*r.last, state.last_checked});  // of a checkpoint that does not know it
     }
     if (state.pending_residual) checked_ = {state.pending_sweep, state.pending_residual};
-    if (r.last && !checked_) converged_ = has_converged(config_.problem, *r.first, *r.last);
+    if (r.last && !checked_) converged_ = has_converged(config_, *r.first, *r.last);
     if (converged_) r.extra_sweeps = solver_.sweeps() - state.last_checked;
     wall_before_ = state.wall;
   }
@@ -270,7 +271,7 @@ class Loop {
   }
 
   bool stopped() const { return !outcome_.stopped_by.empty(); }
-  bool at_rest() const { return converged_ || stagnated_; }
+  bool at_rest() const { return converged_ || stagnated_ || stalled_; }
   bool ended() const { return at_rest() || !outcome_.divergence.empty(); }
 
   void do_what_is_due(std::int64_t sweep) {
@@ -308,7 +309,7 @@ class Loop {
       line.residual = value;
       line.relative = relative_residual(*r.first, value);
       tell_progress();
-      converged_ = has_converged(config_.problem, *r.first, value);
+      converged_ = has_converged(config_, *r.first, value);
       if (!converged_) look_for_stagnation(line.sweep, value);
     }
     if (ended()) r.extra_sweeps = solver_.sweeps() - line.sweep;
@@ -320,12 +321,12 @@ class Loop {
     if (!text.empty() && outputs_.console && frame_.world.is_root()) outputs_.console->warn(text);
   }
 
-  // What no longer falls ends the run where it is as small as rounding leaves it.
+  // What no longer falls ends the run: at rest where it is as small as rounding leaves it.
   void look_for_stagnation(std::int64_t sweep, double residual) {
     stagnation_.checked(sweep, residual);
     if (!stagnation_.reached(sweep)) return;
     stagnated_ = residual <= rounding_level<T>(solver_.most_extreme_cell().magnitude);
-    if (!stagnated_) stagnation_.go_on_from({residual, sweep});
+    stalled_ = !stagnated_;
   }
 
   HistoryLine line_of(std::int64_t sweep) const {
@@ -494,7 +495,7 @@ class Loop {
   std::optional<HostCopy<T>> copy_;  // of what is written beside the sweeps
   bool copied_ = false;              // into it, and not counted yet
   double wall_before_ = 0;           // s, of the parts of the run before this one
-  bool converged_ = false, stagnated_ = false, heat_was_looked_at_ = false;
+  bool converged_ = false, stagnated_ = false, stalled_ = false, heat_was_looked_at_ = false;
   LoopOutcome outcome_;
   Timer wall_;
 };

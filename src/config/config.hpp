@@ -78,9 +78,9 @@ inline constexpr auto words_of<ProblemKind> = words("transient", "steady");
 enum class Norm { max, l2, l1 };
 template <>
 inline constexpr auto words_of<Norm> = words("max", "l2", "l1");
-enum class Criterion { absolute, relative };
+enum class Criterion { absolute, relative, error };  // error: of the field, as the residual bounds it
 template <>
-inline constexpr auto words_of<Criterion> = words("absolute", "relative");
+inline constexpr auto words_of<Criterion> = words("absolute", "relative", "error");
 enum class Check { immediate, asynchronous };
 template <>
 inline constexpr auto words_of<Check> = words("immediate", "asynchronous");
@@ -96,10 +96,11 @@ struct ProblemConfig {
   std::optional<std::int64_t> steps;
   bool allow_unstable = false;  // for tests of divergence
   // steady
-  SteadyMethod method = SteadyMethod::jacobi;
+  SteadyMethod method = SteadyMethod::multigrid;
   std::optional<std::int64_t> cycle;  // sweeps; none: chosen from grid and boundaries (solver/method.hpp)
   double weight = 0.99;
-  double tolerance = 1e-6;  // absolute: K; relative: to the first residual
+  double tolerance = 1e-6;      // absolute, error: K; relative: to the first residual
+  std::optional<double> error;  // K; short for criterion error and this tolerance
   Norm norm = Norm::max;
   Criterion criterion = Criterion::relative;
   std::int64_t max_sweeps = 3000000;       // 256^3 cells that one face holds need 2.2 million

@@ -221,8 +221,8 @@ Keys describe(ProblemConfig& problem) {
       {"allow_unstable", choice(problem.allow_unstable, off_on),
        "Take a dt above the stable limit; for tests of divergence.", {.when = transient}},
       {"method", choice(problem.method),
-       "Sweeps of one weight; cycles of Chebyshev weights, which need hundreds of times fewer; or V cycles "
-       "over coarser grids, of which ten are enough on most grids.", {.when = steady}},
+       "V cycles over coarser grids, of which ten are enough on most grids; cycles of Chebyshev weights; or "
+       "sweeps of one weight, hundreds of times as many.", {.when = steady}},
       {"cycle", &problem.cycle,
        "Sweeps per cycle, a power of two; residuals and outputs come at the ends of cycles, and intervals "
        "count cycles.", {.range = {2, 4096}, .when = chebyshev, .example = "256",
@@ -234,10 +234,14 @@ Keys describe(ProblemConfig& problem) {
       {"tolerance", &problem.tolerance,
        "Residual that ends the run: K if absolute, else a fraction of the first; 0: never.",
        {.range = {0, 1e12, "K or a fraction"}, .when = steady}},
+      {"error", &problem.error,
+       "Estimated error of the field that ends the run, instead of tolerance and criterion.",
+       {.range = {0, 1e12, "K", true}, .when = steady, .example = "0.01", .absent = "tolerance ends the run"}},
       {"norm", choice(problem.norm),
        "Norm of the residual: largest, root mean square or mean absolute value.", {.when = steady}},
       {"criterion", choice(problem.criterion),
-       "Whether tolerance is absolute or relative to the first residual.", {.when = steady}},
+       "What tolerance bounds: the residual, absolute or relative to the first one, or the estimated error, "
+       "in K.", {.when = steady}},
       {"max_sweeps", &problem.max_sweeps, "Sweeps after which a run gives up.",
        {.range = counts, .when = steady}},
       {"mean_temperature", &problem.mean_temperature,

@@ -127,8 +127,8 @@ namespace {
 bool may_change(std::string_view key) {
   static constexpr auto allowed =
       words("problem.end_time", "problem.steps", "problem.max_cycles", "problem.max_sweeps",
-            "problem.tolerance", "solver", "parallel", "output", "verify.expected_order",
-            "verify.order_tolerance", "verify.tolerance", "verify.order");
+            "problem.tolerance", "problem.criterion", "problem.error", "solver", "parallel", "output",
+            "verify.expected_order", "verify.order_tolerance", "verify.tolerance", "verify.order");
   return std::ranges::any_of(allowed, [&](std::string_view each) {
     return key == each || (key.starts_with(each) && key[each.size()] == '.');
   });

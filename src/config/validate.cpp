@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "config/deck.hpp"
@@ -81,15 +82,31 @@ void check_time_step(const Config& config, Problems& problems) {
                  shortest(*p.end_time), shortest(dt));
 }
 
+void check_end_of_steady(Config& config, Problems& problems) {
+  ProblemConfig& p = config.problem;
+  if (!p.error) return;
+  for (const char* key : {"problem.tolerance", "problem.criterion"})
+    if (problems.given(key)) problems.add("problem.error", "stands beside {}; keep one", key);
+  p.criterion = Criterion::error;
+  p.tolerance = *std::exchange(p.error, std::nullopt);
+}
+
 // A cycle is checked as it ends, where the deck does not say otherwise. Multigrid that has not converged
 // after so many cycles has most likely stalled.
 void check_cycle(Config& config, Problems& problems) {
   constexpr std::int64_t most_cycles = 100;
+  if (is_transient(config)) return;
   if (config.problem.method == SteadyMethod::multigrid && !problems.given("problem.max_sweeps") &&
       !problems.given("problem.max_cycles"))
     config.problem.max_cycles = most_cycles;
   if (config.problem.method != SteadyMethod::jacobi && !problems.given("problem.check_interval"))
     config.problem.check_interval = 1;
+  constexpr std::int64_t few_cycles = 10;
+  if (config.problem.method == SteadyMethod::multigrid && config.problem.check_interval > few_cycles)
+    problems.warn("problem.check_interval",
+                  "counts V cycles, of which most problems need fewer than {}; write less, or method: jacobi "
+                  "to count sweeps",
+                  few_cycles);
   const auto& cycle = config.problem.cycle;
   if (problems.sound({"problem"}) && cycle && (*cycle & (*cycle - 1)) != 0)
     problems.add("problem.cycle", "{} is no power of two; write 64, 128, 256 or 512, or auto", *cycle);
@@ -485,6 +502,7 @@ void validate(Config& config, const RegistryNames& registry, Problems& problems)
   check_material(config, problems);
   check_time_step(config, problems);
   check_temperatures(config, problems);
+  check_end_of_steady(config, problems);
   check_cycle(config, problems);
   check_steady(config, problems);
   check_region(config, config.initial, "initial", problems);

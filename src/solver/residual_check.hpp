@@ -16,18 +16,33 @@
 #include "kernels/long_accumulator.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
+#include "physics/operator.hpp"
 
 namespace isotherm {
 
-// Over the first residual; 0 where that is 0.
+// Over the first residual, or another; 0 where that is 0.
 inline double relative_residual(double first, double value) {
   return first > 0 ? value / first : 0;
 }
 
-// K. Never in a transient problem, nor with a tolerance of 0.
-inline bool has_converged(const ProblemConfig& problem, double first, double value) {
-  const double measure = problem.criterion == Criterion::relative ? relative_residual(first, value) : value;
-  return problem.kind == ProblemKind::steady && problem.tolerance > 0 && measure <= problem.tolerance;
+// The residual, K, that a tolerance of 1 stands for. A sweep of weight 1 takes lambda of what is left of a
+// mode: of an error the residual is at least the lowest lambda.
+inline double tolerance_unit(const Config& config, double first) {
+  switch (config.problem.criterion) {
+    case Criterion::relative:
+      return first;
+    case Criterion::error:
+      return sweep_spectrum(config).lowest;
+    default:
+      return 1;
+  }
+}
+
+// `first`, `value`: K. Never in a transient problem, nor with a tolerance of 0.
+inline bool has_converged(const Config& config, double first, double value) {
+  const ProblemConfig& problem = config.problem;
+  if (problem.kind != ProblemKind::steady || !(problem.tolerance > 0)) return false;
+  return relative_residual(tolerance_unit(config, first), value) <= problem.tolerance;
 }
 
 // Whether a residual still falls. A sweep is a symmetric operator: while the slowest mode falls to a tenth,
@@ -59,16 +74,16 @@ class Stagnation {
   }
 
  private:
-  static constexpr double least_checks = 3;
+  static constexpr double least_checks = 2;
   double patience_;  // sweeps
   Lowest lowest_{std::numeric_limits<double>::infinity(), 0};
 };
 
 // The largest residual that rounding may leave, K. Up to 3 units in the last place of the temperatures were
-// seen.
+// seen. What stagnates above it stalls.
 template <class T>
 double rounding_level(double largest_temperature) {
-  return 64 * static_cast<double>(std::numeric_limits<T>::epsilon()) * largest_temperature;
+  return 16 * static_cast<double>(std::numeric_limits<T>::epsilon()) * largest_temperature;
 }
 
 template <class T>

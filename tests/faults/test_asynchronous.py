@@ -106,7 +106,7 @@ def test_an_error_beside_the_sweeps_ends_the_run(io_shim, tmp_path, ranks):
 # Checks of the residual
 
 STEADY = STEADY_BODY + """\
-problem: {kind: steady, tolerance: 1e-2, check_interval: 30, max_sweeps: 2000}
+problem: {kind: steady, method: jacobi, tolerance: 1e-2, check_interval: 30, max_sweeps: 2000}
 output: {snapshots: false}
 """
 WARMED = """\

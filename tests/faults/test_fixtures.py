@@ -30,8 +30,9 @@ def ids(paths):
 
 
 def in_todays_words(deck, folder):
-    """A deck of a user, who was told the new name of a key; isotherm itself translates what it has stored."""
-    text = deck.read_text(encoding="utf-8")
+    """A deck of a user, who was told the new name of a key, and names the method that was the only one; isotherm itself translates
+    what it has stored."""
+    text = deck.read_text(encoding="utf-8").replace("kind: steady,", "kind: steady, method: jacobi,")
     if "depth: 1" in text:
         told = ran("check", deck, cwd=folder, code=65).stderr
         assert re.fullmatch(rf".*{deck.name}:\d+:\d+: solver\.depth: is called halo_width now\n", told), told
@@ -79,7 +80,7 @@ def test_a_file_of_then_is_proved_now(tmp_path, file):
 
 
 RECORDS = sorted((Path(__file__).parent / "fixtures/records").glob("run_*.json"))
-STEADY = ["problem={kind: steady, max_sweeps: 20, check_interval: 4}", "parallel.overlap=true", "solver.halo_width=2",
+STEADY = ["problem={kind: steady, method: jacobi, max_sweeps: 20, check_interval: 4}", "parallel.overlap=true", "solver.halo_width=2",
           'verify={solution: formula, formula: "300", tolerance: 1000}', "output.diagnostics=4", "output.histogram.bins=4",
           "output.compression=1", "output.checkpoint.every_steps=8", "solver.kernel=auto"]
 

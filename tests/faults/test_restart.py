@@ -28,7 +28,7 @@ solver: {reduction: reproducible}
 output: {every_steps: 20, diagnostics: 5, histogram: {bins: 4}, checkpoint: {every_steps: 9, keep: 100}}
 """
 STEADY = STEADY_BODY.replace("[16, 12, 20]", "[12, 11, 13]") + """\
-problem: {kind: steady, tolerance: 1e-3, check_interval: 30, max_sweeps: 2000}
+problem: {kind: steady, method: jacobi, tolerance: 1e-3, check_interval: 30, max_sweeps: 2000}
 solver: {reduction: reproducible}
 output: {checkpoint: {every_steps: 25, keep: 100}}
 """

@@ -11,7 +11,7 @@ from runs import checkpoints, expect_same_answer, history, record
 
 DECK = STEADY_BODY + """\
 precision: fp32
-problem: {kind: steady, tolerance: 1e-12, check_interval: 50, max_sweeps: 60000}
+problem: {kind: steady, method: jacobi, tolerance: 1e-12, check_interval: 50, max_sweeps: 60000}
 solver: {reduction: reproducible}
 output: {snapshots: false}
 """
@@ -136,7 +136,7 @@ def test_heat_that_rounding_swallows_is_a_warning(tmp_path, word, lost, ranks):
 
 
 def test_a_steady_run_that_ends_at_once_as_it_swallows_its_heat_warns(tmp_path):
-    write_deck(tmp_path, HEATED.replace("steps: 200, dt: 0.1", "kind: steady"))
+    write_deck(tmp_path, HEATED.replace("steps: 200, dt: 0.1", "kind: steady, method: jacobi"))
     done = run(tmp_path, "run", BOX % 1, "boundaries.x_min={kind: temperature, value: 300}")
     assert record(tmp_path / "run")["performance"]["sweeps"] == 1
     assert LOSES in done.stderr and done.stderr.endswith("use precision: fp64\n")

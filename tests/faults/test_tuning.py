@@ -15,8 +15,8 @@ import runs
 
 CPU = "parallel.device=cpu"
 HELD = "boundaries={x_min: {kind: temperature, value: 400}}"
-STEADY = "problem={kind: steady, max_sweeps: 300, check_interval: 100, tolerance: 1e-30}"
-ENDLESS = "problem={kind: steady, max_sweeps: 1000000000000, check_interval: 10000, tolerance: 0}"
+STEADY = "problem={kind: steady, method: jacobi, max_sweeps: 300, check_interval: 100, tolerance: 1e-30}"
+ENDLESS = "problem={kind: steady, method: jacobi, max_sweeps: 1000000000000, check_interval: 10000, tolerance: 0}"
 TAKEN = ("kernel", "tile", "time_block", "halo_width")  # of run.json, and of a candidate
 
 
@@ -139,7 +139,7 @@ def test_a_wrong_deck_leaves_no_tuning_file(folder, overrides, line):
 def test_sums_that_decide_are_always_those_of_one_kernel(folder):
     """The sums of two kernels differ in their last digits: what is faster today must not say when a run stops."""
     for norm in ("l1", "l2"):
-        problem = f"problem={{kind: steady, norm: {norm}, max_sweeps: 3, tolerance: 1e-30}}"
+        problem = f"problem={{kind: steady, method: jacobi, norm: {norm}, max_sweeps: 3, tolerance: 1e-30}}"
         _, record = run(folder, problem, HELD, code=10)
         assert record["method"]["reduction"] == "openmp"
 

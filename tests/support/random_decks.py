@@ -60,7 +60,7 @@ def shape(draw, lengths, value):
 
 def problem(draw, steady):
     if steady:
-        lines = ["kind: steady", f"max_sweeps: {draw.randint(20, 400)}", f"tolerance: {draw.choice(['1e-2', '1e-3', '1e-9'])}",
+        lines = ["kind: steady", "method: jacobi", f"max_sweeps: {draw.randint(20, 400)}", f"tolerance: {draw.choice(['1e-2', '1e-3', '1e-9'])}",
                  f"norm: {draw.choice(['max', 'l2', 'l1'])}", f"weight: {draw.choice(['0.99', '0.8', '1'])}"]
     else:
         lines = [f"steps: {draw.randint(1, 150)}", f"dt_fraction: {draw.choice(['0.9', '0.4', '1'])}"]

@@ -653,7 +653,8 @@ TEST(CommentedDeck, SaysAllOfEveryKey) {
     EXPECT_TRUE(holds(fmt::format("{}: ", key.name)) || holds(fmt::format("{}:\n", key.name))) << path;
     EXPECT_TRUE(holds(fmt::format("# {}", key.doc))) << path;
     if (!range_text(key.range).empty()) {
-      EXPECT_TRUE(holds(range_text(key.range) + (key.range.unit.empty() ? "" : " " + std::string(key.range.unit))))
+      EXPECT_TRUE(
+          holds(range_text(key.range) + (key.range.unit.empty() ? "" : " " + std::string(key.range.unit))))
           << path;
     }
   });

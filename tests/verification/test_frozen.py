@@ -18,9 +18,13 @@ from random_decks import random_deck
 
 TOP = Path(__file__).resolve().parents[2]
 FROZEN = Path(__file__).with_name("frozen.json")
-# Large grids and long ways to rest would only take longer.
-SHORTER = {
-    "heated_chip.yaml": ["problem.max_sweeps=1000"],
+# Large grids would only take longer. Bits of steady decks are those of the plain sweeps.
+SWEEPS = ["problem.method=jacobi"]
+WORDS = {
+    "heated_chip.yaml": [*SWEEPS, "problem.max_sweeps=1000", "problem.check_interval=100", "output.diagnostics=500"],
+    "manufactured.yaml": SWEEPS,
+    "steady_flux_convection.yaml": [*SWEEPS, "problem.check_interval=1000"],
+    "study_thickness.yaml": [*SWEEPS, "problem.max_sweeps=100000", "problem.check_interval=100"],
     "openmp_speed.yaml": ["grid.cells=64", "problem.steps=100"],
     "verify_order.yaml": ["verify.order=[8, 16, 32]"],
 }
@@ -33,7 +37,7 @@ def inputs():
 
 
 def words_for(path):
-    return SCALING if path.parent.name == "scaling" else SHORTER.get(path.name, [])
+    return SCALING if path.parent.name == "scaling" else WORDS.get(path.name, [])
 
 
 def one_run(text):

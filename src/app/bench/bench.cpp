@@ -44,7 +44,8 @@ BenchSamples Sampler::sample(std::int64_t launches, const std::function<void(Ben
   const auto read = [&] { probes.read->enqueue(stream_); };
   const std::int64_t copies = probes.copy ? launches_of_a_batch(copy) : 0;
   const std::int64_t reads = probes.read ? launches_of_a_batch(read) : 0;
-  BenchSamples samples{launches};
+  BenchSamples samples;
+  samples.launches = launches;
   const Timer timer;
   for (int taken = 0; taken < least_samples || (taken < most_samples && timer.seconds() < seconds_);
        ++taken) {

@@ -36,7 +36,9 @@ std::string problem_text(const RunRecord& r) {
                  m.cycle > 1 ? fmt::format("{} in cycles of {} sweeps", m.name, m.cycle)
                  : m.weight  ? fmt::format("weighted Jacobi {:.6g}", *m.weight)
                              : "",
-                 r.residual.tolerance
+                 r.residual.tolerance && r.residual.criterion == Criterion::error
+                     ? fmt::format("to an estimated error of {:.6g} K", *r.residual.tolerance)
+                 : r.residual.tolerance
                      ? fmt::format("to a {} {} residual of {:.6g}", word(r.residual.criterion),
                                    word(r.residual.norm), *r.residual.tolerance)
                      : "",
@@ -121,7 +123,8 @@ std::string residual_text(const RunRecord& r) {
                         residual.convergence == Convergence::reached ? "reached"
                         : residual.convergence == Convergence::stagnated
                             ? "not reached: it stopped falling at rounding"
-                            : "NOT reached");
+                        : residual.convergence == Convergence::stalled ? "NOT reached: it stalls"
+                                                                       : "NOT reached");
   if (residual.check == Check::asynchronous && residual.last_sweep)
     text += fmt::format("; of sweep {}, {} (asynchronous checks)", grouped(*residual.last_sweep),
                         plural(residual.extra_sweeps, "extra sweep"));

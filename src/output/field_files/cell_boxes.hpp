@@ -14,7 +14,7 @@ namespace isotherm {
 
 std::vector<Box> all_gather(const Communicator& communicator, Box mine);  // collective; in rank order
 
-Box intersect(Box a, Box b);                   // Box{} where they have no cell in common
+Box intersect(Box a, Box b);  // Box{} where they have no cell in common
 
 // Boxes in units of larger cells, of `factor` cells along each axis: those of the coarse field, or chunks of
 // a compressed file. The first of these that begins at `cell` or after it, axis by axis:

@@ -448,8 +448,8 @@ static Described described(const Residual& r) {
        {"check", r.check},
        {"extra_sweeps", r.extra_sweeps, "after last_sweep, until a asynchronous check ended the run"},
        {"convergence", r.convergence,
-        "stagnated: the residual stopped falling at the rounding of this precision, above the "
-        "tolerance"}});
+        "stagnated, stalled: the residual stopped falling above the tolerance, at the rounding of this "
+        "precision or above it"}});
 }
 
 static Described described(const HistogramRecord& h) {

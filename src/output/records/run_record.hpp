@@ -150,9 +150,10 @@ struct Figures {
   std::optional<double> copy_share;  // effective bandwidth over copy bandwidth
 };
 
-enum class Convergence { not_asked, reached, not_reached, stagnated };  // stagnated: at rounding
+enum class Convergence { not_asked, reached, not_reached, stagnated, stalled };  // stagnated: at rounding
 template <>
-inline constexpr auto words_of<Convergence> = words("not_asked", "reached", "not_reached", "stagnated");
+inline constexpr auto words_of<Convergence> = words("not_asked", "reached", "not_reached", "stagnated",
+                                                    "stalled");
 struct Residual {
   Norm norm = Norm::max;
   Criterion criterion = Criterion::relative;
