@@ -208,6 +208,8 @@ TEST(ConfigCrossChecks, Steady) {
   expect_problem(
       steady("boundaries: {z_max: {kind: temperature, value: 300 + t}}\n"),
       "deck.yaml:10:14: boundaries.z_max: the formula uses t, but a steady problem has no time; leave t out");
+  expect_problem(steady("  error: 0.01\n  criterion: absolute\n" + boundary),
+                 "deck.yaml:10:10: problem.error: stands beside problem.criterion; keep one");
   expect_problem(steady("  weight: 1.01\n" + boundary), "deck.yaml:10:11: problem.weight: 1.01 is out of");
   EXPECT_EQ(deck_text::parse(steady("  weight: 1\n" + boundary)).warnings,
             std::vector<std::string>{"deck.yaml:10:11: problem.weight: with 1 a checkerboard error never "

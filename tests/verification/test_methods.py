@@ -34,6 +34,16 @@ def test_cycles_that_a_cube_needs(tmp_path):
     assert [int(row["sweep"]) for row in runs.history(tmp_path / "run")] == [0, 128, 256]
 
 
+@pytest.mark.parametrize("method", ["multigrid", "chebyshev", "jacobi"])
+def test_an_error_in_kelvin_ends_a_run(tmp_path, method):
+    write_deck(tmp_path, CUBE.replace("tolerance: 1e-8", "error: 1e-5").replace("snapshots: false", "snapshots: true"))
+    record = run(tmp_path, f"problem.method={method}")
+    assert record["residual"]["criterion"] == "error" and record["residual"]["error_K"] <= 1e-5
+    ran("run", "deck.yaml", "output.directory=exact", "problem.error=1e-12", cwd=tmp_path)
+    field, exact = (runs.cells(next((tmp_path / name).glob("deck_*.hdf"))) for name in ("run", "exact"))
+    assert np.sqrt(np.mean((field - exact)**2)) <= 1e-5
+
+
 @pytest.mark.parametrize("ranks, settings", [(1, ["solver.kernel=reference"]), (2, []), (3, ["solver.halo_width=3"])])
 def test_one_answer(tmp_path, ranks, settings):
     write_deck(tmp_path, BODY + ", cycle: 64, max_cycles: 3}\n")
