@@ -221,4 +221,11 @@ std::string read_text_dataset(hid_t group, const char* name, const std::string& 
   return without_padding(std::move(text));
 }
 
+Hdf5Object create_hdf5_group(hid_t parent, const char* name, const std::string& path) {
+  Hdf5List creation(H5Pcreate(H5P_GROUP_CREATE));
+  H5Pset_obj_track_times(creation.get(), false);
+  return Hdf5Object(
+      check_hdf5(H5Gcreate2(parent, name, H5P_DEFAULT, creation.get(), H5P_DEFAULT), "H5Gcreate", path));
+}
+
 }  // namespace isotherm

@@ -77,4 +77,7 @@ void write_text_dataset(hid_t group, const char* name, std::string_view text, bo
                         const std::string& path);
 std::string read_text_dataset(hid_t group, const char* name, const std::string& path);
 
+// Without times of creation: the same run writes the same bytes.
+Hdf5Object create_hdf5_group(hid_t parent, const char* name, const std::string& path);
+
 }  // namespace isotherm

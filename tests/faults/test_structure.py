@@ -151,10 +151,10 @@ def test_functions_are_short(tmp_path):
 
 
 def files_of(folder):
-    """All that are here and no build's, nor a run's."""
+    """All that are here and no build's, nor a run's, nor a log that a tool keeps while it runs."""
     for where, folders, names in os.walk(folder):
         folders[:] = [each for each in folders if not re.match(r"\.git$|\.pytest_cache|build|runs$|__pycache__|.*egg-info", each)]
-        yield from (path for path in map(Path(where).joinpath, names) if path.is_file())
+        yield from (path for path in map(Path(where).joinpath, names) if path.is_file() and path.suffix != ".log")
 
 
 def weight():

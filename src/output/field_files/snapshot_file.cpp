@@ -183,14 +183,6 @@ std::uint64_t fingerprint_on_disk(const std::string& path, Box subdomain, Int3 c
                                       : fingerprint_of<double>(path, subdomain, cells, slab_bytes, extremes);
 }
 
-// Without times of creation: the same run writes the same bytes.
-Hdf5Object create_hdf5_group(hid_t parent, const char* name, const std::string& path) {
-  Hdf5List creation(H5Pcreate(H5P_GROUP_CREATE));
-  H5Pset_obj_track_times(creation.get(), false);
-  return Hdf5Object(
-      check_hdf5(H5Gcreate2(parent, name, H5P_DEFAULT, creation.get(), H5P_DEFAULT), "H5Gcreate", path));
-}
-
 SnapshotFile::SnapshotFile(const std::string& path, const Communicator& communicator, bool collective,
                            const SnapshotHeader& header)
     : path_(path), communicator_(communicator), collective_(collective), header_(header) {

@@ -105,7 +105,6 @@ std::uint64_t header_hash(const SnapshotHeader& header);  // of every byte of it
 // The group /isotherm. Collective where the file is; the texts are one rank's.
 void write_snapshot_header(hid_t file, const SnapshotHeader& header, bool text_writer,
                            const std::string& path);
-Hdf5Object create_hdf5_group(hid_t parent, const char* name, const std::string& path);
 // Throws Error(file_missing), or Error(deck) when the file is no snapshot or checkpoint, of a newer format,
 // or a checkpoint whose header is not what was written.
 SnapshotHeader read_snapshot_header(const std::string& path);
