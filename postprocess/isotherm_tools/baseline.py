@@ -10,6 +10,16 @@ from isotherm_tools.text import aligned, counted, escaped, extent_text, in_quote
 
 SCHEMAS = ("isotherm-run", "isotherm-compare", "isotherm-bench")
 HINT = "name the run.json of a run that came to its end, or what isotherm compare --json or isotherm bench --json has written"
+# The places of figures in the first records of runs, which had no list of them.
+PLACES = [("cell_updates", "performance", "points_per_s", 1e-9, "GLUP/s", "higher"),
+          ("effective_bandwidth", "performance", "effective_bandwidth_bytes_per_s", 1e-9, "GB/s", "higher"),
+          ("copy_bandwidth_share", "performance", "copy_bandwidth_share_percent", 1, "%", "higher"),
+          ("time_per_step", "performance", "step_s", 1e3, "ms", "lower"),
+          ("halo_fraction", "performance", "halo_fraction_percent", 1, "%", "lower"),
+          ("halo_hidden", "halo", "hidden_percent", 1, "%", "higher"),
+          ("write_bandwidth", "snapshots", "bandwidth_bytes_per_s", 1e-9, "GB/s", "higher"),
+          ("write_hidden", "snapshots", "hidden_percent", 1, "%", "higher")]
+RIGHT = (0, 10, 75)  # exit codes of runs whose answer is right
 
 
 class Figure(NamedTuple):
@@ -37,8 +47,7 @@ class Measured:
             self.schema = content["schema"]
             of_bench = self.schema == "isotherm-bench"
             self.subject = bench_subject(content) if of_bench else grid_subject(content)
-            self.figures = bench_figures(content["entries"]) if of_bench else {
-                name: Figure(each["value"], each["unit"], each["better"]) for name, each in content["figures_of_merit"].items()}
+            self.figures = bench_figures(content["entries"]) if of_bench else figures_of(content)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise Failure(DATA, f"{in_quotes(path)} is no baseline (it lacks {error}); {HINT}") from error
         if not self.figures:
@@ -59,6 +68,15 @@ def bench_subject(content):
     given += [f"{word} {options[word]}" for word in ("norm", "op") if options[word]]
     return (f"bench {content['subject']}{' with ' + ', '.join(given) if given else ''} on {counted(content['ranks'], 'rank')} "
             f"({escaped(content['device']['name'])})")
+
+
+def figures_of(content):
+    figures = {name: Figure(each["value"], each["unit"], each["better"]) for name, each in content["figures_of_merit"].items()}
+    if figures or content["schema"] != "isotherm-run" or content["exit_code"] not in RIGHT:
+        return figures
+    values = [(content.get(section) or {}).get(key) for _, section, key, *_ in PLACES]
+    return {name: Figure(factor * value, unit, better)
+            for value, (name, _, _, factor, unit, better) in zip(values, PLACES) if value is not None}
 
 
 def bench_figures(entries):

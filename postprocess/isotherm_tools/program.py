@@ -3,6 +3,7 @@
 of the program."""
 
 import argparse
+import copy
 import json
 import math
 import os
@@ -81,9 +82,31 @@ def launched_rank():
 
 
 # Records: JSON with a schema by name, and its version. A version rises when a key goes, is renamed, or changes its type,
-# unit or meaning; keys are added without that. No version before these was released, so these alone are read.
+# unit or meaning; keys are added without that. So this package reads records of its version and of all before: keys that
+# came later are put in here, so that nobody else has to ask whether they are there.
 
 VERSIONS = {"isotherm-run": 3, "isotherm-bench": 2, "isotherm-compare": 2}  # of the others: 1
+# Keys that were renamed within a version that has not been released: of a section, old to new.
+RENAMED = {
+    "isotherm-run": {
+        "method": {"policy": "tile", "depth": "halo_width", "fused": "time_block"},
+        "profile": {"shells_s": "exterior_s", "walls_s": "boundaries_s"}, "histogram": {"row": "kernel"},
+    },
+    "isotherm-bench": {
+        "options": {"walls": "boundaries", "seconds_per_row_s": "seconds_per_kernel_s"},
+        "entries": {"row": "kernel", "policy": "tile", "depth": "time_block"},
+    },
+}
+# The keys that the first runs lacked, with what was so then; None: not known. Version 2 of run.json has other words in
+# `result`; version 3, as version 2 of a benchmark, has no `baseline`.
+LATER = {
+    "decomposition": {"weights": None}, "method": {"tile": None, "graph": False, "tuning": {"source": "deck"}},
+    "figures_of_merit": {}, "profile": None, "snapshots": None,
+    "halo": {"hidden_percent": None, "exchange_s": None, "exposed_s": None, "links": []},
+    "residual": {"last_sweep": None, "check": "immediate", "extra_sweeps": 0},
+    "histogram": None, "end_state": None, "sources": None, "grid": {"lengths_m": None},
+    "continuation": {"checkpoints": 0, "newest_checkpoint": None, "restarted_from": None, "stopped_by": None},
+}
 
 
 def read_record(path, schemas, noun, hint):
@@ -103,9 +126,26 @@ def read_record(path, schemas, noun, hint):
     version, known = content.get("schema_version"), VERSIONS.get(schema, 1)
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise Failure(DATA, f"{path} is no {noun} of isotherm (its schema_version is {version!r})")
-    if version != known:
-        raise Failure(DATA, f"{path} has schema version {version}, and this package reads version {known}; use the one of the "
-                            "isotherm that wrote it")
+    if version > known:
+        raise Failure(DATA, f"{path} has schema version {version}, and this package knows them to {known}; use the one "
+                            "of the isotherm that wrote it")
+    with_new_names(content)
+    for section, later in LATER.items() if schema == "isotherm-run" else ():  # what is there stays, also where it is null
+        if isinstance(later, dict) and isinstance(content.get(section, {}), dict):
+            content[section] = {**copy.deepcopy(later), **content.get(section, {})}
+        else:
+            content.setdefault(section, later)
+    return content
+
+
+def with_new_names(content):
+    """The record, with the keys of today. It is changed in place."""
+    for section, names in RENAMED.get(content.get("schema"), {}).items():
+        value = content.get(section)
+        for each in value if isinstance(value, list) else [value]:
+            for old, new in names.items():
+                if isinstance(each, dict) and old in each and new not in each:
+                    each[new] = each.pop(old)
     return content
 
 

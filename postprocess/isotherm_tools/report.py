@@ -359,7 +359,7 @@ def verification(found):
 
 
 def performance(record):
-    speed, halo, writing = record["performance"], record["halo"], record["snapshots"]
+    speed, halo, writing = record["performance"], record.get("halo") or {}, record.get("snapshots") or {}
     effective, copy, memory = speed["effective_bandwidth_bytes_per_s"], speed["copy_bandwidth_bytes_per_s"], record["memory"]
     beside = []
     if effective and copy:
@@ -369,10 +369,10 @@ def performance(record):
             "this run on its own devices. Blocks that fit a cache can pass it."))
     beside.append(facts([
         ("halo", told(speed["halo_fraction_percent"], "{:.1f} % of the stepping time".format, None)),
-        ("an exchange", halo["exchange_s"] and si(halo["exchange_s"], "s")),
-        ("it adds to a step", told(halo["exposed_s"], lambda value: si(value, "s"), None)),
-        ("hidden", told(halo["hidden_percent"], percent, None)),
-        ("files of the field", writing["files"] and
+        ("an exchange", halo.get("exchange_s") and si(halo["exchange_s"], "s")),
+        ("it adds to a step", told(halo.get("exposed_s"), lambda value: si(value, "s"), None)),
+        ("hidden", told(halo.get("hidden_percent"), percent, None)),
+        ("files of the field", writing.get("files") and
          f"{writing['files']} of {si(writing['bytes'], 'B')} in {si(writing['write_s'], 's')}"
          + told(writing["hidden_percent"], ", {:.1f} % hidden behind sweeps".format, "")),
         ("memory", f"{si(memory['host_peak_bytes'], 'B')} host peak of a rank, {si(memory['estimate_bytes'], 'B')} estimated"),
@@ -383,9 +383,9 @@ def performance(record):
         ("effective bandwidth", si(effective, "B/s"), f"{speed['bytes_per_point']:g} bytes a point, least traffic"),
         ("share of the copy bandwidth", percent(speed["copy_bandwidth_share_percent"]), f"a copy at {si(copy, 'B/s')}"),
     ]
-    if halo["hidden_percent"] is not None:
+    if halo.get("hidden_percent") is not None:
         figures_of_merit.append(("halo hidden", percent(halo["hidden_percent"]), "of an exchange, behind sweeps"))
-    links = halo["links"]
+    links = halo.get("links") or []
     rows = [(f"{link['rank']} - {link['peer']}", " ".join(link["directions"]), link["transport"], si(link["bytes"], "B"),
              si(link["bandwidth_bytes_per_s"], "B/s"), si(link["latency_s"], "s")) for link in links[:MOST_LINKS]]
     return Section("performance", "Performance", [

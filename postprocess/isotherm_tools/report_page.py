@@ -14,8 +14,8 @@ from isotherm_tools.figures import PAPER, darken
 RASTER_DPI = 190  # for screens that show two pixels where the page asks for one
 NUMBER = re.compile(r"-|-?\d[\d.]*(e[+-]?\d+)?( ?(%|[^\W\d]{1,3}(/s)?))?")  # -, 1.5, 2e-06, 3 µs, 97 %, 4 GB/s
 SEAM = re.compile(r"([._/])(?=[A-Za-z])")
-# The look of a result; all else is odd.
-WORDS = {"DONE": "good", "CONVERGED": "good", "VERIFIED": "good", "FAILED": "bad"}
+# The look of a result; all else is odd. The last two are those of earlier records.
+WORDS = {"DONE": "good", "CONVERGED": "good", "VERIFIED": "good", "FAILED": "bad", "PASS": "good", "FAIL": "bad"}
 
 
 class Section(NamedTuple):

@@ -1,8 +1,9 @@
 """A run as Python sees it: fields with their coordinates, tables, and the record.
 
-A snapshot is `<name>_<sweep>.hdf` with the temperature in /temperature (nz, ny, nx), and grid and time in /isotherm.
-Snapshots still being written end in `.part`. Files of a part of the cells are alike, and called
-`<name>_slice_z12_<sweep>.hdf`, `<name>_region_...`, `<name>_coarse_...`; /isotherm says what they are."""
+A snapshot is `<name>_<sweep>.hdf` with the temperature in /temperature (nz, ny, nx), in files of format 1 in
+/VTKHDF/PointData/T, and grid and time in /isotherm. Snapshots still being written end in `.part`. Files of a part of
+the cells are alike, and called `<name>_slice_z12_<sweep>.hdf`, `<name>_region_...`, `<name>_coarse_...`; /isotherm says
+what they are."""
 
 import csv
 import re
@@ -17,6 +18,7 @@ from isotherm_tools.program import COMMAND_LINE, DATA, FILE_MISSING, Failure, re
 from isotherm_tools.text import split_unit
 
 SNAPSHOT = re.compile(r"(?P<name>.+)_(?P<sweep>\d+)\.hdf")
+TEMPERATURES = ("temperature", "VTKHDF/PointData/T")  # where it is, and was in format 1
 WHOLE = "isotherm snapshot"
 
 
@@ -87,7 +89,7 @@ class Run:
 
     @cached_property
     def record(self):
-        """run.json: a dict."""
+        """run.json: a dict. Keys that came after the program that wrote it are there too."""
         return read_record(self.path / "run.json", "isotherm-run", "run record", "name the directory of a finished run")
 
     def hottest_place(self):
@@ -192,7 +194,8 @@ class Snapshot:
         self.path, self.sweep = path, sweep
         with open_hdf5(path) as file:
             try:
-                self.shape = file["temperature"].shape  # (nz, ny, nx)
+                self.dataset = next((name for name in TEMPERATURES if name in file), TEMPERATURES[0])
+                self.shape = file[self.dataset].shape  # (nz, ny, nx)
                 attributes = file["isotherm"].attrs
                 self.spacing = np.array(attributes["spacing"], dtype=float)  # m: x, y, z
                 self.centre = np.array(attributes["origin"], dtype=float) + 0.5 * self.spacing  # m, of the first cell
@@ -216,14 +219,14 @@ class Snapshot:
 
     def _read(self, *selection):
         with open_hdf5(self.path) as file:
-            return file["temperature"][selection]
+            return file[self.dataset][selection]
 
     @property
     def temperature(self):
         """Kelvin of all cells (nz, ny, nx) in the file's precision; read anew each time it is asked for."""
         return self._read(...)
 
-    T = temperature  # its name on paper
+    T = temperature  # its name on paper, and in files of format 1
 
     def every(self, stride):
         """Kelvin of every `stride`th cell along each axis (nz, ny, nx); only these are held."""

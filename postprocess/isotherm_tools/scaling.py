@@ -20,7 +20,7 @@ from matplotlib.ticker import NullLocator, PercentFormatter
 from isotherm_tools import figures
 from isotherm_tools import scaling_model as model
 from isotherm_tools.program import COMMAND_LINE, DATA, Failure, add_subcommand, number_from, read_record, write_text
-from isotherm_tools.scaling_model import Weights, process_grid
+from isotherm_tools.scaling_model import SURFACE, Weights, process_grid
 from isotherm_tools.studies import Study, is_study
 from isotherm_tools.text import aligned, counted, format_time
 
@@ -60,7 +60,9 @@ class RunRecord:
         self.cells, self.parts = tuple(map(int, content["grid"]["cells"])), tuple(map(int, split["process_grid"]))
         self.precision, self.rank_cells = content["grid"]["precision"], int(split["largest_rank_cells"])
         self.value_bytes = VALUE_BYTES[self.precision]
-        self.weights = Weights(**{key: split["weights"][key] for key in Weights._fields})
+        # None: the record does not tell
+        self.weights = Weights(**{key: split["weights"][key] for key in Weights._fields if key in split["weights"]}) \
+            if split.get("weights") else None
         # Of a resolved deck, in which a boundary is a line; where one side is periodic the other is too.
         deck = content["deck"]["resolved"]
         self.periodic = tuple(bool(re.search(rf"(?m)^ +{axis}_min: *{{kind: periodic\b", deck)) for axis in "xyz")
@@ -83,11 +85,11 @@ class RunRecord:
         self.sweeping, self.waiting, self.least_reduction = (
             float(phases[phase][key]) for phase, key in (("sweeps", "max"), ("halo", "max"), ("reduction", "min")))
 
-        halo = content["halo"]
+        halo = content.get("halo") or {}
         self.links = [
             Link(self.hosts[link["rank"]] == self.hosts[link["peer"]], link["bandwidth_bytes_per_s"], link["latency_s"])
-            for link in halo["links"] if link["bandwidth_bytes_per_s"] and link["latency_s"] is not None]
-        hidden = halo["hidden_percent"]
+            for link in halo.get("links", []) if link["bandwidth_bytes_per_s"] and link["latency_s"] is not None]
+        hidden = halo.get("hidden_percent")
         self.hidden = None if hidden is None else hidden / 100  # of the communication, 0 to 1; None: not measured
 
 
@@ -239,6 +241,9 @@ def differences(records, wishes):
             ranks.setdefault(value(record), []).append(record.ranks)
         if len(ranks) > 1:
             notes.append(f"{what} differs: {'; '.join(f'{name} on {listed(on)}' for name, on in ranks.items())}")
+    if records[0].weights is None and wishes.ranks:
+        notes.append(f"process grids of least surface are predicted ({records[0].path} does not tell what the program "
+                     "weighs)")
     if wishes.halo_width not in (None, *(record.halo_width for record in records)):
         notes.append(f"predicted for halo width {wishes.halo_width}, measured at {records[-1].halo_width}")
     return notes
@@ -250,7 +255,7 @@ def layout_for(kind, base, ranks, halo_width):
     cells = base.cells
     if kind == WEAK:
         cells = tuple(-(-n // p) * count for n, p, count in zip(base.cells, base.parts, process_grid(ranks)))
-    parts = process_grid(ranks, cells, halo_width, base.periodic, base.weights)
+    parts = process_grid(ranks, cells, halo_width, base.periodic, base.weights or SURFACE)
     return parts and model.Layout(cells, parts, base.periodic)
 
 

@@ -18,7 +18,7 @@ from program import DECK, isotherm, ran, write_deck
 from runs import record
 
 CLUSTER = TOP / "docs" / "cluster.md"
-RECORD = TOP / "tests/faults/fixtures/records/run_2026-11-25.json"
+RECORD = TOP / "tests/faults/fixtures/records/run_2026-11-20.json"
 # The program, however it is started, up to the end of the words for it.
 CALL = re.compile(r"(?:^|[\s'])isotherm ((?:-|[a-z]+\b)[^;|]*)")
 

@@ -149,6 +149,11 @@ def test_what_is_missing_mistyped_or_unknown_is_refused(full_record):
             assert not is_right(spoilt((*path, ""), lambda node: node.update(more=1))), f"{path} may have a key more"
 
 
+# Of a version, the sections that a later one has changed: as they were.
+CHANGED = {1: {"schema_version": {"const": 1}, "result": {"enum": ["PASS", "STOPPED", "FAIL"]}, "method": {}, "profile": {}, "histogram": {}},
+           2: {"schema_version": {"const": 2}, "baseline": {}, "method": {}, "profile": {}, "histogram": {}}}
+
+
 def without_required(node):
     if isinstance(node, dict):
         return {key: without_required(child) for key, child in node.items() if key != "required" or isinstance(child, dict)}
@@ -161,20 +166,35 @@ def test_within_a_version_keys_are_only_added(tmp_path, path):
     its subject and figures are read, and only its device is another."""
     schema = without_required(runs.run_schema().schema)
     old = json.loads(path.read_text(encoding="utf-8"))
+    schema["properties"] |= CHANGED[old["schema_version"]]
     assert [error.message for error in jsonschema.Draft7Validator(schema).iter_errors(old)] == []
     finished = finished_run(tmp_path, BASE.replace("directory: out, ", ""), "deck")
     done = ran("baseline", path, finished / "run.json", cwd=tmp_path, code=65)
-    assert done.stderr.startswith(f"'{path}' is of 17 x 23 x 31 fp64 on 2 ranks (Some CPU), and this is "), done.stderr
+    assert done.stderr.startswith(f"'{path}' is of 100 x 100 x 50 fp64 on 2 ranks (Some CPU), and this is "), done.stderr
     ran("baseline", path, path)
 
 
-def test_a_study_refuses_records_of_other_versions(tmp_path):
+def pruned(now, then):
+    """As much of a record as an earlier one had."""
+    if not isinstance(now, dict) or not isinstance(then, dict):
+        return now
+    return {key: pruned(now[key], then[key]) for key in now if key in then}
+
+
+def test_a_study_collects_earlier_records_and_refuses_newer_ones(tmp_path):
     write_study(tmp_path, "  list: [{name: a, problem.steps: 6}]\n")
     ran("study", "deck.yaml", cwd=tmp_path)
     path = tmp_path / "out/a/run.json"
     whole = collected(tmp_path / "out")
-    assert (whole["schema"], whole["schema_version"]) == ("isotherm-study", 1) and whole["cases"][0]["values"]["sweeps"] == 6
-    for version in (2, 4):
-        path.write_text(json.dumps({**json.loads(path.read_text()), "schema_version": version}))
-        other = ran("study", "deck.yaml", "--collect", cwd=tmp_path, code=65).stderr
-        assert other.startswith(f"'out/a/run.json' has schema version {version}, and this isotherm reads version 3; ")
+    assert (whole["schema"], whole["schema_version"]) == ("isotherm-study", 1)
+    now, first = json.loads(path.read_text()), whole["cases"][0]
+    assert first["values"]["sweeps"] == 6
+    old = pruned(now, json.loads(RECORDS[0].read_text(encoding="utf-8")))
+    assert "continuation" in now and "continuation" not in old
+    path.write_text(json.dumps(old))
+    ran("study", "deck.yaml", "--collect", cwd=tmp_path)
+    again = collected(tmp_path / "out")["cases"][0]
+    assert (again["state"], again["values"]) == ("done", {**first["values"], "tile": None})
+    path.write_text(json.dumps({**now, "schema_version": 4}))
+    newer = ran("study", "deck.yaml", "--collect", cwd=tmp_path, code=65).stderr
+    assert newer.startswith("'out/a/run.json' has schema version 4, and this isotherm knows them to 3; ")

@@ -23,7 +23,7 @@ def entry(row, seconds, precision="fp64", **changes):
 
 
 def write(folder, entries, **changes):
-    content = {"schema": "isotherm-bench", "schema_version": 2, "subject": "stencil", "device": {"name": "Some CPU"},
+    content = {"schema": "isotherm-bench", "schema_version": 1, "subject": "stencil", "device": {"name": "Some CPU"},
                "entries": entries, **changes}
     path = folder / "bench.json"
     path.write_text(json.dumps(content))

@@ -115,7 +115,7 @@ def test_the_entries_of_a_benchmark(tmp_path):
     entries = [row, {**row, "kernel": "fused", "tile": "tiles", "time_block": 4, "points_per_s": 2e9, "copy_bandwidth_share_percent": 90.0},
                {**row, "kernel": "wrong", "verdict": "wrong"}, exchange,
                {**grid, "way": "gathered", "bandwidth_bytes_per_s": 1e9, "raw_share_percent": 50.0}]
-    found = measured(tmp_path, schema="isotherm-bench", schema_version=2, subject="stencil", ranks=2, device={"name": "A"}, entries=entries,
+    found = measured(tmp_path, schema="isotherm-bench", schema_version=1, subject="stencil", ranks=2, device={"name": "A"}, entries=entries,
                      options={"boundaries": True, "source": False, "overlap": False, "norm": "l2", "op": None})
     assert found.subject == "bench stencil with boundaries, norm l2 on 2 ranks (A)"
     assert {name: (each.value, each.unit, each.better) for name, each in found.figures.items()} == {

@@ -96,6 +96,7 @@ def test_the_page_opens_with_the_answer(run, written):
     assert order == ["answer", "field", "convergence", "performance", "time", "bench1", "run"]
     assert f"Planes through the hottest cell at the end: z = {z:.4g} mm; above it y = {y:.4g} mm; beside it x = {x:.4g} mm" in (
         Page(text).text)
+    assert text.index("GB/s") > text.index("<section id=\"performance\">")
 
 
 @pytest.mark.parametrize("changes, said", [

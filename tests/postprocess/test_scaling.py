@@ -202,8 +202,10 @@ FAST, SLOW = {"bandwidth_bytes_per_s": 300e9, "latency_s": 5e-6}, {"bandwidth_by
 @pytest.mark.parametrize("hosts, halo, found", [
     (1, {"links": [{"rank": 0, "peer": 1, "transport": "peer", **FAST}]}, [(True, 300e9, 5e-6)]),
     (2, {"links": [{"rank": 0, "peer": 1, **FAST}, {"rank": 1, "peer": 2, **SLOW}]}, [(True, 300e9, 5e-6), (False, 20e9, 9e-6)]),
-    (1, {"links": [{"rank": 0, "peer": 1, "bandwidth_bytes_per_s": None, "latency_s": None}]}, [])])
-def test_links_are_read_where_they_were_measured(tmp_path, hosts, halo, found):
+    (1, {"links": [{"rank": 0, "peer": 1, "bandwidth_bytes_per_s": None, "latency_s": None}]}, []),
+    (1, {"transport": "host", "bytes": 12}, []),
+    (1, None, [])])
+def test_links_are_read_where_the_record_has_them(tmp_path, hosts, halo, found):
     record = RunRecord(write_run(tmp_path, 4, 1e-3, hosts=hosts, halo=halo))
     assert record.links == [Link(*link) for link in found] and record.hidden is None
 
@@ -254,12 +256,14 @@ def test_different_kernels_are_said(strong, tmp_path):
 def test_process_grids_are_by_the_weights_of_the_record(tmp_path):
     weights = {**WEIGHTS, "sector_bytes": 32, "wire_bytes_per_s": 4.5e11, "wire_sector_bytes": 32, "touches": 4}
     parts = {}
-    for name, known in (("gpu", weights), ("surface", WEIGHTS)):
+    for name, known in (("gpu", weights), ("surface", WEIGHTS), ("unknown", None)):
         run = write_run(tmp_path, 1, 1e-3, (1024,) * 3, decomposition={"weights": known})
         series = series_of([run], WIRES._replace(kind="strong", ranks=(8,)))
         parts[name] = series.rows[1].parts
-        assert series.notes == ["the prediction is from one run (1 rank): no other run tests it"]
-    assert parts == {"gpu": (1, 2, 4), "surface": (2, 2, 2)}
+        assert series.notes[0] == "the prediction is from one run (1 rank): no other run tests it"
+        assert bool(series.notes[1:]) == (known is None)
+    assert parts == {"gpu": (1, 2, 4), "surface": (2, 2, 2), "unknown": (2, 2, 2)}
+    assert series.notes[1].startswith(f"process grids of least surface are predicted ({run / 'run.json'} does not tell ")
 
 
 def test_every_run_has_a_row_and_the_fastest_is_compared_with(strong, tmp_path):

@@ -1,4 +1,4 @@
-"""The tools' command lines, what documents say of them, directories that they open, records of other versions."""
+"""The tools' command lines, what documents say of them, directories that they open, records of earlier versions."""
 
 import csv
 import importlib.util
@@ -7,7 +7,9 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
+from pathlib import Path
 
 import h5py
 import isotherm_tools
@@ -217,11 +219,47 @@ def test_what_is_missing_is_a_failure_with_a_line(tmp_path):
     assert isotherm_tools.Failure is Failure
 
 
+RECORDS = sorted((Path(__file__).parents[1] / "faults/fixtures/records").glob("run_*.json"))
+
+
+@pytest.fixture(params=RECORDS, ids=lambda path: path.stem)
+def earlier_run(request, tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    shutil.copy(request.param, folder / "run.json")
+    return folder
+
+
+def test_they_are_what_open_run_says_and_a_series_and_a_page_are_made_of_them(earlier_run, tmp_path, capsys):
+    record = RunRecord(earlier_run)
+    assert (record.cells, record.parts, record.ranks, record.on_gpu) == ((100, 100, 50), (1, 1, 2), 2, False)
+    assert (record.step, record.rate, record.sweeps, record.checks) == (0.001, 5e8, 2000, 20)
+    assert record.hidden is None or record.hidden == pytest.approx(2 / 3)
+    assert [link.latency for link in record.links] == ([4e-6] if record.hidden else [])
+    record, written = open_run(earlier_run).record, json.loads((earlier_run / "run.json").read_text())
+    assert record["continuation"] is not None and record["figures_of_merit"] == {} and record["profile"] is None
+    for key, value in written.items():
+        if not isinstance(value, dict):
+            assert record[key] == value
+    assert main(["report", str(earlier_run), "--out", str(tmp_path / "page.html")]) == 0, capsys.readouterr().err
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "500 M" in text and "0.5 K" in text and "at sweep None" not in text
+
+
+def test_two_runs_share_nothing(earlier_run, tmp_path):
+    shutil.copytree(earlier_run, tmp_path / "other")
+    one, other = open_run(earlier_run).record, open_run(tmp_path / "other").record
+    one["continuation"]["checkpoints"] = 7
+    one["figures_of_merit"]["speed"] = 1
+    assert other["continuation"]["checkpoints"] == 0 and other["figures_of_merit"] == {}
+
+
 @pytest.mark.parametrize("version, problem", [
-    *((version, f"has schema version {version}, and this package reads version 3; ") for version in (2, 4)),
+    (4, "has schema version 4, and this package knows them to 3; "),
     *((version, f"is no run record of isotherm (its schema_version is {version!r})") for version in (0, True, "1", None))])
 def test_another_version_is_refused(tmp_path, version, problem):
-    (tmp_path / "run.json").write_text(json.dumps({"schema": "isotherm-run", "schema_version": version}))
+    content = {**json.loads(RECORDS[0].read_text()), "schema_version": version}
+    (tmp_path / "run.json").write_text(json.dumps(content))
     for read in (RunRecord, lambda path: open_run(path).record):
         with pytest.raises(Failure) as refused:
             read(tmp_path)

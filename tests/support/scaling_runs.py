@@ -10,7 +10,7 @@ WIRES = Wishes(inside_bandwidth=GB, inside_latency=5 * US, between_bandwidth=GB 
 
 # Of a GPU whose wires and sectors are not worth a thought: blocks as cubic as can be.
 WEIGHTS = {"cell_bytes": 8, "memory_bytes_per_s": 4e12, "sector_bytes": 8, "touches": 1, "wire_bytes_per_s": 1e12,
-           "wire_sector_bytes": 8, "message_s": 0, "message_across_xz_s": 0, "tile_columns": 1, "tile_rows": 1}
+           "wire_sector_bytes": 8, "message_s": 0, "tile_columns": 1, "tile_rows": 1}
 
 
 def write_run(folder, count, step, cells=(64, 64, 64), hosts=1, **changes):
@@ -20,7 +20,7 @@ def write_run(folder, count, step, cells=(64, 64, 64), hosts=1, **changes):
     block = [-(-n // p) for n, p in zip(cells, parts)]
     alone = count == 1
     content = {
-        "schema": "isotherm-run", "schema_version": 3, "name": "plate",
+        "schema": "isotherm-run", "schema_version": 1, "name": "plate",
         "deck": {"resolved": "boundaries:\n  x_min: {kind: insulated}\n  z_min: {kind: periodic}\n"},
         "grid": {"cells": cells, "precision": "fp64"},
         "decomposition": {"process_grid": parts, "largest_rank_cells": math.prod(block), "weights": WEIGHTS},
@@ -33,7 +33,7 @@ def write_run(folder, count, step, cells=(64, 64, 64), hosts=1, **changes):
                      "reduction": {"min": 1000 * US}},
         "performance": {"sweeps": 1000, "step_s": step, "points_per_s": math.prod(cells) / step,
                         "bytes_per_point": 16.0, "copy_bandwidth_bytes_per_s": 4e12 * count},
-        "residual": {"checks": 10}, "halo": {"links": [], "hidden_percent": None},
+        "residual": {"checks": 10},
     }
     for section, values in changes.items():
         content[section] = {**content[section], **values} if isinstance(content.get(section), dict) else values

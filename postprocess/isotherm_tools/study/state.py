@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
-from isotherm_tools.program import CANNOT_CREATE, DATA, VERSIONS, Failure, cannot_write, write_text
+from isotherm_tools.program import CANNOT_CREATE, DATA, VERSIONS, Failure, cannot_write, with_new_names, write_text
 from isotherm_tools.text import escaped, in_quotes
 
 DONE, NOT_CONVERGED, INTERNAL, STOPPED, DIVERGED = 0, 10, 70, 75, 76
@@ -53,7 +53,7 @@ def text_or_empty(path):
 
 
 def read_json(path, known=None):
-    """An object; empty where the file is not there, or is none. Rejects one of another version than `known`: what it says
+    """An object; empty where the file is not there, or is none. Rejects one that is newer than this program: what it says
     is not known, and the case must not be started anew for that."""
     try:
         content = json.loads(text_or_empty(path))
@@ -62,14 +62,14 @@ def read_json(path, known=None):
     if not isinstance(content, dict):
         return {}
     version = content.get("schema_version")
-    if known and isinstance(version, int) and version != known:
-        raise Failure(DATA, f"{in_quotes(path)} has schema version {version}, and this isotherm reads version {known}; use "
-                            "the one that wrote it, or choose another output.directory")
+    if known and isinstance(version, int) and version > known:
+        raise Failure(DATA, f"{in_quotes(path)} has schema version {version}, and this isotherm knows them to {known}; use "
+                            "the one that wrote it, or a newer one")
     return content
 
 
 def run_record(case):
-    return read_json(case.folder / "run.json", VERSIONS["isotherm-run"])
+    return with_new_names(read_json(case.folder / "run.json", VERSIONS["isotherm-run"]))
 
 
 def look_at(deck, cases):
@@ -137,7 +137,7 @@ def part_of(run):
     """Of one run: its start and first sweep, by which parts are told apart (two may start in one second), and its wall
     time."""
     try:
-        first = (run["continuation"]["restarted_from"] or {}).get("sweep", 0)
+        first = ((run.get("continuation") or {}).get("restarted_from") or {}).get("sweep", 0)  # the first records lack it
         return f"{run['provenance']['started']}, sweep {first}", float(run["phases_s"]["total"]["max"])
     except (AttributeError, TypeError, KeyError, ValueError):
         return None, None
@@ -157,7 +157,8 @@ def keep_earlier_parts(case, resumes):
 
 def wall_of_all_parts(case, run):
     started, wall = part_of(run)
-    if wall is None or run["continuation"]["restarted_from"] is None:
+    before = run.get("continuation")
+    if wall is None or not isinstance(before, dict) or before.get("restarted_from") is None:
         return wall
     parts = read_json(case.folder / "earlier_parts.json").get("wall_s", {})
     return wall + sum(seconds for begun, seconds in parts.items() if begun != started)
