@@ -52,18 +52,15 @@ bool use_recalled(const TuningChoice& choice, const KernelChoices<T>& choices, S
   return true;
 }
 
-// All functions are collective.
 template <class T>
-class Run {
+class RunOf final : public Run {
  public:
-  explicit Run(const RunPlan& plan)
+  explicit RunOf(const RunPlan& plan)
       : plan_(plan),
         console_(plan.world.rank()),
         progress_(choose_style(plan.command.progress, can_rewrite_lines(plan.world.size())), console_) {}
 
-  // Makes the solver of the first case, opens the run's directory and log, and prints the banner. Throws what
-  // stops a run before any file.
-  void open() {
+  void open() override {
     const auto& restart = plan_.restart;
     const bool same_directory = restart && restart->same_directory;
     limit_ = find_wall_limit(config(), plan_.world, plan_.started);
@@ -85,9 +82,7 @@ class Run {
     if (is_root()) warn_of_plan();
   }
 
-  // Solves the deck, or one grid of its series, of which the last is the one that is kept. False where an
-  // error ended it, which report() throws.
-  bool solve(const Config& config) {
+  bool solve(const Config& config) override {
     try {
       solve_case(config);
       return true;
@@ -97,9 +92,7 @@ class Run {
     }
   }
 
-  // Table, figures of merit, run.json. Returns the exit code of a run that came to its end; throws the error
-  // of one that did not, once its record is written.
-  int report() {
+  int report() override {
     if (record_.message.empty()) judge();
     times_.finish(plan_.started.seconds());
     record_.phases = gather_phases(times_.phases, plan_.world);
@@ -118,7 +111,7 @@ class Run {
  private:
   // The files of one case, each where the deck asks for it.
   struct Outputs {
-    Outputs(Run& run, const Config& config, bool last) : files(why_in_step(config, run.plan_.world)) {
+    Outputs(RunOf& run, const Config& config, bool last) : files(why_in_step(config, run.plan_.world)) {
       const Communicator& world = run.plan_.world;
       const std::string path = run.directory_->path.string();
       const auto resumed = resumed_here(run.plan_.restart);
@@ -396,27 +389,11 @@ class Run {
   std::string viewer_file_;  // rank 0's: what to open in ParaView; empty: nothing
 };
 
-template <class T>
-int solve(const RunPlan& plan) {
-  Run<T> run(plan);
-
-  // Files: the directory of the run, its log, the banner. The solver of the first case exists before them,
-  // because it finds what is wrong with formulas and datasets.
-  run.open();
-
-  // Solver and time loop, of the deck or of each grid of its series.
-  for (const Config& each : plan.session.cases)
-    if (!run.solve(each)) break;
-
-  // Report: the answer, the record, the verdict.
-  return run.report();
-}
-
 }  // namespace
 
-int solve(const RunPlan& plan) {
-  const bool single = plan.session.deck.config.precision == Precision::fp32;
-  return single ? solve<float>(plan) : solve<double>(plan);
+std::unique_ptr<Run> make_run(const RunPlan& plan) {
+  if (plan.session.deck.config.precision == Precision::fp32) return std::make_unique<RunOf<float>>(plan);
+  return std::make_unique<RunOf<double>>(plan);
 }
 
 }  // namespace isotherm
