@@ -100,8 +100,7 @@ def test_a_signal_stops_the_cases_with_checkpoints(tmp_path, name):
     assert f"{name}: 1 case still running; each stops with a checkpoint" in out
     assert states(tmp_path / "out") == {"short": "done", "long": "stopped", "after": "not started"}
     assert record(tmp_path / "out" / "long")["exit_code"] == 75
-    if name == "SIGTERM":  # after SIGINT there is the same checkpoint
-        expect_all_done_as_without_a_stop(tmp_path)
+    expect_all_done_as_without_a_stop(tmp_path)
 
 
 def test_ranks_stop_with_checkpoints_too(tmp_path):
