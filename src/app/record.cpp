@@ -339,9 +339,10 @@ std::string steady_end_text(const Config& config, const LoopOutcome& outcome, st
     return stagnation_text(config, r, outcome.largest_temperature, unit);
   if (r.convergence == Convergence::stalled)
     return fmt::format(
-        "not converged: after {} sweeps the residual stalls at {:.3g} K, the tolerance is {:.3g} K; {}",
+        "not converged: after {} sweeps the residual stalls at {:.3g} K, above the tolerance of {:.3g} K and "
+        "the rounding of the temperatures; use {}",
         sweeps, *r.last, config.problem.tolerance * unit,
-        remedy(config, "use problem.method: chebyshev or jacobi in a new run"));
+        remedy(config, fmt::format("a tolerance of {:.2g} or more", 2 * *r.last / unit)));
   if (r.convergence == Convergence::not_reached)
     return unconverged_text(config, r, outcome.largest_temperature, unit, sweeps, next);
   return {};

@@ -206,7 +206,7 @@ Keys describe(ProblemConfig& problem) {
   const When transient{"kind", {"transient"}}, steady{"kind", {"steady"}}, chebyshev{"method", {"chebyshev"}},
              cycles{"method", {"chebyshev", "multigrid"}};
   return {
-      {"kind", choice(problem.kind), "Follow the temperature in time, or find where it comes to rest."},
+      {"kind", choice(problem.kind), "Follow the temperature in time, or find its steady state."},
       {"end_time", &problem.end_time, "When to end; the last step ends there.",
        {.range = {0, 1e18, "s"}, .partner = "steps", .when = transient, .example = "1"}},
       {"steps", &problem.steps, "How many steps to take; 0 writes the initial state.",
@@ -286,7 +286,7 @@ Keys describe(SolverConfig& solver) {
        "Keeps what the autotuner finds, by device, precision and shape: the next run need not measure.",
        {.example = "tuning.json", .absent = "every run measures"}},
       {"walltime", &solver.walltime,
-       "Boundary time that the run may take: it stops, with a checkpoint, while there is time to write it. "
+       "Wall time that the run may take: it stops, with a checkpoint, while there is time to write it. "
        "Slurm's end of the job (SLURM_JOB_END_TIME) is obeyed too.",
        {.range = {1e-3, 1e9, "s"}, .example = "3500", .absent = "as long as it takes"}},
   };
@@ -335,7 +335,7 @@ Keys describe(CheckpointConfig& checkpoint) {
       {"every_time", &checkpoint.every_time,
        "Time from one checkpoint to the next, instead of every_steps; transient problems only.",
        {.range = times, .when = written, .example = "10", .absent = "none by time"}},
-      {"every_wall", &checkpoint.every_wall, "Boundary time from one checkpoint to the next.",
+      {"every_wall", &checkpoint.every_wall, "Wall time from one checkpoint to the next.",
        {.range = {0.1, 1e9, "s of wall time"}, .when = written, .example = "1800",
        .absent = "none by the clock"}},
       {"keep", &checkpoint.keep, "How many stay, the newest; older ones are deleted.",

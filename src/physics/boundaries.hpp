@@ -21,6 +21,8 @@ class BoundaryConditions {
   // Throws Error(deck) naming the cell where a formula is not finite. `device` must outlive the rules.
   BoundaryConditions(const Config& config, Device& device, Box subdomain, int ghosts,
                      const std::array<bool, face_count>& is_boundary, double t = 0);
+  BoundaryConditions(BoundaryConditions&&) noexcept = default;  // a copy would share the values
+  BoundaryConditions& operator=(BoundaryConditions&&) noexcept = default;
 
   bool vary_in_time() const;
   // b of boundaries whose formula uses t, for the step that starts at t (seconds). Call boundaries() again

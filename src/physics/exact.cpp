@@ -290,7 +290,7 @@ ExactField slab_series(const Config& config) {
                        "give one entry of shape constant as initial");
   const Axis axis = active_axis(config);
   if (!axis.low.fixed && !axis.high.fixed && axis.low.alpha == 0 && axis.high.alpha == 0)
-    throw does_not_fit(config, "no boundary fixes where the slab comes to rest",
+    throw does_not_fit(config, "no boundary fixes the steady state of the slab",
                        "let one boundary be of temperature or convection");
   const double start = config.initial[0].value.value_or(0), k = conductivity(config);
   const Profile rest = profile_at_rest(config, axis, 0);

@@ -140,3 +140,28 @@ def test_a_steady_run_that_ends_at_once_as_it_swallows_its_heat_warns(tmp_path):
     done = run(tmp_path, "run", BOX % 1, "boundaries.x_min={kind: temperature, value: 300}")
     assert record(tmp_path / "run")["performance"]["sweeps"] == 1
     assert LOSES in done.stderr and done.stderr.endswith("use precision: fp64\n")
+
+
+STALLS = """\
+grid: {cells: [24, 20, 1], lengths: [1, 1, 0.05]}
+material: {conductivity: 1}
+boundaries:
+  x_min: {kind: temperature, value: 301}
+  x_max: {kind: temperature, value: 302}
+  z_min: {kind: flux, value: "1e12*(1 + x*x/7 + y/3)"}
+  z_max: {kind: flux, value: "-1e12*(1 + x*x/7 + y/3)"}
+initial: [{shape: constant, value: 301}]
+problem: {kind: steady, tolerance: 1e-15}
+output: {snapshots: false}
+"""
+
+
+def test_a_residual_that_stalls_above_rounding_is_not_converged(tmp_path):
+    """Two fluxes that cancel are a million times the temperature: their rounding is what the residual cannot fall below."""
+    write_deck(tmp_path, STALLS)
+    done = run(tmp_path, "stalled", code=10)
+    written = record(tmp_path / "stalled")
+    assert written["residual"]["convergence"] == "stalled" and written["performance"]["cycles"] < 100
+    assert " stalls at " in done.stderr and len(checkpoints(tmp_path / "stalled")) == 1
+    tolerance = re.search(r"use a tolerance of (\S+) or more", done.stderr)[1]
+    run(tmp_path, "enough", f"problem.tolerance={tolerance}")

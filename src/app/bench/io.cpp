@@ -81,9 +81,9 @@ class IoBench {
  private:
   FieldView<const T> cells() const { return field_.view(); }
 
-  double bytes() const {
+  double bytes() const {  // of all ranks
     return static_cast<double>(config_.grid.cells.product()) * sizeof(T);
-  }  // of all ranks
+  }
 
   // Of the slowest rank; `raw`: by plain system calls, right before it.
   Json entry(const char* way, const std::vector<double>& seconds, const std::vector<double>& raw) const {

@@ -7,8 +7,8 @@
 
 namespace isotherm {
 
-std::string kernel_line(
-    const MethodRecord& method);  // of the banner, and again once the autotuner has chosen
+// Of the banner, and again once the autotuner has chosen.
+std::string kernel_line(const MethodRecord& method);
 std::string banner(const RunRecord& record);
 std::string final_table(const RunRecord& record);
 

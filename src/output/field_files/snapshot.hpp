@@ -77,8 +77,8 @@ class SnapshotWriter {
   // Of the cells as the file will hold them, rounded where it is narrower than the field. Collective.
   std::uint64_t fingerprint(const CellsView& field, Box subdomain) const;
 
-  // Collective. Before the first write: the series goes on with what an earlier part of the run has written
-  // up to `sweep`.
+  // Collective. Before the first write: the series continues that of an earlier part of the run, up to
+  // `sweep`.
   void continue_series(std::int64_t sweep);
   void publish_series();  // collective: the series names all files that were started
   // On rank 0, once there is a file: what to open in a viewer, the `.xmf` or else the `.hdf.series`.

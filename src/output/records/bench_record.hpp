@@ -60,13 +60,10 @@ struct BenchRecord {
 
 Json spread_json(const std::vector<double>& values);  // their quantiles; null of none
 // The entries as the JSON has them, with what follows from their samples:
-//
-//     points_per_s   null where nothing is updated, and of a difference below its noise, p90 - p10, which has
-//     no bandwidth...   bandwidth and shares either
-//     ..._share...   medians over the samples, each against what was measured right beside it; of a
-//     difference,
-//                    whose samples may have either sign, medians against medians
-//     speedup        over the first right kernel of this grid and precision
+// points_per_s: null where nothing is updated, and of a difference below its noise (p90 - p10), which has no
+// bandwidth or shares either. Shares: medians over the samples, each against what was measured right before
+// it; of a difference, whose samples may have either sign, medians against medians. speedup: over the first
+// right kernel of this grid and precision.
 std::vector<Json> figures(const BenchRecord& record);
 bool all_right(const BenchRecord& record);  // nothing that was measured is wrong
 

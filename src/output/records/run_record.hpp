@@ -281,8 +281,8 @@ std::vector<FigureOfMerit> foms(const RunRecord& record);
 const char* result_word(const RunRecord& record);
 
 std::string to_json(const RunRecord& record);  // never throws for strange text or numbers; ends in a newline
-std::string
-run_schema();  // of run.json, by JSON Schema (draft 7): all keys are required, and no others allowed
+// Of run.json, by JSON Schema (draft 7): all keys are required, and no others allowed.
+std::string run_schema();
 
 // Collective; every rank returns the same. `mine`: seconds of this rank; `stepping` is summed here.
 PhaseTable<Spread> gather_phases(PhaseTimes mine, const Communicator& communicator);
