@@ -96,7 +96,8 @@ def test_the_page_opens_with_the_answer(run, written):
     assert order == ["answer", "field", "convergence", "performance", "time", "bench1", "run"]
     assert f"Planes through the hottest cell at the end: z = {z:.4g} mm; above it y = {y:.4g} mm; beside it x = {x:.4g} mm" in (
         Page(text).text)
-    assert text.index("GB/s") > text.index("<section id=\"performance\">")
+    # Of any size, as it depends on what else the machine does.
+    assert re.search(r"\d [kMGT]?B/s", text).start() > text.index("<section id=\"performance\">")
 
 
 @pytest.mark.parametrize("changes, said", [
