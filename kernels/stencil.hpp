@@ -132,7 +132,7 @@ struct FaceStores {
 // A norm of the update out - in over the region, of sweeps of a time block the last one's, which a kernel
 // that `fuses_norm` returns from the sweep itself. Differences and sums in fp64, as in a reduction kernel.
 struct UpdateNorm {
-  ReductionOp op = ReductionOp::max_abs;
+  ReductionOp op = ReductionOp::max_abs;  // or sum_abs, sum_squares
   double* result = nullptr;  // one value in this device's memory, written in stream order; null: no norm
   void* scratch = nullptr;   // norm_scratch_bytes(region, tile) of this device's memory
   bool accumulate = false;   // combined with the value that is there: a step in several regions has one norm
@@ -224,7 +224,8 @@ struct StencilKernel {
   // The most cells that a block may have along an axis.
   Index longest_axis = std::numeric_limits<Index>::max();
 
-  bool is_candidate = true;  // whether `auto` may take it
+  bool is_candidate = true;         // whether `auto` may take it
+  bool suits_small_blocks = false;  // of a GPU: where blocks that walk leave most of it waiting
 
   bool available() const { return launch != nullptr; }
   bool fuses_norm() const { return norm_scratch_bytes != nullptr; }

@@ -37,17 +37,15 @@ struct Combine {
 
 // Calls body.operator()<op>(): from the argument's value to a kernel's template parameter.
 template <class Body>
+void with_norm_operation(ReductionOp op, Body body) {
+  if (op == ReductionOp::max_abs) return body.template operator()<ReductionOp::max_abs>();
+  if (op == ReductionOp::sum_abs) return body.template operator()<ReductionOp::sum_abs>();
+  body.template operator()<ReductionOp::sum_squares>();
+}
+template <class Body>
 void with_operation(ReductionOp op, Body body) {
-  switch (op) {
-    case ReductionOp::sum:
-      return body.template operator()<ReductionOp::sum>();
-    case ReductionOp::max_abs:
-      return body.template operator()<ReductionOp::max_abs>();
-    case ReductionOp::sum_abs:
-      return body.template operator()<ReductionOp::sum_abs>();
-    case ReductionOp::sum_squares:
-      return body.template operator()<ReductionOp::sum_squares>();
-  }
+  if (op == ReductionOp::sum) return body.template operator()<ReductionOp::sum>();
+  with_norm_operation(op, body);
 }
 
 // The join of all lanes, valid in lane 0.

@@ -197,16 +197,9 @@ class FusedNorm {
       for_each([&](auto value, auto before) { total_ = join(total_, part(difference(&value, &before))); });
     };
     const auto plus = [](double p, double q) { return p + q; };
-    switch (op) {
-      case ReductionOp::sum:
-        return with([](double d) { return d; }, plus);
-      case ReductionOp::sum_abs:
-        return with([](double d) { return fabs(d); }, plus);
-      case ReductionOp::sum_squares:
-        return with([](double d) { return d * d; }, plus);
-      case ReductionOp::max_abs:
-        return with([](double d) { return fabs(d); }, Combine<ReductionOp::max_abs>{});
-    }
+    if (op == ReductionOp::sum_abs) return with([](double d) { return fabs(d); }, plus);
+    if (op == ReductionOp::sum_squares) return with([](double d) { return d * d; }, plus);
+    with([](double d) { return fabs(d); }, Combine<ReductionOp::max_abs>{});
   }
   // By all threads of the block, once.
   template <int threads>

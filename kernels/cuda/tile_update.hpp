@@ -56,7 +56,7 @@ class UpdateSum {
 template <class Body>
 void with_norm(const UpdateNorm& norm, Body body) {
   if (!norm.result) return body.template operator()<NoNorm>();
-  with_operation(norm.op, [&]<ReductionOp op>() { body.template operator()<UpdateSum<op>>(); });
+  with_norm_operation(norm.op, [&]<ReductionOp op>() { body.template operator()<UpdateSum<op>>(); });
 }
 
 // Joins the partial results of `blocks` blocks in norm.scratch into norm.result; nothing without a result.

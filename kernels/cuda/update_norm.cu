@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(threads) combine_updates(UpdateNorm norm, unsi
 
 void finish_norm(const UpdateNorm& norm, unsigned blocks, Stream stream) {
   if (!norm.result) return;
-  with_operation(norm.op, [&]<ReductionOp op>() {
+  with_norm_operation(norm.op, [&]<ReductionOp op>() {
     launch("join_updates", combine_updates<op>, {1, threads}, stream, norm, blocks);
   });
 }

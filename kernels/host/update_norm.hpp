@@ -8,13 +8,12 @@
 namespace isotherm::host {
 
 // What the sweep accumulates; `none` compiles to nothing.
-enum class Update { none, sum, max_abs, sum_abs, sum_squares };
+enum class Update { none, max_abs, sum_abs, sum_squares };
 
 template <Update update>
-inline constexpr ReductionOp operation_of = update == Update::max_abs       ? ReductionOp::max_abs
-                                            : update == Update::sum_abs     ? ReductionOp::sum_abs
-                                            : update == Update::sum_squares ? ReductionOp::sum_squares
-                                                                            : ReductionOp::sum;
+inline constexpr ReductionOp operation_of = update == Update::max_abs   ? ReductionOp::max_abs
+                                            : update == Update::sum_abs ? ReductionOp::sum_abs
+                                                                        : ReductionOp::sum_squares;
 
 // A row of cells is summed in so many lanes, cell x in lane x % norm_lanes and each lane in the order of x,
 // whatever the instruction set, the register, and the cell that vectors start at: the bits are the same.
@@ -97,7 +96,6 @@ class LaneNorm {
     }
   }
   ISOTHERM_INLINE Register accumulate_lanes(Register total, Register d) {
-    if constexpr (update == Update::sum) return total + d;
     if constexpr (update == Update::sum_squares) return total + d * d;
     const Register magnitude = d < 0 ? -d : d;
     if constexpr (update == Update::sum_abs) return total + magnitude;
@@ -130,16 +128,9 @@ ISOTHERM_INLINE double combine_lanes(const double* lanes) {
 template <class Body>
 ISOTHERM_INLINE void with_update(const UpdateNorm& norm, const Body& body) {
   if (!norm.result) return body.template operator()<Update::none>();
-  switch (norm.op) {
-    case ReductionOp::sum:
-      return body.template operator()<Update::sum>();
-    case ReductionOp::max_abs:
-      return body.template operator()<Update::max_abs>();
-    case ReductionOp::sum_abs:
-      return body.template operator()<Update::sum_abs>();
-    case ReductionOp::sum_squares:
-      return body.template operator()<Update::sum_squares>();
-  }
+  if (norm.op == ReductionOp::max_abs) return body.template operator()<Update::max_abs>();
+  if (norm.op == ReductionOp::sum_abs) return body.template operator()<Update::sum_abs>();
+  body.template operator()<Update::sum_squares>();
 }
 
 // Joins `count` partial results in order into the norm's result.
