@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "kernels/bandwidth.hpp"
 #include "kernels/face_copy.hpp"
+#include "kernels/field_algebra.hpp"
 #include "kernels/field_reductions.hpp"
 #include "kernels/fingerprint.hpp"
 #include "kernels/grid_transfer.hpp"
@@ -179,6 +180,13 @@ const GridTransfer<T>& grid_transfer(Backend backend) {
 }
 
 template <class T>
+const FieldAlgebra<T>& field_algebra(Backend backend) {
+  if (backend == Backend::cuda) return of_cuda<FieldAlgebra<T>>(CUDA_FUNCTION(field_algebra_cuda));
+  return *host::for_this_cpu(
+      [](auto isa) { return &host::FieldAlgebraFunctions<decltype(isa), T>::functions; });
+}
+
+template <class T>
 const PeerCopy<T>& peer_copy() {
   return of_cuda<PeerCopy<T>>(CUDA_FUNCTION(peer_copy_cuda));
 }
@@ -240,6 +248,7 @@ std::span<const BandwidthEntry<T>> bandwidth_registry(Backend backend) {
   template const FieldReductions<T>& field_reductions(Backend);                   \
   template const FaceCopy<T>& face_copy(Backend);                                 \
   template const GridTransfer<T>& grid_transfer(Backend);                         \
+  template const FieldAlgebra<T>& field_algebra(Backend);                         \
   template const PeerCopy<T>& peer_copy();                                        \
   template const ReductionKernel<T>& exact_reduction(Backend);                    \
   template LongAccumulator exact_sum(FieldView<const T>);                         \

@@ -7,6 +7,7 @@
 
 #include "kernels/bandwidth.hpp"
 #include "kernels/face_copy.hpp"
+#include "kernels/field_algebra.hpp"
 #include "kernels/field_reductions.hpp"
 #include "kernels/grid_transfer.hpp"
 #include "kernels/histogram.hpp"
@@ -22,6 +23,8 @@ template <class T>
 const FaceCopy<T>& face_copy_cuda();
 template <class T>
 const GridTransfer<T>& grid_transfer_cuda();
+template <class T>
+const FieldAlgebra<T>& field_algebra_cuda();
 template <class T>
 const PeerCopy<T>& peer_copy_cuda();
 template <class T>

@@ -11,6 +11,7 @@
 
 #include "kernels/bandwidth.hpp"
 #include "kernels/face_copy.hpp"
+#include "kernels/field_algebra.hpp"
 #include "kernels/field_reductions.hpp"
 #include "kernels/grid_transfer.hpp"
 #include "kernels/histogram.hpp"
@@ -45,6 +46,11 @@ struct FaceCopyFunctions {
 template <class Isa, class T>
 struct GridTransferFunctions {
   static const GridTransfer<T> functions;
+};
+
+template <class Isa, class T>
+struct FieldAlgebraFunctions {
+  static const FieldAlgebra<T> functions;
 };
 
 template <class Isa, class T>

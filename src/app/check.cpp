@@ -125,10 +125,13 @@ std::string time_text(const Config& config) {
                        most, likely < most ? fmt::format(", likely {}", likely) : "");
   }
   const TimePlan plan = time_plan(config);
-  return fmt::format(
-      "dt              {:.6g} s ({:.1f} % of the stable limit {:.6g} s), {} steps to {:.6g} s\n", plan.dt,
-      100 * plan.dt / stable_dt(config), stable_dt(config), plan.steps,
-      plan.dt * static_cast<double>(plan.steps));
+  const std::string of_limit = is_rkl(config)
+                                   ? fmt::format("rkl, {} sweeps a step, {:.0f} times",
+                                                 sweeps_of_cycle(config), plan.dt / stable_dt(config))
+                                   : fmt::format("{:.1f} % of", 100 * plan.dt / stable_dt(config));
+  return fmt::format("dt              {:.6g} s ({} the stable limit {:.6g} s), {} steps to {:.6g} s\n",
+                     plan.dt, of_limit, stable_dt(config), plan.steps,
+                     plan.dt * static_cast<double>(plan.steps));
 }
 
 // Size, and the heat of the sources. Those of more cells than this process counts in seconds are for the run.

@@ -85,12 +85,14 @@ void validate_combination(const Config& config, int ranks, const CudaDevices& fo
 // blocks; history.csv is the only file.
 Config short_run(Config config, std::int64_t sweeps) {
   ProblemConfig& problem = config.problem;
-  if (problem.end_time) problem.dt = time_plan(config).dt;
+  const bool transient = problem.kind == ProblemKind::transient;
+  if (problem.end_time || is_rkl(config)) problem.dt = euler_dt(config);
   problem.end_time.reset();
-  if (problem.kind == ProblemKind::transient) problem.steps = sweeps;
+  if (transient) problem.steps = sweeps;
   problem.max_sweeps = sweeps;
   problem.tolerance = 0;
-  problem.method = SteadyMethod::jacobi;  // a sweep takes as long with any weight, and intervals stay sweeps
+  // A sweep takes as long with any weight, and intervals stay sweeps.
+  problem.method = transient ? MethodName::euler : MethodName::jacobi;
   problem.cycle = problem.max_cycles = std::nullopt;
   OutputConfig output;
   output.directory = config.output.directory;

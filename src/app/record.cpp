@@ -141,7 +141,7 @@ std::string extraordinary_value(const Config& config) {
 
 std::string remedy_of(const Config& config, double residual) {
   const std::string limit = fmt::format("{:.6g} s", stable_dt(config));
-  if (config.problem.kind == ProblemKind::transient && time_plan(config).dt > stable_dt(config))
+  if (config.problem.kind == ProblemKind::transient && euler_dt(config) > stable_dt(config))
     return fmt::format("keep problem.dt below the stability limit {} and look at boundaries and sources",
                        limit);
   std::string why;
@@ -310,7 +310,7 @@ std::string swallowed_heat_text(const Config& config, const SwallowedHeat& heat)
   if (!(heat.lost > least_share * heat.all)) return {};
   const bool transient = config.problem.kind == ProblemKind::transient;
   std::string longer;
-  if (transient && time_plan(config).dt < 0.99 * stable_dt(config))
+  if (transient && !is_rkl(config) && time_plan(config).dt < 0.99 * stable_dt(config))
     longer = fmt::format(", or a larger problem.dt (the stability limit is {:.6g} s)", stable_dt(config));
   return fmt::format(
       "fp32 loses {:.3g} % of the heat of sources and flux boundaries: what a {} adds to these cells is less "

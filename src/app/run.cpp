@@ -175,7 +175,7 @@ class RunOf final : public Run {
     const KernelChoices<T> choices = common_choices<T>(config, decomposition, world, plan_.device);
     std::optional<TuningChoice> recalled;
     // Sweeps alone are no cycle of multigrid: there is nothing to measure, and nothing measured to use.
-    const bool is_tuned = !make_method(config).has_coarse_grids;
+    const bool is_tuned = !make_method(config).is_taken_whole();
     if (!config.solver.tuning_file.empty() && is_tuned) {
       tuning_key_ = tuning_key(config, decomposition, plan_.device, threads);
       recalled = recall_tuning(config, tuning_key_, world);

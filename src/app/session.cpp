@@ -135,7 +135,9 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int
   MemoryPlan plan;
   plan.field = static_cast<std::size_t>(layout.elements) * size;
   plan.fields = plan.field * (all_sources(config).empty() ? 2 : 3);
-  if (make_method(config).has_coarse_grids) plan.fields += coarse_bytes(config, decomposition, rank, backend);
+  const Method method = make_method(config);
+  if (method.has_coarse_grids) plan.fields += coarse_bytes(config, decomposition, rank, backend);
+  if (method.combination) plan.fields += plan.field;
   // Exchanges of fewer layers have buffers of their own while the autotuner tries them.
   for (int layers = ghosts; layers > 0; layers = config.solver.halo_width ? 0 : layers / 2)
     plan.halo += 2 * size * static_cast<std::size_t>(exchange_traffic(decomposition, rank, layers).cells);
@@ -312,11 +314,12 @@ void be_another_run(Config& config, const std::string& name) {
 // A step that is stable on the deck's grid need not be on the finer ones of its series.
 void validate_time_step(const Config& each) {
   const ProblemConfig& problem = each.problem;
-  if (!problem.dt || problem.allow_unstable || *problem.dt <= stable_dt(each)) return;
+  const double limit = is_rkl(each) ? rkl_limit(each, most_rkl_stages(each)) : stable_dt(each);
+  if (!problem.dt || (problem.allow_unstable && !is_rkl(each)) || *problem.dt <= limit) return;
   throw deck_error(each, "problem.dt",
-                   "{:.6g} s is above the stability limit {:.6g} s of the grid {} x {} x {} of the series; "
+                   "{:.6g} s is above the limit {:.6g} s of the grid {} x {} x {} of the series; "
                    "lower it, or write auto",
-                   *problem.dt, stable_dt(each), each.grid.cells.x, each.grid.cells.y, each.grid.cells.z);
+                   *problem.dt, limit, each.grid.cells.x, each.grid.cells.y, each.grid.cells.z);
 }
 
 void validate_compression(const Config& config) {

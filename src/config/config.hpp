@@ -59,17 +59,17 @@ inline constexpr auto words_of<RegionMode> = words("set", "add");
 struct RegionValue {  // one entry of initial (value in K) or sources (value in W/m^3, or power)
   Shape shape = Shape::constant;
   RegionMode mode = RegionMode::set;
-  std::optional<double> value;  // constant, box, sphere, cylinder; gaussian: the peak
-  std::optional<double> power;  // sources, instead of value: W of the whole shape
-  Vector3 from{}, to{};         // box: two corners, m
-  Vector3 centre{};             // sphere, cylinder, gaussian, m
-  double radius = 0;            // sphere, cylinder, m
-  int axis = 2;                 // cylinder: 0, 1, 2
-  double length = 0;            // cylinder: m along its axis, centred
-  double width = 0;             // gaussian: standard deviation, m
-  Expression formula;           // formula: of x, y, z
-  std::string file;             // dataset: HDF5 file and ...
-  std::string dataset;          // ... the path of a (nz, ny, nx) dataset in it
+  std::optional<double> value;           // constant, box, sphere, cylinder; gaussian: the peak
+  std::optional<double> power;           // sources, instead of value: W of the whole shape
+  Vector3 from{}, to{};                  // box: two corners, m
+  Vector3 centre{};                      // sphere, cylinder, gaussian, m
+  double radius = 0;                     // sphere, cylinder, m
+  int axis = 2;                          // cylinder: 0, 1, 2
+  double length = 0;                     // cylinder: m along its axis, centred
+  double width = 0;                      // gaussian: standard deviation, m
+  Expression formula;                    // formula: of x, y, z
+  std::string file;                      // dataset: HDF5 file and ...
+  std::string dataset = "/temperature";  // ... the path of a (nz, ny, nx) dataset in it
 };
 
 enum class ProblemKind { transient, steady };
@@ -84,19 +84,19 @@ inline constexpr auto words_of<Criterion> = words("absolute", "relative", "error
 enum class Check { immediate, asynchronous };
 template <>
 inline constexpr auto words_of<Check> = words("immediate", "asynchronous");
-enum class SteadyMethod { jacobi, chebyshev, multigrid };
+enum class MethodName { jacobi, chebyshev, multigrid, euler, rkl };  // the last two of transient problems
 template <>
-inline constexpr auto words_of<SteadyMethod> = words("jacobi", "chebyshev", "multigrid");
+inline constexpr auto words_of<MethodName> = words("jacobi", "chebyshev", "multigrid", "euler", "rkl");
 struct ProblemConfig {
   ProblemKind kind = ProblemKind::transient;
+  MethodName method = MethodName::euler;
   // transient
-  std::optional<double> dt;  // s; none: dt_fraction of the stable limit, at most monotone_dt()
+  std::optional<double> dt;  // s; none: dt_fraction of the limit, of euler at most monotone_dt()
   double dt_fraction = 0.9;
   std::optional<double> end_time;  // s; exactly one of end_time and steps
   std::optional<std::int64_t> steps;
   bool allow_unstable = false;  // for tests of divergence
   // steady
-  SteadyMethod method = SteadyMethod::multigrid;
   std::optional<std::int64_t> cycle;  // sweeps; none: chosen from grid and boundaries (solver/method.hpp)
   double weight = 0.99;
   double tolerance = 1e-6;      // absolute, error: K; relative: to the first residual
@@ -265,6 +265,7 @@ bool knows_heat_capacity(const Config& config);         // does the deck say rho
 bool mean_is_free(const Config& config);  // steady, and no boundary fixes it: T + constant solves it as well
 int ghost_layers(const Config& config);   // layers of ghosts that fields have
 double stable_dt(const Config& config);   // s: 1 / (2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2))
+bool is_rkl(const Config& config);        // transient, in steps of Runge-Kutta-Legendre (solver/method.hpp)
 
 // The ghost beyond a boundary is a T + slope * value, `value` being the deck's Tw, g or Ta.
 //
@@ -286,11 +287,21 @@ BoundaryLaw boundary_law(const Config& config, Face face);  // not for periodic 
 // stable_dt(), and less where a boundary holds the temperature or exchanges heat.
 double monotone_dt(const Config& config);
 
+// Of rkl. The longest step of so many stages, s, with 5 % to spare (Meyer, Balsara and Aslam, J. Comput.
+// Phys. 257, 2014, equation 17); the fewest stages, a multiple of four, that a step takes; and the most that
+// the precision allows: within a step values grow, and with them what they lose to rounding.
+double rkl_limit(const Config& config, int stages);
+int rkl_stages(const Config& config, double dt);
+int most_rkl_stages(const Config& config);
+
 struct TimePlan {
-  double dt;  // s; divides end_time into whole steps and, where it follows from dt: auto and a quarter more
-              // steps allow it, every_time of the outputs too
+  double dt;  // s; divides end_time into whole steps and, where it follows from dt: auto, every_time of the
+              // outputs too, of euler where a quarter more steps allow it
   std::int64_t steps;
 };
 TimePlan time_plan(const Config& config);  // transient only
+// s. The Euler step by which residuals and flows of heat are measured: of euler the step itself, of rkl,
+// whose steps are longer than a sweep can take, a stable one.
+double euler_dt(const Config& config);
 
 }  // namespace isotherm

@@ -67,6 +67,10 @@ int ghost_layers(const Config& config) {
   return config.solver.halo_width.value_or(config.solver.ghosts);
 }
 
+bool is_rkl(const Config& config) {
+  return config.problem.kind == ProblemKind::transient && config.problem.method == MethodName::rkl;
+}
+
 double stable_dt(const Config& config) {
   double sum = 0;
   for (const double h : spacing(config)) sum += 1 / (h * h);
@@ -147,17 +151,36 @@ double whole_steps(double time, double dt) {
   return std::abs(wanted - nearest) <= 1e-9 * nearest ? nearest : std::ceil(wanted);
 }
 
-// A step that divides the times of all outputs, where that takes at most a quarter more steps.
+// A step that divides the times of all outputs. Of euler, which has many steps between two outputs, where
+// that takes at most a quarter more of them.
 double automatic_dt(const Config& config) {
   constexpr double most_more = 1.25;
-  const double dt = std::min(config.problem.dt_fraction * stable_dt(config), monotone_dt(config));
+  const bool rkl = is_rkl(config);
+  const double dt = rkl ? config.problem.dt_fraction * rkl_limit(config, most_rkl_stages(config) / 2)
+                        : std::min(config.problem.dt_fraction * stable_dt(config), monotone_dt(config));
   const double measure = common_measure(config);
   if (!(measure > 0)) return dt;
   const double fitted = measure / whole_steps(measure, dt);
-  return dt <= most_more * fitted ? fitted : dt;
+  return rkl || dt <= most_more * fitted ? fitted : dt;
 }
 
 }  // namespace
+
+double rkl_limit(const Config& config, int stages) {
+  constexpr double share = 0.95;
+  return share * 0.5 * stages * (stages + 1) * stable_dt(config);
+}
+
+int rkl_stages(const Config& config, double dt) {
+  constexpr int of_a_launch = 4;
+  int stages = of_a_launch;
+  while (rkl_limit(config, stages) < dt) stages += of_a_launch;
+  return stages;
+}
+
+int most_rkl_stages(const Config& config) {
+  return config.precision == Precision::fp32 ? 16 : 64;
+}
 
 TimePlan time_plan(const Config& config) {
   const ProblemConfig& problem = config.problem;
@@ -171,6 +194,10 @@ TimePlan time_plan(const Config& config) {
                      "a smaller end_time",
                      *problem.end_time, dt, steps, most_steps);
   return {steps > 0 ? *problem.end_time / steps : dt, static_cast<std::int64_t>(steps)};
+}
+
+double euler_dt(const Config& config) {
+  return is_rkl(config) ? config.problem.dt_fraction * stable_dt(config) : time_plan(config).dt;
 }
 
 }  // namespace isotherm

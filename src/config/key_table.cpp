@@ -183,10 +183,12 @@ Keys describe_region(RegionValue& region_value, Range values, std::string_view e
        {.range = extents, .is_required = true, .when = {"shape", {"gaussian"}}, .example = "0.05"}},
       {"formula", &region_value.formula, "A formula of x, y and z.", {.range = values, .is_required = true,
        .when = {"shape", {"formula"}}, .example = "\"300 + 50*sin(pi*x)\"", .variables = "xyz"}},
-      {"file", &region_value.file, "An HDF5 file; a relative path starts at the deck's folder.",
+      {"file", &region_value.file,
+       "An HDF5 file, or the directory of a run, whose last snapshot it is; a relative path starts at the "
+       "deck's folder.",
        {.is_required = true, .when = {"shape", {"dataset"}}, .example = "start.h5"}},
       {"dataset", &region_value.dataset, "The path in it of a dataset of shape (nz, ny, nx).",
-       {.is_required = true, .when = {"shape", {"dataset"}}, .example = "/temperature"}},
+       {.when = {"shape", {"dataset"}}, .example = "/temperature"}},
   };
 }
 Keys describe_initial(RegionValue& region_value) {
@@ -203,8 +205,7 @@ Keys describe_source(RegionValue& region_value) {
 }
 
 Keys describe(ProblemConfig& problem) {
-  const When transient{"kind", {"transient"}}, steady{"kind", {"steady"}}, chebyshev{"method", {"chebyshev"}},
-             cycles{"method", {"chebyshev", "multigrid"}};
+  const When transient{"kind", {"transient"}}, steady{"kind", {"steady"}}, chebyshev{"method", {"chebyshev"}};
   return {
       {"kind", choice(problem.kind), "Follow the temperature in time, or find its steady state."},
       {"end_time", &problem.end_time, "When to end; the last step ends there.",
@@ -212,23 +213,26 @@ Keys describe(ProblemConfig& problem) {
       {"steps", &problem.steps, "How many steps to take; 0 writes the initial state.",
        {.range = {0, 1e15}, .partner = "end_time", .when = transient, .example = "1000"}},
       {"dt", &problem.dt,
-       "Time step, at most the stable limit; shortened so that whole steps end at end_time.", {.range = times,
-       .when = transient, .example = "1e-3", .absent = "dt_fraction of the stable limit",
-       .absent_word = "auto"}},
+       "Time step, at most the stable limit, or what 64 stages of rkl take (fp32: 16); shortened so that "
+       "whole steps end at end_time.", {.range = times,
+       .when = transient, .example = "1e-3", .absent = "dt_fraction of the stable limit, or of what half of "
+       "the stages take", .absent_word = "auto"}},
       {"dt_fraction", &problem.dt_fraction,
        "What dt: auto takes of the stable limit; less where the maximum principle needs it.",
        {.range = {0, 1, "", true}, .when = transient}},
       {"allow_unstable", choice(problem.allow_unstable, off_on),
        "Take a dt above the stable limit; for tests of divergence.", {.when = transient}},
       {"method", choice(problem.method),
-       "V cycles over coarser grids, of which ten are enough on most grids; cycles of Chebyshev weights; or "
-       "sweeps of one weight, hundreds of times as many.", {.when = steady}},
+       "Steady: V cycles over coarser grids (multigrid), of which ten are enough on most grids; cycles of "
+       "Chebyshev weights; or jacobi, sweeps of one weight, hundreds of times as many. Transient: euler, a "
+       "sweep a step; or rkl, second order, steps hundreds of times as long in some eighty sweeps.",
+       {.absent = "multigrid, or euler of transient problems"}},
       {"cycle", &problem.cycle,
        "Sweeps per cycle, a power of two; residuals and outputs come at the ends of cycles, and intervals "
        "count cycles.", {.range = {2, 4096}, .when = chebyshev, .example = "256",
        .absent = "chosen from grid and boundaries", .absent_word = "auto"}},
       {"max_cycles", &problem.max_cycles, "Cycles after which a run gives up.", {.range = counts,
-       .when = cycles, .example = "100", .absent = "what max_sweeps allows; 100 of multigrid"}},
+       .when = steady, .example = "100", .absent = "what max_sweeps allows; 100 of multigrid"}},
       {"weight", &problem.weight, "Weight of the Jacobi sweep; with 1 a checkerboard error never decays.",
        {.range = {0, 1, "", true}, .when = steady}},
       {"tolerance", &problem.tolerance,

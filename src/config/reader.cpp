@@ -429,6 +429,26 @@ void rename_in(YamlNode& map, const Keys& keys, const std::string& path, const R
   }
 }
 
+// Of a run's directory the last snapshot, NAME_00000100.hdf: slices and the like have longer names. The
+// directory itself where it has none.
+fs::path last_snapshot(const fs::path& directory) {
+  std::optional<std::pair<std::ptrdiff_t, long long>> best;
+  fs::path found = directory;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, ignored)) {
+    const std::string stem = entry.path().stem().string();
+    const std::string number = stem.substr(stem.rfind('_') + 1);
+    if (entry.path().extension() != ".hdf" || number == stem || number.empty() || number.size() > 18 ||
+        number.find_first_not_of("0123456789") != number.npos)
+      continue;
+    const std::pair order{std::ssize(number) - std::ssize(stem), std::stoll(number)};
+    if (best && order <= *best) continue;
+    best = order;
+    found = entry.path();
+  }
+  return found;
+}
+
 // What follows from other keys where the deck says nothing.
 void complete(Config& config, const std::string& path) {
   config.name = fs::path(path).stem().string();
@@ -448,10 +468,11 @@ void complete(Config& config, const std::string& path) {
   for (std::vector<RegionValue>* entries : {&config.initial, &config.sources}) {
     for (RegionValue& region_value : *entries) {
       if (region_value.shape == Shape::gaussian) region_value.mode = RegionMode::add;
+      if (region_value.file.empty()) continue;
       // Absolute, so that the resolved deck finds it from anywhere.
-      if (!region_value.file.empty())
-        region_value.file =
-            fs::absolute(fs::path(path).parent_path() / region_value.file).lexically_normal().string();
+      const fs::path file = fs::absolute(fs::path(path).parent_path() / region_value.file).lexically_normal();
+      std::error_code ignored;
+      region_value.file = (fs::is_directory(file, ignored) ? last_snapshot(file) : file).string();
     }
   }
 }

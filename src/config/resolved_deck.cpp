@@ -102,7 +102,7 @@ std::string to_yaml(const Config& config) {
 Config read_resolved_deck(const std::string& text, const std::string& place) {
   Problems problems(place);
   Config config;
-  config.problem.method = SteadyMethod::jacobi;  // of decks of before there was a choice
+  config.problem.method = MethodName::jacobi;  // of decks of before there was a choice
   try {
     YamlNode deck = parse_yaml(text);
     rename_former(deck, [](const auto&...) {});

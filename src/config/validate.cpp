@@ -56,9 +56,35 @@ std::vector<Given> given_temperatures(const Config& config) {
   return all;
 }
 
+// Each kind of problem has its own.
+void check_method(Config& config, Problems& problems) {
+  MethodName& method = config.problem.method;
+  const bool transient = is_transient(config);
+  const auto fits = [&] { return (method == MethodName::euler || method == MethodName::rkl) == transient; };
+  if (!problems.given("problem.method") && !fits())
+    method = transient ? MethodName::euler : MethodName::multigrid;
+  if (problems.given("problem.max_cycles") && method == MethodName::jacobi)
+    problems.add("problem.max_cycles", "method jacobi has no cycles; write max_sweeps");
+  if (!problems.sound({"problem"}) || fits()) return;
+  problems.add("problem.method", "{} is for {} problems; use one of {}", word(method),
+               transient ? "steady" : "transient", transient ? "euler, rkl" : "jacobi, chebyshev, multigrid");
+}
+
+void check_rkl_step(const Config& config, Problems& problems) {
+  const ProblemConfig& p = config.problem;
+  const int most = most_rkl_stages(config);
+  const double longest = rkl_limit(config, most);
+  if (p.dt && *p.dt > longest)
+    problems.add("problem.dt",
+                 "{} s would take more than {} stages, in which {} values lose digits to rounding; write at "
+                 "most {}, or auto",
+                 shortest(*p.dt), most, word(config.precision), shortest(longest));
+}
+
 void check_time_step(const Config& config, Problems& problems) {
   if (!problems.sound({"grid", "material", "problem", "boundaries"})) return;
   if (!is_transient(config)) return;
+  if (is_rkl(config)) return check_rkl_step(config, problems);
   const ProblemConfig& p = config.problem;
   const double limit = stable_dt(config), monotone = monotone_dt(config);
   if (p.dt && *p.dt > limit && !p.allow_unstable) {
@@ -95,14 +121,15 @@ void check_end_of_steady(Config& config, Problems& problems) {
 // after so many cycles has most likely stalled.
 void check_cycle(Config& config, Problems& problems) {
   constexpr std::int64_t most_cycles = 100;
+  if (is_rkl(config) && !problems.given("problem.check_interval")) config.problem.check_interval = 1;
   if (is_transient(config)) return;
-  if (config.problem.method == SteadyMethod::multigrid && !problems.given("problem.max_sweeps") &&
+  if (config.problem.method == MethodName::multigrid && !problems.given("problem.max_sweeps") &&
       !problems.given("problem.max_cycles"))
     config.problem.max_cycles = most_cycles;
-  if (config.problem.method != SteadyMethod::jacobi && !problems.given("problem.check_interval"))
+  if (config.problem.method != MethodName::jacobi && !problems.given("problem.check_interval"))
     config.problem.check_interval = 1;
   constexpr std::int64_t few_cycles = 10;
-  if (config.problem.method == SteadyMethod::multigrid && config.problem.check_interval > few_cycles)
+  if (config.problem.method == MethodName::multigrid && config.problem.check_interval > few_cycles)
     problems.warn("problem.check_interval",
                   "counts V cycles, of which most problems need fewer than {}; write less, or method: jacobi "
                   "to count sweeps",
@@ -500,6 +527,7 @@ void validate(Config& config, const RegistryNames& registry, Problems& problems)
   check_cells(config, problems);
   check_periodic_pairs(config, problems);
   check_material(config, problems);
+  check_method(config, problems);
   check_time_step(config, problems);
   check_temperatures(config, problems);
   check_end_of_steady(config, problems);

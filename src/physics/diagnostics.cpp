@@ -150,7 +150,7 @@ DiagnosticsPlan plan_diagnostics(const Config& config) {
   plan.flows = config.material.conductivity && (!transient || plan.heat_capacity);
   if (!plan.flows) return plan;
   plan.rate = transient;
-  if (transient) plan.dt = time_plan(config).dt;
+  if (transient) plan.dt = euler_dt(config);
   plan.watts_a_source_kelvin = volume / source_scale(config);
   for (std::size_t f = 0; f < face_count; ++f) {
     plan.boundaries[f] = config.boundaries[f].kind != BoundaryKind::periodic;

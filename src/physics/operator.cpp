@@ -80,7 +80,7 @@ Coefficients<T> coarsened(const Coefficients<double>& c) {
 
 template <class T>
 Coefficients<T> rounded_coefficients(const Coefficients<double>& c) {
-  if (c.sigma > 1 && c.c0 < -1) return coarsened<T>(c);
+  if (c.sigma != 1 && c.c0 < -1) return coarsened<T>(c);
   Coefficients<T> rounded{0, static_cast<T>(c.cx), static_cast<T>(c.cy), static_cast<T>(c.cz),
                           static_cast<T>(c.sigma)};
   rounded.c0 = static_cast<T>(1 - neighbours_of(rounded));

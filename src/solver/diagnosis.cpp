@@ -108,7 +108,7 @@ void Diagnosis<T>::start(FieldView<const T> initial, FieldView<const T> source) 
 }
 
 template <class T>
-Diagnostics Diagnosis<T>::look(FieldView<const T> now, FieldView<const T> before,
+Diagnostics Diagnosis<T>::look(FieldView<const T> now, const std::optional<StepFields<T>>& step,
                                const Boundaries<T>& boundaries) {
   const Extremes of_now = extremes(now);
   const LongAccumulator sum_of_now = sum(now);
@@ -120,25 +120,27 @@ Diagnostics Diagnosis<T>::look(FieldView<const T> now, FieldView<const T> before
   found.nan_cells = of_now.nans;
   found.mean = total / static_cast<double>(config_.grid.cells.product());
   if (plan_.heat_capacity) found.heat = *plan_.heat_capacity * total;
-  if (plan_.flows && !before.empty()) found.flows = flows(sum_of_now, before, boundaries);
+  if (plan_.flows && step) {
+    const bool ends_here = step->after.origin == now.origin;
+    found.flows = flows(ends_here ? sum_of_now : sum(step->after), step->before, boundaries);
+  }
   if (plan_.bins > 0) found.histogram = count(now);
   return found;
 }
 
 template <class T>
-HeatFlows Diagnosis<T>::heat_flows(FieldView<const T> now, FieldView<const T> before,
-                                   const Boundaries<T>& boundaries) {
-  return flows(plan_.rate ? sum(now) : LongAccumulator{}, before, boundaries);
+HeatFlows Diagnosis<T>::heat_flows(const StepFields<T>& step, const Boundaries<T>& boundaries) {
+  return flows(plan_.rate ? sum(step.after) : LongAccumulator{}, step.before, boundaries);
 }
 
 // Neither sum is rounded: their difference is exact, small as it is beside them.
 template <class T>
-HeatFlows Diagnosis<T>::flows(const LongAccumulator& sum_of_now, FieldView<const T> before,
+HeatFlows Diagnosis<T>::flows(const LongAccumulator& sum_of_after, FieldView<const T> before,
                               const Boundaries<T>& boundaries) {
   HeatFlows flows;
   flows.source = source_;
   if (plan_.rate) {
-    LongAccumulator change = sum_of_now;
+    LongAccumulator change = sum_of_after;
     change.subtract(sum(before));
     flows.rate = *plan_.heat_capacity * value_of(change) / plan_.dt;
   }

@@ -14,6 +14,13 @@
 
 namespace isotherm {
 
+// The fields before and after a single sweep of the weight of euler_dt(); of a steady problem, which stores
+// no heat, both may be the same.
+template <class T>
+struct StepFields {
+  FieldView<const T> before, after;
+};
+
 template <class T>
 class Diagnosis {
  public:
@@ -26,13 +33,12 @@ class Diagnosis {
   // empty. Collective.
   void start(FieldView<const T> initial, FieldView<const T> source);
 
-  // `before`: the field from which one single sweep made `now`, with `boundaries` as they were during that
-  // sweep; empty where there was none. Collective; every rank returns the same.
-  Diagnostics look(FieldView<const T> now, FieldView<const T> before, const Boundaries<T>& boundaries);
-  // The heat that flows, and no more. `before` as of look(); in a steady problem, which has no rate, it may
-  // be `now` itself.
-  HeatFlows heat_flows(FieldView<const T> now, FieldView<const T> before, const Boundaries<T>& boundaries);
-  const Bins& bins() const { return bins_; }  // after start()
+  // Of the field, and of the heat that flows in `step` with `boundaries` as they were during it. Collective;
+  // every rank returns the same.
+  Diagnostics look(FieldView<const T> now, const std::optional<StepFields<T>>& step,
+                   const Boundaries<T>& boundaries);
+  HeatFlows heat_flows(const StepFields<T>& step, const Boundaries<T>& boundaries);  // alone
+  const Bins& bins() const { return bins_; }                                         // after start()
 
  private:
   template <class Part, class Launch>
@@ -43,7 +49,7 @@ class Diagnosis {
   LongAccumulator sum(FieldView<const T> field);
   LongAccumulator jump_sum(const BoundaryJump<T>* jump);  // null: this rank has no part of the boundary
 
-  HeatFlows flows(const LongAccumulator& sum_of_now, FieldView<const T> before,
+  HeatFlows flows(const LongAccumulator& sum_of_after, FieldView<const T> before,
                   const Boundaries<T>& boundaries);
   Histogram count(FieldView<const T> now);
 

@@ -84,6 +84,10 @@ std::string_view steady_reduction(Backend backend) {
   return backend == Backend::host ? "openmp" : "warp_shuffle";
 }
 
+// Cells of a block below which kernels that walk through it leave most of a GPU waiting for a few blocks of
+// threads.
+constexpr Index worth_walking = Index{1} << 18;
+
 // The histogram of the diagnostics; unasked the last of the backend's ladder.
 template <class T>
 const HistogramKernel<T>* choose_histogram(const Config& config, Backend backend) {
@@ -121,7 +125,8 @@ void match_fused_norm(const Config& config, KernelChoices<T>& choices) {
 
 }  // namespace
 
-bool boundaries_vary_in_time(const Config& config) {
+bool boundaries_vary_by_sweep(const Config& config) {
+  if (is_rkl(config)) return false;
   return std::any_of(config.boundaries.begin(), config.boundaries.end(), [](const BoundaryConfig& boundary) {
     return boundary.kind != BoundaryKind::periodic && boundary.value.uses('t');
   });
@@ -139,12 +144,13 @@ std::int64_t sweeps_until_due(const Config& config) {
   std::int64_t intervals = config.problem.check_interval;
   for (const auto& interval : {config.output.diagnostics, config.output.every_steps})
     if (interval) intervals = std::min(intervals, *interval);
-  const std::int64_t cycle = sweeps_of_cycle(config);
-  return make_method(config).has_coarse_grids ? cycle / 2 : intervals * cycle;
+  const Method method = make_method(config);
+  if (method.has_coarse_grids) return method.cycle() / 2;
+  return method.combination ? method.combination->first : intervals * method.cycle();
 }
 
 int longest_time_block(const Config& config) {
-  if (boundaries_vary_in_time(config)) return 1;
+  if (boundaries_vary_by_sweep(config)) return 1;
   if (config.solver.time_block) return *config.solver.time_block;
   if (config.solver.halo_width) return *config.solver.halo_width;
   return static_cast<int>(std::clamp<std::int64_t>(sweeps_until_due(config), 1, 64));
@@ -161,7 +167,7 @@ int widest_halo(const Config& config, const Decomposition& decomposition, int mo
   if (s.halo_width) return *s.halo_width;
   const bool stores_faces = config.parallel.overlap == Overlap::in_kernel && decomposition.ranks() > 1;
   // Values of boundaries that vary in time are computed for the ghosts too, for every sweep.
-  if (!exchanges(ghost_sides(decomposition, 0)) || stores_faces || boundaries_vary_in_time(config)) return 1;
+  if (!exchanges(ghost_sides(decomposition, 0)) || stores_faces || boundaries_vary_by_sweep(config)) return 1;
   if (decomposition.ranks() == 1 && s.kernel != "auto") {  // its own neighbour needs them for time blocks
     const auto table = stencil_kernels<double>();
     const auto named =
@@ -185,7 +191,7 @@ bool has_temporal_kernel(Backend backend) {
 
 std::string why_no_graph(const Config& config, const Device& device) {
   if (!device.records_graphs()) return "only GPUs have graphs";
-  if (boundaries_vary_in_time(config))
+  if (boundaries_vary_by_sweep(config))
     return "the host computes the boundaries that vary in time, sweep by sweep";
   return "";
 }
@@ -212,13 +218,16 @@ KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subd
   // The table goes up the ladder: what stands last is what to take unasked.
   std::reverse(kernels.begin(), kernels.end());
   for (const auto* kernel : kernels) add_tiles(config, *kernel, subdomain, choices.sweeps);
-  // Without a measurement nobody knows that fusing pays; the few sweeps of smoothing are too few for one.
-  const bool smoothing = make_method(config).has_coarse_grids;
+  // Without a measurement nobody knows that fusing pays; a cycle that is taken whole has no room for one.
+  const bool fuses = make_method(config).is_taken_whole();
+  const Index cells = subdomain.product();
+  const bool small = cells > 0 && cells < worth_walking;
   if (s.kernel == "auto")
-    std::stable_partition(choices.sweeps.begin(), choices.sweeps.end(),
-                          [&](const SweepChoice<T>& c) { return c.is_temporal() == smoothing; });
-  // The probe of multigrid is made by the same kernel every time, and so are its norms.
-  const bool sums = config.problem.norm != Norm::max && !smoothing;
+    std::ranges::stable_sort(choices.sweeps, {}, [&](const SweepChoice<T>& c) {
+      return std::pair(c.is_temporal() != fuses, c.kernel->suits_small_blocks != small);
+    });
+  // The probe between such cycles is made by the same kernel every time, and so are its norms.
+  const bool sums = config.problem.norm != Norm::max && !fuses;
   const std::string reduction =
       s.reduction == "auto" && sums ? std::string(steady_reduction(backend)) : s.reduction;
   choices.reductions = kernels_of(config, "solver.reduction", reduction_kernels<T>(), reduction, backend);

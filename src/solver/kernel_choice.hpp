@@ -91,8 +91,9 @@ SolverKernels<T> default_kernels(const Config& config, const KernelChoices<T>& c
 template <class T>
 SolverKernels<T> choose_kernels(const Config& config, Backend backend, Int3 subdomain = {0, 0, 0});
 
-// Of any boundary of the deck, this rank's or not: what depends on it all ranks do alike.
-bool boundaries_vary_in_time(const Config& config);
+// Does any boundary of the deck, this rank's or not, have other values in each sweep? In the sweeps of a
+// longer time step it has one.
+bool boundaries_vary_by_sweep(const Config& config);
 
 // Why the sweeps of this deck cannot be recorded on this device: boundaries whose values the host computes
 // for every sweep. Empty: they can, where the halos among them can (HaloExchange::why_not_recordable()).

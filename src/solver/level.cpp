@@ -204,6 +204,18 @@ void Level<T>::read(const StoredField& stored) {
 }
 
 template <class T>
+double Level<T>::time() const {
+  return static_cast<double>(sweeps_ / method_.cycle()) * dt_;
+}
+
+template <class T>
+void Level<T>::update_boundaries() {
+  if (!boundaries_.vary_in_time() || !between_cycles()) return;
+  const bool at_middle = method_.cycle() > 1 && !probes_;
+  boundaries_.update(at_middle ? time() + dt_ / 2 : time(), compute_);
+}
+
+template <class T>
 void Level<T>::fill_boundaries(const StencilKernel<T>& kernel, Box region) {
   const TraceRange range(Phase::boundaries);
   const Boundaries<T> ghosts = boundaries_in_ghosts(kernel, boundaries_.boundaries());

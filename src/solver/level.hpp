@@ -65,16 +65,17 @@ class Level {
   FieldView<const T> before() const { return next_.view(); }
   FieldView<const T> source() const { return source_ ? source_->view() : FieldView<const T>{}; }
   Field<T>& source_field() { return *source_; }
-  std::int64_t sweeps() const { return sweeps_; }                     // since the initial state
-  double time() const { return static_cast<double>(sweeps_) * dt_; }  // s; 0 in a steady problem
+  std::int64_t sweeps() const { return sweeps_; }  // since the initial state
+  double time() const;                             // s, of the last end of a cycle; 0 in a steady problem
   bool between_cycles() const { return sweeps_ % method_.cycle() == 0; }
   // Does before() hold the field from which one single sweep made the current one?
   bool has_before() const { return has_before_; }
 
   // Everything below is queued on compute() in order, exchanges on a stream of higher priority beside it.
 
-  // Values of boundaries for the sweep that comes next, where they vary in time.
-  void update_boundaries() { boundaries_.update(time(), compute_); }
+  // Values of boundaries for the sweep that comes next, where they vary in time: those of its beginning, and
+  // for all sweeps of a longer cycle those of its middle.
+  void update_boundaries();
   // Ghosts beyond the boundaries at which `region` ends, but for those that the kernel computes itself.
   void fill_boundaries(const StencilKernel<T>& kernel, Box region);
   void start_exchange() { halo_.start(current_.view(), compute_, halo_stream_); }

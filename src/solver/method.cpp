@@ -58,21 +58,23 @@ std::vector<double> chebyshev_weights(const Spectrum& s, std::int64_t m) {
   return weights;
 }
 
-bool is(SteadyMethod method, const Config& config) {
+bool is(MethodName method, const Config& config) {
   return config.problem.kind == ProblemKind::steady && config.problem.method == method;
 }
 
-// Each next one where the product of the distances of its eigenvalue to those before is largest.
-std::vector<double> leja_order(std::vector<double> weights) {
+// Each next one where the product of the distances of its eigenvalue to those before is largest, those
+// `taken` before all of them among them.
+std::vector<double> leja_order(std::vector<double> weights, std::vector<double> taken) {
   std::vector<double> ordered;
   while (!weights.empty()) {
     const auto distances = [&](double weight) {
-      double product = 1 / weight;
-      for (const double before : ordered) product *= std::abs(1 / weight - 1 / before);
-      return product;
+      double log_of_product = 0;
+      for (const double before : taken) log_of_product += std::log(std::abs(1 / weight - before));
+      return log_of_product;
     };
     const auto next = std::ranges::max_element(weights, {}, distances);
     ordered.push_back(*next);
+    taken.push_back(1 / *next);
     weights.erase(next);
   }
   return ordered;
@@ -83,7 +85,7 @@ std::vector<double> smoothing_weights(double highest) {
   std::vector<double> weights;
   for (int j = 1; j <= smoothing_sweeps; ++j)
     weights.push_back(2 / (highest * (1 - std::cos(2 * std::numbers::pi * j / (2 * smoothing_sweeps + 1)))));
-  return leja_order(std::move(weights));
+  return leja_order(std::move(weights), {0});
 }
 
 Method multigrid_method(const Config& config) {
@@ -95,11 +97,63 @@ Method multigrid_method(const Config& config) {
   return {"multigrid", weights, unit, expected_decay / (2 * smoothing_sweeps), true};
 }
 
+// P_n and its derivative, by their recurrences.
+std::pair<double, double> legendre(int n, double x) {
+  double before = 1, value = x;
+  for (int k = 2; k <= n; ++k) {
+    const double next = ((2 * k - 1) * x * value - (k - 1) * before) / k;
+    before = std::exchange(value, next);
+  }
+  return {value, n * (before - x * value) / (1 - x * x)};
+}
+
+// By Newton's iteration from the roots of a cosine, which are near. In rising order.
+std::vector<double> legendre_roots(int n) {
+  std::vector<double> roots;
+  for (int j = n; j >= 1; --j) {
+    double x = std::cos(std::numbers::pi * (j - 0.25) / (n + 0.5));
+    for (int iteration = 0; iteration < 5; ++iteration) {
+      const auto [value, slope] = legendre(n, x);
+      x -= value / slope;
+    }
+    roots.push_back(x);
+  }
+  return roots;
+}
+
+// Of the Euler sweeps that make a step of `dt`: its polynomial P_s(1 - 2 dt lambda / (s^2 + s)) in factors,
+// that of the fastest eigenvalue first.
+std::vector<double> rkl_weights(int stages, double dt) {
+  std::vector<double> weights;
+  for (const double root : legendre_roots(stages))
+    weights.push_back(2 * dt / (stages * (stages + 1) * (1 - root)));
+  return leja_order(std::move(weights), {});
+}
+
+// What the polynomial's second derivative misses of an exponential's, in 1/2 dt^2 lambda^2: c(s).
+double rkl_curvature(int stages) {
+  return 0.25 - 0.5 / (stages * (stages + 1));
+}
+
+Method rkl_method(const Config& config) {
+  const double dt = time_plan(config).dt;
+  const int whole = rkl_stages(config, dt), half = rkl_stages(config, dt / 2);
+  std::vector<double> weights = rkl_weights(whole, dt);
+  const std::vector<double> of_half = rkl_weights(half, dt / 2);
+  for (int i = 0; i < 2; ++i) weights.insert(weights.end(), of_half.begin(), of_half.end());
+  const double c1 = rkl_curvature(whole), c2 = rkl_curvature(half);
+  return {"rkl", weights, euler_dt(config), 0, false, Combination{whole, (0.5 - c1) / (c2 / 2 + 0.25 - c1)}};
+}
+
 }  // namespace
 
 std::int64_t sweeps_of_cycle(const Config& config) {
-  if (is(SteadyMethod::multigrid, config)) return 2 * smoothing_sweeps;
-  if (!is(SteadyMethod::chebyshev, config)) return 1;
+  if (is_rkl(config)) {
+    const double dt = time_plan(config).dt;
+    return rkl_stages(config, dt) + 2 * rkl_stages(config, dt / 2);
+  }
+  if (is(MethodName::multigrid, config)) return 2 * smoothing_sweeps;
+  if (!is(MethodName::chebyshev, config)) return 1;
   if (config.problem.cycle) return *config.problem.cycle;
   const Spectrum s = sweep_spectrum(config);
   return has_range(s) ? chosen_cycle(s) : 1;
@@ -107,13 +161,14 @@ std::int64_t sweeps_of_cycle(const Config& config) {
 
 Method make_method(const Config& config) {
   const ProblemConfig& problem = config.problem;
+  if (is_rkl(config)) return rkl_method(config);
   if (problem.kind == ProblemKind::transient) {
     const double dt = time_plan(config).dt;
     return {"euler", {dt}, dt};
   }
   const Method jacobi{"jacobi", {problem.weight}, problem.weight, slowest_decay(config)};
-  if (is(SteadyMethod::multigrid, config)) return multigrid_method(config);
-  if (!is(SteadyMethod::chebyshev, config)) return jacobi;
+  if (is(MethodName::multigrid, config)) return multigrid_method(config);
+  if (!is(MethodName::chebyshev, config)) return jacobi;
   const Spectrum s = sweep_spectrum(config);
   const std::int64_t m = sweeps_of_cycle(config);
   if (!has_range(s)) {

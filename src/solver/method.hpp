@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -12,14 +13,24 @@
 
 namespace isotherm {
 
+// A cycle of two runs of sweeps from the same field, which ends in `share` of the second's field and the rest
+// of the first's.
+struct Combination {
+  std::int64_t first = 0;  // sweeps
+  double share = 1;
+};
+
 struct Method {
   std::string_view name;
   std::vector<double> weights;  // of the sweeps of a cycle: of 1 in a steady problem, else s
-  double unit = 0;              // the weight for which sources are stored and by which residuals are measured
+  double unit = 0;              // the weight of the sweep by which residuals are measured
   double decay = 0;  // -ln of the factor by which a sweep reduces the slowest error, the mean over a cycle
   bool has_coarse_grids = false;  // the correction from coarser grids comes in the middle of a cycle
+  std::optional<Combination> combination = {};
 
   std::int64_t cycle() const { return std::ssize(weights); }  // sweeps
+  // Is there more in a cycle than its sweeps?
+  bool is_taken_whole() const { return has_coarse_grids || combination; }
 };
 
 // jacobi: weighted Jacobi sweeps of one weight. euler: explicit Euler steps of time_plan(config).dt.
@@ -29,6 +40,11 @@ struct Method {
 // multigrid: V cycles, 4 sweeps before and 4 after the correction from coarser grids, with the weights that
 // leave least of the errors that those grids do not see (Chebyshev polynomials of the fourth kind; Lottes,
 // Numer. Linear Algebra Appl. 30, 2023), in Leja order.
+// rkl: cycles of one time step of time_plan(config).dt. The stages of a Runge-Kutta-Legendre step of first
+// order are Euler sweeps, as the roots of its polynomial are real; s of them take (s^2 + s)/2 stable steps
+// (RKL1; Meyer, Balsara and Aslam, J. Comput. Phys. 257, 2014). A step from s1 stages and the same in two
+// halves of s2 are combined such that the errors of first order cancel. In Leja order, in which little is
+// lost to rounding.
 Method make_method(const Config& config);
 // Of the coarsest grid of multigrid: a cycle of Chebyshev weights, long enough to solve it.
 Method coarsest_method(const Config& config);

@@ -20,18 +20,19 @@ std::int64_t step_at(double time, double dt) {
 
 }  // namespace
 
-Recurrence::Recurrence(std::optional<std::int64_t> every_steps, std::optional<double> every_time, double dt)
-    : every_steps_(every_steps), every_time_(every_time), dt_(dt) {}
+Recurrence::Recurrence(std::optional<std::int64_t> every_steps, std::optional<double> every_time, double dt,
+                       std::int64_t cycle)
+    : every_steps_(every_steps), every_time_(every_time), dt_(dt), cycle_(cycle) {}
 
 std::int64_t Recurrence::nth(std::int64_t k) const {
   if (every_steps_) return k * *every_steps_;
   return std::max(k, step_at(static_cast<double>(k) * *every_time_, dt_));  // at most one per step
 }
 
-// The last that is surely not after `sweep`.
-std::int64_t Recurrence::last_until(std::int64_t sweep) const {
-  const double passed = std::floor(static_cast<double>(sweep) * dt_ / *every_time_);
-  return passed < static_cast<double>(sweep) ? static_cast<std::int64_t>(passed) : sweep;
+// The last that is surely not after `step`.
+std::int64_t Recurrence::last_until(std::int64_t step) const {
+  const double passed = std::floor(static_cast<double>(step) * dt_ / *every_time_);
+  return passed < static_cast<double>(step) ? static_cast<std::int64_t>(passed) : step;
 }
 
 bool Recurrence::due(std::int64_t sweep) const {
@@ -39,19 +40,21 @@ bool Recurrence::due(std::int64_t sweep) const {
 }
 
 std::int64_t Recurrence::next_after(std::int64_t sweep) const {
-  if (every_steps_) return (sweep / *every_steps_ + 1) * *every_steps_;
+  const std::int64_t step = sweep < 0 ? -1 : sweep / cycle_;
+  if (every_steps_) return (step / *every_steps_ + 1) * *every_steps_ * cycle_;
   if (!every_time_) return never;
-  std::int64_t k = std::max<std::int64_t>(1, last_until(sweep));
-  while (nth(k) <= sweep) ++k;
-  return nth(k);
+  std::int64_t k = std::max<std::int64_t>(1, last_until(step));
+  while (nth(k) <= step) ++k;
+  return nth(k) < never / cycle_ ? nth(k) * cycle_ : never;
 }
 
 std::int64_t Recurrence::count_before(std::int64_t last) const {
   if (last <= 0) return 0;
-  if (every_steps_) return (last - 1) / *every_steps_;
+  const std::int64_t steps = last / cycle_;
+  if (every_steps_) return (steps - 1) / *every_steps_;
   if (!every_time_) return 0;
-  std::int64_t k = last_until(last) + 1;
-  while (k >= 1 && nth(k) >= last) --k;
+  std::int64_t k = last_until(steps) + 1;
+  while (k >= 1 && nth(k) >= steps) --k;
   return k;
 }
 
@@ -93,7 +96,7 @@ Schedule::Schedule(const Config& config)
   if (diagnostics_interval_) *diagnostics_interval_ *= cycle_;
   if (config.problem.kind == ProblemKind::transient) {
     const TimePlan plan = time_plan(config);
-    last_ = plan.steps;
+    last_ = plan.steps * cycle_;
     dt_ = plan.dt;
   } else {
     const ProblemConfig& problem = config.problem;
@@ -101,9 +104,8 @@ Schedule::Schedule(const Config& config)
                                : std::max(problem.max_sweeps / cycle_, std::int64_t{1}) * cycle_;
   }
   const OutputConfig& output = config.output;
-  const auto recurrence = [this](OutputTimes times) {
-    if (times.every_steps) *times.every_steps *= cycle_;
-    return Recurrence(times, dt_);
+  const auto recurrence = [this](const OutputTimes& times) {
+    return Recurrence(times.every_steps, times.every_time, dt_, cycle_);
   };
   if (output.snapshots) snapshots_ = recurrence(output);
   if (!output.probes.points.empty()) probes_ = recurrence(output.probes.times);
@@ -112,7 +114,7 @@ Schedule::Schedule(const Config& config)
 }
 
 double Schedule::time(std::int64_t sweep) const {
-  return static_cast<double>(sweep) * dt_;
+  return static_cast<double>(sweep / cycle_) * dt_;
 }
 
 bool Schedule::check_due(std::int64_t sweep) const {

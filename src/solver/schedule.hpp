@@ -10,15 +10,15 @@
 
 namespace isotherm {
 
-// Something that comes again every so many sweeps, or every so much time of the problem.
+// Something that comes again every so many steps, or every so much time of the problem.
 class Recurrence {
  public:
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
   Recurrence() = default;  // never
-  // At most one of the two; every_time and the step `dt` in s.
-  Recurrence(std::optional<std::int64_t> every_steps, std::optional<double> every_time, double dt);
-  Recurrence(const OutputTimes& times, double dt) : Recurrence(times.every_steps, times.every_time, dt) {}
+  // At most one of the two; every_time and the step `dt` in s. A step is a cycle of so many sweeps.
+  Recurrence(std::optional<std::int64_t> every_steps, std::optional<double> every_time, double dt,
+             std::int64_t cycle = 1);
 
   bool recurs() const { return every_steps_ || every_time_; }
   bool due(std::int64_t sweep) const;                  // sweep > 0
@@ -26,12 +26,13 @@ class Recurrence {
   std::int64_t count_before(std::int64_t last) const;  // how often it is due from sweep 1 to last - 1
 
  private:
-  std::int64_t nth(std::int64_t k) const;  // the sweep of the k-th, k >= 1
-  std::int64_t last_until(std::int64_t sweep) const;
+  std::int64_t nth(std::int64_t k) const;  // the step of the k-th, k >= 1
+  std::int64_t last_until(std::int64_t step) const;
 
   std::optional<std::int64_t> every_steps_;
   std::optional<double> every_time_;
   double dt_ = 0;
+  std::int64_t cycle_ = 1;
 };
 
 // Chooses the sweeps at which all ranks poll for signals and the wall-time limit, by times that the ranks

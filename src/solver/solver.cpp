@@ -115,6 +115,8 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
   sources_ = level_.fill_sources();
   stored ? level_.read(*stored) : level_.initialise();
   if (level_.method().has_coarse_grids) multigrid_.emplace(level_, step_, times_);  // of what is there
+  if (level_.method().combination) super_step_.emplace(level_, step_, times_);
+  if (has_cycles() && is_asynchronous()) residual();  // loads its kernels, as a graph loads those of a cycle
   times_ = {};
   synchronize();
   device.record(paced_, level_.compute());
@@ -161,7 +163,7 @@ std::string Solver<T>::why_single(const std::string& otherwise) const {
   const bool can = plan().sweep.is_temporal() ||
                    (config.solver.kernel == "auto" && has_temporal_kernel<T>(level_.device().backend()));
   if (!can) return "";
-  if (boundaries_vary_in_time(config)) return "boundaries vary in time";
+  if (boundaries_vary_by_sweep(config)) return "boundaries vary in time";
   if (config.parallel.overlap == Overlap::in_kernel && level_.communicator().size() > 1)
     return "sweeps store their faces";
   if (config.solver.time_block == 1) return "solver.time_block is 1";
@@ -179,8 +181,8 @@ void Solver<T>::sweep(std::int64_t count, bool last_alone) {
   const std::int64_t end_of_graphs = norm.result || (last_alone && time_block() > 1) ? end - 1 : end;
   while (sweeps() < end) {
     poll_residual();
-    if (multigrid_) {
-      multigrid_->cycle();
+    if (level_.method().is_taken_whole()) {
+      multigrid_ ? multigrid_->cycle() : super_step_->cycle();
       continue;
     }
     if (step_.graph(end_of_graphs)) continue;
@@ -349,17 +351,25 @@ Diagnosis<T> Solver<T>::make_diagnosis() {
   return diagnosis;
 }
 
+// Between cycles no fields differ by one sweep: a sweep that is not kept says what flows. Where nothing is
+// stored the field alone does.
+template <class T>
+StepFields<T> Solver<T>::step_between_cycles() {
+  if (level_.config().problem.kind == ProblemKind::steady) return {level_.field(), level_.field()};
+  step_.probe(kernels_.probe, UpdateNorm{});
+  return {level_.field(), level_.before()};
+}
+
 template <class T>
 Diagnostics Solver<T>::diagnose() {
   if (!diagnosis_) throw Error(ExitCode::internal, "diagnostics were not asked for; please report it");
   synchronize();
   const TraceRange range(Phase::diagnostics);
   const Timer timer;
-  // Between cycles no field differs by one sweep from this one.
-  const FieldView<const T> before = own_sweeps() == 0 ? FieldView<const T>{}
-                                    : has_cycles()    ? level_.field()
-                                                      : level_.before();
-  const Diagnostics found = diagnosis_->look(level_.field(), before, level_.boundaries().boundaries());
+  std::optional<StepFields<T>> step;
+  if (own_sweeps() > 0)
+    step = has_cycles() ? step_between_cycles() : StepFields<T>{level_.before(), level_.field()};
+  const Diagnostics found = diagnosis_->look(level_.field(), step, level_.boundaries().boundaries());
   times_.diagnostics += timer.seconds();
   return found;
 }
@@ -372,14 +382,15 @@ TemperatureExtremes Solver<T>::extremes() {
 
 template <class T>
 std::optional<HeatFlows> Solver<T>::heat_flows() {
+  if (!plan_diagnostics(level_.config()).flows) return std::nullopt;
   const bool steady = level_.config().problem.kind == ProblemKind::steady;
-  const bool known = steady || (own_sweeps() > 0 && level_.has_before());
-  if (!known || !plan_diagnostics(level_.config()).flows) return std::nullopt;
+  if (!steady && (own_sweeps() == 0 || !(has_cycles() || level_.has_before()))) return std::nullopt;
+  const StepFields<T> step =
+      steady || has_cycles() ? step_between_cycles() : StepFields<T>{level_.before(), level_.field()};
   synchronize();
   const TraceRange range(Phase::diagnostics);
   if (!diagnosis_) diagnosis_.emplace(make_diagnosis());
-  return diagnosis_->heat_flows(level_.field(), steady ? level_.field() : level_.before(),
-                                level_.boundaries().boundaries());
+  return diagnosis_->heat_flows(step, level_.boundaries().boundaries());
 }
 
 template <class T>

@@ -18,6 +18,7 @@
 #include "solver/multigrid.hpp"
 #include "solver/residual_check.hpp"
 #include "solver/step.hpp"
+#include "solver/super_step.hpp"
 
 namespace isotherm {
 
@@ -75,7 +76,8 @@ class Solver {
   Diagnostics diagnose();
   TemperatureExtremes extremes();  // of the field as it is
   // Transient: during the last step; none where there was none, or the launch that made it made others too.
-  // Steady: of the field itself. None where the deck does not give the material for it.
+  // With cycles during a sweep of the unit weight from here, which is not kept. Steady: of the field itself.
+  // None where the deck does not give the material for it.
   std::optional<HeatFlows> heat_flows();
   std::optional<Bins> histogram_bins() const;  // none without a histogram
   SwallowedHeat swallowed_heat();              // now; one pass over the field, on a GPU copied plane by plane
@@ -118,12 +120,14 @@ class Solver {
   void make_check();
   Diagnosis<T> make_diagnosis();
   void poll_residual();
+  StepFields<T> step_between_cycles();
 
   SolverKernels<T> kernels_;
   SolverTimes times_;
   Level<T> level_;
   Step<T> step_;
   std::optional<Multigrid<T>> multigrid_;
+  std::optional<SuperStep<T>> super_step_;
   std::optional<ResidualCheck<T>> check_;
   Owned<Event> paced_;
   SourceTotals sources_;

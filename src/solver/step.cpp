@@ -168,10 +168,8 @@ template <class T>
 void Step<T>::launch(const PeriodLaunch& launch, bool first, UpdateNorm norm) {
   Timer timer;
   level_.wait_for_copy();
-  if (level_.boundaries().vary_in_time()) {
-    level_.update_boundaries();
-    times_.sweep += timer.lap();  // no communication
-  }
+  level_.update_boundaries();
+  times_.sweep += timer.lap();  // no communication
   if (plan_.overlap == Overlap::in_kernel) {
     sweep_and_store(launch, norm, timer);
   } else if (first) {

@@ -105,7 +105,7 @@ class Made {
   Diagnostics look(Field<double>& now, Field<double>& before) {
     const Field<double> now_there = there(now), before_there = there(before);
     diagnosis_.start(now_there.view(), {});
-    return diagnosis_.look(now_there.view(), before_there.view(), {});
+    return diagnosis_.look(now_there.view(), StepFields<double>{before_there.view(), now_there.view()}, {});
   }
   static constexpr Int3 n{9, 8, 7};
 

@@ -144,7 +144,7 @@ void expect_one_answer_at_every_halo_width(Config config, const std::string& wha
 
 Config in_cycles(Int3 n) {
   Config config = decks::steady(n);
-  config.problem.method = SteadyMethod::chebyshev;
+  config.problem.method = MethodName::chebyshev;
   config.problem.cycle = 8;
   return config;
 }
@@ -169,9 +169,9 @@ TEST_P(OneAnswer, OfEveryKindOfDeck) {
 // Two V cycles, the first from the coarsest grid up. Blocks of unequal sizes, levels that every rank has, no
 // nested cells; where no boundary fixes the mean, and neighbours that meet twice.
 template <class T>
-void expect_one_answer_of_multigrid(Config config, Device& device) {
+void expect_one_answer_of_cycles(MethodName method, Config config, Device& device) {
   const Communicator world = Communicator::world();
-  config.problem.method = SteadyMethod::multigrid;
+  config.problem.method = method;
   config.problem.check_interval = 1;
   fix_transport(config, device, world);
   const auto cycles = [](Solver<T>& solver) {
@@ -195,16 +195,25 @@ void expect_one_answer_of_multigrid(Config config, Device& device) {
 }
 
 TEST_P(OneAnswer, OfMultigrid) {
-  expect_one_answer_of_multigrid<double>(decks::steady({37, 32, 18}), device());
-  expect_one_answer_of_multigrid<float>(decks::floating({32, 33, 11}), device());
+  expect_one_answer_of_cycles<double>(MethodName::multigrid, decks::steady({37, 32, 18}), device());
+  expect_one_answer_of_cycles<float>(MethodName::multigrid, decks::floating({32, 33, 11}), device());
   Config around = decks::steady({24, 40, 12});
   around.boundaries[2].kind = around.boundaries[3].kind = BoundaryKind::periodic;
-  expect_one_answer_of_multigrid<double>(around, device());
+  expect_one_answer_of_cycles<double>(MethodName::multigrid, around, device());
   // A periodic axis that ends as one cell, beside one whose blocks have ghosts at edges.
   around = decks::steady({6, 40, 33});
   around.boundaries[0].kind = around.boundaries[1].kind = BoundaryKind::periodic;
   around.boundaries[4].kind = around.boundaries[5].kind = BoundaryKind::periodic;
-  expect_one_answer_of_multigrid<double>(around, device());
+  expect_one_answer_of_cycles<double>(MethodName::multigrid, around, device());
+}
+
+// One of its boundaries changes from step to step.
+TEST_P(OneAnswer, OfLongSteps) {
+  Config config = decks::every_wall({37, 32, 18});
+  config.problem.dt = 50 * stable_dt(config);
+  expect_one_answer_of_cycles<double>(MethodName::rkl, config, device());
+  config.precision = Precision::fp32;
+  expect_one_answer_of_cycles<float>(MethodName::rkl, config, device());
 }
 
 // On every process grid, with two axes around which neighbours meet twice.

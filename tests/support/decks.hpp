@@ -54,7 +54,7 @@ inline Config steady(Int3 cells) {
   config.boundaries[0].value = Expression(300.0);
   config.problem = {};
   config.problem.kind = ProblemKind::steady;
-  config.problem.method = SteadyMethod::jacobi;
+  config.problem.method = MethodName::jacobi;
   RegionValue source;
   source.shape = Shape::gaussian;
   source.value = 2e6;
@@ -72,7 +72,7 @@ inline Config floating(Int3 cells) {
   config.boundaries[1] = {BoundaryKind::flux, Expression(-1500.0), 0};
   config.problem = {};
   config.problem.kind = ProblemKind::steady;
-  config.problem.method = SteadyMethod::jacobi;
+  config.problem.method = MethodName::jacobi;
   config.problem.mean_temperature = 310;
   return config;
 }

@@ -608,13 +608,14 @@ TEST(ConfigRoundTrip, DefaultsAreWrittenOut) {
        {"  origin: [0, 0, 0]\nmaterial:\n  diffusivity: 1\nprecision: fp64\nboundaries:\n  x_min: {kind: "
         "insulated}\n",
         "sources: []\nproblem:\n  kind: transient\n  steps: 10\n  dt: auto\n  dt_fraction: 0.9\n",
+        "  method: euler\n",
         "  check_interval: 100\n  check: immediate\nsolver:\n  kernel: auto\n  tile: auto\n  reduction: "
         "auto\n",
         "  halo_width: auto\n  time_block: auto\n  cuda_graph: auto\n  tuning_budget: 1\nparallel:\n",
         "  overlap: auto\n  transport: auto\n  probe_timeout: 10\noutput:\n  directory: runs/deck\n",
         "  checkpoint: {write: true, keep: 2, final: auto}\n  on_error: stop\nverify:\n  solution: none\n"})
     expect_says(resolved, part);
-  EXPECT_EQ(std::ranges::count(resolved, '\n'), 59);
+  EXPECT_EQ(std::ranges::count(resolved, '\n'), 60);
 }
 
 TEST(ConfigRoundTrip, DatasetsAreFoundFromTheDecksFolder) {

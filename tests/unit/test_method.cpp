@@ -18,7 +18,7 @@ namespace {
 
 Config chebyshev(Int3 cells, std::optional<std::int64_t> cycle = {}) {
   Config config = decks::steady(cells);
-  config.problem.method = SteadyMethod::chebyshev;
+  config.problem.method = MethodName::chebyshev;
   config.problem.cycle = cycle;
   return config;
 }
@@ -81,6 +81,58 @@ TEST(Chebyshev, ChoosesCyclesByGridAndBoundaries) {
   EXPECT_EQ(sweeps_of_cycle(decks::every_wall({8, 8, 8})), 1);  // transient
 }
 
+Config rkl(double stable_steps, Precision precision = Precision::fp64) {
+  Config config = decks::every_wall({32, 30, 28});
+  config.precision = precision;
+  config.problem.method = MethodName::rkl;
+  config.problem.end_time.reset();
+  config.problem.steps = 3;
+  config.problem.dt = stable_steps * stable_dt(config);
+  return config;
+}
+
+// By what a sweep of each weight multiplies a mode that decays as exp(-rate t), from `first` to `last`.
+double factor(const Method& method, std::int64_t first, std::int64_t last, double rate) {
+  double product = 1;
+  for (std::int64_t i = first; i < last; ++i)
+    product *= 1 - method.weights[static_cast<std::size_t>(i)] * rate;
+  return product;
+}
+
+// The exponential to second order, for slow modes; no mode grows, up to the fastest that a grid can have.
+TEST(Rkl, DecaysAsTheExponential) {
+  Random random;
+  for (int trial = 0; trial < 100; ++trial) {
+    const Config config = rkl(std::exp(random.between(0.0, std::log(1970.0))));
+    const double dt = time_plan(config).dt;
+    const Method method = make_method(config);
+    const auto [first, share] = *method.combination;
+    ASSERT_EQ(method.cycle(), first + 2 * rkl_stages(config, dt / 2));
+    ASSERT_LE(dt, rkl_limit(config, static_cast<int>(first)));
+    const auto after_step = [&](double rate) {
+      return share * factor(method, first, method.cycle(), rate) +
+             (1 - share) * factor(method, 0, first, rate);
+    };
+    for (const double z : {1e-2, 1e-1}) EXPECT_NEAR(after_step(z / dt), std::exp(-z), 0.2 * z * z * z);
+    for (int i = 0; i <= 1000; ++i)
+      EXPECT_LE(std::abs(after_step(2 / stable_dt(config) * i / 1000)), 1 + 1e-9) << dt << " s, " << i;
+  }
+}
+
+// Values grow a little in between, and with them what is rounded off, which hardly grows from there.
+TEST(Rkl, StaysInBoundsWithinAStep) {
+  const Config config = rkl(1970);
+  const Method method = make_method(config);
+  ASSERT_EQ(method.combination->first, most_rkl_stages(config));
+  for (int i = 0; i <= 1000; ++i) {
+    const double rate = 2 / stable_dt(config) * i / 1000;
+    for (std::int64_t k = 0; k < method.combination->first; ++k) {
+      EXPECT_LE(std::abs(factor(method, 0, k, rate)), 1e3);
+      EXPECT_LE(std::abs(factor(method, k + 1, method.combination->first, rate)), 10);
+    }
+  }
+}
+
 TEST(Multigrid, HalvesTheStiffestAxes) {
   Config config = decks::steady({40, 20, 7});
   config.grid.lengths = Vector3{40, 20, 0.7};  // cells ten times as thin as wide
@@ -106,7 +158,7 @@ TEST(Multigrid, CutGridsHaveTheGhostsThatTransfersRead) {
     std::array<bool, 3> periodic{};
     for (std::size_t axis = 0; axis < 3; ++axis)
       periodic[axis] = config.boundaries[2 * axis].kind == BoundaryKind::periodic;
-    config.problem.method = SteadyMethod::multigrid;
+    config.problem.method = MethodName::multigrid;
     config.solver.halo_width = 4;
     const Decomposition decomposition(config.grid.cells, parts, periodic, 1);
     const std::vector<CoarseGrid> grids = coarse_grids(config, decomposition);

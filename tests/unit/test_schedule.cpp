@@ -11,6 +11,7 @@
 #include "physics/diagnostics.hpp"
 #include "physics/operator.hpp"
 #include "solver/kernel_choice.hpp"
+#include "solver/method.hpp"
 #include "solver/residual_check.hpp"
 #include "solver/schedule.hpp"
 #include "support/deck_text.hpp"
@@ -138,12 +139,35 @@ TEST(Schedule, StopsWhereDiagnosticsOrACheckpointAreDue) {
   EXPECT_EQ(stops(), (Sweeps{0, 1, 30, 40, 60, 80, 90, 100}));
 }
 
+// Steps of many sweeps: intervals count steps, times are hit exactly, and nothing is due within a step.
+TEST(Schedule, LongStepsArePartedByNothing) {
+  Config config = config_of(12, 5);
+  config.problem.method = MethodName::rkl;
+  config.problem.dt = 300 * stable_dt(config);
+  config.output.every_steps = 4;
+  config.output.probes.points = {{"a", {}}};
+  config.output.probes.times.every_time = 3 * *config.problem.dt;
+  const Schedule schedule(config);
+  const std::int64_t cycle = sweeps_of_cycle(config);
+  ASSERT_GT(cycle, 30);
+  ASSERT_EQ(schedule.last(), 12 * cycle);
+  EXPECT_EQ(walk(schedule, [&](std::int64_t s) { return schedule.snapshot_due(s); }),
+            (Sweeps{0, 4 * cycle, 8 * cycle, 12 * cycle}));
+  EXPECT_EQ(walk(schedule, [&](std::int64_t s) { return schedule.probes_due(s); }),
+            (Sweeps{0, 3 * cycle, 6 * cycle, 9 * cycle, 12 * cycle}));
+  EXPECT_EQ(walk(schedule, [&](std::int64_t s) { return schedule.check_due(s); }),
+            (Sweeps{0, 5 * cycle, 10 * cycle, 12 * cycle}));
+  EXPECT_EQ(schedule.probe_lines(), 5);
+  EXPECT_EQ(schedule.snapshots(), 4);
+  EXPECT_DOUBLE_EQ(schedule.time(3 * cycle), 3 * *config.problem.dt);
+}
+
 TEST(Schedule, ASteadyRunIsLikelyToNeedWhatItsSlowestModeNeeds) {
   Config config = config_of(100);
   EXPECT_EQ(likely_sweeps(config), 100);
   config.problem = {};
   config.problem.kind = ProblemKind::steady;
-  config.problem.method = SteadyMethod::jacobi;
+  config.problem.method = MethodName::jacobi;
   config.grid.cells = {16, 16, 16};
   for (BoundaryConfig& wall : config.boundaries) wall.kind = BoundaryKind::temperature;
   EXPECT_EQ(likely_sweeps(config), 720);  // ln(1e6) over 0.99 (1 - cos(pi/16)), of which the logarithm

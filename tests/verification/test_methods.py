@@ -20,9 +20,9 @@ output: {snapshots: false}
 BODY = STEADY_BODY + "output: {snapshots: false}\nproblem: {kind: steady, method: chebyshev, tolerance: 1e-9"
 
 
-def run(folder, *settings, ranks=0, code=0):
-    ran("run", "deck.yaml", "output.directory=run", *settings, cwd=folder, ranks=ranks, code=code)
-    return runs.record(folder / "run")
+def run(folder, *settings, ranks=0, code=0, name="run"):
+    ran("run", "deck.yaml", f"output.directory={name}", *settings, cwd=folder, ranks=ranks, code=code)
+    return runs.record(folder / name)
 
 
 def test_cycles_that_a_cube_needs(tmp_path):
@@ -131,6 +131,72 @@ def test_one_answer_of_multigrid(tmp_path):
     resumed = run(tmp_path, "--restart", "latest", "problem.max_cycles=20", "solver.reduction=reproducible", ranks=3)
     assert resumed["fingerprint"] == whole["fingerprint"]
     assert resumed["residual"]["last_K"] == whole["residual"]["last_K"]
+
+
+# What decays is smooth, so that errors in time are those of the method.
+TRANSIENT = """\
+grid: {cells: [24, 20, 12], spacing: [0.04, 0.04, 0.04]}
+material: {conductivity: 1, density: 1, heat_capacity: 1}
+boundaries: {x_min: {kind: temperature, value: 300}, x_max: {kind: convection, ambient: 300, coefficient: 3}}
+initial: [{shape: formula, formula: "300 + 10*sin(2.1*x)*(1 + cos(pi*y/0.8))"}]
+sources: [{shape: constant, value: 50}]
+problem: {method: rkl, end_time: 0.2}
+"""
+
+
+def field_of_steps(folder, steps, *settings, ranks=0):
+    record = run(folder, "output.overwrite=true", f"problem.dt={0.2 / steps}", *settings, ranks=ranks)
+    assert record["performance"]["cycles"] == steps
+    return runs.cells(folder / "run" / runs.snapshots(folder / "run")[-1])
+
+
+def test_rkl_is_of_second_order(tmp_path):
+    """To the field of euler, as far as that is right."""
+    write_deck(tmp_path, TRANSIENT)
+    fields = [field_of_steps(tmp_path, steps) for steps in (8, 16, 32)]
+    differences = [np.abs(a - b).max() for a, b in zip(fields, fields[1:])]
+    assert 3.7 < differences[0] / differences[1] < 6
+    run(tmp_path, "problem.method=euler", name="euler")
+    euler = runs.cells(tmp_path / "euler" / runs.snapshots(tmp_path / "euler")[-1])
+    assert np.abs(fields[-1] - euler).max() < 2 * differences[1] + 0.005
+
+
+def test_one_answer_of_rkl(tmp_path):
+    """With a boundary that changes from step to step; stopped and resumed on other ranks; outputs at their times."""
+    write_deck(tmp_path, TRANSIENT.replace("value: 300}", 'value: "300 + 40*t*y"}'))
+    settings = ["output.every_time=0.05", "output.diagnostics=2"]
+    whole = run(tmp_path, "problem.dt=0.01", *settings, name="whole")
+    steps = whole["performance"]["cycles"]
+    assert steps == 20 and [float(row["time_s"]) for row in runs.history(tmp_path / "whole")][-1] == 0.2
+    assert all(abs(float(row["relative_balance"] or 0)) < 1e-10 for row in runs.history(tmp_path / "whole"))
+    run(tmp_path, "problem.dt=0.01", "problem.end_time=0.08", "output.checkpoint.final=true", *settings, ranks=2)
+    resumed = run(tmp_path, "--restart", "latest", "problem.dt=0.01", "problem.end_time=0.2", *settings, ranks=3)
+    assert resumed["fingerprint"] == whole["fingerprint"]
+
+
+def test_a_steady_run_is_the_start_of_a_transient(tmp_path):
+    """By the name of its directory, where slices and earlier snapshots lie too; what is steady stays."""
+    steady = TRANSIENT.replace("problem: {method: rkl, end_time: 0.2}", "problem: {kind: steady, tolerance: 1e-11}")
+    write_deck(tmp_path, steady)
+    record = run(tmp_path, "output.every_steps=1", "output.slices=[{axis: z, position: 0.2}]", name="steady")
+    (tmp_path / "deck.yaml").write_text(TRANSIENT.replace('{shape: formula, formula: "300 + 10*sin(2.1*x)*(1 + cos(pi*y/0.8))"}',
+                                                          "{shape: dataset, file: steady}"))
+    assert run(tmp_path, "problem.end_time=0")["fingerprint"] == record["fingerprint"]
+    steady_field = runs.cells(tmp_path / "steady" / runs.snapshots(tmp_path / "steady")[-1])
+    assert np.abs(field_of_steps(tmp_path, 4) - steady_field).max() < 1e-6
+    (tmp_path / "steady").rename(tmp_path / "away")
+    assert "initial.0.dataset: " in ran("check", "deck.yaml", cwd=tmp_path, code=66).stderr
+
+
+@pytest.mark.parametrize("settings, message", [
+    (["problem.method=jacobi"], "problem.method: jacobi is for steady problems; use one of euler, rkl"),
+    (["problem.dt=0.6"], "problem.dt: 0.6 s would take more than 64 stages"),
+    (["problem.dt=0.1", "precision=fp32"], "more than 16 stages"),
+    ([], "problem.method: rkl is for transient problems")])
+def test_refusals_of_transients(tmp_path, settings, message):
+    """The last in a steady problem."""
+    write_deck(tmp_path, TRANSIENT if settings else BODY.replace("chebyshev", "rkl") + "}\n")
+    assert message in ran("run", "deck.yaml", *settings, cwd=tmp_path, code=65).stderr
 
 
 @pytest.mark.parametrize("problem, key", [

@@ -44,12 +44,12 @@ std::string problem_text(const RunRecord& r) {
                      : "",
                  fmt::format("at most {} sweeps", grouped(m.planned_sweeps))});
   }
-  return join(
-      {"transient",
-       m.dt ? fmt::format("dt {:.6g} s", *m.dt) +
-                  (m.dt_limit ? fmt::format(" (limit {:.6g} s)", *m.dt_limit) : "")
-            : "",
-       plural(m.planned_sweeps, "step") + (m.end_time ? fmt::format(" to {:.6g} s", *m.end_time) : "")});
+  return join({"transient", m.cycle > 1 ? fmt::format("{}, {} sweeps a step", m.name, m.cycle) : "",
+               m.dt ? fmt::format("dt {:.6g} s", *m.dt) +
+                          (m.dt_limit ? fmt::format(" (limit {:.6g} s)", *m.dt_limit) : "")
+                    : "",
+               plural(m.planned_sweeps / m.cycle, "step") +
+                   (m.end_time ? fmt::format(" to {:.6g} s", *m.end_time) : "")});
 }
 
 std::string domain_text(const RunRecord& r) {

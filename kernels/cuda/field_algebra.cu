@@ -1,0 +1,40 @@
+// Linear combinations of fields on the GPU.
+//
+// Mapping   a thread takes a cell.
+// Traffic   a read and a write of each field.
+#include "kernels/cuda/cuda_kernels.hpp"
+#include "kernels/cuda/launch.hpp"
+#include "kernels/field_algebra.hpp"
+
+namespace isotherm::cuda {
+namespace {
+
+constexpr dim3 wide(warp_size, 8, 1);
+
+template <class T>
+__global__ void __launch_bounds__(256) combine_cells(FieldPair<T> pair, Int3 first) {
+  const Int3 cell = cell_of_thread(first);
+  if (beyond(cell, pair.region.hi)) return;
+  combine_cell(pair, pair.x(cell), pair.y(cell));
+}
+
+template <class T>
+void combine(const FieldPair<T>& pair, Stream stream) {
+  const dim3 block = fit_block(wide, pair.region.extent());
+  cover(pair.region, block, [&](dim3 grid, Int3 first) {
+    launch("combine_cells", combine_cells<T>, {grid, block}, stream, pair, first);
+  });
+}
+
+}  // namespace
+
+template <class T>
+const FieldAlgebra<T>& field_algebra_cuda() {
+  static constexpr FieldAlgebra<T> table{combine<T>};
+  return table;
+}
+
+template const FieldAlgebra<float>& field_algebra_cuda<float>();
+template const FieldAlgebra<double>& field_algebra_cuda<double>();
+
+}  // namespace isotherm::cuda
