@@ -34,6 +34,7 @@ constexpr bool tried = true, untried = false;
   CUDA(stencil, shared, tried, "a 3-D tile and its halo in shared memory") \
   CUDA(stencil, shared_cached_halo, tried, "the tile in shared memory, its halo from the caches") \
   CUDA(stencil, shared_coalesced, tried, "as shared, the halo loaded by whole warps") \
+  CUDA(stencil, temporal_shared, tried, "temporal blocking: a tile and its layers in shared memory, for small grids") \
   CUDA(stencil, streaming_25d, tried, "2.5-D: blocks walk along z, three slices in shared memory") \
   CUDA(stencil, streaming_25d_single, tried, "2.5-D: one slice in shared memory, z neighbours in registers") \
   CUDA(stencil, coarsened, tried, "several cells per thread, 16-byte accesses") \

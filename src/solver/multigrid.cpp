@@ -37,15 +37,9 @@ Buffer on_device(Device& device, const std::vector<Entry>& table) {
   return buffer;
 }
 
-// Below it the fast kernels, which walk through the grid, leave most of a GPU waiting for a few blocks.
-constexpr Index worth_walking = Index{1} << 20;  // cells
-
 template <class T>
 SweepChoice<T> smoothing_kernel(const CoarseGrid& grid, Backend backend) {
-  const Int3 block = grid.decomposition.subdomain(0).extent();
-  const std::vector<SweepChoice<T>> sweeps = kernel_choices<T>(grid.config, backend, block).sweeps;
-  if (backend == Backend::host || block.product() >= worth_walking) return sweeps.front();
-  return *std::ranges::find(sweeps, sweeps.back().kernel, &SweepChoice<T>::kernel);  // the plainest
+  return kernel_choices<T>(grid.config, backend, grid.decomposition.subdomain(0).extent()).sweeps.front();
 }
 
 // The exact sum of a field and its rounded value, as the reduction leaves them.
@@ -183,7 +177,10 @@ Multigrid<T>::Multigrid(Level<T>& finest, Step<T>& step, SolverTimes& times)
     coarse_.push_back(whole ? all_or_throw(finest.communicator(), make) : make());
   }
   if (!mean_is_free(finest.config())) {
-    if (can_be_recorded()) record();  // loads the kernels too, which the first cycle would pay for
+    if (!can_be_recorded()) return;
+    // Loads the kernels too, which the first cycle would pay for.
+    start_.emplace(record([&] { start(); }));
+    v_cycle_.emplace(record([&] { v_cycle(0); }));
     return;
   }
   Device& device = finest.device();
@@ -341,34 +338,40 @@ bool Multigrid<T>::can_be_recorded() {
   return true;
 }
 
-// A cycle has an even number of launches on each level, so it ends in the fields in which it began.
+// Work that has an even number of launches on each level, so that it ends in the fields in which it began.
 template <class T>
-void Multigrid<T>::record() {
+template <class Work>
+typename Multigrid<T>::Recorded Multigrid<T>::record(const Work& work) {
   Device& device = finest_.device();
   const std::int64_t before = finest_.sweeps();
-  graph_starts_at_ = finest_.field().origin;
-  graph_.reset();
+  const T* const starts_at = finest_.field().origin;
   device.begin_recording(finest_.compute());
-  v_cycle(0);
-  graph_.emplace(device, device.end_recording(finest_.compute()));
+  work();
+  Recorded recorded{{device, device.end_recording(finest_.compute())}, starts_at};
   finest_.count_from(before);  // nothing was done yet
+  return recorded;
 }
 
 template <class T>
-void Multigrid<T>::launch_recorded() {
+void Multigrid<T>::launch_recorded(bool from_the_start) {
   finest_.wait_for_copy(true);  // its second launch would overwrite the field
-  if (!graph_ || finest_.field().origin != graph_starts_at_) record();
+  const T* const here = finest_.field().origin;
+  if (from_the_start && start_->starts_at != here) start_.emplace(record([&] { start(); }));
+  if (v_cycle_->starts_at != here) v_cycle_.emplace(record([&] { v_cycle(0); }));
   const TraceRange range(Phase::graph);
   const Timer timer;
-  finest_.device().launch(graph_->get(), finest_.compute());
+  if (from_the_start) finest_.device().launch(start_->graph.get(), finest_.compute());
+  finest_.device().launch(v_cycle_->graph.get(), finest_.compute());
   finest_.advance_by_graph(finest_.method().cycle(), false);
   times_.sweep += timer.seconds();
 }
 
 template <class T>
 void Multigrid<T>::cycle() {
-  if (finest_.sweeps() == 0) start();
-  can_be_recorded() ? launch_recorded() : v_cycle(0);
+  const bool from_the_start = finest_.sweeps() == 0;
+  if (start_ && !step_.times_phases()) return launch_recorded(from_the_start);
+  if (from_the_start) start();
+  v_cycle(0);
 }
 
 std::size_t coarse_bytes(const Config& config, const Decomposition& decomposition, int rank,

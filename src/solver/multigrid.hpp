@@ -41,9 +41,14 @@ class Multigrid {
   void v_cycle(std::size_t i);
   void start();
   double missing_mean();
+  struct Recorded {
+    Owned<Graph> graph;
+    const T* starts_at;  // the origin of the field that it reads first
+  };
   bool can_be_recorded();
-  void record();
-  void launch_recorded();
+  template <class Work>
+  Recorded record(const Work& work);
+  void launch_recorded(bool from_the_start);
 
   Level<T>& finest_;
   Step<T>& step_;
@@ -51,8 +56,7 @@ class Multigrid {
   Communicator self_;
   std::vector<std::unique_ptr<Coarse>> coarse_;  // the finest of them first
   Buffer mean_, mean_host_, scratch_;            // where no boundary fixes the mean
-  std::optional<Owned<Graph>> graph_;            // of a V cycle
-  const T* graph_starts_at_ = nullptr;           // the origin of the field that it reads first
+  std::optional<Recorded> start_, v_cycle_;
 };
 
 // Bytes of all coarse levels of a rank: fields, sources, and cells that are gathered.

@@ -1,0 +1,167 @@
+// Stencil kernel `temporal_shared`: several sweeps of a tile in shared memory (temporal blocking), for grids
+// that are small: all tiles are swept at once, and a launch takes a few microseconds whatever it sweeps.
+//
+// Algebra   up to 4 sweeps, each stencil_update() of what the one before it left; boundaries on all faces are
+//           applied in each. The same bits as so many single sweeps.
+// Mapping   a block owns a tile and has the cells around it, one more layer on each side for each sweep. All
+//           threads sweep the box of cells whose neighbours are right, which is a layer thinner after each
+//           sweep; the last one is the tile itself. Barriers part the sweeps.
+// Storage   shared memory: two fields of the tile and its layers, which sweeps read and write in turn, and
+// the
+//           source.
+// Traffic   a tile of 24 x 4 x 4 reads 32 x 12 x 12 cells for four sweeps, mostly from L2, and writes its
+// own;
+//           it sweeps 4 cells for each that counts. So a large field is swept faster by `temporal`.
+#include "kernels/cuda/cuda_kernels.hpp"
+#include "kernels/cuda/hopper.hpp"
+#include "kernels/cuda/launch.hpp"
+
+namespace isotherm::cuda {
+namespace {
+
+constexpr int max_time_block = 4;
+constexpr std::array tiles = {Tile{24, 4, 4}};  // 24 x 8 x 8 is slower up to 48^3
+constexpr int threads_y = 4, threads_z = 4;     // of a block, a warp along x
+constexpr dim3 threads(warp_size, threads_y, threads_z);
+
+template <class T, Tile tile>
+struct Shared {
+  static constexpr int x = tile.x + 2 * max_time_block, y = tile.y + 2 * max_time_block,
+                       z = tile.z + 2 * max_time_block;
+  T cells[2][x * y * z], source[x * y * z];
+};
+
+// Counted from the first cell that the block has: what of an axis it sweeps, and the cells at boundaries.
+struct Span {
+  int lo, hi;              // of the tile
+  int most;                // that the block has
+  int at_lower, at_upper;  // or -1
+};
+
+template <class T>
+__device__ __forceinline__ Span span_of(const SweepArgs<T>& a, int axis, Index lo, int cells, int layers) {
+  const bool lower = a.boundaries.faces[2 * axis].is_boundary,
+             upper = a.boundaries.faces[2 * axis + 1].is_boundary;
+  const Index hi = min(lo + cells, a.region.hi[axis]), extent = a.in.extent[axis];
+  const Index first = lower ? max(lo - layers, Index{0}) : lo - layers;
+  const Index end = upper ? min(hi + layers, extent) : hi + layers;
+  return {static_cast<int>(lo - first), static_cast<int>(hi - first), static_cast<int>(end - first),
+          lower && first == 0 ? 0 : -1, upper && end == extent ? static_cast<int>(end - first) - 1 : -1};
+}
+
+// With `layers` more on each side, but none beyond those that the block has.
+template <class Visit>
+__device__ __forceinline__ void each_cell(const Span (&spans)[3], int layers, Visit visit) {
+  const auto lo = [&](int axis) { return max(spans[axis].lo - layers, 0); };
+  const auto hi = [&](int axis) { return min(spans[axis].hi + layers, spans[axis].most); };
+  const int end_x = hi(0), end_y = hi(1), end_z = hi(2);
+  for (int z = lo(2) + static_cast<int>(threadIdx.z); z < end_z; z += threads_z) {
+    for (int y = lo(1) + static_cast<int>(threadIdx.y); y < end_y; y += threads_y) {
+      for (int x = lo(0) + static_cast<int>(threadIdx.x); x < end_x; x += warp_size) visit(x, y, z);
+    }
+  }
+}
+
+template <class T, int tile_x, int tile_y, int tile_z>
+__global__ void __launch_bounds__(warp_size* threads_y* threads_z)
+    temporal_shared(const __grid_constant__ SweepArgs<T> a, Int3 first, int sweeps) {
+  constexpr Tile tile{tile_x, tile_y, tile_z};
+  using Block = Shared<T, tile>;
+  Block& shared = *reinterpret_cast<Block*>(dynamic_shared());
+  const Int3 lo{first.x + Index{blockIdx.x} * tile.x, first.y + Index{blockIdx.y} * tile.y,
+                first.z + Index{blockIdx.z} * tile.z};
+  const Span spans[3] = {span_of(a, 0, lo.x, tile.x, sweeps), span_of(a, 1, lo.y, tile.y, sweeps),
+                         span_of(a, 2, lo.z, tile.z, sweeps)};
+  const Int3 origin{lo.x - spans[0].lo, lo.y - spans[1].lo, lo.z - spans[2].lo};
+  constexpr int pitches[3] = {1, Block::x, Block::x * Block::y};
+  const auto place = [&](int x, int y, int z) { return x + y * pitches[1] + z * pitches[2]; };
+  const auto there = [&](int x, int y, int z) { return Int3{origin.x + x, origin.y + y, origin.z + z}; };
+  const bool has_source = !a.source.empty();
+  each_cell(spans, sweeps, [&](int x, int y, int z) {
+    shared.cells[0][place(x, y, z)] = a.in(there(x, y, z));
+    shared.source[place(x, y, z)] = has_source ? a.source(there(x, y, z)) : T{0};
+  });
+  __syncthreads();
+  for (int sweep = 0; sweep < sweeps; ++sweep) {
+    const T* const from = shared.cells[sweep % 2];
+    T* const to = shared.cells[1 - sweep % 2];
+    const Coefficients<T> c = a.c[sweep];
+    each_cell(spans, sweeps - 1 - sweep, [&](int x, int y, int z) {
+      const int at = place(x, y, z);
+      const T centre = from[at];
+      const auto lower = [&](int axis, int cell, Index p, Index q) {
+        if (cell != spans[axis].at_lower) return from[at - pitches[axis]];
+        const Boundary<T>& boundary = a.boundaries.faces[2 * axis];
+        return boundary_ghost(boundary.a, boundary.b_at(p, q), centre);
+      };
+      const auto upper = [&](int axis, int cell, Index p, Index q) {
+        if (cell != spans[axis].at_upper) return from[at + pitches[axis]];
+        const Boundary<T>& boundary = a.boundaries.faces[2 * axis + 1];
+        return boundary_ghost(boundary.a, boundary.b_at(p, q), centre);
+      };
+      const Int3 cell = there(x, y, z);
+      const T value = stencil_update(c, centre, lower(0, x, cell.y, cell.z), upper(0, x, cell.y, cell.z),
+                                     lower(1, y, cell.x, cell.z), upper(1, y, cell.x, cell.z),
+                                     lower(2, z, cell.x, cell.y), upper(2, z, cell.x, cell.y),
+                                     scaled_source(c, shared.source[at]));
+      if (sweep + 1 == sweeps) {
+        a.out(cell) = value;
+      } else {
+        to[at] = value;
+      }
+    });
+    __syncthreads();
+  }
+}
+
+template <class T>
+void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
+  with_tile<tiles>(plan.tile, [&]<Tile tile>() {
+    constexpr std::size_t bytes = sizeof(Shared<T, tile>);
+    static constexpr auto kernel = temporal_shared<T, tile.x, tile.y, tile.z>;
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+          "cudaFuncSetAttribute");
+    cover(args.region, dim3(tile.x, tile.y, tile.z), [&](dim3 grid, Int3 first) {
+      launch("temporal_shared", kernel, {grid, threads, bytes}, stream, args, first, plan.time_block);
+    });
+  });
+}
+
+template <class T>
+std::string unsupported(int tile_index) {
+  const auto most =
+      static_cast<std::size_t>(attribute_of_current_device(cudaDevAttrMaxSharedMemoryPerBlockOptin));
+  const std::size_t bytes = with_tile<tiles>(tile_index, []<Tile tile>() { return sizeof(Shared<T, tile>); });
+  if (bytes <= most) return "";
+  return "it needs " + std::to_string(bytes) + " bytes of shared memory per block, and this device has " +
+         std::to_string(most);
+}
+
+template <class T>
+KernelResources resources(int tile_index) {
+  return with_tile<tiles>(tile_index, []<Tile tile>() {
+    constexpr std::size_t bytes = sizeof(Shared<T, tile>);
+    static constexpr auto kernel = temporal_shared<T, tile.x, tile.y, tile.z>;
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+          "cudaFuncSetAttribute");
+    return resources_of(kernel, static_cast<int>(threads.x * threads.y * threads.z), bytes);
+  });
+}
+
+}  // namespace
+
+template <class T>
+void stencil_temporal_shared(StencilKernel<T>& kernel) {
+  kernel.launch = sweep<T>;
+  kernel.max_time_block = max_time_block;
+  kernel.own_boundaries = {true, true, true};
+  kernel.tiles = names_of<tiles>();
+  kernel.unsupported = unsupported<T>;
+  kernel.resources = resources<T>;
+  kernel.suits_small_blocks = true;
+}
+
+template void stencil_temporal_shared(StencilKernel<float>&);
+template void stencil_temporal_shared(StencilKernel<double>&);
+
+}  // namespace isotherm::cuda
