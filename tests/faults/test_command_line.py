@@ -6,14 +6,13 @@ import os
 import re
 import shlex
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from cli import BASE_DECK, isotherm as measured
 from job import Background, ENDLESS
-from program import DECK, HANGS, isotherm, ran, write_deck
+from program import DECK, finished, isotherm, ran, write_deck
 
 WRONG = [  # what stderr begins with
     (["frob"], 2, "isotherm: unknown subcommand 'frob'; use one of run, check, list, init, schema, info, bench, animate, "),
@@ -78,8 +77,8 @@ KERNEL = {"name", "available", "why_not", "description", "automatic", "backend"}
 
 
 def listed():
-    done = isotherm("list", "--json", CUDA_VISIBLE_DEVICES="")
-    assert (done.returncode, done.stderr) == (0, "")
+    done = ran("list", "--json", CUDA_VISIBLE_DEVICES="")
+    assert done.stderr == ""
     return json.loads(done.stdout)
 
 
@@ -108,9 +107,8 @@ def test_what_is_available_runs(tmp_path):
         assert set(kernel["tiles"]) == {"fp32", "fp64"} and kernel["max_time_block"] >= 1
         assert kernel["available"] == (kernel["backend"] == "cpu") == (kernel["why_not"] is None)
         tile = [f"solver.tile={name}" for name in kernel["tiles"]["fp64"][:kernel["available"]]]
-        done = isotherm("run", "deck.yaml", f"solver.kernel={kernel['name']}", f"output.directory={kernel['name']}", *tile,
-                        cwd=tmp_path, CUDA_VISIBLE_DEVICES="")
-        assert done.returncode == (0 if kernel["available"] else 69), done.stderr
+        ran("run", "deck.yaml", f"solver.kernel={kernel['name']}", f"output.directory={kernel['name']}", *tile, cwd=tmp_path,
+            code=0 if kernel["available"] else 69, CUDA_VISIBLE_DEVICES="")
     assert {t["name"] for t in record["transports"] if t["available"]} >= {"host", "mock"}
     assert all(t["why_not"] for t in record["transports"] if not t["available"])
 
@@ -121,9 +119,7 @@ NAME = "it's $HOME; a deck.yaml"
 def pasted(folder, line):
     """As bash runs it, where isotherm is on the PATH."""
     path = f"{Path(os.environ['ISOTHERM']).parent}:{os.environ['PATH']}"
-    done = subprocess.run(["bash", "-c", line], cwd=folder, env={**os.environ, "PATH": path}, timeout=HANGS, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    finished(["bash", "-c", line], 0, cwd=folder, env={**os.environ, "PATH": path})
 
 
 def told(text, before):

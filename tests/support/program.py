@@ -1,6 +1,7 @@
 """The built program, started as a user starts it: $ISOTHERM, under $MPIEXEC where ranks are asked for."""
 
 import atexit
+import functools
 import os
 import shutil
 import signal
@@ -13,6 +14,10 @@ from pathlib import Path
 os.environ["OMPI_MCA_orte_tmpdir_base"] = tempfile.mkdtemp(prefix="ompi.tests-")
 os.chmod(os.environ["OMPI_MCA_orte_tmpdir_base"], 0o1777)
 atexit.register(shutil.rmtree, os.environ["OMPI_MCA_orte_tmpdir_base"], ignore_errors=True)
+
+MPIEXEC = os.environ.get("MPIEXEC", "mpirun")
+LAUNCHER = f"{MPIEXEC} -n {{ranks}}"  # as decks and options name it
+GATHERED = {"OMPI_MCA_io": "^ompio,romio321,romio341"}  # no MPI-IO is left: rank 0 writes through HDF5 alone
 
 # s, after which a program that should have ended hangs. No more than that: no test asks how long anything takes, as the
 # machine may be busy beside it.
@@ -58,22 +63,31 @@ def write_deck(folder, text=DECK, name="deck.yaml"):
     return path
 
 
+def write_script(path, text):
+    """A file that can be started."""
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def finished(words, code=None, timeout=HANGS, **options):
+    """The finished process of any program, with text of both streams. A hang is a failure: TimeoutExpired. `code`: with which,
+    or with one of which, it must have ended."""
+    done = subprocess.run([*map(str, words)], capture_output=True, text=True, timeout=timeout, check=False, **options)
+    assert code is None or done.returncode in (code if isinstance(code, set) else {code}), done.stdout + done.stderr
+    return done
+
+
 def command(*arguments, ranks=0):
-    launcher = [os.environ.get("MPIEXEC", "mpirun"), "-n", str(ranks)] if ranks else []
+    launcher = [MPIEXEC, "-n", str(ranks)] if ranks else []
     return launcher + [os.environ["ISOTHERM"], *map(str, arguments)]
 
 
-def isotherm(*arguments, ranks=0, cwd=None, timeout=HANGS, **environment):
-    """The finished process, with text of both streams. A hang is a failure: TimeoutExpired."""
-    return subprocess.run(command(*arguments, ranks=ranks), cwd=cwd, timeout=timeout, env={**os.environ, **environment},
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+def isotherm(*arguments, ranks=0, cwd=None, code=None, timeout=HANGS, **environment):
+    return finished(command(*arguments, ranks=ranks), code, timeout, cwd=cwd, env={**os.environ, **environment})
 
 
-def ran(*arguments, code=0, **options):
-    """The finished process, which must have ended with this code, or one of these."""
-    done = isotherm(*arguments, **options)
-    assert done.returncode in (code if isinstance(code, set) else {code}), done.stdout + done.stderr
-    return done
+ran = functools.partial(isotherm, code=0)  # unless another code is wanted
 
 
 def family_of(leader):
