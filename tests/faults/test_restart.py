@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from program import DECK, ran, STEADY_BODY, write_deck
-from runs import cells, checkpoints, expect_same_answer, expect_same_run, history, record
+from runs import cells, checkpoints, expect_same_answer, expect_same_run, history, record, sweep_of
 
 TRANSIENT = """\
 grid: {cells: [17, 13, 15], lengths: [0.17, 0.26, 0.45], origin: [-1, 2, 0.5]}  # no two axes alike
@@ -75,7 +75,7 @@ def stopped_at(tmp_path):
         copy = tmp_path / name
         shutil.copytree(tmp_path / whole, copy)
         for file in copy.glob("*.hdf"):
-            if int(file.name.split("_")[1].split(".")[0]) > sweep:
+            if sweep_of(file.name) > sweep:
                 file.unlink()
         (copy / "run.json").unlink()
         return copy

@@ -9,7 +9,7 @@ from statistics import median_low
 
 import pytest
 
-from program import command, HANGS, isotherm, LAUNCHER, MPIEXEC, ran, write_deck, write_script
+from program import command, expect_rejected, HANGS, isotherm, LAUNCHER, MPIEXEC, ran, write_deck, write_script
 from runs import history, record
 from studies import BASE, collected, folders, rows, started, states, write_study
 
@@ -27,11 +27,6 @@ WITH_FAILURE = """\
 def study(folder, *words, **options):
     """As `ran`."""
     return ran("study", "deck.yaml", *words, cwd=folder, **options)
-
-
-def expect_error(folder, done, code, text):
-    assert done.returncode == code and done.stderr.startswith(text) and done.stderr.count("\n") == 1, done.stderr
-    assert os.listdir(folder) == ["deck.yaml"], "a refused study must leave no file"
 
 
 def test_every_case_has_its_folder_and_its_line(tmp_path):
@@ -186,7 +181,7 @@ def test_jobs_share_the_cores(tmp_path, monkeypatch):
     ("  matrix: {output.slices: [[{position: 5}]]}\n", "deck.yaml:12:40: output.slices.0.position: 5 m lies")])
 def test_what_is_wrong_is_said_before_anything_runs(tmp_path, text, message):
     write_study(tmp_path, text)
-    expect_error(tmp_path, study(tmp_path, code=65), 65, message)
+    expect_rejected(tmp_path, study(tmp_path, code=65), 65, message)
 
 
 def test_a_case_that_this_machine_cannot_run_is_refused(tmp_path):
@@ -200,12 +195,12 @@ def test_a_case_that_this_machine_cannot_run_is_refused(tmp_path):
 
 def test_more_cases_than_the_limit_and_one_run_are_no_study_nor_is_a_study_one_run(tmp_path):
     write_study(tmp_path, FOUR)
-    expect_error(tmp_path, study(tmp_path, "--limit", "3", code=65), 65,
-                 "deck.yaml:11:1: study.limit: 4 cases are more than 3; write --limit 4 ")
-    expect_error(tmp_path, isotherm("run", "deck.yaml", cwd=tmp_path), 65,
-                 "deck.yaml:11:1: study: the deck is of several cases, not of one run; start them with isotherm study deck.yaml")
+    expect_rejected(tmp_path, study(tmp_path, "--limit", "3", code=65), 65,
+                    "deck.yaml:11:1: study.limit: 4 cases are more than 3; write --limit 4 ")
+    expect_rejected(tmp_path, isotherm("run", "deck.yaml", cwd=tmp_path), 65,
+                    "deck.yaml:11:1: study: the deck is of several cases, not of one run; start them with isotherm study deck.yaml")
     (tmp_path / "deck.yaml").write_text(BASE)
-    expect_error(tmp_path, study(tmp_path, code=65), 65, "deck.yaml:1:1: study: is missing (the deck is of one run); ")
+    expect_rejected(tmp_path, study(tmp_path, code=65), 65, "deck.yaml:1:1: study: is missing (the deck is of one run); ")
 
 
 def test_check_looks_at_all_cases(tmp_path):
@@ -316,7 +311,7 @@ def test_check_says_what_the_cases_are_and_run_refuses(tmp_path):
     checked = ran("check", "deck.yaml", cwd=tmp_path)
     assert "scaling         weak, on 1, 2 ranks, 3 runs of each\n" in checked.stdout
     assert re.search(r"^  ranks-2_run-3 +2 +17 x 13 x 30 ", checked.stdout, re.MULTILINE)
-    expect_error(tmp_path, isotherm("run", "deck.yaml", cwd=tmp_path), 65, "deck.yaml:11:1: scaling: the deck is of several cases")
+    expect_rejected(tmp_path, isotherm("run", "deck.yaml", cwd=tmp_path), 65, "deck.yaml:11:1: scaling: the deck is of several cases")
 
 
 def test_what_runs_at_once_is_said_to_share_its_time(tmp_path):

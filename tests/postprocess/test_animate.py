@@ -13,7 +13,7 @@ from isotherm_tools.__main__ import main
 from isotherm_tools.program import Failure
 from isotherm_tools.run import Run
 from PIL import Image, ImageSequence
-from program import finished_run
+from program import finished_run, write_script
 from runs import write_snapshot
 
 DECK = """
@@ -83,8 +83,7 @@ def test_without_an_ffmpeg_that_works_it_is_69(run, tmp_path, monkeypatch, capsy
     folder = tmp_path / "bin"
     folder.mkdir()
     if script:
-        (folder / "ffmpeg").write_text(f"#!/bin/sh\nPATH=/usr/bin:/bin\n{script}\n")
-        (folder / "ffmpeg").chmod(0o755)
+        write_script(folder / "ffmpeg", f"#!/bin/sh\nPATH=/usr/bin:/bin\n{script}\n")
     monkeypatch.setenv("PATH", str(folder))
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")

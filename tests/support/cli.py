@@ -42,8 +42,8 @@ def limit_time():
     resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
 
 
-def isotherm(*arguments, cwd, user=None):
-    """One process of the program in the folder `cwd`, as the user of this number."""
+def isotherm(*arguments, cwd, user=None, code=None):
+    """One process of the program in the folder `cwd`, as the user of this number. `code`: with which it must end."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         program = PROGRAM if user is None else program_for_anyone()[0]
         process = subprocess.Popen([program, *arguments], cwd=cwd, stdout=out, stderr=err, user=user, preexec_fn=limit_time,
@@ -53,4 +53,5 @@ def isotherm(*arguments, cwd, user=None):
         for file in (out, err):
             file.seek(0)
         texts = [file.read().decode(errors="replace") for file in (out, err)]
+    assert code in (None, process.returncode), texts
     return Result(process.returncode, *texts, usage.ru_maxrss / 1024)

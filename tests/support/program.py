@@ -142,5 +142,6 @@ def expect_rejected(folder, done, code, line):
     assert done.returncode == code, done.stderr
     assert done.stderr.startswith(line), done.stderr
     assert done.stderr.count(line) == 1
+    assert done.args[0] != os.environ["ISOTHERM"] or done.stderr.count("\n") == 1, done.stderr
     assert "MPI_ABORT" not in done.stderr
     assert os.listdir(folder) == ["deck.yaml"], "a refused job must leave no file"
