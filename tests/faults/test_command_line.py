@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cli import BASE_DECK, isotherm as measured
 from job import Background, ENDLESS
-from program import DECK, finished, isotherm, ran, write_deck
+from program import BASE_DECK, DECK, expect_rejected, finished, isotherm, ran, write_deck
 
 WRONG = [  # what stderr begins with
     (["frob"], 2, "isotherm: unknown subcommand 'frob'; use one of run, check, list, init, schema, info, bench, animate, "),
@@ -52,24 +51,23 @@ WRONG = [  # what stderr begins with
 
 @pytest.mark.parametrize("arguments, code, line", WRONG, ids=[" ".join(arguments) for arguments, _, _ in WRONG])
 def test_wrong_command_line(tmp_path, arguments, code, line):
-    (tmp_path / "deck.yaml").write_text(BASE_DECK)
-    result = measured(*arguments, cwd=tmp_path)
-    assert (result.code, result.out, result.err.count("\n")) == (code, "", 1) and result.err.startswith(line), result.err
-    assert os.listdir(tmp_path) == ["deck.yaml"]
+    write_deck(tmp_path, BASE_DECK)
+    done = isotherm(*arguments, cwd=tmp_path)
+    expect_rejected(tmp_path, done, code, line)
+    assert done.stdout == ""
 
 
 def test_alone_it_prints_the_help_which_names_every_exit_code(tmp_path):
-    result = measured(cwd=tmp_path)
-    assert (result.code, result.out) == (2, "")  # a script whose words have got lost has not succeeded
-    assert result.err == measured("--help", cwd=tmp_path).out
-    assert [code for code in (0, 2, 10, 65, 66, 69, 70, 71, 73, 74, 75, 76) if f" {code} " not in result.err] == []
+    result = ran(cwd=tmp_path, code=2)  # a script whose words have got lost has not succeeded
+    assert result.stdout == "" and result.stderr == ran("--help", cwd=tmp_path).stdout
+    assert [code for code in (0, 2, 10, 65, 66, 69, 70, 71, 73, 74, 75, 76) if f" {code} " not in result.stderr] == []
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["--version"], ["-V"]])
 def test_help_and_version_go_to_standard_output(tmp_path, arguments):
-    result = measured(*arguments, cwd=tmp_path)
-    assert (result.code, result.err) == (0, "")
-    assert result.out.startswith("isotherm ") if "ersion" in arguments[0] or arguments == ["-V"] else "deck" in result.out
+    result = ran(*arguments, cwd=tmp_path)
+    assert result.stderr == ""
+    assert result.stdout.startswith("isotherm ") if "ersion" in arguments[0] or arguments == ["-V"] else "deck" in result.stdout
     assert os.listdir(tmp_path) == []
 
 

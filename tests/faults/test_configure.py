@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import BASE_DECK
-from program import finished, write_deck, write_script
+from program import BASE_DECK, finished, write_deck, write_script
 
 SOURCE = Path(__file__).parents[2]
 CMAKE = shutil.which("cmake")

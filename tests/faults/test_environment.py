@@ -9,9 +9,8 @@ import tempfile
 
 import pytest
 
-from cli import isotherm as isotherm_as, NOBODY
 from job import ENDLESS
-from program import command, DECK, family_of, finished, isotherm, MPIEXEC, ran, write_deck
+from program import command, DECK, family_of, finished, isotherm, measured, MPIEXEC, OTHER_USER, ran, write_deck
 from runs import expect_whole_files, record, snapshots
 from studies import write_study
 from terminal import OnTerminal, moved, shown
@@ -96,16 +95,15 @@ def test_a_limit_of_file_sizes_is_no_signal(folder, ranks):
 def test_a_working_directory_that_cannot_be_written_to(folder):
     """Is rejected where the run would be there, and no matter where it is not. Not below pytest's own folder, which every
     pytest that starts beside this one closes to other users."""
-    user = NOBODY if os.getuid() == 0 else None
     with tempfile.TemporaryDirectory() as name:
         shutil.copy(folder / "deck.yaml", name)
         os.mkdir(f"{name}/elsewhere")
         os.chmod(f"{name}/elsewhere", 0o777)
         os.chmod(name, 0o555)
-        done = isotherm_as("run", "deck.yaml", cwd=name, user=user)
-        assert done.code == 73 and done.err.startswith("cannot use 'runs/deck' as run directory (a folder cannot be made in '.': ")
-        done = isotherm_as("run", "deck.yaml", f"output.directory={name}/elsewhere/out", cwd=name, user=user)
-        assert (done.code, done.err) == (0, "")
+        done = measured("run", "deck.yaml", cwd=name, user=OTHER_USER)
+        assert done.returncode == 73 and done.stderr.startswith("cannot use 'runs/deck' as run directory (a folder cannot be made in '.': ")
+        done = measured("run", "deck.yaml", f"output.directory={name}/elsewhere/out", cwd=name, user=OTHER_USER)
+        assert (done.returncode, done.stderr) == (0, "")
         os.chmod(name, 0o755)
 
 

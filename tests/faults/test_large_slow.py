@@ -7,8 +7,7 @@ import shutil
 
 import pytest
 
-from cli import BASE_DECK
-from program import HANGS, ran, write_deck
+from program import BASE_DECK, HANGS, ran, write_deck
 from runs import expect_same_answer, record
 from studies import rows, write_study
 

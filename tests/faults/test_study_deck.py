@@ -5,10 +5,10 @@ import json
 import os
 
 import pytest
-from cli import BASE_DECK as BASE
-from isotherm_tools.program import Failure, Program
+from failures import expect_failure
+from isotherm_tools.program import Program
 from isotherm_tools.study.deck import StudyDeck
-from program import command, finished, ran, write_deck
+from program import BASE_DECK as BASE, command, finished, ran, write_deck
 
 
 @pytest.fixture(name="parse")
@@ -105,10 +105,9 @@ def test_an_entry_of_a_list_of_the_deck_can_vary(parse):
 
 def refusal(start, parse, *words, **options):
     """What is said of a deck that is wrong, which starts so."""
-    with pytest.raises(Failure) as refused:
-        parse(*words, **options)
-    assert refused.value.code == 65 and str(refused.value).startswith(start), refused.value
-    return str(refused.value)
+    said = expect_failure(65, start, parse, *words, **options)
+    assert said.startswith(start)
+    return said
 
 
 WRONG = [

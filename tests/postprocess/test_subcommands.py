@@ -16,6 +16,7 @@ import isotherm_tools
 import numpy as np
 import pytest
 from documentation import TOP, blocks, name_of
+from failures import expect_failure
 from isotherm_tools import Failure, open_run
 from isotherm_tools import __main__ as cli
 from isotherm_tools.__main__ import main, parser
@@ -175,26 +176,20 @@ def test_nothing_is_read_before_it_is_asked_for(tmp_path):
             file.attrs["no"] = "snapshot"
     run = open_run(tmp_path)
     assert len(run.snapshots) == 3 and list(run.snapshots.sweeps) == [0, 1, 2]
-    with pytest.raises(Failure, match="demo_00000001.hdf is no snapshot of isotherm"):
-        run.snapshots[1].T  # noqa: B018
+    expect_failure(65, "demo_00000001.hdf is no snapshot of isotherm", lambda: run.snapshots[1].T)
 
 
 def test_what_is_missing_is_a_failure_with_a_line(tmp_path):
-    with pytest.raises(Failure, match="is no folder; name the run directory"):
-        open_run(tmp_path / "nowhere")
+    expect_failure(66, "is no folder; name the run directory", open_run, tmp_path / "nowhere")
     run = open_run(tmp_path)
     for what, line in (("snapshots", "holds no snapshots"), ("history", "history.csv does not exist; was the run made"),
                        ("probes", "was the run made with output.probes"), ("record", "run.json does not exist")):
-        with pytest.raises(Failure, match=line) as caught:
-            getattr(run, what)
-        assert caught.value.code == 66
+        expect_failure(66, line, getattr, run, what)
     assert run.parts == {}
     (tmp_path / "history.csv").write_text("sweep,time_s\n1,x\n")
     (tmp_path / "probes.csv").write_text("# p0: here\nsweep,time_s,p0_K\n1,0.5\n")
     for what in ("history", "probes"):
-        with pytest.raises(Failure, match="is no table of isotherm") as caught:
-            getattr(open_run(tmp_path), what)
-        assert caught.value.code == 65
+        expect_failure(65, "is no table of isotherm", getattr, open_run(tmp_path), what)
     assert isotherm_tools.Failure is Failure
 
 
@@ -240,6 +235,4 @@ def test_another_version_is_refused(tmp_path, version, problem):
     content = {**json.loads(RECORDS[0].read_text()), "schema_version": version}
     (tmp_path / "run.json").write_text(json.dumps(content))
     for read in (RunRecord, lambda path: open_run(path).record):
-        with pytest.raises(Failure) as refused:
-            read(tmp_path)
-        assert refused.value.code == 65 and str(refused.value).startswith(f"{tmp_path}/run.json {problem}")
+        assert expect_failure(65, problem, read, tmp_path).startswith(f"{tmp_path}/run.json {problem}")

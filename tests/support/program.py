@@ -3,6 +3,7 @@
 import atexit
 import functools
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -32,6 +33,19 @@ initial:
   - {shape: formula, formula: "300 + 50*x + 7*y + 3*z*z"}
 problem: {kind: transient, steps: 40}
 output: {every_steps: 20}
+"""
+
+# Ends within `problem:`, so that a test can go on there.
+BASE_DECK = """\
+grid:
+  cells: [8, 9, 10]
+  lengths: 1
+material:
+  diffusivity: 1
+initial:
+  - {shape: constant, value: 300}
+problem:
+  steps: 10
 """
 
 # All but the problem of a steady deck whose boundaries are of three kinds.
@@ -88,6 +102,39 @@ def isotherm(*arguments, ranks=0, cwd=None, code=None, timeout=HANGS, **environm
 
 
 ran = functools.partial(isotherm, code=0)  # unless another code is wanted
+
+
+OTHER_USER = 65534 if os.getuid() == 0 else None  # root reads every file
+
+
+@functools.cache
+def program_for_anyone():
+    """A copy of the program that every user can reach: the checkout may lie in root's home."""
+    folder = tempfile.TemporaryDirectory()
+    os.chmod(folder.name, 0o755)
+    copy = shutil.copy(os.environ["ISOTHERM"], folder.name)
+    os.chmod(copy, 0o755)
+    return copy, folder  # which lives as long as this
+
+
+def limit_time():
+    """Of the processor, as other tests run beside this one: what takes so long hangs, and is ended by a signal."""
+    resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+
+
+def measured(*arguments, cwd, user=None):
+    """As `isotherm`, as the user of this number; `megabytes`: its peak resident memory."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        words = command(*arguments) if user is None else [program_for_anyone()[0], *map(str, arguments)]
+        process = subprocess.Popen(words, cwd=cwd, stdout=out, stderr=err, user=user, preexec_fn=limit_time,
+                                   env={**os.environ, "LD_PRELOAD": ""})  # what is preloaded may lie there too
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        for file in (out, err):
+            file.seek(0)
+        done = subprocess.CompletedProcess(words, process.returncode, *(file.read().decode(errors="replace") for file in (out, err)))
+    done.megabytes = usage.ru_maxrss / 1024
+    return done
 
 
 def family_of(leader):
