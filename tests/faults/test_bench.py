@@ -222,8 +222,8 @@ def test_a_baseline(tmp_path):
         changed = {**entry, "points_per_s": factor * entry["points_per_s"], "copy_bandwidth_share_percent": None}
         (tmp_path / "baseline.json").write_text(json.dumps({**record, "entries": [changed]}))
         done = ran("baseline", "baseline.json", "bench.json", "--tolerance", "20", cwd=tmp_path, code=code)
-        assert re.search(rf"^  {name} +{changed['points_per_s'] / 1e9:.3f} GPts/s +{entry['points_per_s'] / 1e9:.3f} GPts/s .* {word}$", done.stdout,
-                         re.MULTILINE)
+        before, now = (f"{each['points_per_s'] / 1e9:.3f} GPts/s" for each in (changed, entry))
+        assert re.search(rf"^  {name} +{before} +{now} .* {word}$", done.stdout, re.MULTILINE)
         assert done.stderr.startswith("" if code == 0 else "1 of 1 figure of merit got worse than in 'baseline.json' by more than 20 %; ")
     (tmp_path / "other.json").write_text(json.dumps({**record, "subject": "bandwidth"}))
     done = ran("baseline", "other.json", "bench.json", cwd=tmp_path, code=65)

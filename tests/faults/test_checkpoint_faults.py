@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from job import Background, Job, wait_until_gone
-from program import family_of, HANGS, kill, kill_all, ran, ranks_of, SMALL_BLOCK, write_deck
+from program import family_of, finished_run, HANGS, kill, kill_all, ran, ranks_of, SMALL_BLOCK, write_deck
 from runs import cells, checkpoints, expect_same_run, expect_whole_files, record, sweep_of
 
 DECK = SMALL_BLOCK + """\
@@ -31,11 +31,9 @@ CELLS = "/temperature"
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("whole")
-    write_deck(folder, DECK)
-    ran("run", "deck.yaml", "output.directory=out", "output.checkpoint.final=false", cwd=folder)
-    assert checkpoints(folder / "out") == ["deck_00000010.checkpoint.hdf", BEFORE, NEWEST]
-    return folder / "out"
+    whole = finished_run(tmp_path_factory.mktemp("whole"), DECK, "deck", "output.checkpoint.final=false")
+    assert checkpoints(whole) == ["deck_00000010.checkpoint.hdf", BEFORE, NEWEST]
+    return whole
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from job import Background
-from program import DECK, finished, GATHERED, kill_all, ran, write_deck
+from program import DECK, finished, finished_run, GATHERED, kill_all, ran, write_deck
 from runs import checkpoints, expect_whole_files, history, record, snapshots
 
 
@@ -73,9 +73,7 @@ def test_a_checkpoint_that_has_no_room_leaves_the_ones_before(small_disk, tmp_pa
 
 @pytest.fixture(scope="module")
 def fingerprint(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sound")
-    ran("run", write_deck(folder), "output.directory=out", cwd=folder)
-    return record(folder / "out")["fingerprint"]
+    return record(finished_run(tmp_path_factory.mktemp("sound"), DECK))["fingerprint"]
 
 
 def run_with(io_shim, folder, fault, *words, ranks=0, path=".hdf.part", code=0, watchdog=120, **environment):

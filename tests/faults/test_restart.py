@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from program import DECK, ran, STEADY_BODY, write_deck
+from program import DECK, finished_run, ran, STEADY_BODY, write_deck
 from runs import cells, checkpoints, expect_same_answer, expect_same_run, history, record, sweep_of
 
 TRANSIENT = """\
@@ -54,10 +54,7 @@ def contents(folder):
 @pytest.fixture(scope="module")
 def whole_run(tmp_path_factory):
     """The directory of a finished run of TRANSIENT."""
-    folder = tmp_path_factory.mktemp("whole")
-    write_deck(folder, TRANSIENT)
-    run(folder, "output.directory=whole")
-    return folder / "whole"
+    return finished_run(tmp_path_factory.mktemp("whole"), TRANSIENT, "deck", "parallel.device=cpu")
 
 
 @pytest.fixture
@@ -254,9 +251,7 @@ def run_parts(folder, *words, ranks=0):
 
 @pytest.fixture(scope="module")
 def whole_parts(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("parts")
-    run_parts(folder, "output.directory=whole")
-    return folder / "whole"
+    return finished_run(tmp_path_factory.mktemp("parts"), PARTS)
 
 
 def files_of(series):

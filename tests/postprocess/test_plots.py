@@ -1,7 +1,6 @@
 """slice and its kin: pictures, of made-up snapshots and of a real run."""
 
 import os
-import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -13,6 +12,7 @@ from isotherm_tools import pictures
 from isotherm_tools.__main__ import main
 from isotherm_tools.run import Run, Snapshot, Table
 from isotherm_tools.text import format_time, length_unit
+from program import finished
 from runs import write_snapshot
 
 CELLS = (12, 7, 5)  # nx, ny, nz: no two alike, so that no mix-up of axes goes unseen
@@ -37,10 +37,9 @@ def run(tmp_path):
 
 def test_runs_as_a_module_and_prints_the_path(run):
     command = [sys.executable, "-m", "isotherm_tools", "slice", run]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (result.returncode, result.stdout, result.stderr) == (0, f"{run}/demo_slice_z.png\n", "")
-    result = subprocess.run([*command, "--index", "99"], capture_output=True, text=True, check=False)
-    assert (result.returncode, result.stdout) == (2, "")
+    result = finished(command, 0)
+    assert (result.stdout, result.stderr) == (f"{run}/demo_slice_z.png\n", "")
+    assert finished([*command, "--index", "99"], 2).stdout == ""
 
 
 @pytest.mark.parametrize("axis, index", [(0, 3), (1, 6), (2, 4)])

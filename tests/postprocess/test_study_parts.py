@@ -17,12 +17,12 @@ from isotherm_tools.study.collection import ScaledCase, scaling_series, scaling_
 from isotherm_tools.study.deck import safe_name
 from isotherm_tools.study.runner import SESSIONS, Progress, RunningCase, session_folder
 from isotherm_tools.study.slurm import OWN_TEMPLATE, array_text, fill, read_template
+from program import finished
 
 
 def test_it_starts_without_the_packages_of_other_tools():
     heavy = "numpy|h5py|matplotlib|PIL"
-    loaded = subprocess.run([sys.executable, "-c", "import sys, isotherm_tools.study.command; print(*sys.modules)"], check=True,
-                            capture_output=True, text=True).stdout
+    loaded = finished([sys.executable, "-c", "import sys, isotherm_tools.study.command; print(*sys.modules)"], 0).stdout
     assert not re.search(rf"(^| )({heavy})\b", loaded)
 
 
@@ -148,7 +148,7 @@ def test_names_are_safe_for_file_systems(name, safe):
     ("it's\n\x1b[2J\\", "$'it\\'s\\n\\x1b[2J\\\\'")])
 def test_a_word_of_the_shell_is_its_text(word, shell):
     assert text.shell_words([word]) == shell
-    assert subprocess.run(["bash", "-c", f"printf %s {shell}"], check=True, capture_output=True, text=True).stdout == word
+    assert finished(["bash", "-c", f"printf %s {shell}"], 0).stdout == word
 
 
 def test_numbers_read_back_to_the_same_bits():

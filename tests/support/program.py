@@ -177,10 +177,10 @@ def kill_all(leader):
     kill(*reversed(family_of(leader)))
 
 
-def finished_run(folder, text, name, ranks=0):
+def finished_run(folder, text, name="deck", *words, **options):
     """The directory of a run of this deck, made in `folder`."""
     write_deck(folder, text, f"{name}.yaml")
-    ran("run", f"{name}.yaml", ranks=ranks, cwd=folder)
+    ran("run", f"{name}.yaml", *words, cwd=folder, **options)
     return folder / "runs" / name
 
 
