@@ -12,7 +12,7 @@ and d - j layers beyond each side that it shares with another rank, so
     step     = period / d + (check + all-reduce) / k                                a norm every k sweeps
     all-reduce = latency_inside ceil(log2(ranks of a host)) + latency_between ceil(log2(hosts))
 
-the exterior need the ghosts, so only the interior hides the exchange. The exchange is that of LogGP (Alexandrov, Ionescu,
+The exterior needs the ghosts, so only the interior hides the exchange. The exchange is that of LogGP (Alexandrov, Ionescu,
 Schauser and Scheiman, SPAA 1995): messages are on their way together, so that one latency is waited for and what a
 rank sends over one kind of wire shares its bandwidth; `overhead` is what each costs before the next one starts. There
 are two kinds of wire, within a host and between hosts, and both are used at once. Ranks stand in the process grid with

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from cli import BASE_DECK
 from clock import clock, clock_library  # noqa: F401  (fixtures)
-from program import write_deck
+from program import BASE_DECK, write_deck
 from shim import build_shim
 
 

@@ -11,8 +11,7 @@ import subprocess
 
 import pytest
 
-from cli import isotherm
-from program import isotherm as on_ranks
+from program import command, measured, ran
 
 SIZES = "16,20x7x9"
 CELLS = [[16, 16, 16], [20, 7, 9]]
@@ -28,10 +27,10 @@ HOST_KERNELS = {
 
 def bench(folder, subject, *arguments):
     """The JSON of a benchmark that must succeed, and what it printed."""
-    result = isotherm("bench", subject, *QUICK, *arguments, "--json", "bench.json", cwd=folder)
-    assert (result.code, result.err) == (0, "")
+    result = ran("bench", subject, *QUICK, *arguments, "--json", "bench.json", cwd=folder)
+    assert result.stderr == ""
     assert os.listdir(folder) == ["bench.json"]  # no .part
-    return json.loads((folder / "bench.json").read_text()), result.out
+    return json.loads((folder / "bench.json").read_text()), result.stdout
 
 
 @pytest.mark.parametrize("subject", sorted(HOST_KERNELS))
@@ -158,17 +157,17 @@ WRONG = [  # what stderr begins with
 
 @pytest.mark.parametrize("arguments, line", WRONG, ids=[" ".join(w[0]) or "nothing" for w in WRONG])
 def test_wrong_words_are_one_line_and_code_2(tmp_path, arguments, line):
-    result = isotherm("bench", *arguments, cwd=tmp_path)
-    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1) and result.err.startswith(line), result.err
+    result = ran("bench", *arguments, cwd=tmp_path, code=2)
+    assert (result.stdout, result.stderr.count("\n")) == ("", 1) and result.stderr.startswith(line), result.stderr
     assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("subject", sorted(HOST_KERNELS))
 def test_what_does_not_fit_is_refused_before_work(tmp_path, subject):
-    result = isotherm("bench", subject, "--device", "cpu", "--sizes", "16,1048576", cwd=tmp_path)
-    assert result.code == 71 and result.out == ""
+    result = measured("bench", subject, "--device", "cpu", "--sizes", "16,1048576", cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (71, "")
     assert re.fullmatch(r"bench: 1048576 x 1048576 x 1048576 cells need \d+\.\d+ EiB of host memory and .* are free; "
-                        r"use smaller --sizes\n", result.err)
+                        r"use smaller --sizes\n", result.stderr)
     assert result.megabytes < 500
 
 
@@ -177,41 +176,40 @@ def test_what_does_not_fit_is_refused_before_work(tmp_path, subject):
 def test_a_json_that_cannot_be_made_is_refused_before_work(tmp_path, make, json_file):
     make(tmp_path)
     before = os.listdir(tmp_path)
-    result = isotherm("bench", "stencil", *QUICK, "--sizes", "16", "--json", json_file, cwd=tmp_path)
-    assert (result.code, result.out, os.listdir(tmp_path)) == (73, "", before)
-    assert result.err.startswith(json_file) and result.err.count("\n") == 1
+    result = ran("bench", "stencil", *QUICK, "--sizes", "16", "--json", json_file, cwd=tmp_path, code=73)
+    assert (result.stdout, os.listdir(tmp_path)) == ("", before)
+    assert result.stderr.startswith(json_file) and result.stderr.count("\n") == 1
 
 
 def test_an_old_json_and_a_part_that_stands_there_survive_a_refusal(tmp_path):
     """Whether the JSON can be made is asked without touching what is there; a full stdout ends the run after that."""
     json_file, part = tmp_path / "bench.json", tmp_path / "bench.json.part"
     json_file.write_text("old")
-    assert isotherm("bench", "stencil", "--device", "cpu", "--sizes", "1048576", "--json", "bench.json", cwd=tmp_path).code == 71
+    ran("bench", "stencil", "--device", "cpu", "--sizes", "1048576", "--json", "bench.json", cwd=tmp_path, code=71)
     assert json_file.read_text() == "old" and os.listdir(tmp_path) == ["bench.json"]
     json_file.unlink()
     part.write_text("mine")
     with open("/dev/full", "w", encoding="ascii") as full:
-        result = subprocess.run([os.environ["ISOTHERM"], "bench", "stencil", *QUICK, "--sizes", "16", "--json",
-                                 "bench.json"], cwd=tmp_path, stdout=full, check=False)
+        result = subprocess.run(command("bench", "stencil", *QUICK, "--sizes", "16", "--json", "bench.json"), cwd=tmp_path, stdout=full,
+                                check=False)
     assert result.returncode == 74 and os.listdir(tmp_path) == ["bench.json.part"] and part.read_text() == "mine"
 
 
 def test_several_ranks_are_refused_and_one_of_mpirun_is_fine(tmp_path):
     """And a kernel of the processor needs no option for that."""
-    done = on_ranks("bench", "stencil", *QUICK, "--sizes", "16", ranks=2, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith("bench: 2 ranks were started")
-    done = on_ranks("bench", "stencil", "--kernels", "openmp", "--sizes", "16", "--seconds", "0.01", ranks=1, cwd=tmp_path)
-    assert (done.returncode, done.stderr, os.listdir(tmp_path)) == (0, "", [])
+    done = ran("bench", "stencil", *QUICK, "--sizes", "16", ranks=2, cwd=tmp_path, code=2)
+    assert done.stdout == "" and done.stderr.startswith("bench: 2 ranks were started")
+    done = ran("bench", "stencil", "--kernels", "openmp", "--sizes", "16", "--seconds", "0.01", ranks=1, cwd=tmp_path)
+    assert (done.stderr, os.listdir(tmp_path)) == ("", [])
 
 
 def test_an_absent_device_is_refused(tmp_path):
-    listed = subprocess.run([os.environ["ISOTHERM"], "list"], capture_output=True, text=True, check=True).stdout
-    absent = re.search(r"^  no CUDA device: (.*)$", listed, re.MULTILINE)
+    absent = re.search(r"^  no CUDA device: (.*)$", ran("list").stdout, re.MULTILINE)
     if not absent:
         pytest.skip("this machine has a CUDA device")
-    result = isotherm("bench", "stencil", "--device", "cuda", cwd=tmp_path)
-    assert (result.code, result.out) == (69, "")
-    assert result.err == (f"bench: no CUDA device ({absent[1]}); use --device cpu, or run where every rank sees a GPU\n")
+    result = ran("bench", "stencil", "--device", "cuda", cwd=tmp_path, code=69)
+    assert result.stdout == ""
+    assert result.stderr == f"bench: no CUDA device ({absent[1]}); use --device cpu, or run where every rank sees a GPU\n"
 
 
 def test_a_baseline(tmp_path):
@@ -223,26 +221,25 @@ def test_a_baseline(tmp_path):
     for factor, code, word in ((1e6, 76, "worse"), (1e-6, 0, "better")):
         changed = {**entry, "points_per_s": factor * entry["points_per_s"], "copy_bandwidth_share_percent": None}
         (tmp_path / "baseline.json").write_text(json.dumps({**record, "entries": [changed]}))
-        done = isotherm("baseline", "baseline.json", "bench.json", "--tolerance", "20", cwd=tmp_path)
-        assert done.code == code, done.err
-        assert re.search(rf"^  {name} +{changed['points_per_s'] / 1e9:.3f} GPts/s +{entry['points_per_s'] / 1e9:.3f} GPts/s .* {word}$", done.out,
-                         re.MULTILINE)
-        assert done.err.startswith("" if code == 0 else "1 of 1 figure of merit got worse than in 'baseline.json' by more than 20 %; ")
+        done = ran("baseline", "baseline.json", "bench.json", "--tolerance", "20", cwd=tmp_path, code=code)
+        before, now = (f"{each['points_per_s'] / 1e9:.3f} GPts/s" for each in (changed, entry))
+        assert re.search(rf"^  {name} +{before} +{now} .* {word}$", done.stdout, re.MULTILINE)
+        assert done.stderr.startswith("" if code == 0 else "1 of 1 figure of merit got worse than in 'baseline.json' by more than 20 %; ")
     (tmp_path / "other.json").write_text(json.dumps({**record, "subject": "bandwidth"}))
-    done = isotherm("baseline", "other.json", "bench.json", cwd=tmp_path)
-    assert done.code == 65 and done.out == "" and done.err.startswith("'other.json' is of bench bandwidth on 1 rank (")
+    done = ran("baseline", "other.json", "bench.json", cwd=tmp_path, code=65)
+    assert done.stdout == "" and done.stderr.startswith("'other.json' is of bench bandwidth on 1 rank (")
 
 
 FACES = ["x-", "x+", "y-", "y+", "z-", "z+"]
 
 
-def bench_halo(folder, *words, ranks=2):
-    return on_ranks("bench", "halo", "--device", "cpu", "--seconds", "0.01", *words, ranks=ranks, cwd=folder)
+def bench_halo(folder, *words, ranks=2, code=0):
+    return ran("bench", "halo", "--device", "cpu", "--seconds", "0.01", *words, ranks=ranks, cwd=folder, code=code)
 
 
 def json_of(folder, done, subject, ranks):
     """The JSON of a benchmark of several ranks that must have succeeded."""
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stderr == ""
     record = json.loads((folder / f"{subject}.json").read_text())
     assert (record["schema"], record["subject"], record["result"]) == ("isotherm-bench", subject, "PASS")
     assert record["ranks"] == ranks
@@ -278,7 +275,6 @@ def check_exchange(entry, bytes_moved):
 
 def test_transports_are_chosen_by_name(tmp_path):
     done = bench_halo(tmp_path, "--sizes", "8", "--transports", "host", "--precision", "fp64", ranks=4)
-    assert done.returncode == 0
     assert [line.split()[1] for line in done.stdout.splitlines() if line.startswith("  host")] == FACES * 3
 
 
@@ -290,12 +286,12 @@ def test_transports_are_chosen_by_name(tmp_path):
     (2, ["--sizes", "1048576"], 71, "bench: 1048576 x 1048576 x 1048576 cells need "),
     (2, ["--sizes", "8", "--json", "no/such/halo.json"], 73, "no/such/halo.json")])
 def test_what_no_halo_can_be_measured_with_is_refused(tmp_path, ranks, words, code, line):
-    done = bench_halo(tmp_path, *words, ranks=ranks)
-    assert (done.returncode, done.stdout) == (code, "") and done.stderr.splitlines()[0].startswith(line), done.stderr
+    done = bench_halo(tmp_path, *words, ranks=ranks, code=code)
+    assert done.stdout == "" and done.stderr.splitlines()[0].startswith(line), done.stderr
 
 
-def bench_io(folder, *words, ranks=1):
-    return on_ranks("bench", "io", *words, ranks=ranks, cwd=folder)
+def bench_io(folder, *words, ranks=1, code=0):
+    return ran("bench", "io", *words, ranks=ranks, cwd=folder, code=code)
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
@@ -322,6 +318,6 @@ def test_every_way_writes_the_same_bytes(tmp_path, ranks):
     (["--kernels", "raw"], 2, "isotherm: The following arguments were not expected: raw --kernels; "),
     (["--sizes", "1000000"], 71, "")])
 def test_what_cannot_be_written_is_refused(tmp_path, words, code, message):
-    done = bench_io(tmp_path, *words)
-    assert done.returncode == code and done.stdout.count("\n") <= 1 and done.stderr.startswith(message)
+    done = bench_io(tmp_path, *words, code=code)
+    assert done.stdout.count("\n") <= 1 and done.stderr.startswith(message)
     assert os.listdir(tmp_path) == []

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from job import Background, Job, wait_until_gone
-from program import family_of, HANGS, kill, kill_all, ran, ranks_of, SMALL_BLOCK, write_deck
-from runs import cells, checkpoints, expect_same_run, expect_whole_files, record
+from program import family_of, finished_run, HANGS, kill, kill_all, ran, ranks_of, SMALL_BLOCK, write_deck
+from runs import cells, checkpoints, expect_same_run, expect_whole_files, record, sweep_of
 
 DECK = SMALL_BLOCK + """\
 problem: {kind: transient, steps: 40, check_interval: 7}
@@ -31,11 +31,9 @@ CELLS = "/temperature"
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("whole")
-    write_deck(folder, DECK)
-    ran("run", "deck.yaml", "output.directory=out", "output.checkpoint.final=false", cwd=folder)
-    assert checkpoints(folder / "out") == ["deck_00000010.checkpoint.hdf", BEFORE, NEWEST]
-    return folder / "out"
+    whole = finished_run(tmp_path_factory.mktemp("whole"), DECK, "deck", "output.checkpoint.final=false")
+    assert checkpoints(whole) == ["deck_00000010.checkpoint.hdf", BEFORE, NEWEST]
+    return whole
 
 
 @pytest.fixture
@@ -273,7 +271,7 @@ def test_a_kill_at_any_moment_costs_an_interval_at_most(tmp_path):
 
 
 def newest_of(out):
-    return max([int(name.split("_")[1].split(".")[0]) for name in checkpoints(out)], default=-1)
+    return max(map(sweep_of, checkpoints(out)), default=-1)
 
 
 # Bits that flip in the memory of a run.

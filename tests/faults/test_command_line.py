@@ -6,14 +6,12 @@ import os
 import re
 import shlex
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from cli import BASE_DECK, isotherm as measured
 from job import Background, ENDLESS
-from program import DECK, HANGS, isotherm, ran, write_deck
+from program import BASE_DECK, DECK, expect_rejected, finished, isotherm, ran, write_deck
 
 WRONG = [  # what stderr begins with
     (["frob"], 2, "isotherm: unknown subcommand 'frob'; use one of run, check, list, init, schema, info, bench, animate, "),
@@ -53,24 +51,23 @@ WRONG = [  # what stderr begins with
 
 @pytest.mark.parametrize("arguments, code, line", WRONG, ids=[" ".join(arguments) for arguments, _, _ in WRONG])
 def test_wrong_command_line(tmp_path, arguments, code, line):
-    (tmp_path / "deck.yaml").write_text(BASE_DECK)
-    result = measured(*arguments, cwd=tmp_path)
-    assert (result.code, result.out, result.err.count("\n")) == (code, "", 1) and result.err.startswith(line), result.err
-    assert os.listdir(tmp_path) == ["deck.yaml"]
+    write_deck(tmp_path, BASE_DECK)
+    done = isotherm(*arguments, cwd=tmp_path)
+    expect_rejected(tmp_path, done, code, line)
+    assert done.stdout == ""
 
 
 def test_alone_it_prints_the_help_which_names_every_exit_code(tmp_path):
-    result = measured(cwd=tmp_path)
-    assert (result.code, result.out) == (2, "")  # a script whose words have got lost has not succeeded
-    assert result.err == measured("--help", cwd=tmp_path).out
-    assert [code for code in (0, 2, 10, 65, 66, 69, 70, 71, 73, 74, 75, 76) if f" {code} " not in result.err] == []
+    result = ran(cwd=tmp_path, code=2)  # a script whose words have got lost has not succeeded
+    assert result.stdout == "" and result.stderr == ran("--help", cwd=tmp_path).stdout
+    assert [code for code in (0, 2, 10, 65, 66, 69, 70, 71, 73, 74, 75, 76) if f" {code} " not in result.stderr] == []
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["--version"], ["-V"]])
 def test_help_and_version_go_to_standard_output(tmp_path, arguments):
-    result = measured(*arguments, cwd=tmp_path)
-    assert (result.code, result.err) == (0, "")
-    assert result.out.startswith("isotherm ") if "ersion" in arguments[0] or arguments == ["-V"] else "deck" in result.out
+    result = ran(*arguments, cwd=tmp_path)
+    assert result.stderr == ""
+    assert result.stdout.startswith("isotherm ") if "ersion" in arguments[0] or arguments == ["-V"] else "deck" in result.stdout
     assert os.listdir(tmp_path) == []
 
 
@@ -78,8 +75,8 @@ KERNEL = {"name", "available", "why_not", "description", "automatic", "backend"}
 
 
 def listed():
-    done = isotherm("list", "--json", CUDA_VISIBLE_DEVICES="")
-    assert (done.returncode, done.stderr) == (0, "")
+    done = ran("list", "--json", CUDA_VISIBLE_DEVICES="")
+    assert done.stderr == ""
     return json.loads(done.stdout)
 
 
@@ -108,9 +105,8 @@ def test_what_is_available_runs(tmp_path):
         assert set(kernel["tiles"]) == {"fp32", "fp64"} and kernel["max_time_block"] >= 1
         assert kernel["available"] == (kernel["backend"] == "cpu") == (kernel["why_not"] is None)
         tile = [f"solver.tile={name}" for name in kernel["tiles"]["fp64"][:kernel["available"]]]
-        done = isotherm("run", "deck.yaml", f"solver.kernel={kernel['name']}", f"output.directory={kernel['name']}", *tile,
-                        cwd=tmp_path, CUDA_VISIBLE_DEVICES="")
-        assert done.returncode == (0 if kernel["available"] else 69), done.stderr
+        ran("run", "deck.yaml", f"solver.kernel={kernel['name']}", f"output.directory={kernel['name']}", *tile, cwd=tmp_path,
+            code=0 if kernel["available"] else 69, CUDA_VISIBLE_DEVICES="")
     assert {t["name"] for t in record["transports"] if t["available"]} >= {"host", "mock"}
     assert all(t["why_not"] for t in record["transports"] if not t["available"])
 
@@ -121,9 +117,7 @@ NAME = "it's $HOME; a deck.yaml"
 def pasted(folder, line):
     """As bash runs it, where isotherm is on the PATH."""
     path = f"{Path(os.environ['ISOTHERM']).parent}:{os.environ['PATH']}"
-    done = subprocess.run(["bash", "-c", line], cwd=folder, env={**os.environ, "PATH": path}, timeout=HANGS, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    finished(["bash", "-c", line], 0, cwd=folder, env={**os.environ, "PATH": path})
 
 
 def told(text, before):

@@ -6,12 +6,11 @@ import json
 import os
 import re
 import statistics
-import subprocess
 import sys
 
 import pytest
 
-from program import expect_rejected, isotherm, write_deck
+from program import expect_rejected, finished, isotherm, LAUNCHER, ran, write_deck, write_script
 
 DECK = """\
 grid: {cells: [11, 16, 20], lengths: [0.11, 0.16, 0.2]}
@@ -23,7 +22,7 @@ initial:
 problem: {kind: transient, steps: 40, check_interval: 2}
 parallel: {device: cpu}
 """
-QUICK = ["--sweeps", 40, "--seconds", 0.001, "--launcher", f"{os.environ.get('MPIEXEC', 'mpirun')} -n {{ranks}}"]
+QUICK = ["--sweeps", 40, "--seconds", 0.001, "--launcher", LAUNCHER]
 SUMS = ["problem={kind: steady, norm: l2, max_sweeps: 40, check_interval: 2}"]
 
 
@@ -35,8 +34,7 @@ def folder(tmp_path):
 
 def compare(folder, *words, ranks=1, code=0):
     """What was printed, and the JSON."""
-    done = isotherm("compare", "deck.yaml", *QUICK, "--json", "compare.json", "--ranks", ranks, *words, cwd=folder)
-    assert done.returncode == code, done.stderr
+    done = ran("compare", "deck.yaml", *QUICK, "--json", "compare.json", "--ranks", ranks, *words, cwd=folder, code=code)
     return done, json.loads((folder / "compare.json").read_text())
 
 
@@ -129,11 +127,10 @@ def test_what_is_named_is_pinned_unless_it_is_asked_for(folder):
 
 
 def test_a_deck_within_a_file(folder):
-    assert isotherm("run", "deck.yaml", cwd=folder).returncode == 0
+    ran("run", "deck.yaml", cwd=folder)
     (folder / "deck.yaml").rename(folder / "gone")
     words = ["--from", "runs/deck/deck_00000040.hdf", "problem.check_interval=4"]
-    done = isotherm("compare", *QUICK, *words, "--axes", "kernel", "--json", "compare.json", cwd=folder)
-    assert done.returncode == 0, done.stderr
+    done = ran("compare", *QUICK, *words, "--axes", "kernel", "--json", "compare.json", cwd=folder)
     assert ": isotherm run --from runs/deck/deck_00000040.hdf problem.check_interval=4 solver.kernel=" in done.stdout
     assert json.loads((folder / "compare.json").read_text())["check_interval"] == 4
 
@@ -156,13 +153,10 @@ exec {program} "$@"
 
 
 def test_other_bits_are_found_and_have_no_time(folder, tmp_path_factory):
-    program = tmp_path_factory.mktemp("bin") / "isotherm"
-    program.write_text(WRONG.format(program=os.environ["ISOTHERM"]))
-    program.chmod(0o755)
-    words = ["compare", "deck.yaml", *map(str, QUICK), "--axes", "kernel", "--json", "compare.json"]
-    done = subprocess.run([sys.executable, "-m", "isotherm_tools", *words], cwd=folder, capture_output=True, text=True, check=False,
-                          env={**os.environ, "ISOTHERM_PROGRAM": str(program)})
-    assert done.returncode == 76 and done.stderr.startswith("compare: 1 of 3 combinations have other bits than 'kernel=reference' ")
+    program = write_script(tmp_path_factory.mktemp("bin") / "isotherm", WRONG.format(program=os.environ["ISOTHERM"]))
+    words = ["compare", "deck.yaml", *QUICK, "--axes", "kernel", "--json", "compare.json"]
+    done = finished([sys.executable, "-m", "isotherm_tools", *words], 76, cwd=folder, env={**os.environ, "ISOTHERM_PROGRAM": str(program)})
+    assert done.stderr.startswith("compare: 1 of 3 combinations have other bits than 'kernel=reference' ")
     record = json.loads((folder / "compare.json").read_text())
     assert record["result"] == "FAIL" and [entry["verdict"] for entry in record["entries"]] == ["same", "same", "differs"]
     wrong = record["entries"][2]
@@ -222,8 +216,7 @@ def test_the_winner_is_kept_for_runs(folder, ranks):
     done, record = compare(folder, *named, "--axes", "halo_width" if named else "kernel", "--keep", "tuning.json", ranks=ranks)
     entry, = json.loads((folder / "tuning.json").read_text())["entries"]
     assert re.search("^kept in tuning.json: kernel (?:temporal_)?openmp ", done.stdout, re.MULTILINE)
-    run = isotherm("run", "deck.yaml", *named, "solver.tuning_file=tuning.json", ranks=ranks if ranks > 1 else 0, cwd=folder)
-    assert run.returncode == 0, run.stderr
+    ran("run", "deck.yaml", *named, "solver.tuning_file=tuning.json", ranks=ranks if ranks > 1 else 0, cwd=folder)
     method = json.loads((folder / "runs/deck/run.json").read_text())["method"]
     assert method["tuning"]["source"] == "file" and method["tuning"]["file"] == "tuning.json"
     taken = entry["choice"]
@@ -256,15 +249,15 @@ def test_a_baseline_of_a_comparison(folder):
         assert (verdict["file"], verdict["tolerance_percent"], verdict["worse"]) == ("baseline.json", 20, count * worse)
         assert f"against baseline.json: {count * worse} of {count} figures worse by more than 20 %" in done.stdout
         assert done.stderr.startswith(f"{count} of {count} figures of merit got worse than in 'baseline.json' by more than 20 %" * worse)
-        assert isotherm("baseline", "baseline.json", "compare.json", cwd=folder).returncode == 76 * worse
+        ran("baseline", "baseline.json", "compare.json", cwd=folder, code=76 * worse)
 
 
 def test_a_baseline_of_a_run(folder):
-    assert isotherm("run", "deck.yaml", "output.snapshots=false", cwd=folder).returncode == 0
+    ran("run", "deck.yaml", "output.snapshots=false", cwd=folder)
     for worse in True, False:
         record = doctored(folder, "runs/deck/run.json", 1e-6 if worse else 1e6)
-        done = isotherm("baseline", "baseline.json", "runs/deck/run.json", "--tolerance", 20, cwd=folder)
-        assert done.returncode == 76 * worse and "baseline" not in record
+        done = ran("baseline", "baseline.json", "runs/deck/run.json", "--tolerance", 20, cwd=folder, code=76 * worse)
+        assert "baseline" not in record
         assert all(f"\n  {name} " in "\n" + done.stdout for name in record["figures_of_merit"])
 
 
@@ -283,18 +276,17 @@ def test_a_baseline_of_something_else_is_refused(folder):
     device = record["ranks"][0]["device"]
     begin = f"'baseline.json' is of 11 x 16 x 20 fp64 on 1 rank ({device}), and this is "
     for override, subject in [("grid.cells=[11,16,21]", "11 x 16 x 21 fp64 on 1 rank"), ("precision=fp32", "11 x 16 x 20 fp32 on 1 rank")]:
-        done = isotherm("compare", "deck.yaml", override, "--baseline", "baseline.json", cwd=folder)
-        assert done.returncode == 65 and done.stderr.startswith(begin + subject)
+        done = ran("compare", "deck.yaml", override, "--baseline", "baseline.json", cwd=folder, code=65)
+        assert done.stderr.startswith(begin + subject)
     assert sorted(os.listdir(folder)) == ["baseline.json", "deck.yaml"]
     record["ranks"][0]["device"] = "Another CPU"
     (folder / "other.json").write_text(json.dumps(record))
     pinned = ["solver.kernel=openmp", "solver.reduction=openmp"]
     for words in (["compare", "deck.yaml", *QUICK, *pinned, "--baseline"], ["baseline", "baseline.json"]):
-        done = isotherm(*words, "other.json", cwd=folder)
-        assert done.returncode == 65 and " Another CPU" in done.stderr.replace("(", " ") and done.stderr.count("\n") == 1
-    assert isotherm("run", "deck.yaml", cwd=folder).returncode == 0
-    done = isotherm("baseline", "baseline.json", "runs/deck/run.json", cwd=folder)
-    assert done.returncode == 65 and done.stderr.startswith("'baseline.json' has no figure of merit in common with this (")
-    done = isotherm("compare", "deck.yaml", "--baseline", "runs/deck/run.json", cwd=folder)
-    assert (done.returncode, done.stderr) == (
-        65, "'runs/deck/run.json' is of no comparison; name what isotherm compare --json has written\n")
+        done = ran(*words, "other.json", cwd=folder, code=65)
+        assert " Another CPU" in done.stderr.replace("(", " ") and done.stderr.count("\n") == 1
+    ran("run", "deck.yaml", cwd=folder)
+    done = ran("baseline", "baseline.json", "runs/deck/run.json", cwd=folder, code=65)
+    assert done.stderr.startswith("'baseline.json' has no figure of merit in common with this (")
+    done = ran("compare", "deck.yaml", "--baseline", "runs/deck/run.json", cwd=folder, code=65)
+    assert done.stderr == "'runs/deck/run.json' is of no comparison; name what isotherm compare --json has written\n"

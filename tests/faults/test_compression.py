@@ -6,10 +6,8 @@ import re
 import h5py
 import pytest
 
-from program import DECK, ran, write_deck
+from program import DECK, GATHERED, ran, write_deck
 from runs import cells, expect_whole_files, record, snapshots
-
-GATHERED = {"OMPI_MCA_io": "^ompio,romio321,romio341"}  # no MPI-IO is left
 
 # Chunks of 35 x 64 x 64 cells, which blocks of two and four ranks cut; of each part there is one.
 LARGE = DECK.replace("[17, 23, 31]", "[70, 64, 64]").replace("output: {every_steps: 20}\n", """\

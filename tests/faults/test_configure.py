@@ -5,14 +5,12 @@ import importlib.util
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from cli import BASE_DECK
-from program import HANGS, write_deck
+from program import BASE_DECK, finished, write_deck, write_script
 
 SOURCE = Path(__file__).parents[2]
 CMAKE = shutil.which("cmake")
@@ -38,34 +36,27 @@ HIDDEN_MORE = {"muparser": ["-DMUPARSER_LIBRARY="], "XXHASH": ["-DXXHASH_INCLUDE
                "CUDAToolkit": ["-DISOTHERM_CUDA=ON", "-DCMAKE_CUDA_COMPILER="]}
 
 
-def configure(build, *options):
+def configure(build, *options, code=0):
     """What earlier tests hid or found is forgotten; what was compiled to look at compilers and MPI is not: seconds each."""
     forget = ["-UCMAKE_DISABLE_FIND_PACKAGE_*", "-UMUPARSER_*", "-UXXHASH_*", "-UISOTHERM_HDF5", "-UISOTHERM_NVCC",
               "-UHDF5_*", "-UCMAKE_CUDA_*"]
-    return subprocess.run(
-        [CMAKE, "-S", SOURCE, "-B", build, *forget, "-DISOTHERM_CUDA=OFF", "-DISOTHERM_TESTS=OFF", *options],
-        timeout=HANGS, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    return finished([CMAKE, "-S", SOURCE, "-B", build, *forget, "-DISOTHERM_CUDA=OFF", "-DISOTHERM_TESTS=OFF", *options], code)
 
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory):
     folder = tmp_path_factory.mktemp("configure") / "build"
-    done = configure(folder)
-    assert done.returncode == 0, done.stderr
+    configure(folder)
     return folder
 
 
 @needs_cmake
 def test_a_toolkit_that_is_too_old(build, tmp_path):
     """Asked for, it is an error; else the program is built without CUDA."""
-    nvcc = tmp_path / "nvcc"
-    nvcc.write_text("#!/bin/sh\necho 'Cuda compilation tools, release 12.0, V12.0.140'\n")
-    nvcc.chmod(0o755)
-    done = configure(build, "-DISOTHERM_CUDA=ON", f"-DCMAKE_CUDA_COMPILER={nvcc}")
-    assert done.returncode != 0
+    nvcc = write_script(tmp_path / "nvcc", "#!/bin/sh\necho 'Cuda compilation tools, release 12.0, V12.0.140'\n")
+    done = configure(build, "-DISOTHERM_CUDA=ON", f"-DCMAKE_CUDA_COMPILER={nvcc}", code=1)
     assert f"isotherm: CUDA 12.0 ({nvcc}) is too old; install 12.5 or later" in message(done.stderr)
     done = configure(build, "-DISOTHERM_CUDA=AUTO", f"-DCMAKE_CUDA_COMPILER={nvcc}")
-    assert done.returncode == 0, done.stderr
     assert "The program is built without CUDA" in " ".join(done.stderr.split())
 
 
@@ -80,15 +71,15 @@ def message(text):
 def test_a_missing_library_is_named(build, name):
     if name == "CUDAToolkit" and (shutil.which("nvcc") or Path("/usr/local/cuda/bin/nvcc").exists()):
         pytest.skip("a CUDA compiler is here and cannot be hidden")
-    done = configure(build, f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON", *HIDDEN_MORE.get(name, []))
-    assert (done.returncode, message(done.stderr), done.stderr.count("CMake Error")) == (1, MISSING[name], 1)
+    done = configure(build, f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON", *HIDDEN_MORE.get(name, []), code=1)
+    assert (message(done.stderr), done.stderr.count("CMake Error")) == (MISSING[name], 1)
 
 
 @needs_cmake
 @pytest.mark.parametrize("kind", ["PARALLEL", "SERIAL"])
 def test_the_other_hdf5(build, kind):
     """Either kind is taken where it is installed, and asked for where it is not; never the other one."""
-    done = configure(build, f"-DISOTHERM_HDF5={kind}")
+    done = configure(build, f"-DISOTHERM_HDF5={kind}", code={0, 1})
     if done.returncode == 0:
         assert re.search(rf"^--   HDF5 .*, {kind.lower()}$", done.stdout, re.MULTILINE)
     else:
@@ -105,11 +96,9 @@ def test_an_hdf5_of_another_mpi(build, tmp_path):
     (tmp_path / "empty.c").write_text("int other_mpi(void) { return 0; }\n")
     (tmp_path / "user.c").write_text("int other_mpi(void);\nint hdf5(void) { return other_mpi(); }\n")
     other, hdf5 = tmp_path / "libmpich.so.12", tmp_path / "libhdf5.so"
-    subprocess.run([compiler, "-shared", "-fPIC", f"-Wl,-soname,{other.name}", "-o", other, tmp_path / "empty.c"],
-                   check=True)
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", hdf5, tmp_path / "user.c", other], check=True)
-    done = configure(build, f"-DHDF5_C_LIBRARY_hdf5={hdf5}")
-    assert done.returncode == 1
+    finished([compiler, "-shared", "-fPIC", f"-Wl,-soname,{other.name}", "-o", other, tmp_path / "empty.c"], 0)
+    finished([compiler, "-shared", "-fPIC", "-o", hdf5, tmp_path / "user.c", other], 0)
+    done = configure(build, f"-DHDF5_C_LIBRARY_hdf5={hdf5}", code=1)
     assert message(done.stderr).startswith(f"isotherm: HDF5 ({hdf5}) was built for another MPI (it needs libmpich.so.12, and ")
 
 
@@ -128,8 +117,7 @@ def project(tmp_path):
     for name in ("make", "ninja"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "make").symlink_to("/bin/true")
-    (tmp_path / "ninja" / "ninja").write_text("#!/bin/sh\necho 1.11.1\n")
-    (tmp_path / "ninja" / "ninja").chmod(0o755)
+    write_script(tmp_path / "ninja" / "ninja", "#!/bin/sh\necho 1.11.1\n")
     return folder
 
 
@@ -137,9 +125,7 @@ MAKEFILES = "Unix Makefiles"
 
 
 def generator(project, *words, commands="ninja", **environment):
-    done = subprocess.run([CMAKE, "--preset", "cpu", *words], cwd=project, stderr=subprocess.PIPE, text=True, check=False,
-                          stdout=subprocess.DEVNULL, env={"PATH": str(project.parent / commands), **environment})
-    assert done.returncode == 0, done.stderr
+    finished([CMAKE, "--preset", "cpu", *words], 0, cwd=project, env={"PATH": str(project.parent / commands), **environment})
     return re.search(r"^CMAKE_GENERATOR:INTERNAL=(.*)$", (project / "build/cpu/CMakeCache.txt").read_text(), re.MULTILINE)[1]
 
 
@@ -165,7 +151,7 @@ BUILD = Path(os.environ["ISOTHERM"]).parent
 
 
 def output(*command, **options):
-    return subprocess.run(command, check=True, capture_output=True, text=True, **options).stdout
+    return finished(command, 0, **options).stdout
 
 
 @pytest.fixture(scope="module")

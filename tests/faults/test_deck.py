@@ -5,8 +5,7 @@ import os
 
 import pytest
 
-from cli import BASE_DECK, isotherm as measured, NOBODY
-from program import expect_rejected, ran
+from program import BASE_DECK, expect_rejected, measured, OTHER_USER, ran
 from runs import expect_whole_files
 
 CELLS = "; write a whole number from 1 to 1e12, or [x, y, z]"
@@ -120,10 +119,8 @@ def write(tmp_path):
 
 
 def expect_rejected_deck(folder, result, code, line):
-    assert result.err.startswith(line) and "; " in result.err and result.err.count("\n") == 1, result.err
-    assert result.code == code
-    assert os.listdir(folder) == ["deck.yaml"], "a refused deck must leave no file"
-    assert result.megabytes < 100
+    expect_rejected(folder, result, code, line)
+    assert "; " in result.stderr and result.megabytes < 100
 
 
 # `check` reads as `run` does, which has more that it could leave behind.
@@ -160,29 +157,28 @@ def test_wrong_override_is_refused(write, overrides, code, line):
 def test_a_deck_that_cannot_be_read(write, make, why):
     folder = write(BASE_DECK)
     make(folder / "deck.yaml")
-    result = measured("check", "deck.yaml", cwd=folder, user=NOBODY if os.getuid() == 0 and why.startswith("Perm") else None)
-    assert result.code == 66 and result.err.startswith(f"cannot read the deck deck.yaml ({why}); ") and result.err.count("\n") == 1
+    result = measured("check", "deck.yaml", cwd=folder, user=OTHER_USER if why.startswith("Perm") else None)
+    assert (result.returncode, result.stderr.count("\n")) == (66, 1)
+    assert result.stderr.startswith(f"cannot read the deck deck.yaml ({why}); ")
 
 
 def test_unknown_kernel_is_named_with_the_known_ones(write):
-    result = measured("check", "deck.yaml", cwd=write(BASE_DECK + "solver: {kernel: nonsense}\n"))
-    line, known = result.err.split("use one of auto, ")
-    assert (result.code, line) == (65, "deck.yaml:10:18: solver.kernel: unknown word 'nonsense'; ") and known.count("\n") == 1
+    result = ran("check", "deck.yaml", cwd=write(BASE_DECK + "solver: {kernel: nonsense}\n"), code=65)
+    line, known = result.stderr.split("use one of auto, ")
+    assert line == "deck.yaml:10:18: solver.kernel: unknown word 'nonsense'; " and known.count("\n") == 1
     assert {"reference", "openmp"} <= set(known.strip().split(", "))
 
 
 def test_a_halo_wider_than_the_subdomains(write):
     folder = write(BASE_DECK + "solver: {halo_width: 4}\nparallel: {process_grid: [1, 2, 3]}\n")
-    result = measured("check", "deck.yaml", "--ranks", "6", cwd=folder)
-    assert result.code == 65
-    assert "4 cells wide); use at most 2 ranks along z, at least 12 cells along z, or a halo of at most 3 cells" in result.err
+    result = ran("check", "deck.yaml", "--ranks", "6", cwd=folder, code=65)
+    assert "4 cells wide); use at most 2 ranks along z, at least 12 cells along z, or a halo of at most 3 cells" in result.stderr
 
 
 def test_all_problems_are_said_at_once_from_top_to_bottom(write):
     folder = write("grid: {cells: 0}\nsolver: {halo_width: 99}\noutput: {every_steps: 0}\n")
-    result = measured("check", "deck.yaml", "precision=fp8", cwd=folder)
-    assert result.code == 65
-    assert [line[:line.index(": ", line.index(": ") + 2)] for line in result.err.splitlines()] == [
+    result = ran("check", "deck.yaml", "precision=fp8", cwd=folder, code=65)
+    assert [line[:line.index(": ", line.index(": ") + 2)] for line in result.stderr.splitlines()] == [
         "deck.yaml:1:1: grid.lengths", "deck.yaml:1:1: problem.end_time", "deck.yaml:1:1: material",
         "deck.yaml:1:1: initial", "deck.yaml:1:15: grid.cells", "deck.yaml:2:22: solver.halo_width",
         "deck.yaml:3:23: output.every_steps", "argument 3: precision"]
@@ -203,28 +199,26 @@ GOOD = {
 @pytest.mark.parametrize("deck", GOOD.values(), ids=GOOD.keys())
 def test_right_deck_passes_and_check_makes_no_file(write, deck):
     folder = write(deck)
-    result = measured("check", "deck.yaml", cwd=folder)
-    assert (result.code, result.err) == (0, "")
+    assert ran("check", "deck.yaml", cwd=folder).stderr == ""
     assert os.listdir(folder) == ["deck.yaml"]
 
 
 def test_more_cells_than_int32_are_no_problem_of_the_deck(write):
-    result = measured("check", "deck.yaml", cwd=write(cells("[1300, 1300, 1300]") + "precision: fp32\n"))
-    assert result.code in (0, 71), result.err  # 71: this machine is too small for them
+    deck = cells("[1300, 1300, 1300]") + "precision: fp32\n"
+    ran("check", "deck.yaml", cwd=write(deck), code={0, 71})  # 71: this machine is too small for them
 
 
 def test_the_short_deck_is_the_commented_one_without_its_defaults(write):
     """Both pass `check`, and the short one runs."""
-    minimal = measured("init", "--minimal", cwd=".").out
+    minimal = ran("init", "--minimal").stdout
     assert len(minimal.splitlines()) < 20
     resolved = []
-    for text in (measured("init", cwd=".").out, minimal):
-        result = measured("check", "deck.yaml", "--resolved", cwd=write(text))
-        assert (result.code, result.err) == (0, "")
-        resolved.append(result.out[:result.out.index("\n# what a run of it is\n")])
+    for text in (ran("init").stdout, minimal):
+        result = ran("check", "deck.yaml", "--resolved", cwd=write(text))
+        assert result.stderr == ""
+        resolved.append(result.stdout[:result.stdout.index("\n# what a run of it is\n")])
     assert resolved[0] == resolved[1]
-    result = measured("run", "deck.yaml", "grid.cells=8", cwd=write(minimal))
-    assert (result.code, result.err) == (0, "")
+    assert ran("run", "deck.yaml", "grid.cells=8", cwd=write(minimal)).stderr == ""
 
 
 # A grid of 8 x 9 x 10 cells in a cube of 1 m: centres at (i + 1/2)/8, (j + 1/2)/9, (k + 1/2)/10.

@@ -8,13 +8,12 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 
 import pytest
 import yaml
 
 from documentation import BLOCK, blocks, name_of, pages, shell_lines, ticked, TOP
-from program import DECK, isotherm, ran, write_deck
+from program import DECK, finished, isotherm, ran, write_deck, write_script
 from runs import record
 
 CLUSTER = TOP / "docs" / "cluster.md"
@@ -173,9 +172,7 @@ def test_words_for_launchers_are_understood(tmp_path, tool, question):
     lines = launcher_words(tool)
     assert len(lines) == (1 if tool == "sbatch" else len([line for line in shell_lines(CLUSTER) if line.startswith(f"{tool} ")]))
     for words in lines:
-        done = subprocess.run([tool, *words, question], env={**os.environ, "SLURM_CONF": str(tmp_path / "slurm.conf")},
-                              capture_output=True, text=True, check=False)
-        assert done.returncode == 0, (words, done.stderr)
+        finished([tool, *words, question], 0, env={**os.environ, "SLURM_CONF": str(tmp_path / "slurm.conf")})
 
 
 README = TOP / "README.md"
@@ -249,8 +246,7 @@ int main() {{
 
 def compiled(*words):
     compiler = shutil.which("g++") or shutil.which("c++") or pytest.skip("needs a C++ compiler")
-    done = subprocess.run([compiler, *FLAGS, *map(str, words)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    finished([compiler, *FLAGS, *words], 0)
 
 
 def test_the_kernel_of_the_page_gives_the_bits_of_the_formula_and_needs_its_line_alone(tmp_path):
@@ -261,22 +257,18 @@ def test_the_kernel_of_the_page_gives_the_bits_of_the_formula_and_needs_its_line
     (tmp_path / "row.cpp").write_text(kernel)
     (tmp_path / "main.cpp").write_text(MAIN.format(row="row.cpp", word=word))
     compiled("-O1", "-I", tmp_path, tmp_path / "main.cpp", "-o", tmp_path / "main")
-    assert subprocess.run([tmp_path / "main"], check=False).returncode == 0, "cells are wrong"
+    assert finished([tmp_path / "main"]).returncode == 0, "cells are wrong"
     text = (TOP / "kernels" / "registry.cpp").read_text(encoding="utf-8")
     before = next(line for line in text.splitlines() if line.lstrip().startswith("HOST(stencil, openmp,"))
     (tmp_path / "registry.cpp").write_text(text.replace(before + "\n", before + "\n" + line))
     compiled("-O0", "-c", tmp_path / "registry.cpp", "-o", tmp_path / "registry.o")
-    symbols = subprocess.run(["nm", "-C", "-u", tmp_path / "registry.o"], capture_output=True, text=True, check=True).stdout
-    assert "isotherm::host::stencil_student<isotherm::host::" in symbols
+    assert "isotherm::host::stencil_student<isotherm::host::" in finished(["nm", "-C", "-u", tmp_path / "registry.o"], 0).stdout
 
 
 @pytest.mark.parametrize("device, kernel", [("cuda", "tma_pipeline"), ("cpu", "openmp")])
 def test_runs_of_measure_sh_name_their_kernel(tmp_path, device, kernel):
-    program = tmp_path / "isotherm"
-    program.write_text('#!/bin/bash\necho "$*" >>"$(dirname "$0")/calls"\necho "  kernel  x"\n')
-    program.chmod(0o755)
-    subprocess.run([TOP / "kernels" / "measure.sh", program, tmp_path / "figures", device, "32,48"], check=True,
-                   stdout=subprocess.DEVNULL)
+    program = write_script(tmp_path / "isotherm", '#!/bin/bash\necho "$*" >>"$(dirname "$0")/calls"\necho "  kernel  x"\n')
+    finished([TOP / "kernels" / "measure.sh", program, tmp_path / "figures", device, "32,48"], 0)
     calls = (tmp_path / "calls").read_text().splitlines()
     of_runs = [call for call in calls if call.startswith("run ")]
     assert len(of_runs) == 4 and len(calls) > 10

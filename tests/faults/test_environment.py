@@ -5,14 +5,12 @@ import os
 import re
 import shutil
 import stat
-import subprocess
 import tempfile
 
 import pytest
 
-from cli import isotherm as isotherm_as, NOBODY
 from job import ENDLESS
-from program import command, DECK, family_of, HANGS, isotherm, ran, write_deck
+from program import command, DECK, family_of, finished, isotherm, measured, MPIEXEC, OTHER_USER, ran, write_deck
 from runs import expect_whole_files, record, snapshots
 from studies import write_study
 from terminal import OnTerminal, moved, shown
@@ -36,45 +34,36 @@ def test_more_ranks_than_cores_are_told(folder, ranks):
     environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
     *launcher, program = command(ranks=ranks)
     one_core = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]  # launchers bind ranks as they see fit
-    done = called([*launcher, *one_core, program, *ARGUMENTS], folder, env=environment)
-    assert done.returncode == 0, done.stderr
+    done = finished([*launcher, *one_core, program, *ARGUMENTS], 0, cwd=folder, env=environment)
     told = [line for line in done.stderr.splitlines() if "take turns" in line]
     assert told == ["warning: 2 ranks share 1 core of this host and take turns; start no more ranks than cores"] * (ranks > 1)
-
-
-def called(words, folder, **options):
-    """A finished process."""
-    return subprocess.run(words, cwd=folder, timeout=HANGS, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          check=False, **options)
 
 
 @pytest.mark.parametrize("umask, file_mode, folder_mode, change", [
     (0o077, 0o600, 0o700, {"TZ": None, "HOME": None}), (0o022, 0o644, 0o755, {"TZ": "Nowhere/Atlantis"})])
 def test_the_umask_is_obeyed_and_time_zone_and_home_change_nothing(folder, umask, file_mode, folder_mode, change):
     environment = {name: value for name, value in {**os.environ, **change}.items() if value is not None}
-    done = called(command(*ARGUMENTS), folder, umask=umask, env=environment)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert finished(command(*ARGUMENTS), 0, cwd=folder, umask=umask, env=environment).stderr == ""
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (folder / "out").iterdir()}
     assert len(modes) == 8 and set(modes.values()) == {file_mode}
     assert stat.S_IMODE((folder / "out").stat().st_mode) == folder_mode
 
 
 def test_a_locale_with_decimal_commas(folder):
-    locales = subprocess.run(["locale", "-a"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    locales = finished(["locale", "-a"], 0).stdout.split()
     found = [name for name in locales if name.lower() in ("de_de.utf8", "de_de.utf-8", "fr_fr.utf8", "fr_fr.utf-8")]
     if not found:
         pytest.skip("no locale with decimal commas is installed (de_DE.UTF-8 or fr_FR.UTF-8)")
-    done = isotherm(*ARGUMENTS, "problem.dt=0.0005", cwd=folder, LC_ALL=found[0])
-    assert (done.returncode, done.stderr) == (0, "")
+    assert ran(*ARGUMENTS, "problem.dt=0.0005", cwd=folder, LC_ALL=found[0]).stderr == ""
     assert "dt: 0.0005\n" in (folder / "out" / "deck.resolved.yaml").read_text()
     assert "." in (folder / "out" / "history.csv").read_text().splitlines()[-1].split(",")[1]
 
 
-def run_under(limit, folder, ranks, *words):
+def run_under(limit, folder, ranks, *words, code=0):
     """The ranks have the limit; the launcher, which cannot live with some, has not."""
     line = command("run", "deck.yaml", "output.directory=out", *words, ranks=ranks)
     line[3:3] = ["sh", "-c", f'ulimit {limit} && exec "$0" "$@"']
-    done = called(line, folder, env={**os.environ, "ISOTHERM_IO_TIMEOUT": "120"})
+    done = finished(line, code, cwd=folder, env={**os.environ, "ISOTHERM_IO_TIMEOUT": "120"})
     assert "did not finish within" not in done.stderr, "only the watchdog has ended it"
     expect_whole_files(folder / "out")
     return done
@@ -83,24 +72,22 @@ def run_under(limit, folder, ranks, *words):
 @pytest.mark.parametrize("limit", ["-n 32", "-s 256", "-v 4000000"])
 def test_what_is_enough(folder, limit):
     """File descriptors, KiB of stack, KiB of address space."""
-    done = run_under(limit, folder, 2)
-    assert done.returncode == 0, done.stderr
+    run_under(limit, folder, 2)
     assert snapshots(folder / "out")
 
 
 @pytest.mark.parametrize("files", [16, 18, 19, 20, 22])
 def test_too_few_descriptors(folder, files):
     """Whichever call is the first to fail, and on whichever rank: also within MPI-IO, which a rank may then not have."""
-    done = run_under(f"-n {files}", folder, 3)
-    assert done.returncode in {0, 1, 73, 74}, done.stderr  # 1: MPI itself cannot start
+    done = run_under(f"-n {files}", folder, 3, code={0, 1, 73, 74})  # 1: MPI itself cannot start
     if done.returncode in (73, 74):
         assert "Too many open files" in done.stderr and done.stdout.endswith("RESULT: FAILED\n")
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_a_limit_of_file_sizes_is_no_signal(folder, ranks):
-    done = run_under("-f 500", folder, ranks, "grid.cells=40")  # KiB or half of it, as the shell counts; 512000 bytes of cells
-    assert done.returncode == 74, done.stderr
+    # KiB or half of it, as the shell counts; 512000 bytes of cells.
+    done = run_under("-f 500", folder, ranks, "grid.cells=40", code=74)
     assert "no room for the file (File too large: " in done.stderr and " bytes wanted, " in done.stderr
     assert snapshots(folder / "out") == [] and not list((folder / "out").glob("*.part"))
 
@@ -108,16 +95,15 @@ def test_a_limit_of_file_sizes_is_no_signal(folder, ranks):
 def test_a_working_directory_that_cannot_be_written_to(folder):
     """Is rejected where the run would be there, and no matter where it is not. Not below pytest's own folder, which every
     pytest that starts beside this one closes to other users."""
-    user = NOBODY if os.getuid() == 0 else None
     with tempfile.TemporaryDirectory() as name:
         shutil.copy(folder / "deck.yaml", name)
         os.mkdir(f"{name}/elsewhere")
         os.chmod(f"{name}/elsewhere", 0o777)
         os.chmod(name, 0o555)
-        done = isotherm_as("run", "deck.yaml", cwd=name, user=user)
-        assert done.code == 73 and done.err.startswith("cannot use 'runs/deck' as run directory (a folder cannot be made in '.': ")
-        done = isotherm_as("run", "deck.yaml", f"output.directory={name}/elsewhere/out", cwd=name, user=user)
-        assert (done.code, done.err) == (0, "")
+        done = measured("run", "deck.yaml", cwd=name, user=OTHER_USER)
+        assert done.returncode == 73 and done.stderr.startswith("cannot use 'runs/deck' as run directory (a folder cannot be made in '.': ")
+        done = measured("run", "deck.yaml", f"output.directory={name}/elsewhere/out", cwd=name, user=OTHER_USER)
+        assert (done.returncode, done.stderr) == (0, "")
         os.chmod(name, 0o755)
 
 
@@ -129,8 +115,7 @@ STREAMS = {"a pipe that breaks": '"$@" | head -n 1', "closed output": '"$@" >&-'
 def test_a_run_goes_on(tmp_path, name):
     write_deck(tmp_path, DECK)
     line = command("run", "deck.yaml", "output.directory=out", "output.every_steps=2")
-    done = called(["bash", "-o", "pipefail", "-c", STREAMS[name], "bash", *line], tmp_path)
-    assert done.returncode == 0, done.stderr
+    finished(["bash", "-o", "pipefail", "-c", STREAMS[name], "bash", *line], 0, cwd=tmp_path)
     out = tmp_path / "out"
     assert record(out)["exit_code"] == 0 and len(snapshots(out)) == 21
     assert "RESULT: DONE" in (out / "run.log").read_text()
@@ -142,7 +127,7 @@ PRINTED = [["list"], ["list", "--json"], ["init"], ["init", "--minimal"], ["sche
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
+def folder_of_a_run(tmp_path_factory):
     """A folder with a run, its deck, and a study."""
     folder = tmp_path_factory.mktemp("run")
     deck = write_deck(folder, DECK).read_text()
@@ -152,9 +137,9 @@ def finished(tmp_path_factory):
 
 
 @pytest.mark.parametrize("words", PRINTED, ids=" ".join)
-def test_what_is_only_printed_fails_with_its_stream(finished, words):
-    done = called(["bash", "-c", '"$@" >/dev/full', "bash", *command(*words)], finished)
-    assert (done.returncode, done.stderr) == (74, "standard output cannot be written; check where it goes\n")
+def test_what_is_only_printed_fails_with_its_stream(folder_of_a_run, words):
+    done = finished(["bash", "-c", '"$@" >/dev/full', "bash", *command(*words)], 74, cwd=folder_of_a_run)
+    assert done.stderr == "standard output cannot be written; check where it goes\n"
 
 
 # Terminals: the line of progress that is rewritten on them, and what is left there. Pipes and job logs get lines.
@@ -212,7 +197,7 @@ def test_a_run_without_a_launcher_starts_no_daemon_unless_the_user_says_so(tmp_p
 
     run = interrupted(tmp_path, look)
     assert families == [[run.process.pid]]
-    version = subprocess.run([command(ranks=1)[0], "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    version = finished([MPIEXEC, "--version"], 0).stdout
     if re.search(r"\(Open(RTE| MPI)\) 4\.", version):  # which alone has that daemon
         interrupted(tmp_path, look, OMPI_MCA_ess_singleton_isolated="0")
         assert len(families[1]) > 1

@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cli import BASE_DECK
 from job import Job
-from program import ran, write_deck
+from program import BASE_DECK, ran, write_deck
 import runs
 from runs import cells
 

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from job import Background
-from program import DECK, kill_all, ran, write_deck
+from program import DECK, finished, finished_run, GATHERED, kill_all, ran, write_deck
 from runs import checkpoints, expect_whole_files, history, record, snapshots
 
 
@@ -19,18 +19,17 @@ from runs import checkpoints, expect_whole_files, history, record, snapshots
 def small_disk(tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", disk], stderr=subprocess.PIPE, text=True, check=False)
+    mounted = finished(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", disk])
     if mounted.returncode != 0:
         pytest.skip(f"no right to mount a small tmpfs: {mounted.stderr.strip()}")
     yield disk
     subprocess.run(["umount", disk], check=True)
 
 
-@pytest.mark.parametrize("ranks, gathered", [(1, False), (3, False), (3, True)])
-def test_a_compressed_file_without_room_is_74(small_disk, tmp_path, ranks, gathered):
+@pytest.mark.parametrize("ranks, environment", [(1, {}), (3, {}), (3, GATHERED)])
+def test_a_compressed_file_without_room_is_74(small_disk, tmp_path, ranks, environment):
     """One that would fit, compressed: the room of its cells is asked for, and all ranks know that it is not there."""
     deck = write_deck(tmp_path, DECK.replace("[17, 23, 31]", "[64, 64, 80]"))  # 2.5 MiB of cells, in two chunks
-    environment = {"OMPI_MCA_io": "^ompio,romio321,romio341"} if gathered else {}
     done = ran("run", deck, f"output={{directory: {small_disk}/out, every_steps: 1, compression: 1, precision: same}}",
                ranks=ranks, cwd=tmp_path, ISOTHERM_IO_TIMEOUT="120", **environment, code=74)
     assert ".hdf.part: no room for the file (No space left on device: " in done.stderr
@@ -74,9 +73,7 @@ def test_a_checkpoint_that_has_no_room_leaves_the_ones_before(small_disk, tmp_pa
 
 @pytest.fixture(scope="module")
 def fingerprint(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sound")
-    ran("run", write_deck(folder), "output.directory=out", cwd=folder)
-    return record(folder / "out")["fingerprint"]
+    return record(finished_run(tmp_path_factory.mktemp("sound"), DECK))["fingerprint"]
 
 
 def run_with(io_shim, folder, fault, *words, ranks=0, path=".hdf.part", code=0, watchdog=120, **environment):

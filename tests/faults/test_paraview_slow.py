@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 
-from program import DECK, ran, write_deck
+from program import DECK, finished_run
 
 PVPYTHON = shutil.which("pvpython")
 pytestmark = pytest.mark.skipif(not PVPYTHON, reason="pvpython is not installed (Debian, Ubuntu: apt install python3-paraview)")
@@ -115,8 +115,8 @@ def one_paraview(tmp_path_factory):
 
 @pytest.mark.parametrize("override", ["precision=fp64", "precision=fp32", "output.compression=4"])
 def test_the_series_opens_with_its_times_and_values(tmp_path, override, paraview):
-    ran("run", write_deck(tmp_path), override, "output.directory=out", ranks=3, cwd=tmp_path)
-    expect_times_and_values(paraview, tmp_path / "out", "deck", 3, [(0, 0, 0), (16, 0, 30), (5, 22, 7)])  # corners, and in an edge
+    run = finished_run(tmp_path, DECK, "deck", override, ranks=3)
+    expect_times_and_values(paraview, run, "deck", 3, [(0, 0, 0), (16, 0, 30), (5, 22, 7)])  # corners, and in an edge
 
 
 PARTS = """\
@@ -131,10 +131,8 @@ output:
 @pytest.fixture(scope="module", name="parts", params=[0, 4], ids=["plain", "compressed"])
 def a_run_in_parts(request, tmp_path_factory):
     """The directory of a run that writes all kinds of parts."""
-    folder = tmp_path_factory.mktemp("parts")
-    deck = write_deck(folder, DECK.replace("output: {every_steps: 20}\n", PARTS).replace("[17, 23, 31]", "[16, 24, 30]"))
-    ran("run", deck, "output.directory=out", f"output.compression={request.param}", ranks=3, cwd=folder)
-    return folder / "out"
+    deck = DECK.replace("output: {every_steps: 20}\n", PARTS).replace("[17, 23, 31]", "[16, 24, 30]")
+    return finished_run(tmp_path_factory.mktemp("parts"), deck, "deck", f"output.compression={request.param}", ranks=3)
 
 
 @pytest.mark.parametrize("part, count, cells", [

@@ -7,8 +7,7 @@ import time
 
 import pytest
 
-from cli import BASE_DECK, isotherm as measured, NOBODY
-from program import DECK, isotherm, ran, write_deck
+from program import BASE_DECK, DECK, isotherm, measured, OTHER_USER, ran, write_deck
 
 RUN_FILES = {"deck.yaml", "deck.resolved.yaml", "history.csv", "run.json", "run.log", "deck.hdf.series",
              "deck.xmf", "deck_00000010.hdf"}
@@ -21,14 +20,14 @@ def work(tmp_path):
     return tmp_path / "work"
 
 
-def run(work, *overrides, user=None):
-    return measured("run", "deck.yaml", "--progress=off", *overrides, cwd=work, user=user)
+def run(work, *overrides, deck="deck.yaml", code=0):
+    return ran("run", deck, "--progress=off", *overrides, cwd=work, code=code)
 
 
 def expect_no_directory(work, name, why, user=None):
-    result = run(work, f"output.directory={name}", user=user)
-    assert (result.code, result.err) == (
-        73, f"cannot use '{name}' as run directory ({why}); choose another with output.directory=...\n")
+    done = measured("run", "deck.yaml", "--progress=off", f"output.directory={name}", cwd=work, user=user)
+    assert done.returncode == 73
+    assert done.stderr == f"cannot use '{name}' as run directory ({why}); choose another with output.directory=...\n"
 
 
 def test_a_directory_that_cannot_be_used(work):
@@ -41,16 +40,15 @@ def test_a_directory_that_cannot_be_used(work):
     (work / "closed").mkdir(mode=0o555)
     for part in [work, *work.parents[:3]]:
         os.chmod(part, os.stat(part).st_mode | 0o055)  # nobody may come here, but not write
-    user = NOBODY if os.getuid() == 0 else None
-    expect_no_directory(work, "closed", "it cannot be written to: Permission denied", user)
-    expect_no_directory(work, "closed/sub/deeper", "a folder cannot be made in 'closed': Permission denied", user)
+    expect_no_directory(work, "closed", "it cannot be written to: Permission denied", OTHER_USER)
+    expect_no_directory(work, "closed/sub/deeper", "a folder cannot be made in 'closed': Permission denied", OTHER_USER)
     assert os.listdir(work / "closed") == [] and sorted(os.listdir(work)) == ["closed", "deck.yaml", "file"]
 
 
 def test_missing_parents_are_made_and_dots_lead_where_they_lead_anywhere(work):
-    assert run(work, "output.directory=a/b/c/").code == 0
+    run(work, "output.directory=a/b/c/")
     assert set(os.listdir(work / "a" / "b" / "c")) == RUN_FILES
-    assert run(work, "output.directory=../beside/./x/..").code == 0
+    run(work, "output.directory=../beside/./x/..")
     assert (work.parent / "beside" / "run.json").exists() and sorted(os.listdir(work)) == ["a", "deck.yaml"]
 
 
@@ -59,32 +57,30 @@ def test_a_name_is_taken_literally(work, name):
     """The directory's and the deck's."""
     stem = name.lstrip("-")  # of options
     (work / "deck.yaml").rename(work / f"{stem}.yaml")
-    result = measured("run", f"{stem}.yaml", "--progress=off", f"output.directory={json.dumps(name)}", cwd=work)  # a YAML scalar
-    assert (result.code, result.err) == (0, "")
+    assert run(work, f"output.directory={json.dumps(name)}", deck=f"{stem}.yaml").stderr == ""  # a YAML scalar
     assert sorted(os.listdir(work)) == sorted([f"{stem}.yaml", name]) and (work / name / f"{stem}_00000010.hdf").exists()
     assert json.loads((work / name / "run.json").read_text())["directory"] == name
 
 
 def test_a_finished_run_is_replaced_on_request_alone(work):
-    assert run(work, "output.directory=out").code == 0
+    run(work, "output.directory=out")
     before = {path: path.read_bytes() for path in (work / "out").iterdir()}
-    result = run(work, "output.directory=out")
-    assert result.code == 73 and result.err.startswith("cannot use 'out' as run directory (it holds an earlier run: deck.hdf.series, ")
+    result = run(work, "output.directory=out", code=73)
+    assert result.stderr.startswith("cannot use 'out' as run directory (it holds an earlier run: deck.hdf.series, ")
     assert {path: path.read_bytes() for path in (work / "out").iterdir()} == before
     (work / "out" / "notes.txt").write_text("mine")
-    result = run(work, "output.directory=out", "output.overwrite=true", "problem.steps=5")
-    assert (result.code, result.err) == (0, "")
+    assert run(work, "output.directory=out", "output.overwrite=true", "problem.steps=5").stderr == ""
     assert set(os.listdir(work / "out")) == RUN_FILES - {"deck_00000010.hdf"} | {"deck_00000005.hdf", "notes.txt"}
     assert (work / "out" / "notes.txt").read_text() == "mine"
 
 
 def test_where_a_checkpoint_is_a_run_is_gone_on_with(work):
-    assert run(work, "output.directory=out", "output.checkpoint.every_steps=5").code == 0
+    run(work, "output.directory=out", "output.checkpoint.every_steps=5")
     (work / "other.yaml").write_text(BASE_DECK)
     offers = "; go on with that run by --restart latest, replace it with output.overwrite=true"
-    assert offers in run(work, "output.directory=out").err
-    other = measured("run", "other.yaml", "--progress=off", "output.directory=out", cwd=work)
-    assert other.code == 73 and "); replace it with output.overwrite=true" in other.err  # the checkpoints are not its own
+    assert offers in run(work, "output.directory=out", code=73).stderr
+    other = run(work, "output.directory=out", deck="other.yaml", code=73)
+    assert "); replace it with output.overwrite=true" in other.stderr  # the checkpoints are not its own
 
 
 @pytest.mark.parametrize("mark", ["as it is", "of 0.1", "killed"])
@@ -93,7 +89,7 @@ def test_a_run_of_another_name_is_replaced_with_all_its_files(work, mark):
     words = ["output.directory=out", "output.slices=[{axis: z, cell: 3}]", "output.checkpoint.every_steps=5", "output.coarse.factor=1",
              "output.region={first_cell: [1, 2, 3], last_cell: [2, 3, 4]}", "output.probes={points: [[0, 0, 0]]}"]
     (work / "first.yaml").write_text(BASE_DECK)
-    assert measured("run", "first.yaml", "--progress=off", *words, cwd=work).code == 0
+    run(work, *words, deck="first.yaml")
     out = work / "out"
     if mark == "of 0.1":
         (out / "deck.resolved.yaml").write_text((out / "deck.resolved.yaml").read_text().split("\n", 1)[1])
@@ -106,20 +102,20 @@ def test_a_run_of_another_name_is_replaced_with_all_its_files(work, mark):
         (out / name).write_text("mine")
     assert {"first_00000010.hdf", "first_slice_z3.xmf", "first_00000005.checkpoint.hdf", "probes.csv", "first_coarse.xmf",
             "first_region_00000010.hdf"} <= set(os.listdir(out))
-    assert run(work, "output.directory=out", "output.overwrite=true").code == 0
+    run(work, "output.directory=out", "output.overwrite=true")
     assert set(os.listdir(out)) == RUN_FILES | strangers
     assert all((out / name).read_text() == "mine" for name in strangers)
 
 
 @pytest.mark.parametrize("record", ["{", "[1]", '{"name": 7}', '{"name": "../fir"}', '{"name": null}'])
 def test_a_record_that_names_no_run_removes_nothing_more(work, record):
-    assert run(work, "output.directory=out").code == 0
+    run(work, "output.directory=out")
     out = work / "out"
     (out / "deck.resolved.yaml").write_text("")
     (out / "run.json").write_text(record)
     (out / "first_00000010.hdf").write_text("mine")
     (work / "first_00000010.hdf").write_text("mine")
-    assert run(work, "output.directory=out", "output.overwrite=true").code == 0
+    run(work, "output.directory=out", "output.overwrite=true")
     assert (out / "first_00000010.hdf").read_text() == (work / "first_00000010.hdf").read_text() == "mine"
 
 
@@ -168,11 +164,10 @@ def test_texts_of_a_deck_are_no_commands(outside_shim, tmp_path, lure):
 def test_a_series_is_replaced_as_time_goes_by_and_not_for_every_file(outside_shim, tmp_path, ranks, words):
     """At most once a second and where a checkpoint or the end is: it costs as much as the files that it names."""
     log, start = tmp_path / "log", time.monotonic()
-    done = isotherm("run", write_deck(tmp_path, DECK), "output.directory=out", "output.snapshots=false", "problem.steps=120",
-                    "output.slices=[{axis: z, cell: 3, every_steps: 1}]", "output.checkpoint={every_steps: 40}", *words,
-                    ranks=ranks, cwd=tmp_path, LD_PRELOAD=str(outside_shim), ISOTHERM_OUTSIDE=str(log))
+    ran("run", write_deck(tmp_path, DECK), "output.directory=out", "output.snapshots=false", "problem.steps=120",
+        "output.slices=[{axis: z, cell: 3, every_steps: 1}]", "output.checkpoint={every_steps: 40}", *words,
+        ranks=ranks, cwd=tmp_path, LD_PRELOAD=str(outside_shim), ISOTHERM_OUTSIDE=str(log))
     seconds = time.monotonic() - start
-    assert done.returncode == 0, done.stderr
     out = tmp_path / "out"
     written = [path.removeprefix(f"write {out}/") for path in log.read_text(errors="replace").splitlines()]
     for name in ("deck_slice_z3.hdf.series", "deck_slice_z3.xmf"):

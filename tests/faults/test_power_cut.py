@@ -9,8 +9,8 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from program import isotherm, ran, SMALL_BLOCK, write_deck
-from runs import expect_same_answer
+from program import GATHERED, isotherm, ran, SMALL_BLOCK, write_deck
+from runs import expect_same_answer, sweep_of
 
 INTERVAL = 10
 DECK = SMALL_BLOCK + """\
@@ -21,8 +21,7 @@ output: {directory: runs/out, every_steps: 16, diagnostics: 5, checkpoint: {ever
 
 
 def newest_checkpoint(names, none=0):
-    sweeps = [PurePosixPath(name).name.split("_")[1].split(".")[0] for name in names if name.endswith(".checkpoint.hdf")]
-    return max(map(int, sweeps), default=none)
+    return max((sweep_of(PurePosixPath(name).name) for name in names if name.endswith(".checkpoint.hdf")), default=none)
 
 
 class Disk:
@@ -72,7 +71,7 @@ class Disk:
 
 
 # Written by all ranks, or by rank 0 through HDF5 alone, which calls no fsync.
-@pytest.fixture(scope="module", params=["^ompio", "^ompio,romio321,romio341"], ids=["collective", "gathered"])
+@pytest.fixture(scope="module", params=["^ompio", GATHERED["OMPI_MCA_io"]], ids=["collective", "gathered"])
 def logged(request, power_cut_shim, tmp_path_factory):
     """The whole run's folder, the folder of the log and its lines."""
     top = tmp_path_factory.mktemp("power")

@@ -3,12 +3,11 @@ silent: one message before any work, one code, no hang. And odd numbers of ranks
 
 import os
 import signal
-import subprocess
 
 import pytest
 
 from job import Job, wait_until_gone
-from program import command, expect_rejected, HANGS, isotherm, ran, ranks_of
+from program import command, expect_rejected, finished, isotherm, ran, ranks_of
 import runs
 from runs import expect_same_answer
 
@@ -47,8 +46,7 @@ def mpmd(folder, *parts):
     line = []
     for part in parts:
         line += [":"] * bool(line) + command(*part, ranks=1)[line != []:]
-    return subprocess.run(line, cwd=folder, timeout=HANGS, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          check=False)
+    return finished(line, cwd=folder)
 
 
 DIFFERENT = [

@@ -19,7 +19,7 @@ import pytest
 import yaml
 
 from checkout import Checkout, TOP
-from program import command, HANGS, isotherm, ran
+from program import command, finished, HANGS, isotherm, ran, write_script
 from runs import record
 
 SCALING = TOP / "inputs" / "scaling"
@@ -237,8 +237,7 @@ def test_the_script_of_a_ramble_experiment(installed, workload, deck, cells):
     script = "\n".join((" ".join(command(ranks=2)[:-1]) + " ") * use_mpi + expand(text, variables)
                        for text, use_mpi in map(commands.get, workloads[workload]))
     for _ in range(2):  # once more in the same folder, as after `ramble on`
-        done = subprocess.run(["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        done = finished(["bash", "-c", script], 0, cwd=folder, env=environment)
     assert record(folder / "run")["grid"]["cells"] == cells
     success, = recorder.named("success_criteria")
     assert any(re.match(success.options["match"], line) for line in done.stdout.splitlines())
@@ -286,8 +285,7 @@ def test_spack_sets_options_that_cmake_has(variants):
 
 def test_spack_finds_what_is_installed(tmp_path):
     _, package = spack_package()
-    subprocess.run(["cmake", "--install", Path(os.environ["ISOTHERM"]).parent, "--prefix", tmp_path], check=True,
-                   stdout=subprocess.DEVNULL)
+    finished(["cmake", "--install", Path(os.environ["ISOTHERM"]).parent, "--prefix", tmp_path], 0)
     assert all((tmp_path / name).is_file() for name in package.sanity_check_is_file)
     assert all((tmp_path / name).is_dir() for name in package.sanity_check_is_dir)
 
@@ -340,8 +338,7 @@ def test_the_image_is_built_by_the_steps_of_run_sh(tmp_path):
         checkout.stand_in(name, body)
     script = re.sub(r"(?<= )/(opt|var)/", rf"{root}/\1/", SECTIONS["post"])
     assert re.findall(r"(?<= )/\S*", script.replace(str(root), "image:")) == ["/usr/local"], script
-    done = subprocess.run(["sh", "-ec", script], env=checkout.environment(ISOTHERM_PRESET=""), capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    finished(["sh", "-ec", script], 0, env=checkout.environment(ISOTHERM_PRESET=""))
     install, = [line for line in checkout.called("apt-get") if " install " in line]
     assert {"g++", "libopenmpi-dev", "libhdf5-openmpi-dev", "python3-h5py", "git"} <= set(install.split())
     configured, built, *rest = checkout.called("cmake")
@@ -353,7 +350,7 @@ def test_the_image_is_built_by_the_steps_of_run_sh(tmp_path):
 
 def test_the_commands_in_the_image_are_commands(installed):
     text = SECTIONS["test"].replace("/usr/local/share/isotherm", str(TOP))
-    subprocess.run(["sh", "-ec", text], check=True, env=installed[1], stdout=subprocess.DEVNULL)
+    finished(["sh", "-ec", text], 0, env=installed[1])
     assert SECTIONS["runscript"].split() == ["exec", "isotherm", '"$@"']
 
 
@@ -435,8 +432,7 @@ def test_parameters_of_a_user_and_runs_that_fail(tmp_path, monkeypatch):
         assert text.count(theirs) == 1
         text = text.replace(theirs, ours)
     recipe.write_text(text)
-    program.write_text('#!/bin/bash\n[[ ${OMPI_COMM_WORLD_SIZE:-$PMI_SIZE} == 1 ]] && exit 69\nexec "$REAL" "$@"\n')
-    program.chmod(0o755)
+    write_script(program, '#!/bin/bash\n[[ ${OMPI_COMM_WORLD_SIZE:-$PMI_SIZE} == 1 ]] && exit 69\nexec "$REAL" "$@"\n')
     monkeypatch.setenv("REAL", os.environ["ISOTHERM"])
     monkeypatch.setenv("ISOTHERM", str(program))
     rows, records, said = series(tmp_path, recipe=recipe)

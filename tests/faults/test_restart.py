@@ -7,8 +7,8 @@ import shutil
 import numpy as np
 import pytest
 
-from program import DECK, ran, STEADY_BODY, write_deck
-from runs import cells, checkpoints, expect_same_answer, expect_same_run, history, record
+from program import DECK, finished_run, ran, STEADY_BODY, write_deck
+from runs import cells, checkpoints, expect_same_answer, expect_same_run, history, record, sweep_of
 
 TRANSIENT = """\
 grid: {cells: [17, 13, 15], lengths: [0.17, 0.26, 0.45], origin: [-1, 2, 0.5]}  # no two axes alike
@@ -54,10 +54,7 @@ def contents(folder):
 @pytest.fixture(scope="module")
 def whole_run(tmp_path_factory):
     """The directory of a finished run of TRANSIENT."""
-    folder = tmp_path_factory.mktemp("whole")
-    write_deck(folder, TRANSIENT)
-    run(folder, "output.directory=whole")
-    return folder / "whole"
+    return finished_run(tmp_path_factory.mktemp("whole"), TRANSIENT, "deck", "parallel.device=cpu")
 
 
 @pytest.fixture
@@ -75,7 +72,7 @@ def stopped_at(tmp_path):
         copy = tmp_path / name
         shutil.copytree(tmp_path / whole, copy)
         for file in copy.glob("*.hdf"):
-            if int(file.name.split("_")[1].split(".")[0]) > sweep:
+            if sweep_of(file.name) > sweep:
                 file.unlink()
         (copy / "run.json").unlink()
         return copy
@@ -254,9 +251,7 @@ def run_parts(folder, *words, ranks=0):
 
 @pytest.fixture(scope="module")
 def whole_parts(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("parts")
-    run_parts(folder, "output.directory=whole")
-    return folder / "whole"
+    return finished_run(tmp_path_factory.mktemp("parts"), PARTS)
 
 
 def files_of(series):

@@ -3,12 +3,11 @@
 import json
 import os
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from program import HANGS, ran
+from program import finished, MPIEXEC, ran, write_script
 
 FOLDER = Path(__file__).parents[2] / "inputs" / "scaling"
 DECKS = sorted(FOLDER.glob("*.yaml"))
@@ -79,15 +78,11 @@ class Job:
     def run(self, *series, before_srun="", code=0):
         """With these series; what the script printed."""
         self.series(*series)
-        srun, job = self.folder / "bin" / "srun", self.folder / "job.sh"
-        srun.parent.mkdir()
-        srun.write_text(SRUN.format(calls=self.calls, before=before_srun, mpiexec=os.environ.get("MPIEXEC", "mpirun")))
-        srun.chmod(0o755)
+        programs, job = self.folder / "bin", self.folder / "job.sh"
+        programs.mkdir()
+        write_script(programs / "srun", SRUN.format(calls=self.calls, before=before_srun, mpiexec=MPIEXEC))
         job.write_text("\n".join(self.lines) + "\n")
-        done = subprocess.run(["bash", job], cwd=self.folder, env={**os.environ, "PATH": f"{srun.parent}:{os.environ['PATH']}"},
-                              timeout=HANGS, capture_output=True, text=True, check=False)
-        assert done.returncode == code, done.stdout + done.stderr
-        return done
+        return finished(["bash", job], code, cwd=self.folder, env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"})
 
     def record(self, name):
         return json.loads((self.results / name / "run.json").read_text())
@@ -158,6 +153,6 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(one_job):
 def test_without_slurm_by_the_launcher_of_mpi(job):
     """The line of the launcher says what to write."""
     instead = next(re.search(r'# EDIT: or "(mpirun -n .*)"', line)[1] for line in job.lines if line.startswith("launcher="))
-    job.edit("launcher=", '"' + instead.replace("mpirun", os.environ.get("MPIEXEC", "mpirun")) + '"')
+    job.edit("launcher=", '"' + instead.replace("mpirun", MPIEXEC) + '"')
     job.run("series weak weak_cpu 2")
     assert not job.calls.exists() and len(job.record("weak_cpu/ranks-2")["ranks"]) == 2

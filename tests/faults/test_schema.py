@@ -7,8 +7,7 @@ import jsonschema
 import pytest
 import yaml
 
-from cli import BASE_DECK, isotherm
-from program import write_deck
+from program import BASE_DECK, isotherm, ran, write_deck
 
 RIGHT = {
     "snapshots off, whatever the intervals": "output: {snapshots: false, every_steps: 3}\n",
@@ -75,17 +74,17 @@ NO_STUDIES = {
 
 
 @pytest.fixture(scope="module")
-def schema(tmp_path_factory):
-    result = isotherm("schema", cwd=tmp_path_factory.mktemp("schema"))
-    assert (result.code, result.err) == (0, "")
-    schema = json.loads(result.out)
+def schema():
+    result = ran("schema")
+    assert result.stderr == ""
+    schema = json.loads(result.stdout)
     jsonschema.Draft7Validator.check_schema(schema)
     return jsonschema.Draft7Validator(schema)
 
 
 def checked(folder, deck):
     write_deck(folder, deck)
-    return isotherm("check", "deck.yaml", cwd=folder).code
+    return isotherm("check", "deck.yaml", cwd=folder).returncode
 
 
 def entries(decks, studies):
@@ -124,9 +123,9 @@ def test_missing_required_keys(schema, path):
 
 
 def test_the_commented_deck_and_a_resolved_one_are_right(schema, tmp_path):
-    schema.validate(yaml.safe_load(isotherm("init", cwd=tmp_path).out))
+    schema.validate(yaml.safe_load(ran("init").stdout))
     write_deck(tmp_path, BASE_DECK)
-    out = isotherm("check", "deck.yaml", "--resolved", cwd=tmp_path).out
+    out = ran("check", "deck.yaml", "--resolved", cwd=tmp_path).stdout
     schema.validate(yaml.safe_load(out[out.index("grid:"):out.index("\n# what a run of it is")]))
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from checkout import Checkout, real_checkout
 from documentation import BLOCK, blocks, TOP
+from program import finished
 from terminal import OnTerminal
 
 
@@ -24,8 +25,7 @@ def checkout(tmp_path):
 def test_no_network_when_all_packages_are_there(checkout, script):
     checkout.program()
     result = checkout.call(script)
-    assert (result.returncode, result.stderr) == (0, "")
-    assert "missing" not in result.stdout
+    assert result.stderr == "" and "missing" not in result.stdout
     assert checkout.called("dpkg-query") and not checkout.called("apt-get")
 
 
@@ -34,7 +34,6 @@ def test_missing_packages_are_named_then_installed(checkout):
     checkout.stand_in("dpkg-query", lacking)
     checkout.program()
     result = checkout.call("run.sh")
-    assert result.returncode == 0
     assert result.stdout.startswith("missing system packages: cmake libfmt-dev\n")
     update, install = checkout.called("apt-get")
     assert update.endswith(" update")
@@ -49,8 +48,7 @@ def test_failed_step_is_named_in_one_line(checkout, command, body, step):
     if command == "apt-get":
         checkout.stand_in("dpkg-query", "exit 1")
     checkout.stand_in(command, body)
-    result = checkout.call("run.sh")
-    assert result.returncode == 1
+    result = checkout.call("run.sh", code=1)
     before, log = result.stderr.removesuffix("\n").split("; its log is ")
     assert before == f"run.sh: {step} failed" and "all is lost" in Path(log).read_text()
 
@@ -60,14 +58,14 @@ def test_nothing_is_installed_where_that_is_not_wanted(checkout):
     checkout.program()
     setup = checkout.folder / "cmake" / "setup.sh"
     setup.write_text("ISOTHERM_INSTALL=no\n" + setup.read_text())
-    assert checkout.call("run.sh").returncode == 0 and not checkout.called("apt-get")
+    checkout.call("run.sh")
+    assert not checkout.called("apt-get")
 
 
 @pytest.mark.parametrize("deck", ["missing.yaml", ".", "inputs"])
 def test_missing_deck_is_66_before_any_work(checkout, deck):
-    result = checkout.call("run.sh", deck)
-    assert (result.returncode, result.stdout) == (66, "")
-    assert result.stderr.startswith("run.sh: deck ") and result.stderr.count("\n") == 1
+    result = checkout.call("run.sh", deck, code=66)
+    assert result.stdout == "" and result.stderr.startswith("run.sh: deck ") and result.stderr.count("\n") == 1
     assert checkout.calls.read_text() == ""
 
 
@@ -78,7 +76,7 @@ def test_own_deck_runs_in_the_folder_of_the_user_and_the_quickstart_in_the_check
 
     def ran(*words):
         result = checkout.call("run.sh", *words)
-        assert (result.returncode, result.stderr) == (0, "")
+        assert result.stderr == ""
         return checkout.called("isotherm")[-1], result.stdout
 
     called, said = ran("mine.yaml", "a.b=[1, 2]")
@@ -93,11 +91,10 @@ def test_own_deck_runs_in_the_folder_of_the_user_and_the_quickstart_in_the_check
 def test_exit_codes_of_program_and_tests_are_kept(checkout, code):
     checkout.program(f"exit {code}")
     checkout.stand_in("ctest", "exit 8")
-    result = checkout.call("run.sh")
-    assert result.returncode == code
+    result = checkout.call("run.sh", code=code)
     assert result.stderr.startswith(f"run.sh: running inputs/quickstart.yaml failed with exit code {code} ")
-    result = checkout.call("test.sh", "-L", "unit")
-    assert result.returncode == 8 and result.stderr.startswith("test.sh: tests failed (exit code 8 of ctest); ")
+    result = checkout.call("test.sh", "-L", "unit", code=8)
+    assert result.stderr.startswith("test.sh: tests failed (exit code 8 of ctest); ")
     assert checkout.called("ctest")[0].endswith(" -L unit")
 
 
@@ -110,7 +107,6 @@ def test_skipped_cases_are_listed(checkout):
         "[  SKIPPED ] 2 tests, listed below:\n[  SKIPPED ] Rows/Naive.Cuda/0\n[  SKIPPED ] Rows/Naive.Cuda/1\n"
     )
     result = checkout.call("test.sh")
-    assert result.returncode == 0
     assert "SKIPPED [2] faults/test_disk_full.py:9: no tmpfs can be mounted\n" in result.stdout
     assert "SKIPPED [2] GoogleTest cases" in result.stdout
 
@@ -128,7 +124,6 @@ def test_cuda_is_built_for_a_gpu_that_answers_or_when_asked_for(checkout, script
     checkout.stand_in("nvidia-smi", f"echo '{gpu}'")
     checkout.program(preset=built)
     result = checkout.call(script, ISOTHERM_PRESET=preset)
-    assert result.returncode == 0, result.stderr
     assert checkout.called("cmake")[-1].startswith(f"cmake --build {checkout.folder}/build/{built} ")
     assert ("no GPU answers here, so CUDA is not built" in result.stdout) == (built == "cpu" and not preset and gpu != H200)
 
@@ -170,31 +165,27 @@ def test_on_a_terminal_that_is_one_line(checkout):
 def type_in(checkout, *lines, **environment):
     """In a shell of the user's, whose first python3 has no packages."""
     checkout.stand_in("python3", "echo this python3 has no packages; exit 1")
-    return subprocess.run(["bash", "-ec", "\n".join(lines)], cwd=checkout.folder, env=checkout.environment(**environment),
-                          capture_output=True, text=True, check=False)
+    return finished(["bash", "-ec", "\n".join(lines)], 0, cwd=checkout.folder, env=checkout.environment(**environment))
 
 
 def test_the_file_to_source_is_named_and_puts_program_and_tools_on_the_path(checkout):
     (checkout.folder / "postprocess").symlink_to(TOP / "postprocess")
     checkout.program()
     result = checkout.call("run.sh", ISOTHERM_PYTHON=sys.executable)
-    assert result.returncode == 0, result.stderr
     line, = [line for line in result.stdout.splitlines() if "source " in line]
     source = line[line.index("source "):]
     done = type_in(checkout, "cd ..", source, "isotherm list", "python3 -m isotherm_tools slice --help", "isotherm-slice --help",
                    "python3 -c 'import sys; print(sys.executable)'", PYTHONDONTWRITEBYTECODE="1")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert checkout.called("isotherm")[-1] == "isotherm list"
+    assert done.stderr == "" and checkout.called("isotherm")[-1] == "isotherm list"
     assert done.stdout.count("usage: isotherm_tools slice") == 2 and done.stdout.splitlines()[-1] == sys.executable
 
 
 def test_once_sourced_it_is_made_anew_as_well_and_lets_root_start_ranks(checkout):
     """With python3 its own: a command that started itself would never end."""
     checkout.program()
-    assert checkout.call("run.sh", ISOTHERM_PYTHON=sys.executable).returncode == 0
+    checkout.call("run.sh", ISOTHERM_PYTHON=sys.executable)
     done = type_in(checkout, "source build/env.sh", "./run.sh", "python3 -c 'import sys; print(sys.executable)'",
                    "echo ${OMPI_ALLOW_RUN_AS_ROOT-no}${OMPI_ALLOW_RUN_AS_ROOT_CONFIRM-no}", ISOTHERM_PYTHON="python3")
-    assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-2:] == [sys.executable, "11" if os.geteuid() == 0 else "nono"]
 
 
@@ -261,9 +252,8 @@ def test_readme_and_tour_are_typed_word_for_word(fresh_checkout):
     (fresh_checkout.folder / "plate.yaml").write_text(coarser("plate.yaml", deck), encoding="utf-8")
     script = "".join(f"{text}echo {MARK}\n" for page in (README, TOUR) for text in blocks(page, "sh"))
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", *ROOT_MAY)}
-    done = subprocess.run(["bash", "-e"], input=script, cwd=fresh_checkout.folder, text=True, capture_output=True, check=False,
-                          env={**environment, **fresh_checkout.environment(ISOTHERM_PYTHON=sys.executable)})
-    assert done.returncode == 0, done.stderr + done.stdout
+    done = finished(["bash", "-e"], 0, timeout=None, input=script, cwd=fresh_checkout.folder,
+                    env={**environment, **fresh_checkout.environment(ISOTHERM_PYTHON=sys.executable)})
     assert all((fresh_checkout.folder / "runs" / name).is_file() for name in ("first_run/picture.png", "plate/run.json"))
     of_tour = iter(done.stdout.split(MARK + "\n")[len(blocks(README, "sh")):-1])
     shown, said = 0, ""
@@ -278,9 +268,9 @@ def test_readme_and_tour_are_typed_word_for_word(fresh_checkout):
 
 def test_a_folder_without_the_file_to_source_is_told_in_one_line(fresh_checkout):
     """By the first python3: it finds the tools, but not what they need."""
-    done = subprocess.run(["python3", "-m", "isotherm_tools", "slice", "runs/quickstart"], cwd=fresh_checkout.folder / "postprocess",
-                          env=fresh_checkout.environment(), text=True, capture_output=True, check=False)
-    assert (done.returncode, done.stdout) == (69, "")
+    done = finished(["python3", "-m", "isotherm_tools", "slice", "runs/quickstart"], 69, cwd=fresh_checkout.folder / "postprocess",
+                    env=fresh_checkout.environment())
+    assert done.stdout == ""
     assert re.fullmatch(r"isotherm_tools: \S+/python3 has no numpy, h5py, matplotlib, pillow; source build/env\.sh, .*\n", done.stderr)
 
 

@@ -10,13 +10,9 @@ import pytest
 
 from job import Job
 from program import kill_all, ran, ranks_of
-from runs import checkpoints, expect_same_answer, expect_whole_files, record
+from runs import checkpoints, expect_same_answer, expect_whole_files, record, sweep_of
 
 STOPPED = re.compile(r"stopped by (.+) at sweep (\d+); go on with: isotherm run deck\.yaml.* --restart out\n")
-
-
-def sweep_of(name):
-    return int(name.split("_")[1].split(".")[0])
 
 
 def expect_to_go_on(folder, words=(), ranks=0):

@@ -8,7 +8,7 @@ import pytest
 from documentation import TOP, blocks
 from job import ENDLESS, wait_until
 from program import ran, write_deck
-from runs import checkpoints, expect_same_answer, record
+from runs import checkpoints, expect_same_answer, record, sweep_of
 from slurm import slurm  # noqa: F401  (a fixture)
 
 # Ranks that sleep between their sweeps leave the cores to other tests, and no more to be repeated from the start.
@@ -61,7 +61,7 @@ class Submitted:
         slurm.ask("scontrol", "update", f"JobId={self.number}", f"TimeLimit={minutes}")
 
     def newest(self):
-        return int(checkpoints(self.out)[-1].split("_")[1].split(".")[0])
+        return sweep_of(checkpoints(self.out)[-1])
 
     def expect_to_go_on(self):
         """From the newest checkpoint, with the bits of a run that was never stopped."""

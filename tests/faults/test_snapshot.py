@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
-from program import DECK, isotherm, ran, write_deck
+from program import DECK, finished_run, isotherm, ran, write_deck
 from runs import cells, fingerprint
 
 CELLS = (17, 23, 31)
@@ -20,9 +20,7 @@ CENTRE = [o + h / 2 for o, h in zip(ORIGIN, SPACING)]
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """On every number of ranks, and in fp32: mpi/test_snapshot.cpp."""
-    folder = tmp_path_factory.mktemp("run")
-    ran("run", write_deck(folder), "output.directory=out", ranks=3, cwd=folder)
-    return folder / "out"
+    return finished_run(tmp_path_factory.mktemp("run"), DECK, ranks=3)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from statistics import median_low
 
 import pytest
 
-from program import command, HANGS, isotherm, ran, write_deck
+from program import command, expect_rejected, HANGS, isotherm, LAUNCHER, MPIEXEC, ran, write_deck, write_script
 from runs import history, record
 from studies import BASE, collected, folders, rows, started, states, write_study
 
@@ -24,25 +24,20 @@ WITH_FAILURE = """\
 """
 
 
-def study(folder, *words, **environment):
-    return isotherm("study", "deck.yaml", *words, cwd=folder, **environment)
-
-
-def expect_error(folder, done, code, text):
-    assert done.returncode == code and done.stderr.startswith(text) and done.stderr.count("\n") == 1, done.stderr
-    assert os.listdir(folder) == ["deck.yaml"], "a refused study must leave no file"
+def study(folder, *words, **options):
+    """As `ran`."""
+    return ran("study", "deck.yaml", *words, cwd=folder, **options)
 
 
 def test_every_case_has_its_folder_and_its_line(tmp_path):
     write_study(tmp_path, FOUR + "  report: [name, step_s, method.kernel, max_K]\n  sort: precision\n")
     done = study(tmp_path, "--dry-run")
-    assert done.returncode == 0 and os.listdir(tmp_path) == ["deck.yaml"], done.stderr
+    assert os.listdir(tmp_path) == ["deck.yaml"]
     lines = done.stdout.splitlines()
     assert lines[0].split() == ["name", "ranks", "cells", "sweeps", "memory", "files", "state", "time"]
     assert [line.split()[0] for line in lines[1:5]] == NAMES
     assert "4 of 4 cases to run in 'out'" in done.stdout and "Times are estimates: the least traffic" in done.stdout
     done = study(tmp_path)
-    assert done.returncode == 0, done.stderr
     assert folders(tmp_path / "out") == NAMES
     table = rows(tmp_path / "out")
     assert list(table) == NAMES
@@ -71,74 +66,67 @@ def test_every_case_has_its_folder_and_its_line(tmp_path):
 
 def test_one_failure_does_not_end_it(tmp_path):
     write_study(tmp_path, WITH_FAILURE)
-    done = study(tmp_path)
-    assert done.returncode == 76, done.stderr
+    done = study(tmp_path, code=76)
     assert done.stderr.startswith("1 of 3 cases failed ") and done.stderr.endswith(": isotherm study deck.yaml --retry\n")
     out = tmp_path / "out"
     assert states(out) == {"first": "done", "grows": "failed", "last": "done"}
     assert rows(out)["grows"]["exit_code"] == "76" and rows(out)["grows"]["message"]
     before = {name: started(out / name) for name in folders(out)}
 
-    again = study(tmp_path)  # what has failed stays so until --retry
-    assert again.returncode == 76
+    again = study(tmp_path, code=76)  # what has failed stays so until --retry
     assert "3 cases, 2 finished before, 1 failed before (--retry starts them again), 0 to run" in again.stdout
     assert {name: started(out / name) for name in folders(out)} == before
 
-    assert study(tmp_path, "--retry").returncode == 76
+    study(tmp_path, "--retry", code=76)
     after = {name: started(out / name) for name in folders(out)}
     assert {name for name in after if after[name] != before[name]} == {"grows"}
 
 
 def test_a_failure_before_a_run_has_a_record_is_one(tmp_path):
     write_study(tmp_path, "  list: [{name: one}, {name: two, ranks: 2}]\n  launcher: no_such_launcher {ranks}\n")
-    done = study(tmp_path)
-    assert done.returncode == 69
+    study(tmp_path, code=69)
     row = rows(tmp_path / "out")["two"]
     assert (row["state"], row["exit_code"]) == ("failed", "69")
     assert row["message"].startswith("cannot start 'no_such_launcher' (No such file or directory); ")
-    assert "0 to run" in study(tmp_path).stdout
+    assert "0 to run" in study(tmp_path, code=69).stdout
     # How it is started is not what it is: with another launcher only --retry is needed.
-    assert study(tmp_path, "--retry", f"study.launcher={os.environ.get('MPIEXEC', 'mpirun')} -n {{ranks}}").returncode == 0
+    study(tmp_path, "--retry", f"study.launcher={LAUNCHER}")
     assert states(tmp_path / "out") == {"one": "done", "two": "done"}
 
 
 def test_a_case_that_stops_by_itself_is_to_go_on(tmp_path):
     write_study(tmp_path, "  list: [{name: a}, {name: b, solver.walltime: 0.001}]\n")
-    done = study(tmp_path)
-    assert (done.returncode, done.stderr) == (75, "1 of 2 cases finished; go on with: isotherm study deck.yaml\n")
+    assert study(tmp_path, code=75).stderr == "1 of 2 cases finished; go on with: isotherm study deck.yaml\n"
     assert states(tmp_path / "out") == {"a": "done", "b": "stopped"}
-    assert "1 finished before, 1 to run" in study(tmp_path).stdout
+    assert "1 finished before, 1 to run" in study(tmp_path, code=75).stdout
 
 
 def test_not_converged_is_an_answer(tmp_path):
     base = BASE.replace("{kind: transient, steps: 4}", "{kind: steady, max_sweeps: 5, check_interval: 5}")
     write_study(tmp_path, "  matrix: {problem.tolerance: [0.999, 1e-9]}\n", base)
-    assert study(tmp_path).returncode == 10
+    study(tmp_path, code=10)
     assert states(tmp_path / "out") == {"tolerance-0.999": "done", "tolerance-1e-9": "not converged"}
-    again = study(tmp_path, "--retry")
-    assert again.returncode == 10 and "2 finished before, 0 to run" in again.stdout
+    assert "2 finished before, 0 to run" in study(tmp_path, "--retry", code=10).stdout
 
 
 def test_what_has_changed_is_replaced_only_where_that_is_asked(tmp_path):
     write_study(tmp_path, "  list: [{name: a}, {name: b, precision: fp32}]\n")
-    assert study(tmp_path).returncode == 0
+    study(tmp_path)
     before = {name: started(tmp_path / "out" / name) for name in "ab"}
     write_study(tmp_path, "  list: [{name: a}, {name: b, precision: fp32, problem.steps: 6}]\n")
-    done = study(tmp_path)
-    assert done.returncode == 73 and done.stderr.startswith("'out/b': holds a run of another deck (problem.steps 4 -> 6); ")
+    assert study(tmp_path, code=73).stderr.startswith("'out/b': holds a run of another deck (problem.steps 4 -> 6); ")
     assert {name: started(tmp_path / "out" / name) for name in "ab"} == before
-    assert study(tmp_path, "output.overwrite=true").returncode == 0
+    study(tmp_path, "output.overwrite=true")
     assert started(tmp_path / "out" / "a") == before["a"]
     assert rows(tmp_path / "out")["b"]["sweeps"] == "6"
     # By what stands in the decks, not by how the folder is called.
-    moved = study(tmp_path, f"output.directory={tmp_path}/out")
-    assert moved.returncode == 0 and "2 finished before, 0 to run" in moved.stdout
+    assert "2 finished before, 0 to run" in study(tmp_path, f"output.directory={tmp_path}/out").stdout
 
 
 def test_a_case_takes_its_ranks(tmp_path):
     """And heads have units."""
     write_study(tmp_path, "  matrix: {ranks: [1, 2], solver.kernel: [reference, openmp]}\n  zip: {problem.dt: [1]}\n")
-    assert study(tmp_path).returncode == 0
+    study(tmp_path)
     head = (tmp_path / "out" / "study.csv").read_text().splitlines()[0].split(",")
     assert head[:5] == ["name", "ranks", "solver.kernel", "problem.dt [s]", "state"]
     assert {"step_s", "points_per_s", "copy_bandwidth_share_percent", "residual_K", "max_K", "balance_W"} <= set(head)
@@ -150,8 +138,7 @@ def test_a_case_takes_its_ranks(tmp_path):
 
 def test_jobs_run_at_once(tmp_path):
     """A launcher that starts its case only when two of it are there."""
-    launcher = tmp_path / "together.sh"
-    launcher.write_text("""#!/bin/sh
+    launcher = write_script(tmp_path / "together.sh", """#!/bin/sh
 touch "there.$$"
 tries=0
 until [ "$(ls there.* | wc -l)" -ge 2 ]; do
@@ -160,11 +147,8 @@ until [ "$(ls there.* | wc -l)" -ge 2 ]; do
 done
 exec "$@"
 """)
-    launcher.chmod(0o755)
-    words = f"launcher: {launcher} {os.environ.get('MPIEXEC', 'mpirun')} -n {{ranks}}"
-    write_study(tmp_path, f"  matrix: {{precision: [fp32, fp64]}}\n  ranks: 2\n  {words}\n")
-    done = study(tmp_path, "--jobs", "2")
-    assert done.returncode == 0, done.stderr + done.stdout
+    write_study(tmp_path, f"  matrix: {{precision: [fp32, fp64]}}\n  ranks: 2\n  launcher: {launcher} {LAUNCHER}\n")
+    study(tmp_path, "--jobs", "2")
 
 
 def test_a_reader_that_goes_away_ends_no_study(tmp_path):
@@ -184,7 +168,7 @@ def test_jobs_share_the_cores(tmp_path, monkeypatch):
     if cores < 2:
         pytest.skip("one core")
     write_study(tmp_path, "  matrix: {precision: [fp32, fp64]}\n")
-    assert study(tmp_path, "--jobs", "2").returncode == 0
+    study(tmp_path, "--jobs", "2")
     for name in folders(tmp_path / "out"):
         assert record(tmp_path / "out" / name)["ranks"][0]["threads"] == cores // 2
 
@@ -197,26 +181,26 @@ def test_jobs_share_the_cores(tmp_path, monkeypatch):
     ("  matrix: {output.slices: [[{position: 5}]]}\n", "deck.yaml:12:40: output.slices.0.position: 5 m lies")])
 def test_what_is_wrong_is_said_before_anything_runs(tmp_path, text, message):
     write_study(tmp_path, text)
-    expect_error(tmp_path, study(tmp_path), 65, message)
+    expect_rejected(tmp_path, study(tmp_path, code=65), 65, message)
 
 
 def test_a_case_that_this_machine_cannot_run_is_refused(tmp_path):
     """No GPU is seen, whatever the machine has."""
     write_study(tmp_path, "  matrix: {parallel.device: [cpu, cuda]}\n", BASE.replace("parallel: {device: cpu}\n", "").replace(
         "solver: {kernel: reference, reduction: reference}\n", ""))
-    done = study(tmp_path, CUDA_VISIBLE_DEVICES="")
-    assert done.returncode == 69
+    done = study(tmp_path, CUDA_VISIBLE_DEVICES="", code=69)
     assert "parallel.device: " in done.stderr and done.stderr.endswith("[case device-cuda]\n")
     assert os.listdir(tmp_path) == ["deck.yaml"]
 
 
 def test_more_cases_than_the_limit_and_one_run_are_no_study_nor_is_a_study_one_run(tmp_path):
     write_study(tmp_path, FOUR)
-    expect_error(tmp_path, study(tmp_path, "--limit", "3"), 65, "deck.yaml:11:1: study.limit: 4 cases are more than 3; write --limit 4 ")
-    expect_error(tmp_path, isotherm("run", "deck.yaml", cwd=tmp_path), 65,
-                 "deck.yaml:11:1: study: the deck is of several cases, not of one run; start them with isotherm study deck.yaml")
+    expect_rejected(tmp_path, study(tmp_path, "--limit", "3", code=65), 65,
+                    "deck.yaml:11:1: study.limit: 4 cases are more than 3; write --limit 4 ")
+    expect_rejected(tmp_path, isotherm("run", "deck.yaml", cwd=tmp_path), 65,
+                    "deck.yaml:11:1: study: the deck is of several cases, not of one run; start them with isotherm study deck.yaml")
     (tmp_path / "deck.yaml").write_text(BASE)
-    expect_error(tmp_path, study(tmp_path), 65, "deck.yaml:1:1: study: is missing (the deck is of one run); ")
+    expect_rejected(tmp_path, study(tmp_path, code=65), 65, "deck.yaml:1:1: study: is missing (the deck is of one run); ")
 
 
 def test_check_looks_at_all_cases(tmp_path):
@@ -231,12 +215,11 @@ def test_check_looks_at_all_cases(tmp_path):
 
 def test_a_launcher_that_wants_no_root_is_answered_with_the_remedy(tmp_path):
     """Open MPI's words."""
-    launcher = tmp_path / "mpirun"
-    launcher.write_text("#!/bin/bash\nprintf '%s\\n' -------- 'mpirun has detected an attempt to run as root.' '' "
-                        "'Running as root is *strongly* discouraged' >&2\nexit 1\n")
-    launcher.chmod(0o755)
+    launcher = write_script(
+        tmp_path / "mpirun", "#!/bin/bash\nprintf '%s\\n' -------- 'mpirun has detected an attempt to run as root.' '' "
+        "'Running as root is *strongly* discouraged' >&2\nexit 1\n")
     write_study(tmp_path, f"  list: [{{name: a, ranks: 2}}]\n  launcher: {launcher} {{ranks}}\n")
-    done = study(tmp_path)
+    done = study(tmp_path, code=70)
     remedy = "the launcher starts no ranks for root; set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or be another user"
     assert re.search(rf"a: failed \(exit code 1\) after .*: {remedy}$", done.stdout + done.stderr, re.MULTILINE), done.stderr
     case = collected(tmp_path / "out")["cases"][0]
@@ -244,8 +227,7 @@ def test_a_launcher_that_wants_no_root_is_answered_with_the_remedy(tmp_path):
     assert json.loads((tmp_path / "out" / "a" / "case.json").read_text())["exit_code"] == 1
 
 
-LAUNCHER = f"study: {{launcher: \"{os.environ.get('MPIEXEC', 'mpirun')} -n {{ranks}}\"}}\n"
-STRONG = BASE + LAUNCHER + "scaling: {kind: strong, ranks: [2, 1], repeats: 2}\n"
+STRONG = BASE + f"study: {{launcher: \"{LAUNCHER}\"}}\nscaling: {{kind: strong, ranks: [2, 1], repeats: 2}}\n"
 IN_TURNS = [f"ranks-{ranks}_run-{run}" for run in (1, 2) for ranks in (2, 1)]
 
 
@@ -255,9 +237,7 @@ def strong_study(tmp_path_factory):
     write_deck(folder, STRONG)
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("OMP_NUM_THREADS", raising=False)
-        done = isotherm("study", "deck.yaml", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    return folder, done.stdout
+        return folder, study(folder).stdout
 
 
 def records(folder):
@@ -301,28 +281,24 @@ def test_a_rank_has_as_many_threads_on_all_counts(strong):
 
 def test_it_goes_on_and_collects_as_any_study(strong):
     folder, _ = strong
-    again = isotherm("study", "deck.yaml", cwd=folder)
-    assert again.returncode == 0 and "4 cases, 4 finished before, 0 to run" in again.stdout
+    assert "4 cases, 4 finished before, 0 to run" in study(folder).stdout
     path = folder / "out" / IN_TURNS[0] / "run.json"
     text = path.read_text()
     run = json.loads(text)
     path.write_text(text.replace(run["fingerprint"], "0123456789abcdef"))
     try:
-        done = isotherm("study", "deck.yaml", "--collect", cwd=folder)
+        done = study(folder, "--collect", code=76)
     finally:
         path.write_text(text)
     said = "2 different fingerprints of 17 x 13 x 15 cells (one problem has one answer on any ranks)"
-    assert (done.returncode, done.stderr.split(";")[0]) == (76, said)
-    assert said in done.stdout
+    assert done.stderr.split(";")[0] == said and said in done.stdout
 
 
 def test_a_count_that_fails_leaves_the_others_and_a_base_that_fails_says_so(tmp_path):
-    launcher = tmp_path / "no_single.sh"
-    launcher.write_text(f"#!/bin/sh\n[ $1 = 1 ] && exit 9\nexec {os.environ.get('MPIEXEC', 'mpirun')} -n \"$@\"\n")
-    launcher.chmod(0o755)
+    launcher = write_script(tmp_path / "no_single.sh", f"#!/bin/sh\n[ $1 = 1 ] && exit 9\nexec {MPIEXEC} -n \"$@\"\n")
     write_deck(tmp_path, BASE + f"study: {{launcher: \"{launcher} {{ranks}}\"}}\nscaling: {{kind: weak, ranks: [1, 2]}}\n")
-    done = isotherm("study", "deck.yaml", cwd=tmp_path)
-    assert done.returncode == 9 and done.stderr.startswith("1 of 2 cases failed ")
+    done = study(tmp_path, code=9)
+    assert done.stderr.startswith("1 of 2 cases failed ")
     assert "weak scaling, compared with none (ranks-1: failed)\n" in done.stdout
     found = rows(tmp_path / "out")
     assert found["ranks-2"]["cells"] == "17 x 13 x 30" and float(found["ranks-2"]["step_s"]) > 0
@@ -335,10 +311,10 @@ def test_check_says_what_the_cases_are_and_run_refuses(tmp_path):
     checked = ran("check", "deck.yaml", cwd=tmp_path)
     assert "scaling         weak, on 1, 2 ranks, 3 runs of each\n" in checked.stdout
     assert re.search(r"^  ranks-2_run-3 +2 +17 x 13 x 30 ", checked.stdout, re.MULTILINE)
-    expect_error(tmp_path, isotherm("run", "deck.yaml", cwd=tmp_path), 65, "deck.yaml:11:1: scaling: the deck is of several cases")
+    expect_rejected(tmp_path, isotherm("run", "deck.yaml", cwd=tmp_path), 65, "deck.yaml:11:1: scaling: the deck is of several cases")
 
 
 def test_what_runs_at_once_is_said_to_share_its_time(tmp_path):
     write_deck(tmp_path, BASE + "scaling: {kind: strong, ranks: [1]}\n")
-    done = isotherm("study", "deck.yaml", "--jobs", "2", cwd=tmp_path)
-    assert done.returncode == 0 and done.stderr.startswith("warning: --jobs 2: cases that run at once share this host")
+    done = study(tmp_path, "--jobs", "2")
+    assert done.stderr.startswith("warning: --jobs 2: cases that run at once share this host")

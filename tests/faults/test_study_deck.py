@@ -3,13 +3,12 @@
 import itertools
 import json
 import os
-import subprocess
 
 import pytest
-from cli import BASE_DECK as BASE
-from isotherm_tools.program import Failure, Program
+from failures import expect_failure
+from isotherm_tools.program import Program
 from isotherm_tools.study.deck import StudyDeck
-from program import HANGS, command, isotherm, write_deck
+from program import BASE_DECK as BASE, command, finished, ran, write_deck
 
 
 @pytest.fixture(name="parse")
@@ -90,9 +89,7 @@ def test_cases_have_folders_of_the_study_and_need_no_study_to_run(parse, tmp_pat
     deck = parse(study("  matrix: {problem.steps: [1, 2]}\n"), "output.directory=here", "precision=fp32")
     assert str(deck.directory) == "here"
     write_deck(tmp_path, deck.cases[1].deck, "steps-2.yaml")
-    again = subprocess.run(command("check", "--json", "steps-2.yaml"), input='{"requests": [{}]}', text=True, capture_output=True,
-                           check=True, timeout=HANGS)
-    answer, = json.loads(again.stdout)["answers"]
+    answer, = json.loads(asked(tmp_path, '{"requests": [{}]}', deck="steps-2.yaml").stdout)["answers"]
     assert (answer["deck"], answer["directory"]) == (deck.cases[1].deck, "here/steps-2")
     assert str(parse(study("  matrix: {problem.steps: [1, 2]}\n")).directory) == "runs/deck"
 
@@ -104,6 +101,13 @@ def test_what_every_case_gives_the_deck_may_leave_out(parse):
 def test_an_entry_of_a_list_of_the_deck_can_vary(parse):
     deck = parse(study("  matrix: {initial.0.value: [1, 2], grid.cells.2: [3]}\n"))
     assert resolved(deck.cases[1])["initial"][0]["value"] == 2 and deck.cases[1].cells == [8, 9, 3]
+
+
+def refusal(start, parse, *words, **options):
+    """What is said of a deck that is wrong, which starts so."""
+    said = expect_failure(65, start, parse, *words, **options)
+    assert said.startswith(start)
+    return said
 
 
 WRONG = [
@@ -150,25 +154,20 @@ WRONG = [
 
 @pytest.mark.parametrize("text, message", WRONG, ids=[text.strip()[:50] for text, _ in WRONG])
 def test_what_is_wrong_is_said_where_it_stands(parse, text, message):
-    with pytest.raises(Failure) as refused:
-        parse(study(text))
-    assert str(refused.value).startswith(message) and "; " in str(refused.value) and refused.value.code == 65, refused.value
+    assert "; " in refusal(message, parse, study(text))
 
 
 @pytest.mark.parametrize("text, override, key", [
     ("  matrix: {precision: [fp32, fp64]}\n", "precision=fp32", "precision"),
     ("  matrix: {solver: [{kernel: openmp}, {kernel: reference}]}\n", "solver.halo_width=2", "solver.halo_width")])
 def test_an_override_of_what_varies_is_refused(parse, text, override, key):
-    with pytest.raises(Failure) as refused:
-        parse(study(text), override)
-    assert str(refused.value).startswith(f"argument 1: {key}: varies in this study ")
+    refusal(f"argument 1: {key}: varies in this study ", parse, study(text), override)
 
 
 def test_more_cases_than_any_study_may_have_are_refused_before_they_are_made(parse):
     many = ", ".join(map(str, range(1, 101)))
-    with pytest.raises(Failure) as refused:
-        parse(study(f"  matrix: {{problem.steps: [{many}], grid.cells: [{many}], problem.check_interval: [{many}]}}\n"))
-    assert str(refused.value).startswith("deck.yaml:10:1: study.limit: 1000000 cases are more than any study may have (100000); ")
+    refusal("deck.yaml:10:1: study.limit: 1000000 cases are more than any study may have (100000); ", parse,
+            study(f"  matrix: {{problem.steps: [{many}], grid.cells: [{many}], problem.check_interval: [{many}]}}\n"))
 
 
 def test_names_are_by_pattern(parse):
@@ -207,9 +206,7 @@ def test_grids_of_a_verification_do_not_grow(parse):
     base = BASE.replace("initial:\n  - {shape: constant, value: 300}\n", "") + \
         "verify: {solution: decaying_mode, modes: [1, 0, 0], order: [8, 16, 32]}\n"
     assert len(parse("scaling: {kind: strong, ranks: [2]}\n", base=base).cases) == 1
-    with pytest.raises(Failure) as refused:
-        parse("scaling: {kind: weak, ranks: [2]}\n", base=base)
-    assert str(refused.value).startswith("deck.yaml:8:60: verify.order: has grids of its own ")
+    refusal("deck.yaml:8:60: verify.order: has grids of its own ", parse, "scaling: {kind: weak, ranks: [2]}\n", base=base)
 
 
 def test_repeats_take_turns_and_each_other_case_of_a_study_is_a_series(parse):
@@ -229,9 +226,7 @@ def test_gpus_are_ranks_with_a_gpu_each(parse, override, message):
     deck = parse("scaling: {kind: strong, gpus: [1, 4]}\n")
     assert names(deck) == ["ranks-1", "ranks-4"]
     assert {(resolved(case)["parallel"]["device"], resolved(case)["parallel"]["ranks_per_gpu"]) for case in deck.cases} == {("cuda", 1)}
-    with pytest.raises(Failure) as refused:
-        parse("scaling: {kind: strong, gpus: [1, 4]}\n", override)
-    assert str(refused.value).startswith(message), refused.value
+    refusal(message, parse, "scaling: {kind: strong, gpus: [1, 4]}\n", override)
 
 
 SCALING = "scaling: {kind: strong, ranks: [1, 2]}\n"
@@ -246,17 +241,14 @@ SCALING = "scaling: {kind: strong, ranks: [1, 2]}\n"
     (SCALING + "study: {ranks: 3}\n", "deck.yaml:11:16: study.ranks: says what scaling says too; keep one"),
     (SCALING + "study: {launcher: \"srun -N {nodes} -n {ranks}\"}\n", "deck.yaml:11:19: study.launcher: has {nodes}")])
 def test_what_is_wrong_with_scaling_is_said_where_it_stands(parse, text, message):
-    with pytest.raises(Failure) as refused:
-        parse(text)
-    assert str(refused.value).startswith(message), refused.value
+    refusal(message, parse, text)
 
 
 # isotherm check --json
 
 
-def asked(folder, requests, *words):
-    return subprocess.run(command("check", "--json", "deck.yaml", *words), cwd=folder, input=requests, text=True, capture_output=True,
-                          check=False, timeout=HANGS)
+def asked(folder, requests, *words, deck="deck.yaml", code=0):
+    return finished(command("check", "--json", deck, *words), code, cwd=folder, input=requests)
 
 
 def test_requests_about_one_run_are_answered_too(tmp_path):
@@ -264,7 +256,6 @@ def test_requests_about_one_run_are_answered_too(tmp_path):
     done = asked(tmp_path, json.dumps({"requests": [
         {"plan": True}, {"ranks": 2, "settings": [{"key": "problem.steps", "value": {"at": [0, 3, 7], "text": "-1"}}]},
         {"ranks": 5000}]}), "precision=fp32")
-    assert done.returncode == 0, done.stderr
     first, second, third = json.loads(done.stdout)["answers"]
     assert first["plan"]["cells"] == [8, 9, 10] and "precision: fp32" in first["deck"] and "refused" not in first
     assert second["error"]["code"] == 65 and second["error"]["text"].startswith("deck.yaml:3:7: problem.steps: -1 is out of range; ")
@@ -275,11 +266,10 @@ def test_requests_about_one_run_are_answered_too(tmp_path):
 @pytest.mark.parametrize("text", ["", "[1", "{}", '{"requests": 3}', '{"requests": [{"settings": [{}]}]}', "null"])
 def test_what_is_no_list_of_requests_is_refused_in_a_line(tmp_path, text):
     write_deck(tmp_path, BASE)
-    done = asked(tmp_path, text)
-    assert done.returncode == 65 and done.stdout == ""
-    assert done.stderr.startswith("standard input: no requests (") and done.stderr.count("\n") == 1
+    done = asked(tmp_path, text, code=65)
+    assert done.stdout == "" and done.stderr.startswith("standard input: no requests (") and done.stderr.count("\n") == 1
 
 
 def test_a_deck_that_is_not_there(tmp_path):
-    done = isotherm("study", "deck.yaml", cwd=tmp_path)
-    assert done.returncode == 66 and done.stderr.startswith("cannot read the deck deck.yaml (No such file or directory); ")
+    done = ran("study", "deck.yaml", cwd=tmp_path, code=66)
+    assert done.stderr.startswith("cannot read the deck deck.yaml (No such file or directory); ")

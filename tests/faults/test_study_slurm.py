@@ -8,10 +8,10 @@ import subprocess
 
 import pytest
 
-from program import HANGS, isotherm, ran
+from program import finished, isotherm, LAUNCHER as MPIRUN, ran, write_script
 from studies import BASE, collected, folders, rows, states, write_study
 
-LAUNCHER = f"  launcher: {os.environ.get('MPIEXEC', 'mpirun')} -n {{ranks}}\n"
+LAUNCHER = f"  launcher: {MPIRUN}\n"
 CASES = "  list: [{name: a}, {name: b, ranks: 2}, {name: c, precision: fp32}, {name: d, problem.steps: 6}]\n" + LAUNCHER
 
 
@@ -27,9 +27,7 @@ class Queue:
         self.stand_in("sbatch", f'n=$(wc -l <"{self.folder}/calls_of_sbatch"); echo "$((n + 10));cluster"')
 
     def stand_in(self, name, body):
-        path = self.folder / name
-        path.write_text(f'#!/bin/bash\nprintf "%s\\n" "$*" >>"{self.folder}/calls_of_{name}"\n{body}\n')
-        path.chmod(0o755)
+        write_script(self.folder / name, f'#!/bin/bash\nprintf "%s\\n" "$*" >>"{self.folder}/calls_of_{name}"\n{body}\n')
 
     def calls(self, name="sbatch"):
         path = self.folder / f"calls_of_{name}"
@@ -53,14 +51,13 @@ def work(tmp_path):
     return folder
 
 
-def submit(folder, queue, *words):
-    return isotherm("study", "deck.yaml", "--slurm", *words, cwd=folder, PATH=queue.path)
+def submit(folder, queue, *words, code=0):
+    return isotherm("study", "deck.yaml", "--slurm", *words, cwd=folder, code=code, PATH=queue.path)
 
 
-def start(script, task, **environment):
+def start(script, task, code=0, **environment):
     """As Slurm would, but here."""
-    return subprocess.run(["bash", script], cwd="/", text=True, capture_output=True, check=False, timeout=HANGS,
-                          env={**os.environ, "SLURM_ARRAY_TASK_ID": str(task), **environment})
+    return finished(["bash", script], code, cwd="/", env={**os.environ, "SLURM_ARRAY_TASK_ID": str(task), **environment})
 
 
 def task_of(case):
@@ -69,14 +66,13 @@ def task_of(case):
 
 def expect_rejected(folder, queue, code, message, *words):
     before = sorted(path.name for path in folder.rglob("*"))
-    done = submit(folder, queue, *words)
-    assert done.returncode == code and done.stderr.startswith(message) and done.stderr.count("\n") == 1, done.stderr
+    done = submit(folder, queue, *words, code=code)
+    assert done.stderr.startswith(message) and done.stderr.count("\n") == 1, done.stderr
     assert queue.calls() == [] and sorted(path.name for path in folder.rglob("*")) == before
 
 
 def test_a_dry_run_prints_the_scripts_and_submits_nothing(work, queue):
     done = submit(work, queue, "--dry-run", "--jobs", "2", "study.slurm.options=[--partition=gpu, --time=10]")
-    assert done.returncode == 0, done.stderr
     assert os.listdir(work) == ["deck.yaml"] and queue.calls() == []
     summary, *parts = re.split(r"\n==> (.*) <==\n", done.stdout)
     assert summary == "4 cases, 4 to submit\n"
@@ -98,18 +94,17 @@ def test_a_dry_run_prints_the_scripts_and_submits_nothing(work, queue):
 
 def test_a_task_is_a_case_and_the_last_job_collects(work, queue):
     done = submit(work, queue)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stderr == ""
     assert re.findall(r"^job (\d+): (\w+)", done.stdout, re.MULTILINE) == [("11", "3"), ("12", "1"), ("13", "collects")]
     assert queue.calls() == ["--parsable out/study_ranks_1.sbatch", "--parsable out/study_ranks_2.sbatch",
                              "--parsable --dependency=afterany:11:12 out/study_collect.sbatch"]
     out = work / "out"
     assert {name: task_of(out / name) for name in folders(out)} == {"a": "11_1", "b": "12_2", "c": "11_3", "d": "11_4"}
     for name, script, task in (("a", 1, 1), ("b", 2, 2), ("d", 1, 4)):
-        ran = start(out / f"study_ranks_{script}.sbatch", task)
-        assert (ran.returncode, ran.stderr) == (0, "") and f"[1/1] {name}: done" in ran.stdout
+        case = start(out / f"study_ranks_{script}.sbatch", task)
+        assert case.stderr == "" and f"[1/1] {name}: done" in case.stdout
     assert not (out / "study.csv").exists()
-    last = start(out / "study_collect.sbatch", 1)
-    assert last.returncode == 75  # c has not been
+    last = start(out / "study_collect.sbatch", 1, code=75)  # c has not been
     assert "3 of 4 cases finished; go on with: isotherm study deck.yaml" in last.stderr
     assert states(out) == {"a": "done", "b": "done", "c": "not started", "d": "done"}
     assert rows(out)["b"]["ranks"] == "2" and len(collected(out)["cases"][1]["run"]["ranks"]) == 2
@@ -117,18 +112,18 @@ def test_a_task_is_a_case_and_the_last_job_collects(work, queue):
     # Only what is missing; then nothing, and --slurm itself collects.
     assert "4 cases, 3 finished before, 1 to submit" in submit(work, queue).stdout
     assert "#SBATCH --array=3\n" in (out / "study_ranks_1.sbatch").read_text()
-    assert start(out / "study_ranks_1.sbatch", 3).returncode == 0
+    start(out / "study_ranks_1.sbatch", 3)
     calls = len(queue.calls())
     done = submit(work, queue)
-    assert done.returncode == 0 and "4 of 4 cases finished" in done.stdout and len(queue.calls()) == calls
+    assert "4 of 4 cases finished" in done.stdout and len(queue.calls()) == calls
     assert set(states(out).values()) == {"done"}
 
 
 def test_what_is_in_the_queue_is_not_submitted_again(work, queue):
-    assert submit(work, queue).returncode == 0
+    submit(work, queue)
     queue.queued.write_text("11_1\n11_3\n12_2\n99_4\n")
     again = submit(work, queue)
-    assert again.returncode == 0 and again.stdout.startswith("4 cases, 3 in the queue, 1 to submit\njob 14: 1 case on 1 rank")
+    assert again.stdout.startswith("4 cases, 3 in the queue, 1 to submit\njob 14: 1 case on 1 rank")
     assert task_of(work / "out" / "d") == "14_4"
     queue.queued.write_text("11_1\n11_3\n12_2\n14_4\n")
     calls = queue.calls()
@@ -139,18 +134,15 @@ def test_what_is_in_the_queue_is_not_submitted_again(work, queue):
 
 def test_a_failed_case_is_submitted_with_retry(work, queue):
     write_study(work, "  list: [{name: a}, {name: b, ranks: 2}]\n  launcher: false {ranks}\n")
-    assert submit(work, queue).returncode == 0
-    for script, task, code in ((1, 1, 0), (2, 2, 70)):
-        ran = start(work / "out" / f"study_ranks_{script}.sbatch", task)
-        assert ran.returncode == code, ran.stderr
-    assert "b: failed (exit code 1)" in ran.stdout
-    waiting = submit(work, queue)
-    assert waiting.returncode == 70 and "1 failed before (--retry submits them again), 0 to submit" in waiting.stdout
+    submit(work, queue)
+    start(work / "out" / "study_ranks_1.sbatch", 1)
+    assert "b: failed (exit code 1)" in start(work / "out" / "study_ranks_2.sbatch", 2, code=70).stdout
+    assert "1 failed before (--retry submits them again), 0 to submit" in submit(work, queue, code=70).stdout
     # How it is started is not what it is.
     write_study(work, "  list: [{name: a}, {name: b, ranks: 2}]\n" + LAUNCHER)
     assert "1 finished before, 1 to submit" in submit(work, queue, "--retry").stdout
-    assert start(work / "out" / "study_ranks_2.sbatch", 2).returncode == 0
-    assert isotherm("study", "deck.yaml", cwd=work).returncode == 0
+    start(work / "out" / "study_ranks_2.sbatch", 2)
+    ran("study", "deck.yaml", cwd=work)
 
 
 def test_ranks_are_started_by_srun_unless_the_deck_says_otherwise(work, queue):
@@ -160,15 +152,15 @@ def test_ranks_are_started_by_srun_unless_the_deck_says_otherwise(work, queue):
 
 
 def test_a_deck_that_changes_while_its_jobs_wait_is_not_run(work, queue):
-    assert submit(work, queue).returncode == 0
+    submit(work, queue)
     write_study(work, CASES.replace("problem.steps: 6", "problem.steps: 7"))
     script = work / "out" / "study_ranks_1.sbatch"
-    ran = start(script, 4, SLURM_ARRAY_JOB_ID="11")
-    assert ran.returncode == 65 and ran.stderr.startswith("case d: is not what was submitted as 11_4 (problem.steps 6 -> 7); ")
+    task = start(script, 4, code=65, SLURM_ARRAY_JOB_ID="11")
+    assert task.stderr.startswith("case d: is not what was submitted as 11_4 (problem.steps 6 -> 7); ")
     assert not (work / "out" / "d" / "run.json").exists()
-    assert start(script, 3, SLURM_ARRAY_JOB_ID="11").returncode == 0  # c is as it was
-    assert submit(work, queue).returncode == 0
-    assert start(script, 4, SLURM_ARRAY_JOB_ID="14").returncode == 0
+    start(script, 3, SLURM_ARRAY_JOB_ID="11")  # c is as it was
+    submit(work, queue)
+    start(script, 4, SLURM_ARRAY_JOB_ID="14")
 
 
 def test_names_of_folders_and_overrides_reach_the_task_as_they_are(tmp_path, queue):
@@ -176,10 +168,8 @@ def test_names_of_folders_and_overrides_reach_the_task_as_they_are(tmp_path, que
     folder.mkdir()
     write_study(folder, "  list: [{name: a}]\n")
     out = tmp_path / "out"
-    done = submit(folder, queue, f"output.directory={out}", 'initial.0.formula="300 + 5*x"')
-    assert done.returncode == 0, done.stderr
-    ran = start(out / "study_ranks_1.sbatch", 1)
-    assert (ran.returncode, ran.stderr) == (0, "")
+    submit(folder, queue, f"output.directory={out}", 'initial.0.formula="300 + 5*x"')
+    assert start(out / "study_ranks_1.sbatch", 1).stderr == ""
     assert "300 + 5*x" in (out / "a" / "deck.yaml").read_text()
 
 
@@ -188,11 +178,10 @@ def test_a_study_for_a_gpu_is_submitted_where_there_is_none(work, queue):
         "solver: {kernel: reference, reduction: reference}\n", "")
     write_study(work, "  list: [{name: a}, {name: b, ranks: 2}]\n", base)
     ran("study", "deck.yaml", "--slurm", cwd=work, PATH=queue.path, CUDA_VISIBLE_DEVICES="")
-    task = start(work / "out" / "study_ranks_1.sbatch", 1, CUDA_VISIBLE_DEVICES="")
-    assert task.returncode == 69 and task.stderr.endswith("[case a]\n")
+    assert start(work / "out" / "study_ranks_1.sbatch", 1, code=69, CUDA_VISIBLE_DEVICES="").stderr.endswith("[case a]\n")
     # What no host can do is rejected here.
     write_study(work, "  list: [{name: b, ranks: 6, parallel.process_grid: [1, 2, 2]}]\n", base)
-    assert submit(work, queue).returncode == 65
+    submit(work, queue, code=65)
 
 
 def test_an_own_template(work, queue):
@@ -200,7 +189,6 @@ def test_an_own_template(work, queue):
     own = "#!/bin/sh\n# asked by me@example.org\n#SBATCH -a @tasks@\n#SBATCH -n @ranks@ -G @ranks@\n: @cases@\n@command@ extra\n"
     (work / "own.sbatch").write_text(own)
     done = submit(work, queue, "--dry-run")
-    assert done.returncode == 0, done.stderr
     for line in ("# asked by me@example.org", "#SBATCH -a 2", "#SBATCH -n 2 -G 2", ": [2]=b"):
         assert line in done.stdout.splitlines()
 
@@ -225,10 +213,9 @@ def test_what_is_wrong_is_said_before_anything_is_submitted(work, queue, text, w
 
 
 def test_no_slurm_is_said_in_a_line(work, tmp_path):
-    done = isotherm("study", "deck.yaml", "--slurm", cwd=work, PATH=str(tmp_path / "nothing"))
-    assert done.returncode == 69 and done.stderr.startswith("cannot start 'sbatch' (No such file or directory); ")
-    # What was made ready is no obstacle to a study without it.
-    assert isotherm("study", "deck.yaml", cwd=work).returncode == 0
+    done = isotherm("study", "deck.yaml", "--slurm", cwd=work, code=69, PATH=str(tmp_path / "nothing"))
+    assert done.stderr.startswith("cannot start 'sbatch' (No such file or directory); ")
+    ran("study", "deck.yaml", cwd=work)  # what was made ready is no obstacle to a study without it
 
 
 @pytest.mark.parametrize("body, message", [
@@ -237,8 +224,8 @@ def test_no_slurm_is_said_in_a_line(work, tmp_path):
     ("echo welcome", "sbatch answered 'welcome\\x0A', no job's number; submit 'out/study_ranks_1.sbatch' by hand")])
 def test_what_sbatch_says_otherwise_is_said_in_its_words(work, queue, body, message):
     queue.stand_in("sbatch", body)
-    done = submit(work, queue)
-    assert done.returncode == 69 and done.stderr.startswith(message), done.stderr
+    done = submit(work, queue, code=69)
+    assert done.stderr.startswith(message), done.stderr
     assert len(queue.calls()) == 1 and not list(work.rglob("slurm.json")) and not list(work.rglob("slurm_*.txt"))
 
 

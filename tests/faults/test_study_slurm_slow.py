@@ -1,13 +1,12 @@
 """A study through a real Slurm, of one node: arrays, failures, cases that are cancelled, signalled or requeued and go on, the last job."""
 
 import re
-import subprocess
 import time
 
 import pytest
 
 from job import wait_until
-from program import command, HANGS, isotherm, ran, write_deck
+from program import command, finished, ran, write_deck
 from runs import checkpoints, expect_same_answer, record
 from slurm import slurm  # noqa: F401  (a fixture)
 from studies import BASE, collected, folders, rows, started, states, write_study
@@ -27,16 +26,19 @@ CASES = """\
 SRUN = "srun --mpi=pmix --overlap --ntasks={ranks}"
 
 
+def submit(slurm, folder, *words):
+    """What is printed, and the numbers of the jobs."""
+    said = finished(command("study", "deck.yaml", "--slurm", *words), 0, cwd=folder, env=slurm.environment).stdout
+    return said, re.findall(r"^job (\d+):", said, re.MULTILINE)
+
+
 class Study:
     def __init__(self, slurm, folder):
         self.slurm, self.folder, self.out = slurm, folder, folder / "out"
         write_study(folder, CASES, LONG)
 
     def submit(self, launcher, *words):
-        done = subprocess.run(command("study", "deck.yaml", "--slurm", f"study.launcher={launcher}", *words), cwd=self.folder,
-                              env=self.slurm.environment, capture_output=True, text=True, check=False, timeout=HANGS)
-        assert done.returncode == 0, done.stderr
-        return done.stdout, re.findall(r"^job (\d+):", done.stdout, re.MULTILINE)
+        return submit(self.slurm, self.folder, f"study.launcher={launcher}", *words)
 
     def wait_for(self, case):
         """Until it is about to sweep."""
@@ -91,16 +93,13 @@ def test_a_study_goes_through_arrays_and_on_after_a_stop(study, halo_shim):
         ran("run", study.out / case / f"{case}.yaml", f"output.directory=whole_{case}", cwd=study.folder)
         expect_same_answer(study.folder / f"whole_{case}", study.out / case)
 
-    done = isotherm("study", "deck.yaml", cwd=study.folder)
-    assert done.returncode == 76 and "5 finished before, 1 failed before" in done.stdout
+    assert "5 finished before, 1 failed before" in ran("study", "deck.yaml", cwd=study.folder, code=76).stdout
 
 
 def test_a_scaling_study_has_an_array_for_each_count(slurm, tmp_path):
     write_deck(tmp_path, BASE + f"study: {{launcher: \"{SRUN}\"}}\nscaling: {{kind: weak, ranks: [1, 2], repeats: 2}}\n")
-    done = subprocess.run(command("study", "deck.yaml", "--slurm"), cwd=tmp_path, env=slurm.environment, capture_output=True,
-                          text=True, check=False, timeout=HANGS)
-    jobs = re.findall(r"^job (\d+):", done.stdout, re.MULTILINE)
-    assert done.returncode == 0 and "4 cases, 4 to submit" in done.stdout and len(jobs) == 3, done.stdout + done.stderr
+    said, jobs = submit(slurm, tmp_path)
+    assert "4 cases, 4 to submit" in said and len(jobs) == 3, said
     for job in jobs:
         slurm.wait(job)
     said = "\n".join(path.read_text() for path in sorted((tmp_path / "out").glob("slurm_*.txt")))

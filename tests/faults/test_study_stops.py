@@ -7,7 +7,7 @@ import time
 import pytest
 
 from job import Background, wait_until_gone
-from program import family_of, is_running, isotherm, kill_all, ran, ranks_of
+from program import family_of, is_running, kill_all, LAUNCHER, ran, ranks_of, write_script
 from runs import checkpoints, expect_same_answer, record
 from studies import BASE, rows, started, states, write_study
 
@@ -87,7 +87,7 @@ def test_a_case_that_is_killed_has_failed(tmp_path):
     assert code == 70
     assert "long: failed (signal 9) after" in out
     assert states(tmp_path / "out") == {"short": "done", "long": "failed", "after": "done"}
-    assert isotherm("study", "deck.yaml", "--retry", cwd=tmp_path).returncode == 0
+    ran("study", "deck.yaml", "--retry", cwd=tmp_path)
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
@@ -105,17 +105,14 @@ def test_a_signal_stops_the_cases_with_checkpoints(tmp_path, name):
 
 def test_ranks_stop_with_checkpoints_too(tmp_path):
     """Through a launcher that answers SIGINT by killing them, as all do sooner or later."""
-    launcher = tmp_path / "impatient.sh"
-    launcher.write_text("""#!/bin/sh
+    launcher = write_script(tmp_path / "impatient.sh", """#!/bin/sh
 "$@" &
 trap 'kill -KILL $!' INT TERM
 trap : USR1
 while kill -0 $! 2> /dev/null; do wait $!; code=$?; done
 exit $code
 """)
-    launcher.chmod(0o755)
-    words = f"launcher: {launcher} {os.environ.get('MPIEXEC', 'mpirun')} -n {{ranks}}"
-    write_study(tmp_path, f"  list: [{{name: long, problem.steps: 4000000, ranks: 2}}]\n  {words}\n", LONG)
+    write_study(tmp_path, f"  list: [{{name: long, problem.steps: 4000000, ranks: 2}}]\n  launcher: {launcher} {LAUNCHER}\n", LONG)
     job = Study(tmp_path)
     job.wait_for("long", SWEEPS)
     job.process.send_signal(signal.SIGINT)
@@ -127,9 +124,7 @@ exit $code
 
 def test_a_second_signal_leaves_at_once(tmp_path):
     """A case that does not stop holds nobody up, and does not outlive the study either."""
-    launcher = tmp_path / "deaf.sh"
-    launcher.write_text("#!/bin/sh\ntrap '' INT USR1\ntouch out/deaf/began\nexec sleep 10000\n")
-    launcher.chmod(0o755)
+    launcher = write_script(tmp_path / "deaf.sh", "#!/bin/sh\ntrap '' INT USR1\ntouch out/deaf/began\nexec sleep 10000\n")
     write_study(tmp_path, f"  list: [{{name: deaf, ranks: 2}}]\n  launcher: {launcher} {{ranks}}\n")
     job = Study(tmp_path)
     job.wait_for("deaf", "began")
@@ -142,8 +137,8 @@ def test_a_second_signal_leaves_at_once(tmp_path):
     assert job.end()[0] == -signal.SIGINT
     assert "SIGINT: 1 case still running; each stops with a checkpoint" in said
     wait_until_gone(case)
-    again = isotherm("study", "deck.yaml", f"study.launcher={os.environ.get('MPIEXEC', 'mpirun')} -n {{ranks}}", cwd=tmp_path)
-    assert again.returncode == 0 and states(tmp_path / "out") == {"deaf": "done"}
+    ran("study", "deck.yaml", f"study.launcher={LAUNCHER}", cwd=tmp_path)
+    assert states(tmp_path / "out") == {"deaf": "done"}
 
 
 def test_one_study_a_directory(tmp_path):
@@ -163,6 +158,6 @@ def test_a_case_that_was_stopped_and_then_fails_has_failed(tmp_path):
     assert len(kept) == 1
     kept[0].write_bytes(b"no checkpoint")
     ran("study", "deck.yaml", "--case", "long", cwd=tmp_path, code=65)
-    assert isotherm("study", "deck.yaml", "--collect", cwd=tmp_path).returncode == 65
+    ran("study", "deck.yaml", "--collect", cwd=tmp_path, code=65)
     row = rows(tmp_path / "out")["long"]
     assert row["state"] == "failed" and "checkpoint" in row["message"] and "SIGTERM" not in row["message"]

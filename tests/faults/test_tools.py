@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from program import HANGS, isotherm, ran, write_deck
+from program import finished, isotherm, ran, write_deck, write_script
 
 TOP = Path(__file__).resolve().parents[2]
 TOOLS = re.findall(r"^isotherm-([a-z-]+) = ", (TOP / "postprocess" / "pyproject.toml").read_text(), re.MULTILINE)
@@ -21,8 +21,7 @@ def own(tmp_path):
     folder = tmp_path / "own tools"
     folder.mkdir()
     for name in ("hello", "study"):
-        (folder / f"isotherm-{name}").write_text('#!/bin/sh\nprintf "<%s>" "$0" "$@"\nexit 7\n')
-        (folder / f"isotherm-{name}").chmod(0o755)
+        write_script(folder / f"isotherm-{name}", '#!/bin/sh\nprintf "<%s>" "$0" "$@"\nexit 7\n')
     (folder / "isotherm-no-program").write_text("")
     return folder
 
@@ -39,8 +38,7 @@ def alone(tmp_path):
 
 
 def call(program, *words, **environment):
-    return subprocess.run([program, *words], env={**os.environ, "PATH": "/usr/bin:/bin", **environment}, text=True, capture_output=True,
-                          timeout=HANGS, check=False)
+    return finished([program, *words], env={**os.environ, "PATH": "/usr/bin:/bin", **environment})
 
 
 def test_the_help_lists_what_is_there(own):
@@ -61,8 +59,7 @@ def test_those_of_the_build_come_before_those_on_path(own):
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_each_tool_starts_from_the_build_tree(tool):
-    done = isotherm(tool, "--help")
-    assert done.returncode == 0 and tool in done.stdout.split("\n")[0], done.stderr
+    assert tool in ran(tool, "--help").stdout.split("\n")[0]
 
 
 def test_a_tool_that_is_missing_is_told_in_one_line(alone, own):
@@ -74,12 +71,12 @@ def test_a_tool_that_is_missing_is_told_in_one_line(alone, own):
 
 
 def test_a_python_or_a_package_that_is_missing_is_told_in_one_line_and_a_study_needs_none(tmp_path):
-    done = isotherm("study", "deck.yaml", ISOTHERM_PYTHON="/no/python3")
-    assert done.returncode == 69 and done.stderr.startswith("isotherm study: there is no /no/python3; install Python 3.9 or newer")
+    done = ran("study", "deck.yaml", ISOTHERM_PYTHON="/no/python3", code=69)
+    assert done.stderr.startswith("isotherm study: there is no /no/python3; install Python 3.9 or newer")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "pure"], check=True)
     pure = {"ISOTHERM_PYTHON": str(tmp_path / "pure/bin/python3")}
-    done = isotherm("slice", "runs/a", **pure)
-    assert done.returncode == 69 and done.stderr.count("\n") == 1 and "has no numpy, h5py, matplotlib, pillow" in done.stderr
+    done = ran("slice", "runs/a", **pure, code=69)
+    assert done.stderr.count("\n") == 1 and "has no numpy, h5py, matplotlib, pillow" in done.stderr
     write_deck(tmp_path, "grid: {cells: 8, lengths: 1}\nmaterial: {diffusivity: 1}\nproblem: {steps: 1}\ninitial: [{shape: constant, "
                          "value: 300}]\nparallel: {device: cpu}\nstudy: {list: [{name: a}]}\n")
     ran("study", "deck.yaml", cwd=tmp_path, **pure)
@@ -88,6 +85,6 @@ def test_a_python_or_a_package_that_is_missing_is_told_in_one_line_and_a_study_n
 @pytest.mark.parametrize("words", [["study"], ["study", "a.yaml", "--frob"], ["study", "a.yaml", "--jobs", "0"],
                                    ["study", "a.yaml", "--collect", "--dry-run"]])
 def test_wrong_words_for_a_study_are_told_in_one_line(words):
-    done = isotherm(*words)
-    assert done.returncode == 2 and done.stderr.startswith("isotherm: ") and done.stderr.endswith("; see isotherm study --help\n")
+    done = ran(*words, code=2)
+    assert done.stderr.startswith("isotherm: ") and done.stderr.endswith("; see isotherm study --help\n")
     assert done.stderr.count("\n") == 1

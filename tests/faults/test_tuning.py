@@ -9,7 +9,6 @@ import time
 
 import pytest
 
-from cli import isotherm
 import program
 import runs
 
@@ -114,8 +113,8 @@ def test_a_longer_run_measures_what_a_short_one_did_not(folder):
 
 def test_what_is_no_tuning_file_is_refused_before_work(folder):
     (folder / "notes.txt").write_text("hello")
-    result = isotherm("run", "deck.yaml", "solver.tuning_file=notes.txt", CPU, cwd=folder)
-    assert result.code == 65 and result.err.startswith("'notes.txt' is no tuning file of this version (")
+    result = program.ran("run", "deck.yaml", "solver.tuning_file=notes.txt", CPU, cwd=folder, code=65)
+    assert result.stderr.startswith("'notes.txt' is no tuning file of this version (")
     assert sorted(p.name for p in folder.iterdir()) == ["deck.yaml", "notes.txt"] and (folder / "notes.txt").read_text() == "hello"
 
 
@@ -131,9 +130,7 @@ def test_a_file_that_cannot_be_kept_is_a_warning(folder):
     (["initial=[{shape: formula, formula: 1/(x-0.0625)}]", "solver.tuning_file=tuning.json"], "argument 3: initial.0.formula: ")])
 def test_a_wrong_deck_leaves_no_tuning_file(folder, overrides, line):
     """Nothing is written before all that can be wrong with a deck has been looked at."""
-    result = isotherm("run", "deck.yaml", *overrides, CPU, cwd=folder)
-    assert result.code == 65 and result.err.startswith(line) and result.err.count("\n") == 1
-    assert [p.name for p in folder.iterdir()] == ["deck.yaml"]
+    program.expect_rejected(folder, program.isotherm("run", "deck.yaml", *overrides, CPU, cwd=folder), 65, line)
 
 
 def test_sums_that_decide_are_always_those_of_one_kernel(folder):
@@ -155,8 +152,8 @@ def test_ranks_agree_with_one(folder, change):
 
 
 def test_check_says_what_stays_open(folder):
-    out = isotherm("check", "deck.yaml", CPU, "--ranks", "2", "--resolved", "grid.cells=24", cwd=folder).out
+    out = program.ran("check", "deck.yaml", CPU, "--ranks", "2", "--resolved", "grid.cells=24", cwd=folder).stdout
     assert "  halo_width: auto\n" in out
     assert re.search(r"^halo width +auto: 1 to 8 layers, ", out, re.MULTILINE)
     for change in ("solver.halo_width=3", "problem.check_interval=1"):
-        assert "\nhalo width " not in isotherm("check", "deck.yaml", CPU, "--ranks", "2", change, "grid.cells=24", cwd=folder).out
+        assert "\nhalo width " not in program.ran("check", "deck.yaml", CPU, "--ranks", "2", change, "grid.cells=24", cwd=folder).stdout

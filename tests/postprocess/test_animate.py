@@ -8,12 +8,12 @@ import sys
 import matplotlib.image
 import numpy as np
 import pytest
+from failures import expect_failure
 from isotherm_tools import pictures
 from isotherm_tools.__main__ import main
-from isotherm_tools.program import Failure
 from isotherm_tools.run import Run
 from PIL import Image, ImageSequence
-from program import finished_run
+from program import finished_run, write_script
 from runs import write_snapshot
 
 DECK = """
@@ -83,8 +83,7 @@ def test_without_an_ffmpeg_that_works_it_is_69(run, tmp_path, monkeypatch, capsy
     folder = tmp_path / "bin"
     folder.mkdir()
     if script:
-        (folder / "ffmpeg").write_text(f"#!/bin/sh\nPATH=/usr/bin:/bin\n{script}\n")
-        (folder / "ffmpeg").chmod(0o755)
+        write_script(folder / "ffmpeg", f"#!/bin/sh\nPATH=/usr/bin:/bin\n{script}\n")
     monkeypatch.setenv("PATH", str(folder))
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
@@ -131,12 +130,10 @@ def test_isotherms_are_round_and_within_the_field(shown_run):
     levels = pictures.levels_of(field, None, "a.hdf")
     assert len(levels) >= 4 and all(field.min() < level < field.max() and level == round(level) for level in levels)
     assert pictures.levels_of(field, "310,350,900", "a.hdf") == [310, 350]
-    for wish, code in (("900", 65), ("warm", 2)):
-        with pytest.raises(Failure) as caught:
-            pictures.levels_of(field, wish, "a.hdf")
-        assert caught.value.code == code
-    with pytest.raises(Failure, match="holds no such isotherm; it has 300 K to 300 K"):
-        pictures.levels_of(np.full((3, 3, 3), 300.0), None, "a.hdf")
+    expect_failure(65, "holds no such isotherm", pictures.levels_of, field, "900", "a.hdf")
+    expect_failure(2, "--isotherms warm", pictures.levels_of, field, "warm", "a.hdf")
+    uniform = np.full((3, 3, 3), 300.0)
+    expect_failure(65, "holds no such isotherm; it has 300 K to 300 K", pictures.levels_of, uniform, None, "a.hdf")
 
 
 def test_large_fields_are_thinned(shown_run, monkeypatch):

@@ -1,13 +1,12 @@
 """Ladders and rooflines: bars, copy bandwidths and dots stand where the benchmark's figures are."""
 
 import json
-import os
-import subprocess
 
 import pytest
 
 from isotherm_tools.bench import BenchRecord, time_block_figure, ladder_figure, roofline_figure
 from isotherm_tools.__main__ import main
+from program import ran
 
 
 def entry(row, seconds, precision="fp64", **changes):
@@ -160,9 +159,7 @@ def test_what_cannot_be_drawn_is_refused(bench, tmp_path, refused):
 @pytest.mark.parametrize("subject", ["stencil", "reduction", "bandwidth"])
 def test_what_the_program_writes_is_drawn(tmp_path, capsys, subject):
     path = tmp_path / f"{subject}.json"
-    command = [os.environ["ISOTHERM"], "bench", subject, "--device", "cpu", "--sizes", "16,20x7x9",
-               "--seconds", "0.01", "--json", path]
-    subprocess.run(command, check=True, capture_output=True)
+    ran("bench", subject, "--device", "cpu", "--sizes", "16,20x7x9", "--seconds", "0.01", "--json", path)
     wanted = ["ladder", "roofline"] if subject == "stencil" else ["ladder"]
     for figure in wanted:
         assert main([figure, str(path), "--best"]) == 0

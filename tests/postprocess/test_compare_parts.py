@@ -5,9 +5,9 @@ import json
 import h5py
 import numpy as np
 import pytest
+from failures import expect_failure
 from isotherm_tools import baseline, compare
 from isotherm_tools.compare import field_difference
-from isotherm_tools.program import Failure
 
 SHAPE = (5, 4, 3)  # z, y, x
 
@@ -84,9 +84,7 @@ def test_figures_are_judged_in_their_direction(tmp_path):
     assert (verdict.worse, verdict.better, verdict.gone) == (1, 1, [])
     assert verdict.text().split("\n")[1:3] == ["  speed            10.000 GPts/s  9.000 GPts/s   10.0 % worse",
                                               "  time                  2.000 ms      1.800 ms  10.0 % better"]
-    with pytest.raises(Failure, match="1 of 4 figures of merit got worse") as failure:
-        verdict.raise_if_worse()
-    assert failure.value.code == 76
+    expect_failure(76, "1 of 4 figures of merit got worse", verdict.raise_if_worse)
 
 
 def test_what_is_not_measured_now_is_gone_and_from_nothing_all_is_worse(tmp_path):
@@ -101,9 +99,7 @@ def test_what_is_not_measured_now_is_gone_and_from_nothing_all_is_worse(tmp_path
     ({"schema": "other"}, "its schema is not isotherm-run or isotherm-compare or isotherm-bench"),
     ({"schema_version": 9}, "has schema version 9")])
 def test_no_baseline(tmp_path, changes, why):
-    with pytest.raises(Failure, match=why) as failure:
-        measured(tmp_path, **changes)
-    assert failure.value.code == 65
+    expect_failure(65, why, measured, tmp_path, **changes)
 
 
 def test_the_entries_of_a_benchmark(tmp_path):

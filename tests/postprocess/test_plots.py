@@ -1,7 +1,6 @@
 """slice and its kin: pictures, of made-up snapshots and of a real run."""
 
 import os
-import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -13,7 +12,7 @@ from isotherm_tools import pictures
 from isotherm_tools.__main__ import main
 from isotherm_tools.run import Run, Snapshot, Table
 from isotherm_tools.text import format_time, length_unit
-from program import finished_run
+from program import finished
 from runs import write_snapshot
 
 CELLS = (12, 7, 5)  # nx, ny, nz: no two alike, so that no mix-up of axes goes unseen
@@ -38,10 +37,9 @@ def run(tmp_path):
 
 def test_runs_as_a_module_and_prints_the_path(run):
     command = [sys.executable, "-m", "isotherm_tools", "slice", run]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (result.returncode, result.stdout, result.stderr) == (0, f"{run}/demo_slice_z.png\n", "")
-    result = subprocess.run([*command, "--index", "99"], capture_output=True, text=True, check=False)
-    assert (result.returncode, result.stdout) == (2, "")
+    result = finished(command, 0)
+    assert (result.stdout, result.stderr) == (f"{run}/demo_slice_z.png\n", "")
+    assert finished([*command, "--index", "99"], 2).stdout == ""
 
 
 @pytest.mark.parametrize("axis, index", [(0, 3), (1, 6), (2, 4)])
@@ -288,35 +286,16 @@ def test_only_the_plane_is_read(tmp_path):
     assert Snapshot(path, 0).plane(2, 1 << 24).shape == (64, 64)
 
 
-DECK = """
-grid: {cells: [12, 7, 5], spacing: [1e-3, 2e-3, 4e-3], origin: [0.1, -0.2, 0]}
-material: {diffusivity: 1e-4}
-initial: [{shape: formula, formula: 300 + 1000*x + 100*y + 10*z}]
-problem: {kind: transient, steps: 20, check_interval: 5}
-output:
-  every_steps: 10
-  diagnostics: 4
-  histogram: {bins: 3}
-  slices: [{axis: y, cell: 3, every_steps: 5}]
-  region: {first_cell: [1, 2, 3], last_cell: [6, 5, 4]}
-"""
-
-
-@pytest.fixture(scope="module")
-def real_run(tmp_path_factory):
-    return finished_run(tmp_path_factory.mktemp("run"), DECK, "ramp")
-
-
 @pytest.mark.parametrize("arguments", [["slice", "--all-times"], ["history"],
                                        ["slice", "--series", "ramp_slice_y3", "--all-times"],
                                        ["slice", "--series", "ramp_region", "--axis", "x"],
                                        ["history", "--columns", "min_K,mean_K,max_K,hist_0"]])
-def test_pictures_are_made(real_run, tmp_path, arguments):
+def test_pictures_are_made(ramp, tmp_path, arguments):
     out = tmp_path / "picture.png"
-    assert main([arguments[0], str(real_run), *arguments[1:], "--out", str(out)]) == 0
+    assert main([arguments[0], str(ramp), *arguments[1:], "--out", str(out)]) == 0
     assert out.stat().st_size > 10000
 
 
-def test_an_unknown_series_is_named_with_those_there_are(real_run, refused):
-    code, message = refused("slice", real_run, "--series", "ramp_slice_y4")
+def test_an_unknown_series_is_named_with_those_there_are(ramp, refused):
+    code, message = refused("slice", ramp, "--series", "ramp_slice_y4")
     assert code == 2 and message.endswith(" holds no series ramp_slice_y4; it has ramp_region, ramp_slice_y3")

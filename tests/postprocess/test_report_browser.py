@@ -8,7 +8,7 @@ import pytest
 
 from browser import CHROMIUM, Browser
 from isotherm_tools.__main__ import main
-from program import ran, write_deck
+from program import finished_run, ran, write_deck
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed")
 
@@ -67,11 +67,10 @@ def page_of_study(folder):
 def page_of_run(folder):
     """With a name, a warning and a command line that hold what a phone has no room for."""
     name = "a_deck_whose_name_is_longer_than_a_telephone_is_wide_and_has_no_spaces"
-    write_deck(folder, DECK, f"{name}.yaml")
-    ran("run", f"{name}.yaml", "output.directory=run", cwd=folder)
+    run = finished_run(folder, DECK, name)
     ran("bench", "stencil", "--device", "cpu", "--sizes", "16", "--seconds", "0.01", "--json", "bench.json", cwd=folder)
-    assert main(["report", str(folder / "run"), "--bench", str(folder / "bench.json")]) == 0
-    return folder / "run" / f"{name}_report.html"
+    assert main(["report", str(run), "--bench", str(folder / "bench.json")]) == 0
+    return run / f"{name}_report.html"
 
 
 @pytest.fixture(scope="module")

@@ -9,19 +9,20 @@ import sys
 from pathlib import Path
 
 import pytest
+from failures import expect_failure
 from isotherm_tools import text
-from isotherm_tools.program import Failure, Program, write_text
+from isotherm_tools.program import Program, write_text
 from isotherm_tools.study import state
 from isotherm_tools.study.collection import ScaledCase, scaling_series, scaling_text
 from isotherm_tools.study.deck import safe_name
 from isotherm_tools.study.runner import SESSIONS, Progress, RunningCase, session_folder
 from isotherm_tools.study.slurm import OWN_TEMPLATE, array_text, fill, read_template
+from program import finished
 
 
 def test_it_starts_without_the_packages_of_other_tools():
     heavy = "numpy|h5py|matplotlib|PIL"
-    loaded = subprocess.run([sys.executable, "-c", "import sys, isotherm_tools.study.command; print(*sys.modules)"], check=True,
-                            capture_output=True, text=True).stdout
+    loaded = finished([sys.executable, "-c", "import sys, isotherm_tools.study.command; print(*sys.modules)"], 0).stdout
     assert not re.search(rf"(^| )({heavy})\b", loaded)
 
 
@@ -123,8 +124,7 @@ def test_only_words_between_two_at_signs_are_places():
             (NEEDED, {"options": "#SBATCH -p a"},
              "has no '@options@' (what stands there decides what a task runs); add it as in inputs/study.sbatch"),
             (NEEDED + "\n\n@comand@", {}, "3: unknown place-holder '@comand@'; did you mean '@command@'?")):
-        with pytest.raises(Failure, match=re.escape(message)):
-            filled(content, **values)
+        expect_failure(65, message, filled, content, **values)
 
 
 def test_the_own_template_is_that_of_inputs_and_sound():
@@ -148,7 +148,7 @@ def test_names_are_safe_for_file_systems(name, safe):
     ("it's\n\x1b[2J\\", "$'it\\'s\\n\\x1b[2J\\\\'")])
 def test_a_word_of_the_shell_is_its_text(word, shell):
     assert text.shell_words([word]) == shell
-    assert subprocess.run(["bash", "-c", f"printf %s {shell}"], check=True, capture_output=True, text=True).stdout == word
+    assert finished(["bash", "-c", f"printf %s {shell}"], 0).stdout == word
 
 
 def test_numbers_read_back_to_the_same_bits():
@@ -171,8 +171,7 @@ def test_tables_align_by_columns_of_the_terminal():
 def test_a_lock_of_a_process_that_is_gone_is_taken_and_one_of_a_living_one_is_not(tmp_path):
     with state.DirectoryLock(tmp_path) as held:
         assert held.warning == ""
-        with pytest.raises(Failure, match=f"process {os.getpid()} on "):
-            state.DirectoryLock(tmp_path)
+        expect_failure(73, f"process {os.getpid()} on ", state.DirectoryLock, tmp_path)
         assert state.is_busy(tmp_path)
     assert os.listdir(tmp_path) == []
     gone = subprocess.Popen(["true"])
@@ -187,8 +186,7 @@ def test_a_lock_of_a_process_that_is_gone_is_taken_and_one_of_a_living_one_is_no
 
 def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path):
     write_text(tmp_path / "a", "one")
-    with pytest.raises(Failure, match="cannot write '.*/none/a' "):
-        write_text(tmp_path / "none" / "a", "two")
+    expect_failure(73, f"cannot write '{tmp_path}/none/a' ", write_text, tmp_path / "none" / "a", "two")
     state.write_json(tmp_path / "a", {"x": float("nan"), "y": [1.5, float("inf")]})
     assert state.read_json(tmp_path / "a") == {"x": None, "y": [1.5, None], "not_finite": {"/x": "nan", "/y/1": "inf"}}
 
@@ -198,6 +196,4 @@ def test_a_program_that_is_missing_is_named_and_the_session_folder_lies_where_th
     assert session_folder(1).parent == tmp_path and session_folder(1) != session_folder(2)
     monkeypatch.delenv("ISOTHERM_PROGRAM", raising=False)
     monkeypatch.setattr(shutil, "which", lambda _: None)
-    with pytest.raises(Failure, match="isotherm is not on PATH") as refused:
-        Program()
-    assert refused.value.code == 69
+    expect_failure(69, "isotherm is not on PATH", Program)

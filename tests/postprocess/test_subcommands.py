@@ -16,11 +16,12 @@ import isotherm_tools
 import numpy as np
 import pytest
 from documentation import TOP, blocks, name_of
+from failures import expect_failure
 from isotherm_tools import Failure, open_run
 from isotherm_tools import __main__ as cli
 from isotherm_tools.__main__ import main, parser
 from isotherm_tools.scaling import RunRecord
-from program import finished_run, ran
+from program import ran
 from scaling_runs import strong_series
 
 SUBCOMMANDS = ("slice", "history", "ladder", "roofline", "time-blocks", "scaling", "report", "study-plot", "animate", "volume")
@@ -128,30 +129,9 @@ def test_commands_are_commands(page):
         parser().parse_args(shlex.split(words.replace("\\\n", " "), comments=True))
 
 
-DECK = """
-grid: {cells: [12, 7, 5], spacing: [1e-3, 2e-3, 4e-3], origin: [0.1, -0.2, 0]}
-material: {diffusivity: 1e-4}
-initial: [{shape: formula, formula: 300 + 1000*x + 100*y + 10*z}]
-problem: {kind: transient, steps: 20, check_interval: 5}
-solver: {kernel: reference, reduction: reference, halo_width: 1}
-output:
-  every_steps: 10
-  diagnostics: 4
-  precision: fp32
-  slices: [{axis: y, cell: 3, every_steps: 5}]
-  region: {first_cell: [1, 2, 3], last_cell: [6, 5, 4], every_steps: 20}
-  probes: {points: [[0.105, -0.19, 0.01], {at: [0.11, -0.19, 0.01], name: right}], every_steps: 10}
-"""
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return finished_run(tmp_path_factory.mktemp("run"), DECK, "ramp")
-
-
 @pytest.fixture
-def run(folder):
-    return open_run(folder)
+def run(ramp):
+    return open_run(ramp)
 
 
 def test_snapshots_have_cells_coordinates_and_times(run):
@@ -175,8 +155,8 @@ def test_parts_are_the_cells_of_the_whole_field(run):
     assert np.array_equal(box[-1].T, whole.T[3:5, 2:6, 1:7]) and box[-1].x == pytest.approx(whole.x[1:7])
 
 
-def test_tables_hold_every_line(run, folder):
-    with open(folder / "history.csv", newline="", encoding="utf-8") as file:
+def test_tables_hold_every_line(run, ramp):
+    with open(ramp / "history.csv", newline="", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     history = run.history
     assert list(history) == list(lines[0]) and history["sweep"].dtype == np.int64
@@ -187,7 +167,7 @@ def test_tables_hold_every_line(run, folder):
     assert [history.units[name] for name in ("sweep", "time_s", "mean_K", "relative_residual")] == ["", "s", "K", ""]
     assert list(run.probes) == ["sweep", "time_s", "p0_K", "right_K"] and list(run.probes["sweep"]) == [0, 10, 20]
     assert run.probe_places == {"p0": (0.105, -0.19, 0.01), "right": (0.11, -0.19, 0.01)}
-    assert run.record == json.loads((folder / "run.json").read_text())
+    assert run.record == json.loads((ramp / "run.json").read_text())
 
 
 def test_nothing_is_read_before_it_is_asked_for(tmp_path):
@@ -196,26 +176,20 @@ def test_nothing_is_read_before_it_is_asked_for(tmp_path):
             file.attrs["no"] = "snapshot"
     run = open_run(tmp_path)
     assert len(run.snapshots) == 3 and list(run.snapshots.sweeps) == [0, 1, 2]
-    with pytest.raises(Failure, match="demo_00000001.hdf is no snapshot of isotherm"):
-        run.snapshots[1].T  # noqa: B018
+    expect_failure(65, "demo_00000001.hdf is no snapshot of isotherm", lambda: run.snapshots[1].T)
 
 
 def test_what_is_missing_is_a_failure_with_a_line(tmp_path):
-    with pytest.raises(Failure, match="is no folder; name the run directory"):
-        open_run(tmp_path / "nowhere")
+    expect_failure(66, "is no folder; name the run directory", open_run, tmp_path / "nowhere")
     run = open_run(tmp_path)
     for what, line in (("snapshots", "holds no snapshots"), ("history", "history.csv does not exist; was the run made"),
                        ("probes", "was the run made with output.probes"), ("record", "run.json does not exist")):
-        with pytest.raises(Failure, match=line) as caught:
-            getattr(run, what)
-        assert caught.value.code == 66
+        expect_failure(66, line, getattr, run, what)
     assert run.parts == {}
     (tmp_path / "history.csv").write_text("sweep,time_s\n1,x\n")
     (tmp_path / "probes.csv").write_text("# p0: here\nsweep,time_s,p0_K\n1,0.5\n")
     for what in ("history", "probes"):
-        with pytest.raises(Failure, match="is no table of isotherm") as caught:
-            getattr(open_run(tmp_path), what)
-        assert caught.value.code == 65
+        expect_failure(65, "is no table of isotherm", getattr, open_run(tmp_path), what)
     assert isotherm_tools.Failure is Failure
 
 
@@ -261,6 +235,4 @@ def test_another_version_is_refused(tmp_path, version, problem):
     content = {**json.loads(RECORDS[0].read_text()), "schema_version": version}
     (tmp_path / "run.json").write_text(json.dumps(content))
     for read in (RunRecord, lambda path: open_run(path).record):
-        with pytest.raises(Failure) as refused:
-            read(tmp_path)
-        assert refused.value.code == 65 and str(refused.value).startswith(f"{tmp_path}/run.json {problem}")
+        assert expect_failure(65, problem, read, tmp_path).startswith(f"{tmp_path}/run.json {problem}")

@@ -2,10 +2,9 @@
 
 import os
 import shutil
-import subprocess
-from pathlib import Path
 
-TOP = Path(__file__).resolve().parents[2]
+from documentation import TOP
+from program import finished, write_script
 
 
 class Checkout:
@@ -27,25 +26,20 @@ class Checkout:
         self.stand_in("ctest", "")
 
     def stand_in(self, name, body):
-        path = self.commands / name
-        path.write_text(f'#!/bin/bash\necho "{name} $*" >>"{self.calls}"\n{body}\n')
-        path.chmod(0o755)
+        write_script(self.commands / name, f'#!/bin/bash\necho "{name} $*" >>"{self.calls}"\n{body}\n')
 
     def program(self, body="echo '  deck         a -> .'", preset="cpu"):
         """What the build would have left behind; a run prints where it is."""
         build = self.folder / "build" / preset
         build.mkdir(parents=True)
         (build / "build.ninja").touch()
-        path = build / "isotherm"
-        path.write_text(f'#!/bin/bash\necho "isotherm $*" >>"{self.calls}"\n{body}\n')
-        path.chmod(0o755)
+        write_script(build / "isotherm", f'#!/bin/bash\necho "isotherm $*" >>"{self.calls}"\n{body}\n')
 
     def environment(self, **more):
         return {"PATH": f"{self.commands}:/usr/bin:/bin", "HOME": str(self.user), "ISOTHERM_PRESET": "cpu", **more}
 
-    def call(self, script, *arguments, **environment):
-        return subprocess.run([self.folder / script, *arguments], cwd=self.user, env=self.environment(**environment),
-                              capture_output=True, text=True, check=False)
+    def call(self, script, *arguments, code=0, **environment):
+        return finished([self.folder / script, *arguments], code, cwd=self.user, env=self.environment(**environment))
 
     def called(self, name):
         return [line for line in self.calls.read_text().splitlines() if line.startswith(f"{name} ")]

@@ -1,7 +1,9 @@
 """The built program, started as a user starts it: $ISOTHERM, under $MPIEXEC where ranks are asked for."""
 
 import atexit
+import functools
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -13,6 +15,10 @@ from pathlib import Path
 os.environ["OMPI_MCA_orte_tmpdir_base"] = tempfile.mkdtemp(prefix="ompi.tests-")
 os.chmod(os.environ["OMPI_MCA_orte_tmpdir_base"], 0o1777)
 atexit.register(shutil.rmtree, os.environ["OMPI_MCA_orte_tmpdir_base"], ignore_errors=True)
+
+MPIEXEC = os.environ.get("MPIEXEC", "mpirun")
+LAUNCHER = f"{MPIEXEC} -n {{ranks}}"  # as decks and options name it
+GATHERED = {"OMPI_MCA_io": "^ompio,romio321,romio341"}  # no MPI-IO is left: rank 0 writes through HDF5 alone
 
 # s, after which a program that should have ended hangs. No more than that: no test asks how long anything takes, as the
 # machine may be busy beside it.
@@ -27,6 +33,19 @@ initial:
   - {shape: formula, formula: "300 + 50*x + 7*y + 3*z*z"}
 problem: {kind: transient, steps: 40}
 output: {every_steps: 20}
+"""
+
+# Ends within `problem:`, so that a test can go on there.
+BASE_DECK = """\
+grid:
+  cells: [8, 9, 10]
+  lengths: 1
+material:
+  diffusivity: 1
+initial:
+  - {shape: constant, value: 300}
+problem:
+  steps: 10
 """
 
 # All but the problem of a steady deck whose boundaries are of three kinds.
@@ -58,21 +77,63 @@ def write_deck(folder, text=DECK, name="deck.yaml"):
     return path
 
 
+def write_script(path, text):
+    """A file that can be started."""
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def finished(words, code=None, timeout=HANGS, **options):
+    """The finished process of any program, with text of both streams. A hang is a failure: TimeoutExpired. `code`: with which,
+    or with one of which, it must have ended."""
+    done = subprocess.run([*map(str, words)], capture_output=True, text=True, timeout=timeout, check=False, **options)
+    assert code is None or done.returncode in (code if isinstance(code, set) else {code}), done.stdout + done.stderr
+    return done
+
+
 def command(*arguments, ranks=0):
-    launcher = [os.environ.get("MPIEXEC", "mpirun"), "-n", str(ranks)] if ranks else []
+    launcher = [MPIEXEC, "-n", str(ranks)] if ranks else []
     return launcher + [os.environ["ISOTHERM"], *map(str, arguments)]
 
 
-def isotherm(*arguments, ranks=0, cwd=None, timeout=HANGS, **environment):
-    """The finished process, with text of both streams. A hang is a failure: TimeoutExpired."""
-    return subprocess.run(command(*arguments, ranks=ranks), cwd=cwd, timeout=timeout, env={**os.environ, **environment},
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+def isotherm(*arguments, ranks=0, cwd=None, code=None, timeout=HANGS, **environment):
+    return finished(command(*arguments, ranks=ranks), code, timeout, cwd=cwd, env={**os.environ, **environment})
 
 
-def ran(*arguments, code=0, **options):
-    """The finished process, which must have ended with this code, or one of these."""
-    done = isotherm(*arguments, **options)
-    assert done.returncode in (code if isinstance(code, set) else {code}), done.stdout + done.stderr
+ran = functools.partial(isotherm, code=0)  # unless another code is wanted
+
+
+OTHER_USER = 65534 if os.getuid() == 0 else None  # root reads every file
+
+
+@functools.cache
+def program_for_anyone():
+    """A copy of the program that every user can reach: the checkout may lie in root's home."""
+    folder = tempfile.TemporaryDirectory()
+    os.chmod(folder.name, 0o755)
+    copy = shutil.copy(os.environ["ISOTHERM"], folder.name)
+    os.chmod(copy, 0o755)
+    return copy, folder  # which lives as long as this
+
+
+def limit_time():
+    """Of the processor, as other tests run beside this one: what takes so long hangs, and is ended by a signal."""
+    resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+
+
+def measured(*arguments, cwd, user=None):
+    """As `isotherm`, as the user of this number; `megabytes`: its peak resident memory."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        words = command(*arguments) if user is None else [program_for_anyone()[0], *map(str, arguments)]
+        process = subprocess.Popen(words, cwd=cwd, stdout=out, stderr=err, user=user, preexec_fn=limit_time,
+                                   env={**os.environ, "LD_PRELOAD": ""})  # what is preloaded may lie there too
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        for file in (out, err):
+            file.seek(0)
+        done = subprocess.CompletedProcess(words, process.returncode, *(file.read().decode(errors="replace") for file in (out, err)))
+    done.megabytes = usage.ru_maxrss / 1024
     return done
 
 
@@ -116,10 +177,10 @@ def kill_all(leader):
     kill(*reversed(family_of(leader)))
 
 
-def finished_run(folder, text, name, ranks=0):
+def finished_run(folder, text, name="deck", *words, **options):
     """The directory of a run of this deck, made in `folder`."""
     write_deck(folder, text, f"{name}.yaml")
-    ran("run", f"{name}.yaml", ranks=ranks, cwd=folder)
+    ran("run", f"{name}.yaml", *words, cwd=folder, **options)
     return folder / "runs" / name
 
 
@@ -128,5 +189,6 @@ def expect_rejected(folder, done, code, line):
     assert done.returncode == code, done.stderr
     assert done.stderr.startswith(line), done.stderr
     assert done.stderr.count(line) == 1
+    assert done.args[0] != os.environ["ISOTHERM"] or done.stderr.count("\n") == 1, done.stderr
     assert "MPI_ABORT" not in done.stderr
     assert os.listdir(folder) == ["deck.yaml"], "a refused job must leave no file"

@@ -3,7 +3,6 @@
 import csv
 import functools
 import json
-from pathlib import Path
 
 import h5py
 import numpy as np
@@ -38,6 +37,11 @@ def snapshots(folder):
 
 def checkpoints(folder):
     return sorted(path.name for path in folder.glob("*.checkpoint.hdf"))
+
+
+def sweep_of(name):
+    """Of deck_00000030.checkpoint.hdf, and of a snapshot."""
+    return int(name.split("_")[1].split(".")[0])
 
 
 def write_snapshot(folder, field, sweep=10, time=2.5, name="demo", spacing=(1e-3, 2e-3, 4e-3), origin=(0.1, -0.2, 0.0)):

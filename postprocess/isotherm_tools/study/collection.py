@@ -124,12 +124,9 @@ class Collection:
 
 def last_diagnostics(path):
     """The last line of history.csv that has them."""
-    head, *lines = [line.split(",") for line in state.text_or_empty(path).split("\n")]
-    if "max_K" not in head:
-        return {}
-    column = head.index("max_K")
-    last = next((cells for cells in reversed(lines) if len(cells) > column and cells[column]), [])
-    return {name: as_number(cell) for name, cell in zip(head, last) if as_number(cell) is not None}
+    lines = list(csv.DictReader(state.text_or_empty(path).splitlines(), restkey="", restval=""))
+    last = next((line for line in reversed(lines) if line.get("max_K")), {})
+    return {name: value for name, cell in last.items() if name and (value := as_number(cell)) is not None}
 
 
 def value_at(run, path):
