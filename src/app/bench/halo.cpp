@@ -169,22 +169,7 @@ class FaceBench {
   std::vector<HaloMessage> messages_;
 };
 
-// All transports across all faces of one field.
-template <class T>
-std::vector<Json> ladder(const Bench& bench, std::vector<OpenTransport<T>>& transports, Int3 cells,
-                         int ghosts) {
-  Field<T> field = all_or_throw(bench.world, [&] { return Field<T>(bench.device, cells, ghosts); });
-  face_copy<T>(bench.device.backend()).fill(field.view(), T(0), bench.stream);
-  bench.device.synchronize(bench.stream);
-  std::vector<Json> entries;
-  for (OpenTransport<T>& open : transports) {
-    for (const Direction d : face_directions()) {
-      entries.push_back(FaceBench<T>(bench, field, ghosts, d).measure(open));
-    }
-  }
-  return entries;
-}
-
+// All transports across all faces of a field of each size.
 template <class T>
 void measure_all(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
   std::vector<OpenTransport<T>> transports;
@@ -193,7 +178,13 @@ void measure_all(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord
       transports.push_back(open_transport(entry, bench.world, bench.device));
   for (const Int3 cells : sizes) {
     for (const int ghosts : bench.options.ghosts) {
-      const std::vector<Json> entries = ladder<T>(bench, transports, cells, ghosts);
+      Field<T> field = all_or_throw(bench.world, [&] { return Field<T>(bench.device, cells, ghosts); });
+      face_copy<T>(bench.device.backend()).fill(field.view(), T(0), bench.stream);
+      bench.device.synchronize(bench.stream);
+      std::vector<Json> entries;
+      for (OpenTransport<T>& open : transports)
+        for (const Direction d : face_directions())
+          entries.push_back(FaceBench<T>(bench, field, ghosts, d).measure(open));
       if (bench.world.is_root()) print_now(halo_bench_table(entries));
       record.others.insert(record.others.end(), entries.begin(), entries.end());
     }
