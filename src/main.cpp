@@ -108,7 +108,7 @@ int answer(const CommandLine& command, int argc, char** argv) {
     case Subcommand::schema:
       return print(command.schema == "run" ? run_schema() : json_schema());
     case Subcommand::info:
-      return print_info(command.file, command.print_deck ? InfoPart::deck : InfoPart::summary);
+      return print_info(command);
     case Subcommand::check:
       if (command.check.json) return check_json(command);
       if (names_study(command)) start_tool("study", check_words(argc, argv));

@@ -179,7 +179,7 @@ std::string files_text(const Config& config) {
 
 std::string checkpoints_text(const Config& config) {
   const CheckpointConfig& checkpoint = config.output.checkpoint;
-  const CheckpointPlan files = plan_checkpoints(config);
+  const FileGroup files = plan_checkpoints(config);
   if (!checkpoint.write) return "checkpoints     none, also where the run is stopped\n";
   std::vector<std::string> when;
   if (checkpoint.every_steps) when.push_back(fmt::format("every {} sweeps", *checkpoint.every_steps));

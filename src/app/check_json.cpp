@@ -25,6 +25,16 @@
 
 namespace isotherm {
 
+ISOTHERM_KEYS(Change, key, before, now)
+ISOTHERM_KEYS(Override, key, argument)
+
+static void to_json(Json& json, const Place& place) {
+  json = {place.argument, place.line, place.column};
+}
+static void from_json(const Json& json, Place& place) {
+  place = {json.at(0), json.at(1), json.at(2)};
+}
+
 namespace {
 
 using Kind = YamlNode::Kind;
@@ -220,13 +230,6 @@ bool scale_case(YamlNode& deck, const ScalingConfig& scaling, const Config& conf
   return true;
 }
 
-Json place_json(const Place& place) {
-  return Json::array({place.argument, place.line, place.column});
-}
-Place place_of(const Json& json) {
-  return {json.at(0).get<int>(), json.at(1).get<int>(), json.at(2).get<int>()};
-}
-
 // To tell values apart: 16 and 16.0 are one.
 std::string same_text(const YamlNode& value) {
   if (value.kind == Kind::scalar && !value.quoted)
@@ -252,14 +255,13 @@ void add_count(const YamlNode& node, Json& json) {
 
 // A part of the deck as it was written, with the place of each node. `key`: whose value it is, or holds.
 Json node_json(const YamlNode& node, const std::string& key = "") {
-  Json json = {{"at", place_json(node.place)}, {"yaml", yaml_text(node)}, {"same", same_text(node)}};
+  Json json = {{"at", node.place}, {"yaml", yaml_text(node)}, {"same", same_text(node)}};
   if (node.kind == Kind::scalar) {
     json["text"] = node.text;
     json["quoted"] = node.quoted;
   }
   if (node.kind == Kind::map) json["keys"] = Json::array();
-  for (const YamlKey& each : node.keys)
-    json["keys"].push_back({{"name", each.name}, {"at", place_json(each.place)}});
+  for (const YamlKey& each : node.keys) json["keys"].push_back({{"name", each.name}, {"at", each.place}});
   if (node.kind == Kind::map || node.kind == Kind::list) json["items"] = Json::array();
   for (std::size_t i = 0; i < node.items.size(); ++i)
     json["items"].push_back(node_json(node.items[i], node.kind == Kind::map ? node.keys[i].name : key));
@@ -268,7 +270,7 @@ Json node_json(const YamlNode& node, const std::string& key = "") {
 }
 
 YamlNode node_of(const Json& json) {
-  YamlNode node{.place = place_of(json.at("at"))};
+  YamlNode node{.place = json.at("at").get<Place>()};
   if (json.contains("text")) {
     node.kind = Kind::scalar;
     node.text = json["text"];
@@ -278,7 +280,7 @@ YamlNode node_of(const Json& json) {
     node.kind = json.contains("keys") ? Kind::map : Kind::list;
     for (const Json& item : json["items"]) node.items.push_back(node_of(item));
     for (const Json& key : json.value("keys", Json::array()))
-      node.keys.push_back({key.at("name"), place_of(key.at("at"))});
+      node.keys.push_back({key.at("name"), key.at("at").get<Place>()});
   }
   return node;
 }
@@ -376,13 +378,10 @@ class Deck {
 
  private:
   Json sections_json(const StudyConfig& study, const Problems& problems) const {
-    Json keys = Json::object(), places = Json::object(), overridden = Json::array();
+    Json keys = Json::object();
     add_key_facts(study.matrix, keys);
     add_key_facts(study.zip, keys);
     for (const YamlNode& entry : study.list.items) add_key_facts(entry, keys);
-    for (const auto& [key, place] : problems.remembered()) places[key] = place_json(place);
-    for (const Override& each : split_overrides(overrides_, arguments_))
-      overridden.push_back({{"key", each.key}, {"argument", each.argument}});
     const ScalingConfig& scaling = study.scaling;
     return {{"matrix", node_json(study.matrix)},
             {"zip", node_json(study.zip)},
@@ -405,8 +404,8 @@ class Deck {
                                                   {"repeats", scaling.repeats}}
                                            : Json(nullptr)},
             {"keys", std::move(keys)},
-            {"places", std::move(places)},
-            {"overrides", std::move(overridden)},
+            {"places", problems.remembered()},
+            {"overrides", split_overrides(overrides_, arguments_)},
             {"warnings", problems.warnings()},
             {"version", build_info().version},
             {"git_revision", build_info().git_revision}};
@@ -458,15 +457,11 @@ class Deck {
 
 // Between two resolved decks; empty where the first is none.
 Json changes_json(const std::string& before, const std::string& now) {
-  Json all = Json::array();
   try {
-    for (const Change& each :
-         changes(read_resolved_deck(before, "deck.yaml"), read_resolved_deck(now, "deck.yaml")))
-      all.push_back({{"key", each.key}, {"before", each.before}, {"now", each.now}});
+    return changes(read_resolved_deck(before, "deck.yaml"), read_resolved_deck(now, "deck.yaml"));
   } catch (const Error&) {
     return nullptr;
   }
-  return all;
 }
 
 Json answer_to(const Json& request, const CommandLine& command, const std::vector<int>& arguments,

@@ -365,13 +365,6 @@ std::vector<int> positions(int argc, const char* const* argv, const std::vector<
   return places;
 }
 
-// The words from `first` on, to paste.
-std::string words_from(int first, int argc, const char* const* argv) {
-  std::string words;
-  for (int i = first; i < argc; ++i) words += " " + shell_word(argv[i]);
-  return words;
-}
-
 // What to write where a file is given in place of a subcommand; else empty.
 std::string file_problem(int argc, const char* const* argv) {
   const std::string kind = std::filesystem::path(argv[1]).extension().string();
@@ -379,8 +372,9 @@ std::string file_problem(int argc, const char* const* argv) {
                                  : kind == ".hdf"                  ? "info"
                                                                    : nullptr;
   if (!subcommand) return {};
-  return fmt::format("{} is no subcommand; write: isotherm {}{}", in_quotes(argv[1]), subcommand,
-                     words_from(1, argc, argv));
+  std::string text = fmt::format("{} is no subcommand; write: isotherm {}", in_quotes(argv[1]), subcommand);
+  for (int i = 1; i < argc; ++i) text += " " + shell_word(argv[i]);
+  return text;
 }
 
 constexpr std::string_view deck_subcommands[] = {"run", "check", "study", "compare"};
@@ -403,36 +397,29 @@ std::string dash_problem(int argc, const char* const* argv) {
   return {};
 }
 
-// An option that has become a command of its own.
-std::string baseline_problem(int argc, const char* const* argv) {
-  const std::string_view subcommand(argv[1]), option("--baseline");
+// What to write for an option of earlier versions: some were renamed, one is a command of its own now. Empty
+// where none is given.
+std::string former_option_problem(int argc, const char* const* argv) {
+  const std::string_view subcommand(argv[1]);
   if (subcommand != "run" && subcommand != "bench") return {};
-  for (int i = 2; i < argc; ++i) {
-    const std::string_view words(argv[i]);
-    if (!words.starts_with(option)) continue;
-    const std::string file(words.size() > option.size() ? words.substr(option.size() + 1)
-                           : i + 1 < argc               ? argv[i + 1]
-                                                        : "EARLIER.json");
-    return fmt::format("--baseline is a command now; write after the {}: isotherm baseline {} {}", subcommand,
-                       shell_word(file), subcommand == "run" ? "RUN_DIRECTORY/run.json" : "LATER.json");
-  }
-  return {};
-}
-
-// Options of `bench` that were renamed. Empty where none is given.
-std::string renamed_problem(int argc, const char* const* argv) {
   const std::string_view names =
       argc > 2 && argv[2] == word(BenchSubject::halo) ? "--transports" : "--kernels";
   const std::pair<std::string_view, std::string_view> renamed[] = {{"--rows", names},
                                                                    {"--policies", "--tiles"},
                                                                    {"--depths", "--time-blocks"},
                                                                    {"--walls", "--boundaries"}};
-  for (int i = 2; std::string_view(argv[1]) == "bench" && i < argc; ++i) {
-    for (const auto& [before, now] : renamed) {
-      const std::string_view option(argv[i]);
-      if (option.substr(0, option.find('=')) == before)
-        return fmt::format("{} is called {} now", before, now);
+  for (int i = 2; i < argc; ++i) {
+    const std::string_view words(argv[i]), option = words.substr(0, words.find('='));
+    if (option == "--baseline") {
+      const std::string file(words.size() > option.size() ? words.substr(option.size() + 1)
+                             : i + 1 < argc               ? argv[i + 1]
+                                                          : "EARLIER.json");
+      return fmt::format("--baseline is a command now; write after the {}: isotherm baseline {} {}",
+                         subcommand, shell_word(file),
+                         subcommand == "run" ? "RUN_DIRECTORY/run.json" : "LATER.json");
     }
+    for (const auto& [before, now] : renamed)
+      if (subcommand == "bench" && option == before) return fmt::format("{} is called {} now", before, now);
   }
   return {};
 }
@@ -464,22 +451,6 @@ std::string help_of(const CLI::App& app) {
   const auto subcommands = app.get_subcommands();
   if (subcommands.empty() || subcommands.front()->get_subcommands().empty()) return "isotherm";
   return fmt::format("isotherm bench {}", subcommands.front()->get_subcommands().front()->get_name());
-}
-
-std::string tools_text() {
-  const std::vector<std::string> tools = find_tools();
-  return tools.empty()
-             ? ""
-             : fmt::format("Tools: {} (isotherm NAME --help has more).\n\n", fmt::join(tools, ", "));
-}
-
-// The tool reads its own words. Keys of decks with dashes are rejected here, by the one key table.
-CommandLineResult call_of_tool(int argc, const char* const* argv) {
-  if (const std::string problem = dash_problem(argc, argv); !problem.empty())
-    return {std::nullopt, static_cast<int>(ExitCode::command_line), fmt::format("isotherm: {}\n", problem)};
-  CommandLineResult result;
-  result.tool = argv[1];
-  return result;
 }
 
 }  // namespace
@@ -518,13 +489,22 @@ CommandLineResult parse_command_line(int argc, const char* const* argv) {
   CommandLine command;
   std::string from;
   declare(app, command, from);
-  app.footer(tools_text() + exit_codes);
+  const std::vector<std::string> tools = find_tools();
+  app.footer((tools.empty()
+                  ? ""
+                  : fmt::format("Tools: {} (isotherm NAME --help has more).\n\n", fmt::join(tools, ", "))) +
+             exit_codes);
   const auto rejected = [](const std::string& text) {
     return CommandLineResult{std::nullopt, static_cast<int>(ExitCode::command_line), text};
   };
   if (argc < 2) return rejected(app.help());
   if (!from_word<Subcommand>(argv[1])) {
-    if (find_tool(argv[1])) return call_of_tool(argc, argv);
+    if (find_tool(argv[1])) {
+      // The tool reads its own words. Keys of decks with dashes are rejected here, by the one key table.
+      if (const std::string problem = dash_problem(argc, argv); !problem.empty())
+        return rejected(fmt::format("isotherm: {}\n", problem));
+      return {.tool = argv[1]};
+    }
     if (is_known_tool(argv[1]))
       return {std::nullopt, static_cast<int>(ExitCode::unavailable),
               fmt::format("isotherm: {}\n", missing_tool_text(argv[1]))};
@@ -543,8 +523,7 @@ CommandLineResult parse_command_line(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& e) {
     const bool has_subcommand = !app.get_subcommands().empty();
     std::string remedy = has_subcommand ? dash_problem(argc, argv) : file_problem(argc, argv);
-    if (has_subcommand && remedy.empty()) remedy = baseline_problem(argc, argv);
-    if (has_subcommand && remedy.empty()) remedy = renamed_problem(argc, argv);
+    if (has_subcommand && remedy.empty()) remedy = former_option_problem(argc, argv);
     if (!remedy.empty()) return rejected(fmt::format("isotherm: {}\n", remedy));
     return rejected(fmt::format(
         "isotherm: {}; see {} --help\n",

@@ -1,7 +1,6 @@
 // isotherm VERB [deck | --from FILE] [key.path=value ...] [options]: from argv to a plain struct.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,9 +46,9 @@ struct CommandLine {
 
 // Parsed, or what is left to do: an exit code and text for stdout (--help, --version) or stderr (code 2).
 struct CommandLineResult {
-  std::optional<CommandLine> command;
+  std::optional<CommandLine> command{};
   int exit_code = 0;
-  std::string text;
+  std::string text{};
   std::string tool{};  // or the program isotherm-NAME that is to take over, which reads the words behind NAME
 };
 

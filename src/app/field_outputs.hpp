@@ -48,6 +48,9 @@ inline std::string why_in_step(const Config& config, const Communicator& world) 
   return threads ? "" : "this MPI gives no MPI_THREAD_MULTIPLE";
 }
 
+// What the schedule has due, or, at the end of a run, everything that its last state is not in yet.
+enum class Wanted { due, last };
+
 template <class T>
 class FieldOutputs {
  public:
@@ -74,22 +77,15 @@ class FieldOutputs {
       probes_.file.emplace(directory.probes(), console, probes, resumed);
   }
 
-  // All that is due after so many sweeps of the solver; at the end of a run, everything once more that this
-  // state is not in yet. Returns the paths of new files, the same on all ranks; those that `files` writes
-  // beside the sweeps are there when it has finished.
-  std::vector<std::string> write_due(Solver<T>& solver) {
+  // What is wanted after so many sweeps of the solver. Returns the paths of new files, the same on all ranks;
+  // those that `files` writes beside the sweeps are there when it has finished.
+  std::vector<std::string> write(Solver<T>& solver, Wanted wanted) {
+    const bool at_end = wanted == Wanted::last;
+    const std::int64_t sweep = solver.sweeps();
     std::vector<std::string> files;
     for (std::size_t i = 0; i < parts_.size(); ++i)
-      if (schedule_.part_due(i, solver.sweeps())) write(parts_[i], solver, files);
-    if (schedule_.probes_due(solver.sweeps())) read_probes(solver);
-    return files;
-  }
-
-  std::vector<std::string> write_last(Solver<T>& solver) {
-    std::vector<std::string> files;
-    for (Part& part : parts_)
-      if (part.written != solver.sweeps()) write(part, solver, files);
-    if (probes_.written != solver.sweeps()) read_probes(solver);
+      if (at_end ? parts_[i].written != sweep : schedule_.part_due(i, sweep)) write(parts_[i], solver, files);
+    if (at_end ? probes_.written != sweep : schedule_.probes_due(sweep)) read_probes(solver);
     return files;
   }
 

@@ -16,13 +16,6 @@
 namespace isotherm {
 namespace {
 
-std::uint64_t recompute(const std::string& path, const SnapshotHeader& header,
-                        TemperatureExtremes& extremes) {
-  const Box all{{0, 0, 0}, header.cells};
-  const Index slab = SnapshotWriter::default_slab_bytes;
-  return fingerprint_on_disk(path, all, header.cells, header.precision, slab, &extremes);
-}
-
 // Cells are those of the run's grid; of a coarse file, the first of those whose mean it is.
 void print_extreme(const char* title, const NumberedTemperature& found, const SnapshotHeader& header) {
   const Int3 cell = found.cell(header.cells);
@@ -44,9 +37,9 @@ void print_answer(const std::string& path, const SnapshotHeader& header,
     print_extreme("lowest", extremes.lowest, header);
   }
   if (extremes.nan_cells > 0) fmt::print("not a number  {}\n", counted(extremes.nan_cells, "cell"));
-  const auto end = read_heat(std::filesystem::path(path).parent_path() / "run.json", header.meta.fingerprint);
-  if (!end) return;
-  for (const auto& [title, content] : heat_lines(*end)) fmt::print("{:<14}{}\n", title, content);
+  const auto record = std::filesystem::path(path).parent_path() / "run.json";
+  for (const auto& [title, content] : read_heat_lines(record, header.meta.fingerprint))
+    fmt::print("{:<14}{}\n", title, content);
 }
 
 // Of a part: where its cells lie in the grid of the run.
@@ -96,15 +89,18 @@ void print_compression(const std::string& path, const SnapshotHeader& header) {
 
 }  // namespace
 
-int print_info(const std::string& path, InfoPart part) {
+int print_info(const CommandLine& command) {
+  const std::string& path = command.file;
   const SnapshotHeader header = read_snapshot_header(path);
-  if (part == InfoPart::deck) {
+  if (command.print_deck) {
     print_now(header.provenance.deck);
     return 0;
   }
   print_summary(path, header);
   TemperatureExtremes extremes;
-  const std::uint64_t found = recompute(path, header, extremes);
+  const std::uint64_t found =
+      fingerprint_on_disk(path, {{0, 0, 0}, header.cells}, header.cells, header.precision,
+                          SnapshotWriter::default_slab_bytes, &extremes);
   print_answer(path, header, extremes);
   print_compression(path, header);
   const bool same = found == header.meta.fingerprint;

@@ -24,6 +24,10 @@ namespace {
 
 using Ranks = std::vector<int>;
 
+bool sees_none(const RankSight& sight) {
+  return sight.gpus.empty();
+}
+
 // The load of GPUs while ranks are dealt out; `on[gpu]` are its ranks in the order in which they came.
 class Dealing {
  public:
@@ -175,10 +179,9 @@ void judge(const std::vector<Machine>& all, bool sharing_intended, DeviceMap& ma
 }  // namespace
 
 std::string why_not_on_gpus(const std::vector<RankSight>& ranks) {
-  const auto blind = [](const RankSight& sight) { return sight.gpus.empty(); };
-  const auto first = std::find_if(ranks.begin(), ranks.end(), blind);
+  const auto first = std::ranges::find_if(ranks, sees_none);
   if (first == ranks.end()) return "";
-  const auto seeing = std::ssize(ranks) - std::count_if(ranks.begin(), ranks.end(), blind);
+  const auto seeing = std::ssize(ranks) - std::ranges::count_if(ranks, sees_none);
   if (seeing == 0) return fmt::format("no CUDA device ({})", first->why_none);
   return fmt::format("rank {} on {} has no CUDA device ({}) and {} of {} {} one", first - ranks.begin(),
                      first->host, first->why_none, counted(seeing, "rank"), ranks.size(),
@@ -249,7 +252,7 @@ std::vector<RankSight> gather_sights(const CudaDevices& found, const Communicato
 
 // The same on every rank, as all know what all see.
 void take_gpus(const Config& config, const std::vector<RankSight>& sights, const CudaDevices& found, int rank,
-               Placement& placement) {
+               Placement& placement, RankPlace& place) {
   const std::optional<int> limit = config.parallel.ranks_per_gpu;
   const DeviceMap map = map_devices(sights, limit.has_value());
   if (limit && map.most_sharers > *limit) {
@@ -259,14 +262,13 @@ void take_gpus(const Config& config, const std::vector<RankSight>& sights, const
                     config.at("parallel.ranks_per_gpu"), map.most_sharers, *limit));
   }
   const auto mine = static_cast<std::size_t>(rank);
-  placement.device_index = found.devices[static_cast<std::size_t>(map.gpu[mine])].index;
+  const DeviceInfo& device = found.devices[static_cast<std::size_t>(map.gpu[mine])];
+  place.device = fmt::format("{} {}", device.name, device.index);
+  place.uuid = device.uuid;
+  placement.device_index = device.index;
   placement.ranks_on_device = map.sharers[mine];
   placement.warnings = map.warnings;
   for (const std::string& note : map.notes) placement.note += (placement.note.empty() ? "" : ", ") + note;
-}
-
-bool sees_none(const std::vector<RankSight>& sights) {
-  return std::ranges::all_of(sights, [](const RankSight& sight) { return sight.gpus.empty(); });
 }
 
 // Collective.
@@ -278,10 +280,11 @@ Placement place(const Config& config, const Wish& wish, const Communicator& worl
   if (wish.backend == Backend::cuda) {
     const std::vector<RankSight> sights = gather_sights(found, world);
     const std::string problem = why_not_on_gpus(sights);
+    const bool none_here = std::ranges::all_of(sights, sees_none);
     if (problem.empty()) {
       placement.backend = Backend::cuda;
-      take_gpus(config, sights, found, world.rank(), placement);
-    } else if (allowed == Host::either && !wish.demanded_by.empty() && sees_none(sights)) {
+      take_gpus(config, sights, found, world.rank(), placement, mine);
+    } else if (allowed == Host::either && !wish.demanded_by.empty() && none_here) {
       placement.backend = Backend::cuda;
       placement.host = Host::another;
       placement.note = problem;
@@ -289,22 +292,16 @@ Placement place(const Config& config, const Wish& wish, const Communicator& worl
       throw CollectiveError(ExitCode::unavailable,
                             fmt::format("{}: {}; use parallel.device=cpu, or run where every rank sees a GPU",
                                         config.at(wish.demanded_by), problem));
-    } else if (sees_none(sights)) {
+    } else if (none_here) {
       placement.note = problem + ": computing on the CPU";
     } else {
       placement.warnings.push_back(problem + ": all compute on the CPU; run where every rank sees a GPU");
     }
   }
-  if (placement.device_index >= 0) {
-    const auto device = std::find_if(found.devices.begin(), found.devices.end(),
-                                     [&](const DeviceInfo& d) { return d.index == placement.device_index; });
-    mine.device = fmt::format("{} {}", device->name, device->index);
-    mine.uuid = device->uuid;
-  }
   placement.ranks = gather(mine, world);
   if (placement.backend == Backend::host) {
-    placement.ranks_on_device = static_cast<int>(std::count_if(
-        placement.ranks.begin(), placement.ranks.end(), [&](auto& rank) { return rank.host == mine.host; }));
+    placement.ranks_on_device =
+        static_cast<int>(std::ranges::count(placement.ranks, mine.host, &RankPlace::host));
   }
   return placement;
 }

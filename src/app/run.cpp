@@ -132,11 +132,14 @@ class RunOf final : public Run {
             run.plan_.restart ? std::optional(run.plan_.restart->last_line()) : std::nullopt);
     }
 
-    std::vector<std::vector<std::string>> warnings() const {
-      std::vector<std::vector<std::string>> all;
-      if (snapshots) all.push_back(snapshots->remarks());
-      if (fields) all.push_back(fields->remarks());
-      if (checkpoints) all.push_back(checkpoints->remarks());
+    std::vector<std::string> warnings() const {
+      std::vector<std::string> all;
+      const auto add = [&](const std::vector<std::string>& more) {
+        std::ranges::copy(more, std::back_inserter(all));
+      };
+      if (snapshots) add(snapshots->remarks());
+      if (fields) add(fields->remarks());
+      if (checkpoints) add(checkpoints->remarks());
       return all;
     }
     LoopOutputs<T> of_loop(Progress* progress, Console& console) {
@@ -260,12 +263,9 @@ class RunOf final : public Run {
   }
 
   // Of all writers, which often say the same. All ranks know them.
-  void warn_new(const std::vector<std::vector<std::string>>& all) {
-    if (!is_root()) return;
-    for (const std::vector<std::string>& warnings : all)
-      for (const std::string& warning : warnings)
-        if (std::ranges::find(console_.warnings(), warning) == console_.warnings().end())
-          console_.warn(warning);
+  void warn_new(const std::vector<std::string>& warnings) {
+    for (const std::string& warning : warnings)
+      if (is_root() && std::ranges::count(console_.warnings(), warning) == 0) console_.warn(warning);
   }
 
   LoopFrame frame() const {

@@ -88,11 +88,6 @@ std::array<bool, 3> periodic_axes(const Config& config) {
   return periodic;
 }
 
-std::size_t count_datasets(const std::vector<RegionValue>& entries) {
-  return static_cast<std::size_t>(std::count_if(
-      entries.begin(), entries.end(), [](const RegionValue& e) { return e.shape == Shape::dataset; }));
-}
-
 // Layers that subdomains must be thick enough for: what the autotuner may try follows from the process grid.
 int asked_halo(const Config& config) {
   return config.solver.halo_width.value_or(1);
@@ -155,8 +150,10 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int
   const bool beside = config.output.asynchronous;
   if (beside || backend == Backend::cuda)
     plan.copies = copy_bytes(config, decomposition.subdomain(rank), beside ? plan.field : 0);
-  const auto datasets = std::max(count_datasets(config.initial), count_datasets(config.sources));
-  plan.initialising = datasets * sizeof(double) * static_cast<std::size_t>(layout.extent.product());
+  const auto datasets = std::max(std::ranges::count(config.initial, Shape::dataset, &RegionValue::shape),
+                                 std::ranges::count(config.sources, Shape::dataset, &RegionValue::shape));
+  plan.initialising =
+      static_cast<std::size_t>(datasets) * sizeof(double) * static_cast<std::size_t>(layout.extent.product());
   const double moved = 2.0 * static_cast<double>(likely_sweeps(config)) * static_cast<double>(plan.field);
   plan.copy_bandwidth = 2 * copy_probe_bytes(plan.field, moved, backend, sharers);
   plan.program = proc_bytes("/proc/self/status", "VmRSS");
@@ -175,11 +172,11 @@ std::vector<FileGroup> plan_files(const Config& config) {
   return groups;
 }
 
-CheckpointPlan plan_checkpoints(const Config& config) {
+FileGroup plan_checkpoints(const Config& config) {
   const CheckpointConfig& checkpoint = config.output.checkpoint;
-  if (!checkpoint.write) return {};
   // Without an interval there is the one of a stop, or of the end.
-  return {checkpoint.has_interval() ? checkpoint.keep + 1 : 1,
+  const int files = !checkpoint.write ? 0 : checkpoint.has_interval() ? checkpoint.keep + 1 : 1;
+  return {config.name, files,
           static_cast<double>(config.grid.cells.product()) * static_cast<double>(element_bytes(config))};
 }
 

@@ -16,7 +16,6 @@
 #include "core/host_threads.hpp"
 #include "grid/decomposition.hpp"
 #include "grid/process_grid.hpp"
-#include "output/records/run_record.hpp"
 
 namespace isotherm {
 
@@ -46,21 +45,15 @@ struct MemoryPlan {
 // known what norms take.
 MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int sharers);
 
-struct FileGroup {   // the files of one series
+struct FileGroup {   // the files of one series, or checkpoints
   std::string name;  // "deck_*.hdf"
   std::int64_t files = 0;
   double bytes_each = 0;  // of the cells, before they are compressed
   double bytes() const { return bytes_each * static_cast<double>(files); }
 };
 std::vector<FileGroup> plan_files(const Config& config);
-
 // Checkpoints on the disk at once: those that stay, and the next while it is written.
-struct CheckpointPlan {
-  std::int64_t at_once = 0;  // 0: none are written
-  double bytes_each = 0;     // of the cells
-  double bytes() const { return bytes_each * static_cast<double>(at_once); }
-};
-CheckpointPlan plan_checkpoints(const Config& config);
+FileGroup plan_checkpoints(const Config& config);
 
 // On the process grid of the deck, or on the cheapest for this backend.
 Decomposition decompose(const Config& config, int ranks, Backend backend);

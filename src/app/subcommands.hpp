@@ -45,11 +45,9 @@ bool names_study(const CommandLine& command);
 // Error(deck) where stdin is no such JSON.
 int check_json(const CommandLine& command);
 
-enum class InfoPart { summary, deck };
-
 // `isotherm info FILE`. Prints to standard output and returns 0. The summary recomputes the fingerprint from
 // the cells and throws Error(deck) behind the print where it is not the file's own. Throws as
 // read_snapshot_header.
-int print_info(const std::string& path, InfoPart part = InfoPart::summary);
+int print_info(const CommandLine& command);
 
 }  // namespace isotherm

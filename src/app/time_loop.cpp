@@ -33,8 +33,6 @@ class LoopProgress {
         console_(console),
         limit_(limit),
         last_sweep_(Schedule(config).last()),
-        cells_(static_cast<double>(config.grid.cells.product())),
-        writes_checkpoints_(config.output.checkpoint.write),
         pace_(make_method(config).decay) {}
 
   // `time`: s of the problem; none in a steady one. `elapsed`: s since the start of the run.
@@ -58,7 +56,8 @@ class LoopProgress {
     state.wall = wall_.seconds();
     pace_.reached(sweep, state.wall);
     if (r.last) pace_.checked(*r.last_sweep, *state.residual);
-    if (const auto rate = pace_.sweeps_per_second()) state.points_per_second = cells_ * *rate;
+    if (const auto rate = pace_.sweeps_per_second())
+      state.points_per_second = *rate * static_cast<double>(config_.grid.cells.product());
     state.left = pace_.forecast(last_sweep_, r.tolerance);
     return state;
   }
@@ -70,11 +69,12 @@ class LoopProgress {
     const double needed = *state.left.seconds, granted = limit_.latest_stop(0) - elapsed;
     if (granted <= 0 || needed < margin * granted) return;
     warned_of_limit_ = true;
-    console_->warn(fmt::format(
-        "about {} more are needed at the present rate, but {} leaves {}; {}", human_duration(needed),
-        limit_.source, human_duration(granted),
-        writes_checkpoints_ ? "the run will stop with a checkpoint: go on from it with --restart latest"
-                            : "the run will stop without a checkpoint: give it more time"));
+    console_->warn(
+        fmt::format("about {} more are needed at the present rate, but {} leaves {}; {}",
+                    human_duration(needed), limit_.source, human_duration(granted),
+                    config_.output.checkpoint.write
+                        ? "the run will stop with a checkpoint: go on from it with --restart latest"
+                        : "the run will stop without a checkpoint: give it more time"));
   }
 
   const Config& config_;
@@ -82,8 +82,6 @@ class LoopProgress {
   Console* console_;
   WallLimit limit_;
   std::int64_t last_sweep_;
-  double cells_;
-  bool writes_checkpoints_;
   Pace pace_;  // of this part of the run
   bool warned_of_limit_ = false;
   Timer wall_;
@@ -141,7 +139,7 @@ class Loop {
  private:
   void start() {
     if (schedule_.snapshot_due(0) && schedule_.last() > 0) write_snapshot();
-    write_fields(&FieldOutputs<T>::write_due);
+    write_fields(Wanted::due);
     HistoryLine line = line_of(0);
     if (schedule_.check_due(0)) {
       solver_.start_residual();
@@ -159,22 +157,18 @@ class Loop {
                             : stagnated_ ? Convergence::stagnated
                             : stalled_   ? Convergence::stalled
                                          : Convergence::not_reached;
-    if (steady()) outcome_.residual.convergence = end;
+    Residual& r = outcome_.residual;
+    if (steady()) r.convergence = end;
     if (!outcome_.divergence.empty()) return keep_diverged();
-    estimate_error();
+    const double lowest = steady() ? sweep_spectrum(config_).lowest : 0;
+    if (lowest > 0 && r.last) r.error = *r.last / lowest;
     const bool misses_tolerance = steady() && !converged_ && config_.problem.tolerance > 0;
     if (misses_tolerance) outcome_.largest_temperature = solver_.most_extreme_cell().magnitude;
     if (config_.output.snapshots) write_snapshot();
-    write_fields(&FieldOutputs<T>::write_last);
+    write_fields(Wanted::last);
     const CheckpointConfig& asked = config_.output.checkpoint;
     const bool sweeps_help = misses_tolerance && !stagnated_ && asked.final != FinalCheckpoint::off;
     if (asked.at_end() || sweeps_help) write_checkpoint();
-  }
-
-  void estimate_error() {
-    const double lowest = steady() ? sweep_spectrum(config_).lowest : 0;
-    Residual& r = outcome_.residual;
-    if (lowest > 0 && r.last) r.error = *r.last / lowest;
   }
 
   // Before the end. No check is left under way, as some ranks may have begun its all-reduce and others not.
@@ -287,7 +281,7 @@ class Loop {
     write(std::move(line));
     if (sweep == schedule_.last() || ended()) return;
     if (schedule_.snapshot_due(sweep)) write_snapshot();
-    write_fields(&FieldOutputs<T>::write_due);
+    write_fields(Wanted::due);
     if (wanted_ || schedule_.checkpoint_due(sweep)) write_checkpoint();
   }
 
@@ -405,10 +399,10 @@ class Loop {
     outcome_.divergence += write_diverged(config_, solver_, *outputs_.snapshots, outcome_.files);
   }
 
-  void write_fields(std::vector<std::string> (FieldOutputs<T>::*which)(Solver<T>&)) {
+  void write_fields(Wanted wanted) {
     if (!outputs_.fields) return;
     count_output([&] {
-      const std::vector<std::string> files = (outputs_.fields->*which)(solver_);
+      const std::vector<std::string> files = outputs_.fields->write(solver_, wanted);
       outcome_.files.insert(outcome_.files.end(), files.begin(), files.end());
     });
   }

@@ -13,8 +13,8 @@
 
 namespace isotherm {
 
-Watchdog::Watchdog(Seconds limit, std::string what, std::optional<int> rank)
-    : limit_(limit), what_(std::move(what)), rank_(rank) {
+Watchdog::Watchdog(Seconds limit, std::string what, const char* phase, std::optional<int> rank)
+    : limit_(limit), what_(std::move(what)), rank_(rank), phase_(phase) {
   if (limit_.count() > 0) thread_ = std::thread([this] { watch(); });
 }
 

@@ -18,8 +18,9 @@ class Watchdog {
  public:
   using Seconds = std::chrono::duration<double>;
 
-  // limit 0: no watch. `what` and `rank` (none: a process works alone) are for the message.
-  Watchdog(Seconds limit, std::string what, std::optional<int> rank = {});
+  // Begins with a phase. limit 0: no watch. `what` and `rank` (none: a process works alone) are for the
+  // message.
+  Watchdog(Seconds limit, std::string what, const char* phase, std::optional<int> rank = {});
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
@@ -34,7 +35,7 @@ class Watchdog {
   const std::optional<int> rank_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  const char* phase_ = "starting";
+  const char* phase_;
   long phases_ = 0;
   bool done_ = false;
   std::thread thread_;  // last: it sees all of the above

@@ -179,8 +179,7 @@ DatasetReader::DatasetReader(const std::string& file, const std::string& dataset
     : implementation_(std::make_shared<Implementation>()) {
   Implementation& my = *implementation_;
   my.place = file + ":" + dataset;
-  Watchdog watchdog(io_timeout(), my.place);
-  watchdog.phase("opening the file");
+  Watchdog watchdog(io_timeout(), my.place, "opening the file");
   my.file = open_file(file);
   const std::string name = name_in_file(my.file.get(), dataset);
   my.place = file + ":" + name;
@@ -220,8 +219,7 @@ template <class T>
 void DatasetReader::read(Box box, T* dense) const {
   if (box.empty()) return;
   const Implementation& my = *implementation_;
-  Watchdog watchdog(io_timeout(), my.place);
-  watchdog.phase("reading cells");
+  Watchdog watchdog(io_timeout(), my.place, "reading cells");
   Hdf5Space in_file(H5Dget_space(my.dataset.get()));
   Hdf5Space in_memory = hdf5_space(box.extent());
   if (select_box(in_file.get(), box) < 0 || H5Sselect_valid(in_file.get()) <= 0 ||

@@ -299,7 +299,7 @@ TEST(CopyProbeBytes, AreBeyondTheCachesBoundedAndSharedByThoseWhoCopyAtTheSameTi
 using Seconds = Watchdog::Seconds;
 
 void stall(Seconds limit, Seconds time) {
-  Watchdog watchdog(limit, "run/T.hdf.part", 3);
+  Watchdog watchdog(limit, "run/T.hdf.part", "starting", 3);
   watchdog.phase("writing cells");
   std::this_thread::sleep_for(time);
 }
@@ -311,7 +311,7 @@ TEST(WatchdogDeathTest, AStallEndsTheProcessWithItsPhaseAndPlace) {
 }
 
 TEST(Watchdog, EachPhaseHasTheWholeTime) {
-  Watchdog watchdog(Seconds(1000), "file", 0);
+  Watchdog watchdog(Seconds(1000), "file", "starting", 0);
   for (int i = 0; i < 8; ++i) {
     watchdog.phase("a part");
     move_clock(600);

@@ -377,7 +377,7 @@ TEST(History, DiagnosticsAreFurtherColumns) {
 TEST(History, HeadStandsBeforeTheFirstRowAndTheEndOfTheObjectFinishes) {
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "history.csv";
-  Console console(0, Console::Echo::no);
+  Console console(0);
   std::string expected = history_head();
   {
     History history(path, console);
@@ -395,7 +395,7 @@ TEST(History, HeadStandsBeforeTheFirstRowAndTheEndOfTheObjectFinishes) {
 TEST(History, GoesOnBehindTheLinesThatStay) {
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "history.csv";
-  Console console(0, Console::Echo::no);
+  Console console(0);
   test::write_file(path, history_head() + "1,0,2,1,0.5\n10,0,1,0.5,0.6\n20,0,1,0.5,0.7\n30,0,1,0.");
   {
     History history(path, console, {}, 10);
@@ -411,7 +411,7 @@ TEST(History, GoesOnBehindTheLinesThatStay) {
 TEST(History, BeginsWhereThereIsNoneToGoOnWith) {
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "history.csv";
-  Console console(0, Console::Echo::no);
+  Console console(0);
   { History history(path, console, {}, 10); }
   EXPECT_EQ(read_file(path), history_head());
   test::write_file(path, "sweep,other\n1,2\n");
@@ -430,7 +430,7 @@ TEST(History, LossIsOneWarning) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
   for (const auto& [path, why] : {std::pair{"/nowhere/history.csv", "No such file or directory"},
                                   {"/dev/full", "No space left on device"}}) {
-    Console console(0, Console::Echo::no);
+    Console console(0);
     History history(path, console);
     for (int sweep = 0; sweep < 5000; ++sweep) history.add({sweep, 0, 1, 1, 0});
     history.finish();

@@ -245,7 +245,7 @@ TEST(Console, ALogThatCannotBeWrittenIsOneWarning) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
   for (const auto& [path, why] : {std::pair{"/dev/null/run.log", "run.log cannot be written ("},
                                   {"/dev/full", "No space left on device"}}) {
-    Console console(0, Console::Echo::no);
+    Console console(0);
     console.open_log(path);
     for (int i = 0; i < 10; ++i) console.say("goes on");
     ASSERT_EQ(console.warnings().size(), 1u);
@@ -339,7 +339,7 @@ TEST(Progress, LinesBecomeRarer) {
 template <class Run>
 std::string logged(ProgressStyle style, Run run) {
   const test::TemporaryFolder folder;
-  Console console(0, Console::Echo::no);
+  Console console(0);
   console.open_log(folder.path() / "run.log");
   Progress progress(style, console);
   run(progress);

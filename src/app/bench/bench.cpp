@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <filesystem>
 
 #include "core/all_or_throw.hpp"
+#include "core/host_threads.hpp"
 #include "core/text.hpp"
 #include "core/timer.hpp"
 #include "kernels/host_info.hpp"
@@ -95,53 +95,21 @@ bool holds(const std::vector<std::string_view>& names, const std::vector<std::st
   return std::ranges::all_of(asked, [&](const auto& name) { return std::ranges::count(names, name) > 0; });
 }
 
-// Whether the kernels that were asked for are the processor's alone.
-bool of_the_host(const BenchOptions& options, const LadderBench& subject) {
-  return !options.names.empty() && holds(subject.names(Backend::host), options.names) &&
-         !holds(subject.names(Backend::cuda), options.names);
+// Files are written from host memory; and the kernels that were asked for may be the processor's alone.
+bool of_the_host(const BenchOptions& options, const Subject& subject) {
+  return options.subject == BenchSubject::io ||
+         (!options.names.empty() && holds(subject.names(Backend::host), options.names) &&
+          !holds(subject.names(Backend::cuda), options.names));
 }
 
 std::vector<Int3> sizes_of(const BenchOptions& options, Backend backend) {
   if (!options.sizes.empty()) return options.sizes;
+  if (options.subject == BenchSubject::halo) return {{64, 64, 64}, {256, 256, 256}};
   const Index edge = backend == Backend::host ? 256 : 512;
   return {{edge, edge, edge}};
 }
 
-int measure(const CommandLine& command, const Communicator& world, const ThreadPlan& threads) {
-  const BenchOptions& options = command.bench;
-  const LadderBench subject = ladder_of(options.subject);
-  use_threads(threads.threads);
-  const auto device = open_device(options, world, of_the_host(options, subject));
-  const auto host = make_host_of(*device);
-  validate_names(options, subject.names(device->backend()), device->backend());
-  const Owned<Stream> stream = own_stream(*device, Priority::normal);
-  Sampler sampler(*device, stream, options.seconds);
-  const Bench bench{options, *device, *host, stream, sampler};
-  if (subject.validate) subject.validate(bench);
-  const std::vector<Int3> sizes = sizes_of(options, device->backend());
-  const auto memory = [&](Int3 cells, Precision precision) {
-    return subject.memory(bench, cells, precision);
-  };
-  if (!bench.on_host())
-    validate_memory(options, sizes, world, *device, [&](Int3 c, Precision p) { return memory(c, p).device; });
-  validate_memory(options, sizes, world, *host, [&](Int3 c, Precision p) { return memory(c, p).host; });
-  check_writable(options.json);
-
-  BenchRecord record = describe_bench(command, *device, threads);
-  print_now(bench_banner(record));
-  BenchRecord ladder = record;
-  for (const Int3 cells : sizes) {
-    for (const Precision precision : options.precisions) {
-      ladder.entries = (precision == Precision::fp32 ? subject.fp32 : subject.fp64)(bench, cells);
-      print_now(bench_table(ladder));
-      record.entries.insert(record.entries.end(), ladder.entries.begin(), ladder.entries.end());
-    }
-  }
-  return conclude_bench(command, record, world);
-}
-
-}  // namespace
-
+// Collective: a GPU for every rank where all have one, unless `prefer_host`; else the CPU.
 std::unique_ptr<Device> open_device(const BenchOptions& options, const Communicator& world,
                                     bool prefer_host) {
   const bool is_open = options.device == DeviceChoice::automatic;
@@ -172,13 +140,14 @@ void validate_names(const BenchOptions& options, const std::vector<std::string_v
   }
 }
 
-void validate_memory(const BenchOptions& options, const std::vector<Int3>& sizes, const Communicator& world,
-                     const Device& device, const std::function<double(Int3, Precision)>& needed) {
+// Collective, before any work: throws CollectiveError(memory) where some rank has not that much free.
+void validate_memory(const Bench& bench, const Subject& subject, const std::vector<Int3>& sizes,
+                     const Device& device, double BenchMemory::*needed) {
   const double free = static_cast<double>(device.memory().free_bytes);
   for (const Int3 cells : sizes) {
-    for (const Precision precision : options.precisions) {
-      const double bytes = needed(cells, precision);
-      if (world.all_reduce(std::int64_t{bytes <= free}, ReduceOp::min)) continue;
+    for (const Precision precision : bench.options.precisions) {
+      const double bytes = subject.memory(bench, cells, precision).*needed;
+      if (bench.world.all_reduce(std::int64_t{bytes <= free}, ReduceOp::min)) continue;
       throw CollectiveError(
           ExitCode::memory,
           fmt::format("bench: {} cells need {} of {} memory and {} are free; use smaller --sizes",
@@ -188,6 +157,7 @@ void validate_memory(const BenchOptions& options, const std::vector<Int3>& sizes
   }
 }
 
+// Before hours of work: can the file be made? What stands there stays until there is something better.
 void check_writable(const std::string& path) {
   if (path.empty()) return;
   const std::string part = path + ".part";
@@ -199,12 +169,14 @@ void check_writable(const std::string& path) {
   remove_file(part);
 }
 
-BenchRecord describe_bench(const CommandLine& command, const Device& device, const ThreadPlan& threads) {
+BenchRecord describe_bench(const CommandLine& command, const Communicator& world, const Device& device,
+                           const ThreadPlan& threads) {
   BenchRecord record;
   record.options = command.bench;
   record.command_line = command.program;
   record.started = utc_now();
   record.host = processor_name();
+  record.ranks = world.size();
   record.device = device.info();
   if (device.backend() == Backend::host) {
     record.instruction_set = host_instruction_set();
@@ -214,6 +186,7 @@ BenchRecord describe_bench(const CommandLine& command, const Device& device, con
   return record;
 }
 
+// Collective: writes the JSON; returns the exit code.
 int conclude_bench(const CommandLine& command, BenchRecord& record, const Communicator& world) {
   record.finished = utc_now();
   const std::string& path = command.bench.json;
@@ -223,6 +196,17 @@ int conclude_bench(const CommandLine& command, BenchRecord& record, const Commun
   return static_cast<int>(all_right(record) ? ExitCode::done : ExitCode::internal);
 }
 
+// Halos and files are of all ranks.
+void validate_ranks(BenchSubject subject, int ranks) {
+  if (ranks == 1 || subject == BenchSubject::halo || subject == BenchSubject::io) return;
+  throw CollectiveError(ExitCode::command_line,
+                        fmt::format("bench: {} ranks were started (it measures one device by one process); "
+                                    "start it without mpirun, or with one rank",
+                                    ranks));
+}
+
+}  // namespace
+
 double field_bytes(Int3 cells, int ghosts, Precision precision) {
   double bytes = precision == Precision::fp32 ? 4 : 8;
   for (int axis = 0; axis < 3; ++axis) bytes *= static_cast<double>(cells[axis] + 2 * ghosts);
@@ -230,18 +214,34 @@ double field_bytes(Int3 cells, int ghosts, Precision precision) {
 }
 
 int bench(const CommandLine& command, const Communicator& world) {
+  const BenchOptions& options = command.bench;
+  validate_ranks(options.subject, world.size());
+  const Subject subjects[] = {stencil_subject(), reduction_subject(), bandwidth_subject(), halo_subject(),
+                              io_subject()};
+  const Subject& subject = subjects[static_cast<std::size_t>(options.subject)];
   const ThreadPlan threads = plan_threads(world.split_by_host());
-  if (command.bench.subject == BenchSubject::halo) return bench_halo(command, world, threads);
-  if (command.bench.subject == BenchSubject::io) return bench_io(command, world, threads);
-  return all_or_throw(world, [&] {
-    if (world.size() > 1) {
-      throw Error(ExitCode::command_line,
-                  fmt::format("bench: {} ranks were started (it measures one device by one process); start "
-                              "it without mpirun, or with one rank",
-                              world.size()));
-    }
-    return measure(command, world, threads);
+  use_threads(threads.threads);
+  const auto device = open_device(options, world, of_the_host(options, subject));
+  const auto host = make_host_of(*device);
+  const Priority priority = options.subject == BenchSubject::halo ? Priority::high : Priority::normal;
+  const Owned<Stream> stream = all_or_throw(world, [&] { return own_stream(*device, priority); });
+  Sampler sampler(*device, stream, options.seconds);
+  const Bench bench{options, world, *device, *host, stream, sampler};
+  const std::vector<Int3> sizes = sizes_of(options, device->backend());
+  all_or_throw(world, [&] {
+    validate_names(options, subject.names(device->backend()), device->backend());
+    if (subject.validate) subject.validate(bench, sizes);
+    if (world.is_root()) check_writable(options.json);
   });
+  if (!bench.on_host()) validate_memory(bench, subject, sizes, *device, &BenchMemory::device);
+  validate_memory(bench, subject, sizes, *host, &BenchMemory::host);
+
+  BenchRecord record = describe_bench(command, world, *device, threads);
+  all_or_throw(world, [&] {
+    if (world.is_root()) print_now(bench_banner(record));
+  });
+  subject.measure(bench, sizes, record);
+  return conclude_bench(command, record, world);
 }
 
 }  // namespace isotherm

@@ -13,7 +13,6 @@
 #include "app/command_line.hpp"
 #include "core/communicator.hpp"
 #include "core/device.hpp"
-#include "core/host_threads.hpp"
 #include "kernels/bandwidth.hpp"
 #include "output/records/bench_record.hpp"
 
@@ -56,8 +55,10 @@ class Sampler {
   double seconds_;
 };
 
+// What each subject measures with.
 struct Bench {
   const BenchOptions& options;
+  const Communicator& world;
   Device& device;
   Device& host;
   Stream stream;
@@ -66,20 +67,25 @@ struct Bench {
   bool on_host() const { return device.backend() == Backend::host; }
 };
 
-// Bytes that a ladder holds at its fullest. On the CPU everything is host memory.
+// Bytes that this rank's device, and its host, hold at their fullest. On the CPU everything is host memory.
 struct BenchMemory {
   double device = 0, host = 0;
 };
 
-// What the subjects of one device have.
-struct LadderBench {
-  std::vector<std::string_view> (*names)(Backend backend);
+// What the subjects do not share.
+struct Subject {
+  std::vector<std::string_view> (*names)(Backend backend);  // of kernels or transports
   BenchMemory (*memory)(const Bench& bench, Int3 cells, Precision precision);
-  std::vector<BenchEntry> (*fp32)(const Bench& bench, Int3 cells);  // the ladder of each precision
-  std::vector<BenchEntry> (*fp64)(const Bench& bench, Int3 cells);
-  void (*validate)(const Bench& bench) = nullptr;  // throws Error(command_line)
+  // Collective: adds to the record and prints its tables.
+  void (*measure)(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& record);
+  void (*validate)(const Bench& bench,
+                   const std::vector<Int3>& sizes) = nullptr;  // throws Error(command_line)
 };
-LadderBench ladder_of(BenchSubject subject);
+Subject stencil_subject();
+Subject reduction_subject();
+Subject bandwidth_subject();
+Subject halo_subject();
+Subject io_subject();
 
 template <class Entry>
 std::vector<std::string_view> names_of(std::span<const Entry> table, Backend backend) {
@@ -124,23 +130,8 @@ BenchEntry new_entry(std::string_view kernel, Int3 cells, std::string why_skippe
   return entry;
 }
 
-// Prints the tables and writes the JSON. Returns 70 where a kernel gave a wrong answer, else 0.
+// Collective. Prints the tables and writes the JSON. Returns 70 where a kernel gave a wrong answer, else 0.
 int bench(const CommandLine& command, const Communicator& world);
-
-BenchRecord describe_bench(const CommandLine& command, const Device& device, const ThreadPlan& threads);
-// Collective: prints what has come of it and writes the JSON; returns the exit code.
-int conclude_bench(const CommandLine& command, BenchRecord& record, const Communicator& world);
-// Collective: a GPU for every rank where all have one, unless `prefer_host`; else the CPU.
-std::unique_ptr<Device> open_device(const BenchOptions& options, const Communicator& world, bool prefer_host);
-void validate_names(const BenchOptions& options, const std::vector<std::string_view>& names, Backend backend);
-// Collective, before any work: throws CollectiveError(memory) where some rank has not that much free.
-void validate_memory(const BenchOptions& options, const std::vector<Int3>& sizes, const Communicator& world,
-                     const Device& device, const std::function<double(Int3, Precision)>& needed);
-// Before hours of work: can the file be made? What stands there stays until there is something better.
-void check_writable(const std::string& path);
-
-int bench_halo(const CommandLine& command, const Communicator& world, const ThreadPlan& threads);
-int bench_io(const CommandLine& command, const Communicator& world, const ThreadPlan& threads);
 
 double field_bytes(Int3 cells, int ghosts, Precision precision);  // at least; never overflows
 

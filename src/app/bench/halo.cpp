@@ -19,19 +19,12 @@ namespace {
 constexpr double probe_timeout = 10;  // s
 constexpr int most_of_a_batch = 50;
 
-struct HaloBench {
-  const BenchOptions& options;
-  const Communicator& world;
-  Device& device;
-  Stream stream;
-};
-
 // Ranks stand in a ring across the axis; even ones look in direction `d` and odd ones back, so that
 // everybody has one neighbour.
 template <class T>
 class FaceBench {
  public:
-  FaceBench(const HaloBench& bench, Field<T>& field, int ghosts, Direction d)
+  FaceBench(const Bench& bench, Field<T>& field, int ghosts, Direction d)
       : bench_(bench),
         face_(direction_word(d)),
         ghosts_(ghosts),
@@ -168,7 +161,7 @@ class FaceBench {
     return seconds;
   }
 
-  const HaloBench& bench_;
+  const Bench& bench_;
   std::string face_;
   int ghosts_;
   std::vector<HaloField<T>> fields_;
@@ -176,44 +169,36 @@ class FaceBench {
   std::vector<HaloMessage> messages_;
 };
 
-// All transports across all faces of one field.
+// All transports across all faces of a field of each size.
 template <class T>
-std::vector<Json> ladder(const HaloBench& bench, std::vector<OpenTransport<T>>& transports, Int3 cells,
-                         int ghosts) {
-  Field<T> field = all_or_throw(bench.world, [&] { return Field<T>(bench.device, cells, ghosts); });
-  face_copy<T>(bench.device.backend()).fill(field.view(), T(0), bench.stream);
-  bench.device.synchronize(bench.stream);
-  std::vector<Json> entries;
-  for (OpenTransport<T>& open : transports) {
-    for (const Direction d : face_directions()) {
-      entries.push_back(FaceBench<T>(bench, field, ghosts, d).measure(open));
-    }
-  }
-  return entries;
-}
-
-template <class T>
-void measure_all(const HaloBench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
+void measure_all(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
   std::vector<OpenTransport<T>> transports;
   for (const TransportEntry<T>& entry : transport_registry<T>())
     if (is_wanted(entry.name, bench.options))
       transports.push_back(open_transport(entry, bench.world, bench.device));
   for (const Int3 cells : sizes) {
     for (const int ghosts : bench.options.ghosts) {
-      const std::vector<Json> entries = ladder<T>(bench, transports, cells, ghosts);
+      Field<T> field = all_or_throw(bench.world, [&] { return Field<T>(bench.device, cells, ghosts); });
+      face_copy<T>(bench.device.backend()).fill(field.view(), T(0), bench.stream);
+      bench.device.synchronize(bench.stream);
+      std::vector<Json> entries;
+      for (OpenTransport<T>& open : transports)
+        for (const Direction d : face_directions())
+          entries.push_back(FaceBench<T>(bench, field, ghosts, d).measure(open));
       if (bench.world.is_root()) print_now(halo_bench_table(entries));
       record.others.insert(record.others.end(), entries.begin(), entries.end());
     }
   }
 }
 
-void check_usage(const BenchOptions& options, const std::vector<Int3>& sizes, int ranks) {
+void check_usage(const Bench& bench, const std::vector<Int3>& sizes) {
+  const int ranks = bench.world.size();
   if (ranks % 2 != 0) {
     throw Error(ExitCode::command_line, fmt::format("bench: halo needs an even number of ranks, and {} {} "
                                                     "started; use mpirun -np 2 isotherm bench halo",
                                                     ranks, ranks == 1 ? "was" : "were"));
   }
-  const int most = *std::max_element(options.ghosts.begin(), options.ghosts.end());
+  const int most = *std::ranges::max_element(bench.options.ghosts);
   for (const Int3 cells : sizes) {
     if (std::min({cells.x, cells.y, cells.z}) >= most) continue;
     throw Error(ExitCode::command_line, fmt::format("bench: a subdomain of {} cells has no {} layers for its "
@@ -222,36 +207,24 @@ void check_usage(const BenchOptions& options, const std::vector<Int3>& sizes, in
   }
 }
 
+BenchMemory memory(const Bench& bench, Int3 cells, Precision precision) {
+  const double ranks_here = bench.world.split_by_host().size();  // at most, of one device
+  const double bytes =
+      ranks_here * field_bytes(cells, *std::ranges::max_element(bench.options.ghosts), precision);
+  return bench.on_host() ? BenchMemory{0, bytes} : BenchMemory{bytes, 0};
+}
+
+void measure(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
+  for (const Precision precision : bench.options.precisions)
+    with_number(precision, [&]<class T>(T) { measure_all<T>(bench, sizes, record); });
+  if (bench.world.is_root()) print_now(skipped_line(record.others));
+}
+
 }  // namespace
 
-int bench_halo(const CommandLine& command, const Communicator& world, const ThreadPlan& threads) {
-  const BenchOptions& options = command.bench;
-  use_threads(threads.threads);
-  const auto device = open_device(options, world, false);
-  std::vector<Int3> sizes = options.sizes;
-  if (sizes.empty()) {
-    for (const Index edge : {64, 256}) sizes.push_back({edge, edge, edge});
-  }
-  all_or_throw(world, [&] {
-    check_usage(options, sizes, world.size());
-    validate_names(options, names_of(transport_registry<double>(), device->backend()), device->backend());
-    if (world.is_root()) check_writable(options.json);
-  });
-  const Owned<Stream> stream = own_stream(*device, Priority::high);
-  const HaloBench bench{options, world, *device, stream};
-  const int most = *std::ranges::max_element(options.ghosts);
-  const double ranks_here = world.split_by_host().size();  // at most, of one device
-  validate_memory(options, sizes, world, *device, [&](Int3 cells, Precision precision) {
-    return ranks_here * field_bytes(cells, most, precision);
-  });
-  BenchRecord record = describe_bench(command, *device, threads);
-  record.ranks = world.size();
-  if (world.is_root()) print_now(bench_banner(record));
-  for (const Precision precision : options.precisions) {
-    with_number(precision, [&](auto zero) { measure_all<decltype(zero)>(bench, sizes, record); });
-  }
-  if (world.is_root()) print_now(skipped_line(record.others));
-  return conclude_bench(command, record, world);
+Subject halo_subject() {
+  return {[](Backend backend) { return names_of(transport_registry<double>(), backend); }, memory, measure,
+          check_usage};
 }
 
 }  // namespace isotherm

@@ -51,16 +51,16 @@ class ScratchFolder {
 template <class T>
 class IoBench {
  public:
-  IoBench(const BenchOptions& options, const Communicator& world, const Config& config, Device& host)
-      : options_(options),
-        world_(world),
+  IoBench(const Bench& bench, const Config& config)
+      : options_(bench.options),
+        world_(bench.world),
         config_(config),
-        folder_(options.folder, world),
-        subdomain_(decompose(config, world.size(), Backend::host).subdomain(world.rank())),
-        field_(all_or_throw(world, [&] { return Field<T>(host, subdomain_.extent(), 0); })),
-        writer_(config, grid_of_snapshots(config), world, folder_.path(), {}) {
+        folder_(options_.folder, world_),
+        subdomain_(decompose(config, world_.size(), Backend::host).subdomain(world_.rank())),
+        field_(all_or_throw(world_, [&] { return Field<T>(bench.host, subdomain_.extent(), 0); })),
+        writer_(config, grid_of_snapshots(config), world_, folder_.path(), {}) {
     // What no file system can make smaller.
-    fill_random(field_.view(), options.seed + static_cast<std::uint64_t>(world.rank()), T(0), T(1));
+    fill_random(field_.view(), options_.seed + static_cast<std::uint64_t>(world_.rank()), T(0), T(1));
   }
 
   std::vector<Json> measure() {
@@ -161,40 +161,35 @@ Config config_of(Int3 cells, Precision precision) {
   return config;
 }
 
-}  // namespace
+BenchMemory memory(const Bench& bench, Int3 cells, Precision precision) {
+  const double here = static_cast<double>(bench.world.split_by_host().size()) / bench.world.size();
+  return {0, here * field_bytes(cells, 0, precision)};  // of the field of all ranks
+}
 
-int bench_io(const CommandLine& command, const Communicator& world, const ThreadPlan& threads) {
-  const BenchOptions& options = command.bench;
-  use_threads(threads.threads);
-  const auto host = make_host_device();
-  const std::vector<Int3> sizes = options.sizes.empty() ? std::vector<Int3>{{256, 256, 256}} : options.sizes;
-  all_or_throw(world, [&] {
-    if (world.is_root()) check_writable(options.json);
-  });
-  const double here = static_cast<double>(world.split_by_host().size()) / world.size();  // of the field
-  validate_memory(options, sizes, world, *host,
-                  [&](Int3 cells, Precision precision) { return here * field_bytes(cells, 0, precision); });
-  BenchRecord record = describe_bench(command, *host, threads);
-  record.ranks = world.size();
-  if (world.is_root()) print_now(bench_banner(record));
+void measure(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
   for (const Int3 cells : sizes) {
-    for (const Precision precision : options.precisions) {
+    for (const Precision precision : bench.options.precisions) {
       const Config config = config_of(cells, precision);
-      const auto entries = with_number(precision, [&](auto zero) {
-        IoBench<decltype(zero)> bench(options, world, config, *host);
-        auto measured = bench.measure();
-        for (const std::string& remark : bench.remarks())
+      const auto entries = with_number(precision, [&]<class T>(T) {
+        IoBench<T> files(bench, config);
+        auto measured = files.measure();
+        for (const std::string& remark : files.remarks())
           if (std::ranges::find(record.warnings, remark) == record.warnings.end())
             record.warnings.push_back(remark);
         return measured;
       });
-      if (world.is_root()) print_now(io_bench_table(entries));
+      if (bench.world.is_root()) print_now(io_bench_table(entries));
       record.others.insert(record.others.end(), entries.begin(), entries.end());
     }
   }
-  if (world.is_root())
+  if (bench.world.is_root())
     for (const std::string& warning : record.warnings) print_now("warning: " + warning + "\n");
-  return conclude_bench(command, record, world);
+}
+
+}  // namespace
+
+Subject io_subject() {
+  return {[](Backend) -> std::vector<std::string_view> { return {}; }, memory, measure};
 }
 
 }  // namespace isotherm

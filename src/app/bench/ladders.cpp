@@ -9,12 +9,13 @@
 
 #include "app/bench/bench.hpp"
 #include "app/bench/reference.hpp"
-#include "core/error.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/text.hpp"
 #include "grid/field.hpp"
 #include "halo/messages.hpp"
 #include "kernels/face_copy.hpp"
 #include "kernels/reduction.hpp"
+#include "output/console/console.hpp"
 #include "solver/kernel_choice.hpp"
 
 namespace isotherm {
@@ -304,7 +305,7 @@ std::vector<BenchEntry> stencil_ladder(const Bench& bench, Int3 cells) {
 }
 
 // Rejects a time block that no kernel has: it would be left out without a word.
-void validate_time_blocks(const Bench& bench) {
+void validate_time_blocks(const Bench& bench, const std::vector<Int3>&) {
   for (const int time_block : bench.options.time_blocks) {
     bool found = false;
     int most = 1;
@@ -460,17 +461,35 @@ BenchMemory bandwidth_memory(const Bench& bench, Int3 cells, Precision precision
   return bench.on_host() ? BenchMemory{0, 2 * pairs * array} : BenchMemory{2 * pairs * array, 3 * array};
 }
 
+template <auto fp32_ladder, auto fp64_ladder>
+void measure(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
+  all_or_throw(bench.world, [&] {
+    BenchRecord ladder = record;
+    for (const Int3 cells : sizes) {
+      for (const Precision precision : bench.options.precisions) {
+        ladder.entries = (precision == Precision::fp32 ? fp32_ladder : fp64_ladder)(bench, cells);
+        print_now(bench_table(ladder));
+        record.entries.insert(record.entries.end(), ladder.entries.begin(), ladder.entries.end());
+      }
+    }
+  });
+}
+
 }  // namespace
 
-LadderBench ladder_of(BenchSubject subject) {
-  if (subject == BenchSubject::reduction)
-    return {[](Backend backend) { return names_of(reduction_kernels<double>(), backend); }, reduction_memory,
-            reduction_ladder<float>, reduction_ladder<double>};
-  if (subject == BenchSubject::bandwidth)
-    return {[](Backend backend) { return names_of(bandwidth_registry<double>(backend), backend); },
-            bandwidth_memory, bandwidth_ladder<float>, bandwidth_ladder<double>};
+Subject stencil_subject() {
   return {[](Backend backend) { return names_of(stencil_kernels<double>(), backend); }, stencil_memory,
-          stencil_ladder<float>, stencil_ladder<double>, validate_time_blocks};
+          measure<stencil_ladder<float>, stencil_ladder<double>>, validate_time_blocks};
+}
+
+Subject reduction_subject() {
+  return {[](Backend backend) { return names_of(reduction_kernels<double>(), backend); }, reduction_memory,
+          measure<reduction_ladder<float>, reduction_ladder<double>>};
+}
+
+Subject bandwidth_subject() {
+  return {[](Backend backend) { return names_of(bandwidth_registry<double>(backend), backend); },
+          bandwidth_memory, measure<bandwidth_ladder<float>, bandwidth_ladder<double>>};
 }
 
 }  // namespace isotherm

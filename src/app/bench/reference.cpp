@@ -20,17 +20,10 @@ std::uint64_t scrambled(std::uint64_t bits) {  // the finisher of splitmix64
   return bits ^ bits >> 31;
 }
 
-template <class T>
-const StencilKernel<T>& reference_kernel() {
-  const auto registry = stencil_kernels<T>();
-  return *std::find_if(registry.begin(), registry.end(),
-                       [](const auto& kernel) { return kernel.name == "reference"; });
-}
-
 // The region in slabs of one plane, which are free of each other.
 template <class T>
 void sweep_planes(const SweepArgs<T>& args) {
-  const auto launch = reference_kernel<T>().launch;
+  const auto launch = std::ranges::find(stencil_kernels<T>(), "reference", &StencilKernel<T>::name)->launch;
 #pragma omp parallel for schedule(static)
   for (Index z = args.region.lo.z; z < args.region.hi.z; ++z) {
     SweepArgs<T> plane = args;
@@ -38,11 +31,6 @@ void sweep_planes(const SweepArgs<T>& args) {
     plane.region.hi.z = z + 1;
     launch(plane, {}, {});
   }
-}
-
-bool any_boundary(const auto& boundaries) {
-  return std::any_of(std::begin(boundaries.faces), std::end(boundaries.faces),
-                     [](const auto& w) { return w.is_boundary; });
 }
 
 class CompensatedSum {
@@ -112,8 +100,8 @@ template <class T>
 void sweep_reference(Field<T>& start, Field<T>& expected, FieldView<const T> source, Coefficients<T> c,
                      const Boundaries<T>& boundaries, int time_block) {
   const FaceCopy<T>& cells = face_copy<T>(Backend::host);
-  const Index margin =
-      any_boundary(boundaries) ? 0 : 1;  // cells of a sweep beyond the block, for each that follows
+  const bool any_boundary = std::ranges::any_of(boundaries.faces, &Boundary<T>::is_boundary);
+  const Index margin = any_boundary ? 0 : 1;  // cells of a sweep beyond the block, for each that follows
   for (int left = time_block - 1;; --left) {
     cells.fill_boundaries(start.view(), boundaries, start.view().interior(), {});
     if (left == 0) cells.fill(expected.view(), poison<T>, {});

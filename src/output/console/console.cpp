@@ -59,7 +59,7 @@ void Console::open_log(const std::filesystem::path& path, bool append) {
 void Console::say(std::string_view text) {
   if (rank_ != 0) return;
   rewrite_line("");
-  if (echo_ == Echo::yes) put(stdout, text);
+  put(stdout, text);
   log_only(text);
 }
 
@@ -73,7 +73,7 @@ void Console::warn(std::string_view problem) {
   const std::string line =
       rank_ == 0 ? fmt::format("warning: {}", problem) : fmt::format("warning: rank {}: {}", rank_, problem);
   rewrite_line("");
-  if (echo_ == Echo::yes) put(stderr, line);
+  put(stderr, line);
   log_only(line);
 }
 

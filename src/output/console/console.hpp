@@ -25,10 +25,8 @@ bool can_rewrite_lines(int processes);
 
 class Console {
  public:
-  enum class Echo { yes, no };  // `no` keeps stdout and stderr silent; the log is written all the same
-
   // Ranks other than 0 say warnings only, with their rank before them.
-  explicit Console(int rank, Echo echo = Echo::yes) : rank_(rank), echo_(echo), log_wanted_(rank == 0) {}
+  explicit Console(int rank) : rank_(rank), log_wanted_(rank == 0) {}
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
@@ -48,7 +46,6 @@ class Console {
   void lose_log();  // says so, with errno's reason
 
   int rank_;
-  Echo echo_;
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> log_{nullptr, &std::fclose};  // none, not yet, or lost
   bool log_wanted_;                                                             // not yet
   std::string early_;  // what the log will begin with

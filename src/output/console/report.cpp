@@ -108,10 +108,6 @@ void add_gpus(std::string& text, const RunRecord& r) {
   if (gpus.size() > most_lines) add(text, "", fmt::format("{} more in run.json", gpus.size() - most_lines));
 }
 
-std::string build_text(const BuildInfo& b) {
-  return join({b.build_type, b.compiler, b.cuda == "none" ? "no CUDA" : "CUDA " + b.cuda});
-}
-
 std::string residual_text(const RunRecord& r) {
   const Residual& residual = r.residual;
   if (!residual.last) return {};
@@ -202,10 +198,11 @@ std::string kernel_line(const MethodRecord& m) {
 }
 
 std::string banner(const RunRecord& r) {
+  const BuildInfo& b = r.build;
   std::string text =
-      fmt::format("isotherm {} ({}): {}\n", r.build.version, r.build.git_revision, build_text(r.build));
-  add(text, "libraries",
-      join({r.mpi, r.hdf5.empty() ? "" : fmt::format("HDF5 {} ({})", r.hdf5, r.build.hdf5)}));
+      fmt::format("isotherm {} ({}): {}\n", b.version, b.git_revision,
+                  join({b.build_type, b.compiler, b.cuda == "none" ? "no CUDA" : "CUDA " + b.cuda}));
+  add(text, "libraries", join({r.mpi, r.hdf5.empty() ? "" : fmt::format("HDF5 {} ({})", r.hdf5, b.hdf5)}));
   add(text, "deck", join({escaped(r.deck_path), escaped(r.directory)}, " -> "));
   add(text, "grid",
       fmt::format("{} = {} cells, {}", extent_text(r.cells), grouped(r.cells.product()), word(r.precision)));

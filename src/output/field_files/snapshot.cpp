@@ -262,8 +262,7 @@ void SnapshotWriter::wait() {
 std::string SnapshotWriter::write_in_series(const CellsView& field, Box subdomain, const SnapshotMeta& meta) {
   const std::string name = snapshot_name(grid_.stem, meta.sweep);
   const std::string path = write_now(name, field, subdomain, meta, std::nullopt);
-  Watchdog watchdog(timeout_, grid_.stem + ".hdf.series", communicator_.rank());
-  watchdog.phase("writing the series");
+  Watchdog watchdog(timeout_, grid_.stem + ".hdf.series", "writing the series", communicator_.rank());
   on_root(communicator_, [&] { series_->add(name, meta, stored_precision(field)); });
   return path;
 }
@@ -287,8 +286,7 @@ std::string SnapshotWriter::write_now(const std::string& name, const CellsView& 
   last_times_.written = timer.seconds();
   try {
     read_back(part, subdomain, header);
-    Watchdog watchdog(timeout_, part, communicator_.rank());
-    watchdog.phase("renaming");
+    Watchdog watchdog(timeout_, part, "renaming", communicator_.rank());
     on_root(communicator_, [&] { publish_file(part, path); });
   } catch (const CollectiveError&) {
     if (communicator_.is_root()) remove_file(part);
@@ -305,8 +303,7 @@ std::string SnapshotWriter::write_now(const std::string& name, const CellsView& 
 // Plain calls of one rank first: they say why a file cannot be made, or will not fit, better than MPI-IO
 // does.
 void SnapshotWriter::prepare(const std::string& part, std::int64_t bytes) const {
-  Watchdog watchdog(timeout_, part, communicator_.rank());
-  watchdog.phase("creating the file");
+  Watchdog watchdog(timeout_, part, "creating the file", communicator_.rank());
   on_root(communicator_, [&] {
     create_empty_file(part);
     try {
@@ -323,8 +320,8 @@ std::int64_t SnapshotWriter::write_part(const std::string& part, const CellsView
                                         const SnapshotHeader& header) {
   // Ranks that only send cells wait for the writer as long as it takes; its watchdog watches for them.
   const bool opens = collective_ || communicator_.is_root(), compressed = header.compression != 0;
-  Watchdog watchdog(opens ? timeout_ : Watchdog::Seconds(0), part, communicator_.rank());
-  watchdog.phase("writing the header");
+  Watchdog watchdog(opens ? timeout_ : Watchdog::Seconds(0), part, "writing the header",
+                    communicator_.rank());
   SnapshotFile file(part, communicator_, collective_, header);
   const std::int64_t cells_end = compressed ? expected_bytes(header) : file.cells_end();
   watchdog.phase("reserving space");
@@ -367,8 +364,7 @@ std::uint64_t SnapshotWriter::fingerprint(const CellsView& field, Box subdomain)
 
 // MPI-IO that loses data without an error is caught here, and so is a disk that does.
 void SnapshotWriter::read_back(const std::string& part, Box subdomain, const SnapshotHeader& header) const {
-  Watchdog watchdog(timeout_, part, communicator_.rank());
-  watchdog.phase("reading back");
+  Watchdog watchdog(timeout_, part, "reading back", communicator_.rank());
   const std::uint64_t here = all_or_throw(communicator_, [&] {
     return fingerprint_on_disk(part, subdomain, header.cells, header.precision, slab_bytes_);
   });
@@ -391,8 +387,7 @@ void SnapshotWriter::continue_series(std::int64_t sweep) {
 
 void SnapshotWriter::publish_series() {
   if (files_) files_->finish();
-  Watchdog watchdog(timeout_, grid_.stem + ".hdf.series", communicator_.rank());
-  watchdog.phase("writing the series");
+  Watchdog watchdog(timeout_, grid_.stem + ".hdf.series", "writing the series", communicator_.rank());
   on_root(communicator_, [&] { series_->publish(); });
 }
 

@@ -25,8 +25,7 @@ bool open_and_close(MPI_Comm ranks, const char* path, int mode) {
 // the collective call.
 bool mpi_io_works(const Communicator& communicator, const std::string& folder) {
   const std::string probe = (std::filesystem::path(folder) / "mpi_io_probe.part").string();
-  Watchdog watchdog(io_timeout(), probe, communicator.rank());
-  watchdog.phase("opening a file by MPI-IO");
+  Watchdog watchdog(io_timeout(), probe, "opening a file by MPI-IO", communicator.rank());
   const auto on_all = [&](bool works) {
     return communicator.all_reduce(std::int64_t{works}, ReduceOp::min) != 0;
   };

@@ -193,8 +193,7 @@ void write_snapshot_header(hid_t file, const SnapshotHeader& header, bool text_w
 }
 
 SnapshotHeader read_snapshot_header(const std::string& path) {
-  Watchdog watchdog(io_timeout(), path);
-  watchdog.phase("reading the header");
+  Watchdog watchdog(io_timeout(), path, "reading the header");
   const Hdf5File file = open_hdf5_file(path, "a snapshot");
   if (!file.valid())
     throw Error(ExitCode::deck,

@@ -94,23 +94,20 @@ std::optional<double> number(const Json& entry, const char* place) {
   if (!entry.contains(pointer) || entry.at(pointer).is_null()) return std::nullopt;
   return entry.at(pointer).get<double>();
 }
-auto formatted(const char* place, fmt::string_view format, double factor = 1) {
+auto shown(const char* place, auto text_of) {
   return [=](const Json& e) {
     const auto value = number(e, place);
-    return value ? fmt::format(fmt::runtime(format), factor * *value) : "-";
+    return value ? text_of(*value) : std::string("-");
   };
+}
+auto formatted(const char* place, fmt::string_view format, double factor = 1) {
+  return shown(place, [=](double value) { return fmt::format(fmt::runtime(format), factor * value); });
 }
 auto decimal(const char* place, double unit, int decimals) {
-  return [=](const Json& e) {
-    const auto value = number(e, place);
-    return value ? plain_decimal(*value / unit, decimals) : "-";
-  };
+  return shown(place, [=](double value) { return plain_decimal(value / unit, decimals); });
 }
 auto duration(const char* place) {
-  return [=](const Json& e) {
-    const auto value = number(e, place);
-    return value ? signed_duration(*value) : "-";
-  };
+  return shown(place, signed_duration);
 }
 auto text(const char* key) {
   return
@@ -294,9 +291,7 @@ std::string halo_bench_table(const std::vector<Json>& entries) {
   if (tried.empty()) return "";
   const int ghosts = tried.front().at("ghosts");
   const auto us = [](const char* place) {
-    return [=](const Json& e) {
-      return number(e, place).value_or(0) > 0 ? plain_decimal(1e6 * *number(e, place), 1) : "-";
-    };
+    return shown(place, [](double value) { return value > 0 ? plain_decimal(1e6 * value, 1) : "-"; });
   };
   const std::vector<Column> columns{{"transport", 'l', text("transport")},
                                     {"face", 'l', text("face")},

@@ -17,34 +17,28 @@ std::string watts(double value) {
   return fmt::format("{:.6g} W", value + 0.0);  // no "-0 W"
 }
 
-EndState heat_of(const Json& heat) {
-  EndState end;
-  HeatFlows flows;
-  for (std::size_t f = 0; f < face_count; ++f) {
-    const Json& face = heat.at("faces_W").at(face_names[f]);
-    end.faces[f] = !face.is_null();
-    if (end.faces[f]) flows.boundaries[f] = face;
-  }
-  flows.source = heat.at("sources_W");
-  end.steady = heat.at("stored_W").is_null();
-  if (!end.steady) flows.rate = heat.at("stored_W");
-  flows.balance = heat.at("balance_W");
-  flows.relative_balance = heat.at("relative_balance");
-  end.heat = flows;
-  return end;
-}
-
 // Where nothing flows, what is left is the rounding of the stored heat, and no share of anything.
-std::string balance_text(const EndState& end) {
-  const HeatFlows& heat = *end.heat;
-  const bool flows =
-      heat.source != 0 || std::ranges::any_of(heat.boundaries, [](double watt) { return watt != 0; });
-  if (!flows) return fmt::format("nothing flows; {} unaccounted for", watts(heat.balance));
-  const double percent = 100 * heat.relative_balance;
+std::string balance_text(const Json& heat) {
+  const double balance = heat.at("balance_W"), percent = 100 * heat.at("relative_balance").get<double>();
+  const auto flows = [](const Json& watt) { return !watt.is_null() && watt != 0.0; };
+  if (!flows(heat.at("sources_W")) && std::ranges::none_of(heat.at("faces_W"), flows))
+    return fmt::format("nothing flows; {} unaccounted for", watts(balance));
   const bool tiny = percent > 0 && percent < 1e-3;
   return fmt::format("{} % of what flows is unaccounted for: {}{}",
-                     tiny ? fmt::format("{:.1e}", percent) : fmt::format("{:.3g}", percent),
-                     watts(heat.balance), end.steady ? "; 0 in the steady state" : "");
+                     tiny ? fmt::format("{:.1e}", percent) : fmt::format("{:.3g}", percent), watts(balance),
+                     heat.at("stored_W").is_null() ? "; 0 in the steady state" : "");
+}
+
+// `heat`: as run.json has it.
+TitledLines heat_lines(const Json& heat) {
+  std::string faces;
+  for (const auto& [name, watt] : heat.at("faces_W").items())
+    if (!watt.is_null()) faces += fmt::format("{}{} {}", faces.empty() ? "" : ", ", name, watts(watt));
+  const Json& stored = heat.at("stored_W");
+  return {{"heat in", faces.empty() ? "all faces are periodic" : faces + " (negative: out)"},
+          {"", "from sources " + watts(heat.at("sources_W")) +
+                   (stored.is_null() ? "" : ", stored " + watts(stored))},
+          {"balance", balance_text(heat)}};
 }
 
 }  // namespace
@@ -52,31 +46,6 @@ std::string balance_text(const EndState& end) {
 std::string extreme_text(const EndState::Extreme& e) {
   return fmt::format("{:.6g} K at ({:.6g}, {:.6g}, {:.6g}) m, cell ({}, {}, {})", e.temperature_K,
                      e.position_m[0], e.position_m[1], e.position_m[2], e.cell.x, e.cell.y, e.cell.z);
-}
-
-TitledLines heat_lines(const EndState& end) {
-  if (!end.heat) return {{"heat", "not known: " + end.why_no_heat}};
-  const HeatFlows& heat = *end.heat;
-  std::string faces;
-  for (std::size_t f = 0; f < face_count; ++f)
-    if (end.faces[f])
-      faces += fmt::format("{}{} {}", faces.empty() ? "" : ", ", face_names[f], watts(heat.boundaries[f]));
-  return {{"heat in", faces.empty() ? "all faces are periodic" : faces + " (negative: out)"},
-          {"", "from sources " + watts(heat.source) + (end.steady ? "" : ", stored " + watts(heat.rate))},
-          {"balance", balance_text(end)}};
-}
-
-std::string end_lines(const EndState& end) {
-  TitledLines lines{{"at the end", end.steady
-                                       ? "sweep " + grouped(end.sweep)
-                                       : fmt::format("{:.6g} s, sweep {}", end.time, grouped(end.sweep))}};
-  if (end.highest) lines.emplace_back("highest", extreme_text(*end.highest));
-  if (end.lowest) lines.emplace_back("lowest", extreme_text(*end.lowest));
-  if (end.nan_cells > 0) lines.emplace_back("not a number", counted(end.nan_cells, "cell"));
-  std::ranges::copy(heat_lines(end), std::back_inserter(lines));
-  std::string text;
-  for (const auto& [title, content] : lines) text += fmt::format("  {:<13}{}\n", title, content);
-  return text;
 }
 
 static Described described(const EndState::Extreme& e) {
@@ -115,15 +84,32 @@ Described described(const EndState& end) {
                  {"why_no_heat", or_null(end.why_no_heat)}});
 }
 
-std::optional<EndState> read_heat(const std::filesystem::path& run_json, std::uint64_t fingerprint) {
+std::string end_lines(const EndState& end) {
+  TitledLines lines{{"at the end", end.steady
+                                       ? "sweep " + grouped(end.sweep)
+                                       : fmt::format("{:.6g} s, sweep {}", end.time, grouped(end.sweep))}};
+  if (end.highest) lines.emplace_back("highest", extreme_text(*end.highest));
+  if (end.lowest) lines.emplace_back("lowest", extreme_text(*end.lowest));
+  if (end.nan_cells > 0) lines.emplace_back("not a number", counted(end.nan_cells, "cell"));
+  if (end.heat) {
+    std::ranges::copy(heat_lines(described_heat(end).value), std::back_inserter(lines));
+  } else {
+    lines.emplace_back("heat", "not known: " + end.why_no_heat);
+  }
+  std::string text;
+  for (const auto& [title, content] : lines) text += fmt::format("  {:<13}{}\n", title, content);
+  return text;
+}
+
+TitledLines read_heat_lines(const std::filesystem::path& run_json, std::uint64_t fingerprint) {
   try {
-    if (!std::filesystem::is_regular_file(run_json)) return std::nullopt;  // a pipe would be waited for
+    if (!std::filesystem::is_regular_file(run_json)) return {};  // a pipe would be waited for
     std::ifstream file(run_json);
     const Json record = Json::parse(file);
-    if (record.at("fingerprint") != fmt::format("{:016x}", fingerprint)) return std::nullopt;
-    return heat_of(record.at("end_state").at("heat"));
+    if (record.at("fingerprint") != fmt::format("{:016x}", fingerprint)) return {};
+    return heat_lines(record.at("end_state").at("heat"));
   } catch (const std::exception&) {
-    return std::nullopt;  // it is the file's field that was asked for
+    return {};  // it is the file's field that was asked for
   }
 }
 

@@ -36,12 +36,11 @@ using TitledLines = std::vector<std::pair<std::string, std::string>>;
 
 // "352.1 K at (0.003, 0.001, 0.01) m, cell (12, 3, 40)".
 std::string extreme_text(const EndState::Extreme& extreme);
-TitledLines heat_lines(const EndState& end);
 std::string end_lines(const EndState& end);  // what a run prints before its result
 
 struct Described;
 Described described(const EndState& end);
 // Of the heat alone, from a run.json; none where it does not tell that of the field of this fingerprint.
-std::optional<EndState> read_heat(const std::filesystem::path& run_json, std::uint64_t fingerprint);
+TitledLines read_heat_lines(const std::filesystem::path& run_json, std::uint64_t fingerprint);
 
 }  // namespace isotherm

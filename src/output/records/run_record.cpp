@@ -17,6 +17,7 @@
 namespace isotherm {
 
 ISOTHERM_KEYS(TransportMeasurement, transport, why_not, seconds, latency)
+ISOTHERM_KEYS(PhaseTimes, values)
 ISOTHERM_KEYS(HaloLink, peer, directions, bytes, transport, measurements)
 ISOTHERM_KEYS(RankInfo, rank, host, backend, device_index, device, uuid, threads, cells, peak_bytes)
 
@@ -178,9 +179,7 @@ std::string writing_line(const WritingRecord& record) {
 }
 
 std::vector<PhaseTimes> gather_profiles(const PhaseTimes& mine, const Communicator& communicator) {
-  std::vector<PhaseTimes> profiles;
-  for (const auto& values : gather(mine.values, communicator)) profiles.push_back({values});
-  return profiles;
+  return gather(mine, communicator);
 }
 
 std::string profile_table(const std::vector<PhaseTimes>& profiles, const std::vector<RankInfo>& ranks) {
