@@ -249,7 +249,7 @@ bool fits(const Case& c) {
 // that works.
 std::vector<Case> all_cases(int ranks, int ghosts, bool few = false) {
   std::vector<Case> cases;
-  for (const Int3 grid : all_process_grids(ranks)) {
+  for (const Int3 grid : tested_process_grids(ranks)) {
     const Int3 thin{grid.x * ghosts + (grid.x > 1), grid.y * ghosts, grid.z * ghosts + (grid.z > 1)};
     for (const Int3 cells : {Int3{17, 23, 31}, thin}) {
       for (int bits = 0; bits < 8; ++bits) {

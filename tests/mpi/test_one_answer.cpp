@@ -71,7 +71,7 @@ void expect_one_answer(Config config, const std::string& what, Device& device) {
   const Int3 n = config.grid.cells;
   const Outcome<T> reference = solve_plainly<T>(config);
   fix_transport(config, device, world);
-  for (const Int3 grid : all_process_grids(world.size())) {
+  for (const Int3 grid : tested_process_grids(world.size())) {
     if (grid.x > n.x || grid.y > n.y || grid.z > n.z) continue;
     const Box subdomain = blocks_of(config, grid).subdomain(world.rank());
     for (const auto& kernel : stencil_kernels<T>()) {
@@ -181,7 +181,7 @@ void expect_one_answer_of_cycles(MethodName method, Config config, Device& devic
   const Int3 n = config.grid.cells;
   const Outcome<T> reference = cycles(*PlainSolver<T>(config));
   config.solver.halo_width = 4;
-  for (const Int3 grid : all_process_grids(world.size())) {
+  for (const Int3 grid : tested_process_grids(world.size())) {
     if (n.x < 4 * grid.x || n.y < 4 * grid.y || n.z < 4 * grid.z) continue;
     const Decomposition decomposition = blocks_of(config, grid, 4);
     for (const std::string& kernel : kernels_of_kinds(device.backend())) {
@@ -223,7 +223,7 @@ void expect_one_answer_of_all_transports(Device& device) {
   Config config = decks::periodic({12, 9, 10});
   const Outcome<T> reference = solve_plainly<T>(config);
   for (const std::string& transport : usable_transports(device, world)) {
-    for (const Int3 grid : all_process_grids(world.size())) {
+    for (const Int3 grid : tested_process_grids(world.size())) {
       for (const Overlap overlap : {Overlap::off, Overlap::on}) {
         SCOPED_TRACE(fmt::format("{} process grid {}x{}x{} overlap {}", transport, grid.x, grid.y, grid.z,
                                  overlap == Overlap::on));
@@ -274,7 +274,7 @@ void expect_one_sum(Config config, Device& device) {
     const double expected = solve_plainly<T>(config).residual;
     ASSERT_GT(expected, 0);
     fix_transport(config, device, world);
-    for (const Int3 grid : all_process_grids(world.size())) {
+    for (const Int3 grid : tested_process_grids(world.size())) {
       if (left_out(device, 5)) continue;
       SCOPED_TRACE(
           fmt::format("norm {} process grid {}x{}x{}", static_cast<int>(norm), grid.x, grid.y, grid.z));

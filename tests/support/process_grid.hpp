@@ -36,6 +36,15 @@ inline std::vector<Int3> all_process_grids(int ranks) {
   return grids;
 }
 
+// Those of a test on so many ranks: all; of more than four none of the chains, which fewer ranks have, and of
+// eight one orientation of each shape.
+inline std::vector<Int3> tested_process_grids(int ranks) {
+  std::vector<Int3> grids = all_process_grids(ranks);
+  if (ranks > 4) std::erase_if(grids, [&](Int3 g) { return std::max({g.x, g.y, g.z}) == ranks; });
+  if (ranks == 8) std::erase_if(grids, [](Int3 g) { return g.x > g.y || g.y > g.z; });
+  return grids;
+}
+
 // All ranks along one axis, each axis in turn, and as even as can be; only grids that leave nobody without
 // cells.
 inline std::vector<Int3> process_grids(int ranks, Int3 cells) {
