@@ -151,12 +151,20 @@ double whole_steps(double time, double dt) {
   return std::abs(wanted - nearest) <= 1e-9 * nearest ? nearest : std::ceil(wanted);
 }
 
+// Accuracy bounds a step of rkl before stability does: no less than so many to the end.
+double longest_rkl_step(const Config& config) {
+  constexpr double least_steps = 32;
+  const ProblemConfig& problem = config.problem;
+  const double limit = problem.dt_fraction * rkl_limit(config, most_rkl_stages(config) / 2);
+  return problem.end_time && *problem.end_time > 0 ? std::min(limit, *problem.end_time / least_steps) : limit;
+}
+
 // A step that divides the times of all outputs. Of euler, which has many steps between two outputs, where
 // that takes at most a quarter more of them.
 double automatic_dt(const Config& config) {
   constexpr double most_more = 1.25;
   const bool rkl = is_rkl(config);
-  const double dt = rkl ? config.problem.dt_fraction * rkl_limit(config, most_rkl_stages(config) / 2)
+  const double dt = rkl ? longest_rkl_step(config)
                         : std::min(config.problem.dt_fraction * stable_dt(config), monotone_dt(config));
   const double measure = common_measure(config);
   if (!(measure > 0)) return dt;

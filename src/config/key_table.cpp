@@ -216,7 +216,7 @@ Keys describe(ProblemConfig& problem) {
        "Time step, at most the stable limit, or what 64 stages of rkl take (fp32: 16); shortened so that "
        "whole steps end at end_time.", {.range = times,
        .when = transient, .example = "1e-3", .absent = "dt_fraction of the stable limit, or of what half of "
-       "the stages take", .absent_word = "auto"}},
+       "the stages take, in 32 steps or more", .absent_word = "auto"}},
       {"dt_fraction", &problem.dt_fraction,
        "What dt: auto takes of the stable limit; less where the maximum principle needs it.",
        {.range = {0, 1, "", true}, .when = transient}},

@@ -102,7 +102,6 @@ std::string to_yaml(const Config& config) {
 Config read_resolved_deck(const std::string& text, const std::string& place) {
   Problems problems(place);
   Config config;
-  config.problem.method = MethodName::jacobi;  // of decks of before there was a choice
   try {
     YamlNode deck = parse_yaml(text);
     rename_former(deck, [](const auto&...) {});
@@ -111,6 +110,10 @@ Config read_resolved_deck(const std::string& text, const std::string& place) {
     problems.add(error.place, "", error.problem);
   }
   problems.throw_if_any();
+  // Of decks of before there was a choice.
+  ProblemConfig& problem = config.problem;
+  if (problem.kind == ProblemKind::steady && problem.method == MethodName::euler)
+    problem.method = MethodName::jacobi;
   return config;
 }
 

@@ -119,6 +119,16 @@ TEST(Rkl, DecaysAsTheExponential) {
   }
 }
 
+TEST(Rkl, TakesThirtyTwoStepsUnaskedOrMore) {
+  Config config = rkl(1);
+  config.problem.dt.reset();
+  config.problem.steps.reset();
+  config.problem.end_time = 1000 * stable_dt(config);
+  EXPECT_EQ(time_plan(config).steps, 32);
+  config.problem.end_time = 1e5 * stable_dt(config);
+  EXPECT_EQ(rkl_stages(config, time_plan(config).dt), 32);
+}
+
 // Values grow a little in between, and with them what is rounded off, which hardly grows from there.
 TEST(Rkl, StaysInBoundsWithinAStep) {
   const Config config = rkl(1970);
