@@ -7,11 +7,9 @@
 //           threads sweep the box of cells whose neighbours are right, which is a layer thinner after each
 //           sweep; the last one is the tile itself. Barriers part the sweeps.
 // Storage   shared memory: two fields of the tile and its layers, which sweeps read and write in turn, and
-// the
-//           source.
+//           their source.
 // Traffic   a tile of 24 x 4 x 4 reads 32 x 12 x 12 cells for four sweeps, mostly from L2, and writes its
-// own;
-//           it sweeps 4 cells for each that counts. So a large field is swept faster by `temporal`.
+//           own; it sweeps 4 cells for each that counts. So a large field is swept faster by `temporal`.
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/hopper.hpp"
 #include "kernels/cuda/launch.hpp"
