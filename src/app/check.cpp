@@ -126,7 +126,7 @@ std::string time_text(const Config& config) {
   }
   const TimePlan plan = time_plan(config);
   const std::string of_limit = is_rkl(config)
-                                   ? fmt::format("rkl, {} sweeps a step, {:.0f} times",
+                                   ? fmt::format("rkl, {} sweeps per step, {:.0f} times",
                                                  sweeps_of_cycle(config), plan.dt / stable_dt(config))
                                    : fmt::format("{:.1f} % of", 100 * plan.dt / stable_dt(config));
   return fmt::format("dt              {:.6g} s ({} the stable limit {:.6g} s), {} steps to {:.6g} s\n",

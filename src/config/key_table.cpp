@@ -199,6 +199,9 @@ Keys describe_source(RegionValue& region_value) {
   const auto value = std::ranges::find(keys, std::string_view("value"), &Key::name);
   value->is_required = false;
   value->partner = "power";
+  const auto dataset = std::ranges::find(keys, std::string_view("dataset"), &Key::name);
+  dataset->is_required = true;  // what a run leaves are temperatures
+  dataset->example = "/heat";
   keys.insert(value + 1, {"power", &region_value.power, "Heat of the whole shape, instead of value.",
       {.range = {-1e18, 1e18, "W"}, .partner = "value", .when = value->when, .example = "16"}});
   return keys;
@@ -224,8 +227,8 @@ Keys describe(ProblemConfig& problem) {
        "Take a dt above the stable limit; for tests of divergence.", {.when = transient}},
       {"method", choice(problem.method),
        "Steady: V cycles over coarser grids (multigrid), of which ten are enough on most grids; cycles of "
-       "Chebyshev weights; or jacobi, sweeps of one weight, hundreds of times as many. Transient: euler, a "
-       "sweep a step; or rkl, second order, steps hundreds of times as long in some eighty sweeps.",
+       "Chebyshev weights; or jacobi, sweeps of one weight, hundreds of times as many. Transient: euler, one "
+       "sweep per step; or rkl, second order, steps hundreds of times as long in some eighty sweeps.",
        {.absent = "multigrid, or euler of transient problems"}},
       {"cycle", &problem.cycle,
        "Sweeps per cycle, a power of two; residuals and outputs come at the ends of cycles, and intervals "

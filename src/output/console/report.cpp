@@ -44,7 +44,7 @@ std::string problem_text(const RunRecord& r) {
                      : "",
                  fmt::format("at most {} sweeps", grouped(m.planned_sweeps))});
   }
-  return join({"transient", m.cycle > 1 ? fmt::format("{}, {} sweeps a step", m.name, m.cycle) : "",
+  return join({"transient", m.cycle > 1 ? fmt::format("{}, {} sweeps per step", m.name, m.cycle) : "",
                m.dt ? fmt::format("dt {:.6g} s", *m.dt) +
                           (m.dt_limit ? fmt::format(" (limit {:.6g} s)", *m.dt_limit) : "")
                     : "",
