@@ -125,10 +125,11 @@ std::string time_text(const Config& config) {
                        most, likely < most ? fmt::format(", likely {}", likely) : "");
   }
   const TimePlan plan = time_plan(config);
-  const std::string of_limit = is_rkl(config)
-                                   ? fmt::format("rkl, {} sweeps per step, {:.0f} times",
-                                                 sweeps_of_cycle(config), plan.dt / stable_dt(config))
-                                   : fmt::format("{:.1f} % of", 100 * plan.dt / stable_dt(config));
+  const std::string of_limit =
+      takes_long_steps(config)
+          ? fmt::format("{}, {} sweeps per step, {:.0f} times", word(config.problem.method),
+                        sweeps_of_cycle(config), plan.dt / stable_dt(config))
+          : fmt::format("{:.1f} % of", 100 * plan.dt / stable_dt(config));
   return fmt::format("dt              {:.6g} s ({} the stable limit {:.6g} s), {} steps to {:.6g} s\n",
                      plan.dt, of_limit, stable_dt(config), plan.steps,
                      plan.dt * static_cast<double>(plan.steps));

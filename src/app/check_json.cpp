@@ -96,7 +96,7 @@ void validate_combination(const Config& config, int ranks, const CudaDevices& fo
 Config short_run(Config config, std::int64_t sweeps) {
   ProblemConfig& problem = config.problem;
   const bool transient = problem.kind == ProblemKind::transient;
-  if (problem.end_time || is_rkl(config)) problem.dt = euler_dt(config);
+  if (problem.end_time || takes_long_steps(config)) problem.dt = euler_dt(config);
   problem.end_time.reset();
   if (transient) problem.steps = sweeps;
   problem.max_sweeps = sweeps;

@@ -310,7 +310,7 @@ std::string swallowed_heat_text(const Config& config, const SwallowedHeat& heat)
   if (!(heat.lost > least_share * heat.all)) return {};
   const bool transient = config.problem.kind == ProblemKind::transient;
   std::string longer;
-  if (transient && !is_rkl(config) && time_plan(config).dt < 0.99 * stable_dt(config))
+  if (transient && !takes_long_steps(config) && time_plan(config).dt < 0.99 * stable_dt(config))
     longer = fmt::format(", or a larger problem.dt (the stability limit is {:.6g} s)", stable_dt(config));
   return fmt::format(
       "fp32 loses {:.3g} % of the heat of sources and flux boundaries: what a {} adds to these cells is less "

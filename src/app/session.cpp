@@ -311,6 +311,7 @@ void be_another_run(Config& config, const std::string& name) {
 // A step that is stable on the deck's grid need not be on the finer ones of its series.
 void validate_time_step(const Config& each) {
   const ProblemConfig& problem = each.problem;
+  if (is_implicit(each)) return;
   const double limit = is_rkl(each) ? rkl_limit(each, most_rkl_stages(each)) : stable_dt(each);
   if (!problem.dt || (problem.allow_unstable && !is_rkl(each)) || *problem.dt <= limit) return;
   throw deck_error(each, "problem.dt",

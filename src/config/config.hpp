@@ -84,9 +84,13 @@ inline constexpr auto words_of<Criterion> = words("absolute", "relative", "error
 enum class Check { immediate, asynchronous };
 template <>
 inline constexpr auto words_of<Check> = words("immediate", "asynchronous");
-enum class MethodName { jacobi, chebyshev, multigrid, euler, rkl };  // the last two of transient problems
+enum class MethodName { jacobi, chebyshev, multigrid, euler, rkl, implicit };  // from euler on of transients
 template <>
-inline constexpr auto words_of<MethodName> = words("jacobi", "chebyshev", "multigrid", "euler", "rkl");
+inline constexpr auto words_of<MethodName> = words("jacobi", "chebyshev", "multigrid", "euler", "rkl",
+                                                   "implicit");
+enum class Scheme { backward_euler, sdirk2 };
+template <>
+inline constexpr auto words_of<Scheme> = words("backward_euler", "sdirk2");
 struct ProblemConfig {
   ProblemKind kind = ProblemKind::transient;
   MethodName method = MethodName::euler;
@@ -95,7 +99,8 @@ struct ProblemConfig {
   double dt_fraction = 0.9;
   std::optional<double> end_time;  // s; exactly one of end_time and steps
   std::optional<std::int64_t> steps;
-  bool allow_unstable = false;  // for tests of divergence
+  Scheme scheme = Scheme::sdirk2;  // of implicit
+  bool allow_unstable = false;     // for tests of divergence
   // steady
   std::optional<std::int64_t> cycle;  // sweeps; none: chosen from grid and boundaries (solver/method.hpp)
   double weight = 0.99;
@@ -106,6 +111,9 @@ struct ProblemConfig {
   std::int64_t max_sweeps = 3000000;       // 256^3 cells that one face holds need 2.2 million
   std::optional<std::int64_t> max_cycles;  // instead of max_sweeps
   std::optional<double> mean_temperature;  // K; fixes the mean where no boundary does
+  // Not of the deck: s; of the grids on which an implicit step is solved. Their operator is T/implicit_dt
+  // less that of a steady problem.
+  std::optional<double> implicit_dt;
   // both
   std::int64_t check_interval = 100;  // sweeps or cycles from one residual, and check for NaN, to the next
   Check check = Check::immediate;     // asynchronous: a residual is looked at when next something is due
@@ -265,7 +273,10 @@ bool knows_heat_capacity(const Config& config);         // does the deck say rho
 bool mean_is_free(const Config& config);  // steady, and no boundary fixes it: T + constant solves it as well
 int ghost_layers(const Config& config);   // layers of ghosts that fields have
 double stable_dt(const Config& config);   // s: 1 / (2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2))
-bool is_rkl(const Config& config);        // transient, in steps of Runge-Kutta-Legendre (solver/method.hpp)
+// Transient, by a method of solver/method.hpp: rkl, implicit, one of these two.
+bool is_rkl(const Config& config);
+bool is_implicit(const Config& config);
+bool takes_long_steps(const Config& config);
 
 // The ghost beyond a boundary is a T + slope * value, `value` being the deck's Tw, g or Ta.
 //
@@ -300,8 +311,8 @@ struct TimePlan {
   std::int64_t steps;
 };
 TimePlan time_plan(const Config& config);  // transient only
-// s. The Euler step by which residuals and flows of heat are measured: of euler the step itself, of rkl,
-// whose steps are longer than a sweep can take, a stable one.
+// s. The Euler step by which residuals and flows of heat are measured: of euler the step itself, of
+// methods whose steps are longer than a sweep can take a stable one.
 double euler_dt(const Config& config);
 
 }  // namespace isotherm

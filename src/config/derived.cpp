@@ -60,7 +60,8 @@ bool mean_is_free(const Config& config) {
     return boundary.has_temperature() &&
            (boundary.kind != BoundaryKind::convection || boundary.coefficient > 0);
   };
-  return config.problem.kind == ProblemKind::steady && std::ranges::none_of(config.boundaries, fixes);
+  return config.problem.kind == ProblemKind::steady && !config.problem.implicit_dt &&
+         std::ranges::none_of(config.boundaries, fixes);
 }
 
 int ghost_layers(const Config& config) {
@@ -69,6 +70,14 @@ int ghost_layers(const Config& config) {
 
 bool is_rkl(const Config& config) {
   return config.problem.kind == ProblemKind::transient && config.problem.method == MethodName::rkl;
+}
+
+bool is_implicit(const Config& config) {
+  return config.problem.kind == ProblemKind::transient && config.problem.method == MethodName::implicit;
+}
+
+bool takes_long_steps(const Config& config) {
+  return is_rkl(config) || is_implicit(config);
 }
 
 double stable_dt(const Config& config) {
@@ -151,11 +160,12 @@ double whole_steps(double time, double dt) {
   return std::abs(wanted - nearest) <= 1e-9 * nearest ? nearest : std::ceil(wanted);
 }
 
-// Accuracy bounds a step of rkl before stability does: no less than so many to the end.
-double longest_rkl_step(const Config& config) {
+// Accuracy bounds long steps before stability does: no less than so many to the end.
+double longest_step(const Config& config) {
   constexpr double least_steps = 32;
   const ProblemConfig& problem = config.problem;
-  const double limit = problem.dt_fraction * rkl_limit(config, most_rkl_stages(config) / 2);
+  const double limit = is_rkl(config) ? problem.dt_fraction * rkl_limit(config, most_rkl_stages(config) / 2)
+                                      : std::numeric_limits<double>::infinity();
   return problem.end_time && *problem.end_time > 0 ? std::min(limit, *problem.end_time / least_steps) : limit;
 }
 
@@ -163,13 +173,13 @@ double longest_rkl_step(const Config& config) {
 // that takes at most a quarter more of them.
 double automatic_dt(const Config& config) {
   constexpr double most_more = 1.25;
-  const bool rkl = is_rkl(config);
-  const double dt = rkl ? longest_rkl_step(config)
-                        : std::min(config.problem.dt_fraction * stable_dt(config), monotone_dt(config));
+  const bool is_long = takes_long_steps(config);
+  const double dt = is_long ? longest_step(config)
+                            : std::min(config.problem.dt_fraction * stable_dt(config), monotone_dt(config));
   const double measure = common_measure(config);
   if (!(measure > 0)) return dt;
   const double fitted = measure / whole_steps(measure, dt);
-  return rkl || dt <= most_more * fitted ? fitted : dt;
+  return is_long || dt <= most_more * fitted ? fitted : dt;
 }
 
 }  // namespace
@@ -205,7 +215,7 @@ TimePlan time_plan(const Config& config) {
 }
 
 double euler_dt(const Config& config) {
-  return is_rkl(config) ? config.problem.dt_fraction * stable_dt(config) : time_plan(config).dt;
+  return takes_long_steps(config) ? config.problem.dt_fraction * stable_dt(config) : time_plan(config).dt;
 }
 
 }  // namespace isotherm

@@ -208,7 +208,8 @@ Keys describe_source(RegionValue& region_value) {
 }
 
 Keys describe(ProblemConfig& problem) {
-  const When transient{"kind", {"transient"}}, steady{"kind", {"steady"}}, chebyshev{"method", {"chebyshev"}};
+  const When transient{"kind", {"transient"}}, steady{"kind", {"steady"}}, chebyshev{"method", {"chebyshev"}},
+      implicit{"method", {"implicit"}};
   return {
       {"kind", choice(problem.kind), "Follow the temperature in time, or find its steady state."},
       {"end_time", &problem.end_time, "When to end; the last step ends there.",
@@ -216,10 +217,10 @@ Keys describe(ProblemConfig& problem) {
       {"steps", &problem.steps, "How many steps to take; 0 writes the initial state.",
        {.range = {0, 1e15}, .partner = "end_time", .when = transient, .example = "1000"}},
       {"dt", &problem.dt,
-       "Time step, at most the stable limit, or what 64 stages of rkl take (fp32: 16); shortened so that "
-       "whole steps end at end_time.", {.range = times,
+       "Time step, at most the stable limit, or what 64 stages of rkl take (fp32: 16), or of any length "
+       "(implicit); shortened so that whole steps end at end_time.", {.range = times,
        .when = transient, .example = "1e-3", .absent = "dt_fraction of the stable limit, or of what half of "
-       "the stages take, in 32 steps or more", .absent_word = "auto"}},
+       "the stages take, in 32 steps or more; of implicit 32 steps", .absent_word = "auto"}},
       {"dt_fraction", &problem.dt_fraction,
        "What dt: auto takes of the stable limit; less where the maximum principle needs it.",
        {.range = {0, 1, "", true}, .when = transient}},
@@ -228,8 +229,12 @@ Keys describe(ProblemConfig& problem) {
       {"method", choice(problem.method),
        "Steady: V cycles over coarser grids (multigrid), of which ten are enough on most grids; cycles of "
        "Chebyshev weights; or jacobi, sweeps of one weight, hundreds of times as many. Transient: euler, one "
-       "sweep per step; or rkl, second order, steps hundreds of times as long in some eighty sweeps.",
+       "sweep per step; rkl, second order, steps hundreds of times as long in some eighty sweeps; or implicit, "
+       "steps of any length, solved by multigrid.",
        {.absent = "multigrid, or euler of transient problems"}},
+      {"scheme", choice(problem.scheme),
+       "Of implicit: backward_euler, of first order, whose steps never overshoot; or sdirk2, of second order, "
+       "two solutions per step.", {.when = implicit}},
       {"cycle", &problem.cycle,
        "Sweeps per cycle, a power of two; residuals and outputs come at the ends of cycles, and intervals "
        "count cycles.", {.range = {2, 4096}, .when = chebyshev, .example = "256",

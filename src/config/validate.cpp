@@ -60,14 +60,15 @@ std::vector<Given> given_temperatures(const Config& config) {
 void check_method(Config& config, Problems& problems) {
   MethodName& method = config.problem.method;
   const bool transient = is_transient(config);
-  const auto fits = [&] { return (method == MethodName::euler || method == MethodName::rkl) == transient; };
+  const auto fits = [&] { return (method >= MethodName::euler) == transient; };
   if (!problems.given("problem.method") && !fits())
     method = transient ? MethodName::euler : MethodName::multigrid;
   if (problems.given("problem.max_cycles") && method == MethodName::jacobi)
     problems.add("problem.max_cycles", "method jacobi has no cycles; write max_sweeps");
   if (!problems.sound({"problem"}) || fits()) return;
   problems.add("problem.method", "{} is for {} problems; use one of {}", word(method),
-               transient ? "steady" : "transient", transient ? "euler, rkl" : "jacobi, chebyshev, multigrid");
+               transient ? "steady" : "transient",
+               transient ? "euler, rkl, implicit" : "jacobi, chebyshev, multigrid");
 }
 
 void check_rkl_step(const Config& config, Problems& problems) {
@@ -81,15 +82,24 @@ void check_rkl_step(const Config& config, Problems& problems) {
                  shortest(*p.dt), most, word(config.precision), shortest(longest));
 }
 
+// Nothing but the end says how long it should be.
+void check_implicit_step(const Config& config, Problems& problems) {
+  const ProblemConfig& p = config.problem;
+  if (!p.dt && !p.end_time)
+    problems.add("problem.dt",
+                 "auto needs an end_time, of which implicit takes a part; write dt, or end_time "
+                 "instead of steps");
+}
+
 void check_time_step(const Config& config, Problems& problems) {
   if (!problems.sound({"grid", "material", "problem", "boundaries"})) return;
   if (!is_transient(config)) return;
   if (is_rkl(config)) return check_rkl_step(config, problems);
+  if (is_implicit(config)) return check_implicit_step(config, problems);
   const ProblemConfig& p = config.problem;
   const double limit = stable_dt(config), monotone = monotone_dt(config);
   if (p.dt && *p.dt > limit && !p.allow_unstable) {
     problems.add("problem.dt",
-
                  "{} s is above the stability limit of {} s, 1/(2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2)); write "
                  "at most that, or auto",
                  shortest(*p.dt), shortest(limit));
@@ -121,7 +131,8 @@ void check_end_of_steady(Config& config, Problems& problems) {
 // after so many cycles has most likely stalled.
 void check_cycle(Config& config, Problems& problems) {
   constexpr std::int64_t most_cycles = 100;
-  if (is_rkl(config) && !problems.given("problem.check_interval")) config.problem.check_interval = 1;
+  if (takes_long_steps(config) && !problems.given("problem.check_interval"))
+    config.problem.check_interval = 1;
   if (is_transient(config)) return;
   if (config.problem.method == MethodName::multigrid && !problems.given("problem.max_sweeps") &&
       !problems.given("problem.max_cycles"))

@@ -22,10 +22,16 @@ double sum(const Vector3& v) {
   return v[0] + v[1] + v[2];
 }
 
+// Of half_diagonal(), in 1/m^2.
+double share_of_time(const Config& config) {
+  const auto& dt = config.problem.implicit_dt;
+  return dt ? 1 / (2 * diffusivity(config) * *dt) : 0;
+}
+
 // s: what multiplies the sum over axes of (T[-1] - 2 T + T[+1]) / h^2 in one sweep, in m^2.
 double sweep_length_squared(const Config& config, double weight) {
   if (config.problem.kind == ProblemKind::transient) return diffusivity(config) * weight;
-  return weight / (2 * sum(inverse_squares(config)));
+  return weight / (2 * half_diagonal(config));
 }
 
 double deck_weight(const Config& config) {
@@ -34,11 +40,17 @@ double deck_weight(const Config& config) {
 
 }  // namespace
 
+double half_diagonal(const Config& config) {
+  if (config.problem.kind == ProblemKind::transient)
+    return config.problem.weight / (2 * diffusivity(config) * euler_dt(config));
+  return sum(inverse_squares(config)) + share_of_time(config);
+}
+
 Coefficients<double> sweep_coefficients(const Config& config, double weight) {
   const double scale = sweep_length_squared(config, weight);
   const Vector3 inverse = inverse_squares(config);
   const double cx = scale * inverse[0], cy = scale * inverse[1], cz = scale * inverse[2];
-  // Steady: the sum of the six neighbours is the weight by construction.
+  // Steady: the sum of the six neighbours is the weight by construction, or less that by implicit_dt.
   const double c0 = config.problem.kind == ProblemKind::transient ? 1 - 2 * (cx + cy + cz) : 1 - weight;
   return {c0, cx, cy, cz, weight / deck_weight(config)};
 }
@@ -79,22 +91,30 @@ Coefficients<T> coarsened(const Coefficients<double>& c) {
 }  // namespace
 
 template <class T>
-Coefficients<T> rounded_coefficients(const Coefficients<double>& c) {
-  if (c.sigma != 1 && c.c0 < -1) return coarsened<T>(c);
+Coefficients<T> rounded_coefficients(const Coefficients<double>& c, double kept) {
+  if (kept == 1 && c.sigma != 1 && c.c0 < -1) return coarsened<T>(c);
   Coefficients<T> rounded{0, static_cast<T>(c.cx), static_cast<T>(c.cy), static_cast<T>(c.cz),
                           static_cast<T>(c.sigma)};
-  rounded.c0 = static_cast<T>(1 - neighbours_of(rounded));
+  rounded.c0 = static_cast<T>(kept - neighbours_of(rounded));
   // Where c0 is the coarser number, the largest neighbour takes up what its rounding left.
   T& largest = std::max({std::ref(rounded.cx), std::ref(rounded.cy), std::ref(rounded.cz)}, [](T a, T b) {
                  return a < b;
                }).get();
-  const double left = 1 - static_cast<double>(rounded.c0) - neighbours_of(rounded);
+  const double left = kept - static_cast<double>(rounded.c0) - neighbours_of(rounded);
   largest = static_cast<T>(static_cast<double>(largest) + left / 2);
   return rounded;
 }
 
-template Coefficients<float> rounded_coefficients(const Coefficients<double>&);
-template Coefficients<double> rounded_coefficients(const Coefficients<double>&);
+template <class T>
+Coefficients<T> rounded_sweep(const Config& config, double weight) {
+  const double lost = share_of_time(config) / half_diagonal(config);  // of a constant, by a weight of 1
+  return rounded_coefficients<T>(sweep_coefficients(config, weight), 1 - weight * lost);
+}
+
+template Coefficients<float> rounded_coefficients(const Coefficients<double>&, double);
+template Coefficients<double> rounded_coefficients(const Coefficients<double>&, double);
+template Coefficients<float> rounded_sweep(const Config&, double);
+template Coefficients<double> rounded_sweep(const Config&, double);
 
 namespace {
 
@@ -143,7 +163,8 @@ AxisSpectrum spectrum_of(const Config& config, int axis) {
 // Of a sweep with these coefficients.
 Spectrum spectrum_of(const Config& config, const Coefficients<double>& c) {
   const double weights[] = {c.cx, c.cy, c.cz};
-  double lowest = 0, highest = 0, step = std::numeric_limits<double>::infinity();
+  const double of_time = (1 - c.c0) * share_of_time(config) / half_diagonal(config);
+  double lowest = of_time, highest = of_time, step = std::numeric_limits<double>::infinity();
   for (int axis = 0; axis < 3; ++axis) {
     const AxisSpectrum on_axis = spectrum_of(config, axis);
     const double weight = weights[axis];

@@ -6,19 +6,28 @@
 
 namespace isotherm {
 
-// Transient: one explicit Euler step of `weight` seconds. Steady: one Jacobi sweep of that weight. The unit
+// Transient: one explicit Euler step of `weight` seconds. Steady: one Jacobi sweep of that weight; of the
+// grids on which an implicit step is solved the neighbours count less, by problem.implicit_dt. The unit
 // weight, for which sources are stored, is that of the deck.
 Coefficients<double> sweep_coefficients(const Config& config, double weight);
 // Of the weight of the deck: problem.weight, or the time step.
 Coefficients<double> sweep_coefficients(const Config& config);
+// 1/m^2. A sweep of weight 1 divides what it finds of div(k grad T) + q by 2 k times this: the sum of 1/h^2
+// over the axes, and the share of problem.implicit_dt. Of a transient problem as if euler_dt() were such a
+// sweep of the unit weight.
+double half_diagonal(const Config& config);
 // What a source of 1 W/m^3 adds to a cell in one sweep of the weight of the deck, in kelvin.
 double source_scale(const Config& config);
 
 // Rounded to T such that c0 + 2 (cx + cy + cz) stays as near to 1 as T allows. Rounded one by one, fp32
 // coefficients miss 1 by up to 1e-7, and an insulated body at 300 K would gain or lose 1 K in 30 000 sweeps.
 // Of weights above 2, as methods have them, it is 1 exactly: at 1e5 fp32 would lose 0.5 K per sweep.
+// `kept`: another value than 1, as near as rounding the neighbours one by one allows.
 template <class T>
-Coefficients<T> rounded_coefficients(const Coefficients<double>& c);
+Coefficients<T> rounded_coefficients(const Coefficients<double>& c, double kept = 1);
+// Those of a sweep of that weight.
+template <class T>
+Coefficients<T> rounded_sweep(const Config& config, double weight);
 
 // The slowest mode of a steady problem is known from the grid and the boundaries alone.
 //

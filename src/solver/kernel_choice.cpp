@@ -126,7 +126,7 @@ void match_fused_norm(const Config& config, KernelChoices<T>& choices) {
 }  // namespace
 
 bool boundaries_vary_by_sweep(const Config& config) {
-  if (is_rkl(config)) return false;
+  if (takes_long_steps(config)) return false;
   return std::any_of(config.boundaries.begin(), config.boundaries.end(), [](const BoundaryConfig& boundary) {
     return boundary.kind != BoundaryKind::periodic && boundary.value.uses('t');
   });
@@ -145,8 +145,7 @@ std::int64_t sweeps_until_due(const Config& config) {
   for (const auto& interval : {config.output.diagnostics, config.output.every_steps})
     if (interval) intervals = std::min(intervals, *interval);
   const Method method = make_method(config);
-  if (method.has_coarse_grids) return method.cycle() / 2;
-  return method.combination ? method.combination->first : intervals * method.cycle();
+  return method.is_taken_whole() ? method.in_a_row : intervals * method.cycle();
 }
 
 int longest_time_block(const Config& config) {

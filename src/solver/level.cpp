@@ -88,8 +88,7 @@ TransportSettings transport_settings(const Config& config, bool timed) {
 template <class T>
 std::vector<Coefficients<T>> coefficients_of(const Config& config, const Method& method) {
   std::vector<Coefficients<T>> all;
-  for (const double weight : method.weights)
-    all.push_back(rounded_coefficients<T>(sweep_coefficients(config, weight)));
+  for (const double weight : method.weights) all.push_back(rounded_sweep<T>(config, weight));
   return all;
 }
 
@@ -135,7 +134,7 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
       compute_(setup.compute ? *setup.compute : own_stream_->get()),
       halo_stream_(own_stream(device, Priority::high)),
       coefficients_(coefficients_of<T>(config, method_)),
-      unit_(rounded_coefficients<T>(sweep_coefficients(config, method_.unit))),
+      unit_(rounded_sweep<T>(config, method_.unit)),
       dt_(config.problem.kind == ProblemKind::transient ? time_plan(config).dt : 0) {}
 
 template <class T>
@@ -209,10 +208,10 @@ double Level<T>::time() const {
 }
 
 template <class T>
-void Level<T>::update_boundaries() {
+void Level<T>::update_boundaries(std::optional<double> share) {
   if (!boundaries_.vary_in_time() || !between_cycles()) return;
-  const bool at_middle = method_.cycle() > 1 && !probes_;
-  boundaries_.update(at_middle ? time() + dt_ / 2 : time(), compute_);
+  const double of_cycle = method_.cycle() > 1 && !probes_ ? 0.5 : 0;
+  boundaries_.update(time() + share.value_or(of_cycle) * dt_, compute_);
 }
 
 template <class T>

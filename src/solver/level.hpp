@@ -74,8 +74,8 @@ class Level {
   // Everything below is queued on compute() in order, exchanges on a stream of higher priority beside it.
 
   // Values of boundaries for the sweep that comes next, where they vary in time: those of its beginning, and
-  // for all sweeps of a longer cycle those of its middle.
-  void update_boundaries();
+  // for all sweeps of a longer cycle those of its middle, or of another `share` of its time.
+  void update_boundaries(std::optional<double> share = {});
   // Ghosts beyond the boundaries at which `region` ends, but for those that the kernel computes itself.
   void fill_boundaries(const StencilKernel<T>& kernel, Box region);
   void start_exchange() { halo_.start(current_.view(), compute_, halo_stream_); }

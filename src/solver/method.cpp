@@ -94,7 +94,7 @@ Method multigrid_method(const Config& config) {
   if (highest > 0) weights = smoothing_weights(highest);
   const std::vector<double> after = weights;
   weights.insert(weights.end(), after.begin(), after.end());
-  return {"multigrid", weights, unit, expected_decay / (2 * smoothing_sweeps), true};
+  return {"multigrid", weights, unit, expected_decay / (2 * smoothing_sweeps), true, smoothing_sweeps};
 }
 
 // P_n and its derivative, by their recurrences.
@@ -142,12 +142,40 @@ Method rkl_method(const Config& config) {
   const std::vector<double> of_half = rkl_weights(half, dt / 2);
   for (int i = 0; i < 2; ++i) weights.insert(weights.end(), of_half.begin(), of_half.end());
   const double c1 = rkl_curvature(whole), c2 = rkl_curvature(half);
-  return {"rkl", weights, euler_dt(config), 0, false, Combination{whole, (0.5 - c1) / (c2 / 2 + 0.25 - c1)}};
+  Method method{"rkl", weights, euler_dt(config)};
+  method.in_a_row = whole;
+  method.combination = {whole, (0.5 - c1) / (c2 / 2 + 0.25 - c1)};
+  return method;
+}
+
+// gamma of SDIRK2: with it the last stage is the step.
+const double sdirk2_share = 1 - std::numbers::sqrt2 / 2;
+
+// The sweeps are those of a grid of the same cells, which has weights of its own.
+Method implicit_method(const Config& config) {
+  const auto sweeps = static_cast<std::size_t>(sweeps_of_cycle(config));
+  const double unit = euler_dt(config);
+  Method method{"implicit", std::vector<double>(sweeps, unit), unit};
+  method.has_coarse_grids = true;
+  method.in_a_row = smoothing_sweeps;
+  method.stages = implicit_stages(config.problem.scheme);
+  return method;
 }
 
 }  // namespace
 
+std::vector<ImplicitStage> implicit_stages(Scheme scheme) {
+  if (scheme == Scheme::backward_euler) return {{1, 1}};
+  return {{sdirk2_share, (1 - sdirk2_share) / sdirk2_share}, {1, 1}};
+}
+
+double implicit_dt(const Config& config) {
+  return time_plan(config).dt * (config.problem.scheme == Scheme::backward_euler ? 1 : sdirk2_share);
+}
+
 std::int64_t sweeps_of_cycle(const Config& config) {
+  if (is_implicit(config))
+    return std::ssize(implicit_stages(config.problem.scheme)) * solving_cycles * 2 * smoothing_sweeps;
   if (is_rkl(config)) {
     const double dt = time_plan(config).dt;
     return rkl_stages(config, dt) + 2 * rkl_stages(config, dt / 2);
@@ -162,6 +190,7 @@ std::int64_t sweeps_of_cycle(const Config& config) {
 Method make_method(const Config& config) {
   const ProblemConfig& problem = config.problem;
   if (is_rkl(config)) return rkl_method(config);
+  if (is_implicit(config)) return implicit_method(config);
   if (problem.kind == ProblemKind::transient) {
     const double dt = time_plan(config).dt;
     return {"euler", {dt}, dt};

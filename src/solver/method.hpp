@@ -20,17 +20,25 @@ struct Combination {
   double share = 1;
 };
 
+// Of an implicit step: a change of the field for which the equation is solved. From the field T that it finds
+// comes T + d, where d = `scale` `implicit_dt` times the rate of T + d/scale, at `time` of the step, of 1.
+struct ImplicitStage {
+  double time = 1, scale = 1;
+};
+
 struct Method {
   std::string_view name;
   std::vector<double> weights;  // of the sweeps of a cycle: of 1 in a steady problem, else s
   double unit = 0;              // the weight of the sweep by which residuals are measured
   double decay = 0;  // -ln of the factor by which a sweep reduces the slowest error, the mean over a cycle
   bool has_coarse_grids = false;  // the correction from coarser grids comes in the middle of a cycle
+  std::int64_t in_a_row = 1;      // of a cycle that is taken whole: sweeps between which nothing else comes
   std::optional<Combination> combination = {};
+  std::vector<ImplicitStage> stages = {};
 
   std::int64_t cycle() const { return std::ssize(weights); }  // sweeps
   // Is there more in a cycle than its sweeps?
-  bool is_taken_whole() const { return has_coarse_grids || combination; }
+  bool is_taken_whole() const { return in_a_row > 1; }
 };
 
 // jacobi: weighted Jacobi sweeps of one weight. euler: explicit Euler steps of time_plan(config).dt.
@@ -45,9 +53,18 @@ struct Method {
 // (RKL1; Meyer, Balsara and Aslam, J. Comput. Phys. 257, 2014). A step from s1 stages and the same in two
 // halves of s2 are combined such that the errors of first order cancel. In Leja order, in which little is
 // lost to rounding.
+// implicit: cycles of one time step too. Backward Euler, of first order, or SDIRK2 of second order, which
+// damps fast modes as well (Alexander, SIAM J. Numer. Anal. 14, 1977). What a stage changes is solved for by
+// multigrid, with a diagonal of 1/implicit_dt more: a full multigrid cycle, with three V cycles on the finest
+// grid, whose sweeps are those of the cycle.
 Method make_method(const Config& config);
 // Of the coarsest grid of multigrid: a cycle of Chebyshev weights, long enough to solve it.
 Method coarsest_method(const Config& config);
+
+// Of implicit: stages of a step, and s for which each solves.
+std::vector<ImplicitStage> implicit_stages(Scheme scheme);
+double implicit_dt(const Config& config);
+constexpr int solving_cycles = 3;  // V cycles of a stage on the finest grid
 
 // Sweeps of a cycle: 1 but for methods that have cycles.
 std::int64_t sweeps_of_cycle(const Config& config);

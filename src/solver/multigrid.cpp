@@ -17,16 +17,6 @@
 namespace isotherm {
 namespace {
 
-// Of the update of a unit sweep, per cell of a grid, to that of a coarser one: inversely as the diagonals.
-double scale_between(const Config& fine, const Config& coarse) {
-  const auto diagonal = [](const Config& config) {
-    double sum = 0;
-    for (const double h : spacing(config)) sum += 1 / (h * h);
-    return sum;
-  };
-  return diagonal(fine) / diagonal(coarse);
-}
-
 template <class Entry>
 Buffer on_device(Device& device, const std::vector<Entry>& table) {
   const std::size_t bytes = table.size() * sizeof(Entry);
@@ -39,7 +29,10 @@ Buffer on_device(Device& device, const std::vector<Entry>& table) {
 
 template <class T>
 SweepChoice<T> smoothing_kernel(const CoarseGrid& grid, Backend backend) {
-  return kernel_choices<T>(grid.config, backend, grid.decomposition.subdomain(0).extent()).sweeps.front();
+  SweepChoice<T> choice =
+      kernel_choices<T>(grid.config, backend, grid.decomposition.subdomain(0).extent()).sweeps.front();
+  choice.time_block = std::min(choice.time_block, longest_time_block(grid.config, grid.decomposition));
+  return choice;
 }
 
 // The exact sum of a field and its rounded value, as the reduction leaves them.
@@ -62,7 +55,8 @@ struct Multigrid<T>::Transfer {
       parts.push_back(box.shifted(Int3{0, 0, 0} - coarse_lo));
     }
     restricted = parts[finer.ranks() == 1 ? 0 : static_cast<std::size_t>(rank)];
-    scale = static_cast<T>(scale_between(fine.config(), coarse.config()));
+    // Of the update of a unit sweep: inversely as the diagonals.
+    scale = half_diagonal(fine.config()) / half_diagonal(coarse.config());
     nested = n == m + m;
     for (int axis = 0; axis < 3; ++axis) {
       std::vector<CellOverlap<T>> overlaps;
@@ -118,7 +112,7 @@ struct Multigrid<T>::Transfer {
   std::vector<Box> parts;  // of the coarse level, that each rank restricts to
   Box restricted;          // this rank's
   Box read;                // of the finer level
-  T scale;
+  double scale;
   bool nested;  // Restriction::nested
 
  private:
@@ -150,25 +144,11 @@ struct Multigrid<T>::Coarse {
 template <class T>
 Multigrid<T>::Multigrid(Level<T>& finest, Step<T>& step, SolverTimes& times)
     : finest_(finest), step_(step), times_(times), self_(Communicator::self()) {
+  const bool is_implicit = !finest.method().stages.empty();
   const std::vector<CoarseGrid> grids = coarse_grids(finest.config(), finest.decomposition());
-  if (!grids.empty()) {
-    const Index needed = transfer_reach(finest.decomposition(), grids.front()).fine;
-    StepPlan<T> plan = step.plan();
-    if (exchanges(finest.sides()) && plan.halo_width < needed) {
-      if (needed > ghost_layers(finest.config()))
-        throw CollectiveError(
-            ExitCode::deck,
-            fmt::format("{}: multigrid needs a halo of {} layers between these blocks, and "
-                        "fields have {} (it may be set, and is few for overlap in_kernel, "
-                        "thin blocks and periodic axes, or little memory); use auto and "
-                        "fewer ranks, or problem.method chebyshev",
-                        finest.config().at("solver.halo_width"), needed, ghost_layers(finest.config())));
-      plan.halo_width = static_cast<int>(needed);
-      step.use(plan);
-    }
-  }
   for (const CoarseGrid& grid : grids) {
     Level<T>& finer = level(coarse_.size());
+    if (coarse_.size() == (is_implicit ? 1 : 0)) widen_halo(coarse_.size(), grid);
     const bool whole = grid.whole && finest.communicator().size() > 1;
     const auto make = [&] {
       return std::make_unique<Coarse>(grid, &grid == &grids.back(), whole ? self_ : finest.communicator(),
@@ -176,17 +156,42 @@ Multigrid<T>::Multigrid(Level<T>& finest, Step<T>& step, SolverTimes& times)
     };
     coarse_.push_back(whole ? all_or_throw(finest.communicator(), make) : make());
   }
-  if (!mean_is_free(finest.config())) {
-    if (!can_be_recorded()) return;
-    // Loads the kernels too, which the first cycle would pay for.
-    start_.emplace(record([&] { start(); }));
-    v_cycle_.emplace(record([&] { v_cycle(0); }));
-    return;
+  if (mean_is_free(finest.config())) {
+    Device& device = finest.device();
+    mean_ = Buffer(device, sizeof(FieldSum));
+    mean_host_ = Buffer(device, sizeof(FieldSum), Memory::staging);
+    scratch_ = Buffer(device, exact_reduction<T>(device.backend()).scratch_bytes(finest.whole()));
   }
-  Device& device = finest.device();
-  mean_ = Buffer(device, sizeof(FieldSum));
-  mean_host_ = Buffer(device, sizeof(FieldSum), Memory::staging);
-  scratch_ = Buffer(device, exact_reduction<T>(device.backend()).scratch_bytes(finest.whole()));
+  const auto add = [&](std::function<void()> work) { parts_.push_back({std::move(work)}); };
+  for (const ImplicitStage& stage : finest.method().stages)
+    add([this, scale = stage.scale] { start(scale, solving_cycles); });
+  if (!is_implicit) {
+    add([this] { start(1, 1); });
+    add([this] { v_cycle(0); });
+  }
+  records_ = can_be_recorded();
+  // Loads the kernels too, which the first cycle would pay for.
+  if (records_)
+    for (Part& part : parts_) record(part);
+}
+
+// As many layers as restriction to the next grid reads of the finest on which sweeps are made.
+template <class T>
+void Multigrid<T>::widen_halo(std::size_t i, const CoarseGrid& next) {
+  const Level<T>& fine = level(i);
+  const Index needed = transfer_reach(fine.decomposition(), next).fine;
+  StepPlan<T> plan = step(i).plan();
+  if (!exchanges(fine.sides()) || plan.halo_width >= needed) return;
+  if (needed > ghost_layers(fine.config()))
+    throw CollectiveError(ExitCode::deck,
+                          fmt::format("{}: multigrid needs a halo of {} layers between these blocks, and "
+                                      "fields have {} (it may be set, and is few for overlap in_kernel, "
+                                      "thin blocks and periodic axes, or little memory); use auto and "
+                                      "fewer ranks, or problem.method {}",
+                                      fine.config().at("solver.halo_width"), needed,
+                                      ghost_layers(fine.config()), i == 0 ? "chebyshev" : "rkl"));
+  plan.halo_width = static_cast<int>(needed);
+  step(i).use(plan);
 }
 
 template <class T>
@@ -231,7 +236,7 @@ void Multigrid<T>::gather_source(Coarse& coarse) {
 }
 
 template <class T>
-void Multigrid<T>::restrict_to(std::size_t i) {
+void Multigrid<T>::restrict_to(std::size_t i, double scale) {
   Coarse& coarse = *coarse_[i - 1];
   Level<T>& fine = level(i - 1);
   const Transfer& transfer = coarse.transfer;
@@ -244,7 +249,7 @@ void Multigrid<T>::restrict_to(std::size_t i) {
                           fine.coefficients(),
                           coarse.level.source_field().view(),
                           transfer.restricted,
-                          transfer.scale,
+                          static_cast<T>(scale * transfer.scale),
                           {transfer.overlaps(0), transfer.overlaps(1), transfer.overlaps(2)},
                           transfer.nested},
                          fine.compute());
@@ -316,23 +321,23 @@ void Multigrid<T>::v_cycle(std::size_t i) {
 }
 
 template <class T>
-void Multigrid<T>::start() {
+void Multigrid<T>::start(double scale, int cycles) {
   finest_.wait_for_copy(true);  // the field is changed in place; within a cycle, another one
-  for (std::size_t i = 1; i <= coarse_.size(); ++i) restrict_to(i);
+  for (std::size_t i = 1; i <= coarse_.size(); ++i) restrict_to(i, i == 1 ? scale : 1);
   for (std::size_t i = coarse_.size(); i > 0; --i) {
-    v_cycle(i);
+    for (int cycle = 0; cycle < (i == 1 ? cycles : 1); ++cycle) v_cycle(i);
     prolong_from(i, 0);
   }
 }
 
 // Most launches of a cycle are shorter than it takes to queue them. No graph where the host takes part: in
-// gathering, in the mean, in timed phases, in transports that need it.
+// gathering, in the mean, in boundaries that vary in time, in timed phases, in transports that need it.
 template <class T>
 bool Multigrid<T>::can_be_recorded() {
   const Config& config = finest_.config();
   if (coarse_.empty()) return false;  // nor is its number of launches even
   if (config.solver.cuda_graph == GraphChoice::off || step_.times_phases() || mean_.bytes() > 0) return false;
-  if (!why_no_graph(config, finest_.device()).empty()) return false;
+  if (!why_no_graph(config, finest_.device()).empty() || finest_.boundaries().vary_in_time()) return false;
   for (std::size_t i = 0; i <= coarse_.size(); ++i)
     if (!level(i).halo().why_not_recordable().empty() || (i > 0 && coarse_[i - 1]->gathered)) return false;
   return true;
@@ -340,38 +345,41 @@ bool Multigrid<T>::can_be_recorded() {
 
 // Work that has an even number of launches on each level, so that it ends in the fields in which it began.
 template <class T>
-template <class Work>
-typename Multigrid<T>::Recorded Multigrid<T>::record(const Work& work) {
+void Multigrid<T>::record(Part& part) {
   Device& device = finest_.device();
   const std::int64_t before = finest_.sweeps();
-  const T* const starts_at = finest_.field().origin;
+  part.starts_at = finest_.field().origin;
   device.begin_recording(finest_.compute());
-  work();
-  Recorded recorded{{device, device.end_recording(finest_.compute())}, starts_at};
+  part.work();
+  part.graph.emplace(device, device.end_recording(finest_.compute()));
+  part.sweeps = finest_.sweeps() - before;
   finest_.count_from(before);  // nothing was done yet
-  return recorded;
 }
 
 template <class T>
-void Multigrid<T>::launch_recorded(bool from_the_start) {
+void Multigrid<T>::run(Part& part) {
+  if (!records_ || step_.times_phases()) return part.work();
   finest_.wait_for_copy(true);  // its second launch would overwrite the field
-  const T* const here = finest_.field().origin;
-  if (from_the_start && start_->starts_at != here) start_.emplace(record([&] { start(); }));
-  if (v_cycle_->starts_at != here) v_cycle_.emplace(record([&] { v_cycle(0); }));
+  if (part.starts_at != finest_.field().origin) record(part);
   const TraceRange range(Phase::graph);
   const Timer timer;
-  if (from_the_start) finest_.device().launch(start_->graph.get(), finest_.compute());
-  finest_.device().launch(v_cycle_->graph.get(), finest_.compute());
-  finest_.advance_by_graph(finest_.method().cycle(), false);
+  finest_.device().launch(part.graph->get(), finest_.compute());
+  finest_.advance_by_graph(part.sweeps, false);
   times_.sweep += timer.seconds();
 }
 
 template <class T>
 void Multigrid<T>::cycle() {
-  const bool from_the_start = finest_.sweeps() == 0;
-  if (start_ && !step_.times_phases()) return launch_recorded(from_the_start);
-  if (from_the_start) start();
-  v_cycle(0);
+  const std::vector<ImplicitStage>& stages = finest_.method().stages;
+  if (stages.empty()) {
+    if (finest_.sweeps() == 0) run(parts_[0]);
+    return run(parts_[1]);
+  }
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    finest_.update_boundaries(stages[i].time);
+    run(parts_[i]);
+  }
+  finest_.advance_by_graph(finest_.method().cycle(), false);
 }
 
 std::size_t coarse_bytes(const Config& config, const Decomposition& decomposition, int rank,

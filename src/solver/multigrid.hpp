@@ -9,10 +9,12 @@
 // answer.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "solver/coarsening.hpp"
 #include "solver/level.hpp"
 #include "solver/step.hpp"
 
@@ -28,6 +30,7 @@ class Multigrid {
 
   // One V cycle. The first of a run, from the initial state, is a full multigrid cycle: it starts on the
   // coarsest level, and each finer one begins with what the coarser one found (Brandt 1977, section 4).
+  // Of an implicit method one time step: such a cycle for what each stage changes, below the finest level.
   void cycle();
 
  private:
@@ -35,20 +38,23 @@ class Multigrid {
   struct Coarse;
   Level<T>& level(std::size_t i);
   Step<T>& step(std::size_t i);
-  void restrict_to(std::size_t coarse);
+  void widen_halo(std::size_t level, const CoarseGrid& next);
+  void restrict_to(std::size_t coarse, double scale = 1);
   void prolong_from(std::size_t coarse, double shift);
   void gather_source(Coarse& coarse);
   void v_cycle(std::size_t i);
-  void start();
+  // Of `scale` times the residual; with so many cycles on the level below the finest.
+  void start(double scale, int cycles);
   double missing_mean();
-  struct Recorded {
-    Owned<Graph> graph;
-    const T* starts_at;  // the origin of the field that it reads first
+  struct Part {  // of a cycle, that a graph may hold
+    std::function<void()> work;
+    std::optional<Owned<Graph>> graph = {};
+    const T* starts_at = nullptr;  // the origin of the field that it reads first
+    std::int64_t sweeps = 0;       // of the finest level
   };
   bool can_be_recorded();
-  template <class Work>
-  Recorded record(const Work& work);
-  void launch_recorded(bool from_the_start);
+  void record(Part& part);
+  void run(Part& part);
 
   Level<T>& finest_;
   Step<T>& step_;
@@ -56,7 +62,8 @@ class Multigrid {
   Communicator self_;
   std::vector<std::unique_ptr<Coarse>> coarse_;  // the finest of them first
   Buffer mean_, mean_host_, scratch_;            // where no boundary fixes the mean
-  std::optional<Recorded> start_, v_cycle_;
+  std::vector<Part> parts_;                      // start and V cycle, or the stages of an implicit step
+  bool records_ = false;
 };
 
 // Bytes of all coarse levels of a rank: fields, sources, and cells that are gathered.

@@ -207,13 +207,18 @@ TEST_P(OneAnswer, OfMultigrid) {
   expect_one_answer_of_cycles<double>(MethodName::multigrid, around, device());
 }
 
-// One of its boundaries changes from step to step.
+// One of their boundaries changes from step to step.
 TEST_P(OneAnswer, OfLongSteps) {
-  Config config = decks::every_wall({37, 32, 18});
-  config.problem.dt = 50 * stable_dt(config);
-  expect_one_answer_of_cycles<double>(MethodName::rkl, config, device());
-  config.precision = Precision::fp32;
-  expect_one_answer_of_cycles<float>(MethodName::rkl, config, device());
+  for (const MethodName method : {MethodName::rkl, MethodName::implicit}) {
+    Config config = decks::every_wall({37, 32, 18});
+    config.problem.dt = 50 * stable_dt(config);
+    expect_one_answer_of_cycles<double>(method, config, device());
+    config.precision = Precision::fp32;
+    expect_one_answer_of_cycles<float>(method, config, device());
+  }
+  Config config = decks::periodic({24, 21, 20});
+  config.problem.scheme = Scheme::backward_euler;
+  expect_one_answer_of_cycles<double>(MethodName::implicit, config, device());
 }
 
 // On every process grid, with two axes around which neighbours meet twice.

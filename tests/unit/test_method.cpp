@@ -143,6 +143,27 @@ TEST(Rkl, StaysInBoundsWithinAStep) {
   }
 }
 
+// A mode that decays as exp(-z t) over the steps' time, to their order; none grows, and the fastest vanish.
+TEST(Implicit, DecaysAsTheExponential) {
+  Config config = rkl(1);
+  config.problem.method = MethodName::implicit;
+  for (const auto& [scheme, error] : {std::pair(Scheme::backward_euler, 1.0), {Scheme::sdirk2, 0.1}}) {
+    config.problem.scheme = scheme;
+    const double share = implicit_dt(config) / time_plan(config).dt;
+    const auto after_step = [&](double z) {
+      double t = 1;
+      for (const auto& [time, scale] : implicit_stages(scheme)) t -= scale * share * z * t / (1 + share * z);
+      return t;
+    };
+    const double order = scheme == Scheme::sdirk2 ? 2 : 1;
+    for (const double z : {1e-2, 1e-1})
+      EXPECT_NEAR(after_step(z), std::exp(-z), error * std::pow(z, order + 1));
+    for (double z = 1e-3; z < 1e9; z *= 1.1) EXPECT_LE(std::abs(after_step(z)), 1);
+    EXPECT_LT(std::abs(after_step(1e9)), 1e-8);
+    EXPECT_EQ(implicit_stages(scheme).back().time, 1);
+  }
+}
+
 TEST(Multigrid, HalvesTheStiffestAxes) {
   Config config = decks::steady({40, 20, 7});
   config.grid.lengths = Vector3{40, 20, 0.7};  // cells ten times as thin as wide
@@ -238,6 +259,22 @@ void expect_a_constant_kept() {
     ASSERT_EQ(static_cast<long double>(r.c0) + 2 * (static_cast<long double>(r.cx) + r.cy + r.cz), 1)
         << weight;
     ASSERT_NEAR(r.cx, part * a, 4 * weight * std::numeric_limits<T>::epsilon());
+  }
+}
+// Of the grids of an implicit step: what they keep of a constant is 1 less what they return of it.
+TEST(Operator, SweepsOfImplicitGridsKeepTheirShare) {
+  Random random;
+  for (int trial = 0; trial < 1000; ++trial) {
+    Config config = decks::steady({random.between(1, 90), random.between(1, 90), random.between(1, 90)});
+    config.problem.implicit_dt = stable_dt(config) * std::exp(random.between(-3.0, 12.0));
+    const double weight = random.between(0.5, 4.3), h = half_diagonal(config);
+    const auto c = rounded_sweep<double>(config, weight);
+    const double kept = 1 - weight / (2 * h * diffusivity(config) * *config.problem.implicit_dt);
+    ASSERT_NEAR(c.c0 + 2 * (c.cx + c.cy + c.cz), kept, 2e-15);
+    ASSERT_NEAR(c.c0, 1 - weight, 4e-15);
+    const Spectrum s = sweep_spectrum(config);
+    ASSERT_GE(s.lowest, (1 - kept) / weight * (1 - 1e-12));
+    ASSERT_LE(s.highest, 2);
   }
 }
 TEST(Operator, CoefficientsOfLargeWeightsKeepAConstant) {

@@ -150,21 +150,47 @@ def field_of_steps(folder, steps, *settings, ranks=0):
     return runs.cells(folder / "run" / runs.snapshots(folder / "run")[-1])
 
 
-def test_rkl_is_of_second_order(tmp_path):
+LONG_STEPS = [["problem.method=rkl"], ["problem.method=implicit"], ["problem.method=implicit", "problem.scheme=backward_euler"]]
+
+
+# The last from 2^order on, as errors of higher order still count.
+@pytest.mark.parametrize("method, steps, least, most", [(LONG_STEPS[0], 8, 3.7, 6), (LONG_STEPS[1], 8, 3.8, 4.6), (LONG_STEPS[2], 16, 1.9, 2.2)])
+def test_order_in_time(tmp_path, method, steps, least, most):
     """To the field of euler, as far as that is right."""
     write_deck(tmp_path, TRANSIENT)
-    fields = [field_of_steps(tmp_path, steps) for steps in (8, 16, 32)]
+    fields = [field_of_steps(tmp_path, steps * times, *method) for times in (1, 2, 4)]
     differences = [np.abs(a - b).max() for a, b in zip(fields, fields[1:])]
-    assert 3.7 < differences[0] / differences[1] < 6
+    assert least < differences[0] / differences[1] < most
     run(tmp_path, "problem.method=euler", name="euler")
     euler = runs.cells(tmp_path / "euler" / runs.snapshots(tmp_path / "euler")[-1])
     assert np.abs(fields[-1] - euler).max() < 2 * differences[1] + 0.005
 
 
-def test_one_answer_of_rkl(tmp_path):
+def test_implicit_follows_boundaries_to_second_order(tmp_path):
+    """Which it takes at the times of its stages. From a steady state, so that nothing else changes."""
+    write_deck(tmp_path, TRANSIENT.replace("value: 300}", 'value: "300 + 20*sin(20*t)*sin(20*t)"}').replace("value: 50", "value: 0")
+               .replace('shape: formula, formula: "300 + 10*sin(2.1*x)*(1 + cos(pi*y/0.8))"', "shape: constant, value: 300"))
+    fields = [field_of_steps(tmp_path, steps, *LONG_STEPS[1]) for steps in (32, 64, 128)]
+    differences = [np.abs(a - b).max() for a, b in zip(fields, fields[1:])]
+    assert 3.5 < differences[0] / differences[1] < 5
+
+
+def test_implicit_steps_of_any_length(tmp_path):
+    """A jump is smooth after one step of 1e5 stable ones, and heat is kept as far as three cycles solve for it."""
+    write_deck(tmp_path, TRANSIENT.replace("{kind: temperature, value: 300}", "{kind: insulated}").replace("coefficient: 3", "coefficient: 0")
+               .replace("value: 50", "value: 0").replace("{shape: formula", "{shape: box, from: [0, 0, 0], to: [0.3, 0.5, 0.2], value: 900}, {shape: formula")
+               .replace("initial: [", "initial: [{shape: constant, value: 300}, ").replace(', {shape: formula, formula: "300 + 10*sin(2.1*x)*(1 + cos(pi*y/0.8))"}', ""))
+    run(tmp_path, "problem.method=implicit", "problem.end_time=20", "problem.dt=20", "output.diagnostics=1")
+    first, last = (runs.history(tmp_path / "run")[i] for i in (0, -1))
+    assert abs(float(last["mean_K"]) - float(first["mean_K"])) < 1e-4 * (float(first["mean_K"]) - 300)
+    assert float(last["max_K"]) - float(last["min_K"]) < 0.05 * 600
+
+
+@pytest.mark.parametrize("method", LONG_STEPS[:2])
+def test_one_answer_of_long_steps(tmp_path, method):
     """With a boundary that changes from step to step; stopped and resumed on other ranks; outputs at their times."""
     write_deck(tmp_path, TRANSIENT.replace("value: 300}", 'value: "300 + 40*t*y"}'))
-    settings = ["output.every_time=0.05", "output.diagnostics=2"]
+    settings = ["output.every_time=0.05", "output.diagnostics=2", *method]
     whole = run(tmp_path, "problem.dt=0.01", *settings, name="whole")
     steps = whole["performance"]["cycles"]
     assert steps == 20 and [float(row["time_s"]) for row in runs.history(tmp_path / "whole")][-1] == 0.2
@@ -189,9 +215,11 @@ def test_a_steady_run_is_the_start_of_a_transient(tmp_path):
 
 
 @pytest.mark.parametrize("settings, message", [
-    (["problem.method=jacobi"], "problem.method: jacobi is for steady problems; use one of euler, rkl"),
+    (["problem.method=jacobi"], "problem.method: jacobi is for steady problems; use one of euler, rkl, implicit"),
     (["problem.dt=0.6"], "problem.dt: 0.6 s would take more than 64 stages"),
     (["problem.dt=0.1", "precision=fp32"], "more than 16 stages"),
+    (["problem={method: implicit, steps: 3}"], "problem.dt: auto needs an end_time"),
+    (["problem.scheme=sdirk2"], "problem.scheme: "),
     ([], "problem.method: rkl is for transient problems")])
 def test_refusals_of_transients(tmp_path, settings, message):
     """The last in a steady problem."""
