@@ -16,6 +16,7 @@
 #include "physics/region_values.hpp"
 #include "solver/method.hpp"
 #include "solver/schedule.hpp"
+#include "solver/step_control.hpp"
 
 namespace isotherm {
 namespace {
@@ -125,14 +126,15 @@ std::string time_text(const Config& config) {
                        most, likely < most ? fmt::format(", likely {}", likely) : "");
   }
   const TimePlan plan = time_plan(config);
-  const std::string of_limit =
-      takes_long_steps(config)
-          ? fmt::format("{}, {} sweeps per step, {:.0f} times", word(config.problem.method),
-                        sweeps_of_cycle(config), plan.dt / stable_dt(config))
-          : fmt::format("{:.1f} % of", 100 * plan.dt / stable_dt(config));
-  return fmt::format("dt              {:.6g} s ({} the stable limit {:.6g} s), {} steps to {:.6g} s\n",
+  std::string of_limit = fmt::format("{:.1f} % of", 100 * plan.dt / stable_dt(config)), parts;
+  if (takes_long_steps(config))
+    of_limit = fmt::format("{}, {} sweeps per step, {:.0f} times", word(config.problem.method),
+                           sweeps_of_cycle(config), plan.dt / stable_dt(config));
+  if (step_control(config))
+    parts = fmt::format(", in parts with errors of {:.6g} K at most", *config.problem.tolerance);
+  return fmt::format("dt              {:.6g} s ({} the stable limit {:.6g} s), {} steps to {:.6g} s{}\n",
                      plan.dt, of_limit, stable_dt(config), plan.steps,
-                     plan.dt * static_cast<double>(plan.steps));
+                     plan.dt * static_cast<double>(plan.steps), parts);
 }
 
 // Size, and the heat of the sources. Those of more cells than this process counts in seconds are for the run.

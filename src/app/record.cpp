@@ -82,14 +82,14 @@ std::string stagnation_text(const Config& config, const Residual& r, double larg
   return fmt::format(
       "the residual stopped falling at {:.3g} K, above the tolerance of {:.3g} K: the last digit of {} is "
       "{:.2g} K at {:.4g} K, and by it the slowest mode may be off by about {:.2g} K; use {}",
-      *r.last, config.problem.tolerance * unit, word(config.precision), last_digit(config, largest), largest,
+      *r.last, *config.problem.tolerance * unit, word(config.precision), last_digit(config, largest), largest,
       *r.last / slowest_decay(config),
       remedy(config, fmt::format("a tolerance of {:.2g} or more", 2 * *r.last / unit)));
 }
 
 std::string unconverged_text(const Config& config, const Residual& r, double largest, double unit,
                              std::int64_t sweeps, const std::string& next) {
-  const double tolerance = config.problem.tolerance * unit, decay = make_method(config).decay;
+  const double tolerance = *config.problem.tolerance * unit, decay = make_method(config).decay;
   std::string text =
       fmt::format("not converged: after {} sweeps the residual is {:.3g} K, the tolerance {:.3g} K", sweeps,
                   *r.last, tolerance);
@@ -341,7 +341,7 @@ std::string steady_end_text(const Config& config, const LoopOutcome& outcome, st
     return fmt::format(
         "not converged: after {} sweeps the residual stalls at {:.3g} K, above the tolerance of {:.3g} K and "
         "the rounding of the temperatures; use {}",
-        sweeps, *r.last, config.problem.tolerance * unit,
+        sweeps, *r.last, *config.problem.tolerance * unit,
         remedy(config, fmt::format("a tolerance of {:.2g} or more", 2 * *r.last / unit)));
   if (r.convergence == Convergence::not_reached)
     return unconverged_text(config, r, outcome.largest_temperature, unit, sweeps, next);

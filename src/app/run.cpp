@@ -320,9 +320,12 @@ class RunOf final : public Run {
       record_.histogram = {std::string(solver_->histogram().name), bins->count, bins->low, bins->high};
     record_.time = solver_->time();
     const auto cells = static_cast<double>(config.grid.cells.product());
-    record_.performance.sweeps += solver_->own_sweeps();
+    const StepCounts counts = solver_->counts();
+    record_.performance.sweeps += counts.sweeps;
+    record_.performance.steps += counts.parts;
+    record_.performance.rejected_steps += counts.rejected;
     record_.performance.cycles += solver_->own_sweeps() / solver_->level().method().cycle();
-    record_.performance.points += cells * static_cast<double>(solver_->own_sweeps());
+    record_.performance.points += cells * static_cast<double>(counts.sweeps);
     record_.performance.untimed_sweeps += outcome.untimed_sweeps;
     record_.performance.untimed_points += cells * static_cast<double>(outcome.untimed_sweeps);
     record_.performance.bytes_per_point = solver_->bytes_per_point();

@@ -28,6 +28,7 @@
 #include "solver/kernel_choice.hpp"
 #include "solver/multigrid.hpp"
 #include "solver/schedule.hpp"
+#include "solver/super_step.hpp"
 
 namespace isotherm {
 namespace {
@@ -132,7 +133,7 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int
   plan.fields = plan.field * (all_sources(config).empty() ? 2 : 3);
   const Method method = make_method(config);
   if (method.has_coarse_grids) plan.fields += coarse_bytes(config, decomposition, rank, backend);
-  if (method.combination) plan.fields += plan.field;
+  plan.fields += plan.field * static_cast<std::size_t>(fields_of_super_step(config));
   // Exchanges of fewer layers have buffers of their own while the autotuner tries them.
   for (int layers = ghosts; layers > 0; layers = config.solver.halo_width ? 0 : layers / 2)
     plan.halo += 2 * size * static_cast<std::size_t>(exchange_traffic(decomposition, rank, layers).cells);

@@ -193,6 +193,7 @@ class Loop {
     if (r.last && !checked_) converged_ = has_converged(config_, *r.first, *r.last);
     if (converged_) r.extra_sweeps = solver_.sweeps() - state.last_checked;
     wall_before_ = state.wall;
+    solver_.go_on_from_halvings(static_cast<int>(state.step_halvings));
   }
 
   bool steady() const { return config_.problem.kind == ProblemKind::steady; }
@@ -461,6 +462,7 @@ class Loop {
     }
     if (const auto bins = solver_.histogram_bins()) state.histogram_range = Interval{bins->low, bins->high};
     state.wall = wall_before_ + wall_.seconds();
+    state.step_halvings = solver_.step_halvings();
     if (!steady()) state.dt = time_plan(config_).dt;
     return state;
   }

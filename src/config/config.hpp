@@ -104,7 +104,6 @@ struct ProblemConfig {
   // steady
   std::optional<std::int64_t> cycle;  // sweeps; none: chosen from grid and boundaries (solver/method.hpp)
   double weight = 0.99;
-  double tolerance = 1e-6;      // absolute, error: K; relative: to the first residual
   std::optional<double> error;  // K; short for criterion error and this tolerance
   Norm norm = Norm::max;
   Criterion criterion = Criterion::relative;
@@ -115,6 +114,10 @@ struct ProblemConfig {
   // less that of a steady problem.
   std::optional<double> implicit_dt;
   // both
+  // Steady: absolute, error: K; relative: to the first residual. Transient: K, of a part of a step; none:
+  // steps are of one length.
+  std::optional<double> tolerance;
+  static constexpr double steady_tolerance = 1e-6;  // unasked
   std::int64_t check_interval = 100;  // sweeps or cycles from one residual, and check for NaN, to the next
   Check check = Check::immediate;     // asynchronous: a residual is looked at when next something is due
 };

@@ -217,24 +217,22 @@ Keys describe(ProblemConfig& problem) {
       {"steps", &problem.steps, "How many steps to take; 0 writes the initial state.",
        {.range = {0, 1e15}, .partner = "end_time", .when = transient, .example = "1000"}},
       {"dt", &problem.dt,
-       "Time step, at most the stable limit, or what 64 stages of rkl take (fp32: 16), or of any length "
-       "(implicit); shortened so that whole steps end at end_time.", {.range = times,
-       .when = transient, .example = "1e-3", .absent = "dt_fraction of the stable limit, or of what half of "
-       "the stages take, in 32 steps or more; of implicit 32 steps", .absent_word = "auto"}},
+       "Time step, at most the stable limit, or what 64 stages of rkl take (fp32: 16), of implicit any; "
+       "whole steps end at end_time.", {.range = times, .when = transient, .example = "1e-3", .absent =
+       "dt_fraction of the limit (rkl: of half of the stages), of long steps 32 or more", .absent_word = "auto"}},
       {"dt_fraction", &problem.dt_fraction,
        "What dt: auto takes of the stable limit; less where the maximum principle needs it.",
        {.range = {0, 1, "", true}, .when = transient}},
       {"allow_unstable", choice(problem.allow_unstable, off_on),
        "Take a dt above the stable limit; for tests of divergence.", {.when = transient}},
       {"method", choice(problem.method),
-       "Steady: V cycles over coarser grids (multigrid), of which ten are enough on most grids; cycles of "
-       "Chebyshev weights; or jacobi, sweeps of one weight, hundreds of times as many. Transient: euler, one "
-       "sweep per step; rkl, second order, steps hundreds of times as long in some eighty sweeps; or implicit, "
-       "steps of any length, solved by multigrid.",
+       "Steady: V cycles over coarser grids (multigrid), ten at most on most grids; cycles of Chebyshev weights; "
+       "or jacobi, sweeps of one weight, hundreds of times as many. Transient: euler, one sweep per step; rkl, "
+       "steps hundreds of times as long in some eighty sweeps; or implicit, steps of any length by multigrid.",
        {.absent = "multigrid, or euler of transient problems"}},
       {"scheme", choice(problem.scheme),
-       "Of implicit: backward_euler, of first order, whose steps never overshoot; or sdirk2, of second order, "
-       "two solutions per step.", {.when = implicit}},
+       "Of implicit: backward_euler, of first order, which never overshoots; or sdirk2, of second order.",
+       {.when = implicit}},
       {"cycle", &problem.cycle,
        "Sweeps per cycle, a power of two; residuals and outputs come at the ends of cycles, and intervals "
        "count cycles.", {.range = {2, 4096}, .when = chebyshev, .example = "256",
@@ -244,8 +242,10 @@ Keys describe(ProblemConfig& problem) {
       {"weight", &problem.weight, "Weight of the Jacobi sweep; with 1 a checkerboard error never decays.",
        {.range = {0, 1, "", true}, .when = steady}},
       {"tolerance", &problem.tolerance,
-       "Residual that ends the run: K if absolute, else a fraction of the first; 0: never.",
-       {.range = {0, 1e12, "K or a fraction"}, .when = steady}},
+       "Steady: residual that ends the run, K if absolute, else a fraction of the first; 0: never. Of rkl and "
+       "sdirk2: error of a part of a step, K, for which steps are halved as often as needed.",
+       {.range = {0, 1e12, "K or a fraction"}, .example = "1e-6",
+       .absent = "1e-6 of steady problems; steps of one length of transient ones"}},
       {"error", &problem.error,
        "Estimated error of the field that ends the run, instead of tolerance and criterion.",
        {.range = {0, 1e12, "K", true}, .when = steady, .example = "0.01", .absent = "tolerance ends the run"}},
@@ -254,8 +254,7 @@ Keys describe(ProblemConfig& problem) {
       {"criterion", choice(problem.criterion),
        "What tolerance bounds: the residual, absolute or relative to the first one, or the estimated error, "
        "in K.", {.when = steady}},
-      {"max_sweeps", &problem.max_sweeps, "Sweeps after which a run gives up.",
-       {.range = counts, .when = steady}},
+      {"max_sweeps", &problem.max_sweeps, "Sweeps after which a run gives up.", {.range = counts, .when = steady}},
       {"mean_temperature", &problem.mean_temperature,
        "The mean over the box, where no boundary fixes the temperature.",
        {.range = kelvins, .when = steady, .example = "300", .absent = "the boundaries fix it"}},

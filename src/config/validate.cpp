@@ -118,8 +118,16 @@ void check_time_step(const Config& config, Problems& problems) {
                  shortest(*p.end_time), shortest(dt));
 }
 
-void check_end_of_steady(Config& config, Problems& problems) {
+void check_tolerance(Config& config, Problems& problems) {
   ProblemConfig& p = config.problem;
+  if (!is_transient(config) && !p.tolerance) p.tolerance = ProblemConfig::steady_tolerance;
+  if (problems.sound({"problem"}) && is_transient(config) && p.tolerance > 0 &&
+      (!takes_long_steps(config) || (is_implicit(config) && p.scheme == Scheme::backward_euler)))
+    problems.add(
+        "problem.tolerance",
+        "takes two results of a step to compare, of which {} has one; use method rkl, or implicit with "
+        "scheme sdirk2",
+        is_implicit(config) ? word(p.scheme) : word(p.method));
   if (!p.error) return;
   for (const char* key : {"problem.tolerance", "problem.criterion"})
     if (problems.given(key)) problems.add("problem.error", "stands beside {}; keep one", key);
@@ -541,7 +549,7 @@ void validate(Config& config, const RegistryNames& registry, Problems& problems)
   check_method(config, problems);
   check_time_step(config, problems);
   check_temperatures(config, problems);
-  check_end_of_steady(config, problems);
+  check_tolerance(config, problems);
   check_cycle(config, problems);
   check_steady(config, problems);
   check_region(config, config.initial, "initial", problems);

@@ -25,7 +25,7 @@ Config of_change(const Config& config) {
   Config change = config;
   change.problem.kind = ProblemKind::steady;
   change.problem.method = MethodName::multigrid;
-  change.problem.implicit_dt = implicit_dt(config);
+  change.problem.implicit_dt = implicit_share(config) * time_plan(config).dt;
   for (BoundaryConfig& boundary : change.boundaries) boundary.value = 0.0;
   change.initial.clear();
   change.sources.clear();

@@ -204,6 +204,7 @@ void Level<T>::read(const StoredField& stored) {
 
 template <class T>
 double Level<T>::time() const {
+  if (part_) return part_->time;
   return static_cast<double>(sweeps_ / method_.cycle()) * dt_;
 }
 
@@ -211,7 +212,34 @@ template <class T>
 void Level<T>::update_boundaries(std::optional<double> share) {
   if (!boundaries_.vary_in_time() || !between_cycles()) return;
   const double of_cycle = method_.cycle() > 1 && !probes_ ? 0.5 : 0;
-  boundaries_.update(time() + share.value_or(of_cycle) * dt_, compute_);
+  boundaries_.update(time() + share.value_or(of_cycle) * dt(), compute_);
+}
+
+template <class T>
+void Level<T>::use(const Method& method) {
+  method_ = method;
+  coefficients_ = coefficients_of<T>(config_, method_);
+  unit_ = rounded_sweep<T>(config_, method_.unit);
+}
+
+template <class T>
+void Level<T>::begin_part(double time, double dt) {
+  if (dt != this->dt()) use(method_of_step(config_, dt));
+  part_ = {time, dt};
+  sweeps_ = 0;
+}
+
+template <class T>
+void Level<T>::end_parts(std::int64_t sweep) {
+  if (dt() != dt_) use(make_method(config_));
+  part_.reset();
+  sweeps_ = sweep;
+}
+
+template <class T>
+void Level<T>::use_implicit_dt(double dt, bool coarsest) {
+  config_.problem.implicit_dt = dt;
+  use(coarsest ? coarsest_method(config_) : make_method(config_));
 }
 
 template <class T>

@@ -66,7 +66,9 @@ class Level {
   FieldView<const T> source() const { return source_ ? source_->view() : FieldView<const T>{}; }
   Field<T>& source_field() { return *source_; }
   std::int64_t sweeps() const { return sweeps_; }  // since the initial state
-  double time() const;                             // s, of the last end of a cycle; 0 in a steady problem
+  // s: of the last end of a cycle, or of a part of one, and how long the next takes; 0 in a steady problem.
+  double time() const;
+  double dt() const { return part_ ? part_->dt : dt_; }
   bool between_cycles() const { return sweeps_ % method_.cycle() == 0; }
   // Does before() hold the field from which one single sweep made the current one?
   bool has_before() const { return has_before_; }
@@ -103,6 +105,12 @@ class Level {
   void synchronize();
 
   void count_from(std::int64_t sweep) { sweeps_ = sweep; }
+  // A part of a cycle, from `time` on, of `dt` s, is a step of its own, whose sweeps are counted from 0.
+  // After the last the cycle has ended at that sweep.
+  void begin_part(double time, double dt);
+  void end_parts(std::int64_t sweep);
+  // Of a grid on which an implicit step is solved: steps of another length from here on.
+  void use_implicit_dt(double dt, bool coarsest);
 
   // The current field in host memory; waits for the device. Valid until the next sweep.
   FieldView<const T> host_field();
@@ -119,6 +127,7 @@ class Level {
   Level(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
         Device& device, const Setup& setup);
   SweepArgs<T> sweep_args(Box region, const UpdateNorm& norm);
+  void use(const Method& method);
 
   Config config_;
   Method method_;
@@ -142,6 +151,10 @@ class Level {
   Coefficients<T> unit_;
   bool probes_ = false;
   double dt_ = 0;
+  struct Part {
+    double time, dt;  // s
+  };
+  std::optional<Part> part_;
   std::int64_t sweeps_ = 0;
   bool has_before_ = false;
   struct Copying {

@@ -135,8 +135,7 @@ double rkl_curvature(int stages) {
   return 0.25 - 0.5 / (stages * (stages + 1));
 }
 
-Method rkl_method(const Config& config) {
-  const double dt = time_plan(config).dt;
+Method rkl_method(const Config& config, double dt) {
   const int whole = rkl_stages(config, dt), half = rkl_stages(config, dt / 2);
   std::vector<double> weights = rkl_weights(whole, dt);
   const std::vector<double> of_half = rkl_weights(half, dt / 2);
@@ -169,8 +168,8 @@ std::vector<ImplicitStage> implicit_stages(Scheme scheme) {
   return {{sdirk2_share, (1 - sdirk2_share) / sdirk2_share}, {1, 1}};
 }
 
-double implicit_dt(const Config& config) {
-  return time_plan(config).dt * (config.problem.scheme == Scheme::backward_euler ? 1 : sdirk2_share);
+double implicit_share(const Config& config) {
+  return config.problem.scheme == Scheme::backward_euler ? 1 : sdirk2_share;
 }
 
 std::int64_t sweeps_of_cycle(const Config& config) {
@@ -189,7 +188,7 @@ std::int64_t sweeps_of_cycle(const Config& config) {
 
 Method make_method(const Config& config) {
   const ProblemConfig& problem = config.problem;
-  if (is_rkl(config)) return rkl_method(config);
+  if (is_rkl(config)) return rkl_method(config, time_plan(config).dt);
   if (is_implicit(config)) return implicit_method(config);
   if (problem.kind == ProblemKind::transient) {
     const double dt = time_plan(config).dt;
@@ -206,6 +205,10 @@ Method make_method(const Config& config) {
   }
   return {"chebyshev", chebyshev_weights(s, m), problem.weight,
           decay_of_cycle(s, m) / static_cast<double>(m)};
+}
+
+Method method_of_step(const Config& config, double dt) {
+  return is_rkl(config) ? rkl_method(config, dt) : make_method(config);
 }
 
 Method coarsest_method(const Config& config) {

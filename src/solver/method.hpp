@@ -58,12 +58,14 @@ struct Method {
 // multigrid, with a diagonal of 1/implicit_dt more: a full multigrid cycle, with three V cycles on the finest
 // grid, whose sweeps are those of the cycle.
 Method make_method(const Config& config);
+// Of a step of another length, s, of a method of long steps.
+Method method_of_step(const Config& config, double dt);
 // Of the coarsest grid of multigrid: a cycle of Chebyshev weights, long enough to solve it.
 Method coarsest_method(const Config& config);
 
-// Of implicit: stages of a step, and s for which each solves.
+// Of implicit: stages of a step, and the share of it for which each solves.
 std::vector<ImplicitStage> implicit_stages(Scheme scheme);
-double implicit_dt(const Config& config);
+double implicit_share(const Config& config);
 constexpr int solving_cycles = 3;  // V cycles of a stage on the finest grid
 
 // Sweeps of a cycle: 1 but for methods that have cycles.

@@ -55,8 +55,7 @@ struct Multigrid<T>::Transfer {
       parts.push_back(box.shifted(Int3{0, 0, 0} - coarse_lo));
     }
     restricted = parts[finer.ranks() == 1 ? 0 : static_cast<std::size_t>(rank)];
-    // Of the update of a unit sweep: inversely as the diagonals.
-    scale = half_diagonal(fine.config()) / half_diagonal(coarse.config());
+    weigh(fine.config(), coarse.config());
     nested = n == m + m;
     for (int axis = 0; axis < 3; ++axis) {
       std::vector<CellOverlap<T>> overlaps;
@@ -82,6 +81,11 @@ struct Multigrid<T>::Transfer {
       overlaps_[at] = on_device(fine.device(), overlaps);
       interpolations_[at] = on_device(fine.device(), interpolations);
     }
+  }
+
+  // Of the update of a unit sweep: inversely as the diagonals.
+  void weigh(const Config& fine, const Config& coarse) {
+    scale = half_diagonal(fine) / half_diagonal(coarse);
   }
 
   // By global index. What stands beyond a boundary of the coarse grid is a T, as its boundary holds 0.
@@ -145,6 +149,7 @@ template <class T>
 Multigrid<T>::Multigrid(Level<T>& finest, Step<T>& step, SolverTimes& times)
     : finest_(finest), step_(step), times_(times), self_(Communicator::self()) {
   const bool is_implicit = !finest.method().stages.empty();
+  if (is_implicit) dt_ = finest.dt();
   const std::vector<CoarseGrid> grids = coarse_grids(finest.config(), finest.decomposition());
   for (const CoarseGrid& grid : grids) {
     Level<T>& finer = level(coarse_.size());
@@ -370,16 +375,24 @@ void Multigrid<T>::run(Part& part) {
 
 template <class T>
 void Multigrid<T>::cycle() {
-  const std::vector<ImplicitStage>& stages = finest_.method().stages;
-  if (stages.empty()) {
-    if (finest_.sweeps() == 0) run(parts_[0]);
-    return run(parts_[1]);
+  if (finest_.sweeps() == 0) run(parts_[0]);
+  run(parts_[1]);
+}
+
+template <class T>
+void Multigrid<T>::take_stage(std::size_t stage) {
+  run(parts_[stage]);
+}
+
+template <class T>
+void Multigrid<T>::use_step(double dt) {
+  if (dt == dt_) return;
+  dt_ = dt;
+  for (std::size_t i = 1; i <= coarse_.size(); ++i) {
+    level(i).use_implicit_dt(dt * implicit_share(finest_.config()), i == coarse_.size());
+    coarse_[i - 1]->transfer.weigh(level(i - 1).config(), level(i).config());
   }
-  for (std::size_t i = 0; i < stages.size(); ++i) {
-    finest_.update_boundaries(stages[i].time);
-    run(parts_[i]);
-  }
-  finest_.advance_by_graph(finest_.method().cycle(), false);
+  for (Part& part : parts_) part.starts_at = nullptr;  // no longer what the graph holds
 }
 
 std::size_t coarse_bytes(const Config& config, const Decomposition& decomposition, int rank,

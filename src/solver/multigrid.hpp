@@ -30,8 +30,12 @@ class Multigrid {
 
   // One V cycle. The first of a run, from the initial state, is a full multigrid cycle: it starts on the
   // coarsest level, and each finer one begins with what the coarser one found (Brandt 1977, section 4).
-  // Of an implicit method one time step: such a cycle for what each stage changes, below the finest level.
   void cycle();
+  // Of an implicit method instead: such a cycle for what a stage changes, below the finest level, which it is
+  // added to. Boundaries have the values of its time.
+  void take_stage(std::size_t stage);
+  // ... for steps of another length, s, from here on.
+  void use_step(double dt);
 
  private:
   struct Transfer;
@@ -64,6 +68,7 @@ class Multigrid {
   Buffer mean_, mean_host_, scratch_;            // where no boundary fixes the mean
   std::vector<Part> parts_;                      // start and V cycle, or the stages of an implicit step
   bool records_ = false;
+  double dt_ = 0;  // s, of an implicit step
 };
 
 // Bytes of all coarse levels of a rank: fields, sources, and cells that are gathered.

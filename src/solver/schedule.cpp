@@ -185,7 +185,7 @@ std::int64_t likely_sweeps(const Config& config) {
   if (!(problem.tolerance > 0 && problem.tolerance < 1)) return last;
   const Method method = make_method(config);
   const auto cycle = static_cast<double>(method.cycle());
-  const double needed = std::ceil(std::log(1 / problem.tolerance) / method.decay / cycle) * cycle;
+  const double needed = std::ceil(std::log(1 / *problem.tolerance) / method.decay / cycle) * cycle;
   return needed < static_cast<double>(last) ? static_cast<std::int64_t>(needed) : last;
 }
 

@@ -115,7 +115,8 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
   sources_ = level_.fill_sources();
   stored ? level_.read(*stored) : level_.initialise();
   if (level_.method().has_coarse_grids) multigrid_.emplace(level_, step_, times_);  // of what is there
-  if (level_.method().combination) super_step_.emplace(level_, step_, times_);
+  if (takes_long_steps(config))
+    super_step_.emplace(level_, step_, multigrid_ ? &*multigrid_ : nullptr, times_);
   if (has_cycles() && is_asynchronous()) residual();  // loads its kernels, as a graph loads those of a cycle
   times_ = {};
   synchronize();
@@ -182,7 +183,7 @@ void Solver<T>::sweep(std::int64_t count, bool last_alone) {
   while (sweeps() < end) {
     poll_residual();
     if (level_.method().is_taken_whole()) {
-      multigrid_ ? multigrid_->cycle() : super_step_->cycle();
+      super_step_ ? super_step_->cycle() : multigrid_->cycle();
       continue;
     }
     if (step_.graph(end_of_graphs)) continue;

@@ -91,6 +91,15 @@ class Solver {
   std::int64_t sweeps() const { return level_.sweeps(); }               // since the initial state
   std::int64_t own_sweeps() const { return level_.sweeps() - first_; }  // of this solver
   double time() const { return level_.time(); }                         // s; 0 in a steady problem
+  // Of steps in parts (StepControl), which sweeps() counts as whole ones; 0 without any. own_sweeps() where
+  // there are none.
+  StepCounts counts() const {
+    return super_step_ ? super_step_->counts() : StepCounts{.sweeps = own_sweeps()};
+  }
+  int step_halvings() const { return super_step_ ? super_step_->halvings() : 0; }
+  void go_on_from_halvings(int halvings) {
+    if (halvings > 0 && super_step_) super_step_->go_on_from(halvings);
+  }
   bool has_cycles() const { return level_.method().cycle() > 1; }
   Box subdomain() const { return level_.subdomain(); }
   FieldView<const T> host_field() { return level_.host_field(); }

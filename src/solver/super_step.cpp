@@ -1,41 +1,126 @@
 #include "solver/super_step.hpp"
 
+#include <cmath>
+
 #include "core/all_or_throw.hpp"
 #include "kernels/face_copy.hpp"
 #include "kernels/field_algebra.hpp"
 
 namespace isotherm {
+namespace {
 
 template <class T>
-SuperStep<T>::SuperStep(Level<T>& level, Step<T>& step, SolverTimes& times)
-    : level_(level), step_(step), times_(times), other_(all_or_throw(level.communicator(), [&] {
-        return Field<T>(level.device(), level.extent(), level.field().ghosts);
-      })) {
-  face_copy<T>(level.device().backend()).fill(other_.view(), T(0), level.compute());
+Field<T> field_like(Level<T>& level) {
+  return all_or_throw(level.communicator(), [&] {
+    Field<T> field(level.device(), level.extent(), level.field().ghosts);
+    face_copy<T>(level.device().backend()).fill(field.view(), T(0), level.compute());
+    return field;
+  });
 }
 
-// The current field and the other one: xx current + xy other, yx current + yy other.
 template <class T>
-void SuperStep<T>::combine(T xx, T xy, T yx, T yy) {
+ResidualCheck<T> check_of_difference(Level<T>& level) {
+  Config config = level.config();
+  config.problem.norm = Norm::max;
+  const ReductionKernel<T>& kernel = exact_reduction<T>(level.device().backend());
+  return {config, level.communicator(), level.device(), kernel, kernel.scratch_bytes(level.whole())};
+}
+
+}  // namespace
+
+int fields_of_super_step(const Config& config) {
+  return (is_rkl(config) ? 1 : 0) + (!step_control(config) ? 0 : is_rkl(config) ? 1 : 2);
+}
+
+template <class T>
+SuperStep<T>::SuperStep(Level<T>& level, Step<T>& step, Multigrid<T>* multigrid, SolverTimes& times)
+    : level_(level),
+      step_(step),
+      multigrid_(multigrid),
+      times_(times),
+      control_(step_control(level.config())) {
+  if (control_ || !multigrid) other_.emplace(field_like(level));
+  if (!control_) return;
+  start_.emplace(field_like(level));
+  difference_.emplace(check_of_difference(level));
+}
+
+// The current field and another one: xx current + xy other, yx current + yy other.
+template <class T>
+void SuperStep<T>::combine(Field<T>& other, T xx, T xy, T yx, T yy) {
   const Timer timer;
   level_.wait_for_copy(true);  // the field is changed in place
   field_algebra<T>(level_.device().backend())
-      .combine({level_.current().view(), other_.view(), level_.whole(), xx, xy, yx, yy}, level_.compute());
+      .combine({level_.current().view(), other.view(), level_.whole(), xx, xy, yx, yy}, level_.compute());
   step_.forget_ghosts();
   step_.settle();
   times_.sweep += timer.seconds();
 }
 
 template <class T>
-void SuperStep<T>::cycle() {
+void SuperStep<T>::take_runs() {
   const Method& method = level_.method();
   const Combination& combination = *method.combination;
-  combine(1, 0, 1, 0);
+  combine(*other_, 1, 0, 1, 0);
   step_.advance(combination.first);
-  combine(0, 1, 1, 0);
+  combine(*other_, 0, 1, 1, 0);
   step_.advance(method.cycle() - combination.first);
   const T share = static_cast<T>(combination.share);
-  combine(share, 1 - share, 0, 1);
+  combine(*other_, share, 1 - share, 0, 1);
+}
+
+// The rate at the first stage, for the whole step, is what a method of first order has.
+template <class T>
+void SuperStep<T>::take_stages() {
+  const std::vector<ImplicitStage>& stages = level_.method().stages;
+  if (control_) combine(*other_, 1, 0, 1, 0);
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    level_.update_boundaries(stages[i].time);
+    multigrid_->take_stage(i);
+    const double part = 1 - stages.front().time;  // of that step, which the first stage has left in the field
+    if (control_ && i == 0) combine(*other_, 1, 0, static_cast<T>(1 / part), static_cast<T>(1 - 1 / part));
+  }
+  step_.forget_ghosts();
+  level_.advance_by_graph(level_.method().cycle(), false);
+}
+
+template <class T>
+void SuperStep<T>::take() {
+  multigrid_ ? take_stages() : take_runs();
+  counts_.sweeps += level_.method().cycle();
+}
+
+// K, the largest difference of a cell from what the method of first order has.
+template <class T>
+double SuperStep<T>::error() {
+  const Timer timer;
+  difference_->start(level_.field(), other_->view(), level_.compute());
+  const double found = difference_->finish();
+  times_.reduction += timer.seconds();
+  return found;
+}
+
+template <class T>
+void SuperStep<T>::take_parts() {
+  const std::int64_t begin = level_.sweeps(), cycle = level_.method().cycle();
+  const double time = level_.time(), dt = level_.dt();
+  for (control_->begin_step(); !control_->at_end();) {
+    const double part = std::ldexp(dt, -control_->halvings());
+    level_.begin_part(time + control_->passed() * dt, part);
+    if (multigrid_) multigrid_->use_step(part);
+    combine(*start_, 1, 0, 1, 0);
+    take();
+    ++counts_.parts;
+    if (control_->judge(error())) continue;
+    ++counts_.rejected;
+    combine(*start_, 0, 1, 0, 1);
+  }
+  level_.end_parts(begin + cycle);
+}
+
+template <class T>
+void SuperStep<T>::cycle() {
+  control_ ? take_parts() : take();
 }
 
 template class SuperStep<float>;

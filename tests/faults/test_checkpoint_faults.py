@@ -133,7 +133,7 @@ DAMAGES = {
     "another sweep": attribute("/isotherm", "sweep", np.int64(29)),
     "another residual": attribute("/isotherm/checkpoint", "first_residual", 2.0),
     "newer format": attribute("/isotherm", "format_version", np.int64(3)),
-    "newer checkpoint": attribute("/isotherm/checkpoint", "version", np.int64(3)),
+    "newer checkpoint": attribute("/isotherm/checkpoint", "version", np.int64(4)),
     "older format": attribute("/isotherm", "format_version", np.int64(0)),
     "no checkpoint": with_file(lambda file: file["/isotherm"].pop("checkpoint")),
     "no cells": with_file(lambda file: (file.pop("temperature"), file.pop("VTKHDF"))),

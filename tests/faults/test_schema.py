@@ -29,7 +29,7 @@ WRONG = {
     "unknown section": "solvr: {}\n",
     "unknown key": "solver: {kernal: auto}\n",
     "steps and end_time": "  end_time: 1\n",
-    "steady key in a transient problem": "  tolerance: 1\n",
+    "steady key in a transient problem": "  norm: l2\n",
     "below the range": "  dt: -1\n",
     "fraction 0": "  dt_fraction: 0\n",
     "count that is a fraction": "  check_interval: 1.5\n",

@@ -90,7 +90,7 @@ TEST(ConfigReader, ChecksWords) {
 }
 
 TEST(ConfigReader, ChecksWhichKeysApply) {
-  expect_problem(base + "  tolerance: 1\n", "deck.yaml:10:3: problem.tolerance: does not apply to kind");
+  expect_problem(base + "  norm: l2\n", "deck.yaml:10:3: problem.norm: does not apply to kind");
   expect_problem(with_boundary("temperature"), "deck.yaml:11:10: boundaries.x_min.value: is missing");
   expect_problem(with_boundary("{kind: convection, value: 3}"),
                  "deck.yaml:11:3: boundaries.x_min.ambient: is missing; add ambient: 293\n"

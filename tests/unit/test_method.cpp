@@ -10,6 +10,7 @@
 #include "solver/coarsening.hpp"
 #include "solver/method.hpp"
 #include "solver/schedule.hpp"
+#include "solver/step_control.hpp"
 #include "support/decks.hpp"
 #include "support/repeat.hpp"
 
@@ -149,7 +150,7 @@ TEST(Implicit, DecaysAsTheExponential) {
   config.problem.method = MethodName::implicit;
   for (const auto& [scheme, error] : {std::pair(Scheme::backward_euler, 1.0), {Scheme::sdirk2, 0.1}}) {
     config.problem.scheme = scheme;
-    const double share = implicit_dt(config) / time_plan(config).dt;
+    const double share = implicit_share(config);
     const auto after_step = [&](double z) {
       double t = 1;
       for (const auto& [time, scale] : implicit_stages(scheme)) t -= scale * share * z * t / (1 + share * z);
@@ -162,6 +163,36 @@ TEST(Implicit, DecaysAsTheExponential) {
     EXPECT_LT(std::abs(after_step(1e9)), 1e-8);
     EXPECT_EQ(implicit_stages(scheme).back().time, 1);
   }
+}
+
+// Against errors that grow as the square of a part, by a factor that changes in time: the parts add up to the
+// step, none misses the tolerance but those at the floor, and they are no shorter than needed.
+TEST(StepControl, TakesPartsBelowTheTolerance) {
+  Random random;
+  for (int trial = 0; trial < 300; ++trial) {
+    const int most = static_cast<int>(random.between(0, 12));
+    const double tolerance = std::exp(random.between(-9.0, 0.0)), calm = random.between(0.0, 1.0);
+    StepControl control(tolerance, most);
+    const double lively = std::exp(random.between(-3.0, 9.0));
+    for (int step = 0; step < 3; ++step) {
+      double passed = 0;
+      for (control.begin_step(); !control.at_end();) {
+        ASSERT_EQ(control.passed(), passed);
+        const double part = std::ldexp(1, -control.halvings());
+        ASSERT_EQ(std::fmod(passed, part), 0);
+        const double error = (passed < calm ? lively : 1e-3) * part * part;
+        const bool accepted = control.judge(error);
+        ASSERT_EQ(accepted, error <= tolerance || part == std::ldexp(1, -most));
+        if (accepted) passed += part;
+        ASSERT_TRUE(accepted || std::ldexp(1, -control.halvings()) < part);
+      }
+      ASSERT_EQ(passed, 1);
+      ASSERT_TRUE(calm > 0.5 || 1e-3 > tolerance / 8 || control.halvings() <= 1);
+    }
+  }
+  StepControl control(1, 3);
+  EXPECT_FALSE(control.judge(std::numeric_limits<double>::quiet_NaN()));
+  EXPECT_EQ(control.halvings(), 3);
 }
 
 TEST(Multigrid, HalvesTheStiffestAxes) {

@@ -168,6 +168,7 @@ TEST(Schedule, ASteadyRunIsLikelyToNeedWhatItsSlowestModeNeeds) {
   config.problem = {};
   config.problem.kind = ProblemKind::steady;
   config.problem.method = MethodName::jacobi;
+  config.problem.tolerance = 1e-6;
   config.grid.cells = {16, 16, 16};
   for (BoundaryConfig& wall : config.boundaries) wall.kind = BoundaryKind::temperature;
   EXPECT_EQ(likely_sweeps(config), 720);  // ln(1e6) over 0.99 (1 - cos(pi/16)), of which the logarithm
@@ -709,7 +710,7 @@ TEST(SlowestMode, MayBeTheCheckerboard) {
 
 // The figures by which the default of problem.max_sweeps was chosen.
 TEST(SlowestMode, TheDefaultOfMaxSweepsIsEnoughFor256CellsEachWay) {
-  const double way = std::log(1 / ProblemConfig{}.tolerance);
+  const double way = std::log(1 / ProblemConfig::steady_tolerance);
   const auto needed = [&](std::array<BoundaryKind, face_count> kinds) {
     Config config = steady_domain({256, 256, 256}, kinds);
     config.grid.spacing = Vector3{0.01, 0.01, 0.01};

@@ -186,7 +186,7 @@ def test_implicit_steps_of_any_length(tmp_path):
     assert float(last["max_K"]) - float(last["min_K"]) < 0.05 * 600
 
 
-@pytest.mark.parametrize("method", LONG_STEPS[:2])
+@pytest.mark.parametrize("method", LONG_STEPS[:2] + [[*LONG_STEPS[0], "problem.tolerance=0.01"], [*LONG_STEPS[1], "problem.tolerance=0.03"]])
 def test_one_answer_of_long_steps(tmp_path, method):
     """With a boundary that changes from step to step; stopped and resumed on other ranks; outputs at their times."""
     write_deck(tmp_path, TRANSIENT.replace("value: 300}", 'value: "300 + 40*t*y"}'))
@@ -198,6 +198,22 @@ def test_one_answer_of_long_steps(tmp_path, method):
     run(tmp_path, "problem.dt=0.01", "problem.end_time=0.08", "output.checkpoint.final=true", *settings, ranks=2)
     resumed = run(tmp_path, "--restart", "latest", "problem.dt=0.01", "problem.end_time=0.2", *settings, ranks=3)
     assert resumed["fingerprint"] == whole["fingerprint"]
+    assert (whole["performance"]["steps"] > 30) == (len(method) > 1 and "tolerance" in method[1])
+
+
+@pytest.mark.parametrize("method", ["rkl", "implicit"])
+def test_a_tolerance_halves_steps(tmp_path, method):
+    """Most at first, as a jump smooths: a tenth of the error takes three times the parts, not ten times."""
+    write_deck(tmp_path, TRANSIENT.replace('shape: formula, formula: "300 + 10*sin(2.1*x)*(1 + cos(pi*y/0.8))"', "shape: constant, value: 300")
+               .replace("300}]\n", "300}, {shape: box, from: [0.2, 0.2, 0], to: [0.4, 0.4, 0.3], value: 60, mode: add}]\n"))
+    exact = field_of_steps(tmp_path, 2000, "problem.method=rkl")
+    parts = []
+    for tolerance in (1, 0.1, 0.01):
+        field = field_of_steps(tmp_path, 10, f"problem.method={method}", f"problem.tolerance={tolerance}")
+        performance = runs.record(tmp_path / "run")["performance"]
+        assert np.abs(field - exact).max() < tolerance and performance["steps"] >= 10 + 2 * performance["rejected_steps"]
+        parts.append(performance["steps"])
+    assert 1.5 < parts[1] / parts[0] < 5 and 1.5 < parts[2] / parts[1] < 5
 
 
 def test_a_steady_run_is_the_start_of_a_transient(tmp_path):
@@ -220,6 +236,8 @@ def test_a_steady_run_is_the_start_of_a_transient(tmp_path):
     (["problem.dt=0.1", "precision=fp32"], "more than 16 stages"),
     (["problem={method: implicit, steps: 3}"], "problem.dt: auto needs an end_time"),
     (["problem.scheme=sdirk2"], "problem.scheme: "),
+    (["problem.method=euler", "problem.tolerance=0.1"], "problem.tolerance: takes two results"),
+    (["problem.method=implicit", "problem.scheme=backward_euler", "problem.tolerance=0.1"], "of which backward_euler has one"),
     ([], "problem.method: rkl is for transient problems")])
 def test_refusals_of_transients(tmp_path, settings, message):
     """The last in a steady problem."""

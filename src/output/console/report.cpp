@@ -230,6 +230,11 @@ std::string final_table(const RunRecord& r) {
                         ? plural(std::ssize(r.verification->levels), "grid") + ","
                         : grouped(r.cells.product()) + " cells x",
                     plural(r.performance.sweeps, "sweep"), human_duration(f->stepping_seconds)));
+    if (r.performance.steps > 0)
+      add(text, "steps",
+          fmt::format("{} in {}, {} of them taken again as shorter ones",
+                      plural(r.performance.cycles, "step"), plural(r.performance.steps, "part"),
+                      grouped(r.performance.rejected_steps)));
     add(text, "speed",
         fmt::format("{}, {} a step", human_rate(f->points_per_second), human_duration(f->seconds_a_step)));
     add(text, "bandwidth", bandwidth_text(r, *f));

@@ -60,7 +60,8 @@ std::string why_not_compressed();  // empty where this HDF5 can write with shuff
 
 // What a run must know beside its field to go on as if it had never stopped.
 struct CheckpointState {
-  static constexpr std::int64_t newest_version = 2;  // 1: knows nothing of stagnation
+  static constexpr std::int64_t newest_version =
+      3;  // 1: knows nothing of stagnation; 2: nor of steps in parts
 
   std::optional<double> first_residual, last_residual;  // K
   std::int64_t last_checked = 0;                        // the sweep of last_residual; 0 without one
@@ -75,6 +76,7 @@ struct CheckpointState {
   std::optional<Interval> histogram_range;  // K, of the bins
   double wall = 0;                          // s, as history.csv counts it
   double dt = 0;                            // s; 0 in a steady problem
+  std::int64_t step_halvings = 0;           // of the part of a step that comes next
 
   friend bool operator==(const CheckpointState&, const CheckpointState&) = default;
 };

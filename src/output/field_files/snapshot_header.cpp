@@ -101,6 +101,7 @@ void for_each_value_of_state(State& state, const Value& value) {
   value("histogram", state.histogram_range, "");
   value("wall", state.wall, "");
   value("dt", state.dt, "");
+  value("step_halvings", state.step_halvings, "step_halvings");
 }
 
 auto writer_of(hid_t id, const std::string& path) {
@@ -164,6 +165,7 @@ std::uint64_t header_hash(const SnapshotHeader& header) {
       add_optional(state.lowest_residual);
       add(state.lowest_sweep, int{state.stagnated});
     }
+    if (state.step_halvings != 0) add(state.step_halvings);
     if (state.histogram_range) add((*state.histogram_range)[0], (*state.histogram_range)[1]);
   }
   return XXH3_64bits(text.data(), text.size());

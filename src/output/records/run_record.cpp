@@ -553,16 +553,19 @@ static Described performance(const RunRecord& r) {
   const Performance& p = r.performance;
   const std::optional<Figures> f = figures(r);
   const auto of = [&](double Figures::*figure) { return f ? std::optional(*f.*figure) : std::nullopt; };
-  return object({{"sweeps", p.sweeps, "of this run; of all grids of a series, as are points and phases_s"},
-                 {"cycles", p.cycles, "completed; sweeps where the method has none"},
-                 {"points", p.points, "cell updates"},
-                 {"bytes_per_point", p.bytes_per_point, "least traffic"},
-                 {"copy_bandwidth_bytes_per_s", p.copy_bandwidth, "of these devices together, in this run"},
-                 {"points_per_s", of(&Figures::points_per_second)},
-                 {"effective_bandwidth_bytes_per_s", of(&Figures::effective_bandwidth)},
-                 {"step_s", of(&Figures::seconds_a_step)},
-                 {"halo_fraction_percent", percent(of(&Figures::halo_fraction)), "of the stepping time"},
-                 {"copy_bandwidth_share_percent", percent(f ? f->copy_share : std::nullopt)}});
+  return object(
+      {{"sweeps", p.sweeps, "of this run; of all grids of a series, as are points and phases_s"},
+       {"cycles", p.cycles, "completed; sweeps where the method has none"},
+       {"steps", p.steps, "parts of steps that a tolerance asked for; 0 where steps have one length"},
+       {"rejected_steps", p.rejected_steps, "of them, taken again as shorter ones"},
+       {"points", p.points, "cell updates"},
+       {"bytes_per_point", p.bytes_per_point, "least traffic"},
+       {"copy_bandwidth_bytes_per_s", p.copy_bandwidth, "of these devices together, in this run"},
+       {"points_per_s", of(&Figures::points_per_second)},
+       {"effective_bandwidth_bytes_per_s", of(&Figures::effective_bandwidth)},
+       {"step_s", of(&Figures::seconds_a_step)},
+       {"halo_fraction_percent", percent(of(&Figures::halo_fraction)), "of the stepping time"},
+       {"copy_bandwidth_share_percent", percent(f ? f->copy_share : std::nullopt)}});
 }
 
 // Those that are finite, by name.

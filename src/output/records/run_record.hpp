@@ -138,6 +138,8 @@ struct Performance {
   // Of the autotuner and before, of which the phases have no times.
   std::int64_t untimed_sweeps = 0;
   double untimed_points = 0;
+  std::int64_t steps = 0;  // parts of steps that were taken for a tolerance; 0 where steps have one length
+  std::int64_t rejected_steps = 0;  // of them, taken again as shorter ones
 };
 
 struct Figures {
