@@ -110,6 +110,22 @@ if(NOT ISOTHERM_CUDA STREQUAL "OFF")
   endif()
 endif()
 
+# What `isotherm bench solve` measures beside our own, where it is there and fits this MPI.
+option(ISOTHERM_HYPRE "measure hypre in bench solve, where it is found" ON)
+if(ISOTHERM_HYPRE)
+  find_path(HYPRE_INCLUDE_DIR HYPRE_struct_ls.h PATH_SUFFIXES hypre)
+  find_library(HYPRE_LIBRARY HYPRE)
+  mark_as_advanced(HYPRE_INCLUDE_DIR HYPRE_LIBRARY)
+  if(HYPRE_INCLUDE_DIR AND HYPRE_LIBRARY)
+    include(CheckCXXSourceCompiles)
+    set(CMAKE_REQUIRED_INCLUDES ${HYPRE_INCLUDE_DIR})
+    set(CMAKE_REQUIRED_LIBRARIES ${HYPRE_LIBRARY} MPI::MPI_CXX)
+    check_cxx_source_compiles("#include <HYPRE_struct_ls.h>\nint main() { return HYPRE_Init(); }" ISOTHERM_HAVE_HYPRE)
+    unset(CMAKE_REQUIRED_INCLUDES)
+    unset(CMAKE_REQUIRED_LIBRARIES)
+  endif()
+endif()
+
 # Ranges for profilers: headers alone, of the toolkit or by themselves, whether CUDA is compiled or not. What they are
 # included from looks for a tool when the program runs.
 find_package(CUDAToolkit QUIET)

@@ -238,7 +238,8 @@ CLI::App* add_subject(CLI::App& bench, BenchSubject subject, const char* descrip
 }
 
 // What all have but io, which writes from host memory.
-CLI::App* add_names(CLI::App* app, const std::string& names, double seconds, BenchOptions& options) {
+CLI::App* add_names(CLI::App* app, const std::string& names, double seconds, BenchOptions& options,
+                    bool by_time = true) {
   app->preparse_callback([&options, seconds](std::size_t) { options.seconds = seconds; });
   add_list(app, "--" + names, options.names,
            fmt::format("{} by name, a,b (default: all of the device)", names));
@@ -247,6 +248,7 @@ CLI::App* add_names(CLI::App* app, const std::string& names, double seconds, Ben
                                           {"cpu", DeviceChoice::cpu},
                                           {"cuda", DeviceChoice::cuda},
                                           {"gpu", DeviceChoice::cuda}}));
+  if (!by_time) return app;
   app->add_option("--seconds", options.seconds,
                   fmt::format("time of measuring, per kernel (default: {})", seconds))
       ->check(number_from(1e-6, 3600.0));
@@ -292,6 +294,9 @@ void declare_bench(CLI::App& app, CommandLine& command) {
   CLI::App* io = add(BenchSubject::io, "snapshots beside plain writes, of all ranks", "256");
   io->add_option("--folder", options.folder, "where the files are written (default: here)");
   io->add_option("--repeats", options.repeats, "files of each way (default: 5)")->check(number_from(1, 1000));
+  CLI::App* solve = add_names(add(BenchSubject::solve, "methods to a steady field, of all ranks", grid),
+                              "methods", 1, options, false);
+  solve->add_option("--repeats", options.repeats, "solutions (default: 5)")->check(number_from(1, 1000));
 }
 
 void declare_check(CLI::App& check, CommandLine& command) {

@@ -1,4 +1,5 @@
-// The MPI side of Communicator. Only core/communicator.cpp, halo/ and output/ include this.
+// The MPI side of Communicator. Only core/communicator.cpp, halo/, output/ and app/bench/hypre.cpp include
+// this.
 #pragma once
 
 #include <mpi.h>

@@ -126,7 +126,7 @@ struct Multigrid<T>::Transfer {
 template <class T>
 struct Multigrid<T>::Coarse {
   Coarse(const CoarseGrid& grid, bool coarsest, const Communicator& communicator, Level<T>& finer,
-         Stream compute, SolverTimes& times)
+         Stream compute)
       : level(grid.config, grid.decomposition, communicator, finer.device(),
               coarsest ? coarsest_method(grid.config) : make_method(grid.config), compute),
         step(level, smoothing_kernel<T>(grid, finer.device().backend()), times),
@@ -139,6 +139,7 @@ struct Multigrid<T>::Coarse {
   }
 
   Level<T> level;
+  SolverTimes times;
   Step<T> step;
   Transfer transfer;
   bool gathered;                // this level is whole, the finer one is not
@@ -157,7 +158,7 @@ Multigrid<T>::Multigrid(Level<T>& finest, Step<T>& step, SolverTimes& times)
     const bool whole = grid.whole && finest.communicator().size() > 1;
     const auto make = [&] {
       return std::make_unique<Coarse>(grid, &grid == &grids.back(), whole ? self_ : finest.communicator(),
-                                      finer, finest.compute(), times);
+                                      finer, finest.compute());
     };
     coarse_.push_back(whole ? all_or_throw(finest.communicator(), make) : make());
   }
@@ -211,6 +212,35 @@ Step<T>& Multigrid<T>::step(std::size_t i) {
   return i == 0 ? step_ : coarse_[i - 1]->step;
 }
 
+template <class T>
+SolverTimes& Multigrid<T>::times(std::size_t i) {
+  return i == 0 ? times_ : coarse_[i - 1]->times;
+}
+
+template <class T>
+void Multigrid<T>::time_phases() {
+  for (const auto& each : coarse_) each->step.time_phases();
+}
+
+template <class T>
+std::vector<LevelSeconds> Multigrid<T>::coarse_seconds() const {
+  std::vector<LevelSeconds> all;
+  for (const auto& each : coarse_) all.push_back({each->level.config().grid.cells, each->times.sum()});
+  return all;
+}
+
+template <class T>
+SolverTimes Multigrid<T>::coarse_times() const {
+  SolverTimes all;
+  for (const auto& each : coarse_) all = all + each->times;
+  return all;
+}
+
+template <class T>
+void Multigrid<T>::forget_times() {
+  for (const auto& each : coarse_) each->times = {};
+}
+
 // The parts of all ranks make the source of a level that each of them has.
 template <class T>
 void Multigrid<T>::gather_source(Coarse& coarse) {
@@ -259,15 +289,15 @@ void Multigrid<T>::restrict_to(std::size_t i, double scale) {
                           transfer.nested},
                          fine.compute());
   step(i - 1).settle();
-  times_.sweep += timer.lap();
+  times(i - 1).sweep += timer.lap();
   if (coarse.gathered) gather_source(coarse);
   if (exchanges(coarse.level.sides())) coarse.level.exchange_source();
   step(i - 1).settle();
-  times_.halo += timer.lap();
+  times(i - 1).halo += timer.lap();
   coarse.level.set_zero();
   coarse.step.forget_ghosts();
   step(i - 1).settle();
-  times_.sweep += timer.lap();
+  times(i - 1).sweep += timer.lap();
 }
 
 template <class T>
@@ -286,7 +316,7 @@ void Multigrid<T>::prolong_from(std::size_t i, double shift) {
                    fine.compute());
   step(i - 1).forget_ghosts();
   step(i - 1).settle();
-  times_.sweep += timer.seconds();
+  times(i - 1).sweep += timer.seconds();
 }
 
 // Where no boundary fixes it: interpolation keeps the mean of an error only where cells nest. What the cycle

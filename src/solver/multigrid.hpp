@@ -20,6 +20,11 @@
 
 namespace isotherm {
 
+struct LevelSeconds {
+  Int3 cells;
+  double seconds;
+};
+
 template <class T>
 class Multigrid {
  public:
@@ -37,11 +42,19 @@ class Multigrid {
   // ... for steps of another length, s, from here on.
   void use_step(double dt);
 
+  // From now on the host waits behind each phase of every level, as Step::time_phases() has it.
+  void time_phases();
+  // Of the coarse levels, the finest of them first; what moves between two is the finer one's.
+  std::vector<LevelSeconds> coarse_seconds() const;
+  SolverTimes coarse_times() const;  // of all of them
+  void forget_times();
+
  private:
   struct Transfer;
   struct Coarse;
   Level<T>& level(std::size_t i);
   Step<T>& step(std::size_t i);
+  SolverTimes& times(std::size_t i);
   void widen_halo(std::size_t level, const CoarseGrid& next);
   void restrict_to(std::size_t coarse, double scale = 1);
   void prolong_from(std::size_t coarse, double shift);

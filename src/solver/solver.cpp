@@ -212,18 +212,30 @@ void Solver<T>::keep_pace() {
 template <class T>
 void Solver<T>::time_phases() {
   step_.time_phases();
+  if (multigrid_) multigrid_->time_phases();
   forget_times();
 }
 
 template <class T>
 void Solver<T>::forget_times() {
   times_ = {};
+  if (multigrid_) multigrid_->forget_times();
   if (step_.times_phases()) level_.halo().time_phases();
+}
+
+template <class T>
+std::vector<LevelSeconds> Solver<T>::level_seconds() const {
+  std::vector<LevelSeconds> all{{level_.config().grid.cells, times_.sum()}};
+  if (!multigrid_) return all;
+  const std::vector<LevelSeconds> coarse = multigrid_->coarse_seconds();
+  all.insert(all.end(), coarse.begin(), coarse.end());
+  return all;
 }
 
 template <class T>
 SolverTimes Solver<T>::times() const {
   SolverTimes times = times_;
+  if (multigrid_) times = times + multigrid_->coarse_times();
   times.exchange = level_.halo().times();
   return times;
 }

@@ -124,6 +124,7 @@ class Solver {
   // Least traffic of a sweep, as a share of a launch's.
   double bytes_per_point() const { return least_bytes_per_cell<T>(has_sources()) / time_block(); }
   SolverTimes times() const;
+  std::vector<LevelSeconds> level_seconds() const;  // of its grids, the finest first: parts of times().sum()
 
  private:
   void make_check();

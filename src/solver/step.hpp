@@ -21,6 +21,15 @@ struct SolverTimes {
   double interior = 0, exterior = 0;  // parts of `sweep`
   PhaseTimes exchange;                // pack, wire and unpack, parts of `halo`, after time_phases()
   double sum() const { return sweep + halo + reduction + diagnostics; }
+  friend SolverTimes operator+(const SolverTimes& a, const SolverTimes& b) {
+    return {a.sweep + b.sweep,
+            a.halo + b.halo,
+            a.reduction + b.reduction,
+            a.diagnostics + b.diagnostics,
+            a.interior + b.interior,
+            a.exterior + b.exterior,
+            a.exchange};
+  }
 };
 
 template <class T>

@@ -135,7 +135,7 @@ def test_rows_precisions_and_policies_are_chosen(tmp_path):
 
 
 WRONG = [  # what stderr begins with
-    ([], "isotherm: bench: no subject is given; use one of stencil, reduction, bandwidth, halo, io"),
+    ([], "isotherm: bench: no subject is given; use one of stencil, reduction, bandwidth, halo, io, solve"),
     (["halos"], "isotherm: bench: unknown subject 'halos'; use one of stencil, "),
     (["stencil", "extra"], "isotherm: The following argument was not expected: extra; see isotherm bench stencil --help"),
     (["stencil", "--sizes", "16x16"], "isotherm: --sizes: '16x16' is no size (an edge such as 256, or 256x128x64; "),
@@ -321,3 +321,25 @@ def test_what_cannot_be_written_is_refused(tmp_path, words, code, message):
     done = bench_io(tmp_path, *words, code=code)
     assert done.stdout.count("\n") <= 1 and done.stderr.startswith(message)
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_methods_are_measured_to_the_tolerance(tmp_path, ranks):
+    done = ran("bench", "solve", "--device", "cpu", "--sizes", "24x20x17,9", "--repeats", "3", "--json", "solve.json", ranks=ranks, cwd=tmp_path)
+    entries = json_of(tmp_path, done, "solve", ranks)
+    ours = [e for e in entries if e["method"] != "hypre"]
+    assert [(e["cells"], e["precision"], e["method"]) for e in ours] == list(itertools.product(
+        ([24, 20, 17], [9, 9, 9]), ("fp32", "fp64"), ("multigrid", "chebyshev")))
+    for e in entries:
+        times = e["samples"]["solve_s"]
+        assert len(times) == 3 and e["unknowns_per_s"] == pytest.approx(math.prod(e["cells"]) / statistics.median(times)) and e["cycles"] > 0
+        assert e["method"] == "hypre" or e["relative_residual"] <= (1e-8 if e["precision"] == "fp64" else 1e-4)
+        assert f"  {e['method']} " in done.stdout
+    for e in (e for e in ours if e["method"] == "multigrid"):
+        assert e["sweeps"] == 8 * e["cycles"] and 0 < e["least_cycle_s"] and e["levels"][0]["cells"] == e["cells"]
+        assert sum(level["share_percent"] for level in e["levels"]) == pytest.approx(100)
+
+
+def test_unknown_methods_are_refused(tmp_path):
+    done = ran("bench", "solve", "--device", "cpu", "--methods", "euler", cwd=tmp_path, code=2)
+    assert done.stderr.startswith("bench: --methods: no method 'euler' of bench solve runs on cpu; use one of multigrid, chebyshev")

@@ -131,7 +131,9 @@ std::unique_ptr<Device> open_device(const BenchOptions& options, const Communica
 
 void validate_names(const BenchOptions& options, const std::vector<std::string_view>& names,
                     Backend backend) {
-  const char* const what = options.subject == BenchSubject::halo ? "transport" : "kernel";
+  const char* const what = options.subject == BenchSubject::halo    ? "transport"
+                           : options.subject == BenchSubject::solve ? "method"
+                                                                    : "kernel";
   for (const std::string& name : options.names) {
     if (holds(names, {name})) continue;
     throw Error(ExitCode::command_line,
@@ -196,9 +198,9 @@ int conclude_bench(const CommandLine& command, BenchRecord& record, const Commun
   return static_cast<int>(all_right(record) ? ExitCode::done : ExitCode::internal);
 }
 
-// Halos and files are of all ranks.
+// Halos, files and solutions are of all ranks.
 void validate_ranks(BenchSubject subject, int ranks) {
-  if (ranks == 1 || subject == BenchSubject::halo || subject == BenchSubject::io) return;
+  if (ranks == 1 || subject >= BenchSubject::halo) return;
   throw CollectiveError(ExitCode::command_line,
                         fmt::format("bench: {} ranks were started (it measures one device by one process); "
                                     "start it without mpirun, or with one rank",
@@ -216,8 +218,8 @@ double field_bytes(Int3 cells, int ghosts, Precision precision) {
 int bench(const CommandLine& command, const Communicator& world) {
   const BenchOptions& options = command.bench;
   validate_ranks(options.subject, world.size());
-  const Subject subjects[] = {stencil_subject(), reduction_subject(), bandwidth_subject(), halo_subject(),
-                              io_subject()};
+  const Subject subjects[] = {stencil_subject(), reduction_subject(), bandwidth_subject(),
+                              halo_subject(),    io_subject(),        solve_subject()};
   const Subject& subject = subjects[static_cast<std::size_t>(options.subject)];
   const ThreadPlan threads = plan_threads(world.split_by_host());
   use_threads(threads.threads);

@@ -86,6 +86,7 @@ Subject reduction_subject();
 Subject bandwidth_subject();
 Subject halo_subject();
 Subject io_subject();
+Subject solve_subject();
 
 template <class Entry>
 std::vector<std::string_view> names_of(std::span<const Entry> table, Backend backend) {

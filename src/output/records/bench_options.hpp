@@ -13,9 +13,10 @@
 
 namespace isotherm {
 
-enum class BenchSubject { stencil, reduction, bandwidth, halo, io };
+enum class BenchSubject { stencil, reduction, bandwidth, halo, io, solve };
 template <>
-inline constexpr auto words_of<BenchSubject> = words("stencil", "reduction", "bandwidth", "halo", "io");
+inline constexpr auto words_of<BenchSubject> = words("stencil", "reduction", "bandwidth", "halo", "io",
+                                                     "solve");
 
 template <>
 inline constexpr auto words_of<ReductionOp> = words("sum", "max", "l1", "l2");
@@ -24,7 +25,7 @@ struct BenchOptions {
   BenchSubject subject = BenchSubject::stencil;
   std::vector<Int3> sizes;  // cells; empty: what fits the device
   std::vector<Precision> precisions{Precision::fp32, Precision::fp64};
-  std::vector<std::string> names;  // of kernels, transports; empty: all of the device
+  std::vector<std::string> names;  // of kernels, transports, methods; empty: all of the device
   bool all_tiles = false;
   std::vector<int> time_blocks;      // empty: all that a kernel has
   std::vector<int> ghosts{1, 2, 4};  // halo: layers
@@ -37,7 +38,7 @@ struct BenchOptions {
   double seconds = 1;       // of measuring, a kernel
   std::uint64_t seed = 1;
   std::string folder = ".";  // io: where the files are while they are measured
-  int repeats = 5;           // io: files of each way
+  int repeats = 5;           // io: files of each way; solve: solutions
   std::string json;          // path; empty: none
 };
 

@@ -323,4 +323,26 @@ std::string io_bench_table(const std::vector<Json>& entries) {
                      human_bytes(entries.front().at("bytes")), table_of(columns, entries));
 }
 
+// Below the methods where the time of a V cycle goes.
+std::string solve_bench_table(const std::vector<Json>& entries) {
+  if (entries.empty()) return "";
+  const std::vector<Column> columns{{"method", 'l', text("method")},
+                                    {"cycles", 'r', formatted("/cycles", "{:.0f}")},
+                                    {"time", 'r', duration("/solve_s/median")},
+                                    {"MDOF/s", 'r', decimal("/unknowns_per_s", 1e6, 1)},
+                                    {"spread", 'r', spread("solve_s")}};
+  std::string all = fmt::format("{}\n{}", grid_title(entries.front()), table_of(columns, entries));
+  for (const Json& e : entries) {
+    if (!e.contains("levels")) continue;
+    all += fmt::format("  a V cycle takes {}, its launches at least {} ({:.0f} %); by level:",
+                       human_duration(e.at("cycle_s")), human_duration(e.at("least_cycle_s")),
+                       e.at("least_share_percent").get<double>());
+    for (const Json& level : e.at("levels"))
+      all += fmt::format(" {} {:.1f} %,", extent_text(level.at("cells").get<Int3>()),
+                         level.at("share_percent").get<double>());
+    all.back() = '\n';
+  }
+  return all;
+}
+
 }  // namespace isotherm

@@ -53,7 +53,7 @@ struct BenchRecord {
   DeviceInfo device;
   std::string instruction_set, threads_note;  // of the host kernels; empty on a GPU
   std::vector<BenchEntry> entries;
-  std::vector<Json> others;  // of transports and files, as the JSON has them
+  std::vector<Json> others;  // of transports, files and methods, as the JSON has them
   int ranks = 1;
   std::vector<std::string> warnings;
 };
@@ -74,5 +74,6 @@ std::string bench_table(const BenchRecord& record);
 std::string skipped_line(const std::vector<Json>& entries);
 std::string halo_bench_table(const std::vector<Json>& entries);  // of one ladder
 std::string io_bench_table(const std::vector<Json>& entries);    // of one grid
+std::string solve_bench_table(const std::vector<Json>& entries);
 
 }  // namespace isotherm

@@ -1,0 +1,14 @@
+#include "app/bench/hypre.hpp"
+#include "core/error.hpp"
+
+namespace isotherm {
+
+bool has_hypre() {
+  return false;
+}
+
+HypreSolve solve_by_hypre(const Communicator&, Int3, Box, double) {
+  throw Error(ExitCode::internal, "this build has no hypre; please report it");
+}
+
+}  // namespace isotherm

@@ -1,0 +1,211 @@
+// `isotherm bench solve`: how long the methods take to a steady field, by all ranks.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "app/bench/bench.hpp"
+#include "app/bench/hypre.hpp"
+#include "app/session.hpp"
+#include "core/all_or_throw.hpp"
+#include "core/statistics.hpp"
+#include "core/timer.hpp"
+#include "output/console/console.hpp"
+#include "solver/multigrid.hpp"
+#include "solver/solver.hpp"
+
+namespace isotherm {
+namespace {
+
+constexpr double tolerance = 1e-8;  // of the first l2 residual
+
+// Temperature 0 at all faces, source and conductivity 1, start 0.
+Config config_of(MethodName method, Int3 cells, Precision precision, int ranks, Backend backend) {
+  Config config;
+  config.name = "bench_solve";
+  config.grid.cells = cells;
+  config.grid.lengths = Vector3{1, 1, 1};
+  config.precision = precision;
+  for (BoundaryConfig& boundary : config.boundaries) boundary = {BoundaryKind::temperature, 0.0, 0};
+  RegionValue constant;
+  constant.value = 0;
+  config.initial = {constant};
+  constant.value = 1;
+  config.sources = {constant};
+  config.problem.kind = ProblemKind::steady;
+  config.problem.method = method;
+  config.problem.norm = Norm::l2;
+  config.problem.check_interval = 1;
+  config.solver.ghosts = widest_halo(config, decompose(config, ranks, backend));
+  return config;
+}
+
+template <class T>
+class SolveBench {
+ public:
+  SolveBench(const Bench& bench, const Config& config)
+      : bench_(bench),
+        config_(config),
+        solver_(config, decompose(config, bench.world.size(), bench.device.backend()), bench.world,
+                bench.device, choose_kernels<T>(config, bench.device.backend())) {}
+
+  Json measure() {
+    std::vector<double> seconds;
+    for (int i = 0; i <= bench_.options.repeats; ++i) {
+      const double each = solve();
+      if (i > 0) seconds.push_back(each);  // the first pays for what no later one does
+    }
+    const std::int64_t cycle = solver_.level().method().cycle();
+    Json entry = new_entry(word(config_.problem.method), config_, seconds, solver_.own_sweeps() / cycle);
+    entry["sweeps"] = solver_.own_sweeps();
+    entry["relative_residual"] = residual_;
+    if (config_.problem.method == MethodName::multigrid) describe_cycle(entry);
+    return entry;
+  }
+
+  static Json new_entry(std::string_view method, const Config& config, const std::vector<double>& seconds,
+                        std::int64_t cycles) {
+    return {{"method", method},
+            {"precision", config.precision},
+            {"cells", config.grid.cells},
+            {"solve_s", spread_json(seconds)},
+            {"cycles", cycles},
+            {"unknowns_per_s", static_cast<double>(config.grid.cells.product()) / median(seconds)},
+            {"samples", {{"solve_s", seconds}}}};
+  }
+
+ private:
+  // Of the slowest rank, from the start to the tolerance, as a run takes it: with a check after every cycle.
+  double solve() {
+    constexpr std::int64_t most_sweeps = 100000;  // in fp32 a residual stalls above the tolerance
+    solver_.level().initialise();
+    solver_.level().count_from(0);
+    solver_.step().forget_ghosts();
+    solver_.synchronize();
+    bench_.world.barrier();
+    const Timer timer;
+    const double first = solver_.residual();
+    double last = first, lowest = first;
+    for (int worse = 0; last > tolerance * first && worse < 2 && solver_.own_sweeps() < most_sweeps;) {
+      solver_.sweep(solver_.level().method().cycle());
+      last = solver_.residual();
+      worse = last < lowest ? 0 : worse + 1;
+      lowest = std::min(lowest, last);
+    }
+    solver_.synchronize();
+    residual_ = last / first;
+    return slowest(timer.seconds());
+  }
+
+  double slowest(double seconds) const { return bench_.world.all_reduce(seconds, ReduceOp::max); }
+
+  // s, of the slowest rank, the median of some.
+  template <class Work>
+  double seconds_of(const Work& work) {
+    std::vector<double> seconds;
+    for (int i = 0; i <= bench_.options.repeats; ++i) {
+      solver_.synchronize();
+      bench_.world.barrier();
+      const Timer timer;
+      work();
+      solver_.synchronize();
+      seconds.push_back(slowest(timer.seconds()));
+    }
+    return median({seconds.begin() + 1, seconds.end()});
+  }
+
+  // A V cycle beside the least that its launches could take: sweeps at the rate of the finest grid, and what
+  // restriction and interpolation read and write at the copy bandwidth. Then the share of each level.
+  void describe_cycle(Json& entry) {
+    const std::int64_t cycle = solver_.level().method().cycle();
+    const double seconds = seconds_of([&] { solver_.sweep(cycle); });
+    const double sweeps = seconds_of([&] { solver_.step().advance(cycle); });
+    const auto copy = make_copy_probe(bench_.device, solver_.level().current().bytes());
+    const double copies = seconds_of([&] {
+      copy->enqueue(bench_.stream);
+      bench_.device.synchronize(bench_.stream);
+    });
+    const double cells = static_cast<double>(solver_.subdomain().cells());
+    // Of the finest grid the field and the source are read, the field read and written; an eighth each of the
+    // next.
+    const double moved = (2 + 2 + 0.25) * cells * sizeof(T) / copy->bytes() * copies;
+    solver_.time_phases();
+    solver_.forget_times();
+    solver_.sweep(cycle);
+    std::vector<Json> levels;
+    double all_cells = 0, all_seconds = 0;
+    const std::vector<LevelSeconds> found = solver_.level_seconds();
+    for (const LevelSeconds& each : found) all_seconds += slowest(each.seconds);
+    for (const LevelSeconds& each : found) {
+      all_cells += static_cast<double>(each.cells.product());
+      levels.push_back({{"cells", each.cells}, {"share_percent", 100 * slowest(each.seconds) / all_seconds}});
+    }
+    const double least = (sweeps + moved) * all_cells / static_cast<double>(config_.grid.cells.product());
+    entry["cycle_s"] = seconds;
+    entry["least_cycle_s"] = least;
+    entry["least_share_percent"] = 100 * least / seconds;
+    entry["levels"] = levels;
+  }
+
+  const Bench& bench_;
+  const Config& config_;
+  Solver<T> solver_;
+  double residual_ = 0;
+};
+
+Json measure_hypre(const Bench& bench, const Config& config) {
+  const Box block = decompose(config, bench.world.size(), Backend::host).subdomain(bench.world.rank());
+  std::vector<double> seconds;
+  std::int64_t cycles = 0;
+  for (int i = 0; i < bench.options.repeats; ++i) {
+    const HypreSolve solve = solve_by_hypre(bench.world, config.grid.cells, block, tolerance);
+    seconds.push_back(bench.world.all_reduce(solve.seconds, ReduceOp::max));
+    cycles = solve.cycles;
+  }
+  return SolveBench<double>::new_entry("hypre", config, seconds, cycles);
+}
+
+std::vector<std::string_view> names(Backend backend) {
+  std::vector<std::string_view> all{word(MethodName::multigrid), word(MethodName::chebyshev)};
+  if (backend == Backend::host && has_hypre()) all.push_back("hypre");
+  return all;
+}
+
+void measure(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
+  const Backend backend = bench.device.backend();
+  for (const Int3 cells : sizes)
+    for (const Precision precision : bench.options.precisions) {
+      std::vector<Json> entries;
+      for (const std::string_view name : names(backend)) {
+        if (!is_wanted(name, bench.options)) continue;
+        const bool hypre = name == "hypre";
+        if (hypre && precision == Precision::fp32) continue;  // it computes in fp64
+        const Config config = config_of(hypre ? MethodName::multigrid : *from_word<MethodName>(name), cells,
+                                        precision, bench.world.size(), backend);
+        entries.push_back(hypre ? measure_hypre(bench, config) : with_number(precision, [&]<class T>(T) {
+          return SolveBench<T>(bench, config).measure();
+        }));
+      }
+      if (bench.world.is_root()) print_now(solve_bench_table(entries));
+      record.others.insert(record.others.end(), entries.begin(), entries.end());
+    }
+}
+
+// Two fields and the source, a quarter more for the coarse grids, two arrays that are copied; hypre's seven
+// numbers of a cell on each of three grids' worth, and its vectors.
+BenchMemory memory(const Bench& bench, Int3 cells, Precision precision) {
+  constexpr double of_halo = 1.5, ours = 3 * 1.25 + 2, of_hypre = 30;
+  const double field = field_bytes(cells, 0, precision) / bench.world.size() * of_halo;
+  const double ranks_here = bench.world.split_by_host().size();
+  if (!bench.on_host()) return {ours * field, 2 * field};
+  const bool hypre = has_hypre() && is_wanted("hypre", bench.options);
+  return {0, ranks_here * std::max(ours, hypre ? of_hypre : 0) * field};
+}
+
+}  // namespace
+
+Subject solve_subject() {
+  return {names, memory, measure};
+}
+
+}  // namespace isotherm
