@@ -2,6 +2,7 @@
 // The table of every build holds all kernels; where a backend was not compiled, their launch is null.
 #include "core/error.hpp"
 #include "kernels/bandwidth.hpp"
+#include "kernels/change.hpp"
 #include "kernels/face_copy.hpp"
 #include "kernels/field_algebra.hpp"
 #include "kernels/field_reductions.hpp"
@@ -106,9 +107,9 @@ void reduction_fused(ReductionKernel<T>& kernel) {
   kernel.fused = true;
 }
 }  // namespace cuda
-#define CUDA_FUNCTION(function) cuda::function<T>
+#define CUDA_FUNCTION(function, ...) cuda::function<T __VA_OPT__(, ) __VA_ARGS__>
 #else
-#define CUDA_FUNCTION(function) nullptr
+#define CUDA_FUNCTION(...) nullptr
 #endif
 
 namespace {
@@ -178,6 +179,14 @@ const GridTransfer<T>& grid_transfer(Backend backend) {
   if (backend == Backend::cuda) return of_cuda<GridTransfer<T>>(CUDA_FUNCTION(grid_transfer_cuda));
   return *host::for_this_cpu(
       [](auto isa) { return &host::GridTransferFunctions<decltype(isa), T>::functions; });
+}
+
+template <class T, class Change>
+const ChangeTransfer<T, Change>& change_transfer(Backend backend) {
+  if (backend == Backend::cuda)
+    return of_cuda<ChangeTransfer<T, Change>>(CUDA_FUNCTION(change_transfer_cuda, Change));
+  return *host::for_this_cpu(
+      [](auto isa) { return &host::ChangeFunctions<decltype(isa), T, Change>::functions; });
 }
 
 template <class T>
@@ -255,6 +264,9 @@ std::span<const BandwidthEntry<T>> bandwidth_registry(Backend backend) {
   template LongAccumulator exact_sum(FieldView<const T>);                         \
   template std::span<const BandwidthEntry<T>> bandwidth_registry(Backend);        \
   template std::uint64_t fingerprint(FieldView<const T>, Int3, Int3);
+template const ChangeTransfer<float, float>& change_transfer(Backend);
+template const ChangeTransfer<double, double>& change_transfer(Backend);
+template const ChangeTransfer<double, float>& change_transfer(Backend);
 ISOTHERM_PRECISION(float)
 ISOTHERM_PRECISION(double)
 

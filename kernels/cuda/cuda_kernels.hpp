@@ -7,6 +7,7 @@
 
 #include "kernels/bandwidth.hpp"
 #include "kernels/face_copy.hpp"
+#include "kernels/change.hpp"
 #include "kernels/field_algebra.hpp"
 #include "kernels/field_reductions.hpp"
 #include "kernels/grid_transfer.hpp"
@@ -23,6 +24,8 @@ template <class T>
 const FaceCopy<T>& face_copy_cuda();
 template <class T>
 const GridTransfer<T>& grid_transfer_cuda();
+template <class T, class Change>
+const ChangeTransfer<T, Change>& change_transfer_cuda();
 template <class T>
 const FieldAlgebra<T>& field_algebra_cuda();
 template <class T>

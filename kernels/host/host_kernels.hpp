@@ -11,6 +11,7 @@
 
 #include "kernels/bandwidth.hpp"
 #include "kernels/face_copy.hpp"
+#include "kernels/change.hpp"
 #include "kernels/field_algebra.hpp"
 #include "kernels/field_reductions.hpp"
 #include "kernels/grid_transfer.hpp"
@@ -46,6 +47,11 @@ struct FaceCopyFunctions {
 template <class Isa, class T>
 struct GridTransferFunctions {
   static const GridTransfer<T> functions;
+};
+
+template <class Isa, class T, class Change>
+struct ChangeFunctions {
+  static const ChangeTransfer<T, Change> functions;
 };
 
 template <class Isa, class T>

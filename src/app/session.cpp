@@ -133,6 +133,7 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int
   plan.fields = plan.field * (all_sources(config).empty() ? 2 : 3);
   const Method method = make_method(config);
   if (method.has_coarse_grids) plan.fields += coarse_bytes(config, decomposition, rank, backend);
+  if (method.by_correction) plan.fields += correction_bytes(config, decomposition, rank, backend);
   plan.fields += plan.field * static_cast<std::size_t>(fields_of_super_step(config));
   // Exchanges of fewer layers have buffers of their own while the autotuner tries them.
   for (int layers = ghosts; layers > 0; layers = config.solver.halo_width ? 0 : layers / 2)

@@ -17,9 +17,9 @@ namespace isotherm {
 using Vector3 = std::array<double, 3>;   // x, y, z
 using Interval = std::array<double, 2>;  // low, high
 
-enum class Precision { fp32, fp64 };
+enum class Precision { fp32, fp64, mixed };  // mixed: an fp64 field, whose changes are solved for in fp32
 template <>
-inline constexpr auto words_of<Precision> = words("fp32", "fp64");
+inline constexpr auto words_of<Precision> = words("fp32", "fp64", "mixed");
 
 struct GridConfig {
   Int3 cells;                      // required

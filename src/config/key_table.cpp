@@ -505,7 +505,8 @@ Keys describe(Config& config) {
       {"grid", Section{describe(config.grid)}, "The box and its cells."},
       {"material", Section{describe(config.material)},
        "What the body is made of; only what the problem needs."},
-      {"precision", choice(config.precision), "Of the field, in bits."},
+      {"precision", choice(config.precision),
+       "Of the field, in bits; mixed: fp64, whose multigrid cycles compute in fp32."},
       {"boundaries", Section{describe_boundaries(config)},
        "The boundary conditions of the six faces. x faces may use y, z, t in formulas, y faces x, z, t, z "
        "faces x, y, t."},

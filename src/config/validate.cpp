@@ -158,6 +158,15 @@ void check_cycle(Config& config, Problems& problems) {
     problems.add("problem.cycle", "{} is no power of two; write 64, 128, 256 or 512, or auto", *cycle);
 }
 
+void check_precision(const Config& config, Problems& problems) {
+  if (!problems.sound({"problem", "precision"}) || config.precision != Precision::mixed) return;
+  if (is_implicit(config) || (!is_transient(config) && config.problem.method == MethodName::multigrid))
+    return;
+  problems.add("precision",
+               "mixed is for the cycles of multigrid and implicit, and the method is {}; use fp64",
+               word(config.problem.method));
+}
+
 // A problem with an exact solution may be about differences of temperatures.
 void check_temperatures(const Config& config, Problems& problems) {
   if (!problems.sound({"grid", "boundaries", "initial", "problem", "verify"})) return;
@@ -551,6 +560,7 @@ void validate(Config& config, const RegistryNames& registry, Problems& problems)
   check_temperatures(config, problems);
   check_tolerance(config, problems);
   check_cycle(config, problems);
+  check_precision(config, problems);
   check_steady(config, problems);
   check_region(config, config.initial, "initial", problems);
   check_region(config, config.sources, "sources", problems);

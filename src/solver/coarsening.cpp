@@ -5,7 +5,6 @@
 
 #include "halo/messages.hpp"
 #include "solver/kernel_choice.hpp"
-#include "solver/method.hpp"
 
 namespace isotherm {
 namespace {
@@ -18,18 +17,6 @@ std::array<bool, 3> periodic_axes(const Config& config) {
   for (std::size_t axis = 0; axis < 3; ++axis)
     periodic[axis] = config.boundaries[2 * axis].kind == BoundaryKind::periodic;
   return periodic;
-}
-
-// The equation of what an implicit stage changes: what boundaries hold does not change within it.
-Config of_change(const Config& config) {
-  Config change = config;
-  change.problem.kind = ProblemKind::steady;
-  change.problem.method = MethodName::multigrid;
-  change.problem.implicit_dt = implicit_share(config) * time_plan(config).dt;
-  for (BoundaryConfig& boundary : change.boundaries) boundary.value = 0.0;
-  change.initial.clear();
-  change.sources.clear();
-  return change;
 }
 
 Config coarser(const Config& fine) {
@@ -103,10 +90,6 @@ std::vector<CoarseGrid> coarse_grids(const Config& config, const Decomposition& 
   const auto longest = [](Int3 n) { return std::max({n.x, n.y, n.z}); };
   const Config* finest = &config;
   bool whole = decomposition.ranks() == 1;
-  if (is_implicit(config)) {
-    all.push_back({of_change(config), decomposition, false});
-    finest = &all.back().config;
-  }
   while (longest(finest->grid.cells) > coarsest_cells) {
     const Decomposition& finer = all.empty() ? decomposition : all.back().decomposition;
     Config next = coarser(*finest);

@@ -17,11 +17,10 @@ struct CoarseGrid {
   bool whole = false;  // every rank has all cells, and computes the same
 };
 
-// The finest first: of an implicit step the grid of the deck itself, for the change of the field. Each other
-// has half as many cells, rounded up, along the axes whose 1/h^2 is within 2.5 times of the largest
-// (elsewhere errors are not smooth), until no axis has more than 4. They are cut as the finest is while every
-// block is as thick as the ghosts of a launch, and restriction and interpolation find what they read in the
-// ghosts of both grids.
+// The finest first. Each has half as many cells, rounded up, along the axes whose 1/h^2 is within 2.5 times
+// of the largest (elsewhere errors are not smooth), until no axis has more than 4. They are cut as the finest
+// is while every block is as thick as the ghosts of a launch, and restriction and interpolation find what
+// they read in the ghosts of both grids.
 std::vector<CoarseGrid> coarse_grids(const Config& config, const Decomposition& decomposition);
 
 // Along an axis that two grids cut into `fine` and `coarse` cells, by global index. From whole numbers: the

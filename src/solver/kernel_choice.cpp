@@ -84,9 +84,9 @@ std::string_view steady_reduction(Backend backend) {
   return backend == Backend::host ? "openmp" : "warp_shuffle";
 }
 
-// Cells of a block below which kernels that walk through it leave most of a GPU waiting for a few blocks of
-// threads.
-constexpr Index worth_walking = Index{1} << 18;
+// Bytes of a block below which kernels that walk through it leave most of a GPU waiting for a few blocks of
+// threads, whose tiles hold as many bytes in any precision.
+constexpr Index worth_walking = Index{1} << 21;
 
 // The histogram of the diagnostics; unasked the last of the backend's ladder.
 template <class T>
@@ -219,8 +219,8 @@ KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subd
   for (const auto* kernel : kernels) add_tiles(config, *kernel, subdomain, choices.sweeps);
   // Without a measurement nobody knows that fusing pays; a cycle that is taken whole has no room for one.
   const bool fuses = make_method(config).is_taken_whole();
-  const Index cells = subdomain.product();
-  const bool small = cells > 0 && cells < worth_walking;
+  const Index bytes = subdomain.product() * static_cast<Index>(sizeof(T));
+  const bool small = bytes > 0 && bytes < worth_walking;
   if (s.kernel == "auto")
     std::ranges::stable_sort(choices.sweeps, {}, [&](const SweepChoice<T>& c) {
       return std::pair(c.is_temporal() != fuses, c.kernel->suits_small_blocks != small);

@@ -94,7 +94,11 @@ Method multigrid_method(const Config& config) {
   if (highest > 0) weights = smoothing_weights(highest);
   const std::vector<double> after = weights;
   weights.insert(weights.end(), after.begin(), after.end());
-  return {"multigrid", weights, unit, expected_decay / (2 * smoothing_sweeps), true, smoothing_sweeps};
+  Method method{"multigrid", weights, unit, expected_decay / (2 * smoothing_sweeps)};
+  method.by_correction = config.precision == Precision::mixed;
+  method.has_coarse_grids = !method.by_correction;
+  method.in_a_row = smoothing_sweeps;
+  return method;
 }
 
 // P_n and its derivative, by their recurrences.
@@ -150,12 +154,11 @@ Method rkl_method(const Config& config, double dt) {
 // gamma of SDIRK2: with it the last stage is the step.
 const double sdirk2_share = 1 - std::numbers::sqrt2 / 2;
 
-// The sweeps are those of a grid of the same cells, which has weights of its own.
 Method implicit_method(const Config& config) {
   const auto sweeps = static_cast<std::size_t>(sweeps_of_cycle(config));
   const double unit = euler_dt(config);
   Method method{"implicit", std::vector<double>(sweeps, unit), unit};
-  method.has_coarse_grids = true;
+  method.by_correction = true;
   method.in_a_row = smoothing_sweeps;
   method.stages = implicit_stages(config.problem.scheme);
   return method;

@@ -32,6 +32,7 @@ struct Method {
   double unit = 0;              // the weight of the sweep by which residuals are measured
   double decay = 0;  // -ln of the factor by which a sweep reduces the slowest error, the mean over a cycle
   bool has_coarse_grids = false;  // the correction from coarser grids comes in the middle of a cycle
+  bool by_correction = false;     // sweeps are those of a grid of the same cells, for a change of the field
   std::int64_t in_a_row = 1;      // of a cycle that is taken whole: sweeps between which nothing else comes
   std::optional<Combination> combination = {};
   std::vector<ImplicitStage> stages = {};

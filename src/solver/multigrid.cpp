@@ -27,14 +27,6 @@ Buffer on_device(Device& device, const std::vector<Entry>& table) {
   return buffer;
 }
 
-template <class T>
-SweepChoice<T> smoothing_kernel(const CoarseGrid& grid, Backend backend) {
-  SweepChoice<T> choice =
-      kernel_choices<T>(grid.config, backend, grid.decomposition.subdomain(0).extent()).sweeps.front();
-  choice.time_block = std::min(choice.time_block, longest_time_block(grid.config, grid.decomposition));
-  return choice;
-}
-
 // The exact sum of a field and its rounded value, as the reduction leaves them.
 struct FieldSum {
   double rounded;
@@ -42,6 +34,42 @@ struct FieldSum {
 };
 
 }  // namespace
+
+template <class T>
+SweepChoice<T> smoothing_kernel(const Config& config, const Decomposition& decomposition, Backend backend) {
+  SweepChoice<T> choice =
+      kernel_choices<T>(config, backend, decomposition.subdomain(0).extent()).sweeps.front();
+  choice.time_block = std::min(choice.time_block, longest_time_block(config, decomposition));
+  return choice;
+}
+
+template <class T>
+FieldMean<T>::FieldMean(Level<T>& level)
+    : level_(level),
+      sum_(level.device(), sizeof(FieldSum)),
+      on_host_(level.device(), sizeof(FieldSum), Memory::staging),
+      scratch_(level.device(), exact_reduction<T>(level.device().backend()).scratch_bytes(level.whole())) {}
+
+template <class T>
+double FieldMean<T>::find() {
+  Device& device = level_.device();
+  const Stream stream = level_.compute();
+  auto* const result = sum_.template as<FieldSum>();
+  exact_reduction<T>(device.backend())
+      .launch({level_.field(),
+               {},
+               level_.whole(),
+               ReductionOp::sum,
+               &result->rounded,
+               scratch_.data(),
+               &result->unrounded},
+              stream);
+  device.copy(on_host_.data(), sum_.data(), sizeof(FieldSum), stream);
+  device.synchronize(stream);
+  LongAccumulator sum = on_host_.template as<FieldSum>()->unrounded;
+  level_.communicator().all_reduce(sum.word, ReduceOp::sum);
+  return sum.rounded() / static_cast<double>(level_.config().grid.cells.product());
+}
 
 // From the next finer level to this one and back: tables of this rank's cells, in the device's memory.
 template <class T>
@@ -85,7 +113,7 @@ struct Multigrid<T>::Transfer {
 
   // Of the update of a unit sweep: inversely as the diagonals.
   void weigh(const Config& fine, const Config& coarse) {
-    scale = half_diagonal(fine) / half_diagonal(coarse);
+    scale = static_cast<T>(half_diagonal(fine) / half_diagonal(coarse));
   }
 
   // By global index. What stands beyond a boundary of the coarse grid is a T, as its boundary holds 0.
@@ -116,7 +144,7 @@ struct Multigrid<T>::Transfer {
   std::vector<Box> parts;  // of the coarse level, that each rank restricts to
   Box restricted;          // this rank's
   Box read;                // of the finer level
-  double scale;
+  T scale;
   bool nested;  // Restriction::nested
 
  private:
@@ -129,7 +157,7 @@ struct Multigrid<T>::Coarse {
          Stream compute)
       : level(grid.config, grid.decomposition, communicator, finer.device(),
               coarsest ? coarsest_method(grid.config) : make_method(grid.config), compute),
-        step(level, smoothing_kernel<T>(grid, finer.device().backend()), times),
+        step(level, smoothing_kernel<T>(grid.config, grid.decomposition, finer.device().backend()), times),
         transfer(finer, level, grid, finer.decomposition()),
         gathered(grid.whole && finer.communicator().size() > 1) {
     if (!gathered) return;
@@ -149,12 +177,10 @@ struct Multigrid<T>::Coarse {
 template <class T>
 Multigrid<T>::Multigrid(Level<T>& finest, Step<T>& step, SolverTimes& times)
     : finest_(finest), step_(step), times_(times), self_(Communicator::self()) {
-  const bool is_implicit = !finest.method().stages.empty();
-  if (is_implicit) dt_ = finest.dt();
   const std::vector<CoarseGrid> grids = coarse_grids(finest.config(), finest.decomposition());
+  if (!grids.empty()) widen_halo(grids.front());
   for (const CoarseGrid& grid : grids) {
     Level<T>& finer = level(coarse_.size());
-    if (coarse_.size() == (is_implicit ? 1 : 0)) widen_halo(coarse_.size(), grid);
     const bool whole = grid.whole && finest.communicator().size() > 1;
     const auto make = [&] {
       return std::make_unique<Coarse>(grid, &grid == &grids.back(), whole ? self_ : finest.communicator(),
@@ -163,41 +189,35 @@ Multigrid<T>::Multigrid(Level<T>& finest, Step<T>& step, SolverTimes& times)
     coarse_.push_back(whole ? all_or_throw(finest.communicator(), make) : make());
   }
   if (mean_is_free(finest.config())) {
-    Device& device = finest.device();
-    mean_ = Buffer(device, sizeof(FieldSum));
-    mean_host_ = Buffer(device, sizeof(FieldSum), Memory::staging);
-    scratch_ = Buffer(device, exact_reduction<T>(device.backend()).scratch_bytes(finest.whole()));
+    mean_.emplace(finest);
+    wanted_mean_ = *finest.config().problem.mean_temperature;
   }
-  const auto add = [&](std::function<void()> work) { parts_.push_back({std::move(work)}); };
-  for (const ImplicitStage& stage : finest.method().stages)
-    add([this, scale = stage.scale] { start(scale, solving_cycles); });
-  if (!is_implicit) {
-    add([this] { start(1, 1); });
-    add([this] { v_cycle(0); });
-  }
+  start_.work = [this] { start(); };
+  v_cycle_.work = [this] { v_cycle(0); };
   records_ = can_be_recorded();
+  if (!records_) return;
   // Loads the kernels too, which the first cycle would pay for.
-  if (records_)
-    for (Part& part : parts_) record(part);
+  record(start_);
+  record(v_cycle_);
 }
 
-// As many layers as restriction to the next grid reads of the finest on which sweeps are made.
+// As many layers as restriction to the next grid reads.
 template <class T>
-void Multigrid<T>::widen_halo(std::size_t i, const CoarseGrid& next) {
-  const Level<T>& fine = level(i);
-  const Index needed = transfer_reach(fine.decomposition(), next).fine;
-  StepPlan<T> plan = step(i).plan();
-  if (!exchanges(fine.sides()) || plan.halo_width >= needed) return;
-  if (needed > ghost_layers(fine.config()))
-    throw CollectiveError(ExitCode::deck,
-                          fmt::format("{}: multigrid needs a halo of {} layers between these blocks, and "
-                                      "fields have {} (it may be set, and is few for overlap in_kernel, "
-                                      "thin blocks and periodic axes, or little memory); use auto and "
-                                      "fewer ranks, or problem.method {}",
-                                      fine.config().at("solver.halo_width"), needed,
-                                      ghost_layers(fine.config()), i == 0 ? "chebyshev" : "rkl"));
+void Multigrid<T>::widen_halo(const CoarseGrid& next) {
+  const Index needed = transfer_reach(finest_.decomposition(), next).fine;
+  StepPlan<T> plan = step_.plan();
+  if (!exchanges(finest_.sides()) || plan.halo_width >= needed) return;
+  if (needed > ghost_layers(finest_.config()))
+    throw CollectiveError(
+        ExitCode::deck,
+        fmt::format("{}: multigrid needs a halo of {} layers between these blocks, and "
+                    "fields have {} (it may be set, and is few for overlap in_kernel, "
+                    "thin blocks and periodic axes, or little memory); use auto and "
+                    "fewer ranks, or problem.method {}",
+                    finest_.config().at("solver.halo_width"), needed, ghost_layers(finest_.config()),
+                    finest_.config().problem.implicit_dt ? "rkl" : "chebyshev"));
   plan.halo_width = static_cast<int>(needed);
-  step(i).use(plan);
+  step_.use(plan);
 }
 
 template <class T>
@@ -223,22 +243,10 @@ void Multigrid<T>::time_phases() {
 }
 
 template <class T>
-std::vector<LevelSeconds> Multigrid<T>::coarse_seconds() const {
-  std::vector<LevelSeconds> all;
-  for (const auto& each : coarse_) all.push_back({each->level.config().grid.cells, each->times.sum()});
+std::vector<TimedGrid> Multigrid<T>::timed() {
+  std::vector<TimedGrid> all;
+  for (const auto& each : coarse_) all.push_back({each->level.config().grid.cells, &each->times});
   return all;
-}
-
-template <class T>
-SolverTimes Multigrid<T>::coarse_times() const {
-  SolverTimes all;
-  for (const auto& each : coarse_) all = all + each->times;
-  return all;
-}
-
-template <class T>
-void Multigrid<T>::forget_times() {
-  for (const auto& each : coarse_) each->times = {};
 }
 
 // The parts of all ranks make the source of a level that each of them has.
@@ -271,7 +279,7 @@ void Multigrid<T>::gather_source(Coarse& coarse) {
 }
 
 template <class T>
-void Multigrid<T>::restrict_to(std::size_t i, double scale) {
+void Multigrid<T>::restrict_to(std::size_t i) {
   Coarse& coarse = *coarse_[i - 1];
   Level<T>& fine = level(i - 1);
   const Transfer& transfer = coarse.transfer;
@@ -284,7 +292,7 @@ void Multigrid<T>::restrict_to(std::size_t i, double scale) {
                           fine.coefficients(),
                           coarse.level.source_field().view(),
                           transfer.restricted,
-                          static_cast<T>(scale * transfer.scale),
+                          transfer.scale,
                           {transfer.overlaps(0), transfer.overlaps(1), transfer.overlaps(2)},
                           transfer.nested},
                          fine.compute());
@@ -323,25 +331,7 @@ void Multigrid<T>::prolong_from(std::size_t i, double shift) {
 // before has left; it converges with the error.
 template <class T>
 double Multigrid<T>::missing_mean() {
-  if (mean_.bytes() == 0) return 0;
-  Device& device = finest_.device();
-  const Stream stream = finest_.compute();
-  auto* const result = mean_.template as<FieldSum>();
-  exact_reduction<T>(device.backend())
-      .launch({finest_.field(),
-               {},
-               finest_.whole(),
-               ReductionOp::sum,
-               &result->rounded,
-               scratch_.data(),
-               &result->unrounded},
-              stream);
-  device.copy(mean_host_.data(), mean_.data(), sizeof(FieldSum), stream);
-  device.synchronize(stream);
-  LongAccumulator sum = mean_host_.template as<FieldSum>()->unrounded;
-  finest_.communicator().all_reduce(sum.word, ReduceOp::sum);
-  const Config& config = finest_.config();
-  return *config.problem.mean_temperature - sum.rounded() / static_cast<double>(config.grid.cells.product());
+  return mean_ ? wanted_mean_ - mean_->find() : 0;
 }
 
 template <class T>
@@ -356,23 +346,23 @@ void Multigrid<T>::v_cycle(std::size_t i) {
 }
 
 template <class T>
-void Multigrid<T>::start(double scale, int cycles) {
+void Multigrid<T>::start() {
   finest_.wait_for_copy(true);  // the field is changed in place; within a cycle, another one
-  for (std::size_t i = 1; i <= coarse_.size(); ++i) restrict_to(i, i == 1 ? scale : 1);
+  for (std::size_t i = 1; i <= coarse_.size(); ++i) restrict_to(i);
   for (std::size_t i = coarse_.size(); i > 0; --i) {
-    for (int cycle = 0; cycle < (i == 1 ? cycles : 1); ++cycle) v_cycle(i);
+    v_cycle(i);
     prolong_from(i, 0);
   }
 }
 
 // Most launches of a cycle are shorter than it takes to queue them. No graph where the host takes part: in
-// gathering, in the mean, in boundaries that vary in time, in timed phases, in transports that need it.
+// gathering, in the mean, in timed phases, in transports that need it.
 template <class T>
 bool Multigrid<T>::can_be_recorded() {
   const Config& config = finest_.config();
   if (coarse_.empty()) return false;  // nor is its number of launches even
-  if (config.solver.cuda_graph == GraphChoice::off || step_.times_phases() || mean_.bytes() > 0) return false;
-  if (!why_no_graph(config, finest_.device()).empty() || finest_.boundaries().vary_in_time()) return false;
+  if (config.solver.cuda_graph == GraphChoice::off || step_.times_phases() || mean_) return false;
+  if (!why_no_graph(config, finest_.device()).empty()) return false;
   for (std::size_t i = 0; i <= coarse_.size(); ++i)
     if (!level(i).halo().why_not_recordable().empty() || (i > 0 && coarse_[i - 1]->gathered)) return false;
   return true;
@@ -404,25 +394,18 @@ void Multigrid<T>::run(Part& part) {
 }
 
 template <class T>
-void Multigrid<T>::cycle() {
-  if (finest_.sweeps() == 0) run(parts_[0]);
-  run(parts_[1]);
+void Multigrid<T>::cycle(bool from_the_start) {
+  if (from_the_start) run(start_);
+  run(v_cycle_);
 }
 
 template <class T>
-void Multigrid<T>::take_stage(std::size_t stage) {
-  run(parts_[stage]);
-}
-
-template <class T>
-void Multigrid<T>::use_step(double dt) {
-  if (dt == dt_) return;
-  dt_ = dt;
+void Multigrid<T>::use_implicit_dt(double dt) {
   for (std::size_t i = 1; i <= coarse_.size(); ++i) {
-    level(i).use_implicit_dt(dt * implicit_share(finest_.config()), i == coarse_.size());
+    level(i).use_implicit_dt(dt, i == coarse_.size());
     coarse_[i - 1]->transfer.weigh(level(i - 1).config(), level(i).config());
   }
-  for (Part& part : parts_) part.starts_at = nullptr;  // no longer what the graph holds
+  start_.starts_at = v_cycle_.starts_at = nullptr;  // they are no longer what the graphs hold
 }
 
 std::size_t coarse_bytes(const Config& config, const Decomposition& decomposition, int rank,
@@ -439,7 +422,11 @@ std::size_t coarse_bytes(const Config& config, const Decomposition& decompositio
   return elements * size;
 }
 
+template class FieldMean<float>;
+template class FieldMean<double>;
 template class Multigrid<float>;
 template class Multigrid<double>;
+template SweepChoice<float> smoothing_kernel(const Config&, const Decomposition&, Backend);
+template SweepChoice<double> smoothing_kernel(const Config&, const Decomposition&, Backend);
 
 }  // namespace isotherm

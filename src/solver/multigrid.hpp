@@ -20,34 +20,49 @@
 
 namespace isotherm {
 
-struct LevelSeconds {
+// Grids below the field's, and the time that goes to each; what moves between two is the finer one's.
+struct TimedGrid {
   Int3 cells;
-  double seconds;
+  SolverTimes* times;
+};
+class GridsBelow {
+ public:
+  virtual ~GridsBelow() = default;
+  virtual std::vector<TimedGrid> timed() = 0;  // the finest first
+  // From now on the host waits behind each phase of every grid, as Step::time_phases() has it.
+  virtual void time_phases() = 0;
+};
+
+// The mean of a level's field, K, where no boundary fixes it: exact sums, the same on all ranks.
+template <class T>
+class FieldMean {
+ public:
+  explicit FieldMean(Level<T>& level);  // which outlives it
+  double find();                        // collective
+
+ private:
+  Level<T>& level_;
+  Buffer sum_, on_host_, scratch_;
 };
 
 template <class T>
-class Multigrid {
+class Multigrid : public GridsBelow {
  public:
   // `finest`, which has its sources, and its step outlive it. Collective.
   // Throws CollectiveError where ghosts of the finest level are too few for the blocks of the next one.
   Multigrid(Level<T>& finest, Step<T>& step, SolverTimes& times);
-  ~Multigrid();
+  ~Multigrid() override;
 
-  // One V cycle. The first of a run, from the initial state, is a full multigrid cycle: it starts on the
-  // coarsest level, and each finer one begins with what the coarser one found (Brandt 1977, section 4).
-  void cycle();
-  // Of an implicit method instead: such a cycle for what a stage changes, below the finest level, which it is
-  // added to. Boundaries have the values of its time.
-  void take_stage(std::size_t stage);
-  // ... for steps of another length, s, from here on.
-  void use_step(double dt);
+  // One V cycle; `from_the_start` after a full multigrid cycle, which starts on the coarsest level, and in
+  // which each finer one begins with what the coarser one found (Brandt 1977, section 4).
+  void cycle(bool from_the_start);
+  // Of all coarse levels, whose finest has changed, too.
+  void use_implicit_dt(double dt);
+  // Where no boundary fixes it: that of the field, K; unasked that of the deck.
+  void want_mean(double kelvin) { wanted_mean_ = kelvin; }
 
-  // From now on the host waits behind each phase of every level, as Step::time_phases() has it.
-  void time_phases();
-  // Of the coarse levels, the finest of them first; what moves between two is the finer one's.
-  std::vector<LevelSeconds> coarse_seconds() const;
-  SolverTimes coarse_times() const;  // of all of them
-  void forget_times();
+  std::vector<TimedGrid> timed() override;
+  void time_phases() override;
 
  private:
   struct Transfer;
@@ -55,13 +70,12 @@ class Multigrid {
   Level<T>& level(std::size_t i);
   Step<T>& step(std::size_t i);
   SolverTimes& times(std::size_t i);
-  void widen_halo(std::size_t level, const CoarseGrid& next);
-  void restrict_to(std::size_t coarse, double scale = 1);
+  void widen_halo(const CoarseGrid& next);
+  void restrict_to(std::size_t coarse);
   void prolong_from(std::size_t coarse, double shift);
   void gather_source(Coarse& coarse);
   void v_cycle(std::size_t i);
-  // Of `scale` times the residual; with so many cycles on the level below the finest.
-  void start(double scale, int cycles);
+  void start();
   double missing_mean();
   struct Part {  // of a cycle, that a graph may hold
     std::function<void()> work;
@@ -78,13 +92,17 @@ class Multigrid {
   SolverTimes& times_;
   Communicator self_;
   std::vector<std::unique_ptr<Coarse>> coarse_;  // the finest of them first
-  Buffer mean_, mean_host_, scratch_;            // where no boundary fixes the mean
-  std::vector<Part> parts_;                      // start and V cycle, or the stages of an implicit step
+  std::optional<FieldMean<T>> mean_;             // where no boundary fixes it
+  double wanted_mean_ = 0;                       // K
+  Part start_, v_cycle_;
   bool records_ = false;
-  double dt_ = 0;  // s, of an implicit step
 };
 
 // Bytes of all coarse levels of a rank: fields, sources, and cells that are gathered.
 std::size_t coarse_bytes(const Config& config, const Decomposition& decomposition, int rank, Backend backend);
+
+// The kernel of sweeps that a cycle takes whole, where nothing is measured.
+template <class T>
+SweepChoice<T> smoothing_kernel(const Config& config, const Decomposition& decomposition, Backend backend);
 
 }  // namespace isotherm

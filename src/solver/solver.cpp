@@ -115,8 +115,8 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
   sources_ = level_.fill_sources();
   stored ? level_.read(*stored) : level_.initialise();
   if (level_.method().has_coarse_grids) multigrid_.emplace(level_, step_, times_);  // of what is there
-  if (takes_long_steps(config))
-    super_step_.emplace(level_, step_, multigrid_ ? &*multigrid_ : nullptr, times_);
+  if (level_.method().by_correction) correction_ = make_correction(level_, step_, times_);
+  if (takes_long_steps(config)) super_step_.emplace(level_, step_, correction_.get(), times_);
   if (has_cycles() && is_asynchronous()) residual();  // loads its kernels, as a graph loads those of a cycle
   times_ = {};
   synchronize();
@@ -183,7 +183,7 @@ void Solver<T>::sweep(std::int64_t count, bool last_alone) {
   while (sweeps() < end) {
     poll_residual();
     if (level_.method().is_taken_whole()) {
-      super_step_ ? super_step_->cycle() : multigrid_->cycle();
+      whole_cycle();
       continue;
     }
     if (step_.graph(end_of_graphs)) continue;
@@ -191,6 +191,21 @@ void Solver<T>::sweep(std::int64_t count, bool last_alone) {
     const bool last = sweeps() + length == end;
     step_.period(length, last && last_alone, last ? norm : UpdateNorm{});
   }
+}
+
+template <class T>
+void Solver<T>::whole_cycle() {
+  if (super_step_) return super_step_->cycle();
+  const bool from_the_start = sweeps() == 0;
+  if (multigrid_) return multigrid_->cycle(from_the_start);
+  correction_->solve(1, 1, from_the_start);
+  level_.advance_by_graph(level_.method().cycle(), false);
+}
+
+template <class T>
+GridsBelow* Solver<T>::grids_below() {
+  if (correction_) return correction_.get();
+  return multigrid_ ? &*multigrid_ : nullptr;
 }
 
 template <class T>
@@ -212,30 +227,28 @@ void Solver<T>::keep_pace() {
 template <class T>
 void Solver<T>::time_phases() {
   step_.time_phases();
-  if (multigrid_) multigrid_->time_phases();
+  if (GridsBelow* const below = grids_below()) below->time_phases();
   forget_times();
 }
 
 template <class T>
 void Solver<T>::forget_times() {
-  times_ = {};
-  if (multigrid_) multigrid_->forget_times();
+  for (const TimedGrid& each : timed()) *each.times = {};
   if (step_.times_phases()) level_.halo().time_phases();
 }
 
 template <class T>
-std::vector<LevelSeconds> Solver<T>::level_seconds() const {
-  std::vector<LevelSeconds> all{{level_.config().grid.cells, times_.sum()}};
-  if (!multigrid_) return all;
-  const std::vector<LevelSeconds> coarse = multigrid_->coarse_seconds();
-  all.insert(all.end(), coarse.begin(), coarse.end());
+std::vector<TimedGrid> Solver<T>::timed() {
+  std::vector<TimedGrid> all{{level_.config().grid.cells, &times_}};
+  if (GridsBelow* const below = grids_below())
+    for (const TimedGrid& each : below->timed()) all.push_back(each);
   return all;
 }
 
 template <class T>
-SolverTimes Solver<T>::times() const {
-  SolverTimes times = times_;
-  if (multigrid_) times = times + multigrid_->coarse_times();
+SolverTimes Solver<T>::times() {
+  SolverTimes times;
+  for (const TimedGrid& each : timed()) times = times + *each.times;
   times.exchange = level_.halo().times();
   return times;
 }

@@ -123,11 +123,13 @@ class Solver {
   const SourceTotals& sources() const { return sources_; }  // of the whole domain, the same on all ranks
   // Least traffic of a sweep, as a share of a launch's.
   double bytes_per_point() const { return least_bytes_per_cell<T>(has_sources()) / time_block(); }
-  SolverTimes times() const;
-  std::vector<LevelSeconds> level_seconds() const;  // of its grids, the finest first: parts of times().sum()
+  SolverTimes times();             // of all grids
+  std::vector<TimedGrid> timed();  // each by itself, the finest first
 
  private:
   void make_check();
+  void whole_cycle();
+  GridsBelow* grids_below();
   Diagnosis<T> make_diagnosis();
   void poll_residual();
   StepFields<T> step_between_cycles();
@@ -137,6 +139,7 @@ class Solver {
   Level<T> level_;
   Step<T> step_;
   std::optional<Multigrid<T>> multigrid_;
+  std::unique_ptr<Correction<T>> correction_;
   std::optional<SuperStep<T>> super_step_;
   std::optional<ResidualCheck<T>> check_;
   Owned<Event> paced_;

@@ -33,13 +33,13 @@ int fields_of_super_step(const Config& config) {
 }
 
 template <class T>
-SuperStep<T>::SuperStep(Level<T>& level, Step<T>& step, Multigrid<T>* multigrid, SolverTimes& times)
+SuperStep<T>::SuperStep(Level<T>& level, Step<T>& step, Correction<T>* correction, SolverTimes& times)
     : level_(level),
       step_(step),
-      multigrid_(multigrid),
+      correction_(correction),
       times_(times),
       control_(step_control(level.config())) {
-  if (control_ || !multigrid) other_.emplace(field_like(level));
+  if (control_ || !correction) other_.emplace(field_like(level));
   if (!control_) return;
   start_.emplace(field_like(level));
   difference_.emplace(check_of_difference(level));
@@ -76,17 +76,16 @@ void SuperStep<T>::take_stages() {
   if (control_) combine(*other_, 1, 0, 1, 0);
   for (std::size_t i = 0; i < stages.size(); ++i) {
     level_.update_boundaries(stages[i].time);
-    multigrid_->take_stage(i);
+    correction_->solve(stages[i].scale, solving_cycles, true);
     const double part = 1 - stages.front().time;  // of that step, which the first stage has left in the field
     if (control_ && i == 0) combine(*other_, 1, 0, static_cast<T>(1 / part), static_cast<T>(1 - 1 / part));
   }
-  step_.forget_ghosts();
   level_.advance_by_graph(level_.method().cycle(), false);
 }
 
 template <class T>
 void SuperStep<T>::take() {
-  multigrid_ ? take_stages() : take_runs();
+  correction_ ? take_stages() : take_runs();
   counts_.sweeps += level_.method().cycle();
 }
 
@@ -107,7 +106,7 @@ void SuperStep<T>::take_parts() {
   for (control_->begin_step(); !control_->at_end();) {
     const double part = std::ldexp(dt, -control_->halvings());
     level_.begin_part(time + control_->passed() * dt, part);
-    if (multigrid_) multigrid_->use_step(part);
+    if (correction_) correction_->use_step(part);
     combine(*start_, 1, 0, 1, 0);
     take();
     ++counts_.parts;

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "grid/field.hpp"
+#include "solver/correction.hpp"
 #include "solver/level.hpp"
-#include "solver/multigrid.hpp"
 #include "solver/residual_check.hpp"
 #include "solver/step.hpp"
 #include "solver/step_control.hpp"
@@ -17,8 +17,8 @@ namespace isotherm {
 template <class T>
 class SuperStep {
  public:
-  // `multigrid`: null where the method is no implicit one. All of them outlive it. Collective.
-  SuperStep(Level<T>& level, Step<T>& step, Multigrid<T>* multigrid, SolverTimes& times);
+  // `correction`: null where the method is no implicit one. All of them outlive it. Collective.
+  SuperStep(Level<T>& level, Step<T>& step, Correction<T>* correction, SolverTimes& times);
 
   void cycle();
 
@@ -36,7 +36,7 @@ class SuperStep {
 
   Level<T>& level_;
   Step<T>& step_;
-  Multigrid<T>* multigrid_;
+  Correction<T>* correction_;
   SolverTimes& times_;
   std::optional<StepControl> control_;
   StepCounts counts_;

@@ -343,3 +343,5 @@ def test_methods_are_measured_to_the_tolerance(tmp_path, ranks):
 def test_unknown_methods_are_refused(tmp_path):
     done = ran("bench", "solve", "--device", "cpu", "--methods", "euler", cwd=tmp_path, code=2)
     assert done.stderr.startswith("bench: --methods: no method 'euler' of bench solve runs on cpu; use one of multigrid, chebyshev")
+    done = ran("bench", "stencil", "--device", "cpu", "--precision", "mixed", cwd=tmp_path, code=2)
+    assert done.stderr.startswith("bench: --precision mixed is for bench solve; ")

@@ -197,6 +197,9 @@ void expect_one_answer_of_cycles(MethodName method, Config config, Device& devic
 TEST_P(OneAnswer, OfMultigrid) {
   expect_one_answer_of_cycles<double>(MethodName::multigrid, decks::steady({37, 32, 18}), device());
   expect_one_answer_of_cycles<float>(MethodName::multigrid, decks::floating({32, 33, 11}), device());
+  Config mixed = decks::floating({32, 33, 11});
+  mixed.precision = Precision::mixed;
+  expect_one_answer_of_cycles<double>(MethodName::multigrid, mixed, device());
   Config around = decks::steady({24, 40, 12});
   around.boundaries[2].kind = around.boundaries[3].kind = BoundaryKind::periodic;
   expect_one_answer_of_cycles<double>(MethodName::multigrid, around, device());

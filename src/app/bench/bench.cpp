@@ -231,6 +231,10 @@ int bench(const CommandLine& command, const Communicator& world) {
   const Bench bench{options, world, *device, *host, stream, sampler};
   const std::vector<Int3> sizes = sizes_of(options, device->backend());
   all_or_throw(world, [&] {
+    if (options.subject != BenchSubject::solve &&
+        std::ranges::count(options.precisions, Precision::mixed) > 0)
+      throw Error(ExitCode::command_line,
+                  "bench: --precision mixed is for bench solve; use fp32, fp64 or both");
     validate_names(options, subject.names(device->backend()), device->backend());
     if (subject.validate) subject.validate(bench, sizes);
     if (world.is_root()) check_writable(options.json);

@@ -44,10 +44,7 @@ template <class T>
 class SolveBench {
  public:
   SolveBench(const Bench& bench, const Config& config)
-      : bench_(bench),
-        config_(config),
-        solver_(config, decompose(config, bench.world.size(), bench.device.backend()), bench.world,
-                bench.device, choose_kernels<T>(config, bench.device.backend())) {}
+      : SolveBench(bench, config, decompose(config, bench.world.size(), bench.device.backend())) {}
 
   Json measure() {
     std::vector<double> seconds;
@@ -75,6 +72,22 @@ class SolveBench {
   }
 
  private:
+  SolveBench(const Bench& bench, const Config& config, const Decomposition& decomposition)
+      : bench_(bench),
+        config_(config),
+        solver_(config, decomposition, bench.world, bench.device,
+                kernels(config, bench.device, decomposition.subdomain(0).extent())) {}
+
+  // Where a run would measure, what it finds on large grids: a temporal kernel, queued as graphs.
+  static SolverKernels<T> kernels(const Config& config, const Device& device, Int3 extent) {
+    const KernelChoices<T> choices = kernel_choices<T>(config, device.backend(), extent);
+    SolverKernels<T> chosen = default_kernels(config, choices);
+    const auto temporal = std::ranges::find_if(choices.sweeps, &SweepChoice<T>::is_temporal);
+    if (temporal != choices.sweeps.end()) chosen.sweep = *temporal;
+    chosen.graph = device.records_graphs();
+    return chosen;
+  }
+
   // Of the slowest rank, from the start to the tolerance, as a run takes it: with a check after every cycle.
   double solve() {
     constexpr std::int64_t most_sweeps = 100000;  // in fp32 a residual stalls above the tolerance
@@ -134,11 +147,12 @@ class SolveBench {
     solver_.sweep(cycle);
     std::vector<Json> levels;
     double all_cells = 0, all_seconds = 0;
-    const std::vector<LevelSeconds> found = solver_.level_seconds();
-    for (const LevelSeconds& each : found) all_seconds += slowest(each.seconds);
-    for (const LevelSeconds& each : found) {
+    const std::vector<TimedGrid> found = solver_.timed();
+    for (const TimedGrid& each : found) all_seconds += slowest(each.times->sum());
+    for (const TimedGrid& each : found) {
       all_cells += static_cast<double>(each.cells.product());
-      levels.push_back({{"cells", each.cells}, {"share_percent", 100 * slowest(each.seconds) / all_seconds}});
+      levels.push_back(
+          {{"cells", each.cells}, {"share_percent", 100 * slowest(each.times->sum()) / all_seconds}});
     }
     const double least = (sweeps + moved) * all_cells / static_cast<double>(config_.grid.cells.product());
     entry["cycle_s"] = seconds;

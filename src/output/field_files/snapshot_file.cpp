@@ -14,6 +14,14 @@
 
 namespace isotherm {
 
+namespace {
+
+Precision of_field(const Config& config) {
+  return config.precision == Precision::fp32 ? Precision::fp32 : Precision::fp64;
+}
+
+}  // namespace
+
 FileGrid grid_of_snapshots(const Config& config) {
   FileGrid grid;
   grid.stem = config.name;
@@ -21,7 +29,7 @@ FileGrid grid_of_snapshots(const Config& config) {
   grid.cells = grid.grid_cells = config.grid.cells;
   grid.origin = config.grid.origin;
   grid.spacing = spacing(config);
-  grid.precision = config.output.precision == OutputPrecision::fp32 ? Precision::fp32 : config.precision;
+  grid.precision = config.output.precision == OutputPrecision::fp32 ? Precision::fp32 : of_field(config);
   grid.compression = config.output.compression;
   return grid;
 }
@@ -29,7 +37,7 @@ FileGrid grid_of_snapshots(const Config& config) {
 FileGrid grid_of_checkpoints(const Config& config) {
   FileGrid grid = grid_of_snapshots(config);
   grid.kind = "isotherm checkpoint";
-  grid.precision = config.precision;
+  grid.precision = of_field(config);
   grid.compression = 0;
   return grid;
 }

@@ -1,0 +1,78 @@
+// Defects, and changes that are added, of the field's precision and of a lower one, against their definition,
+// on every backend; compared with ==.
+#include "kernels/change.hpp"
+#include "support.hpp"
+
+namespace isotherm::test {
+namespace {
+
+template <class T, class Change>
+ChangeTransfer<T, Change> change_transfer_of(const KernelCase& c) {
+  ChangeTransfer<T, Change> transfer = change_transfer<T, Change>(c.backend);
+  if (c.instruction_set.empty()) return transfer;
+  for_instruction_set(c.instruction_set, [&](auto isa) {
+    transfer = host::ChangeFunctions<decltype(isa), T, Change>::functions;
+  });
+  return transfer;
+}
+
+class ChangeOf : public OnDevice {
+ protected:
+  template <class T, class Change>
+  void expect_defects() {
+    const Coefficients<T> c{T(0.01), T(0.2), T(0.17), T(0.125), T(1)};
+    for (const Int3& n : shapes) {
+      for (const bool has_source : {false, true}) {
+        SCOPED_TRACE(text(n) + (has_source ? " with a source" : ""));
+        const Field<T> field = random_field<T>(*host_, n, 1, 1), source = random_field<T>(*host_, n, 1, 2);
+        Field<Change> expected = random_field<Change>(*host_, n, 2, 3);
+        Field<Change> found = to_device(*device_, expected);
+        const FieldView<const T> f = field.view();
+        for_each_cell(n, [&](Int3 at) {
+          const T made = stencil_update(c, f(at), f(at - Int3{1, 0, 0}), f(at + Int3{1, 0, 0}),
+                                        f(at - Int3{0, 1, 0}), f(at + Int3{0, 1, 0}), f(at - Int3{0, 0, 1}),
+                                        f(at + Int3{0, 0, 1}), has_source ? source.view()(at) : T(0));
+          expected.view()(at) = static_cast<Change>(T(3.7) * (made - f(at)));
+        });
+        const Field<T> there = to_device(*device_, field), source_there = to_device(*device_, source);
+        change_transfer_of<T, Change>(GetParam())
+            .find_defect({there.view(),
+                          has_source ? source_there.view() : FieldView<const T>{},
+                          c,
+                          found.view(),
+                          {{0, 0, 0}, n},
+                          T(3.7)},
+                         {});
+        expect_same_there(*device_, expected, found);
+      }
+    }
+  }
+
+  template <class T, class Change>
+  void expect_added() {
+    for (const Int3& n : shapes) {
+      SCOPED_TRACE(text(n));
+      const Field<Change> change = random_field<Change>(*host_, n, 2, 1);
+      Field<T> expected = random_field<T>(*host_, n, 1, 2), found = to_device(*device_, expected);
+      for_each_cell(n, [&](Int3 at) { expected.view()(at) += static_cast<T>(change.view()(at)); });
+      const Field<Change> there = to_device(*device_, change);
+      change_transfer_of<T, Change>(GetParam()).add(there.view(), found.view(), {{0, 0, 0}, n}, {});
+      expect_same_there(*device_, expected, found);
+    }
+  }
+};
+
+TEST_P(ChangeOf, FindsTheDefect) {
+  for_precision(GetParam().precision, [&]<class T>(T) { expect_defects<T, T>(); });
+  expect_defects<double, float>();
+}
+
+TEST_P(ChangeOf, AddsTheChange) {
+  for_precision(GetParam().precision, [&]<class T>(T) { expect_added<T, T>(); });
+  expect_added<double, float>();
+}
+
+ON_EACH_BACKEND(ChangeOf, backend_cases(backend));
+
+}  // namespace
+}  // namespace isotherm::test
