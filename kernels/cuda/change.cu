@@ -1,9 +1,8 @@
 // Defects and changes of a field on the GPU.
 //
 // Mapping   a thread takes a cell.
-// Traffic   of a defect a read of the field and its source, a write of the defect; of an addition a read of
-// the
-//           change, a read and a write of the field.
+// Traffic   a read of the field and its source, a write of the defect; a read of the change, a read and a
+//           write of the field.
 #include "kernels/change.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"

@@ -6,8 +6,8 @@
 #include <cstddef>
 
 #include "kernels/bandwidth.hpp"
-#include "kernels/face_copy.hpp"
 #include "kernels/change.hpp"
+#include "kernels/face_copy.hpp"
 #include "kernels/field_algebra.hpp"
 #include "kernels/field_reductions.hpp"
 #include "kernels/grid_transfer.hpp"

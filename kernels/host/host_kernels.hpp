@@ -10,8 +10,8 @@
 #include <cstdint>
 
 #include "kernels/bandwidth.hpp"
-#include "kernels/face_copy.hpp"
 #include "kernels/change.hpp"
+#include "kernels/face_copy.hpp"
 #include "kernels/field_algebra.hpp"
 #include "kernels/field_reductions.hpp"
 #include "kernels/grid_transfer.hpp"

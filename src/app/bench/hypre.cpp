@@ -16,63 +16,32 @@ namespace {
 
 using Corner = std::array<HYPRE_Int, 3>;
 
-// The library and all that it needs are loaded when they are first asked for: other runs do without them.
-#define ISOTHERM_HYPRE_FUNCTIONS(X)                                                                      \
-  X(Init)                                                                                                \
-  X(GetError) X(StructGridCreate) X(StructGridSetExtents) X(StructGridAssemble) X(StructGridDestroy)     \
-      X(StructStencilCreate) X(StructStencilSetElement) X(StructStencilDestroy) X(StructMatrixCreate)    \
-          X(StructMatrixInitialize) X(StructMatrixSetBoxValues) X(StructMatrixAssemble)                  \
-              X(StructMatrixDestroy) X(StructVectorCreate) X(StructVectorInitialize)                     \
-                  X(StructVectorSetConstantValues) X(StructVectorAssemble) X(StructVectorDestroy)        \
-                      X(StructPFMGCreate) X(StructPFMGSetMaxIter) X(StructPFMGSetTol)                    \
-                          X(StructPFMGSetZeroGuess) X(StructPFMGSetRAPType) X(StructPFMGSetRelaxType)    \
-                              X(StructPFMGSetNumPreRelax) X(StructPFMGSetNumPostRelax)                   \
-                                  X(StructPFMGSetSkipRelax) X(StructPFMGSetup) X(StructPFMGSolve)        \
-                                      X(StructPFMGDestroy) X(StructPCGCreate) X(StructPCGSetTol)         \
-                                          X(StructPCGSetTwoNorm) X(StructPCGSetMaxIter)                  \
-                                              X(StructPCGSetPrecond) X(StructPCGSetup) X(StructPCGSolve) \
-                                                  X(StructPCGGetNumIterations) X(StructPCGDestroy)
-
-struct Functions {
-  bool complete = true;
-#define ISOTHERM_DECLARE(name) decltype(&HYPRE_##name) name = nullptr;
-  ISOTHERM_HYPRE_FUNCTIONS(ISOTHERM_DECLARE)
-
-  Functions() {
-    void* const library = dlopen(ISOTHERM_HYPRE_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    const auto find = [&]<class Function>(Function& function, const char* name) {
-      if (library) function = reinterpret_cast<Function>(dlsym(library, name));
-      complete = complete && function;
-    };
-#define ISOTHERM_FIND(name) find(name, "HYPRE_" #name);
-    ISOTHERM_HYPRE_FUNCTIONS(ISOTHERM_FIND)
-  }
-};
-
-const Functions& hypre() {
-  static const Functions functions;
-  return functions;
+// Loaded with all that it needs when it is first asked for: other runs do without it. Null: it is gone.
+void* library() {
+  static void* const handle = dlopen(ISOTHERM_HYPRE_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  return handle;
 }
 
+template <class Function>
+Function loaded(const char* name) {
+  return reinterpret_cast<Function>(dlsym(library(), name));
+}
+#define HYPRE(name) loaded<decltype(&HYPRE_##name)>("HYPRE_" #name)
+
 // What hypre makes by one call and destroys by another.
-template <class Object, auto destroy>
+template <class Object>
 struct Owner {
+  HYPRE_Int (*destroy)(Object);
   Object object = nullptr;
-  Owner() = default;
+  explicit Owner(HYPRE_Int (*destroyer)(Object)) : destroy(destroyer) {}
   Owner(const Owner&) = delete;
   Owner& operator=(const Owner&) = delete;
-  ~Owner() { (hypre().*destroy)(object); }
+  ~Owner() { destroy(object); }
 };
-using Grid = Owner<HYPRE_StructGrid, &Functions::StructGridDestroy>;
-using Stencil = Owner<HYPRE_StructStencil, &Functions::StructStencilDestroy>;
-using Matrix = Owner<HYPRE_StructMatrix, &Functions::StructMatrixDestroy>;
-using Vector = Owner<HYPRE_StructVector, &Functions::StructVectorDestroy>;
-using Cg = Owner<HYPRE_StructSolver, &Functions::StructPCGDestroy>;
-using Pfmg = Owner<HYPRE_StructSolver, &Functions::StructPFMGDestroy>;
 
 // Errors are flags of the library that stay.
 void check(const char* what) {
-  if (hypre().GetError() != 0) throw Error(ExitCode::internal, std::string("bench: hypre failed in ") + what);
+  if (HYPRE(GetError)() != 0) throw Error(ExitCode::internal, std::string("bench: hypre failed in ") + what);
 }
 
 // Of a cell the diagonal and its six neighbours. Beyond a boundary at temperature 0 the neighbour is -T.
@@ -99,35 +68,35 @@ std::vector<double> rows_of(Int3 cells, Box block) {
 
 void fill_matrix(HYPRE_StructMatrix matrix, Int3 cells, Box block, Corner lo, Corner hi) {
   std::array<HYPRE_Int, 7> entries{0, 1, 2, 3, 4, 5, 6};
-  hypre().StructMatrixInitialize(matrix);
+  HYPRE(StructMatrixInitialize)(matrix);
   std::vector<double> rows = rows_of(cells, block);
-  hypre().StructMatrixSetBoxValues(matrix, lo.data(), hi.data(), 7, entries.data(), rows.data());
-  hypre().StructMatrixAssemble(matrix);
+  HYPRE(StructMatrixSetBoxValues)(matrix, lo.data(), hi.data(), 7, entries.data(), rows.data());
+  HYPRE(StructMatrixAssemble)(matrix);
 }
 
 void fill_vector(HYPRE_StructVector vector, double value) {
-  hypre().StructVectorInitialize(vector);
-  hypre().StructVectorSetConstantValues(vector, value);
-  hypre().StructVectorAssemble(vector);
+  HYPRE(StructVectorInitialize)(vector);
+  HYPRE(StructVectorSetConstantValues)(vector, value);
+  HYPRE(StructVectorAssemble)(vector);
 }
 
 // The settings that were fastest of six (coarse operators by the stencil or by Galerkin; Jacobi or red-black;
 // smoothing skipped where an axis was not coarsened, or not): 256^3 cells on two ranks.
 void set_up(HYPRE_StructSolver pfmg) {
-  hypre().StructPFMGSetMaxIter(pfmg, 1);
-  hypre().StructPFMGSetTol(pfmg, 0);
-  hypre().StructPFMGSetZeroGuess(pfmg);
-  hypre().StructPFMGSetRAPType(pfmg, 1);
-  hypre().StructPFMGSetRelaxType(pfmg, 2);
-  hypre().StructPFMGSetNumPreRelax(pfmg, 1);
-  hypre().StructPFMGSetNumPostRelax(pfmg, 1);
-  hypre().StructPFMGSetSkipRelax(pfmg, 1);
+  HYPRE(StructPFMGSetMaxIter)(pfmg, 1);
+  HYPRE(StructPFMGSetTol)(pfmg, 0);
+  HYPRE(StructPFMGSetZeroGuess)(pfmg);
+  HYPRE(StructPFMGSetRAPType)(pfmg, 1);
+  HYPRE(StructPFMGSetRelaxType)(pfmg, 2);
+  HYPRE(StructPFMGSetNumPreRelax)(pfmg, 1);
+  HYPRE(StructPFMGSetNumPostRelax)(pfmg, 1);
+  HYPRE(StructPFMGSetSkipRelax)(pfmg, 1);
 }
 
 }  // namespace
 
 bool has_hypre() {
-  return hypre().complete;
+  return library() != nullptr;
 }
 
 HypreSolve solve_by_hypre(const Communicator& world, Int3 cells, Box block, double tolerance) {
@@ -137,43 +106,43 @@ HypreSolve solve_by_hypre(const Communicator& world, Int3 cells, Box block, doub
     return Corner{static_cast<HYPRE_Int>(at.x), static_cast<HYPRE_Int>(at.y), static_cast<HYPRE_Int>(at.z)};
   };
   Corner lo = corner(block.lo), hi = corner(block.hi - Int3{1, 1, 1});
-  hypre().Init();
-  Grid grid;
-  hypre().StructGridCreate(comm, 3, &grid.object);
-  hypre().StructGridSetExtents(grid.object, lo.data(), hi.data());
-  hypre().StructGridAssemble(grid.object);
-  Stencil stencil;
-  hypre().StructStencilCreate(3, 7, &stencil.object);
+  HYPRE(Init)();
+  Owner grid(HYPRE(StructGridDestroy));
+  HYPRE(StructGridCreate)(comm, 3, &grid.object);
+  HYPRE(StructGridSetExtents)(grid.object, lo.data(), hi.data());
+  HYPRE(StructGridAssemble)(grid.object);
+  Owner stencil(HYPRE(StructStencilDestroy));
+  HYPRE(StructStencilCreate)(3, 7, &stencil.object);
   Corner offsets[7] = {{0, 0, 0}, {-1, 0, 0}, {1, 0, 0}, {0, -1, 0}, {0, 1, 0}, {0, 0, -1}, {0, 0, 1}};
-  for (int i = 0; i < 7; ++i) hypre().StructStencilSetElement(stencil.object, i, offsets[i].data());
-  Matrix matrix;
-  hypre().StructMatrixCreate(comm, grid.object, stencil.object, &matrix.object);
+  for (int i = 0; i < 7; ++i) HYPRE(StructStencilSetElement)(stencil.object, i, offsets[i].data());
+  Owner matrix(HYPRE(StructMatrixDestroy));
+  HYPRE(StructMatrixCreate)(comm, grid.object, stencil.object, &matrix.object);
   fill_matrix(matrix.object, cells, block, lo, hi);
-  Vector source, field;
-  hypre().StructVectorCreate(comm, grid.object, &source.object);
+  Owner source(HYPRE(StructVectorDestroy)), field(HYPRE(StructVectorDestroy));
+  HYPRE(StructVectorCreate)(comm, grid.object, &source.object);
   fill_vector(source.object, 1);
-  hypre().StructVectorCreate(comm, grid.object, &field.object);
+  HYPRE(StructVectorCreate)(comm, grid.object, &field.object);
   fill_vector(field.object, 0);
   check("its set-up of the problem");
 
-  Pfmg pfmg;
-  hypre().StructPFMGCreate(comm, &pfmg.object);
+  Owner pfmg(HYPRE(StructPFMGDestroy));
+  HYPRE(StructPFMGCreate)(comm, &pfmg.object);
   set_up(pfmg.object);
-  Cg cg;
-  hypre().StructPCGCreate(comm, &cg.object);
-  hypre().StructPCGSetTol(cg.object, tolerance);
-  hypre().StructPCGSetTwoNorm(cg.object, 1);
-  hypre().StructPCGSetMaxIter(cg.object, most_cycles);
-  hypre().StructPCGSetPrecond(cg.object, hypre().StructPFMGSolve, hypre().StructPFMGSetup, pfmg.object);
-  hypre().StructPCGSetup(cg.object, matrix.object, source.object, field.object);
+  Owner cg(HYPRE(StructPCGDestroy));
+  HYPRE(StructPCGCreate)(comm, &cg.object);
+  HYPRE(StructPCGSetTol)(cg.object, tolerance);
+  HYPRE(StructPCGSetTwoNorm)(cg.object, 1);
+  HYPRE(StructPCGSetMaxIter)(cg.object, most_cycles);
+  HYPRE(StructPCGSetPrecond)(cg.object, HYPRE(StructPFMGSolve), HYPRE(StructPFMGSetup), pfmg.object);
+  HYPRE(StructPCGSetup)(cg.object, matrix.object, source.object, field.object);
   check("its set-up of the solver");
   world.barrier();
   const Timer timer;
-  hypre().StructPCGSolve(cg.object, matrix.object, source.object, field.object);
+  HYPRE(StructPCGSolve)(cg.object, matrix.object, source.object, field.object);
   HypreSolve solve{timer.seconds(), 0};
   check("the solution");
   HYPRE_Int cycles = 0;
-  hypre().StructPCGGetNumIterations(cg.object, &cycles);
+  HYPRE(StructPCGGetNumIterations)(cg.object, &cycles);
   solve.cycles = static_cast<int>(cycles);
   return solve;
 }

@@ -334,9 +334,11 @@ std::string solve_bench_table(const std::vector<Json>& entries) {
   std::string all = fmt::format("{}\n{}", grid_title(entries.front()), table_of(columns, entries));
   for (const Json& e : entries) {
     if (!e.contains("levels")) continue;
-    all += fmt::format("  a V cycle takes {}, its launches at least {} ({:.0f} %); by level:",
-                       human_duration(e.at("cycle_s")), human_duration(e.at("least_cycle_s")),
-                       e.at("least_share_percent").get<double>());
+    all += fmt::format("  a V cycle takes {}", human_duration(e.at("cycle_s")));
+    if (e.contains("least_cycle_s"))
+      all += fmt::format(", its launches at least {} ({:.0f} %)", human_duration(e.at("least_cycle_s")),
+                         e.at("least_share_percent").get<double>());
+    all += "; by grid:";
     for (const Json& level : e.at("levels"))
       all += fmt::format(" {} {:.1f} %,", extent_text(level.at("cells").get<Int3>()),
                          level.at("share_percent").get<double>());
