@@ -55,6 +55,7 @@ inline Config steady(Int3 cells) {
   config.problem = {};
   config.problem.kind = ProblemKind::steady;
   config.problem.method = MethodName::jacobi;
+  config.problem.tolerance = ProblemConfig::steady_tolerance;
   RegionValue source;
   source.shape = Shape::gaussian;
   source.value = 2e6;
@@ -73,6 +74,7 @@ inline Config floating(Int3 cells) {
   config.problem = {};
   config.problem.kind = ProblemKind::steady;
   config.problem.method = MethodName::jacobi;
+  config.problem.tolerance = ProblemConfig::steady_tolerance;
   config.problem.mean_temperature = 310;
   return config;
 }

@@ -48,9 +48,6 @@ void check(const char* what) {
 std::vector<double> rows_of(Int3 cells, Box block) {
   std::vector<double> values;
   values.reserve(static_cast<std::size_t>(7 * block.cells()));
-  const std::array<double, 3> weight{static_cast<double>(cells.x * cells.x),
-                                     static_cast<double>(cells.y * cells.y),
-                                     static_cast<double>(cells.z * cells.z)};
   for (Index z = block.lo.z; z < block.hi.z; ++z)
     for (Index y = block.lo.y; y < block.hi.y; ++y)
       for (Index x = block.lo.x; x < block.hi.x; ++x) {
@@ -59,8 +56,8 @@ std::vector<double> rows_of(Int3 cells, Box block) {
         values.push_back(0);
         for (int axis = 0; axis < 3; ++axis)
           for (const bool outside : {at[axis] == 0, at[axis] == cells[axis] - 1}) {
-            values[diagonal] += (outside ? 2 : 1) * weight[static_cast<std::size_t>(axis)];
-            values.push_back(outside ? 0 : -weight[static_cast<std::size_t>(axis)]);
+            values[diagonal] += outside ? 2 : 1;
+            values.push_back(outside ? 0 : -1);
           }
       }
   return values;

@@ -15,8 +15,8 @@ struct HypreSolve {
 bool has_hypre();
 
 // Conjugate gradients preconditioned by a V cycle of PFMG, on the grid of `cells` whose `block` is this
-// rank's: temperature 0 at all faces of a box of edges 1, source and conductivity 1, start 0, to the relative
-// l2 residual `tolerance`. Collective.
+// rank's: cubic cells, temperature 0 at all faces, the same source in each cell, start 0, to the relative l2
+// residual `tolerance`. Collective.
 HypreSolve solve_by_hypre(const Communicator& world, Int3 cells, Box block, double tolerance);
 
 }  // namespace isotherm

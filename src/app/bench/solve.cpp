@@ -19,12 +19,13 @@ namespace {
 
 constexpr double tolerance = 1e-8;  // of the first l2 residual
 
-// Temperature 0 at all faces, source and conductivity 1, start 0.
+// Temperature 0 at all faces, source and conductivity 1, start 0; cubic cells, the longest edge 1.
 Config config_of(MethodName method, Int3 cells, Precision precision, int ranks, Backend backend) {
   Config config;
   config.name = "bench_solve";
   config.grid.cells = cells;
-  config.grid.lengths = Vector3{1, 1, 1};
+  const double edge = 1.0 / static_cast<double>(std::max({cells.x, cells.y, cells.z}));
+  config.grid.spacing = Vector3{edge, edge, edge};
   config.precision = precision;
   for (BoundaryConfig& boundary : config.boundaries) boundary = {BoundaryKind::temperature, 0.0, 0};
   RegionValue constant;
