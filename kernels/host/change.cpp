@@ -1,20 +1,10 @@
 // Defects and changes of a field, OpenMP over rows.
 #include "kernels/change.hpp"
 
-#include "kernels/host/host_kernels.hpp"
+#include "kernels/host/rows.hpp"
 
 namespace isotherm::host {
 namespace {
-
-// body(y, z) for every row of the box.
-template <class Body>
-void for_each_row(Box box, const Body& body) {
-  if (box.empty()) return;
-#pragma omp parallel for collapse(2) schedule(static) if (box.cells() >= cells_worth_threads)
-  for (Index z = box.lo.z; z < box.hi.z; ++z) {
-    for (Index y = box.lo.y; y < box.hi.y; ++y) body(y, z);
-  }
-}
 
 template <class T, class Change>
 void find_defect(const Defect<T, Change>& d, Stream) {

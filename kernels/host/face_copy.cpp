@@ -3,20 +3,10 @@
 
 #include <omp.h>
 
-#include "kernels/host/host_kernels.hpp"
+#include "kernels/host/rows.hpp"
 
 namespace isotherm::host {
 namespace {
-
-// body(y, z) for every row of the box.
-template <class Body>
-void for_each_row(Box box, const Body& body) {
-  if (box.empty()) return;
-#pragma omp parallel for collapse(2) schedule(static) if (box.cells() >= cells_worth_threads)
-  for (Index z = box.lo.z; z < box.hi.z; ++z) {
-    for (Index y = box.lo.y; y < box.hi.y; ++y) body(y, z);
-  }
-}
 
 template <class T>
 void pack(FieldView<const T> field, Box box, T* dense, Stream) {

@@ -4,22 +4,13 @@
 // they are along x: all but the last of it runs in vectors. A fine row interpolates the four coarse rows
 // around it along y and z first, likewise.
 #include "kernels/grid_transfer.hpp"
-#include "kernels/host/host_kernels.hpp"
+#include "kernels/host/rows.hpp"
 
 namespace isotherm::host {
 namespace {
 
 constexpr Index longest_run = 512;  // cells of the fine grid that are added up at a time
-
-// body(y, z) for every row of the box.
-template <class Body>
-void for_each_row(Box box, const Body& body) {
-  if (box.empty()) return;
-#pragma omp parallel for collapse(2) schedule(static) if (box.cells() >= cells_worth_threads / 8)
-  for (Index z = box.lo.z; z < box.hi.z; ++z) {
-    for (Index y = box.lo.y; y < box.hi.y; ++y) body(y, z);
-  }
-}
+constexpr Index worth_threads = cells_worth_threads / 8;  // a cell has more work than in a copy
 
 // sums[i] += share * update of cell (lo + i, y, z).
 template <class T>
@@ -65,7 +56,8 @@ void restrict_row(const Restriction<T>& r, Index y, Index z) {
 
 template <class T>
 void restrict_residual(const Restriction<T>& r, Stream) {
-  for_each_row(r.region, [&](Index y, Index z) { restrict_row(r, y, z); });
+  for_each_row(
+      r.region, [&](Index y, Index z) { restrict_row(r, y, z); }, worth_threads);
 }
 
 template <class T>
@@ -90,7 +82,8 @@ void prolong_row(const Prolongation<T>& p, Index y, Index z) {
 
 template <class T>
 void prolong_add(const Prolongation<T>& p, Stream) {
-  for_each_row(p.region, [&](Index y, Index z) { prolong_row(p, y, z); });
+  for_each_row(
+      p.region, [&](Index y, Index z) { prolong_row(p, y, z); }, worth_threads);
 }
 
 }  // namespace

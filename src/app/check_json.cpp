@@ -101,7 +101,9 @@ Config short_run(Config config, std::int64_t sweeps) {
   if (transient) problem.steps = sweeps;
   problem.max_sweeps = sweeps;
   problem.tolerance = 0;
-  // A sweep takes as long with any weight, and intervals stay sweeps.
+  // A sweep takes as long with any weight, and intervals stay sweeps. Those of `mixed` are compared as
+  // fp64's.
+  if (config.precision == Precision::mixed) config.precision = Precision::fp64;
   problem.method = transient ? MethodName::euler : MethodName::jacobi;
   problem.cycle = problem.max_cycles = std::nullopt;
   OutputConfig output;

@@ -231,7 +231,7 @@ Keys describe(ProblemConfig& problem) {
        "steps hundreds of times as long in some eighty sweeps; or implicit, steps of any length by multigrid.",
        {.absent = "multigrid, or euler of transient problems"}},
       {"scheme", choice(problem.scheme),
-       "Of implicit: backward_euler, of first order, which never overshoots; or sdirk2, of second order.",
+       "Of implicit: backward_euler, of first order, which does not overshoot; or sdirk2, of second order.",
        {.when = implicit}},
       {"cycle", &problem.cycle,
        "Sweeps per cycle, a power of two; residuals and outputs come at the ends of cycles, and intervals "

@@ -142,6 +142,13 @@ def test_an_end_time_and_lagged_checks(folder):
     assert (record["sweeps_per_sample"], record["check_interval"]) == (40, 4)
 
 
+@pytest.mark.parametrize("words", [["problem={kind: steady}", "precision=mixed"],
+                                   ["problem={method: implicit, scheme: sdirk2, tolerance: 0.1, end_time: 100}", "precision=mixed"]])
+def test_decks_of_cycles_are_compared_by_their_sweeps(folder, words):
+    done, record = compare(folder, *words, "--axes", "kernel")
+    check_record(done, record)
+
+
 # As isotherm, but runs of one kernel begin with a cell that is warmer.
 WRONG = """#!/bin/bash
 if [[ $1 == run ]] && grep -q "kernel: openmp" "$2"; then

@@ -60,8 +60,7 @@ std::string why_not_compressed();  // empty where this HDF5 can write with shuff
 
 // What a run must know beside its field to go on as if it had never stopped.
 struct CheckpointState {
-  static constexpr std::int64_t newest_version =
-      3;  // 1: knows nothing of stagnation; 2: nor of steps in parts
+  static constexpr std::int64_t newest_version = 3;  // 1: without stagnation; 2: without step_halvings
 
   std::optional<double> first_residual, last_residual;  // K
   std::int64_t last_checked = 0;                        // the sweep of last_residual; 0 without one

@@ -413,7 +413,7 @@ static Described described(const MethodRecord& m) {
        {"dt_s", m.dt, "transient"},
        {"dt_limit_s", m.dt_limit},
        {"end_time_s", m.end_time},
-       {"name", one_of({"jacobi", "chebyshev", "multigrid", "euler", "rkl", "implicit"}, m.name)},
+       {"name", one_of(words_of<MethodName>, m.name)},
        {"cycle", with(m.cycle, "minimum", 1), "sweeps, after which the field means something"},
        {"weight", m.weight, "steady: of a sweep of the unit weight"},
        {"planned_sweeps", m.planned_sweeps, "steady: the most"},
