@@ -3,7 +3,9 @@
 // parts depend on nothing else.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "config/config.hpp"
 
@@ -20,7 +22,8 @@ class StepControl {
   StepControl(double tolerance, int most_halvings) : tolerance_(tolerance), most_(most_halvings) {}
 
   int halvings() const { return halvings_; }  // of the next part; kept from step to step
-  void go_on_from(int halvings) { halvings_ = halvings; }
+  // Of a checkpoint, whose run may have had longer steps.
+  void go_on_from(int halvings) { halvings_ = std::clamp(halvings, 0, most_); }
   bool at_end() const { return passed_ == whole(); }
   double passed() const { return static_cast<double>(passed_) / static_cast<double>(whole()); }  // of 1
   void begin_step() { passed_ = 0; }

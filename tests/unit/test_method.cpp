@@ -193,6 +193,9 @@ TEST(StepControl, TakesPartsBelowTheTolerance) {
   StepControl control(1, 3);
   EXPECT_FALSE(control.judge(std::numeric_limits<double>::quiet_NaN()));
   EXPECT_EQ(control.halvings(), 3);
+  StepControl shorter(1, 2);
+  shorter.go_on_from(control.halvings());
+  EXPECT_EQ(shorter.halvings(), 2);
 }
 
 TEST(Multigrid, HalvesTheStiffestAxes) {
