@@ -93,6 +93,7 @@ template <class Isa, Source source, Store store, Way way, Update update, int pla
   const Index last = r.cells - V::lanes;
   V before[planes], centre[planes];
   LaneNorm<update, Isa, T> norm[planes];
+#pragma GCC unroll 4
   for (int p = 0; p < planes; ++p) {
     before[p] = from == 0 ? V::broadcast(r.x_lo[p]) : V::load(in + p * pz + from - V::lanes);
     centre[p] = V::load(in + p * pz + from);
@@ -101,11 +102,13 @@ template <class Isa, Source source, Store store, Way way, Update update, int pla
   Index x = from;
   for (; x + V::lanes <= to; x += V::lanes) {
     V after[planes];
+#pragma GCC unroll 4
     for (int p = 0; p < planes; ++p) {
       if (way == Way::prefetched) __builtin_prefetch(prefetch + p * pz + x);
       after[p] = x == last ? V::broadcast(r.x_hi[p]) : V::load(in + p * pz + x + V::lanes);
     }
     const V z_lo = V::load(in - pz + x), z_hi = V::load(in + planes * pz + x);
+#pragma GCC unroll 4
     for (int p = 0; p < planes; ++p) {
       const V value =
           stencil_update(c, centre[p], V::one_before(before[p], centre[p]), V::one_after(centre[p], after[p]),
@@ -116,11 +119,13 @@ template <class Isa, Source source, Store store, Way way, Update update, int pla
                                 : V::store(out + p * out_pz + x, value);
       norm[p].add(value, centre[p]);
     }
+#pragma GCC unroll 4
     for (int p = 0; p < planes; ++p) {
       before[p] = centre[p];
       centre[p] = after[p];
     }
   }
+#pragma GCC unroll 4
   for (int p = 0; p < planes && update != Update::none; ++p) norm[p].store(r.norm[p], x);
   return x;
 }

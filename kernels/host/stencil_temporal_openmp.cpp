@@ -24,7 +24,8 @@ namespace temporal {
 // One pass of sweeps of a time block: a level's cells of some rows in two planes above each other. What it
 // reads and writes lies anywhere, in a field or in a queue of rows.
 
-inline constexpr int most_rows = 2, planes = 2;  // of a pass
+inline constexpr int most_rows = 2, planes = 2;       // of a pass
+inline constexpr int most_runs = most_rows * planes;  // run r: the cells of row r / planes, plane r % planes
 
 ISOTHERM_INLINE constexpr Index line_elements(std::size_t element_bytes) {
   return 64 / static_cast<Index>(element_bytes);
@@ -36,30 +37,14 @@ ISOTHERM_INLINE Index rounded_down(Index i, Index unit) {
 // The registers: those that suit the processor, or its widest.
 enum class Way { preferred, wide };
 
-// body(i) for each i below `count`, a constant: what is indexed by it stays in registers.
-template <int count, class Body>
-ISOTHERM_INLINE void each(const Body& body) {
-  [&]<int... i>(std::integer_sequence<int, i...>) ISOTHERM_INLINE_LAMBDA {
-    (body(std::integral_constant<int, i>{}), ...);
-  }
-  (std::make_integer_sequence<int, count>{});
-}
-// body(i, p) for each plane p of each row i.
-template <int rows, class Body>
-ISOTHERM_INLINE void each_run(const Body& body) {
-  each<rows>([&](auto i) ISOTHERM_INLINE_LAMBDA {
-    each<planes>([&](auto p) ISOTHERM_INLINE_LAMBDA { body(i, p); });
-  });
-}
-
 // What stands beyond the first or the last cells of rows: the boundary, or what lies there in memory.
 template <class T>
 struct RowEnd {
   bool is_boundary;
-  T a, b[most_rows][planes];
+  T a, b[most_runs];
 
-  ISOTHERM_INLINE_MEMBER T beyond(int i, int p, T cell, const T* next) const {
-    return is_boundary ? boundary_ghost(a, b[i][p], cell) : *next;
+  ISOTHERM_INLINE_MEMBER T beyond(int r, T cell, const T* next) const {
+    return is_boundary ? boundary_ghost(a, b[r], cell) : *next;
   }
 };
 
@@ -68,105 +53,107 @@ template <class T>
 struct Pass {
   const T* in[planes + 2];  // row y of planes z - 1 to z + 2; the others beside it, each row of z and z + 1
   Index in_pitch;           // has a row on either side
-  T* out[most_rows][planes];
-  const T* source[most_rows][planes];
+  T* out[most_runs];
+  const T* source[most_runs];
   const T* ahead[3];  // rows that memory has to deliver soon, or null
   Index cells;
   RowEnd<T> ends[2];
-  double* norm[most_rows][planes];  // where those of the rows go
+  double* norm[most_runs];  // where those of the runs go
 
-  ISOTHERM_INLINE_MEMBER const T* row(int i, int p) const { return in[1 + p] + i * in_pitch; }
-  ISOTHERM_INLINE_MEMBER T x_lo(int i, int p) const {
-    return ends[0].beyond(i, p, row(i, p)[0], row(i, p) - 1);
-  }
-  ISOTHERM_INLINE_MEMBER T x_hi(int i, int p) const {
-    return ends[1].beyond(i, p, row(i, p)[cells - 1], row(i, p) + cells);
-  }
+  ISOTHERM_INLINE_MEMBER const T* run(int r) const { return in[1 + r % planes] + r / planes * in_pitch; }
+  ISOTHERM_INLINE_MEMBER T x_lo(int r) const { return ends[0].beyond(r, run(r)[0], run(r) - 1); }
+  ISOTHERM_INLINE_MEMBER T x_hi(int r) const { return ends[1].beyond(r, run(r)[cells - 1], run(r) + cells); }
 };
 
-// The lanes of the norms of its rows.
+// The lanes of the norms of its runs.
 template <class T>
 struct Lanes {  // no bare array, whose bound in the name of a function nm cannot read
-  double of[most_rows][planes][norm_lanes<T>];
+  double of[most_runs][norm_lanes<T>];
 };
 
-// Cells [from, to) in whole vectors; returns where they end. Operands in locals, as in stencil_openmp.cpp.
+// Cells [from, to) in whole vectors; returns where they end. Operands in locals, as in stencil_openmp.cpp;
+// loops over the runs are unrolled, so that they stay in registers.
 template <class Isa, Source source, Store store, Update update, Way way, int rows, class T>
 [[gnu::noinline]] Index sweep_vectors(const Coefficients<T>& coefficients, const Pass<T>& pass,
                                       Lanes<T>& lanes, Index from, Index to) {
   using V = Vector<Isa, T, way == Way::wide ? widest<Isa> : preferred<Isa>>;
+  constexpr int runs = rows * planes;
   if (from + V::lanes > to) return from;
   const Coefficients<V> c = broadcast<V>(coefficients);
   const Index pitch = pass.in_pitch;
   const T *const below = pass.in[0], *const lower = pass.in[1], *const upper = pass.in[2],
                  *const above = pass.in[3], *const ahead = pass.ahead[0], *const further = pass.ahead[1],
                  *const again = pass.ahead[2];
-  const T* s[rows][planes];
-  T* out[rows][planes];
-  V before[rows][planes], centre[rows][planes], after[rows][planes];
-  LaneNorm<update, Isa, T> norm[rows][planes];
-  const auto row = [&](int i, int p) ISOTHERM_INLINE_LAMBDA { return (p == 0 ? lower : upper) + i * pitch; };
-  each_run<rows>([&](auto i, auto p) ISOTHERM_INLINE_LAMBDA {
-    s[i][p] = pass.source[i][p];
-    out[i][p] = pass.out[i][p];
-    before[i][p] = from == 0 ? V::broadcast(pass.x_lo(i, p)) : V::load(row(i, p) + from - V::lanes);
-    centre[i][p] = V::load(row(i, p) + from);
-    if constexpr (update != Update::none) norm[i][p].load(lanes.of[i][p], from);
-  });
+  const T* s[runs];
+  T* out[runs];
+  V before[runs], centre[runs], after[runs];
+  LaneNorm<update, Isa, T> norm[runs];
+  const auto run = [&](int r) ISOTHERM_INLINE_LAMBDA {
+    return (r % planes == 0 ? lower : upper) + r / planes * pitch;
+  };
+#pragma GCC unroll 4
+  for (int r = 0; r < runs; ++r) {
+    s[r] = pass.source[r];
+    out[r] = pass.out[r];
+    before[r] = from == 0 ? V::broadcast(pass.x_lo(r)) : V::load(run(r) + from - V::lanes);
+    centre[r] = V::load(run(r) + from);
+    if constexpr (update != Update::none) norm[r].load(lanes.of[r], from);
+  }
   const auto sweep = [&](Index x) ISOTHERM_INLINE_LAMBDA {
     if (ahead) __builtin_prefetch(ahead + x);
     if (further) __builtin_prefetch(further + x);
     if (again) __builtin_prefetch(again + x);
-    each_run<rows>([&](auto i, auto p) ISOTHERM_INLINE_LAMBDA {
-      const V y_lo = i == 0 ? V::load(row(-1, p) + x) : centre[i > 0 ? i - 1 : 0][p],
-              y_hi = i == rows - 1 ? V::load(row(rows, p) + x) : centre[i < rows - 1 ? i + 1 : 0][p],
-              z_lo = p == 0 ? V::load(below + i * pitch + x) : centre[i][0],
-              z_hi = p == 0 ? centre[i][1] : V::load(above + i * pitch + x);
-      const V value = stencil_update(c, centre[i][p], V::one_before(before[i][p], centre[i][p]),
-                                     V::one_after(centre[i][p], after[i][p]), y_lo, y_hi, z_lo, z_hi,
-                                     source == Source::field ? scaled_source(c, V::load(s[i][p] + x)) : V{});
-      store == Store::streaming ? V::store_streaming(out[i][p] + x, value) : V::store(out[i][p] + x, value);
-      norm[i][p].add(value, centre[i][p]);
-    });
-    each_run<rows>([&](auto i, auto p) ISOTHERM_INLINE_LAMBDA {
-      before[i][p] = centre[i][p];
-      centre[i][p] = after[i][p];
-    });
+#pragma GCC unroll 4
+    for (int r = 0; r < runs; ++r) {
+      const bool in_lower = r % planes == 0;
+      const V y_lo = r < planes ? V::load(run(r) - pitch + x) : centre[r - planes],
+              y_hi = r >= runs - planes ? V::load(run(r) + pitch + x) : centre[r + planes],
+              z_lo = in_lower ? V::load(below + r / planes * pitch + x) : centre[r - 1],
+              z_hi = in_lower ? centre[r + 1] : V::load(above + r / planes * pitch + x);
+      const V value = stencil_update(c, centre[r], V::one_before(before[r], centre[r]),
+                                     V::one_after(centre[r], after[r]), y_lo, y_hi, z_lo, z_hi,
+                                     source == Source::field ? scaled_source(c, V::load(s[r] + x)) : V{});
+      store == Store::streaming ? V::store_streaming(out[r] + x, value) : V::store(out[r] + x, value);
+      norm[r].add(value, centre[r]);
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < runs; ++r) {
+      before[r] = centre[r];
+      centre[r] = after[r];
+    }
   };
   // Behind the last vector of the run stands one cell.
   Index x = from;
   for (const Index inner = smaller(to, pass.cells - 1); x + V::lanes <= inner; x += V::lanes) {
-    each_run<rows>([&](auto i, auto p)
-                       ISOTHERM_INLINE_LAMBDA { after[i][p] = V::load(row(i, p) + x + V::lanes); });
+#pragma GCC unroll 4
+    for (int r = 0; r < runs; ++r) after[r] = V::load(run(r) + x + V::lanes);
     sweep(x);
   }
   if (x + V::lanes <= to) {
-    each_run<rows>([&](auto i, auto p)
-                       ISOTHERM_INLINE_LAMBDA { after[i][p] = V::broadcast(pass.x_hi(i, p)); });
+#pragma GCC unroll 4
+    for (int r = 0; r < runs; ++r) after[r] = V::broadcast(pass.x_hi(r));
     sweep(x);
     x += V::lanes;
   }
-  if constexpr (update != Update::none) {
-    each_run<rows>([&](auto i, auto p) ISOTHERM_INLINE_LAMBDA { norm[i][p].store(lanes.of[i][p], x); });
-  }
+#pragma GCC unroll 4
+  for (int r = 0; r < runs && update != Update::none; ++r) norm[r].store(lanes.of[r], x);
   return x;
 }
 
 // ... and one by one.
 template <class Isa, Source source, Update update, int rows, class T>
 void sweep_cells(const Coefficients<T>& c, const Pass<T>& pass, Lanes<T>& lanes, Index from, Index to) {
-  for (int i = 0; i < rows; ++i) {
-    for (int p = 0; p < planes; ++p) {
-      const T *const in = pass.row(i, p), *const z_lo = pass.in[p] + i * pass.in_pitch,
-                     *const z_hi = pass.in[p + 2] + i * pass.in_pitch;
-      for (Index x = from; x < to; ++x) {
-        const T value = stencil_update(
-            c, in[x], x == 0 ? pass.x_lo(i, p) : in[x - 1], x + 1 == pass.cells ? pass.x_hi(i, p) : in[x + 1],
-            in[x - pass.in_pitch], in[x + pass.in_pitch], z_lo[x], z_hi[x],
-            source == Source::field ? scaled_source(c, pass.source[i][p][x]) : T(0));
-        pass.out[i][p][x] = value;
-        if constexpr (update != Update::none) add_to_lane<update>(lanes.of[i][p], x, value, in[x]);
-      }
+  for (int r = 0; r < rows * planes; ++r) {
+    const Index row = r / planes * pass.in_pitch;
+    const T *const in = pass.run(r), *const z_lo = pass.in[r % planes] + row,
+                   *const z_hi = pass.in[r % planes + 2] + row;
+    for (Index x = from; x < to; ++x) {
+      const T value = stencil_update(c, in[x], x == 0 ? pass.x_lo(r) : in[x - 1],
+                                     x + 1 == pass.cells ? pass.x_hi(r) : in[x + 1], in[x - pass.in_pitch],
+                                     in[x + pass.in_pitch], z_lo[x], z_hi[x],
+                                     source == Source::field ? scaled_source(c, pass.source[r][x]) : T(0));
+      pass.out[r][x] = value;
+      if constexpr (update != Update::none) add_to_lane<update>(lanes.of[r], x, value, in[x]);
     }
   }
 }
@@ -175,7 +162,7 @@ void sweep_cells(const Coefficients<T>& c, const Pass<T>& pass, Lanes<T>& lanes,
 template <class Isa, Source source, Store store, Update update, Way way, int rows, class T>
 void sweep_pass(const Coefficients<T>& c, const Pass<T>& pass) {
   constexpr Index line = line_elements(sizeof(T));
-  const Index cell = static_cast<Index>(reinterpret_cast<std::uintptr_t>(pass.out[0][0]) / sizeof(T));
+  const Index cell = static_cast<Index>(reinterpret_cast<std::uintptr_t>(pass.out[0]) / sizeof(T));
   const Index first = smaller(pass.cells, (line - cell % line) % line);
   Lanes<T> lanes = {};
   if (first > 0) sweep_cells<Isa, source, update, rows>(c, pass, lanes, 0, first);
@@ -187,9 +174,7 @@ void sweep_pass(const Coefficients<T>& c, const Pass<T>& pass) {
   x = sweep_vectors<Isa, source, Store::cached, update, way, rows>(c, pass, lanes, x, pass.cells);
   if (x < pass.cells) sweep_cells<Isa, source, update, rows>(c, pass, lanes, x, pass.cells);
   if constexpr (update != Update::none) {
-    each_run<rows>([&](auto i, auto p) ISOTHERM_INLINE_LAMBDA {
-      *pass.norm[i][p] = combine_lanes<update, T>(lanes.of[i][p]);
-    });
+    for (int r = 0; r < rows * planes; ++r) *pass.norm[r] = combine_lanes<update, T>(lanes.of[r]);
   }
 }
 
@@ -358,9 +343,7 @@ class Tile {
     pass.cells = (last ? box_.hi.x : hi_) - x;
     level == 1 ? read_field(pass, x, y, z) : read_queue(pass, level, x, y);
     for (const bool max : {false, true}) put_boundary(pass, max, level, max ? x + pass.cells : x, y, z);
-    for (int i = 0; i < rows; ++i) {
-      for (int p = 0; p < planes; ++p) write(pass, i, p, level, x, {0, y + i, z + p});
-    }
+    for (int r = 0; r < rows * planes; ++r) write(pass, r, level, x, {0, y + r / planes, z + r % planes});
     // Few at a time, as a processor drops requests while it waits for many.
     for (int k = 0; k < 2; ++k)
       pass.ahead[k] = level == 1 || k == 0 || time_block_ < 4 ? ask(ahead) : nullptr;
@@ -371,19 +354,19 @@ class Tile {
   static Index place_in_line(const T* cell) {
     return static_cast<Index>(reinterpret_cast<std::uintptr_t>(cell) / sizeof(T)) % line;
   }
-  void write(Pass<T>& pass, int i, int p, int level, Index x, Int3 at) {
+  void write(Pass<T>& pass, int r, int level, Index x, Int3 at) {
     const Box& box = levels_[level].box;
     const Index y = within(at.y, box, 1), z = within(at.z, box, 2);
     const bool counts = y == at.y && z == at.z;
-    pass.source[i][p] = args_.source.empty() ? nullptr : &args_.source(x, y, z);
-    pass.norm[i][p] = &dropped_;
+    pass.source[r] = args_.source.empty() ? nullptr : &args_.source(x, y, z);
+    pass.norm[r] = &dropped_;
     if (level < time_block_) {
-      pass.out[i][p] = queued(level, at.y, p);
+      pass.out[r] = queued(level, at.y, r % planes);
     } else if (!counts) {
-      pass.out[i][p] = nowhere_ + place_in_line(&args_.out(x, y, z));
+      pass.out[r] = nowhere_ + place_in_line(&args_.out(x, y, z));
     } else {
-      pass.out[i][p] = &args_.out(x, y, z);
-      if (args_.norm.result) pass.norm[i][p] = partial_norm(y, z);
+      pass.out[r] = &args_.out(x, y, z);
+      if (args_.norm.result) pass.norm[r] = partial_norm(y, z);
     }
   }
 
@@ -394,11 +377,9 @@ class Tile {
     end.is_boundary = boundary.is_boundary && x == (max ? args_.in.extent.x : 0);
     if (!end.is_boundary) return;
     end.a = boundary.a;
-    for (int i = 0; i < rows; ++i) {
-      for (int p = 0; p < planes; ++p)
-        end.b[i][p] =
-            boundary.b_at(within(y + i, levels_[level].box, 1), within(z + p, levels_[level].box, 2));
-    }
+    const Box& box = levels_[level].box;
+    for (int r = 0; r < rows * planes; ++r)
+      end.b[r] = boundary.b_at(within(y + r / planes, box, 1), within(z + r % planes, box, 2));
   }
 
   // The queue of the level before.
