@@ -93,9 +93,12 @@ class Level {
                       const UpdateNorm& norm);
   // The other field becomes the current one, so many sweeps later, which one launch made.
   void advance(int sweeps);
-  // The sweep between these two has the unit weight, and leaves its update in before(): the field stays as it
-  // is.
-  void begin_probe() { probes_ = true; }
+  // The sweep between these two has the unit weight and leaves its result in before(), but where only its norm
+  // is wanted: the field stays as it is.
+  void begin_probe(bool norm_alone) {
+    probes_ = true;
+    norm_alone_ = norm_alone;
+  }
   void end_probe();
   // A graph was launched that took so many sweeps, an even number of launches.
   void advance_by_graph(std::int64_t sweeps, bool has_before);
@@ -149,7 +152,7 @@ class Level {
   Owned<Stream> halo_stream_;
   std::vector<Coefficients<T>> coefficients_;  // of each sweep of a cycle
   Coefficients<T> unit_;
-  bool probes_ = false;
+  bool probes_ = false, norm_alone_ = false;
   double dt_ = 0;
   struct Part {
     double time, dt;  // s

@@ -225,7 +225,7 @@ void Step<T>::probe(const SweepChoice<T>& by, const UpdateNorm& norm) {
   const StepPlan<T> plan = plan_;
   plan_.sweep = by;
   if (plan_.overlap == Overlap::in_kernel) plan_.overlap = Overlap::off;
-  level_.begin_probe();
+  level_.begin_probe(norm.result != nullptr);
   period(1, true, norm);
   level_.end_probe();
   plan_ = plan;
