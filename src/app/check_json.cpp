@@ -235,7 +235,7 @@ bool scale_case(YamlNode& deck, const ScalingConfig& scaling, const Config& conf
 // To tell values apart: 16 and 16.0 are one.
 std::string same_text(const YamlNode& value) {
   if (value.kind == Kind::scalar && !value.quoted)
-    if (const auto number = parse_real(value.text); number.is_number) return shortest(number.value);
+    if (const auto number = parse_number(value.text); number.is_number) return shortest(number.value);
   return yaml_text(value);
 }
 

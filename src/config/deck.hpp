@@ -8,7 +8,7 @@
 
 namespace isotherm {
 
-// The bytes of a deck file. Throws Error(file_missing) or Error(deck) (empty, larger than 1 MiB).
+// The bytes of a deck file, of a longer one so many that parse_deck() rejects it. Throws Error(file_missing).
 std::string read_deck_file(const std::string& path);
 
 // What the reader must know of other folders to check words: the valid names of kernels.

@@ -36,7 +36,7 @@ MapList list_of(std::string_view what, std::vector<Entry>& entries, Keys (*descr
                 std::string_view lone_key = {}) {
   return {what, lone_key, [&entries] { return entries.size(); },
           [&entries, describe](std::size_t i) { return describe(entries[i]); },
-          [&entries, describe] { return describe(entries.emplace_back()); }, [&entries] { entries.clear(); }};
+          [&entries, describe] { return describe(entries.emplace_back()); }};
 }
 
 // The keys of something that is written again and again, with the two that say when.
@@ -567,12 +567,6 @@ std::string range_text(const Range& range) {
   return fmt::format(fmt::runtime(form), shortest(range.low), shortest(range.high));
 }
 
-std::string letters_text(std::string_view letters) {
-  std::vector<std::string_view> each;
-  for (std::size_t i = 0; i < letters.size(); ++i) each.push_back(letters.substr(i, 1));
-  return join(each);
-}
-
 std::string when_text(const When& when) {
   return fmt::format("{} {}", when.key, join(when.words, " or "));
 }
@@ -585,38 +579,36 @@ std::string wanted_number(const Key& key, std::string_view what) {
 }
 
 // "a whole number from 1 to 9", "[x, y, z], whole numbers from 1 to 9", or the first and "or [x, y, z]"
-template <class T>
-std::string wanted_value(const Key& key, const T&) {
-  const std::string number = has_whole_numbers<T> ? "whole number" : "number";
-  if constexpr (std::is_arithmetic_v<T>) return wanted_number(key, "a " + number);
-  if constexpr (std::is_same_v<T, Interval>) return wanted_number(key, "[low, high], numbers");
-  if constexpr (std::is_same_v<T, std::vector<std::int64_t>>)
-    return wanted_number(key, "a list of whole numbers");
-  if constexpr (std::is_same_v<T, std::vector<std::string>>) return "a list of words";
-  if constexpr (std::is_same_v<T, std::string>) return "text";
-  if constexpr (std::is_same_v<T, Expression>)
-    return fmt::format("{} or a formula of {}", wanted_number(key, "a number"), letters_text(key.variables));
+std::string wanted_numbers(const Key& key, const Numbers& numbers) {
+  const std::string number = numbers.are_whole ? "whole number" : "number";
+  if (numbers.count == 1) return wanted_number(key, "a " + number);
   if (key.one_for_all) return wanted_number(key, "a " + number) + ", or [x, y, z]";
-  return wanted_number(key, "[x, y, z], " + number + "s");
+  const char* const list = numbers.count == 0   ? "a list of "
+                           : numbers.count == 2 ? "[low, high], "
+                                                : "[x, y, z], ";
+  return wanted_number(key, list + number + "s");
 }
 
 }  // namespace
 
 std::string wanted_text(const Key& key) {
-  const std::string wanted = std::visit(
-      Overloaded{[](const Choice& choice) {
-                   return fmt::format("one of {}", join({choice.words.begin(), choice.words.end()}));
-                 },
-                 [](const Section&) { return std::string("a map of keys"); },
-                 [](const MapList& list) { return fmt::format("a list of {}", list.what); },
-                 [](const Written& written) {
-                   return std::string(written.form == Written::Form::maps
-                                          ? "a list of maps, {key.path: value}"
-                                          : "a map of lists, {key.path: [values]}");
-                 },
-                 [&]<class T>(std::optional<T>*) { return wanted_value(key, T{}); },
-                 [&](auto* value) { return wanted_value(key, *value); }},
-      key.target);
+  const std::string wanted =
+      std::visit(Overloaded{[](const Choice& choice) { return fmt::format("one of {}", join(choice.words)); },
+                            [](const Section&) { return std::string("a map of keys"); },
+                            [](const MapList& list) { return fmt::format("a list of {}", list.what); },
+                            [](const Written& written) {
+                              return std::string(written.form == Written::Form::maps
+                                                     ? "a list of maps, {key.path: value}"
+                                                     : "a map of lists, {key.path: [values]}");
+                            },
+                            [&](const Numbers& numbers) { return wanted_numbers(key, numbers); },
+                            [](const std::string*) { return std::string("text"); },
+                            [](const std::vector<std::string>*) { return std::string("a list of words"); },
+                            [&](const auto*) {  // a formula
+                              return fmt::format("{} or a formula of {}", wanted_number(key, "a number"),
+                                                 fmt::join(key.variables, ", "));
+                            }},
+                 key.target);
   return key.absent_word.empty() ? wanted : fmt::format("{}, or {}", wanted, key.absent_word);
 }
 

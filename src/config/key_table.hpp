@@ -87,7 +87,6 @@ struct MapList {
   std::function<std::size_t()> size;
   std::function<Keys(std::size_t)> entry;  // bound to it as long as the list does not grow
   std::function<Keys()> append;
-  std::function<void()> clear;
 };
 
 // A part of a study as it was written, whose keys are paths of other keys.
@@ -97,17 +96,59 @@ struct Written {
   Form form;
 };
 
-// What the key's value is bound to; its type says what may be written. Optional ones may be left out.
-using Target = std::variant<double*, std::optional<double>*, int*, std::optional<int>*, std::int64_t*,
-                            std::optional<std::int64_t>*, std::string*, Int3*, std::optional<Int3>*, Vector3*,
-                            std::optional<Vector3>*, std::optional<Interval>*, std::array<int, 3>*,
-                            std::vector<std::int64_t>*, std::vector<std::string>*, Expression*,
-                            std::optional<Expression>*, Choice, Section, MapList, Written>;
+// One number, two, three, or a list of them, bound to a value of any type that holds so many.
+struct Numbers {
+  bool are_whole = false;
+  std::size_t count = 1;                                // 0: a list of any length
+  std::function<std::vector<double>()> get;             // none where an optional value is left out
+  std::function<void(const std::vector<double>&)> set;  // none: leaves it out
 
-template <class T>
-inline constexpr bool has_whole_numbers =
-    std::is_integral_v<T> || std::is_same_v<T, Int3> || std::is_same_v<T, std::array<int, 3>> ||
-    std::is_same_v<T, std::vector<std::int64_t>>;
+  template <class T>
+  Numbers(T* value)
+      : Numbers(
+            T{}, [value] { return in(*value); },
+            [value](const std::vector<double>& numbers) { put(numbers, *value); }) {}
+  template <class T>
+  Numbers(std::optional<T>* value)
+      : Numbers(
+            T{}, [value] { return *value ? in(**value) : std::vector<double>(); },
+            [value](const std::vector<double>& numbers) {
+              value->reset();
+              if (!numbers.empty()) put(numbers, value->emplace());
+            }) {}
+
+ private:
+  template <class T, class Get, class Set>
+  Numbers(const T& value, Get get_, Set set_)
+      : count(in(value).size()), get(std::move(get_)), set(std::move(set_)) {
+    if constexpr (std::is_arithmetic_v<T>)
+      are_whole = std::is_integral_v<T>;
+    else
+      are_whole = std::is_integral_v<std::remove_cvref_t<decltype(value[0])>>;
+  }
+  template <class T>
+  static std::vector<double> in(const T& value) {
+    if constexpr (std::is_arithmetic_v<T>)
+      return {static_cast<double>(value)};
+    else if constexpr (std::is_same_v<T, Int3>)
+      return in(std::array{value.x, value.y, value.z});
+    else
+      return {value.begin(), value.end()};
+  }
+  template <class T>
+  static void put(const std::vector<double>& numbers, T& value) {
+    if constexpr (std::is_arithmetic_v<T>) {
+      value = static_cast<T>(numbers[0]);  // the ranges of the table fit
+    } else {
+      if constexpr (requires { value.resize(0); }) value.resize(numbers.size());
+      for (int i = 0; i < std::ssize(numbers); ++i) put({numbers[static_cast<std::size_t>(i)]}, value[i]);
+    }
+  }
+};
+
+// What the key's value is bound to; its type says what may be written. Empty texts and lists are left out.
+using Target = std::variant<Numbers, std::string*, std::vector<std::string>*, Expression*,
+                            std::optional<Expression>*, Choice, Section, MapList, Written>;
 
 // Of numbers, and of every entry of a list of numbers.
 struct Range {
@@ -175,11 +216,9 @@ bool applies(const Key& key, const Keys& keys);
 std::string range_text(const Range& range);
 // "a whole number from 1 to 1e+12", "one of transient, steady", ...
 std::string wanted_text(const Key& key);
-std::string when_text(const When& when);             // "kind flux or convection"
-std::string letters_text(std::string_view letters);  // "y, z, t"
+std::string when_text(const When& when);  // "kind flux or convection"
 
-// The value as YAML on one line; none where an optional target holds nothing. Of maps only the keys that
-// apply.
+// The value as YAML on one line; none where the key is left out. Of maps only the keys that apply.
 std::optional<std::string> value_yaml(const Key& key);
 std::string map_yaml(const Keys& keys);  // "{kind: flux, value: 10}"
 

@@ -11,6 +11,8 @@ namespace isotherm {
 
 namespace {
 
+using Kind = YamlNode::Kind;
+
 bool is_index(const std::string& part) {
   return !part.empty() && std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
 }
@@ -33,6 +35,37 @@ std::string unknown(const Keys& deck, const Keys& keys, const std::string& befor
   if (!meant.empty()) return fmt::format("unknown key; did you mean '{}'?", meant);
   return fmt::format("unknown key; use {}one of {}", before.empty() ? "" : fmt::format("'{}' and ", before),
                      join(names));
+}
+
+void place_all(YamlNode& node, const Place& place) {
+  node.place = place;
+  for (YamlKey& key : node.keys) key.place = place;
+  for (YamlNode& item : node.items) place_all(item, place);
+}
+
+// The entry `part` of a map or list, made if it is new. Throws YamlError where it cannot be.
+YamlNode& entry(YamlNode& parent, const std::string& part, const Place& place) {
+  // No key of a deck is a number: "0" starts a list.
+  if (parent.kind == Kind::null) parent = {.kind = part == "0" ? Kind::list : Kind::map, .place = place};
+  if (parent.kind == Kind::scalar)
+    throw YamlError{place, fmt::format("'{}' stands there in the deck, not a map; override it as a whole",
+                                       printable(parent.text))};
+  const std::size_t size = parent.items.size();
+  std::size_t index = 0;
+  if (parent.kind == Kind::map) {
+    const auto known = std::ranges::find(parent.keys, part, &YamlKey::name);
+    index = static_cast<std::size_t>(known - parent.keys.begin());
+    if (known == parent.keys.end()) parent.keys.push_back({part, place});
+  } else {
+    const ParsedNumber wanted = parse_number(part);
+    if (!is_index(part) || !wanted.problem.empty() || wanted.value > static_cast<double>(size))
+      throw YamlError{place, fmt::format("'{}' is no entry of the {}list; write 0 to {}append",
+                                         printable(part), size == 0 ? "empty " : "",
+                                         size == 0 ? "" : fmt::format("{}, or {} to ", size - 1, size))};
+    index = static_cast<std::size_t>(wanted.value);
+  }
+  if (index == size) parent.items.emplace_back(YamlNode{.place = place});
+  return parent.items[index];
 }
 
 }  // namespace
@@ -64,48 +97,6 @@ KeyAtPath find_key_at(const std::string& path) {
   return {};
 }
 
-namespace {
-
-using Kind = YamlNode::Kind;
-
-void place_all(YamlNode& node, const Place& place) {
-  node.place = place;
-  for (YamlKey& key : node.keys) key.place = place;
-  for (YamlNode& item : node.items) place_all(item, place);
-}
-
-// The entry `part` of a map or list, made if it is new; null, with the reason in `problem`, where it cannot
-// be.
-YamlNode* entry(YamlNode& parent, const std::string& part, const Place& place, std::string& problem) {
-  // No key of a deck is a number: "0" starts a list.
-  if (parent.kind == Kind::null) parent = {.kind = part == "0" ? Kind::list : Kind::map, .place = place};
-  if (parent.kind == Kind::scalar) {
-    problem = fmt::format("'{}' stands there in the deck, not a map; override it as a whole",
-                          printable(parent.text));
-    return nullptr;
-  }
-  std::size_t index = 0;
-  if (parent.kind == Kind::map) {
-    const auto known = std::ranges::find(parent.keys, part, &YamlKey::name);
-    index = static_cast<std::size_t>(known - parent.keys.begin());
-    if (known == parent.keys.end()) parent.keys.push_back({part, place});
-  } else {
-    const auto wanted = parse_count(part);
-    const auto size = std::ssize(parent.items);
-    if (!wanted.is_number || !wanted.problem.empty() || wanted.value < 0 || wanted.value > size) {
-      problem = fmt::format("'{}' is no entry of the {}list; write 0 to {}append", printable(part),
-                            size == 0 ? "empty " : "",
-                            size == 0 ? "" : fmt::format("{}, or {} to ", size - 1, size));
-      return nullptr;
-    }
-    index = static_cast<std::size_t>(wanted.value);
-  }
-  if (index == parent.items.size()) parent.items.emplace_back(YamlNode{.place = place});
-  return &parent.items[index];
-}
-
-}  // namespace
-
 std::vector<Override> split_overrides(const std::vector<std::string>& arguments,
                                       const std::vector<int>& numbers) {
   std::vector<Override> overrides;
@@ -130,34 +121,27 @@ std::vector<Override> split_overrides(const std::vector<std::string>& arguments,
 
 void apply_override(YamlNode& deck, const Override& override, Problems& problems) {
   const Place place{.argument = override.argument};
-  YamlNode value;
   try {
-    value = parse_yaml(override.value);
+    YamlNode value = parse_yaml(override.value);
+    place_all(value, place);
+    put_value(deck, override.key, std::move(value), problems);
   } catch (const YamlError& error) {
     problems.add(place, override.key, error.problem);
-    return;
   }
-  place_all(value, place);
-  put_value(deck, override.key, std::move(value), problems);
 }
 
 void put_value(YamlNode& deck, const std::string& key, YamlNode value, Problems& problems) {
   const Place place = value.place;
   const std::vector<std::string> parts = split_key(key);
-  if (parts.size() > static_cast<std::size_t>(deepest_nesting)) {
-    problems.add(place, key, "nested deeper than {} levels; no deck needs that", deepest_nesting);
-    return;
+  if (parts.size() > static_cast<std::size_t>(deepest_nesting))
+    return problems.add(place, key, "nested deeper than {} levels; no deck needs that", deepest_nesting);
+  try {
+    YamlNode* node = &deck;
+    for (const std::string& part : parts) node = &entry(*node, part, place);
+    *node = std::move(value);
+  } catch (const YamlError& error) {
+    problems.add(place, key, error.problem);
   }
-  YamlNode* node = &deck;
-  for (const std::string& part : parts) {
-    std::string problem;
-    node = entry(*node, part, place, problem);
-    if (!node) {
-      problems.add(place, key, problem);
-      return;
-    }
-  }
-  *node = std::move(value);
 }
 
 }  // namespace isotherm

@@ -84,8 +84,10 @@ void Problems::add(const Place& place, const std::string& key, const std::string
 
 void Problems::add_unknown_word(const std::string& key, const std::string& word,
                                 const std::vector<std::string_view>& known) {
-  const auto nearest = nearest_word(word, known);
-  const std::string advice = nearest.empty() ? "use one" : fmt::format("did you mean '{}'? One", nearest);
+  const auto absent = absent_feature(word), nearest = nearest_word(word, known);
+  const std::string advice = !absent.empty()   ? fmt::format("{}; use one", absent)
+                             : nearest.empty() ? "use one"
+                                               : fmt::format("did you mean '{}'? One", nearest);
   add(key, "unknown word '{}'; {} of {}", printable(word), advice, join(known));
 }
 
@@ -93,10 +95,9 @@ bool Problems::sound(std::initializer_list<std::string_view> keys) const {
   for (const std::string_view key : keys) {
     const std::string within = std::string(key) + ".";
     const auto failed = failed_.lower_bound(within);
-    if (failed_.count(key) || (failed != failed_.end() && failed->rfind(within, 0) == 0)) return false;
+    if (failed != failed_.end() && failed->starts_with(within)) return false;
     // A section that could not be read at all takes its keys with it.
-    for (std::size_t dot = key.find('.'); dot != key.npos; dot = key.find('.', dot + 1))
-      if (failed_.count(key.substr(0, dot))) return false;
+    if (find_around(failed_, std::string(key)) != failed_.end()) return false;
   }
   return true;
 }
@@ -122,15 +123,13 @@ void Problems::throw_if_any() const {
   std::vector<Line> sorted = lines_;
   std::ranges::stable_sort(sorted, {}, &Line::place);
   constexpr std::size_t most_lines = 100;
-  std::vector<std::string> text;
-  for (const Line& each : sorted)
-    if (text.size() < most_lines) text.push_back(each.text);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(sorted.size(), most_lines); ++i) text += sorted[i].text + "\n";
   if (sorted.size() > most_lines)
-    text.push_back(fmt::format("{}: {} more problems; mend these first", file_, sorted.size() - most_lines));
-  const bool deck_is_right =
-      std::ranges::all_of(lines_, [](const Line& each) { return each.is_unavailable; });
-  throw Error(deck_is_right ? ExitCode::unavailable : ExitCode::deck,
-              fmt::format("{}", fmt::join(text, "\n")));
+    text += fmt::format("{}: {} more problems; mend these first\n", file_, sorted.size() - most_lines);
+  text.pop_back();
+  const bool deck_is_right = std::ranges::all_of(lines_, &Line::is_unavailable);
+  throw Error(deck_is_right ? ExitCode::unavailable : ExitCode::deck, text);
 }
 
 }  // namespace isotherm

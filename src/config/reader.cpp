@@ -9,6 +9,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
+#include <regex>
+#include <tuple>
 #include <unordered_map>
 
 #include "config/text.hpp"
@@ -63,19 +66,6 @@ std::string without_position(std::string problem) {
   return problem;
 }
 
-}  // namespace
-
-Expression compile_formula(const std::string& text, std::string_view variables) {
-  check_syntax(text);
-  try {
-    return Expression(text, variables);
-  } catch (const FormulaError& error) {
-    throw FormulaError{without_position(error.problem), error.position};
-  }
-}
-
-namespace {
-
 constexpr std::size_t longest_text = 4096;  // bytes of a formula or path
 
 // One value at one place. Each `read` stores the value and returns true, or adds a problem.
@@ -84,33 +74,15 @@ class ValueReader {
   ValueReader(const YamlNode& node, const Key& key, std::string path, Problems& problems)
       : node_(node), key_(key), path_(std::move(path)), problems_(problems) {}
 
-  template <class T>
-  bool read(std::optional<T>& target) {
-    if (node_.kind == Kind::scalar && !key_.absent_word.empty() && node_.text == key_.absent_word) {
-      target.reset();
-      return true;
-    }
-    T value{};
-    if (!read(value)) return false;
-    target = std::move(value);
+  bool read(const Numbers& target) {
+    std::vector<double> numbers;  // none where a word says that the key is left out
+    const bool is_left_out = !key_.absent_word.empty() && node_.text == key_.absent_word;
+    if (!is_left_out && !read_numbers(numbers, target)) return false;
+    target.set(numbers);
     return true;
   }
-  bool read(double& target) { return read_number(target, parse_real); }
-  bool read(std::int64_t& target) { return read_number(target, parse_count); }
-  bool read(int& target) {
-    std::int64_t value = 0;
-    if (!read(value)) return false;
-    target = static_cast<int>(value);  // the ranges of int keys in the table fit
-    return true;
-  }
-  bool read(Int3& target) { return read_triple<Index>(target); }
-  bool read(Vector3& target) { return read_triple<double>(target); }
-  bool read(std::array<int, 3>& target) { return read_triple<int>(target); }
-  bool read(Interval& target) { return read_list(target, "two are", 2); }
-  template <class T>
-  bool read(std::vector<T>& target) {
-    target.resize(node_.items.size());
-    return read_list(target, "a list is", target.size());
+  bool read(std::vector<std::string>& target) {
+    return read_list(target, 0, [](ValueReader& entry, std::string& word) { return entry.read(word); });
   }
   bool read(std::string& target) {
     if (!is_text()) return false;
@@ -119,7 +91,7 @@ class ValueReader {
   }
   bool read(Expression& target) {
     if (!is_text() || has_unit()) return false;
-    const ParsedNumber<double> number = parse_real(node_.text);
+    const ParsedNumber number = parse_number(node_.text);
     if (!number.problem.empty()) return reject_number(number);
     if (number.is_number) {
       target = Expression(number.value);
@@ -142,13 +114,8 @@ class ValueReader {
       choice.set(static_cast<int>(found - choice.words.begin()));
       return true;
     }
-    const std::vector<std::string_view> words(choice.words.begin(), choice.words.end());
-    const auto absent = absent_feature(node_.text), nearest = nearest_word(node_.text, words);
-    const std::string advice = !absent.empty() ? fmt::format("{}; use one of {}", absent, join(words))
-                               : nearest.empty()
-                                   ? "write " + wanted_text(key_)
-                                   : fmt::format("did you mean '{}'? One of {}", nearest, join(words));
-    return reject_with(advice, "unknown word '{}'", printable(node_.text));
+    problems_.add_unknown_word(path_, node_.text, {choice.words.begin(), choice.words.end()});
+    return false;
   }
 
  private:
@@ -162,8 +129,7 @@ class ValueReader {
                   fmt::format("{}; {}", fmt::format(problem, std::forward<Args>(args)...), advice));
     return false;
   }
-  template <class Number>
-  bool reject_number(const ParsedNumber<Number>& number) {
+  bool reject_number(const ParsedNumber& number) {
     return number.advice.empty() ? reject("{}", number.problem)
                                  : reject_with(number.advice, "{}", number.problem);
   }
@@ -172,13 +138,11 @@ class ValueReader {
     constexpr std::size_t shown = 50, before = 20;
     const std::size_t at = std::min(error.position, node_.text.size());
     const std::size_t start = node_.text.size() <= shown || at < before ? 0 : at - before;
-    const std::string_view excerpt = std::string_view(node_.text).substr(start, shown);
-    const bool is_cut = start + excerpt.size() < node_.text.size();
-    return reject_with(
-        fmt::format("it may use {}, pi, and functions such as sin, exp, min", letters_text(key_.variables)),
-        "{} at {} of the formula '{}{}{}'", printable(error.problem, 120),
-        at == node_.text.size() ? "the end" : fmt::format("character {}", at + 1), start ? "..." : "",
-        printable(excerpt), is_cut ? "..." : "");
+    return reject_with(fmt::format("it may use {}, pi, and functions such as sin, exp, min",
+                                   fmt::join(key_.variables, ", ")),
+                       "{} at {} of the formula '{}{}'", printable(error.problem, 120),
+                       at == node_.text.size() ? "the end" : fmt::format("character {}", at + 1),
+                       start ? "..." : "", printable(std::string_view(node_.text).substr(start), shown));
   }
 
   bool is_something() {
@@ -210,49 +174,52 @@ class ValueReader {
     return reject("{} is out of range", printable(node_.text));
   }
 
-  template <class Number>
-  bool read_number(Number& target, ParsedNumber<Number> (*parse)(std::string_view)) {
+  bool read_numbers(std::vector<double>& numbers, const Numbers& target) {
+    const auto read_entry = [&](ValueReader& entry, double& number) {
+      return entry.read_number(number, target.are_whole);
+    };
+    const bool is_one_for_all = key_.one_for_all && node_.kind == Kind::scalar && !node_.text.empty();
+    if (target.count != 1 && !is_one_for_all) return read_list(numbers, target.count, read_entry);
+    double number = 0;
+    if (!read_number(number, target.are_whole)) return false;
+    numbers.assign(target.count, number);
+    return true;
+  }
+
+  bool read_number(double& target, bool is_whole) {
     if (!is_scalar() || has_unit()) return false;
     if (node_.quoted) return reject("'{}' in quotes is text, not a number", printable(node_.text));
-    const ParsedNumber<Number> number = parse(node_.text);
+    const ParsedNumber number = parse_number(node_.text);
     if (!number.is_number) {
       const bool is_formula = node_.text.find_first_of("+*/^(") != node_.text.npos;
       return reject("'{}' is not a number{}", printable(node_.text),
                     is_formula ? why_one_number() : std::string_view());
     }
     if (!number.problem.empty()) return reject_number(number);
-    if (!is_in_range(static_cast<double>(number.value))) return false;
+    if (is_whole && number.value != std::floor(number.value))
+      return reject("'{}' is not a whole number", printable(node_.text));
     target = number.value;
-    return true;
+    return is_in_range(number.value);
   }
 
-  template <class Number, class Triple>
-  bool read_triple(Triple& target) {
-    if (node_.kind != Kind::scalar || node_.text.empty() || !key_.one_for_all)
-      return read_list(target, "three are", 3);
-    Number number{};
-    if (!read(number)) return false;
-    for (int axis = 0; axis < 3; ++axis) target[axis] = number;
-    return true;
-  }
-
-  template <class List>
-  bool read_list(List& target, std::string_view wanted, std::size_t count) {
+  // `count`: 0 for any. `read_entry(reader, value)`: one of them.
+  template <class Value, class ReadEntry>
+  bool read_list(std::vector<Value>& target, std::size_t count, ReadEntry read_entry) {
+    const std::string_view wanted = count == 0 ? "a list is" : count == 2 ? "two are" : "three are";
     if (!is_something()) return false;
     if (node_.kind != Kind::list) return reject("{} stands where {} wanted", name_of(node_.kind), wanted);
-    if (node_.items.size() != count)
+    if (count > 0 && node_.items.size() != count)
       return reject("has {} entries, not {}", node_.items.size(), wanted.substr(0, wanted.find(' ')));
+    Key entry_key = key_;
+    if (auto* numbers = std::get_if<Numbers>(&entry_key.target)) numbers->count = 1;  // for messages
+    entry_key.absent_word = {};
+    target.resize(node_.items.size());
     bool good = true;
-    for (std::size_t i = 0; i < count; ++i) good = read_item(i, target[i]) && good;
+    for (std::size_t i = 0; i < target.size(); ++i) {
+      ValueReader entry(node_.items[i], entry_key, fmt::format("{}.{}", path_, i), problems_);
+      good = read_entry(entry, target[i]) && good;
+    }
     return good;
-  }
-
-  template <class T>
-  bool read_item(std::size_t index, T& target) {
-    Key item = key_;
-    if constexpr (!std::is_same_v<T, std::string>) item.target = &target;  // for messages of one entry
-    item.absent_word = {};
-    return ValueReader(node_.items[index], item, fmt::format("{}.{}", path_, index), problems_).read(target);
   }
 
   const YamlNode& node_;
@@ -394,7 +361,6 @@ class Reader {
     if (node.kind != Kind::list && node.kind != Kind::null)
       return problems_.add(node.place, path, "{} stands where a list is wanted; write {}", name_of(node.kind),
                            wanted_text(key));
-    list.clear();
     for (std::size_t i = 0; i < node.items.size(); ++i) {
       const std::string entry_path = fmt::format("{}.{}", path, i);
       const YamlNode& item = node.items[i];
@@ -409,21 +375,22 @@ class Reader {
   std::size_t formula_bytes_ = 0;
 };
 
-void rename_in(YamlNode& map, const Keys& keys, const std::string& path, const Report& report) {
+void rename_in(YamlNode& map, const Keys& keys, const std::string& path, std::vector<Renamed>& renamed) {
   for (std::size_t i = 0; i < map.keys.size(); ++i) {
     YamlKey& name = map.keys[i];
     YamlNode& value = map.items[i];
     for (const Key& key : keys) {
       if (!key.former_name.empty() && key.former_name == name.name) {
-        report(name.place, path_to(path, name.name), fmt::format("is called {} now", key.name));
+        renamed.push_back({name.place, path_to(path, name.name), fmt::format("is called {} now", key.name)});
         name.name = key.name;
       }
       if (key.name != name.name) continue;
       if (const auto* section = std::get_if<Section>(&key.target))
-        rename_in(value, section->keys, path_to(path, key.name), report);
+        rename_in(value, section->keys, path_to(path, key.name), renamed);
       const auto word = std::ranges::find(key.former_words, value.text, &FormerWord::was);
       if (value.kind != Kind::scalar || word == key.former_words.end()) continue;
-      report(value.place, path_to(path, key.name), fmt::format("'{}' is called {} now", word->was, word->is));
+      renamed.push_back(
+          {value.place, path_to(path, key.name), fmt::format("'{}' is called {} now", word->was, word->is)});
       value.text = word->is;
     }
   }
@@ -432,21 +399,17 @@ void rename_in(YamlNode& map, const Keys& keys, const std::string& path, const R
 // Of a run's directory the last snapshot, NAME_00000100.hdf: slices and the like have longer names. The
 // directory itself where it has none.
 fs::path last_snapshot(const fs::path& directory) {
-  std::optional<std::pair<std::ptrdiff_t, long long>> best;
-  fs::path found = directory;
+  static const std::regex form("(.+)_([0-9]{1,18})\\.hdf");
+  std::tuple<std::ptrdiff_t, long long, fs::path> best{std::numeric_limits<std::ptrdiff_t>::min(), 0,
+                                                       directory};
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory, ignored)) {
-    const std::string stem = entry.path().stem().string();
-    const std::string number = stem.substr(stem.rfind('_') + 1);
-    if (entry.path().extension() != ".hdf" || number == stem || number.empty() || number.size() > 18 ||
-        number.find_first_not_of("0123456789") != number.npos)
-      continue;
-    const std::pair order{std::ssize(number) - std::ssize(stem), std::stoll(number)};
-    if (best && order <= *best) continue;
-    best = order;
-    found = entry.path();
+    const std::string file = entry.path().filename().string();
+    std::smatch parts;
+    if (std::regex_match(file, parts, form))
+      best = std::max(best, {-parts.length(1), std::stoll(parts[2]), entry.path()});
   }
-  return found;
+  return std::get<fs::path>(best);
 }
 
 // What follows from other keys where the deck says nothing.
@@ -479,11 +442,22 @@ void complete(Config& config, const std::string& path) {
 
 }  // namespace
 
+Expression compile_formula(const std::string& text, std::string_view variables) {
+  check_syntax(text);
+  try {
+    return Expression(text, variables);
+  } catch (const FormulaError& error) {
+    throw FormulaError{without_position(error.problem), error.position};
+  }
+}
+
 void read_value(const YamlNode& node, const Key& key, const std::string& path, Problems& problems) {
   ValueReader reader(node, key, path, problems);
   std::visit(Overloaded{[](const Section&) {}, [](const MapList&) {},
-                        [&](const Choice& choice) { reader.read(choice); },
                         [&](const Written& written) { *written.node = node; },
+                        [&](std::optional<Expression>* formula) { reader.read(formula->emplace()); },
+                        [&](const Choice& choice) { reader.read(choice); },
+                        [&](const Numbers& numbers) { reader.read(numbers); },
                         [&](auto* target) { reader.read(*target); }},
              key.target);
 }
@@ -526,14 +500,6 @@ std::string read_deck_file(const std::string& path) {
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (file.bad()) reject(std::strerror(errno));
   text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.empty())
-    throw Error(
-        ExitCode::deck,
-        path + ":1:1: the deck is empty; write at least a grid (isotherm init prints a commented deck)");
-  if (text.size() > largest_deck_bytes)
-    throw Error(ExitCode::deck,
-                fmt::format("{}:1:1: the deck has more than {} bytes; put data in an HDF5 file", path,
-                            largest_deck_bytes));
   return text;
 }
 
@@ -550,15 +516,15 @@ YamlNode read_tree(const std::string& text, const std::vector<std::string>& over
   }
   if (deck.kind == Kind::map)
     for (const Override& replacement : replacements) apply_override(deck, replacement, problems);
-  rename_former(deck, [&](const Place& place, const std::string& key, const std::string& problem) {
-    problems.add(place, key, problem);
-  });
+  for (const Renamed& each : rename_former(deck)) problems.add(each.place, each.key, each.problem);
   return deck;
 }
 
-void rename_former(YamlNode& deck, const Report& report) {
+std::vector<Renamed> rename_former(YamlNode& deck) {
   Config config;
-  rename_in(deck, describe(config), "", report);
+  std::vector<Renamed> renamed;
+  rename_in(deck, describe(config), "", renamed);
+  return renamed;
 }
 
 std::optional<YamlKey> section_of_study(const YamlNode& deck) {

@@ -2,7 +2,6 @@
 // fills a Config by one walk over the key table.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,9 +42,12 @@ void put_value(YamlNode& deck, const std::string& key, YamlNode value, Problems&
 YamlNode read_tree(const std::string& text, const std::vector<std::string>& overrides,
                    const std::vector<int>& arguments, Problems& problems);
 
-// Gives keys and words of earlier versions their new names, and reports each of them.
-using Report = std::function<void(const Place&, const std::string& key, const std::string& problem)>;
-void rename_former(YamlNode& deck, const Report& report);
+// Gives keys and words of earlier versions their new names.
+struct Renamed {
+  Place place;
+  std::string key, problem;  // "is called tile now"
+};
+std::vector<Renamed> rename_former(YamlNode& deck);
 
 // Checks every key for itself; validate() checks what keys mean together. Problems are gathered.
 void read_config(const YamlNode& deck, Config& config, Problems& problems);

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 
 #include "config/deck.hpp"
 #include "config/key_table.hpp"
@@ -13,35 +12,22 @@
 namespace isotherm {
 namespace {
 
-template <class T>
-std::string yaml(const T& value) {
-  if constexpr (std::is_same_v<T, double>) {
-    return shortest(value);
-  } else if constexpr (std::is_arithmetic_v<T>) {
-    return fmt::format("{}", value);
-  } else if constexpr (std::is_same_v<T, std::string>) {
-    return yaml_text(value);
-  } else if constexpr (std::is_same_v<T, Expression>) {
-    return value.is_constant() ? shortest(value(0, 0, 0)) : yaml_in_quotes(value.text());
-  } else if constexpr (std::is_same_v<T, Int3>) {
-    return yaml(std::array{value.x, value.y, value.z});
-  } else {
-    std::vector<std::string> items;
-    for (const auto& item : value) items.push_back(yaml(item));
-    return fmt::format("[{}]", fmt::join(items, ", "));
-  }
+std::optional<std::string> numbers_yaml(const Numbers& numbers) {
+  std::vector<std::string> all;
+  for (const double value : numbers.get())
+    all.push_back(numbers.are_whole ? fmt::format("{}", static_cast<std::int64_t>(value)) : shortest(value));
+  if (all.empty()) return std::nullopt;
+  return numbers.count == 1 ? all[0] : fmt::format("[{}]", fmt::join(all, ", "));
 }
 
-// An empty list or text means that the key was left out.
-template <class T>
-std::optional<std::string> optional_yaml(const T& value) {
-  if constexpr (requires { value.empty(); })
-    if (value.empty()) return std::nullopt;
-  return yaml(value);
+std::optional<std::string> words_yaml(const std::vector<std::string>& words) {
+  std::vector<std::string> all;
+  for (const std::string& word : words) all.push_back(yaml_text(word));
+  return all.empty() ? std::nullopt : std::optional(fmt::format("[{}]", fmt::join(all, ", ")));
 }
-template <class T>
-std::optional<std::string> optional_yaml(const std::optional<T>& value) {
-  return value ? std::optional(yaml(*value)) : std::nullopt;
+
+std::string formula_yaml(const Expression& formula) {
+  return formula.is_constant() ? shortest(formula(0, 0, 0)) : yaml_in_quotes(formula.text());
 }
 
 std::vector<std::string> entries_of(const MapList& list) {
@@ -58,73 +44,6 @@ std::vector<std::string> settings(const Keys& keys) {
       if (const auto value = value_yaml(key)) all.push_back(fmt::format("{}: {}", key.name, *value));
   return all;
 }
-
-}  // namespace
-
-std::string map_yaml(const Keys& keys) {
-  return fmt::format("{{{}}}", fmt::join(settings(keys), ", "));
-}
-
-std::optional<std::string> value_yaml(const Key& key) {
-  using Text = std::optional<std::string>;
-  const Text value = std::visit(
-      Overloaded{
-          [](const Choice& choice) { return Text(choice.word()); },
-          [](const Section& section) { return Text(map_yaml(section.keys)); },
-          [](const MapList& list) { return Text(fmt::format("[{}]", fmt::join(entries_of(list), ", "))); },
-          [](const Written& written) {
-            const bool is_given = written.node->kind != YamlNode::Kind::null;
-            return is_given ? Text(yaml_text(*written.node)) : std::nullopt;
-          },
-          [](const auto* target) { return optional_yaml(*target); }},
-      key.target);
-  return value || key.absent_word.empty() ? value : Text(key.absent_word);
-}
-
-std::string to_yaml(const Config& config) {
-  Config copy = config;  // the table binds what it could also write to
-  std::string text;
-  for (const Key& section : describe(copy)) {
-    const auto* map = std::get_if<Section>(&section.target);
-    const auto* list = std::get_if<MapList>(&section.target);
-    if (!map && !(list && list->size() > 0)) {
-      text += fmt::format("{}: {}\n", section.name, *value_yaml(section));
-      continue;
-    }
-    const std::vector<std::string> lines = map ? settings(map->keys) : entries_of(*list);
-    if (lines.empty()) continue;
-    text += fmt::format("{}:\n", section.name);
-    for (const std::string& line : lines) text += fmt::format("{}{}\n", map ? "  " : "  - ", line);
-  }
-  return text;
-}
-
-Config read_resolved_deck(const std::string& text, const std::string& place) {
-  Problems problems(place);
-  Config config;
-  try {
-    YamlNode deck = parse_yaml(text);
-    rename_former(deck, [](const auto&...) {});
-    read_config(deck, config, problems);
-  } catch (const YamlError& error) {
-    problems.add(error.place, "", error.problem);
-  }
-  problems.throw_if_any();
-  // Of decks of before there was a choice.
-  ProblemConfig& problem = config.problem;
-  if (problem.kind == ProblemKind::steady && problem.method == MethodName::euler)
-    problem.method = MethodName::jacobi;
-  return config;
-}
-
-std::string stored_deck_text(const std::string& text) {
-  bool has_former_words = false;
-  YamlNode deck = parse_yaml(text);
-  rename_former(deck, [&](const auto&...) { has_former_words = true; });
-  return has_former_words ? yaml_text(deck) + "\n" : text;
-}
-
-namespace {
 
 // Sections with all keys in them, and keys. Whoever resumes a run compares dt as the step that follows from
 // these keys; end_time and steps only set the end.
@@ -155,6 +74,73 @@ void collect_changes(const Keys& before, const Keys& now, const std::string& sec
 }
 
 }  // namespace
+
+std::string map_yaml(const Keys& keys) {
+  return fmt::format("{{{}}}", fmt::join(settings(keys), ", "));
+}
+
+std::optional<std::string> value_yaml(const Key& key) {
+  using Text = std::optional<std::string>;
+  const Text value = std::visit(
+      Overloaded{
+          [](const Choice& choice) { return Text(choice.word()); },
+          [](const Section& section) { return Text(map_yaml(section.keys)); },
+          [](const MapList& list) { return Text(fmt::format("[{}]", fmt::join(entries_of(list), ", "))); },
+          [](const Written& written) {
+            const bool is_given = written.node->kind != YamlNode::Kind::null;
+            return is_given ? Text(yaml_text(*written.node)) : std::nullopt;
+          },
+          [](const Numbers& numbers) { return numbers_yaml(numbers); },
+          [](const std::string* text) { return text->empty() ? std::nullopt : Text(yaml_text(*text)); },
+          [](const std::vector<std::string>* words) { return words_yaml(*words); },
+          [](const Expression* formula) { return Text(formula_yaml(*formula)); },
+          [](const std::optional<Expression>* formula) {
+            return *formula ? Text(formula_yaml(**formula)) : std::nullopt;
+          }},
+      key.target);
+  return value || key.absent_word.empty() ? value : Text(key.absent_word);
+}
+
+std::string to_yaml(const Config& config) {
+  Config copy = config;  // the table binds what it could also write to
+  std::string text;
+  for (const Key& section : describe(copy)) {
+    const auto* map = std::get_if<Section>(&section.target);
+    const auto* list = std::get_if<MapList>(&section.target);
+    if (!map && !(list && list->size() > 0)) {
+      text += fmt::format("{}: {}\n", section.name, *value_yaml(section));
+      continue;
+    }
+    const std::vector<std::string> lines = map ? settings(map->keys) : entries_of(*list);
+    if (lines.empty()) continue;
+    text += fmt::format("{}:\n", section.name);
+    for (const std::string& line : lines) text += fmt::format("{}{}\n", map ? "  " : "  - ", line);
+  }
+  return text;
+}
+
+Config read_resolved_deck(const std::string& text, const std::string& place) {
+  Problems problems(place);
+  Config config;
+  try {
+    YamlNode deck = parse_yaml(text);
+    rename_former(deck);
+    read_config(deck, config, problems);
+  } catch (const YamlError& error) {
+    problems.add(error.place, "", error.problem);
+  }
+  problems.throw_if_any();
+  // Of decks of before there was a choice.
+  ProblemConfig& problem = config.problem;
+  if (problem.kind == ProblemKind::steady && problem.method == MethodName::euler)
+    problem.method = MethodName::jacobi;
+  return config;
+}
+
+std::string stored_deck_text(const std::string& text) {
+  YamlNode deck = parse_yaml(text);
+  return rename_former(deck).empty() ? text : yaml_text(deck) + "\n";
+}
 
 std::vector<Change> changes(const Config& before, const Config& now) {
   Config old_copy = before, new_copy = now;

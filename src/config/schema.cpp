@@ -57,39 +57,24 @@ Json definition(const char* name) {
   return {{"allOf", Json::array({{{"$ref", fmt::format("#/definitions/{}", name)}}})}};
 }
 
-// The schema of a value of type T.
-template <class T>
-Json shape_of(const Key& key) {
-  const Json item = number(has_whole_numbers<T> ? "integer" : "number", key.range);
-  if constexpr (std::is_arithmetic_v<T>) {
-    return item;
-  } else if constexpr (std::is_same_v<T, std::string>) {
-    return text();
-  } else if constexpr (std::is_same_v<T, Expression>) {
-    return any_of(item, text());
-  } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-    return list(text());
-  } else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
-    Json counts = list(item);
-    if (!key.has_default()) counts.update({{"minItems", 1}, {"uniqueItems", true}});
-    return counts;
-  } else if constexpr (std::is_same_v<T, Interval>) {
-    return list(item, 2);
-  } else {
-    return key.one_for_all ? any_of(list(item, 3), item) : list(item, 3);
+Json shape_of(const Key& key, const Numbers& numbers) {
+  const Json item = number(numbers.are_whole ? "integer" : "number", key.range);
+  if (numbers.count == 1) return item;
+  if (numbers.count > 0) {
+    const Json all = list(item, static_cast<int>(numbers.count));
+    return key.one_for_all ? any_of(all, item) : all;
   }
+  Json counts = list(item);
+  if (!key.has_default()) counts.update({{"minItems", 1}, {"uniqueItems", true}});
+  return counts;
 }
 
-// The default, where the target holds one.
-Json json(const Int3& v) {
-  return {v.x, v.y, v.z};
-}
-Json json(const Expression& v) {
-  return v.is_constant() ? Json(v(0, 0, 0)) : Json(v.text());
-}
-template <class T>
-Json json(const T& v) {
-  return v;
+// What the target holds, as the default; null where it holds nothing.
+Json held(const Numbers& numbers) {
+  Json all = Json::array();
+  for (const double value : numbers.get())
+    all.push_back(numbers.are_whole ? Json(static_cast<std::int64_t>(value)) : Json(value));
+  return all.empty() ? Json() : numbers.count == 1 ? all[0] : all;
 }
 
 Json schema_of(const Key& key, const Context& context);
@@ -156,6 +141,11 @@ Json entry(const MapList& maps, const Context& context) {
   return any_of(map, schema_of(*find_key(keys, maps.lone_key), context));
 }
 
+Json with_default(Json schema, const Key& key, const Json& value) {
+  if (key.has_default() && key.absent.empty() && !value.is_null()) schema["default"] = value;
+  return schema;
+}
+
 Json shape(const Key& key, const Context& context) {
   return std::visit(
       Overloaded{
@@ -171,12 +161,10 @@ Json shape(const Key& key, const Context& context) {
           [](const Written& written) -> Json {
             return written.form == Written::Form::maps ? list(definition("case")) : definition("lists");
           },
-          [&]<class T>(const std::optional<T>*) { return shape_of<T>(key); },
-          [&]<class T>(const T* value) {
-            Json schema = shape_of<T>(key);
-            if (key.has_default() && key.absent.empty()) schema["default"] = json(*value);
-            return schema;
-          }},
+          [&](const Numbers& numbers) { return with_default(shape_of(key, numbers), key, held(numbers)); },
+          [&](const std::string* value) { return with_default(text(), key, *value); },
+          [](const std::vector<std::string>*) { return list(text()); },
+          [&](const auto*) { return any_of(number("number", key.range), text()); }},
       key.target);
 }
 

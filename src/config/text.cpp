@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <vector>
 
 namespace isotherm {
 namespace {
@@ -31,49 +33,42 @@ std::optional<double> finite(std::string_view text) {
   return value;
 }
 
-using Real = ParsedNumber<double>;
-
-// `body`, a number without its sign, is nothing that from_chars reads whole. Was a number meant?
-Real explain(std::string_view text, std::string_view body, std::string_view sign) {
-  const std::string word = lower(body);
-  const std::string quoted = fmt::format("'{}'", printable(text));
-  if (word == ".nan" || word == ".inf" || word == "nan" || word == "inf" || word == "infinity")
-    return {.is_number = true, .problem = quoted + " is not a finite number"};
-  if (!starts_number(body)) return {};
-  if (word.size() > 1 && word[0] == '0' && (word[1] == 'x' || word[1] == 'o' || word[1] == 'b'))
-    return {
-        .is_number = true, .problem = quoted + " is not decimal", .advice = "write it as a decimal number"};
+// Was a number meant by `word`, lower case and without its sign, which from_chars does not read whole?
+// `text`: as it was written.
+ParsedNumber explain(const std::string& text, std::string_view sign, const std::string& word) {
+  const auto problem = [&](const std::string& what, const std::string& advice = "") {
+    return ParsedNumber{.is_number = true, .problem = text + what, .advice = advice};
+  };
+  for (const std::string_view infinite : {".nan", ".inf", "nan", "inf", "infinity"})
+    if (word == infinite) return problem(" is not a finite number");
+  if (!starts_number(word)) return {};
+  if (word.starts_with("0x") || word.starts_with("0o") || word.starts_with("0b"))
+    return problem(" is not decimal", "write it as a decimal number");
   std::vector<std::string> others(3, word);
   std::ranges::replace(others[0], 'd', 'e');
   std::ranges::replace(others[1], ',', '.');
   std::erase(others[2], '_');
   for (const std::string& better : others)
     if (better != word && finite(better))
-      return {.is_number = true,
-              .problem = quoted + " is not a number",
-              .advice = fmt::format("write {}{}", sign, better)};
+      return problem(" is not a number", fmt::format("write {}{}", sign, better));
   return {};
-}
-
-// Octal for YAML 1.1 readers, decimal for YAML 1.2 readers.
-bool has_leading_zero(std::string_view body) {
-  return body.size() > 1 && body[0] == '0' && is_digit(body[1]);
 }
 
 }  // namespace
 
 std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
-  const unsigned first = byte(0);
+  constexpr char32_t least[] = {0, 0, 0x80, 0x800, 0x10000};  // of so many bytes; what is less is overlong
+  const auto first = static_cast<unsigned char>(text[0]);
   if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  const bool overlong = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
-  const bool surrogate = first == 0xED && byte(1) >= 0xA0;
-  const bool beyond_unicode = first == 0xF4 && byte(1) >= 0x90;
-  return overlong || surrogate || beyond_unicode ? 0 : length;
+  const auto length = static_cast<std::size_t>(std::countl_one(first));
+  if (length < 2 || length > 4 || length > text.size()) return 0;
+  char32_t code = first & (0x7Fu >> length);
+  for (const char c : text.substr(1, length - 1)) {
+    if ((c & 0xC0) != 0x80) return 0;
+    code = (code << 6) | (c & 0x3F);
+  }
+  const bool is_surrogate = code >= 0xD800 && code <= 0xDFFF;
+  return code >= least[length] && code <= 0x10FFFF && !is_surrogate ? length : 0;
 }
 
 std::string printable(std::string_view text, std::size_t longest) {
@@ -86,53 +81,29 @@ std::string printable(std::string_view text, std::size_t longest) {
     // C1 controls, U+0080 to U+009F, steer terminals too.
     const bool control = byte < 0x20 || byte == 0x7F || length == 0 ||
                          (byte == 0xC2 && static_cast<unsigned char>(text[i + 1]) < 0xA0);
-    if (control) {
-      result += fmt::format("\\x{:02X}", byte);
-      ++i;
-      continue;
-    }
-    result += text.substr(i, length);
-    i += length;
+    result += control ? fmt::format("\\x{:02X}", byte) : std::string(text.substr(i, length));
+    i += control ? 1 : length;
   }
   return result;
 }
 
-Real parse_real(std::string_view text) {
-  std::string_view body = text, sign;
-  if (!body.empty() && (body[0] == '-' || body[0] == '+')) {
-    if (body[0] == '-') sign = "-";
-    body.remove_prefix(1);
-  }
-  if (has_leading_zero(body) && finite(body)) {
-    std::string_view rest = body.substr(std::min(body.find_first_not_of('0'), body.size() - 1));
+ParsedNumber parse_number(std::string_view text) {
+  const std::string quoted = fmt::format("'{}'", printable(text));
+  const std::string_view sign = text.starts_with('-') ? "-" : "";
+  const std::string_view body = text.substr(text.starts_with('-') || text.starts_with('+') ? 1 : 0);
+  if (body.size() > 1 && body[0] == '0' && is_digit(body[1]) && finite(body)) {
+    const std::string_view rest = body.substr(std::min(body.find_first_not_of('0'), body.size() - 1));
     return {.is_number = true,
-            .problem = fmt::format("'{}' has a leading zero (octal for some YAML readers)", printable(text)),
+            .problem = quoted + " has a leading zero (octal for some YAML readers)",  // decimal for YAML 1.2
             .advice = fmt::format("write {}{}{}", sign, is_digit(rest[0]) ? "" : "0", printable(rest))};
   }
   double value = 0;
   const char* const end = body.data() + body.size();
   const auto result = std::from_chars(body.data(), end, value);
-  if (!starts_number(body) || result.ptr != end) return explain(text, body, sign);
+  if (!starts_number(body) || result.ptr != end) return explain(quoted, sign, lower(body));
   if (result.ec == std::errc::result_out_of_range)
-    return {.is_number = true, .problem = fmt::format("'{}' does not fit a 64-bit float", printable(text))};
+    return {.is_number = true, .problem = quoted + " does not fit a 64-bit float"};
   return {.value = sign.empty() ? value : -value, .is_number = true};
-}
-
-ParsedNumber<std::int64_t> parse_count(std::string_view text) {
-  const Real real = parse_real(text);
-  if (!real.is_number || !real.problem.empty())
-    return {.is_number = real.is_number, .problem = real.problem, .advice = real.advice};
-  std::int64_t value = 0;
-  const std::string_view digits = text[0] == '+' ? text.substr(1) : text;
-  const char* const end = digits.data() + digits.size();
-  const auto result = std::from_chars(digits.data(), end, value);
-  if (result.ec == std::errc{} && result.ptr == end) return {.value = value, .is_number = true};
-  if (real.value != std::floor(real.value))
-    return {.is_number = true, .problem = fmt::format("'{}' is not a whole number", printable(text))};
-  constexpr double largest = 9007199254740992.0;  // 2^53: whole numbers beyond it are not all doubles
-  if (std::abs(real.value) > largest)
-    return {.is_number = true, .problem = fmt::format("'{}' is too large", printable(text))};
-  return {.value = static_cast<std::int64_t>(real.value), .is_number = true};
 }
 
 std::string shortest(double value) {
@@ -149,7 +120,7 @@ std::string shortest(double value) {
   return text.substr(0, e + 1) + sign + exponent;
 }
 
-std::string_view nearest_word(std::string_view word, const std::vector<std::string_view>& known) {
+std::string_view nearest_word(std::string_view word, std::span<const std::string_view> known) {
   constexpr std::size_t longest = 40;
   if (word.empty() || word.size() > longest) return {};
   // Edits (insert, delete, change, swap two neighbours) between prefixes: optimal string alignment.
@@ -177,7 +148,7 @@ std::string_view nearest_word(std::string_view word, const std::vector<std::stri
   return best;
 }
 
-std::string join(const std::vector<std::string_view>& words, std::string_view separator) {
+std::string join(std::span<const std::string_view> words, std::string_view separator) {
   return fmt::format("{}", fmt::join(words, separator));
 }
 

@@ -2,10 +2,9 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace isotherm {
 
@@ -18,21 +17,18 @@ std::string printable(std::string_view text, std::size_t longest = 60);
 // A number as the deck writes it. Text that was not meant as a number has `is_number` false. What was meant
 // as one but cannot be taken has a `problem`, "'010' has a leading zero (...)", and `advice`, "write 10",
 // where it is better than naming the range.
-template <class Number>
 struct ParsedNumber {
-  Number value{};
+  double value = 0;
   bool is_number = false;
   std::string problem{}, advice{};
 };
-ParsedNumber<double> parse_real(std::string_view text);
-// Whole numbers; 1e6 and 64.0 are whole.
-ParsedNumber<std::int64_t> parse_count(std::string_view text);
+ParsedNumber parse_number(std::string_view text);
 
 std::string shortest(double value);  // reads back to the same bits; "1e12", "1e-6", "0.1"
 
 // A word of `known` that `word` was probably meant to be; empty where none is near.
-std::string_view nearest_word(std::string_view word, const std::vector<std::string_view>& known);
+std::string_view nearest_word(std::string_view word, std::span<const std::string_view> known);
 
-std::string join(const std::vector<std::string_view>& words, std::string_view separator = ", ");
+std::string join(std::span<const std::string_view> words, std::string_view separator = ", ");
 
 }  // namespace isotherm

@@ -25,34 +25,22 @@ bool is_transient(const Config& config) {
   return config.problem.kind == ProblemKind::transient;
 }
 
-// A temperature that the deck gives, where a formula at the middle of the domain and the start.
-struct Given {
-  std::string key;
-  double kelvin;
-  bool is_number;
-};
-
-std::vector<Given> given_temperatures(const Config& config) {
-  std::vector<Given> all;
-  Vector3 middle = config.grid.origin;
-  for (int axis = 0; axis < 3; ++axis)
-    middle[axis] += spacing(config)[axis] * static_cast<double>(config.grid.cells[axis]) / 2;
-  const auto add = [&](const std::string& key, const Expression& value) {
-    all.push_back({key, value(middle[0], middle[1], middle[2]), value.is_constant()});
-  };
+// The temperatures that the deck gives, by their keys.
+std::vector<std::pair<std::string, Expression>> given_temperatures(const Config& config) {
+  std::vector<std::pair<std::string, Expression>> all;
   for (int f = 0; f < face_count; ++f) {
     const BoundaryConfig& each = config.boundaries[f];
-    if (each.kind == BoundaryKind::temperature) add(boundary_key(f) + ".value", each.value);
-    if (each.kind == BoundaryKind::convection) add(boundary_key(f) + ".ambient", each.value);
+    const char* const name = each.kind == BoundaryKind::convection ? "ambient" : "value";
+    if (each.has_temperature()) all.emplace_back(fmt::format("{}.{}", boundary_key(f), name), each.value);
   }
   for (std::size_t i = 0; i < config.initial.size(); ++i) {
     const RegionValue& entry = config.initial[i];
-    const std::string key = fmt::format("initial.{}.", i);
     if (entry.mode == RegionMode::add || entry.shape == Shape::gaussian) continue;  // a difference
-    if (entry.value) add(key + "value", *entry.value);
-    if (entry.shape == Shape::formula) add(key + "formula", entry.formula);
+    if (entry.value) all.emplace_back(fmt::format("initial.{}.value", i), *entry.value);
+    if (entry.shape == Shape::formula) all.emplace_back(fmt::format("initial.{}.formula", i), entry.formula);
   }
-  if (config.problem.mean_temperature) add("problem.mean_temperature", *config.problem.mean_temperature);
+  if (config.problem.mean_temperature)
+    all.emplace_back("problem.mean_temperature", *config.problem.mean_temperature);
   return all;
 }
 
@@ -71,47 +59,42 @@ void check_method(Config& config, Problems& problems) {
                transient ? "euler, rkl, implicit" : "jacobi, chebyshev, multigrid");
 }
 
-void check_rkl_step(const Config& config, Problems& problems) {
-  const ProblemConfig& p = config.problem;
+void check_rkl_step(const Config& config, double dt, Problems& problems) {
   const int most = most_rkl_stages(config);
   const double longest = rkl_limit(config, most);
-  if (p.dt && *p.dt > longest)
+  if (dt > longest)
     problems.add("problem.dt",
                  "{} s would take more than {} stages, in which {} values lose digits to rounding; write at "
                  "most {}, or auto",
-                 shortest(*p.dt), most, word(config.precision), shortest(longest));
+                 shortest(dt), most, word(config.precision), shortest(longest));
 }
 
-// Nothing but the end says how long it should be.
-void check_implicit_step(const Config& config, Problems& problems) {
-  const ProblemConfig& p = config.problem;
-  if (!p.dt && !p.end_time)
-    problems.add("problem.dt",
-                 "auto needs an end_time, of which implicit takes a part; write dt, or end_time "
-                 "instead of steps");
-}
-
-void check_time_step(const Config& config, Problems& problems) {
-  if (!problems.sound({"grid", "material", "problem", "boundaries"})) return;
-  if (!is_transient(config)) return;
-  if (is_rkl(config)) return check_rkl_step(config, problems);
-  if (is_implicit(config)) return check_implicit_step(config, problems);
-  const ProblemConfig& p = config.problem;
+void check_euler_step(const Config& config, double dt, Problems& problems) {
   const double limit = stable_dt(config), monotone = monotone_dt(config);
-  if (p.dt && *p.dt > limit && !p.allow_unstable) {
+  if (dt > limit && !config.problem.allow_unstable)
     problems.add("problem.dt",
                  "{} s is above the stability limit of {} s, 1/(2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2)); write "
                  "at most that, or auto",
-                 shortest(*p.dt), shortest(limit));
-    return;
-  }
-  if (p.dt && *p.dt > monotone && *p.dt <= limit)
+                 shortest(dt), shortest(limit));
+  if (dt > monotone && dt <= limit)
     problems.warn("problem.dt",
                   "{} s is stable (the limit is {} s), but above {} s temperatures at the boundaries can "
                   "pass beyond their neighbours' and oscillate; write at most that, or auto",
-                  shortest(*p.dt), shortest(limit), shortest(monotone));
+                  shortest(dt), shortest(limit), shortest(monotone));
+}
+
+void check_time_step(const Config& config, Problems& problems) {
+  const ProblemConfig& p = config.problem;
+  if (!problems.sound({"grid", "material", "problem", "boundaries"}) || !is_transient(config)) return;
+  if (is_implicit(config) && !p.dt && !p.end_time)  // nothing but the end says how long a step should be
+    problems.add("problem.dt",
+                 "auto needs an end_time, of which implicit takes a part; write dt, or end_time "
+                 "instead of steps");
+  if (p.dt && is_rkl(config)) check_rkl_step(config, *p.dt, problems);
+  if (takes_long_steps(config)) return;
+  if (p.dt) check_euler_step(config, *p.dt, problems);
   constexpr double most_steps = 1e15;
-  const double dt = p.dt ? *p.dt : std::min(p.dt_fraction * limit, monotone);
+  const double dt = p.dt ? *p.dt : std::min(p.dt_fraction * stable_dt(config), monotone_dt(config));
   if (p.end_time && *p.end_time / dt > most_steps)
     problems.add("problem.end_time",
                  "{} s in steps of {} s are more than 1e15 steps; choose a smaller end_time",
@@ -171,25 +154,29 @@ void check_precision(const Config& config, Problems& problems) {
 void check_temperatures(const Config& config, Problems& problems) {
   if (!problems.sound({"grid", "boundaries", "initial", "problem", "verify"})) return;
   if (config.verify.solution != ExactSolution::none) return;
-  const std::vector<Given> all = given_temperatures(config);
-  for (const Given& given : all)
-    if (given.is_number && given.kelvin < 0)
-      problems.add(given.key, "{} K is below absolute zero; temperatures are in kelvin, 25 C is 298.15",
-                   shortest(given.kelvin));
-  // NaN is reported by the cell for which a formula gives it.
-  const auto is_room = [](const Given& given) { return std::abs(given.kelvin) <= 60; };
-  if (!all.empty() && std::ranges::all_of(all, is_room))
-    problems.warn(all.front().key,
+  Vector3 middle = config.grid.origin;
+  for (int axis = 0; axis < 3; ++axis)
+    middle[axis] += spacing(config)[axis] * static_cast<double>(config.grid.cells[axis]) / 2;
+  const auto all = given_temperatures(config);
+  bool are_room = !all.empty();  // formulas in the middle of the domain, at the start
+  for (const auto& [key, value] : all) {
+    const double kelvin = value(middle[0], middle[1], middle[2]);
+    if (value.is_constant() && kelvin < 0)
+      problems.add(key, "{} K is below absolute zero; temperatures are in kelvin, 25 C is 298.15",
+                   shortest(kelvin));
+    // NaN is reported by the cell for which a formula gives it.
+    are_room = are_room && std::abs(kelvin) <= 60;
+  }
+  if (are_room)
+    problems.warn(all.front().first,
                   "all temperatures of the deck lie between -60 and 60; kelvin? (25 C is 298.15)");
 }
 
 // Names become parts of file names, and heads of columns.
 void check_name(const std::string& key, const std::string& name, Problems& problems) {
   constexpr std::size_t longest = 64;
-  const auto good = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-  };
-  if (name.size() > longest || !std::all_of(name.begin(), name.end(), good))
+  constexpr std::string_view good = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+  if (name.size() > longest || name.find_first_not_of(good) != name.npos)
     problems.add(key, "'{}' becomes a part of names; write at most {} letters, digits, '_' and '-'",
                  printable(name), longest);
 }
@@ -340,17 +327,14 @@ void check_material(const Config& config, Problems& problems) {
   const MaterialConfig& m = config.material;
   if (m.density.has_value() != m.heat_capacity.has_value()) {
     const bool has_density = m.density.has_value();
-    problems.add(has_density ? "material.density" : "material.heat_capacity",
-                 "says nothing without {0} (only their product counts); add {0}, or give diffusivity",
-                 has_density ? "heat_capacity" : "density");
-    return;
+    return problems.add(has_density ? "material.density" : "material.heat_capacity",
+                        "says nothing without {0} (only their product counts); add {0}, or give diffusivity",
+                        has_density ? "heat_capacity" : "density");
   }
-  if (m.diffusivity && m.density) {
-    problems.add("material.diffusivity",
-                 "stands beside density and heat_capacity, which say the same with conductivity; keep "
-                 "diffusivity or the two");
-    return;
-  }
+  if (m.diffusivity && m.density)
+    return problems.add("material.diffusivity",
+                        "stands beside density and heat_capacity, which say the same with conductivity; keep "
+                        "diffusivity or the two");
   if (!problems.sound({"problem.kind", "boundaries"})) return;
   if (is_transient(config) && !m.diffusivity && !(m.conductivity && m.density))
     problems.add("material",
@@ -474,6 +458,10 @@ struct KernelChoice {
   const std::string& chosen;
   const std::vector<RegistryNames::Kernel>& table;
 
+  static bool runs(const RegistryNames::Kernel& kernel, DeviceChoice device) {
+    return kernel.available &&
+           (device == DeviceChoice::automatic || kernel.on_cuda == (device == DeviceChoice::cuda));
+  }
   // auto, and the names of this build's kernels that run on the device, each once: views into the table.
   std::vector<std::string_view> names_on(DeviceChoice device) const {
     std::vector<std::string_view> names{"auto"};
@@ -482,24 +470,14 @@ struct KernelChoice {
         names.push_back(each.name);
     return names;
   }
-  // The only device on which the named kernel runs: true for CUDA. None for auto, and where there are two.
-  std::optional<bool> only_device(DeviceChoice device) const {
-    bool on[] = {false, false};
-    for (const RegistryNames::Kernel& each : table)
-      if (each.name == chosen && runs(each, device)) on[each.on_cuda] = true;
-    return on[false] == on[true] ? std::nullopt : std::optional(on[true]);
-  }
-  static bool runs(const RegistryNames::Kernel& kernel, DeviceChoice device) {
-    return kernel.available &&
-           (device == DeviceChoice::automatic || kernel.on_cuda == (device == DeviceChoice::cuda));
-  }
+  bool runs_on(DeviceChoice device) const { return std::ranges::count(names_on(device), chosen) > 0; }
 };
 
 // The word must be auto or a kernel that this build has.
 bool check_kernel_name(const KernelChoice& kernel, Problems& problems) {
   if (!problems.sound({kernel.key})) return false;
+  if (kernel.runs_on(DeviceChoice::automatic)) return true;
   const auto known = kernel.names_on(DeviceChoice::automatic);
-  if (std::ranges::find(known, kernel.chosen) != known.end()) return true;
   if (std::ranges::find(kernel.table, kernel.chosen, &RegistryNames::Kernel::name) == kernel.table.end())
     problems.add_unknown_word(kernel.key, kernel.chosen, known);
   else
@@ -516,20 +494,20 @@ void check_kernels(const Config& config, const RegistryNames& registry, Problems
                                   {"solver.histogram", "histogram", solver.histogram, registry.histograms}};
   const DeviceChoice device = config.parallel.device;
   for (const KernelChoice& kernel : choices) {
-    if (!check_kernel_name(kernel, problems) || !problems.sound({"parallel.device"}) ||
-        kernel.chosen == "auto")
-      continue;
-    const auto usable = kernel.names_on(device);
-    if (std::ranges::find(usable, kernel.chosen) == usable.end()) {
+    if (!check_kernel_name(kernel, problems) || !problems.sound({"parallel.device"})) continue;
+    if (!kernel.runs_on(device)) {
+      const auto usable = kernel.names_on(device);
       problems.add(kernel.key, "'{}' does not run on parallel.device {}; use auto{}{}", kernel.chosen,
                    device == DeviceChoice::cuda ? "cuda" : "cpu", usable.size() > 1 ? " or one of " : "",
                    join({usable.begin() + 1, usable.end()}));
       continue;
     }
-    const auto only = kernel.only_device(device);
-    const auto other = std::find_if(choices, &kernel, [&](const KernelChoice& before) {
-      return only && before.only_device(device) == !*only;
-    });
+    const auto share_device = [&](const KernelChoice& before) {
+      return !problems.sound({before.key}) ||
+             (kernel.runs_on(DeviceChoice::cpu) && before.runs_on(DeviceChoice::cpu)) ||
+             (kernel.runs_on(DeviceChoice::cuda) && before.runs_on(DeviceChoice::cuda));
+    };
+    const auto other = std::find_if_not(choices, &kernel, share_device);
     if (other != &kernel)
       problems.add(kernel.key, "'{}' runs on another device than the {} '{}'; use auto", kernel.chosen,
                    other->noun, other->chosen);

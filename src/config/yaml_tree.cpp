@@ -34,21 +34,18 @@ std::string yaml_in_quotes(const std::string& text) {
 }
 
 std::string yaml_text(const std::string& text) {
-  const auto is_letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '/';
-  };
-  const auto is_plain = [&](char c) {
-    return is_letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '-';
-  };
-  const bool plain = !text.empty() && is_letter(text[0]) && std::all_of(text.begin(), text.end(), is_plain);
-  return plain && text != "null" && text != "Null" && text != "NULL" ? text : yaml_in_quotes(text);
+  constexpr std::string_view of_numbers = "0123456789.-";
+  constexpr std::string_view of_words = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_/0123456789.-";
+  const bool is_plain = !text.empty() && of_numbers.find(text[0]) == of_numbers.npos &&
+                        text.find_first_not_of(of_words) == text.npos;
+  return is_plain && text != "null" && text != "Null" && text != "NULL" ? text : yaml_in_quotes(text);
 }
 
 std::string yaml_text(const YamlNode& node) {
   using Kind = YamlNode::Kind;
   if (node.kind == Kind::null) return "null";
   if (node.kind == Kind::scalar)  // numbers stay without quotes, in which they would be text
-    return !node.quoted && parse_real(node.text).is_number ? node.text : yaml_text(node.text);
+    return !node.quoted && parse_number(node.text).is_number ? node.text : yaml_text(node.text);
   std::string text;
   for (std::size_t i = 0; i < node.items.size(); ++i) {
     if (i > 0) text += ", ";
@@ -228,9 +225,8 @@ std::string_view reason(const YAML::Exception& error) {
 
 YamlNode parse_yaml(const std::string& text) {
   if (text.size() > largest_deck_bytes)
-    throw YamlError{{},
-                    fmt::format("{} bytes are too many (a deck has at most {}); put data in an HDF5 file",
-                                text.size(), largest_deck_bytes)};
+    throw YamlError{
+        {}, fmt::format("the deck has more than {} bytes; put data in an HDF5 file", largest_deck_bytes)};
   check_bytes(text);
   std::istringstream stream(text);
   try {

@@ -78,6 +78,8 @@ TEST(ConfigReader, ChecksNumbers) {
   expect_problem(with_cells("[8, 0, 8.5]"),
                  "deck.yaml:2:14: grid.cells.1: 0 is out of range; write a whole number from 1 to 1e12\n"
                  "deck.yaml:2:17: grid.cells.2: '8.5' is not a whole number; write a whole number");
+  expect_problem(with_cells("1e300"), at + "1e300 is out of range; write a whole number");
+  expect_good(with_cells("[1e1, 1.5e1, 64.0]"));
   expect_problem(replaced(base, "diffusivity: 1", "diffusivity: 0"),
                  "deck.yaml:5:16: material.diffusivity: 0 is out of range; write a number from 1e-12");
 }
@@ -479,6 +481,8 @@ void expect_same(const Keys& a, const Keys& b) {
           } else if constexpr (std::is_same_v<T, std::optional<Expression>*>) {
             ASSERT_EQ(x->has_value(), y->has_value());
             EXPECT_EQ(*x ? (*x)->text() : "", *y ? (*y)->text() : "");
+          } else if constexpr (std::is_same_v<T, Numbers>) {
+            EXPECT_EQ(x.get(), y.get());
           } else if constexpr (!std::is_same_v<T, Written>) {  // which is a study's
             EXPECT_EQ(*x, *y);
           }
