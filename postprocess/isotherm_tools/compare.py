@@ -238,7 +238,7 @@ class Measurement:
         compare = {"check_interval": self.interval, "tuning_file": str(self.work / "tuning.json"), **compare}
         answers = self.job.ask([{"settings": {**entry.settings, **folder}, "name": entry.name,
                                  "compare": {"sweeps": self.sweeps(count), **compare}} for entry, count in zip(entries, samples)])
-        cases = [StudyCase(self.job.ranks, [], name=entry.name).resolved(raise_error(answer))
+        cases = [StudyCase(self.job.ranks, {}, name=entry.name).resolved(raise_error(answer))
                  for entry, answer in zip(entries, answers)]
         # The combinations, as the runner of studies wants its cases.
         study = SimpleNamespace(

@@ -413,14 +413,14 @@ def columns_figure(name, history, columns):
     """All columns of one quantity share a panel; the panels stand above each other."""
     by_axis = {}
     for column in columns:
-        what = quantity(column)
-        by_axis.setdefault((what.axis, what.unit), []).append((what, history.due(column)))
+        words, short, axis, unit = quantity(column)
+        by_axis.setdefault((axis, unit), []).append((words, short, history.due(column)))
     figure, panels = pyplot.subplots(len(by_axis), sharex=True, squeeze=False, layout="constrained",
                                      figsize=(7, 1 + 3.2 * len(by_axis)))
     for panel, ((axis, unit), curves) in zip(panels[:, 0], by_axis.items()):
-        for what, (sweep, _, value) in curves:
-            panel.plot(sweep, value, linewidth=1.5, marker="." if len(sweep) < 50 else "", label=what.short)
-        panel.set_ylabel(titled(axis if len(curves) > 1 else what.words, unit))
+        for words, short, (sweep, _, value) in curves:
+            panel.plot(sweep, value, linewidth=1.5, marker="." if len(sweep) < 50 else "", label=short)
+        panel.set_ylabel(titled(axis if len(curves) > 1 else words, unit))
         panel.grid(which="major", color="0.9")
         figures.name_curves(panel)
     panels[-1, 0].set_xlabel("sweep")

@@ -2,7 +2,6 @@
 run: its answer, its field, its history, how fast it was, where the time went. Benchmarks stand beside either."""
 
 from collections import Counter
-from copy import copy
 from functools import partial
 from pathlib import Path
 
@@ -607,9 +606,7 @@ def bench_section(number, bench, devices):
     of_another = "" if bench.device in devices else f"The run was made on {', '.join(devices)}: its copy bandwidth is another."
     items = []
     for ladder in bench.ladders:  # a figure each: all in one would be too small on a phone
-        alone = copy(bench)
-        alone.ladders = [ladder]
-        figure = ladder_figure(alone)
+        figure = ladder_figure(bench, [ladder])
         figure.suptitle("")
         items.append(picture(figure, f"Kernels of bench {bench.subject}, {ladder.title}: a bar per kernel",
                              f"{ladder.title}. The tick across a bar is the rate at the copy bandwidth beside it."))
