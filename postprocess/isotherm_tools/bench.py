@@ -13,7 +13,7 @@ from matplotlib.ticker import StrMethodFormatter
 
 from isotherm_tools import figures
 from isotherm_tools.program import DATA, Failure, add_subcommand, read_record
-from isotherm_tools.text import extent_text
+from isotherm_tools.text import extent_text, groups
 
 COLOURS = {"fp32": "#3a6ea5", "fp64": "#b5367a"}
 COLUMNS = 2
@@ -61,9 +61,7 @@ class Ladder(NamedTuple):
 
     def of_best_tiles(self):
         """With the fastest tile of each kernel and time block, in the place of its first."""
-        tiles = {}
-        for variant in self.variants:
-            tiles.setdefault((variant.kernel, variant.time_block), []).append(variant)
+        tiles = groups(self.variants, lambda variant: (variant.kernel, variant.time_block))
         return self._replace(variants=[min(each, key=lambda variant: variant.launch) for each in tiles.values()])
 
 

@@ -23,7 +23,7 @@ from isotherm_tools.program import (
 from isotherm_tools.study import state
 from isotherm_tools.study.deck import StudyCase
 from isotherm_tools.study.runner import Runner, signal_name
-from isotherm_tools.text import aligned, counted, escaped, extent_text, grouped, human_duration, in_quotes, shell_words
+from isotherm_tools.text import aligned, counted, escaped, extent_text, grouped, groups, human_duration, in_quotes, shell_words
 
 # The axes of a deck.
 
@@ -372,9 +372,7 @@ def keep(path, job, measurement, entries):
     automatic = {row["name"] for table in ("kernels", "reductions") for row in job.listed[table] if row["automatic"]}
     fit = [entry for entry in entries
            if entry.verdict == "same" and {entry.run["method"][key] for key in ("kernel", "reduction")} <= automatic]
-    by_grid = {}
-    for entry in fit:
-        by_grid.setdefault(tuple(entry.run["decomposition"]["process_grid"]), []).append(entry)
+    by_grid = groups(fit, lambda entry: tuple(entry.run["decomposition"]["process_grid"]))
     text = "".join(keep_grid(path, job, measurement, grid, those) for grid, those in by_grid.items())
     return text or f"nothing is kept in {escaped(path)}: a run of the deck takes none of these kernels from a file\n"
 

@@ -22,7 +22,7 @@ from isotherm_tools import scaling_model as model
 from isotherm_tools.program import COMMAND_LINE, DATA, Failure, add_subcommand, number_from, read_record, write_text
 from isotherm_tools.scaling_model import SURFACE, Weights, process_grid
 from isotherm_tools.studies import Study, is_study
-from isotherm_tools.text import aligned, counted, format_time
+from isotherm_tools.text import aligned, counted, format_time, groups
 
 VALUE_BYTES = {"fp32": 4, "fp64": 8}
 STRONG, WEAK = "strong", "weak"
@@ -212,10 +212,9 @@ def scaling_series(records, wishes):
 def check_mixtures(records):
     for what, value in (("problem", lambda r: r.problem), ("precision", lambda r: r.precision),
                         ("devices", lambda r: ", ".join(r.devices))):
-        other = next((record for record in records if value(record) != value(records[0])), None)
-        if other:
-            raise Failure(DATA, f"runs of different {what} make no series ({records[0].path}: {value(records[0])}, "
-                                f"{other.path}: {value(other)})")
+        found = [f"{those[0].path}: {name}" for name, those in groups(records, value).items()]
+        if len(found) > 1:
+            raise Failure(DATA, f"runs of different {what} make no series ({', '.join(found[:2])})")
 
 
 def kind_of(records):
@@ -236,11 +235,9 @@ def differences(records, wishes):
     """What a reader has to know who compares these runs, and the model with them."""
     notes = []
     for what, value in (("kernel", lambda r: r.kernel), ("halo width", lambda r: str(r.halo_width))):
-        ranks = {}
-        for record in records:
-            ranks.setdefault(value(record), []).append(record.ranks)
-        if len(ranks) > 1:
-            notes.append(f"{what} differs: {'; '.join(f'{name} on {listed(on)}' for name, on in ranks.items())}")
+        if len(found := groups(records, value)) > 1:
+            on = [f"{name} on {listed(record.ranks for record in those)}" for name, those in found.items()]
+            notes.append(f"{what} differs: {'; '.join(on)}")
     if records[0].weights is None and wishes.ranks:
         notes.append(f"process grids of least surface are predicted ({records[0].path} does not tell what the program "
                      "weighs)")

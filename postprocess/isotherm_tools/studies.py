@@ -9,7 +9,7 @@ from matplotlib.ticker import EngFormatter, NullFormatter, NullLocator
 from isotherm_tools import figures
 from isotherm_tools.program import COMMAND_LINE, DATA, FILE_MISSING, Failure, add_subcommand, read_record
 from isotherm_tools.study.state import FINISHED
-from isotherm_tools.text import WORDS, is_number, split_unit, titled
+from isotherm_tools.text import WORDS, groups, is_number, split_unit, titled
 
 FILE = "study.json"
 
@@ -124,10 +124,7 @@ def why_not(study):
 
 def lines_of(study):
     """The cases by all axes but the first: their values -> cases, in the order of the study."""
-    lines = {}
-    for case in study.cases:
-        lines.setdefault(tuple(case.value(key) for key in study.axes[1:]), []).append(case)
-    return lines
+    return groups(study.cases, lambda case: tuple(map(case.value, study.axes[1:])))
 
 
 def quantities_figure(study, names, title=""):

@@ -42,6 +42,19 @@ def counted(number, noun):
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def shortened(items, most, where=""):
+    """The first of them, and how many more there are."""
+    return [*items[:most], *([f"and {len(items) - most} more{where}"] if len(items) > most else [])]
+
+
+def groups(items, key):
+    """key(item) -> items, in the order of the first of each."""
+    found = {}
+    for item in items:
+        found.setdefault(key(item), []).append(item)
+    return found
+
+
 def extent_text(cells):
     return " x ".join(map(str, cells))
 
