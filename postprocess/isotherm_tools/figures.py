@@ -94,7 +94,11 @@ def darken(figure):
         names = next((names for kind, names in INKS.items() if isinstance(artist, kind)), ())
         found = {name: getattr(artist, f"get_{name}")() for name in names}  # all first: some of them follow others
         for name, colour in found.items():
-            getattr(artist, f"set_{name}")(list(map(dark, colour)) if isinstance(artist, Collection) else dark(colour))
+            shade = getattr(artist, f"set_{name}")
+            if isinstance(artist, Collection):
+                shade(list(map(dark, colour)))
+            elif colors.to_rgba(colour)[3] > 0:  # else there is nothing to see
+                shade(dark(colour))
     for panel in figure.axes:  # ticks may be made anew
         panel.tick_params(which="both", color=dark("black"), labelcolor=dark("black"))
     figure.set_facecolor(PAPER)
@@ -102,8 +106,6 @@ def darken(figure):
 
 def dark(colour):
     red, green, blue, alpha = colors.to_rgba(colour)
-    if not alpha:  # there is nothing to see
-        return colour
     low, high = min(red, green, blue), max(red, green, blue)
     if (low, high) == (1, 1):
         return (*colors.to_rgb(PAPER), alpha)
