@@ -44,7 +44,7 @@ def run(tmp_path_factory):
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory):
     path = tmp_path_factory.mktemp("bench") / "bench.json"
-    ran("bench", "stencil", "--device", "cpu", "--sizes", "16", "--seconds", "0.01", "--json", path)
+    ran("bench", "stencil", "--device", "cpu", "--kernels", "reference,openmp", "--sizes", "16", "--seconds", "0.01", "--json", path)
     return path
 
 
@@ -281,7 +281,7 @@ def test_a_dark_figure_keeps_its_map_and_turns_its_ink():
 
 def test_names_of_curves_stand_beside_the_panel(tmp_path):
     (tmp_path / "history.csv").write_text("sweep,time_s,residual,wall_s,min_K,max_K\n0,0,,0,290,310\n9,1,,1,291,309\n")
-    figure = pictures.columns_figure("demo", Run(tmp_path).history, ["min_K", "max_K"])
+    figure = pictures.history_figure("demo", Run(tmp_path).history, ["min_K", "max_K"])
     figure.canvas.draw()
     panel = figure.axes[0]
     assert panel.get_legend().get_window_extent().x0 > panel.get_window_extent().x1
