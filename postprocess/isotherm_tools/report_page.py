@@ -98,6 +98,7 @@ def picture(figure, alt, caption, form="svg"):
 
     width, height = figure.get_size_inches() * 96
     light = data("white")
+    figure.set_layout_engine("none")  # one layout for both
     darken(figure)
     dark = data(PAPER)
     pyplot.close(figure)
