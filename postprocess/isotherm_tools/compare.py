@@ -155,7 +155,7 @@ class Plan:
     def extended(self, axis):
         """All legal combinations with the values of one axis more. A kernel without tiles has the one that it has."""
         bare = {row["name"] for row in self.job.rows("kernels") if not any(row["tiles"].values())}
-        more = [Entry(f"{each.name} {axis.name}={word}".strip(), (*each.words, word), {**each.settings, axis.key: word})
+        more = [Entry(f"{each.name} {axis.name}={word}".strip(), {**each.settings, axis.key: word})
                 for each in self.entries for word in (
                     ["auto"] if axis.name == "tile" and each.settings.get("solver.kernel") in bare else self.values[axis.name])]
         return self.job.legal(more, lambda each: each.settings)
@@ -177,8 +177,7 @@ class Entry:
     """A combination, and what became of it."""
 
     name: str = ""  # "kernel=openmp halo_width=2"
-    words: tuple = ()  # by Plan.axes
-    settings: dict = field(default_factory=dict)
+    settings: dict = field(default_factory=dict)  # by Plan.axes
     case: object = None
     verdict: str = "left_out"  # or "same", "differs"
     note: str = ""  # what differs, or why it was left out
@@ -580,7 +579,7 @@ def table(plan, entries, reference):
     words = len(plan.axes) + tiles
     rows = [heads]
     for place, (entry, f) in enumerate(zip(entries, timed), 1):
-        row = [str(place) if f else "-", *entry.words]
+        row = [str(place) if f else "-", *entry.settings.values()]
         row += [(entry.run and entry.run["method"]["tile"]) or "-"] if tiles else []
         row += [*map(human_duration, (f.median, f.low, f.high)), f"{f.points / 1e9:.3f}",
                 f"{f.share:.1f} %" if f.share else "-"] if f else ["-"] * 5

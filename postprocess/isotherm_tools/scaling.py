@@ -29,14 +29,6 @@ STRONG, WEAK = "strong", "weak"
 EVEN = 1.05  # cells per rank of a weak series differ by a rounding of its grids at most
 
 
-class Link(NamedTuple):
-    """Measured between a rank and one of its neighbours."""
-
-    same_host: bool
-    bandwidth: float  # bytes/s
-    latency: float  # s
-
-
 class RunRecord:
     """What a run measured. Times are those of the slowest rank, over the whole run, but `least_reduction`: of the rank
     that waited least."""
@@ -86,8 +78,9 @@ class RunRecord:
             float(phases[phase][key]) for phase, key in (("sweeps", "max"), ("halo", "max"), ("reduction", "min")))
 
         halo = content.get("halo") or {}
+        # Measured between a rank and one of its neighbours: (are they on one host?, wire).
         self.links = [
-            Link(self.hosts[link["rank"]] == self.hosts[link["peer"]], link["bandwidth_bytes_per_s"], link["latency_s"])
+            (self.hosts[link["rank"]] == self.hosts[link["peer"]], model.Wire(link["latency_s"], link["bandwidth_bytes_per_s"]))
             for link in halo.get("links", []) if link["bandwidth_bytes_per_s"] and link["latency_s"] is not None]
         hidden = halo.get("hidden_percent")
         self.hidden = None if hidden is None else hidden / 100  # of the communication, 0 to 1; None: not measured
@@ -131,11 +124,10 @@ def machine_of(records, wishes):
 def wire(records, same_host, latency, bandwidth):
     """The median of the links of the run on most ranks that has such; None where one of the two figures is unknown."""
     by_ranks = sorted(records, key=lambda record: record.ranks)
-    found = [[link for link in record.links if link.same_host == same_host] for record in by_ranks]
-    links = next((links for links in reversed(found) if links), [])
-    if links:
-        latency = median(link.latency for link in links) if latency is None else latency
-        bandwidth = median(link.bandwidth for link in links) if bandwidth is None else bandwidth
+    found = [[wire for on_one_host, wire in record.links if on_one_host == same_host] for record in by_ranks]
+    if wires := next(filter(None, reversed(found)), None):
+        latency = median(wire.latency for wire in wires) if latency is None else latency
+        bandwidth = median(wire.bandwidth for wire in wires) if bandwidth is None else bandwidth
     return None if latency is None or bandwidth is None else model.Wire(latency, bandwidth)
 
 
