@@ -160,10 +160,11 @@ def test_a_benchmark_of_another_device_is_said(run, bench, tmp_path):
     assert "its copy bandwidth is another" not in report(bare, tmp_path / "a.html", "--bench", bench).text
 
 
-def test_wrong_arguments_and_what_is_no_run_are_refused_and_leave_nothing(run, tmp_path, monkeypatch, refused):
+def test_wrong_arguments_and_what_is_no_run_are_refused_and_leave_nothing(run, tmp_path, tmp_path_factory, monkeypatch, refused):
     monkeypatch.chdir(tmp_path)
+    bare = changed(run, tmp_path_factory.mktemp("bare"))
     for code, arguments in ((2, ["--out", "page.pdf"]), (66, ["--bench", "none.json"]), (73, ["--out", "no/such/folder/page.html"])):
-        assert refused("report", run, *arguments)[0] == code and list(tmp_path.iterdir()) == []
+        assert refused("report", bare, *arguments)[0] == code and list(tmp_path.iterdir()) == []
     assert refused("report", tmp_path / "nowhere")[0] == refused("report", tmp_path)[0] == 66
     for broken in ({"phases_s": {"total": None}}, {"grid": None}, {"ranks": [{}]}, {"schema_version": 9}):
         assert refused("report", changed(run, tmp_path / "broken", **broken))[0] == 65, broken
