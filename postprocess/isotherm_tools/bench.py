@@ -13,7 +13,7 @@ from matplotlib.ticker import StrMethodFormatter
 
 from isotherm_tools import figures
 from isotherm_tools.program import DATA, Failure, add_subcommand, read_record
-from isotherm_tools.text import extent_text
+from isotherm_tools.text import extent_text, groups
 
 COLOURS = {"fp32": "#3a6ea5", "fp64": "#b5367a"}
 COLUMNS = 2
@@ -61,12 +61,8 @@ class Ladder(NamedTuple):
 
     def of_best_tiles(self):
         """With the fastest tile of each kernel and time block, in the place of its first."""
-        best = {}
-        for variant in self.variants:
-            kept = best.setdefault((variant.kernel, variant.time_block), variant)
-            if variant.launch < kept.launch:
-                best[variant.kernel, variant.time_block] = variant
-        return self._replace(variants=list(best.values()))
+        tiles = groups(self.variants, lambda variant: (variant.kernel, variant.time_block))
+        return self._replace(variants=[min(each, key=lambda variant: variant.launch) for each in tiles.values()])
 
 
 class BenchRecord:
@@ -113,16 +109,18 @@ def variant_of(entry, subject):
         limits={name: rate(moved / bandwidth) for name, bandwidth in (("copy", copy), ("read", read)) if bandwidth})
 
 
-def ladder_figure(record):
-    columns = min(COLUMNS, len(record.ladders))
-    rows = math.ceil(len(record.ladders) / columns)
-    most = max(len(ladder.variants) for ladder in record.ladders)
+def ladder_figure(record, ladders=None):
+    """`ladders`: all of the record, unless given."""
+    ladders = ladders or record.ladders
+    columns = min(COLUMNS, len(ladders))
+    rows = math.ceil(len(ladders) / columns)
+    most = max(len(ladder.variants) for ladder in ladders)
     figure, panels = pyplot.subplots(rows, columns, squeeze=False, figsize=(6 * columns, rows * (1.2 + 0.38 * most)),
                                      layout="constrained")
     figure.suptitle(f"bench {record.subject} on {record.device}")
-    for panel in panels.flat[len(record.ladders):]:
+    for panel in panels.flat[len(ladders):]:
         panel.axis("off")
-    for panel, ladder in zip(panels.flat, record.ladders):
+    for panel, ladder in zip(panels.flat, ladders):
         draw_ladder(panel, ladder, record.subject)
     handles, labels = panels.flat[0].get_legend_handles_labels()
     if handles:  # one legend for all panels, which have the same copy bandwidths, in a strip below them

@@ -23,7 +23,7 @@ from isotherm_tools.program import (
 from isotherm_tools.study import state
 from isotherm_tools.study.deck import StudyCase
 from isotherm_tools.study.runner import Runner, signal_name
-from isotherm_tools.text import aligned, counted, escaped, extent_text, grouped, human_duration, in_quotes, shell_words
+from isotherm_tools.text import aligned, counted, escaped, extent_text, grouped, groups, human_duration, in_quotes, shell_words
 
 # The axes of a deck.
 
@@ -155,7 +155,7 @@ class Plan:
     def extended(self, axis):
         """All legal combinations with the values of one axis more. A kernel without tiles has the one that it has."""
         bare = {row["name"] for row in self.job.rows("kernels") if not any(row["tiles"].values())}
-        more = [Entry(f"{each.name} {axis.name}={word}".strip(), (*each.words, word), {**each.settings, axis.key: word})
+        more = [Entry(f"{each.name} {axis.name}={word}".strip(), {**each.settings, axis.key: word})
                 for each in self.entries for word in (
                     ["auto"] if axis.name == "tile" and each.settings.get("solver.kernel") in bare else self.values[axis.name])]
         return self.job.legal(more, lambda each: each.settings)
@@ -177,8 +177,7 @@ class Entry:
     """A combination, and what became of it."""
 
     name: str = ""  # "kernel=openmp halo_width=2"
-    words: tuple = ()  # by Plan.axes
-    settings: dict = field(default_factory=dict)
+    settings: dict = field(default_factory=dict)  # by Plan.axes
     case: object = None
     verdict: str = "left_out"  # or "same", "differs"
     note: str = ""  # what differs, or why it was left out
@@ -238,7 +237,7 @@ class Measurement:
         compare = {"check_interval": self.interval, "tuning_file": str(self.work / "tuning.json"), **compare}
         answers = self.job.ask([{"settings": {**entry.settings, **folder}, "name": entry.name,
                                  "compare": {"sweeps": self.sweeps(count), **compare}} for entry, count in zip(entries, samples)])
-        cases = [StudyCase(self.job.ranks, [], name=entry.name).resolved(raise_error(answer))
+        cases = [StudyCase(self.job.ranks, {}, name=entry.name).resolved(raise_error(answer))
                  for entry, answer in zip(entries, answers)]
         # The combinations, as the runner of studies wants its cases.
         study = SimpleNamespace(
@@ -372,9 +371,7 @@ def keep(path, job, measurement, entries):
     automatic = {row["name"] for table in ("kernels", "reductions") for row in job.listed[table] if row["automatic"]}
     fit = [entry for entry in entries
            if entry.verdict == "same" and {entry.run["method"][key] for key in ("kernel", "reduction")} <= automatic]
-    by_grid = {}
-    for entry in fit:
-        by_grid.setdefault(tuple(entry.run["decomposition"]["process_grid"]), []).append(entry)
+    by_grid = groups(fit, lambda entry: tuple(entry.run["decomposition"]["process_grid"]))
     text = "".join(keep_grid(path, job, measurement, grid, those) for grid, those in by_grid.items())
     return text or f"nothing is kept in {escaped(path)}: a run of the deck takes none of these kernels from a file\n"
 
@@ -582,7 +579,7 @@ def table(plan, entries, reference):
     words = len(plan.axes) + tiles
     rows = [heads]
     for place, (entry, f) in enumerate(zip(entries, timed), 1):
-        row = [str(place) if f else "-", *entry.words]
+        row = [str(place) if f else "-", *entry.settings.values()]
         row += [(entry.run and entry.run["method"]["tile"]) or "-"] if tiles else []
         row += [*map(human_duration, (f.median, f.low, f.high)), f"{f.points / 1e9:.3f}",
                 f"{f.share:.1f} %" if f.share else "-"] if f else ["-"] * 5

@@ -75,6 +75,8 @@ GROUND, INK = 0.13, 0.9  # lightness of what was white, and of what was black
 PAPER = "#1e2127"  # the ground itself: that of the page's cards
 LIFT = 0.35  # of a curve, towards white
 GREY = 0.04  # channels that differ by less make no colour
+INKS = {Text: ("color",), Line2D: ("color", "markerfacecolor", "markeredgecolor"), Patch: ("facecolor", "edgecolor"),
+        Collection: ("facecolor", "edgecolor")}
 
 
 def stays(artist):
@@ -86,25 +88,17 @@ def stays(artist):
 def darken(figure):
     """Changes the figure, which has been drawn, to the colours of a dark page: paper becomes dark and ink light, and
     curves a little lighter. What lies on a map of temperatures stays as it is there."""
-    def swap(artist, *names):
-        """All are read first: some of them follow others."""
-        found = {name: getattr(artist, f"get_{name}")() for name in names}
+    artists = figure.findobj(lambda each: not hasattr(each, "on_a_map"))
+    artists += filter(None, (text.get_bbox_patch() for text in artists if isinstance(text, Text)))
+    for artist in artists:
+        names = next((names for kind, names in INKS.items() if isinstance(artist, kind)), ())
+        found = {name: getattr(artist, f"get_{name}")() for name in names}  # all first: some of them follow others
         for name, colour in found.items():
-            if colors.to_rgba(colour)[3] > 0:  # else there is nothing to see
-                getattr(artist, f"set_{name}")(dark(colour))
-
-    for artist in figure.findobj(lambda each: not hasattr(each, "on_a_map")):
-        if isinstance(artist, Text):
-            artist.set_color(dark(artist.get_color()))
-            if artist.get_bbox_patch() is not None:
-                swap(artist.get_bbox_patch(), "facecolor", "edgecolor")
-        elif isinstance(artist, Line2D):
-            swap(artist, "color", "markerfacecolor", "markeredgecolor")
-        elif isinstance(artist, Patch):
-            swap(artist, "facecolor", "edgecolor")
-        elif isinstance(artist, Collection):
-            artist.set_edgecolor([dark(colour) for colour in artist.get_edgecolor()])
-            artist.set_facecolor([dark(colour) for colour in artist.get_facecolor()])
+            shade = getattr(artist, f"set_{name}")
+            if isinstance(artist, Collection):
+                shade(list(map(dark, colour)))
+            elif colors.to_rgba(colour)[3] > 0:  # else there is nothing to see
+                shade(dark(colour))
     for panel in figure.axes:  # ticks may be made anew
         panel.tick_params(which="both", color=dark("black"), labelcolor=dark("black"))
     figure.set_facecolor(PAPER)

@@ -390,42 +390,29 @@ def draw_history(options):
             why = f"values of {column} (the run ended before it was due)" if columns else \
                 "residuals (the run ended before its first check)"
             raise Failure(DATA, f"{run.history.path} holds no {why}")
-    if columns:
-        return figures.draw(path, columns_figure, run.name, run.history, columns)
-    return figures.draw(path, history_figure, run.name, run.history)
+    return figures.draw(path, history_figure, run.name, run.history, columns)
 
 
-def history_figure(name, history):
-    figure, panel = pyplot.subplots(figsize=(7, 4.2), layout="constrained")
-    sweep, time, residual = history.due("residual")
-    marker = "." if len(sweep) < 50 else ""  # single checks show, long histories stay a line
-    panel.plot(sweep, residual, color="#b5367a", linewidth=1.5, marker=marker)
-    if np.any(residual > 0):
-        panel.set_yscale("log", nonpositive="mask")
-    panel.set(xlabel="sweep", ylabel="residual [K]")
-    panel.grid(which="major", color="0.9")
-    panel.set_title(f"{figures.plain(name)}: residual history", loc="left")
-    add_time_axis(panel, sweep, time)
-    return figure
-
-
-def columns_figure(name, history, columns):
-    """All columns of one quantity share a panel; the panels stand above each other."""
-    by_axis = {}
-    for column in columns:
-        what = quantity(column)
-        by_axis.setdefault((what.axis, what.unit), []).append((what, history.due(column)))
+def history_figure(name, history, columns=None):
+    """The residual, or columns: all of one quantity share a panel; the panels stand above each other."""
+    by_axis, look = {}, {} if columns else {"color": "#b5367a"}
+    for column in columns or ["residual"]:
+        words, short, axis, unit = quantity(column)
+        by_axis.setdefault((axis, unit), []).append((words, short, history.due(column)))
     figure, panels = pyplot.subplots(len(by_axis), sharex=True, squeeze=False, layout="constrained",
                                      figsize=(7, 1 + 3.2 * len(by_axis)))
     for panel, ((axis, unit), curves) in zip(panels[:, 0], by_axis.items()):
-        for what, (sweep, _, value) in curves:
-            panel.plot(sweep, value, linewidth=1.5, marker="." if len(sweep) < 50 else "", label=what.short)
-        panel.set_ylabel(titled(axis if len(curves) > 1 else what.words, unit))
+        for words, short, (sweep, _, value) in curves:
+            marker = "." if len(sweep) < 50 else ""  # single checks show, long histories stay a line
+            panel.plot(sweep, value, linewidth=1.5, marker=marker, label=short, **look)
+            if not columns and np.any(value > 0):
+                panel.set_yscale("log", nonpositive="mask")
+        panel.set_ylabel(titled(axis if len(curves) > 1 else words, unit))
         panel.grid(which="major", color="0.9")
         figures.name_curves(panel)
     panels[-1, 0].set_xlabel("sweep")
-    panels[0, 0].set_title(f"{figures.plain(name)}: diagnostics", loc="left")
-    add_time_axis(panels[0, 0], *history.due(columns[0])[:2])
+    panels[0, 0].set_title(f"{figures.plain(name)}: {'diagnostics' if columns else 'residual history'}", loc="left")
+    add_time_axis(panels[0, 0], *history.due(columns[0] if columns else "residual")[:2])
     return figure
 
 

@@ -2,7 +2,6 @@
 run: its answer, its field, its history, how fast it was, where the time went. Benchmarks stand beside either."""
 
 from collections import Counter
-from copy import copy
 from functools import partial
 from pathlib import Path
 
@@ -14,8 +13,7 @@ from isotherm_tools import figures, studies
 from isotherm_tools.bench import FLOPS_A_POINT, BenchRecord, ladder_figure, roofline_figure
 from isotherm_tools.figures import stays
 from isotherm_tools.pictures import (
-    AXES, colour_range, columns_figure, draw_contours, history_figure, is_steady, isotherm_colour, moment, round_levels,
-    slice_figure)
+    AXES, colour_range, draw_contours, history_figure, is_steady, isotherm_colour, moment, round_levels, slice_figure)
 from isotherm_tools.program import COMMAND_LINE, DATA, FILE_MISSING, Failure, add_subcommand, write_text
 from isotherm_tools.report_page import (
     Section, facts, page, paragraph, picture, pictures, table, text_block, tiles, warnings)
@@ -23,8 +21,8 @@ from isotherm_tools.run import open_run
 from isotherm_tools.scaling import STRONG, Wishes, modelled, scaling_figure, share, times
 from isotherm_tools.studies import Study, is_study, short, why_not
 from isotherm_tools.text import (
-    counted, extent_text, format_length, format_time, is_number, length_unit, percent, place, si, split_unit,
-    time_unit)
+    counted, extent_text, format_length, format_time, is_number, length_unit, percent, place, shortened, si,
+    split_unit, time_unit)
 
 
 def add(subcommands):
@@ -83,10 +81,8 @@ def result(study):
 
 def summary(study):
     failed = [case for case in study.cases if case.state == "failed"]
-    lines = [f"{case.name} has failed{'' if case.exit_code is None else f' (exit code {case.exit_code})'}"
-             f"{': ' + case.message if case.message else ''}" for case in failed[:MOST_TOLD]]
-    if len(failed) > MOST_TOLD:
-        lines.append(f"and {len(failed) - MOST_TOLD} more, in the table of states")
+    lines = shortened([f"{case.name} has failed{'' if case.exit_code is None else f' (exit code {case.exit_code})'}"
+                       f"{': ' + case.message if case.message else ''}" for case in failed], MOST_TOLD, ", in the table of states")
     states_found = Counter(case.state for case in study.cases)
     figures_of_merit = [("finished", str(sum(case.is_finished for case in study.cases)), f"of {counted(len(study.cases), 'case')}")]
     figures_of_merit += [(state, str(count), "see states") for state, count in states_found.items() if state != "done"]
@@ -153,8 +149,7 @@ def what_was_studied(study, record, devices):
     rows = []
     for key in study.varied:
         values = list(dict.fromkeys(short(case.value(key)) for case in study.cases))
-        more = [f"and {len(values) - MOST_VALUES} more"] if len(values) > MOST_VALUES else []
-        rows.append((study.title(key), ", ".join(values[:MOST_VALUES] + more)))
+        rows.append((study.title(key), ", ".join(shortened(values, MOST_VALUES))))
     return Section("study", "What was studied", [
         table(("key", "values"), rows or [("-", "-")]),
         facts([
@@ -320,13 +315,11 @@ def convergence(run):
     for names, what in ((("min_K", "mean_K", "max_K"), "Extremes and mean of the temperature"), (heat, "Heat")):
         names = [name for name in names if history is not None and name in history and len(history.due(name)[0]) > 1]
         if names:
-            items.append(small(columns_figure(run.name, history, names), f"{what} over sweeps", f"{what} over sweeps."))
+            items.append(small(history_figure(run.name, history, names), f"{what} over sweeps", f"{what} over sweeps."))
     probes = if_there(lambda: run.probes)
     if probes is not None and len(probes["sweep"]) > 1:
         where = [f"{name} at ({', '.join(map('{:g}'.format, place))}) m" for name, place in run.probe_places.items()]
-        more = f"; and {len(where) - MOST_PROBES} more" if len(where) > MOST_PROBES else ""
-        items.append(picture(probes_figure(probes), "Temperature at the probes",
-                             f"Probes: {'; '.join(where[:MOST_PROBES])}{more}."))
+        items.append(picture(probes_figure(probes), "Temperature at the probes", f"Probes: {'; '.join(shortened(where, MOST_PROBES))}."))
     why = "The run was made without a history." if history is None else "The run ended before its first check."
     return Section("convergence", "Convergence and history", [pictures(*items) if items else paragraph(why), facts([
         ("norm", residual["norm"]), ("first residual", kelvins(residual["first_K"])),
@@ -607,9 +600,7 @@ def bench_section(number, bench, devices):
     of_another = "" if bench.device in devices else f"The run was made on {', '.join(devices)}: its copy bandwidth is another."
     items = []
     for ladder in bench.ladders:  # a figure each: all in one would be too small on a phone
-        alone = copy(bench)
-        alone.ladders = [ladder]
-        figure = ladder_figure(alone)
+        figure = ladder_figure(bench, [ladder])
         figure.suptitle("")
         items.append(picture(figure, f"Kernels of bench {bench.subject}, {ladder.title}: a bar per kernel",
                              f"{ladder.title}. The tick across a bar is the rate at the copy bandwidth beside it."))

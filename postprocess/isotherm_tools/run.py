@@ -22,13 +22,9 @@ TEMPERATURES = ("temperature", "VTKHDF/PointData/T")  # where it is, and was in 
 WHOLE = "isotherm snapshot"
 
 
-def open_run(directory):
-    """The run in a directory; what is wrong or missing there is a `Failure` when it is asked for, with a line that says what."""
-    return Run(directory)
-
-
 class Run:
-    """Reads what it is asked for, when it is asked, and nothing else."""
+    """The run in a directory. It reads what it is asked for, when it is asked, and nothing else; what is wrong or missing there
+    is a `Failure` then, with a line that says what."""
 
     def __init__(self, directory):
         self.path = Path(directory)
@@ -98,6 +94,9 @@ class Run:
             return self.record["end_state"]["highest"]["position_m"]
         except (Failure, KeyError, TypeError):
             return None
+
+
+open_run = Run
 
 
 class Table(dict):

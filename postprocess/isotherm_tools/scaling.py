@@ -22,19 +22,11 @@ from isotherm_tools import scaling_model as model
 from isotherm_tools.program import COMMAND_LINE, DATA, Failure, add_subcommand, number_from, read_record, write_text
 from isotherm_tools.scaling_model import SURFACE, Weights, process_grid
 from isotherm_tools.studies import Study, is_study
-from isotherm_tools.text import aligned, counted, format_time
+from isotherm_tools.text import aligned, counted, format_time, groups
 
 VALUE_BYTES = {"fp32": 4, "fp64": 8}
 STRONG, WEAK = "strong", "weak"
 EVEN = 1.05  # cells per rank of a weak series differ by a rounding of its grids at most
-
-
-class Link(NamedTuple):
-    """Measured between a rank and one of its neighbours."""
-
-    same_host: bool
-    bandwidth: float  # bytes/s
-    latency: float  # s
 
 
 class RunRecord:
@@ -86,8 +78,9 @@ class RunRecord:
             float(phases[phase][key]) for phase, key in (("sweeps", "max"), ("halo", "max"), ("reduction", "min")))
 
         halo = content.get("halo") or {}
+        # Measured between a rank and one of its neighbours: (are they on one host?, wire).
         self.links = [
-            Link(self.hosts[link["rank"]] == self.hosts[link["peer"]], link["bandwidth_bytes_per_s"], link["latency_s"])
+            (self.hosts[link["rank"]] == self.hosts[link["peer"]], model.Wire(link["latency_s"], link["bandwidth_bytes_per_s"]))
             for link in halo.get("links", []) if link["bandwidth_bytes_per_s"] and link["latency_s"] is not None]
         hidden = halo.get("hidden_percent")
         self.hidden = None if hidden is None else hidden / 100  # of the communication, 0 to 1; None: not measured
@@ -131,11 +124,10 @@ def machine_of(records, wishes):
 def wire(records, same_host, latency, bandwidth):
     """The median of the links of the run on most ranks that has such; None where one of the two figures is unknown."""
     by_ranks = sorted(records, key=lambda record: record.ranks)
-    found = [[link for link in record.links if link.same_host == same_host] for record in by_ranks]
-    links = next((links for links in reversed(found) if links), [])
-    if links:
-        latency = median(link.latency for link in links) if latency is None else latency
-        bandwidth = median(link.bandwidth for link in links) if bandwidth is None else bandwidth
+    found = [[wire for on_one_host, wire in record.links if on_one_host == same_host] for record in by_ranks]
+    if wires := next(filter(None, reversed(found)), None):
+        latency = median(wire.latency for wire in wires) if latency is None else latency
+        bandwidth = median(wire.bandwidth for wire in wires) if bandwidth is None else bandwidth
     return None if latency is None or bandwidth is None else model.Wire(latency, bandwidth)
 
 
@@ -212,10 +204,9 @@ def scaling_series(records, wishes):
 def check_mixtures(records):
     for what, value in (("problem", lambda r: r.problem), ("precision", lambda r: r.precision),
                         ("devices", lambda r: ", ".join(r.devices))):
-        other = next((record for record in records if value(record) != value(records[0])), None)
-        if other:
-            raise Failure(DATA, f"runs of different {what} make no series ({records[0].path}: {value(records[0])}, "
-                                f"{other.path}: {value(other)})")
+        found = [f"{those[0].path}: {name}" for name, those in groups(records, value).items()]
+        if len(found) > 1:
+            raise Failure(DATA, f"runs of different {what} make no series ({', '.join(found[:2])})")
 
 
 def kind_of(records):
@@ -236,11 +227,9 @@ def differences(records, wishes):
     """What a reader has to know who compares these runs, and the model with them."""
     notes = []
     for what, value in (("kernel", lambda r: r.kernel), ("halo width", lambda r: str(r.halo_width))):
-        ranks = {}
-        for record in records:
-            ranks.setdefault(value(record), []).append(record.ranks)
-        if len(ranks) > 1:
-            notes.append(f"{what} differs: {'; '.join(f'{name} on {listed(on)}' for name, on in ranks.items())}")
+        if len(found := groups(records, value)) > 1:
+            on = [f"{name} on {listed(record.ranks for record in those)}" for name, those in found.items()]
+            notes.append(f"{what} differs: {'; '.join(on)}")
     if records[0].weights is None and wishes.ranks:
         notes.append(f"process grids of least surface are predicted ({records[0].path} does not tell what the program "
                      "weighs)")

@@ -21,6 +21,7 @@ small block, the packing beyond what the measured bandwidth contains.
 """
 
 import math
+from collections import Counter
 from itertools import product
 from typing import NamedTuple, Optional
 
@@ -136,9 +137,9 @@ def interior(share):
 
 
 def exchange(method, machine, messages):
-    sent = {}
+    sent = Counter()
     for wire, cells in messages:
-        sent[wire] = sent.get(wire, 0) + cells * method.value_bytes
+        sent[wire] += cells * method.value_bytes
     wires = {INSIDE: machine.inside, BETWEEN: machine.between}
     longest = max((wires[name].latency + length / wires[name].bandwidth for name, length in sent.items()), default=0.0)
     return len(messages) * machine.overhead + longest
@@ -152,7 +153,7 @@ def shares(method, machine, layout):
 def share_of(place, method, machine, layout):
     block = tuple(n // p + (i < n % p) for n, p, i in zip(layout.cells, layout.parts, place))
     sides = [0, 0, 0]
-    cells = {}  # by neighbour: a rank on two sides gets one message
+    cells = Counter()  # by neighbour: a rank on two sides gets one message
     for direction in FACES if method.halo_width == 1 else ALL:
         there = [i + step for i, step in zip(place, direction)]
         if not all(0 <= i < parts or periodic for i, parts, periodic in zip(there, layout.parts, layout.periodic)):
@@ -162,8 +163,7 @@ def share_of(place, method, machine, layout):
             continue
         if direction in FACES:
             sides[[bool(step) for step in direction].index(True)] += 1
-        length = math.prod(method.halo_width if step else n for n, step in zip(block, direction))
-        cells[neighbour] = cells.get(neighbour, 0) + length
+        cells[neighbour] += math.prod(method.halo_width if step else n for n, step in zip(block, direction))
     wires = [INSIDE if machine.host(there, layout.parts) == machine.host(place, layout.parts) else BETWEEN for there in cells]
     return Share(block, tuple(sides), tuple(sorted(zip(wires, cells.values()))))
 

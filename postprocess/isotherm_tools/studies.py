@@ -8,10 +8,10 @@ from matplotlib.ticker import EngFormatter, NullFormatter, NullLocator
 
 from isotherm_tools import figures
 from isotherm_tools.program import COMMAND_LINE, DATA, FILE_MISSING, Failure, add_subcommand, read_record
-from isotherm_tools.text import WORDS, is_number, split_unit, titled
+from isotherm_tools.study.state import FINISHED
+from isotherm_tools.text import WORDS, groups, is_number, split_unit, titled
 
 FILE = "study.json"
-FINISHED = ("done", "not converged")
 
 
 def is_study(directory):
@@ -28,7 +28,9 @@ class Study:
         try:
             self.varied, self.units = list(self.record["varied"]), dict(self.record["units"])
             self.reported, self.columns = list(self.record["report"]), list(self.record["columns"])
-            self.cases = [Case(case) for case in self.record["cases"]]
+            # `value` of a column, or a varied key; None where it is not known.
+            self.cases = [SimpleNamespace(**case, value=case["values"].get, is_finished=case["state"] in FINISHED)
+                          for case in self.record["cases"]]
             self.numbers = {name for case in self.cases for name, value in case.values.items() if is_number(value)}
             self.name = Path(self.record["deck"]).stem
             # Series of cases on several counts of ranks. `case` of a row counts: of its runs the one in the middle; None: none has a time.
@@ -53,17 +55,6 @@ class Study:
             return name, self.units.get(name, "")
         quantity, unit = split_unit(name)
         return WORDS.get(name, quantity), unit
-
-
-class Case:
-    def __init__(self, content):
-        self.name, self.state, self.values = content["name"], content["state"], dict(content["values"])
-        self.exit_code, self.message, self.run = content["exit_code"], content["message"], content["run"]
-        self.is_finished = self.state in FINISHED
-
-    def value(self, name):
-        """Of a column, or a varied key; None where it is not known."""
-        return self.values.get(name)
 
 
 def axes_of(study):
@@ -133,10 +124,7 @@ def why_not(study):
 
 def lines_of(study):
     """The cases by all axes but the first: their values -> cases, in the order of the study."""
-    lines = {}
-    for case in study.cases:
-        lines.setdefault(tuple(case.value(key) for key in study.axes[1:]), []).append(case)
-    return lines
+    return groups(study.cases, lambda case: tuple(map(case.value, study.axes[1:])))
 
 
 def quantities_figure(study, names, title=""):

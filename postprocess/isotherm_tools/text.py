@@ -42,6 +42,19 @@ def counted(number, noun):
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def shortened(items, most, where=""):
+    """The first of them, and how many more there are."""
+    return [*items[:most], *([f"and {len(items) - most} more{where}"] if len(items) > most else [])]
+
+
+def groups(items, key):
+    """key(item) -> items, in the order of the first of each."""
+    found = {}
+    for item in items:
+        found.setdefault(key(item), []).append(item)
+    return found
+
+
 def extent_text(cells):
     return " x ".join(map(str, cells))
 
@@ -179,22 +192,16 @@ def split_unit(column):
     return column.removesuffix(ending), ENDINGS.get(ending, "")
 
 
-class Quantity(NamedTuple):
-    words: str  # "peak temperature"
-    short: str  # "peak": beside others on one axis
-    axis: str  # "temperature": of all that can share one
-    unit: str  # "K"; "" of counts and shares
-
-
 def quantity(column):
-    """Of a column of history.csv. What has no words here keeps its name."""
+    """Of a column of history.csv: ("peak temperature", "peak" beside others on one axis, "temperature" of all that can share one,
+    "K" or "" of counts and shares). What has no words here keeps its name."""
     name, unit = split_unit(column)
     if column.startswith("hist_"):
-        return Quantity(f"cells in {column}", column, "cells", "")
+        return f"cells in {column}", column, "cells", ""
     words = WORDS.get(column, name.replace("_", " "))
     if column == "residual":
-        return Quantity(words, words, words, "K")
-    return Quantity(words, SHORT.get(column, words), AXES.get(unit, words), unit)
+        return words, words, words, "K"
+    return words, SHORT.get(column, words), AXES.get(unit, words), unit
 
 
 def titled(words, unit):

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from job import Background, wait_until_gone
-from program import family_of, is_running, kill_all, LAUNCHER, ran, ranks_of, write_script
+from program import family_of, finished_run, is_running, kill_all, LAUNCHER, ran, ranks_of, write_script
 from runs import checkpoints, expect_same_answer, record
 from studies import BASE, rows, started, states, write_study
 
@@ -27,15 +27,6 @@ class Study(Background):
         """Until a case has written this file."""
         self.wait_until((self.folder / "out").joinpath(*path).exists, f"no {path}")
 
-    def read_until(self, text):
-        """What it says up to a line with this text."""
-        said = ""
-        while text not in said:
-            line = self.process.stdout.readline()
-            assert line, said
-            said += line
-        return said
-
 
 def sweeping(folder):
     """A study whose second case sweeps."""
@@ -45,25 +36,30 @@ def sweeping(folder):
     return job
 
 
-def expect_all_done_as_without_a_stop(folder):
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The directory of the second case as a run that nothing stops."""
+    return finished_run(tmp_path_factory.mktemp("whole"), LONG.replace("steps: 4,", "steps: 200000,"), "long", "output.directory=runs/long")
+
+
+def expect_all_done_as_without_a_stop(folder, whole):
     """Only what was not finished was run again."""
     first = started(folder / "out" / "short")
     ran("study", "deck.yaml", cwd=folder)
     assert states(folder / "out") == {"short": "done", "long": "done", "after": "done"}
     assert started(folder / "out" / "short") == first
     assert record(folder / "out" / "long")["continuation"]["restarted_from"] is not None
-    ran("run", folder / "out" / "long" / "long.yaml", "output.directory=whole", cwd=folder)
-    expect_same_answer(folder / "whole", folder / "out" / "long")
+    expect_same_answer(whole, folder / "out" / "long")
     assert rows(folder / "out")["long"]["sweeps"] == "200000"
     assert float(rows(folder / "out")["long"]["wall_s"]) > record(folder / "out" / "long")["phases_s"]["total"]["max"], "of both parts"
 
 
-def test_a_study_that_comes_at_once_waits_for_the_orphan(tmp_path):
+def test_a_study_that_comes_at_once_waits_for_the_orphan(tmp_path, whole):
     """Which ends by SIGTERM. Its checkpoint may still be under way; both must not write to one folder."""
     job = sweeping(tmp_path)
     os.kill(job.process.pid, signal.SIGKILL)
     job.process.wait()
-    expect_all_done_as_without_a_stop(tmp_path)
+    expect_all_done_as_without_a_stop(tmp_path, whole)
     job.end()
 
 
@@ -91,7 +87,7 @@ def test_a_case_that_is_killed_has_failed(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-def test_a_signal_stops_the_cases_with_checkpoints(tmp_path, name):
+def test_a_signal_stops_the_cases_with_checkpoints(tmp_path, whole, name):
     job = sweeping(tmp_path)
     job.process.send_signal(getattr(signal, name))
     code, out, err = job.end()
@@ -100,7 +96,7 @@ def test_a_signal_stops_the_cases_with_checkpoints(tmp_path, name):
     assert f"{name}: 1 case still running; each stops with a checkpoint" in out
     assert states(tmp_path / "out") == {"short": "done", "long": "stopped", "after": "not started"}
     assert record(tmp_path / "out" / "long")["exit_code"] == 75
-    expect_all_done_as_without_a_stop(tmp_path)
+    expect_all_done_as_without_a_stop(tmp_path, whole)
 
 
 def test_ranks_stop_with_checkpoints_too(tmp_path):
@@ -130,7 +126,7 @@ def test_a_second_signal_leaves_at_once(tmp_path):
     job.wait_for("deaf", "began")
     case, = [pid for pid in family_of(job.process.pid) if pid != job.process.pid]
     job.process.send_signal(signal.SIGINT)
-    said = job.read_until("SIGINT")
+    said = next(line for line in iter(job.process.stdout.readline, "") if "SIGINT" in line)
     time.sleep(0.6)  # within half a second it would be the same Ctrl-C
     assert job.process.poll() is None and is_running(case)
     job.process.send_signal(signal.SIGINT)

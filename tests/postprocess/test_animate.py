@@ -92,8 +92,8 @@ def test_without_an_ffmpeg_that_works_it_is_69(run, tmp_path, monkeypatch, capsy
 
 
 @pytest.mark.parametrize("code, arguments", [
-    (2, ["--out", "film.avi"]), (2, ["--frames", "1"]), (2, ["--position", "7"]), (2, ["--series", "none"]), (73, ["--out", "no/film.gif"]),
-    (73, ["--out", "file/film.gif"])])
+    (2, ["--out", "film.avi"]), (2, ["--frames", "1"]), (2, ["--position", "7"]), (2, ["--series", "none"]),
+    (73, ["--frames", "2", "--out", "no/film.gif"]), (73, ["--frames", "2", "--out", "file/film.gif"])])
 def test_what_cannot_be_is_refused(run, tmp_path, monkeypatch, refused, code, arguments):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("")

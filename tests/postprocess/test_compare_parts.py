@@ -49,7 +49,7 @@ def test_norms_agree_as_far_as_they_are_rounded():
 
 
 def entry(name, *samples, verdict="same"):
-    return compare.Entry(name, None, verdict=verdict, samples=list(samples))
+    return compare.Entry(name, verdict=verdict, samples=list(samples))
 
 
 def test_the_first_has_company_where_ranges_overlap():

@@ -189,7 +189,7 @@ def test_history_with_diagnostics(tmp_path):
 
 def test_columns_are_drawn_by_unit(tmp_path):
     (tmp_path / "history.csv").write_text(DIAGNOSTICS)
-    figure = pictures.columns_figure("demo", Run(tmp_path).history, ["min_K", "balance_W", "max_K"])
+    figure = pictures.history_figure("demo", Run(tmp_path).history, ["min_K", "balance_W", "max_K"])
     kelvin, watt = [panel for panel in figure.axes if panel.lines]
     assert [line.get_label() for line in kelvin.lines] == ["lowest", "peak"]
     assert [list(line.get_ydata()) for line in kelvin.lines] == [[290, 291], [310, 309]]

@@ -44,7 +44,7 @@ def run(tmp_path_factory):
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory):
     path = tmp_path_factory.mktemp("bench") / "bench.json"
-    ran("bench", "stencil", "--device", "cpu", "--sizes", "16", "--seconds", "0.01", "--json", path)
+    ran("bench", "stencil", "--device", "cpu", "--kernels", "reference,openmp", "--sizes", "16", "--seconds", "0.01", "--json", path)
     return path
 
 
@@ -160,10 +160,11 @@ def test_a_benchmark_of_another_device_is_said(run, bench, tmp_path):
     assert "its copy bandwidth is another" not in report(bare, tmp_path / "a.html", "--bench", bench).text
 
 
-def test_wrong_arguments_and_what_is_no_run_are_refused_and_leave_nothing(run, tmp_path, monkeypatch, refused):
+def test_wrong_arguments_and_what_is_no_run_are_refused_and_leave_nothing(run, tmp_path, tmp_path_factory, monkeypatch, refused):
     monkeypatch.chdir(tmp_path)
+    bare = changed(run, tmp_path_factory.mktemp("bare"))
     for code, arguments in ((2, ["--out", "page.pdf"]), (66, ["--bench", "none.json"]), (73, ["--out", "no/such/folder/page.html"])):
-        assert refused("report", run, *arguments)[0] == code and list(tmp_path.iterdir()) == []
+        assert refused("report", bare, *arguments)[0] == code and list(tmp_path.iterdir()) == []
     assert refused("report", tmp_path / "nowhere")[0] == refused("report", tmp_path)[0] == 66
     for broken in ({"phases_s": {"total": None}}, {"grid": None}, {"ranks": [{}]}, {"schema_version": 9}):
         assert refused("report", changed(run, tmp_path / "broken", **broken))[0] == 65, broken
@@ -188,14 +189,10 @@ def test_a_page_shows_no_section_without_content_numbers_on_the_right_and_breaks
 CELLS = (12, 7, 5)  # no two axes alike
 
 
-def snapshot_of(folder, field, **more):
-    return Snapshot(write_snapshot(folder, field, **more), 10)
-
-
 @pytest.fixture
 def snapshot(tmp_path):
     z, y, x = np.meshgrid(*(np.arange(count) for count in reversed(CELLS)), indexing="ij")
-    return snapshot_of(tmp_path, 300.0 + x + 20 * y + 500 * z)
+    return Snapshot(write_snapshot(tmp_path, 300.0 + x + 20 * y + 500 * z), 10)
 
 
 def test_the_three_planes_stand_as_in_a_drawing(snapshot):
@@ -221,7 +218,7 @@ def test_it_is_to_scale_unless_it_says_so(snapshot, tmp_path):
     front = figure.axes[0].get_position()
     wide, high = np.array([front.width, front.height]) * figure.get_size_inches()
     assert wide / high == pytest.approx(12 / 14) and pages.stretched_axes(snapshot) == []
-    thin = snapshot_of(tmp_path, np.ones((2, 8, 16)), spacing=(1e-3, 1e-3, 1e-3))
+    thin = Snapshot(write_snapshot(tmp_path, np.ones((2, 8, 16)), spacing=(1e-3, 1e-3, 1e-3)), 10)
     assert pages.stretched_axes(thin) == ["z"]
 
 
@@ -281,7 +278,7 @@ def test_a_dark_figure_keeps_its_map_and_turns_its_ink():
 
 def test_names_of_curves_stand_beside_the_panel(tmp_path):
     (tmp_path / "history.csv").write_text("sweep,time_s,residual,wall_s,min_K,max_K\n0,0,,0,290,310\n9,1,,1,291,309\n")
-    figure = pictures.columns_figure("demo", Run(tmp_path).history, ["min_K", "max_K"])
+    figure = pictures.history_figure("demo", Run(tmp_path).history, ["min_K", "max_K"])
     figure.canvas.draw()
     panel = figure.axes[0]
     assert panel.get_legend().get_window_extent().x0 > panel.get_window_extent().x1
@@ -308,7 +305,7 @@ def test_probes_are_lines_over_time_or_sweeps_and_a_row_of_cells_a_curve_along_i
     assert panel.get_lines()[1].get_xydata().tolist() == [[0, 300], [0.5, 299], [1, 298]]
     panel = pages.probes_figure({**probes, "time_s": np.zeros(3)}).axes[0]
     assert panel.get_xlabel() == "sweep" and panel.get_lines()[0].get_xdata().tolist() == [0, 10, 20]
-    row = snapshot_of(tmp_path, np.arange(300.0, 305.0).reshape(1, 5, 1))
+    row = Snapshot(write_snapshot(tmp_path, np.arange(300.0, 305.0).reshape(1, 5, 1)), 10)
     panel = pages.profile_figure([row], ["t = 2.5 s"]).axes[0]
     along, values = panel.get_lines()[0].get_data()
     assert along == pytest.approx([-199, -197, -195, -193, -191]) and list(values) == [300, 301, 302, 303, 304]

@@ -8,7 +8,7 @@ import pytest
 from isotherm_tools import scaling
 from isotherm_tools import scaling_model as model
 from isotherm_tools.__main__ import main
-from isotherm_tools.scaling import Link, RunRecord, Wishes
+from isotherm_tools.scaling import RunRecord, Wishes
 from isotherm_tools.scaling_model import BETWEEN, INSIDE, Costs, Layout, Machine, Method, Wire, process_grid
 from scaling_runs import GB, US, WEIGHTS, WIRES, series_of, strong_series, write_run
 
@@ -200,14 +200,14 @@ FAST, SLOW = {"bandwidth_bytes_per_s": 300e9, "latency_s": 5e-6}, {"bandwidth_by
 
 
 @pytest.mark.parametrize("hosts, halo, found", [
-    (1, {"links": [{"rank": 0, "peer": 1, "transport": "peer", **FAST}]}, [(True, 300e9, 5e-6)]),
-    (2, {"links": [{"rank": 0, "peer": 1, **FAST}, {"rank": 1, "peer": 2, **SLOW}]}, [(True, 300e9, 5e-6), (False, 20e9, 9e-6)]),
+    (1, {"links": [{"rank": 0, "peer": 1, "transport": "peer", **FAST}]}, [(True, Wire(5e-6, 300e9))]),
+    (2, {"links": [{"rank": 0, "peer": 1, **FAST}, {"rank": 1, "peer": 2, **SLOW}]}, [(True, Wire(5e-6, 300e9)), (False, Wire(9e-6, 20e9))]),
     (1, {"links": [{"rank": 0, "peer": 1, "bandwidth_bytes_per_s": None, "latency_s": None}]}, []),
     (1, {"transport": "host", "bytes": 12}, []),
     (1, None, [])])
 def test_links_are_read_where_the_record_has_them(tmp_path, hosts, halo, found):
     record = RunRecord(write_run(tmp_path, 4, 1e-3, hosts=hosts, halo=halo))
-    assert record.links == [Link(*link) for link in found] and record.hidden is None
+    assert record.links == found and record.hidden is None
 
 
 def test_hidden_is_read_where_the_record_has_it(tmp_path):

@@ -7,15 +7,16 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from failures import expect_failure
 from isotherm_tools import text
 from isotherm_tools.program import Program, write_text
 from isotherm_tools.study import state
-from isotherm_tools.study.collection import ScaledCase, scaling_series, scaling_text
+from isotherm_tools.study.collection import scaling_series, scaling_text
 from isotherm_tools.study.deck import safe_name
-from isotherm_tools.study.runner import SESSIONS, Progress, RunningCase, session_folder
+from isotherm_tools.study.runner import SESSIONS, Progress, session_folder
 from isotherm_tools.study.slurm import OWN_TEMPLATE, array_text, fill, read_template
 from program import finished
 
@@ -30,35 +31,40 @@ def test_it_starts_without_the_packages_of_other_tools():
 WORK = 10 * 100 + 1000
 
 
+def job(work, seconds):
+    return SimpleNamespace(case=SimpleNamespace(work=work), seconds=seconds)
+
+
 def progress(jobs=1, work=WORK, cases=11):
     made = Progress(work, cases, jobs)
-    made.ended("a", RunningCase("a", 100, 12), 10, [])
+    made.ended("a", 100, 12, 10, [])
     return made
 
 
 def test_the_time_left_is_work_at_the_rate_of_what_has_ended():
-    assert Progress(WORK, 11, 1).seconds_left([RunningCase("a", 100, 11)]) is None
+    assert Progress(WORK, 11, 1).seconds_left([job(100, 11)]) is None
     alone = progress()
     assert alone.seconds_left([]) == pytest.approx(9 * 12 + 102)
-    assert alone.seconds_left([RunningCase("b", 100, 5)]) == pytest.approx(7 + 8 * 12 + 102)
-    assert alone.seconds_left([RunningCase("b", 100, 60)]) == pytest.approx(8 * 12 + 102)  # longer than expected
-    assert progress(1, 200, 2).seconds_left([RunningCase("b", 100, 13)]) is None
+    assert alone.seconds_left([job(100, 5)]) == pytest.approx(7 + 8 * 12 + 102)
+    assert alone.seconds_left([job(100, 60)]) == pytest.approx(8 * 12 + 102)  # longer than expected
+    assert progress(1, 200, 2).seconds_left([job(100, 13)]) is None
     four = progress(4)  # of several at once their share, or the longest
-    assert four.seconds_left([RunningCase("b", 100, 0), RunningCase("c", 100, 0)]) == pytest.approx((9 * 12 + 102) / 4)
-    assert four.seconds_left([RunningCase("large", 1000, 2), RunningCase("b", 100, 12)]) == pytest.approx(100)
+    assert four.seconds_left([job(100, 0), job(100, 0)]) == pytest.approx((9 * 12 + 102) / 4)
+    assert four.seconds_left([job(1000, 2), job(100, 12)]) == pytest.approx(100)
 
 
 def test_the_time_left_is_unknown_where_nothing_swept_and_nothing_at_the_end():
     made = Progress(300, 3, 1)
-    made.ended("failed at once", RunningCase("a", 100, 0.1), 0, [])
+    made.ended("failed at once", 100, 0.1, 0, [])
     assert made.seconds_left([]) is None
     made.skipped("b", 100)
-    made.ended("c", RunningCase("c", 100, 12), 10, [])
+    made.ended("c", 100, 12, 10, [])
     assert made.seconds_left([]) is None
 
 
 def timed(ranks, step, cells=100, fingerprint="a", series=0, sweeps=10):
-    return ScaledCase(f"ranks-{ranks}", series, ranks, "failed" if step is None else "done", (cells, 1, 1), step, None, sweeps, fingerprint)
+    return SimpleNamespace(name=f"ranks-{ranks}", series=series, ranks=ranks, state="failed" if step is None else "done",
+                           cells=(cells, 1, 1), step_s=step, halo_hidden_percent=None, sweeps=sweeps, fingerprint=fingerprint)
 
 
 def test_series_are_compared_by_the_time_of_one_grid_or_of_one_that_grows_with_the_smallest_count():

@@ -209,7 +209,7 @@ def test_they_are_what_open_run_says_and_a_series_and_a_page_are_made_of_them(ea
     assert (record.cells, record.parts, record.ranks, record.on_gpu) == ((100, 100, 50), (1, 1, 2), 2, False)
     assert (record.step, record.rate, record.sweeps, record.checks) == (0.001, 5e8, 2000, 20)
     assert record.hidden is None or record.hidden == pytest.approx(2 / 3)
-    assert [link.latency for link in record.links] == ([4e-6] if record.hidden else [])
+    assert [wire.latency for _, wire in record.links] == ([4e-6] if record.hidden else [])
     record, written = open_run(earlier_run).record, json.loads((earlier_run / "run.json").read_text())
     assert record["continuation"] is not None and record["figures_of_merit"] == {} and record["profile"] is None
     for key, value in written.items():

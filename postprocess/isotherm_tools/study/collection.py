@@ -9,10 +9,10 @@ import csv
 import io
 import math
 import re
-from typing import NamedTuple
+from types import SimpleNamespace
 
 from isotherm_tools.study import state
-from isotherm_tools.text import FACES, aligned, as_number, counted, escaped, extent_text, is_number, percent, place, shortest, titled
+from isotherm_tools.text import FACES, aligned, as_number, counted, escaped, extent_text, groups, is_number, percent, place, shortest, titled
 
 # With their units behind the last '_', as in run.json and history.csv. The path within run.json, of which most have the
 # last word; None: of history.csv, under its name.
@@ -100,11 +100,10 @@ class Collection:
             row["sweeps"] += before
         if self.deck.scaling:
             row["cells"] = extent_text(case.cells)
-            step, hidden, sweeps = (row[name] if is_number(row[name]) else None
-                                    for name in ("step_s", "halo_hidden_percent", "sweeps"))
-            self.scaled.append(ScaledCase(case.name, case.series, case.ranks, look.state, tuple(case.cells),
-                                          step if look.is_finished else None, hidden, sweeps or 0,
-                                          row["fingerprint"] or ""))
+            numbers = {name: row[name] if is_number(row[name]) else None for name in ("step_s", "halo_hidden_percent", "sweeps")}
+            self.scaled.append(SimpleNamespace(**{
+                "name": case.name, "series": case.series, "ranks": case.ranks, "state": look.state, "cells": tuple(case.cells),
+                "fingerprint": row["fingerprint"], **numbers, "step_s": numbers["step_s"] if look.is_finished else None}))
         self.rows.append(row)
         self.cases.append({"name": case.name, "settings": settings, **known, "directory": str(case.folder), "values": None,
                            "run": run or None})
@@ -150,30 +149,14 @@ def plain(value):
     return shortest(value) if isinstance(value, float) else str(value)
 
 
-class ScaledCase(NamedTuple):
-    name: str
-    series: int
-    ranks: int
-    state: str  # for messages
-    cells: tuple
-    step_s: float = None  # of one that has finished
-    hidden_percent: float = None  # of the communication
-    sweeps: float = 0
-    fingerprint: str = ""  # empty: unknown
-
-
 class ScalingSeries:
     """`members`: numbers of its cases; `rows`: by ranks, as study.json has them, of which the first is what the others are
-    compared with. `runs` of a row have a time; `case`: whose run counts; `remark`: why something is missing."""
+    compared with. `runs` of a row have a time; `case`: whose run counts; `remark`: why something is missing. `cases`: as
+    Collection.add makes them; with `step_s` where they have finished."""
 
     def __init__(self, members, cases):
-        self.members, self.rows, by_ranks, answers = members, [], {}, {}
-        for case in cases:
-            by_ranks.setdefault(case.ranks, []).append(case)
-            # One problem has one answer, whoever computes it; cases that ended at other sweeps have another.
-            if case.step_s is not None and case.fingerprint:
-                answers.setdefault((*case.cells, case.sweeps), set()).add(case.fingerprint)
-        for ranks, of_ranks in sorted(by_ranks.items()):
+        self.members, self.rows = members, []
+        for ranks, of_ranks in sorted(groups(cases, lambda case: case.ranks).items()):
             timed = sorted((case for case in of_ranks if case.step_s is not None), key=lambda case: case.step_s)
             middle = timed[(len(timed) - 1) // 2] if timed else None
             remark = ", ".join(f"{case.name}: {case.state}" for case in of_ranks if case.step_s is None)
@@ -181,11 +164,14 @@ class ScalingSeries:
                 self.base, self.base_text = middle, counted(ranks, "rank") if middle else f"none ({remark})"
             self.rows.append({
                 "ranks": ranks, "cells": list(of_ranks[0].cells), "runs": len(timed), "case": middle and middle.name,
-                "step_s": middle and middle.step_s, **self.speed_of(middle), "halo_hidden_percent": middle and middle.hidden_percent,
+                "step_s": middle and middle.step_s, **self.speed_of(middle), "halo_hidden_percent": middle and middle.halo_hidden_percent,
                 "remark": remark or None})
-        self.disagreement = next((
-            f"{len(answers[problem])} different fingerprints of {extent_text(problem[:3])} cells (one problem has one answer "
-            "on any ranks)" for problem in sorted(answers) if len(answers[problem]) > 1), "")
+        # One problem has one answer, whoever computes it; cases that ended at other sweeps have another.
+        problems = groups((case for case in cases if case.step_s is not None and case.fingerprint),
+                          lambda case: (*case.cells, case.sweeps or 0))
+        answers = {problem: {case.fingerprint for case in those} for problem, those in sorted(problems.items())}
+        self.disagreement = next((f"{len(found)} different fingerprints of {extent_text(problem[:3])} cells (one problem has one answer "
+                                  "on any ranks)" for problem, found in answers.items() if len(found) > 1), "")
 
     def speed_of(self, case):
         """None where the case or the base has no time."""
@@ -197,10 +183,8 @@ class ScalingSeries:
 
 
 def scaling_series(cases):
-    members = {}
-    for number, case in enumerate(cases):
-        members.setdefault(case.series, []).append(number)
-    return [ScalingSeries(numbers, [cases[number] for number in numbers]) for numbers in members.values()]
+    members = groups(range(len(cases)), lambda number: cases[number].series).values()
+    return [ScalingSeries(numbers, [cases[number] for number in numbers]) for numbers in members]
 
 
 def scaling_text(kind, label, series):

@@ -144,12 +144,10 @@ class Command:
 
 
 def plan_rows(deck, looks):
-    rows = [["name", "ranks", "cells", "sweeps", "memory", "files", "state"]]
-    for case, look in zip(deck.cases, looks):
-        plan = case.plan
-        rows.append([case.name, str(case.ranks), extent_text(plan["cells"]), grouped(plan["sweeps"]), human_bytes(plan["memory_bytes"]),
-                     human_bytes(plan["file_bytes"]), look.state])
-    return rows
+    return [["name", "ranks", "cells", "sweeps", "memory", "files", "state"], *(
+        [case.name, str(case.ranks), extent_text(case.plan["cells"]), grouped(case.plan["sweeps"]),
+         human_bytes(case.plan["memory_bytes"]), human_bytes(case.plan["file_bytes"]), look.state]
+        for case, look in zip(deck.cases, looks))]
 
 
 def dry_run_text(deck, retry):
@@ -160,19 +158,15 @@ def dry_run_text(deck, retry):
         cells.setdefault(case.plan["backend"], prod(case.plan["cells"]))
     answers = deck.ask([{"bandwidth": backend, "bytes": 8 * count} for backend, count in cells.items()])
     bandwidths = {backend: program.raise_error(answer)["bytes_per_s"] for backend, answer in zip(cells, answers)}
-    rows = plan_rows(deck, looks)
-    rows[0].append("time")
-    times, files = [], 0
-    for row, case, look in zip(rows[1:], deck.cases, looks):
-        is_due, time = look.is_due(retry), case.plan["traffic_bytes"] / bandwidths[case.plan["backend"]]
-        row.append(human_duration(time) if is_due else "-")
-        if is_due:
-            times.append(time)
-            files += case.plan["file_bytes"]
+    times = {case.name: case.plan["traffic_bytes"] / bandwidths[case.plan["backend"]]
+             for case, look in zip(deck.cases, looks) if look.is_due(retry)}
+    files = sum(case.plan["file_bytes"] for case in deck.cases if case.name in times)
     memory = max(case.plan["memory_bytes"] for case in deck.cases)
-    text = aligned("lrrrrrlr", rows)
-    text += (f"\n{len(times)} of {counted(len(deck.cases), 'case')} to run in {in_quotes(deck.directory)}: {human_duration(sum(times))} of "
-             f"sweeps, {human_bytes(files)} of files of the field, at most {human_bytes(memory)} of memory a case\n")
+    head, *rows = plan_rows(deck, looks)
+    text = aligned("lrrrrrlr", [[*head, "time"], *([*row, human_duration(times[row[0]]) if row[0] in times else "-"] for row in rows)])
+    text += (f"\n{len(times)} of {counted(len(deck.cases), 'case')} to run in {in_quotes(deck.directory)}: "
+             f"{human_duration(sum(times.values()))} of sweeps, {human_bytes(files)} of files of the field, at most {human_bytes(memory)} "
+             "of memory a case\n")
     for backend in sorted(bandwidths):
         text += ("Times are estimates: the least traffic of all sweeps (of a steady problem as if it took them all) over a copy bandwidth "
                  f"of {bandwidths[backend] / 1e9:.1f} GB/s, measured here ({backend}).\n")

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import NamedTuple
 
 from isotherm_tools.program import DATA, UNAVAILABLE, Failure, raise_error
 from isotherm_tools.study import collection
@@ -42,7 +41,7 @@ class StudyDeck:
             raise Failure(DATA, "\n".join(lines))
         self.varied = list(found.varied)
         answers = self.ask([{"name": case.name, "ranks": case.ranks, "host": host or "another", "plan": plan,
-                             "settings": [{"key": key, "value": node} for key, node in case.settings]} for case in found.cases])
+                             "settings": [{"key": key, "value": node} for key, node in case.settings.items()]} for case in found.cases])
         check_deck([(case.name, answer["error"]) for case, answer in zip(found.cases, answers) if "error" in answer], len(answers))
         self.warnings = list(dict.fromkeys([*sections["warnings"], *(text for _, text in problems.warnings), *(
             warning for answer in answers for warning in answer["warnings"])]))
@@ -109,7 +108,7 @@ class Problems:
 @dataclass
 class StudyCase:
     ranks: int
-    settings: list  # (key, node), in the order of the deck, ranks and run left out
+    settings: dict  # key -> node, in the order of the deck, ranks and run left out
     run: int = 1  # of the repeats that `scaling:` asks for
     series: int = 0  # cases that differ in ranks and run alone have one
     word: str = ""  # that the list gives it
@@ -128,13 +127,7 @@ class StudyCase:
         """As it stands in names and tables; "default" where the case leaves the key to the deck."""
         if key in ("ranks", "run"):
             return str(getattr(self, key))
-        return next((value_text(node) for name, node in self.settings if name == key), "default")
-
-
-class Choice(NamedTuple):
-    """Settings that go together, with the name that the list gives them."""
-    word: str
-    settings: list
+        return value_text(self.settings[key]) if key in self.settings else "default"
 
 
 def value_text(node):
@@ -156,7 +149,8 @@ def within(key, around):
 class Expansion:
     """runs x matrix x zip x list x counts of ranks, without those that are excluded: counts of ranks change fastest,
     then the last key of the matrix; runs slowest, so that what a machine does meanwhile meets all counts. A key that
-    one of them gives no other may give."""
+    one of them gives no other may give. Each is an axis: a list of settings that go together, {key: node}, where `name` has the
+    word that the list gives them."""
 
     def __init__(self, sections, problems, limit):
         self.sections, self.problems, self.limit = sections, problems, limit
@@ -184,7 +178,7 @@ class Expansion:
             self.problems.add("study.ranks", "says what scaling says too; keep one")
         if self.repeats > 1:
             self.varied["run"] = None
-            axes.insert(0, [Choice("", [("run", number_node(run, [0, 1, 1]))]) for run in range(1, self.repeats + 1)])
+            axes.insert(0, [{"run": number_node(run, [0, 1, 1])} for run in range(1, self.repeats + 1)])
         return axes + ([counts] if self.scaling else [])
 
     def expand(self, axes, excluded):
@@ -198,16 +192,16 @@ class Expansion:
         series = prod(map(len, axes[1 if self.repeats > 1 else 0:-1])) if self.scaling else 1
         left_out = [0] * len(excluded)
         for number, picked in enumerate(product(*axes)):
-            words = [choice.word for choice in picked if choice.word]
-            choice = Choice(words[-1] if words else "", [setting for each in picked for setting in each.settings])
-            values = {**{key: node["same"] for key, node in choice.settings}, "name": choice.word}
+            settings = {key: node for each in picked for key, node in each.items()}
+            word = settings.pop("name", {"text": ""})["text"]
+            values = {**{key: node["same"] for key, node in settings.items()}, "name": word}
             entry = next((i for i, each in enumerate(excluded) if all(
                 values.get(key["name"]) == item.get("text" if key["name"] == "name" else "same")
                 for key, item in zip(each["keys"], each["items"]))), None)
             if entry is not None:
                 left_out[entry] += 1
             else:
-                self.add(choice, number // len(axes[-1]) % series if self.scaling else 0)
+                self.add(settings, word, number // len(axes[-1]) % series if self.scaling else 0)
         for i, cases in enumerate(left_out):
             if cases == 0:
                 self.problems.add(f"study.exclude.{i}", "leaves out no case that none before it does; remove it?", is_warning=True)
@@ -220,15 +214,12 @@ class Expansion:
         else:
             name_cases(self)
 
-    def add(self, choice, series):
+    def add(self, settings, word, series):
         """A wrong count is one problem, of however many cases."""
-        others = dict(choice.settings)
-        counts = {name: others.pop(name) for name in ("ranks", "run") if name in others}
-        for node in counts.values():
-            if "problem" in node and not self.problems.lines:
-                self.problems.add("study.ranks", node["problem"], node["at"])
-        ranks = counts["ranks"].get("count", 1) if "ranks" in counts else self.sections["ranks"] or 1
-        self.cases.append(StudyCase(ranks, list(others.items()), counts["run"]["count"] if "run" in counts else 1, series, choice.word))
+        ranks, run = settings.pop("ranks", {"count": self.sections["ranks"] or 1}), settings.pop("run", {"count": 1})
+        if "problem" in ranks and not self.problems.lines:
+            self.problems.add("study.ranks", ranks["problem"], ranks["at"])
+        self.cases.append(StudyCase(ranks.get("count", 1), settings, run["count"], series, word))
 
     def lists(self, node, path, may_repeat=False):
         """{key: [values]}: an axis for each key."""
@@ -253,7 +244,7 @@ class Expansion:
                     self.problems.add(f"{at}.{i}", f"{printable(value['yaml'])} stands twice; keep one", value["at"])
                     break
                 seen.append(value["same"])
-            axes.append([Choice("", [(key["name"], value)]) for value in values["items"]])
+            axes.append([{key["name"]: value} for value in values["items"]])
         return axes
 
     def zip(self, node, path):
@@ -261,13 +252,13 @@ class Expansion:
         axes = self.lists(node, path, may_repeat=True)
         for axis in axes[1:]:
             if len(axis) != len(axes[0]):
-                (first, _), (key, value) = axes[0][0].settings[0], axis[0].settings[0]
+                first, (key, value) = next(iter(axes[0][0])), next(iter(axis[0].items()))
                 self.problems.add(f"{path}.{key}", f"has {counted(len(axis), 'value')} and {first} has {len(axes[0])} (they go "
                                                    "together); give them as many", value["at"])
-        return [[Choice("", [setting for part in parts for setting in part.settings]) for parts in zip(*axes)]] if axes else []
+        return [[{key: node for part in parts for key, node in part.items()} for parts in zip(*axes)]] if axes else []
 
     def entry(self, node, at, path):
-        word, settings, seen = "", [], {}
+        settings, seen = {}, {}
         for key, value in zip(node["keys"], node["items"]):
             name = key["name"]
             if name in seen:
@@ -275,13 +266,14 @@ class Expansion:
                 continue
             seen[name] = key["at"]
             if name == "name":
-                word = value.get("text", "")
-                if not word:
+                if value.get("text"):
+                    settings[name] = value
+                else:
                     self.problems.unlike(f"{at}.name", value, "a word", "name: thin")
             elif self.is_deck_key(key, at) and self.is_apart(key, at, path):
                 self.taken.setdefault(name, (path, key["at"]))
-                settings.append((name, value))
-        return Choice(word, settings)
+                settings[name] = value
+        return settings
 
     def counts(self):
         path, counts = f"scaling.{self.scaling['unit']}", self.scaling["counts"]
@@ -291,7 +283,7 @@ class Expansion:
         for i, count in enumerate(counts):
             if count in counts[:i]:
                 self.problems.add(path, f"{count} stands twice; keep one", place)
-        return [Choice("", [("ranks", number_node(count, place))]) for count in counts]
+        return [{"ranks": number_node(count, place)} for count in counts]
 
     def maps(self, node, path):
         """A list of maps, none empty."""

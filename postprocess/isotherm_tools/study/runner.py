@@ -15,21 +15,14 @@ from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from isotherm_tools.program import UNAVAILABLE, Failure, cannot_write, is_launched, say, write, write_text
 from isotherm_tools.study import state
 from isotherm_tools.text import counted, display_width, escaped, human_duration, in_quotes
 
 
-class RunningCase(NamedTuple):
-    name: str
-    work: float  # cells times sweeps
-    seconds: float  # since it was started
-
-
 class Progress:
-    """`work`: of all cases that are due, `jobs` of them at once."""
+    """`work`: cells times sweeps of all cases that are due, `jobs` of them at once. `running`: jobs."""
 
     def __init__(self, work, cases, jobs):
         self.work, self.cases, self.jobs = work, cases, jobs
@@ -42,14 +35,14 @@ class Progress:
         self.clear()
         say(line + "\n")
 
-    def ended(self, what, case, seconds_of_sweeps, running):
+    def ended(self, what, work, seconds, seconds_of_sweeps, running):
         """`running`: the others."""
         self.ended_cases += 1
         if seconds_of_sweeps > 0:
-            self.ended_work += case.work
-        self.seconds += case.seconds
-        self.seconds_of_sweeps += min(seconds_of_sweeps, case.seconds)
-        self.skipped(what, case.work, running)
+            self.ended_work += work
+        self.seconds += seconds
+        self.seconds_of_sweeps += min(seconds_of_sweeps, seconds)
+        self.skipped(what, work, running)
 
     def skipped(self, what, work, running=None):
         """That another run finished it, or that the study is stopping."""
@@ -68,8 +61,8 @@ class Progress:
             return None
         beside = (self.seconds - self.seconds_of_sweeps) / self.ended_cases
         rate = self.ended_work / self.seconds_of_sweeps
-        left = [max(beside + case.work / rate - case.seconds, 0) for case in running]
-        waiting_work = self.work - self.gone_work - sum(case.work for case in running)
+        left = [max(beside + job.case.work / rate - job.seconds, 0) for job in running]
+        waiting_work = self.work - self.gone_work - sum(job.case.work for job in running)
         waiting = max(self.cases - self.gone - len(running), 0)
         whole = sum(left) + waiting * beside + max(waiting_work, 0) / rate
         return max([whole / self.jobs, *left]) if whole > 0 else None
@@ -77,7 +70,7 @@ class Progress:
     def show(self, running):
         if not self.moves or not running or in_background():
             return
-        cases = ", ".join(f"{case.name} for {human_duration(case.seconds)}" for case in running)
+        cases = ", ".join(f"{job.case.name} for {human_duration(job.seconds)}" for job in running)
         text = f"[{self.gone}/{self.cases}]  {cases}{self.left_text(running)}"
         with suppress(OSError):  # nobody minds its loss
             columns = os.get_terminal_size(2).columns or shutil.get_terminal_size().columns
@@ -164,8 +157,9 @@ class Job:
     started: float = 0
     waits: bool = False  # as was said, for another run in its folder
 
-    def running(self):
-        return RunningCase(self.case.name, self.case.work, time.monotonic() - self.started)
+    @property
+    def seconds(self):
+        return time.monotonic() - self.started
 
 
 class Runner:
@@ -192,7 +186,7 @@ class Runner:
             while self.queue or self.running:
                 self.pass_on_signal()
                 self.start_some()
-                self.progress.show([job.running() for job in self.running])
+                self.progress.show(self.running)
                 signal.sigtimedwait([signal.SIGCHLD], LOOK_INTERVAL)
                 self.reap()
                 if self.lock:
@@ -257,11 +251,11 @@ class Runner:
             job.started = time.monotonic()
             self.running.append(job)
         except Failure as failure:
-            self.conclude(job, failure.code, 0, str(failure), 0)
+            self.conclude(job, failure.code, str(failure))
         except OSError as error:
             failure = cannot_write(error.filename, error) if error.filename in (str(out), str(err)) else Failure(
                 UNAVAILABLE, f"cannot start {in_quotes(words[0])} ({error.strerror}); install it, or name another")
-            self.conclude(job, failure.code, 0, str(failure), 0)
+            self.conclude(job, failure.code, str(failure))
 
     def is_launched(self, case):
         """One rank needs no launcher; but what others are compared with is bound to its cores as they are."""
@@ -297,12 +291,12 @@ class Runner:
             if code is not None:
                 self.running.remove(job)
                 shutil.rmtree(session_folder(job.number), ignore_errors=True)
-                self.conclude(job, 128 - code if code < 0 else code, max(-code, 0), "", job.running().seconds)
+                self.conclude(job, code, wall=job.seconds)
 
-    def conclude(self, job, code, number, message, wall):
-        """`number`: of the signal by which it ended, or 0."""
-        case, by_signal = job.case, signal_name(number) if number else None
-        message = message or (last_words(case, job.said_before) if code else "") or (f"ended by {by_signal}" if number else "")
+    def conclude(self, job, code, message="", wall=0):
+        """`code`: below 0 the number of the signal by which it ended."""
+        case, by_signal, code = job.case, signal_name(-code) if code < 0 else None, 128 - code if code < 0 else code
+        message = message or (last_words(case, job.said_before) if code else "") or (f"ended by {by_signal}" if by_signal else "")
         # Whatever its launcher makes of our signal, the case has not failed.
         if not self.stopped_by and case.folder.is_dir():
             state.write_json(case.folder / "case.json", {
@@ -323,8 +317,7 @@ class Runner:
         if wall == 0 or self.stopped_by:
             self.progress.skipped(text, case.work)
         else:
-            running = [job.running() for job in self.running]
-            self.progress.ended(text, RunningCase(case.name, case.work, wall), look.seconds_of_sweeps, running)
+            self.progress.ended(text, case.work, wall, look.seconds_of_sweeps, self.running)
 
 
 def last_words(case, said_before):

@@ -6,6 +6,7 @@ they begin again, in an array of their own."""
 import os
 import re
 import subprocess
+from itertools import groupby
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -57,13 +58,10 @@ def fill(path, text, values):
 
 def array_text(tasks, at_once=0):
     """1,3-7%2"""
-    ranges = []
-    for task in tasks:
-        if ranges and ranges[-1][-1] == task - 1:
-            ranges[-1][1:] = [task]
-        else:
-            ranges.append([task])
-    return ",".join("-".join(map(str, each)) for each in ranges) + (f"%{at_once}" if at_once else "")
+    # Tasks in a row are as far from their places in the list.
+    rows = [[task for _, task in row] for _, row in groupby(enumerate(tasks), lambda each: each[1] - each[0])]
+    ranges = [f"{row[0]}-{row[-1]}" if len(row) > 1 else str(row[0]) for row in rows]
+    return ",".join(ranges) + (f"%{at_once}" if at_once else "")
 
 
 class Submission:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
 from isotherm_tools.program import CANNOT_CREATE, DATA, VERSIONS, Failure, cannot_write, with_new_names, write_text
-from isotherm_tools.text import escaped, in_quotes
+from isotherm_tools.text import escaped, in_quotes, shortened
 
 DONE, NOT_CONVERGED, INTERNAL, STOPPED, DIVERGED = 0, 10, 70, 75, 76
 FINISHED = ("done", "not converged")
@@ -119,15 +119,11 @@ def typed(record, key, kind, otherwise=None):
 
 def check_unchanged(deck):
     """Before anything is started, where a folder holds a run of another deck and the study may not replace it."""
-    shown = 5
-    changed = [(case, look) for case, look in zip(deck.cases, look_at(deck, deck.cases)) if look.state == "changed"]
-    if deck.overwrite or not changed:
-        return
-    lines = [f"{in_quotes(case.folder)}: holds a run of another deck ({', '.join(look.changes)}); replace it with "
-             "output.overwrite=true, or choose another output.directory" for case, look in changed[:shown]]
-    if len(changed) > shown:
-        lines.append(f"and {len(changed) - shown} more cases")
-    raise Failure(CANNOT_CREATE, "\n".join(lines))
+    changed = [f"{in_quotes(case.folder)}: holds a run of another deck ({', '.join(look.changes)}); replace it with "
+               "output.overwrite=true, or choose another output.directory"
+               for case, look in zip(deck.cases, look_at(deck, deck.cases)) if look.state == "changed"]
+    if changed and not deck.overwrite:
+        raise Failure(CANNOT_CREATE, "\n".join(shortened(changed, 5, " cases")))
 
 
 # Wall time of a case over all its parts
