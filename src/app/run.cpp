@@ -346,7 +346,7 @@ class RunOf final : public Run {
     const auto coarser = std::exchange(record_.verification, verify(config, plan_.world, *solver_));
     if (!is_series()) return;
     add_level(*record_.verification, coarser, config, solver_->own_sweeps());
-    console_.say(level_line(record_.verification->levels));
+    console_.say(level_line(*record_.verification));
   }
 
   // The exit code of a run that came to its end.
