@@ -170,8 +170,8 @@ void describe_steps(const Solver<T>& solver, const Autotuner<T>* autotuner, Meth
 template void describe_steps(const Solver<float>&, const Autotuner<float>*, MethodRecord&);
 template void describe_steps(const Solver<double>&, const Autotuner<double>*, MethodRecord&);
 
-RunRecord describe_run(const CommandLine& command, const Session& session, const Device& device,
-                       const Communicator& world, const std::string& directory) {
+RunRecord describe_run(const CommandLine& command, const Session& session, const Communicator& world,
+                       const std::string& directory) {
   const Config& config = session.deck.config;
   const Decomposition d = decomposition_of(session);
   RunRecord record;
@@ -194,7 +194,7 @@ RunRecord describe_run(const CommandLine& command, const Session& session, const
   record.method = describe_method(session);
   record.memory_estimate_bytes = static_cast<std::int64_t>(world.all_reduce(
       static_cast<std::int64_t>(session.memory.host(session.placement.backend)), ReduceOp::max));
-  record.ranks = gather_ranks(describe_rank(session, device, world), world);
+  record.ranks = gather_ranks(describe_rank(session, world), world);
   record.warnings = config.warnings;
   if (!session.threads.warning.empty()) record.warnings.push_back(session.threads.warning);
   for (const std::string& warning : session.placement.warnings) record.warnings.push_back(warning);
@@ -202,14 +202,11 @@ RunRecord describe_run(const CommandLine& command, const Session& session, const
   return record;
 }
 
-RankInfo describe_rank(const Session& session, const Device& opened, const Communicator& world) {
-  const RankPlace& place = session.placement.ranks[static_cast<std::size_t>(world.rank())];
-  const DeviceInfo device = opened.info();
-  return {world.rank(),       place.host,
-          device.backend,     device.index,
-          device.name,        device.uuid,
-          place.threads,      decomposition_of(session).subdomain(world.rank()).cells(),
-          peak_memory_bytes()};
+RankInfo describe_rank(const Session& session, const Communicator& world) {
+  RankInfo rank = session.placement.ranks[static_cast<std::size_t>(world.rank())];
+  rank.cells = decomposition_of(session).subdomain(world.rank()).cells();
+  rank.peak_bytes = peak_memory_bytes();
+  return rank;
 }
 
 SnapshotProvenance provenance(const Session& session, const RunRecord& record) {

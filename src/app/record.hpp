@@ -26,9 +26,9 @@
 
 namespace isotherm {
 
-RunRecord describe_run(const CommandLine& command, const Session& session, const Device& device,
-                       const Communicator& world, const std::string& directory);
-RankInfo describe_rank(const Session& session, const Device& device, const Communicator& world);
+RunRecord describe_run(const CommandLine& command, const Session& session, const Communicator& world,
+                       const std::string& directory);
+RankInfo describe_rank(const Session& session, const Communicator& world);
 SnapshotProvenance provenance(const Session& session, const RunRecord& record);
 
 // Collective: bytes per second that all devices of the run copy together, measured at once on all.

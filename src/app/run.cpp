@@ -69,8 +69,7 @@ class RunOf final : public Run {
         open_run_directory(config(), plan_.session.deck.text, to_yaml(config()), plan_.world,
                            {same_directory, force_of(plan_.command), restart ? restart->lock : nullptr});
     if (is_root()) console_.open_log(directory_->log(), same_directory);
-    record_ =
-        describe_run(plan_.command, plan_.session, plan_.device, plan_.world, directory_->path.string());
+    record_ = describe_run(plan_.command, plan_.session, plan_.world, directory_->path.string());
     record_solver();
     record_.performance.copy_bandwidth = plan_.copy_bandwidth;
     if (restart) record_.continuation.restarted = {restart->file, restart->sweep()};
@@ -97,7 +96,7 @@ class RunOf final : public Run {
     times_.finish(plan_.started.seconds());
     record_.phases = gather_phases(times_.phases, plan_.world);
     if (plan_.command.profile) record_.profile = gather_profiles(times_.profile, plan_.world);
-    record_.ranks = gather_ranks(describe_rank(plan_.session, plan_.device, plan_.world), plan_.world);
+    record_.ranks = gather_ranks(describe_rank(plan_.session, plan_.world), plan_.world);
     record_.finished = utc_now();
     record_.warnings = console_.warnings();
     console_.say(final_table(record_));
