@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <bit>
 #include <type_traits>
-#include <utility>
-#include <vector>
 
 #include "core/statistics.hpp"
 #include "core/timer.hpp"
