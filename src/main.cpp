@@ -4,14 +4,12 @@
 
 #include <cstdio>
 #include <exception>
-#include <memory>
 #include <new>
 #include <string>
 #include <vector>
 
 #include "app/bench/bench.hpp"
 #include "app/command_line.hpp"
-#include "app/record.hpp"
 #include "app/run.hpp"
 #include "app/subcommands.hpp"
 #include "config/deck.hpp"
@@ -44,17 +42,11 @@ int run(const CommandLine& command, const Communicator& world) {
   const double copy_bandwidth = measure_copy_bandwidth(session, *device, world);
 
   // Files: the directory of the run, its log, the banner. The solver of the first case exists before them,
-  // because it finds what is wrong with formulas and datasets.
+  // because it finds what is wrong with formulas and datasets. Then the time loop, of the deck or of each
+  // grid of its series; and the report: the answer, the record, the verdict.
   const RunPlan plan{command, world, session, restart, *device, copy_bandwidth, started};
-  const std::unique_ptr<Run> this_run = make_run(plan);
-  this_run->open();
-
-  // Solver and time loop, of the deck or of each grid of its series.
-  for (const Config& each : session.cases)
-    if (!this_run->solve(each)) break;
-
-  // Report: the answer, the record, the verdict.
-  return this_run->report();
+  const bool single = session.deck.config.precision == Precision::fp32;
+  return single ? solve_and_report<float>(plan) : solve_and_report<double>(plan);
 }
 
 int print(const std::string& text) {
@@ -72,14 +64,9 @@ int on_all_ranks(const CommandLine& command, int argc, char** argv) {
   MpiSession mpi(argc, argv);
   const Communicator world = Communicator::world();
   try {
-    switch (command.subcommand) {
-      case Subcommand::check:
-        return check(command, world);
-      case Subcommand::bench:
-        return bench(command, world);
-      default:
-        return run(command, world);
-    }
+    if (command.subcommand == Subcommand::check) return check(command, world);
+    if (command.subcommand == Subcommand::bench) return bench(command, world);
+    return run(command, world);
   } catch (const CollectiveError& e) {
     if (world.is_root()) fmt::print(stderr, "{}\n", e.what());
     return static_cast<int>(e.code());

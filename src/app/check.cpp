@@ -77,17 +77,16 @@ std::string decomposition_text(const Config& config, const Decomposition& d, Bac
 std::string place_lines(const Placement& placement) {
   std::string text;
   for (std::size_t rank = 0; rank < placement.ranks.size(); ++rank) {
-    const RankPlace& p = placement.ranks[rank];
-    text += fmt::format(
-        "  rank {:<4} {} -> {}{}\n", rank, p.host, p.device,
-        p.uuid.empty() ? fmt::format(", {} thread{}", p.threads, p.threads == 1 ? "" : "s") : " " + p.uuid);
+    const RankInfo& p = placement.ranks[rank];
+    text += fmt::format("  rank {:<4} {} -> {}{}\n", rank, p.host, place_text(p),
+                        p.uuid.empty() ? ", " + counted(p.threads, "thread") : " " + p.uuid);
   }
   return text;
 }
 
 std::string place_summary(const Placement& placement) {
   std::set<std::string> hosts, gpus;
-  for (const RankPlace& p : placement.ranks) {
+  for (const RankInfo& p : placement.ranks) {
     hosts.insert(p.host);
     if (!p.uuid.empty()) gpus.insert(p.uuid);
   }

@@ -155,7 +155,7 @@ CLI::Validator value_of() {
 }
 
 // "80GiB", "141 GB".
-double parse_bytes(const char* option, const std::string& text) {
+double parse_bytes(const std::string& text) {
   struct Unit {
     std::string_view word;
     double bytes;
@@ -170,7 +170,7 @@ double parse_bytes(const char* option, const std::string& text) {
   if (problem != std::errc() || unit == std::end(units) || !(number > 0) || !std::isfinite(number))
     throw Error(
         ExitCode::command_line,
-        fmt::format("{}: {} is no size of a memory; write one as 80GiB, 141GB", option, in_quotes(text)));
+        fmt::format("--gpu-memory: {} is no size of a memory; write one as 80GiB, 141GB", in_quotes(text)));
   return number * unit->bytes;
 }
 
@@ -308,7 +308,7 @@ void declare_check(CLI::App& check, CommandLine& command) {
                  "answer requests about the deck that stand as JSON on stdin, for programs");
   check.add_flag("--resolved", options.resolved, "print the resolved deck too: every key that applies");
   check.add_option_function<std::string>(
-      "--gpu-memory", [&](const std::string& text) { options.gpu_bytes = parse_bytes("--gpu-memory", text); },
+      "--gpu-memory", [&](const std::string& text) { options.gpu_bytes = parse_bytes(text); },
       "plan for GPUs, here or not, with so much memory each: 80GiB, 141GB");
 }
 
@@ -451,11 +451,11 @@ std::string problem_text(const CLI::ParseError& e, const CLI::App& app, int argc
                      fmt::join(words_of<BenchSubject>, ", "));
 }
 
-// Of the subject of a benchmark, which has options of its own.
-std::string help_of(const CLI::App& app) {
+// Of a benchmark, which has options of its own; else empty.
+std::string subject_of(const CLI::App& app) {
   const auto subcommands = app.get_subcommands();
-  if (subcommands.empty() || subcommands.front()->get_subcommands().empty()) return "isotherm";
-  return fmt::format("isotherm bench {}", subcommands.front()->get_subcommands().front()->get_name());
+  if (subcommands.empty() || subcommands.front()->get_subcommands().empty()) return "";
+  return subcommands.front()->get_subcommands().front()->get_name();
 }
 
 }  // namespace
@@ -519,8 +519,7 @@ CommandLineResult parse_command_line(int argc, const char* const* argv) {
     command.subcommand = *from_word<Subcommand>(app.get_subcommands().front()->get_name());
     take_deck(command, from);
     if (command.subcommand == Subcommand::bench)
-      command.bench.subject =
-          *from_word<BenchSubject>(app.get_subcommands().front()->get_subcommands().front()->get_name());
+      command.bench.subject = *from_word<BenchSubject>(subject_of(app));
   } catch (const CLI::CallForVersion&) {
     return {std::nullopt, 0, version_text() + "\n"};
   } catch (const CLI::CallForHelp&) {
@@ -530,9 +529,11 @@ CommandLineResult parse_command_line(int argc, const char* const* argv) {
     std::string remedy = has_subcommand ? dash_problem(argc, argv) : file_problem(argc, argv);
     if (has_subcommand && remedy.empty()) remedy = former_option_problem(argc, argv);
     if (!remedy.empty()) return rejected(fmt::format("isotherm: {}\n", remedy));
-    return rejected(fmt::format(
-        "isotherm: {}; see {} --help\n",
-        has_subcommand ? problem_text(e, app, argc, argv) : subcommand_error(argv, app), help_of(app)));
+    const std::string subject = subject_of(app);
+    return rejected(
+        fmt::format("isotherm: {}; see isotherm{} --help\n",
+                    has_subcommand ? problem_text(e, app, argc, argv) : subcommand_error(argv, app),
+                    subject.empty() ? "" : " bench " + subject));
   } catch (const Error& e) {
     return {std::nullopt, static_cast<int>(e.code()), fmt::format("isotherm: {}\n", e.what())};
   }

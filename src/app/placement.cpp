@@ -18,7 +18,6 @@
 namespace isotherm {
 
 ISOTHERM_KEYS(RankSight, host, memory_group, gpus, why_none, mps)
-ISOTHERM_KEYS(RankPlace, host, device, uuid, threads)
 
 namespace {
 
@@ -42,7 +41,7 @@ class Dealing {
     while (!waiting.empty()) {
       const int at = waiting.front();
       waiting.pop_front();
-      for (const std::string& gpu : sight(at).gpus) {
+      for (const std::string& gpu : sights_[at].gpus) {
         if (!found_by.emplace(gpu, at).second) continue;
         if (best.empty() || on_[gpu].size() < on_[best].size()) best = gpu;
         waiting.insert(waiting.end(), on_[gpu].begin(), on_[gpu].end());
@@ -60,11 +59,9 @@ class Dealing {
   const std::map<std::string, Ranks>& loads() const { return on_; }
 
  private:
-  const RankSight& sight(int rank) const { return sights_[rank]; }
-
   // The GPU that the rank was on before; empty: none.
   std::string move(int rank, const std::string& gpu) {
-    const std::vector<std::string>& seen = sight(rank).gpus;
+    const std::vector<std::string>& seen = sights_[rank].gpus;
     int& position = gpu_[rank];
     const std::string left = position < 0 ? "" : seen[position];
     if (!left.empty()) std::erase(on_[left], rank);
@@ -214,17 +211,23 @@ struct Wish {
 };
 
 Wish wished_backend(const Config& config) {
+  const DeviceChoice asked = config.parallel.device;
+  if (asked == DeviceChoice::cpu) return {};
+  if (asked == DeviceChoice::cuda) return {Backend::cuda, "parallel.device"};
   const std::optional<RequiredBackend> needed = required_backend(config);
-  switch (config.parallel.device) {
-    case DeviceChoice::cpu:
-      return {};
-    case DeviceChoice::cuda:
-      return {Backend::cuda, "parallel.device"};
-    case DeviceChoice::automatic:
-      break;
-  }
   if (!needed) return {Backend::cuda, ""};
   return {needed->backend, needed->backend == Backend::cuda ? needed->key : ""};
+}
+
+// `problem`: why not all ranks see a GPU, or empty; `none_here`: none does.
+Seat choose_seat(const Config& config, const Wish& wish, const std::string& problem, bool none_here,
+                 Host allowed) {
+  if (problem.empty()) return {Backend::cuda, Host::this_one};
+  if (wish.demanded_by.empty()) return {};
+  if (allowed != Host::this_one && none_here) return {Backend::cuda, Host::another};
+  throw CollectiveError(ExitCode::unavailable,
+                        fmt::format("{}: {}; use parallel.device=cpu, or run where every rank sees a GPU",
+                                    config.at(wish.demanded_by), problem));
 }
 
 // Its control daemon leaves a pipe of this name in the folder where clients look for it.
@@ -252,7 +255,7 @@ std::vector<RankSight> gather_sights(const CudaDevices& found, const Communicato
 
 // The same on every rank, as all know what all see.
 void take_gpus(const Config& config, const std::vector<RankSight>& sights, const CudaDevices& found, int rank,
-               Placement& placement, RankPlace& place) {
+               Placement& placement, RankInfo& mine) {
   const std::optional<int> limit = config.parallel.ranks_per_gpu;
   const DeviceMap map = map_devices(sights, limit.has_value());
   if (limit && map.most_sharers > *limit) {
@@ -261,58 +264,20 @@ void take_gpus(const Config& config, const std::vector<RankSight>& sights, const
         fmt::format("{}: {} ranks share one GPU and {} may; start fewer ranks or raise the limit",
                     config.at("parallel.ranks_per_gpu"), map.most_sharers, *limit));
   }
-  const auto mine = static_cast<std::size_t>(rank);
-  const DeviceInfo& device = found.devices[static_cast<std::size_t>(map.gpu[mine])];
-  place.device = fmt::format("{} {}", device.name, device.index);
-  place.uuid = device.uuid;
-  placement.device_index = device.index;
-  placement.ranks_on_device = map.sharers[mine];
+  const DeviceInfo& device = found.devices[static_cast<std::size_t>(map.gpu[rank])];
+  mine.backend = Backend::cuda;
+  mine.device = device.name;
+  mine.uuid = device.uuid;
+  mine.device_index = placement.device_index = device.index;
+  placement.ranks_on_device = map.sharers[rank];
   placement.warnings = map.warnings;
   for (const std::string& note : map.notes) placement.note += (placement.note.empty() ? "" : ", ") + note;
 }
 
-// Collective.
-Placement place(const Config& config, const Wish& wish, const Communicator& world, int threads,
-                Host allowed) {
-  const CudaDevices found = wish.backend == Backend::cuda ? find_cuda_devices() : CudaDevices{};
-  Placement placement;
-  RankPlace mine{processor_name(), "CPU", "", threads};
-  if (wish.backend == Backend::cuda) {
-    const std::vector<RankSight> sights = gather_sights(found, world);
-    const std::string problem = why_not_on_gpus(sights);
-    const bool none_here = std::ranges::all_of(sights, sees_none);
-    if (problem.empty()) {
-      placement.backend = Backend::cuda;
-      take_gpus(config, sights, found, world.rank(), placement, mine);
-    } else if (allowed == Host::either && !wish.demanded_by.empty() && none_here) {
-      placement.backend = Backend::cuda;
-      placement.host = Host::another;
-      placement.note = problem;
-    } else if (!wish.demanded_by.empty()) {
-      throw CollectiveError(ExitCode::unavailable,
-                            fmt::format("{}: {}; use parallel.device=cpu, or run where every rank sees a GPU",
-                                        config.at(wish.demanded_by), problem));
-    } else if (none_here) {
-      placement.note = problem + ": computing on the CPU";
-    } else {
-      placement.warnings.push_back(problem + ": all compute on the CPU; run where every rank sees a GPU");
-    }
-  }
-  placement.ranks = gather(mine, world);
-  if (placement.backend == Backend::host) {
-    placement.ranks_on_device =
-        static_cast<int>(std::ranges::count(placement.ranks, mine.host, &RankPlace::host));
-  }
-  return placement;
-}
-
 }  // namespace
 
-Placement place_ranks(const Config& config, const Communicator& world, int threads) {
-  return place(config, wished_backend(config), world, threads, Host::this_one);
-}
-
-Placement plan_ranks(const Config& config, const Communicator& world, int threads, bool wants_gpus) {
+Placement place_ranks(const Config& config, const Communicator& world, int threads, Host allowed,
+                      bool wants_gpus) {
   Wish wish = wished_backend(config);
   if (wants_gpus && wish.demanded_by.empty()) {
     if (wish.backend == Backend::host)
@@ -321,19 +286,45 @@ Placement plan_ranks(const Config& config, const Communicator& world, int thread
                             "parallel.device=cuda, or leave it out");
     wish.demanded_by = "parallel.device";
   }
-  return place(config, wish, world, threads, Host::either);
+  Placement placement;
+  RankInfo mine;
+  mine.rank = world.rank();
+  mine.host = processor_name();
+  mine.device = make_host_device()->info().name;
+  mine.threads = threads;
+  if (wish.backend == Backend::cuda) {
+    const CudaDevices found = find_cuda_devices();
+    const std::vector<RankSight> sights = gather_sights(found, world);
+    const std::string problem = why_not_on_gpus(sights);
+    const bool none_here = std::ranges::all_of(sights, sees_none);
+    static_cast<Seat&>(placement) = choose_seat(config, wish, problem, none_here, allowed);
+    if (problem.empty()) {
+      take_gpus(config, sights, found, world.rank(), placement, mine);
+    } else if (placement.host == Host::another) {
+      placement.note = problem;
+    } else if (none_here) {
+      placement.note = problem + ": computing on the CPU";
+    } else {
+      placement.warnings.push_back(problem + ": all compute on the CPU; run where every rank sees a GPU");
+    }
+  }
+  placement.ranks = gather_ranks(mine, world);
+  if (placement.backend == Backend::host) {
+    placement.ranks_on_device =
+        static_cast<int>(std::ranges::count(placement.ranks, mine.host, &RankInfo::host));
+  }
+  return placement;
 }
 
 Seat seat_among(const Config& config, const CudaDevices& found, Host allowed) {
   const Wish wish = wished_backend(config);
   if (wish.backend == Backend::host) return {};
-  if (!found.devices.empty()) return {Backend::cuda, Host::this_one};
-  if (wish.demanded_by.empty()) return {};
-  if (allowed != Host::this_one) return {Backend::cuda, Host::another};
-  throw Error(
-      ExitCode::unavailable,
-      fmt::format("{}: no CUDA device ({}); use parallel.device=cpu, or run where every rank sees a GPU",
-                  config.at(wish.demanded_by), found.why_none));
+  const std::string problem = found.devices.empty() ? fmt::format("no CUDA device ({})", found.why_none) : "";
+  return choose_seat(config, wish, problem, true, allowed);
+}
+
+std::string place_text(const RankInfo& rank) {
+  return rank.backend == Backend::host ? "CPU" : fmt::format("{} {}", rank.device, rank.device_index);
 }
 
 std::unique_ptr<Device> open_device(const Placement& placement) {

@@ -8,6 +8,7 @@
 #include "config/config.hpp"
 #include "core/communicator.hpp"
 #include "core/device.hpp"
+#include "output/records/run_record.hpp"
 
 namespace isotherm {
 
@@ -49,36 +50,29 @@ enum class Host { this_one, another, either };
 template <>
 inline constexpr auto words_of<Host> = words("this", "another", "either");
 
-struct RankPlace {
-  std::string host, device, uuid;
-  int threads = 1;
+struct Seat {
+  Backend backend = Backend::host;
+  Host host = Host::this_one;  // another: GPUs that are not here; nothing can be asked of them
 };
 
-struct Placement {
-  Backend backend = Backend::host;
-  Host host = Host::this_one;    // another: GPUs that are not here; nothing can be asked of them
-  int device_index = -1;         // of this rank; -1 on the host
-  int ranks_on_device = 1;       // that share this rank's GPU, or its host when it computes on the CPU
-  std::vector<RankPlace> ranks;  // all of them
-  std::string note;              // why the CPU was taken, where it was not asked for; how GPUs are shared
+struct Placement : Seat {
+  int device_index = -1;        // of this rank; -1 on the host
+  int ranks_on_device = 1;      // that share this rank's GPU, or its host when it computes on the CPU
+  std::vector<RankInfo> ranks;  // all of them: host and threads, and their GPUs
+  std::string note;             // why the CPU was taken, where it was not asked for; how GPUs are shared
   std::vector<std::string> warnings;  // what of it costs time
 };
 
 // Collective; opens no device. Throws CollectiveError(unavailable) when the deck asks for a device that is
-// not there, or for fewer ranks per GPU.
-Placement place_ranks(const Config& config, const Communicator& world, int threads);
+// not there, or for fewer ranks per GPU. `allowed`: of a plan, made where no run has to be, GPUs that the
+// deck asks for, or else `wants_gpus`, may be those of another host, one for each rank.
+Placement place_ranks(const Config& config, const Communicator& world, int threads,
+                      Host allowed = Host::this_one, bool wants_gpus = false);
 
-// For a plan, made where no run has to be: GPUs that the deck asks for, or else `wants_gpus`, may be those of
-// another host, one for each rank. Collective.
-Placement plan_ranks(const Config& config, const Communicator& world, int threads, bool wants_gpus);
-
-// Where a rank that sees these would compute. Throws Error(unavailable) where the deck asks for GPUs, none is
-// here, and only this host will do.
-struct Seat {
-  Backend backend = Backend::host;
-  Host host = Host::this_one;
-};
+// Where a rank that sees these would compute. Throws as place_ranks().
 Seat seat_among(const Config& config, const CudaDevices& found, Host allowed);
+
+std::string place_text(const RankInfo& rank);  // "CPU", or the GPU and its number
 
 std::unique_ptr<Device> open_device(const Placement& placement);
 

@@ -3,30 +3,35 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <string_view>
 
 #include "app/field_outputs.hpp"
-#include "app/loop_progress.hpp"
-#include "app/record.hpp"
 #include "app/time_loop.hpp"
 #include "app/verification.hpp"
 #include "config/deck.hpp"
 #include "core/all_or_throw.hpp"
+#include "core/hdf5_file.hpp"
+#include "core/statistics.hpp"
 #include "core/text.hpp"
+#include "kernels/bandwidth.hpp"
+#include "kernels/host_info.hpp"
 #include "output/console/progress.hpp"
 #include "output/console/report.hpp"
 #include "output/field_files/snapshot.hpp"
 #include "output/run_directory.hpp"
 #include "output/safe_file.hpp"
+#include "physics/cells.hpp"
+#include "physics/operator.hpp"
+#include "solver/method.hpp"
+#include "solver/residual_check.hpp"
+#include "solver/schedule.hpp"
 #include "tune/autotuner.hpp"
 #include "tune/tuning_file.hpp"
 
 namespace isotherm {
 namespace {
-
-// The sweep of the checkpoint, where the run is resumed in its own directory.
-std::optional<std::int64_t> resumed_here(const std::optional<Restart>& restart) {
-  return restart && restart->same_directory ? std::optional(restart->sweep()) : std::nullopt;
-}
 
 // False where the entry names what the deck does not leave open, or this program does not have.
 template <class T>
@@ -52,29 +57,235 @@ bool use_recalled(const TuningChoice& choice, const KernelChoices<T>& choices, S
   return true;
 }
 
+MethodRecord describe_method(const Session& session) {
+  const Config& config = session.cases.back();  // as the rest of the record
+  const Backend backend = session.placement.backend;
+  MethodRecord method;
+  if (backend == Backend::host) method.instruction_set = host_instruction_set();
+  method.threads_note = session.threads.note;
+  method.problem = config.problem.kind;
+  method.planned_sweeps = Schedule(config).last();
+  const Method of_deck = make_method(config);
+  method.name = of_deck.name;
+  method.cycle = of_deck.cycle();
+  if (config.problem.kind == ProblemKind::steady) {
+    method.weight = config.problem.weight;
+  } else {
+    const TimePlan plan = time_plan(config);
+    method.dt = plan.dt;
+    method.dt_limit = stable_dt(config);
+    method.end_time = plan.dt * static_cast<double>(plan.steps);
+  }
+  return method;
+}
+
+// Collective.
+RunRecord describe_run(const CommandLine& command, const Session& session, const Communicator& world,
+                       const std::string& directory) {
+  const Config& config = session.deck.config;
+  const Config& last = session.cases.back();  // of a series the grid that is kept
+  const Decomposition d = decompose(last, session.decomposition.ranks(), session.placement.backend);
+  RunRecord record;
+  record.mpi = mpi_library_version();
+  record.hdf5 = hdf5_library_version();
+  record.started = utc_now();
+  record.command_line = command.program;
+  record.name = config.name;
+  record.deck_path = command.file;
+  record.directory = directory;
+  record.resolved_deck = to_yaml(config);
+  record.cells = last.grid.cells;
+  record.lengths = spacing(config);
+  for (int axis = 0; axis < 3; ++axis) record.lengths[axis] *= static_cast<double>(config.grid.cells[axis]);
+  record.process_grid = d.process_grid();
+  record.weights = exchange_weights(last, session.placement.backend);
+  record.smallest_rank_cells = d.smallest_subdomain();
+  record.largest_rank_cells = d.largest_subdomain();
+  record.precision = config.precision;
+  record.method = describe_method(session);
+  record.memory_estimate_bytes = static_cast<std::int64_t>(world.all_reduce(
+      static_cast<std::int64_t>(session.memory.host(session.placement.backend)), ReduceOp::max));
+  record.ranks = session.placement.ranks;
+  for (RankInfo& rank : record.ranks) rank.cells = d.subdomain(rank.rank).cells();
+  record.warnings = config.warnings;
+  if (!session.threads.warning.empty()) record.warnings.push_back(session.threads.warning);
+  for (const std::string& warning : session.placement.warnings) record.warnings.push_back(warning);
+  record.method.device_note = session.placement.note;
+  return record;
+}
+
+constexpr const char* anew_words = "start it again";
+
+// The distance from a temperature to the next, K.
+double last_digit(const Config& config, double temperature) {
+  const auto step = [](auto number) { return double{std::nextafter(number, INFINITY) - number}; };
+  return config.precision == Precision::fp32 ? step(static_cast<float>(temperature)) : step(temperature);
+}
+
+// Upwards to two digits, so that it can be remembered.
+std::int64_t rounded_up(double count) {
+  const double unit = std::pow(10.0, std::max(std::floor(std::log10(count)) - 1, 0.0));
+  return static_cast<std::int64_t>(std::ceil(count / unit) * unit);
+}
+
+std::string remedy(const Config& config, const std::string& tolerance) {
+  return config.precision == Precision::fp32 ? tolerance + ", or precision: fp64 in a new run" : tolerance;
+}
+
+// `larger`: a tolerance that it would reach.
+std::string stagnation_text(const Config& config, const Residual& r, double largest, double unit,
+                            const std::string& larger) {
+  return fmt::format(
+      "the residual stopped falling at {:.3g} K, above the tolerance of {:.3g} K: the last digit of {} is "
+      "{:.2g} K at {:.4g} K, and by it the slowest mode may be off by about {:.2g} K; use {}",
+      *r.last, *config.problem.tolerance * unit, word(config.precision), last_digit(config, largest), largest,
+      *r.last / slowest_decay(config), larger);
+}
+
+std::string unconverged_text(const Config& config, const Residual& r, double largest, double unit,
+                             std::int64_t sweeps, const std::string& next) {
+  const double tolerance = *config.problem.tolerance * unit, decay = make_method(config).decay;
+  std::string text =
+      fmt::format("not converged: after {} sweeps the residual is {:.3g} K, the tolerance {:.3g} K", sweeps,
+                  *r.last, tolerance);
+  const double digit = last_digit(config, largest);
+  if (tolerance < digit)
+    return text + fmt::format(", which is below the last digit of the temperatures ({:.2g} K); use {}", digit,
+                              remedy(config, "a larger problem.tolerance"));
+  const double missing = std::log(*r.last / tolerance) / decay;
+  if (!(decay > 0 && missing < 1e15)) return text;
+  const double all = static_cast<double>(sweeps) + 1.1 * missing;
+  const std::string enough =
+      config.problem.max_cycles
+          ? fmt::format("max_cycles={}", rounded_up(all / static_cast<double>(sweeps_of_cycle(config))))
+          : fmt::format("max_sweeps={}", rounded_up(all));
+  return text + fmt::format("; about {} more are likely to be needed: {} problem.{}", rounded_up(missing),
+                            next, enough);
+}
+
+// "go on with: isotherm run deck.yaml --restart 'runs/deck'" from the newest checkpoint; from the beginning
+// where none is `kept`. `anew`: a key that gets another value behind it.
+std::string next_command(const CommandLine& command, const std::string& directory, bool kept,
+                         std::string_view anew) {
+  const auto words = without(without(command.overrides, anew), kept ? "" : "output.overwrite");
+  return fmt::format("{}: {} {}", kept ? "go on with" : anew_words, run_words(command, words),
+                     kept ? "--restart " + shell_word(directory) : "output.overwrite=true");
+}
+
+std::string stopped_text(const LoopOutcome& outcome, std::int64_t sweeps, const std::string& next) {
+  return fmt::format("stopped by {} at sweep {}{}; {}", outcome.stopped_by, sweeps,
+                     next.starts_with(anew_words) ? " (it has left no checkpoint)" : "", next);
+}
+
+// Empty where there is nothing to say. `next`: the command, with problem.max_sweeps anew.
+std::string steady_end_text(const Config& config, const LoopOutcome& outcome, std::int64_t sweeps,
+                            const std::string& next) {
+  const Residual& r = outcome.residual;
+  if (!r.last || !(config.problem.tolerance > 0)) return {};
+  const double unit = tolerance_unit(config, *r.first);
+  const std::string larger = remedy(config, fmt::format("a tolerance of {:.2g} or more", 2 * *r.last / unit));
+  if (r.convergence == Convergence::stagnated)
+    return stagnation_text(config, r, outcome.largest_temperature, unit, larger);
+  if (r.convergence == Convergence::stalled)
+    return fmt::format(
+        "not converged: after {} sweeps the residual stalls at {:.3g} K, above the tolerance of {:.3g} K and "
+        "the rounding of the temperatures; use {}",
+        sweeps, *r.last, *config.problem.tolerance * unit, larger);
+  if (r.convergence == Convergence::not_reached)
+    return unconverged_text(config, r, outcome.largest_temperature, unit, sweeps, next);
+  return {};
+}
+
+// Collective. Why files of the field are written in step with the sweeps; empty where they need not be.
+std::string why_in_step(const Config& config, const Communicator& world) {
+  if (!config.output.asynchronous) return "output.asynchronous is false";
+  if (config.output.on_error == OnError::warn) return "output.on_error is warn";
+  const bool threads = world.all_reduce(std::int64_t{mpi_takes_threads()}, ReduceOp::min) != 0;
+  return threads ? "" : "this MPI gives no MPI_THREAD_MULTIPLE";
+}
+
+std::string file_name(const std::filesystem::path& path) {
+  return path.filename().string();
+}
+
+std::string why_no_heat(const Config& config, bool swept) {
+  if (!plan_diagnostics(config).flows)
+    return std::string("the deck does not give material.conductivity") +
+           (config.problem.kind == ProblemKind::transient ? ", density and heat_capacity" : "");
+  if (!swept) return "no step was made";
+  return "the run was stopped behind a launch of several steps";
+}
+
+// Collective; every rank returns the same. None where the transport moves nothing.
 template <class T>
-class RunOf final : public Run {
+std::optional<EndState> find_end_state(const Config& config, Solver<T>& solver) {
+  if (!moves_data(config)) return std::nullopt;
+  const TemperatureExtremes found = solver.extremes();
+  const CellCentres centre(config);
+  const auto place = [&](const NumberedTemperature& extreme) -> EndState::Extreme {
+    const Int3 cell = extreme.cell(config.grid.cells);
+    return {extreme.value + 0.0, cell, centre(cell)};  // no "-0 K"
+  };
+  EndState end;
+  end.steady = config.problem.kind == ProblemKind::steady;
+  end.sweep = solver.sweeps();
+  end.time = solver.time();
+  end.nan_cells = found.nan_cells;
+  if (found.any()) {
+    end.highest = place(found.highest);
+    end.lowest = place(found.lowest);
+  }
+  end.heat = solver.heat_flows();
+  end.faces = plan_diagnostics(config).boundaries;
+  if (!end.heat) end.why_no_heat = why_no_heat(config, solver.own_sweeps() > 0);
+  return end;
+}
+
+// To the times of this rank, those of a loop that has ended, of which a series has several.
+void add_times(PhaseTimes& phases, const SolverTimes& solver, const LoopOutcome& outcome) {
+  phases[Phase::sweeps] += solver.sweep;
+  phases[Phase::halo] += solver.halo;
+  phases[Phase::reduction] += solver.reduction;
+  phases[Phase::diagnostics] += solver.diagnostics;
+  phases[Phase::output] += outcome.output_seconds;
+  phases[Phase::interior] += solver.interior;
+  phases[Phase::exterior] += solver.exterior;
+  phases[Phase::sweep] += solver.sweep - solver.interior - solver.exterior;
+  phases[Phase::boundaries] += solver.halo;
+  for (const Phase part : {Phase::pack, Phase::wire, Phase::unpack}) {
+    phases[part] += solver.exchange[part];
+    phases[Phase::boundaries] -= solver.exchange[part];
+  }
+  phases[Phase::setup] += outcome.tuning_seconds;
+  phases[Phase::other] += outcome.wall - outcome.tuning_seconds - solver.sum() - outcome.output_seconds;
+  phases[Phase::loop] += outcome.wall - outcome.tuning_seconds;
+}
+
+template <class T>
+class Run {
  public:
-  explicit RunOf(const RunPlan& plan)
+  explicit Run(const RunPlan& plan)
       : plan_(plan),
+        resumed_here_(plan.restart && plan.restart->same_directory ? std::optional(plan.restart->sweep())
+                                                                   : std::nullopt),
         console_(plan.world.rank()),
         progress_(choose_style(plan.command.progress, can_rewrite_lines(plan.world.size())), console_) {}
 
-  void open() override {
+  // Makes the solver of the first case, opens the run's directory and log, and prints the banner. Throws what
+  // stops a run before any file.
+  void open() {
     const auto& restart = plan_.restart;
-    const bool same_directory = restart && restart->same_directory;
     limit_ = find_wall_limit(config(), plan_.world, plan_.started);
     make_solver(plan_.session.cases.front());
-    directory_ =
-        open_run_directory(config(), plan_.session.deck.text, to_yaml(config()), plan_.world,
-                           {same_directory, force_of(plan_.command), restart ? restart->lock : nullptr});
-    if (is_root()) console_.open_log(directory_->log(), same_directory);
-    record_ =
-        describe_run(plan_.command, plan_.session, plan_.device, plan_.world, directory_->path.string());
+    directory_ = open_run_directory(
+        config(), plan_.session.deck.text, to_yaml(config()), plan_.world,
+        {resumed_here_.has_value(), force_of(plan_.command), restart ? restart->lock : nullptr});
+    if (is_root()) console_.open_log(directory_->log(), resumed_here_.has_value());
+    record_ = describe_run(plan_.command, plan_.session, plan_.world, directory_->path.string());
     record_solver();
     record_.performance.copy_bandwidth = plan_.copy_bandwidth;
     if (restart) record_.continuation.restarted = {restart->file, restart->sweep()};
-    times_.phases[Phase::setup] = plan_.started.seconds();
+    phases_[Phase::setup] = plan_.started.seconds();
     console_.say(banner(record_));
     if (restart) resume();
     if (!limit_.source.empty())
@@ -82,22 +293,55 @@ class RunOf final : public Run {
     if (is_root()) warn_of_plan();
   }
 
-  bool solve(const Config& config) override {
-    try {
-      solve_case(config);
-      return true;
-    } catch (const CollectiveError& error) {
-      fail(error);
-      return false;
+  // The deck, or one grid of its series, of which the last is the one that is kept.
+  void solve(const Config& config) {
+    Timer timer;
+    const bool last = &config == &plan_.session.cases.back();
+    if (&config != &plan_.session.cases.front()) {
+      make_solver(config);
+      record_solver();
     }
+    LoopOutputs<T> outputs{FileThread(why_in_step(config, plan_.world))};
+    open_outputs(outputs, config, last);
+    if (last && outputs.files.in_step() && config.output.asynchronous && !plan_files(config).empty())
+      console_.say(fmt::format("files of the field are written in step: {}", outputs.files.why_in_step()));
+    warn_new(outputs);
+    phases_[Phase::setup] += timer.lap();
+
+    const LoopFrame frame{plan_.world, plan_.started, limit_,
+                          plan_.restart ? &plan_.restart->state() : nullptr, resumed_here_};
+    const LoopOutcome outcome = run_time_loop(config, *solver_, autotuner_.get(), outputs, frame);
+    progress_.finish();
+    if (outputs.history) outputs.history->finish();
+    if (outputs.fields) outputs.fields->finish();
+    if (outputs.fields && !config.output.probes.points.empty())
+      record_.files.push_back(directory_->probes().filename());
+    record_outcome(config, outcome);
+    if (outputs.fields) {
+      record_.writing = outputs.fields->record(outcome.end_seconds);
+      viewer_file_ = outputs.fields->viewer_file();
+    }
+    warn_new(outputs);
+    end_case(config, outcome);
   }
 
-  int report() override {
+  // Of an error that ended a case; report() throws it.
+  void fail(const CollectiveError& error) {
+    record_.exit_code = error.code();
+    record_.message = error.what();
+  }
+
+  // Table, figures of merit, run.json. Returns the exit code of a run that came to its end: done,
+  // not_converged or diverged (a verification that failed). Throws the error of one that did not, once its
+  // record is written.
+  int report() {
     if (record_.message.empty()) judge();
-    times_.finish(plan_.started.seconds());
-    record_.phases = gather_phases(times_.phases, plan_.world);
-    if (plan_.command.profile) record_.profile = gather_profiles(times_.profile, plan_.world);
-    record_.ranks = gather_ranks(describe_rank(plan_.session, plan_.device, plan_.world), plan_.world);
+    phases_[Phase::total] = profile_[Phase::total] = plan_.started.seconds();
+    record_.phases = gather_phases(phases_, plan_.world);
+    if (plan_.command.profile) record_.profile = gather_profiles(profile_, plan_.world);
+    RankInfo mine = record_.ranks[static_cast<std::size_t>(plan_.world.rank())];
+    mine.peak_bytes = peak_memory_bytes();
+    record_.ranks = gather_ranks(mine, plan_.world);
     record_.finished = utc_now();
     record_.warnings = console_.warnings();
     console_.say(final_table(record_));
@@ -109,52 +353,6 @@ class RunOf final : public Run {
   }
 
  private:
-  // The files of one case, each where the deck asks for it.
-  struct Outputs {
-    Outputs(RunOf& run, const Config& config, bool last) : files(why_in_step(config, run.plan_.world)) {
-      const Communicator& world = run.plan_.world;
-      const std::string path = run.directory_->path.string();
-      const auto resumed = resumed_here(run.plan_.restart);
-      const auto origin = [&] { return provenance(run.plan_.session, run.record_); };
-      if (last && config.output.snapshots) {
-        snapshots.emplace(config, grid_of_snapshots(config), world, path, origin(), &files);
-        if (resumed) snapshots->continue_series(*resumed);
-      }
-      if (last)
-        fields.emplace(config, world, run.solver_->subdomain(), *run.directory_, origin(), run.console_,
-                       files, resumed);
-      if (!run.is_series() && config.output.checkpoint.write && moves_data(config))
-        checkpoints.emplace(config, world, path, origin(), &files);
-      if (config.output.history && world.is_root())
-        history.emplace(
-            run.directory_->history(), run.console_,
-            config.output.diagnostics ? DiagnosticsColumns(plan_diagnostics(config)) : std::nullopt,
-            run.plan_.restart ? std::optional(run.plan_.restart->last_line()) : std::nullopt);
-    }
-
-    std::vector<std::string> warnings() const {
-      std::vector<std::string> all;
-      const auto add = [&](const std::vector<std::string>& more) {
-        std::ranges::copy(more, std::back_inserter(all));
-      };
-      if (snapshots) add(snapshots->remarks());
-      if (fields) add(fields->remarks());
-      if (checkpoints) add(checkpoints->remarks());
-      return all;
-    }
-    LoopOutputs<T> of_loop(Progress* progress, Console& console) {
-      const auto pointer = [](auto& optional) { return optional ? &*optional : nullptr; };
-      return {pointer(history), progress, pointer(snapshots), pointer(fields), pointer(checkpoints),
-              &console,         &files};
-    }
-
-    FileThread files;  // outlives the writers that queue work for it
-    std::optional<SnapshotWriter> snapshots;
-    std::optional<FieldOutputs<T>> fields;
-    std::optional<CheckpointWriter> checkpoints;
-    std::optional<History> history;
-  };
-
   const Config& config() const { return plan_.session.deck.config; }
   bool is_series() const { return plan_.session.cases.size() > 1; }
   bool is_root() const { return plan_.world.is_root(); }
@@ -166,6 +364,31 @@ class RunOf final : public Run {
     for (const std::string& warning : record_.warnings) console_.warn(warning);
     if (plan_.command.profile && solver_->is_asynchronous())
       console_.warn("--profile waits for the device behind every phase: figures are lower than without it");
+  }
+
+  void open_outputs(LoopOutputs<T>& outputs, const Config& config, bool last) {
+    const std::string path = directory_->path.string();
+    const SnapshotProvenance origin{plan_.session.deck.text,
+                                    record_.resolved_deck,
+                                    record_.build.version,
+                                    record_.build.git_revision,
+                                    record_.ranks.front().device,
+                                    record_.method.kernel,
+                                    record_.mpi,
+                                    record_.hdf5,
+                                    record_.name};
+    outputs.console = &console_;
+    if (is_root()) outputs.progress = &progress_;
+    if (last)
+      outputs.fields.emplace(config, plan_.world, *solver_, *directory_, origin, console_, outputs.files,
+                             resumed_here_);
+    if (!is_series() && config.output.checkpoint.write && moves_data(config))
+      outputs.checkpoints.emplace(config, plan_.world, path, origin, &outputs.files);
+    if (config.output.history && is_root())
+      outputs.history.emplace(
+          directory_->history(), console_,
+          config.output.diagnostics ? DiagnosticsColumns(plan_diagnostics(config)) : std::nullopt,
+          plan_.restart ? std::optional(plan_.restart->last_line()) : std::nullopt);
   }
 
   void make_solver(const Config& config) {
@@ -218,37 +441,6 @@ class RunOf final : public Run {
     for (const std::string& warning : restart.warnings) console_.warn(warning);
   }
 
-  void solve_case(const Config& config) {
-    Timer timer;
-    const bool last = &config == &plan_.session.cases.back();
-    if (&config != &plan_.session.cases.front()) {
-      make_solver(config);
-      record_solver();
-    }
-    Outputs outputs(*this, config, last);
-    if (last && outputs.files.in_step() && config.output.asynchronous && !plan_files(config).empty())
-      console_.say(fmt::format("files of the field are written in step: {}", outputs.files.why_in_step()));
-    warn_new(outputs.warnings());
-    times_.phases[Phase::setup] += timer.lap();
-
-    const LoopOutcome outcome =
-        run_time_loop(config, *solver_, autotuner_.get(),
-                      outputs.of_loop(is_root() ? &progress_ : nullptr, console_), frame());
-    progress_.finish();
-    if (outputs.history) outputs.history->finish();
-    if (outputs.fields) outputs.fields->finish();
-    if (outputs.fields && !config.output.probes.points.empty())
-      record_.files.push_back(file_name(directory_->probes().string()));
-    record_outcome(config, outcome);
-    if (last) {
-      const SnapshotWriter* const snapshots = outputs.snapshots ? &*outputs.snapshots : nullptr;
-      record_.writing = writing_of(outputs.files, snapshots, *outputs.fields, outcome, plan_.world);
-      viewer_file_ = snapshots ? snapshots->viewer_file() : outputs.fields->viewer_file();
-    }
-    warn_new(outputs.warnings());
-    end_case(config, outcome);
-  }
-
   // Of a loop that has ended: the errors and warnings that its end calls for, and the verification.
   void end_case(const Config& config, const LoopOutcome& outcome) {
     if (!outcome.divergence.empty()) throw CollectiveError(ExitCode::diverged, outcome.divergence);
@@ -262,21 +454,18 @@ class RunOf final : public Run {
     if (config.verify.solution != ExactSolution::none) verify_case(config);
   }
 
-  // Of all writers, which often say the same. All ranks know them.
-  void warn_new(const std::vector<std::string>& warnings) {
-    for (const std::string& warning : warnings)
-      if (is_root() && std::ranges::count(console_.warnings(), warning) == 0) console_.warn(warning);
-  }
-
-  LoopFrame frame() const {
-    LoopFrame frame{plan_.world, plan_.started, limit_};
-    if (plan_.restart) frame.resumed = &plan_.restart->state();
-    frame.last_checkpoint = resumed_here(plan_.restart);
-    return frame;
+  // What writers have to say, which is often the same. All ranks know it.
+  void warn_new(const LoopOutputs<T>& outputs) {
+    const auto warn = [&](const std::vector<std::string>& remarks) {
+      for (const std::string& remark : remarks)
+        if (is_root() && std::ranges::count(console_.warnings(), remark) == 0) console_.warn(remark);
+    };
+    if (outputs.fields) warn(outputs.fields->remarks());
+    if (outputs.checkpoints) warn(outputs.checkpoints->remarks());
   }
 
   std::string next(const LoopOutcome& outcome, std::string_view anew = {}) const {
-    const bool has_checkpoint = !outcome.checkpoints.empty() || resumed_here(plan_.restart);
+    const bool has_checkpoint = !outcome.checkpoints.empty() || resumed_here_;
     return next_command(plan_.command, directory_->path.string(), has_checkpoint, anew);
   }
 
@@ -315,7 +504,8 @@ class RunOf final : public Run {
     record_.continuation.checkpoints = std::ssize(outcome.checkpoints);
     if (!outcome.checkpoints.empty()) record_.continuation.newest = file_name(outcome.checkpoints.back());
     record_.continuation.stopped_by = outcome.stopped_by;
-    times_.add(solver_->times(), outcome);
+    add_times(phases_, solver_->times(), outcome);
+    profile_ = phases_;
     if (const auto bins = solver_->histogram_bins())
       record_.histogram = {std::string(solver_->histogram().name), bins->count, bins->low, bins->high};
     record_.time = solver_->time();
@@ -332,7 +522,7 @@ class RunOf final : public Run {
     record_.answer = outcome.divergence.empty() ? Answer::finite : Answer::not_finite;
     const Timer timer;
     record_.end_state = outcome.divergence.empty() ? find_end_state(config, *solver_) : std::nullopt;
-    times_.phases[Phase::diagnostics] += timer.seconds();
+    phases_[Phase::diagnostics] += timer.seconds();
     // Last, as it needs the field before the last sweep.
     if (plan_.world.size() > 1 && !halo_cost_ && outcome.divergence.empty())
       halo_cost_ = solver_->measure_halo_cost();
@@ -346,7 +536,7 @@ class RunOf final : public Run {
     const auto coarser = std::exchange(record_.verification, verify(config, plan_.world, *solver_));
     if (!is_series()) return;
     add_level(*record_.verification, coarser, config, solver_->own_sweeps());
-    console_.say(level_line(record_.verification->levels));
+    console_.say(level_line(*record_.verification));
   }
 
   // The exit code of a run that came to its end.
@@ -358,11 +548,6 @@ class RunOf final : public Run {
     if (!record_.verification) return;
     record_.verification->verdict = verdict(config(), *record_.verification);
     if (record_.verification->verdict == Verdict::failed) record_.exit_code = ExitCode::diverged;
-  }
-
-  void fail(const CollectiveError& error) {
-    record_.exit_code = error.code();
-    record_.message = error.what();
   }
 
   // A record that cannot be written fails the run, but never hides what failed it before.
@@ -378,6 +563,7 @@ class RunOf final : public Run {
   }
 
   const RunPlan& plan_;
+  std::optional<std::int64_t> resumed_here_;  // the checkpoint's sweep, in its own directory
   WallLimit limit_;
   std::unique_ptr<Solver<T>> solver_;
   std::unique_ptr<Autotuner<T>> autotuner_;              // of the solver; none: nothing is left to measure
@@ -388,15 +574,52 @@ class RunOf final : public Run {
   Progress progress_;
   std::optional<RunDirectory> directory_;
   RunRecord record_;
-  RankTimes times_;
+  PhaseTimes phases_;        // of which the parts of exchanges are known after Solver::time_phases() alone
+  PhaseTimes profile_;       // the same at the end of the loop: what comes behind it is no part of it
   std::string viewer_file_;  // rank 0's: what to open in ParaView; empty: nothing
 };
 
 }  // namespace
 
-std::unique_ptr<Run> make_run(const RunPlan& plan) {
-  if (plan.session.deck.config.precision == Precision::fp32) return std::make_unique<RunOf<float>>(plan);
-  return std::make_unique<RunOf<double>>(plan);
+// All ranks copy at once, as they will sweep at once; a round takes as long as its slowest rank. The median
+// of the rounds: sweeps are reported as they ran on the average, not at their best. As many rounds as move
+// the bytes of the run's sweeps will do, and at least one: a short run is not kept longer by its copy
+// bandwidth than by itself.
+double measure_copy_bandwidth(const Session& session, Device& device, const Communicator& world) {
+  const std::size_t bytes = session.memory.copy_bandwidth / 2;
+  const double passes_of_run = static_cast<double>(likely_sweeps(session.cases.back())) *
+                               static_cast<double>(session.memory.field) / static_cast<double>(bytes);
+  const auto probe = all_or_throw(world, [&] { return make_copy_probe(device, bytes); });
+  const Owned<Stream> stream = own_stream(device, Priority::normal);
+  Stopwatch watch(device, stream);
+  const auto copy = [&] { probe->enqueue(stream); };
+  watch.seconds(copy);  // loads the kernel
+  std::vector<double> seconds;
+  const Timer timer;
+  bool go_on = true;
+  while (go_on) {
+    world.barrier();
+    seconds.push_back(world.all_reduce(watch.seconds(copy), ReduceOp::max));
+    const auto passes = static_cast<double>(seconds.size());
+    const bool more = passes < passes_of_run && (passes < 3 || timer.seconds() < 0.25);
+    go_on = world.all_reduce(std::int64_t{more}, ReduceOp::min) != 0;
+  }
+  return world.all_reduce(2.0 * static_cast<double>(bytes), ReduceOp::sum) / median(std::move(seconds));
 }
+
+template <class T>
+int solve_and_report(const RunPlan& plan) {
+  Run<T> run(plan);
+  run.open();
+  try {
+    for (const Config& each : plan.session.cases) run.solve(each);
+  } catch (const CollectiveError& error) {
+    run.fail(error);
+  }
+  return run.report();
+}
+
+template int solve_and_report<float>(const RunPlan&);
+template int solve_and_report<double>(const RunPlan&);
 
 }  // namespace isotherm

@@ -248,7 +248,7 @@ void check_memory(const MemoryPlan& mine, const Placement& placement, const Comm
     check("host " + processor_name(), "memory", on_host, free + programs,
           "hosts");  // which are there already
     if (placement.backend != Backend::cuda) return;
-    check(placement.ranks[static_cast<std::size_t>(world.rank())].device, "its memory",
+    check(place_text(placement.ranks[static_cast<std::size_t>(world.rank())]), "its memory",
           static_cast<double>(mine.device()) * placement.ranks_on_device,
           static_cast<double>(open_device(placement)->memory().free_bytes), "GPUs");
   });
@@ -379,8 +379,7 @@ MemoryPlan memory_of(const Session& session, const Communicator& world) {
   const int as_many =
       std::max(1, ranks / world.size());  // on each device, where --ranks speaks of a larger job
   const Placement& placement = session.placement;
-  return plan_memory(session.cases.back(), ranks, std::min(world.rank(), ranks - 1),
-                     {placement.backend, placement.host},
+  return plan_memory(session.cases.back(), ranks, std::min(world.rank(), ranks - 1), placement,
                      placement.host == Host::this_one ? placement.ranks_on_device * as_many : 1);
 }
 
@@ -463,9 +462,9 @@ Session plan_session(const CommandLine& command, const Communicator& world) {
   const int ranks = command.ranks ? command.ranks : world.size();
   std::vector<Config> cases = all_or_throw(world, [&] { return sound_cases(config); });
   for (std::string& warning : shape_warnings(config)) deck.config.warnings.push_back(std::move(warning));
-  Placement placement = is_plan(command)
-                            ? plan_ranks(config, world, threads.threads, command.check.gpu_bytes > 0)
-                            : place_ranks(config, world, threads.threads);
+  Placement placement =
+      place_ranks(config, world, threads.threads, is_plan(command) ? Host::either : Host::this_one,
+                  command.check.gpu_bytes > 0);
   const bool is_here = placement.host == Host::this_one;
   all_or_throw(world, [&] {
     for (const Config& each : cases)

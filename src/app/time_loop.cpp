@@ -1,17 +1,24 @@
 #include "app/time_loop.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <functional>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
 #include <limits>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
-#include "app/record.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/signals.hpp"
 #include "core/text.hpp"
 #include "core/trace.hpp"
 #include "output/console/report.hpp"
+#include "physics/boundaries.hpp"
+#include "physics/coverage.hpp"
 #include "physics/operator.hpp"
 #include "solver/kernel_choice.hpp"
 #include "solver/method.hpp"
@@ -21,76 +28,89 @@
 namespace isotherm {
 namespace {
 
+constexpr double share_of_slack = 0.01, least_slack = 1, most_slack = 60;       // of the limit; s
+constexpr double share_to_judge = 0.1, least_to_judge = 1, most_to_judge = 60;  // likewise
 constexpr double largest_update = 1e9;  // K a sweep: no heat problem, but an unstable one
 
-// Reports progress, and warns once where the time limit is too short. Of rank 0; progress and console may be
-// null.
-class LoopProgress {
- public:
-  LoopProgress(const Config& config, Progress* progress, Console* console, const WallLimit& limit)
-      : config_(config),
-        progress_(progress),
-        console_(console),
-        limit_(limit),
-        last_sweep_(Schedule(config).last()),
-        pace_(make_method(config).decay) {}
-
-  // `time`: s of the problem; none in a steady one. `elapsed`: s since the start of the run.
-  void tell(std::int64_t sweep, std::optional<double> time, const Residual& residual, double elapsed) {
-    if (!progress_) return;
-    const ProgressState state = state_at(sweep, time, residual);
-    progress_->update(state);
-    warn_of_limit(state, elapsed);
+// The largest number among boundaries and initial values, "boundaries.x_min.value is 1e11"; empty where it is
+// ordinary.
+std::string extraordinary_value(const Config& config) {
+  constexpr double ordinary = 1e6;  // K
+  double largest = ordinary;
+  std::string text;
+  const auto look = [&](const std::string& key, double value, double kelvin) {
+    if (!(std::abs(kelvin) > largest)) return;
+    largest = std::abs(kelvin);
+    text = fmt::format("{} is {:g}", config.at(key), value);
+  };
+  for (int f = 0; f < face_count; ++f) {
+    const auto face = static_cast<std::size_t>(f);
+    const BoundaryConfig& boundary = config.boundaries[face];
+    if (boundary.kind == BoundaryKind::periodic || !boundary.value.is_constant()) continue;
+    const double value = boundary.value(0, 0, 0, 0);
+    look(fmt::format("boundaries.{}.{}", face_names[face],
+                     boundary.kind == BoundaryKind::convection ? "ambient" : "value"),
+         value, value * boundary_law(config, static_cast<Face>(f)).slope);
   }
-
- private:
-  ProgressState state_at(std::int64_t sweep, std::optional<double> time, const Residual& r) {
-    const double unit = r.tolerance && r.first && *r.first > 0 ? tolerance_unit(config_, *r.first) : 1;
-    ProgressState state;
-    state.sweep = sweep;
-    state.last_sweep = last_sweep_;
-    state.time = time;
-    if (r.last) state.residual = *r.last / unit;
-    if (r.first) state.first_residual = *r.first / unit;
-    state.tolerance = r.tolerance;
-    state.wall = wall_.seconds();
-    pace_.reached(sweep, state.wall);
-    if (r.last) pace_.checked(*r.last_sweep, *state.residual);
-    if (const auto rate = pace_.sweeps_per_second())
-      state.points_per_second = *rate * static_cast<double>(config_.grid.cells.product());
-    state.left = pace_.forecast(last_sweep_, r.tolerance);
-    return state;
+  for (std::size_t i = 0; i < config.initial.size(); ++i)
+    if (const auto value = config.initial[i].value) look(fmt::format("initial.{}.value", i), *value, *value);
+  for (std::size_t i = 0; i < config.sources.size(); ++i) {
+    const RegionValue& source = config.sources[i];
+    look(fmt::format("sources.{}.{}", i, source.power ? "power" : "value"),
+         source.power.value_or(source.value.value_or(0)),
+         source_strength(config, source) * source_scale(config));
   }
+  return text;
+}
 
-  // Better now than after hours.
-  void warn_of_limit(const ProgressState& state, double elapsed) {
-    if (warned_of_limit_ || !console_ || !state.left.seconds || state.wall < limit_.time_to_judge()) return;
-    constexpr double margin = 1.1;  // by which a run may be faster in the end than it looked
-    const double needed = *state.left.seconds, granted = limit_.latest_stop(0) - elapsed;
-    if (granted <= 0 || needed < margin * granted) return;
-    warned_of_limit_ = true;
-    console_->warn(
-        fmt::format("about {} more are needed at the present rate, but {} leaves {}; {}",
-                    human_duration(needed), limit_.source, human_duration(granted),
-                    config_.output.checkpoint.write
-                        ? "the run will stop with a checkpoint: go on from it with --restart latest"
-                        : "the run will stop without a checkpoint: give it more time"));
-  }
+std::string remedy_of(const Config& config, double residual) {
+  const std::string limit = fmt::format("{:.6g} s", stable_dt(config));
+  if (config.problem.kind == ProblemKind::transient && euler_dt(config) > stable_dt(config))
+    return fmt::format("keep problem.dt below the stability limit {} and look at boundaries and sources",
+                       limit);
+  std::string why;
+  if (std::isfinite(residual))
+    why = fmt::format("it changed by {:.3g} K in a sweep, more than 1e9 K; ", residual);
+  if (config.problem.kind == ProblemKind::transient)
+    why += fmt::format("problem.dt is stable (at most {}); ", limit);
+  const std::string value = extraordinary_value(config);
+  return why +
+         (value.empty() ? "look at boundaries and sources" : "look at the values of the deck: " + value);
+}
 
-  const Config& config_;
-  Progress* progress_;
-  Console* console_;
-  WallLimit limit_;
-  std::int64_t last_sweep_;
-  Pace pace_;  // of this part of the run
-  bool warned_of_limit_ = false;
-  Timer wall_;
-};
+// Why a run of `sweeps` sweeps has diverged, by the cell that stands out. `checked`: the sweep whose
+// `residual` (K) showed it.
+std::string divergence(const Config& config, const ExtremeCell& extreme, std::int64_t sweeps,
+                       std::int64_t checked, double residual) {
+  const std::string what =
+      fmt::format("cell ({}, {}, {}) {}", extreme.cell.x, extreme.cell.y, extreme.cell.z,
+                  std::isinf(extreme.magnitude) ? "is not finite"
+                                                : fmt::format("has reached {:.3g} K", extreme.magnitude));
+  return fmt::format(
+      "diverged: {} after sweep {} (residuals are checked every {} sweeps{}); {}", what, sweeps,
+      config.problem.check_interval * sweeps_of_cycle(config),
+      checked < sweeps ? fmt::format(" and looked at late: that of sweep {} told", checked) : "",
+      remedy_of(config, residual));
+}
+
+// Of a run whose precision loses the heat of sources and flux boundaries; empty: no reason to warn.
+std::string swallowed_heat_text(const Config& config, const SwallowedHeat& heat) {
+  constexpr double least_share = 0.01;  // the rims of a gaussian are always lost
+  if (!(heat.lost > least_share * heat.all)) return {};
+  const bool transient = config.problem.kind == ProblemKind::transient;
+  std::string longer;
+  if (transient && !takes_long_steps(config) && time_plan(config).dt < 0.99 * stable_dt(config))
+    longer = fmt::format(", or a larger problem.dt (the stability limit is {:.6g} s)", stable_dt(config));
+  return fmt::format(
+      "fp32 loses {:.3g} % of the heat of sources and flux boundaries: what a {} adds to these cells is less "
+      "than half the last digit of their temperature, which stays as it is; use precision: fp64{}",
+      100 * heat.lost / heat.all, transient ? "step" : "sweep", longer);
+}
 
 template <class T>
 class Loop {
  public:
-  Loop(const Config& config, Solver<T>& solver, Autotuner<T>* autotuner, const LoopOutputs<T>& outputs,
+  Loop(const Config& config, Solver<T>& solver, Autotuner<T>* autotuner, LoopOutputs<T>& outputs,
        const LoopFrame& frame)
       : config_(config),
         solver_(solver),
@@ -101,7 +121,7 @@ class Loop {
         cycle_(solver.level().method().cycle()),
         unit_(unit_of(solver)),
         lookout_(solver.sweeps(), unit_),
-        telling_(config, outputs.progress, outputs.console, frame.limit),
+        pace_(solver.level().method().decay),
         stagnation_(config.problem, solver.level().method().decay, config.problem.check_interval * cycle_),
         written_(frame.last_checkpoint) {
     outcome_.residual.norm = config.problem.norm;
@@ -109,14 +129,8 @@ class Loop {
     outcome_.residual.check = config.problem.check;
     if (steady()) outcome_.residual.tolerance = config.problem.tolerance;
     if (frame.resumed) take_over(*frame.resumed);
-    if (outputs.snapshots && beside_sweeps()) {
-      copy_.emplace(all_or_throw(frame.world, [&] { return solver.make_host_copy(); }));
-      solver.copy_to(*copy_);  // touches its memory, which else the first snapshot would pay for
-    }
   }
-  ~Loop() {
-    if (outputs_.files) outputs_.files->settle();
-  }
+  ~Loop() { outputs_.files.settle(); }
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
@@ -138,7 +152,6 @@ class Loop {
 
  private:
   void start() {
-    if (schedule_.snapshot_due(0) && schedule_.last() > 0) write_snapshot();
     write_fields(Wanted::due);
     HistoryLine line = line_of(0);
     if (schedule_.check_due(0)) {
@@ -153,21 +166,20 @@ class Loop {
   // The final state is always written.
   void finish() {
     outcome_.stopped_by.clear();  // it came too late
-    const Convergence end = converged_   ? Convergence::reached
-                            : stagnated_ ? Convergence::stagnated
-                            : stalled_   ? Convergence::stalled
-                                         : Convergence::not_reached;
     Residual& r = outcome_.residual;
-    if (steady()) r.convergence = end;
-    if (!outcome_.divergence.empty()) return keep_diverged();
+    if (steady()) r.convergence = end_;
+    if (!outcome_.divergence.empty()) {
+      if (outputs_.fields) outcome_.divergence += outputs_.fields->write_diverged(outcome_.files);
+      return;
+    }
     const double lowest = steady() ? sweep_spectrum(config_).lowest : 0;
     if (lowest > 0 && r.last) r.error = *r.last / lowest;
-    const bool misses_tolerance = steady() && !converged_ && config_.problem.tolerance > 0;
+    const bool misses_tolerance = steady() && end_ != Convergence::reached && config_.problem.tolerance > 0;
     if (misses_tolerance) outcome_.largest_temperature = solver_.most_extreme_cell().magnitude;
-    if (config_.output.snapshots) write_snapshot();
     write_fields(Wanted::last);
     const CheckpointConfig& asked = config_.output.checkpoint;
-    const bool sweeps_help = misses_tolerance && !stagnated_ && asked.final != FinalCheckpoint::off;
+    const bool sweeps_help =
+        misses_tolerance && end_ != Convergence::stagnated && asked.final != FinalCheckpoint::off;
     if (asked.at_end() || sweeps_help) write_checkpoint();
   }
 
@@ -190,8 +202,10 @@ class Loop {
       stagnation_.go_on_from({*r.last, state.last_checked});  // of a checkpoint that does not know it
     }
     if (state.pending_residual) checked_ = {state.pending_sweep, state.pending_residual};
-    if (r.last && !checked_) converged_ = has_converged(config_, *r.first, *r.last);
-    if (converged_) r.extra_sweeps = solver_.sweeps() - state.last_checked;
+    if (r.last && !checked_ && has_converged(config_, *r.first, *r.last)) {
+      end_ = Convergence::reached;
+      r.extra_sweeps = solver_.sweeps() - state.last_checked;
+    }
     wall_before_ = state.wall;
     solver_.go_on_from_halvings(static_cast<int>(state.step_halvings));
   }
@@ -246,11 +260,11 @@ class Loop {
   // first.
   void poll_control() {
     solver_.keep_pace();
-    const FileThread* files = outputs_.files;
+    FileThread& files = outputs_.files;
     double seen[] = {static_cast<double>(noted_stop_signal()), frame_.started.seconds(),
-                     files && files->failed() ? 1.0 : 0.0, files ? files->backlog() : 0};
+                     files.failed() ? 1.0 : 0.0, files.backlog()};
     frame_.world.all_reduce(seen, 4, ReduceOp::max);
-    if (seen[2] > 0) outputs_.files->finish();  // throws
+    if (seen[2] > 0) files.finish();  // throws
     lookout_.looked(solver_.sweeps(), seen[1] - elapsed_);
     elapsed_ = seen[1];
     tell_progress();
@@ -266,7 +280,7 @@ class Loop {
   }
 
   bool stopped() const { return !outcome_.stopped_by.empty(); }
-  bool at_rest() const { return converged_ || stagnated_ || stalled_; }
+  bool at_rest() const { return end_ != Convergence::not_reached; }
   bool ended() const { return at_rest() || !outcome_.divergence.empty(); }
 
   void do_what_is_due(std::int64_t sweep) {
@@ -281,7 +295,6 @@ class Loop {
       line.diagnostics = solver_.diagnose();
     write(std::move(line));
     if (sweep == schedule_.last() || ended()) return;
-    if (schedule_.snapshot_due(sweep)) write_snapshot();
     write_fields(Wanted::due);
     if (wanted_ || schedule_.checkpoint_due(sweep)) write_checkpoint();
   }
@@ -299,16 +312,25 @@ class Loop {
     ++r.checks;
     if (std::is_same_v<T, float> && !std::exchange(heat_was_looked_at_, true)) warn_of_swallowed_heat();
     if (!(value <= largest_update)) {
-      outcome_.divergence = divergence(config_, solver_, line.sweep, value);
+      diverge(line.sweep, value);
     } else {
       line.residual = value;
       line.relative = relative_residual(*r.first, value);
       tell_progress();
-      converged_ = has_converged(config_, *r.first, value);
-      if (!converged_) look_for_stagnation(line.sweep, value);
+      if (has_converged(config_, *r.first, value)) {
+        end_ = Convergence::reached;
+      } else {
+        look_for_stagnation(line.sweep, value);
+      }
     }
     if (ended()) r.extra_sweeps = solver_.sweeps() - line.sweep;
     return line;
+  }
+
+  // `checked`: the sweep whose residual showed it; with asynchronous checks the field is of a later sweep.
+  void diverge(std::int64_t checked, double residual) {
+    outcome_.divergence =
+        divergence(config_, solver_.most_extreme_cell(), solver_.sweeps(), checked, residual);
   }
 
   void warn_of_swallowed_heat() {
@@ -320,8 +342,8 @@ class Loop {
   void look_for_stagnation(std::int64_t sweep, double residual) {
     stagnation_.checked(sweep, residual);
     if (!stagnation_.reached(sweep)) return;
-    stagnated_ = residual <= rounding_level<T>(solver_.most_extreme_cell().magnitude);
-    stalled_ = !stagnated_;
+    const double rounding = rounding_level<T>(solver_.most_extreme_cell().magnitude);
+    end_ = residual <= rounding ? Convergence::stagnated : Convergence::stalled;
   }
 
   HistoryLine line_of(std::int64_t sweep) const {
@@ -339,9 +361,46 @@ class Loop {
   }
 
   void tell_progress() {
-    if (outputs_.progress)
-      telling_.tell(solver_.sweeps(), steady() ? std::nullopt : std::optional(solver_.time()),
-                    outcome_.residual, elapsed_);
+    if (!outputs_.progress) return;
+    const ProgressState state = progress();
+    outputs_.progress->update(state);
+    warn_of_limit(state);
+  }
+
+  ProgressState progress() {
+    const Residual& r = outcome_.residual;
+    const double unit = r.tolerance && r.first && *r.first > 0 ? tolerance_unit(config_, *r.first) : 1;
+    ProgressState state;
+    state.sweep = solver_.sweeps();
+    state.last_sweep = schedule_.last();
+    if (!steady()) state.time = solver_.time();
+    if (r.last) state.residual = *r.last / unit;
+    if (r.first) state.first_residual = *r.first / unit;
+    state.tolerance = r.tolerance;
+    state.wall = wall_.seconds();
+    pace_.reached(state.sweep, state.wall);
+    if (r.last) pace_.checked(*r.last_sweep, *state.residual);
+    if (const auto rate = pace_.sweeps_per_second())
+      state.points_per_second = *rate * static_cast<double>(config_.grid.cells.product());
+    state.left = pace_.forecast(state.last_sweep, r.tolerance);
+    return state;
+  }
+
+  // Once, where the time limit is too short: better now than after hours.
+  void warn_of_limit(const ProgressState& state) {
+    const WallLimit& limit = frame_.limit;
+    if (warned_of_limit_ || !outputs_.console || !state.left.seconds || state.wall < limit.time_to_judge())
+      return;
+    constexpr double margin = 1.1;  // by which a run may be faster in the end than it looked
+    const double needed = *state.left.seconds, granted = limit.latest_stop(0) - elapsed_;
+    if (granted <= 0 || needed < margin * granted) return;
+    warned_of_limit_ = true;
+    outputs_.console->warn(
+        fmt::format("about {} more are needed at the present rate, but {} leaves {}; {}",
+                    human_duration(needed), limit.source, human_duration(granted),
+                    config_.output.checkpoint.write
+                        ? "the run will stop with a checkpoint: go on from it with --restart latest"
+                        : "the run will stop without a checkpoint: give it more time"));
   }
 
   // What `work` takes, without its waits for the device, which are the sweeps'.
@@ -354,66 +413,19 @@ class Loop {
     outcome_.output_seconds += timer.seconds() - (solver_.times().sum() - before);
   }
 
-  void write_snapshot() {
-    if (!outputs_.snapshots) return;
-    count_output([&] {
-      write_or_warn(config_, frame_.world, outputs_.console, [&] {
-        outcome_.files.push_back(
-            outputs_.snapshots->start(take_field(), solver_.subdomain(), solver_.time(), solver_.sweeps()));
-      });
-    });
-  }
-
-  bool beside_sweeps() const { return outputs_.files && !outputs_.files->in_step(); }
-
-  // What a snapshot is written from: the field, or a copy that the sweeps leave alone. There is one copy, so
-  // that they wait for a disk that is slower than they are.
-  std::function<CellsView()> take_field() {
-    if (!copy_) return [field = solver_.host_field()] { return field; };
-    outputs_.snapshots->wait();
-    count_copy();
-    solver_.copy_to(*copy_);
-    copied_ = true;
-    return [this] { return copy_->view(); };
-  }
-
-  // Once its file is there: a device's copy is queued.
-  void count_copy() {
-    if (std::exchange(copied_, false)) outcome_.copy_seconds += copy_->seconds();
-  }
-
   // Behind the last sweep nothing hides them.
   void finish_files() {
     const TraceRange range(Phase::output);
     const Timer timer;
-    if (outputs_.files) outputs_.files->finish();
-    publish_series();
-    count_copy();
+    outputs_.files.finish();
+    if (outputs_.fields) outputs_.fields->publish_series();
     outcome_.end_seconds = timer.seconds();
     outcome_.output_seconds += outcome_.end_seconds;
   }
 
-  // For the post-mortem; in no series, because it is no state of the problem.
-  void keep_diverged() {
-    if (!outputs_.snapshots) return;
-    if (outputs_.files) outputs_.files->finish();  // what fails here is no loss of this field
-    outcome_.divergence += write_diverged(config_, solver_, *outputs_.snapshots, outcome_.files);
-  }
-
   void write_fields(Wanted wanted) {
     if (!outputs_.fields) return;
-    count_output([&] {
-      const std::vector<std::string> files = outputs_.fields->write(solver_, wanted);
-      outcome_.files.insert(outcome_.files.end(), files.begin(), files.end());
-    });
-  }
-
-  // Names what is written by now, for who looks at it from here on.
-  void publish_series() {
-    write_or_warn(config_, frame_.world, outputs_.console, [&] {
-      if (outputs_.snapshots) outputs_.snapshots->publish_series();
-      if (outputs_.fields) outputs_.fields->publish_series();
-    });
+    count_output([&] { outputs_.fields->write(wanted, outcome_.files); });
   }
 
   // Its value, before its turn: whether the run has ended is still found out when that comes.
@@ -428,10 +440,7 @@ class Loop {
     if (!outputs_.checkpoints || written_ == solver_.sweeps()) return;
     settle_check();
     const double newest = solver_.own_sweeps() > 0 ? solver_.residual() : 0;
-    if (!(newest <= largest_update)) {
-      outcome_.divergence = divergence(config_, solver_, solver_.sweeps(), newest);
-      return;
-    }
+    if (!(newest <= largest_update)) return diverge(solver_.sweeps(), newest);
     if (outputs_.history) outputs_.history->flush();
     if (outputs_.fields) outputs_.fields->flush();
     count_output([&] {
@@ -439,7 +448,7 @@ class Loop {
       outcome_.checkpoints.push_back(outputs_.checkpoints->write(
           field, solver_.subdomain(), {solver_.time(), solver_.sweeps(), solver_.fingerprint()}, state()));
     });
-    publish_series();
+    if (outputs_.fields) outputs_.fields->publish_series();
     written_ = solver_.sweeps();
     written_at_ = elapsed_;
   }
@@ -455,7 +464,7 @@ class Loop {
       state.lowest_residual = lowest->residual;
       state.lowest_sweep = lowest->sweep;
     }
-    state.stagnated = stagnated_;
+    state.stagnated = end_ == Convergence::stagnated;
     if (checked_) {
       state.pending_sweep = checked_->sweep;
       state.pending_residual = checked_->residual;
@@ -470,13 +479,14 @@ class Loop {
   const Config& config_;
   Solver<T>& solver_;
   Autotuner<T>* autotuner_;
-  LoopOutputs<T> outputs_;
+  LoopOutputs<T>& outputs_;
   const LoopFrame& frame_;
   Schedule schedule_;
   std::int64_t cycle_;  // sweeps
   int unit_;            // sweeps that are not parted
   ControlPoll lookout_;
-  LoopProgress telling_;
+  Pace pace_;  // of this part of the run
+  bool warned_of_limit_ = false;
   Stagnation stagnation_;
   double elapsed_ = 0;  // s since the start of the run, at the last look
   bool out_of_time_ = false;
@@ -488,10 +498,9 @@ class Loop {
     std::optional<double> residual;  // once it was waited for, before its turn
   };
   std::optional<UnderWay> checked_;  // the sweep whose residual is under way
-  std::optional<HostCopy<T>> copy_;  // of what is written beside the sweeps
-  bool copied_ = false;              // into it, and not counted yet
   double wall_before_ = 0;           // s, of the parts of the run before this one
-  bool converged_ = false, stagnated_ = false, stalled_ = false, heat_was_looked_at_ = false;
+  Convergence end_ = Convergence::not_reached;
+  bool heat_was_looked_at_ = false;
   LoopOutcome outcome_;
   Timer wall_;
 };
@@ -499,14 +508,66 @@ class Loop {
 }  // namespace
 
 template <class T>
+void describe_steps(const Solver<T>& solver, const Autotuner<T>* autotuner, MethodRecord& method) {
+  static_cast<StepRecord&>(method) = step_record(solver.plan(), solver.reduction().name);
+  if (autotuner) method.tuning = autotuner->record();
+  const bool temporal =
+      std::ranges::any_of(method.tuning.candidates, [](const auto& c) { return c.time_block > 1; });
+  method.why_single = solver.why_single(!autotuner || !autotuner->done() ? ""
+                                        : temporal                       ? "the fastest measured"
+                                                                         : "no time to measure others");
+}
+
+template void describe_steps(const Solver<float>&, const Autotuner<float>*, MethodRecord&);
+template void describe_steps(const Solver<double>&, const Autotuner<double>*, MethodRecord&);
+
+double WallLimit::latest_stop(double write) const {
+  return seconds - 2 * write - std::clamp(share_of_slack * seconds, least_slack, most_slack);
+}
+
+double WallLimit::time_to_judge() const {
+  if (source.empty()) return std::numeric_limits<double>::infinity();
+  return std::clamp(share_to_judge * seconds, least_to_judge, most_to_judge);
+}
+
+WallLimit find_wall_limit(const Config& config, const Communicator& world, const Timer& started) {
+  WallLimit limit;
+  if (config.solver.walltime) {
+    limit.seconds = *config.solver.walltime;
+    limit.source = fmt::format("solver.walltime {} s", *config.solver.walltime);
+  }
+  double job = std::numeric_limits<double>::infinity();
+  if (const char* text = std::getenv("SLURM_JOB_END_TIME"); text && *text) {
+    const std::string_view word(text);
+    double end = 0;
+    const auto [rest, problem] = std::from_chars(word.data(), word.data() + word.size(), end);
+    if (problem == std::errc() && rest == word.data() + word.size()) {
+      const auto now = std::chrono::system_clock::now().time_since_epoch();
+      job = end - std::chrono::duration<double>(now).count() + started.seconds();
+    } else {
+      limit.warning = fmt::format(
+          "SLURM_JOB_END_TIME is {} (no number of seconds since 1970); the run does not stop for it: set "
+          "solver.walltime",
+          in_quotes(word));
+    }
+  }
+  job = world.all_reduce(job, ReduceOp::min);
+  if (job < limit.seconds) {
+    limit.seconds = job;
+    limit.source = fmt::format("the Slurm job's end in {:.0f} s", job);
+  }
+  return limit;
+}
+
+template <class T>
 LoopOutcome run_time_loop(const Config& config, Solver<T>& solver, Autotuner<T>* autotuner,
-                          const LoopOutputs<T>& outputs, const LoopFrame& frame) {
+                          LoopOutputs<T>& outputs, const LoopFrame& frame) {
   return Loop<T>(config, solver, autotuner, outputs, frame).run();
 }
 
-template LoopOutcome run_time_loop(const Config&, Solver<float>&, Autotuner<float>*,
-                                   const LoopOutputs<float>&, const LoopFrame&);
-template LoopOutcome run_time_loop(const Config&, Solver<double>&, Autotuner<double>*,
-                                   const LoopOutputs<double>&, const LoopFrame&);
+template LoopOutcome run_time_loop(const Config&, Solver<float>&, Autotuner<float>*, LoopOutputs<float>&,
+                                   const LoopFrame&);
+template LoopOutcome run_time_loop(const Config&, Solver<double>&, Autotuner<double>*, LoopOutputs<double>&,
+                                   const LoopFrame&);
 
 }  // namespace isotherm

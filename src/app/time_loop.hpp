@@ -1,13 +1,13 @@
-// The loop of a run: sweeps until something is due, then do what is due.
+// The loop of a run: sweeps until something is due, then do what is due. How long it may take.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "app/field_outputs.hpp"
-#include "app/loop_progress.hpp"
 #include "config/config.hpp"
 #include "core/communicator.hpp"
 #include "core/timer.hpp"
@@ -20,16 +20,33 @@
 
 namespace isotherm {
 
-// Where a loop reports; each may be null. History and progress are rank 0's; the writers are collective.
+struct WallLimit {
+  double seconds =
+      std::numeric_limits<double>::infinity();  // from the start of the run; the same on all ranks
+  std::string source{};                         // "solver.walltime 3600 s"; empty without a limit
+  std::string warning{};                        // of a SLURM_JOB_END_TIME that is no time
+
+  // The last moment to begin with a checkpoint that takes `write` seconds: twice that, and something for what
+  // comes after it, are left.
+  double latest_stop(double write) const;
+  // How long a run is looked at before it is told that it will not end in time: infinite without a limit.
+  double time_to_judge() const;
+};
+
+// The sooner of solver.walltime and the end of the Slurm job (SLURM_JOB_END_TIME, seconds since 1970).
+// Collective.
+WallLimit find_wall_limit(const Config& config, const Communicator& world, const Timer& started);
+
+// The files of one case, each where the deck asks for it, and where its loop reports. History and progress
+// are rank 0's; the writers are collective.
 template <class T>
 struct LoopOutputs {
-  History* history = nullptr;
+  FileThread files;  // outlives the writers that queue work for it
+  std::optional<FieldOutputs<T>> fields{};
+  std::optional<CheckpointWriter> checkpoints{};
+  std::optional<History> history{};
   Progress* progress = nullptr;
-  SnapshotWriter* snapshots = nullptr;
-  FieldOutputs<T>* fields = nullptr;
-  CheckpointWriter* checkpoints = nullptr;
-  Console* console = nullptr;   // hears of files that the run goes on without
-  FileThread* files = nullptr;  // of these writers; null: they write in step
+  Console* console = nullptr;
 };
 
 // What a loop must know of the run around it. All ranks have the same, but for the timer's start.
@@ -46,7 +63,6 @@ struct LoopOutcome {
   std::vector<std::string> files;        // snapshots
   std::vector<std::string> checkpoints;  // of which only the newest stay
   double output_seconds = 0;             // of this rank
-  double copy_seconds = 0;               // of this rank, to take what is written beside the sweeps
   double end_seconds = 0;                // of this rank, for files after the last sweep
   double wall = 0;                       // s, the whole loop
   double largest_temperature = 0;        // K, magnitude; of a steady run that ended above its tolerance
@@ -57,6 +73,10 @@ struct LoopOutcome {
   std::optional<HaloCost> halo_cost;     // of the steps that the autotuner chose; one rank has none
 };
 
+// How steps are made, by the autotuner or (null) otherwise.
+template <class T>
+void describe_steps(const Solver<T>& solver, const Autotuner<T>* autotuner, MethodRecord& method);
+
 // Collective. The first steps are the autotuner's, unless that is null. Stops where the field is no longer
 // finite or changes beyond all heat; the field is left as it was found. All files are there on return, and
 // where it throws none is under way any more. Stops after a signal, and when a checkpoint just fits into the
@@ -64,6 +84,6 @@ struct LoopOutcome {
 // none or that sweep is the first.
 template <class T>
 LoopOutcome run_time_loop(const Config& config, Solver<T>& solver, Autotuner<T>* autotuner,
-                          const LoopOutputs<T>& outputs, const LoopFrame& frame);
+                          LoopOutputs<T>& outputs, const LoopFrame& frame);
 
 }  // namespace isotherm

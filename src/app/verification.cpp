@@ -72,13 +72,9 @@ Config refined(const Config& config, std::int64_t cells) {
 }
 
 // log(e_i / e_{i+1}) / log(h_i / h_{i+1}) of the l2 errors; h is that of the axis with most cells.
-std::vector<double> observed_orders(const std::vector<OrderLevel>& levels) {
-  std::vector<double> orders;
+double observed_order(const OrderLevel& coarse, const OrderLevel& fine) {
   const auto finest = [](Int3 n) { return static_cast<double>(std::max({n.x, n.y, n.z})); };
-  for (std::size_t i = 1; i < levels.size(); ++i)
-    orders.push_back(std::log(levels[i - 1].l2_error_K / levels[i].l2_error_K) /
-                     std::log(finest(levels[i].cells) / finest(levels[i - 1].cells)));
-  return orders;
+  return std::log(coarse.l2_error_K / fine.l2_error_K) / std::log(finest(fine.cells) / finest(coarse.cells));
 }
 
 }  // namespace
@@ -108,20 +104,23 @@ std::vector<Config> cases_of(const Config& config) {
 
 void add_level(Verification& found, const std::optional<Verification>& coarser, const Config& config,
                std::int64_t sweeps) {
-  if (coarser) found.levels = coarser->levels;
   const bool transient = config.problem.kind == ProblemKind::transient;
-  found.levels.push_back({config.grid.cells, sweeps,
-                          transient ? std::optional(time_plan(config).dt) : std::nullopt, found.max_error_K,
-                          found.l2_error_K});
-  found.order = observed_orders(found.levels);
+  const OrderLevel level{config.grid.cells, sweeps,
+                         transient ? std::optional(time_plan(config).dt) : std::nullopt, found.max_error_K,
+                         found.l2_error_K};
+  if (coarser) {
+    found.levels = coarser->levels;
+    found.order = coarser->order;
+    found.order.push_back(observed_order(coarser->levels.back(), level));
+  }
+  found.levels.push_back(level);
 }
 
-std::string level_line(const std::vector<OrderLevel>& levels) {
-  const OrderLevel& level = levels.back();
+std::string level_line(const Verification& found) {
+  const OrderLevel& level = found.levels.back();
   std::string line = fmt::format("{:<18} max error {:.4e} K  l2 error {:.4e} K", extent_text(level.cells),
                                  level.max_error_K, level.l2_error_K);
-  const std::vector<double> orders = observed_orders(levels);
-  if (!orders.empty()) line += fmt::format("  order {:.4f}", orders.back());
+  if (!found.order.empty()) line += fmt::format("  order {:.4f}", found.order.back());
   return line;
 }
 

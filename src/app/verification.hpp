@@ -28,7 +28,7 @@ std::vector<Config> cases_of(const Config& config);
 // To what was found on `config`, one grid of a series, after what was found on those before it.
 void add_level(Verification& found, const std::optional<Verification>& coarser, const Config& config,
                std::int64_t sweeps);
-std::string level_line(const std::vector<OrderLevel>& levels);  // the newest level, with its order
+std::string level_line(const Verification& found);  // the newest level, with its order
 
 // Passed or failed against verify.tolerance and, in a series, verify.expected_order; reported where the deck
 // sets neither.

@@ -24,7 +24,7 @@ LIBRARIES = {
     r"muParser": r"src/core/expression\.cpp",
     r"CLI/": r"src/app/command_line\.cpp",
     r"hdf5": r"src/core/hdf5_file\.hpp",
-    r"core/hdf5_file\.hpp": r"src/core/hdf5_file\.cpp|src/output/.*|src/physics/dataset_reader\.cpp|src/app/record\.cpp",
+    r"core/hdf5_file\.hpp": r"src/core/hdf5_file\.cpp|src/output/.*|src/physics/dataset_reader\.cpp|src/app/run\.cpp",
     r"mpi\.h": r"src/core/mpi_native\.hpp",
     r"core/mpi_native\.hpp": r"src/core/communicator\.cpp|src/(halo|output)/.*|src/app/bench/hypre\.cpp",
     r"HYPRE": r"src/app/bench/hypre\.cpp",
@@ -40,7 +40,7 @@ CONDITIONAL = (
 # Clocks that may jump, and what needs the date: a time stamp, the end of a Slurm job, the age of a file. All else
 # takes its time from core/timer.hpp.
 WALL_CLOCK = re.compile(r"system_clock|high_resolution_clock|CLOCK_REALTIME|gettimeofday|std::time\(|MPI_Wtime|omp_get_wtime")
-DATED = r"src/core/text\.cpp|src/app/loop_progress\.cpp|src/output/run_directory\.cpp"
+DATED = r"src/core/text\.cpp|src/app/time_loop\.cpp|src/output/run_directory\.cpp"
 MOST_LINES = 800
 MOST_LINES_OF_A_FUNCTION = 60
 # Longer ones that are known, by name: each may only become shorter.

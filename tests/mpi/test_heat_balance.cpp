@@ -404,8 +404,9 @@ std::vector<std::int64_t> waits_of_a_run(Config config, Check check, const char*
     if (!pace || event.native != pace->native) waits.push_back(solver.sweeps());
   };
   device.on_stream_wait = [&] { EXPECT_EQ(solver.sweeps(), config.problem.max_sweeps) << "before the end"; };
+  LoopOutputs<double> outputs{FileThread("in step")};
   outcome =
-      run_time_loop<double>(config, solver, nullptr, {}, {.world = Communicator::self(), .started = {}});
+      run_time_loop<double>(config, solver, nullptr, outputs, {.world = Communicator::self(), .started = {}});
   return waits;
 }
 

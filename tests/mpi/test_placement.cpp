@@ -48,8 +48,8 @@ TEST(Placement, OnTheCpuByRequest) {
   EXPECT_EQ(placement.note, "");
   EXPECT_EQ(placement.warnings, std::vector<std::string>{});
   ASSERT_EQ(static_cast<int>(placement.ranks.size()), world.size());
-  for (const RankPlace& place : placement.ranks) {
-    EXPECT_EQ(std::tuple(place.host, place.device, place.uuid, place.threads),
+  for (const RankInfo& place : placement.ranks) {
+    EXPECT_EQ(std::tuple(place.host, place_text(place), place.uuid, place.threads),
               std::tuple(processor_name(), "CPU", "", 3));
   }
 }

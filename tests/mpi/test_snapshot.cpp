@@ -387,16 +387,13 @@ class Checkpoint : public BackendTest {
     if (from) {
       EXPECT_EQ(solver.fingerprint(), header->meta.fingerprint);
     }
-    std::optional<CheckpointWriter> writer;
+    LoopOutputs<T> outputs{FileThread("in step")};
     if (config.output.checkpoint.has_interval())
-      writer.emplace(config, ranks, folder_.path(), SnapshotProvenance{});
-    Part part;
-    part.outcome =
-        run_time_loop<T>(config, solver, nullptr, {.checkpoints = writer ? &*writer : nullptr},
+      outputs.checkpoints.emplace(config, ranks, folder_.path(), SnapshotProvenance{});
+    const LoopOutcome outcome =
+        run_time_loop<T>(config, solver, nullptr, outputs,
                          {.world = ranks, .started = {}, .resumed = from ? &*header->checkpoint : nullptr});
-    part.fingerprint = solver.fingerprint();
-    part.sweeps = solver.sweeps();
-    return part;
+    return {outcome, solver.fingerprint(), solver.sweeps()};
   }
 
   static void expect_same(const Part& a, const Part& b) {
@@ -523,14 +520,15 @@ TEST_P(Checkpoint, TheClockStopsAllAtOneSweep) {
   config.problem.check_interval = 1000000;
   Solver<double> solver(config, blocks_of(config, even_process_grid(world().size())), world(), device(),
                         choose_kernels<double>(config, device().backend()));
-  CheckpointWriter writer(config, world(), folder_.path(), SnapshotProvenance{});
+  LoopOutputs<double> outputs{FileThread("in step")};
+  outputs.checkpoints.emplace(config, world(), folder_.path(), SnapshotProvenance{});
   const Timer timer;
   LoopOutcome outcome;
   // Where the machine is busy that time may be over before the first sweep: then with more.
   for (double seconds = 1.5; solver.sweeps() == 0 && seconds < 1000; seconds *= 4) {
     const double now = world().all_reduce(timer.seconds(), ReduceOp::max);
-    outcome = run_time_loop<double>(config, solver, nullptr, {.checkpoints = &writer},
-                                    {world(), timer, {.seconds = now + seconds}});
+    outcome =
+        run_time_loop<double>(config, solver, nullptr, outputs, {world(), timer, {.seconds = now + seconds}});
   }
   EXPECT_EQ(outcome.stopped_by, "the wall time");
   EXPECT_GT(solver.sweeps(), 0);

@@ -12,9 +12,9 @@
 #include <thread>
 #include <vector>
 
-#include "app/loop_progress.hpp"
 #include "app/placement.hpp"
 #include "app/session.hpp"
+#include "app/time_loop.hpp"
 #include "core/device.hpp"
 #include "core/error.hpp"
 #include "core/host_threads.hpp"
