@@ -54,19 +54,17 @@ enum class Wanted { due, last };
 template <class T>
 class FieldOutputs {
  public:
-  // Collective, as everything here. The folder must exist. `subdomain`: this rank's cells. `resumed`: the
-  // sweep from which a run in its own folder goes on; its files up to it stay.
-  FieldOutputs(const Config& config, const Communicator& communicator, Box subdomain,
-               const RunDirectory& directory, const SnapshotProvenance& provenance, Console& console,
-               FileThread& files, std::optional<std::int64_t> resumed = {})
+  // Collective, as everything here. The folder must exist. `resumed`: the sweep from which a run in its own
+  // folder goes on; its files up to it stay.
+  FieldOutputs(const Config& config, const Communicator& communicator, const RunDirectory& directory,
+               const SnapshotProvenance& provenance, Console& console, FileThread& files,
+               std::optional<std::int64_t> resumed = {})
       : config_(config), communicator_(communicator), files_(files), schedule_(config), console_(&console) {
     for (FieldPart& part : field_parts(config)) {
       SnapshotWriter writer(config, grid_of(config, part), communicator, directory.path.string(), provenance,
-                            &files);
+                            files);
       if (resumed) writer.continue_series(*resumed);
-      std::optional<CoarseField> coarse;
-      if (part.kind == PartKind::coarse) coarse.emplace(communicator, subdomain, part.factor);
-      parts_.push_back({std::move(part), std::move(writer), std::move(coarse)});
+      parts_.push_back({std::move(part), std::move(writer)});
     }
     const ProbesConfig& probes = config.output.probes;
     for (const ProbePoint& point : probes.points) {
@@ -128,9 +126,8 @@ class FieldOutputs {
   struct Part {
     FieldPart what;
     SnapshotWriter writer;
-    std::optional<CoarseField> coarse;  // where its cells are means
-    std::int64_t written = -1;          // the sweep of the last file
-    std::vector<T> cells{};             // of the file that is being written beside the sweeps
+    std::int64_t written = -1;  // the sweep of the last file
+    std::vector<T> cells{};     // of the file that is being written beside the sweeps
   };
   struct Probes {
     std::vector<Probe> points;
@@ -165,9 +162,11 @@ class FieldOutputs {
   void write(Part& part, Solver<T>& solver, std::vector<std::string>& files) {
     part.writer.wait();
     PartCells<T> mine;
-    if (part.coarse) {
-      part.cells = part.coarse->means(solver.host_field());
-      mine = {dense_view(part.cells.data(), part.coarse->cells().extent()), part.coarse->cells()};
+    if (part.what.kind == PartKind::coarse) {
+      const Int3 factor = part.what.factor;
+      const Box coarse = coarse_begun_in(solver.subdomain(), factor);
+      part.cells = coarse_means(communicator_, solver.host_field(), solver.subdomain(), factor);
+      mine = {dense_view(part.cells.data(), coarse.extent()), coarse};
     } else if (files_.in_step() && !solver.is_asynchronous()) {
       mine = cut(solver.host_field(), solver.subdomain(), part.what.box);
     } else {

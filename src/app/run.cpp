@@ -117,14 +117,12 @@ class RunOf final : public Run {
       const auto resumed = resumed_here(run.plan_.restart);
       const auto origin = [&] { return provenance(run.plan_.session, run.record_); };
       if (last && config.output.snapshots) {
-        snapshots.emplace(config, grid_of_snapshots(config), world, path, origin(), &files);
+        snapshots.emplace(config, grid_of_snapshots(config), world, path, origin(), files);
         if (resumed) snapshots->continue_series(*resumed);
       }
-      if (last)
-        fields.emplace(config, world, run.solver_->subdomain(), *run.directory_, origin(), run.console_,
-                       files, resumed);
+      if (last) fields.emplace(config, world, *run.directory_, origin(), run.console_, files, resumed);
       if (!run.is_series() && config.output.checkpoint.write && moves_data(config))
-        checkpoints.emplace(config, world, path, origin(), &files);
+        checkpoints.emplace(config, world, path, origin(), files);
       if (config.output.history && world.is_root())
         history.emplace(
             run.directory_->history(), run.console_,

@@ -268,6 +268,14 @@ std::vector<std::string> find_run_files(const std::filesystem::path& folder, std
       names.push_back(name);
   std::ranges::sort(names);
   return names;
+std::multimap<std::int64_t, std::string> files_by_sweep(const std::filesystem::path& folder,
+                                                        std::string_view run_name, std::string_view suffix) {
+  std::multimap<std::int64_t, std::string> files;
+  for (const std::string& name : find_run_files(folder, run_name))
+    if (const auto sweep = sweep_of_file(name, run_name, suffix)) files.emplace(*sweep, name);
+  return files;
+}
+
 }
 
 RunDirectory prepare_run_directory(const RunDirectoryPlan& plan) {

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,6 +47,9 @@ std::optional<std::int64_t> sweep_of_file(std::string_view file_name, std::strin
 // Does a run called `run_name` write a file of this name? Unfinished files end in `.part`.
 bool is_run_file(std::string_view file_name, std::string_view run_name);
 // Those that stand in the folder, sorted; none where there is no folder.
+// Of them those with this suffix, by sweep.
+std::multimap<std::int64_t, std::string> files_by_sweep(const std::filesystem::path& folder,
+                                                        std::string_view run_name, std::string_view suffix);
 std::vector<std::string> find_run_files(const std::filesystem::path& folder, std::string_view run_name);
 
 enum class Force { no, yes };  // take a directory whose lock looks alive
