@@ -65,9 +65,7 @@ class RunOf final : public Run {
     const bool same_directory = restart && restart->same_directory;
     limit_ = find_wall_limit(config(), plan_.world, plan_.started);
     make_solver(plan_.session.cases.front());
-    directory_ =
-        open_run_directory(config(), plan_.session.deck.text, to_yaml(config()), plan_.world,
-                           {same_directory, force_of(plan_.command), restart ? restart->lock : nullptr});
+    directory_ = open_run_directory(plan_directory(), plan_.world);
     if (is_root()) console_.open_log(directory_->log(), same_directory);
     record_ =
         describe_run(plan_.command, plan_.session, plan_.device, plan_.world, directory_->path.string());
@@ -156,6 +154,21 @@ class RunOf final : public Run {
   const Config& config() const { return plan_.session.deck.config; }
   bool is_series() const { return plan_.session.cases.size() > 1; }
   bool is_root() const { return plan_.world.is_root(); }
+
+  RunDirectoryPlan plan_directory() const {
+    const OutputConfig& output = config().output;
+    const auto& restart = plan_.restart;
+    const Existing existing = restart && restart->same_directory ? Existing::resume
+                              : output.overwrite                 ? Existing::replace
+                                                                 : Existing::reject;
+    return {output.directory,
+            config().name,
+            existing,
+            plan_.session.deck.text,
+            to_yaml(config()),
+            force_of(plan_.command),
+            restart ? restart->lock : nullptr};
+  }
 
   // All ranks know them.
   void warn_of_plan() {
