@@ -72,7 +72,7 @@ class FieldOutputs {
       for (int corner = 0; corner < Probe::corners; ++corner) probes_.cells.push_back(probe.cell(corner));
     }
     if (!probes.points.empty() && communicator.is_root())
-      probes_.file.emplace(directory.probes(), console, probes, resumed);
+      probes_.file.emplace(directory.probes(), console, probes_head(probes), "its probes", resumed);
   }
 
   // What is wanted after so many sweeps of the solver. Returns the paths of new files, the same on all ranks;
@@ -131,9 +131,9 @@ class FieldOutputs {
   };
   struct Probes {
     std::vector<Probe> points;
-    std::vector<Int3> cells;        // eight a point
-    std::optional<ProbeFile> file;  // rank 0's
-    std::int64_t written = -1;      // the sweep of the last line
+    std::vector<Int3> cells;       // eight a point
+    std::optional<LineFile> file;  // rank 0's
+    std::int64_t written = -1;     // the sweep of the last line
   };
 
   void read_probes(Solver<T>& solver) {
@@ -154,7 +154,7 @@ class FieldOutputs {
                   around.begin());
       kelvins.push_back(probes_.points[i].value(config_, around, solver.time()));
     }
-    probes_.file->add(solver.sweeps(), solver.time(), kelvins);
+    probes_.file->add(probes_line(solver.sweeps(), solver.time(), kelvins));
   }
 
   // Beside the sweeps it is a copy of these cells that is written, and from a device only they are moved. It

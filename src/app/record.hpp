@@ -17,7 +17,6 @@
 #include "core/error.hpp"
 #include "output/field_files/snapshot.hpp"
 #include "output/file_thread.hpp"
-#include "output/records/end_state.hpp"
 #include "output/records/run_record.hpp"
 #include "output/run_directory.hpp"
 #include "solver/diagnosis.hpp"

@@ -299,7 +299,7 @@ class RunOf final : public Run {
     method.tuning.file = config().solver.tuning_file;
     record_.halo = {gather_pairs(solver_->halo_links(), plan_.world), halo_cost_};
     method.transport = transports_in_use(record_.halo);
-    if (solver_->has_sources()) record_.sources = {solver_->sources().power, solver_->sources().cells};
+    if (solver_->has_sources()) record_.sources = solver_->sources();
   }
 
   // Of rank 0. A run does not need it.
