@@ -48,7 +48,7 @@ class FieldOutputs {
         schedule_(config),
         console_(console) {
     const auto writer_of = [&](const FileGrid& grid) {
-      SnapshotWriter writer(config, grid, communicator, directory.path.string(), provenance, &files);
+      SnapshotWriter writer(config, grid, communicator, directory.path.string(), provenance, files);
       if (resumed) writer.continue_series(*resumed);
       return writer;
     };
@@ -61,9 +61,7 @@ class FieldOutputs {
     }
     for (FieldPart& part : field_parts(config)) {
       SnapshotWriter writer = writer_of(grid_of(config, part));
-      std::optional<CoarseField> coarse;
-      if (part.kind == PartKind::coarse) coarse.emplace(communicator, solver.subdomain(), part.factor);
-      parts_.push_back({std::move(part), std::move(writer), std::move(coarse)});
+      parts_.push_back({std::move(part), std::move(writer)});
     }
     const ProbesConfig& probes = config.output.probes;
     for (const ProbePoint& point : probes.points) {
@@ -71,7 +69,7 @@ class FieldOutputs {
       for (int corner = 0; corner < Probe::corners; ++corner) probes_.cells.push_back(probe.cell(corner));
     }
     if (!probes.points.empty() && communicator.is_root())
-      probes_.file.emplace(directory.probes(), console, probes, resumed);
+      probes_.file.emplace(directory.probes(), console, probes_head(probes), "its probes", resumed);
   }
 
   // What is wanted after so many sweeps of the solver. Adds the paths of new files, the same on all ranks;
@@ -161,15 +159,14 @@ class FieldOutputs {
   struct Part {
     FieldPart what;
     SnapshotWriter writer;
-    std::optional<CoarseField> coarse;  // where its cells are means
-    std::int64_t written = -1;          // the sweep of the last file
-    std::vector<T> cells{};             // of the file that is being written beside the sweeps
+    std::int64_t written = -1;  // the sweep of the last file
+    std::vector<T> cells{};     // of the file that is being written beside the sweeps
   };
   struct Probes {
     std::vector<Probe> points;
-    std::vector<Int3> cells;        // eight a point
-    std::optional<ProbeFile> file;  // rank 0's
-    std::int64_t written = -1;      // the sweep of the last line
+    std::vector<Int3> cells;       // eight a point
+    std::optional<LineFile> file;  // rank 0's
+    std::int64_t written = -1;     // the sweep of the last line
   };
 
   // Where a file fails on all ranks together, and output.on_error is warn, the run goes on, rank 0 with a
@@ -219,7 +216,7 @@ class FieldOutputs {
                   around.begin());
       kelvins.push_back(probes_.points[i].value(config_, around, solver_.time()));
     }
-    probes_.file->add(solver_.sweeps(), solver_.time(), kelvins);
+    probes_.file->add(probes_line(solver_.sweeps(), solver_.time(), kelvins));
   }
 
   // Beside the sweeps it is a copy of these cells that is written, and from a device only they are moved. It
@@ -227,9 +224,11 @@ class FieldOutputs {
   void write(Part& part, std::vector<std::string>& files) {
     part.writer.wait();
     PartCells<T> mine;
-    if (part.coarse) {
-      part.cells = part.coarse->means(solver_.host_field());
-      mine = {dense_view(part.cells.data(), part.coarse->cells().extent()), part.coarse->cells()};
+    if (part.what.kind == PartKind::coarse) {
+      const Int3 factor = part.what.factor;
+      const Box coarse = coarse_begun_in(solver_.subdomain(), factor);
+      part.cells = coarse_means(communicator_, solver_.host_field(), solver_.subdomain(), factor);
+      mine = {dense_view(part.cells.data(), coarse.extent()), coarse};
     } else if (files_.in_step() && !solver_.is_asynchronous()) {
       mine = cut(solver_.host_field(), solver_.subdomain(), part.what.box);
     } else {

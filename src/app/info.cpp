@@ -9,7 +9,7 @@
 #include "output/console/console.hpp"
 #include "output/field_files/snapshot.hpp"
 #include "output/field_files/snapshot_file.hpp"
-#include "output/records/end_state.hpp"
+#include "output/records/run_record.hpp"
 #include "physics/cells.hpp"
 #include "physics/dataset_reader.hpp"
 

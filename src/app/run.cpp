@@ -277,9 +277,7 @@ class Run {
     const auto& restart = plan_.restart;
     limit_ = find_wall_limit(config(), plan_.world, plan_.started);
     make_solver(plan_.session.cases.front());
-    directory_ = open_run_directory(
-        config(), plan_.session.deck.text, to_yaml(config()), plan_.world,
-        {resumed_here_.has_value(), force_of(plan_.command), restart ? restart->lock : nullptr});
+    directory_ = open_run_directory(plan_directory(), plan_.world);
     if (is_root()) console_.open_log(directory_->log(), resumed_here_.has_value());
     record_ = describe_run(plan_.command, plan_.session, plan_.world, directory_->path.string());
     record_solver();
@@ -353,9 +351,38 @@ class Run {
   }
 
  private:
+  RunDirectoryPlan plan_directory() const {
+    const OutputConfig& output = config().output;
+    const Existing existing = resumed_here_      ? Existing::resume
+                              : output.overwrite ? Existing::replace
+                                                 : Existing::reject;
+    return {output.directory,
+            config().name,
+            existing,
+            plan_.session.deck.text,
+            to_yaml(config()),
+            force_of(plan_.command),
+            plan_.restart ? plan_.restart->lock : nullptr};
+  }
+
   const Config& config() const { return plan_.session.deck.config; }
   bool is_series() const { return plan_.session.cases.size() > 1; }
   bool is_root() const { return plan_.world.is_root(); }
+
+  RunDirectoryPlan plan_directory() const {
+    const OutputConfig& output = config().output;
+    const auto& restart = plan_.restart;
+    const Existing existing = restart && restart->same_directory ? Existing::resume
+                              : output.overwrite                 ? Existing::replace
+                                                                 : Existing::reject;
+    return {output.directory,
+            config().name,
+            existing,
+            plan_.session.deck.text,
+            to_yaml(config()),
+            force_of(plan_.command),
+            restart ? restart->lock : nullptr};
+  }
 
   // All ranks know them.
   void warn_of_plan() {
@@ -477,7 +504,7 @@ class Run {
     method.tuning.file = config().solver.tuning_file;
     record_.halo = {gather_pairs(solver_->halo_links(), plan_.world), halo_cost_};
     method.transport = transports_in_use(record_.halo);
-    if (solver_->has_sources()) record_.sources = {solver_->sources().power, solver_->sources().cells};
+    if (solver_->has_sources()) record_.sources = solver_->sources();
   }
 
   // Of rank 0. A run does not need it.

@@ -64,21 +64,19 @@ void sync_new_folders(fs::path path, const fs::path& stood) {
 void make_folder(const fs::path& path) {
   if (path.empty()) reject(path, "its name is empty", "name one with output.directory=...");
   std::error_code error, ignored;
-  if (fs::exists(path, ignored) && !fs::is_directory(path, ignored))
-    reject(path, "it is a file, not a folder", choose_another);
   const fs::path folder = path.has_filename() ? path : path.parent_path();  // without a slash at its end
   const fs::path stood = deepest_existing(folder);
+  if (!fs::is_directory(stood, ignored))
+    reject(path,
+           fmt::format("{} is a file, not a folder", stood == folder ? "it" : in_quotes(stood.string())),
+           choose_another);
   fs::create_directories(path, error);
   // An existing folder named with a slash at its end is no failure, whatever create_directories returns.
-  if (error && !fs::is_directory(path, ignored)) {
-    const fs::path parent = deepest_existing(path);
-    const bool is_file = fs::exists(parent, ignored) && !fs::is_directory(parent, ignored);
+  if (error && !fs::is_directory(path, ignored))
     reject(path,
-           is_file ? fmt::format("{} is a file, not a folder", in_quotes(parent.string()))
-                   : fmt::format("a folder cannot be made in {}: {}", in_quotes(parent.string()),
-                                 error.message()),
+           fmt::format("a folder cannot be made in {}: {}", in_quotes(deepest_existing(path).string()),
+                       error.message()),
            choose_another);
-  }
   sync_new_folders(folder, stood);
   if (access(path.c_str(), W_OK | X_OK) != 0)
     reject(path, fmt::format("it cannot be written to: {}", std::strerror(errno)), choose_another);
@@ -270,8 +268,17 @@ std::vector<std::string> find_run_files(const std::filesystem::path& folder, std
   return names;
 }
 
+std::multimap<std::int64_t, std::string> files_by_sweep(const std::filesystem::path& folder,
+                                                        std::string_view run_name, std::string_view suffix) {
+  std::multimap<std::int64_t, std::string> files;
+  for (const std::string& name : find_run_files(folder, run_name))
+    if (const auto sweep = sweep_of_file(name, run_name, suffix)) files.emplace(*sweep, name);
+  return files;
+}
+
 RunDirectory prepare_run_directory(const RunDirectoryPlan& plan) {
   make_folder(plan.path);
+  RunDirectory prepared{plan.path, plan.lock ? plan.lock : std::make_shared<RunLock>(plan.path, plan.force)};
   const std::vector<std::string> earlier = files_of_earlier_run(plan);
   check_earlier_run(plan, earlier);
   if (plan.existing == Existing::replace) remove_earlier_run(plan.path, earlier);
@@ -279,21 +286,13 @@ RunDirectory prepare_run_directory(const RunDirectoryPlan& plan) {
       nlohmann::json(plan.run_name).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
   write_file_atomically(plan.path / mark, fmt::format("{}{}\n{}", name_line, name, plan.resolved_deck));
   write_file_atomically(plan.path / "deck.yaml", plan.deck);
-  return {plan.path};
+  return prepared;
 }
 
-RunDirectory open_run_directory(const Config& config, const std::string& deck,
-                                const std::string& resolved_deck, const Communicator& communicator,
-                                const RunDirectoryUse& use) {
-  const Existing existing = use.resumed               ? Existing::resume
-                            : config.output.overwrite ? Existing::replace
-                                                      : Existing::reject;
-  RunDirectory opened{config.output.directory};
+RunDirectory open_run_directory(const RunDirectoryPlan& plan, const Communicator& communicator) {
+  RunDirectory opened{plan.path};
   all_or_throw(communicator, [&] {
-    if (!communicator.is_root()) return;
-    make_folder(opened.path);
-    opened.lock = use.lock ? use.lock : std::make_shared<RunLock>(opened.path, use.force);
-    prepare_run_directory({opened.path, config.name, existing, deck, resolved_deck});
+    if (communicator.is_root()) opened = prepare_run_directory(plan);
   });
   return opened;
 }

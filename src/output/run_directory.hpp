@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,7 +22,6 @@
 #include <thread>
 #include <vector>
 
-#include "config/config.hpp"
 #include "core/communicator.hpp"
 
 namespace isotherm {
@@ -47,6 +47,9 @@ std::optional<std::int64_t> sweep_of_file(std::string_view file_name, std::strin
 bool is_run_file(std::string_view file_name, std::string_view run_name);
 // Those that stand in the folder, sorted; none where there is no folder.
 std::vector<std::string> find_run_files(const std::filesystem::path& folder, std::string_view run_name);
+// Of them those with this suffix, by sweep.
+std::multimap<std::int64_t, std::string> files_by_sweep(const std::filesystem::path& folder,
+                                                        std::string_view run_name, std::string_view suffix);
 
 enum class Force { no, yes };  // take a directory whose lock looks alive
 
@@ -94,22 +97,16 @@ struct RunDirectoryPlan {
   Existing existing = Existing::reject;
   std::string deck;           // bytes of deck.yaml
   std::string resolved_deck;  // deck.resolved.yaml below its first line
-};
-
-// Makes the folder and its parents, removes the files (only those of is_run_file) of the earlier run where
-// that is allowed, and writes both decks. Throws Error(cannot_create), before anything is removed or written,
-// where the path is no folder, cannot be made or written to, or holds files that must stay.
-RunDirectory prepare_run_directory(const RunDirectoryPlan& plan);
-
-struct RunDirectoryUse {
-  bool resumed = false;  // the run goes on with what stands there
   Force force = Force::no;
-  std::shared_ptr<RunLock> lock{};  // of rank 0, which may have locked it before
+  std::shared_ptr<RunLock> lock{};  // where the run has locked the folder before
 };
 
-// Collective. Rank 0 locks the directory before it looks at anything in it.
-RunDirectory open_run_directory(const Config& config, const std::string& deck,
-                                const std::string& resolved_deck, const Communicator& communicator,
-                                const RunDirectoryUse& use = {});
+// Makes the folder and its parents, locks it before it looks at anything in it, removes the files (only those
+// of is_run_file) of the earlier run where that is allowed, and writes both decks. Throws
+// Error(cannot_create), before anything is removed or written, where the path is no folder, cannot be made or
+// written to, is locked by another run, or holds files that must stay.
+RunDirectory prepare_run_directory(const RunDirectoryPlan& plan);
+// Collective: by rank 0 alone; its failure is everyone's.
+RunDirectory open_run_directory(const RunDirectoryPlan& plan, const Communicator& communicator);
 
 }  // namespace isotherm

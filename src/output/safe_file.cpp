@@ -12,7 +12,6 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
-#include <utility>
 
 #include "core/error.hpp"
 
@@ -31,20 +30,15 @@ class Descriptor {
  public:
   Descriptor(const std::string& path, int flags, ExitCode code, const char* action) : path_(path) {
     do {
-      fd_ = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
-    } while (fd_ < 0 && errno == EINTR);
-    if (fd_ < 0) fail(code, path, action);
+      fd_ = FileDescriptor(::open(path.c_str(), flags | O_CLOEXEC, 0666));
+    } while (!fd_.valid() && errno == EINTR);
+    if (!fd_.valid()) fail(code, path, action);
   }
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
 
   // A call may take less than it is given, or nothing at all.
   void write(std::string_view bytes, std::int64_t at, std::size_t most) {
     while (!bytes.empty()) {
-      const ssize_t taken = ::pwrite(fd_, bytes.data(), std::min(most, bytes.size()), at);
+      const ssize_t taken = ::pwrite(fd_.get(), bytes.data(), std::min(most, bytes.size()), at);
       if (taken < 0 && (errno == EINTR || errno == EAGAIN)) continue;
       if (taken < 0) fail(ExitCode::io, path_, "writing");
       bytes.remove_prefix(static_cast<std::size_t>(taken));
@@ -54,20 +48,19 @@ class Descriptor {
   void sync() {
     int result = 0;
     do {
-      result = ::fsync(fd_);
+      result = ::fsync(fd_.get());
     } while (result != 0 && errno == EINTR);
     // Some file systems know no fsync of folders.
     if (result != 0 && errno != EINVAL && errno != ENOTSUP) fail(ExitCode::io, path_, "fsync");
   }
   // Some file systems (NFS, quotas) report a failed write only here.
   void close() {
-    const int fd = std::exchange(fd_, -1);
-    if (::close(fd) != 0 && errno != EINTR) fail(ExitCode::io, path_, "closing");
+    if (::close(fd_.release()) != 0 && errno != EINTR) fail(ExitCode::io, path_, "closing");
   }
 
  private:
   std::string path_;
-  int fd_ = -1;
+  FileDescriptor fd_;
 };
 
 // None where the file system does not say (some network and user-space ones report 0 blocks in all).
@@ -135,31 +128,25 @@ void write_raw(const std::string& path, std::string_view bytes, std::int64_t at,
 
 Writeback::Writeback(const std::string& path) : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
 
-Writeback::~Writeback() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
 // A hint: what fails here is told by fsync.
 void Writeback::start() const {
-  if (descriptor_ >= 0) sync_file_range(descriptor_, 0, 0, SYNC_FILE_RANGE_WRITE);
+  if (descriptor_.valid()) sync_file_range(descriptor_.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 
 Reserved reserve_space(const std::string& path, std::int64_t bytes, FileSize size) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (fd < 0)
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file.valid())
     fail(ExitCode::io, path, "opening",
          "the folder, its permissions and the limits of the process (ulimit -a)");
   struct stat status {};
-  if (::fstat(fd, &status) == 0) bytes = std::max<std::int64_t>(bytes, status.st_size);
+  if (::fstat(file.get(), &status) == 0) bytes = std::max<std::int64_t>(bytes, status.st_size);
   // Not posix_fallocate: where reserving is unknown, that one writes a byte to every block in its stead.
   int result = 0;
   do {
-    result = ::fallocate(fd, size == FileSize::grows ? 0 : FALLOC_FL_KEEP_SIZE, 0, bytes);
+    result = ::fallocate(file.get(), size == FileSize::grows ? 0 : FALLOC_FL_KEEP_SIZE, 0, bytes);
   } while (result != 0 && errno == EINTR);
-  const int reason = result == 0 ? 0 : errno;
-  ::close(fd);
-  if (reason == 0) return Reserved::on_disk;
-  if (reason != EOPNOTSUPP && reason != ENOSYS) reject(path, std::strerror(reason), bytes);
+  if (result == 0) return Reserved::on_disk;
+  if (errno != EOPNOTSUPP && errno != ENOSYS) reject(path, std::strerror(errno), bytes);
   const auto free = free_bytes(path);
   if (free && *free < bytes + bytes / 10) reject(path, "10 % to spare are needed here", bytes);
   return Reserved::estimated;

@@ -1,10 +1,14 @@
 // Files that appear whole or not at all, and room for them.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "core/handle.hpp"
 
 namespace isotherm {
 
@@ -22,19 +26,18 @@ void publish_file(const std::string& from, const std::string& to);
 void sync_names(const std::string& folder);
 void remove_file(const std::string& path) noexcept;  // no error when it is not there
 
+using FileDescriptor = Handle<int, ::close>;
+
 // Lets the disk begin while a file is still being written; where it cannot open the file, nothing happens.
 class Writeback {
  public:
   explicit Writeback(const std::string& path);
-  ~Writeback();
-  Writeback(const Writeback&) = delete;
-  Writeback& operator=(const Writeback&) = delete;
 
   // What was written so far goes to the disk from now on, and not only with fsync.
   void start() const;
 
  private:
-  int descriptor_;
+  FileDescriptor descriptor_;
 };
 
 enum class Reserved {

@@ -172,18 +172,16 @@ TEST(RunOutput, RankTableComesInRankOrderOnEveryRank) {
 TEST(RunOutput, RunDirectoryIsMadeOnceAndARefusalReachesEveryRank) {
   const Communicator world = Communicator::world();
   const FolderOfAll folder;
-  Config config;
-  config.name = "plate";
-  config.output.directory = folder / "run";
-  EXPECT_EQ(open_run_directory(config, "deck\n", "resolved\n", world).path, config.output.directory);
+  RunDirectoryPlan plan{folder / "run", "plate", Existing::reject, "deck\n", "resolved\n"};
+  EXPECT_EQ(open_run_directory(plan, world).path, plan.path);
   world.barrier();
-  EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(config.output.directory) / "deck.yaml"));
-  expect_says(refusal<CollectiveError>([&] { open_run_directory(config, "deck\n", "resolved\n", world); },
-                                       ExitCode::cannot_create),
+  EXPECT_TRUE(std::filesystem::exists(plan.path / "deck.yaml"));
+  expect_says(refusal<CollectiveError>([&] { open_run_directory(plan, world); }, ExitCode::cannot_create),
               "it holds an earlier run: deck.resolved.yaml, deck.yaml");
-  config.output.overwrite = true;
-  EXPECT_NO_THROW(open_run_directory(config, "new\n", "resolved\n", world));
-  EXPECT_EQ(test::read_file(std::filesystem::path(config.output.directory) / "deck.yaml"), "new\n");
+  plan.existing = Existing::replace;
+  plan.deck = "new\n";
+  EXPECT_NO_THROW(open_run_directory(plan, world));
+  EXPECT_EQ(test::read_file(plan.path / "deck.yaml"), "new\n");
 }
 
 TEST(RunOutput, ThreadsOfAllRanksFitTheHost) {
@@ -363,9 +361,8 @@ void expect_means(Int3 cells, Int3 process_grid, Int3 factor) {
   const FieldView<T> view = field.view();
   for_each_cell(view.extent, [&](Int3 c) { view(c) = third_at<T>(c + subdomain.lo, cells); });
 
-  const CoarseField coarse(world, subdomain, factor);
-  const std::vector<T> means = coarse.means<T>(view);
-  const Box mine = coarse.cells();
+  const std::vector<T> means = coarse_means<T>(world, view, subdomain, factor);
+  const Box mine = coarse_begun_in(subdomain, factor);
   ASSERT_EQ(std::ssize(means), mine.cells());
   std::size_t i = 0, wrong = 0;
   for_each_cell(mine, [&](Int3 c) { wrong += means[i++] != mean_at<T>(c, factor, cells); });

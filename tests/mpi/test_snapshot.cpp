@@ -57,15 +57,14 @@ class FilesOfAll : public testing::Test {
   std::uint64_t whole_fingerprint() {
     return whole_fingerprint<T>(even_process_grid(world_.size()));
   }
-  // With the fingerprint of what the writer was given, or another.
   template <class T>
-  std::string write(SnapshotWriter& to, Int3 grid, std::int64_t sweep, double time, std::uint64_t spoil = 0) {
+  std::string write(SnapshotWriter& to, Int3 grid, std::int64_t sweep, double time) {
     const Field<T> field = test::field_by_index<T>(*device_, subdomain(grid), cells_);
-    return to.write(field.view(), subdomain(grid), {time, sweep, whole_fingerprint<T>(grid) ^ spoil});
+    return to.start([&] { return field.view(); }, subdomain(grid), time, sweep);
   }
   template <class T>
-  std::string write(SnapshotWriter& to, std::int64_t sweep, double time = 0, std::uint64_t spoil = 0) {
-    return write<T>(to, even_process_grid(world_.size()), sweep, time, spoil);
+  std::string write(SnapshotWriter& to, std::int64_t sweep, double time = 0) {
+    return write<T>(to, even_process_grid(world_.size()), sweep, time);
   }
 
   // `at`: the value of a cell of the grid.
@@ -99,6 +98,7 @@ class FilesOfAll : public testing::Test {
   const FolderOfAll folder_;
   const Int3 cells_;
   Config config_;
+  mutable FileThread in_step_{"tests wait for their files"};
 };
 
 class Snapshot : public FilesOfAll {
@@ -119,7 +119,7 @@ class Snapshot : public FilesOfAll {
             "an HDF5"};
   }
   SnapshotWriter writer(Index slab_bytes = slab) const {
-    return {config_, grid_of_snapshots(config_), world_, folder_.path(), provenance(), nullptr, slab_bytes};
+    return {config_, grid_of_snapshots(config_), world_, folder_.path(), provenance(), in_step_, slab_bytes};
   }
   // All ranks must throw the same.
   static std::string expect_rejected(ExitCode code, const std::function<void()>& work) {
@@ -135,7 +135,6 @@ TEST_F(Snapshot, HoldsEveryCellAtItsPlace) {
   EXPECT_EQ(
       world_.all_reduce(fingerprint_on_disk(path, subdomain(), cells_, Precision::fp64, 100), ReduceOp::sum),
       whole_fingerprint<double>());
-  EXPECT_EQ(to.bytes_written(), size_of(path));
   folder_.expect_names({"test.hdf.series", "test.xmf", "test_00000012.hdf"});
   EXPECT_EQ(to.remarks(), remarks_here());  // reserved, and collective
   expect_same_bytes(to);
@@ -193,7 +192,7 @@ TEST_F(Snapshot, TheSeriesNamesThemAllOnce) {
 }
 
 TEST_F(Snapshot, AFolderThatIsMissingIsCannotCreate) {
-  SnapshotWriter to(config_, grid_of_snapshots(config_), world_, folder_ / "none", provenance());
+  SnapshotWriter to(config_, grid_of_snapshots(config_), world_, folder_ / "none", provenance(), in_step_);
   EXPECT_EQ(expect_rejected(ExitCode::cannot_create, [&] { write<float>(to, 0); }),
             folder_ /
                 "none/test_00000000.hdf.part: creating failed (No such file or directory); check the "
@@ -211,7 +210,11 @@ TEST_F(Snapshot, ANameThatIsTakenByAFolderIsIo) {
 // What a file system that loses data looks like from here: the cells on the disk are not those of the field.
 TEST_F(Snapshot, WhatReadsBackWrongNeverGetsItsName) {
   SnapshotWriter to = writer();
-  const std::string text = expect_rejected(ExitCode::io, [&] { write<float>(to, 0, 0, 1); });
+  const Field<float> field = test::field_by_index<float>(*device_, subdomain(), cells_);
+  const SnapshotMeta of_another{0, 0, whole_fingerprint<float>() ^ 1};
+  const std::string text = expect_rejected(ExitCode::io, [&] {
+    to.write_file("test_00000000.hdf", field.view(), subdomain(), of_another, std::nullopt);
+  });
   expect_says(text, "does not hold what was written");
   folder_.expect_names({});
 }
@@ -245,9 +248,9 @@ class PartFiles : public FilesOfAll {
     const Int3 cells = config.grid.cells;
     const Box subdomain = Decomposition(cells, process_grid, {}).subdomain(world_.rank());
     const Field<T> field = field_of<T>(subdomain, cells);
-    SnapshotWriter writer(config, grid_of(config, part), world_, folder_.path(), {}, nullptr, slab_bytes_);
+    SnapshotWriter writer(config, grid_of(config, part), world_, folder_.path(), {}, in_step_, slab_bytes_);
     const PartCells<T> mine = cut<T>(field.view(), subdomain, part.box);
-    path_ = writer.write(mine.cells, mine.in_file, {0.5, 7, writer.fingerprint(mine.cells, mine.in_file)});
+    path_ = writer.start([&] { return mine.cells; }, mine.in_file, 0.5, 7);
     return read_snapshot_header(path_);
   }
 
@@ -327,7 +330,8 @@ TEST_F(SnapshotCompressed, HoldsEveryCellForEveryProcessGrid) {
   for (const Int3 grid : process_grids(world_.size(), cells_)) {
     SCOPED_TRACE(fmt::format("process grid {} x {} x {}", grid.x, grid.y, grid.z));
     for (const Index slab_bytes : {SnapshotWriter::default_slab_bytes, Index{8}}) {
-      SnapshotWriter to(config_, grid_of_snapshots(config_), world_, folder_.path(), {}, nullptr, slab_bytes);
+      SnapshotWriter to(config_, grid_of_snapshots(config_), world_, folder_.path(), {}, in_step_,
+                        slab_bytes);
       const std::string path = write<double>(to, grid, ++sweep, 0);
       expect_cells<double>(path);
       EXPECT_EQ(to.remarks(), remarks_here());  // collective
@@ -340,16 +344,15 @@ TEST_F(SnapshotCompressed, HoldsEveryCellForEveryProcessGrid) {
 
 TEST_F(SnapshotCompressed, HoldsSinglePrecision) {
   config_.output.precision = OutputPrecision::fp32;
-  SnapshotWriter to(config_, grid_of_snapshots(config_), world_, folder_.path(), {});
+  SnapshotWriter to(config_, grid_of_snapshots(config_), world_, folder_.path(), {}, in_step_);
   expect_cells<float>(write<float>(to, 0));
 }
 
 TEST_F(SnapshotCompressed, TheSpaceThatWasReservedIsGivenBack) {
-  SnapshotWriter to(config_, grid_of_snapshots(config_), world_, folder_.path(), {});
+  SnapshotWriter to(config_, grid_of_snapshots(config_), world_, folder_.path(), {}, in_step_);
   const std::string path = write<double>(to, 0);
   struct stat status {};
   ASSERT_EQ(::stat(path.c_str(), &status), 0);
-  EXPECT_EQ(to.bytes_written(), status.st_size);
   EXPECT_LT(status.st_size, cells_.product() * 8 / 4);
   EXPECT_LT(status.st_blocks * 512, status.st_size + (256 << 10));
   WritingRecord record;
@@ -389,7 +392,7 @@ class Checkpoint : public BackendTest {
     }
     LoopOutputs<T> outputs{FileThread("in step")};
     if (config.output.checkpoint.has_interval())
-      outputs.checkpoints.emplace(config, ranks, folder_.path(), SnapshotProvenance{});
+      outputs.checkpoints.emplace(config, ranks, folder_.path(), SnapshotProvenance{}, in_step_);
     const LoopOutcome outcome =
         run_time_loop<T>(config, solver, nullptr, outputs,
                          {.world = ranks, .started = {}, .resumed = from ? &*header->checkpoint : nullptr});
@@ -426,6 +429,7 @@ class Checkpoint : public BackendTest {
   }
 
   const FolderOfAll folder_;
+  FileThread in_step_{"tests wait for their files"};
 };
 
 ISOTHERM_ON_EACH_BACKEND(Checkpoint);
@@ -489,7 +493,7 @@ TEST_P(Checkpoint, GoesOnBeyondTwoToThe31Sweeps) {
                        rows_with_graphs<double>(config, device()));
   CheckpointState state;
   state.dt = time_plan(config).dt;
-  CheckpointWriter(config, world(), folder_.path(), {})
+  CheckpointWriter(config, world(), folder_.path(), {}, in_step_)
       .write(early.host_field(), early.subdomain(),
              {static_cast<double>(there) * state.dt, there, early.fingerprint()}, state);
   EXPECT_EQ(find_checkpoints(folder_.path(), "test"), std::vector{there});
@@ -521,7 +525,7 @@ TEST_P(Checkpoint, TheClockStopsAllAtOneSweep) {
   Solver<double> solver(config, blocks_of(config, even_process_grid(world().size())), world(), device(),
                         choose_kernels<double>(config, device().backend()));
   LoopOutputs<double> outputs{FileThread("in step")};
-  outputs.checkpoints.emplace(config, world(), folder_.path(), SnapshotProvenance{});
+  outputs.checkpoints.emplace(config, world(), folder_.path(), SnapshotProvenance{}, in_step_);
   const Timer timer;
   LoopOutcome outcome;
   // Where the machine is busy that time may be over before the first sweep: then with more.

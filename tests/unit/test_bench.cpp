@@ -2,7 +2,6 @@
 // words.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -192,13 +191,16 @@ BenchEntry entry(const char* kernel, Precision precision, double seconds) {
   return e;
 }
 
-BenchRecord record() {
+std::vector<BenchEntry> two_kernels() {
+  return {entry("slow", Precision::fp64, 4e-3), entry("fast", Precision::fp64, 1e-3)};
+}
+
+BenchRecord record(const std::vector<BenchEntry>& ladder) {
   BenchRecord r;
   r.options.subject = BenchSubject::stencil;
   r.device.name = "Some CPU";
   r.options.seed = 3;
-  r.entries = {entry("slow", Precision::fp64, 4e-3), entry("fast", Precision::fp64, 1e-3),
-               entry("slow", Precision::fp32, 2e-3), entry("fast", Precision::fp32, 1e-3)};
+  r.entries = ladder_json(ladder);
   return r;
 }
 
@@ -212,65 +214,66 @@ BenchEntry difference(std::vector<double> added) {
 
 // The speed-up is over the lowest kernel of the same ladder; figures of a difference are those of its median.
 TEST(BenchFigures, FollowFromTheSamples) {
-  BenchRecord r = record();
-  const auto figure = [&](std::size_t i, const char* key) { return figures(r)[i].at(key).get<double>(); };
-  for (std::size_t i = 0; i < 4; ++i)
-    EXPECT_DOUBLE_EQ(figure(i, "speedup"), (std::array{1.0, 4.0, 1.0, 2.0})[i]);
+  std::vector<BenchEntry> ladder = two_kernels();
+  const auto figure = [&](std::size_t i, const char* key) {
+    return ladder_json(ladder)[i].at(key).get<double>();
+  };
+  EXPECT_DOUBLE_EQ(figure(0, "speedup"), 1);
+  EXPECT_DOUBLE_EQ(figure(1, "speedup"), 4);
   EXPECT_DOUBLE_EQ(figure(1, "points_per_s"), 1e6);
   EXPECT_DOUBLE_EQ(figure(1, "bandwidth_bytes_per_s"), 16e6);
   EXPECT_DOUBLE_EQ(figure(1, "copy_bandwidth_share_percent"), 80);
-  EXPECT_EQ(figures(r)[1].at("read_bandwidth_share_percent"), nullptr);
+  EXPECT_EQ(ladder_json(ladder)[1].at("read_bandwidth_share_percent"), nullptr);
   // The memory halves its speed between two samples: the share is that of each moment.
-  r.entries[1].samples.seconds = {1e-3, 2e-3, 2e-3};
-  r.entries[1].samples.copy_bytes_per_s = {20e6, 10e6, 10e6};
-  r.entries[1].samples.read_bytes_per_s = {40e6, 20e6, 20e6};
+  ladder[1].samples.seconds = {1e-3, 2e-3, 2e-3};
+  ladder[1].samples.copy_bytes_per_s = {20e6, 10e6, 10e6};
+  ladder[1].samples.read_bytes_per_s = {40e6, 20e6, 20e6};
   EXPECT_DOUBLE_EQ(figure(1, "copy_bandwidth_share_percent"), 80);
   EXPECT_DOUBLE_EQ(figure(1, "read_bandwidth_share_percent"), 40);
-  r.entries[1] = difference({1.5e-3, 2e-3, 2.5e-3});
+  ladder[1] = difference({1.5e-3, 2e-3, 2.5e-3});
   EXPECT_DOUBLE_EQ(figure(1, "points_per_s"), 0.5e6);
   EXPECT_DOUBLE_EQ(figure(1, "copy_bandwidth_share_percent"), 40);
   EXPECT_DOUBLE_EQ(figure(1, "speedup"), 2);
-  EXPECT_EQ(json::parse(to_json(r))["entries"][1]["base_s"]["median"], 6e-3);
+  EXPECT_EQ(json::parse(to_json(record(ladder)))["entries"][1]["base_s"]["median"], 6e-3);
 }
 
 TEST(BenchFigures, ADifferenceBelowItsNoiseHasASpreadAndNoRate) {
-  BenchRecord r = record();
-  r.options.subject = BenchSubject::reduction;
-  r.entries = {difference({-3e-3, -1e-3, 1e-3}), entry("tree", Precision::fp64, 4e-3)};
-  EXPECT_DOUBLE_EQ(figures(r)[1].at("speedup").get<double>(), 1);  // the lowest kernel that has a rate
+  const BenchRecord r = record({difference({-3e-3, -1e-3, 1e-3}), entry("tree", Precision::fp64, 4e-3)});
+  EXPECT_DOUBLE_EQ(r.entries[1].at("speedup").get<double>(), 1);  // the lowest kernel that has a rate
   const json j = json::parse(to_json(r));
   EXPECT_DOUBLE_EQ(j["entries"][0]["spread_percent"].get<double>(), 320);
   EXPECT_EQ(j["entries"][0]["launch_s"]["median"], -1e-3);
   for (const char* key : {"points_per_s", "bandwidth_bytes_per_s", "copy_bandwidth_share_percent", "speedup"})
     EXPECT_EQ(j["entries"][0][key], nullptr) << key;
   EXPECT_EQ(j["not_finite"], json::object());
-  r.entries[0] = difference({-1e-3, 2e-3, 4e-3});  // not above p90 - p10 = 4 ms
-  EXPECT_EQ(figures(r)[0].at("points_per_s"), nullptr);
-  r.entries[0] = difference({-3e-3, -1e-3, 1e-3});
-  const std::string table = bench_table(r);
+  const auto noise = ladder_json({difference({-1e-3, 2e-3, 4e-3})});  // not above p90 - p10 = 4 ms
+  EXPECT_EQ(noise[0].at("points_per_s"), nullptr);
+  BenchOptions options;
+  options.subject = BenchSubject::reduction;
+  const std::string table = bench_table(options, r.entries);
   expect_says(table, "  fused   -1 ms         -        -        -        -     0.0200  *320.0 %         -");
   expect_says(table, "\n  * spread above 30 %: ");
 }
 
 TEST(BenchFigures, AWrongRowIsNoKernelAndHasNoFigures) {
-  BenchRecord r = record();
-  r.entries[0].verdict = BenchVerdict::wrong;
-  r.entries[0].samples = {};
-  EXPECT_EQ(figures(r)[0].at("spread_percent"), nullptr);
-  EXPECT_EQ(figures(r)[1].at("speedup"), 1);
-  EXPECT_FALSE(all_right(r));
-  EXPECT_TRUE(all_right(record()));
-  r.entries[0].verdict = BenchVerdict::skipped;
-  EXPECT_TRUE(all_right(r));
+  std::vector<BenchEntry> ladder = two_kernels();
+  EXPECT_TRUE(all_right(record(ladder)));
+  ladder[0].verdict = BenchVerdict::wrong;
+  ladder[0].samples = {};
+  EXPECT_EQ(ladder_json(ladder)[0].at("spread_percent"), nullptr);
+  EXPECT_EQ(ladder_json(ladder)[1].at("speedup"), 1);
+  EXPECT_FALSE(all_right(record(ladder)));
+  ladder[0].verdict = BenchVerdict::skipped;
+  EXPECT_TRUE(all_right(record(ladder)));
 }
 
 TEST(BenchJson, WhatWasNotMeasuredIsNullAndWhatIsNotFiniteIsListed) {
-  BenchRecord r = record();
-  r.entries[0].samples = {};
-  r.entries[0].verdict = BenchVerdict::wrong;
-  r.entries[0].note = "cell (1, 2, 3) is nan and should be 300";
-  r.entries[0].error = std::numeric_limits<double>::quiet_NaN();
-  const json j = json::parse(to_json(r));
+  std::vector<BenchEntry> ladder = two_kernels();
+  ladder[0].samples = {};
+  ladder[0].verdict = BenchVerdict::wrong;
+  ladder[0].note = "cell (1, 2, 3) is nan and should be 300";
+  ladder[0].error = std::numeric_limits<double>::quiet_NaN();
+  const json j = json::parse(to_json(record(ladder)));
   EXPECT_EQ(j["result"], "FAIL");
   EXPECT_EQ(j["entries"][0]["verdict"], "wrong");
   for (const char* key : {"launch_s", "points_per_s", "bandwidth_bytes_per_s", "spread_percent", "speedup",
@@ -279,40 +282,35 @@ TEST(BenchJson, WhatWasNotMeasuredIsNullAndWhatIsNotFiniteIsListed) {
   EXPECT_EQ(j["not_finite"]["/entries/0/error"], "nan");
 }
 
-TEST(BenchTable, HasALadderForEachGridAndPrecision) {
-  BenchRecord r = record();
-  EXPECT_EQ(bench_table(r),
+TEST(BenchTable, HasTheKernelsOfAGridAndPrecision) {
+  EXPECT_EQ(bench_table({}, {}), "");
+  EXPECT_EQ(bench_table({}, ladder_json(two_kernels())),
             "\n10 x 10 x 10, fp64\n"
             "  kernel    GPts/s     GB/s  of copy  copy GB/s  spread  speed-up  check\n"
             "  slow    0.000250  0.00400   20.0 %     0.0200   0.0 %     1.00x  right\n"
-            "  fast     0.00100   0.0160   80.0 %     0.0200   0.0 %     4.00x  right\n"
-            "\n10 x 10 x 10, fp32\n"
-            "  kernel    GPts/s     GB/s  of copy  copy GB/s  spread  speed-up  check\n"
-            "  slow    0.000500  0.00800   40.0 %     0.0200   0.0 %     1.00x  right\n"
-            "  fast     0.00100   0.0160   80.0 %     0.0200   0.0 %     2.00x  right\n");
+            "  fast     0.00100   0.0160   80.0 %     0.0200   0.0 %     4.00x  right\n");
 }
 
 TEST(BenchTable, HasColumnsForWhatItsEntriesHave) {
-  BenchRecord r = record();
-  r.entries[0] = {};
-  r.entries[0].verdict = BenchVerdict::wrong;
-  r.entries[0].note = "cell (0, 0, 0) is 1 and should be 2";
-  r.entries[1] = {};
-  r.entries[1].note = "not in this build";
-  r.entries[2].time_block = 4;
-  r.entries[2].points = 4000;
+  std::vector<BenchEntry> ladder(2);
+  ladder[0].verdict = BenchVerdict::wrong;
+  ladder[0].note = "cell (0, 0, 0) is 1 and should be 2";
+  ladder[1].note = "not in this build";
+  ladder.push_back(entry("slow", Precision::fp64, 2e-3));
+  ladder[2].time_block = 4;
+  ladder[2].points = 4000;
   for (const char* part : {"WRONG: cell (0, 0, 0) is 1 and should be 2\n", "skipped: not in this build\n",
                            "of limit", "160.0 %"})
-    expect_says(bench_table(r), part);
-  r = record();
-  r.options.subject = BenchSubject::reduction;
-  r.entries.resize(2);
-  r.entries[0].error = 2.5e-13;
-  r.entries[0].same_bits = true;
-  r.entries[1].same_bits = false;
-  r.entries[1].samples.read_bytes_per_s = {32e6, 32e6, 32e6};
+    expect_says(bench_table({}, ladder_json(ladder)), part);
+  BenchOptions options;
+  options.subject = BenchSubject::reduction;
+  ladder = two_kernels();
+  ladder[0].error = 2.5e-13;
+  ladder[0].same_bits = true;
+  ladder[1].same_bits = false;
+  ladder[1].samples.read_bytes_per_s = {32e6, 32e6, 32e6};
   for (const char* part : {"of read", "50.0 %", "2.5e-13", "  same  ", "  differ  "})
-    expect_says(bench_table(r), part);
+    expect_says(bench_table(options, ladder_json(ladder)), part);
 }
 
 // Words that faults/test_bench.py does not try.

@@ -69,7 +69,7 @@ class RunDirectoryTest : public testing::Test {
 // test_restart.py.
 TEST_F(RunDirectoryTest, HoldsBothDecks) {
   const RunDirectory run = prepare_run_directory(plan(at("a/b/c")));
-  EXPECT_EQ(names(run.path), (std::set<std::string>{"deck.yaml", "deck.resolved.yaml"}));
+  EXPECT_EQ(names(run.path), (std::set<std::string>{"deck.yaml", "deck.resolved.yaml", "run.lock"}));
   EXPECT_EQ(read_file(at("a/b/c/deck.yaml")), "the deck\r\n");
   EXPECT_EQ(read_file(at("a/b/c/deck.resolved.yaml")), "# run: \"plate\"\nresolved\n");
 }

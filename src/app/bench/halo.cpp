@@ -186,7 +186,7 @@ void measure_all(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord
         for (const Direction d : face_directions())
           entries.push_back(FaceBench<T>(bench, field, ghosts, d).measure(open));
       if (bench.world.is_root()) print_now(halo_bench_table(entries));
-      record.others.insert(record.others.end(), entries.begin(), entries.end());
+      record.entries.insert(record.entries.end(), entries.begin(), entries.end());
     }
   }
 }
@@ -217,7 +217,7 @@ BenchMemory memory(const Bench& bench, Int3 cells, Precision precision) {
 void measure(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
   for (const Precision precision : bench.options.precisions)
     with_number(precision, [&]<class T>(T) { measure_all<T>(bench, sizes, record); });
-  if (bench.world.is_root()) print_now(skipped_line(record.others));
+  if (bench.world.is_root()) print_now(skipped_line(record.entries));
 }
 
 }  // namespace

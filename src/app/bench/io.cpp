@@ -58,7 +58,7 @@ class IoBench {
         folder_(options_.folder, world_),
         subdomain_(decompose(config, world_.size(), Backend::host).subdomain(world_.rank())),
         field_(all_or_throw(world_, [&] { return Field<T>(bench.host, subdomain_.extent(), 0); })),
-        writer_(config, grid_of_snapshots(config), world_, folder_.path(), {}) {
+        writer_(config, grid_of_snapshots(config), world_, folder_.path(), {}, in_step_) {
     // What no file system can make smaller.
     fill_random(field_.view(), options_.seed + static_cast<std::uint64_t>(world_.rank()), T(0), T(1));
   }
@@ -137,7 +137,7 @@ class IoBench {
 
   SnapshotTimes once_snapshot(const SnapshotMeta& meta) {
     world_.barrier();
-    const std::string file = writer_.write(cells(), subdomain_, meta);
+    const std::string file = writer_.write_file("snapshot.hdf", cells(), subdomain_, meta, std::nullopt);
     const SnapshotTimes mine = writer_.last_times();
     if (world_.is_root()) remove_file(file);
     return {world_.all_reduce(mine.written, ReduceOp::max), world_.all_reduce(mine.proved, ReduceOp::max)};
@@ -149,6 +149,7 @@ class IoBench {
   ScratchFolder folder_;
   Box subdomain_;
   Field<T> field_;
+  FileThread in_step_{"this waits for each file"};
   SnapshotWriter writer_;
 };
 
@@ -179,7 +180,7 @@ void measure(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& re
         return measured;
       });
       if (bench.world.is_root()) print_now(io_bench_table(entries));
-      record.others.insert(record.others.end(), entries.begin(), entries.end());
+      record.entries.insert(record.entries.end(), entries.begin(), entries.end());
     }
   }
   if (bench.world.is_root())

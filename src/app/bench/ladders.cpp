@@ -464,12 +464,12 @@ BenchMemory bandwidth_memory(const Bench& bench, Int3 cells, Precision precision
 template <auto fp32_ladder, auto fp64_ladder>
 void measure(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
   all_or_throw(bench.world, [&] {
-    BenchRecord ladder = record;
     for (const Int3 cells : sizes) {
       for (const Precision precision : bench.options.precisions) {
-        ladder.entries = (precision == Precision::fp32 ? fp32_ladder : fp64_ladder)(bench, cells);
-        print_now(bench_table(ladder));
-        record.entries.insert(record.entries.end(), ladder.entries.begin(), ladder.entries.end());
+        const auto ladder =
+            ladder_json((precision == Precision::fp32 ? fp32_ladder : fp64_ladder)(bench, cells));
+        print_now(bench_table(bench.options, ladder));
+        record.entries.insert(record.entries.end(), ladder.begin(), ladder.end());
       }
     }
   });

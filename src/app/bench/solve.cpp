@@ -208,7 +208,7 @@ void measure(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& re
         }));
       }
       if (bench.world.is_root()) print_now(solve_bench_table(entries));
-      record.others.insert(record.others.end(), entries.begin(), entries.end());
+      record.entries.insert(record.entries.end(), entries.begin(), entries.end());
     }
 }
 

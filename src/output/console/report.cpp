@@ -209,7 +209,7 @@ std::string banner(const RunRecord& r) {
   add(text, "domain", domain_text(r));
   if (r.sources)
     add(text, "sources",
-        fmt::format("{} in {}", watts_text(r.sources->power_W), plural(r.sources->cells, "cell")));
+        fmt::format("{} in {}", watts_text(r.sources->power), plural(r.sources->cells, "cell")));
   add(text, "problem", problem_text(r));
   add(text, "ranks", ranks_text(r));
   add(text, "device", join({devices_text(r), r.method.device_note}));

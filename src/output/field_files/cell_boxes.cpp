@@ -43,14 +43,6 @@ std::vector<Box> cut_into_slabs(Box box, Int3 chunk, Index max_cells) {
   return slabs;
 }
 
-CoarseField::CoarseField(const Communicator& communicator, Box subdomain, Int3 factor)
-    : communicator_(communicator.split(0, communicator.rank())),  // no message of ours meets a halo's
-      subdomain_(subdomain),
-      factor_(factor),
-      blocks_(all_gather(communicator_, subdomain)) {
-  for (const Box each : blocks_) wanted_.push_back(fine_of(coarse_begun_in(each, factor), factor));
-}
-
 namespace {
 
 // `at(x, y, z)`: a cell of the grid.
@@ -66,20 +58,24 @@ double mean(Box cells, const At& at) {
 }  // namespace
 
 template <class T>
-std::vector<T> CoarseField::means(FieldView<const T> field) const {
-  CellExchange<T> exchange(communicator_, blocks_);
-  exchange.start(field, wanted_);
+std::vector<T> coarse_means(const Communicator& communicator, FieldView<const T> field, Box subdomain,
+                            Int3 factor) {
+  const std::vector<Box> blocks = all_gather(communicator, subdomain);
+  std::vector<Box> wanted;  // the cells of each rank's coarse cells
+  for (const Box each : blocks) wanted.push_back(fine_of(coarse_begun_in(each, factor), factor));
+  CellExchange<T> exchange(communicator, blocks);
+  exchange.start(field, wanted);
   const auto& borrowed = exchange.finish();
   const auto own = [&](Index x, Index y, Index z) {
-    return field(x - subdomain_.lo.x, y - subdomain_.lo.y, z - subdomain_.lo.z);
+    return field(x - subdomain.lo.x, y - subdomain.lo.y, z - subdomain.lo.z);
   };
   const auto any = [&](Index x, Index y, Index z) {
-    if (subdomain_.contains({x, y, z})) return own(x, y, z);
+    if (subdomain.contains({x, y, z})) return own(x, y, z);
     for (const auto& [rank, box, dense] : borrowed)
       if (box.contains({x, y, z})) return dense_view<T>(dense, box.extent())(Int3{x, y, z} - box.lo);
     return T(0);  // not reached: the blocks are the whole grid
   };
-  const Box mine = cells();
+  const Box mine = coarse_begun_in(subdomain, factor);
   const Int3 n = mine.extent();
   std::vector<T> means(static_cast<std::size_t>(mine.cells()));
 #pragma omp parallel for collapse(2)
@@ -87,16 +83,16 @@ std::vector<T> CoarseField::means(FieldView<const T> field) const {
     for (Index y = 0; y < n.y; ++y)
       for (Index x = 0; x < n.x; ++x) {
         const Int3 coarse = mine.lo + Int3{x, y, z};
-        const Box fine = fine_of({coarse, coarse + Int3{1, 1, 1}}, factor_);
-        const bool all_own = intersect(fine, subdomain_) == fine;
+        const Box fine = fine_of({coarse, coarse + Int3{1, 1, 1}}, factor);
+        const bool all_own = intersect(fine, subdomain) == fine;
         means[static_cast<std::size_t>(x + n.x * (y + n.y * z))] =
             static_cast<T>(all_own ? mean(fine, own) : mean(fine, any));
       }
   return means;
 }
 
-template std::vector<float> CoarseField::means(FieldView<const float>) const;
-template std::vector<double> CoarseField::means(FieldView<const double>) const;
+template std::vector<float> coarse_means(const Communicator&, FieldView<const float>, Box, Int3);
+template std::vector<double> coarse_means(const Communicator&, FieldView<const double>, Box, Int3);
 
 template <class T>
 std::vector<double> gather_cells(const Communicator& communicator, Box subdomain,

@@ -164,25 +164,14 @@ class CellExchange {
   std::vector<MPI_Request> requests_;
 };
 
-// The field in larger cells, each the mean of the cells within it. The rank that holds the first of these
-// fetches what lies beyond its block and adds up all of them in the order of their indices, in fp64: the mean
-// has the same bits wherever the blocks end.
-class CoarseField {
- public:
-  // Collective, as everything here. `subdomain`: this rank's cells of the grid, which `factor` divides.
-  CoarseField(const Communicator& communicator, Box subdomain, Int3 factor);
-
-  Box cells() const { return coarse_begun_in(subdomain_, factor_); }  // of this rank; may be empty
-  // Dense, x fastest, of cells(). `field`: the cells of `subdomain`.
-  template <class T>
-  std::vector<T> means(FieldView<const T> field) const;
-
- private:
-  Communicator communicator_;
-  Box subdomain_;
-  Int3 factor_;
-  std::vector<Box> blocks_, wanted_;  // by rank; the cells of its coarse cells
-};
+// The field in larger cells, each the mean of the cells within it: those of coarse_begun_in(subdomain,
+// factor), which may be none, dense, x fastest. The rank that holds the first cell of a mean fetches what
+// lies beyond its block and adds up all of them in the order of their indices, in fp64: the mean has the same
+// bits wherever the blocks end. Collective. `field`: the cells of this rank's `subdomain` of the grid, which
+// `factor` divides.
+template <class T>
+std::vector<T> coarse_means(const Communicator& communicator, FieldView<const T> field, Box subdomain,
+                            Int3 factor);
 
 // The temperatures of `cells` (global, each in exactly one rank's `subdomain`), in their order and on every
 // rank: moved, not summed, so that every bit stays. `mine`: those in this rank's subdomain, in the same

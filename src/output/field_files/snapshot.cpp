@@ -146,14 +146,9 @@ class SnapshotSeries {
 
   // What stands in the folder up to this sweep. Returns why files are left out, a line each.
   std::vector<std::string> take_over(std::int64_t sweep) {
-    std::vector<std::pair<std::int64_t, std::string>> files;
-    for (const std::string& name : find_run_files(folder_, grid_.stem)) {
-      const auto written = sweep_of_file(name, grid_.stem, snapshot_suffix);
-      if (written && *written <= sweep) files.emplace_back(*written, name);
-    }
-    std::ranges::sort(files);
     std::vector<std::string> problems;
-    for (const auto& [written, name] : files) {
+    for (const auto& [written, name] : files_by_sweep(folder_, grid_.stem, snapshot_suffix)) {
+      if (written > sweep) break;
       try {
         const SnapshotHeader header = read_snapshot_header(in_folder(folder_, name));
         entries_.push_back({name, place_in_time({header.meta.time, written}),
@@ -209,7 +204,7 @@ class SnapshotSeries {
 };
 
 SnapshotWriter::SnapshotWriter(const Config& config, const FileGrid& grid, const Communicator& communicator,
-                               std::string folder, SnapshotProvenance provenance, FileThread* files,
+                               std::string folder, SnapshotProvenance provenance, FileThread& files,
                                Index slab_bytes)
     : grid_(grid),
       communicator_(communicator.split(0, communicator.rank())),  // no message of ours meets a halo's
@@ -233,58 +228,41 @@ Precision SnapshotWriter::stored_precision(const CellsView& field) const {
   return std::holds_alternative<FieldView<const float>>(field) ? Precision::fp32 : grid_.precision;
 }
 
-std::string SnapshotWriter::write(const CellsView& field, Box subdomain, const SnapshotMeta& meta) {
-  if (files_) files_->finish();
-  return write_in_series(field, subdomain, meta);
-}
-
 std::string SnapshotWriter::start(std::function<CellsView()> cells, Box subdomain, double time,
                                   std::int64_t sweep) {
-  const auto write = [this, cells = std::move(cells), subdomain, time, sweep] {
+  const std::string name = snapshot_name(grid_.stem, sweep), path = in_folder(folder_, name);
+  started_ = files_.start([this, cells = std::move(cells), subdomain, time, sweep, name, path] {
     const CellsView field = cells();
     const Timer timer;
-    const std::uint64_t whole = fingerprint(field, subdomain);
+    const SnapshotMeta meta{time, sweep, fingerprint(field, subdomain)};
     written_.seconds += timer.seconds();
-    write_in_series(field, subdomain, {time, sweep, whole});
-  };
-  if (files_) {
-    started_ = files_->start(write);
-  } else {
-    write();
-  }
-  return in_folder(folder_, snapshot_name(grid_.stem, sweep));
-}
-
-void SnapshotWriter::wait() {
-  if (files_) files_->wait(started_);
-}
-
-std::string SnapshotWriter::write_in_series(const CellsView& field, Box subdomain, const SnapshotMeta& meta) {
-  const std::string name = snapshot_name(grid_.stem, meta.sweep);
-  const std::string path = write_now(name, field, subdomain, meta, std::nullopt);
-  Watchdog watchdog(timeout_, grid_.stem + ".hdf.series", "writing the series", communicator_.rank());
-  on_root(communicator_, [&] { series_->add(name, meta, stored_precision(field)); });
+    write_now(path, field, subdomain, meta, std::nullopt);
+    Watchdog watchdog(timeout_, grid_.stem + ".hdf.series", "writing the series", communicator_.rank());
+    on_root(communicator_, [&] { series_->add(name, meta, stored_precision(field)); });
+  });
   return path;
 }
 
 std::string SnapshotWriter::write_file(const std::string& name, const CellsView& field, Box subdomain,
                                        const SnapshotMeta& meta,
                                        const std::optional<CheckpointState>& state) {
-  if (files_) files_->finish();
-  return write_now(name, field, subdomain, meta, state);
+  files_.finish();
+  const std::string path = in_folder(folder_, name);
+  write_now(path, field, subdomain, meta, state);
+  return path;
 }
 
-std::string SnapshotWriter::write_now(const std::string& name, const CellsView& field, Box subdomain,
-                                      const SnapshotMeta& meta, const std::optional<CheckpointState>& state) {
-  const std::string part = in_folder(folder_, name + ".part"), path = in_folder(folder_, name);
+void SnapshotWriter::write_now(const std::string& path, const CellsView& field, Box subdomain,
+                               const SnapshotMeta& meta, const std::optional<CheckpointState>& state) {
+  const std::string part = path + ".part";
   SnapshotHeader header{grid_, SnapshotHeader::newest_format, meta, provenance_, state};
   header.precision = stored_precision(field);
   const Timer timer;
 
-  prepare(part, expected_bytes(header));
-  const std::int64_t bytes = write_part(part, field, subdomain, header);
-  last_times_.written = timer.seconds();
+  std::int64_t bytes = 0;
   try {
+    bytes = write_part(part, field, subdomain, header);
+    last_times_.written = timer.seconds();
     read_back(part, subdomain, header);
     Watchdog watchdog(timeout_, part, "renaming", communicator_.rank());
     on_root(communicator_, [&] { publish_file(part, path); });
@@ -297,22 +275,6 @@ std::string SnapshotWriter::write_now(const std::string& name, const CellsView& 
   written_.bytes += bytes;
   written_.cell_bytes += header.cell_bytes();
   written_.seconds += last_times_.proved;
-  return path;
-}
-
-// Plain calls of one rank first: they say why a file cannot be made, or will not fit, better than MPI-IO
-// does.
-void SnapshotWriter::prepare(const std::string& part, std::int64_t bytes) const {
-  Watchdog watchdog(timeout_, part, "creating the file", communicator_.rank());
-  on_root(communicator_, [&] {
-    create_empty_file(part);
-    try {
-      reserve_space(part, bytes);
-    } catch (...) {
-      remove_file(part);
-      throw;
-    }
-  });
 }
 
 // Returns the bytes of the file, which is closed and on the disk.
@@ -320,8 +282,14 @@ std::int64_t SnapshotWriter::write_part(const std::string& part, const CellsView
                                         const SnapshotHeader& header) {
   // Ranks that only send cells wait for the writer as long as it takes; its watchdog watches for them.
   const bool opens = collective_ || communicator_.is_root(), compressed = header.compression != 0;
-  Watchdog watchdog(opens ? timeout_ : Watchdog::Seconds(0), part, "writing the header",
-                    communicator_.rank());
+  Watchdog watchdog(opens ? timeout_ : Watchdog::Seconds(0), part, "creating the file", communicator_.rank());
+  // Plain calls of one rank first: they say why a file cannot be made, or will not fit, better than MPI-IO
+  // does.
+  on_root(communicator_, [&] {
+    create_empty_file(part);
+    reserve_space(part, expected_bytes(header));
+  });
+  watchdog.phase("writing the header");
   SnapshotFile file(part, communicator_, collective_, header);
   const std::int64_t cells_end = compressed ? expected_bytes(header) : file.cells_end();
   watchdog.phase("reserving space");
@@ -332,13 +300,12 @@ std::int64_t SnapshotWriter::write_part(const std::string& part, const CellsView
     });
   } catch (const CollectiveError&) {
     file.close();  // nothing has failed in HDF5, and every rank is here
-    if (communicator_.is_root()) remove_file(part);
     throw;
   }
   if (communicator_.all_reduce(std::int64_t{reserved == Reserved::estimated}, ReduceOp::max))
     remark("this file system cannot reserve space for a file (quotas and other writers may still fill it)");
 
-  remark(std::visit([&](auto cells) { return file.write(cells, subdomain, slab_bytes_, watchdog); }, field));
+  remark(file.write(field, subdomain, slab_bytes_, watchdog));
   watchdog.phase("closing the file");
   file.close();
   watchdog.phase("fsync");
@@ -386,7 +353,7 @@ void SnapshotWriter::continue_series(std::int64_t sweep) {
 }
 
 void SnapshotWriter::publish_series() {
-  if (files_) files_->finish();
+  files_.finish();
   Watchdog watchdog(timeout_, grid_.stem + ".hdf.series", "writing the series", communicator_.rank());
   on_root(communicator_, [&] { series_->publish(); });
 }
@@ -411,7 +378,7 @@ void SnapshotWriter::remark(const std::string& text) {
 static constexpr double assumed_rate = 1e9;  // bytes per second, until a checkpoint was written
 
 CheckpointWriter::CheckpointWriter(const Config& config, const Communicator& communicator, std::string folder,
-                                   SnapshotProvenance provenance, FileThread* files)
+                                   SnapshotProvenance provenance, FileThread& files)
     : run_name_(config.name),
       folder_(std::move(folder)),
       keep_(config.output.checkpoint.keep),
@@ -429,8 +396,8 @@ std::string CheckpointWriter::write(const CellsView& field, Box subdomain, const
     for (const std::int64_t sweep : superfluous(find_checkpoints(folder_, run_name_), meta.sweep, keep_))
       remove_file(in_folder(folder_, checkpoint_name(run_name_, sweep)));
     const std::string aside = std::string(checkpoint_suffix).append(aside_suffix);
-    for (const std::string& file : find_run_files(folder_, run_name_))
-      if (sweep_of_file(file, run_name_, aside)) remove_file(in_folder(folder_, file));
+    for (const auto& [_, file] : files_by_sweep(folder_, run_name_, aside))
+      remove_file(in_folder(folder_, file));
   });
   seconds_ = communicator_.all_reduce(timer.seconds(), ReduceOp::max);
   return path;
@@ -447,9 +414,8 @@ std::vector<std::int64_t> superfluous(std::vector<std::int64_t> sweeps, std::int
 
 std::vector<std::int64_t> find_checkpoints(const std::string& folder, const std::string& run_name) {
   std::vector<std::int64_t> sweeps;
-  for (const std::string& file : find_run_files(folder, run_name))
-    if (const auto sweep = sweep_of_file(file, run_name, checkpoint_suffix)) sweeps.push_back(*sweep);
-  std::ranges::sort(sweeps, std::greater<>{});
+  for (const auto& [sweep, _] : files_by_sweep(folder, run_name, checkpoint_suffix)) sweeps.push_back(sweep);
+  std::ranges::reverse(sweeps);
   return sweeps;
 }
 

@@ -7,12 +7,10 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "config/config.hpp"
 #include "core/communicator.hpp"
-#include "core/field_view.hpp"
 #include "core/timer.hpp"
 #include "core/watchdog.hpp"
 #include "output/field_files/snapshot_file.hpp"
@@ -34,9 +32,6 @@ std::string xdmf_text(const FileGrid& grid, const std::vector<SeriesEntry>& entr
 
 class SnapshotSeries;
 
-// Cells in host memory, of either precision.
-using CellsView = std::variant<FieldView<const float>, FieldView<const double>>;
-
 // Seconds of a file on this rank, from the start of its writing.
 struct SnapshotTimes {
   double written = 0;  // its cells are on the disk
@@ -56,24 +51,23 @@ class SnapshotWriter {
 
   // Collective. The folder must exist. `grid`: the cells; `config`: what all files of a run have in common.
   // `slab_bytes`: the memory that writing may take on each rank, twice of it on rank 0 of a serial HDF5; at
-  // most 1 GiB. `files`: of all writers of a run, which take turns by it; null for one that is alone. The
-  // writer must not move, nor end, while a file of it is under way. Throws Error(command_line) for a wrong
-  // ISOTHERM_IO_TIMEOUT.
+  // most 1 GiB. `files`: of all writers of a run, which take turns by it. The writer must not move, nor end,
+  // while a file of it is under way. Throws Error(command_line) for a wrong ISOTHERM_IO_TIMEOUT.
   SnapshotWriter(const Config& config, const FileGrid& grid, const Communicator& communicator,
-                 std::string folder, SnapshotProvenance provenance, FileThread* files = nullptr,
+                 std::string folder, SnapshotProvenance provenance, FileThread& files,
                  Index slab_bytes = default_slab_bytes);
 
-  // `field`: this rank's `subdomain` of the file's cells, which may be empty. Collective. Returns the file's
-  // path. `meta.fingerprint` must be that of the cells as they are stored.
-  std::string write(const CellsView& field, Box subdomain, const SnapshotMeta& meta);
-  // A file of this name that is in no series: a checkpoint, where `state` is given. Else as write().
+  // Collective. The next file of the series, in the turn of `files` and by its thread where it has one.
+  // `subdomain`: this rank's of the file's cells, which may be empty. `cells` is called first: it waits for
+  // what it returns, which nobody may touch until wait() returns. There errors are thrown. Returns the path
+  // that the file will have.
+  std::string start(std::function<CellsView()> cells, Box subdomain, double time, std::int64_t sweep);
+  void wait() { files_.wait(started_); }  // for the last file that was started
+  // Collective: a file of this name that is in no series, once those that were started are there; a
+  // checkpoint, where `state` is given. `meta.fingerprint` must be that of the cells as they are stored.
+  // Returns the file's path.
   std::string write_file(const std::string& name, const CellsView& field, Box subdomain,
                          const SnapshotMeta& meta, const std::optional<CheckpointState>& state);
-  // As write(), in the turn of `files` and by its thread where it has one; the fingerprint is found there
-  // too. `cells` is called first: it waits for what it returns, which nobody may touch until wait() returns.
-  // There errors are thrown. Returns the path that the file will have.
-  std::string start(std::function<CellsView()> cells, Box subdomain, double time, std::int64_t sweep);
-  void wait();  // for the last file that was started
   // Of the cells as the file will hold them, rounded where it is narrower than the field. Collective.
   std::uint64_t fingerprint(const CellsView& field, Box subdomain) const;
 
@@ -84,7 +78,6 @@ class SnapshotWriter {
   // On rank 0, once there is a file: what to open in a viewer, the `.xmf` or else the `.hdf.series`.
   std::string viewer_file() const;
 
-  std::int64_t bytes_written() const { return written_.bytes; }
   void add_to(WritingRecord& record) const;  // this rank's files, bytes and seconds; none is under way
   const SnapshotTimes& last_times() const { return last_times_; }  // of the last file
   // What a log should say of how files were written, each once; usually nothing. The same on all ranks.
@@ -92,10 +85,8 @@ class SnapshotWriter {
 
  private:
   Precision stored_precision(const CellsView& field) const;
-  std::string write_now(const std::string& name, const CellsView& field, Box subdomain,
-                        const SnapshotMeta& meta, const std::optional<CheckpointState>& state);
-  std::string write_in_series(const CellsView& field, Box subdomain, const SnapshotMeta& meta);
-  void prepare(const std::string& part, std::int64_t bytes) const;
+  void write_now(const std::string& path, const CellsView& field, Box subdomain, const SnapshotMeta& meta,
+                 const std::optional<CheckpointState>& state);
   std::int64_t write_part(const std::string& part, const CellsView& field, Box subdomain,
                           const SnapshotHeader& header);
   void read_back(const std::string& part, Box subdomain, const SnapshotHeader& header) const;
@@ -112,7 +103,7 @@ class SnapshotWriter {
   std::vector<std::string> remarks_;
   WritingRecord written_;
   SnapshotTimes last_times_;
-  FileThread* files_;
+  FileThread& files_;
   FileThread::Ticket started_ = 0;
 };
 
@@ -124,7 +115,7 @@ class CheckpointWriter {
  public:
   // As SnapshotWriter. Collective.
   CheckpointWriter(const Config& config, const Communicator& communicator, std::string folder,
-                   SnapshotProvenance provenance, FileThread* files = nullptr);
+                   SnapshotProvenance provenance, FileThread& files);
 
   // As SnapshotWriter::write_file. Once the file has its name, `latest` names it, and only then are the
   // oldest deleted, with what a run that went on from an earlier sweep has left aside.

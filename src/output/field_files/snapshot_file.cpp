@@ -267,15 +267,13 @@ std::string SnapshotFile::write_as(FieldView<const T> field, Box subdomain, Inde
   return collective_ ? why_not_collective(transfer.get()) : "";
 }
 
-template <class T>
-std::string SnapshotFile::write(FieldView<const T> field, Box subdomain, Index slab_bytes,
-                                Watchdog& watchdog) {
-  return header_.precision == Precision::fp32 ? write_as<float>(field, subdomain, slab_bytes, watchdog)
-                                              : write_as<double>(field, subdomain, slab_bytes, watchdog);
+std::string SnapshotFile::write(const CellsView& field, Box subdomain, Index slab_bytes, Watchdog& watchdog) {
+  const auto write = [&](auto cells) {
+    return header_.precision == Precision::fp32 ? write_as<float>(cells, subdomain, slab_bytes, watchdog)
+                                                : write_as<double>(cells, subdomain, slab_bytes, watchdog);
+  };
+  return std::visit(write, field);
 }
-
-template std::string SnapshotFile::write(FieldView<const float>, Box, Index, Watchdog&);
-template std::string SnapshotFile::write(FieldView<const double>, Box, Index, Watchdog&);
 
 void SnapshotFile::close() {
   if (file_ < 0) return;

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "config/config.hpp"
 #include "config/parts.hpp"
@@ -26,6 +27,9 @@
 #include "physics/diagnostics.hpp"
 
 namespace isotherm {
+
+// Cells in host memory, of either precision.
+using CellsView = std::variant<FieldView<const float>, FieldView<const double>>;
 
 // Which cells of the grid a file holds, and how they lie in space.
 struct FileGrid {
@@ -144,8 +148,7 @@ class SnapshotFile {
   // `subdomain`: of this rank, in cells of the file; may be empty. No call moves, and no buffer holds, more
   // than `slab_bytes` (one chunk at least). Throws Error(io) on the ranks where HDF5 reports an error: others
   // may wait for them for ever, until MPI_Abort. Returns a remark, usually empty.
-  template <class T>
-  std::string write(FieldView<const T> field, Box subdomain, Index slab_bytes, Watchdog& watchdog);
+  std::string write(const CellsView& field, Box subdomain, Index slab_bytes, Watchdog& watchdog);
   void close();  // flushes
 
  private:

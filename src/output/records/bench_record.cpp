@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <functional>
 #include <set>
-#include <span>
 
 #include "core/text.hpp"
 
@@ -16,69 +15,53 @@ ISOTHERM_KEYS(Quantiles, median, p10, p90)
 
 namespace {
 
-bool reduces(const BenchRecord& r) {
-  return r.options.subject == BenchSubject::reduction;
-}
-
-// Of each sample by itself, then the median: what the memory did in between drops out.
-std::optional<double> share_of(const std::vector<double>& copy_bandwidth, const std::vector<double>& seconds,
-                               double bytes) {
-  std::vector<double> shares;
-  for (std::size_t i = 0; i < std::min(copy_bandwidth.size(), seconds.size()); ++i)
-    shares.push_back(100 * bytes / seconds[i] / copy_bandwidth[i]);
-  return shares.empty() ? std::nullopt : std::optional(median(shares));
-}
-
-// Into `json`, what follows from the samples.
-void add_figures(const BenchEntry& e, Json& json) {
+Json to_json_object(const BenchEntry& e) {
   const BenchSamples& s = e.samples;
   const bool is_difference = !s.base_seconds.empty();
-  const Quantiles seconds = quantiles(s.seconds);
-  json["spread_percent"] = 100 * seconds.spread();
-  if (is_difference && !(seconds.median > seconds.p90 - seconds.p10)) return;
-  const double bandwidth = e.bytes / seconds.median;
-  if (e.points > 0) json["points_per_s"] = e.points / seconds.median;
-  json["bandwidth_bytes_per_s"] = bandwidth;
-  for (const auto& [name, beside] : {std::pair("copy", &s.copy_bytes_per_s), {"read", &s.read_bytes_per_s}}) {
-    Json& share = json[fmt::format("{}_bandwidth_share_percent", name)];
-    if (!is_difference) {
-      share = share_of(*beside, s.seconds, e.bytes);
-    } else if (!beside->empty()) {
-      share = 100 * bandwidth / median(*beside);
-    }
+  std::optional<double> spread, seconds;  // percent; of a launch, where it is known well enough for a rate
+  if (!s.seconds.empty()) {
+    const Quantiles found = quantiles(s.seconds);
+    spread = 100 * found.spread();
+    if (!is_difference || found.median > found.p90 - found.p10) seconds = found.median;
   }
-}
-
-Json to_json_object(const BenchEntry& e) {
-  Json json{{"kernel", e.kernel},
-            {"tile", e.tile},
-            {"time_block", e.time_block},
-            {"precision", e.precision},
-            {"cells", e.cells},
-            {"verdict", e.verdict},
-            {"note", e.note},
-            {"points_per_launch", e.points > 0 ? Json(e.points) : Json()},
-            {"bytes_per_launch", e.bytes},
-            {"launches_per_sample", e.samples.launches},
-            {"launch_s", spread_json(e.samples.seconds)},
-            {"base_s", spread_json(e.samples.base_seconds)},
-            {"spread_percent", nullptr},
-            {"points_per_s", nullptr},
-            {"bandwidth_bytes_per_s", nullptr},
-            {"copy_bandwidth_bytes_per_s", spread_json(e.samples.copy_bytes_per_s)},
-            {"copy_bandwidth_share_percent", nullptr},
-            {"read_bandwidth_bytes_per_s", spread_json(e.samples.read_bytes_per_s)},
-            {"read_bandwidth_share_percent", nullptr},
-            {"speedup", nullptr},
-            {"error", e.error},
-            {"same_bits", e.same_bits},
-            {"samples",
-             {{"launch_s", e.samples.seconds},
-              {"base_s", e.samples.base_seconds},
-              {"copy_bandwidth_bytes_per_s", e.samples.copy_bytes_per_s},
-              {"read_bandwidth_bytes_per_s", e.samples.read_bytes_per_s}}}};
-  if (!e.samples.seconds.empty()) add_figures(e, json);
-  return json;
+  const auto per_second = [&](double count) {
+    return seconds ? std::optional(count / *seconds) : std::nullopt;
+  };
+  const auto share_of = [&](const std::vector<double>& beside) -> std::optional<double> {
+    if (!seconds || beside.empty()) return std::nullopt;
+    if (is_difference) return 100 * (e.bytes / *seconds) / median(beside);
+    std::vector<double> shares;  // of each sample by itself: what the memory did in between drops out
+    for (std::size_t i = 0; i < std::min(beside.size(), s.seconds.size()); ++i)
+      shares.push_back(100 * e.bytes / s.seconds[i] / beside[i]);
+    return median(shares);
+  };
+  return {{"kernel", e.kernel},
+          {"tile", e.tile},
+          {"time_block", e.time_block},
+          {"precision", e.precision},
+          {"cells", e.cells},
+          {"verdict", e.verdict},
+          {"note", e.note},
+          {"points_per_launch", e.points > 0 ? Json(e.points) : Json()},
+          {"bytes_per_launch", e.bytes},
+          {"launches_per_sample", s.launches},
+          {"launch_s", spread_json(s.seconds)},
+          {"base_s", spread_json(s.base_seconds)},
+          {"spread_percent", spread},
+          {"points_per_s", e.points > 0 ? per_second(e.points) : std::nullopt},
+          {"bandwidth_bytes_per_s", per_second(e.bytes)},
+          {"copy_bandwidth_bytes_per_s", spread_json(s.copy_bytes_per_s)},
+          {"copy_bandwidth_share_percent", share_of(s.copy_bytes_per_s)},
+          {"read_bandwidth_bytes_per_s", spread_json(s.read_bytes_per_s)},
+          {"read_bandwidth_share_percent", share_of(s.read_bytes_per_s)},
+          {"speedup", nullptr},
+          {"error", e.error},
+          {"same_bits", e.same_bits},
+          {"samples",
+           {{"launch_s", s.seconds},
+            {"base_s", s.base_seconds},
+            {"copy_bandwidth_bytes_per_s", s.copy_bytes_per_s},
+            {"read_bandwidth_bytes_per_s", s.read_bytes_per_s}}}};
 }
 
 // Tables: a column is its head, 'l' or 'r', and its cells.
@@ -131,7 +114,7 @@ std::string verdict_text(const Json& e) {
   return (e.at("verdict") == "wrong" ? "WRONG: " : "skipped: ") + note;
 }
 
-std::string table_of(const std::vector<Column>& columns, std::span<const Json> entries) {
+std::string table_of(const std::vector<Column>& columns, const std::vector<Json>& entries) {
   TextTable table{"", {{}}};
   for (const Column& column : columns) {
     table.alignment += column.alignment;
@@ -154,16 +137,16 @@ std::string grid_title(const Json& entry) {
                      entry.at("precision").get<std::string>());
 }
 
-std::vector<Column> columns_of(const BenchRecord& r) {
-  const auto any = [&](auto is) { return std::ranges::any_of(r.entries, is); };
-  const bool temporal = any([](const BenchEntry&e) { return e.time_block > 1; }), reduction = reduces(r),
-             updates = r.options.subject != BenchSubject::bandwidth;
+std::vector<Column> columns_of(BenchSubject subject, const std::vector<Json>& ladder) {
+  const auto any = [&](auto is) { return std::ranges::any_of(ladder, is); };
+  const bool temporal = any([](const Json&e) { return e.at("time_block") > 1; }),
+             reduction = subject == BenchSubject::reduction, updates = subject != BenchSubject::bandwidth;
   const char* const copy_share = "/copy_bandwidth_share_percent";
   std::vector<Column> columns{{"kernel", 'l', text("kernel")}};
   const auto add = [&](bool wanted, const char* head, char alignment, auto cell) {
     if (wanted) columns.push_back({head, alignment, cell});
   };
-  add(any([](const BenchEntry& e) { return e.tile != "-"; }), "tile", 'l', text("tile"));
+  add(any([](const Json& e) { return e.at("tile") != "-"; }), "tile", 'l', text("tile"));
   add(temporal, "time block", 'l', text("time_block"));
   add(reduction, "time", 'r', duration("/launch_s/median"));
   add(updates, "GPts/s", 'r', decimal("/points_per_s", 1e9, 2));
@@ -191,30 +174,25 @@ Json spread_json(const std::vector<double>& values) {
   return values.empty() ? Json() : Json(quantiles(values));
 }
 
-std::vector<Json> figures(const BenchRecord& record) {
+std::vector<Json> ladder_json(const std::vector<BenchEntry>& ladder) {
   std::vector<Json> all;
-  for (const BenchEntry& entry : record.entries) {
+  std::optional<double> lowest;  // points per second
+  for (const BenchEntry& entry : ladder) {
     Json& e = all.emplace_back(to_json_object(entry));
-    if (e["points_per_s"].is_null()) continue;
-    const auto lowest = std::ranges::find_if(all, [&](const Json& of) {
-      return (of["verdict"] == "right" || &of == &e) && !of["points_per_s"].is_null() &&
-             of["cells"] == e["cells"] && of["precision"] == e["precision"];
-    });
-    if ((*lowest)["verdict"] == "right")
-      e["speedup"] = e["points_per_s"].get<double>() / (*lowest)["points_per_s"].get<double>();
+    const auto rate = number(e, "/points_per_s");
+    if (!lowest && entry.verdict == BenchVerdict::right) lowest = rate;
+    if (lowest && rate) e["speedup"] = *rate / *lowest;
   }
   return all;
 }
 
 bool all_right(const BenchRecord& record) {
-  return std::ranges::count(record.entries, BenchVerdict::wrong, &BenchEntry::verdict) == 0 &&
-         std::ranges::none_of(record.others, [](const Json& e) { return e.value("verdict", "") == "wrong"; });
+  return std::ranges::none_of(record.entries,
+                              [](const Json& e) { return e.value("verdict", "") == "wrong"; });
 }
 
 std::string to_json(const BenchRecord& r) {
   const BenchOptions& o = r.options;
-  std::vector<Json> entries = figures(r);
-  entries.insert(entries.end(), r.others.begin(), r.others.end());
   Json provenance = r.build;
   provenance.update(
       {{"host", r.host}, {"command_line", r.command_line}, {"started", r.started}, {"finished", r.finished}});
@@ -238,8 +216,8 @@ std::string to_json(const BenchRecord& r) {
                       {"source", o.source},
                       {"overlap", o.overlap},
                       {"norm", o.norm},
-                      {"op", reduces(r) ? Json(o.op) : Json()}}},
-                    {"entries", entries},
+                      {"op", o.subject == BenchSubject::reduction ? Json(o.op) : Json()}}},
+                    {"entries", r.entries},
                     {"warnings", r.warnings}});
 }
 
@@ -254,23 +232,15 @@ std::string bench_banner(const BenchRecord& r) {
   if (o.boundaries) text += ", with boundaries";
   if (o.overlap) text += ", interior and exterior apart";
   if (o.norm) text += fmt::format(", with the fused {} norm", word(*o.norm));
-  if (reduces(r)) text += fmt::format(", {} of a - b", word(o.op));
+  if (o.subject == BenchSubject::reduction) text += fmt::format(", {} of a - b", word(o.op));
   text += "\n";
   for (const std::string& warning : r.warnings) text += "warning: " + warning + "\n";
   return text;
 }
 
-std::string bench_table(const BenchRecord& r) {
-  const std::vector<Json> all = figures(r);
-  const std::vector<Column> columns = columns_of(r);
-  std::string text;
-  for (auto first = all.begin(); first != all.end();) {
-    const std::string title = grid_title(*first);
-    const auto end = std::find_if(first, all.end(), [&](const Json& e) { return grid_title(e) != title; });
-    text += title + "\n" + table_of(columns, {first, end});
-    first = end;
-  }
-  return text;
+std::string bench_table(const BenchOptions& options, const std::vector<Json>& ladder) {
+  if (ladder.empty()) return "";
+  return grid_title(ladder.front()) + "\n" + table_of(columns_of(options.subject, ladder), ladder);
 }
 
 std::string skipped_line(const std::vector<Json>& entries) {

@@ -52,24 +52,23 @@ struct BenchRecord {
   std::string command_line, started, finished, host;
   DeviceInfo device;
   std::string instruction_set, threads_note;  // of the host kernels; empty on a GPU
-  std::vector<BenchEntry> entries;
-  std::vector<Json> others;  // of transports, files and methods, as the JSON has them
+  std::vector<Json> entries;                  // of kernels, transports, files or methods
   int ranks = 1;
   std::vector<std::string> warnings;
 };
 
 Json spread_json(const std::vector<double>& values);  // their quantiles; null of none
-// The entries as the JSON has them, with what follows from their samples:
+// The kernels of one grid and precision as the JSON has them, with what follows from their samples:
 // points_per_s: null where nothing is updated, and of a difference below its noise (p90 - p10), which has no
 // bandwidth or shares either. Shares: medians over the samples, each against what was measured right before
 // it; of a difference, whose samples may have either sign, medians against medians. speedup: over the first
-// right kernel of this grid and precision.
-std::vector<Json> figures(const BenchRecord& record);
+// right kernel.
+std::vector<Json> ladder_json(const std::vector<BenchEntry>& ladder);
 bool all_right(const BenchRecord& record);  // nothing that was measured is wrong
 
 std::string to_json(const BenchRecord& record);       // ends in a newline
 std::string bench_banner(const BenchRecord& record);  // lines before the work
-std::string bench_table(const BenchRecord& record);
+std::string bench_table(const BenchOptions& options, const std::vector<Json>& ladder);
 // One line of all transports that could not be measured, and why; empty where all could.
 std::string skipped_line(const std::vector<Json>& entries);
 std::string halo_bench_table(const std::vector<Json>& entries);  // of one ladder

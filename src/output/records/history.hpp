@@ -50,17 +50,6 @@ class LineFile {
 std::string probes_head(const ProbesConfig& probes);
 std::string probes_line(std::int64_t sweep, double time, const std::vector<double>& kelvins);
 
-class ProbeFile : public LineFile {
- public:
-  ProbeFile(const std::filesystem::path& path, Console& console, const ProbesConfig& probes,
-            std::optional<std::int64_t> resumed = {})
-      : LineFile(path, console, probes_head(probes), "its probes", resumed) {}
-
-  void add(std::int64_t sweep, double time, const std::vector<double>& kelvins) {
-    LineFile::add(probes_line(sweep, time, kelvins));
-  }
-};
-
 struct HistoryLine {
   std::int64_t sweep = 0;
   double time = 0;                 // s of the problem; 0 in a steady one

@@ -8,9 +8,11 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config/config.hpp"
@@ -23,7 +25,8 @@
 #include "grid/process_grid.hpp"
 #include "halo/hiding.hpp"
 #include "halo/links.hpp"
-#include "output/records/end_state.hpp"
+#include "physics/diagnostics.hpp"
+#include "physics/region_values.hpp"
 
 namespace isotherm {
 
@@ -194,11 +197,6 @@ struct Verification {
   Verdict verdict = Verdict::reported;
 };
 
-struct SourceRecord {
-  double power_W = 0;  // of all sources within the domain
-  Index cells = 0;     // with a source
-};
-
 struct Continuation {
   std::int64_t checkpoints = 0;  // written; the newest of them stay
   std::string newest;            // the last of them
@@ -214,6 +212,33 @@ enum class Answer { unchecked, finite, not_finite };
 template <>
 inline constexpr auto words_of<Answer> = words("unchecked", "finite", "not_finite");
 
+// The answer of a run: the highest and the lowest temperature at its end, where, and the heat that flows.
+struct EndState {
+  bool steady = false;
+  std::int64_t sweep = 0;
+  double time = 0;  // s; 0 in a steady problem
+  struct Extreme {
+    double temperature_K = 0;
+    Int3 cell;             // of the grid
+    Vector3 position_m{};  // its centre
+  };
+  std::optional<Extreme> highest, lowest;  // none where every cell is NaN
+  std::int64_t nan_cells = 0;
+  // Transient: during the last step, as in the last line of history.csv. Steady: of the final field, without
+  // a rate.
+  std::optional<HeatFlows> heat;
+  std::array<bool, face_count> faces{};  // that are not periodic
+  std::string why_no_heat;
+};
+
+using TitledLines = std::vector<std::pair<std::string, std::string>>;
+
+// "352.1 K at (0.003, 0.001, 0.01) m, cell (12, 3, 40)".
+std::string extreme_text(const EndState::Extreme& extreme);
+std::string end_lines(const EndState& end);  // what a run prints before its result
+// Of the heat alone, from a run.json; none where it does not tell that of the field of this fingerprint.
+TitledLines read_heat_lines(const std::filesystem::path& run_json, std::uint64_t fingerprint);
+
 struct RunRecord {
   BuildInfo build = build_info();
   std::string mpi, hdf5;          // library versions
@@ -227,7 +252,7 @@ struct RunRecord {
 
   Int3 cells, process_grid;
   std::array<double, 3> lengths{};      // m, of the domain
-  std::optional<SourceRecord> sources;  // of the last grid; none without sources
+  std::optional<SourceTotals> sources;  // of the last grid; none without sources
   ExchangeWeights weights;              // by which process_grid: auto is the cheapest
   Index smallest_rank_cells = 0, largest_rank_cells = 0;
   Precision precision = Precision::fp64;
