@@ -3,6 +3,7 @@
 #include <bit>
 #include <type_traits>
 
+#include "core/statistics.hpp"
 #include "core/timer.hpp"
 #include "kernels/bandwidth.hpp"
 #include "kernels/host/host_kernels.hpp"
@@ -141,12 +142,11 @@ double measure_copy_bandwidth(Device& device, std::size_t bytes) {
   Stopwatch watch(device, stream);
   const auto copy = [&] { probe->enqueue(stream); };
   watch.seconds(copy);  // loads the kernel
-  double best = watch.seconds(copy);
+  std::vector<double> seconds;
   const Timer timer;
-  for (int done = 1; done < 3 || (done < 100 && timer.seconds() < 0.25); ++done) {
-    best = std::min(best, watch.seconds(copy));
-  }
-  return probe->bytes() / best;
+  while (seconds.size() < 3 || (timer.seconds() < 0.25 && seconds.size() < 100))
+    seconds.push_back(watch.seconds(copy));
+  return probe->bytes() / median(std::move(seconds));
 }
 
 }  // namespace isotherm

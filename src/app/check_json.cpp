@@ -12,8 +12,6 @@
 #include "config/reader.hpp"
 #include "config/text.hpp"
 #include "core/build_info.hpp"
-#include "core/statistics.hpp"
-#include "core/timer.hpp"
 #include "grid/process_grid.hpp"
 #include "kernels/bandwidth.hpp"
 #include "kernels/stencil.hpp"
@@ -145,21 +143,12 @@ Json plan_json(const Config& config, int ranks, const CudaDevices& found) {
           {"process_grid", decompose(config, ranks, seat.backend).process_grid()}};
 }
 
-// Bytes per second that a copy by all threads of this process moves: the median of some passes.
-double measure_copy_bandwidth(Backend backend, std::size_t field_bytes) {
+double copy_bandwidth(Backend backend, std::size_t field_bytes) {
   const std::unique_ptr<Device> device = backend == Backend::cuda
                                              ? make_cuda_device(find_cuda_devices().devices.front().index)
                                              : make_host_device();
-  const auto probe = make_copy_probe(
-      *device, copy_probe_bytes(field_bytes, std::numeric_limits<double>::infinity(), backend, 1));
-  const Owned<Stream> stream = own_stream(*device, Priority::normal);
-  Stopwatch watch(*device, stream);
-  std::vector<double> seconds;
-  const Timer timer;
-  watch.seconds([&] { probe->enqueue(stream); });  // loads the kernel
-  while (seconds.size() < 3 || (timer.seconds() < 0.25 && seconds.size() < 100))
-    seconds.push_back(watch.seconds([&] { probe->enqueue(stream); }));
-  return probe->bytes() / median(std::move(seconds));
+  const double any_time = std::numeric_limits<double>::infinity();
+  return measure_copy_bandwidth(*device, copy_probe_bytes(field_bytes, any_time, backend, 1));
 }
 
 YamlNode scalar(const std::string& text, const Place& place) {
@@ -471,9 +460,9 @@ Json answer_to(const Json& request, const CommandLine& command, const std::vecto
   try {
     if (request.contains("before")) return {{"changes", changes_json(request["before"], request.at("now"))}};
     if (request.contains("bandwidth"))
-      return {{"bytes_per_s", measure_copy_bandwidth(
-                                  request["bandwidth"] == word(Backend::cuda) ? Backend::cuda : Backend::host,
-                                  request.at("bytes").get<std::size_t>())}};
+      return {{"bytes_per_s",
+               copy_bandwidth(request["bandwidth"] == word(Backend::cuda) ? Backend::cuda : Backend::host,
+                              request.at("bytes").get<std::size_t>())}};
     if (!deck) deck.emplace(command, arguments);
     return request.value("sections", false) ? deck->sections() : deck->resolve(request);
   } catch (const Error& error) {
