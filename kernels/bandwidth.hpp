@@ -38,7 +38,7 @@ std::span<const BandwidthEntry<T>> bandwidth_registry(Backend backend);  // none
 // 16-byte accesses on a GPU. `bytes` of each array.
 std::unique_ptr<BandwidthProbe> make_copy_probe(Device& device, std::size_t bytes);
 
-// Bytes read plus bytes written a second of several copies by this process alone, the median.
+// Bytes read plus bytes written a second by this process alone: the median of some copies.
 double measure_copy_bandwidth(Device& device, std::size_t bytes);
 
 }  // namespace isotherm

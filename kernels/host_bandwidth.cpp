@@ -144,7 +144,7 @@ double measure_copy_bandwidth(Device& device, std::size_t bytes) {
   watch.seconds(copy);  // loads the kernel
   std::vector<double> seconds;
   const Timer timer;
-  while (seconds.size() < 3 || (seconds.size() < 100 && timer.seconds() < 0.25))
+  while (seconds.size() < 3 || (timer.seconds() < 0.25 && seconds.size() < 100))
     seconds.push_back(watch.seconds(copy));
   return probe->bytes() / median(std::move(seconds));
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -43,7 +44,7 @@ std::string hdf5_library_version() {
 
 Hdf5File open_hdf5_file(const std::string& path, const char* wanted) {
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0)
+  if (::stat(path.c_str(), &status) != 0 || ::access(path.c_str(), R_OK) != 0)
     throw Error(ExitCode::file_missing,
                 fmt::format("{}: cannot be read ({}); check the path", path, std::strerror(errno)));
   if (!S_ISREG(status.st_mode))

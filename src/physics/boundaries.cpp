@@ -11,46 +11,26 @@
 #include "physics/cells.hpp"
 
 namespace isotherm {
-namespace {
-
-// The axes of the indices (p, q) of a face, as in kernels/stencil.hpp.
-constexpr int first_tangent(int normal) {
-  return normal == 0 ? 1 : 0;
-}
-constexpr int second_tangent(int normal) {
-  return normal == 2 ? 1 : 2;
-}
-
-std::string key_of_value(const Config& config, Face f) {
-  const bool convection = config.boundaries[static_cast<int>(f)].kind == BoundaryKind::convection;
-  return config.at(
-      fmt::format("boundaries.{}.{}", face_names[static_cast<int>(f)], convection ? "ambient" : "value"));
-}
-
-// Of b: none of a flux.
-double lowest_value(const Config& config, Face f) {
-  return config.boundaries[static_cast<int>(f)].has_temperature() ? lowest_temperature(config)
-                                                                  : -std::numeric_limits<double>::infinity();
-}
-
-}  // namespace
 
 // b over one face of the block, ghosts included, in host staging memory and, where it varies over the face,
-// on the device. A ghost takes the value of the cell behind a periodic face, or of the nearest one.
+// on the device. Else it is one number. A ghost takes the value of the cell behind a periodic face, or of the
+// nearest one.
 template <class T>
 class BoundaryConditions<T>::FaceValues {
  public:
   FaceValues(const Config& config, Device& device, Face f, Box subdomain, int ghosts)
       : device_(&device),
         face_(f),
-        key_(key_of_value(config, f)),
         slope_(boundary_law(config, f).slope),
-        lowest_(lowest_value(config, f)),
         first_(subdomain.lo - Int3{ghosts, ghosts, ghosts}),
         domain_(config.grid.cells),
         centre_(config),
         plane_(face_position(config, f)),
         formulas_(std::max(1, omp_get_max_threads()), config.boundaries[static_cast<int>(f)].value) {
+    const BoundaryConfig& boundary = config.boundaries[static_cast<int>(f)];
+    key_ = config.at(fmt::format("boundaries.{}.{}", face_names[static_cast<int>(f)],
+                                 boundary.kind == BoundaryKind::convection ? "ambient" : "value"));
+    if (boundary.has_temperature()) lowest_ = lowest_temperature(config);
     for (int axis = 0; axis < 3; ++axis)
       periodic_[axis] = config.boundaries[2 * axis].kind == BoundaryKind::periodic;
     if (!over_face()) return;
@@ -69,19 +49,14 @@ class BoundaryConditions<T>::FaceValues {
   bool over_time() const { return formulas_[0].uses('t'); }
 
   void update(double t, Stream stream, Boundary<T>& boundary) {
-    if (!over_face()) {
-      boundary.b = evaluate_at(place(0, 0), t, formulas_[0]);
-      if (!is_sound(boundary.b)) throw_unsound(0, 0, t);
-      return;
-    }
+    if (!over_face()) return evaluate(t, &boundary.b);
     // Two staging buffers in turn: the host fills one while the device may still be copying the other.
     turn_ = 1 - turn_;
-    if (used_[turn_]) device_->synchronize(copied_[turn_].get());
+    device_->synchronize(copied_[turn_].get());
     T* staging = staging_[turn_].template as<T>();
     evaluate(t, staging);
     device_->copy(values_.data(), staging, values_.bytes(), stream);
     device_->record(copied_[turn_].get(), stream);
-    used_[turn_] = true;
     boundary.pitch = pitch_;
     boundary.b_field = values_.template as<T>() + first_inside_;
   }
@@ -102,32 +77,26 @@ class BoundaryConditions<T>::FaceValues {
     at[q_] = centre_(q_, cell(q_, q));
     return at;
   }
-  T evaluate_at(const Vector3& at, double t, const Expression& formula) const {
-    return static_cast<T>(slope_ * formula(at[0], at[1], at[2], t));
-  }
 
   void evaluate(double t, T* values) const {
     constexpr Index none = std::numeric_limits<Index>::max();
     Index first_bad = none;
-#pragma omp parallel for schedule(static) num_threads(static_cast <int>(formulas_.size())) \
-    reduction(min                                                                          \
+#pragma omp parallel for schedule(static) num_threads(static_cast <int>(formulas_.size())) if (rows_ > 1) \
+    reduction(min                                                                                         \
               : first_bad)
     for (Index q = 0; q < rows_; ++q) {
       const Expression& formula = formulas_[omp_get_thread_num()];
       Vector3 at = place(0, q);
       for (Index p = 0; p < pitch_; ++p) {
         at[p_] = centre_(p_, cell(p_, p));
-        const T b = evaluate_at(at, t, formula);
+        const auto b = static_cast<T>(slope_ * formula(at[0], at[1], at[2], t));
         values[p + q * pitch_] = b;
-        if (!is_sound(b)) first_bad = std::min(first_bad, p + q * pitch_);
+        if (!std::isfinite(b) || b < lowest_) first_bad = std::min(first_bad, p + q * pitch_);
       }
     }
     if (first_bad != none) throw_unsound(first_bad % pitch_, first_bad / pitch_, t);
   }
 
-  bool is_sound(T b) const {
-    return std::isfinite(b) && b >= lowest_;
-  }
   [[noreturn]] void throw_unsound(Index p, Index q, double t) const {
     Int3 where;
     where[normal_] = is_max(face_) ? domain_[normal_] - 1 : 0;
@@ -141,27 +110,27 @@ class BoundaryConditions<T>::FaceValues {
 
   Device* device_;
   Face face_;
-  int normal_ = axis_of(face_), p_ = first_tangent(normal_), q_ = second_tangent(normal_);  // axes
+  // Axes; p and q are the indices of a face in kernels/stencil.hpp.
+  int normal_ = axis_of(face_), p_ = normal_ == 0 ? 1 : 0, q_ = normal_ == 2 ? 1 : 2;
   std::string key_;  // as Config::at places it
   double slope_;
-  double lowest_;  // of b, K
-  Int3 first_;     // global cell of the index (0, 0)
-  Int3 domain_;    // cells of it
+  double lowest_ = -std::numeric_limits<double>::infinity();  // of b, K; a flux has none
+  Int3 first_;                                                // global cell of the index (0, 0)
+  Int3 domain_;                                               // cells of it
   std::array<bool, 3> periodic_{};
   CellCentres centre_;
   double plane_;                      // m, where the boundary stands
   std::vector<Expression> formulas_;  // one per thread
-  Index pitch_ = 0, rows_ = 0, first_inside_ = 0;
+  Index pitch_ = 1, rows_ = 1, first_inside_ = 0;
   Buffer values_;  // [q][p]
   std::vector<Buffer> staging_;
   std::vector<Owned<Event>> copied_;
-  std::array<bool, 2> used_{};
   int turn_ = 0;
 };
 
 template <class T>
 BoundaryConditions<T>::BoundaryConditions(const Config& config, Device& device, Box subdomain, int ghosts,
-                                          const std::array<bool, face_count>& is_boundary, double t) {
+                                          const std::array<bool, face_count>& is_boundary) {
   const Owned<Stream> stream = own_stream(device, Priority::normal);
   for (int i = 0; i < face_count; ++i) {
     if (!is_boundary[i]) continue;
@@ -169,7 +138,7 @@ BoundaryConditions<T>::BoundaryConditions(const Config& config, Device& device, 
     boundary.is_boundary = true;
     boundary.a = static_cast<T>(boundary_law(config, static_cast<Face>(i)).a);
     const auto values = std::make_shared<FaceValues>(config, device, static_cast<Face>(i), subdomain, ghosts);
-    values->update(t, stream, boundary);
+    values->update(0, stream, boundary);
     if (!config.boundaries[i].value.is_constant()) varying_.push_back(values);
   }
   device.synchronize(stream.get());

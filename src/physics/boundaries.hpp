@@ -17,10 +17,10 @@ namespace isotherm {
 template <class T>
 class BoundaryConditions {
  public:
-  // `subdomain`: this rank's global cells; `is_boundary`: by Face; `t`: the time of the first values, s.
-  // Throws Error(deck) naming the cell where a formula is not finite. `device` must outlive the rules.
+  // With the values at t = 0. `subdomain`: this rank's global cells; `is_boundary`: by Face. Throws
+  // Error(deck) naming the cell where a formula is not finite. `device` must outlive the rules.
   BoundaryConditions(const Config& config, Device& device, Box subdomain, int ghosts,
-                     const std::array<bool, face_count>& is_boundary, double t = 0);
+                     const std::array<bool, face_count>& is_boundary);
   BoundaryConditions(BoundaryConditions&&) noexcept = default;  // a copy would share the values
   BoundaryConditions& operator=(BoundaryConditions&&) noexcept = default;
 

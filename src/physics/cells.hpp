@@ -18,14 +18,14 @@ inline double cell_centre(double origin, double spacing, Index i) {
 }
 
 // Of the deck's grid; `cell` is a global index.
-class CellCentres {
- public:
-  explicit CellCentres(const Config& config) : origin_(config.grid.origin), spacing_(spacing(config)) {}
-  double operator()(int axis, Index i) const { return cell_centre(origin_[axis], spacing_[axis], i); }
-  Vector3 operator()(Int3 cell) const { return {(*this)(0, cell.x), (*this)(1, cell.y), (*this)(2, cell.z)}; }
+struct CellCentres {
+  Vector3 origin, h;  // m
 
- private:
-  Vector3 origin_, spacing_;
+  explicit CellCentres(const Config& config) : origin(config.grid.origin), h(spacing(config)) {}
+  double operator()(int axis, Index i) const { return cell_centre(origin[axis], h[axis], i); }
+  // The way from the domain's lower face to a place (m) along the axis.
+  double in_cells(int axis, double place) const { return (place - origin[axis]) / h[axis]; }
+  Vector3 operator()(Int3 cell) const { return {(*this)(0, cell.x), (*this)(1, cell.y), (*this)(2, cell.z)}; }
 };
 
 inline double square(double x) {

@@ -20,12 +20,8 @@ bool is_round(Shape shape, int shape_axis, int axis) {
 }  // namespace
 
 CentreCover::CentreCover(const Config& config, const RegionValue& shape)
-    : shape_(shape),
-      cells_(config.grid.cells),
-      h_(spacing(config)),
-      origin_(config.grid.origin),
-      centre_(config) {
-  reach_ = std::max(0.0, shape.radius - rounding_of_per_cell * std::min({h_[0], h_[1], h_[2]}));
+    : shape_(shape), cells_(config.grid.cells), centre_(config) {
+  reach_ = std::max(0.0, shape.radius - rounding_of_per_cell * std::ranges::min(centre_.h));
   for (int axis = 0; axis < 3; ++axis) {
     if (shape.shape == Shape::box) {
       between_[axis] = half_open(axis, shape.from[axis], shape.to[axis]);
@@ -46,7 +42,7 @@ CellRange CentreCover::row(Index y, Index z) const {
   if (is_round(shape_.shape, shape_.axis, 2)) left -= square(centre_(2, z) - shape_.centre[2]);
   if (!(left > 0)) return {};
   if (!is_round(shape_.shape, shape_.axis, 0)) return between_[0];
-  const double half = std::sqrt(left) / h_[0], u = (shape_.centre[0] - origin_[0]) / h_[0] - 0.5;
+  const double half = std::sqrt(left) / centre_.h[0], u = centre_.in_cells(0, shape_.centre[0]) - 0.5;
   return clipped(0, std::floor(u - half) + 1, std::ceil(u + half));
 }
 
@@ -54,7 +50,7 @@ CellRange CentreCover::row(Index y, Index z) const {
 bool CentreCover::covers_any() const {
   Int3 nearest;
   for (int axis = 0; axis < 3; ++axis) {
-    const double u = std::floor((shape_.centre[axis] - origin_[axis]) / h_[axis]);
+    const double u = std::floor(centre_.in_cells(axis, shape_.centre[axis]));
     const Index at =
         is_round(shape_.shape, shape_.axis, axis) ? clipped(axis, u, u + 1).first : between_[axis].first;
     nearest[axis] = std::min(at, cells_[axis] - 1);
@@ -70,7 +66,7 @@ CellRange CentreCover::clipped(int axis, double first, double last) const {
 
 CellRange CentreCover::half_open(int axis, double low, double high) const {
   const auto first_from = [&](double place) {
-    return std::ceil((place - origin_[axis]) / h_[axis] - 0.5 - rounding_of_per_cell);
+    return std::ceil(centre_.in_cells(axis, place) - 0.5 - rounding_of_per_cell);
   };
   return clipped(axis, first_from(low), first_from(high));
 }
@@ -120,27 +116,28 @@ struct Midpoints {
 
 Coverage::Coverage(const Config& config, const RegionValue& shape)
     : shape_(shape.shape), axis_(shape.axis), cells_(config.grid.cells), cell_volume_(cell_volume(config)) {
-  const Vector3 h = spacing(config);
+  const CellCentres cell(config);
+  const Vector3 h = cell.h;
   volume_ = cell_volume_ * static_cast<double>(cells_.product());
-  for (std::size_t a = 0; a < 3; ++a) {
-    const auto in_cells = [&](double place) { return (place - config.grid.origin[a]) / h[a]; };
-    centre_[a] = in_cells(shape.centre[a]);
+  for (int a = 0; a < 3; ++a) {
+    centre_[a] = cell.in_cells(a, shape.centre[a]);
     radius_[a] = (shape_ == Shape::gaussian ? shape.width : shape.radius) / h[a];
     low_[a] = centre_[a] - radius_[a];
     high_[a] = centre_[a] + radius_[a];
-    const bool is_length = shape_ == Shape::cylinder && static_cast<int>(a) == axis_;
+    const bool is_length = shape_ == Shape::cylinder && a == axis_;
     if (is_length) low_[a] = centre_[a] - shape.length / 2 / h[a], high_[a] = low_[a] + shape.length / h[a];
-    if (shape_ == Shape::box) low_[a] = in_cells(shape.from[a]), high_[a] = in_cells(shape.to[a]);
+    if (shape_ == Shape::box)
+      low_[a] = cell.in_cells(a, shape.from[a]), high_[a] = cell.in_cells(a, shape.to[a]);
     if (shape_ == Shape::box || is_length) snap(low_[a], high_[a]);
   }
-  const auto length = [&](std::size_t a) { return (high_[a] - low_[a]) * h[a]; };
+  const auto length = [&](int a) { return (high_[a] - low_[a]) * h[a]; };
   if (shape_ == Shape::box) volume_ = length(0) * length(1) * length(2);
   if (shape_ == Shape::sphere) volume_ = 4 * pi / 3 * shape.radius * square(shape.radius);
   if (shape_ == Shape::cylinder) volume_ = pi * square(shape.radius) * length(axis_);
   if (shape_ == Shape::gaussian) {
     volume_ = std::pow(2 * pi, 1.5) * shape.width * square(shape.width);
     integrate_gaussian();
-  } else if (shape_ == Shape::box || shape_ == Shape::sphere || shape_ == Shape::cylinder) {
+  } else if (is_solid(shape_)) {
     measure_on_lattice();
   }
 }
@@ -232,34 +229,27 @@ void Coverage::measure_on_lattice() {
   inside_ = found > 0 ? std::min(1.0, domain / found) : 0;
 }
 
-bool Coverage::row(Index first, Index y, Index z, std::vector<double>& shares) const {
-  const auto cells = static_cast<Index>(shares.size());
+CellRange Coverage::row(Index first, Index y, Index z, std::vector<double>& shares) const {
+  const Index end = first + std::ssize(shares);
   if (shape_ == Shape::gaussian) {
     const double across = gaussian_[1][y] * gaussian_[2][z];
-    for (Index i = 0; i < cells; ++i) shares[i] = across * gaussian_[0][first + i];
-    return true;
-  }
-  if (shape_ != Shape::box && shape_ != Shape::sphere && shape_ != Shape::cylinder) {
-    std::fill(shares.begin(), shares.end(), 1.0);
-    return true;
+    for (Index x = first; x < end; ++x) shares[x - first] = across * gaussian_[0][x];
+    return {first, end};
   }
   thread_local std::vector<Chord> found;
   chords(y, z, found);
-  if (found.empty()) return false;
+  if (found.empty()) return {};
   double full = 0, full_low = low_[0], full_high = high_[0];  // covered by all chords
   for (const Chord& chord : found) {
     full += chord.weight;
     full_low = std::max(full_low, chord.low);
     full_high = std::min(full_high, chord.high);
   }
-  const Index end = first + cells;
   const auto cell_of = [&](double place) {
     return static_cast<Index>(std::clamp(place, static_cast<double>(first), static_cast<double>(end)));
   };
   const Index from = cell_of(std::floor(low_[0])), to = cell_of(std::ceil(high_[0]));
   const Index full_from = cell_of(std::ceil(full_low)), full_to = cell_of(std::floor(full_high));
-  if (from >= to) return false;
-  std::fill(shares.begin(), shares.end(), 0.0);
   for (Index x = from; x < to; ++x) {
     double share = full;
     if (x < full_from || x >= full_to) {
@@ -268,7 +258,7 @@ bool Coverage::row(Index first, Index y, Index z, std::vector<double>& shares) c
     }
     shares[x - first] = share;
   }
-  return true;
+  return {from, to};
 }
 
 double source_strength(const Config& config, const RegionValue& source) {

@@ -29,9 +29,14 @@ struct CellRange {
   bool has(Index i) const { return first <= i && i < last; }
 };
 
+// Of finite size. A gaussian is not.
+inline bool is_solid(Shape shape) {
+  return shape == Shape::box || shape == Shape::sphere || shape == Shape::cylinder;
+}
+
 class CentreCover {
  public:
-  // Of a box, sphere or cylinder, which must outlive it.
+  // Of a solid shape, which must outlive it.
   CentreCover(const Config& config, const RegionValue& shape);
 
   CellRange row(Index y, Index z) const;  // the cells covered of one row along x
@@ -43,7 +48,6 @@ class CentreCover {
 
   const RegionValue& shape_;
   Int3 cells_;
-  Vector3 h_, origin_;
   CellCentres centre_;
   double reach_;  // m, the radius less the tolerance
   std::array<CellRange, 3> between_;
@@ -51,15 +55,16 @@ class CentreCover {
 
 class Coverage {
  public:
-  // Of a box, sphere, cylinder or gaussian of `sources`, or the whole domain (any other shape).
+  // Of a solid shape or gaussian of `sources`, or the whole domain (any other shape).
   Coverage(const Config& config, const RegionValue& shape);
 
   double volume() const { return volume_; }  // m^3, also outside the domain; of a gaussian with peak 1
   double inside() const { return inside_; }  // the share of that within the domain, 0 to 1
 
-  // Shares (0 to 1) of the cells (first + i, y, z), i < shares.size(), which are global indices. False, and
-  // `shares` left alone, where all are 0. Of a gaussian: its mean over the cell.
-  bool row(Index first, Index y, Index z, std::vector<double>& shares) const;
+  // Of a solid shape or gaussian. Returns which of the cells (first + i, y, z), i < shares.size(), which are
+  // global indices, it may cover, with their shares (0 to 1) at shares[i]; others are left alone. Of a
+  // gaussian: its mean over the cell.
+  CellRange row(Index first, Index y, Index z, std::vector<double>& shares) const;
   // What a share of the value is multiplied by, so that the sum over all cells is value x volume().
   double scale() const { return scale_; }
 

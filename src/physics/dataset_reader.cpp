@@ -1,12 +1,9 @@
 #include "physics/dataset_reader.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <type_traits>
 #include <vector>
 
@@ -22,9 +19,6 @@ namespace {
 }
 
 Hdf5File open_file(const std::string& file) {
-  if (::access(file.c_str(), R_OK) != 0)
-    throw Error(ExitCode::file_missing,
-                fmt::format("{}: cannot be read ({}); check the path", file, std::strerror(errno)));
   Hdf5File opened = open_hdf5_file(file, "an HDF5 file");
   if (opened.valid()) return opened;
   if (H5Fis_hdf5(file.c_str()) <= 0)
@@ -167,65 +161,51 @@ void check_written(hid_t dataset, const std::string& place) {
 
 }  // namespace
 
-struct DatasetReader::Implementation {
-  std::string place;  // "file.h5:/T"
+struct DatasetReader::Opened {
   Hdf5File file;
   Hdf5Object dataset;
-  StoredType type;
-  Int3 cells;
 };
 
 DatasetReader::DatasetReader(const std::string& file, const std::string& dataset)
-    : implementation_(std::make_shared<Implementation>()) {
-  Implementation& my = *implementation_;
-  my.place = file + ":" + dataset;
-  Watchdog watchdog(io_timeout(), my.place, "opening the file");
-  my.file = open_file(file);
-  const std::string name = name_in_file(my.file.get(), dataset);
-  my.place = file + ":" + name;
-  my.dataset = open_dataset(my.file.get(), name, my.place);
-  check_storage(my.dataset.get(), my.place);
-  my.type = stored_type(my.dataset.get(), my.place);
-  my.cells = stored_shape(my.dataset.get(), my.place);
-  check_written(my.dataset.get(), my.place);
-}
-
-Int3 DatasetReader::cells() const {
-  return implementation_->cells;
-}
-
-StoredType DatasetReader::type() const {
-  return implementation_->type;
+    : place_(file + ":" + dataset) {
+  Watchdog watchdog(io_timeout(), place_, "opening the file");
+  Hdf5File opened = open_file(file);
+  const std::string name = name_in_file(opened.get(), dataset);
+  place_ = file + ":" + name;
+  Hdf5Object object = open_dataset(opened.get(), name, place_);
+  check_storage(object.get(), place_);
+  type_ = stored_type(object.get(), place_);
+  cells_ = stored_shape(object.get(), place_);
+  check_written(object.get(), place_);
+  opened_ = std::make_shared<const Opened>(Opened{std::move(opened), std::move(object)});
 }
 
 Int3 DatasetReader::chunk() const {
-  Hdf5List creation(H5Dget_create_plist(implementation_->dataset.get()));
+  Hdf5List creation(H5Dget_create_plist(opened_->dataset.get()));
   hsize_t dims[3];
   if (H5Pget_layout(creation.get()) != H5D_CHUNKED || H5Pget_chunk(creation.get(), 3, dims) != 3)
     return {1, 1, 1};
   // By the word of a file that may be anyone's: never more than there is to read.
-  const Int3 all = implementation_->cells;
   const auto within = [](hsize_t chunk, Index cells) {
     return static_cast<Index>(std::clamp<hsize_t>(chunk, 1, static_cast<hsize_t>(std::max<Index>(1, cells))));
   };
-  return {within(dims[2], all.x), within(dims[1], all.y), within(dims[0], all.z)};
+  return {within(dims[2], cells_.x), within(dims[1], cells_.y), within(dims[0], cells_.z)};
 }
 
 std::int64_t DatasetReader::stored_bytes() const {
-  return static_cast<std::int64_t>(H5Dget_storage_size(implementation_->dataset.get()));
+  return static_cast<std::int64_t>(H5Dget_storage_size(opened_->dataset.get()));
 }
 
 template <class T>
 void DatasetReader::read(Box box, T* dense) const {
   if (box.empty()) return;
-  const Implementation& my = *implementation_;
-  Watchdog watchdog(io_timeout(), my.place, "reading cells");
-  Hdf5Space in_file(H5Dget_space(my.dataset.get()));
+  const hid_t dataset = opened_->dataset.get();
+  Watchdog watchdog(io_timeout(), place_, "reading cells");
+  Hdf5Space in_file(H5Dget_space(dataset));
   Hdf5Space in_memory = hdf5_space(box.extent());
   if (select_box(in_file.get(), box) < 0 || H5Sselect_valid(in_file.get()) <= 0 ||
-      H5Dread(my.dataset.get(), native_hdf5_type<T>(), in_memory.get(), in_file.get(), H5P_DEFAULT, dense) <
-          0)
-    throw Error(ExitCode::io, my.place +
+      H5Dread(dataset, native_hdf5_type<T>(), in_memory.get(), in_file.get(), H5P_DEFAULT, dense) < 0)
+    throw Error(ExitCode::io, place_ +
                                   ": reading failed (the file is damaged, or the disk has an error); "
                                   "check it with h5dump");
 }
@@ -246,7 +226,7 @@ std::vector<double> read_dataset_box(const std::string& file, const std::string&
                        reversed ? "store x as the last axis" : "resample it to the grid of the deck"));
   }
   std::vector<double> values(static_cast<std::size_t>(box.cells()));
-  if (!box.empty()) reader.read(box, values.data());
+  reader.read(box, values.data());
   return values;
 }
 

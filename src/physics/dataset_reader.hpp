@@ -28,8 +28,8 @@ class DatasetReader {
   // such files: decks name datasets, and outlive formats.
   DatasetReader(const std::string& file, const std::string& dataset);
 
-  Int3 cells() const;  // x is the last and fastest of the dataset's three axes
-  StoredType type() const;
+  Int3 cells() const { return cells_; }  // x is the last and fastest of the dataset's three axes
+  StoredType type() const { return type_; }
   Int3 chunk() const;  // cells that lie together in the file, compressed or not; {1, 1, 1}: all of them do
   std::int64_t stored_bytes() const;  // in the file
   // The cells of `box`, x fastest, rounded to T. Throws Error(io).
@@ -37,8 +37,11 @@ class DatasetReader {
   void read(Box box, T* dense) const;
 
  private:
-  struct Implementation;
-  std::shared_ptr<Implementation> implementation_;
+  struct Opened;       // what HDF5 knows of it
+  std::string place_;  // "file.h5:/T"
+  std::shared_ptr<const Opened> opened_;
+  StoredType type_;
+  Int3 cells_;
 };
 
 // The cells of `box` of a dataset that must have exactly the grid's shape, as double, x fastest. Throws as

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "config/problems.hpp"
 #include "physics/cells.hpp"
@@ -92,23 +93,21 @@ void add_row(const T* row, Index length, Index number, TemperatureExtremes& foun
 
 NumberedTemperature over_ranks(const NumberedTemperature& mine, ReduceOp op,
                                const Communicator& communicator) {
-  constexpr Index none = std::numeric_limits<Index>::max();
   const double value = communicator.all_reduce(mine.value, op);
-  const bool is_mine = mine.number >= 0 && mine.value == value;
-  const Index number = communicator.all_reduce(is_mine ? mine.number : none, ReduceOp::min);
-  return {value, number == none ? -1 : number};
+  const Index number = mine.value == value ? mine.number : NumberedTemperature::no_cell;
+  return {value, communicator.all_reduce(number, ReduceOp::min)};
 }
 
 }  // namespace
 
 void TemperatureExtremes::add(const TemperatureExtremes& other) {
   nan_cells += other.nan_cells;
-  const auto take = [](NumberedTemperature& mine, const NumberedTemperature& their, bool beats) {
-    const bool before = their.number >= 0 && (mine.number < 0 || their.number < mine.number);
-    if (beats || (their.value == mine.value && before)) mine = their;
-  };
-  take(lowest, other.lowest, other.lowest.value < lowest.value);
-  take(highest, other.highest, other.highest.value > highest.value);
+  lowest = std::min(lowest, other.lowest, [](const auto& a, const auto& b) {
+    return std::tie(a.value, a.number) < std::tie(b.value, b.number);
+  });
+  highest = std::min(highest, other.highest, [](const auto& a, const auto& b) {
+    return std::tie(b.value, a.number) < std::tie(a.value, b.number);
+  });
 }
 
 template <class T>

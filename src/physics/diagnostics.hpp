@@ -50,10 +50,11 @@ void check_balance(const Config& config, const HeatBalance& whole_domain);
 template <class T>
 void shift(FieldView<T> field, double by);
 
-// A temperature and the number of its cell in the grid of the run, x fastest; -1: no cell.
+// A temperature and the number of its cell in the grid of the run, x fastest.
 struct NumberedTemperature {
+  static constexpr Index no_cell = std::numeric_limits<Index>::max();
   double value;
-  Index number = -1;
+  Index number = no_cell;
 
   Int3 cell(Int3 cells) const {
     return {number % cells.x, number / cells.x % cells.y, number / cells.x / cells.y};
@@ -67,7 +68,7 @@ struct TemperatureExtremes {
   NumberedTemperature highest{-std::numeric_limits<double>::infinity()};
   std::int64_t nan_cells = 0;
 
-  bool any() const { return lowest.number >= 0; }
+  bool any() const { return lowest.number != NumberedTemperature::no_cell; }
   void add(const TemperatureExtremes& other);
 };
 

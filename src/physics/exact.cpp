@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <numbers>
-#include <utility>
 #include <vector>
 
 #include "config/problems.hpp"
@@ -150,16 +149,14 @@ ExactField manufactured_mode(const Config& config) {
 // Profiles: temperatures that vary along one axis only, at rest, or in a slab that is suddenly cooled or
 // heated.
 
-// One end of the axis as  alpha T + k dT/dn = gamma  (fixed: T = gamma), n pointing out of the body.
+// One end of the axis as  alpha T + beta dT/dn = gamma,  n pointing out of the body.
 struct End {
-  bool fixed = false;
-  double alpha = 0;  // W/(m^2 K)
-  double gamma = 0;  // W/m^2, fixed: K
+  double alpha, beta, gamma;  // W/(m^2 K), W/(m K), W/m^2; of a given temperature 1, 0, K
 };
 
 struct Axis {
-  int index = 0;
-  double origin = 0, length = 0;  // m
+  int index;
+  double origin, length;  // m
   End low, high;
 
   // m from the lower boundary
@@ -171,16 +168,16 @@ End end_of(const Config& config, Face f) {
   if (!boundary.value.is_constant())
     throw does_not_fit(config, fmt::format("boundaries.{} is a formula", face_names[static_cast<int>(f)]),
                        "give it a number, or use solution formula");
-  const double value = boundary.value(0, 0, 0), H = boundary.coefficient;
+  const double value = boundary.value(0, 0, 0), H = boundary.coefficient, k = conductivity(config);
   switch (boundary.kind) {
     case BoundaryKind::temperature:
-      return {true, 0, value};
+      return {1, 0, value};
     case BoundaryKind::flux:
-      return {false, 0, value};
+      return {0, k, value};
     case BoundaryKind::convection:
-      return {false, H, H * value};
+      return {H, k, H * value};
     default:
-      return {false, 0, 0};
+      return {0, k, 0};
   }
 }
 
@@ -214,10 +211,10 @@ struct Profile {
 // k T'' = -q between the two ends. Two rows  (m0, m1) (c0, c1) = r  after c2 = -q/(2k) is known.
 Profile profile_at_rest(const Config& config, const Axis& axis, double q) {
   const double k = conductivity(config), L = axis.length, c2 = -q / (2 * k);
-  const auto [low, high] = std::pair(axis.low, axis.high);
-  const double m00 = low.fixed ? 1 : low.alpha, m01 = low.fixed ? 0 : -k, r0 = low.gamma;
-  const double m10 = high.fixed ? 1 : high.alpha, m11 = high.fixed ? L : high.alpha * L + k;
-  const double r1 = high.gamma - c2 * (high.fixed ? L * L : high.alpha * L * L + 2 * k * L);
+  const End &low = axis.low, &high = axis.high;
+  const double m00 = low.alpha, m01 = -low.beta, r0 = low.gamma;
+  const double m10 = high.alpha, m11 = high.alpha * L + high.beta;
+  const double r1 = high.gamma - c2 * (high.alpha * L * L + 2 * high.beta * L);
   const double determinant = m00 * m11 - m01 * m10;
   if (determinant != 0) return {(r0 * m11 - m01 * r1) / determinant, (m00 * r1 - r0 * m10) / determinant, c2};
 
@@ -238,28 +235,29 @@ struct Term {
   double wave_number, phase, coefficient;  // 1/m, 1, K
 };
 
-// tan(phase) = (alpha/k) / wave_number: how far the wave's crest lies inside an end. Fixed: a quarter wave.
-double phase_at(const End& end, double k, double wave_number) {
-  return end.fixed ? pi / 2 : std::atan2(end.alpha / k, wave_number);
+// tan(phase) = (alpha/beta) / wave_number: how far the wave's crest lies inside an end. At a given
+// temperature: a quarter wave.
+double phase_at(const End& end, double wave_number) {
+  return end.beta == 0 ? pi / 2 : std::atan2(end.alpha / end.beta, wave_number);
 }
 
 // The n-th root, n >= 1, of  w L - phase_low(w) - phase_high(w) = (n - 1) pi. The left side grows with w, and
 // both phases lie between 0 and pi/2: the root lies in [(n-1) pi/L, n pi/L], and halving it cannot miss it.
-double wave_number(const Axis& axis, double k, int n) {
+double wave_number(const Axis& axis, int n) {
   double below = (n - 1) * pi / axis.length, above = n * pi / axis.length;
   while (true) {
     const double middle = below + (above - below) / 2;
     if (middle <= below || middle >= above) return middle;
-    const double left = middle * axis.length - phase_at(axis.low, k, middle) - phase_at(axis.high, k, middle);
+    const double left = middle * axis.length - phase_at(axis.low, middle) - phase_at(axis.high, middle);
     (left < (n - 1) * pi ? below : above) = middle;
   }
 }
 
 // The wave that fits the ends, weighted by what it holds of `start` minus the linear profile: both integrals
 // over the slab in closed form (Carslaw and Jaeger, Conduction of Heat in Solids, 1959, chapter 3).
-Term series_term(const Axis& axis, double k, int n, double start, const Profile& rest) {
-  const double L = axis.length, w = wave_number(axis, k, n);
-  const double first = phase_at(axis.low, k, w), last = w * L - first;  // angles: -first at s = 0, last at L
+Term series_term(const Axis& axis, int n, double start, const Profile& rest) {
+  const double L = axis.length, w = wave_number(axis, n);
+  const double first = phase_at(axis.low, w), last = w * L - first;  // angles: -first at s = 0, last at L
   const double wave = (std::sin(last) + std::sin(first)) / w;
   const double moment = L * std::sin(last) / w + (std::cos(last) - std::cos(first)) / (w * w);
   const double norm = L / 2 + (std::sin(2 * last) + std::sin(2 * first)) / (4 * w);
@@ -289,16 +287,16 @@ ExactField slab_series(const Config& config) {
     throw does_not_fit(config, "the slab does not start at one temperature",
                        "give one entry of shape constant as initial");
   const Axis axis = active_axis(config);
-  if (!axis.low.fixed && !axis.high.fixed && axis.low.alpha == 0 && axis.high.alpha == 0)
+  if (axis.low.alpha == 0 && axis.high.alpha == 0)
     throw does_not_fit(config, "no boundary fixes the steady state of the slab",
                        "let one boundary be of temperature or convection");
-  const double start = config.initial[0].value.value_or(0), k = conductivity(config);
+  const double start = config.initial[0].value.value_or(0);
   const Profile rest = profile_at_rest(config, axis, 0);
   // Enough from alpha t / L^2 = 1e-6 on; before that the error lies within a thousandth of L from the
   // boundaries.
   constexpr int most_terms = 2048;
   std::vector<Term> terms;
-  for (int n = 1; n <= most_terms; ++n) terms.push_back(series_term(axis, k, n, start, rest));
+  for (int n = 1; n <= most_terms; ++n) terms.push_back(series_term(axis, n, start, rest));
   return {[axis, start, rest, terms, alpha = diffusivity(config)](double x, double y, double z, double t) {
     if (t <= 0) return start;
     const double s = axis.place(x, y, z);
@@ -357,8 +355,6 @@ VerificationErrors verification_errors(const Config& config, FieldView<const T> 
   }
   VerificationErrors all;
   for (const VerificationErrors& row : rows) add(all, row.max, row.sum_squares);
-  if (const Index cells = subdomain.cells(); cells > 0)
-    all.l2 = std::sqrt(all.sum_squares / static_cast<double>(cells));
   return all;
 }
 

@@ -25,8 +25,7 @@ std::optional<ExactField> make_exact(const Config& config);
 
 struct VerificationErrors {
   double max = 0;          // K; NaN as soon as one cell is
-  double l2 = 0;           // K, root mean square over this block's cells ...
-  double sum_squares = 0;  // ... before the all-reduce
+  double sum_squares = 0;  // K^2, over this block's cells
 };
 
 // Of the block's interior cells at time t; `field` is in host memory. Free of the number of threads.

@@ -68,8 +68,12 @@ class RegionValues::Brush {
       throw deck_error(config, key(),
                        "shape exact needs an exact solution (verify.solution is none); "
                        "name one there, or use another shape");
-    if (is_source && is_solid(entry.shape)) coverage_ = std::make_shared<const Coverage>(config, entry);
-    if (!is_source && is_solid(entry.shape)) centres_ = std::make_shared<const CentreCover>(config, entry);
+    if (is_source && (is_solid(entry.shape) || entry.shape == Shape::gaussian)) {
+      coverage_ = std::make_shared<const Coverage>(config, entry);
+      value_ *= coverage_->scale();
+    } else if (is_solid(entry.shape)) {
+      centres_ = std::make_shared<const CentreCover>(config, entry);
+    }
   }
   // The cells of `subdomain`; nothing for entries of other shapes.
   std::vector<double> read_dataset(const Config& config, Box subdomain) const {
@@ -82,17 +86,16 @@ class RegionValues::Brush {
   }
 
   void apply_to(Row& row) const {
-    const Shape shape = entry_->shape;
-    if (shape == Shape::constant) return mix_all(row, [&](std::size_t) { return value_; });
-    if (coverage_) {
-      if (!coverage_->row(row.first.x, row.first.y, row.first.z, row.shares)) return;
-      const double value = value_ * coverage_->scale();
-      for (std::size_t i = 0; i < row.sums.size(); ++i) mix(row.sums[i], value, row.shares[i]);
+    const Index first = row.first.x, end = first + std::ssize(row.sums);
+    if (entry_->shape == Shape::constant) {
+      mix_all(row, [&](std::size_t) { return value_; });
+    } else if (coverage_) {
+      const CellRange range = coverage_->row(first, row.first.y, row.first.z, row.shares);
+      for (Index x = range.first; x < range.last; ++x) mix(row.sums[x - first], row.shares[x - first]);
     } else if (centres_) {
       const CellRange range = centres_->row(row.first.y, row.first.z);
-      const Index end = row.first.x + std::ssize(row.sums);
-      for (Index x = std::max(range.first, row.first.x); x < std::min(range.last, end); ++x)
-        mix(row.sums[x - row.first.x], value_, 1);
+      for (Index x = std::max(range.first, first); x < std::min(range.last, end); ++x)
+        mix(row.sums[x - first], 1);
     } else {
       mix_all(row, [&](std::size_t i) {
         return value_at(row, row.first + Int3{static_cast<Index>(i), 0, 0});
@@ -115,14 +118,10 @@ class RegionValues::Brush {
   }
 
  private:
-  bool is_solid(Shape shape) const {
-    return shape == Shape::box || shape == Shape::sphere || shape == Shape::cylinder ||
-           (shape == Shape::gaussian && is_source_);
-  }
   // A gaussian that replaced what stands under its endless tails would leave nothing of it.
   bool adds() const { return entry_->mode == RegionMode::add || entry_->shape == Shape::gaussian; }
-  void mix(double& sum, double value, double share) const {
-    sum = adds() ? sum + share * value : (1 - share) * sum + share * value;
+  void mix(double& sum, double share) const {
+    sum = adds() ? sum + share * value_ : (1 - share) * sum + share * value_;
   }
   template <class ValueOf>
   void mix_all(Row& row, const ValueOf& value_of) const {
@@ -158,7 +157,7 @@ class RegionValues::Brush {
   std::size_t number_;
   bool is_source_;
   CellCentres centre_;
-  double value_;  // K or W/m^3
+  double value_;  // K or W/m^3, as Coverage scales it
   Expression formula_;
   std::optional<ExactField> exact_;
   std::shared_ptr<const Coverage> coverage_;    // sources
@@ -231,9 +230,9 @@ RegionTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field
       if (is_source_) totals[y + extent.y * z] = totals_of(row.sums);
     }
   }
-  std::optional<BadCell> bad;
   for (const Row& row : rows)
-    if (row.bad && (!bad || row.bad->before(*bad))) bad = row.bad;
+    if (row.bad) rows[0].note(*row.bad);
+  const std::optional<BadCell>& bad = rows[0].bad;
   if (!bad) return std::accumulate(totals.begin(), totals.end(), RegionTotals{});
   const Vector3 place = CellCentres(config_)(bad->cell);
   if (bad->is_too_cold) throw too_cold(config_.at(key_), bad->value, bad->cell, place, 0);
@@ -260,9 +259,7 @@ std::vector<std::string> shape_warnings(const Config& config) {
   }
   for (std::size_t i = 0; i < config.initial.size(); ++i) {
     const RegionValue& shape = config.initial[i];
-    const bool is_solid =
-        shape.shape == Shape::box || shape.shape == Shape::sphere || shape.shape == Shape::cylinder;
-    if (is_solid && !CentreCover(config, shape).covers_any())
+    if (is_solid(shape.shape) && !CentreCover(config, shape).covers_any())
       warnings.push_back(
           fmt::format("{}: holds no cell centre, so it changes nothing; use a finer grid or a larger shape",
                       config.at(fmt::format("initial.{}", i))));

@@ -188,16 +188,6 @@ BenchRecord describe_bench(const CommandLine& command, const Communicator& world
   return record;
 }
 
-// Collective: writes the JSON; returns the exit code.
-int conclude_bench(const CommandLine& command, BenchRecord& record, const Communicator& world) {
-  record.finished = utc_now();
-  const std::string& path = command.bench.json;
-  all_or_throw(world, [&] {
-    if (world.is_root() && !path.empty()) write_file_atomically(path, to_json(record));
-  });
-  return static_cast<int>(all_right(record) ? ExitCode::done : ExitCode::internal);
-}
-
 // Halos, files and solutions are of all ranks.
 void validate_ranks(BenchSubject subject, int ranks) {
   if (ranks == 1 || subject >= BenchSubject::halo) return;
@@ -247,7 +237,11 @@ int bench(const CommandLine& command, const Communicator& world) {
     if (world.is_root()) print_now(bench_banner(record));
   });
   subject.measure(bench, sizes, record);
-  return conclude_bench(command, record, world);
+  record.finished = utc_now();
+  all_or_throw(world, [&] {
+    if (world.is_root() && !options.json.empty()) write_file_atomically(options.json, to_json(record));
+  });
+  return static_cast<int>(all_right(record) ? ExitCode::done : ExitCode::internal);
 }
 
 }  // namespace isotherm

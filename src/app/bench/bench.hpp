@@ -13,6 +13,7 @@
 #include "app/command_line.hpp"
 #include "core/communicator.hpp"
 #include "core/device.hpp"
+#include "core/timer.hpp"
 #include "kernels/bandwidth.hpp"
 #include "output/records/bench_record.hpp"
 
@@ -65,6 +66,16 @@ struct Bench {
   Sampler& sampler;
 
   bool on_host() const { return device.backend() == Backend::host; }
+  // Collective: of all ranks.
+  double slowest(double seconds) const { return world.all_reduce(seconds, ReduceOp::max); }
+  // Collective: seconds of the slowest rank, from a moment that all have reached.
+  template <class Work>
+  double seconds(const Work& work) const {
+    world.barrier();
+    const Timer timer;
+    work();
+    return slowest(timer.seconds());
+  }
 };
 
 // Bytes that this rank's device, and its host, hold at their fullest. On the CPU everything is host memory.
@@ -135,5 +146,17 @@ BenchEntry new_entry(std::string_view kernel, Int3 cells, std::string why_skippe
 int bench(const CommandLine& command, const Communicator& world);
 
 double field_bytes(Int3 cells, int ghosts, Precision precision);  // at least; never overflows
+
+// The multigrid of hypre (Falgout and Jones, 2000), as a measure of ours: where CMake finds the library, and
+// on the CPU.
+struct HypreSolve {
+  double seconds = 0;  // of this rank, without set-up
+  int cycles = 0;
+};
+bool has_hypre();
+// Conjugate gradients preconditioned by a V cycle of PFMG, on the grid of `cells` whose `block` is this
+// rank's: cubic cells, temperature 0 at all faces, the same source in each cell, start 0, to the relative l2
+// residual `tolerance`. Collective.
+HypreSolve solve_by_hypre(const Communicator& world, Int3 cells, Box block, double tolerance);
 
 }  // namespace isotherm

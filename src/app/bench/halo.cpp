@@ -6,7 +6,6 @@
 #include "app/bench/bench.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/text.hpp"
-#include "core/timer.hpp"
 #include "grid/field.hpp"
 #include "halo/links.hpp"
 #include "kernels/face_copy.hpp"
@@ -100,8 +99,7 @@ class FaceBench {
     return {note.empty()      ? BenchVerdict::right
             : anyone_lacks_it ? BenchVerdict::skipped
                               : BenchVerdict::wrong,
-            note, bench_.world.all_reduce(measurement.latency, ReduceOp::max),
-            bench_.world.all_reduce(measurement.seconds, ReduceOp::max)};
+            note, bench_.slowest(measurement.latency), bench_.slowest(measurement.seconds)};
   }
 
   // Of the device, a launch among many.
@@ -112,7 +110,7 @@ class FaceBench {
     const FieldView<T> field = fields_.front().view;
     Sampler sampler(bench_.device, bench_.stream, bench_.options.seconds / 4);
     const auto seconds = [&](const std::function<void()>& launch) {
-      return bench_.world.all_reduce(median(sampler.measure(launch, {}).seconds), ReduceOp::max);
+      return bench_.slowest(median(sampler.measure(launch, {}).seconds));
     };
     pack = seconds([&] { copy.pack(field, m.edge, dense.as<T>(), bench_.stream); });
     unpack = seconds([&] { copy.unpack(dense.as<T>(), field, m.ghosts, bench_.stream); });

@@ -1,5 +1,3 @@
-#include "app/bench/hypre.hpp"
-
 #include <HYPRE.h>
 #include <HYPRE_struct_ls.h>
 #include <dlfcn.h>
@@ -7,9 +5,9 @@
 #include <array>
 #include <vector>
 
+#include "app/bench/bench.hpp"
 #include "core/error.hpp"
 #include "core/mpi_native.hpp"
-#include "core/timer.hpp"
 
 namespace isotherm {
 namespace {

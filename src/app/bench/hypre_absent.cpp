@@ -1,4 +1,4 @@
-#include "app/bench/hypre.hpp"
+#include "app/bench/bench.hpp"
 #include "core/error.hpp"
 
 namespace isotherm {

@@ -11,7 +11,6 @@
 #include "app/bench/reference.hpp"
 #include "app/session.hpp"
 #include "core/all_or_throw.hpp"
-#include "core/timer.hpp"
 #include "grid/field.hpp"
 #include "output/console/console.hpp"
 #include "output/field_files/snapshot.hpp"
@@ -52,22 +51,22 @@ template <class T>
 class IoBench {
  public:
   IoBench(const Bench& bench, const Config& config)
-      : options_(bench.options),
+      : bench_(bench),
         world_(bench.world),
         config_(config),
-        folder_(options_.folder, world_),
+        folder_(bench.options.folder, world_),
         subdomain_(decompose(config, world_.size(), Backend::host).subdomain(world_.rank())),
         field_(all_or_throw(world_, [&] { return Field<T>(bench.host, subdomain_.extent(), 0); })),
         writer_(config, grid_of_snapshots(config), world_, folder_.path(), {}, in_step_) {
     // What no file system can make smaller.
-    fill_random(field_.view(), options_.seed + static_cast<std::uint64_t>(world_.rank()), T(0), T(1));
+    fill_random(field_.view(), bench.options.seed + static_cast<std::uint64_t>(world_.rank()), T(0), T(1));
   }
 
   std::vector<Json> measure() {
     std::vector<double> raw, written, proved;  // s
     const SnapshotMeta meta{0, 0, writer_.fingerprint(cells(), subdomain_)};
     once_raw();  // the first file pays for what the folder has not met yet
-    for (int i = 0; i < options_.repeats; ++i) {
+    for (int i = 0; i < bench_.options.repeats; ++i) {
       raw.push_back(once_raw());
       const SnapshotTimes times = once_snapshot(meta);
       written.push_back(times.written);
@@ -100,15 +99,6 @@ class IoBench {
             {"samples", {{"write_s", seconds}, {"raw_write_s", raw}}}};
   }
 
-  // Seconds of the slowest rank, from a moment that all have reached.
-  template <class Work>
-  double seconds(const Work& work) const {
-    world_.barrier();
-    const Timer timer;
-    work();
-    return world_.all_reduce(timer.seconds(), ReduceOp::max);
-  }
-
   // One part of the file a rank: as many bytes as the ranks have cells, dealt out evenly.
   double once_raw() const {
     const std::string path = (std::filesystem::path(folder_.path()) / "raw").string();
@@ -116,7 +106,7 @@ class IoBench {
     const std::int64_t first = all * world_.rank() / world_.size(),
                        end = all * (world_.rank() + 1) / world_.size();
     const std::string_view mine(reinterpret_cast<const char*>(field_.data()), field_.bytes());
-    const double time = seconds([&] {
+    const double time = bench_.seconds([&] {
       all_or_throw(world_, [&] {
         if (world_.is_root()) create_empty_file(path);
       });
@@ -140,10 +130,10 @@ class IoBench {
     const std::string file = writer_.write_file("snapshot.hdf", cells(), subdomain_, meta, std::nullopt);
     const SnapshotTimes mine = writer_.last_times();
     if (world_.is_root()) remove_file(file);
-    return {world_.all_reduce(mine.written, ReduceOp::max), world_.all_reduce(mine.proved, ReduceOp::max)};
+    return {bench_.slowest(mine.written), bench_.slowest(mine.proved)};
   }
 
-  const BenchOptions& options_;
+  const Bench& bench_;
   const Communicator& world_;
   const Config& config_;
   ScratchFolder folder_;

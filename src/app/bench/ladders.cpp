@@ -95,19 +95,14 @@ class SweepBench {
     on_host.fill(expected_.view(), T(0), {});
     if (!bench.on_host()) on_host.fill(mirror_.emplace(bench.host, cells, time_block).view(), T(0), {});
 
-    std::optional<Field<T>> source;  // in host memory
     if (bench.options.source)
-      source = random_field(bench, cells, time_block, bench.options.seed + 1, T(-0.01), T(0.01));
+      source_ = random_field(bench, cells, time_block, bench.options.seed + 1, T(-0.01), T(0.01));
     Field<T>& start = mirror_ ? *mirror_ : in_;
     start_anew(in_);
-    const FieldView<const T> none;
-    sweep_reference(start, expected_, source ? std::as_const(*source).view() : none, coefficients<T>,
-                    boundaries_, time_block);
-    if (norm) {
-      expected_norm_ = reduce_exactly<T>(std::as_const(expected_).view(), std::as_const(start).view(),
-                                         start.view().interior(), *norm);
-    }
-    if (source) source_ = moved_to_device(bench, std::move(*source));
+    sweep_reference(start, expected_, source(), coefficients<T>, boundaries_, time_block);
+    if (norm)
+      expected_norm_ = reduce_exactly<T>(expected_.view(), start.view(), start.view().interior(), *norm);
+    if (source_) source_ = moved_to_device(bench, std::move(*source_));
   }
 
   BenchEntry measure(const StencilKernel<T>& kernel, int tile, CopyProbes probes) {
@@ -188,53 +183,42 @@ class SweepBench {
     face_copy<T>(kernel.backend).fill(out_.view(), poison<T>, bench_.stream);
     First found{"", poison<double>};
     if (norm.result) bench_.device.copy(norm.result, &found.norm, sizeof(double), bench_.stream);
-    queue(kernel, tile, args(in_, out_, norm));
+    queue(kernel, tile, in_, out_, norm);
     if (mirror_) bench_.device.copy(mirror_->data(), out_.data(), out_.bytes(), bench_.stream);
     if (norm.result) bench_.device.copy(&found.norm, norm.result, sizeof(double), bench_.stream);
     bench_.device.synchronize(bench_.stream);
 
-    found.wrong =
-        difference(std::as_const(expected_).view(), std::as_const(mirror_ ? *mirror_ : out_).view());
+    found.wrong = difference<T>(expected_.view(), (mirror_ ? *mirror_ : out_).view());
     if (!found.wrong.empty() || !norm.result) return found;
     if (!(reduction_error(expected_norm_, found.norm) <= error_bound(cells_.product(), norm.op)))
       found.wrong = fmt::format("the norm is {} and should be {}", found.norm, expected_norm_.value);
     return found;
   }
 
-  SweepArgs<T> args(Field<T>& in, Field<T>& out, const UpdateNorm& norm) {
-    const FieldView<const T> none;
-    return {std::as_const(in).view(),
-            out.view(),
-            in.view().interior(),
-            coefficients<T>,
-            boundaries_,
-            source_ ? std::as_const(*source_).view() : none,
-            norm};
-  }
+  FieldView<const T> source() const { return source_ ? source_->view() : FieldView<const T>{}; }
 
   // What a subdomain with boundaries needs for the kernel is part of its cost.
-  void queue(const StencilKernel<T>& kernel, int tile, SweepArgs<T> args) {
-    if (bench_.options.boundaries) {
-      const FieldView<T> ghosts{const_cast<T*>(args.in.origin), args.in.pitch_y, args.in.pitch_z,
-                                args.in.extent, args.in.ghosts};
+  void queue(const StencilKernel<T>& kernel, int tile, Field<T>& in, Field<T>& out, const UpdateNorm& norm) {
+    const SweepPlan plan{time_block_, tile};
+    const Box whole = in.view().interior();
+    SweepArgs<T> args{in.view(), out.view(), whole, coefficients<T>, boundaries_, source(), norm};
+    if (bench_.options.boundaries)
       face_copy<T>(kernel.backend)
-          .fill_boundaries(ghosts, boundaries_in_ghosts(kernel, boundaries_), ghosts.interior(),
-                           bench_.stream);
-    }
-    if (!bench_.options.overlap) return kernel.launch(args, {time_block_, tile}, bench_.stream);
-    const Box interior = interior_between_ranks(kernel, args.region, time_block_, tile);
+          .fill_boundaries(in.view(), boundaries_in_ghosts(kernel, boundaries_), whole, bench_.stream);
+    if (!bench_.options.overlap) return kernel.launch(args, plan, bench_.stream);
+    const Box interior = interior_between_ranks(kernel, whole, time_block_, tile);
     if (!interior.empty()) {
-      SweepArgs<T> first = args;
-      first.region = interior;
-      kernel.launch(first, {time_block_, tile}, bench_.stream);
+      args.region = interior;
+      kernel.launch(args, plan, bench_.stream);
+      args.region = whole;
       args.norm.accumulate = true;
     }
-    launch_exterior(kernel, args, interior, {time_block_, tile}, bench_.stream);
+    launch_exterior(kernel, args, interior, plan, bench_.stream);
   }
 
   void queue_next(const StencilKernel<T>& kernel, int tile, const UpdateNorm& norm) {
     const bool forth = std::exchange(forth_, !forth_);
-    queue(kernel, tile, forth ? args(in_, out_, norm) : args(out_, in_, norm));
+    queue(kernel, tile, forth ? in_ : out_, forth ? out_ : in_, norm);
   }
 
   const Bench& bench_;
@@ -337,14 +321,20 @@ template <class T>
 class ReductionBench {
  public:
   ReductionBench(const Bench& bench, Int3 cells)
-      : ReductionBench(bench, cells, random_field(bench, cells, 1, bench.options.seed, T(250), T(350)),
-                       random_field(bench, cells, 1, bench.options.seed + 1, T(250), T(350))) {}
+      : bench_(bench),
+        cells_(cells),
+        a_(random_field(bench, cells, 1, bench.options.seed, T(250), T(350))),
+        b_(random_field(bench, cells, 1, bench.options.seed + 1, T(250), T(350))),
+        exact_(reduce_exactly<T>(a_.view(), b_.view(), a_.view().interior(), bench.options.op)) {
+    for (Field<T>* field : {&a_, &b_}) *field = moved_to_device(bench, std::move(*field));
+  }
+
   BenchEntry measure(const ReductionKernel<T>& kernel, CopyProbes probes) {
     const Box region = a_.view().interior();
     const Buffer result(bench_.device, sizeof(double));
     const Buffer scratch(bench_.device, kernel.scratch_bytes(region));
-    const ReductionArgs<T> args{std::as_const(a_).view(), std::as_const(b_).view(), region,
-                                bench_.options.op,        result.as<double>(),      scratch.data()};
+    const ReductionArgs<T> args{a_.view(),         b_.view(),           region,
+                                bench_.options.op, result.as<double>(), scratch.data()};
     BenchEntry entry = new_entry<T>(kernel.name, cells_);
     entry.points = static_cast<double>(cells_.product());
     entry.bytes = 2.0 * entry.points * sizeof(T);
@@ -360,14 +350,6 @@ class ReductionBench {
   }
 
  private:
-  ReductionBench(const Bench& bench, Int3 cells, Field<T> a, Field<T> b)
-      : bench_(bench),
-        cells_(cells),
-        exact_(reduce_exactly<T>(std::as_const(a).view(), std::as_const(b).view(), a.view().interior(),
-                                 bench.options.op)),
-        a_(moved_to_device(bench, std::move(a))),
-        b_(moved_to_device(bench, std::move(b))) {}
-
   // Where nothing is written, poison comes back.
   double reduce(const ReductionKernel<T>& kernel, const ReductionArgs<T>& args) {
     double result = poison<double>;
@@ -380,8 +362,8 @@ class ReductionBench {
 
   const Bench& bench_;
   const Int3 cells_;
-  const ExactReduction exact_;
   Field<T> a_, b_;
+  const ExactReduction exact_;
 };
 
 template <class T>

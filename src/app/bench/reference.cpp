@@ -118,18 +118,17 @@ template <class T>
 std::string difference(FieldView<const T> expected, FieldView<const T> found) {
   const Box box = expected.padded();
   const auto bytes = static_cast<std::size_t>(box.extent().x) * sizeof(T);
-  Index different = 0, first = -1;  // rows of cells
   const Int3 n = box.extent();
-#pragma omp parallel for schedule(static) reduction(+ : different) reduction(max : first)
-  for (Index row = n.y * n.z - 1; row >= 0; --row) {
+  Index different = 0, first = n.y * n.z;  // rows of cells
+#pragma omp parallel for schedule(static) reduction(+ : different) reduction(min : first)
+  for (Index row = 0; row < n.y * n.z; ++row) {
     const Index y = box.lo.y + row % n.y, z = box.lo.z + row / n.y;
     if (std::memcmp(&expected(box.lo.x, y, z), &found(box.lo.x, y, z), bytes) == 0) continue;
     ++different;
-    first = std::max(first, n.y * n.z - row);
+    first = std::min(first, row);
   }
   if (different == 0) return {};
-  const Index row = n.y * n.z - first;
-  const Index y = box.lo.y + row % n.y, z = box.lo.z + row / n.y;
+  const Index y = box.lo.y + first % n.y, z = box.lo.z + first / n.y;
   Index x = box.lo.x;
   while (std::memcmp(&expected(x, y, z), &found(x, y, z), sizeof(T)) == 0) ++x;
   return fmt::format("cell ({}, {}, {}) is {} and should be {}; {} of {} rows of cells differ", x, y, z,

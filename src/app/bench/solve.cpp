@@ -5,11 +5,9 @@
 #include <numeric>
 
 #include "app/bench/bench.hpp"
-#include "app/bench/hypre.hpp"
 #include "app/session.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/statistics.hpp"
-#include "core/timer.hpp"
 #include "output/console/console.hpp"
 #include "solver/multigrid.hpp"
 #include "solver/solver.hpp"
@@ -48,11 +46,7 @@ class SolveBench {
       : SolveBench(bench, config, decompose(config, bench.world.size(), bench.device.backend())) {}
 
   Json measure() {
-    std::vector<double> seconds;
-    for (int i = 0; i <= bench_.options.repeats; ++i) {
-      const double each = solve();
-      if (i > 0) seconds.push_back(each);  // the first pays for what no later one does
-    }
+    const std::vector<double> seconds = samples([&] { start_anew(); }, [&] { solve(); });
     const std::int64_t cycle = solver_.level().method().cycle();
     Json entry = new_entry(word(config_.problem.method), config_, seconds, solver_.own_sweeps() / cycle);
     entry["sweeps"] = solver_.own_sweeps();
@@ -89,15 +83,34 @@ class SolveBench {
     return chosen;
   }
 
-  // Of the slowest rank, from the start to the tolerance, as a run takes it: with a check after every cycle.
-  double solve() {
-    constexpr std::int64_t most_sweeps = 100000;  // in fp32 a residual stalls above the tolerance
+  // Seconds of the slowest rank. The first sample pays for what no later one does, and is left out.
+  template <class Prepare, class Work>
+  std::vector<double> samples(const Prepare& prepare, const Work& work) {
+    std::vector<double> seconds;
+    for (int i = 0; i <= bench_.options.repeats; ++i) {
+      prepare();
+      solver_.synchronize();
+      seconds.push_back(bench_.seconds([&] {
+        work();
+        solver_.synchronize();
+      }));
+    }
+    return {seconds.begin() + 1, seconds.end()};
+  }
+  template <class Work>
+  double seconds_of(const Work& work) {
+    return median(samples([] {}, work));
+  }
+
+  void start_anew() {
     solver_.level().initialise();
     solver_.level().count_from(0);
     solver_.step().forget_ghosts();
-    solver_.synchronize();
-    bench_.world.barrier();
-    const Timer timer;
+  }
+
+  // From the start to the tolerance, as a run takes it: with a check after every cycle.
+  void solve() {
+    constexpr std::int64_t most_sweeps = 100000;  // in fp32 a residual stalls above the tolerance
     const double first = solver_.residual();
     double last = first, lowest = first;
     for (int worse = 0; last > tolerance * first && worse < 2 && solver_.own_sweeps() < most_sweeps;) {
@@ -106,26 +119,7 @@ class SolveBench {
       worse = last < lowest ? 0 : worse + 1;
       lowest = std::min(lowest, last);
     }
-    solver_.synchronize();
     residual_ = last / first;
-    return slowest(timer.seconds());
-  }
-
-  double slowest(double seconds) const { return bench_.world.all_reduce(seconds, ReduceOp::max); }
-
-  // s, of the slowest rank, the median of some.
-  template <class Work>
-  double seconds_of(const Work& work) {
-    std::vector<double> seconds;
-    for (int i = 0; i <= bench_.options.repeats; ++i) {
-      solver_.synchronize();
-      bench_.world.barrier();
-      const Timer timer;
-      work();
-      solver_.synchronize();
-      seconds.push_back(slowest(timer.seconds()));
-    }
-    return median({seconds.begin() + 1, seconds.end()});
   }
 
   // A V cycle and the share of each grid.
@@ -142,7 +136,7 @@ class SolveBench {
     solver_.forget_times();
     solver_.sweep(cycle);
     std::vector<double> all;
-    for (const TimedGrid& each : solver_.timed()) all.push_back(slowest(each.times->sum()));
+    for (const TimedGrid& each : solver_.timed()) all.push_back(bench_.slowest(each.times->sum()));
     std::vector<Json> levels;
     for (std::size_t i = 0; i < all.size(); ++i)
       levels.push_back({{"cells", solver_.timed()[i].cells},
@@ -180,7 +174,7 @@ Json measure_hypre(const Bench& bench, const Config& config) {
   std::int64_t cycles = 0;
   for (int i = 0; i < bench.options.repeats; ++i) {
     const HypreSolve solve = solve_by_hypre(bench.world, config.grid.cells, block, tolerance);
-    seconds.push_back(bench.world.all_reduce(solve.seconds, ReduceOp::max));
+    seconds.push_back(bench.slowest(solve.seconds));
     cycles = solve.cycles;
   }
   return SolveBench<double>::new_entry("hypre", config, seconds, cycles);
