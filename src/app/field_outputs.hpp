@@ -84,8 +84,9 @@ class FieldOutputs {
     const std::int64_t sweep = solver.sweeps();
     std::vector<std::string> files;
     for (std::size_t i = 0; i < parts_.size(); ++i)
-      if (at_end ? parts_[i].written != sweep : schedule_.part_due(i, sweep)) write(parts_[i], solver, files);
-    if (at_end ? probes_.written != sweep : schedule_.probes_due(sweep)) read_probes(solver);
+      if (at_end ? parts_[i].written != sweep : schedule_.parts[i].due(sweep))
+        write(parts_[i], solver, files);
+    if (at_end ? probes_.written != sweep : schedule_.probes.due(sweep)) read_probes(solver);
     return files;
   }
 

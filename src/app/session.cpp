@@ -168,9 +168,9 @@ std::vector<FileGroup> plan_files(const Config& config) {
   const auto add = [&](const FileGrid& grid, std::int64_t files) {
     groups.push_back({fmt::format("{}_*.hdf", grid.stem), files, static_cast<double>(grid.cell_bytes())});
   };
-  if (config.output.snapshots) add(grid_of_snapshots(config), schedule.snapshots());
+  if (config.output.snapshots) add(grid_of_snapshots(config), schedule.snapshots.count());
   const std::vector<FieldPart> parts = field_parts(config);
-  for (std::size_t i = 0; i < parts.size(); ++i) add(grid_of(config, parts[i]), schedule.files_of(i));
+  for (std::size_t i = 0; i < parts.size(); ++i) add(grid_of(config, parts[i]), schedule.parts[i].count());
   return groups;
 }
 

@@ -138,7 +138,7 @@ class Loop {
 
  private:
   void start() {
-    if (schedule_.snapshot_due(0) && schedule_.last() > 0) write_snapshot();
+    if (schedule_.snapshots.due(0) && schedule_.last() > 0) write_snapshot();
     write_fields(Wanted::due);
     HistoryLine line = line_of(0);
     if (schedule_.check_due(0)) {
@@ -281,9 +281,9 @@ class Loop {
       line.diagnostics = solver_.diagnose();
     write(std::move(line));
     if (sweep == schedule_.last() || ended()) return;
-    if (schedule_.snapshot_due(sweep)) write_snapshot();
+    if (schedule_.snapshots.due(sweep)) write_snapshot();
     write_fields(Wanted::due);
-    if (wanted_ || schedule_.checkpoint_due(sweep)) write_checkpoint();
+    if (wanted_ || schedule_.checkpoints.due(sweep)) write_checkpoint();
   }
 
   // The row of the sweep that was checked, with its residual; without where the run has diverged. Finds out
