@@ -36,9 +36,7 @@ bool use_recalled(const TuningChoice& choice, const KernelChoices<T>& choices, S
            c.kernel->tiles[static_cast<std::size_t>(c.tile)] == choice.tile;
   });
   const auto reduction = std::ranges::find(choices.reductions, choice.reduction, &ReductionKernel<T>::name);
-  const auto overlap = std::ranges::find(words_of<Overlap>, choice.overlap);
-  if (sweep == choices.sweeps.end() || reduction == choices.reductions.end() ||
-      overlap == words_of<Overlap>.end() || ((*reduction)->fused && !sweep->kernel->fuses_norm()))
+  if (sweep == choices.sweeps.end() || reduction == choices.reductions.end() || ((*reduction)->fused && !sweep->kernel->fuses_norm()))
     return false;
   const Level<T>& level = solver.level();
   const int least = exchanges(level.sides()) ? sweep->time_block : 1;  // layers that a launch needs
@@ -46,7 +44,7 @@ bool use_recalled(const TuningChoice& choice, const KernelChoices<T>& choices, S
   StepPlan<T> plan{*sweep, choice.halo_width, Overlap::off,
                    choice.graph && level.halo().why_not_recordable().empty()};
   solver.use(plan, **reduction);
-  plan.overlap = static_cast<Overlap>(overlap - words_of<Overlap>.begin());
+  plan.overlap = choice.overlap;
   if (plan.overlap == Overlap::in_kernel && !solver.step().can_store_faces()) return false;
   solver.use(plan, **reduction);
   return true;
@@ -297,8 +295,7 @@ class RunOf final : public Run {
     const MethodRecord& m = record_.method;
     try {
       keep_tuning(config.solver.tuning_file, tuning_key_,
-                  {m.kernel, m.tile, m.reduction, std::string(word(m.overlap)), m.time_block, m.halo_width,
-                   m.graph, autotuner_->sweep_seconds(), m.tuning.seconds, m.tuning.complete});
+                  {m, autotuner_->sweep_seconds(), m.tuning.seconds, m.tuning.complete});
     } catch (const Error& e) {
       console_.warn(fmt::format("the tuning is not kept: {}", e.what()));
     }
