@@ -36,7 +36,7 @@ bool use_recalled(const TuningChoice& choice, const KernelChoices<T>& choices, S
            c.kernel->tiles[static_cast<std::size_t>(c.tile)] == choice.tile;
   });
   const auto reduction = std::ranges::find(choices.reductions, choice.reduction, &ReductionKernel<T>::name);
-  if (sweep == choices.sweeps.end() || reduction == choices.reductions.end() || ((*reduction)->fused && !sweep->kernel->fuses_norm()))
+  if (sweep == choices.sweeps.end() || reduction == choices.reductions.end() || !sweep->suits(*reduction))
     return false;
   const Level<T>& level = solver.level();
   const int least = exchanges(level.sides()) ? sweep->time_block : 1;  // layers that a launch needs

@@ -265,7 +265,7 @@ class RunAutotuner final : public Autotuner<T> {
     std::vector<Candidate> all;
     const StepPlan<T>& plan = tried_[fastest_].plan;
     for (const ReductionKernel<T>* reduction : choices_.reductions)
-      if (!reduction->fused || plan.sweep.kernel->fuses_norm()) all.push_back({plan, reduction});
+      if (plan.sweep.suits(reduction)) all.push_back({plan, reduction});
     if (all.size() < 2 || fewer_) all.clear();
     return all;
   }
@@ -383,12 +383,8 @@ class RunAutotuner final : public Autotuner<T> {
   // The solver may go on with what is known.
   void use_fastest() {
     const Candidate& fastest = tried_[fastest_];
-    const auto fits = [&](const ReductionKernel<T>* reduction) {
-      return !reduction->fused || fastest.plan.sweep.kernel->fuses_norm();
-    };
-    const ReductionKernel<T>* reduction = fastest.reduction;
-    if (!reduction) reduction = *std::ranges::find_if(choices_.reductions, fits);
-    solver_.use(fastest.plan, *reduction);
+    const ReductionKernel<T>* const default_reduction = choices_.first_reduction(fastest.plan.sweep);
+    solver_.use(fastest.plan, fastest.reduction ? *fastest.reduction : *default_reduction);
   }
 
   void finish(bool complete) {

@@ -415,8 +415,6 @@ TEST(Period, AGraphHoldsWholePeriodsAndAnEvenNumberOfLaunches) {
   EXPECT_EQ(sweeps_of_a_graph(3), 18);
   EXPECT_EQ(sweeps_of_a_graph(4, 4), 16);
   EXPECT_EQ(sweeps_of_a_graph(6, 4), 18);
-  EXPECT_EQ(even_periods(1, 4, 4), 8);
-  EXPECT_EQ(even_periods(1, 4, 2), 4);
 }
 
 TEST(Period, PartsEndWithAPeriodOrWithAll) {
