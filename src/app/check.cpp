@@ -16,7 +16,7 @@
 #include "physics/region_values.hpp"
 #include "solver/method.hpp"
 #include "solver/schedule.hpp"
-#include "solver/step_control.hpp"
+#include "solver/super_step.hpp"
 
 namespace isotherm {
 namespace {

@@ -281,23 +281,13 @@ std::optional<EndState> find_end_state(const Config& config, Solver<T>& solver) 
 template std::optional<EndState> find_end_state(const Config&, Solver<float>&);
 template std::optional<EndState> find_end_state(const Config&, Solver<double>&);
 
-void RankTimes::add(const SolverTimes& solver, const LoopOutcome& outcome) {
-  phases[Phase::sweeps] += solver.sweep;
-  phases[Phase::halo] += solver.halo;
-  phases[Phase::reduction] += solver.reduction;
-  phases[Phase::diagnostics] += solver.diagnostics;
+void RankTimes::add(const PhaseTimes& solver, const LoopOutcome& outcome) {
+  const double loop = outcome.wall - outcome.tuning_seconds;
+  phases += solver;
   phases[Phase::output] += outcome.output_seconds;
-  phases[Phase::interior] += solver.interior;
-  phases[Phase::exterior] += solver.exterior;
-  phases[Phase::sweep] += solver.sweep - solver.interior - solver.exterior;
-  phases[Phase::boundaries] += solver.halo;
-  for (const Phase part : {Phase::pack, Phase::wire, Phase::unpack}) {
-    phases[part] += solver.exchange[part];
-    phases[Phase::boundaries] -= solver.exchange[part];
-  }
   phases[Phase::setup] += outcome.tuning_seconds;
-  phases[Phase::other] += outcome.wall - outcome.tuning_seconds - solver.sum() - outcome.output_seconds;
-  phases[Phase::loop] += outcome.wall - outcome.tuning_seconds;
+  phases[Phase::other] += loop - sum_of(solver) - outcome.output_seconds;
+  phases[Phase::loop] += loop;
   profile = phases;
 }
 
@@ -350,11 +340,11 @@ std::string steady_end_text(const Config& config, const LoopOutcome& outcome, st
 
 template <class T>
 std::string divergence(const Config& config, Solver<T>& solver, std::int64_t checked, double residual) {
-  const ExtremeCell extreme = solver.most_extreme_cell();
-  const std::string what =
-      fmt::format("cell ({}, {}, {}) {}", extreme.cell.x, extreme.cell.y, extreme.cell.z,
-                  std::isinf(extreme.magnitude) ? "is not finite"
-                                                : fmt::format("has reached {:.3g} K", extreme.magnitude));
+  const NumberedTemperature extreme = solver.extremes().most_extreme();
+  const Int3 cell = extreme.cell(config.grid.cells);
+  const std::string what = fmt::format(
+      "cell ({}, {}, {}) {}", cell.x, cell.y, cell.z,
+      std::isinf(extreme.value) ? "is not finite" : fmt::format("has reached {:.3g} K", extreme.value));
   const std::int64_t here = solver.sweeps();
   return fmt::format("diverged: {} after sweep {} (residuals are checked every {} sweeps{}); {}", what, here,
                      config.problem.check_interval * sweeps_of_cycle(config),

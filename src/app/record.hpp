@@ -65,7 +65,7 @@ struct RankTimes {
   PhaseTimes profile;  // the same at the end of the loop: what comes behind it is no part of it
 
   // Of a loop that has ended, of which a series has several.
-  void add(const SolverTimes& solver, const LoopOutcome& outcome);
+  void add(const PhaseTimes& solver, const LoopOutcome& outcome);
   void finish(double total);
 };
 

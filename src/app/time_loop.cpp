@@ -99,7 +99,7 @@ class Loop {
         frame_(frame),
         schedule_(config),
         cycle_(solver.level().method().cycle()),
-        unit_(unit_of(solver)),
+        unit_(static_cast<int>(solver.unit())),
         lookout_(solver.sweeps(), unit_),
         telling_(config, outputs.progress, outputs.console, frame.limit),
         stagnation_(config.problem, solver.level().method().decay, config.problem.check_interval * cycle_),
@@ -163,7 +163,7 @@ class Loop {
     const double lowest = steady() ? sweep_spectrum(config_).lowest : 0;
     if (lowest > 0 && r.last) r.error = *r.last / lowest;
     const bool misses_tolerance = steady() && !converged_ && config_.problem.tolerance > 0;
-    if (misses_tolerance) outcome_.largest_temperature = solver_.most_extreme_cell().magnitude;
+    if (misses_tolerance) outcome_.largest_temperature = solver_.extremes().most_extreme().value;
     if (config_.output.snapshots) write_snapshot();
     write_fields(Wanted::last);
     const CheckpointConfig& asked = config_.output.checkpoint;
@@ -218,10 +218,6 @@ class Loop {
     return std::min(until, (std::max(lookout_.next(), here + 1) + cycle_ - 1) / cycle_ * cycle_);
   }
 
-  static int unit_of(const Solver<T>& solver) {
-    return solver.queues_graphs() ? static_cast<int>(solver.sweeps_of_a_graph()) : solver.exchange_interval();
-  }
-
   // The autotuner's share of the sweeps until then. The last is not its: that one may leave a norm. Times are
   // those of what it has chosen, from there on.
   void tune(std::int64_t until) {
@@ -229,7 +225,7 @@ class Loop {
     settle_check();
     const Timer timer;
     autotuner_->advance(until - 1);
-    unit_ = unit_of(solver_);
+    unit_ = static_cast<int>(solver_.unit());
     lookout_ = ControlPoll(solver_.sweeps(), unit_);
     if (autotuner_->done()) {
       if (frame_.world.size() > 1) outcome_.halo_cost = solver_.measure_halo_cost();
@@ -320,7 +316,7 @@ class Loop {
   void look_for_stagnation(std::int64_t sweep, double residual) {
     stagnation_.checked(sweep, residual);
     if (!stagnation_.reached(sweep)) return;
-    stagnated_ = residual <= rounding_level<T>(solver_.most_extreme_cell().magnitude);
+    stagnated_ = residual <= rounding_level<T>(solver_.extremes().most_extreme().value);
     stalled_ = !stagnated_;
   }
 
@@ -348,10 +344,10 @@ class Loop {
   template <class Work>
   void count_output(const Work& work) {
     const TraceRange range(Phase::output);
-    const double before = solver_.times().sum();
+    const double before = sum_of(solver_.times());
     const Timer timer;
     work();
-    outcome_.output_seconds += timer.seconds() - (solver_.times().sum() - before);
+    outcome_.output_seconds += timer.seconds() - (sum_of(solver_.times()) - before);
   }
 
   void write_snapshot() {
