@@ -150,19 +150,12 @@ template <class T>
 void Solver<T>::sweep(std::int64_t count, bool last_alone) {
   const std::int64_t end = sweeps() + count;
   const UpdateNorm norm = kernels_.reduction->fused && !has_cycles() ? check_->norm_of_sweep() : UpdateNorm{};
-  last_alone = last_alone || last_alone_;
-  // A launch that returns a norm is not in the graph, nor is one that is alone.
-  const std::int64_t end_of_graphs = norm.result || (last_alone && time_block() > 1) ? end - 1 : end;
   while (sweeps() < end) {
     poll_residual();
-    if (whole_cycle_) {
+    if (whole_cycle_)
       whole_cycle_->take(sweeps() == 0);
-      continue;
-    }
-    if (step_.graph(end_of_graphs)) continue;
-    const auto length = static_cast<int>(std::min<std::int64_t>(exchange_interval(), end - sweeps()));
-    const bool last = sweeps() + length == end;
-    step_.period(length, last && last_alone, last ? norm : UpdateNorm{});
+    else
+      step_.advance_towards(end, last_alone || last_alone_, norm);
   }
 }
 

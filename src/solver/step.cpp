@@ -148,8 +148,18 @@ void Step<T>::period(int count, bool last_alone, const UpdateNorm& norm) {
     launch(each, &each == &all.front(), &each == &all.back() ? norm : UpdateNorm{});
 }
 
-// A graph holds whole periods, so that the exchanges of a rank are the same with graphs and without; the
-// stream of the halos forks from compute() in each exchange, and combines it again.
+template <class T>
+void Step<T>::advance_towards(std::int64_t end, bool last_alone, const UpdateNorm& norm) {
+  // A launch that returns a norm is not in the graph, nor is one that is alone.
+  if (graph(norm.result || (last_alone && time_block() > 1) ? end - 1 : end)) return;
+  const auto count = static_cast<int>(std::min<std::int64_t>(interval_, end - level_.sweeps()));
+  const bool last = level_.sweeps() + count == end;
+  period(count, last && last_alone, last ? norm : UpdateNorm{});
+}
+
+// The sweeps of a graph, if they end by sweep `until`. False where nothing was done: also where the other
+// field is the current one. A graph holds whole periods, so that the exchanges of a rank are the same with
+// graphs and without; the stream of the halos forks from compute() in each exchange, and combines it again.
 template <class T>
 bool Step<T>::graph(std::int64_t until) {
   const std::int64_t count = sweeps_of_a_graph();

@@ -30,20 +30,15 @@ class Step {
 
   Level<T>& level() const { return level_; }
 
-  // One exchange and `count` sweeps, at most exchange_interval(). The last covers the subdomain, stores its
-  // norm where the result of `norm` is not null, and is a launch of its own where `last_alone`.
-  void period(int count, bool last_alone, const UpdateNorm& norm);
-  // The sweeps of a graph, where steps are queued as graphs and it ends by sweep `until`. False where nothing
-  // was done: also where the other field is the current one.
-  bool graph(std::int64_t until);
+  // Some of the sweeps until sweep `end`: those of a graph, where steps are queued as graphs, or one exchange
+  // and the sweeps that it serves. The last of all covers the subdomain, stores its norm where the result of
+  // `norm` is not null, and is a launch of its own where `last_alone`.
+  void advance_towards(std::int64_t end, bool last_alone = false, const UpdateNorm& norm = {});
   // One sweep of the unit weight by this kernel, with its norm; the field stays as it is, and before() holds
   // the update.
   void probe(const SweepChoice<T>& by, const UpdateNorm& norm);
-  // So many sweeps, in periods or graphs, without a norm.
-  void advance(std::int64_t count) {
-    for (const std::int64_t end = level_.sweeps() + count; level_.sweeps() < end;)
-      if (!graph(end))
-        period(static_cast<int>(std::min<std::int64_t>(interval_, end - level_.sweeps())), false, {});
+  void advance(std::int64_t count) {  // so many sweeps
+    for (const std::int64_t end = level_.sweeps() + count; level_.sweeps() < end;) advance_towards(end);
   }
 
   // An exchange of the current field by itself, for others than sweeps.
@@ -58,8 +53,7 @@ class Step {
   void use(const StepPlan<T>& plan);
   bool can_store_faces() const;  // may plan().overlap be in_kernel? Collective
 
-  // Sweeps of a period, and of what is queued as a whole: a graph, or a period.
-  int exchange_interval() const { return interval_; }
+  // Sweeps that are queued as a whole: of a graph, or of a period.
   std::int64_t unit() const { return plan_.graph ? sweeps_of_a_graph() : interval_; }
 
   // The first launch of a period alone: what measure_halo_cost() times. The field is not advanced.
@@ -91,6 +85,8 @@ class Step {
   std::int64_t sweeps_of_a_graph() const {
     return isotherm::sweeps_of_a_graph(interval_, time_block(), level_.method().cycle());
   }
+  void period(int count, bool last_alone, const UpdateNorm& norm);
+  bool graph(std::int64_t until);
   void lap(Phase phase);
   void launch(const PeriodLaunch& launch, bool first, UpdateNorm norm);
   SweepPlan plan(const PeriodLaunch& launch) const { return {launch.sweeps, plan_.sweep.tile}; }
