@@ -568,7 +568,7 @@ TEST_P(PhaseTimes, ChangeNoBitAndAddUp) {
     EXPECT_EQ(times[Phase::exterior] > 0, beside);
     EXPECT_LE(times[Phase::interior] + times[Phase::exterior], times[Phase::sweeps]);
     EXPECT_GT(times[Phase::reduction], 0);
-    EXPECT_EQ(plain.times().times[Phase::wire], 0);
+    EXPECT_EQ(plain.times()[Phase::wire], 0);
   }
 }
 
