@@ -16,7 +16,7 @@
 #include "physics/region_values.hpp"
 #include "solver/method.hpp"
 #include "solver/schedule.hpp"
-#include "solver/step_control.hpp"
+#include "solver/super_step.hpp"
 
 namespace isotherm {
 namespace {
@@ -154,7 +154,7 @@ std::string domain_text(const Config& config) {
 std::string probes_text(const Config& config) {
   const auto points = std::ssize(config.output.probes.points);
   if (points == 0) return {};
-  const auto lines = Schedule(config).probe_lines();
+  const auto lines = Schedule(config).probes.count();
   return fmt::format("  {:<24}  {}{} of {}\n", "probes.csv",
                      config.problem.kind == ProblemKind::steady ? "at most " : "", counted(lines, "line"),
                      counted(points, "probe"));

@@ -78,14 +78,14 @@ class FieldOutputs {
     const bool at_end = wanted == Wanted::last;
     const std::int64_t sweep = solver_.sweeps();
     // Of a run without sweeps the initial state is the last one too.
-    if (snapshots_ && (at_end || (schedule_.snapshot_due(sweep) && schedule_.last() > 0)))
+    if (snapshots_ && (at_end || (schedule_.snapshots.due(sweep) && schedule_.last() > 0)))
       write_or_warn([&] {
         const TraceRange range(Phase::output);  // profilers see each snapshot by itself
         files.push_back(snapshots_->start(take_field(), solver_.subdomain(), solver_.time(), sweep));
       });
     for (std::size_t i = 0; i < parts_.size(); ++i)
-      if (at_end ? parts_[i].written != sweep : schedule_.part_due(i, sweep)) write(parts_[i], files);
-    if (at_end ? probes_.written != sweep : schedule_.probes_due(sweep)) read_probes();
+      if (at_end ? parts_[i].written != sweep : schedule_.parts[i].due(sweep)) write(parts_[i], files);
+    if (at_end ? probes_.written != sweep : schedule_.probes.due(sweep)) read_probes();
   }
 
   // The field of a run that has diverged, for the post-mortem; in no series, because it is no state of the

@@ -41,9 +41,7 @@ bool use_recalled(const TuningChoice& choice, const KernelChoices<T>& choices, S
            c.kernel->tiles[static_cast<std::size_t>(c.tile)] == choice.tile;
   });
   const auto reduction = std::ranges::find(choices.reductions, choice.reduction, &ReductionKernel<T>::name);
-  const auto overlap = std::ranges::find(words_of<Overlap>, choice.overlap);
-  if (sweep == choices.sweeps.end() || reduction == choices.reductions.end() ||
-      overlap == words_of<Overlap>.end() || ((*reduction)->fused && !sweep->kernel->fuses_norm()))
+  if (sweep == choices.sweeps.end() || reduction == choices.reductions.end() || !sweep->suits(*reduction))
     return false;
   const Level<T>& level = solver.level();
   const int least = exchanges(level.sides()) ? sweep->time_block : 1;  // layers that a launch needs
@@ -51,7 +49,7 @@ bool use_recalled(const TuningChoice& choice, const KernelChoices<T>& choices, S
   StepPlan<T> plan{*sweep, choice.halo_width, Overlap::off,
                    choice.graph && level.halo().why_not_recordable().empty()};
   solver.use(plan, **reduction);
-  plan.overlap = static_cast<Overlap>(overlap - words_of<Overlap>.begin());
+  plan.overlap = choice.overlap;
   if (plan.overlap == Overlap::in_kernel && !solver.step().can_store_faces()) return false;
   solver.use(plan, **reduction);
   return true;
@@ -242,23 +240,13 @@ std::optional<EndState> find_end_state(const Config& config, Solver<T>& solver) 
 }
 
 // To the times of this rank, those of a loop that has ended, of which a series has several.
-void add_times(PhaseTimes& phases, const SolverTimes& solver, const LoopOutcome& outcome) {
-  phases[Phase::sweeps] += solver.sweep;
-  phases[Phase::halo] += solver.halo;
-  phases[Phase::reduction] += solver.reduction;
-  phases[Phase::diagnostics] += solver.diagnostics;
+void add_times(PhaseTimes& phases, const PhaseTimes& solver, const LoopOutcome& outcome) {
+  const double loop = outcome.wall - outcome.tuning_seconds;
+  phases += solver;
   phases[Phase::output] += outcome.output_seconds;
-  phases[Phase::interior] += solver.interior;
-  phases[Phase::exterior] += solver.exterior;
-  phases[Phase::sweep] += solver.sweep - solver.interior - solver.exterior;
-  phases[Phase::boundaries] += solver.halo;
-  for (const Phase part : {Phase::pack, Phase::wire, Phase::unpack}) {
-    phases[part] += solver.exchange[part];
-    phases[Phase::boundaries] -= solver.exchange[part];
-  }
   phases[Phase::setup] += outcome.tuning_seconds;
-  phases[Phase::other] += outcome.wall - outcome.tuning_seconds - solver.sum() - outcome.output_seconds;
-  phases[Phase::loop] += outcome.wall - outcome.tuning_seconds;
+  phases[Phase::other] += loop - sum_of(solver) - outcome.output_seconds;
+  phases[Phase::loop] += loop;
 }
 
 template <class T>
@@ -369,21 +357,6 @@ class Run {
   bool is_series() const { return plan_.session.cases.size() > 1; }
   bool is_root() const { return plan_.world.is_root(); }
 
-  RunDirectoryPlan plan_directory() const {
-    const OutputConfig& output = config().output;
-    const auto& restart = plan_.restart;
-    const Existing existing = restart && restart->same_directory ? Existing::resume
-                              : output.overwrite                 ? Existing::replace
-                                                                 : Existing::reject;
-    return {output.directory,
-            config().name,
-            existing,
-            plan_.session.deck.text,
-            to_yaml(config()),
-            force_of(plan_.command),
-            restart ? restart->lock : nullptr};
-  }
-
   // All ranks know them.
   void warn_of_plan() {
     if (!limit_.warning.empty()) console_.warn(limit_.warning);
@@ -410,7 +383,7 @@ class Run {
       outputs.fields.emplace(config, plan_.world, *solver_, *directory_, origin, console_, outputs.files,
                              resumed_here_);
     if (!is_series() && config.output.checkpoint.write && moves_data(config))
-      outputs.checkpoints.emplace(config, plan_.world, path, origin, &outputs.files);
+      outputs.checkpoints.emplace(config, plan_.world, path, origin, outputs.files);
     if (config.output.history && is_root())
       outputs.history.emplace(
           directory_->history(), console_,
@@ -513,8 +486,7 @@ class Run {
     const MethodRecord& m = record_.method;
     try {
       keep_tuning(config.solver.tuning_file, tuning_key_,
-                  {m.kernel, m.tile, m.reduction, std::string(word(m.overlap)), m.time_block, m.halo_width,
-                   m.graph, autotuner_->sweep_seconds(), m.tuning.seconds, m.tuning.complete});
+                  {m, autotuner_->sweep_seconds(), m.tuning.seconds, m.tuning.complete});
     } catch (const Error& e) {
       console_.warn(fmt::format("the tuning is not kept: {}", e.what()));
     }

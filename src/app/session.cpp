@@ -33,10 +33,6 @@
 namespace isotherm {
 namespace {
 
-std::size_t element_bytes(const Config& config) {
-  return config.precision == Precision::fp32 ? 4 : 8;
-}
-
 // The most that any choice of `auto` takes.
 template <class T>
 std::size_t norm_bytes(const KernelChoices<T>& choices, Int3 subdomain) {
@@ -79,14 +75,6 @@ void plan_kernels(const Config& config, const Decomposition& decomposition, int 
   const KernelChoices<T> choices = kernel_choices<T>(config, backend, decomposition.subdomain(0).extent());
   plan.norms = norm_bytes(choices, subdomain);
   plan.queues = queue_bytes(config, decomposition, choices, subdomain);
-}
-
-std::array<bool, 3> periodic_axes(const Config& config) {
-  std::array<bool, 3> periodic{};
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    periodic[axis] = config.boundaries[2 * axis].kind == BoundaryKind::periodic;
-  }
-  return periodic;
 }
 
 // Layers that subdomains must be thick enough for: what the autotuner may try follows from the process grid.
@@ -168,9 +156,9 @@ std::vector<FileGroup> plan_files(const Config& config) {
   const auto add = [&](const FileGrid& grid, std::int64_t files) {
     groups.push_back({fmt::format("{}_*.hdf", grid.stem), files, static_cast<double>(grid.cell_bytes())});
   };
-  if (config.output.snapshots) add(grid_of_snapshots(config), schedule.snapshots());
+  if (config.output.snapshots) add(grid_of_snapshots(config), schedule.snapshots.count());
   const std::vector<FieldPart> parts = field_parts(config);
-  for (std::size_t i = 0; i < parts.size(); ++i) add(grid_of(config, parts[i]), schedule.files_of(i));
+  for (std::size_t i = 0; i < parts.size(); ++i) add(grid_of(config, parts[i]), schedule.parts[i].count());
   return groups;
 }
 

@@ -80,12 +80,12 @@ std::string remedy_of(const Config& config, double residual) {
 
 // Why a run of `sweeps` sweeps has diverged, by the cell that stands out. `checked`: the sweep whose
 // `residual` (K) showed it.
-std::string divergence(const Config& config, const ExtremeCell& extreme, std::int64_t sweeps,
+std::string divergence(const Config& config, const NumberedTemperature& extreme, std::int64_t sweeps,
                        std::int64_t checked, double residual) {
-  const std::string what =
-      fmt::format("cell ({}, {}, {}) {}", extreme.cell.x, extreme.cell.y, extreme.cell.z,
-                  std::isinf(extreme.magnitude) ? "is not finite"
-                                                : fmt::format("has reached {:.3g} K", extreme.magnitude));
+  const Int3 cell = extreme.cell(config.grid.cells);
+  const std::string what = fmt::format(
+      "cell ({}, {}, {}) {}", cell.x, cell.y, cell.z,
+      std::isinf(extreme.value) ? "is not finite" : fmt::format("has reached {:.3g} K", extreme.value));
   return fmt::format(
       "diverged: {} after sweep {} (residuals are checked every {} sweeps{}); {}", what, sweeps,
       config.problem.check_interval * sweeps_of_cycle(config),
@@ -119,7 +119,7 @@ class Loop {
         frame_(frame),
         schedule_(config),
         cycle_(solver.level().method().cycle()),
-        unit_(unit_of(solver)),
+        unit_(static_cast<int>(solver.unit())),
         lookout_(solver.sweeps(), unit_),
         pace_(solver.level().method().decay),
         stagnation_(config.problem, solver.level().method().decay, config.problem.check_interval * cycle_),
@@ -175,7 +175,7 @@ class Loop {
     const double lowest = steady() ? sweep_spectrum(config_).lowest : 0;
     if (lowest > 0 && r.last) r.error = *r.last / lowest;
     const bool misses_tolerance = steady() && end_ != Convergence::reached && config_.problem.tolerance > 0;
-    if (misses_tolerance) outcome_.largest_temperature = solver_.most_extreme_cell().magnitude;
+    if (misses_tolerance) outcome_.largest_temperature = solver_.extremes().most_extreme().value;
     write_fields(Wanted::last);
     const CheckpointConfig& asked = config_.output.checkpoint;
     const bool sweeps_help =
@@ -232,10 +232,6 @@ class Loop {
     return std::min(until, (std::max(lookout_.next(), here + 1) + cycle_ - 1) / cycle_ * cycle_);
   }
 
-  static int unit_of(const Solver<T>& solver) {
-    return solver.queues_graphs() ? static_cast<int>(solver.sweeps_of_a_graph()) : solver.exchange_interval();
-  }
-
   // The autotuner's share of the sweeps until then. The last is not its: that one may leave a norm. Times are
   // those of what it has chosen, from there on.
   void tune(std::int64_t until) {
@@ -243,7 +239,7 @@ class Loop {
     settle_check();
     const Timer timer;
     autotuner_->advance(until - 1);
-    unit_ = unit_of(solver_);
+    unit_ = static_cast<int>(solver_.unit());
     lookout_ = ControlPoll(solver_.sweeps(), unit_);
     if (autotuner_->done()) {
       if (frame_.world.size() > 1) outcome_.halo_cost = solver_.measure_halo_cost();
@@ -296,7 +292,7 @@ class Loop {
     write(std::move(line));
     if (sweep == schedule_.last() || ended()) return;
     write_fields(Wanted::due);
-    if (wanted_ || schedule_.checkpoint_due(sweep)) write_checkpoint();
+    if (wanted_ || schedule_.checkpoints.due(sweep)) write_checkpoint();
   }
 
   // The row of the sweep that was checked, with its residual; without where the run has diverged. Finds out
@@ -330,7 +326,7 @@ class Loop {
   // `checked`: the sweep whose residual showed it; with asynchronous checks the field is of a later sweep.
   void diverge(std::int64_t checked, double residual) {
     outcome_.divergence =
-        divergence(config_, solver_.most_extreme_cell(), solver_.sweeps(), checked, residual);
+        divergence(config_, solver_.extremes().most_extreme(), solver_.sweeps(), checked, residual);
   }
 
   void warn_of_swallowed_heat() {
@@ -342,7 +338,7 @@ class Loop {
   void look_for_stagnation(std::int64_t sweep, double residual) {
     stagnation_.checked(sweep, residual);
     if (!stagnation_.reached(sweep)) return;
-    const double rounding = rounding_level<T>(solver_.most_extreme_cell().magnitude);
+    const double rounding = rounding_level<T>(solver_.extremes().most_extreme().value);
     end_ = residual <= rounding ? Convergence::stagnated : Convergence::stalled;
   }
 
@@ -407,10 +403,10 @@ class Loop {
   template <class Work>
   void count_output(const Work& work) {
     const TraceRange range(Phase::output);
-    const double before = solver_.times().sum();
+    const double before = sum_of(solver_.times());
     const Timer timer;
     work();
-    outcome_.output_seconds += timer.seconds() - (solver_.times().sum() - before);
+    outcome_.output_seconds += timer.seconds() - (sum_of(solver_.times()) - before);
   }
 
   // Behind the last sweep nothing hides them.

@@ -78,12 +78,17 @@ void add_row(const T* row, Index length, Index number, TemperatureExtremes& foun
   const auto place = [&](double value) {
     return number + std::distance(row, std::find(row, row + length, static_cast<T>(value)));
   };
+  const std::int64_t nans_before = found.nan_cells;
   double low = std::numeric_limits<double>::infinity(), high = -low;
   for (Index x = 0; x < length; ++x) {
     const auto value = static_cast<double>(row[x]);
     found.nan_cells += value != value;
     low = value < low ? value : low;
     high = value > high ? value : high;
+  }
+  if (found.nan_cells > nans_before) {
+    const T* const nan = std::find_if(row, row + length, [](T value) { return value != value; });
+    found.first_nan = std::min(found.first_nan, number + std::distance(row, nan));
   }
   if (low > high) return;
   const bool first = !found.any();
@@ -102,12 +107,25 @@ NumberedTemperature over_ranks(const NumberedTemperature& mine, ReduceOp op,
 
 void TemperatureExtremes::add(const TemperatureExtremes& other) {
   nan_cells += other.nan_cells;
+  first_nan = std::min(first_nan, other.first_nan);
   lowest = std::min(lowest, other.lowest, [](const auto& a, const auto& b) {
     return std::tie(a.value, a.number) < std::tie(b.value, b.number);
   });
   highest = std::min(highest, other.highest, [](const auto& a, const auto& b) {
     return std::tie(b.value, a.number) < std::tie(a.value, b.number);
   });
+}
+
+NumberedTemperature TemperatureExtremes::most_extreme() const {
+  NumberedTemperature most{0, 0};
+  const auto take = [&](double magnitude, Index number) {
+    if (magnitude > most.value || (magnitude == most.value && number < most.number))
+      most = {magnitude, number};
+  };
+  if (any()) take(std::abs(lowest.value), lowest.number);
+  if (any()) take(std::abs(highest.value), highest.number);
+  if (nan_cells > 0) take(std::numeric_limits<double>::infinity(), first_nan);
+  return most;
 }
 
 template <class T>
@@ -133,7 +151,8 @@ TemperatureExtremes temperature_extremes(FieldView<const T> field, Int3 lo, Int3
 TemperatureExtremes over_ranks(const TemperatureExtremes& mine, const Communicator& communicator) {
   return {over_ranks(mine.lowest, ReduceOp::min, communicator),
           over_ranks(mine.highest, ReduceOp::max, communicator),
-          communicator.all_reduce(mine.nan_cells, ReduceOp::sum)};
+          communicator.all_reduce(mine.nan_cells, ReduceOp::sum),
+          communicator.all_reduce(mine.first_nan, ReduceOp::min)};
 }
 
 template TemperatureExtremes temperature_extremes(FieldView<const float>, Int3, Int3);

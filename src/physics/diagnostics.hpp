@@ -67,8 +67,12 @@ struct TemperatureExtremes {
   NumberedTemperature lowest{std::numeric_limits<double>::infinity()};
   NumberedTemperature highest{-std::numeric_limits<double>::infinity()};
   std::int64_t nan_cells = 0;
+  Index first_nan = std::numeric_limits<Index>::max();  // the least number of these cells
 
   bool any() const { return lowest.number != NumberedTemperature::no_cell; }
+  // The largest magnitude, infinite where a temperature is not finite; of equals the cell with the least
+  // number.
+  NumberedTemperature most_extreme() const;
   void add(const TemperatureExtremes& other);
 };
 

@@ -12,13 +12,6 @@ namespace {
 constexpr Index coarsest_cells = 4;   // along an axis
 constexpr double most_stiffer = 2.5;  // 1/h^2 of the stiffest axis over those that are coarsened with it
 
-std::array<bool, 3> periodic_axes(const Config& config) {
-  std::array<bool, 3> periodic{};
-  for (std::size_t axis = 0; axis < 3; ++axis)
-    periodic[axis] = config.boundaries[2 * axis].kind == BoundaryKind::periodic;
-  return periodic;
-}
-
 Config coarser(const Config& fine) {
   const Vector3 h = spacing(fine);
   const Int3 n = fine.grid.cells;
@@ -85,6 +78,13 @@ Index beyond(Index lo, Index hi, Index block_lo, Index block_hi) {
 
 }  // namespace
 
+std::array<bool, 3> periodic_axes(const Config& config) {
+  std::array<bool, 3> periodic{};
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    periodic[axis] = config.boundaries[2 * axis].kind == BoundaryKind::periodic;
+  return periodic;
+}
+
 std::vector<CoarseGrid> coarse_grids(const Config& config, const Decomposition& decomposition) {
   std::vector<CoarseGrid> all;
   const auto longest = [](Int3 n) { return std::max({n.x, n.y, n.z}); };
@@ -101,10 +101,10 @@ std::vector<CoarseGrid> coarse_grids(const Config& config, const Decomposition& 
   return all;
 }
 
-AxisOverlap overlap_of(Index coarse_cell, Index fine, Index coarse) {
+CellOverlap<double> overlap_of(Index coarse_cell, Index fine, Index coarse) {
   // In units of 1/(fine coarse) of the length: a fine cell is `coarse` long, a coarse one `fine`.
   const Index begin = coarse_cell * fine, end = begin + fine;
-  AxisOverlap found{begin / coarse, 0, {}};
+  CellOverlap<double> found{static_cast<int>(begin / coarse)};
   for (Index cell = found.first; cell * coarse < end; ++cell) {
     const Index common = std::min(end, (cell + 1) * coarse) - std::max(begin, cell * coarse);
     found.share[found.count++] = static_cast<double>(common) / static_cast<double>(fine);
@@ -140,7 +140,7 @@ TransferReach transfer_reach(const Decomposition& finer, const CoarseGrid& coars
     const Box mine = finer.subdomain(rank), restricted = restricted_by(rank, fine, finer, coarse);
     const Box block = coarse.whole ? Box{{0, 0, 0}, n} : coarse.decomposition.subdomain(rank);
     for (int axis = 0; axis < 3 && !restricted.empty(); ++axis) {
-      const AxisOverlap last = overlap_of(restricted.hi[axis] - 1, fine[axis], n[axis]);
+      const CellOverlap<double> last = overlap_of(restricted.hi[axis] - 1, fine[axis], n[axis]);
       const Index first = overlap_of(restricted.lo[axis], fine[axis], n[axis]).first;
       reach.fine =
           std::max(reach.fine, 1 + beyond(first, last.first + last.count, mine.lo[axis], mine.hi[axis]));

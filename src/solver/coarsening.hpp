@@ -2,13 +2,17 @@
 // belong together. Arithmetic only.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "config/config.hpp"
 #include "core/box.hpp"
 #include "grid/decomposition.hpp"
+#include "kernels/grid_transfer.hpp"
 
 namespace isotherm {
+
+std::array<bool, 3> periodic_axes(const Config& config);
 
 // A grid for the error of the next finer one: no sources yet, boundaries that hold 0.
 struct CoarseGrid {
@@ -25,12 +29,7 @@ std::vector<CoarseGrid> coarse_grids(const Config& config, const Decomposition& 
 
 // Along an axis that two grids cut into `fine` and `coarse` cells, by global index. From whole numbers: the
 // same on all ranks.
-struct AxisOverlap {  // the fine cells that a coarse one overlaps, and their shares of it
-  Index first;
-  int count;
-  double share[3];
-};
-AxisOverlap overlap_of(Index coarse_cell, Index fine, Index coarse);
+CellOverlap<double> overlap_of(Index coarse_cell, Index fine, Index coarse);
 struct AxisInterpolation {  // the coarse centres around a fine one
   Index lower;              // and lower + 1: -1 or `coarse` where there is no such cell
   double upper_weight;      // the other is 1 less that

@@ -27,32 +27,34 @@ Config config_of_change(const Config& config) {
 template <class T, class Change>
 class CorrectionBy : public Correction<T> {
  public:
-  CorrectionBy(Level<T>& level, Step<T>& step, SolverTimes& times)
-      : CorrectionBy(level, step, times, config_of_change(level.config())) {}
+  explicit CorrectionBy(Step<T>& step) : CorrectionBy(step, config_of_change(step.level().config())) {}
+
+  void take(bool from_the_start) override {
+    solve(1, 1, from_the_start);
+    level_.advance_in_place(level_.method().cycle());
+  }
 
   void solve(double scale, int cycles, bool from_the_start) override {
     const ChangeTransfer<T, Change>& transfer = change_transfer<T, Change>(level_.device().backend());
+    const Config& config = level_.config();
     level_.wait_for_copy(true);  // the field is changed in place
     step_.refresh_ghosts();
-    level_.fill_all_boundaries(level_.whole());
-    if (mean_) multigrid_.want_mean(*level_.config().problem.mean_temperature - mean_->find());
-    Timer timer;
-    transfer.find_defect({level_.field(), level_.source(), level_.coefficients(),
-                          change_.source_field().view(), level_.whole(), static_cast<T>(scale * scale_)},
-                         level_.compute());
-    change_.set_zero();
+    level_.fill_boundaries(level_.whole());
+    if (sum_)
+      multigrid_.want_mean(*config.problem.mean_temperature - sum_->mean(level_.field(), config.grid.cells));
+    step_.timed(Phase::sweep, [&] {
+      transfer.find_defect({level_.field(), level_.source(), level_.coefficients(),
+                            change_.source_field().view(), level_.whole(), static_cast<T>(scale * scale_)},
+                           level_.compute());
+      change_.set_zero();
+    });
     change_step_.forget_ghosts();
-    step_.settle();
-    times_.sweep += timer.lap();
-    if (exchanges(change_.sides())) change_.exchange_source();
-    step_.settle();
-    times_.halo += timer.seconds();
-    for (int i = 0; i < cycles; ++i) multigrid_.cycle(i == 0 && from_the_start);
-    timer = Timer();
-    transfer.add(change_.field(), level_.current().view(), level_.whole(), level_.compute());
+    if (exchanges(change_.sides())) step_.timed(Phase::halo, [&] { change_.exchange_source(); });
+    for (int i = 0; i < cycles; ++i) multigrid_.take(i == 0 && from_the_start);
+    step_.timed(Phase::sweep, [&] {
+      transfer.add(change_.field(), level_.current().view(), level_.whole(), level_.compute());
+    });
     step_.forget_ghosts();
-    step_.settle();
-    times_.sweep += timer.seconds();
   }
 
   void use_step(double dt) override {
@@ -68,26 +70,26 @@ class CorrectionBy : public Correction<T> {
     multigrid_.time_phases();
   }
   std::vector<TimedGrid> timed() override {
-    std::vector<TimedGrid> all{{change_.config().grid.cells, &change_times_}};
-    for (const TimedGrid& each : multigrid_.timed()) all.push_back(each);
+    std::vector<TimedGrid> all = multigrid_.timed();
+    all.insert(all.begin(), {change_.config().grid.cells, &change_step_.times});
     return all;
   }
 
  private:
-  CorrectionBy(Level<T>& level, Step<T>& step, SolverTimes& times, const Config& config)
-      : level_(level),
+  CorrectionBy(Step<T>& step, const Config& config)
+      : level_(step.level()),
         step_(step),
-        times_(times),
-        is_coarsest_(coarse_grids(config, level.decomposition()).empty()),
-        change_(config, level.decomposition(), level.communicator(), level.device(),
-                is_coarsest_ ? coarsest_method(config) : make_method(config), level.compute()),
+        is_coarsest_(coarse_grids(config, level_.decomposition()).empty()),
+        change_(config, level_.decomposition(), level_.communicator(), level_.device(),
+                {.method = is_coarsest_ ? coarsest_method(config) : make_method(config),
+                 .compute = level_.compute()}),
         change_step_(change_,
-                     smoothing_kernel<Change>(config, level.decomposition(), level.device().backend()),
-                     change_times_),
-        multigrid_(change_, change_step_, change_times_),
-        dt_(level.dt()) {
+                     smoothing_kernel<Change>(config, level_.decomposition(), level_.device().backend())),
+        multigrid_(change_step_),
+        dt_(level_.dt()) {
     weigh();
-    if (mean_is_free(config)) mean_.emplace(level);
+    if (mean_is_free(config))
+      sum_.emplace(level_.communicator(), level_.device(), level_.extent(), level_.compute());
   }
 
   // Of the update of a sweep of the unit weight: inversely as the diagonals.
@@ -95,36 +97,32 @@ class CorrectionBy : public Correction<T> {
 
   Level<T>& level_;
   Step<T>& step_;
-  SolverTimes &times_, change_times_{};
   bool is_coarsest_;
   Level<Change> change_;
   Step<Change> change_step_;
   Multigrid<Change> multigrid_;
-  std::optional<FieldMean<T>> mean_;
+  std::optional<FieldSum<T>> sum_;  // where no boundary fixes the mean
   double dt_, scale_ = 1;
 };
 
 }  // namespace
 
 template <class T>
-std::unique_ptr<Correction<T>> make_correction(Level<T>& level, Step<T>& step, SolverTimes& times) {
+std::unique_ptr<Correction<T>> make_correction(Step<T>& step) {
   if constexpr (std::is_same_v<T, double>)
-    if (level.config().precision == Precision::mixed)
-      return std::make_unique<CorrectionBy<T, float>>(level, step, times);
-  return std::make_unique<CorrectionBy<T, T>>(level, step, times);
+    if (step.level().config().precision == Precision::mixed)
+      return std::make_unique<CorrectionBy<T, float>>(step);
+  return std::make_unique<CorrectionBy<T, T>>(step);
 }
 
 std::size_t correction_bytes(const Config& config, const Decomposition& decomposition, int rank,
                              Backend backend) {
   const Config change = config_of_change(config);
-  const std::size_t size = change.precision == Precision::fp32 ? 4 : 8;
-  const FieldLayout layout = FieldLayout::make(decomposition.subdomain(rank).extent(), ghost_layers(change),
-                                               size, row_alignment(backend));
-  return 3 * size * static_cast<std::size_t>(layout.elements) +
+  return level_bytes(change, decomposition.subdomain(rank).extent(), backend) +
          coarse_bytes(change, decomposition, rank, backend);
 }
 
-template std::unique_ptr<Correction<float>> make_correction(Level<float>&, Step<float>&, SolverTimes&);
-template std::unique_ptr<Correction<double>> make_correction(Level<double>&, Step<double>&, SolverTimes&);
+template std::unique_ptr<Correction<float>> make_correction(Step<float>&);
+template std::unique_ptr<Correction<double>> make_correction(Step<double>&);
 
 }  // namespace isotherm

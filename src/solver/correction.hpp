@@ -6,14 +6,12 @@
 
 #include <memory>
 
-#include "solver/level.hpp"
 #include "solver/multigrid.hpp"
-#include "solver/step.hpp"
 
 namespace isotherm {
 
 template <class T>
-class Correction : public GridsBelow {
+class Correction : public WholeCycle {
  public:
   // The equation whose source is `scale` times the residual of the field, with the boundaries as they are
   // now: so many V cycles, the first of them after a full multigrid cycle where `from_the_start`. Adds the
@@ -23,9 +21,9 @@ class Correction : public GridsBelow {
   virtual void use_step(double dt) = 0;
 };
 
-// `level`, whose method solves by correction, and its step outlive it. Collective; throws as Multigrid does.
+// The step of a level whose method solves by correction outlives it. Collective; throws as Multigrid does.
 template <class T>
-std::unique_ptr<Correction<T>> make_correction(Level<T>& level, Step<T>& step, SolverTimes& times);
+std::unique_ptr<Correction<T>> make_correction(Step<T>& step);
 
 // Bytes of all its grids of a rank.
 std::size_t correction_bytes(const Config& config, const Decomposition& decomposition, int rank,

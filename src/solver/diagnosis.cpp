@@ -17,12 +17,47 @@ double value_of(const LongAccumulator& sum) {
 }
 
 // What a reduction kernel leaves.
-struct RowSum {
+struct Sum {
   double rounded;
   LongAccumulator unrounded;
 };
 
+// What launch(result) leaves in the device's memory.
+template <class Part, class Launch>
+Part fetch(Device& device, const Buffer& result, Stream stream, const Launch& launch) {
+  launch(result.as<Part>());
+  Part part{};
+  device.copy(&part, result.data(), sizeof(Part), stream);
+  device.synchronize(stream);
+  return part;
+}
+
 }  // namespace
+
+template <class T>
+FieldSum<T>::FieldSum(const Communicator& communicator, Device& device, Int3 subdomain, Stream stream)
+    : communicator_(communicator),
+      device_(&device),
+      stream_(stream),
+      kernel_(&exact_reduction<T>(device.backend())),
+      result_(device, sizeof(Sum)),
+      scratch_(device, kernel_->scratch_bytes({{0, 0, 0}, subdomain})) {}
+
+template <class T>
+LongAccumulator FieldSum<T>::of(FieldView<const T> field) {
+  Sum mine = fetch<Sum>(*device_, result_, stream_, [&](Sum* sum) {
+    kernel_->launch(
+        {field, {}, field.interior(), ReductionOp::sum, &sum->rounded, scratch_.data(), &sum->unrounded},
+        stream_);
+  });
+  communicator_.all_reduce(mine.unrounded.word, ReduceOp::sum);
+  return mine.unrounded;
+}
+
+template <class T>
+double FieldSum<T>::mean(FieldView<const T> field, Int3 cells) {
+  return of(field).rounded() / static_cast<double>(cells.product());
+}
 
 template <class T>
 Diagnosis<T>::Diagnosis(const Config& config, const Communicator& communicator, Int3 subdomain,
@@ -33,67 +68,39 @@ Diagnosis<T>::Diagnosis(const Config& config, const Communicator& communicator, 
       device_(&device),
       stream_(stream),
       reductions_(&field_reductions<T>(device.backend())),
-      reduction_(&exact_reduction<T>(device.backend())),
       histogram_(histogram) {
   if (plan_.bins > 0 && !histogram) {
     throw Error(ExitCode::internal, "a histogram without a kernel to count it; please report it");
   }
   all_or_throw(communicator, [&] {
-    result_ = Buffer(device, std::max(sizeof(Extremes), sizeof(RowSum)));
-    scratch_ = Buffer(
-        device, std::max(reductions_->scratch_bytes, reduction_->scratch_bytes({{0, 0, 0}, subdomain})));
+    sum_.emplace(communicator, device, subdomain, stream);
+    result_ = Buffer(device, std::max(sizeof(Extremes), sizeof(LongAccumulator)));
+    scratch_ = Buffer(device, reductions_->scratch_bytes);
     if (plan_.bins > 0) {
       counts_ = Buffer(device, static_cast<std::size_t>(plan_.bins + 3) * sizeof(std::uint64_t));
     }
   });
 }
 
-// What launch(result) leaves in the device's memory.
-template <class T>
-template <class Part, class Launch>
-Part Diagnosis<T>::fetch(const Launch& launch) {
-  launch(result_.as<Part>());
-  Part part{};
-  device_->copy(&part, result_.data(), sizeof(Part), stream_);
-  device_->synchronize(stream_);
-  return part;
-}
-
 template <class T>
 Extremes Diagnosis<T>::extremes(FieldView<const T> field) {
-  const auto mine = fetch<Extremes>(
-      [&](Extremes* result) { reductions_->extremes(field, result, scratch_.data(), stream_); });
+  const auto mine = fetch<Extremes>(*device_, result_, stream_, [&](Extremes* result) {
+    reductions_->extremes(field, result, scratch_.data(), stream_);
+  });
   return {communicator_.all_reduce(mine.min, ReduceOp::min),
           communicator_.all_reduce(mine.max, ReduceOp::max),
           communicator_.all_reduce(mine.nans, ReduceOp::sum)};
 }
 
 template <class T>
-LongAccumulator Diagnosis<T>::over_ranks(LongAccumulator mine) {
-  communicator_.all_reduce(mine.word, ReduceOp::sum);
-  return mine;
-}
-
-template <class T>
-LongAccumulator Diagnosis<T>::sum(FieldView<const T> field) {
-  const auto mine = fetch<RowSum>([&](RowSum* result) {
-    reduction_->launch({field,
-                        {},
-                        field.interior(),
-                        ReductionOp::sum,
-                        &result->rounded,
-                        scratch_.data(),
-                        &result->unrounded},
-                       stream_);
-  });
-  return over_ranks(mine.unrounded);
-}
-
-template <class T>
-LongAccumulator Diagnosis<T>::jump_sum(const BoundaryJump<T>* jump) {
-  if (!jump) return over_ranks({});
-  return over_ranks(fetch<LongAccumulator>(
-      [&](LongAccumulator* result) { reductions_->jump_sum(*jump, result, stream_); }));
+LongAccumulator Diagnosis<T>::jump_sum(const BoundaryJump<T>& jump) {
+  LongAccumulator sum{};
+  if (jump.boundary.is_boundary)  // else this rank has no part of it
+    sum = fetch<LongAccumulator>(*device_, result_, stream_, [&](LongAccumulator* result) {
+      reductions_->jump_sum(jump, result, stream_);
+    });
+  communicator_.all_reduce(sum.word, ReduceOp::sum);
+  return sum;
 }
 
 template <class T>
@@ -103,7 +110,7 @@ void Diagnosis<T>::start(FieldView<const T> initial, FieldView<const T> source) 
     bins_ = choose_bins(config_, of_initial.min, of_initial.max);
   }
   if (plan_.flows && !source.empty()) {
-    source_ = plan_.watts_a_source_kelvin * value_of(sum(source));
+    source_ = plan_.watts_a_source_kelvin * value_of(sum_->of(source));
   }
 }
 
@@ -111,7 +118,7 @@ template <class T>
 Diagnostics Diagnosis<T>::look(FieldView<const T> now, const std::optional<StepFields<T>>& step,
                                const Boundaries<T>& boundaries) {
   const Extremes of_now = extremes(now);
-  const LongAccumulator sum_of_now = sum(now);
+  const LongAccumulator sum_of_now = sum_->of(now);
   const double total = value_of(sum_of_now);
   const bool any = of_now.min <= of_now.max;
   Diagnostics found;
@@ -122,7 +129,7 @@ Diagnostics Diagnosis<T>::look(FieldView<const T> now, const std::optional<StepF
   if (plan_.heat_capacity) found.heat = *plan_.heat_capacity * total;
   if (plan_.flows && step) {
     const bool ends_here = step->after.origin == now.origin;
-    found.flows = flows(ends_here ? sum_of_now : sum(step->after), step->before, boundaries);
+    found.flows = flows(ends_here ? sum_of_now : sum_->of(step->after), step->before, boundaries);
   }
   if (plan_.bins > 0) found.histogram = count(now);
   return found;
@@ -130,7 +137,7 @@ Diagnostics Diagnosis<T>::look(FieldView<const T> now, const std::optional<StepF
 
 template <class T>
 HeatFlows Diagnosis<T>::heat_flows(const StepFields<T>& step, const Boundaries<T>& boundaries) {
-  return flows(plan_.rate ? sum(step.after) : LongAccumulator{}, step.before, boundaries);
+  return flows(plan_.rate ? sum_->of(step.after) : LongAccumulator{}, step.before, boundaries);
 }
 
 // Neither sum is rounded: their difference is exact, small as it is beside them.
@@ -141,15 +148,13 @@ HeatFlows Diagnosis<T>::flows(const LongAccumulator& sum_of_after, FieldView<con
   flows.source = source_;
   if (plan_.rate) {
     LongAccumulator change = sum_of_after;
-    change.subtract(sum(before));
+    change.subtract(sum_->of(before));
     flows.rate = *plan_.heat_capacity * value_of(change) / plan_.dt;
   }
   for (int f = 0; f < face_count; ++f) {
     const auto face = static_cast<std::size_t>(f);
     if (!plan_.boundaries[face]) continue;
-    const BoundaryJump<T> jump{before, boundaries.faces[f], f};
-    flows.boundaries[face] =
-        plan_.conductance[face] * value_of(jump_sum(boundaries.faces[f].is_boundary ? &jump : nullptr));
+    flows.boundaries[face] = plan_.conductance[face] * value_of(jump_sum({before, boundaries.faces[f], f}));
   }
   close_balance(flows);
   return flows;
@@ -165,6 +170,8 @@ Histogram Diagnosis<T>::count(FieldView<const T> now) {
   return histogram;
 }
 
+template class FieldSum<float>;
+template class FieldSum<double>;
 template class Diagnosis<float>;
 template class Diagnosis<double>;
 

@@ -1,6 +1,8 @@
 // Diagnostics of the field while a run has it in memory. Costs nothing until it is asked to look.
 #pragma once
 
+#include <optional>
+
 #include "config/config.hpp"
 #include "core/box.hpp"
 #include "core/communicator.hpp"
@@ -19,6 +21,24 @@ namespace isotherm {
 template <class T>
 struct StepFields {
   FieldView<const T> before, after;
+};
+
+// The sum of a field over the cells of all ranks, exact.
+template <class T>
+class FieldSum {
+ public:
+  // Of fields of `subdomain` cells on this rank. `device` must outlive it.
+  FieldSum(const Communicator& communicator, Device& device, Int3 subdomain, Stream stream);
+  // Not rounded. Collective; waits for the stream.
+  LongAccumulator of(FieldView<const T> field);
+  double mean(FieldView<const T> field, Int3 cells);  // of `cells` on all ranks
+
+ private:
+  Communicator communicator_;
+  Device* device_;
+  Stream stream_;
+  const ReductionKernel<T>* kernel_;
+  Buffer result_, scratch_;
 };
 
 template <class T>
@@ -41,13 +61,9 @@ class Diagnosis {
   const Bins& bins() const { return bins_; }                                         // after start()
 
  private:
-  template <class Part, class Launch>
-  Part fetch(const Launch& launch);
-  LongAccumulator over_ranks(LongAccumulator mine);
   // Over all ranks.
   Extremes extremes(FieldView<const T> field);
-  LongAccumulator sum(FieldView<const T> field);
-  LongAccumulator jump_sum(const BoundaryJump<T>* jump);  // null: this rank has no part of the boundary
+  LongAccumulator jump_sum(const BoundaryJump<T>& jump);
 
   HeatFlows flows(const LongAccumulator& sum_of_after, FieldView<const T> before,
                   const Boundaries<T>& boundaries);
@@ -59,8 +75,8 @@ class Diagnosis {
   Device* device_;
   Stream stream_;
   const FieldReductions<T>* reductions_;
-  const ReductionKernel<T>* reduction_;  // its sums are exact
   const HistogramKernel<T>* histogram_;
+  std::optional<FieldSum<T>> sum_;
   Buffer result_, scratch_, counts_;
   Bins bins_;
   double source_ = 0;  // W

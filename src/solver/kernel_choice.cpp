@@ -39,8 +39,7 @@ std::vector<int> time_blocks_of(int max_time_block, int most, bool named) {
   most = std::min(most, max_time_block);
   std::vector<int> time_blocks;
   const auto add = [&](int time_block) {
-    if (time_block <= most &&
-        std::find(time_blocks.begin(), time_blocks.end(), time_block) == time_blocks.end())
+    if (time_block <= most && std::ranges::find(time_blocks, time_block) == time_blocks.end())
       time_blocks.push_back(time_block);
   };
   if (most > 1 && most < 8) add(most);
@@ -55,22 +54,19 @@ template <class T>
 void add_tiles(const Config& config, const StencilKernel<T>& kernel, Int3 subdomain,
                std::vector<SweepChoice<T>>& choices) {
   const SolverConfig& s = config.solver;
-  std::string valid, unsupported;
-  bool known = false;
+  if (s.tile != "auto" && std::ranges::find(kernel.tiles, s.tile) == kernel.tiles.end())
+    throw Error(ExitCode::deck,
+                fmt::format("{}: '{}' is no tile of kernel {}; use auto or one of: {}",
+                            config.at("solver.tile"), s.tile, kernel.name, fmt::join(kernel.tiles, ", ")));
+  const std::vector<int> time_blocks =
+      time_blocks_of(kernel.max_time_block, longest_time_block(config), s.kernel != "auto");
+  std::string unsupported;
   for (int i = 0; i < static_cast<int>(kernel.tiles.size()); ++i) {
-    const std::string_view tile = kernel.tiles[static_cast<std::size_t>(i)];
-    valid += fmt::format("{}{}", valid.empty() ? "" : ", ", tile);
-    if (s.tile != "auto" && s.tile != tile) continue;
-    known = true;
+    if (s.tile != "auto" && s.tile != kernel.tiles[static_cast<std::size_t>(i)]) continue;
     unsupported = why_no_room(kernel, subdomain);
     if (unsupported.empty()) unsupported = kernel.why_unsupported(i);
-    for (const int time_block :
-         time_blocks_of(kernel.max_time_block, longest_time_block(config), s.kernel != "auto"))
+    for (const int time_block : time_blocks)
       if (unsupported.empty()) choices.push_back({&kernel, i, time_block});
-  }
-  if (!known) {
-    throw Error(ExitCode::deck, fmt::format("{}: '{}' is no tile of kernel {}; use auto or one of: {}",
-                                            config.at("solver.tile"), s.tile, kernel.name, valid));
   }
   if (choices.empty() && s.kernel != "auto") {
     throw Error(ExitCode::unavailable, fmt::format("{}: '{}' does not run on this device ({}); use auto",
@@ -78,22 +74,9 @@ void add_tiles(const Config& config, const StencilKernel<T>& kernel, Int3 subdom
   }
 }
 
-// The sums of two reductions differ in their last digits, and so would the sweep at which a run stops: where
-// a sum decides, `auto` takes the same kernel every time, whatever is faster today.
-std::string_view steady_reduction(Backend backend) {
-  return backend == Backend::host ? "openmp" : "warp_shuffle";
-}
-
 // Bytes of a block below which kernels that walk through it leave most of a GPU waiting for a few blocks of
 // threads, whose tiles hold as many bytes in any precision.
 constexpr Index worth_walking = Index{1} << 21;
-
-// The histogram of the diagnostics; unasked the last of the backend's ladder.
-template <class T>
-const HistogramKernel<T>* choose_histogram(const Config& config, Backend backend) {
-  return kernels_of(config, "solver.histogram", histogram_kernels<T>(), config.solver.histogram, backend)
-      .back();
-}
 
 template <class Registry>
 std::optional<Backend> backend_of(const Registry& registry, std::string_view name) {
@@ -104,6 +87,10 @@ std::optional<Backend> backend_of(const Registry& registry, std::string_view nam
     found = kernel.backend;
   }
   return found;
+}
+
+bool stores_faces(const Config& config, const Decomposition& decomposition) {
+  return config.parallel.overlap == Overlap::in_kernel && decomposition.ranks() > 1;
 }
 
 // A fused norm needs a sweep that returns one.
@@ -127,7 +114,7 @@ void match_fused_norm(const Config& config, KernelChoices<T>& choices) {
 
 bool boundaries_vary_by_sweep(const Config& config) {
   if (takes_long_steps(config)) return false;
-  return std::any_of(config.boundaries.begin(), config.boundaries.end(), [](const BoundaryConfig& boundary) {
+  return std::ranges::any_of(config.boundaries, [](const BoundaryConfig& boundary) {
     return boundary.kind != BoundaryKind::periodic && boundary.value.uses('t');
   });
 }
@@ -156,21 +143,21 @@ int longest_time_block(const Config& config) {
 }
 
 int longest_time_block(const Config& config, const Decomposition& decomposition) {
-  if (config.parallel.overlap == Overlap::in_kernel && decomposition.ranks() > 1) return 1;
-  return exchanges(ghost_sides(decomposition, 0)) ? std::min(longest_time_block(config), ghost_layers(config))
-                                                  : longest_time_block(config);
+  if (stores_faces(config, decomposition)) return 1;
+  const int longest = longest_time_block(config);
+  return exchanges(ghost_sides(decomposition, 0)) ? std::min(longest, ghost_layers(config)) : longest;
 }
 
 int widest_halo(const Config& config, const Decomposition& decomposition, int most) {
   const SolverConfig& s = config.solver;
   if (s.halo_width) return *s.halo_width;
-  const bool stores_faces = config.parallel.overlap == Overlap::in_kernel && decomposition.ranks() > 1;
   // Values of boundaries that vary in time are computed for the ghosts too, for every sweep.
-  if (!exchanges(ghost_sides(decomposition, 0)) || stores_faces || boundaries_vary_by_sweep(config)) return 1;
+  if (!exchanges(ghost_sides(decomposition, 0)) || stores_faces(config, decomposition) ||
+      boundaries_vary_by_sweep(config))
+    return 1;
   if (decomposition.ranks() == 1 && s.kernel != "auto") {  // its own neighbour needs them for time blocks
     const auto table = stencil_kernels<double>();
-    const auto named =
-        std::find_if(table.begin(), table.end(), [&](const auto& k) { return k.name == s.kernel; });
+    const auto named = std::ranges::find(table, s.kernel, &StencilKernel<double>::name);
     if (named != table.end() && named->max_time_block == 1) return 1;
   }
   const std::int64_t due = std::min(sweeps_until_due(config), Schedule(config).last());
@@ -181,8 +168,7 @@ int widest_halo(const Config& config, const Decomposition& decomposition, int mo
 
 template <class T>
 bool has_temporal_kernel(Backend backend) {
-  const auto registry = stencil_kernels<T>();
-  return std::any_of(registry.begin(), registry.end(), [&](const StencilKernel<T>& kernel) {
+  return std::ranges::any_of(stencil_kernels<T>(), [&](const StencilKernel<T>& kernel) {
     return kernel.backend == backend && kernel.available() && kernel.is_candidate &&
            kernel.max_time_block > 1 && kernel.why_unsupported(0).empty();
   });
@@ -225,15 +211,18 @@ KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subd
     std::ranges::stable_sort(choices.sweeps, {}, [&](const SweepChoice<T>& c) {
       return std::pair(c.is_temporal() != fuses, c.kernel->suits_small_blocks != small);
     });
-  // The probe between such cycles is made by the same kernel every time, and so are its norms.
+  // The sums of two reductions differ in their last digits, and so would the sweep at which a run stops:
+  // where a sum decides, `auto` takes the same kernel every time, whatever is faster today. The probe between
+  // cycles that are taken whole is made by the same kernel every time, and so are its norms.
   const bool sums = config.problem.norm != Norm::max && !fuses;
-  const std::string reduction =
-      s.reduction == "auto" && sums ? std::string(steady_reduction(backend)) : s.reduction;
+  const char* const steady = backend == Backend::host ? "openmp" : "warp_shuffle";
+  const std::string reduction = s.reduction == "auto" && sums ? steady : s.reduction;
   choices.reductions = kernels_of(config, "solver.reduction", reduction_kernels<T>(), reduction, backend);
   std::stable_partition(choices.reductions.begin(), choices.reductions.end(),
                         [](const auto* kernel) { return kernel->fused; });
   match_fused_norm(config, choices);
-  choices.histogram = choose_histogram<T>(config, backend);
+  choices.histogram =  // unasked the last of the ladder
+      kernels_of(config, "solver.histogram", histogram_kernels<T>(), s.histogram, backend).back();
   return choices;
 }
 
@@ -246,33 +235,23 @@ SolverKernels<T> default_kernels(const Config& config, const KernelChoices<T>& c
         choices.sweeps, [](const SweepChoice<T>& c) { return !c.is_temporal() && c.kernel->fuses_norm(); });
     if (single != choices.sweeps.end()) probe = *single;
   }
-  const auto fits = [&](const ReductionKernel<T>* kernel) {
-    return !kernel->fused || probe.kernel->fuses_norm();
-  };
-  return {sweep, *std::ranges::find_if(choices.reductions, fits), choices.histogram, probe,
+  return {sweep, choices.first_reduction(probe), choices.histogram, probe,
           config.solver.cuda_graph == GraphChoice::on};
 }
 
-template <class T>
-SolverKernels<T> choose_kernels(const Config& config, Backend backend, Int3 subdomain) {
-  return default_kernels(config, kernel_choices<T>(config, backend, subdomain));
-}
-
 std::optional<RequiredBackend> required_backend(const Config& config) {
-  if (const auto backend = backend_of(stencil_kernels<double>(), config.solver.kernel)) {
-    return RequiredBackend{*backend, "solver.kernel"};
-  }
-  if (const auto backend = backend_of(reduction_kernels<double>(), config.solver.reduction)) {
-    return RequiredBackend{*backend, "solver.reduction"};
-  }
-  if (const auto backend = backend_of(histogram_kernels<double>(), config.solver.histogram)) {
-    return RequiredBackend{*backend, "solver.histogram"};
-  }
+  const SolverConfig& s = config.solver;
+  const std::pair<const char*, std::optional<Backend>> keys[] = {
+      {"solver.kernel", backend_of(stencil_kernels<double>(), s.kernel)},
+      {"solver.reduction", backend_of(reduction_kernels<double>(), s.reduction)},
+      {"solver.histogram", backend_of(histogram_kernels<double>(), s.histogram)}};
+  for (const auto& [key, backend] : keys)
+    if (backend) return RequiredBackend{*backend, key};
   return std::nullopt;
 }
 
 bool exchanges(const GhostSides& sides) {
-  return std::any_of(sides.filled.begin(), sides.filled.end(), [](bool filled) { return filled; });
+  return std::ranges::find(sides.filled, true) != sides.filled.end();
 }
 
 std::vector<int> launch_sizes(int count, const Fusing& fusing) {
@@ -299,22 +278,18 @@ std::vector<PeriodLaunch> launches_of_period(Int3 extent, const GhostSides& side
   return launches;
 }
 
-std::int64_t even_periods(std::int64_t wanted, int time_block, int fused) {
-  const std::int64_t launches = std::ssize(launch_sizes(time_block, {fused}));
-  const std::int64_t unit = launches % 2 == 0 ? time_block : 2 * std::int64_t{time_block};
-  return std::max<std::int64_t>(1, (wanted + unit - 1) / unit) * unit;
+std::int64_t sweeps_of_a_graph(int period, int fused, std::int64_t cycle) {
+  const auto launches_of = [&](std::int64_t sweeps) {
+    return std::ssize(launch_sizes(static_cast<int>(sweeps), {fused}));
+  };
+  const std::int64_t unit = cycle == 1 ? period : cycle;
+  const std::int64_t launches = unit / period * launches_of(period) + launches_of(unit % period);
+  const std::int64_t even = launches % 2 == 0 ? unit : 2 * unit;
+  return cycle == 1 ? (enough_sweeps + even - 1) / even * even : even;
 }
 
-std::int64_t sweeps_of_a_graph(int time_block, int fused, std::int64_t cycle) {
-  if (cycle == 1) return even_periods(enough_sweeps, time_block, fused);
-  const std::int64_t last = cycle % time_block;
-  const std::int64_t launches = cycle / time_block * std::ssize(launch_sizes(time_block, {fused})) +
-                                std::ssize(launch_sizes(static_cast<int>(last), {fused}));
-  return launches % 2 == 0 ? cycle : 2 * cycle;
-}
-
-std::int64_t whole_periods(std::int64_t wanted, std::int64_t left, int time_block) {
-  return std::min(left, std::max<std::int64_t>(wanted / time_block, 1) * time_block);
+std::int64_t whole_periods(std::int64_t wanted, std::int64_t left, int period) {
+  return std::min(left, std::max<std::int64_t>(wanted / period, 1) * period);
 }
 
 template std::string why_no_room(const StencilKernel<float>&, Int3);
@@ -325,7 +300,5 @@ template KernelChoices<float> kernel_choices<float>(const Config&, Backend, Int3
 template KernelChoices<double> kernel_choices<double>(const Config&, Backend, Int3);
 template SolverKernels<float> default_kernels(const Config&, const KernelChoices<float>&);
 template SolverKernels<double> default_kernels(const Config&, const KernelChoices<double>&);
-template SolverKernels<float> choose_kernels<float>(const Config&, Backend, Int3);
-template SolverKernels<double> choose_kernels<double>(const Config&, Backend, Int3);
 
 }  // namespace isotherm

@@ -2,6 +2,7 @@
 // launches between two halo exchanges. Arithmetic only.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,6 +25,8 @@ struct SweepChoice {
   int time_block = 1;  // sweeps per launch, at most: fewer where something is due before
 
   bool is_temporal() const { return kernel->max_time_block > 1; }
+  // Can norms of its sweeps be reduced by this kernel? The fused one needs a sweep that returns them.
+  bool suits(const ReductionKernel<T>* reduction) const { return !reduction->fused || kernel->fuses_norm(); }
   bool operator==(const SweepChoice&) const = default;
 };
 
@@ -56,6 +59,9 @@ struct KernelChoices {
   const HistogramKernel<T>* histogram = nullptr;
 
   bool open() const { return sweeps.size() > 1 || reductions.size() > 1; }
+  const ReductionKernel<T>* first_reduction(const SweepChoice<T>& sweep) const {
+    return *std::ranges::find_if(reductions, [&](const auto* kernel) { return sweep.suits(kernel); });
+  }
 };
 
 // From one look at the field to the next, where checks, diagnostics and snapshots come by sweeps.
@@ -66,6 +72,13 @@ std::int64_t sweeps_until_due(const Config& config);
 // where ghosts are cells, a launch needs as many layers of them; 1 where the sweeps are to store their faces.
 int longest_time_block(const Config& config);
 int longest_time_block(const Config& config, const Decomposition& decomposition);
+
+// With no more sweeps fused than that.
+template <class T>
+SweepChoice<T> fitting(SweepChoice<T> sweep, const Config& config, const Decomposition& decomposition) {
+  sweep.time_block = std::min(sweep.time_block, longest_time_block(config, decomposition));
+  return sweep;
+}
 
 // Layers of ghosts for the fields of a run: solver.halo_width, or the most that the autotuner may try, which
 // no period between two events, and no block, is too short for. `most`: of the memory. Arithmetic only.
@@ -89,7 +102,9 @@ KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subd
 template <class T>
 SolverKernels<T> default_kernels(const Config& config, const KernelChoices<T>& choices);
 template <class T>
-SolverKernels<T> choose_kernels(const Config& config, Backend backend, Int3 subdomain = {0, 0, 0});
+SolverKernels<T> choose_kernels(const Config& config, Backend backend, Int3 subdomain = {0, 0, 0}) {
+  return default_kernels(config, kernel_choices<T>(config, backend, subdomain));
+}
 
 // Does any boundary of the deck, this rank's or not, have other values in each sweep? In the sweeps of a
 // longer time step it has one.
@@ -150,14 +165,13 @@ std::vector<int> launch_sizes(int count, const Fusing& fusing);
 std::vector<PeriodLaunch> launches_of_period(Int3 extent, const GhostSides& sides, int count,
                                              const Fusing& fusing);
 
-// The fewest sweeps, of at least `wanted`, that are whole periods of `depth` and an even number of launches
-// that fuse at most `fused`: they leave the fields as they found them.
-std::int64_t even_periods(std::int64_t wanted, int time_block, int fused);
-// Sweeps that a graph holds: of a method with cycles one of these, or two, cut into periods from its start.
-std::int64_t sweeps_of_a_graph(int time_block, int fused = 1, std::int64_t cycle = 1);
+// Sweeps that a graph holds: whole periods and an even number of launches that fuse at most `fused`, which
+// leave the fields as they found them. Of a method with cycles one of these, or two, cut into periods from
+// its start.
+std::int64_t sweeps_of_a_graph(int period, int fused = 1, std::int64_t cycle = 1);
 
 // About `wanted` of the sweeps that are `left`, ending with a period or the last of them, so that ranks that
 // take them in other parts exchange at the same sweeps.
-std::int64_t whole_periods(std::int64_t wanted, std::int64_t left, int time_block);
+std::int64_t whole_periods(std::int64_t wanted, std::int64_t left, int period);
 
 }  // namespace isotherm

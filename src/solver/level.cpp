@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
+#include <utility>
 
 #include "core/all_or_throw.hpp"
 #include "core/trace.hpp"
@@ -96,29 +96,19 @@ std::vector<Coefficients<T>> coefficients_of(const Config& config, const Method&
 
 template <class T>
 Level<T>::Level(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
-                Device& device, bool time_halos)
-    : Level(config, decomposition, communicator, device, Setup{make_method(config), time_halos, false, {}}) {}
-
-template <class T>
-Level<T>::Level(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
-                Device& device, const Method& method, Stream compute)
-    : Level(config, decomposition, communicator, device, Setup{method, false, true, compute}) {}
-
-template <class T>
-Level<T>::Level(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
-                Device& device, const Setup& setup)
+                Device& device, const LevelOptions& options)
     : config_(config),
-      method_(setup.method),
+      method_(options.method ? *options.method : make_method(config)),
       decomposition_(decomposition),
       communicator_(communicator),
       device_(device),
       subdomain_(decomposition.subdomain(communicator.rank())),
       sides_(ghost_sides(decomposition, communicator.rank())),
-      current_(make_field<T>(communicator, device, subdomain_.extent(), ghost_layers(config))),
-      next_(make_field<T>(communicator, device, subdomain_.extent(), ghost_layers(config))),
-      source_(setup.has_source ? std::optional(make_field<T>(communicator, device, subdomain_.extent(),
-                                                             ghost_layers(config)))
-                               : std::nullopt),
+      current_(make_field<T>(communicator, device, extent(), ghost_layers(config))),
+      next_(make_field<T>(communicator, device, extent(), ghost_layers(config))),
+      source_(options.compute || !all_sources(config).empty()
+                  ? std::optional(make_field<T>(communicator, device, extent(), ghost_layers(config)))
+                  : std::nullopt),
       boundaries_(all_or_throw(communicator,
                                [&] {
                                  return BoundaryConditions<T>(config, device, subdomain_,
@@ -128,10 +118,10 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
       halo_(decomposition, communicator, device,
             source_ ? std::vector{halo_field(current_), halo_field(next_), halo_field(*source_)}
                     : std::vector{halo_field(current_), halo_field(next_)},
-            transport_settings(config, setup.time_halos)),
+            transport_settings(config, options.time_halos)),
       host_(make_host_of(device)),
-      own_stream_(setup.compute ? std::nullopt : std::optional(own_stream(device, Priority::normal))),
-      compute_(setup.compute ? *setup.compute : own_stream_->get()),
+      own_stream_(options.compute ? std::nullopt : std::optional(own_stream(device, Priority::normal))),
+      compute_(options.compute ? *options.compute : own_stream_->get()),
       halo_stream_(own_stream(device, Priority::high)),
       coefficients_(coefficients_of<T>(config, method_)),
       unit_(rounded_sweep<T>(config, method_.unit)),
@@ -141,12 +131,6 @@ template <class T>
 SourceTotals Level<T>::fill_sources() {
   const std::vector<RegionValue> entries = all_sources(config_);
   if (entries.empty()) return {};
-  source_.emplace(make_field<T>(communicator_, device_, extent(), ghost_layers(config_)));
-  std::optional<HaloExchange<T>> halo;  // launches of several sweeps read the ghosts
-  if (ghost_layers(config_) > 1) {
-    halo.emplace(decomposition_, communicator_, device_, std::vector{halo_field(*source_)},
-                 TransportSettings{.name = "host", .timed = false});
-  }
   SourceTotals mine;
   all_or_throw(communicator_, [&] {
     const RegionValues region_values(config_, entries, "sources");
@@ -157,19 +141,12 @@ SourceTotals Level<T>::fill_sources() {
     });
     mine = source_totals(config_, totals);
   });
-  if (halo) {
-    halo->start(source_->view(), compute_, halo_stream_);
-    halo->finish(source_->view(), compute_, halo_stream_);
+  if (ghost_layers(config_) > 1) {  // launches of several sweeps read the ghosts
+    exchange_source();
     synchronize();
   }
   return {communicator_.all_reduce(mine.power, ReduceOp::sum),
           communicator_.all_reduce(mine.cells, ReduceOp::sum)};
-}
-
-template <class T>
-void Level<T>::add_empty_source() {
-  if (!all_sources(config_).empty())
-    source_.emplace(make_field<T>(communicator_, device_, extent(), ghost_layers(config_)));
 }
 
 template <class T>
@@ -203,12 +180,6 @@ void Level<T>::read(const StoredField& stored) {
 }
 
 template <class T>
-double Level<T>::time() const {
-  if (part_) return part_->time;
-  return static_cast<double>(sweeps_ / method_.cycle()) * dt_;
-}
-
-template <class T>
 void Level<T>::update_boundaries(std::optional<double> share) {
   if (!boundaries_.vary_in_time() || !between_cycles()) return;
   const double of_cycle = method_.cycle() > 1 && !probes_ ? 0.5 : 0;
@@ -223,43 +194,11 @@ void Level<T>::use(const Method& method) {
 }
 
 template <class T>
-void Level<T>::begin_part(double time, double dt) {
-  if (dt != this->dt()) use(method_of_step(config_, dt));
-  part_ = {time, dt};
-  sweeps_ = 0;
-}
-
-template <class T>
-void Level<T>::end_parts(std::int64_t sweep) {
-  if (dt() != dt_) use(make_method(config_));
-  part_.reset();
-  sweeps_ = sweep;
-}
-
-template <class T>
-void Level<T>::use_implicit_dt(double dt, bool coarsest) {
-  config_.problem.implicit_dt = dt;
-  use(coarsest ? coarsest_method(config_) : make_method(config_));
-}
-
-template <class T>
-void Level<T>::fill_boundaries(const StencilKernel<T>& kernel, Box region) {
+void Level<T>::fill_boundaries(Box region, const StencilKernel<T>* kernel) {
   const TraceRange range(Phase::boundaries);
-  const Boundaries<T> ghosts = boundaries_in_ghosts(kernel, boundaries_.boundaries());
-  face_copy<T>(device_.backend()).fill_boundaries(current_.view(), ghosts, region, compute_);
-}
-
-template <class T>
-void Level<T>::fill_all_boundaries(Box region) {
-  const TraceRange range(Phase::boundaries);
+  const Boundaries<T>& all = boundaries_.boundaries();
   face_copy<T>(device_.backend())
-      .fill_boundaries(current_.view(), boundaries_.boundaries(), region, compute_);
-}
-
-template <class T>
-void Level<T>::exchange_source() {
-  halo_.start(source_->view(), compute_, halo_stream_);
-  halo_.finish(source_->view(), compute_, halo_stream_);
+      .fill_boundaries(current_.view(), kernel ? boundaries_in_ghosts(*kernel, all) : all, region, compute_);
 }
 
 template <class T>
@@ -296,24 +235,20 @@ void Level<T>::sweep_exterior(const StencilKernel<T>& kernel, SweepPlan plan, Bo
 }
 
 template <class T>
-void Level<T>::advance(int sweeps) {
-  std::swap(current_, next_);
-  sweeps_ += sweeps;
-  has_before_ = sweeps == 1;
+void Level<T>::record(RecordedSweeps<T>& recorded, const std::function<void()>& work) {
+  const std::int64_t before = sweeps_;
+  recorded.starts_at = field().origin;
+  device_.begin_recording(compute_);
+  work();
+  recorded.graph.emplace(device_, device_.end_recording(compute_));
+  recorded.count = std::exchange(sweeps_, before) - before;
 }
 
 template <class T>
-void Level<T>::end_probe() {
-  probes_ = false;
-  std::swap(current_, next_);
-  --sweeps_;
-  has_before_ = false;
-}
-
-template <class T>
-void Level<T>::advance_by_graph(std::int64_t sweeps, bool has_before) {
-  sweeps_ += sweeps;
-  has_before_ = has_before;
+void Level<T>::launch(const RecordedSweeps<T>& recorded, bool has_before) {
+  const TraceRange range(Phase::graph);
+  device_.launch(*recorded.graph, compute_);
+  advance_in_place(recorded.count, has_before);
 }
 
 template <class T>
@@ -357,12 +292,6 @@ void Level<T>::wait_for_copy(bool at_once) {
   if (!copying_ || (!at_once && sweeps_ == copying_->sweep)) return;
   device_.wait(compute_, copying_->done);
   copying_.reset();
-}
-
-template <class T>
-void Level<T>::synchronize() {
-  device_.synchronize(halo_stream_);
-  device_.synchronize(compute_);
 }
 
 template class Level<float>;

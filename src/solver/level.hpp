@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -21,24 +22,74 @@
 
 namespace isotherm {
 
+// A field as it was at one sweep, in host memory, while the next sweeps go on. Taken by Solver::copy_to(),
+// which lets no sweep write over what is still being copied.
+template <class T>
+class HostCopy {
+ public:
+  HostCopy(Device& device, Int3 extent, int ghosts)
+      : device_(device),
+        cells_(device, extent, ghosts, Memory::staging),
+        stream_(own_stream(device, Priority::high)),
+        made_(own_event(device)),
+        start_(device, device.make_timing_event()),
+        copied_(device, device.make_timing_event()) {}
+
+  // Queues the copy behind what `before` holds. Of the ghosts, which the next exchange writes meanwhile,
+  // anything may arrive.
+  void take(const Field<T>& field, Stream before) {
+    device_.record(made_, before);
+    device_.wait(stream_, made_);
+    device_.record(start_, stream_);
+    device_.copy(cells_.data(), field.data(), field.bytes(), stream_);
+    device_.record(copied_, stream_);
+  }
+  Event copied() const { return copied_; }
+
+  // Waits for the copy, in any thread. Valid until the next take().
+  FieldView<const T> view() const {
+    device_.synchronize(copied_);
+    return cells_.view();
+  }
+  // That the last copy took, once view() was called: what the sweep that overwrites the field waits at most.
+  double seconds() const { return device_.seconds_between(start_, copied_); }
+
+ private:
+  Device& device_;
+  Field<T> cells_;
+  Owned<Stream> stream_;
+  Owned<Event> made_, start_, copied_;
+};
+
+struct LevelOptions {
+  bool time_halos = false;
+  // Of a grid below the field's: its method, and the stream of the field's grid, in which its work is queued.
+  // It has a source, which nothing fills here.
+  std::optional<Method> method = {};
+  std::optional<Stream> compute = {};
+};
+
+// Sweeps that were recorded once and are queued again as a whole.
+template <class T>
+struct RecordedSweeps {
+  std::optional<Owned<Graph>> graph = {};
+  const T* starts_at = nullptr;  // the origin of the field that it reads first
+  std::int64_t count = 0;
+};
+
 template <class T>
 class Level {
  public:
-  // Allocates fields with ghost_layers(config) layers of ghosts and proves the transports of the halo with
-  // them; cells are undefined until initialise() or read(). `device` must outlive the level. Collective;
-  // errors of one rank are thrown on all.
+  // Allocates fields with ghost_layers(config) layers of ghosts, and one for sources where the deck has some,
+  // and proves the transports of the halo with them; cells are undefined until initialise() or read().
+  // `device` must outlive the level. Collective; errors of one rank are thrown on all.
   Level(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
-        Device& device, bool time_halos);
-  // A coarser grid of multigrid, whose work is queued in the stream of the finest. It has a source, which
-  // nothing fills here, and the halo exchanges that too.
-  Level(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
-        Device& device, const Method& method, Stream compute);
+        Device& device, const LevelOptions& options = {});
   Level(const Level&) = delete;
   Level& operator=(const Level&) = delete;
 
-  // Collective. The sources of the deck, into a field of their own; returns their totals over all ranks.
+  // Collective. The sources of the deck, while the halo has all layers; returns their totals over all ranks.
   SourceTotals fill_sources();
-  void add_empty_source();  // where the deck has sources: for sweeps that are timed alone
   // Collective. The initial state of the deck, and that of a file.
   void initialise();
   void read(const StoredField& stored);
@@ -67,7 +118,10 @@ class Level {
   Field<T>& source_field() { return *source_; }
   std::int64_t sweeps() const { return sweeps_; }  // since the initial state
   // s: of the last end of a cycle, or of a part of one, and how long the next takes; 0 in a steady problem.
-  double time() const;
+  double time() const {
+    if (part_) return part_->time;
+    return static_cast<double>(sweeps_ / method_.cycle()) * dt_;
+  }
   double dt() const { return part_ ? part_->dt : dt_; }
   bool between_cycles() const { return sweeps_ % method_.cycle() == 0; }
   // Does before() hold the field from which one single sweep made the current one?
@@ -78,13 +132,15 @@ class Level {
   // Values of boundaries for the sweep that comes next, where they vary in time: those of its beginning, and
   // for all sweeps of a longer cycle those of its middle, or of another `share` of its time.
   void update_boundaries(std::optional<double> share = {});
-  // Ghosts beyond the boundaries at which `region` ends, but for those that the kernel computes itself.
-  void fill_boundaries(const StencilKernel<T>& kernel, Box region);
+  // Ghosts beyond the boundaries at which `region` ends, but for those that a `kernel` computes itself.
+  void fill_boundaries(Box region, const StencilKernel<T>* kernel = nullptr);
   void start_exchange() { halo_.start(current_.view(), compute_, halo_stream_); }
   void finish_exchange() { halo_.finish(current_.view(), compute_, halo_stream_); }
-  void exchange_source();                // of a coarser grid
-  void fill_all_boundaries(Box region);  // whatever a kernel computes itself
-  void set_zero();                       // the current field, ghosts included
+  void exchange_source() {
+    halo_.start(source_->view(), compute_, halo_stream_);
+    halo_.finish(source_->view(), compute_, halo_stream_);
+  }
+  void set_zero();  // the current field, ghosts included
   // A launch of sweeps of `region` from the current field into the other one, with `stores_faces` into the
   // neighbours' ghosts too; and of the region without `interior`, which was swept before.
   void sweep(const StencilKernel<T>& kernel, SweepPlan plan, Box region, const UpdateNorm& norm,
@@ -92,28 +148,57 @@ class Level {
   void sweep_exterior(const StencilKernel<T>& kernel, SweepPlan plan, Box region, Box interior,
                       const UpdateNorm& norm);
   // The other field becomes the current one, so many sweeps later, which one launch made.
-  void advance(int sweeps);
+  void advance(int sweeps) {
+    std::swap(current_, next_);
+    sweeps_ += sweeps;
+    has_before_ = sweeps == 1;
+  }
   // The sweep between these two has the unit weight and leaves its result in before(), but where only its norm
   // is wanted: the field stays as it is.
   void begin_probe(bool norm_alone) {
     probes_ = true;
     norm_alone_ = norm_alone;
   }
-  void end_probe();
-  // A graph was launched that took so many sweeps, an even number of launches.
-  void advance_by_graph(std::int64_t sweeps, bool has_before);
+  void end_probe() {
+    probes_ = false;
+    std::swap(current_, next_);
+    --sweeps_;
+    has_before_ = false;
+  }
+  // So many sweeps were taken that have left their result in the current field.
+  void advance_in_place(std::int64_t sweeps, bool has_before = false) {
+    sweeps_ += sweeps;
+    has_before_ = has_before;
+  }
+  // The sweeps that `work` queues from the current field, an even number of launches: none is done yet.
+  void record(RecordedSweeps<T>& recorded, const std::function<void()>& work);
+  void launch(const RecordedSweeps<T>& recorded, bool has_before);
   // `copied`: when the copy of the current field is complete. The sweep that overwrites it waits.
   void protect_until(Event copied) { copying_ = {copied, sweeps_}; }
   void wait_for_copy(bool at_once = false);
-  void synchronize();
+  void synchronize() {
+    device_.synchronize(halo_stream_);
+    device_.synchronize(compute_);
+  }
 
   void count_from(std::int64_t sweep) { sweeps_ = sweep; }
   // A part of a cycle, from `time` on, of `dt` s, is a step of its own, whose sweeps are counted from 0.
   // After the last the cycle has ended at that sweep.
-  void begin_part(double time, double dt);
-  void end_parts(std::int64_t sweep);
+  void begin_part(double time, double dt) {
+    if (dt != this->dt()) use(make_method(config_, dt));
+    part_ = {time, dt};
+    sweeps_ = 0;
+  }
+  void end_parts(std::int64_t sweep) {
+    if (dt() != dt_) use(make_method(config_));
+    part_.reset();
+    sweeps_ = sweep;
+  }
   // Of a grid on which an implicit step is solved: steps of another length from here on.
-  void use_implicit_dt(double dt, bool coarsest);
+  void use_implicit_dt(double dt, bool coarsest) {
+    config_.problem.implicit_dt = dt;
+    use(coarsest ? coarsest_method(config_) : make_method(config_));
+  }
 
   // The current field in host memory; waits for the device. Valid until the next sweep.
   FieldView<const T> host_field();
@@ -122,13 +207,6 @@ class Level {
   std::vector<T> host_cells(const std::vector<Box>& boxes);
 
  private:
-  struct Setup {
-    Method method;
-    bool time_halos = false, has_source = false;
-    std::optional<Stream> compute;
-  };
-  Level(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
-        Device& device, const Setup& setup);
   SweepArgs<T> sweep_args(Box region, const UpdateNorm& norm);
   void use(const Method& method);
 

@@ -189,13 +189,13 @@ std::int64_t sweeps_of_cycle(const Config& config) {
   return has_range(s) ? chosen_cycle(s) : 1;
 }
 
-Method make_method(const Config& config) {
+Method make_method(const Config& config, std::optional<double> dt) {
   const ProblemConfig& problem = config.problem;
-  if (is_rkl(config)) return rkl_method(config, time_plan(config).dt);
+  if (is_rkl(config)) return rkl_method(config, dt ? *dt : time_plan(config).dt);
   if (is_implicit(config)) return implicit_method(config);
   if (problem.kind == ProblemKind::transient) {
-    const double dt = time_plan(config).dt;
-    return {"euler", {dt}, dt};
+    const double step = time_plan(config).dt;
+    return {"euler", {step}, step};
   }
   const Method jacobi{"jacobi", {problem.weight}, problem.weight, slowest_decay(config)};
   if (is(MethodName::multigrid, config)) return multigrid_method(config);
@@ -208,10 +208,6 @@ Method make_method(const Config& config) {
   }
   return {"chebyshev", chebyshev_weights(s, m), problem.weight,
           decay_of_cycle(s, m) / static_cast<double>(m)};
-}
-
-Method method_of_step(const Config& config, double dt) {
-  return is_rkl(config) ? rkl_method(config, dt) : make_method(config);
 }
 
 Method coarsest_method(const Config& config) {

@@ -58,9 +58,8 @@ struct Method {
 // damps fast modes as well (Alexander, SIAM J. Numer. Anal. 14, 1977). What a stage changes is solved for by
 // multigrid, with a diagonal of 1/implicit_dt more: a full multigrid cycle, with three V cycles on the finest
 // grid, whose sweeps are those of the cycle.
-Method make_method(const Config& config);
-// Of a step of another length, s, of a method of long steps.
-Method method_of_step(const Config& config, double dt);
+// `dt`: of another length of step than the deck's, s.
+Method make_method(const Config& config, std::optional<double> dt = {});
 // Of the coarsest grid of multigrid: a cycle of Chebyshev weights, long enough to solve it.
 Method coarsest_method(const Config& config);
 

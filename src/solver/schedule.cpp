@@ -36,11 +36,11 @@ std::int64_t Recurrence::last_until(std::int64_t step) const {
 }
 
 bool Recurrence::due(std::int64_t sweep) const {
-  return next_after(sweep - 1) == sweep;
+  return sweep > 0 && next_after(sweep - 1) == sweep;
 }
 
 std::int64_t Recurrence::next_after(std::int64_t sweep) const {
-  const std::int64_t step = sweep < 0 ? -1 : sweep / cycle_;
+  const std::int64_t step = sweep / cycle_;
   if (every_steps_) return (step / *every_steps_ + 1) * *every_steps_ * cycle_;
   if (!every_time_) return never;
   std::int64_t k = std::max<std::int64_t>(1, last_until(step));
@@ -73,27 +73,17 @@ void ControlPoll::looked(std::int64_t sweep, double seconds_since_last) {
   next_ = sweep + units_ * unit_;
 }
 
-namespace {
-
-// A series of files starts with the initial state, and ends with the last one, wherever that is.
-bool due_in_series(const Recurrence& series, std::int64_t sweep) {
-  return sweep == 0 ? series.recurs() : series.due(sweep);
+std::int64_t Series::count() const {
+  if (last_ == never) return 0;
+  return last_ == 0 ? 1 : (recurs() ? 2 : 1) + count_before(last_);
 }
-
-std::int64_t count_of_series(const Recurrence& series, std::int64_t last) {
-  if (last == 0) return 1;
-  return (series.recurs() ? 2 : 1) + series.count_before(last);
-}
-
-}  // namespace
 
 // Of sweeps, cycles where the method has some: intervals count them, and nothing is due within one.
 Schedule::Schedule(const Config& config)
     : cycle_(sweeps_of_cycle(config)),
       check_interval_(config.problem.check_interval * cycle_),
       asynchronous_(config.problem.check == Check::asynchronous),
-      diagnostics_interval_(config.output.diagnostics) {
-  if (diagnostics_interval_) *diagnostics_interval_ *= cycle_;
+      diagnostics_(config.output.diagnostics, {}, 0, cycle_) {
   if (config.problem.kind == ProblemKind::transient) {
     const TimePlan plan = time_plan(config);
     last_ = plan.steps * cycle_;
@@ -107,10 +97,10 @@ Schedule::Schedule(const Config& config)
   const auto recurrence = [this](const OutputTimes& times) {
     return Recurrence(times.every_steps, times.every_time, dt_, cycle_);
   };
-  if (output.snapshots) snapshots_ = recurrence(output);
-  if (!output.probes.points.empty()) probes_ = recurrence(output.probes.times);
-  for (const FieldPart& part : field_parts(config)) parts_.push_back(recurrence(part.times));
-  if (output.checkpoint.write) checkpoints_ = recurrence(output.checkpoint);
+  if (output.snapshots) snapshots = {recurrence(output), last_};
+  if (!output.probes.points.empty()) probes = {recurrence(output.probes.times), last_};
+  for (const FieldPart& part : field_parts(config)) parts.emplace_back(recurrence(part.times), last_);
+  if (output.checkpoint.write) checkpoints = recurrence(output.checkpoint);
 }
 
 double Schedule::time(std::int64_t sweep) const {
@@ -123,59 +113,25 @@ bool Schedule::check_due(std::int64_t sweep) const {
 }
 
 bool Schedule::check_is_asynchronous(std::int64_t sweep) const {
-  const auto due = [&](const Recurrence& part) { return due_in_series(part, sweep); };
-  return asynchronous_ && sweep < last_ && !diagnostics_due(sweep) && !snapshot_due(sweep) &&
-         !probes_due(sweep) && std::none_of(parts_.begin(), parts_.end(), due);
+  const auto due = [&](const Series& part) { return part.due(sweep); };
+  return asynchronous_ && sweep < last_ && !diagnostics_due(sweep) && !snapshots.due(sweep) &&
+         !probes.due(sweep) && std::ranges::none_of(parts, due);
 }
 
 bool Schedule::diagnostics_due(std::int64_t sweep) const {
-  return diagnostics_interval_ && (sweep % *diagnostics_interval_ == 0 || sweep == last_);
-}
-
-bool Schedule::snapshot_due(std::int64_t sweep) const {
-  return snapshots_ && due_in_series(*snapshots_, sweep);
-}
-
-bool Schedule::part_due(std::size_t part, std::int64_t sweep) const {
-  return due_in_series(parts_[part], sweep);
-}
-
-bool Schedule::probes_due(std::int64_t sweep) const {
-  return probes_ && due_in_series(*probes_, sweep);
-}
-
-bool Schedule::checkpoint_due(std::int64_t sweep) const {
-  return sweep > 0 && checkpoints_.due(sweep);
+  return diagnostics_.recurs() && (sweep == 0 || sweep == last_ || diagnostics_.due(sweep));
 }
 
 std::int64_t Schedule::next_after(std::int64_t sweep) const {
   if (sweep == 0 && last_ > 0 && cycle_ == 1) return 1;
   std::int64_t next = std::min(last_, (sweep / check_interval_ + 1) * check_interval_);
-  if (diagnostics_interval_) {
-    next = std::min(next, (sweep / *diagnostics_interval_ + 1) * *diagnostics_interval_);
-  }
-  const auto take = [&](const Recurrence& output) { next = std::min(next, output.next_after(sweep)); };
-  if (snapshots_) take(*snapshots_);
-  if (probes_) take(*probes_);
-  std::for_each(parts_.begin(), parts_.end(), take);
-  take(checkpoints_);
+  const auto take = [&](const Recurrence& due) { next = std::min(next, due.next_after(sweep)); };
+  take(diagnostics_);
+  take(snapshots);
+  take(probes);
+  take(checkpoints);
+  std::ranges::for_each(parts, take);
   return next;
-}
-
-std::int64_t Schedule::snapshots() const {
-  return snapshots_ ? count_of_series(*snapshots_, last_) : 0;
-}
-
-std::int64_t Schedule::files_of(std::size_t part) const {
-  return count_of_series(parts_[part], last_);
-}
-
-std::int64_t Schedule::probe_lines() const {
-  return probes_ ? count_of_series(*probes_, last_) : 0;
-}
-
-std::int64_t Schedule::checkpoints() const {
-  return checkpoints_.count_before(last_);
 }
 
 std::int64_t likely_sweeps(const Config& config) {

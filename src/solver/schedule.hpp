@@ -21,7 +21,7 @@ class Recurrence {
              std::int64_t cycle = 1);
 
   bool recurs() const { return every_steps_ || every_time_; }
-  bool due(std::int64_t sweep) const;                  // sweep > 0
+  bool due(std::int64_t sweep) const;                  // never at sweep 0
   std::int64_t next_after(std::int64_t sweep) const;   // the next that is due, or `never`
   std::int64_t count_before(std::int64_t last) const;  // how often it is due from sweep 1 to last - 1
 
@@ -33,6 +33,19 @@ class Recurrence {
   std::optional<double> every_time_;
   double dt_ = 0;
   std::int64_t cycle_ = 1;
+};
+
+// Files or lines of the initial state, where they recur, and of the last state, wherever that is.
+class Series : public Recurrence {
+ public:
+  Series() = default;  // not even of the last state
+  Series(const Recurrence& between, std::int64_t last) : Recurrence(between), last_(last) {}
+
+  bool due(std::int64_t sweep) const { return sweep == 0 ? recurs() : Recurrence::due(sweep); }
+  std::int64_t count() const;  // expected, the last included; in a steady problem the most
+
+ private:
+  std::int64_t last_ = never;  // sweep
 };
 
 // Chooses the sweeps at which all ranks poll for signals and the wall-time limit, by times that the ranks
@@ -66,29 +79,20 @@ class Schedule {
   // file is written of a field that nobody has checked.
   bool check_is_asynchronous(std::int64_t sweep) const;
   bool diagnostics_due(std::int64_t sweep) const;  // at the first and last state, and every so many sweeps
-  // Files of the field by interval; not the final ones, which are written wherever the run ends.
-  bool snapshot_due(std::int64_t sweep) const;
-  bool part_due(std::size_t part, std::int64_t sweep) const;  // by its place in field_parts()
-  bool probes_due(std::int64_t sweep) const;
-  // By sweeps or time; what the clock asks for is not told here.
-  bool checkpoint_due(std::int64_t sweep) const;
 
-  // The expected number, the final one included; in a steady problem the most.
-  std::int64_t snapshots() const;
-  std::int64_t files_of(std::size_t part) const;
-  std::int64_t probe_lines() const;
-  std::int64_t checkpoints() const;  // by sweeps or time, before the last sweep
+  // Files of the field and lines of the probes by interval; not the final ones, which are written wherever
+  // the run ends.
+  Series snapshots, probes;
+  std::vector<Series> parts;  // of field_parts()
+  Recurrence checkpoints;     // by sweeps or time; what the clock asks for is not told here
 
  private:
   std::int64_t last_ = 0;
   std::int64_t cycle_ = 1;  // sweeps
   std::int64_t check_interval_ = 1;
   bool asynchronous_ = false;
-  std::optional<std::int64_t> diagnostics_interval_;
+  Recurrence diagnostics_;
   double dt_ = 0;
-  std::optional<Recurrence> snapshots_, probes_;  // none: not at all, not even the last state
-  std::vector<Recurrence> parts_;
-  Recurrence checkpoints_;
 };
 
 // How many a run will do: of a steady problem with a relative tolerance those that its slowest mode needs,

@@ -12,7 +12,6 @@
 #include "core/device.hpp"
 #include "physics/diagnostics.hpp"
 #include "solver/diagnosis.hpp"
-#include "solver/host_copy.hpp"
 #include "solver/kernel_choice.hpp"
 #include "solver/level.hpp"
 #include "solver/multigrid.hpp"
@@ -21,13 +20,6 @@
 #include "solver/super_step.hpp"
 
 namespace isotherm {
-
-// The cell that stands out when a run has diverged: with the largest magnitude, one that is not finite before
-// all others, the first of equals.
-struct ExtremeCell {
-  Int3 cell;             // global
-  double magnitude = 0;  // K; infinite where the value is not finite
-};
 
 // Heat of sources and flux boundaries, in kelvin per sweep: magnitudes, summed over cells. Rounding swallows
 // it where a sweep adds less to a cell than half the last digit of its temperature.
@@ -47,29 +39,35 @@ class Solver {
 
   // Asynchronous on a GPU. The last of them returns its norm where the reduction is the fused one, and where
   // no method with cycles needs a sweep of the unit weight for it. Halos are exchanged at the first and every
-  // depth() sweeps: ranks that take the same sweeps in other parts must cut them there (whole_periods());
+  // unit() sweeps: ranks that take the same sweeps in other parts must cut them there (whole_periods());
   // with graphs, all take the same parts. The last is a launch of its own where its update is looked at, and
   // with `last_alone`, so that heat_flows() finds the field before it.
   void sweep(std::int64_t count, bool last_alone = false);
-  int exchange_interval() const { return step_.exchange_interval(); }
+  std::int64_t unit() const { return step_.unit(); }  // sweeps that are queued as a whole
   // How steps are made from here on, and which kernel reduces norms; while no residual is under way.
   // Collective.
-  void use(const StepPlan<T>& plan, const ReductionKernel<T>& reduction);
+  void use(const StepPlan<T>& plan, const ReductionKernel<T>& reduction) {
+    step_.use(plan);
+    kernels_.reduction = &reduction;
+    make_check();
+  }
   const StepPlan<T>& plan() const { return step_.plan(); }
   const ReductionKernel<T>& reduction() const { return *kernels_.reduction; }
   const HistogramKernel<T>& histogram() const { return *kernels_.histogram; }
   Level<T>& level() { return level_; }
   Step<T>& step() { return step_; }
-  int time_block() const { return step_.time_block(); }  // sweeps of a launch, where nothing is due before
+  int time_block() const { return plan().sweep.time_block; }  // of a launch, where nothing is due before
   // Why it is one, where the kernel, or another that `auto` may take, could fuse more; else empty.
   // `otherwise`: where neither the deck nor what is due says so.
   std::string why_single(const std::string& otherwise = "") const;
-  std::int64_t sweeps_of_a_graph() const { return step_.sweeps_of_a_graph(); }
   // The residual of the last update (ResidualCheck), with cycles of a sweep of the unit weight that is not
   // kept, in two halves. Both collective; one at a time.
   void start_residual();
   double finish_residual();
-  double residual();  // both
+  double residual() {  // both
+    start_residual();
+    return finish_residual();
+  }
   // Collective; every rank returns the same:
   // what the field holds, and the heat that moved during the last sweep, only where output.diagnostics is
   // set;
@@ -81,11 +79,18 @@ class Solver {
   std::optional<HeatFlows> heat_flows();
   std::optional<Bins> histogram_bins() const;  // none without a histogram
   SwallowedHeat swallowed_heat();              // now; one pass over the field, on a GPU copied plane by plane
-  ExtremeCell most_extreme_cell();
-  std::uint64_t fingerprint();  // of the whole field
-  void synchronize();
+  std::uint64_t fingerprint();                 // of the whole field
+  void synchronize() {
+    step_.timed(Phase::sweep, [&] { level_.synchronize(); });
+  }
   // The host waits for what was queued before the last call: it is never far ahead of a busy device.
-  void keep_pace();
+  void keep_pace() {
+    if (!is_asynchronous()) return;
+    step_.timed(Phase::sweep, [&] {
+      level_.device().synchronize(paced_);
+      level_.device().record(paced_, level_.compute());
+    });
+  }
   bool is_asynchronous() const { return !level_.on_host(); }  // sweep() only queues
 
   std::int64_t sweeps() const { return level_.sweeps(); }               // since the initial state
@@ -107,14 +112,23 @@ class Solver {
   // The field as it is now, for longer. Queued on a GPU: of the sweeps to come only the second waits for it,
   // which overwrites the field. `copy` lives until then, and is of this block.
   HostCopy<T> make_host_copy() { return {level_.device(), level_.extent(), level_.field().ghosts}; }
-  void copy_to(HostCopy<T>& copy);
+  void copy_to(HostCopy<T>& copy) {
+    copy.take(level_.current(), level_.compute());
+    level_.protect_until(copy.copied());
+  }
 
   // From now on times() has the parts of exchanges too, and on a GPU the host waits behind each phase for
   // what it has queued: nothing overlaps, nothing is queued as graphs, and times are those of the device.
-  void time_phases();
-  void forget_times();  // times() begins anew
+  void time_phases() {
+    step_.time_phases();
+    if (whole_cycle_) whole_cycle_->time_phases();
+    forget_times();
+  }
+  void forget_times() {  // times() begins anew
+    for (const TimedGrid& each : timed()) *each.times = {};
+    if (step_.times_phases()) level_.halo().time_phases();
+  }
 
-  bool queues_graphs() const { return step_.plan().graph; }
   const std::vector<HaloLink>& halo_links() const { return level_.halo().links(); }
   // What exchanges cost the steps as they are made now. Collective. Leaves the current field as it is, but
   // for ghosts, and in the other what the next sweep will put there.
@@ -123,27 +137,27 @@ class Solver {
   const SourceTotals& sources() const { return sources_; }  // of the whole domain, the same on all ranks
   // Least traffic of a sweep, as a share of a launch's.
   double bytes_per_point() const { return least_bytes_per_cell<T>(has_sources()) / time_block(); }
-  SolverTimes times();             // of all grids
+  PhaseTimes times();              // of all grids; with their sums
   std::vector<TimedGrid> timed();  // each by itself, the finest first
 
  private:
   void make_check();
-  void whole_cycle();
-  GridsBelow* grids_below();
   Diagnosis<T> make_diagnosis();
-  void poll_residual();
+  void poll_residual() {
+    if (!check_->under_way()) return;
+    const TraceRange range(Phase::reduction);
+    step_.timed(Phase::reduction, [&] { check_->poll(); });
+  }
   StepFields<T> step_between_cycles();
 
   SolverKernels<T> kernels_;
-  SolverTimes times_;
   Level<T> level_;
+  SourceTotals sources_;
   Step<T> step_;
-  std::optional<Multigrid<T>> multigrid_;
-  std::unique_ptr<Correction<T>> correction_;
-  std::optional<SuperStep<T>> super_step_;
+  std::unique_ptr<WholeCycle> whole_cycle_;  // null: of sweeps alone
+  SuperStep<T>* super_step_ = nullptr;       // the same, of a method of long steps
   std::optional<ResidualCheck<T>> check_;
   Owned<Event> paced_;
-  SourceTotals sources_;
   bool last_alone_ = false;  // of sweep(): its update is looked at, not its norm alone
   std::optional<Diagnosis<T>> diagnosis_;
   std::int64_t first_ = 0;

@@ -9,8 +9,7 @@
 namespace isotherm {
 
 template <class T>
-Step<T>::Step(Level<T>& level, const SweepChoice<T>& sweep, SolverTimes& times)
-    : level_(level), times_(times) {
+Step<T>::Step(Level<T>& level, const SweepChoice<T>& sweep) : level_(level) {
   const Config& config = level.config();
   const Overlap wanted = config.parallel.overlap;
   const int ranks = level.communicator().size();
@@ -19,7 +18,13 @@ Step<T>::Step(Level<T>& level, const SweepChoice<T>& sweep, SolverTimes& times)
                    overlap ? Overlap::on : Overlap::off};
   use(plan);
   if (wanted != Overlap::in_kernel || ranks == 1) return;
-  check_overlap();
+  if (!can_store_faces())
+    throw CollectiveError(
+        ExitCode::unavailable,
+        fmt::format("{}: sweeps cannot store their faces here (that takes kernel tma_pipeline, halo_width 1, "
+                    "transport peer between all neighbours, a GPU for each rank, whole tiles along x where "
+                    "x is cut, and no periodic axis that is not cut); use auto",
+                    config.at("parallel.overlap")));
   plan.overlap = wanted;
   use(plan);
 }
@@ -32,22 +37,22 @@ void Step<T>::use(const StepPlan<T>& plan) {
   const bool exchanged = exchanges(level_.sides());
   if (exchanged) level_.halo().use(plan.halo_width);
   interval_ = time_block() > 1 && !exchanged ? time_block() : plan.halo_width;
-  graph_.reset();
+  graph_.graph.reset();
   forget_ghosts();
 }
 
+// To this phase goes what the host has done since the last one and, where phases are timed, the device.
 template <class T>
-void Step<T>::time_phases() {
-  times_phases_ = true;
-  plan_.graph = false;
-  graph_.reset();
+void Step<T>::lap(Phase phase) {
+  if (times_phases_) level_.device().synchronize(level_.compute());
+  times[phase] += timer_.lap();
 }
 
 // Ghosts beyond the boundaries at which the region ends, but for those that the kernel computes itself.
 template <class T>
 void Step<T>::fill_boundaries(Box region) {
-  level_.fill_boundaries(kernel(), region);
-  settle();
+  level_.fill_boundaries(region, &kernel());
+  lap(Phase::halo);
 }
 
 // A step in several regions has one norm: the first region's starts it, the others join it. The launches are
@@ -58,7 +63,7 @@ void Step<T>::queue(const PeriodLaunch& launch, Box region, UpdateNorm& norm, Ph
   const TraceRange range(part);
   level_.sweep(kernel(), plan(launch), region, norm);
   norm.accumulate = true;
-  settle();
+  lap(part);
 }
 
 // What of the first launch of a period this kernel sweeps beside the exchange.
@@ -70,51 +75,19 @@ Box Step<T>::interior(const PeriodLaunch& launch) const {
 // The first launch of a period in two parts: what can be swept beside the exchange, where the run overlaps
 // the two, and what has to wait for it.
 template <class T>
-void Step<T>::sweep_interior(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer) {
+void Step<T>::sweep_interior(const PeriodLaunch& launch, UpdateNorm& norm) {
   fill_boundaries(launch.available);
-  times_.halo += timer.lap();
-  if (plan_.overlap != Overlap::on) return;
-  queue(launch, interior(launch), norm, Phase::interior);
-  const double seconds = timer.lap();
-  times_.sweep += seconds;
-  times_.interior += seconds;
+  if (plan_.overlap == Overlap::on) queue(launch, interior(launch), norm, Phase::interior);
 }
 
 template <class T>
-void Step<T>::sweep_exterior(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer) {
+void Step<T>::sweep_exterior(const PeriodLaunch& launch, UpdateNorm& norm) {
   if (!(launch.available == launch.region)) fill_boundaries(launch.region);
-  times_.halo += timer.lap();
+  lap(Phase::halo);
   if (plan_.overlap != Overlap::on) return queue(launch, launch.region, norm, Phase::sweep);
   const TraceRange range(Phase::exterior);
   level_.sweep_exterior(kernel(), plan(launch), launch.region, interior(launch), norm);
-  settle();
-  const double seconds = timer.lap();
-  times_.sweep += seconds;
-  times_.exterior += seconds;
-}
-
-template <class T>
-void Step<T>::exchange_and_sweep(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer) {
-  level_.start_exchange();
-  sweep_interior(launch, norm, timer);
-  level_.finish_exchange();
-  sweep_exterior(launch, norm, timer);
-}
-
-template <class T>
-void Step<T>::exchange() {
-  level_.start_exchange();
-  level_.finish_exchange();
-}
-
-template <class T>
-void Step<T>::refresh_ghosts() {
-  if (!exchanges(level_.sides())) return;
-  const Timer timer;
-  exchange();
-  settle();
-  forget_ghosts();
-  times_.halo += timer.seconds();
+  lap(Phase::exterior);
 }
 
 template <class T>
@@ -128,16 +101,15 @@ void Step<T>::bring_ghosts() {
 // No exchange but the first, and one behind a sweep with a norm, which has no room for stores: the kernel
 // itself stores the cells at its faces into the neighbours' ghosts.
 template <class T>
-void Step<T>::sweep_and_store(const PeriodLaunch& launch, const UpdateNorm& norm, Timer& timer) {
+void Step<T>::sweep_and_store(const PeriodLaunch& launch, const UpdateNorm& norm) {
   bring_ghosts();
   const bool stores = norm.result == nullptr;
   if (!stores && ghosts_ == Ghosts::under_way)
     level_.halo().take_ghosts(level_.current().view(), level_.compute());
   fill_boundaries(launch.region);
-  times_.halo += timer.lap();
   const TraceRange range(Phase::sweep);
   level_.sweep(kernel(), plan(launch), launch.region, norm, stores);
-  settle();
+  lap(Phase::sweep);
   ghosts_ = stores ? Ghosts::under_way : Ghosts::absent;
 }
 
@@ -152,35 +124,20 @@ bool Step<T>::can_store_faces() const {
 }
 
 template <class T>
-void Step<T>::check_overlap() const {
-  if (can_store_faces()) return;
-  throw CollectiveError(
-      ExitCode::unavailable,
-      fmt::format(
-          "{}: sweeps cannot store their faces here (that takes kernel tma_pipeline, halo_width 1, transport "
-          "peer "
-          "between all neighbours, a GPU for each rank, whole tiles along x where x is cut, and no periodic "
-          "axis that is not cut); use auto",
-          level_.config().at("parallel.overlap")));
-}
-
-template <class T>
 void Step<T>::launch(const PeriodLaunch& launch, bool first, UpdateNorm norm) {
-  Timer timer;
+  timer_ = Timer();
   level_.wait_for_copy();
   level_.update_boundaries();
-  times_.sweep += timer.lap();  // no communication
+  lap(Phase::sweep);  // no communication
   if (plan_.overlap == Overlap::in_kernel) {
-    sweep_and_store(launch, norm, timer);
+    sweep_and_store(launch, norm);
   } else if (first) {
-    exchange_and_sweep(launch, norm, timer);
+    exchange_and_sweep(launch, norm);
   } else {
     fill_boundaries(launch.region);
-    times_.halo += timer.lap();
     queue(launch, launch.region, norm, Phase::sweep);
   }
   level_.advance(launch.sweeps);
-  times_.sweep += timer.lap();
 }
 
 template <class T>
@@ -191,32 +148,31 @@ void Step<T>::period(int count, bool last_alone, const UpdateNorm& norm) {
     launch(each, &each == &all.front(), &each == &all.back() ? norm : UpdateNorm{});
 }
 
-// A graph holds whole periods, so that the exchanges of a rank are the same with graphs and without; the
-// stream of the halos forks from compute() in each exchange, and combines it again.
+template <class T>
+void Step<T>::advance_towards(std::int64_t end, bool last_alone, const UpdateNorm& norm) {
+  // A launch that returns a norm is not in the graph, nor is one that is alone.
+  if (graph(norm.result || (last_alone && time_block() > 1) ? end - 1 : end)) return;
+  const auto count = static_cast<int>(std::min<std::int64_t>(interval_, end - level_.sweeps()));
+  const bool last = level_.sweeps() + count == end;
+  period(count, last && last_alone, last ? norm : UpdateNorm{});
+}
+
+// The sweeps of a graph, if they end by sweep `until`. False where nothing was done: also where the other
+// field is the current one. A graph holds whole periods, so that the exchanges of a rank are the same with
+// graphs and without; the stream of the halos forks from compute() in each exchange, and combines it again.
 template <class T>
 bool Step<T>::graph(std::int64_t until) {
   const std::int64_t count = sweeps_of_a_graph();
   if (!plan_.graph || !level_.between_cycles() || level_.sweeps() + count > until) return false;
   level_.wait_for_copy(true);  // its second sweep would overwrite the field
-  const T* const here = level_.field().origin;
-  if (graph_ && here != graph_starts_at_) return false;
+  if (graph_.graph && level_.field().origin != graph_.starts_at) return false;
   if (plan_.overlap == Overlap::in_kernel) bring_ghosts();  // not in the graph
-  Device& device = level_.device();
-  if (!graph_) {
-    const std::int64_t before = level_.sweeps();
-    device.begin_recording(level_.compute());
-    while (level_.sweeps() < before + count)
-      period(static_cast<int>(std::min<std::int64_t>(interval_, before + count - level_.sweeps())), false,
-             {});
-    graph_.emplace(device, device.end_recording(level_.compute()));
-    graph_starts_at_ = here;
-    level_.count_from(before);  // nothing was done yet
-  }
-  const TraceRange range(Phase::graph);
-  const Timer timer;
-  device.launch(graph_->get(), level_.compute());
-  level_.advance_by_graph(count, time_block() == 1);
-  times_.sweep += timer.seconds();
+  if (!graph_.graph)
+    level_.record(graph_, [&] {
+      for (std::int64_t left = count; left > 0; left -= interval_)
+        period(static_cast<int>(std::min<std::int64_t>(interval_, left)), false, {});
+    });
+  timed(Phase::sweep, [&] { level_.launch(graph_, time_block() == 1); });
   return true;
 }
 
@@ -233,15 +189,8 @@ void Step<T>::probe(const SweepChoice<T>& by, const UpdateNorm& norm) {
 }
 
 template <class T>
-void Step<T>::advance(std::int64_t count) {
-  for (const std::int64_t end = level_.sweeps() + count; level_.sweeps() < end;)
-    if (!graph(end))
-      period(static_cast<int>(std::min<std::int64_t>(interval_, end - level_.sweeps())), false, {});
-}
-
-template <class T>
 void Step<T>::queue_part(StepPart part) {
-  Timer timer;
+  timer_ = Timer();
   UpdateNorm norm;
   const PeriodLaunch first =
       launches_of_period(level_.extent(), level_.sides(), interval_, {time_block(), false}).front();
@@ -249,9 +198,9 @@ void Step<T>::queue_part(StepPart part) {
   if (in_kernel) bring_ghosts();
   if (part == StepPart::exchange) return exchange();
   if (part == StepPart::both)
-    return in_kernel ? sweep_and_store(first, norm, timer) : exchange_and_sweep(first, norm, timer);
-  sweep_interior(first, norm, timer);
-  sweep_exterior(first, norm, timer);
+    return in_kernel ? sweep_and_store(first, norm) : exchange_and_sweep(first, norm);
+  sweep_interior(first, norm);
+  sweep_exterior(first, norm);
 }
 
 template <class T>

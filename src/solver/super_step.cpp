@@ -33,28 +33,34 @@ int fields_of_super_step(const Config& config) {
 }
 
 template <class T>
-SuperStep<T>::SuperStep(Level<T>& level, Step<T>& step, Correction<T>* correction, SolverTimes& times)
-    : level_(level),
-      step_(step),
-      correction_(correction),
-      times_(times),
-      control_(step_control(level.config())) {
-  if (control_ || !correction) other_.emplace(field_like(level));
+SuperStep<T>::SuperStep(Step<T>& step)
+    : level_(step.level()), step_(step), control_(step_control(level_.config())) {
+  if (level_.method().by_correction) correction_ = make_correction(step);
+  if (control_ || !correction_) other_.emplace(field_like(level_));
   if (!control_) return;
-  start_.emplace(field_like(level));
-  difference_.emplace(check_of_difference(level));
+  start_.emplace(field_like(level_));
+  difference_.emplace(check_of_difference(level_));
+}
+
+template <class T>
+std::vector<TimedGrid> SuperStep<T>::timed() {
+  return correction_ ? correction_->timed() : std::vector<TimedGrid>{};
+}
+
+template <class T>
+void SuperStep<T>::time_phases() {
+  if (correction_) correction_->time_phases();
 }
 
 // The current field and another one: xx current + xy other, yx current + yy other.
 template <class T>
 void SuperStep<T>::combine(Field<T>& other, T xx, T xy, T yx, T yy) {
-  const Timer timer;
   level_.wait_for_copy(true);  // the field is changed in place
-  field_algebra<T>(level_.device().backend())
-      .combine({level_.current().view(), other.view(), level_.whole(), xx, xy, yx, yy}, level_.compute());
+  step_.timed(Phase::sweep, [&] {
+    field_algebra<T>(level_.device().backend())
+        .combine({level_.current().view(), other.view(), level_.whole(), xx, xy, yx, yy}, level_.compute());
+  });
   step_.forget_ghosts();
-  step_.settle();
-  times_.sweep += timer.seconds();
 }
 
 template <class T>
@@ -80,11 +86,11 @@ void SuperStep<T>::take_stages() {
     const double part = 1 - stages.front().time;  // of that step, which the first stage has left in the field
     if (control_ && i == 0) combine(*other_, 1, 0, static_cast<T>(1 / part), static_cast<T>(1 - 1 / part));
   }
-  level_.advance_by_graph(level_.method().cycle(), false);
+  level_.advance_in_place(level_.method().cycle());
 }
 
 template <class T>
-void SuperStep<T>::take() {
+void SuperStep<T>::take_whole() {
   correction_ ? take_stages() : take_runs();
   counts_.sweeps += level_.method().cycle();
 }
@@ -92,15 +98,17 @@ void SuperStep<T>::take() {
 // K, the largest difference of a cell from what the method of first order has.
 template <class T>
 double SuperStep<T>::error() {
-  const Timer timer;
-  difference_->start(level_.field(), other_->view(), level_.compute());
-  const double found = difference_->finish();
-  times_.reduction += timer.seconds();
+  double found = 0;
+  step_.timed(Phase::reduction, [&] {
+    difference_->start(level_.field(), other_->view(), level_.compute());
+    found = difference_->finish();
+  });
   return found;
 }
 
 template <class T>
-void SuperStep<T>::take_parts() {
+void SuperStep<T>::take(bool) {
+  if (!control_) return take_whole();
   const std::int64_t begin = level_.sweeps(), cycle = level_.method().cycle();
   const double time = level_.time(), dt = level_.dt();
   for (control_->begin_step(); !control_->at_end();) {
@@ -108,18 +116,13 @@ void SuperStep<T>::take_parts() {
     level_.begin_part(time + control_->passed() * dt, part);
     if (correction_) correction_->use_step(part);
     combine(*start_, 1, 0, 1, 0);
-    take();
+    take_whole();
     ++counts_.parts;
     if (control_->judge(error())) continue;
     ++counts_.rejected;
     combine(*start_, 0, 1, 0, 1);
   }
   level_.end_parts(begin + cycle);
-}
-
-template <class T>
-void SuperStep<T>::cycle() {
-  control_ ? take_parts() : take();
 }
 
 template class SuperStep<float>;

@@ -27,33 +27,23 @@ constexpr double within_tolerance =
 constexpr double worth_a_graph = 0.98;        // of the time without: below that graphs are used
 constexpr double sweep_without_graph = 2e-3;  // s, beside which the launches of a step are nothing
 
-// The problem of the run on fewer planes, cut among the ranks as the run is. Fields of zeros.
+// The problem of the run on fewer planes of each rank, cut among the ranks as the run is. Fields of zeros.
+Config with_planes(Config config, Int3 process_grid, Index planes) {
+  const Vector3 h = spacing(config);
+  config.grid.cells.z = planes * process_grid.z;
+  config.grid.lengths.reset();
+  config.grid.spacing = h;
+  return config;
+}
 template <class T>
 struct FewerPlanes {
-  FewerPlanes(const Config& config, const Decomposition& whole, const SweepChoice<T>& sweep,
-              const Communicator& communicator, Device& device, Index planes)
-      : level(fewer(config, whole, planes), cut(whole, planes, ghost_layers(config)), communicator, device,
-              false),
-        step(level, sweep, times) {
-    level.add_empty_source();
-  }
-  static Int3 cells(const Decomposition& whole, Index planes) {
-    Int3 n = whole.cells();
-    n.z = planes * whole.process_grid().z;
-    return n;
-  }
-  static Config fewer(Config config, const Decomposition& whole, Index planes) {
-    const Vector3 h = spacing(config);
-    config.grid.cells = cells(whole, planes);
-    config.grid.lengths.reset();
-    config.grid.spacing = h;
-    return config;
-  }
-  static Decomposition cut(const Decomposition& whole, Index planes, int ghosts) {
-    return {cells(whole, planes), whole.process_grid(), whole.periodic(), ghosts};
-  }
+  FewerPlanes(const Config& config, const Level<T>& whole, const SweepChoice<T>& sweep)
+      : level(config,
+              {config.grid.cells, whole.decomposition().process_grid(), whole.decomposition().periodic(),
+               ghost_layers(config)},
+              whole.communicator(), whole.device()),
+        step(level, sweep) {}
 
-  SolverTimes times;
   Level<T> level;
   Step<T> step;
 };
@@ -62,8 +52,10 @@ template <class T>
 class RunAutotuner final : public Autotuner<T> {
  public:
   RunAutotuner(const Config& config, Solver<T>& solver, KernelChoices<T> choices)
-      : config_(config), solver_(solver), choices_(std::move(choices)), planes_(solver.level().extent().z) {
+      : config_(config), solver_(solver), choices_(std::move(choices)) {
     tried_.push_back({solver.plan()});
+    tuning_.planes = solver.level().extent().z;
+    tuning_.complete = false;
   }
 
   bool open() const override {
@@ -87,7 +79,7 @@ class RunAutotuner final : public Autotuner<T> {
         race_.clear();
         continue;
       }
-      if (sweep_seconds_ > 0 && seconds_ > budget()) {
+      if (sweep_seconds_ > 0 && tuning_.seconds > budget()) {
         if (stage_ != Stage::reductions && stage_ != Stage::graphs) fastest_ = best_of_race();
         return finish(false);
       }
@@ -104,17 +96,12 @@ class RunAutotuner final : public Autotuner<T> {
   }
 
   Tuning record() const override {
-    Tuning tuning;
+    Tuning tuning = tuning_;
     tuning.source = done() ? Tuning::Source::measurement : Tuning::Source::defaults;
-    tuning.seconds = seconds_;
-    tuning.sweeps = sweeps_;
-    tuning.planes = planes_;
-    tuning.complete = complete_;
-    for (const Candidate& c : tried_) {
-      if (c.samples.empty()) continue;
-      tuning.candidates.push_back({step_record(c.plan, c.reduction ? c.reduction->name : ""), c.score(),
-                                   static_cast<int>(c.samples.size())});
-    }
+    for (const Candidate& c : tried_)
+      if (!c.samples.empty())
+        tuning.candidates.push_back({step_record(c.plan, c.reduction ? c.reduction->name : ""), c.score(),
+                                     static_cast<int>(c.samples.size())});
     return tuning;
   }
 
@@ -161,13 +148,6 @@ class RunAutotuner final : public Autotuner<T> {
     return all;
   }
 
-  std::vector<Candidate> temporal_candidates() const { return kernels(true); }
-
-  // Where one of them may be faster than time blocks are.
-  std::vector<Candidate> single_candidates() const {
-    return best_single() ? kernels(false) : std::vector<Candidate>{};
-  }
-
   // Time blocks that make no fewer launches from one exchange, or event, to the next than shorter ones are
   // left out.
   std::vector<Candidate> time_block_candidates() const {
@@ -191,21 +171,25 @@ class RunAutotuner final : public Autotuner<T> {
     return best && best->score() < within_tolerance * tried_[fastest_].score() ? best : nullptr;
   }
 
-  // Of the fastest kernel, and of the fastest that makes single sweeps where what it exchanges may decide.
+  // That of the fastest, and of the fastest that makes single sweeps where what it exchanges may decide.
+  std::vector<StepPlan<T>> plans_to_vary() const {
+    std::vector<StepPlan<T>> plans = {tried_[fastest_].plan};
+    const Candidate* single = best_single();
+    if (single && single != &tried_[fastest_] && exchanges(solver_.level().sides()))
+      plans.push_back(single->plan);
+    return plans;
+  }
+
   std::vector<Candidate> tile_candidates() const {
     std::vector<Candidate> all;
-    const auto add = [&](const Candidate& from) {
+    for (StepPlan<T> plan : plans_to_vary()) {
+      const SweepChoice<T> from = plan.sweep;
       for (const SweepChoice<T>& choice : choices_.sweeps) {
-        if (choice.kernel != from.plan.sweep.kernel || choice.time_block != from.plan.sweep.time_block)
-          continue;
-        if (choice.tile == from.plan.sweep.tile) continue;
-        all.push_back({from.plan});
-        all.back().plan.sweep = choice;
+        if (choice.kernel != from.kernel || choice.time_block != from.time_block || choice == from) continue;
+        plan.sweep = choice;
+        all.push_back({plan});
       }
-    };
-    add(tried_[fastest_]);
-    const Candidate* single = best_single();
-    if (single && single != &tried_[fastest_] && exchanges(solver_.level().sides())) add(*single);
+    }
     return all;
   }
 
@@ -226,7 +210,7 @@ class RunAutotuner final : public Autotuner<T> {
                                  overlaps(Overlap::automatic, solver_.level().device().backend(),
                                           solver_.level().communicator().size());
     std::vector<Candidate> all;
-    const auto add = [&](const StepPlan<T>& from) {
+    for (const StepPlan<T>& from : plans_to_vary()) {
       std::vector<Overlap> overlaps = {from.overlap};
       if (overlap_is_open) overlaps = {Overlap::on, Overlap::off, Overlap::in_kernel};
       for (const int width : halo_widths(from.sweep))
@@ -237,11 +221,7 @@ class RunAutotuner final : public Autotuner<T> {
           plan.overlap = overlap;
           if (!(plan == from)) all.push_back({plan});
         }
-    };
-    const Candidate& fastest = tried_[fastest_];
-    add(fastest.plan);
-    const Candidate* single = best_single();
-    if (single && single != &fastest) add(single->plan);
+    }
     return all;
   }
 
@@ -265,22 +245,40 @@ class RunAutotuner final : public Autotuner<T> {
     std::vector<Candidate> all;
     const StepPlan<T>& plan = tried_[fastest_].plan;
     for (const ReductionKernel<T>* reduction : choices_.reductions)
-      if (!reduction->fused || plan.sweep.kernel->fuses_norm()) all.push_back({plan, reduction});
+      if (plan.sweep.suits(reduction)) all.push_back({plan, reduction});
     if (all.size() < 2 || fewer_) all.clear();
     return all;
   }
 
+  // Of the choice that is to be made.
+  std::vector<Candidate> candidates() const {
+    switch (stage_) {
+      case Stage::temporal:
+        return kernels(true);
+      case Stage::singles:  // where one of them may be faster than time blocks are
+        return best_single() ? kernels(false) : std::vector<Candidate>{};
+      case Stage::tiles:
+        return tile_candidates();
+      case Stage::blocks:
+        return time_block_candidates();
+      case Stage::steps:
+        return step_candidates();
+      case Stage::graphs:
+        return graph_candidates();
+      case Stage::reductions:
+        return reduction_candidates();
+      case Stage::done:
+        break;
+    }
+    return {};
+  }
+
   // The race of the next choice that has several candidates, the fastest among them. False: there is none.
   bool begin_race() {
-    using Make = std::vector<Candidate> (RunAutotuner::*)() const;
-    constexpr Make make[] = {&RunAutotuner::temporal_candidates, &RunAutotuner::single_candidates,
-                             &RunAutotuner::tile_candidates,     &RunAutotuner::time_block_candidates,
-                             &RunAutotuner::step_candidates,     &RunAutotuner::graph_candidates,
-                             &RunAutotuner::reduction_candidates};
     const bool is_first = tried_[fastest_].samples.empty();
     if (!is_first) stage_ = static_cast<Stage>(static_cast<int>(stage_) + 1);
     for (; stage_ != Stage::done; stage_ = static_cast<Stage>(static_cast<int>(stage_) + 1)) {
-      const std::vector<Candidate> found = (this->*make[static_cast<int>(stage_)])();
+      const std::vector<Candidate> found = candidates();
       if (found.empty() && !is_first) continue;
       race_.clear();
       if (stage_ != Stage::reductions) race_.push_back(fastest_);
@@ -326,7 +324,7 @@ class RunAutotuner final : public Autotuner<T> {
     work();
     level().synchronize();
     const double seconds = ranks.all_reduce(timer.seconds(), ReduceOp::max);
-    seconds_ += seconds;
+    tuning_.seconds += seconds;
     return seconds;
   }
 
@@ -334,7 +332,7 @@ class RunAutotuner final : public Autotuner<T> {
   // left until `until`.
   bool measure(Candidate& candidate, std::int64_t until) {
     if (!can_run(candidate)) return true;
-    const std::int64_t unit = candidate.plan.graph ? step().sweeps_of_a_graph() : step().exchange_interval();
+    const std::int64_t unit = step().unit();
     const std::int64_t room = fewer_ ? std::numeric_limits<std::int64_t>::max() : until - level().sweeps();
     const bool is_first = candidate.samples.empty();
     if (room / unit < (is_first ? 2 : 1)) return false;
@@ -355,7 +353,7 @@ class RunAutotuner final : public Autotuner<T> {
         std::min(left, static_cast<std::int64_t>(std::clamp(wanted / known, 1.0, 1e6)));
     const double seconds = timed([&] { advance(units); }) / static_cast<double>(units * unit);
     candidate.samples.push_back(seconds);
-    if (!fewer_) sweeps_ += level().sweeps() - before;
+    if (!fewer_) tuning_.sweeps += level().sweeps() - before;
     if (!candidate.reduction && (sweep_seconds_ == 0 || seconds < sweep_seconds_)) sweep_seconds_ = seconds;
     return true;
   }
@@ -372,9 +370,9 @@ class RunAutotuner final : public Autotuner<T> {
     // Ranks may differ by a plane, and fewer planes than ghosts need are none.
     const Index agreed = whole.communicator().all_reduce(std::min(planes, extent.z), ReduceOp::min);
     if (agreed <= ghost_layers(config_) || 2 * agreed > extent.z) return;
-    fewer_ = std::make_unique<FewerPlanes<T>>(config_, whole.decomposition(), tried_.front().plan.sweep,
-                                              whole.communicator(), whole.device(), agreed);
-    planes_ = agreed;
+    fewer_ = std::make_unique<FewerPlanes<T>>(
+        with_planes(config_, whole.decomposition().process_grid(), agreed), whole, tried_.front().plan.sweep);
+    tuning_.planes = agreed;
     tried_.front().samples.clear();
     shrunk_ = static_cast<double>(extent.z) / static_cast<double>(agreed);
     sweep_seconds_ /= shrunk_;
@@ -383,17 +381,13 @@ class RunAutotuner final : public Autotuner<T> {
   // The solver may go on with what is known.
   void use_fastest() {
     const Candidate& fastest = tried_[fastest_];
-    const auto fits = [&](const ReductionKernel<T>* reduction) {
-      return !reduction->fused || fastest.plan.sweep.kernel->fuses_norm();
-    };
-    const ReductionKernel<T>* reduction = fastest.reduction;
-    if (!reduction) reduction = *std::ranges::find_if(choices_.reductions, fits);
-    solver_.use(fastest.plan, *reduction);
+    const ReductionKernel<T>* const default_reduction = choices_.first_reduction(fastest.plan.sweep);
+    solver_.use(fastest.plan, fastest.reduction ? *fastest.reduction : *default_reduction);
   }
 
   void finish(bool complete) {
     stage_ = Stage::done;
-    complete_ = complete;
+    tuning_.complete = complete;
     fewer_.reset();
     for (const StencilKernel<T>& kernel : stencil_kernels<T>())
       if (kernel.memory) kernel.memory->release();  // of candidates that are not taken
@@ -410,12 +404,9 @@ class RunAutotuner final : public Autotuner<T> {
   std::size_t next_ = 0;           // of race_
   int round_ = 0;
   Stage stage_ = Stage::temporal;  // of the race
-  double seconds_ = 0;
-  double sweep_seconds_ = 0;  // of the fastest sweep so far; 0: none was measured
-  std::int64_t sweeps_ = 0;
-  bool complete_ = false;
+  double sweep_seconds_ = 0;       // of the fastest sweep so far; 0: none was measured
+  Tuning tuning_;                  // but for its candidates
   std::unique_ptr<FewerPlanes<T>> fewer_;
-  Index planes_;       // of a rank, that are swept
   double shrunk_ = 1;  // the planes of a rank over those of fewer_
 };
 

@@ -57,7 +57,7 @@ std::vector<Entry> read(const std::string& path) {
   if (json.value("version", Json()) != version) reject(path, "it has another version");
   try {
     return json.at("entries").get<std::vector<Entry>>();
-  } catch (const Json::exception&) {
+  } catch (const std::exception&) {  // of the library, or of a word that is none
     reject(path, "an entry is not complete");
   }
 }

@@ -10,6 +10,7 @@
 #include "core/communicator.hpp"
 #include "core/device.hpp"
 #include "grid/decomposition.hpp"
+#include "output/records/run_record.hpp"
 
 namespace isotherm {
 
@@ -29,10 +30,7 @@ struct TuningKey {
   bool operator==(const TuningKey&) const = default;
 };
 
-struct TuningChoice {
-  std::string kernel, tile, reduction, overlap;
-  int time_block = 1, halo_width = 1;
-  bool graph = false;
+struct TuningChoice : StepRecord {
   double seconds = 0;    // of a sweep
   double measured = 0;   // s, that the autotuner took
   bool complete = true;  // no candidate was left out for want of time

@@ -22,7 +22,7 @@
 #include "output/field_files/cell_boxes.hpp"
 #include "output/records/run_record.hpp"
 #include "output/run_directory.hpp"
-#include "solver/host_copy.hpp"
+#include "solver/level.hpp"
 #include "support/decks.hpp"
 #include "support/error_text.hpp"
 #include "support/field_by_index.hpp"

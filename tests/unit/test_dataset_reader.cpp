@@ -236,13 +236,14 @@ TuningKey some_key() {
 
 TEST_F(TuningFile, KeepsAndFindsAChoice) {
   EXPECT_FALSE(find_tuning(path, some_key()));  // no file yet
-  keep_tuning(path, some_key(), {"temporal", "8x4x4", "fused", "off", 4, 8, true, 1e-3, 0.5, false});
+  keep_tuning(path, some_key(), {{"temporal", "8x4x4", "fused", 4, 8, Overlap::on, true}, 1e-3, 0.5, false});
   const auto found = find_tuning(path, some_key());
   ASSERT_TRUE(found);
-  const auto& [kernel, tile, reduction, overlap, time_block, halo_width, graph, seconds, measured, complete] =
-      *found;
-  EXPECT_EQ(std::tuple(kernel, tile, reduction, overlap), std::tuple("temporal", "8x4x4", "fused", "off"));
-  EXPECT_EQ(std::tuple(time_block, halo_width, graph, seconds, measured, complete),
+  const StepRecord& step = *found;
+  EXPECT_EQ(std::tuple(step.kernel, step.tile, step.reduction, step.overlap),
+            std::tuple("temporal", "8x4x4", "fused", Overlap::on));
+  EXPECT_EQ(std::tuple(step.time_block, step.halo_width, step.graph, found->seconds, found->measured,
+                       found->complete),
             std::tuple(4, 8, true, 1e-3, 0.5, false));
 }
 
@@ -251,12 +252,12 @@ TEST_F(TuningFile, ReplacesEntriesOfVersionOne) {
   std::ofstream(path)
       << R"({"schema": "isotherm-tuning", "version": 1, "entries": [{"key": {}, "choice": {}}]})";
   EXPECT_FALSE(find_tuning(path, some_key()));
-  keep_tuning(path, some_key(), {"naive", "-", "fused", "off"});
+  keep_tuning(path, some_key(), {{"naive", "-", "fused"}});
   EXPECT_TRUE(find_tuning(path, some_key()));
 }
 
 TEST_F(TuningFile, TellsKeysApartByEveryPart) {
-  keep_tuning(path, some_key(), {"naive", "-", "fused", "off"});
+  keep_tuning(path, some_key(), {{"naive", "-", "fused"}});
   const auto differs = [&](auto change) {
     TuningKey key = some_key();
     change(key);

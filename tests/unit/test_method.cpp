@@ -10,7 +10,7 @@
 #include "solver/coarsening.hpp"
 #include "solver/method.hpp"
 #include "solver/schedule.hpp"
-#include "solver/step_control.hpp"
+#include "solver/super_step.hpp"
 #include "support/decks.hpp"
 #include "support/repeat.hpp"
 

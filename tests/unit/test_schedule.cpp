@@ -57,22 +57,22 @@ TEST(Schedule, EveryOutputHasItsOwnInterval) {
   config.output.probes.times.every_steps = 10;
   const Schedule schedule(config);
   const auto part = [&](std::size_t i) {
-    return walk(schedule, [&, i](std::int64_t sweep) { return schedule.part_due(i, sweep); });
+    return walk(schedule, [&, i](std::int64_t sweep) { return schedule.parts[i].due(sweep); });
   };
   EXPECT_EQ(walk(schedule, [](std::int64_t) { return true; }),
             (Sweeps{0, 1, 3, 6, 8, 9, 10, 12, 15, 16, 18, 20}));
-  EXPECT_EQ(walk(schedule, [&](std::int64_t sweep) { return schedule.snapshot_due(sweep); }),
+  EXPECT_EQ(walk(schedule, [&](std::int64_t sweep) { return schedule.snapshots.due(sweep); }),
             (Sweeps{0, 8, 16}));
   EXPECT_EQ(part(0), (Sweeps{0, 3, 6, 9, 12, 15, 18}));
   EXPECT_EQ(part(1), (Sweeps{}));  // the last state only, wherever the run ends
   EXPECT_EQ(part(2), (Sweeps{0, 6, 12, 18}));
-  EXPECT_EQ(walk(schedule, [&](std::int64_t sweep) { return schedule.probes_due(sweep); }),
+  EXPECT_EQ(walk(schedule, [&](std::int64_t sweep) { return schedule.probes.due(sweep); }),
             (Sweeps{0, 10, 20}));
-  EXPECT_EQ(schedule.snapshots(), 4);
-  EXPECT_EQ(schedule.files_of(0), 8);
-  EXPECT_EQ(schedule.files_of(1), 1);
-  EXPECT_EQ(schedule.files_of(2), 5);
-  EXPECT_EQ(schedule.probe_lines(), 3);
+  EXPECT_EQ(schedule.snapshots.count(), 4);
+  EXPECT_EQ(schedule.parts[0].count(), 8);
+  EXPECT_EQ(schedule.parts[1].count(), 1);
+  EXPECT_EQ(schedule.parts[2].count(), 5);
+  EXPECT_EQ(schedule.probes.count(), 3);
 }
 
 // An interval that is a whole number of steps but for rounding, one that is none, and one below a step: never
@@ -84,9 +84,9 @@ TEST(Schedule, IntervalsInTimeFallOnTheNextStep) {
     config.output.probes.points = {{"a", {}}};
     config.output.probes.times.every_time = every;
     const Schedule schedule(config);
-    auto sweeps = walk(schedule, [&](std::int64_t sweep) { return schedule.probes_due(sweep); });
+    auto sweeps = walk(schedule, [&](std::int64_t sweep) { return schedule.probes.due(sweep); });
     const auto lines = std::ssize(sweeps) + (sweeps.back() == schedule.last() ? 0 : 1);
-    EXPECT_EQ(schedule.probe_lines(), lines) << every;
+    EXPECT_EQ(schedule.probes.count(), lines) << every;
     return sweeps;
   };
   const auto tenths = due_of(0.1);
@@ -125,12 +125,13 @@ TEST(Schedule, StopsWhereDiagnosticsOrACheckpointAreDue) {
   const auto stops = [&] { return walk(Schedule(config), [](std::int64_t) { return true; }); };
   config.output.checkpoint.every_steps = 30;
   Schedule schedule(config);
-  EXPECT_EQ(walk(schedule, [&](std::int64_t s) { return schedule.checkpoint_due(s); }), (Sweeps{30, 60, 90}));
+  EXPECT_EQ(walk(schedule, [&](std::int64_t s) { return schedule.checkpoints.due(s); }),
+            (Sweeps{30, 60, 90}));
   EXPECT_EQ(stops(), (Sweeps{0, 1, 30, 40, 60, 80, 90, 100}));
-  EXPECT_EQ(schedule.checkpoints(), 3);
+  EXPECT_EQ(schedule.checkpoints.count_before(schedule.last()), 3);
   config.output.checkpoint.write = false;
   EXPECT_EQ(stops(), (Sweeps{0, 1, 40, 80, 100}));
-  EXPECT_EQ(Schedule(config).checkpoints(), 0);
+  EXPECT_EQ(Schedule(config).checkpoints.count_before(100), 0);
   EXPECT_FALSE(Schedule(config).diagnostics_due(0) || Schedule(config).diagnostics_due(100));
   config.output.diagnostics = 30;
   schedule = Schedule(config);
@@ -151,14 +152,14 @@ TEST(Schedule, LongStepsArePartedByNothing) {
   const std::int64_t cycle = sweeps_of_cycle(config);
   ASSERT_GT(cycle, 30);
   ASSERT_EQ(schedule.last(), 12 * cycle);
-  EXPECT_EQ(walk(schedule, [&](std::int64_t s) { return schedule.snapshot_due(s); }),
+  EXPECT_EQ(walk(schedule, [&](std::int64_t s) { return schedule.snapshots.due(s); }),
             (Sweeps{0, 4 * cycle, 8 * cycle, 12 * cycle}));
-  EXPECT_EQ(walk(schedule, [&](std::int64_t s) { return schedule.probes_due(s); }),
+  EXPECT_EQ(walk(schedule, [&](std::int64_t s) { return schedule.probes.due(s); }),
             (Sweeps{0, 3 * cycle, 6 * cycle, 9 * cycle, 12 * cycle}));
   EXPECT_EQ(walk(schedule, [&](std::int64_t s) { return schedule.check_due(s); }),
             (Sweeps{0, 5 * cycle, 10 * cycle, 12 * cycle}));
-  EXPECT_EQ(schedule.probe_lines(), 5);
-  EXPECT_EQ(schedule.snapshots(), 4);
+  EXPECT_EQ(schedule.probes.count(), 5);
+  EXPECT_EQ(schedule.snapshots.count(), 4);
   EXPECT_DOUBLE_EQ(schedule.time(3 * cycle), 3 * *config.problem.dt);
 }
 
@@ -185,8 +186,8 @@ TEST(Schedule, ARunOfNoStepsWritesOneState) {
   config.output.coarse.factor = Int3{1, 1, 1};
   config.output.coarse.times.every_time = 3;
   const Schedule schedule(config);
-  EXPECT_EQ(schedule.snapshots(), 1);
-  EXPECT_EQ(schedule.files_of(0), 1);
+  EXPECT_EQ(schedule.snapshots.count(), 1);
+  EXPECT_EQ(schedule.parts[0].count(), 1);
 }
 
 // When a steady problem has come to rest, and when it comes no further.
@@ -414,8 +415,6 @@ TEST(Period, AGraphHoldsWholePeriodsAndAnEvenNumberOfLaunches) {
   EXPECT_EQ(sweeps_of_a_graph(3), 18);
   EXPECT_EQ(sweeps_of_a_graph(4, 4), 16);
   EXPECT_EQ(sweeps_of_a_graph(6, 4), 18);
-  EXPECT_EQ(even_periods(1, 4, 4), 8);
-  EXPECT_EQ(even_periods(1, 4, 2), 4);
 }
 
 TEST(Period, PartsEndWithAPeriodOrWithAll) {
