@@ -26,8 +26,8 @@ struct Tables {
     for (int axis = 0; axis < 3; ++axis) {
       const auto at = static_cast<std::size_t>(axis);
       for (Index i = 0; i < coarse[axis]; ++i) {
-        const AxisOverlap found = overlap_of(i, fine[axis], coarse[axis]);
-        CellOverlap<T> overlap{static_cast<int>(found.first), found.count};
+        const CellOverlap<double> found = overlap_of(i, fine[axis], coarse[axis]);
+        CellOverlap<T> overlap{found.first, found.count};
         for (int k = 0; k < 3; ++k) overlap.share[k] = static_cast<T>(found.share[k]);
         overlaps[at].push_back(overlap);
       }

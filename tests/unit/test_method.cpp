@@ -249,7 +249,7 @@ TEST(Multigrid, TransfersFitAnyNumbersOfCells) {
     const Index fine = random.between(2, 300), coarse = (fine + 1) / 2;
     std::vector<double> of_fine(static_cast<std::size_t>(fine));
     for (Index i = 0; i < coarse; ++i) {
-      const AxisOverlap overlap = overlap_of(i, fine, coarse);
+      const CellOverlap<double> overlap = overlap_of(i, fine, coarse);
       ASSERT_LE(overlap.count, 3);
       double sum = 0;
       for (int k = 0; k < overlap.count; ++k) {
