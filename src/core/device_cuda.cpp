@@ -120,16 +120,11 @@ class CudaDevice final : public Device {
     forgive(cudaSetDevice(info_.index));
     forgive(cudaStreamDestroy(native(stream)));
   }
-  Event make_event() override {
+  Event make_event(bool timed) override {
     make_current();
     cudaEvent_t event = nullptr;
-    check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
-    return {event};
-  }
-  Event make_timing_event() override {
-    make_current();
-    cudaEvent_t event = nullptr;
-    check(cudaEventCreate(&event), "cudaEventCreate");
+    check(cudaEventCreateWithFlags(&event, timed ? cudaEventDefault : cudaEventDisableTiming),
+          "cudaEventCreateWithFlags");
     return {event};
   }
   void release(Event event) noexcept override {
@@ -264,10 +259,6 @@ CudaDevices find_cuda_devices() {
   }
   if (!found.devices.empty()) found.why_none.clear();
   return found;
-}
-
-bool cuda_compiled() {
-  return true;
 }
 
 std::unique_ptr<Device> make_cuda_device(int index) {
