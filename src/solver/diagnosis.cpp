@@ -70,7 +70,7 @@ Extremes Diagnosis<T>::extremes(FieldView<const T> field) {
 
 template <class T>
 LongAccumulator Diagnosis<T>::over_ranks(LongAccumulator mine) {
-  communicator_.all_reduce(mine.word, ReduceOp::sum);
+  communicator_.all_reduce<std::int64_t>(mine.word, ReduceOp::sum);
   return mine;
 }
 
@@ -161,7 +161,7 @@ Histogram Diagnosis<T>::count(FieldView<const T> now) {
   Histogram histogram{bins_, std::vector<std::int64_t>(static_cast<std::size_t>(bins_.slots()))};
   device_->copy(histogram.counts.data(), counts_.data(), counts_.bytes(), stream_);
   device_->synchronize(stream_);
-  communicator_.all_reduce(histogram.counts, ReduceOp::sum);
+  communicator_.all_reduce<std::int64_t>(histogram.counts, ReduceOp::sum);
   return histogram;
 }
 

@@ -44,7 +44,7 @@ std::vector<Box> cut_into_slabs(Box box, Int3 chunk, Index max_cells) {
 }
 
 CoarseField::CoarseField(const Communicator& communicator, Box subdomain, Int3 factor)
-    : communicator_(communicator.split(0, communicator.rank())),  // no message of ours meets a halo's
+    : communicator_(communicator.duplicate()),  // no message of ours meets a halo's
       subdomain_(subdomain),
       factor_(factor),
       blocks_(all_gather(communicator_, subdomain)) {
