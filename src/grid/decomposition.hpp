@@ -10,7 +10,7 @@
 
 namespace isotherm {
 
-// The 26 directions to the cells around a block, or the 6 of its faces.
+// The 26 directions to the cells around a block, or the 6 of its faces, in the order of Face.
 using Direction = std::array<int, 3>;  // each -1, 0 or 1, not all 0
 std::vector<Direction> face_directions();
 std::vector<Direction> all_directions();  // faces first, then edges, then corners
