@@ -30,7 +30,7 @@ class PackedBuffers {
 template <class T>
 class PackedTransport final : public Transport<T> {
  public:
-  PackedTransport(Device& device, std::span<const HaloMessage> messages, WireMaker& wires)
+  PackedTransport(Device& device, std::span<const HaloMessage> messages, const Wires& wires)
       : cells_(face_copy<T>(device.backend())),
         messages_(messages.begin(), messages.end()),
         sent_(device, messages, sizeof(T)),
@@ -74,18 +74,17 @@ class PackedTransport final : public Transport<T> {
 template <class T>
 class PackedTransports final : public TransportMaker<T> {
  public:
-  PackedTransports(Device& device, std::unique_ptr<WireMaker> wires)
-      : device_(device), wires_(std::move(wires)) {}
+  PackedTransports(Device& device, Wires wires) : device_(device), wires_(std::move(wires)) {}
   // Throws Error(memory) where the buffers do not fit.
   std::unique_ptr<Transport<T>> connect(std::span<const HaloField<T>>,
                                         std::span<const HaloMessage> messages) override {
-    return std::make_unique<PackedTransport<T>>(device_, messages, *wires_);
+    return std::make_unique<PackedTransport<T>>(device_, messages, wires_);
   }
-  std::string why_broken() const override { return wires_->why_broken(); }
+  std::string why_broken() const override { return wires_.why_broken(); }
 
  private:
   Device& device_;
-  std::unique_ptr<WireMaker> wires_;
+  Wires wires_;
 };
 
 // Ghosts are unpacked from memory that was set to 0 once: no sweep meets a NaN that nobody put there.
@@ -114,11 +113,11 @@ std::unique_ptr<Wire> make_mock_wire(Device& device, const Communicator&,
 }
 
 template <class T>
-std::unique_ptr<TransportMaker<T>> packed_transports(Device& device, std::unique_ptr<WireMaker> wires) {
+std::unique_ptr<TransportMaker<T>> packed_transports(Device& device, Wires wires) {
   return std::make_unique<PackedTransports<T>>(device, std::move(wires));
 }
 
-template std::unique_ptr<TransportMaker<float>> packed_transports(Device&, std::unique_ptr<WireMaker>);
-template std::unique_ptr<TransportMaker<double>> packed_transports(Device&, std::unique_ptr<WireMaker>);
+template std::unique_ptr<TransportMaker<float>> packed_transports(Device&, Wires);
+template std::unique_ptr<TransportMaker<double>> packed_transports(Device&, Wires);
 
 }  // namespace isotherm

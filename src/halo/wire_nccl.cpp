@@ -263,33 +263,25 @@ class NcclWire final : public Wire {
   NcclGroup group_;
 };
 
-class NcclWires final : public WireMaker {
- public:
-  NcclWires(Device& device, const Communicator& communicator)
-      : device_(device), ranks_(shared_nccl_ranks(device, communicator)) {}
-  std::unique_ptr<Wire> make(std::span<const WireMessage> messages) override {
-    std::set<int> peers;
-    for (const WireMessage& m : messages) peers.insert(m.peer);
-    ranks_->meet(device_, std::move(peers));
-    return std::make_unique<NcclWire>(ranks_, messages);
-  }
-  std::string why_broken() const override {
-    return ranks_->aborted() ? "NCCL failed between other ranks, and had to be given up between all" : "";
-  }
-
- private:
-  Device& device_;
-  std::shared_ptr<NcclRanks> ranks_;
-};
-
 }  // namespace
 
 std::string why_no_nccl(const Device& device) {
   return device.backend() == Backend::host ? "needs a GPU" : "";
 }
 
-std::unique_ptr<WireMaker> open_nccl_wires(Device& device, const Communicator& communicator) {
-  return std::make_unique<NcclWires>(device, communicator);
+Wires open_nccl_wires(Device& device, const Communicator& communicator) {
+  const std::shared_ptr<NcclRanks> ranks = shared_nccl_ranks(device, communicator);
+  const auto make = [&device, ranks](std::span<const WireMessage> messages) {
+    std::set<int> peers;
+    for (const WireMessage& m : messages) peers.insert(m.peer);
+    ranks->meet(device, std::move(peers));
+    return std::make_unique<NcclWire>(ranks, messages);
+  };
+  return {make, [ranks] {
+            return std::string(ranks->aborted()
+                                   ? "NCCL failed between other ranks, and had to be given up between all"
+                                   : "");
+          }};
 }
 
 }  // namespace isotherm

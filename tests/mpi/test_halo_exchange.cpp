@@ -172,9 +172,8 @@ class Exchanged {
     });
     EXPECT_EQ(halo_.bytes_sent(), bytes);
     EXPECT_EQ(halo_.messages(), static_cast<int>(directions.size()));
-    const ExchangeTraffic planned = exchange_traffic(decomposition_, rank_, oracle_.ghosts);
-    EXPECT_EQ(static_cast<std::size_t>(planned.cells) * sizeof(T), bytes);
-    EXPECT_EQ(planned.messages, halo_.messages());
+    const Index planned = exchanged_cells(decomposition_, rank_, oracle_.ghosts);
+    EXPECT_EQ(static_cast<std::size_t>(planned) * sizeof(T), bytes);
   }
 
  private:
