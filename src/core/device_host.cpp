@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include "core/box.hpp"
 #include "core/device.hpp"
 #include "core/error.hpp"
 #include "core/host_threads.hpp"
@@ -63,7 +64,7 @@ class HostDevice final : public Device {
   void* allocate(std::size_t bytes, Memory) override {
     const bool large = bytes >= 4 * huge_page;
     const std::size_t unit = large ? huge_page : alignment;
-    const std::size_t rounded = (bytes + unit - 1) / unit * unit;
+    const std::size_t rounded = round_up(bytes, unit);
     void* pointer = rounded < bytes ? nullptr : std::aligned_alloc(unit, rounded);
     if (!pointer) {
       throw Error(ExitCode::memory,

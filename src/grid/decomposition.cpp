@@ -185,15 +185,6 @@ Box Decomposition::subdomain(int rank) const {
   return box;
 }
 
-bool Decomposition::touches(int rank, Face f) const {
-  const int axis = axis_of(f);
-  return coordinates(rank)[axis] == (is_max(f) ? process_grid_[axis] - 1 : 0);
-}
-
-bool Decomposition::is_boundary(int rank, Face f) const {
-  return touches(rank, f) && !periodic_[axis_of(f)];
-}
-
 std::optional<int> Decomposition::neighbour(int rank, Direction d) const {
   Int3 position = coordinates(rank);
   for (int axis = 0; axis < 3; ++axis) {
@@ -222,8 +213,8 @@ Index Decomposition::largest_subdomain() const {
 
 std::array<bool, face_count> Decomposition::boundaries(int rank) const {
   std::array<bool, face_count> boundaries{};
-  for (int f = 0; f < face_count; ++f)
-    boundaries[static_cast<std::size_t>(f)] = is_boundary(rank, static_cast<Face>(f));
+  const std::vector<Direction> faces = face_directions();
+  for (std::size_t f = 0; f < face_count; ++f) boundaries[f] = !neighbour(rank, faces[f]);
   return boundaries;
 }
 

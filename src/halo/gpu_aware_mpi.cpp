@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
 #include <cstdlib>
+#include <cstring>
 
 #include "core/mpi_native.hpp"
 
@@ -26,14 +25,6 @@ std::optional<bool> mpi_takes_device_memory() {
   return supported != 0;
 }
 
-// "CRAY MPICH version 8.1.28" has been written in more than one way.
-bool is_cray(std::string_view library) {
-  std::string lower(library);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower.find("cray") != std::string::npos;
-}
-
 bool started() {
   int initialized = 0, finalized = 0;
   MPI_Initialized(&initialized);
@@ -43,9 +34,9 @@ bool started() {
 
 }  // namespace
 
-std::string judge_device_memory(std::optional<bool> answer, std::string_view library,
+std::string judge_device_memory(std::optional<bool> answer, const std::string& library,
                                 std::string_view cray_switch) {
-  if (is_cray(library)) {
+  if (strcasestr(library.c_str(), "cray")) {  // "CRAY MPICH version 8.1.28" has been written in other ways
     if (cray_switch != "1") {
       return fmt::format(
           "the GPU support of {} is off; set MPICH_GPU_SUPPORT_ENABLED=1, in a program that was built "

@@ -15,7 +15,7 @@ std::string why_mpi_takes_no_device_memory();
 // From what MPI itself says (none: it cannot be asked), the library's version text and the value of
 // MPICH_GPU_SUPPORT_ENABLED ("" where it is not set), which in Cray MPICH is a switch that its users have to
 // set.
-std::string judge_device_memory(std::optional<bool> answer, std::string_view library,
+std::string judge_device_memory(std::optional<bool> answer, const std::string& library,
                                 std::string_view cray_switch);
 
 }  // namespace isotherm

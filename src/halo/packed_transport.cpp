@@ -16,7 +16,7 @@ class PackedBuffers {
     std::size_t bytes = 0;
     for (const HaloMessage& m : messages) {
       offsets_.push_back(bytes);
-      bytes += (m.cells() * element_bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
+      bytes += round_up(m.cells() * element_bytes, buffer_alignment);
     }
     buffer_ = Buffer(device, bytes);
   }

@@ -117,7 +117,7 @@ DenseMessages dense_messages(std::span<const HaloMessage> messages, int peer,
   }
   for (auto& [each_tag, place] : dense.places) {
     const std::size_t length = std::exchange(place, dense.bytes);
-    dense.bytes += (length + line_bytes - 1) / line_bytes * line_bytes;
+    dense.bytes += round_up<std::size_t>(length, line_bytes);
   }
   return dense;
 }
@@ -248,13 +248,13 @@ class PeerTransport final : public Transport<T> {
 
   void make_inbox(std::span<const HaloField<T>> fields, std::span<const HaloMessage> messages) {
     const std::size_t flags = peers_.size() * sizeof(PeerFlags);
-    std::size_t bytes = (flags + line_bytes - 1) / line_bytes * line_bytes;
+    std::size_t bytes = round_up<std::size_t>(flags, line_bytes);
     for (const int peer : peers_) {
       cells_of_.push_back(bytes);
       bytes += dense_messages<T>(messages, peer, receive_tag).bytes;
     }
     const Int3 n = fields.front().view.extent;
-    column_pitch_ = (n.y + column_unit - 1) / column_unit * column_unit;
+    column_pitch_ = round_up<Index>(n.y, column_unit);
     if (std::any_of(messages.begin(), messages.end(),
                     [](const HaloMessage& m) { return m.direction[0] != 0; }))
       face_bytes_ = static_cast<std::size_t>(column_pitch_ * n.z) * sizeof(T);

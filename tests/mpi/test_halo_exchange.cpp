@@ -101,7 +101,7 @@ Boundaries<T> test_boundaries(const Decomposition& decomposition, int rank) {
   Boundaries<T> boundaries;
   for (int f = 0; f < face_count; ++f) {
     const Face side = static_cast<Face>(f);
-    boundaries.faces[f].is_boundary = decomposition.is_boundary(rank, side);
+    boundaries.faces[f].is_boundary = decomposition.boundaries(rank)[f];
     boundaries.faces[f].a = static_cast<T>(GhostOracle::boundary_a(side));
     boundaries.faces[f].b = static_cast<T>(GhostOracle::boundary_b(side));
   }
