@@ -217,6 +217,12 @@ std::vector<std::string> Communicator::all_gather(std::string_view text) const {
   return all;
 }
 
+std::string Communicator::first_of_all(std::string_view text) const {
+  for (const std::string& each : all_gather(text))
+    if (!each.empty()) return each;
+  return {};
+}
+
 Communicator Communicator::split_by_host() const {
   MPI_Comm part = MPI_COMM_NULL;
   check_mpi(MPI_Comm_split_type(native_->comm, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &part),

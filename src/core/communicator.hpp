@@ -81,8 +81,9 @@ class Communicator {
   PendingAllReduce<T> start_all_reduce(std::vector<T> values, ReduceOp op) const;
   std::string broadcast(std::string bytes, int root = 0) const;      // every rank returns root's bytes
   std::vector<std::string> all_gather(std::string_view text) const;  // one per rank, in rank order
-  Communicator split_by_host() const;  // the ranks that share this rank's memory
-  Communicator duplicate() const;      // the same ranks, apart from all that they say to each other here
+  std::string first_of_all(std::string_view text) const;  // that is not empty, of the lowest rank; or empty
+  Communicator split_by_host() const;                     // the ranks that share this rank's memory
+  Communicator duplicate() const;  // the same ranks, apart from all that they say to each other here
 
   struct Native;  // holds the MPI_Comm; defined in core/mpi_native.hpp
   const Native& native() const { return *native_; }

@@ -84,35 +84,23 @@ class Buffer {
  public:
   Buffer() = default;
   Buffer(Device& device, std::size_t bytes, Memory kind = Memory::device)
-      : device_(&device), kind_(kind), bytes_(bytes), data_(bytes ? device.allocate(bytes, kind) : nullptr) {}
-  Buffer(Buffer&& other) noexcept { swap(other); }
-  Buffer& operator=(Buffer&& other) noexcept {
-    Buffer taken(std::move(other));
-    swap(taken);
-    return *this;
-  }
-  ~Buffer() {
-    if (data_) device_->release(data_, kind_);
-  }
+      : bytes_(bytes), data_(bytes ? device.allocate(bytes, kind) : nullptr, Release{&device, kind}) {}
 
-  void* data() const { return data_; }
+  void* data() const { return data_.get(); }
   template <class T>
   T* as() const {
-    return static_cast<T*>(data_);
+    return static_cast<T*>(data());
   }
   std::size_t bytes() const { return bytes_; }
 
  private:
-  void swap(Buffer& other) noexcept {
-    std::swap(device_, other.device_);
-    std::swap(kind_, other.kind_);
-    std::swap(bytes_, other.bytes_);
-    std::swap(data_, other.data_);
-  }
-  Device* device_ = nullptr;
-  Memory kind_ = Memory::device;
+  struct Release {
+    Device* device;
+    Memory kind;
+    void operator()(void* data) const noexcept { device->release(data, kind); }
+  };
   std::size_t bytes_ = 0;
-  void* data_ = nullptr;
+  std::unique_ptr<void, Release> data_;
 };
 
 // A stream, event or graph that is released with its owner.

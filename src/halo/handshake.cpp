@@ -33,7 +33,7 @@ std::vector<std::string> swap_texts(const Communicator& communicator, std::span<
   return theirs;
 }
 
-bool take_leave(const Communicator& communicator, std::span<const int> peers, double seconds) noexcept {
+void take_leave(const Communicator& communicator, std::span<const int> peers, double seconds) noexcept {
   const MPI_Comm comm = communicator.native().comm;
   std::vector<MPI_Request> heard(peers.size(), MPI_REQUEST_NULL), said(peers.size(), MPI_REQUEST_NULL);
   for (std::size_t i = 0; i < peers.size(); ++i) {
@@ -52,7 +52,6 @@ bool take_leave(const Communicator& communicator, std::span<const int> peers, do
       MPI_Request_free(&request);  // what is left of it MPI does by itself
     }
   }
-  return all != 0;
 }
 
 }  // namespace isotherm

@@ -31,7 +31,7 @@ Value take(std::string_view& text) {
 }
 
 // Tells these peers that this rank is done with what they share, and waits for them to say the same, so long
-// at the most: for destructors, where a peer may never come. Were all there?
-bool take_leave(const Communicator& communicator, std::span<const int> peers, double seconds) noexcept;
+// at the most: for destructors, where a peer may never come.
+void take_leave(const Communicator& communicator, std::span<const int> peers, double seconds) noexcept;
 
 }  // namespace isotherm

@@ -96,12 +96,6 @@ class BoundedTransport {
   Owned<Event> done_;
 };
 
-std::size_t most_cells(const std::vector<HaloMessage>& messages) {
-  std::size_t most = 0;
-  for (const HaloMessage& m : messages) most = std::max(most, m.cells());
-  return most;
-}
-
 // The trial of one transport on one link.
 template <class T>
 class LinkProbe {
@@ -200,7 +194,7 @@ class LinkProbe {
     // One side may have given up on another peer what the other would wait for here.
     attempt([&] {
       verdict_.why_not = maker_->why_broken();
-      dense_ = Buffer(device_, most_cells(link_.messages) * sizeof(T));
+      dense_ = Buffer(device_, std::ranges::max(link_.messages, {}, &HaloMessage::cells).cells() * sizeof(T));
       host_ = Buffer(device_, dense_.bytes(), Memory::staging);
     });
     attempt([&] { bounded.emplace(device_, maker_->connect(link_.fields, link_.messages), link_.timeout); });
@@ -320,10 +314,7 @@ void drop_broken(const Communicator& communicator, const std::vector<OpenTranspo
                  std::vector<HaloLink>& links) {
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const TransportMaker<T>* maker = candidates[i].maker.get();
-    std::string why;
-    for (const std::string& broken : communicator.all_gather(maker ? maker->why_broken() : "")) {
-      if (why.empty()) why = broken;
-    }
+    const std::string why = communicator.first_of_all(maker ? maker->why_broken() : "");
     for (HaloLink& link : links) {
       if (link.measurements[i].why_not.empty()) link.measurements[i].why_not = why;
     }

@@ -114,7 +114,7 @@ int receive_tag(const HaloMessage& message) {
   return tag(opposite(message.direction));
 }
 
-std::vector<int> peers_of(const std::vector<HaloMessage>& messages) {
+std::vector<int> peers_of(std::span<const HaloMessage> messages) {
   std::vector<int> peers;
   for (const HaloMessage& m : messages) {
     if (std::find(peers.begin(), peers.end(), m.peer) == peers.end()) peers.push_back(m.peer);

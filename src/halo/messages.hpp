@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "core/box.hpp"
@@ -58,7 +59,7 @@ int receive_tag(const HaloMessage& message);
 inline constexpr int first_free_tag = 27;
 
 // The ranks that these messages go to, each once, in order of their first message.
-std::vector<int> peers_of(const std::vector<HaloMessage>& messages);
+std::vector<int> peers_of(std::span<const HaloMessage> messages);
 
 // Every pair of neighbours has its round, in which neither has another: by round, the peer of `rank`, or -1.
 // A greedy edge colouring: at most 2 * 26 - 1 rounds.

@@ -23,12 +23,11 @@ namespace isotherm {
 template <class T>
 struct HaloField {
   FieldView<T> view;
-  void* memory;  // of the whole allocation, in the device
-  std::size_t bytes;
+  void* memory;  // the whole allocation, in the device
 };
 template <class T>
 HaloField<T> halo_field(Field<T>& field) {
-  return {field.view(), field.data(), field.bytes()};
+  return {field.view(), field.data()};
 }
 
 // The messages of one exchange between this rank and some of its neighbours, bound to the fields that they

@@ -153,10 +153,7 @@ class PeerTransport final : public Transport<T> {
   // `alone`: no two ranks share a device.
   PeerTransport(Device& device, const Communicator& communicator, bool alone,
                 std::span<const HaloField<T>> fields, std::span<const HaloMessage> messages)
-      : device_(device),
-        communicator_(communicator),
-        peers_(peers_of({messages.begin(), messages.end()})),
-        serves_sweeps_(alone) {
+      : device_(device), communicator_(communicator), peers_(peers_of(messages)), serves_sweeps_(alone) {
     Agreement agreement(communicator_, peers_);
     std::vector<std::string> texts(peers_.size());
     agreement.attempt([&] {

@@ -93,9 +93,7 @@ class FaceBench {
     const TransportMeasurement measurement =
         try_transport<T>({bench_.device, own, fields_, messages_, probe_timeout}, open, true);
     const bool missing = !open.maker || !open.maker->why_not(messages_.front().peer).empty();
-    std::string note;
-    for (const std::string& why : bench_.world.all_gather(measurement.why_not))
-      if (note.empty()) note = why;
+    const std::string note = bench_.world.first_of_all(measurement.why_not);
     const bool anyone_lacks_it = bench_.world.all_reduce(std::int64_t{missing}, ReduceOp::max) != 0;
     return {note.empty()      ? BenchVerdict::right
             : anyone_lacks_it ? BenchVerdict::skipped
