@@ -13,8 +13,7 @@ namespace isotherm {
 struct WireMessage {
   int peer;
   int send_tag, receive_tag;
-  const void* send;
-  void* receive;
+  void *send, *receive;
   std::size_t bytes;  // each way
 };
 

@@ -105,9 +105,8 @@ void for_each_piece(std::size_t bytes, std::size_t piece_bytes, Use use) {
     use(offset, std::min(piece_bytes, bytes - offset));
 }
 
-// MPI_Send_init takes void* in C++ too.
-std::byte* at(const void* base, std::size_t offset) {
-  return static_cast<std::byte*>(const_cast<void*>(base)) + offset;
+std::byte* at(void* base, std::size_t offset) {
+  return static_cast<std::byte*>(base) + offset;
 }
 
 // MPI reads and writes the packed buffers themselves: host memory, or a GPU's where MPI can.
