@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "halo/transport.hpp"
 
@@ -71,6 +72,15 @@ std::unique_ptr<Wire> make_staged_wire(Device& device, const Communicator& commu
 // The same without staging: for an MPI that takes the device's memory.
 std::unique_ptr<Wire> make_mpi_device_wire(Device& device, const Communicator& communicator,
                                            std::span<const WireMessage> messages);
+// Does this MPI take the device's memory? A library that does not crashes at the first pointer into it, and
+// that cannot be caught: so MPI is asked first, and never taken at a guess. The probe proves the answer
+// later. Empty: it does. Else why not, and what to do. Not collective.
+std::string why_mpi_takes_no_device_memory();
+// From what MPI itself says (none: it cannot be asked), the library's version text and the value of
+// MPICH_GPU_SUPPORT_ENABLED ("" where it is not set), which in Cray MPICH is a switch that its users have to
+// set.
+std::string judge_device_memory(std::optional<bool> answer, const std::string& library,
+                                std::string_view cray_switch);
 // Moves nothing: what is received is what was there. For measuring what the rest costs.
 std::unique_ptr<Wire> make_mock_wire(Device& device, const Communicator& communicator,
                                      std::span<const WireMessage> messages);

@@ -1,5 +1,4 @@
 // The table of transports.
-#include "halo/gpu_aware_mpi.hpp"
 #include "halo/packed_transport.hpp"
 #include "halo/transport.hpp"
 
