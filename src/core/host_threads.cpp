@@ -201,20 +201,18 @@ ThreadPlan plan_share(const HostCores& cores, const std::vector<std::vector<int>
   constexpr double rounding = 1e-9;  // 2 = 6 times 1/3
   const int threads = std::max(1, static_cast<int>(std::floor(std::min(share, granted) + rounding)));
 
-  std::string why;
-  if (granted < share - rounding)
-    why = fmt::format("a quota of {:.4g} cores on {}", *cores.quota, counted(own, "core"));
-  else if (alone && own < cores.online)
-    why = fmt::format("bound to {} of the host's {}", counted(own, "core"), cores.online);
-  else
-    why = counted(own, "core");
-  if (ranks > 1 && !(alone && granted >= share - rounding)) why += fmt::format(" shared by {} ranks", ranks);
+  std::string why = counted(own, "core"), quota;
+  if (granted < share - rounding) {
+    quota = fmt::format("a quota of {:.4g} cores", *cores.quota);
+    why = quota + " on " + why;
+  } else if (alone && own < cores.online) {
+    why = fmt::format("bound to {} of the host's {}", why, cores.online);
+  }
+  if (ranks > 1 && !(alone && quota.empty())) why += fmt::format(" shared by {} ranks", ranks);
   std::string warning;
   if (ranks > 1 && std::min(share, granted) < 1 - rounding)
-    warning =
-        fmt::format("{} ranks share {} of this host and take turns; start no more ranks than cores", ranks,
-                    granted < share - rounding ? fmt::format("a quota of {:.4g} cores", *cores.quota)
-                                               : counted(std::ssize(ranks_of_core), "core"));
+    warning = fmt::format("{} ranks share {} of this host and take turns; start no more ranks than cores",
+                          ranks, quota.empty() ? counted(std::ssize(ranks_of_core), "core") : quota);
   return {threads, fmt::format("{} ({})", counted(threads, "thread"), why), warning};
 }
 
