@@ -202,9 +202,7 @@ std::optional<Index> Decomposition::max_halo_width() const {
 }
 
 Index Decomposition::smallest_subdomain() const {
-  Int3 extent;
-  for (int axis = 0; axis < 3; ++axis) extent[axis] = cells_[axis] / process_grid_[axis];
-  return extent.product();
+  return subdomain(ranks() - 1).cells();
 }
 
 Index Decomposition::largest_subdomain() const {

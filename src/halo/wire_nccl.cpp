@@ -265,11 +265,10 @@ Wires open_nccl_wires(Device& device, const Communicator& communicator) {
     ranks->meet(device, std::move(peers));
     return std::make_unique<NcclWire>(ranks, messages);
   };
-  return {make, [ranks] {
-            return std::string(ranks->aborted()
-                                   ? "NCCL failed between other ranks, and had to be given up between all"
-                                   : "");
-          }};
+  const auto why_broken = [ranks]() -> std::string {
+    return ranks->aborted() ? "NCCL failed between other ranks, and had to be given up between all" : "";
+  };
+  return {make, why_broken};
 }
 
 }  // namespace isotherm
