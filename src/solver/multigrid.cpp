@@ -67,7 +67,7 @@ double FieldMean<T>::find() {
   device.copy(on_host_.data(), sum_.data(), sizeof(FieldSum), stream);
   device.synchronize(stream);
   LongAccumulator sum = on_host_.template as<FieldSum>()->unrounded;
-  level_.communicator().all_reduce<std::int64_t>(sum.word, ReduceOp::sum);
+  level_.communicator().all_reduce(std::span<std::int64_t>(sum.word), ReduceOp::sum);
   return sum.rounded() / static_cast<double>(level_.config().grid.cells.product());
 }
 
