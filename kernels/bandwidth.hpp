@@ -41,4 +41,10 @@ std::unique_ptr<BandwidthProbe> make_copy_probe(Device& device, std::size_t byte
 // Bytes read plus bytes written a second by this process alone: the median of some copies.
 double measure_copy_bandwidth(Device& device, std::size_t bytes);
 
+namespace cuda {  // kernels/cuda/bandwidth.cu
+std::unique_ptr<BandwidthProbe> make_copy_probe_cuda(Device& device, std::size_t bytes);
+template <class T>
+std::span<const BandwidthEntry<T>> bandwidth_registry();
+}  // namespace cuda
+
 }  // namespace isotherm

@@ -2,8 +2,8 @@
 // one: defect correction. One struct a backend.
 #pragma once
 
-#include "core/device.hpp"
 #include "core/field_view.hpp"
+#include "core/stream.hpp"
 #include "kernels/grid_transfer.hpp"
 
 namespace isotherm {

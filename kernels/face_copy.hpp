@@ -2,8 +2,8 @@
 // field, fill the ghosts beyond boundaries, fill a field. One struct a backend.
 #pragma once
 
-#include "core/device.hpp"
 #include "core/field_view.hpp"
+#include "core/stream.hpp"
 #include "kernels/stencil.hpp"
 
 namespace isotherm {

@@ -2,8 +2,8 @@
 // runs of sweeps. One struct a backend.
 #pragma once
 
-#include "core/device.hpp"
 #include "core/field_view.hpp"
+#include "core/stream.hpp"
 #include "kernels/stencil.hpp"
 
 namespace isotherm {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <limits>
 
-#include "core/device.hpp"
 #include "core/field_view.hpp"
+#include "core/stream.hpp"
 #include "kernels/long_accumulator.hpp"
 #include "kernels/stencil.hpp"
 

@@ -11,8 +11,8 @@
 // by their overlap. Tables hold the weights, an axis at a time.
 #pragma once
 
-#include "core/device.hpp"
 #include "core/field_view.hpp"
+#include "core/stream.hpp"
 #include "kernels/stencil.hpp"
 
 namespace isotherm {

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "core/device.hpp"
 #include "core/field_view.hpp"
+#include "core/stream.hpp"
 
 namespace isotherm {
 

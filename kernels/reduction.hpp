@@ -4,8 +4,8 @@
 #include <span>
 #include <string_view>
 
-#include "core/device.hpp"
 #include "core/field_view.hpp"
+#include "core/stream.hpp"
 #include "kernels/host_info.hpp"
 #include "kernels/long_accumulator.hpp"
 

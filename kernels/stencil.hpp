@@ -24,8 +24,8 @@
 #include <string_view>
 
 #include "core/box.hpp"
-#include "core/device.hpp"
 #include "core/field_view.hpp"
+#include "core/stream.hpp"
 #include "kernels/host_info.hpp"
 #include "kernels/peer_copy.hpp"
 #include "kernels/reduction.hpp"

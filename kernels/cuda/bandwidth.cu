@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/cuda/cuda_kernels.hpp"
+#include "kernels/bandwidth.hpp"
 #include "kernels/cuda/launch.hpp"
 
 namespace isotherm::cuda {

@@ -3,9 +3,6 @@
 // alone declares those.
 #pragma once
 
-#include <cstddef>
-
-#include "kernels/bandwidth.hpp"
 #include "kernels/change.hpp"
 #include "kernels/face_copy.hpp"
 #include "kernels/field_algebra.hpp"
@@ -32,9 +29,5 @@ template <class T>
 const PeerCopy<T>& peer_copy_cuda();
 template <class T>
 const FieldReductions<T>& field_reductions_cuda();
-
-std::unique_ptr<BandwidthProbe> make_copy_probe_cuda(Device& device, std::size_t bytes);
-template <class T>
-std::span<const BandwidthEntry<T>> bandwidth_registry();
 
 }  // namespace isotherm::cuda

@@ -30,18 +30,18 @@ bool lists_ranks(const CheckOptions& options, int ranks) {
 // Why this process grid, or why not.
 std::string estimate_text(const Config& config, const Decomposition& d, Backend backend) {
   const SweepCost cost = estimate(config, d.process_grid(), backend);
-  const ProcessGridChoice cheapest = weigh_process_grids(config, d.ranks(), backend);
+  const std::vector<EstimatedGrid> grids = weigh_process_grids(config, d.ranks(), backend);
   std::string text =
       fmt::format("  by estimate   {} a sweep of the slowest rank: {} cells, {} copies, {} wire, {} messages",
                   human_duration(cost.total()), human_duration(cost.sweep), human_duration(cost.copies),
                   human_duration(cost.wire), human_duration(cost.messages));
-  const auto add = [&](const char* what, Int3 grid, const SweepCost& of) {
-    text += fmt::format("; {} {}, {}", what, extent_text(grid), human_duration(of.total()));
+  const auto add = [&](const char* what, const EstimatedGrid& other) {
+    text += fmt::format("; {} {}, {}", what, extent_text(other.grid), human_duration(other.cost.total()));
   };
-  if (!(cheapest.grid == d.process_grid()))
-    add("auto takes", cheapest.grid, cheapest.cost);
-  else if (cheapest.next)
-    add("next best", *cheapest.next, cheapest.next_cost);
+  if (!(grids[0].grid == d.process_grid()))
+    add("auto takes", grids[0]);
+  else if (grids.size() > 1)
+    add("next best", grids[1]);
   return text + "\n";
 }
 

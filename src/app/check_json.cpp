@@ -194,7 +194,7 @@ Int3 weak_growth(const Config& config, int ranks) {
   if (config.grid.cells.product() > 1)
     for (int axis = 0; axis < 3; ++axis)
       if (config.grid.cells[axis] == 1) cube[axis] = 1;
-  return cheapest_process_grid(cube, ranks, {}, 1, surface()).grid;
+  return process_grids_by_cost(cube, ranks, {}, 1, surface()).front().grid;
 }
 
 // Puts into the deck of a case, which is read as `config`, what follows from the ranks that it runs on: weak,

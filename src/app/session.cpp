@@ -125,7 +125,7 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int
   plan.fields += plan.field * static_cast<std::size_t>(fields_of_super_step(config));
   // Exchanges of fewer layers have buffers of their own while the autotuner tries them.
   for (int layers = ghosts; layers > 0; layers = config.solver.halo_width ? 0 : layers / 2)
-    plan.halo += 2 * size * static_cast<std::size_t>(exchange_traffic(decomposition, rank, layers).cells);
+    plan.halo += 2 * size * static_cast<std::size_t>(exchanged_cells(decomposition, rank, layers));
   if (seat.host == Host::this_one) {
     (config.precision == Precision::fp32 ? plan_kernels<float> : plan_kernels<double>)(config, decomposition,
                                                                                        rank, backend, plan);
@@ -179,16 +179,16 @@ SweepCost estimate(const Config& config, Int3 process_grid, Backend backend) {
                     exchange_weights(config, backend));
 }
 
-ProcessGridChoice weigh_process_grids(const Config& config, int ranks, Backend backend) {
-  return cheapest_process_grid(config.grid.cells, ranks, periodic_axes(config), asked_halo(config),
+std::vector<EstimatedGrid> weigh_process_grids(const Config& config, int ranks, Backend backend) {
+  return process_grids_by_cost(config.grid.cells, ranks, periodic_axes(config), asked_halo(config),
                                exchange_weights(config, backend));
 }
 
 Decomposition decompose(const Config& config, int ranks, Backend backend) {
   const int ghosts = asked_halo(config);
   if (!config.parallel.process_grid) {
-    return {config.grid.cells, weigh_process_grids(config, ranks, backend).grid, periodic_axes(config),
-            ghosts};
+    return {config.grid.cells, weigh_process_grids(config, ranks, backend).front().grid,
+            periodic_axes(config), ghosts};
   }
   const Int3 grid = *config.parallel.process_grid;
   if (grid.product() != ranks)
@@ -403,7 +403,7 @@ void fit_ghosts(Session& session, const Communicator& world) {
 }
 
 bool moves_data(const Config& config) {
-  const TransportEntry<double>* entry = find_transport<double>(config.parallel.transport);
+  const TransportEntry<double>* entry = find_transport(config.parallel.transport);
   return !entry || entry->moves_data;
 }
 
@@ -432,7 +432,7 @@ void validate_on(const Config& config, int ranks, Backend backend) {
 }
 
 void validate_transport(const Config& config, const Device& device) {
-  const TransportEntry<double>* entry = find_transport<double>(config.parallel.transport);
+  const TransportEntry<double>* entry = find_transport(config.parallel.transport);
   if (!entry) return;  // auto
   const std::string why = entry->unsupported(device);
   if (why.empty()) return;

@@ -58,10 +58,10 @@ FileGroup plan_checkpoints(const Config& config);
 // On the process grid of the deck, or on the cheapest for this backend.
 Decomposition decompose(const Config& config, int ranks, Backend backend);
 
-// What a sweep of the deck costs on a process grid, and on the cheapest two, by estimate.
+// What a sweep of the deck costs on a process grid, and on all, the cheapest first, by estimate.
 ExchangeWeights exchange_weights(const Config& config, Backend backend);
 SweepCost estimate(const Config& config, Int3 process_grid, Backend backend);
-ProcessGridChoice weigh_process_grids(const Config& config, int ranks, Backend backend);
+std::vector<EstimatedGrid> weigh_process_grids(const Config& config, int ranks, Backend backend);
 
 // Collective. Throws CollectiveError(memory), with the table, where the ranks of a host or of a GPU need more
 // than is free.

@@ -259,7 +259,7 @@ class Loop {
     FileThread& files = outputs_.files;
     double seen[] = {static_cast<double>(noted_stop_signal()), frame_.started.seconds(),
                      files.failed() ? 1.0 : 0.0, files.backlog()};
-    frame_.world.all_reduce(seen, 4, ReduceOp::max);
+    frame_.world.all_reduce<double>(seen, ReduceOp::max);
     if (seen[2] > 0) files.finish();  // throws
     lookout_.looked(solver_.sweeps(), seen[1] - elapsed_);
     elapsed_ = seen[1];

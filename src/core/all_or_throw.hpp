@@ -5,7 +5,6 @@
 
 #include <new>
 #include <optional>
-#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -14,15 +13,9 @@
 
 namespace isotherm {
 
-// What went wrong on this rank, or nothing.
-struct Failure {
-  bool failed = false;
-  ExitCode code = ExitCode::done;
-  std::string message;
-};
-
-// Collective. Throws CollectiveError with the text of the lowest rank that failed; returns when none has.
-void throw_if_any_failed(const Communicator& communicator, const Failure& mine);
+// Collective; `mine` is what went wrong on this rank. Throws CollectiveError with the text of the lowest rank
+// that failed; returns when none has.
+void throw_if_any_failed(const Communicator& communicator, const std::optional<Error>& mine);
 
 // Runs `work` and returns what it returns, on every rank or on none. `work` must not communicate over
 // `communicator` after it may have failed on one rank only.
@@ -30,15 +23,15 @@ template <class Work>
 auto all_or_throw(const Communicator& communicator, Work&& work) {
   using Result = decltype(work());
   auto guarded = [&](auto&& body) {
-    Failure failure;
+    std::optional<Error> failure;
     try {
       body();
     } catch (const Error& e) {
-      failure = {true, e.code(), e.what()};
+      failure = e;
     } catch (const std::bad_alloc&) {
-      failure = {true, ExitCode::memory, "out of host memory; use a smaller grid, fp32 or more ranks"};
+      failure.emplace(ExitCode::memory, "out of host memory; use a smaller grid, fp32 or more ranks");
     } catch (const std::exception& e) {
-      failure = {true, ExitCode::internal, fmt::format("unexpected error ({}); please report it", e.what())};
+      failure.emplace(ExitCode::internal, fmt::format("unexpected error ({}); please report it", e.what()));
     }
     throw_if_any_failed(communicator, failure);
   };

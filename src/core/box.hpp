@@ -70,6 +70,11 @@ constexpr Index ceil_div(Index a, Index b) {
 constexpr Index floor_div(Index a, Index b) {
   return a >= 0 ? a / b : -ceil_div(-a, b);
 }
+// The least multiple of `unit` that is not below `value` (>= 0).
+template <class T>
+constexpr T round_up(T value, T unit) {
+  return (value + unit - 1) / unit * unit;
+}
 
 // A box without a box within it, as disjoint boxes, none empty: whole planes below and above `inner`, then
 // whole rows before and behind it along y, then what is beside it along x. All of `whole` where `inner` is

@@ -42,7 +42,7 @@ std::shared_ptr<Communicator::Native> adopt(MPI_Comm comm) {
   return native;
 }
 
-std::shared_ptr<Communicator::Native> duplicate(MPI_Comm comm) {
+std::shared_ptr<Communicator::Native> duplicate_of(MPI_Comm comm) {
   MPI_Comm copy = MPI_COMM_NULL;
   check_mpi(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
   return adopt(copy);
@@ -123,10 +123,10 @@ Communicator::Communicator(std::shared_ptr<Native> native) : native_(std::move(n
 }
 
 Communicator Communicator::world() {
-  return Communicator(duplicate(MPI_COMM_WORLD));
+  return Communicator(duplicate_of(MPI_COMM_WORLD));
 }
 Communicator Communicator::self() {
-  return Communicator(duplicate(MPI_COMM_SELF));
+  return Communicator(duplicate_of(MPI_COMM_SELF));
 }
 
 void Communicator::barrier() const {
@@ -134,25 +134,14 @@ void Communicator::barrier() const {
 }
 
 template <class T>
-requires std::is_arithmetic_v<T> T Communicator::all_reduce(T value, ReduceOp op)
-const {
-  T result{};
-  check_mpi(MPI_Allreduce(&value, &result, 1, type_of<T>(), isotherm::native(op), native_->comm),
-            "MPI_Allreduce");
-  return result;
-}
-template double Communicator::all_reduce(double, ReduceOp) const;
-template std::int64_t Communicator::all_reduce(std::int64_t, ReduceOp) const;
-template std::uint64_t Communicator::all_reduce(std::uint64_t, ReduceOp) const;
-void Communicator::all_reduce(double* values, int count, ReduceOp op) const {
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_DOUBLE, isotherm::native(op), native_->comm),
-            "MPI_Allreduce");
-}
-void Communicator::all_reduce(std::span<std::int64_t> values, ReduceOp op) const {
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, values.data(), checked_count(values.size()), MPI_INT64_T,
+void Communicator::all_reduce(std::span<T> values, ReduceOp op) const {
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, values.data(), checked_count(values.size()), type_of<T>(),
                           isotherm::native(op), native_->comm),
             "MPI_Allreduce");
 }
+template void Communicator::all_reduce(std::span<double>, ReduceOp) const;
+template void Communicator::all_reduce(std::span<std::int64_t>, ReduceOp) const;
+template void Communicator::all_reduce(std::span<std::uint64_t>, ReduceOp) const;
 
 template <class T>
 struct PendingAllReduce<T>::Flight {
@@ -228,6 +217,12 @@ std::vector<std::string> Communicator::all_gather(std::string_view text) const {
   return all;
 }
 
+std::string Communicator::first_of_all(std::string_view text) const {
+  for (const std::string& each : all_gather(text))
+    if (!each.empty()) return each;
+  return {};
+}
+
 Communicator Communicator::split_by_host() const {
   MPI_Comm part = MPI_COMM_NULL;
   check_mpi(MPI_Comm_split_type(native_->comm, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &part),
@@ -235,21 +230,19 @@ Communicator Communicator::split_by_host() const {
   return Communicator(adopt(part));
 }
 
-Communicator Communicator::split(int colour, int key) const {
-  MPI_Comm part = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_split(native_->comm, colour, key, &part), "MPI_Comm_split");
-  return Communicator(adopt(part));
+Communicator Communicator::duplicate() const {
+  return Communicator(duplicate_of(native_->comm));
 }
 
-void throw_if_any_failed(const Communicator& communicator, const Failure& mine) {
+void throw_if_any_failed(const Communicator& communicator, const std::optional<Error>& mine) {
   const std::int64_t none = communicator.size();
   const std::int64_t first =
-      communicator.all_reduce(mine.failed ? std::int64_t{communicator.rank()} : none, ReduceOp::min);
+      communicator.all_reduce(mine ? std::int64_t{communicator.rank()} : none, ReduceOp::min);
   if (first == none) return;
   const int root = static_cast<int>(first);
   const std::int64_t code = communicator.all_reduce(
-      communicator.rank() == root ? static_cast<std::int64_t>(mine.code) : 0, ReduceOp::max);
-  const std::string message = communicator.broadcast(mine.message, root);
+      communicator.rank() == root ? static_cast<std::int64_t>(mine->code()) : 0, ReduceOp::max);
+  const std::string message = communicator.broadcast(mine ? mine->what() : "", root);
   throw CollectiveError(static_cast<ExitCode>(code), message);
 }
 

@@ -66,20 +66,24 @@ class Communicator {
   bool is_root() const { return rank_ == 0; }
 
   void barrier() const;
-  // T: double, std::int64_t, std::uint64_t, of which a sum wraps modulo 2^64.
+  // In place. T: double, std::int64_t, std::uint64_t, of which a sum wraps modulo 2^64.
+  template <class T>
+  void all_reduce(std::span<T> values, ReduceOp op) const;
   template <class T>
   requires std::is_arithmetic_v<T> T all_reduce(T value, ReduceOp op)
-  const;
-  void all_reduce(double* values, int count, ReduceOp op) const;       // in place
-  void all_reduce(std::span<std::int64_t> values, ReduceOp op) const;  // in place
+  const {
+    all_reduce(std::span(&value, 1), op);
+    return value;
+  }
   // As every collective, in the same order on all ranks of this communicator. Every rank gives as many
   // values.
   template <class T>
   PendingAllReduce<T> start_all_reduce(std::vector<T> values, ReduceOp op) const;
   std::string broadcast(std::string bytes, int root = 0) const;      // every rank returns root's bytes
   std::vector<std::string> all_gather(std::string_view text) const;  // one per rank, in rank order
-  Communicator split_by_host() const;  // the ranks that share this rank's memory
-  Communicator split(int colour, int key) const;
+  std::string first_of_all(std::string_view text) const;  // that is not empty, of the lowest rank; or empty
+  Communicator split_by_host() const;                     // the ranks that share this rank's memory
+  Communicator duplicate() const;  // the same ranks, apart from all that they say to each other here
 
   struct Native;  // holds the MPI_Comm; defined in core/mpi_native.hpp
   const Native& native() const { return *native_; }

@@ -6,8 +6,8 @@
 
 #include <string>
 
-#include "core/device.hpp"
 #include "core/error.hpp"
+#include "core/stream.hpp"
 
 namespace isotherm::cuda {
 

@@ -8,36 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "core/enum_words.hpp"
+#include "core/stream.hpp"
 
 namespace isotherm {
-
-enum class Backend { host, cuda };
-template <>
-inline constexpr auto words_of<Backend> = words("cpu", "cuda");
-
-// Rows of a field start on such bytes: a processor's cache line, a GPU's memory transaction.
-constexpr std::ptrdiff_t row_alignment(Backend backend) {
-  return backend == Backend::host ? 64 : 128;
-}
 
 enum class Priority { normal, high };
 enum class Memory {
   device,   // where kernels of this device read and write
   staging,  // host memory that this device copies from and to at full speed (pinned under CUDA)
-};
-
-// A queue of work in order. On the host work is done at once and the handle is null.
-struct Stream {
-  void* native = nullptr;
-};
-struct Event {
-  void* native = nullptr;
-};
-
-// Work that was recorded once and is queued again as a whole: one launch for many.
-struct Graph {
-  void* native = nullptr;
 };
 
 struct MemoryInfo {
@@ -70,8 +48,7 @@ class Device {
 
   virtual Stream make_stream(Priority priority) = 0;
   virtual void release(Stream stream) noexcept = 0;
-  virtual Event make_event() = 0;
-  virtual Event make_timing_event() = 0;  // one that also takes the time when the stream passes it
+  virtual Event make_event(bool timed) = 0;  // timed: one that also takes the time when the stream passes it
   virtual void release(Event event) noexcept = 0;
   virtual void record(Event event, Stream stream) = 0;
   virtual void wait(Stream stream, Event event) = 0;  // the stream waits, not the host
@@ -90,9 +67,9 @@ class Device {
   virtual void release(Graph graph) noexcept;
 };
 
-std::unique_ptr<Device> make_host_device();
-// One whose fields mirror those of another device.
-std::unique_ptr<Device> make_host_of(const Device& mirrored);
+// Its fields mirror those of a device with this alignment of rows.
+std::unique_ptr<Device> make_host_device(
+    std::ptrdiff_t row_alignment = isotherm::row_alignment(Backend::host));
 
 // The CUDA devices that this process can use, or the reason why there are none.
 struct CudaDevices {
@@ -100,7 +77,6 @@ struct CudaDevices {
   std::string why_none;
 };
 CudaDevices find_cuda_devices();
-bool cuda_compiled();
 std::unique_ptr<Device> make_cuda_device(int index);  // throws Error(unavailable)
 
 // Owning handles. They keep a pointer to the device, which must outlive them.
@@ -108,35 +84,23 @@ class Buffer {
  public:
   Buffer() = default;
   Buffer(Device& device, std::size_t bytes, Memory kind = Memory::device)
-      : device_(&device), kind_(kind), bytes_(bytes), data_(bytes ? device.allocate(bytes, kind) : nullptr) {}
-  Buffer(Buffer&& other) noexcept { swap(other); }
-  Buffer& operator=(Buffer&& other) noexcept {
-    Buffer taken(std::move(other));
-    swap(taken);
-    return *this;
-  }
-  ~Buffer() {
-    if (data_) device_->release(data_, kind_);
-  }
+      : bytes_(bytes), data_(bytes ? device.allocate(bytes, kind) : nullptr, Release{&device, kind}) {}
 
-  void* data() const { return data_; }
+  void* data() const { return data_.get(); }
   template <class T>
   T* as() const {
-    return static_cast<T*>(data_);
+    return static_cast<T*>(data());
   }
   std::size_t bytes() const { return bytes_; }
 
  private:
-  void swap(Buffer& other) noexcept {
-    std::swap(device_, other.device_);
-    std::swap(kind_, other.kind_);
-    std::swap(bytes_, other.bytes_);
-    std::swap(data_, other.data_);
-  }
-  Device* device_ = nullptr;
-  Memory kind_ = Memory::device;
+  struct Release {
+    Device* device;
+    Memory kind;
+    void operator()(void* data) const noexcept { device->release(data, kind); }
+  };
   std::size_t bytes_ = 0;
-  void* data_ = nullptr;
+  std::unique_ptr<void, Release> data_;
 };
 
 // A stream, event or graph that is released with its owner.
@@ -161,17 +125,17 @@ inline Owned<Stream> own_stream(Device& device, Priority priority) {
   return {device, device.make_stream(priority)};
 }
 inline Owned<Event> own_event(Device& device) {
-  return {device, device.make_event()};
+  return {device, device.make_event(false)};
+}
+inline Owned<Event> own_timing_event(Device& device) {
+  return {device, device.make_event(true)};
 }
 
 // The time that queued work takes on its device: two events around it, in its stream.
 class Stopwatch {
  public:
   Stopwatch(Device& device, Stream stream)
-      : device_(&device),
-        stream_(stream),
-        start_(device, device.make_timing_event()),
-        end_(device, device.make_timing_event()) {}
+      : device_(&device), stream_(stream), start_(own_timing_event(device)), end_(own_timing_event(device)) {}
 
   // Seconds of what `work` queues in the stream; waits for it.
   template <class Work>

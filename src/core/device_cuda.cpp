@@ -105,7 +105,29 @@ class CudaDevice final : public Device {
     return memory;
   }
 
-  void* allocate(std::size_t bytes, Memory kind) override;
+  void* allocate(std::size_t bytes, Memory kind) override {
+    make_current();
+    void* pointer = nullptr;
+    const bool on_device = kind == Memory::device;
+    const cudaError_t code = on_device ? cudaMalloc(&pointer, bytes) : cudaMallocHost(&pointer, bytes);
+    if (code != cudaErrorMemoryAllocation) {
+      check(code, on_device ? "cudaMalloc" : "cudaMallocHost");
+      return pointer;
+    }
+    cudaGetLastError();
+    if (on_device) {
+      throw Error(
+          ExitCode::memory,
+          fmt::format("cannot allocate {} bytes on CUDA device {}, {} ({} bytes are free); use a smaller "
+                      "grid, fp32 or more GPUs",
+                      bytes, info_.index, info_.name, memory().free_bytes));
+    }
+    throw Error(
+        ExitCode::memory,
+        fmt::format("cannot allocate {} bytes of pinned host memory ({} bytes are free); use a smaller "
+                    "grid, raise the limit of locked memory, or use more hosts",
+                    bytes, make_host_device()->memory().free_bytes));
+  }
   void release(void* pointer, Memory kind) noexcept override {
     forgive(cudaSetDevice(info_.index));
     forgive(kind == Memory::device ? cudaFree(pointer) : cudaFreeHost(pointer));
@@ -115,21 +137,26 @@ class CudaDevice final : public Device {
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, native(stream)), "cudaMemcpyAsync");
   }
 
-  Stream make_stream(Priority priority) override;
+  Stream make_stream(Priority priority) override {
+    make_current();
+    int least = 0, greatest = 0;  // greater priorities are smaller numbers
+    check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
+    cudaStream_t stream = nullptr;
+    // Non-blocking: no hidden order with the default stream, which libraries may use.
+    check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking,
+                                       priority == Priority::high ? greatest : least),
+          "cudaStreamCreateWithPriority");
+    return {stream};
+  }
   void release(Stream stream) noexcept override {
     forgive(cudaSetDevice(info_.index));
     forgive(cudaStreamDestroy(native(stream)));
   }
-  Event make_event() override {
+  Event make_event(bool timed) override {
     make_current();
     cudaEvent_t event = nullptr;
-    check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
-    return {event};
-  }
-  Event make_timing_event() override {
-    make_current();
-    cudaEvent_t event = nullptr;
-    check(cudaEventCreate(&event), "cudaEventCreate");
+    check(cudaEventCreateWithFlags(&event, timed ? cudaEventDefault : cudaEventDisableTiming),
+          "cudaEventCreateWithFlags");
     return {event};
   }
   void release(Event event) noexcept override {
@@ -174,7 +201,19 @@ class CudaDevice final : public Device {
     make_current();
     check(cudaStreamBeginCapture(native(stream), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
   }
-  Graph end_recording(Stream stream) override;
+  // The recorded graph is a plan; only what is instantiated from it can be queued. Kernels keep the
+  // priorities of the streams that they were recorded on, or halos would queue behind the sweep that is to
+  // hide them.
+  Graph end_recording(Stream stream) override {
+    make_current();
+    cudaGraph_t plan = nullptr;
+    check(cudaStreamEndCapture(native(stream), &plan), "cudaStreamEndCapture");
+    cudaGraphExec_t graph = nullptr;
+    const cudaError_t code = cudaGraphInstantiate(&graph, plan, cudaGraphInstantiateFlagUseNodePriority);
+    forgive(cudaGraphDestroy(plan));
+    check(code, "cudaGraphInstantiate");
+    return {graph};
+  }
   void launch(Graph graph, Stream stream) override {
     make_current();
     check(cudaGraphLaunch(native(graph), native(stream)), "cudaGraphLaunch");
@@ -196,54 +235,6 @@ class CudaDevice final : public Device {
   DeviceInfo info_;
 };
 
-void* CudaDevice::allocate(std::size_t bytes, Memory kind) {
-  make_current();
-  void* pointer = nullptr;
-  const bool on_device = kind == Memory::device;
-  const cudaError_t code = on_device ? cudaMalloc(&pointer, bytes) : cudaMallocHost(&pointer, bytes);
-  if (code != cudaErrorMemoryAllocation) {
-    check(code, on_device ? "cudaMalloc" : "cudaMallocHost");
-    return pointer;
-  }
-  cudaGetLastError();
-  if (on_device) {
-    throw Error(
-        ExitCode::memory,
-        fmt::format("cannot allocate {} bytes on CUDA device {}, {} ({} bytes are free); use a smaller "
-                    "grid, fp32 or more GPUs",
-                    bytes, info_.index, info_.name, memory().free_bytes));
-  }
-  throw Error(ExitCode::memory,
-              fmt::format("cannot allocate {} bytes of pinned host memory ({} bytes are free); use a smaller "
-                          "grid, raise the limit of locked memory, or use more hosts",
-                          bytes, make_host_device()->memory().free_bytes));
-}
-
-// The recorded graph is a plan; only what is instantiated from it can be queued. Kernels keep the priorities
-// of the streams that they were recorded on, or halos would queue behind the sweep that is to hide them.
-Graph CudaDevice::end_recording(Stream stream) {
-  make_current();
-  cudaGraph_t plan = nullptr;
-  check(cudaStreamEndCapture(native(stream), &plan), "cudaStreamEndCapture");
-  cudaGraphExec_t graph = nullptr;
-  const cudaError_t code = cudaGraphInstantiate(&graph, plan, cudaGraphInstantiateFlagUseNodePriority);
-  forgive(cudaGraphDestroy(plan));
-  check(code, "cudaGraphInstantiate");
-  return {graph};
-}
-
-Stream CudaDevice::make_stream(Priority priority) {
-  make_current();
-  int least = 0, greatest = 0;  // greater priorities are smaller numbers
-  check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
-  cudaStream_t stream = nullptr;
-  // Non-blocking: no hidden order with the default stream, which libraries may use.
-  check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking,
-                                     priority == Priority::high ? greatest : least),
-        "cudaStreamCreateWithPriority");
-  return {stream};
-}
-
 }  // namespace
 
 CudaDevices find_cuda_devices() {
@@ -264,10 +255,6 @@ CudaDevices find_cuda_devices() {
   }
   if (!found.devices.empty()) found.why_none.clear();
   return found;
-}
-
-bool cuda_compiled() {
-  return true;
 }
 
 std::unique_ptr<Device> make_cuda_device(int index) {

@@ -7,9 +7,6 @@ namespace isotherm {
 CudaDevices find_cuda_devices() {
   return {{}, "this build has no CUDA"};
 }
-bool cuda_compiled() {
-  return false;
-}
 std::unique_ptr<Device> make_cuda_device(int) {
   throw Error(ExitCode::unavailable,
               "no CUDA device (this build has no CUDA); use parallel.device cpu or build with nvcc");

@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include "core/box.hpp"
 #include "core/device.hpp"
 #include "core/error.hpp"
 #include "core/host_threads.hpp"
@@ -63,7 +64,7 @@ class HostDevice final : public Device {
   void* allocate(std::size_t bytes, Memory) override {
     const bool large = bytes >= 4 * huge_page;
     const std::size_t unit = large ? huge_page : alignment;
-    const std::size_t rounded = (bytes + unit - 1) / unit * unit;
+    const std::size_t rounded = round_up(bytes, unit);
     void* pointer = rounded < bytes ? nullptr : std::aligned_alloc(unit, rounded);
     if (!pointer) {
       throw Error(ExitCode::memory,
@@ -82,8 +83,7 @@ class HostDevice final : public Device {
 
   Stream make_stream(Priority) override { return {}; }
   void release(Stream) noexcept override {}
-  Event make_event() override { return {}; }
-  Event make_timing_event() override { return {new Timer}; }
+  Event make_event(bool timed) override { return {timed ? new Timer : nullptr}; }
   void release(Event event) noexcept override { delete static_cast<Timer*>(event.native); }
   void record(Event event, Stream) override {
     if (event.native) *static_cast<Timer*>(event.native) = Timer();
@@ -100,12 +100,10 @@ class HostDevice final : public Device {
   std::ptrdiff_t row_alignment_;
 };
 
-}  // namespace
-
-namespace {
 [[noreturn]] void no_graphs() {
   throw Error(ExitCode::internal, "a graph was asked of a device that records none; please report it");
 }
+
 }  // namespace
 
 void Device::begin_recording(Stream) {
@@ -119,11 +117,8 @@ void Device::launch(Graph, Stream) {
 }
 void Device::release(Graph) noexcept {}
 
-std::unique_ptr<Device> make_host_device() {
-  return std::make_unique<HostDevice>(row_alignment(Backend::host));
-}
-std::unique_ptr<Device> make_host_of(const Device& mirrored) {
-  return std::make_unique<HostDevice>(mirrored.row_alignment());
+std::unique_ptr<Device> make_host_device(std::ptrdiff_t row_alignment) {
+  return std::make_unique<HostDevice>(row_alignment);
 }
 
 }  // namespace isotherm

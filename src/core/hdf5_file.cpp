@@ -124,16 +124,15 @@ void read_numbers(hid_t object, const char* name, int count, T* numbers, const s
     reject(path, name, expected);
 }
 
-// A fixed-length text of sane size: its length; none for anything else.
-std::optional<std::size_t> text_length(hid_t type, hid_t space) {
-  const std::size_t length = H5Tget_size(type);
-  if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) != 0 || length > longest_text ||
-      H5Sget_simple_extent_npoints(space) != 1)
+// What `read(to)` reads where it is one text of fixed length and sane size; none for anything else.
+template <class Read>
+std::optional<std::string> fixed_text(const Hdf5Type& type, const Hdf5Space& space, const Read& read) {
+  const std::size_t length = H5Tget_size(type.get());
+  if (H5Tget_class(type.get()) != H5T_STRING || H5Tis_variable_str(type.get()) != 0 ||
+      length > longest_text || H5Sget_simple_extent_npoints(space.get()) != 1)
     return {};
-  return length;
-}
-
-std::string without_padding(std::string text) {
+  std::string text(length, '\0');
+  if (read(text.data()) < 0) return {};
   text.resize(text.find_last_not_of('\0') + 1);
   return text;
 }
@@ -176,11 +175,10 @@ std::string read_attribute(hid_t object, const char* name, const std::string& pa
   const Hdf5Attribute attribute = open_attribute(object, name, expected, path);
   const Hdf5Type type(H5Aget_type(attribute.get()));
   const Hdf5Space space(H5Aget_space(attribute.get()));
-  const auto length = text_length(type.get(), space.get());
-  if (!length) reject(path, name, expected);
-  std::string text(*length, '\0');
-  if (H5Aread(attribute.get(), type.get(), text.data()) < 0) reject(path, name, expected);
-  return without_padding(std::move(text));
+  const auto text =
+      fixed_text(type, space, [&](void* to) { return H5Aread(attribute.get(), type.get(), to); });
+  if (!text) reject(path, name, expected);
+  return *text;
 }
 
 template std::int64_t read_attribute(hid_t, const char*, const std::string&);
@@ -214,12 +212,12 @@ std::string read_text_dataset(hid_t group, const char* name, const std::string& 
   Hdf5List creation(H5Dget_create_plist(dataset.get()));
   Hdf5Type type(H5Dget_type(dataset.get()));
   Hdf5Space space(H5Dget_space(dataset.get()));
-  const auto length = text_length(type.get(), space.get());
-  if (!length || H5Pget_external_count(creation.get()) != 0) reject(path, name, expected);
-  std::string text(*length, '\0');
-  if (H5Dread(dataset.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()) < 0)
-    reject(path, name, expected);
-  return without_padding(std::move(text));
+  if (H5Pget_external_count(creation.get()) != 0) reject(path, name, expected);
+  const auto text = fixed_text(type, space, [&](void* to) {
+    return H5Dread(dataset.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, to);
+  });
+  if (!text) reject(path, name, expected);
+  return *text;
 }
 
 Hdf5Object create_hdf5_group(hid_t parent, const char* name, const std::string& path) {

@@ -11,8 +11,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <memory>
+#include <map>
 #include <set>
+#include <sstream>
 
 #include "core/text.hpp"
 
@@ -62,29 +63,6 @@ std::size_t stat_value(const fs::path& path, std::string_view key) {
   return 0;
 }
 
-// One line of /proc/self/cgroup, "4:cpu,cpuacct:/a/b". Version 2 has no controllers there. Only the path may
-// hold a further colon.
-struct Membership {
-  std::string_view controllers;
-  std::string_view path;
-};
-std::optional<Membership> parse_membership(std::string_view line) {
-  const std::size_t first = line.find(':');
-  if (first == std::string_view::npos) return std::nullopt;
-  const std::size_t second = line.find(':', first + 1);
-  if (second == std::string_view::npos) return std::nullopt;
-  return Membership{line.substr(first + 1, second - first - 1), line.substr(second + 1)};
-}
-
-bool lists(std::string_view controllers, std::string_view controller) {
-  for (;;) {
-    const std::size_t comma = controllers.find(',');
-    if (controllers.substr(0, comma) == controller) return true;
-    if (comma == std::string_view::npos) return false;
-    controllers.remove_prefix(comma + 1);
-  }
-}
-
 // The folder of `group` below `mount` and those above it. A group outside of this process's cgroup namespace
 // is written with "..": of its folders only the mount's can be seen.
 std::vector<fs::path> walk_up(const fs::path& mount, std::string_view group) {
@@ -97,85 +75,61 @@ std::vector<fs::path> walk_up(const fs::path& mount, std::string_view group) {
   return folders;
 }
 
-// -1 as a quota: none.
-std::optional<double> granted_cores(std::string_view quota_us, std::string_view period_us) {
-  const auto quota = parse_number<double>(quota_us);
-  const auto period = parse_number<double>(period_us);
-  if (!quota || !period || *quota <= 0 || *period <= 0) return std::nullopt;
-  return *quota / *period;
-}
-
-std::optional<double> quota_of_level(CgroupVersion version, const fs::path& folder) {
-  if (version == CgroupVersion::v2) return parse_cpu_max(read_small_file(folder / "cpu.max"));
-  return granted_cores(read_small_file(folder / "cpu.cfs_quota_us"),
-                       read_small_file(folder / "cpu.cfs_period_us"));
-}
-
-// The names of one version's files; the counts of both include the groups below.
-struct MemoryFiles {
-  const char* limit;
-  const char* used;
-  const char* inactive_file;  // a key of memory.stat
-};
-constexpr MemoryFiles memory_files(CgroupVersion version) {
-  return version == CgroupVersion::v2
-             ? MemoryFiles{"memory.max", "memory.current", "inactive_file"}
-             : MemoryFiles{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
-}
-
-std::optional<CgroupMemory> memory_of_level(CgroupVersion version, const fs::path& folder) {
-  const MemoryFiles names = memory_files(version);
-  const auto limit = bytes_in_file(folder / names.limit);
-  if (!limit) return std::nullopt;  // "max", or no such file
-  const std::size_t used = bytes_in_file(folder / names.used).value_or(0);
-  // The three files are read one after the other, so that their numbers need not agree.
-  const std::size_t held = used - std::min(used, stat_value(folder / "memory.stat", names.inactive_file));
-  return CgroupMemory{*limit, *limit - std::min(*limit, held)};
-}
-
 }  // namespace
 
-Cgroups parse_cgroups(std::string_view text, std::string_view controller, const fs::path& root) {
-  std::string_view unified = "/";
-  while (!text.empty()) {
-    const std::size_t length = std::min(text.find('\n'), text.size());
-    const auto membership = parse_membership(text.substr(0, length));
-    text.remove_prefix(std::min(length + 1, text.size()));
-    if (!membership) continue;
+// Lines such as "4:cpu,cpuacct:/a/b"; version 2 names no controllers. Only the path may hold a further colon.
+Cgroups parse_cgroups(const std::string& text, const std::string& controller, const fs::path& root) {
+  std::string unified = "/", number, controllers, path;
+  std::istringstream lines(text);
+  while (std::getline(lines, number, ':') && std::getline(lines, controllers, ':') &&
+         std::getline(lines, path)) {
     // A controller belongs to one version only: one that is named here is not in the unified tree.
-    if (lists(membership->controllers, controller))
-      return {CgroupVersion::v1, walk_up(root / controller, membership->path)};
-    if (membership->controllers.empty()) unified = membership->path;
+    if (("," + controllers + ",").find("," + controller + ",") != std::string::npos)
+      return {CgroupVersion::v1, walk_up(root / controller, path)};
+    if (controllers.empty()) unified = path;
   }
   return {CgroupVersion::v2, walk_up(root, unified)};
 }
 
-Cgroups find_cgroups(std::string_view controller) {
+Cgroups find_cgroups(const std::string& controller) {
   return parse_cgroups(read_small_file("/proc/self/cgroup"), controller, "/sys/fs/cgroup");
+}
+
+std::optional<double> parse_cpu_max(std::string_view text) {
+  const auto quota = parse_number<double>(text);
+  const auto period = parse_number<double>(text.substr(std::min(text.find(' ') + 1, text.size())));
+  if (!quota || !period || *quota <= 0 || *period <= 0) return std::nullopt;
+  return *quota / *period;
 }
 
 std::optional<double> cpu_quota(const Cgroups& cpu) {
   std::optional<double> least;
   for (const fs::path& folder : cpu.folders) {
-    const auto quota = quota_of_level(cpu.version, folder);
-    if (quota && (!least || *quota < *least)) least = quota;
+    const auto quota =
+        parse_cpu_max(cpu.version == CgroupVersion::v2 ? read_small_file(folder / "cpu.max")
+                                                       : read_small_file(folder / "cpu.cfs_quota_us") + " " +
+                                                             read_small_file(folder / "cpu.cfs_period_us"));
+    if (quota) least = std::min(*quota, least.value_or(*quota));
   }
   return least;
 }
 
-std::optional<double> parse_cpu_max(std::string_view text) {
-  const std::size_t space = text.find(' ');
-  if (space == std::string_view::npos) return std::nullopt;
-  return granted_cores(text.substr(0, space), text.substr(space + 1));
-}
-
 std::optional<CgroupMemory> memory_limit(const Cgroups& memory) {
+  // The counts of both versions include the groups below.
+  const bool v2 = memory.version == CgroupVersion::v2;
   std::optional<CgroupMemory> least;
   for (const fs::path& folder : memory.folders) {
-    const auto level = memory_of_level(memory.version, folder);
-    if (!level) continue;
-    least = least ? CgroupMemory{std::min(least->limit, level->limit), std::min(least->free, level->free)}
-                  : *level;
+    const auto limit = bytes_in_file(folder / (v2 ? "memory.max" : "memory.limit_in_bytes"));
+    if (!limit) continue;  // "max", or no such file
+    const std::size_t used =
+        bytes_in_file(folder / (v2 ? "memory.current" : "memory.usage_in_bytes")).value_or(0);
+    const std::size_t files =
+        stat_value(folder / "memory.stat", v2 ? "inactive_file" : "total_inactive_file");
+    // The three files are read one after the other, so that their numbers need not agree.
+    const std::size_t held = used - std::min(used, files);
+    const std::size_t free = *limit - std::min(*limit, held);
+    if (!least) least = {*limit, free};
+    least = {std::min(least->limit, *limit), std::min(least->free, free)};
   }
   return least;
 }
@@ -188,16 +142,13 @@ constexpr int most_threads_a_core = 8;
 // The cores that this process may run on. The mask's size is not known beforehand: the kernel's may be larger
 // than cpu_set_t.
 std::vector<int> affinity_mask() {
-  for (int capacity = 1024; capacity <= 1 << 20; capacity *= 2) {
-    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(capacity),
-                                                               [](cpu_set_t* s) { CPU_FREE(s); });
-    const std::size_t bytes = CPU_ALLOC_SIZE(capacity);
-    if (!set) break;
-    CPU_ZERO_S(bytes, set.get());
-    if (sched_getaffinity(0, bytes, set.get()) != 0) continue;
+  for (std::size_t sets = 1; sets <= 1024; sets *= 2) {
+    std::vector<cpu_set_t> set(sets);
+    const std::size_t bytes = sets * sizeof(cpu_set_t);
+    if (sched_getaffinity(0, bytes, set.data()) != 0) continue;
     std::vector<int> mask;
-    for (int core = 0; core < capacity; ++core)
-      if (CPU_ISSET_S(core, bytes, set.get())) mask.push_back(core);
+    for (std::size_t core = 0; core < 8 * bytes; ++core)
+      if (CPU_ISSET_S(core, bytes, set.data())) mask.push_back(static_cast<int>(core));
     return mask;
   }
   return {};
@@ -236,45 +187,32 @@ AskedThreads read_omp_num_threads(std::string_view text, int online) {
   return {static_cast<int>(value), {}};
 }
 
-// This rank's part of the cores in its mask, each divided by the ranks that may run on it.
-double share_of_cores(const std::vector<std::vector<int>>& masks, int rank) {
-  double share = 0;
-  for (const int core : masks[static_cast<std::size_t>(rank)])
-    share += 1.0 / static_cast<double>(std::ranges::count_if(
-                       masks, [&](const auto& mask) { return std::ranges::binary_search(mask, core); }));
-  return share;
-}
-
-int count_cores(const std::vector<std::vector<int>>& masks) {
-  std::set<int> all;
-  for (const std::vector<int>& mask : masks) all.insert(mask.begin(), mask.end());
-  return static_cast<int>(all.size());
-}
-
 ThreadPlan plan_share(const HostCores& cores, const std::vector<std::vector<int>>& masks, int rank) {
   const int ranks = static_cast<int>(masks.size());
   const int own = static_cast<int>(masks[static_cast<std::size_t>(rank)].size());
   if (own == 0) return {1, "1 thread (the host does not say which cores are free)", {}};
-  const double share = share_of_cores(masks, rank);
+  std::map<int, int> ranks_of_core;
+  for (const std::vector<int>& mask : masks)
+    for (const int core : mask) ++ranks_of_core[core];
+  double share = 0;  // of the cores in its mask, each divided by the ranks that may run on it
+  for (const int core : masks[static_cast<std::size_t>(rank)]) share += 1.0 / ranks_of_core[core];
   const bool alone = share > own - 1e-9;
   const double granted = cores.quota ? *cores.quota / ranks : share;
   constexpr double rounding = 1e-9;  // 2 = 6 times 1/3
   const int threads = std::max(1, static_cast<int>(std::floor(std::min(share, granted) + rounding)));
 
-  std::string why;
-  if (granted < share - rounding)
-    why = fmt::format("a quota of {:.4g} cores on {}", *cores.quota, counted(own, "core"));
-  else if (alone && own < cores.online)
-    why = fmt::format("bound to {} of the host's {}", counted(own, "core"), cores.online);
-  else
-    why = counted(own, "core");
-  if (ranks > 1 && !(alone && granted >= share - rounding)) why += fmt::format(" shared by {} ranks", ranks);
+  std::string why = counted(own, "core"), quota;
+  if (granted < share - rounding) {
+    quota = fmt::format("a quota of {:.4g} cores", *cores.quota);
+    why = quota + " on " + why;
+  } else if (alone && own < cores.online) {
+    why = fmt::format("bound to {} of the host's {}", why, cores.online);
+  }
+  if (ranks > 1 && !(alone && quota.empty())) why += fmt::format(" shared by {} ranks", ranks);
   std::string warning;
   if (ranks > 1 && std::min(share, granted) < 1 - rounding)
-    warning =
-        fmt::format("{} ranks share {} of this host and take turns; start no more ranks than cores", ranks,
-                    granted < share - rounding ? fmt::format("a quota of {:.4g} cores", *cores.quota)
-                                               : counted(count_cores(masks), "core"));
+    warning = fmt::format("{} ranks share {} of this host and take turns; start no more ranks than cores",
+                          ranks, quota.empty() ? counted(std::ssize(ranks_of_core), "core") : quota);
   return {threads, fmt::format("{} ({})", counted(threads, "thread"), why), warning};
 }
 
@@ -307,9 +245,8 @@ ThreadPlan plan_threads(const Communicator& host) {
   const HostCores cores = find_host_cores();
   std::vector<std::vector<int>> masks;
   for (const std::string& text : host.all_gather(fmt::format("{}", fmt::join(cores.mask, " ")))) {
-    std::vector<int>& mask = masks.emplace_back();
-    for (const char *at = text.data(), *end = at + text.size(); at < end; ++at)
-      at = std::from_chars(at, end, mask.emplace_back()).ptr;
+    std::istringstream cores_of_rank(text);
+    masks.emplace_back(std::istream_iterator<int>(cores_of_rank), std::istream_iterator<int>());
   }
   return plan_threads(cores, masks, host.rank(), std::getenv("OMP_NUM_THREADS"));
 }

@@ -30,12 +30,13 @@ struct Cgroups {
 };
 
 // `text` is that of /proc/self/cgroup, `root` the folder where the groups are mounted. Reads no file.
-Cgroups parse_cgroups(std::string_view text, std::string_view controller, const std::filesystem::path& root);
-Cgroups find_cgroups(std::string_view controller);  // of this process
+Cgroups parse_cgroups(const std::string& text, const std::string& controller,
+                      const std::filesystem::path& root);
+Cgroups find_cgroups(const std::string& controller);  // of this process
 
 // The least cores' worth of time that a level grants; none: no limit.
 std::optional<double> cpu_quota(const Cgroups& cpu);
-// "max 100000" -> none, "150000 100000" -> 1.5: the file cpu.max of version 2.
+// "max 100000" -> none, "150000 100000" -> 1.5: the file cpu.max of version 2. -1 as a quota: none.
 std::optional<double> parse_cpu_max(std::string_view text);
 
 // The least of each over the levels, in bytes. Version 1 says "no limit" by a number near 2^63.

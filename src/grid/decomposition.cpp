@@ -55,7 +55,7 @@ std::optional<Index> thinnest_exchanged(Int3 cells, Int3 parts, std::array<bool,
   return thinnest;
 }
 
-// `deepest`: the deepest halo that would work, at least 1.
+// `widest`: the widest halo that would work, at least 1.
 [[noreturn]] void throw_too_thin(int axis, Index cells, Index parts, bool periodic, int ghosts,
                                  Index widest) {
   const char name = axis_names[axis];
@@ -98,29 +98,19 @@ std::vector<Int3> process_grids(Index ranks, Int3 most) {
   return grids;
 }
 
-std::vector<Direction> all_directions() {
-  std::vector<Direction> directions;
-  for (int z = -1; z <= 1; ++z) {
-    for (int y = -1; y <= 1; ++y) {
-      for (int x = -1; x <= 1; ++x) {
-        if (x || y || z) directions.push_back({x, y, z});
-      }
-    }
-  }
-  // Faces in the order of Face: by axis, the lower first.
-  const auto key = [](const Direction& d) {
-    const int axes = std::abs(d[0]) + std::abs(d[1]) + std::abs(d[2]);
-    const int axis = d[0] ? 0 : d[1] ? 1 : 2;
-    return std::pair(axes, axes == 1 ? axis : 0);
-  };
-  std::stable_sort(directions.begin(), directions.end(),
-                   [&](const Direction& a, const Direction& b) { return key(a) < key(b); });
+std::vector<Direction> face_directions() {
+  std::vector<Direction> directions(face_count);
+  for (std::size_t f = 0; f < face_count; ++f) directions[f][f / 2] = f % 2 == 0 ? -1 : 1;
   return directions;
 }
 
-std::vector<Direction> face_directions() {
-  std::vector<Direction> directions = all_directions();
-  directions.resize(face_count);
+std::vector<Direction> all_directions() {
+  std::vector<Direction> directions = face_directions();
+  for (const int axes : {2, 3})  // that a direction crosses
+    for (int z = -1; z <= 1; ++z)
+      for (int y = -1; y <= 1; ++y)
+        for (int x = -1; x <= 1; ++x)
+          if (std::abs(x) + std::abs(y) + std::abs(z) == axes) directions.push_back({x, y, z});
   return directions;
 }
 
@@ -195,15 +185,6 @@ Box Decomposition::subdomain(int rank) const {
   return box;
 }
 
-bool Decomposition::touches(int rank, Face f) const {
-  const int axis = axis_of(f);
-  return coordinates(rank)[axis] == (is_max(f) ? process_grid_[axis] - 1 : 0);
-}
-
-bool Decomposition::is_boundary(int rank, Face f) const {
-  return touches(rank, f) && !periodic_[axis_of(f)];
-}
-
 std::optional<int> Decomposition::neighbour(int rank, Direction d) const {
   Int3 position = coordinates(rank);
   for (int axis = 0; axis < 3; ++axis) {
@@ -221,9 +202,7 @@ std::optional<Index> Decomposition::max_halo_width() const {
 }
 
 Index Decomposition::smallest_subdomain() const {
-  Int3 extent;
-  for (int axis = 0; axis < 3; ++axis) extent[axis] = cells_[axis] / process_grid_[axis];
-  return extent.product();
+  return subdomain(ranks() - 1).cells();
 }
 
 Index Decomposition::largest_subdomain() const {
@@ -232,8 +211,8 @@ Index Decomposition::largest_subdomain() const {
 
 std::array<bool, face_count> Decomposition::boundaries(int rank) const {
   std::array<bool, face_count> boundaries{};
-  for (int f = 0; f < face_count; ++f)
-    boundaries[static_cast<std::size_t>(f)] = is_boundary(rank, static_cast<Face>(f));
+  const std::vector<Direction> faces = face_directions();
+  for (std::size_t f = 0; f < face_count; ++f) boundaries[f] = !neighbour(rank, faces[f]);
   return boundaries;
 }
 

@@ -10,7 +10,7 @@
 
 namespace isotherm {
 
-// The 26 directions to the cells around a block, or the 6 of its faces.
+// The 26 directions to the cells around a block, or the 6 of its faces, in the order of Face.
 using Direction = std::array<int, 3>;  // each -1, 0 or 1, not all 0
 std::vector<Direction> face_directions();
 std::vector<Direction> all_directions();  // faces first, then edges, then corners
@@ -41,14 +41,12 @@ class Decomposition {
   Int3 process_grid() const { return process_grid_; }
   std::array<bool, 3> periodic() const { return periodic_; }
 
-  Int3 coordinates(int rank) const;                         // position in the process grid
-  Box subdomain(int rank) const;                            // global cells of this rank
-  bool touches(int rank, Face f) const;                     // the block ends at this face of the whole grid
-  bool is_boundary(int rank, Face f) const;                 // ... and the face is not periodic
-  std::array<bool, face_count> boundaries(int rank) const;  // is_boundary of the six faces
+  Int3 coordinates(int rank) const;  // position in the process grid
+  Box subdomain(int rank) const;     // global cells of this rank
   // The rank whose block lies in this direction, through periodic faces too (then it may be `rank` itself);
   // none beyond a boundary.
   std::optional<int> neighbour(int rank, Direction d) const;
+  std::array<bool, face_count> boundaries(int rank) const;  // by Face: there is no neighbour
 
   // Layers of ghosts that every block is thick enough to fill; none where no axis has an exchange.
   std::optional<Index> max_halo_width() const;

@@ -5,15 +5,12 @@
 #include <limits>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace isotherm {
 namespace {
 
 constexpr Index word_bytes = 16;  // the widest access of a thread, and what a GPU's copy engine starts at
-
-Index round_up(Index value, Index unit) {
-  return (value + unit - 1) / unit * unit;
-}
 
 }  // namespace
 
@@ -23,18 +20,19 @@ FieldLayout FieldLayout::make(Int3 extent, int ghosts, std::size_t element_bytes
   const Index rows_y = extent.y + 2 * ghosts, rows_z = extent.z + 2 * ghosts;
   FieldLayout layout{extent, ghosts};
   // Whole words for the ghosts before each row, without touching those behind the row before it.
-  const Index before = round_up(ghosts, word_bytes / static_cast<Index>(element_bytes));
+  const Index before = round_up<Index>(ghosts, word_bytes / static_cast<Index>(element_bytes));
   layout.pitch_y = round_up(extent.x + before + ghosts, unit);
-  const Index lead = round_up(ghosts, unit);
+  const Index lead = round_up<Index>(ghosts, unit);
 
   Index elements = 0;
   if (__builtin_mul_overflow(layout.pitch_y, rows_y, &layout.pitch_z) ||
       __builtin_mul_overflow(layout.pitch_z, rows_z, &elements) ||
       elements > std::numeric_limits<Index>::max() / static_cast<Index>(2 * element_bytes)) {
-    throw Error(ExitCode::deck,
-                fmt::format("a subdomain of {} x {} x {} cells has more bytes than 64 bits can count; "
-                            "use a smaller grid or more ranks",
-                            extent.x, extent.y, extent.z));
+    throw Error(
+        ExitCode::deck,
+        fmt::format("a subdomain of {} cells has more bytes than 64 bits can count; use a smaller grid or "
+                    "more ranks",
+                    extent_text(extent)));
   }
   layout.origin = lead + ghosts * (layout.pitch_y + layout.pitch_z);
   layout.elements = lead + elements;

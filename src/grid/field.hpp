@@ -17,6 +17,10 @@ struct FieldLayout {
   Index origin = 0;    // elements before cell (0, 0, 0)
   Index elements = 0;  // in all
 
+  template <class T>
+  FieldView<T> view(T* memory) const {
+    return {memory + origin, pitch_y, pitch_z, extent, ghosts};
+  }
   // Throws Error(deck) when the byte count overflows 63 bits.
   static FieldLayout make(Int3 extent, int ghosts, std::size_t element_bytes, std::ptrdiff_t row_alignment);
 };
@@ -29,14 +33,8 @@ class Field {
       : layout_(FieldLayout::make(extent, ghosts, sizeof(T), device.row_alignment())),
         buffer_(device, static_cast<std::size_t>(layout_.elements) * sizeof(T), kind) {}
 
-  FieldView<T> view() {
-    return {buffer_.template as<T>() + layout_.origin, layout_.pitch_y, layout_.pitch_z, layout_.extent,
-            layout_.ghosts};
-  }
-  FieldView<const T> view() const {
-    return {buffer_.template as<T>() + layout_.origin, layout_.pitch_y, layout_.pitch_z, layout_.extent,
-            layout_.ghosts};
-  }
+  FieldView<T> view() { return layout_.view(buffer_.template as<T>()); }
+  FieldView<const T> view() const { return layout_.view(buffer_.template as<const T>()); }
   // The whole allocation, for copies between fields of one layout.
   void* data() { return buffer_.data(); }
   const void* data() const { return buffer_.data(); }

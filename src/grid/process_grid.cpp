@@ -73,7 +73,7 @@ Index largest_fitting(Index ranks, Int3 most) {
   return best;
 }
 
-// `deepest`: the deepest halo with a process grid of so many ranks; 0 without one.
+// `widest`: the widest halo with a process grid of so many ranks; 0 without one.
 [[noreturn]] void throw_no_process_grid(Int3 cells, int ranks, Int3 most, int ghosts, int widest) {
   const Index fitting = largest_fitting(ranks, most);
   std::string advice = fitting == most.product()
@@ -146,30 +146,20 @@ SweepCost sweep_cost(Int3 cells, Int3 process_grid, std::array<bool, 3> periodic
                       sweeps};
 }
 
-ProcessGridChoice cheapest_process_grid(Int3 cells, int ranks, std::array<bool, 3> periodic, int ghosts,
-                                        const ExchangeWeights& weights) {
+std::vector<EstimatedGrid> process_grids_by_cost(Int3 cells, int ranks, std::array<bool, 3> periodic,
+                                                 int ghosts, const ExchangeWeights& weights) {
   const Int3 most = Decomposition::most_parts(cells, periodic, ghosts, ranks);
-  std::optional<Int3> best, next;
-  SweepCost best_cost, next_cost;
-  // px, then py ascend, and only a lower cost replaces the best: of equals, the fewest cuts across x, then y.
-  // Axes that are alike have costs with the same bits: what is rounded is a quotient of whole numbers.
-  for (const Int3 grid : process_grids(ranks, most)) {
-    const SweepCost cost = sweep_cost(cells, grid, periodic, ghosts, weights);
-    if (!best || cost.total() < best_cost.total()) {
-      next = best;
-      next_cost = best_cost;
-      best = grid;
-      best_cost = cost;
-    } else if (!next || cost.total() < next_cost.total()) {
-      next = grid;
-      next_cost = cost;
-    }
-  }
-  if (!best) {
+  std::vector<EstimatedGrid> grids;
+  for (const Int3 grid : process_grids(ranks, most))
+    grids.push_back({grid, sweep_cost(cells, grid, periodic, ghosts, weights)});
+  if (grids.empty()) {
     throw_no_process_grid(cells, ranks, most, ghosts,
                           Decomposition::max_halo_width_below(ghosts, cells, ranks, periodic));
   }
-  return {*best, best_cost, next, next_cost};
+  // px, then py ascend, and stay so among equal costs: the fewest cuts across x, then y. Axes that are alike
+  // have costs with the same bits: what is rounded is a quotient of whole numbers.
+  std::ranges::stable_sort(grids, {}, [](const EstimatedGrid& each) { return each.cost.total(); });
+  return grids;
 }
 
 }  // namespace isotherm

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <array>
-#include <optional>
+#include <vector>
 
 #include "core/box.hpp"
 #include "core/device.hpp"
@@ -43,17 +43,15 @@ struct SweepCost {
 SweepCost sweep_cost(Int3 cells, Int3 process_grid, std::array<bool, 3> periodic, int ghosts,
                      const ExchangeWeights& weights);
 
-struct ProcessGridChoice {
+struct EstimatedGrid {
   Int3 grid;
   SweepCost cost;
-  std::optional<Int3> next;  // the next best, where there is another
-  SweepCost next_cost;
 };
 
-// The cheapest of all factorisations of `ranks` that leave every rank cells, and blocks as thick as `ghosts`;
-// of equal ones, that with the fewest cuts across x, then y. Throws Error(deck) naming the largest rank
-// count, and the deepest halo, that would work when there is none.
-ProcessGridChoice cheapest_process_grid(Int3 cells, int ranks, std::array<bool, 3> periodic, int ghosts,
-                                        const ExchangeWeights& weights);
+// All factorisations of `ranks` that leave every rank cells, and blocks as thick as `ghosts`, the cheapest
+// first; of equal ones, that with the fewest cuts across x, then y. Throws Error(deck) naming the largest
+// rank count, and the deepest halo, that would work when there is none.
+std::vector<EstimatedGrid> process_grids_by_cost(Int3 cells, int ranks, std::array<bool, 3> periodic,
+                                                 int ghosts, const ExchangeWeights& weights);
 
 }  // namespace isotherm

@@ -86,10 +86,7 @@ std::string HaloExchange<T>::why_not_recorded(const Layers& layers) const {
                        std::min(communicator_.rank(), link.peer), std::max(communicator_.rank(), link.peer),
                        link.transport);
   }
-  for (const std::string& why : communicator_.all_gather(mine)) {
-    if (!why.empty()) return why;
-  }
-  return {};
+  return communicator_.first_of_all(mine);
 }
 
 template <class T>

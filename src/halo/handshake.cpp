@@ -1,7 +1,5 @@
 #include "halo/handshake.hpp"
 
-#include <cstdint>
-
 #include "core/mpi_native.hpp"
 #include "core/timer.hpp"
 #include "halo/messages.hpp"
@@ -9,45 +7,33 @@
 namespace isotherm {
 namespace {
 
-constexpr int length_tag = first_free_tag, text_tag = first_free_tag + 1, leave_tag = first_free_tag + 2;
-
-// Sends and receives one buffer a peer, all at once.
-template <class Sent, class Received>
-void swap_buffers(MPI_Comm comm, int tag, std::span<const int> peers, Sent sent, Received received) {
-  std::vector<MPI_Request> requests;
-  for (std::size_t i = 0; i < peers.size(); ++i) {
-    const std::span<std::byte> into = received(i);
-    check_mpi(MPI_Irecv(into.data(), static_cast<int>(into.size()), MPI_BYTE, peers[i], tag, comm,
-                        &requests.emplace_back()),
-              "MPI_Irecv");
-    const std::span<const std::byte> from = sent(i);
-    check_mpi(MPI_Isend(from.data(), static_cast<int>(from.size()), MPI_BYTE, peers[i], tag, comm,
-                        &requests.emplace_back()),
-              "MPI_Isend");
-  }
-  check_mpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE),
-            "MPI_Waitall");
-}
+constexpr int text_tag = first_free_tag, leave_tag = first_free_tag + 1;
 
 }  // namespace
 
 std::vector<std::string> swap_texts(const Communicator& communicator, std::span<const int> peers,
                                     std::span<const std::string> mine) {
   const MPI_Comm comm = communicator.native().comm;
-  std::vector<std::uint64_t> length, their_length(peers.size());
-  for (const std::string& text : mine) length.push_back(text.size());
-  swap_buffers(
-      comm, length_tag, peers, [&](std::size_t i) { return std::as_bytes(std::span(&length[i], 1)); },
-      [&](std::size_t i) { return std::as_writable_bytes(std::span(&their_length[i], 1)); });
-  std::vector<std::string> theirs(peers.size());
-  for (std::size_t i = 0; i < peers.size(); ++i) theirs[i].resize(their_length[i]);
-  swap_buffers(
-      comm, text_tag, peers, [&](std::size_t i) { return std::as_bytes(std::span(mine[i])); },
-      [&](std::size_t i) { return std::as_writable_bytes(std::span(theirs[i])); });
+  std::vector<MPI_Request> sends(peers.size());
+  for (std::size_t i = 0; i < peers.size(); ++i) {
+    check_mpi(MPI_Isend(mine[i].data(), static_cast<int>(mine[i].size()), MPI_BYTE, peers[i], text_tag, comm,
+                        &sends[i]),
+              "MPI_Isend");
+  }
+  std::vector<std::string> theirs;
+  for (const int peer : peers) {
+    MPI_Status status;
+    int length = 0;
+    check_mpi(MPI_Probe(peer, text_tag, comm, &status), "MPI_Probe");
+    check_mpi(MPI_Get_count(&status, MPI_BYTE, &length), "MPI_Get_count");
+    std::string& text = theirs.emplace_back(static_cast<std::size_t>(length), '\0');
+    check_mpi(MPI_Recv(text.data(), length, MPI_BYTE, peer, text_tag, comm, MPI_STATUS_IGNORE), "MPI_Recv");
+  }
+  check_mpi(MPI_Waitall(static_cast<int>(sends.size()), sends.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
   return theirs;
 }
 
-bool take_leave(const Communicator& communicator, std::span<const int> peers, double seconds) noexcept {
+void take_leave(const Communicator& communicator, std::span<const int> peers, double seconds) noexcept {
   const MPI_Comm comm = communicator.native().comm;
   std::vector<MPI_Request> heard(peers.size(), MPI_REQUEST_NULL), said(peers.size(), MPI_REQUEST_NULL);
   for (std::size_t i = 0; i < peers.size(); ++i) {
@@ -66,7 +52,6 @@ bool take_leave(const Communicator& communicator, std::span<const int> peers, do
       MPI_Request_free(&request);  // what is left of it MPI does by itself
     }
   }
-  return all != 0;
 }
 
 }  // namespace isotherm

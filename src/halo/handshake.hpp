@@ -4,6 +4,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -15,17 +16,22 @@ namespace isotherm {
 std::vector<std::string> swap_texts(const Communicator& communicator, std::span<const int> peers,
                                     std::span<const std::string> mine);
 
+// Values in such a text, as the bytes that both sides have them in.
 template <class Value>
-Value swap_value(const Communicator& communicator, int peer, const Value& mine) {
+void append(std::string& text, const Value& value) {
   static_assert(std::is_trivially_copyable_v<Value>);
-  const std::string text(reinterpret_cast<const char*>(&mine), sizeof(mine));
-  Value theirs;
-  std::memcpy(&theirs, swap_texts(communicator, {&peer, 1}, {&text, 1}).front().data(), sizeof(theirs));
-  return theirs;
+  text.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+template <class Value>
+Value take(std::string_view& text) {
+  Value value;
+  std::memcpy(&value, text.data(), sizeof(value));
+  text.remove_prefix(sizeof(value));
+  return value;
 }
 
 // Tells these peers that this rank is done with what they share, and waits for them to say the same, so long
-// at the most: for destructors, where a peer may never come. Were all there?
-bool take_leave(const Communicator& communicator, std::span<const int> peers, double seconds) noexcept;
+// at the most: for destructors, where a peer may never come.
+void take_leave(const Communicator& communicator, std::span<const int> peers, double seconds) noexcept;
 
 }  // namespace isotherm

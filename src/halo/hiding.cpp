@@ -21,8 +21,7 @@ class Batches {
         device_(device),
         compute_(compute),
         queue_(queue),
-        start_(device, device.make_timing_event()),
-        end_(device, device.make_timing_event()) {}
+        watch_(device, compute) {}
 
   // From here on batches are of so many, and graphs.
   void record(int repeats) {
@@ -40,11 +39,8 @@ class Batches {
     communicator_.barrier();
     if (device_.backend() != Backend::host) queue_batch(StepPart::sweep, repeats);
     queue_(StepPart::exchange);
-    device_.record(start_, compute_);
-    queue_batch(part, repeats);
-    device_.record(end_, compute_);
-    device_.synchronize(compute_);
-    return communicator_.all_reduce(device_.seconds_between(start_, end_), ReduceOp::max) / repeats;
+    const double mine = watch_.seconds([&] { queue_batch(part, repeats); });
+    return communicator_.all_reduce(mine, ReduceOp::max) / repeats;
   }
 
  private:
@@ -60,7 +56,7 @@ class Batches {
   Device& device_;
   Stream compute_;
   const std::function<void(StepPart)>& queue_;
-  Owned<Event> start_, end_;
+  Stopwatch watch_;
   std::vector<Owned<Graph>> graphs_;  // by StepPart
 };
 

@@ -96,152 +96,140 @@ class BoundedTransport {
   Owned<Event> done_;
 };
 
-std::size_t most_cells(const std::vector<HaloMessage>& messages) {
-  std::size_t most = 0;
-  for (const HaloMessage& m : messages) most = std::max(most, m.cells());
-  return most;
-}
-
-}  // namespace
-
+// The trial of one transport on one link.
 template <class T>
-LinkProbe<T>::LinkProbe(Device& device, const Communicator& communicator,
-                        std::span<const HaloField<T>> fields, std::vector<HaloMessage> messages,
-                        double timeout_seconds)
-    : device_(device),
-      communicator_(communicator),
-      fields_(fields),
-      messages_(std::move(messages)),
-      timeout_(timeout_seconds),
-      peer_(messages_.front().peer) {}
+class LinkProbe {
+ public:
+  LinkProbe(const TriedLink<T>& link, TransportMaker<T>* maker)
+      : link_(link), device_(link.device), maker_(maker), peer_(link.messages.front().peer) {}
 
-template <class T>
-void LinkProbe<T>::Verdict::blame(std::string_view reason) {
-  const std::size_t length = std::min(reason.size(), sizeof(why_not) - 1);
-  std::copy_n(reason.data(), length, why_not);
-  why_not[length] = '\0';
-}
-
-// The worse of the two sides, in the same words on both.
-template <class T>
-typename LinkProbe<T>::Verdict LinkProbe<T>::settle(const Verdict& mine) const {
-  const Verdict theirs = swap_value(communicator_, peer_, mine);
-  const int rank = communicator_.rank();
-  const Verdict &low = rank < peer_ ? mine : theirs, &high = rank < peer_ ? theirs : mine;
-  Verdict settled = low.good() ? high : low;
-  if (!low.good() && !high.good() && std::string_view(low.why_not) != high.why_not) {
-    settled.blame(fmt::format("rank {}: {}; rank {}: {}", std::min(rank, peer_), low.why_not,
-                              std::max(rank, peer_), high.why_not));
-  }
-  settled.seconds = std::max(mine.seconds, theirs.seconds);
-  return settled;
-}
-
-// Edges get the pattern, ghosts the poison.
-template <class T>
-void LinkProbe<T>::paint(const HaloField<T>& field, int index, Stream stream) {
-  const FaceCopy<T>& copy = face_copy<T>(device_.backend());
-  const auto put = [&](Box box, auto value) {
-    for_each_cell(box, [&](std::size_t i, Int3 cell) { host_.as<T>()[i] = value(cell); });
-    device_.copy(dense_.data(), host_.data(), static_cast<std::size_t>(box.cells()) * sizeof(T), stream);
-    copy.unpack(dense_.as<T>(), field.view, box, stream);
-    device_.synchronize(stream);
-  };
-  for (const HaloMessage& m : messages_) {
-    put(m.edge, [&](Int3 cell) { return pattern<T>(communicator_.rank(), index, cell); });
-    put(m.ghosts, [](Int3) { return static_cast<T>(poison); });
-  }
-}
-
-// What is wrong with the ghosts.
-template <class T>
-std::string LinkProbe<T>::compare(const HaloField<T>& field, int index, Stream stream) {
-  std::size_t wrong = 0, all = 0;
-  for (const HaloMessage& m : messages_) {
-    face_copy<T>(device_.backend()).pack(field.view, m.ghosts, dense_.as<T>(), stream);
-    device_.copy(host_.data(), dense_.data(), m.cells() * sizeof(T), stream);
-    device_.synchronize(stream);
-    for_each_cell(m.peer_edge, [&](std::size_t i, Int3 cell) {
-      wrong += host_.as<T>()[i] != pattern<T>(peer_, index, cell);
-      ++all;
-    });
-  }
-  return wrong == 0 ? "" : fmt::format("{} of {} cells arrived wrong", wrong, all);
-}
-
-// Every field, because a transport may reach each in its own way. The ghosts of both are poisoned before
-// either sends: settle() is where the two meet.
-template <class T>
-typename LinkProbe<T>::Verdict LinkProbe<T>::prove(TransportMaker<T>& maker, bool checked) {
-  Verdict verdict;
-  std::optional<BoundedTransport<T>> bounded;
-  const auto attempt = [&](auto&& work) {
-    try {
-      if (verdict.good()) work();
-    } catch (const std::exception& e) {
-      verdict.blame(e.what());
+  // `why_not`: what this rank knows against it beforehand; `checked`: the cells that arrive.
+  TransportMeasurement run(const TransportEntry<T>& entry, const std::string& why_not, bool timed) {
+    verdict_.why_not = why_not.empty() ? maker_->why_not(peer_) : why_not;
+    settle();
+    prove(entry.moves_data);
+    TransportMeasurement measurement{std::string(entry.name), "", 0, 0};
+    if (timed) {
+      std::vector<HaloMessage> cells;
+      for (const HaloMessage& m : link_.messages) cells.push_back(one_cell_of(m));
+      measurement.seconds = time(link_.messages);
+      measurement.latency = time(cells);
     }
-    verdict = settle(verdict);
+    measurement.why_not = verdict_.why_not;
+    return measurement;
+  }
+
+ private:
+  struct Verdict {
+    double seconds = 0;
+    std::string why_not;
   };
-  // One side may have given up on another peer what the other would wait for here.
-  attempt([&] {
-    if (const std::string why = maker.why_broken(); !why.empty()) throw Error(ExitCode::unavailable, why);
-    dense_ = Buffer(device_, most_cells(messages_) * sizeof(T));
-    host_ = Buffer(device_, dense_.bytes(), Memory::staging);
-  });
-  attempt([&] { bounded.emplace(device_, maker.connect(fields_, messages_), timeout_); });
-  for (int i = 0; i < static_cast<int>(fields_.size()) && verdict.good(); ++i) {
-    const HaloField<T>& field = fields_[static_cast<std::size_t>(i)];
-    attempt([&] { paint(field, i, bounded->stream()); });
+  bool good() const { return verdict_.why_not.empty(); }
+
+  // The worse of the two sides, in the same words on both.
+  void settle() {
+    std::string mine;
+    append(mine, verdict_.seconds);
+    mine += verdict_.why_not;
+    const std::string answer = swap_texts(link_.communicator, {&peer_, 1}, {&mine, 1}).front();
+    std::string_view rest = answer;
+    const auto their_seconds = take<double>(rest);
+    const Verdict theirs{their_seconds, std::string(rest)};
+    const int rank = link_.communicator.rank();
+    const Verdict &low = rank < peer_ ? verdict_ : theirs, &high = rank < peer_ ? theirs : verdict_;
+    std::string why_not = low.why_not.empty() ? high.why_not : low.why_not;
+    if (!high.why_not.empty() && high.why_not != why_not) {
+      why_not = fmt::format("rank {}: {}; rank {}: {}", std::min(rank, peer_), low.why_not,
+                            std::max(rank, peer_), high.why_not);
+    }
+    verdict_ = {std::max(low.seconds, high.seconds), why_not};
+  }
+
+  // On both ranks or, once something is wrong, on none.
+  template <class Work>
+  void attempt(const Work& work) {
+    if (!good()) return;
+    try {
+      work();
+    } catch (const std::exception& e) {
+      verdict_.why_not = e.what();
+    }
+    settle();
+  }
+
+  // Edges get the pattern, ghosts the poison.
+  void paint(const HaloField<T>& field, int index, Stream stream) {
+    const FaceCopy<T>& copy = face_copy<T>(device_.backend());
+    const auto put = [&](Box box, auto value) {
+      for_each_cell(box, [&](std::size_t i, Int3 cell) { host_.as<T>()[i] = value(cell); });
+      device_.copy(dense_.data(), host_.data(), static_cast<std::size_t>(box.cells()) * sizeof(T), stream);
+      copy.unpack(dense_.as<T>(), field.view, box, stream);
+      device_.synchronize(stream);
+    };
+    for (const HaloMessage& m : link_.messages) {
+      put(m.edge, [&](Int3 cell) { return pattern<T>(link_.communicator.rank(), index, cell); });
+      put(m.ghosts, [](Int3) { return static_cast<T>(poison); });
+    }
+  }
+
+  // What is wrong with the ghosts.
+  std::string compare(const HaloField<T>& field, int index, Stream stream) {
+    std::size_t wrong = 0, all = 0;
+    for (const HaloMessage& m : link_.messages) {
+      face_copy<T>(device_.backend()).pack(field.view, m.ghosts, dense_.as<T>(), stream);
+      device_.copy(host_.data(), dense_.data(), m.cells() * sizeof(T), stream);
+      device_.synchronize(stream);
+      for_each_cell(m.peer_edge, [&](std::size_t i, Int3 cell) {
+        wrong += host_.as<T>()[i] != pattern<T>(peer_, index, cell);
+        ++all;
+      });
+    }
+    return wrong == 0 ? "" : fmt::format("{} of {} cells arrived wrong", wrong, all);
+  }
+
+  // Every field, because a transport may reach each in its own way. The ghosts of both are poisoned before
+  // either sends: settle() is where the two meet.
+  void prove(bool checked) {
+    std::optional<BoundedTransport<T>> bounded;
+    // One side may have given up on another peer what the other would wait for here.
     attempt([&] {
-      verdict.seconds = bounded->exchange(std::span(&field, 1), 1);
-      if (checked) verdict.blame(compare(field, i, bounded->stream()));
+      verdict_.why_not = maker_->why_broken();
+      dense_ = Buffer(device_, std::ranges::max(link_.messages, {}, &HaloMessage::cells).cells() * sizeof(T));
+      host_ = Buffer(device_, dense_.bytes(), Memory::staging);
     });
-  }
-  return verdict;
-}
-
-// Of one exchange among many that are queued, at this rank: in a run the host is ahead of its device, and
-// what it takes to see that an exchange is done delays none.
-template <class T>
-double LinkProbe<T>::time(TransportMaker<T>& maker, std::span<const HaloMessage> messages, double expected) {
-  const double wanted = timing_seconds / batches / std::max(expected, 1e-9);
-  const int repeats = static_cast<int>(std::clamp<double>(wanted, 1, most_repeats));
-  BoundedTransport<T> bounded(device_, maker.connect(fields_, messages), timeout_);
-  bounded.exchange(fields_, 1);  // the first of a connection has more to do
-  std::vector<double> seconds;
-  for (int i = 0; i < batches; ++i) seconds.push_back(bounded.exchange(fields_, repeats) / repeats);
-  return median(seconds);
-}
-
-template <class T>
-TransportMeasurement LinkProbe<T>::run(const TransportEntry<T>& entry, TransportMaker<T>* maker,
-                                       std::string why_not, bool timed) {
-  TransportMeasurement measurement{std::string(entry.name), "", 0, 0};
-  Verdict verdict;
-  verdict.blame(why_not.empty() && maker ? maker->why_not(peer_) : why_not);
-  verdict = settle(verdict);
-  if (verdict.good()) verdict = prove(*maker, entry.moves_data);
-  std::vector<HaloMessage> cells;
-  for (const HaloMessage& m : messages_) cells.push_back(one_cell_of(m));
-  const std::pair<std::span<const HaloMessage>, double*> lengths[] = {{messages_, &measurement.seconds},
-                                                                      {cells, &measurement.latency}};
-  for (const auto& [messages, result] : lengths) {
-    if (!timed || !verdict.good()) break;
-    Verdict mine;
-    try {
-      mine.seconds = time(*maker, messages, verdict.seconds);
-    } catch (const std::exception& e) {
-      mine.blame(e.what());
+    attempt([&] { bounded.emplace(device_, maker_->connect(link_.fields, link_.messages), link_.timeout); });
+    for (int i = 0; i < static_cast<int>(link_.fields.size()); ++i) {
+      const HaloField<T>& field = link_.fields[static_cast<std::size_t>(i)];
+      attempt([&] { paint(field, i, bounded->stream()); });
+      attempt([&] {
+        verdict_.seconds = bounded->exchange(std::span(&field, 1), 1);
+        if (checked) verdict_.why_not = compare(field, i, bounded->stream());
+      });
     }
-    verdict = settle(mine);
-    *result = verdict.seconds;
   }
-  measurement.why_not = verdict.why_not;
-  return measurement;
-}
 
-namespace {
+  // Of one exchange among many that are queued, on the slower rank: in a run the host is ahead of its device,
+  // and what it takes to see that an exchange is done delays none. 0 where it fails.
+  double time(std::span<const HaloMessage> messages) {
+    attempt([&] {
+      const double wanted = timing_seconds / batches / std::max(verdict_.seconds, 1e-9);
+      const int repeats = static_cast<int>(std::clamp<double>(wanted, 1, most_repeats));
+      BoundedTransport<T> bounded(device_, maker_->connect(link_.fields, messages), link_.timeout);
+      bounded.exchange(link_.fields, 1);  // the first of a connection has more to do
+      std::vector<double> seconds;
+      for (int i = 0; i < batches; ++i) seconds.push_back(bounded.exchange(link_.fields, repeats) / repeats);
+      verdict_.seconds = median(seconds);
+    });
+    return good() ? verdict_.seconds : 0;
+  }
+
+  const TriedLink<T>& link_;
+  Device& device_;
+  TransportMaker<T>* maker_;
+  int peer_;
+  Verdict verdict_;
+  Buffer dense_, host_;  // one message
+};
 
 std::string names_of(auto registry, std::string_view without = {}) {
   std::string names;
@@ -295,7 +283,8 @@ void reject(const TransportSettings& settings, const HaloLink& link, int rank, c
 
 // Pair by pair, so that no other traffic of this rank disturbs a figure.
 template <class T>
-std::vector<HaloLink> try_links(const TransportSettings& settings, std::vector<OpenTransport<T>>& candidates,
+std::vector<HaloLink> try_links(const TransportSettings& settings,
+                                const std::vector<OpenTransport<T>>& candidates,
                                 const Decomposition& decomposition, int ghosts,
                                 const Communicator& communicator, Device& device,
                                 std::span<const HaloField<T>> fields) {
@@ -304,18 +293,16 @@ std::vector<HaloLink> try_links(const TransportSettings& settings, std::vector<O
   for (const int peer : rounds_of_pairs(decomposition, communicator.rank(), ghosts)) {
     if (peer < 0) continue;
     HaloLink link{peer, {}, 0, "", {}};
-    std::vector<HaloMessage> shared;
+    TriedLink<T> tried{device, communicator, fields, {}, settings.timeout};
     for (const HaloMessage& m : messages) {
       if (m.peer != peer) continue;
-      shared.push_back(m);
+      tried.messages.push_back(m);
       link.directions.push_back(m.direction);
       link.bytes += m.cells() * sizeof(T);
     }
-    LinkProbe<T> probe(device, communicator, fields, shared, settings.timeout);
-    for (OpenTransport<T>& c : candidates) {
-      const bool timed = settings.timed || candidates.size() > 1;
-      link.measurements.push_back(probe.run(*c.entry, c.maker.get(), c.why_not, timed));
-    }
+    const bool timed = settings.timed || candidates.size() > 1;
+    for (const OpenTransport<T>& open : candidates)
+      link.measurements.push_back(try_transport(tried, open, timed));
     links.push_back(std::move(link));
   }
   return links;
@@ -327,10 +314,7 @@ void drop_broken(const Communicator& communicator, const std::vector<OpenTranspo
                  std::vector<HaloLink>& links) {
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const TransportMaker<T>* maker = candidates[i].maker.get();
-    std::string why;
-    for (const std::string& broken : communicator.all_gather(maker ? maker->why_broken() : "")) {
-      if (why.empty()) why = broken;
-    }
+    const std::string why = communicator.first_of_all(maker ? maker->why_broken() : "");
     for (HaloLink& link : links) {
       if (link.measurements[i].why_not.empty()) link.measurements[i].why_not = why;
     }
@@ -338,6 +322,11 @@ void drop_broken(const Communicator& communicator, const std::vector<OpenTranspo
 }
 
 }  // namespace
+
+template <class T>
+TransportMeasurement try_transport(const TriedLink<T>& link, const OpenTransport<T>& open, bool timed) {
+  return LinkProbe<T>(link, open.maker.get()).run(*open.entry, open.why_not, timed);
+}
 
 template <class T>
 OpenTransport<T> open_transport(const TransportEntry<T>& entry, const Communicator& communicator,
@@ -348,7 +337,7 @@ OpenTransport<T> open_transport(const TransportEntry<T>& entry, const Communicat
       if (const std::string why = entry.unsupported(device); !why.empty())
         throw Error(ExitCode::unavailable, why);
     });
-    open.communicator = std::make_unique<Communicator>(communicator.split(0, communicator.rank()));
+    open.communicator = std::make_unique<Communicator>(communicator.duplicate());
     open.maker = all_or_throw(communicator, [&] { return entry.make(device, *open.communicator); });
   } catch (const Error& e) {
     open.why_not = e.what();
@@ -373,7 +362,7 @@ ChosenTransports<T> choose_transports(const TransportSettings& settings,
     candidates.push_back(open_transport(*entry, communicator, device));
   }
   ChosenTransports<T> chosen;
-  const Communicator own = communicator.split(0, communicator.rank());
+  const Communicator own = communicator.duplicate();
   chosen.links = try_links(settings, candidates, decomposition, ghosts, own, device, fields);
   drop_broken(communicator, candidates, chosen.links);
   for (HaloLink& link : chosen.links) link.transport = fastest(link.measurements);
@@ -392,8 +381,8 @@ ChosenTransports<T> choose_transports(const TransportSettings& settings,
   return chosen;
 }
 
-template class LinkProbe<float>;
-template class LinkProbe<double>;
+template TransportMeasurement try_transport(const TriedLink<float>&, const OpenTransport<float>&, bool);
+template TransportMeasurement try_transport(const TriedLink<double>&, const OpenTransport<double>&, bool);
 template OpenTransport<float> open_transport(const TransportEntry<float>&, const Communicator&, Device&);
 template OpenTransport<double> open_transport(const TransportEntry<double>&, const Communicator&, Device&);
 template ChosenTransports<float> choose_transports(const TransportSettings&,

@@ -20,42 +20,6 @@ struct TransportMeasurement {
   double latency = 0;  // s, of one with a cell a message, queued likewise
 };
 
-// Both ranks of the pair make one, with one another's messages, and run the same transports in the same
-// order. `communicator` is the probe's own.
-template <class T>
-class LinkProbe {
- public:
-  LinkProbe(Device& device, const Communicator& communicator, std::span<const HaloField<T>> fields,
-            std::vector<HaloMessage> messages, double timeout_seconds);
-
-  // Every bound field's edges and ghosts are overwritten: a pattern of rank, cell and field has to arrive in
-  // ghosts that were poisoned. A transport that does not come back in time is left as it is until the program
-  // ends. `why_not`: what this rank knows against it beforehand.
-  TransportMeasurement run(const TransportEntry<T>& entry, TransportMaker<T>* maker, std::string why_not,
-                           bool timed);
-
- private:
-  struct Verdict {
-    double seconds = 0;
-    char why_not[240] = "";  // cut where it is longer: verdicts travel as they are
-    bool good() const { return why_not[0] == '\0'; }
-    void blame(std::string_view reason);
-  };
-  Verdict settle(const Verdict& mine) const;
-  Verdict prove(TransportMaker<T>& maker, bool checked);
-  double time(TransportMaker<T>& maker, std::span<const HaloMessage> messages, double expected);
-  void paint(const HaloField<T>& field, int index, Stream stream);
-  std::string compare(const HaloField<T>& field, int index, Stream stream);
-
-  Device& device_;
-  const Communicator& communicator_;
-  std::span<const HaloField<T>> fields_;
-  std::vector<HaloMessage> messages_;
-  double timeout_;
-  int peer_;
-  Buffer dense_, host_;  // one message
-};
-
 struct TransportSettings {
   std::string name = "auto";
   std::string place = "parallel.transport";  // where the deck says so, for errors
@@ -86,6 +50,22 @@ struct OpenTransport {
 template <class T>
 OpenTransport<T> open_transport(const TransportEntry<T>& entry, const Communicator& communicator,
                                 Device& device);
+
+// All that goes between this rank and one neighbour, and the fields that it goes between.
+template <class T>
+struct TriedLink {
+  Device& device;
+  const Communicator& communicator;  // for the trials alone
+  std::span<const HaloField<T>> fields;
+  std::vector<HaloMessage> messages;
+  double timeout;  // s
+};
+
+// Both ranks of the link try the same transports in the same order. Every field's edges and ghosts are
+// overwritten: a pattern of rank, cell and field has to arrive in ghosts that were poisoned. A transport that
+// does not come back in time is left as it is until the program ends.
+template <class T>
+TransportMeasurement try_transport(const TriedLink<T>& link, const OpenTransport<T>& open, bool timed);
 
 template <class T>
 struct ChosenTransports {

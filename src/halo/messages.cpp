@@ -20,22 +20,9 @@ std::vector<Direction> directions(int ghosts) {
   return ghosts == 1 ? face_directions() : all_directions();
 }
 
-}  // namespace
-
-Box ghost_box(Int3 extent, int ghosts, Direction d) {
-  Box box{{0, 0, 0}, extent};
-  for (int axis = 0; axis < 3; ++axis) {
-    if (d[axis] < 0) {
-      box.lo[axis] = -ghosts;
-      box.hi[axis] = 0;
-    } else if (d[axis] > 0) {
-      box.lo[axis] = extent[axis];
-      box.hi[axis] = extent[axis] + ghosts;
-    }
-  }
-  return box;
-}
-
+// The block's own cells, `ghosts` layers of them, next to that side: what the neighbour in direction `d`
+// needs. Neighbours share their extents along the axes that `d` does not cross, so the two boxes of a message
+// agree.
 Box edge_box(Int3 extent, int ghosts, Direction d) {
   Box box{{0, 0, 0}, extent};
   for (int axis = 0; axis < 3; ++axis) {
@@ -44,6 +31,13 @@ Box edge_box(Int3 extent, int ghosts, Direction d) {
   }
   return box;
 }
+
+// The ghosts beyond that side.
+Box ghost_box(Int3 extent, int ghosts, Direction d) {
+  return edge_box(extent, ghosts, d).shifted({ghosts * d[0], ghosts * d[1], ghosts * d[2]});
+}
+
+}  // namespace
 
 GhostSides ghost_sides(const Decomposition& decomposition, int rank) {
   GhostSides sides;
@@ -99,18 +93,9 @@ std::vector<LocalCopy> local_copies(const Decomposition& decomposition, int rank
   return copies;
 }
 
-ExchangeTraffic exchange_traffic(const Decomposition& decomposition, int rank, int layers) {
-  ExchangeTraffic traffic;
-  for (const HaloMessage& m : halo_messages(decomposition, rank, layers)) {
-    ++traffic.messages;
-    traffic.cells += m.edge.cells();
-  }
-  return traffic;
-}
-
-Index copied_cells(const Decomposition& decomposition, int rank, int layers) {
+Index exchanged_cells(const Decomposition& decomposition, int rank, int layers) {
   Index cells = 0;
-  for (const LocalCopy& copy : local_copies(decomposition, rank, layers)) cells += copy.from.cells();
+  for (const HaloMessage& m : halo_messages(decomposition, rank, layers)) cells += m.edge.cells();
   return cells;
 }
 
@@ -129,7 +114,7 @@ int receive_tag(const HaloMessage& message) {
   return tag(opposite(message.direction));
 }
 
-std::vector<int> peers_of(const std::vector<HaloMessage>& messages) {
+std::vector<int> peers_of(std::span<const HaloMessage> messages) {
   std::vector<int> peers;
   for (const HaloMessage& m : messages) {
     if (std::find(peers.begin(), peers.end(), m.peer) == peers.end()) peers.push_back(m.peer);

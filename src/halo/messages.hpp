@@ -3,22 +3,13 @@
 
 #include <array>
 #include <cstddef>
-#include <map>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "core/box.hpp"
 #include "grid/decomposition.hpp"
-#include "kernels/peer_copy.hpp"
 
 namespace isotherm {
-
-// The ghosts, `ghosts` layers deep, that lie in direction `d` of a block.
-Box ghost_box(Int3 extent, int ghosts, Direction d);
-// The block's own cells, as many, next to that side: what the neighbour in direction `d` needs. Neighbours
-// share their extents along the axes that `d` does not cross, so the two boxes of a message agree.
-Box edge_box(Int3 extent, int ghosts, Direction d);
 
 // By Face, what lies beyond it.
 struct GhostSides {
@@ -59,13 +50,8 @@ HaloMessage one_cell_of(const HaloMessage& message);
 std::vector<HaloMessage> halo_messages(const Decomposition& decomposition, int rank, int ghosts);
 std::vector<LocalCopy> local_copies(const Decomposition& decomposition, int rank, int ghosts);
 
-// What a rank sends to other ranks in an exchange of so many layers, and receives; and what it copies within.
-struct ExchangeTraffic {
-  int messages = 0;
-  Index cells = 0;
-};
-ExchangeTraffic exchange_traffic(const Decomposition& decomposition, int rank, int layers);
-Index copied_cells(const Decomposition& decomposition, int rank, int layers);
+// That a rank sends to other ranks in an exchange of so many layers, and receives.
+Index exchanged_cells(const Decomposition& decomposition, int rank, int layers);
 
 // Tags of a pair's messages: what one side sends in direction d the other receives from direction -d.
 int send_tag(const HaloMessage& message);
@@ -73,31 +59,10 @@ int receive_tag(const HaloMessage& message);
 inline constexpr int first_free_tag = 27;
 
 // The ranks that these messages go to, each once, in order of their first message.
-std::vector<int> peers_of(const std::vector<HaloMessage>& messages);
+std::vector<int> peers_of(std::span<const HaloMessage> messages);
 
 // Every pair of neighbours has its round, in which neither has another: by round, the peer of `rank`, or -1.
 // A greedy edge colouring: at most 2 * 26 - 1 rounds.
 std::vector<int> rounds_of_pairs(const Decomposition& decomposition, int rank, int ghosts);
-
-// Messages of one way between two ranks that travel dense, because their rows are too short to be stored one
-// by one: by tag, where each begins in the receiver's buffer, in bytes.
-struct DenseMessages {
-  std::map<int, std::size_t> places;
-  std::size_t bytes = 0;
-};
-template <class T>
-DenseMessages dense_messages(std::span<const HaloMessage> messages, int peer,
-                             int (*tag)(const HaloMessage&)) {
-  DenseMessages dense;
-  for (const HaloMessage& m : messages) {
-    const bool is_short = m.edge.extent().x * Index{sizeof(T)} < least_direct_row;
-    if (m.peer == peer && is_short) dense.places[tag(m)] = m.cells() * sizeof(T);
-  }
-  for (auto& [each_tag, place] : dense.places) {
-    const std::size_t length = std::exchange(place, dense.bytes);
-    dense.bytes += (length + line_bytes - 1) / line_bytes * line_bytes;
-  }
-  return dense;
-}
 
 }  // namespace isotherm

@@ -9,45 +9,28 @@ namespace {
 
 constexpr std::size_t buffer_alignment = 128;  // bytes
 
-// The buffers of all messages of one way, one after the other.
-class PackedBuffers {
- public:
-  PackedBuffers(Device& device, std::span<const HaloMessage> messages, std::size_t element_bytes) {
-    std::size_t bytes = 0;
-    for (const HaloMessage& m : messages) {
-      offsets_.push_back(bytes);
-      bytes += (m.cells() * element_bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
-    }
-    buffer_ = Buffer(device, bytes);
-  }
-  void* at(std::size_t message) const { return buffer_.as<std::byte>() + offsets_[message]; }
-
- private:
-  std::vector<std::size_t> offsets_;
-  Buffer buffer_;
-};
-
 template <class T>
 class PackedTransport final : public Transport<T> {
  public:
-  PackedTransport(Device& device, std::span<const HaloMessage> messages, WireMaker& wires)
-      : cells_(face_copy<T>(device.backend())),
-        messages_(messages.begin(), messages.end()),
-        sent_(device, messages, sizeof(T)),
-        received_(device, messages, sizeof(T)) {
-    std::vector<WireMessage> packed;
-    for (std::size_t i = 0; i < messages.size(); ++i) {
-      const HaloMessage& m = messages[i];
-      packed.push_back(
-          {m.peer, send_tag(m), receive_tag(m), sent_.at(i), received_.at(i), m.cells() * sizeof(T)});
+  PackedTransport(Device& device, std::span<const HaloMessage> messages, const Wires& wires)
+      : cells_(face_copy<T>(device.backend())), messages_(messages.begin(), messages.end()) {
+    const auto bytes = [](const HaloMessage& m) { return m.cells() * sizeof(T); };
+    std::size_t all = 0, at = 0;
+    for (const HaloMessage& m : messages) all += round_up(bytes(m), buffer_alignment);
+    sent_ = Buffer(device, all);
+    received_ = Buffer(device, all);
+    for (const HaloMessage& m : messages) {
+      packed_.push_back({m.peer, send_tag(m), receive_tag(m), sent_.as<std::byte>() + at,
+                         received_.as<std::byte>() + at, bytes(m)});
+      at += round_up(bytes(m), buffer_alignment);
     }
-    wire_ = wires.make(packed);
+    wire_ = wires.make(packed_);
   }
 
   void send(FieldView<T> field, Stream stream) override {
     this->measure(Phase::pack, stream, [&] {
       for (std::size_t i = 0; i < messages_.size(); ++i)
-        cells_.pack(field, messages_[i].edge, static_cast<T*>(sent_.at(i)), stream);
+        cells_.pack(field, messages_[i].edge, static_cast<T*>(packed_[i].send), stream);
     });
     this->measure(Phase::wire, stream, [&] { wire_->send(stream); });
   }
@@ -56,7 +39,7 @@ class PackedTransport final : public Transport<T> {
     this->measure(Phase::wire, stream, [&] { wire_->receive(stream); });
     this->measure(Phase::unpack, stream, [&] {
       for (std::size_t i = 0; i < messages_.size(); ++i)
-        cells_.unpack(static_cast<const T*>(received_.at(i)), field, messages_[i].ghosts, stream);
+        cells_.unpack(static_cast<const T*>(packed_[i].receive), field, messages_[i].ghosts, stream);
     });
   }
 
@@ -67,25 +50,25 @@ class PackedTransport final : public Transport<T> {
  private:
   const FaceCopy<T>& cells_;
   std::vector<HaloMessage> messages_;
-  PackedBuffers sent_, received_;
+  Buffer sent_, received_;           // one message behind the other
+  std::vector<WireMessage> packed_;  // by message
   std::unique_ptr<Wire> wire_;
 };
 
 template <class T>
 class PackedTransports final : public TransportMaker<T> {
  public:
-  PackedTransports(Device& device, std::unique_ptr<WireMaker> wires)
-      : device_(device), wires_(std::move(wires)) {}
+  PackedTransports(Device& device, Wires wires) : device_(device), wires_(std::move(wires)) {}
   // Throws Error(memory) where the buffers do not fit.
   std::unique_ptr<Transport<T>> connect(std::span<const HaloField<T>>,
                                         std::span<const HaloMessage> messages) override {
-    return std::make_unique<PackedTransport<T>>(device_, messages, *wires_);
+    return std::make_unique<PackedTransport<T>>(device_, messages, wires_);
   }
-  std::string why_broken() const override { return wires_->why_broken(); }
+  std::string why_broken() const override { return wires_.why_broken(); }
 
  private:
   Device& device_;
-  std::unique_ptr<WireMaker> wires_;
+  Wires wires_;
 };
 
 // Ghosts are unpacked from memory that was set to 0 once: no sweep meets a NaN that nobody put there.
@@ -114,11 +97,11 @@ std::unique_ptr<Wire> make_mock_wire(Device& device, const Communicator&,
 }
 
 template <class T>
-std::unique_ptr<TransportMaker<T>> packed_transports(Device& device, std::unique_ptr<WireMaker> wires) {
+std::unique_ptr<TransportMaker<T>> packed_transports(Device& device, Wires wires) {
   return std::make_unique<PackedTransports<T>>(device, std::move(wires));
 }
 
-template std::unique_ptr<TransportMaker<float>> packed_transports(Device&, std::unique_ptr<WireMaker>);
-template std::unique_ptr<TransportMaker<double>> packed_transports(Device&, std::unique_ptr<WireMaker>);
+template std::unique_ptr<TransportMaker<float>> packed_transports(Device&, Wires);
+template std::unique_ptr<TransportMaker<double>> packed_transports(Device&, Wires);
 
 }  // namespace isotherm

@@ -2,6 +2,9 @@
 // unpacks it into the peer's ghosts. The wires are declared here.
 #pragma once
 
+#include <functional>
+#include <optional>
+
 #include "halo/transport.hpp"
 
 namespace isotherm {
@@ -11,8 +14,7 @@ namespace isotherm {
 struct WireMessage {
   int peer;
   int send_tag, receive_tag;
-  const void* send;
-  void* receive;
+  void *send, *receive;
   std::size_t bytes;  // each way
 };
 
@@ -30,38 +32,23 @@ class Wire {
 };
 
 // Makes the wires of one transport, ready on all ranks.
-class WireMaker {
- public:
-  virtual ~WireMaker() = default;
+struct Wires {
   // Called by the ranks of all these messages at about the same time, with one another's messages. Throws
   // where this rank or one of its peers cannot.
-  virtual std::unique_ptr<Wire> make(std::span<const WireMessage> messages) = 0;
-  virtual std::string why_broken() const { return {}; }  // as TransportMaker's
+  std::function<std::unique_ptr<Wire>(std::span<const WireMessage>)> make;
+  std::function<std::string()> why_broken = [] { return std::string(); };  // as TransportMaker's
 };
-
-// For the table of transports: one of the wires that `wires` makes.
-template <class T>
-std::unique_ptr<TransportMaker<T>> packed_transports(Device& device, std::unique_ptr<WireMaker> wires);
-
-// ... of a wire that any two ranks can share.
-using MakeWire = std::unique_ptr<Wire> (*)(Device&, const Communicator&, std::span<const WireMessage>);
-template <class T, MakeWire make_wire>
-std::unique_ptr<TransportMaker<T>> packed_transports(Device& device, const Communicator& communicator) {
-  struct Wires final : WireMaker {
-    Wires(Device& its_device, const Communicator& ranks) : device(its_device), communicator(ranks) {}
-    std::unique_ptr<Wire> make(std::span<const WireMessage> messages) override {
-      return make_wire(device, communicator, messages);
-    }
-    Device& device;
-    const Communicator& communicator;
-  };
-  return packed_transports<T>(device, std::make_unique<Wires>(device, communicator));
+// Wires that any two ranks can share.
+template <auto make_wire>
+Wires wires_of(Device& device, const Communicator& communicator) {
+  return {[&](std::span<const WireMessage> messages) { return make_wire(device, communicator, messages); }};
 }
 
-// ... of wires whose ranks meet once, beforehand. Collective; throws where all ranks have to do without.
-using OpenWires = std::unique_ptr<WireMaker> (*)(Device&, const Communicator&);
-template <class T, OpenWires open_wires>
-std::unique_ptr<TransportMaker<T>> opened_transports(Device& device, const Communicator& communicator) {
+template <class T>
+std::unique_ptr<TransportMaker<T>> packed_transports(Device& device, Wires wires);
+// For the table of transports. `open_wires` is collective, and throws where all ranks have to do without.
+template <class T, Wires (*open_wires)(Device&, const Communicator&)>
+std::unique_ptr<TransportMaker<T>> packed_transports(Device& device, const Communicator& communicator) {
   return packed_transports<T>(device, open_wires(device, communicator));
 }
 
@@ -85,6 +72,15 @@ std::unique_ptr<Wire> make_staged_wire(Device& device, const Communicator& commu
 // The same without staging: for an MPI that takes the device's memory.
 std::unique_ptr<Wire> make_mpi_device_wire(Device& device, const Communicator& communicator,
                                            std::span<const WireMessage> messages);
+// Does this MPI take the device's memory? A library that does not crashes at the first pointer into it, and
+// that cannot be caught: so MPI is asked first, and never taken at a guess. The probe proves the answer
+// later. Empty: it does. Else why not, and what to do. Not collective.
+std::string why_mpi_takes_no_device_memory();
+// From what MPI itself says (none: it cannot be asked), the library's version text and the value of
+// MPICH_GPU_SUPPORT_ENABLED ("" where it is not set), which in Cray MPICH is a switch that its users have to
+// set.
+std::string judge_device_memory(std::optional<bool> answer, const std::string& library,
+                                std::string_view cray_switch);
 // Moves nothing: what is received is what was there. For measuring what the rest costs.
 std::unique_ptr<Wire> make_mock_wire(Device& device, const Communicator& communicator,
                                      std::span<const WireMessage> messages);
@@ -93,7 +89,7 @@ std::unique_ptr<Wire> make_mock_wire(Device& device, const Communicator& communi
 // them, so that an exchange can be recorded into a graph. Collective: one communicator of all ranks. Throws,
 // on all ranks alike, where two ranks have one GPU, which NCCL does not allow, where NCCL fails, and where it
 // does not come back in time.
-std::unique_ptr<WireMaker> open_nccl_wires(Device& device, const Communicator& communicator);
+Wires open_nccl_wires(Device& device, const Communicator& communicator);
 std::string why_no_nccl(const Device& device);  // in this build or with this device; empty: it may
 
 }  // namespace isotherm

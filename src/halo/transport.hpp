@@ -23,12 +23,11 @@ namespace isotherm {
 template <class T>
 struct HaloField {
   FieldView<T> view;
-  void* memory;  // of the whole allocation, in the device
-  std::size_t bytes;
+  void* memory;  // the whole allocation, in the device
 };
 template <class T>
 HaloField<T> halo_field(Field<T>& field) {
-  return {field.view(), field.data(), field.bytes()};
+  return {field.view(), field.data()};
 }
 
 // The messages of one exchange between this rank and some of its neighbours, bound to the fields that they
@@ -92,10 +91,7 @@ class TransportMaker {
  public:
   virtual ~TransportMaker() = default;
   // Why this rank cannot reach that one so; empty: it may try. Does not communicate.
-  virtual std::string why_not(int peer) const {
-    static_cast<void>(peer);
-    return {};
-  }
+  virtual std::string why_not(int /*peer*/) const { return {}; }
   // Called by the ranks of all these messages at about the same time, with one another's messages. Their
   // boxes lie within the fields. Throws where this rank or one of its peers cannot.
   virtual std::unique_ptr<Transport<T>> connect(std::span<const HaloField<T>> fields,
@@ -117,7 +113,6 @@ struct TransportEntry {
   // Collective. `communicator` is its own to use and outlives it, as the device does. Throws where all ranks
   // have to do without.
   std::unique_ptr<TransportMaker<T>> (*make)(Device& device, const Communicator& communicator);
-  bool slow_to_open = false;  // make() may take seconds: not for measurements that a run can do without
 };
 
 // In the order of preference among equals.
@@ -125,8 +120,7 @@ template <class T>
 std::span<const TransportEntry<T>> transport_registry();
 
 // The row of that name; nullptr where there is none.
-template <class T>
-const TransportEntry<T>* find_transport(std::string_view name);
+const TransportEntry<double>* find_transport(std::string_view name);
 
 // The one that stores straight into the neighbours' ghosts, through memory that the ranks of a host open for
 // each other by CUDA IPC. The devices order it among themselves (kernels/peer_copy.hpp): no host waits.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <map>
 #include <set>
 #include <thread>
@@ -102,16 +101,25 @@ struct OfferedField {
   Index pitch_y, pitch_z;
 };
 
-template <class Value>
-void append(std::string& text, const Value& value) {
-  text.append(reinterpret_cast<const char*>(&value), sizeof(value));
-}
-template <class Value>
-Value take(std::string_view& text) {
-  Value value;
-  std::memcpy(&value, text.data(), sizeof(value));
-  text.remove_prefix(sizeof(value));
-  return value;
+// Messages of one way between two ranks that travel dense, because their rows are too short to be stored one
+// by one: by tag, where each begins in the receiver's buffer, in bytes.
+struct DenseMessages {
+  std::map<int, std::size_t> places;
+  std::size_t bytes = 0;
+};
+template <class T>
+DenseMessages dense_messages(std::span<const HaloMessage> messages, int peer,
+                             int (*tag)(const HaloMessage&)) {
+  DenseMessages dense;
+  for (const HaloMessage& m : messages) {
+    const bool is_short = m.edge.extent().x * Index{sizeof(T)} < least_direct_row;
+    if (m.peer == peer && is_short) dense.places[tag(m)] = m.cells() * sizeof(T);
+  }
+  for (auto& [each_tag, place] : dense.places) {
+    const std::size_t length = std::exchange(place, dense.bytes);
+    dense.bytes += round_up<std::size_t>(length, line_bytes);
+  }
+  return dense;
 }
 
 // Device memory that begins with so many zeros.
@@ -125,15 +133,18 @@ Buffer cleared(Device& device, std::size_t bytes, std::size_t zeros) {
   return buffer;
 }
 
-// A box of cells in memory.
+// Boxes of cells in memory: a part of a field, and cells one behind the other.
 template <class T>
-struct Registry {
-  T* first;
-  Index pitch_y, pitch_z;
-};
+FieldView<T> part_of(FieldView<T> field, Box box) {
+  return {&field(box.lo), field.pitch_y, field.pitch_z, box.extent()};
+}
 template <class T>
-PeerMessage<T> message_of(const Registry<T>& from, const Registry<T>& to, Int3 n, int link) {
-  return {from.first, to.first, from.pitch_y, from.pitch_z, to.pitch_y, to.pitch_z, n, link};
+FieldView<T> dense_cells(std::byte* first, Int3 extent) {
+  return {reinterpret_cast<T*>(first), extent.x, extent.x * extent.y, extent};
+}
+template <class T>
+PeerMessage<T> message_of(FieldView<T> from, FieldView<T> to, int link) {
+  return {from.origin, to.origin, from.pitch_y, from.pitch_z, to.pitch_y, to.pitch_z, from.extent, link};
 }
 
 template <class T>
@@ -141,10 +152,39 @@ class PeerTransport final : public Transport<T> {
  public:
   // `alone`: no two ranks share a device.
   PeerTransport(Device& device, const Communicator& communicator, bool alone,
-                std::span<const HaloField<T>> fields, std::span<const HaloMessage> messages);
+                std::span<const HaloField<T>> fields, std::span<const HaloMessage> messages)
+      : device_(device), communicator_(communicator), peers_(peers_of(messages)), serves_sweeps_(alone) {
+    Agreement agreement(communicator_, peers_);
+    std::vector<std::string> texts(peers_.size());
+    agreement.attempt([&] {
+      make_inbox(fields, messages);
+      progress_ = cleared(device_, sizeof(PeerProgress), sizeof(PeerProgress));
+      abandoned_ = Buffer(device_, sizeof(std::uint32_t), Memory::staging);
+      *abandoned_.as<std::uint32_t>() = 0;
+      for (std::size_t i = 0; i < peers_.size(); ++i) texts[i] = offer(static_cast<int>(i), fields);
+    });
+    const std::vector<std::string> offers = agreement.swap(texts);
+    agreement.attempt([&] {
+      links_ = {
+          {}, static_cast<int>(peers_.size()), progress_.as<PeerProgress>(), abandoned_.as<std::uint32_t>()};
+      for (const HaloField<T>& field : fields) fields_.push_back({field.view.origin, {}, {}, {}, {}, {}});
+      for (int i = 0; i < links_.count; ++i) {
+        bind(i, peers_[static_cast<std::size_t>(i)], offers[static_cast<std::size_t>(i)], fields, messages);
+      }
+    });
+    agreement.swap(std::vector<std::string>(peers_.size()));
+    if (agreement.why_not().empty()) return;
+    part();
+    throw Error(ExitCode::unavailable, agreement.why_not());
+  }
   PeerTransport(const PeerTransport&) = delete;
   PeerTransport& operator=(const PeerTransport&) = delete;
-  ~PeerTransport() override;
+  ~PeerTransport() override {
+    if (cudaSetDevice(device_.info().index) != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess) {
+      cudaGetLastError();
+    }
+    part();
+  }
 
   void send(FieldView<T> field, Stream stream) override {
     stream_ = stream;
@@ -176,7 +216,18 @@ class PeerTransport final : public Transport<T> {
   }
 
   // What spins sees the word and ends; what stores already is at its end by then.
-  void abandon() noexcept override;
+  void abandon() noexcept override {
+    std::atomic_ref(*abandoned_.as<std::uint32_t>()).store(1);
+    try {
+      const Owned<Event> ended = own_event(device_);
+      device_.record(ended, stream_);
+      for (const Timer timer; !device_.passed(ended) && timer.seconds() < abandon_seconds;) {
+        std::this_thread::yield();
+      }
+      if (device_.passed(ended)) open_.clear();
+    } catch (const std::exception&) {  // a device that has failed stores nothing any more
+    }
+  }
 
  private:
   struct Bound {
@@ -191,19 +242,124 @@ class PeerTransport final : public Transport<T> {
     if (bound != fields_.end()) return *bound;
     throw Error(ExitCode::internal, "halo exchange of a field that is not bound; please report this");
   }
-  void make_inbox(std::span<const HaloField<T>> fields, std::span<const HaloMessage> messages);
+
+  void make_inbox(std::span<const HaloField<T>> fields, std::span<const HaloMessage> messages) {
+    const std::size_t flags = peers_.size() * sizeof(PeerFlags);
+    std::size_t bytes = round_up<std::size_t>(flags, line_bytes);
+    for (const int peer : peers_) {
+      cells_of_.push_back(bytes);
+      bytes += dense_messages<T>(messages, peer, receive_tag).bytes;
+    }
+    const Int3 n = fields.front().view.extent;
+    column_pitch_ = round_up<Index>(n.y, column_unit);
+    if (std::any_of(messages.begin(), messages.end(),
+                    [](const HaloMessage& m) { return m.direction[0] != 0; }))
+      face_bytes_ = static_cast<std::size_t>(column_pitch_ * n.z) * sizeof(T);
+    columns_at_ = bytes;
+    bytes += 2 * fields.size() * face_bytes_;
+    inbox_ = cleared(device_, bytes, flags);
+  }
+
+  // What the peer of this link may store into.
+  std::string offer(int link, std::span<const HaloField<T>> fields) const {
+    std::string text;
+    const auto i = static_cast<std::size_t>(link);
+    append(text, OfferedInbox{handle_of(inbox_.data()), i * sizeof(PeerFlags), cells_of_[i], columns_at_});
+    for (const HaloField<T>& field : fields) {
+      const auto origin =
+          reinterpret_cast<std::byte*>(field.view.origin) - static_cast<std::byte*>(field.memory);
+      append(text, OfferedField{handle_of(field.memory), static_cast<std::uint64_t>(origin),
+                                field.view.pitch_y, field.view.pitch_z});
+    }
+    return text;
+  }
+
   void bind(int link, int peer, std::string_view offer, std::span<const HaloField<T>> fields,
-            std::span<const HaloMessage> messages);
-  void bind_store(std::size_t field, const HaloMessage& message, FieldView<T> theirs, std::byte* columns,
-                  int link);
-  void bind_columns(std::size_t field, const HaloMessage& message, FieldView<T> mine);
+            std::span<const HaloMessage> messages) {
+    if (offer.size() != sizeof(OfferedInbox) + fields.size() * sizeof(OfferedField)) {
+      throw Error(ExitCode::internal,
+                  fmt::format("rank {} exchanges other fields; please report this", peer));
+    }
+    const auto inbox = take<OfferedInbox>(offer);
+    std::byte* const there = open_.emplace_back(open_peer_memory(device_.info().index, inbox.memory)).get();
+    links_.link[link] = {inbox_.as<PeerFlags>() + link, reinterpret_cast<PeerFlags*>(there + inbox.flags)};
+    const DenseMessages dense = dense_messages<T>(messages, peer, send_tag);
+    for (std::size_t f = 0; f < fields.size(); ++f) {
+      const FieldView<T> mine = fields[f].view;
+      const auto field = take<OfferedField>(offer);
+      std::byte* const origin =
+          open_.emplace_back(open_peer_memory(device_.info().index, field.memory)).get() + field.origin;
+      const FieldView<T> theirs{reinterpret_cast<T*>(origin), field.pitch_y, field.pitch_z, {}, mine.ghosts};
+      PeerMessages<T>& bound = fields_[f].messages;
+      for (const HaloMessage& m : messages) {
+        if (m.peer != peer) continue;
+        bind_store(f, m, theirs, there + inbox.columns, link);
+        if (m.direction[0] != 0) bind_columns(f, m, mine);
+        const auto place = dense.places.find(send_tag(m));
+        const bool to_is_dense = place != dense.places.end();
+        const FieldView<T> to = to_is_dense
+                                    ? dense_cells<T>(there + inbox.cells + place->second, m.edge.extent())
+                                    : part_of(theirs, m.peer_ghosts);
+        PeerMessage<T>& message = bound.message[bound.count++];
+        message = message_of(part_of(mine, m.edge), to, link);
+        message.to_is_dense = to_is_dense;
+      }
+      bind_arrivals(link, peer, fields_[f], fields[f], messages);
+    }
+  }
+
+  // The face that a message carries, for sweeps to store; other messages are none of theirs. `columns` are
+  // the peer's, whose faces across x are as large as this rank's.
+  void bind_store(std::size_t field, const HaloMessage& m, FieldView<T> theirs, std::byte* columns,
+                  int link) {
+    const auto crossed =
+        std::find_if(m.direction.begin(), m.direction.end(), [](int step) { return step != 0; });
+    const bool is_face = std::count(m.direction.begin(), m.direction.end(), 0) == 2;
+    const bool aligned = reinterpret_cast<std::uintptr_t>(theirs.origin) % 16 == 0;
+    if (!is_face || !aligned) {
+      serves_sweeps_ = false;
+      return;
+    }
+    const bool upper = *crossed > 0;
+    const int axis = static_cast<int>(crossed - m.direction.begin());
+    FaceStore<T>& store = fields_[field].stores.faces[static_cast<int>(face(axis, upper))];
+    store = {&theirs(m.peer_ghosts.lo), axis == 1 ? theirs.pitch_z : theirs.pitch_y, link};
+    if (axis == 0) store = {reinterpret_cast<T*>(columns + column_of(field, !upper)), column_pitch_, link};
+  }
+
+  // Where this rank finds what the peer of a message stores across x, and how that becomes ghosts.
+  void bind_columns(std::size_t field, const HaloMessage& m, FieldView<T> mine) {
+    const bool upper = m.direction[0] > 0;
+    T* const columns = reinterpret_cast<T*>(inbox_.as<std::byte>() + columns_at_ + column_of(field, upper));
+    Bound& bound = fields_[field];
+    bound.stores.columns[upper ? 1 : 0] = columns;
+    const FieldView<T> ghosts = part_of(mine, m.ghosts), column{columns, 1, column_pitch_, ghosts.extent};
+    bound.to_columns.message[bound.to_columns.count++] = message_of(ghosts, column, 0);
+    bound.from_columns.message[bound.from_columns.count++] = message_of(column, ghosts, 0);
+  }
   std::size_t column_of(std::size_t field, bool upper) const {
     return (2 * field + (upper ? 1 : 0)) * face_bytes_;
   }
+
+  // What comes in the inbox and goes on into the ghosts.
   void bind_arrivals(int link, int peer, Bound& bound, const HaloField<T>& field,
-                     std::span<const HaloMessage> messages);
-  void part() noexcept;
-  std::string offer(int link, std::span<const HaloField<T>> fields) const;
+                     std::span<const HaloMessage> messages) {
+    const DenseMessages dense = dense_messages<T>(messages, peer, receive_tag);
+    std::byte* const cells = inbox_.as<std::byte>() + cells_of_[static_cast<std::size_t>(link)];
+    for (const HaloMessage& m : messages) {
+      const auto place = dense.places.find(receive_tag(m));
+      if (m.peer != peer || place == dense.places.end()) continue;
+      bound.arrivals.message[bound.arrivals.count++] = message_of(
+          dense_cells<T>(cells + place->second, m.ghosts.extent()), part_of(field.view, m.ghosts), link);
+    }
+  }
+
+  // Only what nobody has open any more may be freed. A peer that does not come has failed, and all ranks are
+  // about to be ended.
+  void part() noexcept {
+    open_.clear();
+    take_leave(communicator_, peers_, leave_seconds);
+  }
 
   Device& device_;
   Communicator communicator_;
@@ -221,185 +377,6 @@ class PeerTransport final : public Transport<T> {
   bool serves_sweeps_;
   Stream stream_{};
 };
-
-template <class T>
-PeerTransport<T>::PeerTransport(Device& device, const Communicator& communicator, bool alone,
-                                std::span<const HaloField<T>> fields, std::span<const HaloMessage> messages)
-    : device_(device),
-      communicator_(communicator),
-      peers_(peers_of({messages.begin(), messages.end()})),
-      serves_sweeps_(alone) {
-  Agreement agreement(communicator_, peers_);
-  std::vector<std::string> texts(peers_.size());
-  agreement.attempt([&] {
-    make_inbox(fields, messages);
-    progress_ = cleared(device_, sizeof(PeerProgress), sizeof(PeerProgress));
-    abandoned_ = Buffer(device_, sizeof(std::uint32_t), Memory::staging);
-    *abandoned_.as<std::uint32_t>() = 0;
-    for (std::size_t i = 0; i < peers_.size(); ++i) texts[i] = offer(static_cast<int>(i), fields);
-  });
-  const std::vector<std::string> offers = agreement.swap(texts);
-  agreement.attempt([&] {
-    links_ = {
-        {}, static_cast<int>(peers_.size()), progress_.as<PeerProgress>(), abandoned_.as<std::uint32_t>()};
-    for (const HaloField<T>& field : fields) fields_.push_back({field.view.origin, {}, {}, {}, {}, {}});
-    for (int i = 0; i < links_.count; ++i) {
-      bind(i, peers_[static_cast<std::size_t>(i)], offers[static_cast<std::size_t>(i)], fields, messages);
-    }
-  });
-  agreement.swap(std::vector<std::string>(peers_.size()));
-  if (agreement.why_not().empty()) return;
-  part();
-  throw Error(ExitCode::unavailable, agreement.why_not());
-}
-
-template <class T>
-void PeerTransport<T>::make_inbox(std::span<const HaloField<T>> fields,
-                                  std::span<const HaloMessage> messages) {
-  const std::size_t flags = peers_.size() * sizeof(PeerFlags);
-  std::size_t bytes = (flags + line_bytes - 1) / line_bytes * line_bytes;
-  for (const int peer : peers_) {
-    cells_of_.push_back(bytes);
-    bytes += dense_messages<T>(messages, peer, receive_tag).bytes;
-  }
-  const Int3 n = fields.front().view.extent;
-  column_pitch_ = (n.y + column_unit - 1) / column_unit * column_unit;
-  if (std::any_of(messages.begin(), messages.end(), [](const HaloMessage& m) { return m.direction[0] != 0; }))
-    face_bytes_ = static_cast<std::size_t>(column_pitch_ * n.z) * sizeof(T);
-  columns_at_ = bytes;
-  bytes += 2 * fields.size() * face_bytes_;
-  inbox_ = cleared(device_, bytes, flags);
-}
-
-// What the peer of this link may store into.
-template <class T>
-std::string PeerTransport<T>::offer(int link, std::span<const HaloField<T>> fields) const {
-  std::string text;
-  const auto i = static_cast<std::size_t>(link);
-  append(text, OfferedInbox{handle_of(inbox_.data()), i * sizeof(PeerFlags), cells_of_[i], columns_at_});
-  for (const HaloField<T>& field : fields) {
-    const auto origin =
-        reinterpret_cast<std::byte*>(field.view.origin) - static_cast<std::byte*>(field.memory);
-    append(text, OfferedField{handle_of(field.memory), static_cast<std::uint64_t>(origin), field.view.pitch_y,
-                              field.view.pitch_z});
-  }
-  return text;
-}
-
-template <class T>
-void PeerTransport<T>::bind(int link, int peer, std::string_view offer, std::span<const HaloField<T>> fields,
-                            std::span<const HaloMessage> messages) {
-  if (offer.size() != sizeof(OfferedInbox) + fields.size() * sizeof(OfferedField)) {
-    throw Error(ExitCode::internal, fmt::format("rank {} exchanges other fields; please report this", peer));
-  }
-  const auto inbox = take<OfferedInbox>(offer);
-  std::byte* const there = open_.emplace_back(open_peer_memory(device_.info().index, inbox.memory)).get();
-  links_.link[link] = {inbox_.as<PeerFlags>() + link, reinterpret_cast<PeerFlags*>(there + inbox.flags)};
-  const DenseMessages dense = dense_messages<T>(messages, peer, send_tag);
-  for (std::size_t f = 0; f < fields.size(); ++f) {
-    const FieldView<T> mine = fields[f].view;
-    const auto field = take<OfferedField>(offer);
-    std::byte* const origin =
-        open_.emplace_back(open_peer_memory(device_.info().index, field.memory)).get() + field.origin;
-    const FieldView<T> theirs{reinterpret_cast<T*>(origin), field.pitch_y, field.pitch_z, {}, mine.ghosts};
-    PeerMessages<T>& bound = fields_[f].messages;
-    for (const HaloMessage& m : messages) {
-      if (m.peer != peer) continue;
-      const Int3 n = m.edge.extent();
-      PeerMessage<T>& message = bound.message[bound.count++];
-      message = message_of<T>({&mine(m.edge.lo), mine.pitch_y, mine.pitch_z},
-                              {&theirs(m.peer_ghosts.lo), theirs.pitch_y, theirs.pitch_z}, n, link);
-      bind_store(f, m, theirs, there + inbox.columns, link);
-      if (m.direction[0] != 0) bind_columns(f, m, mine);
-      const auto place = dense.places.find(send_tag(m));
-      if (place == dense.places.end()) continue;
-      message.to = reinterpret_cast<T*>(there + inbox.cells + place->second);
-      message.to_pitch_y = n.x;
-      message.to_pitch_z = n.x * n.y;
-      message.to_is_dense = true;
-    }
-    bind_arrivals(link, peer, fields_[f], fields[f], messages);
-  }
-}
-
-// The face that a message carries, for sweeps to store; other messages are none of theirs. `columns` are the
-// peer's, whose faces across x are as large as this rank's.
-template <class T>
-void PeerTransport<T>::bind_store(std::size_t field, const HaloMessage& m, FieldView<T> theirs,
-                                  std::byte* columns, int link) {
-  const auto crossed =
-      std::find_if(m.direction.begin(), m.direction.end(), [](int step) { return step != 0; });
-  const bool is_face = std::count(m.direction.begin(), m.direction.end(), 0) == 2;
-  const bool aligned = reinterpret_cast<std::uintptr_t>(theirs.origin) % 16 == 0;
-  if (!is_face || !aligned) {
-    serves_sweeps_ = false;
-    return;
-  }
-  const bool upper = *crossed > 0;
-  const int axis = static_cast<int>(crossed - m.direction.begin());
-  FaceStore<T>& store = fields_[field].stores.faces[static_cast<int>(face(axis, upper))];
-  store = {&theirs(m.peer_ghosts.lo), axis == 1 ? theirs.pitch_z : theirs.pitch_y, link};
-  if (axis == 0) store = {reinterpret_cast<T*>(columns + column_of(field, !upper)), column_pitch_, link};
-}
-
-// Where this rank finds what the peer of a message stores across x, and how that becomes ghosts.
-template <class T>
-void PeerTransport<T>::bind_columns(std::size_t field, const HaloMessage& m, FieldView<T> mine) {
-  const bool upper = m.direction[0] > 0;
-  T* const columns = reinterpret_cast<T*>(inbox_.as<std::byte>() + columns_at_ + column_of(field, upper));
-  Bound& bound = fields_[field];
-  bound.stores.columns[upper ? 1 : 0] = columns;
-  const Registry<T> ghosts{&mine(m.ghosts.lo), mine.pitch_y, mine.pitch_z}, column{columns, 1, column_pitch_};
-  const Int3 n = m.ghosts.extent();
-  bound.to_columns.message[bound.to_columns.count++] = message_of(ghosts, column, n, 0);
-  bound.from_columns.message[bound.from_columns.count++] = message_of(column, ghosts, n, 0);
-}
-
-// What comes in the inbox and goes on into the ghosts.
-template <class T>
-void PeerTransport<T>::bind_arrivals(int link, int peer, Bound& bound, const HaloField<T>& field,
-                                     std::span<const HaloMessage> messages) {
-  const DenseMessages dense = dense_messages<T>(messages, peer, receive_tag);
-  std::byte* const cells = inbox_.as<std::byte>() + cells_of_[static_cast<std::size_t>(link)];
-  for (const HaloMessage& m : messages) {
-    const auto place = dense.places.find(receive_tag(m));
-    if (m.peer != peer || place == dense.places.end()) continue;
-    const Int3 n = m.ghosts.extent();
-    bound.arrivals.message[bound.arrivals.count++] =
-        message_of<T>({reinterpret_cast<T*>(cells + place->second), n.x, n.x * n.y},
-                      {&field.view(m.ghosts.lo), field.view.pitch_y, field.view.pitch_z}, n, link);
-  }
-}
-
-template <class T>
-PeerTransport<T>::~PeerTransport() {
-  if (cudaSetDevice(device_.info().index) != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess) {
-    cudaGetLastError();
-  }
-  part();
-}
-
-// Only what nobody has open any more may be freed. A peer that does not come has failed, and all ranks are
-// about to be ended.
-template <class T>
-void PeerTransport<T>::part() noexcept {
-  open_.clear();
-  take_leave(communicator_, peers_, leave_seconds);
-}
-
-template <class T>
-void PeerTransport<T>::abandon() noexcept {
-  std::atomic_ref(*abandoned_.as<std::uint32_t>()).store(1);
-  try {
-    const Owned<Event> ended = own_event(device_);
-    device_.record(ended, stream_);
-    for (const Timer timer; !device_.passed(ended) && timer.seconds() < abandon_seconds;) {
-      std::this_thread::yield();
-    }
-    if (device_.passed(ended)) open_.clear();
-  } catch (const std::exception&) {  // a device that has failed stores nothing any more
-  }
-}
 
 template <class T>
 class PeerMaker final : public TransportMaker<T> {

@@ -1,5 +1,4 @@
 // The table of transports.
-#include "halo/gpu_aware_mpi.hpp"
 #include "halo/packed_transport.hpp"
 #include "halo/transport.hpp"
 
@@ -18,15 +17,15 @@ std::string why_no_mpi_device(const Device& device) {
 template <class T>
 constexpr TransportEntry<T> registry[] = {
     {"host", "non-blocking MPI over host memory; a GPU's faces are staged through pinned buffers", true, true,
-     anywhere, packed_transports<T, make_host_wire>},
+     anywhere, packed_transports<T, wires_of<make_host_wire>>},
     {"mpi_device", "non-blocking MPI over the GPU's own memory: an MPI that knows it", true, true,
-     why_no_mpi_device, packed_transports<T, make_mpi_device_wire>},
+     why_no_mpi_device, packed_transports<T, wires_of<make_mpi_device_wire>>},
     {"nccl", "grouped sends and receives of NCCL on the stream of the halos", true, true, why_no_nccl,
-     opened_transports<T, open_nccl_wires>, true},
+     packed_transports<T, open_nccl_wires>},
     {"peer", "a kernel stores into the neighbour's ghosts: GPUs of one host with peer access", true, false,
      why_no_peer_transport, peer_transports<T>},
     {"mock", "packs and unpacks, moves nothing: for measuring only", false, true, anywhere,
-     packed_transports<T, make_mock_wire>},
+     packed_transports<T, wires_of<make_mock_wire>>},
 };
 
 }  // namespace
@@ -36,17 +35,14 @@ std::span<const TransportEntry<T>> transport_registry() {
   return registry<T>;
 }
 
-template <class T>
-const TransportEntry<T>* find_transport(std::string_view name) {
-  for (const TransportEntry<T>& entry : registry<T>) {
+template std::span<const TransportEntry<float>> transport_registry();
+template std::span<const TransportEntry<double>> transport_registry();
+
+const TransportEntry<double>* find_transport(std::string_view name) {
+  for (const TransportEntry<double>& entry : registry<double>) {
     if (entry.name == name) return &entry;
   }
   return nullptr;
 }
-
-template std::span<const TransportEntry<float>> transport_registry();
-template std::span<const TransportEntry<double>> transport_registry();
-template const TransportEntry<float>* find_transport(std::string_view);
-template const TransportEntry<double>* find_transport(std::string_view);
 
 }  // namespace isotherm

@@ -1,13 +1,40 @@
-// Packed messages by MPI: out of the packed buffers themselves, or staged through host memory.
+// Packed messages by MPI: out of the packed buffers themselves, or staged through host memory. And whether
+// MPI takes buffers of a GPU.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include "core/mpi_native.hpp"
 #include "halo/packed_transport.hpp"
 
+// The queries of Open MPI and of MPICH since 4.0. Weak: null in a library that has none.
+extern "C" {
+int MPIX_Query_cuda_support() __attribute__((weak));
+int MPIX_GPU_query_support(int gpu_type, int* is_supported) __attribute__((weak));
+}
+
 namespace isotherm {
 namespace {
+
+std::optional<bool> mpi_takes_device_memory() {
+  constexpr int cuda = 0;  // MPIX_GPU_SUPPORT_CUDA
+  int supported = 0;
+  if (MPIX_Query_cuda_support) return MPIX_Query_cuda_support() != 0;
+  if (!MPIX_GPU_query_support) return std::nullopt;
+  check_mpi(MPIX_GPU_query_support(cuda, &supported), "MPIX_GPU_query_support");
+  return supported != 0;
+}
+
+bool started() {
+  int initialized = 0, finalized = 0;
+  MPI_Initialized(&initialized);
+  MPI_Finalized(&finalized);
+  return initialized && !finalized;
+}
 
 int error_class(int code) {
   int result = MPI_SUCCESS;
@@ -105,9 +132,8 @@ void for_each_piece(std::size_t bytes, std::size_t piece_bytes, Use use) {
     use(offset, std::min(piece_bytes, bytes - offset));
 }
 
-// MPI_Send_init takes void* in C++ too.
-std::byte* at(const void* base, std::size_t offset) {
-  return static_cast<std::byte*>(const_cast<void*>(base)) + offset;
+std::byte* at(void* base, std::size_t offset) {
+  return static_cast<std::byte*>(base) + offset;
 }
 
 // MPI reads and writes the packed buffers themselves: host memory, or a GPU's where MPI can.
@@ -262,6 +288,37 @@ std::unique_ptr<Wire> make_host_wire(Device& device, const Communicator& communi
 std::unique_ptr<Wire> make_staged_wire(Device& device, const Communicator& communicator,
                                        std::span<const WireMessage> messages, std::size_t piece_bytes) {
   return std::make_unique<StagedWire>(device, communicator, messages, piece_bytes);
+}
+
+std::string judge_device_memory(std::optional<bool> answer, const std::string& library,
+                                std::string_view cray_switch) {
+  if (strcasestr(library.c_str(), "cray")) {  // "CRAY MPICH version 8.1.28" has been written in other ways
+    if (cray_switch != "1") {
+      return fmt::format(
+          "the GPU support of {} is off; set MPICH_GPU_SUPPORT_ENABLED=1, in a program that was built "
+          "with the accelerator's module loaded",
+          library);
+    }
+    if (!answer) return {};  // its MPI_Init would have failed without the library for GPUs
+  }
+  if (!answer) {
+    return fmt::format(
+        "{} has no query that says whether it takes device memory; build with an Open MPI or an MPICH "
+        "(4.0 or later) that knows CUDA",
+        library);
+  }
+  if (*answer) return {};
+  return fmt::format("{} says that it was built without CUDA, or runs without it; use one that has it",
+                     library);
+}
+
+std::string why_mpi_takes_no_device_memory() {
+  if (!started())
+    return "MPI can be asked only when it has started; isotherm check does, where the deck names this "
+           "transport";
+  const char* cray_switch = std::getenv("MPICH_GPU_SUPPORT_ENABLED");
+  return judge_device_memory(mpi_takes_device_memory(), mpi_library_version(),
+                             cray_switch ? cray_switch : "");
 }
 
 }  // namespace isotherm

@@ -15,7 +15,7 @@
 #include <map>
 #include <set>
 #include <thread>
-#include <tuple>
+#include <utility>
 
 #include "core/all_or_throw.hpp"
 #include "core/cuda_native.hpp"
@@ -26,13 +26,8 @@ namespace isotherm {
 namespace {
 
 // NCCL knows no tags: what goes from one rank to another meets in the order in which both post it.
-struct NcclPost {
-  int peer;
-  void* data;
-  std::size_t bytes;
-};
 struct NcclGroup {
-  std::vector<NcclPost> sends, receives;
+  std::vector<WireMessage> sends, receives;
 };
 
 constexpr double patience = 60;  // s; thousands of ranks take some ten to find each other
@@ -68,10 +63,10 @@ void queue(const NcclGroup& group, ncclComm_t comm, Stream stream, ExitCode code
   check_nccl(ncclGroupStart(), "ncclGroupStart", comm, code);
   ncclResult_t posted = ncclSuccess;
   const cudaStream_t native = cuda::native(stream);
-  for (const NcclPost& p : group.sends)
-    if (posted == ncclSuccess) posted = ncclSend(p.data, p.bytes, ncclChar, p.peer, comm, native);
-  for (const NcclPost& p : group.receives)
-    if (posted == ncclSuccess) posted = ncclRecv(p.data, p.bytes, ncclChar, p.peer, comm, native);
+  for (const WireMessage& m : group.sends)
+    if (posted == ncclSuccess) posted = ncclSend(m.send, m.bytes, ncclChar, m.peer, comm, native);
+  for (const WireMessage& m : group.receives)
+    if (posted == ncclSuccess) posted = ncclRecv(m.receive, m.bytes, ncclChar, m.peer, comm, native);
   const ncclResult_t ended = ncclGroupEnd();
   check_nccl(posted, "ncclSend or ncclRecv", comm, code);
   check_nccl(ended, "ncclGroupEnd", comm, code);
@@ -81,12 +76,12 @@ void queue(const NcclGroup& group, ncclComm_t comm, Stream stream, ExitCode code
 void greet(Device& device, ncclComm_t comm, const std::set<int>& peers) {
   const Owned<Stream> stream = own_stream(device, Priority::high);
   const Buffer bytes(device, 2 * peers.size());
-  NcclGroup group;
+  std::vector<WireMessage> messages;
   for (std::byte* at = bytes.as<std::byte>(); const int peer : peers) {
-    group.sends.push_back({peer, at++, 1});
-    group.receives.push_back({peer, at++, 1});
+    messages.push_back({peer, 0, 0, at, at + 1, 1});
+    at += 2;
   }
-  queue(group, comm, stream, ExitCode::unavailable);
+  queue({messages, messages}, comm, stream, ExitCode::unavailable);
   device.synchronize(stream);
 }
 
@@ -233,17 +228,10 @@ std::shared_ptr<NcclRanks> shared_nccl_ranks(Device& device, const Communicator&
 // The sender's tags give both sides one order, whatever theirs is: around a periodic axis of two parts each
 // rank's first message is the other's second.
 NcclGroup group_of(std::span<const WireMessage> messages) {
-  std::vector<WireMessage> sorted(messages.begin(), messages.end());
-  const auto by = [&](auto tag) {
-    std::sort(sorted.begin(), sorted.end(), [&](const WireMessage& a, const WireMessage& b) {
-      return std::tuple(a.peer, a.*tag) < std::tuple(b.peer, b.*tag);
-    });
-  };
-  NcclGroup group;
-  by(&WireMessage::send_tag);
-  for (const WireMessage& m : sorted) group.sends.push_back({m.peer, const_cast<void*>(m.send), m.bytes});
-  by(&WireMessage::receive_tag);
-  for (const WireMessage& m : sorted) group.receives.push_back({m.peer, m.receive, m.bytes});
+  NcclGroup group{{messages.begin(), messages.end()}, {messages.begin(), messages.end()}};
+  std::ranges::sort(group.sends, {}, [](const WireMessage& m) { return std::pair(m.peer, m.send_tag); });
+  std::ranges::sort(group.receives, {},
+                    [](const WireMessage& m) { return std::pair(m.peer, m.receive_tag); });
   return group;
 }
 
@@ -263,33 +251,24 @@ class NcclWire final : public Wire {
   NcclGroup group_;
 };
 
-class NcclWires final : public WireMaker {
- public:
-  NcclWires(Device& device, const Communicator& communicator)
-      : device_(device), ranks_(shared_nccl_ranks(device, communicator)) {}
-  std::unique_ptr<Wire> make(std::span<const WireMessage> messages) override {
-    std::set<int> peers;
-    for (const WireMessage& m : messages) peers.insert(m.peer);
-    ranks_->meet(device_, std::move(peers));
-    return std::make_unique<NcclWire>(ranks_, messages);
-  }
-  std::string why_broken() const override {
-    return ranks_->aborted() ? "NCCL failed between other ranks, and had to be given up between all" : "";
-  }
-
- private:
-  Device& device_;
-  std::shared_ptr<NcclRanks> ranks_;
-};
-
 }  // namespace
 
 std::string why_no_nccl(const Device& device) {
   return device.backend() == Backend::host ? "needs a GPU" : "";
 }
 
-std::unique_ptr<WireMaker> open_nccl_wires(Device& device, const Communicator& communicator) {
-  return std::make_unique<NcclWires>(device, communicator);
+Wires open_nccl_wires(Device& device, const Communicator& communicator) {
+  const std::shared_ptr<NcclRanks> ranks = shared_nccl_ranks(device, communicator);
+  const auto make = [&device, ranks](std::span<const WireMessage> messages) {
+    std::set<int> peers;
+    for (const WireMessage& m : messages) peers.insert(m.peer);
+    ranks->meet(device, std::move(peers));
+    return std::make_unique<NcclWire>(ranks, messages);
+  };
+  const auto why_broken = [ranks]() -> std::string {
+    return ranks->aborted() ? "NCCL failed between other ranks, and had to be given up between all" : "";
+  };
+  return {make, why_broken};
 }
 
 }  // namespace isotherm

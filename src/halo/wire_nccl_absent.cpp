@@ -8,7 +8,7 @@ std::string why_no_nccl(const Device&) {
   return "this build has no NCCL";
 }
 
-std::unique_ptr<WireMaker> open_nccl_wires(Device& device, const Communicator&) {
+Wires open_nccl_wires(Device& device, const Communicator&) {
   throw Error(ExitCode::unavailable, why_no_nccl(device));
 }
 

@@ -50,7 +50,7 @@ LongAccumulator FieldSum<T>::of(FieldView<const T> field) {
         {field, {}, field.interior(), ReductionOp::sum, &sum->rounded, scratch_.data(), &sum->unrounded},
         stream_);
   });
-  communicator_.all_reduce(mine.unrounded.word, ReduceOp::sum);
+  communicator_.all_reduce<std::int64_t>(mine.unrounded.word, ReduceOp::sum);
   return mine.unrounded;
 }
 
@@ -99,7 +99,7 @@ LongAccumulator Diagnosis<T>::jump_sum(const BoundaryJump<T>& jump) {
     sum = fetch<LongAccumulator>(*device_, result_, stream_, [&](LongAccumulator* result) {
       reductions_->jump_sum(jump, result, stream_);
     });
-  communicator_.all_reduce(sum.word, ReduceOp::sum);
+  communicator_.all_reduce<std::int64_t>(sum.word, ReduceOp::sum);
   return sum;
 }
 
@@ -166,7 +166,7 @@ Histogram Diagnosis<T>::count(FieldView<const T> now) {
   Histogram histogram{bins_, std::vector<std::int64_t>(static_cast<std::size_t>(bins_.slots()))};
   device_->copy(histogram.counts.data(), counts_.data(), counts_.bytes(), stream_);
   device_->synchronize(stream_);
-  communicator_.all_reduce(histogram.counts, ReduceOp::sum);
+  communicator_.all_reduce<std::int64_t>(histogram.counts, ReduceOp::sum);
   return histogram;
 }
 

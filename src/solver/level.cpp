@@ -119,7 +119,7 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
             source_ ? std::vector{halo_field(current_), halo_field(next_), halo_field(*source_)}
                     : std::vector{halo_field(current_), halo_field(next_)},
             transport_settings(config, options.time_halos)),
-      host_(make_host_of(device)),
+      host_(make_host_device(device.row_alignment())),
       own_stream_(options.compute ? std::nullopt : std::optional(own_stream(device, Priority::normal))),
       compute_(options.compute ? *options.compute : own_stream_->get()),
       halo_stream_(own_stream(device, Priority::high)),
@@ -165,7 +165,8 @@ void Level<T>::initialise() {
   // No boundary holds the temperature: the mean of the initial state is moved to that of the deck. Jacobi
   // sweeps of a balanced problem keep it.
   fill([&](FieldView<T> view) { sum.add(exact_sum<T>(view)); });
-  communicator_.all_reduce(sum.word, ReduceOp::sum);  // rounded once: the same bits for any decomposition
+  communicator_.all_reduce<std::int64_t>(sum.word, ReduceOp::sum);
+  // Rounded once: the same bits for any decomposition.
   const double mean = sum.rounded() / static_cast<double>(config_.grid.cells.product());
   fill([&](FieldView<T> view) { shift<T>(view, *config_.problem.mean_temperature - mean); });
 }

@@ -32,8 +32,8 @@ class HostCopy {
         cells_(device, extent, ghosts, Memory::staging),
         stream_(own_stream(device, Priority::high)),
         made_(own_event(device)),
-        start_(device, device.make_timing_event()),
-        copied_(device, device.make_timing_event()) {}
+        start_(own_timing_event(device)),
+        copied_(own_timing_event(device)) {}
 
   // Queues the copy behind what `before` holds. Of the ghosts, which the next exchange writes meanwhile,
   // anything may arrive.

@@ -31,7 +31,7 @@ ResidualCheck<T>::ResidualCheck(const Config& config, const Communicator& commun
     : problem_(config.problem),
       cells_(static_cast<double>(config.grid.cells.product())),
       op_(operation(config.problem.norm)),
-      communicator_(communicator.split(0, communicator.rank())),
+      communicator_(communicator.duplicate()),
       device_(device),
       kernel_(&kernel),
       result_(device, sizeof(Result)),

@@ -133,7 +133,7 @@ void expect_same(FieldView<const T> expected, FieldView<const T> found) {
 
 template <class T>
 void expect_same_there(Device& device, const Field<T>& expected, const Field<T>& there) {
-  const auto host = make_host_of(device);
+  const auto host = make_host_device(device.row_alignment());
   const Field<T> found = to_host(device, *host, there);
   expect_same<T>(expected.view(), found.view());
 }
@@ -209,7 +209,7 @@ class OnDevice : public testing::TestWithParam<KernelCase> {
   void SetUp() override {
     device_ = device_of(GetParam().backend);
     if (!device_) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
-    host_ = make_host_of(*device_);
+    host_ = make_host_device(device_->row_alignment());
   }
   std::unique_ptr<Device> device_, host_;
 };
@@ -437,7 +437,7 @@ template <class T>
 class SweepCase {
  public:
   SweepCase(const StencilKernel<T>& kernel, Device& device, const SweepSetting& setting)
-      : device_(device), host_(make_host_of(device)), setting_(setting) {
+      : device_(device), host_(make_host_device(device.row_alignment())), setting_(setting) {
     for (int level = 1; level <= setting.time_block; ++level) {
       if (level > 1) std::swap(before_, swept_);
       here_.fill_ghosts(before_.view(), kernel.own_boundaries);

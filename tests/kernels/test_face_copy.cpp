@@ -224,7 +224,7 @@ class PeerCopyCuda : public CudaTest {
  protected:
   void SetUp() override {
     CudaTest::SetUp();
-    if (device) host = make_host_of(*device);
+    if (device) host = make_host_device(device->row_alignment());
   }
   // What is queued waits for a peer until it is given up.
   void expect_to_wait_until_given_up(Flags& flags) {

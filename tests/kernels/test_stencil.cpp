@@ -83,7 +83,7 @@ Field<T> swept_by_hand(Device& host, const Field<T>& in, const Field<T>* source)
 
 template <class T>
 void check(const Launch<T>& launch, int tile, Device& device, Int3 shape, int ghosts, bool has_source) {
-  const auto host = make_host_of(device);
+  const auto host = make_host_device(device.row_alignment());
   const Field<T> in = random_field<T>(*host, shape, ghosts, 17);
   const Field<T> source = random_field<T>(*host, shape, ghosts, 18);
   const T poison = T(-12345);

@@ -178,7 +178,7 @@ double fused(const StencilKernel<T>& kernel, int tile, Device& host, Device& dev
 
 template <class T>
 void check_norm(const StencilKernel<T>& kernel, int tile, Device& device, Int3 shape) {
-  const auto host = make_host_of(device);
+  const auto host = make_host_device(device.row_alignment());
   const Box whole{{0, 0, 0}, shape};
   const Index cut = shape.z / 2;
   const std::vector<std::vector<Box>> splits = {
@@ -209,7 +209,7 @@ TEST_P(FusedNorm, IsThatOfTheUpdate) {
 
 template <class T>
 void check_nan(const StencilKernel<T>& kernel, Device& device) {
-  const auto host = make_host_of(device);
+  const auto host = make_host_device(device.row_alignment());
   const Int3 shape{65, 9, 7};
   for (Int3 place : {Int3{0, 0, 0}, Int3{31, 4, 3}, Int3{64, 8, 6}}) {
     Field<T> in = random_field<T>(*host, shape, 1, 29), out = filled(*host, shape, 1, T(5));

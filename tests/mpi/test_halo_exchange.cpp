@@ -101,7 +101,7 @@ Boundaries<T> test_boundaries(const Decomposition& decomposition, int rank) {
   Boundaries<T> boundaries;
   for (int f = 0; f < face_count; ++f) {
     const Face side = static_cast<Face>(f);
-    boundaries.faces[f].is_boundary = decomposition.is_boundary(rank, side);
+    boundaries.faces[f].is_boundary = decomposition.boundaries(rank)[f];
     boundaries.faces[f].a = static_cast<T>(GhostOracle::boundary_a(side));
     boundaries.faces[f].b = static_cast<T>(GhostOracle::boundary_b(side));
   }
@@ -172,9 +172,8 @@ class Exchanged {
     });
     EXPECT_EQ(halo_.bytes_sent(), bytes);
     EXPECT_EQ(halo_.messages(), static_cast<int>(directions.size()));
-    const ExchangeTraffic planned = exchange_traffic(decomposition_, rank_, oracle_.ghosts);
-    EXPECT_EQ(static_cast<std::size_t>(planned.cells) * sizeof(T), bytes);
-    EXPECT_EQ(planned.messages, halo_.messages());
+    const Index planned = exchanged_cells(decomposition_, rank_, oracle_.ghosts);
+    EXPECT_EQ(static_cast<std::size_t>(planned) * sizeof(T), bytes);
   }
 
  private:

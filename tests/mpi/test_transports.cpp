@@ -25,7 +25,7 @@ class OneGpuOfAll final : public DeferredDevice {
 
 TEST(NcclTransport, RefusesRanksThatShareAGpu) {
   const Communicator world = Communicator::world();
-  const TransportEntry<double>* entry = find_transport<double>("nccl");
+  const TransportEntry<double>* entry = find_transport("nccl");
   ASSERT_NE(entry, nullptr);
   OneGpuOfAll device;
   if (const std::string why = entry->unsupported(device); !why.empty()) GTEST_SKIP() << why;
@@ -122,32 +122,22 @@ class SlowWire final : public HostWire {
 };
 
 // As HangingWire's, but the wires of a rank have one state, which is lost with one that was given up.
-class FragileWires final : public WireMaker {
+class FragileWire final : public HangingWire {
  public:
-  FragileWires(Device& device, const Communicator& communicator)
-      : device_(device), communicator_(communicator) {}
-  std::unique_ptr<Wire> make(std::span<const WireMessage> messages) override {
-    class FragileWire final : public HangingWire {
-     public:
-      FragileWire(Device& device, const Communicator& communicator, std::span<const WireMessage> its_messages,
-                  std::shared_ptr<bool> broken)
-          : HangingWire(device, communicator, its_messages), broken_(std::move(broken)) {}
-      void abandon() noexcept override { *broken_ = true; }
-
-     private:
-      std::shared_ptr<bool> broken_;
-    };
-    return std::make_unique<FragileWire>(device_, communicator_, messages, broken_);
-  }
-  std::string why_broken() const override { return *broken_ ? "given up" : ""; }
+  FragileWire(Device& device, const Communicator& communicator, std::span<const WireMessage> messages,
+              std::shared_ptr<bool> broken)
+      : HangingWire(device, communicator, messages), broken_(std::move(broken)) {}
+  void abandon() noexcept override { *broken_ = true; }
 
  private:
-  Device& device_;
-  const Communicator& communicator_;
-  std::shared_ptr<bool> broken_ = std::make_shared<bool>(false);
+  std::shared_ptr<bool> broken_;
 };
-std::unique_ptr<WireMaker> open_fragile(Device& device, const Communicator& communicator) {
-  return std::make_unique<FragileWires>(device, communicator);
+Wires open_fragile(Device& device, const Communicator& communicator) {
+  const auto broken = std::make_shared<bool>(false);
+  return {[=, &device, &communicator](std::span<const WireMessage> messages) {
+            return std::make_unique<FragileWire>(device, communicator, messages, broken);
+          },
+          [=] { return std::string(*broken ? "given up" : ""); }};
 }
 
 template <class AnyWire>
@@ -159,15 +149,16 @@ std::unique_ptr<Wire> make_wire(Device& device, const Communicator& communicator
 using Entry = TransportEntry<double>;
 template <class AnyWire>
 constexpr Entry row(std::string_view name) {
-  return {name, "of a test", true, true, anywhere, packed_transports<double, make_wire<AnyWire>>};
+  return {name, "of a test", true, true, anywhere, packed_transports<double, wires_of<make_wire<AnyWire>>>};
 }
 const Entry good = row<HostWire>("good"), recorded = row<RecordedWire<HostWire>>("recorded"),
             recorded_lying = row<RecordedWire<LyingWire>>("recorded_lying"), slow = row<SlowWire>("slow"),
             lying = row<LyingWire>("lying"), hanging = row<HangingWire>("hanging"),
             throwing = row<ThrowingWire>("throwing"),
-            fragile = {"fragile", "of a test", true, true, anywhere, opened_transports<double, open_fragile>},
+            fragile = {"fragile", "of a test", true, true, anywhere, packed_transports<double, open_fragile>},
             missing = {"missing", "of a test", true, true, nowhere, nullptr},
-            mock = {"mock", "of a test", false, true, anywhere, packed_transports<double, make_mock_wire>};
+            mock = {"mock", "of a test", false,
+                    true,   anywhere,    packed_transports<double, wires_of<make_mock_wire>>};
 
 class HaloLinks : public BackendTest {
  protected:
@@ -321,7 +312,7 @@ class TransportRegistry : public BackendTest {
   template <class Check>
   void on_each_transport(Check check) {
     for (const std::string& transport : usable_transports(device(), world())) {
-      const Entry* entry = find_transport<double>(transport);
+      const Entry* entry = find_transport(transport);
       if (!entry) continue;
       SCOPED_TRACE(transport);
       check(*entry);
@@ -334,7 +325,7 @@ TEST_P(TransportRegistry, APeerThatNeverSendsIsGivenUp) {
   on_each_transport([&](const Entry& entry) {
     silenced = &entry;
     const Entry silent{"silent", "of a test", true, false, anywhere, silent_transports};
-    const std::vector<Entry> registry{silent, *find_transport<double>("host")};
+    const std::vector<Entry> registry{silent, *find_transport("host")};
     const Decomposition decomposition = column();
     Field<double> field(device(), decomposition.subdomain(world().rank()).extent(), 1);
     const HaloExchange<double> halo(decomposition, world(), device(), {halo_field(field)},
@@ -357,7 +348,7 @@ TEST_P(TransportRegistry, APeerThatNeverSendsIsGivenUp) {
 
 // Memory that no other process can open.
 TEST_P(TransportRegistry, WhereOneRankCannotConnectItsPeersKnowWhy) {
-  if (world().size() == 1 || !find_transport<double>("peer")->unsupported(device()).empty()) {
+  if (world().size() == 1 || !find_transport("peer")->unsupported(device()).empty()) {
     GTEST_SKIP() << "needs two ranks with a GPU each";
   }
   const Decomposition decomposition = column();

@@ -35,8 +35,7 @@ class WatchedDevice : public Device {
   }
   Stream make_stream(Priority priority) override { return device_.make_stream(priority); }
   void release(Stream stream) noexcept override { device_.release(stream); }
-  Event make_event() override { return device_.make_event(); }
-  Event make_timing_event() override { return device_.make_timing_event(); }
+  Event make_event(bool timed) override { return device_.make_event(timed); }
   void release(Event event) noexcept override { device_.release(event); }
   void record(Event event, Stream stream) override { device_.record(event, stream); }
   void wait(Stream stream, Event event) override { device_.wait(stream, event); }
@@ -67,7 +66,7 @@ class ClockedDevice final : public WatchedDevice {
   ClockedDevice(Device& device, Backend backend) : WatchedDevice(device), backend_(backend) {}
   double now = 0;
   Backend backend() const override { return backend_; }
-  Event make_timing_event() override { return {new double}; }
+  Event make_event(bool) override { return {new double}; }
   void release(Event event) noexcept override { delete static_cast<double*>(event.native); }
   void record(Event event, Stream) override { *static_cast<double*>(event.native) = now; }
   double seconds_between(Event start, Event end) override {
@@ -96,8 +95,7 @@ class DeferredDevice : public Device {
 
   Stream make_stream(Priority) override { return {new Queue}; }
   void release(Stream stream) noexcept override { delete static_cast<Queue*>(stream.native); }
-  Event make_event() override { return {new Stream}; }
-  Event make_timing_event() override { return make_event(); }
+  Event make_event(bool) override { return {new Stream}; }
   void release(Event event) noexcept override { delete static_cast<Stream*>(event.native); }
   // An event stands for all that its stream holds now; what comes later may run early, never late.
   void record(Event event, Stream stream) override { *static_cast<Stream*>(event.native) = stream; }

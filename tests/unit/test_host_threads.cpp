@@ -143,10 +143,10 @@ class Cgroup : public testing::Test {
                  {"memory.stat", "anon 7\nfile 9\nactive_file 5\ninactive_file " + std::to_string(inactive) +
                                      "\nworkingset_refault_file 3\n"}});
   }
-  std::optional<CgroupMemory> memory(std::string_view text) const {
+  std::optional<CgroupMemory> memory(const std::string& text) const {
     return memory_limit(parse_cgroups(text, "memory", root()));
   }
-  std::optional<double> quota(std::string_view text) const {
+  std::optional<double> quota(const std::string& text) const {
     return cpu_quota(parse_cgroups(text, "cpu", root()));
   }
 

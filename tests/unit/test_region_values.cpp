@@ -553,7 +553,7 @@ class LazyDevice final : public WatchedDevice {
   void copy(void* to, const void* from, std::size_t bytes, Stream) override {
     queue_.push_back([=] { std::memcpy(to, from, bytes); });
   }
-  Event make_event() override { return {reinterpret_cast<void*>(++events_)}; }
+  Event make_event(bool) override { return {reinterpret_cast<void*>(++events_)}; }
   void release(Event) noexcept override {}
   void record(Event event, Stream) override { recorded_[event.native] = done_ + queue_.size(); }
   void wait(Stream, Event) override {}
@@ -658,7 +658,7 @@ class WideDevice final : public WatchedDevice {
 TEST(Field, OfAMirrorHasTheLayoutOfWhatItMirrors) {
   const auto host = make_host_device();
   WideDevice gpu(*host);
-  const auto mirror = make_host_of(gpu);
+  const auto mirror = make_host_device(gpu.row_alignment());
   expect_aligned_rows<float>(gpu, {17, 3, 2}, 1);
   Field<float> there(gpu, {17, 3, 2}, 1), here(*mirror, {17, 3, 2}, 1), own(*host, {17, 3, 2}, 1);
   EXPECT_EQ(here.view().pitch_y, there.view().pitch_y);

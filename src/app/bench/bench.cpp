@@ -214,7 +214,7 @@ int bench(const CommandLine& command, const Communicator& world) {
   const ThreadPlan threads = plan_threads(world.split_by_host());
   use_threads(threads.threads);
   const auto device = open_device(options, world, of_the_host(options, subject));
-  const auto host = make_host_of(*device);
+  const auto host = make_host_device(device->row_alignment());
   const Priority priority = options.subject == BenchSubject::halo ? Priority::high : Priority::normal;
   const Owned<Stream> stream = all_or_throw(world, [&] { return own_stream(*device, priority); });
   Sampler sampler(*device, stream, options.seconds);

@@ -87,14 +87,12 @@ class FaceBench {
     double latency, expected;  // s: of an exchange of one cell, and of all, queued among others
   };
 
-  Proof prove(OpenTransport<T>& open) {
-    const Communicator own = bench_.world.split(0, bench_.world.rank());
-    LinkProbe<T> probe(bench_.device, own, fields_, messages_, probe_timeout);
-    const TransportMeasurement measurement = probe.run(*open.entry, open.maker.get(), open.why_not, true);
+  Proof prove(const OpenTransport<T>& open) {
+    const Communicator own = bench_.world.duplicate();
+    const TransportMeasurement measurement =
+        try_transport<T>({bench_.device, own, fields_, messages_, probe_timeout}, open, true);
     const bool missing = !open.maker || !open.maker->why_not(messages_.front().peer).empty();
-    std::string note;
-    for (const std::string& why : bench_.world.all_gather(measurement.why_not))
-      if (note.empty()) note = why;
+    const std::string note = bench_.world.first_of_all(measurement.why_not);
     const bool anyone_lacks_it = bench_.world.all_reduce(std::int64_t{missing}, ReduceOp::max) != 0;
     return {note.empty()      ? BenchVerdict::right
             : anyone_lacks_it ? BenchVerdict::skipped
@@ -155,7 +153,7 @@ class FaceBench {
   }
 
   std::vector<double> slowest(std::vector<double> seconds) const {
-    bench_.world.all_reduce(seconds.data(), static_cast<int>(seconds.size()), ReduceOp::max);
+    bench_.world.all_reduce<double>(seconds, ReduceOp::max);
     return seconds;
   }
 

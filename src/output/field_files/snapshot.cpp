@@ -207,7 +207,7 @@ SnapshotWriter::SnapshotWriter(const Config& config, const FileGrid& grid, const
                                std::string folder, SnapshotProvenance provenance, FileThread& files,
                                Index slab_bytes)
     : grid_(grid),
-      communicator_(communicator.split(0, communicator.rank())),  // no message of ours meets a halo's
+      communicator_(communicator.duplicate()),  // no message of ours meets a halo's
       folder_(std::move(folder)),
       provenance_(std::move(provenance)),
       slab_bytes_(std::clamp<Index>(slab_bytes, 1, largest_slab)),

@@ -283,11 +283,10 @@ const char* result_word(const RunRecord& r) {
 
 PhaseTable<Spread> gather_phases(PhaseTimes mine, const Communicator& communicator) {
   mine[Phase::stepping] = mine[Phase::sweeps] + mine[Phase::halo] + mine[Phase::reduction];
-  const int count = static_cast<int>(mine.values.size());
   PhaseTimes min = mine, sum = mine, max = mine;
-  communicator.all_reduce(min.values.data(), count, ReduceOp::min);
-  communicator.all_reduce(sum.values.data(), count, ReduceOp::sum);
-  communicator.all_reduce(max.values.data(), count, ReduceOp::max);
+  communicator.all_reduce<double>(min.values, ReduceOp::min);
+  communicator.all_reduce<double>(sum.values, ReduceOp::sum);
+  communicator.all_reduce<double>(max.values, ReduceOp::max);
   PhaseTable<Spread> spreads;
   for (std::size_t p = 0; p < spreads.values.size(); ++p)
     spreads.values[p] = {min.values[p], sum.values[p] / communicator.size(), max.values[p]};
