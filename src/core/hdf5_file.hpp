@@ -9,44 +9,19 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 
 #include "core/box.hpp"
+#include "core/handle.hpp"
 
 namespace isotherm {
 
-// Owns an id that HDF5 gave out, and gives it back with `close`. Negative ids are invalid. The destructor
-// cannot report an error: where one matters, call `release` and close by hand.
-template <herr_t (*close)(hid_t)>
-class Hdf5Handle {
- public:
-  Hdf5Handle() = default;
-  explicit Hdf5Handle(hid_t id) : id_(id) {}
-  Hdf5Handle(Hdf5Handle&& other) noexcept : id_(other.release()) {}
-  Hdf5Handle& operator=(Hdf5Handle&& other) noexcept {
-    Hdf5Handle taken(std::move(other));
-    std::swap(id_, taken.id_);
-    return *this;
-  }
-  ~Hdf5Handle() {
-    if (valid()) close(id_);
-  }
-
-  bool valid() const { return id_ >= 0; }
-  hid_t get() const { return id_; }
-  hid_t release() { return std::exchange(id_, H5I_INVALID_HID); }
-
- private:
-  hid_t id_ = H5I_INVALID_HID;
-};
-
 // Not for a file or dataset that is being written collectively: those are closed by hand (SnapshotFile).
-using Hdf5File = Hdf5Handle<H5Fclose>;
-using Hdf5Object = Hdf5Handle<H5Oclose>;  // groups, datasets, named types
-using Hdf5Attribute = Hdf5Handle<H5Aclose>;
-using Hdf5Space = Hdf5Handle<H5Sclose>;
-using Hdf5Type = Hdf5Handle<H5Tclose>;
-using Hdf5List = Hdf5Handle<H5Pclose>;
+using Hdf5File = Handle<hid_t, H5Fclose>;
+using Hdf5Object = Handle<hid_t, H5Oclose>;  // groups, datasets, named types
+using Hdf5Attribute = Handle<hid_t, H5Aclose>;
+using Hdf5Space = Handle<hid_t, H5Sclose>;
+using Hdf5Type = Handle<hid_t, H5Tclose>;
+using Hdf5List = Handle<hid_t, H5Pclose>;
 
 // Before the first call of each user of HDF5. Prints nothing, loads no plug-in, and leaves no exit handler:
 // HDF5's own would close open files, collectively, in a process that ends because of an error.
