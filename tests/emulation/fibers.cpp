@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -37,10 +38,10 @@ struct Barrier {
 };
 
 struct Warp {
-  unsigned alive = 0;  // mask of lanes that have not returned
-  Barrier barrier;     // of lanes, not of their number: a count of bits at every shuffle would take long
-  unsigned mask = 0;   // who takes part in the barrier under way
-  std::uint64_t slots[2][warp_size] = {};  // of this barrier and of the one before
+  unsigned alive;   // mask of lanes that have not returned
+  Barrier barrier;  // of lanes, not of their number: a count of bits at every shuffle would take long
+  unsigned mask;    // who takes part in the barrier under way
+  std::uint64_t slots[2][warp_size];  // of this barrier and of the one before
 };
 
 // Lies at the top of its stack. Threads run on it to their end, one after another, for as long as none of
@@ -57,12 +58,12 @@ void fetch(const Fiber* fiber) {
 }
 
 struct BlockThread {
-  unsigned number = 0;
-  uint3 index{};
-  bool done = false;
-  const Barrier* waits_for = nullptr;
-  unsigned generation = 0;
-  Fiber* fiber = nullptr;  // where it runs, once it has begun
+  unsigned number;  // these two are the same in all blocks of a launch
+  uint3 index;
+  bool done;
+  unsigned generation;
+  const Barrier* waits_for;
+  Fiber* fiber;  // where it runs, once it has begun
 };
 
 std::size_t fibers = 0;
@@ -151,6 +152,7 @@ void live() {
     while (begun < threads.size()) {
       BlockThread& thread = threads[begun++];
       thread.fiber = &own;
+      thread.done = false;
       run(thread);
       (*job)();
       retire(thread);
@@ -205,18 +207,28 @@ void wait(Barrier& barrier) {
   give_turn();
 }
 
-void run_block(bool reverse) {
-  const auto count = static_cast<unsigned>(threads.size());
-  block = {};
-  block_alive = count;
-  begun = 0;
-  warps.assign((count + warp_size - 1) / warp_size, {});
+// The threads of a launch, in the order in which each of its blocks runs them.
+void number_threads(dim3 block_dim, bool reverse) {
+  const unsigned count = block_dim.x * block_dim.y * block_dim.z;
+  threads.assign(count, {});
+  warps.resize((count + warp_size - 1) / warp_size);
   for (unsigned i = 0; i < count; ++i) {
-    const unsigned number = reverse ? count - 1 - i : i, row = number / current.block_dim.x;
-    threads[i] = {};
+    const unsigned number = reverse ? count - 1 - i : i, row = number / block_dim.x;
     threads[i].number = number;
-    threads[i].index = {number % current.block_dim.x, row % current.block_dim.y, row / current.block_dim.y};
-    warps[number / warp_size].alive |= 1u << number % warp_size;
+    threads[i].index = {number % block_dim.x, row % block_dim.y, row / block_dim.y};
+  }
+}
+
+void run_block() {
+  block = {};
+  block_alive = static_cast<unsigned>(threads.size());
+  begun = 0;
+  unsigned left = block_alive;
+  for (Warp& warp : warps) {
+    const unsigned lanes = std::min(left, warp_size);
+    warp.alive = ~0u >> (warp_size - lanes);
+    warp.barrier = {};
+    left -= lanes;
   }
   if (__builtin_setjmp(launcher) == 0) wake_fiber();
 }
@@ -226,7 +238,7 @@ void run_block(bool reverse) {
 void run_grid(dim3 grid, dim3 block_dim, std::size_t shared_bytes, const std::function<void()>& body) {
   static const char* const order = std::getenv("EMULATION_ORDER");
   static const bool reverse = order && std::string_view(order) == "reverse";
-  threads.resize(std::size_t{block_dim.x} * block_dim.y * block_dim.z);
+  number_threads(block_dim, reverse);
   dynamic_memory.assign(shared_bytes / sizeof(std::max_align_t) + 64, {});
   job = &body;
   current.grid_dim = grid;
@@ -235,7 +247,7 @@ void run_grid(dim3 grid, dim3 block_dim, std::size_t shared_bytes, const std::fu
     for (unsigned y = 0; y < grid.y; ++y) {
       for (unsigned x = 0; x < grid.x; ++x) {
         current.block = {x, y, z};
-        run_block(reverse);
+        run_block();
       }
     }
   }

@@ -14,7 +14,6 @@
 #include <cstring>
 #include <deque>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -143,41 +142,25 @@ cudaError_t cudaGetLastError() {
   last_error = cudaSuccess;
   return code;
 }
-namespace {
-
-struct ErrorText {
-  cudaError_t code;
-  const char *name, *text;
-};
-const ErrorText& text_of(cudaError_t code) {
-  static constexpr ErrorText texts[] = {
-      {cudaSuccess, "cudaSuccess", "no error"},
-      {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
-      {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
-      {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration", "invalid configuration argument"},
-      {cudaErrorInvalidContext, "cudaErrorInvalidContext", "invalid device context"},
-      {cudaErrorMapBufferObjectFailed, "cudaErrorMapBufferObjectFailed", "mapping of buffer object failed"},
-      {cudaErrorAlreadyMapped, "cudaErrorAlreadyMapped", "resource already mapped"},
-      {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
-       "operation not permitted when stream is capturing"},
-      {cudaErrorStreamCaptureUnjoined, "cudaErrorStreamCaptureUnjoined",
-       "capturing stream has unjoined work"},
-      {cudaErrorStreamCaptureIsolation, "cudaErrorStreamCaptureIsolation",
-       "dependency created on uncaptured work in another stream"},
-      {cudaErrorCapturedEvent, "cudaErrorCapturedEvent",
-       "operation not permitted on an event last recorded in a capturing stream"},
-      {cudaErrorNotReady, "cudaErrorEmulated", "emulated error"}};
-  const auto found = std::ranges::find(texts, code, &ErrorText::code);
-  return found == std::end(texts) ? *std::prev(found) : *found;
-}
-
-}  // namespace
-
+// What the runtime says of each is its own.
 const char* cudaGetErrorString(cudaError_t code) {
-  return text_of(code).text;
+  return code == cudaSuccess ? "no error" : "an error of the emulated device";
 }
 const char* cudaGetErrorName(cudaError_t code) {
-  return text_of(code).name;
+  static const std::map<cudaError_t, const char*> names = {
+      {cudaErrorInvalidValue, "cudaErrorInvalidValue"},
+      {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation"},
+      {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration"},
+      {cudaErrorInvalidContext, "cudaErrorInvalidContext"},
+      {cudaErrorMapBufferObjectFailed, "cudaErrorMapBufferObjectFailed"},
+      {cudaErrorAlreadyMapped, "cudaErrorAlreadyMapped"},
+      {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported"},
+      {cudaErrorStreamCaptureUnjoined, "cudaErrorStreamCaptureUnjoined"},
+      {cudaErrorStreamCaptureIsolation, "cudaErrorStreamCaptureIsolation"},
+      {cudaErrorCapturedEvent, "cudaErrorCapturedEvent"},
+  };
+  const auto found = names.find(code);
+  return found == names.end() ? "cudaErrorEmulated" : found->second;
 }
 
 cudaError_t cudaDriverGetVersion(int* version) {
@@ -341,7 +324,8 @@ struct Mapping {
   char* base = nullptr;
   std::size_t pages = 0;  // bytes without the guard page
   std::size_t usable = 0;
-  int file = -1;  // where this process has allocated it
+  int file = -1;        // where this process has allocated it
+  bool shared = false;  // a handle of it was made
   std::uint64_t serial = 0;
   pid_t process = 0;  // where another has
   std::atomic<int>* openers = nullptr;
@@ -349,6 +333,11 @@ struct Mapping {
   void* data() const { return base + pages - usable; }
 };
 std::map<void*, Mapping> allocated, opened, pinned;
+// What was freed, by its pages, until it is allocated again: most lives shortly. It faults where it is
+// touched.
+std::multimap<std::size_t, Mapping> freed;
+std::size_t freed_memory = 0;
+constexpr std::size_t most_freed_memory = std::size_t{128} << 20;
 std::size_t used_memory = 0;
 
 std::size_t round_up(std::size_t value, std::size_t unit) {
@@ -367,12 +356,23 @@ bool map_file(Mapping& mapping, int file) {
   mapping.openers = static_cast<std::atomic<int>*>(count);
   mapping.base = static_cast<char*>(base);
   return mapping.pages == 0 || mmap(base, mapping.pages, access, MAP_SHARED | MAP_FIXED | MAP_POPULATE, file,
-                                    0) != MAP_FAILED;  // all pages at once: most live shortly
+                                    0) != MAP_FAILED;  // all pages at once: a fault each takes longer
 }
 void unmap(const Mapping& mapping) {
   munmap(mapping.openers, page_bytes());
   munmap(mapping.base, mapping.pages + page_bytes());
   if (mapping.file >= 0) close(mapping.file);
+}
+
+void keep(const Mapping& mapping) {
+  if (freed_memory + mapping.pages > most_freed_memory) {
+    for (const auto& [pages, old] : freed) unmap(old);
+    freed.clear();
+    freed_memory = 0;
+  }
+  mprotect(mapping.base, mapping.pages, PROT_NONE);
+  freed.emplace(mapping.pages, mapping);
+  freed_memory += mapping.pages;
 }
 
 std::string file_name(std::uint64_t serial) {
@@ -420,11 +420,18 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
   Mapping mapping;
   mapping.usable = round_up(bytes, alignment);
   mapping.pages = round_up(mapping.usable, page_bytes());
-  mapping.serial = ++serial;
-  mapping.file = memfd_create(file_name(serial).c_str(), MFD_CLOEXEC);
-  if (mapping.file < 0 || ftruncate(mapping.file, static_cast<off_t>(mapping.pages + page_bytes())) != 0 ||
-      !map_file(mapping, mapping.file)) {
-    return result(cudaErrorMemoryAllocation);
+  if (auto again = freed.extract(mapping.pages)) {
+    freed_memory -= mapping.pages;
+    again.mapped().usable = mapping.usable;
+    mapping = again.mapped();
+    mprotect(mapping.base, mapping.pages, PROT_READ | PROT_WRITE);
+  } else {
+    mapping.serial = ++serial;
+    mapping.file = memfd_create(file_name(serial).c_str(), MFD_CLOEXEC);
+    if (mapping.file < 0 || ftruncate(mapping.file, static_cast<off_t>(mapping.pages + page_bytes())) != 0 ||
+        !map_file(mapping, mapping.file)) {
+      return result(cudaErrorMemoryAllocation);
+    }
   }
   *pointer = mapping.data();
   std::memset(*pointer, 0xff, mapping.usable);
@@ -442,8 +449,13 @@ cudaError_t cudaFree(void* pointer) {
     std::fprintf(stderr, "emulation: memory is freed that another process has still open\n");
     std::abort();
   }
-  unmap(found->second);
-  used_memory -= found->second.pages;
+  const Mapping& mapping = found->second;
+  used_memory -= mapping.pages;
+  if (mapping.shared) {
+    unmap(mapping);
+  } else {
+    keep(mapping);
+  }
   allocated.erase(found);
   return cudaSuccess;
 }
@@ -483,7 +495,8 @@ cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {
   const auto found = allocated.find(pointer);  // the start of an allocation, nothing else
   if (found == allocated.end()) return result(cudaErrorInvalidValue);
-  const Mapping& mapping = found->second;
+  Mapping& mapping = found->second;
+  mapping.shared = true;
   const Handle mine{getpid(), mapping.file, mapping.serial, mapping.pages, mapping.usable};
   *handle = {};
   std::memcpy(handle->reserved, &mine, sizeof(mine));
@@ -502,7 +515,8 @@ cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsi
   const std::string path = "/proc/" + std::to_string(theirs.process) + "/fd/" + std::to_string(theirs.file);
   if (!is_file(path, theirs.serial)) return result(cudaErrorMapBufferObjectFailed);  // freed
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
-  Mapping mapping{nullptr, theirs.pages, theirs.usable, -1, theirs.serial, theirs.process, nullptr};
+  Mapping mapping{
+      .pages = theirs.pages, .usable = theirs.usable, .serial = theirs.serial, .process = theirs.process};
   const bool mapped = file >= 0 && map_file(mapping, file);
   if (file >= 0) close(file);
   if (!mapped) return result(cudaErrorMapBufferObjectFailed);

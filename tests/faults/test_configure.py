@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from documentation import TOP
 from program import BASE_DECK, finished, write_deck, write_script
 
-SOURCE = Path(__file__).parents[2]
 CMAKE = shutil.which("cmake")
 needs_cmake = pytest.mark.skipif(not CMAKE, reason="no cmake")
 
@@ -40,7 +40,7 @@ def configure(build, *options, code=0):
     """What earlier tests hid or found is forgotten; what was compiled to look at compilers and MPI is not: seconds each."""
     forget = ["-UCMAKE_DISABLE_FIND_PACKAGE_*", "-UMUPARSER_*", "-UXXHASH_*", "-UISOTHERM_HDF5", "-UISOTHERM_NVCC",
               "-UHDF5_*", "-UCMAKE_CUDA_*"]
-    return finished([CMAKE, "-S", SOURCE, "-B", build, *forget, "-DISOTHERM_CUDA=OFF", "-DISOTHERM_TESTS=OFF", *options], code)
+    return finished([CMAKE, "-S", TOP, "-B", build, *forget, "-DISOTHERM_CUDA=OFF", "-DISOTHERM_TESTS=OFF", *options], code)
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def project(tmp_path):
     """Empty, but for our choice; and folders of commands with a Ninja and without."""
     folder = tmp_path / "project"
     folder.mkdir()
-    shutil.copy(SOURCE / "PreLoad.cmake", folder)
+    shutil.copy(TOP / "PreLoad.cmake", folder)
     (folder / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.25)\nproject(empty LANGUAGES NONE)\n")
     (folder / "CMakePresets.json").write_text(
         '{"version": 6, "configurePresets": [{"name": "cpu", "binaryDir": "${sourceDir}/build/cpu"}]}')
@@ -165,7 +165,7 @@ def prefix(tmp_path_factory):
 
 def test_program_decks_and_tools_are_there_and_run(prefix, tmp_path):
     assert output(prefix / "bin/isotherm", "--version", cwd=tmp_path).startswith("isotherm ")
-    installed, ours = (sorted(path.name for path in folder.iterdir()) for folder in (prefix / "share/isotherm/inputs", SOURCE / "inputs"))
+    installed, ours = (sorted(path.name for path in folder.iterdir()) for folder in (prefix / "share/isotherm/inputs", TOP / "inputs"))
     assert installed == ours and "quickstart.yaml" in installed
     command = [sys.executable, "-c", "import isotherm_tools.__main__ as cli; print(cli.__file__); cli.parser()"]
     environment = os.environ | {"PYTHONPATH": str(prefix / "share/isotherm/postprocess")}
@@ -182,7 +182,7 @@ def test_postprocess_is_a_package_that_needs_no_network(tmp_path):
     missing = [module for module in ("pip", "setuptools", "wheel") if not importlib.util.find_spec(module)]
     if missing:
         pytest.skip(f"without {', '.join(missing)}")
-    shutil.copytree(SOURCE / "postprocess", tmp_path / "source", ignore=shutil.ignore_patterns("build", "*.egg-info"))
+    shutil.copytree(TOP / "postprocess", tmp_path / "source", ignore=shutil.ignore_patterns("build", "*.egg-info"))
     output(sys.executable, "-m", "pip", "install", "--no-index", "--no-build-isolation", "--no-deps", "--target", tmp_path / "site",
            tmp_path / "source")
     environment = os.environ | {"PYTHONPATH": str(tmp_path / "site")}
@@ -193,4 +193,4 @@ def test_postprocess_is_a_package_that_needs_no_network(tmp_path):
 @pytest.mark.skipif(not shutil.which("readelf"), reason="readelf is not installed")
 def test_program_loads_nothing_from_the_build(prefix):
     paths = re.findall(r"(?:RPATH|RUNPATH).*\[(.*)\]", output("readelf", "-d", prefix / "bin/isotherm"))
-    assert not [path for line in paths for path in line.split(":") if path.startswith((str(BUILD), str(SOURCE)))]
+    assert not [path for line in paths for path in line.split(":") if path.startswith((str(BUILD), str(TOP)))]

@@ -1,17 +1,16 @@
 """Disks that are full, have a quota, take a part of what they are given, are interrupted, fail, stall, or lose what they
 took: told, or mended, never half a file. A full disk is 8 MiB of tmpfs; other faults are made by a preloaded library
-(io_shim.c), kills by hand."""
+(io_shim.c)."""
 
 import errno
 import json
-import random
 import subprocess
 import time
 
 import pytest
 
 from job import Background
-from program import DECK, finished, finished_run, GATHERED, kill_all, ran, write_deck
+from program import DECK, finished, finished_run, GATHERED, ran, write_deck
 from runs import checkpoints, expect_whole_files, history, record, snapshots
 
 
@@ -228,21 +227,3 @@ def test_a_stall_is_told_by_phase_and_seconds(clock, io_shim, tmp_path, fault, r
 def test_a_restart_from_a_disk_that_stalls_is_74(clock, io_shim, tmp_path, first, what, ranks):
     ran("run", write_deck(tmp_path), "output.directory=out", "output.checkpoint.every_steps=50", cwd=tmp_path)
     assert what in stall(clock, io_shim, tmp_path, f"read:{first}", ranks, "--restart", "latest", ISOTHERM_SHIM_PATH=".hdf")
-
-
-def test_a_kill_at_any_moment_leaves_whole_files(tmp_path):
-    seed = random.randrange(1 << 30)
-    print("seed", seed)
-    draw = random.Random(seed)
-    for i in range(4):
-        folder = tmp_path / str(i)
-        folder.mkdir()
-        words = ["problem.steps=4000", "output.every_steps=1", "output.directory=out"]
-        run = Background(folder, "run", write_deck(folder), *words, ranks=2)
-        run.wait_until(lambda: list(folder.glob("out/*.hdf")), "no file")
-        time.sleep(draw.uniform(0, 0.3))
-        assert run.process.poll() is None
-        kill_all(run.process.pid)
-        run.end()
-        expect_whole_files(folder / "out")
-        ran("info", max(folder.glob("out/*.hdf")))

@@ -3,13 +3,13 @@
 import json
 import os
 import re
-from pathlib import Path
 
 import pytest
 
+from documentation import TOP
 from program import finished, MPIEXEC, ran, write_script
 
-FOLDER = Path(__file__).parents[2] / "inputs" / "scaling"
+FOLDER = TOP / "inputs" / "scaling"
 DECKS = sorted(FOLDER.glob("*.yaml"))
 SCRIPTS = sorted(FOLDER.glob("slurm_*.sh"))
 assert len(DECKS) >= 6 and len(SCRIPTS) >= 2

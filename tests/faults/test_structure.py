@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-TOP = Path(__file__).resolve().parents[2]
+from documentation import TOP
 
 # A folder may include itself and those before it; solver and output do not know each other.
 ORDER = "core < kernels < config < grid < physics < halo < solver output < tune < app"

@@ -173,10 +173,7 @@ def test_jobs_share_the_cores(tmp_path, monkeypatch):
         assert record(tmp_path / "out" / name)["ranks"][0]["threads"] == cores // 2
 
 
-@pytest.mark.parametrize("text, message", [  # test_study_deck.py has all
-    ("  matrix: {solver.kernal: [reference]}\n", "deck.yaml:12:12: study.matrix.solver.kernal: unknown key"),
-    ("  matrix: {problem.steps: [3, -1]}\n",
-     "deck.yaml:12:31: problem.steps: -1 is out of range; write a whole number from 0 to 1e15 [case steps--1]"),
+@pytest.mark.parametrize("text, message", [  # others: test_study_deck.py
     ("  matrix: {problem.steps: [3, 4]}\n  report: [stepp_s]\n", "deck.yaml:13:11: study.report: unknown column"),
     ("  matrix: {output.slices: [[{position: 5}]]}\n", "deck.yaml:12:40: output.slices.0.position: 5 m lies")])
 def test_what_is_wrong_is_said_before_anything_runs(tmp_path, text, message):

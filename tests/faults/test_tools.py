@@ -5,13 +5,12 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from documentation import TOP
 from program import finished, isotherm, ran, write_deck, write_script
 
-TOP = Path(__file__).resolve().parents[2]
 TOOLS = re.findall(r"^isotherm-([a-z-]+) = ", (TOP / "postprocess" / "pyproject.toml").read_text(), re.MULTILINE)
 
 

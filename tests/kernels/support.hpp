@@ -24,6 +24,7 @@
 #include "kernels/stencil.hpp"
 #include "support/devices.hpp"
 #include "support/field_by_index.hpp"
+#include "support/process_grid.hpp"
 
 namespace isotherm {
 
@@ -91,13 +92,6 @@ Field<T> to_host(Device& device, Device& host, const Field<T>& field) {
   device.copy(copy.data(), field.data(), field.bytes(), {});
   device.synchronize(Stream{});
   return copy;
-}
-
-inline std::string text(Int3 n) {
-  return fmt::format("{}x{}x{}", n.x, n.y, n.z);
-}
-inline std::string text(Box box) {
-  return fmt::format("[{}, {})", text(box.lo), text(box.hi));
 }
 
 template <class T>
@@ -269,6 +263,15 @@ auto kernel_of(const KernelCase& c, const Table& table) {
   });
 }
 
+// The functions of a case that no table names: its backend's, or of_set(Isa{}) of its instruction set.
+template <class Functions, class OfSet>
+Functions functions_of(const KernelCase& c, const Functions& of_backend, const OfSet& of_set) {
+  Functions found = of_backend;
+  if (!c.instruction_set.empty())
+    for_instruction_set(c.instruction_set, [&](auto isa) { found = of_set(isa); });
+  return found;
+}
+
 // Of stencil kernels: every tile on its device, and a block with boundaries on all six faces or some, each of
 // another kind and value, some of them with a field of b.
 
@@ -331,6 +334,13 @@ void on_every_tile(const KernelCase& c, const std::vector<Int3>& on_shapes, cons
       }
     }
   });
+}
+
+// What a sweep makes of one cell, `s` its source.
+template <class T>
+T swept(const Coefficients<T>& c, FieldView<const T> f, Int3 at, T s) {
+  const Int3 x{1, 0, 0}, y{0, 1, 0}, z{0, 0, 1};
+  return stencil_update(c, f(at), f(at - x), f(at + x), f(at - y), f(at + y), f(at - z), f(at + z), s);
 }
 
 // Of the row that all others are compared with; the ghosts stand.

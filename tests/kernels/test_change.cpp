@@ -8,12 +8,8 @@ namespace {
 
 template <class T, class Change>
 ChangeTransfer<T, Change> change_transfer_of(const KernelCase& c) {
-  ChangeTransfer<T, Change> transfer = change_transfer<T, Change>(c.backend);
-  if (c.instruction_set.empty()) return transfer;
-  for_instruction_set(c.instruction_set, [&](auto isa) {
-    transfer = host::ChangeFunctions<decltype(isa), T, Change>::functions;
-  });
-  return transfer;
+  return functions_of(c, change_transfer<T, Change>(c.backend),
+                      []<class Isa>(Isa) { return host::ChangeFunctions<Isa, T, Change>::functions; });
 }
 
 class ChangeOf : public OnDevice {
@@ -27,12 +23,9 @@ class ChangeOf : public OnDevice {
         const Field<T> field = random_field<T>(*host_, n, 1, 1), source = random_field<T>(*host_, n, 1, 2);
         Field<Change> expected = random_field<Change>(*host_, n, 2, 3);
         Field<Change> found = to_device(*device_, expected);
-        const FieldView<const T> f = field.view();
         for_each_cell(n, [&](Int3 at) {
-          const T made = stencil_update(c, f(at), f(at - Int3{1, 0, 0}), f(at + Int3{1, 0, 0}),
-                                        f(at - Int3{0, 1, 0}), f(at + Int3{0, 1, 0}), f(at - Int3{0, 0, 1}),
-                                        f(at + Int3{0, 0, 1}), has_source ? source.view()(at) : T(0));
-          expected.view()(at) = static_cast<Change>(T(3.7) * (made - f(at)));
+          const T made = swept(c, field.view(), at, has_source ? source.view()(at) : T(0));
+          expected.view()(at) = static_cast<Change>(T(3.7) * (made - field.view()(at)));
         });
         const Field<T> there = to_device(*device_, field), source_there = to_device(*device_, source);
         change_transfer_of<T, Change>(GetParam())

@@ -11,11 +11,8 @@ namespace {
 
 template <class T>
 FaceCopy<T> face_copy_of(const KernelCase& c) {
-  FaceCopy<T> copy = face_copy<T>(c.backend);
-  if (c.instruction_set.empty()) return copy;
-  for_instruction_set(c.instruction_set,
-                      [&](auto isa) { copy = host::FaceCopyFunctions<decltype(isa), T>::functions; });
-  return copy;
+  return functions_of(c, face_copy<T>(c.backend),
+                      []<class Isa>(Isa) { return host::FaceCopyFunctions<Isa, T>::functions; });
 }
 
 // Every cell holds its own number, so that a cell out of place is seen.

@@ -7,11 +7,8 @@ namespace {
 
 template <class T>
 FieldAlgebra<T> field_algebra_of(const KernelCase& c) {
-  FieldAlgebra<T> algebra = field_algebra<T>(c.backend);
-  if (c.instruction_set.empty()) return algebra;
-  for_instruction_set(c.instruction_set,
-                      [&](auto isa) { algebra = host::FieldAlgebraFunctions<decltype(isa), T>::functions; });
-  return algebra;
+  return functions_of(c, field_algebra<T>(c.backend),
+                      []<class Isa>(Isa) { return host::FieldAlgebraFunctions<Isa, T>::functions; });
 }
 
 class FieldAlgebraOf : public OnDevice {};

@@ -21,12 +21,8 @@ class Survey : public OnDevice {
   }
   template <class T>
   FieldReductions<T> survey() const {
-    if (GetParam().instruction_set.empty()) return field_reductions<T>(GetParam().backend);
-    FieldReductions<T> found;
-    for_instruction_set(GetParam().instruction_set, [&](auto isa) {
-      found = host::FieldReductionFunctions<decltype(isa), T>::functions;
-    });
-    return found;
+    return functions_of(GetParam(), field_reductions<T>(GetParam().backend),
+                        []<class Isa>(Isa) { return host::FieldReductionFunctions<Isa, T>::functions; });
   }
   // What launch(result) leaves.
   template <class Part, class Launch>

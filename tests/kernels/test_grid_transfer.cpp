@@ -9,11 +9,8 @@ namespace {
 
 template <class T>
 GridTransfer<T> grid_transfer_of(const KernelCase& c) {
-  GridTransfer<T> transfer = grid_transfer<T>(c.backend);
-  if (c.instruction_set.empty()) return transfer;
-  for_instruction_set(c.instruction_set,
-                      [&](auto isa) { transfer = host::GridTransferFunctions<decltype(isa), T>::functions; });
-  return transfer;
+  return functions_of(c, grid_transfer<T>(c.backend),
+                      []<class Isa>(Isa) { return host::GridTransferFunctions<Isa, T>::functions; });
 }
 
 template <class T>
@@ -75,8 +72,7 @@ TEST_P(GridTransferOf, RestrictsTheMeanUpdate) {
         SCOPED_TRACE(text(n) + (has_source ? " with a source" : ""));
         const Field<T> fine = random_field<T>(*host_, n, 1, 1), source = random_field<T>(*host_, n, 1, 2);
         const Tables<T> tables(n, m);
-        Field<T> expected = random_field<T>(*host_, m, 1, 3);
-        const Field<T> before = random_field<T>(*host_, m, 1, 3);
+        Field<T> expected = random_field<T>(*host_, m, 1, 3), coarse = to_device(*device_, expected);
         for_each_cell(m, [&](Int3 cell) {
           const CellOverlap<T> on[] = {tables.overlaps[0][static_cast<std::size_t>(cell.x)],
                                        tables.overlaps[1][static_cast<std::size_t>(cell.y)],
@@ -87,13 +83,9 @@ TEST_P(GridTransferOf, RestrictsTheMeanUpdate) {
             for (int k = 0; k < on[2].count; ++k) {
               T row = 0;
               for (int j = 0; j < on[1].count; ++j) {
-                const FieldView<const T> f = fine.view();
                 const Int3 at{on[0].first + i, on[1].first + j, on[2].first + k};
-                const T s = has_source ? source.view()(at) : T(0);
-                const T next = stencil_update(c, f(at), f(at - Int3{1, 0, 0}), f(at + Int3{1, 0, 0}),
-                                              f(at - Int3{0, 1, 0}), f(at + Int3{0, 1, 0}),
-                                              f(at - Int3{0, 0, 1}), f(at + Int3{0, 0, 1}), s);
-                row = std::fma(on[1].share[j], next - f(at), row);
+                const T next = swept(c, fine.view(), at, has_source ? source.view()(at) : T(0));
+                row = std::fma(on[1].share[j], next - fine.view()(at), row);
               }
               column = std::fma(on[2].share[k], row, column);
             }
@@ -102,7 +94,6 @@ TEST_P(GridTransferOf, RestrictsTheMeanUpdate) {
           expected.view()(cell) = T(3.5) * sum;
         });
         const Field<T> there = to_device(*device_, fine), source_there = to_device(*device_, source);
-        Field<T> coarse = to_device(*device_, before);
         const typename Tables<T>::OnDevice tables_there(*device_, tables);
         grid_transfer_of<T>(GetParam())
             .restrict_residual(
@@ -127,8 +118,7 @@ TEST_P(GridTransferOf, AddsTheInterpolatedError) {
       SCOPED_TRACE(text(n));
       const Field<T> coarse = random_field<T>(*host_, m, 1, 1);
       const Tables<T> tables(n, m);
-      const Field<T> before = random_field<T>(*host_, n, 1, 2);
-      Field<T> expected = random_field<T>(*host_, n, 1, 2);
+      Field<T> expected = random_field<T>(*host_, n, 1, 2), fine = to_device(*device_, expected);
       for_each_cell(n, [&](Int3 cell) {
         const auto on = [&](int axis) {
           return tables.interpolations[static_cast<std::size_t>(axis)][static_cast<std::size_t>(cell[axis])];
@@ -145,7 +135,6 @@ TEST_P(GridTransferOf, AddsTheInterpolatedError) {
         expected.view()(cell) += blend(on(0), at(on(0).lower), at(on(0).upper), T(0.25));
       });
       const Field<T> there = to_device(*device_, coarse);
-      Field<T> fine = to_device(*device_, before);
       const typename Tables<T>::OnDevice tables_there(*device_, tables);
       grid_transfer_of<T>(GetParam())
           .prolong_add({there.view(),

@@ -85,7 +85,7 @@ template <class T>
 void check(const Launch<T>& launch, int tile, Device& device, Int3 shape, int ghosts, bool has_source) {
   const auto host = make_host_device(device.row_alignment());
   const Field<T> in = random_field<T>(*host, shape, ghosts, 17);
-  const Field<T> source = random_field<T>(*host, shape, ghosts, 18);
+  const Field<T> source = random_field<T>(*host, has_source ? shape : Int3{1, 1, 1}, ghosts, 18);
   const T poison = T(-12345);
   const Field<T> in_there = to_device(device, in), source_there = to_device(device, source);
   const Field<T> swept = swept_by_hand(*host, in, has_source ? &source : nullptr);
@@ -311,8 +311,10 @@ TEST_P(StencilBoundaries, StandBesideRegionsThatReachIntoGhosts) {
   on_every_tile(GetParam(), {{1, 1, 1}, {3, 40, 2}, {61, 33, 5}, {134, 37, 9}},
                 [](const auto& row, int tile, Device& device, Int3 shape) {
                   if ((tile > 0 || shape.x > 100) && !applies_boundaries(row)) return;
-                  // On the lower or the upper faces of all axes, nowhere; across one axis too.
-                  std::vector<unsigned> masks = {0b010101u, 0b101010u, 0u};
+                  // On the lower or the upper faces of all axes; nowhere, as StencilVariant has in all tiles;
+                  // across one axis too.
+                  std::vector<unsigned> masks = {0b010101u, 0b101010u};
+                  if (tile == 0) masks.push_back(0u);
                   if (tile == 0 && shape.x < 100)
                     masks.insert(masks.end(), {0b000011u, 0b001100u, 0b110000u});
                   for (const unsigned mask : masks) check(row, tile, device, shape, 5, mask);

@@ -24,6 +24,7 @@
 #include "solver/kernel_choice.hpp"
 #include "solver/solver.hpp"
 #include "support/devices.hpp"
+#include "support/process_grid.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace isotherm {
@@ -77,12 +78,24 @@ inline Decomposition blocks_of(const Config& config, Int3 process_grid, int dept
   return {config.grid.cells, process_grid, periodic(config), depth};
 }
 
+// Of all ranks, as even as can be.
+inline Decomposition even_blocks(const Config& config, int depth = 1) {
+  return blocks_of(config, even_process_grid(Communicator::world().size()), depth);
+}
+
 // The deck's rows; sweeps are queued as graphs where they can be.
 template <class T>
 SolverKernels<T> rows_with_graphs(const Config& config, const Device& device) {
   SolverKernels<T> kernels = choose_kernels<T>(config, device.backend());
   kernels.graph = why_no_graph(config, device).empty();
   return kernels;
+}
+
+// With the deck's kernels. Exchanges of its halo know `communicator` by reference.
+template <class T>
+Solver<T> solver_of(const Config& config, const Decomposition& decomposition,
+                    const Communicator& communicator, Device& device) {
+  return {config, decomposition, communicator, device, choose_kernels<T>(config, device.backend())};
 }
 
 // What every other way must come to: one rank on the host, plain loops, a sweep at a time.

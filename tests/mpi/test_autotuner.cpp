@@ -112,9 +112,6 @@ auto identity(const Tuning::Candidate& c) {
 class AutotunerOn : public BackendTest {
  protected:
   Random random_{seed_of_all(world())};
-  Decomposition parts_of(const Config& config) {
-    return blocks_of(config, even_process_grid(world().size()));
-  }
 };
 
 // Of a long run, around an axis and without one.
@@ -127,7 +124,7 @@ TEST_P(AutotunerOn, MakesStepsOfTheRun) {
     if (config.problem.kind == ProblemKind::transient) config.problem.steps = 1000000000;
     config.solver.tuning_budget = slow ? 1 : 0.5;
     const std::int64_t sweeps = slow ? 400 : 6000;
-    const auto tuned = run_tuned<double>(config, parts_of(config), device(), random_, sweeps);
+    const auto tuned = run_tuned<double>(config, even_blocks(config), device(), random_, sweeps);
     EXPECT_EQ(tuned.sweeps, sweeps);
     EXPECT_EQ(tuned.fingerprint, plain_fingerprint<double>(config, sweeps));
     const auto& candidates = tuned.tuning.candidates;
@@ -139,7 +136,7 @@ TEST_P(AutotunerOn, MakesStepsOfTheRun) {
       EXPECT_GT(c.seconds, 0);
       EXPECT_EQ(world().all_reduce(c.seconds, ReduceOp::max), c.seconds) << "ranks have different figures";
       EXPECT_LE(c.time_block, longest_time_block(config));
-      if (exchanges(ghost_sides(parts_of(config), world().rank()))) {
+      if (exchanges(ghost_sides(even_blocks(config), world().rank()))) {
         EXPECT_LE(c.time_block, c.halo_width);
       }
     }
@@ -154,7 +151,7 @@ TEST_P(AutotunerOn, TakesTheFastestKernelInItsFastestTile) {
   config.problem.tolerance = 0;
   config.problem.max_sweeps = 1000000000;
   config.solver.tuning_budget = 1e7;
-  const auto tuned = run_tuned<double>(config, parts_of(config), device(), random_, 3000,
+  const auto tuned = run_tuned<double>(config, even_blocks(config), device(), random_, 3000,
                                        {[&](auto& choices) { ClockedKernels::replace(choices, random_); }});
   double least = std::numeric_limits<double>::infinity();
   std::string_view kernel, tile;
@@ -177,7 +174,7 @@ TEST_P(AutotunerOn, MeasuresLongStepsOnFewerPlanes) {
   config.problem.tolerance = 0;
   config.problem.check_interval = 8;
   config.solver.tuning_budget = 5e-5;  // s: a tenth of it is less than a step
-  const auto tuned = run_tuned<float>(config, parts_of(config), device(), random_, 70);
+  const auto tuned = run_tuned<float>(config, even_blocks(config), device(), random_, 70);
   EXPECT_EQ(tuned.tuning.source, Tuning::Source::measurement);
   EXPECT_LT(tuned.tuning.planes, 64);
   EXPECT_LT(tuned.tuning.sweeps, config.problem.check_interval);
@@ -189,7 +186,7 @@ TEST_P(AutotunerOn, KeepsBoundariesThatVaryInTime) {
   Config config = decks::every_wall({19, 16, 15});
   config.problem.steps = 1000000;
   config.solver.tuning_budget = 0.05;
-  const auto tuned = run_tuned<double>(config, parts_of(config), device(), random_, 150);
+  const auto tuned = run_tuned<double>(config, even_blocks(config), device(), random_, 150);
   EXPECT_EQ(tuned.fingerprint, plain_fingerprint<double>(config, 150));
   for (const Tuning::Candidate& c : tuned.tuning.candidates) EXPECT_EQ(c.time_block, 1);
 }
@@ -205,7 +202,7 @@ TEST_P(AutotunerOn, HasNothingToDoWhereTheDeckNamesAll) {
   config.solver.halo_width = 1;
   config.solver.cuda_graph = GraphChoice::off;
   config.parallel.overlap = Overlap::off;
-  run_tuned<double>(config, parts_of(config), device(), random_, 9);
+  run_tuned<double>(config, even_blocks(config), device(), random_, 9);
 }
 
 // Before anything is made: a kernel that has no room for the subdomain of a rank is rejected by name, and no
@@ -345,7 +342,7 @@ TEST_P(SweepGraph, HoldsTheExchangesOfItsSweeps) {
     const std::vector<SolverAnswer> expected = answers_of_a_run(*PlainSolver<double>(config));
     for (const std::string& transport : transports) {
       for (const int halo_width : {1, 3}) {
-        const Decomposition decomposition = blocks_of(config, even_process_grid(world().size()));
+        const Decomposition decomposition = even_blocks(config);
         if (halo_width > decomposition.max_halo_width().value_or(halo_width)) continue;
         for (const Overlap overlap : {Overlap::off, Overlap::on}) {
           // What cannot be recorded goes the ways that OneAnswer.EveryTransport has.
@@ -376,7 +373,7 @@ TEST_P(SweepGraph, ThatADeckInsistsOnIsRejectedWhereHalosNeedTheHost) {
   config.parallel.transport = "host";
   config.solver.cuda_graph = GraphChoice::on;
   const auto work = [&] {
-    Solver<double>(config, blocks_of(config, even_process_grid(world().size())), world(), device(),
+    Solver<double>(config, even_blocks(config), world(), device(),
                    choose_kernels<double>(config, device().backend()));
   };
   EXPECT_EQ(
@@ -413,8 +410,7 @@ class FaceStoresTest : public BackendTest {
 
   template <class T>
   void expect_the_bits_of_exchanges(Config config, Int3 parts, bool graph) {
-    SCOPED_TRACE(
-        fmt::format("{} bytes, {}x{}x{} parts, graph {}", sizeof(T), parts.x, parts.y, parts.z, graph));
+    SCOPED_TRACE(fmt::format("{} bytes, {} parts, graph {}", sizeof(T), text(parts), graph));
     const std::vector<SolverAnswer> expected = answers_in_turns(*PlainSolver<T>(config), graph);
     config.solver.kernel = "tma_pipeline";
     config.solver.reduction = graph ? "warp_shuffle" : "fused";  // a sweep with a norm stores nothing
@@ -460,8 +456,8 @@ TEST_P(FaceStoresTest, TakeTurnsWithExchangesOfAnyWidth) {
   config.solver.kernel = "tma_pipeline";
   config.parallel.transport = "peer";
   config.solver.ghosts = 4;
-  Solver<double> solver(config, blocks_of(config, {1, world().size(), 1}), world(), device(),
-                        choose_kernels<double>(config, device().backend()));
+  Solver<double> solver =
+      solver_of<double>(config, blocks_of(config, {1, world().size(), 1}), world(), device());
   StepPlan<double> step = solver.plan();
   for (const auto& [width, overlap] : {std::pair{1, Overlap::in_kernel},
                                        {4, Overlap::on},
@@ -550,7 +546,7 @@ TEST_P(PhaseTimes, ChangeNoBitAndAddUp) {
     SCOPED_TRACE(fmt::format("overlap {}", overlap == Overlap::on));
     config.parallel.overlap = overlap;
     const SolverKernels<double> kernels = rows_with_graphs<double>(config, device());
-    const Decomposition decomposition = blocks_of(config, even_process_grid(world().size()));
+    const Decomposition decomposition = even_blocks(config);
     Solver<double> plain(config, decomposition, world(), device(), kernels),
         timed(config, decomposition, world(), device(), kernels);
     timed.time_phases();
@@ -602,7 +598,7 @@ class HidingOfHalos : public BackendTest {
  protected:
   // The answer after some sweeps; what was measured before them is in `cost`.
   std::uint64_t answer(const Config& config, bool time_halos, std::optional<HaloCost>& cost) {
-    Solver<double> solver(config, blocks_of(config, even_process_grid(world().size())), world(), device(),
+    Solver<double> solver(config, even_blocks(config), world(), device(),
                           choose_kernels<double>(config, device().backend()), time_halos);
     if (time_halos && world().size() > 1) cost = solver.measure_halo_cost();
     solver.sweep(5);

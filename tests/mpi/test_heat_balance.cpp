@@ -30,8 +30,7 @@ template <class T>
 std::vector<Diagnostics> run(Device& device, Config config, int looks, std::int64_t sweeps) {
   config.output.diagnostics = sweeps;
   const Communicator world = Communicator::world();
-  Solver<T> solver(config, blocks_of(config, even_process_grid(world.size())), world, device,
-                   choose_kernels<T>(config, device.backend()));
+  Solver<T> solver = solver_of<T>(config, even_blocks(config), world, device);
   std::vector<Diagnostics> found{solver.diagnose()};
   for (int i = 0; i < looks; ++i) {
     solver.sweep(sweeps);
@@ -208,7 +207,7 @@ void expect_one_line(Config config, Device& device) {
     for (const auto& kernel : histogram_kernels<T>()) {
       if (kernel.backend != device.backend() || left_out(device, 4)) continue;
       config.solver.histogram = kernel.name;
-      SCOPED_TRACE(fmt::format("{} on {}x{}x{}", kernel.name, grid.x, grid.y, grid.z));
+      SCOPED_TRACE(fmt::format("{} on {}", kernel.name, text(grid)));
       EXPECT_EQ(lines<T>(config, grid, world, device), expected);
     }
   }
@@ -240,8 +239,7 @@ struct Residuals {
 
 template <class T>
 Residuals answer(const Config& config, Device& device, const Communicator& world, bool asynchronous) {
-  Solver<T> solver(config, blocks_of(config, even_process_grid(world.size())), world, device,
-                   rows_with_graphs<T>(config, device));
+  Solver<T> solver(config, even_blocks(config), world, device, rows_with_graphs<T>(config, device));
   Residuals found;
   for (const std::int64_t sweeps : {1, 3, 1, 20}) {  // the last in graphs, where there are any
     solver.sweep(sweeps);

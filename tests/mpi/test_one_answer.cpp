@@ -35,8 +35,7 @@ Outcome<T> outcome_of(Solver<T>& solver) {
 
 template <class T>
 Outcome<T> solve(const Config& config, Int3 grid, const Communicator& world, Device& device) {
-  Solver<T> solver(config, blocks_of(config, grid), world, device,
-                   choose_kernels<T>(config, device.backend()));
+  Solver<T> solver = solver_of<T>(config, blocks_of(config, grid), world, device);
   solver.sweep(sweeps);
   return outcome_of(solver);
 }
@@ -80,8 +79,8 @@ void expect_one_answer(Config config, const std::string& what, Device& device) {
         if (left_out(device, 7)) continue;
         config.solver.kernel = kernel.name;
         config.parallel.overlap = overlap;
-        SCOPED_TRACE(fmt::format("{} kernel {} process grid {}x{}x{} overlap {}", what, kernel.name, grid.x,
-                                 grid.y, grid.z, overlap == Overlap::on));
+        SCOPED_TRACE(fmt::format("{} kernel {} process grid {} overlap {}", what, kernel.name, text(grid),
+                                 overlap == Overlap::on));
         expect_outcome(solve<T>(config, grid, world, device), reference, n, subdomain);
       }
     }
@@ -128,9 +127,9 @@ void expect_one_answer_at_every_halo_width(Config config, const std::string& wha
           if (left_out(device, 5)) continue;
           config.solver.kernel = kernel;
           config.parallel.overlap = overlap;
-          SCOPED_TRACE(fmt::format("{} depth {} kernel {} process grid {}x{}x{} overlap {}", what, halo_width,
-                                   kernel, grid.x, grid.y, grid.z, overlap == Overlap::on));
-          Solver<T> solver(config, decomposition, world, device, choose_kernels<T>(config, device.backend()));
+          SCOPED_TRACE(fmt::format("{} depth {} kernel {} process grid {} overlap {}", what, halo_width,
+                                   kernel, text(grid), overlap == Overlap::on));
+          Solver<T> solver = solver_of<T>(config, decomposition, world, device);
           const auto found = solve_in_parts(solver);
           for (std::size_t i = 0; i < found.size(); ++i) {
             SCOPED_TRACE(fmt::format("part {}", i));
@@ -187,8 +186,8 @@ void expect_one_answer_of_cycles(MethodName method, Config config, Device& devic
     for (const std::string& kernel : kernels_of_kinds(device.backend())) {
       if (left_out(device, 3)) continue;
       config.solver.kernel = kernel;
-      SCOPED_TRACE(fmt::format("kernel {} process grid {}x{}x{}", kernel, grid.x, grid.y, grid.z));
-      Solver<T> solver(config, decomposition, world, device, choose_kernels<T>(config, device.backend()));
+      SCOPED_TRACE(fmt::format("kernel {} process grid {}", kernel, text(grid)));
+      Solver<T> solver = solver_of<T>(config, decomposition, world, device);
       expect_outcome(cycles(solver), reference, n, decomposition.subdomain(world.rank()));
     }
   }
@@ -235,8 +234,8 @@ void expect_one_answer_of_all_transports(Device& device) {
   for (const std::string& transport : usable_transports(device, world)) {
     for (const Int3 grid : tested_process_grids(world.size())) {
       for (const Overlap overlap : {Overlap::off, Overlap::on}) {
-        SCOPED_TRACE(fmt::format("{} process grid {}x{}x{} overlap {}", transport, grid.x, grid.y, grid.z,
-                                 overlap == Overlap::on));
+        SCOPED_TRACE(
+            fmt::format("{} process grid {} overlap {}", transport, text(grid), overlap == Overlap::on));
         config.parallel.transport = transport;
         config.parallel.overlap = overlap;
         const Outcome<T> outcome = solve<T>(config, grid, world, device);
@@ -286,8 +285,7 @@ void expect_one_sum(Config config, Device& device) {
     fix_transport(config, device, world);
     for (const Int3 grid : tested_process_grids(world.size())) {
       if (left_out(device, 5)) continue;
-      SCOPED_TRACE(
-          fmt::format("norm {} process grid {}x{}x{}", static_cast<int>(norm), grid.x, grid.y, grid.z));
+      SCOPED_TRACE(fmt::format("norm {} process grid {}", static_cast<int>(norm), text(grid)));
       EXPECT_EQ(solve<T>(config, grid, world, device).residual, expected);
     }
   }
@@ -406,9 +404,9 @@ void check(Drawn drawn, const std::string& kernel, const std::string& transport,
       config.solver.halo_width.reset();
     SolverKernels<T> kernels = choose_kernels<T>(config, device.backend());
     kernels.sweep.time_block = std::min(drawn.time_block, kernels.sweep.kernel->max_time_block);
-    SCOPED_TRACE(fmt::format("{} {}x{}x{} on {}x{}x{}, depth {}, fused {}, overlap {}", kernel, n.x, n.y, n.z,
-                             grid.x, grid.y, grid.z, config.solver.halo_width.value_or(0),
-                             kernels.sweep.time_block, drawn.overlap == Overlap::on));
+    SCOPED_TRACE(fmt::format("{} {} on {}, depth {}, fused {}, overlap {}", kernel, text(n), text(grid),
+                             config.solver.halo_width.value_or(0), kernels.sweep.time_block,
+                             drawn.overlap == Overlap::on));
     Solver<T> solver(config, decomposition, world, device, kernels);
     EXPECT_EQ(looks(drawn, config, solver), expected);
   }
@@ -418,13 +416,12 @@ void check(Drawn drawn, const std::string& kernel, const std::string& transport,
 void check_steps(const Drawn& drawn, Random& random, Device& device) {
   const Communicator world = Communicator::world();
   Config config = drawn.config;
-  const Decomposition decomposition = blocks_of(config, even_process_grid(world.size()));
+  const Decomposition decomposition = even_blocks(config);
   config.solver.halo_width.reset();
   config.solver.ghosts = widest_halo(config, decomposition, 3);
   PlainSolver<double> expected(config);
   const KernelChoices<double> choices = kernel_choices<double>(config, device.backend());
-  Solver<double> solver(config, decomposition, world, device,
-                        choose_kernels<double>(config, device.backend()));
+  Solver<double> solver = solver_of<double>(config, decomposition, world, device);
   for (int i = 0; i < 5; ++i) {
     StepPlan<double> plan = solver.plan();
     plan.sweep = choices.sweeps[random() % choices.sweeps.size()];

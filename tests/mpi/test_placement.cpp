@@ -211,8 +211,7 @@ class HostCopies : public BackendTest {
     config.solver.reduction = "reproducible";
     SolverKernels<T> kernels = rows_with_graphs<T>(config, device());
     kernels.graph = kernels.graph && graph;
-    Solver<T> solver(config, blocks_of(config, even_process_grid(world().size()), ghost_layers(config)),
-                     world(), device(), kernels);
+    Solver<T> solver(config, even_blocks(config, ghost_layers(config)), world(), device(), kernels);
     HostCopy<T> copy = solver.make_host_copy();
     for (const std::int64_t beside : {1, 2, 3, 40}) {
       const std::uint64_t taken = solver.fingerprint();
@@ -268,7 +267,7 @@ class HostCells : public BackendTest {
     Config config = decks::every_wall({23, 17, 19});
     config.solver.kernel = device().backend() == Backend::host ? "openmp" : "naive";
     config.solver.reduction = "reproducible";
-    Solver<T> solver(config, blocks_of(config, even_process_grid(world().size())), world(), device(),
+    Solver<T> solver(config, even_blocks(config), world(), device(),
                      choose_kernels<T>(config, device().backend()));
     const Int3 n = solver.subdomain().extent();
     const bool is_last = world().rank() == world().size() - 1;

@@ -328,7 +328,7 @@ class SnapshotCompressed : public FilesOfAll {
 TEST_F(SnapshotCompressed, HoldsEveryCellForEveryProcessGrid) {
   std::int64_t sweep = 0;
   for (const Int3 grid : process_grids(world_.size(), cells_)) {
-    SCOPED_TRACE(fmt::format("process grid {} x {} x {}", grid.x, grid.y, grid.z));
+    SCOPED_TRACE(fmt::format("process grid {}", text(grid)));
     for (const Index slab_bytes : {SnapshotWriter::default_slab_bytes, Index{8}}) {
       SnapshotWriter to(config_, grid_of_snapshots(config_), world_, folder_.path(), {}, in_step_,
                         slab_bytes);
@@ -522,7 +522,7 @@ TEST_P(Checkpoint, TheClockStopsAllAtOneSweep) {
   Config config = decks::every_wall({17, 11, 12});
   config.problem.steps = 1000000000;
   config.problem.check_interval = 1000000;
-  Solver<double> solver(config, blocks_of(config, even_process_grid(world().size())), world(), device(),
+  Solver<double> solver(config, even_blocks(config), world(), device(),
                         choose_kernels<double>(config, device().backend()));
   LoopOutputs<double> outputs{FileThread("in step")};
   outputs.checkpoints.emplace(config, world(), folder_.path(), SnapshotProvenance{}, in_step_);

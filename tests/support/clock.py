@@ -9,7 +9,7 @@ import pytest
 
 from shim import build_shim
 
-SHIM = Path(__file__).parents[1] / "faults" / "clock_shim.c"
+MOVED, YIELD = (Path(__file__).with_name(f"{name}.cpp") for name in ("moved_clock", "sleeping_yield"))
 
 
 class Clock:
@@ -33,13 +33,13 @@ class Clock:
         self._add(1, seconds)
 
     def _add(self, which, seconds):
-        now, = struct.unpack_from("d", self._shared, 8 * which)
-        struct.pack_into("d", self._shared, 8 * which, now + seconds)
+        now, = struct.unpack_from("q", self._shared, 8 * which)
+        struct.pack_into("q", self._shared, 8 * which, now + round(1e9 * seconds))
 
 
 @pytest.fixture(scope="module")
 def clock_library(tmp_path_factory):
-    return build_shim(SHIM, tmp_path_factory.mktemp("clock"))
+    return build_shim(MOVED, tmp_path_factory.mktemp("clock"), YIELD, "-fno-exceptions")  # libraries of C++ are not everywhere
 
 
 @pytest.fixture

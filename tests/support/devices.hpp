@@ -95,32 +95,53 @@ class DeferredDevice : public Device {
 
   Stream make_stream(Priority) override { return {new Queue}; }
   void release(Stream stream) noexcept override { delete static_cast<Queue*>(stream.native); }
-  Event make_event(bool) override { return {new Stream}; }
-  void release(Event event) noexcept override { delete static_cast<Stream*>(event.native); }
-  // An event stands for all that its stream holds now; what comes later may run early, never late.
-  void record(Event event, Stream stream) override { *static_cast<Stream*>(event.native) = stream; }
+  Event make_event(bool) override { return {new Mark}; }
+  void release(Event event) noexcept override { delete static_cast<Mark*>(event.native); }
+  // An event stands for all that its stream holds now.
+  void record(Event event, Stream stream) override {
+    Queue& work = queue(stream);
+    mark(event) = {&work, work.done + work.size()};
+  }
   void wait(Stream stream, Event event) override {
     queue(stream).push_back([this, event] { synchronize(event); });
   }
   // Who asks again and again gets there, a piece of work at a time.
   bool passed(Event event) override {
-    Queue& work = queue(*static_cast<Stream*>(event.native));
-    if (work.empty()) return true;
-    work.front()();
-    work.pop_front();
-    return work.empty();
+    const Mark& at = mark(event);
+    if (at.queue && at.queue->done < at.end) at.queue->run_one();
+    return !at.queue || at.queue->done >= at.end;
   }
-  void synchronize(Event event) override { synchronize(*static_cast<Stream*>(event.native)); }
+  void synchronize(Event event) override {
+    for (const Mark& at = mark(event); at.queue && at.queue->done < at.end;) at.queue->run_one();
+  }
   void synchronize(Stream stream) override {
-    for (Queue& work = queue(stream); !work.empty(); work.pop_front()) work.front()();
+    for (Queue& work = queue(stream); !work.empty();) work.run_one();
   }
   double seconds_between(Event, Event) override { return 0; }  // nobody asks what it costs to be late
 
+  // Of the stream that is nobody's.
+  void run_one() { default_.run_one(); }
+  std::size_t queued() const { return default_.size(); }
+
  private:
-  using Queue = std::deque<std::function<void()>>;
-  static Queue& queue(Stream stream) { return *static_cast<Queue*>(stream.native); }
+  struct Queue : std::deque<std::function<void()>> {
+    std::size_t done = 0;
+    void run_one() {
+      const std::function<void()> work = std::move(front());
+      pop_front();
+      work();
+      ++done;
+    }
+  };
+  struct Mark {
+    Queue* queue = nullptr;
+    std::size_t end = 0;  // pieces of work
+  };
+  Queue& queue(Stream stream) { return stream.native ? *static_cast<Queue*>(stream.native) : default_; }
+  static Mark& mark(Event event) { return *static_cast<Mark*>(event.native); }
 
   std::unique_ptr<Device> host_ = make_host_device();
+  Queue default_;
 };
 
 }  // namespace isotherm

@@ -28,10 +28,6 @@ namespace {
 
 using Periodic = std::array<bool, 3>;
 
-std::string text(Int3 n) {
-  return std::to_string(n.x) + "x" + std::to_string(n.y) + "x" + std::to_string(n.z);
-}
-
 // Every figure apart, so that each part of the cost is a count.
 ExchangeWeights counting() {
   return {.cell_bytes = 8,

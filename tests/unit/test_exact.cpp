@@ -10,15 +10,14 @@
 
 #include "core/device.hpp"
 #include "grid/field.hpp"
-#include "physics/boundaries.hpp"
 #include "physics/cells.hpp"
 #include "physics/diagnostics.hpp"
 #include "physics/exact.hpp"
-#include "physics/operator.hpp"
 #include "physics/region_values.hpp"
 #include "support/decks.hpp"
 #include "support/error_text.hpp"
 #include "support/field_by_index.hpp"
+#include "support/plain_sweep.hpp"
 #include "support/repeat.hpp"
 
 namespace isotherm {
@@ -66,35 +65,6 @@ double discrete_square(double half_waves, Index n, double h) {
 
 double half_waves(Pair pair, int m) {
   return pair == Pair::periodic ? 2 * m : pair == Pair::fixed || pair == Pair::insulated ? m : m - 0.5;
-}
-
-// One sweep of the whole grid by the formula and the boundary rule, cell by cell.
-std::vector<double> sweep_once(const Config& config, const std::vector<double>& u) {
-  const Int3 n = config.grid.cells;
-  const auto device = make_host_device();
-  std::array<bool, face_count> is_boundary{};
-  for (std::size_t f = 0; f < face_count; ++f)
-    is_boundary[f] = config.boundaries[f].kind != BoundaryKind::periodic;
-  const BoundaryConditions<double> rules(config, *device, {{0, 0, 0}, n}, 1, is_boundary);
-  const auto at = [&](Int3 c) { return u[index_of(c, n)]; };
-  const auto neighbour = [&](Int3 c, Face f) {
-    const int axis = axis_of(f);
-    Int3 next = c;
-    next[axis] += is_max(f) ? 1 : -1;
-    if (next[axis] >= 0 && next[axis] < n[axis]) return at(next);
-    const Boundary<double>& w = rules.boundaries().faces[static_cast<int>(f)];
-    if (w.is_boundary) return boundary_ghost(w.a, w.b, at(c));
-    next[axis] = is_max(f) ? 0 : n[axis] - 1;
-    return at(next);
-  };
-  std::vector<double> out;
-  const Coefficients<double> c = sweep_coefficients(config);
-  for_each_cell(n, [&](Int3 cell) {
-    out.push_back(stencil_update(c, at(cell), neighbour(cell, Face::x_min), neighbour(cell, Face::x_max),
-                                 neighbour(cell, Face::y_min), neighbour(cell, Face::y_max),
-                                 neighbour(cell, Face::z_min), neighbour(cell, Face::z_max), 0.0));
-  });
-  return out;
 }
 
 std::vector<double> sampled(const Config& config, const ExactField& exact, double t) {
@@ -160,7 +130,7 @@ TEST(Exact, ModesOfEveryMixDecayByTheDiscreteFactor) {
           square += discrete_square(half_waves(all[axis], axis + 1), config.grid.cells[axis],
                                     spacing(config)[static_cast<std::size_t>(axis)]);
         const double factor = 1 - diffusivity(config) * time_plan(config).dt * square;
-        const auto before = sampled(config, *exact, 0), after = sweep_once(config, before);
+        const auto before = sampled(config, *exact, 0), after = PlainSweep(config)(before);
         double largest = 0;
         for (std::size_t i = 0; i < before.size(); ++i) {
           ASSERT_NEAR(after[i], offset + factor * (before[i] - offset), 2e-12);

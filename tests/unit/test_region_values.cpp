@@ -4,10 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
-#include <deque>
 #include <functional>
-#include <map>
 
 #include "core/error.hpp"
 #include "grid/field.hpp"
@@ -546,37 +543,8 @@ TEST(Boundaries, AValueBeyondThePrecisionIsRejected) {
   EXPECT_THROW(BoundaryConditions<float>(config, *device, whole(config), 1, only(Face::x_min)), Error);
 }
 
-// A device that copies as late as it may: when somebody waits. What is overwritten too early is seen.
-class LazyDevice final : public WatchedDevice {
- public:
-  using WatchedDevice::WatchedDevice;
-  void copy(void* to, const void* from, std::size_t bytes, Stream) override {
-    queue_.push_back([=] { std::memcpy(to, from, bytes); });
-  }
-  Event make_event(bool) override { return {reinterpret_cast<void*>(++events_)}; }
-  void release(Event) noexcept override {}
-  void record(Event event, Stream) override { recorded_[event.native] = done_ + queue_.size(); }
-  void wait(Stream, Event) override {}
-  void synchronize(Event event) override { run_until(recorded_[event.native]); }
-  bool passed(Event event) override { return recorded_[event.native] <= done_; }
-  void synchronize(Stream) override { run_until(done_ + queue_.size()); }
-
-  void run_one() { run_until(done_ + 1); }
-  std::size_t queued() const { return queue_.size(); }
-
- private:
-  void run_until(std::size_t count) {
-    for (; done_ < count; ++done_, queue_.pop_front()) queue_.front()();
-  }
-  std::deque<std::function<void()>> queue_;
-  std::map<void*, std::size_t> recorded_;
-  std::size_t done_ = 0;
-  std::uintptr_t events_ = 0;
-};
-
 TEST(Boundaries, UpdatesAheadOfTheDeviceDoNotOverwriteEachOther) {
-  const auto host = make_host_device();
-  LazyDevice device(*host);
+  DeferredDevice device;
   Config config = steel();
   boundary_at(config, Face::x_min) = {BoundaryKind::temperature, Expression("y + t", "yzt"), 0};
   const double y = CellCentres(config)(1, 0);

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from documentation import TOP
 from program import isotherm
 from random_decks import random_deck
 
-TOP = Path(__file__).resolve().parents[2]
 FROZEN = Path(__file__).with_name("frozen.json")
 # Large grids would only take longer. Bits of steady decks are those of the plain sweeps.
 SWEEPS = ["problem.method=jacobi"]

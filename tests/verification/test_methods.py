@@ -1,11 +1,10 @@
 """Methods of steady problems: what they need, where they end, and that they end in the same field whatever the ranks and stops."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import runs
+from documentation import TOP
 from program import STEADY_BODY, ran, write_deck
 
 CUBE = """\
@@ -65,7 +64,7 @@ def test_a_restart_ends_in_the_same_field(tmp_path):
 @pytest.mark.parametrize("method", ["chebyshev", "multigrid"])
 def test_the_field_is_that_of_jacobi(tmp_path, method):
     """The exact profile of inputs/steady_flux_convection.yaml, whose deck bounds the error."""
-    deck = Path(__file__).parents[2] / "inputs/steady_flux_convection.yaml"
+    deck = TOP / "inputs/steady_flux_convection.yaml"
     ran("run", deck, "output.directory=run", f"problem.method={method}", cwd=tmp_path)
     assert runs.record(tmp_path / "run")["verification"]["max_error_K"] < 0.02
 

@@ -10,15 +10,13 @@ import itertools
 import json
 import math
 import re
-import pathlib
 
 import numpy as np
 import pytest
 
 import runs
+from documentation import TOP
 from program import ran, write_deck
-
-INPUTS = pathlib.Path(__file__).parents[2] / "inputs"
 
 IRON = {"conductivity": 80, "density": 7870, "heat_capacity": 450}
 ALPHA = 80 / (7870 * 450)
@@ -34,7 +32,7 @@ PAIRS = {
 
 def run(folder, deck, *overrides, code=0):
     """The record of a run of a deck (a dict, or a file of inputs/), and what was printed to stderr."""
-    path = INPUTS / deck if isinstance(deck, str) else write_deck(folder, json.dumps(deck))
+    path = TOP / "inputs" / deck if isinstance(deck, str) else write_deck(folder, json.dumps(deck))
     done = ran("run", path, "output.directory=run", "output.overwrite=true", *overrides, cwd=folder, code=code)
     return done.stderr if code else runs.record(folder / "run")
 
