@@ -128,7 +128,7 @@ build_isotherm() {
   shift 2
   if (($#)) || [[ ! -f $folder/build.ninja && ! -f $folder/Makefile ]]; then
     # For this processor alone: host kernels of all instruction sets take half of a build.
-    (($#)) || set -- -D ISOTHERM_TESTS=OFF -D ISOTHERM_HOST_KERNELS=NATIVE -D ISOTHERM_PRECOMPILED_HEADERS=ON
+    (($#)) || set -- -D ISOTHERM_TESTS=OFF -D ISOTHERM_HOST_KERNELS=NATIVE -D ISOTHERM_UNITY_BUILD=ON
     step "configuring ($preset)" "$folder/log/configure.log" \
       cmake -S "$top" --preset "$preset" "$@"
   fi

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <new>
 #include <string>
 #include <vector>
@@ -42,11 +43,17 @@ int run(const CommandLine& command, const Communicator& world) {
   const double copy_bandwidth = measure_copy_bandwidth(session, *device, world);
 
   // Files: the directory of the run, its log, the banner. The solver of the first case exists before them,
-  // because it finds what is wrong with formulas and datasets. Then the time loop, of the deck or of each
-  // grid of its series; and the report: the answer, the record, the verdict.
+  // because it finds what is wrong with formulas and datasets.
   const RunPlan plan{command, world, session, restart, *device, copy_bandwidth, started};
-  const bool single = session.deck.config.precision == Precision::fp32;
-  return single ? solve_and_report<float>(plan) : solve_and_report<double>(plan);
+  const std::unique_ptr<Run> this_run = make_run(plan);
+  this_run->open();
+
+  // Solver and time loop, of the deck or of each grid of its series.
+  for (const Config& each : session.cases)
+    if (!this_run->solve(each)) break;
+
+  // Report: the answer, the record, the verdict.
+  return this_run->report();
 }
 
 int print(const std::string& text) {

@@ -250,18 +250,16 @@ void add_times(PhaseTimes& phases, const PhaseTimes& solver, const LoopOutcome& 
 }
 
 template <class T>
-class Run {
+class RunOf final : public Run {
  public:
-  explicit Run(const RunPlan& plan)
+  explicit RunOf(const RunPlan& plan)
       : plan_(plan),
         resumed_here_(plan.restart && plan.restart->same_directory ? std::optional(plan.restart->sweep())
                                                                    : std::nullopt),
         console_(plan.world.rank()),
         progress_(choose_style(plan.command.progress, can_rewrite_lines(plan.world.size())), console_) {}
 
-  // Makes the solver of the first case, opens the run's directory and log, and prints the banner. Throws what
-  // stops a run before any file.
-  void open() {
+  void open() override {
     const auto& restart = plan_.restart;
     limit_ = find_wall_limit(config(), plan_.world, plan_.started);
     make_solver(plan_.session.cases.front());
@@ -279,8 +277,7 @@ class Run {
     if (is_root()) warn_of_plan();
   }
 
-  // The deck, or one grid of its series, of which the last is the one that is kept.
-  void solve(const Config& config) {
+  bool solve(const Config& config) override try {
     Timer timer;
     const bool last = &config == &plan_.session.cases.back();
     if (&config != &plan_.session.cases.front()) {
@@ -309,18 +306,13 @@ class Run {
     }
     warn_new(outputs);
     end_case(config, outcome);
+    return true;
+  } catch (const CollectiveError& error) {
+    fail(error);
+    return false;
   }
 
-  // Of an error that ended a case; report() throws it.
-  void fail(const CollectiveError& error) {
-    record_.exit_code = error.code();
-    record_.message = error.what();
-  }
-
-  // Table, figures of merit, run.json. Returns the exit code of a run that came to its end: done,
-  // not_converged or diverged (a verification that failed). Throws the error of one that did not, once its
-  // record is written.
-  int report() {
+  int report() override {
     if (record_.message.empty()) judge();
     phases_[Phase::total] = profile_[Phase::total] = plan_.started.seconds();
     record_.phases = gather_phases(phases_, plan_.world);
@@ -339,6 +331,12 @@ class Run {
   }
 
  private:
+  // Of an error that ended a case; report() throws it.
+  void fail(const CollectiveError& error) {
+    record_.exit_code = error.code();
+    record_.message = error.what();
+  }
+
   RunDirectoryPlan plan_directory() const {
     const OutputConfig& output = config().output;
     const Existing existing = resumed_here_      ? Existing::resume
@@ -606,19 +604,9 @@ double measure_copy_bandwidth(const Session& session, Device& device, const Comm
   return world.all_reduce(2.0 * static_cast<double>(bytes), ReduceOp::sum) / median(std::move(seconds));
 }
 
-template <class T>
-int solve_and_report(const RunPlan& plan) {
-  Run<T> run(plan);
-  run.open();
-  try {
-    for (const Config& each : plan.session.cases) run.solve(each);
-  } catch (const CollectiveError& error) {
-    run.fail(error);
-  }
-  return run.report();
+std::unique_ptr<Run> make_run(const RunPlan& plan) {
+  if (plan.session.deck.config.precision == Precision::fp32) return std::make_unique<RunOf<float>>(plan);
+  return std::make_unique<RunOf<double>>(plan);
 }
-
-template int solve_and_report<float>(const RunPlan&);
-template int solve_and_report<double>(const RunPlan&);
 
 }  // namespace isotherm

@@ -1,6 +1,7 @@
 // isotherm run: one run of a deck, from its solver to its record. src/main.cpp tells it in order.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "app/command_line.hpp"
@@ -29,10 +30,22 @@ inline Force force_of(const CommandLine& command) {
 // Collective: bytes per second that all devices of the run copy together, measured at once on all.
 double measure_copy_bandwidth(const Session& session, Device& device, const Communicator& world);
 
-// Collective: solves the deck, or each grid of its series, and reports. Returns the exit code of a run that
-// came to its end: done, not_converged or diverged (a verification that failed). Throws what stops a run
-// before any file, and the error of one that did not come to its end, once its record is written.
-template <class T>
-int solve_and_report(const RunPlan& plan);
+// All functions are collective.
+class Run {
+ public:
+  virtual ~Run() = default;
+
+  // Makes the solver of the first case, opens the run's directory and log, and prints the banner. Throws what
+  // stops a run before any file.
+  virtual void open() = 0;
+  // Solves the deck, or one grid of its series, of which the last is the one that is kept. False where an
+  // error ended it, which report() throws.
+  virtual bool solve(const Config& config) = 0;
+  // Table, figures of merit, run.json. Returns the exit code of a run that came to its end: done,
+  // not_converged or diverged (a verification that failed). Throws the error of one that did not, once its
+  // record is written.
+  virtual int report() = 0;
+};
+std::unique_ptr<Run> make_run(const RunPlan& plan);  // `plan` outlives it
 
 }  // namespace isotherm

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double batch_seconds = 0.003;  // of one span: long against what its ends cost
 constexpr double budget = 0.2;           // s, of all
-constexpr int most_repeats = 16;         // of a batch
+constexpr int most_batch_repeats = 16;   // of a batch
 constexpr int fewest_samples = 3, most_samples = 15;
 
 class Batches {
@@ -85,7 +85,7 @@ HaloCost measure_halo_cost(const Communicator& communicator, Device& device, Str
   Batches batches(communicator, device, compute, queue);
   batches.seconds(StepPart::both, 1);  // loads the kernels
   const double once = batches.seconds(StepPart::both, 1);
-  const int repeats = times_in(batch_seconds, once, 1, most_repeats);
+  const int repeats = times_in(batch_seconds, once, 1, most_batch_repeats);
   const double sample = 6 * once * repeats;  // three spans, and as many sweeps before them
   if (as_graphs) batches.record(repeats);
   std::vector<StepSeconds> samples(

@@ -73,7 +73,7 @@ CellRange CentreCover::half_open(int axis, double low, double high) const {
 
 namespace {
 
-constexpr double pi = std::numbers::pi;
+using std::numbers::pi;
 double overlap(double low, double high, Index cell) {
   const auto edge = static_cast<double>(cell);
   return std::max(0.0, std::min(high, edge + 1) - std::max(low, edge));

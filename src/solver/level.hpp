@@ -153,8 +153,8 @@ class Level {
     sweeps_ += sweeps;
     has_before_ = sweeps == 1;
   }
-  // The sweep between these two has the unit weight and leaves its result in before(), but where only its norm
-  // is wanted: the field stays as it is.
+  // The sweep between these two has the unit weight and leaves its result in before(), but where only its
+  // norm is wanted: the field stays as it is.
   void begin_probe(bool norm_alone) {
     probes_ = true;
     norm_alone_ = norm_alone;

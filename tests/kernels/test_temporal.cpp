@@ -10,7 +10,6 @@
 namespace isotherm::test {
 namespace {
 
-constexpr unsigned all_faces = BoundedBlock<double>::all_faces;
 constexpr ReductionOp all_norms[] = {ReductionOp::max_abs, ReductionOp::sum_abs, ReductionOp::sum_squares};
 
 // In every tile, all regions.
@@ -52,7 +51,7 @@ TEST_P(TemporalSweeps, AreAsManySweeps) {
     for (int time_block = 1; time_block <= kernel.max_time_block; ++time_block) {
       for (const Int3 shape : {Int3{1, 1, 1}, Int3{1, 9, 7}, Int3{9, 7, 1}, Int3{40, 1, 1}, Int3{17, 23, 31},
                                Int3{65, 2, 5}, Int3{127, 6, 3}})
-        check(kernel, device, shape, time_block, all_faces);
+        check(kernel, device, shape, time_block, BoundedBlock<double>::all_faces);
     }
   });
 }
@@ -60,7 +59,7 @@ TEST_P(TemporalSweeps, AreAsManySweeps) {
 // Several tiles and chunks of every row, none of them full.
 TEST_P(TemporalSweeps, OfManyTiles) {
   on_stencil_kernel(GetParam(), [](const auto& kernel, Device& device) {
-    check(kernel, device, {139, 40, 21}, kernel.max_time_block, all_faces);
+    check(kernel, device, {139, 40, 21}, kernel.max_time_block, BoundedBlock<double>::all_faces);
     for (int time_block = 2; time_block <= kernel.max_time_block; ++time_block)
       check_lots(kernel, device, time_block);
     check(kernel, device, {134, 41, 9}, 2, 0b010101u);
@@ -120,11 +119,11 @@ TEST(TemporalOpenmp, HasTheSameBitsWhateverTheMachine) {
         kernel.launch = [](const SweepArgs<float>& args, SweepPlan plan, Stream) {
           host::sweep_temporal_openmp<Isa>(args, plan, host::Store::streaming, 1);
         };
-        check(kernel, *host, {67, 41, 19}, 3, all_faces);
+        check(kernel, *host, {67, 41, 19}, 3, BoundedBlock<double>::all_faces);
         kernel.launch = [](const SweepArgs<float>& args, SweepPlan plan, Stream) {
           host::sweep_temporal_openmp<Isa>(args, plan, host::Store::streaming, 100 << 10);
         };
-        check(kernel, *host, {67, 41, 19}, 3, all_faces);
+        check(kernel, *host, {67, 41, 19}, 3, BoundedBlock<double>::all_faces);
         kernel.launch = [](const SweepArgs<float>& args, SweepPlan plan, Stream) {
           host::sweep_temporal_openmp<Isa>(args, plan, host::Store::cached, 64 << 20);
         };

@@ -326,9 +326,9 @@ struct Setting {
 };
 
 // Fields whose cells all hold the number of their exchange, and of their rank in the fraction.
-class Series {
+class ExchangeSeries {
  public:
-  Series(Device& device, const Communicator& world, Setting setting, const std::string& transport)
+  ExchangeSeries(Device& device, const Communicator& world, Setting setting, const std::string& transport)
       : device_(device), world_(world), transport_(transport), axis_(setting.axis) {
     const int ranks = world.size(), ghosts = setting.ghosts, fields = setting.fields;
     Int3 grid{1, 1, 1}, cells{60, 40, 40};  // faces large enough that a GPU stores them with several blocks
@@ -399,7 +399,7 @@ void be_late() {
 // `late(rank, exchange, place)`: places are before start, between start and finish, and before the ghosts are
 // read.
 template <class Late>
-void expect_order(Series& series, int rank, int count, Late late) {
+void expect_order(ExchangeSeries& series, int rank, int count, Late late) {
   std::size_t wrong = 0;
   for (int exchange = 0; exchange < count; ++exchange) {
     if (late(rank, exchange, 0)) be_late();
@@ -422,7 +422,7 @@ class HaloOrder : public BackendTest {
       for (const Setting s : {Setting{0, 1, 2}, {0, 2, 1}, {2, 1, 1}, {2, 2, 2}}) {
         SCOPED_TRACE(
             fmt::format("{}, along {}, {} ghosts, {} fields", transport, "xyz"[s.axis], s.ghosts, s.fields));
-        Series series(device(), world(), s, transport);
+        ExchangeSeries series(device(), world(), s, transport);
         check(series);
       }
     }
@@ -431,7 +431,7 @@ class HaloOrder : public BackendTest {
 
 // One rank at each place, with either field twice, and all in turns.
 TEST_P(HaloOrder, RanksThatAreLateLoseNothing) {
-  on_each_transport([&](Series& series) {
+  on_each_transport([&](ExchangeSeries& series) {
     for (const int place : {0, 1, 2}) {
       expect_order(series, world().rank(), 4,
                    [&](int rank, int, int here) { return here == place && rank == world().size() - 1; });
@@ -444,7 +444,7 @@ TEST_P(HaloOrder, RanksThatAreLateLoseNothing) {
 
 // The host runs ahead of its device, as far as it likes.
 TEST_P(HaloOrder, NothingIsLostWhereTheHostOnlyQueues) {
-  on_each_transport([&](Series& series) {
+  on_each_transport([&](ExchangeSeries& series) {
     for (int exchange = 0; exchange < exchanges; ++exchange) {
       series.fill(exchange);
       series.start(exchange);
@@ -456,7 +456,7 @@ TEST_P(HaloOrder, NothingIsLostWhereTheHostOnlyQueues) {
 
 // Exchanges that were recorded once and are queued again and again, beside others that are not.
 TEST_P(HaloOrder, ExchangesOfAGraph) {
-  on_each_transport([&](Series& series) {
+  on_each_transport([&](ExchangeSeries& series) {
     if (series.transport() == "nccl") {
       EXPECT_EQ(series.halo().why_not_recordable(), "");
     }

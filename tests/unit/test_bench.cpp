@@ -22,13 +22,13 @@ namespace {
 
 using nlohmann::json;
 
-constexpr Int3 shape{13, 6, 5};
+constexpr Int3 block{13, 6, 5};
 
 struct Fields {
   std::unique_ptr<Device> host = make_host_device();
   template <class T>
   Field<T> make(std::uint64_t seed, int ghosts = 1) {
-    Field<T> field(*host, shape, ghosts);
+    Field<T> field(*host, block, ghosts);
     fill_random(field.view(), seed, T(250), T(350));
     return field;
   }

@@ -363,7 +363,7 @@ TEST(HaloMessages, OneCellOfEachBox) {
 
 using Sides = std::array<bool, face_count>;
 
-Sides sides_of(int bits) {
+Sides sides_of_bits(int bits) {
   Sides sides;
   for (int f = 0; f < face_count; ++f) sides[static_cast<std::size_t>(f)] = bits >> f & 1;
   return sides;
@@ -373,12 +373,12 @@ Sides sides_of(int bits) {
 // `reach` cells. `own`: axes around which the block is its own neighbour, whose region reaches into ghosts.
 TEST(HaloRegions, InteriorAndExteriorTileTheRegion) {
   for (int bits = 0; bits < 64; ++bits) {
-    const Sides remote = sides_of(bits);
+    const Sides remote = sides_of_bits(bits);
     for (const Int3 n : {Int3{1, 1, 1}, Int3{2, 1, 3}, Int3{1, 4, 2}, Int3{5, 4, 3}, Int3{9, 8, 10}}) {
       for (const Index reach : {1, 2, 4}) {
         for (const auto& [layers, own] : {std::pair{0, 0}, {2, 0}, {2, 0b001100}}) {
           if (layers > 0 && reach > 1) continue;
-          const Box region = widened_subdomain(n, sides_of(bits | own), layers);
+          const Box region = widened_subdomain(n, sides_of_bits(bits | own), layers);
           const Box interior = interior_box(n, region, remote, reach);
           const std::vector<Box> rest = boxes_around(region, interior);
           for (const Box& box : rest) EXPECT_FALSE(box.empty());
@@ -402,7 +402,7 @@ TEST(HaloRegions, InteriorAndExteriorTileTheRegion) {
 
 TEST(HaloRegions, TheExteriorIsPlanesThenRowsThenWhatIsBeside) {
   const Box subdomain{{0, 0, 0}, {8, 7, 6}},
-      interior = interior_box({8, 7, 6}, subdomain, sides_of(0b111111), 1);
+      interior = interior_box({8, 7, 6}, subdomain, sides_of_bits(0b111111), 1);
   EXPECT_EQ(interior, (Box{{1, 1, 1}, {7, 6, 5}}));
   EXPECT_EQ(boxes_around(subdomain, interior), (std::vector<Box>{{{0, 0, 0}, {8, 7, 1}},
                                                                  {{0, 0, 5}, {8, 7, 6}},

@@ -434,7 +434,7 @@ Config closed_domain(Int3 cells) {
   return config;
 }
 
-Box whole(const Config& config) {
+Box box_of(const Config& config) {
   return {{0, 0, 0}, config.grid.cells};
 }
 
@@ -466,7 +466,7 @@ TEST(Balance, CountsFluxesOverFacesAndSourcesOverCells) {
   RegionValue source;
   source.value = -100;
   config.sources = {source};
-  const HeatBalance balance = heat_balance(config, whole(config), all_boundaries);
+  const HeatBalance balance = heat_balance(config, box_of(config), all_boundaries);
   // The centres' mean x is that of the face.
   const double in = 40 * 0.3 * 0.5, top = -1000 * 0.1 * 0.2 * 0.3, inside = -100 * 0.2 * 0.3 * 0.5;
   EXPECT_NEAR(balance.net, in + top + inside, 1e-12);
@@ -481,7 +481,7 @@ TEST(Balance, BlocksAddUpToTheWhole) {
   source.shape = Shape::formula;
   source.formula = Expression("cos(20*x*y) - z", "xyz");
   config.sources = {source};
-  const HeatBalance once = heat_balance(config, whole(config), all_boundaries);
+  const HeatBalance once = heat_balance(config, box_of(config), all_boundaries);
   HeatBalance sum;
   for (const Box& subdomain :
        {Box{{0, 0, 0}, {3, 6, 4}}, Box{{3, 0, 0}, {8, 2, 4}}, Box{{3, 2, 0}, {8, 6, 4}}}) {

@@ -22,7 +22,7 @@ namespace isotherm {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-const double nan = std::nan("");
+const double not_a_number = std::nan("");
 
 using Texts = std::vector<std::pair<double, const char*>>;
 
@@ -37,11 +37,11 @@ TEST(Text, BytesHaveBinaryUnits) {
 }
 
 TEST(Text, DurationsChangeUnitWithoutAGap) {
-  const Texts durations{{0, "0 s"},          {12.34e-6, "12.3 us"},  {0.000999, "999 us"},
-                        {0.0009996, "1 ms"}, {0.8124, "812 ms"},     {0.9996, "1.00 s"},
-                        {9.996, "10.0 s"},   {59.94, "59.9 s"},      {59.96, "1 min 00 s"},
-                        {125, "2 min 05 s"}, {3599.6, "1 h 00 min"}, {3 * 86400 + 4.5 * 3600, "3 d 04 h"},
-                        {-1, "unknown"},     {nan, "unknown"},       {infinity, "unknown"},
+  const Texts durations{{0, "0 s"},          {12.34e-6, "12.3 us"},     {0.000999, "999 us"},
+                        {0.0009996, "1 ms"}, {0.8124, "812 ms"},        {0.9996, "1.00 s"},
+                        {9.996, "10.0 s"},   {59.94, "59.9 s"},         {59.96, "1 min 00 s"},
+                        {125, "2 min 05 s"}, {3599.6, "1 h 00 min"},    {3 * 86400 + 4.5 * 3600, "3 d 04 h"},
+                        {-1, "unknown"},     {not_a_number, "unknown"}, {infinity, "unknown"},
                         {1e300, "for ever"}};
   for (const auto& [seconds, text] : durations) EXPECT_EQ(human_duration(seconds), text);
   EXPECT_EQ(signed_duration(12.34e-6), "12.3 us");
@@ -53,7 +53,7 @@ TEST(Text, RatesAndGroupsOfThreeDigits) {
                     {12.34e6, "12.3 MPts/s"},
                     {1234, "1.23 kPts/s"},
                     {0, "0 kPts/s"},
-                    {nan, "unknown"}};
+                    {not_a_number, "unknown"}};
   for (const auto& [rate, text] : rates) EXPECT_EQ(human_rate(rate), text);
   EXPECT_EQ(grouped(999), "999");
   EXPECT_EQ(grouped(1000), "1 000");
@@ -70,7 +70,7 @@ TEST(Text, PlainDecimalsNeverHaveAnExponentNorLoseTheNumber) {
   const Texts decimals{{1e22, "10000000000000000000000.0"},
                        {1e-300, "0.000000000000000"},
                        {0, "0.0"},
-                       {nan, "nan"},
+                       {not_a_number, "nan"},
                        {-infinity, "-inf"}};
   for (const auto& [value, text] : decimals) EXPECT_EQ(plain_decimal(value, 1), text);
 }

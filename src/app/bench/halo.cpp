@@ -203,14 +203,14 @@ void check_usage(const Bench& bench, const std::vector<Int3>& sizes) {
   }
 }
 
-BenchMemory memory(const Bench& bench, Int3 cells, Precision precision) {
+BenchMemory halo_memory(const Bench& bench, Int3 cells, Precision precision) {
   const double ranks_here = bench.world.split_by_host().size();  // at most, of one device
   const double bytes =
       ranks_here * field_bytes(cells, *std::ranges::max_element(bench.options.ghosts), precision);
   return bench.on_host() ? BenchMemory{0, bytes} : BenchMemory{bytes, 0};
 }
 
-void measure(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
+void measure_halos(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
   for (const Precision precision : bench.options.precisions)
     with_number(precision, [&]<class T>(T) { measure_all<T>(bench, sizes, record); });
   if (bench.world.is_root()) print_now(skipped_line(record.entries));
@@ -219,8 +219,8 @@ void measure(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& re
 }  // namespace
 
 Subject halo_subject() {
-  return {[](Backend backend) { return names_of(transport_registry<double>(), backend); }, memory, measure,
-          check_usage};
+  return {[](Backend backend) { return names_of(transport_registry<double>(), backend); }, halo_memory,
+          measure_halos, check_usage};
 }
 
 }  // namespace isotherm

@@ -152,12 +152,12 @@ Config config_of(Int3 cells, Precision precision) {
   return config;
 }
 
-BenchMemory memory(const Bench& bench, Int3 cells, Precision precision) {
+BenchMemory file_memory(const Bench& bench, Int3 cells, Precision precision) {
   const double here = static_cast<double>(bench.world.split_by_host().size()) / bench.world.size();
   return {0, here * field_bytes(cells, 0, precision)};  // of the field of all ranks
 }
 
-void measure(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
+void measure_files(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
   for (const Int3 cells : sizes) {
     for (const Precision precision : bench.options.precisions) {
       const Config config = config_of(cells, precision);
@@ -180,7 +180,7 @@ void measure(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& re
 }  // namespace
 
 Subject io_subject() {
-  return {[](Backend) -> std::vector<std::string_view> { return {}; }, memory, measure};
+  return {[](Backend) -> std::vector<std::string_view> { return {}; }, file_memory, measure_files};
 }
 
 }  // namespace isotherm

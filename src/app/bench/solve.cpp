@@ -186,7 +186,7 @@ std::vector<std::string_view> names(Backend backend) {
   return all;
 }
 
-void measure(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
+void measure_solutions(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
   const Backend backend = bench.device.backend();
   for (const Int3 cells : sizes)
     for (const Precision precision : bench.options.precisions) {
@@ -208,7 +208,7 @@ void measure(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& re
 
 // Two fields and the source, a quarter more for the coarse grids, two arrays that are copied; hypre takes 25
 // fields (measured at 128^3).
-BenchMemory memory(const Bench& bench, Int3 cells, Precision precision) {
+BenchMemory solver_memory(const Bench& bench, Int3 cells, Precision precision) {
   constexpr double of_halo = 1.5, ours = 3 * 1.25 + 2, of_hypre = 30;
   const double field = field_bytes(cells, 0, precision) / bench.world.size() * of_halo;
   const double ranks_here = bench.world.split_by_host().size();
@@ -220,7 +220,7 @@ BenchMemory memory(const Bench& bench, Int3 cells, Precision precision) {
 }  // namespace
 
 Subject solve_subject() {
-  return {names, memory, measure};
+  return {names, solver_memory, measure_solutions};
 }
 
 }  // namespace isotherm
