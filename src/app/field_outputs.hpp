@@ -73,7 +73,7 @@ class FieldOutputs {
   }
 
   // What is wanted after so many sweeps of the solver. Adds the paths of new files, the same on all ranks;
-  // those that the file thread writes beside the sweeps are there when it has finished.
+  // those that the file thread writes during the sweeps exist when it has finished.
   void write(Wanted wanted, std::vector<std::string>& files) {
     const bool at_end = wanted == Wanted::last;
     const std::int64_t sweep = solver_.sweeps();
@@ -160,7 +160,7 @@ class FieldOutputs {
     FieldPart what;
     SnapshotWriter writer;
     std::int64_t written = -1;  // the sweep of the last file
-    std::vector<T> cells{};     // of the file that is being written beside the sweeps
+    std::vector<T> cells{};     // of the file that the file thread writes now
   };
   struct Probes {
     std::vector<Probe> points;
@@ -251,7 +251,7 @@ class FieldOutputs {
   Schedule schedule_;
   Console& console_;
   std::optional<SnapshotWriter> snapshots_;
-  std::optional<HostCopy<T>> copy_;  // of what a snapshot is written from beside the sweeps
+  std::optional<HostCopy<T>> copy_;  // the cells of a snapshot that the file thread writes
   bool copied_ = false;              // into it, and not counted yet
   double copy_seconds_ = 0;          // of this rank, to take copies
   std::vector<Part> parts_;

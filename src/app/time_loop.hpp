@@ -29,7 +29,7 @@ struct WallLimit {
   // The last moment to begin with a checkpoint that takes `write` seconds: twice that, and something for what
   // comes after it, are left.
   double latest_stop(double write) const;
-  // How long a run is looked at before it is told that it will not end in time: infinite without a limit.
+  // How long the pace of a run is measured before a warning that it will not end in time; infinite: no limit.
   double time_to_judge() const;
 };
 

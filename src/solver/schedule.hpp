@@ -84,7 +84,7 @@ class Schedule {
   // the run ends.
   Series snapshots, probes;
   std::vector<Series> parts;  // of field_parts()
-  Recurrence checkpoints;     // by sweeps or time; what the clock asks for is not told here
+  Recurrence checkpoints;     // by sweeps or time; without those that the wall clock asks for
 
  private:
   std::int64_t last_ = 0;
