@@ -115,7 +115,7 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
                                                               ghost_layers(config),
                                                               decomposition.boundaries(communicator.rank()));
                                })),
-      halo_(decomposition, communicator, device,
+      halo_(decomposition, communicator_, device,
             source_ ? std::vector{halo_field(current_), halo_field(next_), halo_field(*source_)}
                     : std::vector{halo_field(current_), halo_field(next_)},
             transport_settings(config, options.time_halos)),
