@@ -12,8 +12,11 @@ target_include_directories(isotherm_settings INTERFACE ${PROJECT_SOURCE_DIR}/src
 # One answer: the compiler must not contract a*b+c on its own, nor reorder anything. (Warning 554 of nvcc: a view
 # of const cells has a conversion to itself, which is never called.)
 target_compile_options(isotherm_settings INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off -Wall -Wextra -Wshadow -Wnon-virtual-dtor>
+  $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off -Wall -Wextra -Wnon-virtual-dtor>
   $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false --expt-relaxed-constexpr --diag-suppress=554 -Xcompiler=-ffp-contract=off,-Wall,-Wextra>)
+if(NOT ISOTHERM_UNITY_BUILD)  # there other sources of a folder shadow names
+  target_compile_options(isotherm_settings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wshadow>)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # False alarms on "text" + std::string (GCC bug 105329).
   target_compile_options(isotherm_settings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
@@ -28,7 +31,6 @@ endif()
 function(isotherm_unity target)
   if(ISOTHERM_UNITY_BUILD)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-    target_compile_options(${target} PRIVATE -Wno-shadow)  # what other sources of the folder declare is no shadow
     get_target_property(sources ${target} SOURCES)
     list(FILTER sources INCLUDE REGEX "^[^$]*\\.cpp$")
     foreach(source IN LISTS sources)
