@@ -82,7 +82,9 @@ class SuperStep : public WholeCycle {
   void time_phases() override;
 
   int halvings() const { return control_ ? control_->halvings() : 0; }
-  void go_on_from(int halvings) { control_->go_on_from(halvings); }
+  void go_on_from(int halvings) {
+    if (control_) control_->go_on_from(halvings);
+  }
   const StepCounts& counts() const { return counts_; }
 
  private:
