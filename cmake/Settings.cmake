@@ -33,6 +33,7 @@ function(isotherm_unity target)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
     get_target_property(sources ${target} SOURCES)
     list(FILTER sources INCLUDE REGEX "^[^$]*\\.cpp$")
+    list(FILTER sources EXCLUDE REGEX "_(cuda|nccl)[a-z_]*\\.cpp$")  # the emulated device replaces their objects
     foreach(source IN LISTS sources)
       cmake_path(GET source PARENT_PATH folder)
       string(MAKE_C_IDENTIFIER "${folder}" group)
