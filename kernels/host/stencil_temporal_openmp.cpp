@@ -12,6 +12,7 @@
 
 #include <omp.h>
 
+#include <algorithm>
 #include <new>
 
 #include "kernels/host/host_kernels.hpp"
@@ -82,8 +83,7 @@ template <class Isa, Source source, Store store, Update update, Way way, int row
   const Coefficients<V> c = broadcast<V>(coefficients);
   const Index pitch = pass.in_pitch;
   const T *const below = pass.in[0], *const lower = pass.in[1], *const upper = pass.in[2],
-                 *const above = pass.in[3], *const ahead = pass.ahead[0], *const further = pass.ahead[1],
-                 *const again = pass.ahead[2];
+                 *const above = pass.in[3], *const ahead[] = {pass.ahead[0], pass.ahead[1], pass.ahead[2]};
   const T* s[runs];
   T* out[runs];
   V before[runs], centre[runs], after[runs];
@@ -100,9 +100,9 @@ template <class Isa, Source source, Store store, Update update, Way way, int row
     if constexpr (update != Update::none) norm[r].load(lanes.of[r], from);
   }
   const auto sweep = [&](Index x) ISOTHERM_INLINE_LAMBDA {
-    if (ahead) __builtin_prefetch(ahead + x);
-    if (further) __builtin_prefetch(further + x);
-    if (again) __builtin_prefetch(again + x);
+#pragma GCC unroll 3
+    for (const T* row : ahead)
+      if (row) __builtin_prefetch(row + x);
 #pragma GCC unroll 4
     for (int r = 0; r < runs; ++r) {
       const bool in_lower = r % planes == 0;
@@ -116,11 +116,8 @@ template <class Isa, Source source, Store store, Update update, Way way, int row
       store == Store::streaming ? V::store_streaming(out[r] + x, value) : V::store(out[r] + x, value);
       norm[r].add(value, centre[r]);
     }
-#pragma GCC unroll 4
-    for (int r = 0; r < runs; ++r) {
-      before[r] = centre[r];
-      centre[r] = after[r];
-    }
+    std::copy_n(centre, runs, before);
+    std::copy_n(after, runs, centre);
   };
   // Behind the last vector of the run stands one cell.
   Index x = from;
@@ -130,7 +127,6 @@ template <class Isa, Source source, Store store, Update update, Way way, int row
     sweep(x);
   }
   if (x + V::lanes <= to) {
-#pragma GCC unroll 4
     for (int r = 0; r < runs; ++r) after[r] = V::broadcast(pass.x_hi(r));
     sweep(x);
     x += V::lanes;
