@@ -126,9 +126,12 @@ processors() {
 build_isotherm() {
   local preset=$1 target=$2 folder=$top/build/$1
   shift 2
-  if (($#)) || [[ ! -f $folder/build.ninja && ! -f $folder/Makefile ]]; then
+  local is_new=1
+  if [[ -f $folder/build.ninja || -f $folder/Makefile ]]; then is_new=0; fi
+  if (($# || is_new)); then
     # For this processor alone: host kernels of all instruction sets take half of a build.
-    (($#)) || set -- -D ISOTHERM_TESTS=OFF -D ISOTHERM_HOST_KERNELS=NATIVE -D ISOTHERM_UNITY_BUILD=ON
+    (($#)) || set -- -D ISOTHERM_TESTS=OFF -D ISOTHERM_HOST_KERNELS=NATIVE
+    ((!is_new)) || set -- "$@" -D ISOTHERM_UNITY_BUILD=ON
     step "configuring ($preset)" "$folder/log/configure.log" \
       cmake -S "$top" --preset "$preset" "$@"
   fi
