@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/run.hpp"
 #include "app/session.hpp"
 #include "config/deck.hpp"
 #include "core/all_or_throw.hpp"
@@ -17,6 +18,7 @@
 #include "solver/method.hpp"
 #include "solver/schedule.hpp"
 #include "solver/super_step.hpp"
+#include "solver/work.hpp"
 
 namespace isotherm {
 namespace {
@@ -231,6 +233,21 @@ std::string memory_lines(const Session& session, const CheckOptions& options) {
   return text;
 }
 
+// Collective. At the copy bandwidth of this host or its GPUs, or at that of the cost model.
+std::string sweeps_text(const Session& session, const Communicator& world) {
+  const Placement& placement = session.placement;
+  if (placement.host == Host::this_one) {
+    const auto device = all_or_throw(world, [&] { return open_device(placement); });
+    const double copied = measure_copy_bandwidth(session, *device, world);
+    return fmt::format("sweeps          about {}, at the copy bandwidth of {:.1f} GB/s measured here\n",
+                       human_duration(predicted_seconds(session, copied)), copied / 1e9);
+  }
+  const double of_a_rank = exchange_weights(session.deck.config, placement.backend).memory;
+  const double copied = of_a_rank * session.decomposition.ranks();
+  return fmt::format("sweeps          about {}, at a copy bandwidth of {:.1f} GB/s for each GPU\n",
+                     human_duration(predicted_seconds(session, copied)), of_a_rank / 1e9);
+}
+
 // Of the GPUs that --gpu-memory speaks of, whether they are here or not.
 void check_gpu_memory(const Session& session, const CheckOptions& options) {
   const std::size_t wanted = session.memory.device();
@@ -262,8 +279,11 @@ int check(const CommandLine& command, const Communicator& world) {
     print_now(text);
   });
   check_gpu_memory(session, options);
-  if (decomposition.ranks() == world.size() && session.placement.host == Host::this_one)
+  const bool is_here = session.placement.host == Host::this_one;
+  if (decomposition.ranks() == world.size() && is_here)
     check_memory(session.memory, session.placement, world);
+  const std::string seconds = sweeps_text(session, world);
+  if (world.is_root()) print_now(seconds);
   return static_cast<int>(ExitCode::done);
 }
 

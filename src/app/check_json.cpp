@@ -20,6 +20,7 @@
 #include "physics/region_values.hpp"
 #include "solver/kernel_choice.hpp"
 #include "solver/schedule.hpp"
+#include "solver/work.hpp"
 
 namespace isotherm {
 
@@ -36,12 +37,6 @@ static void from_json(const Json& json, Place& place) {
 namespace {
 
 using Kind = YamlNode::Kind;
-
-double least_bytes(const Config& config) {
-  const bool has_source = !all_sources(config).empty();
-  return config.precision == Precision::fp32 ? least_bytes_per_cell<float>(has_source)
-                                             : least_bytes_per_cell<double>(has_source);
-}
 
 // Why sweeps of this config cannot store the neighbours' ghosts themselves, judged by the deck alone.
 std::string why_no_stores(const Config& config, Backend backend) {
@@ -125,12 +120,10 @@ Json plan_json(const Config& config, int ranks, const CudaDevices& found) {
   const Seat seat = seat_among(config, found, Host::either);
   const std::vector<Config> grids = cases_of(config);
   std::int64_t all_sweeps = 0;  // at most, in a steady problem
-  double traffic_bytes = 0;     // the least that the sweeps move
+  double traffic_bytes = 0;     // that they move, by estimate
   for (const Config& grid : grids) {
-    const std::int64_t sweeps = likely_sweeps(grid);
-    all_sweeps += sweeps;
-    traffic_bytes +=
-        static_cast<double>(sweeps) * static_cast<double>(grid.grid.cells.product()) * least_bytes(grid);
+    all_sweeps += likely_sweeps(grid);
+    traffic_bytes += sweep_work(grid, decompose(grid, ranks, seat.backend), seat.backend).bytes;
   }
   const MemoryPlan memory = plan_memory(grids.back(), ranks, 0, seat, ranks);
   const std::size_t of_a_rank = seat.backend == Backend::cuda ? memory.device() : memory.host(seat.backend);

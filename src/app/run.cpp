@@ -27,6 +27,7 @@
 #include "solver/method.hpp"
 #include "solver/residual_check.hpp"
 #include "solver/schedule.hpp"
+#include "solver/work.hpp"
 #include "tune/autotuner.hpp"
 #include "tune/tuning_file.hpp"
 
@@ -268,6 +269,7 @@ class RunOf final : public Run {
     record_ = describe_run(plan_.command, plan_.session, plan_.world, directory_->path.string());
     record_solver();
     record_.performance.copy_bandwidth = plan_.copy_bandwidth;
+    record_.performance.predicted_seconds = predicted_seconds(plan_.session, plan_.copy_bandwidth);
     if (restart) record_.continuation.restarted = {restart->file, restart->sweep()};
     phases_[Phase::setup] = plan_.started.seconds();
     console_.say(banner(record_));

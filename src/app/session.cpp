@@ -29,6 +29,7 @@
 #include "solver/multigrid.hpp"
 #include "solver/schedule.hpp"
 #include "solver/super_step.hpp"
+#include "solver/work.hpp"
 
 namespace isotherm {
 namespace {
@@ -177,6 +178,17 @@ ExchangeWeights exchange_weights(const Config& config, Backend backend) {
 SweepCost estimate(const Config& config, Int3 process_grid, Backend backend) {
   return sweep_cost(config.grid.cells, process_grid, periodic_axes(config), asked_halo(config),
                     exchange_weights(config, backend));
+}
+
+double predicted_seconds(const Session& session, double copy_bandwidth) {
+  const Backend backend = session.placement.backend;
+  double seconds = 0;
+  for (const Config& each : session.cases) {
+    const Decomposition d = decompose(each, session.decomposition.ranks(), backend);
+    const SweepCost cost = estimate(each, d.process_grid(), backend);
+    seconds += sweep_work(each, d, backend).seconds(backend, copy_bandwidth) * cost.total() / cost.sweep;
+  }
+  return seconds;
 }
 
 std::vector<EstimatedGrid> weigh_process_grids(const Config& config, int ranks, Backend backend) {

@@ -69,6 +69,7 @@ void check_memory(const MemoryPlan& mine, const Placement& placement, const Comm
 
 std::string memory_table(const MemoryPlan& plan, Backend backend);  // lines: bytes by purpose
 
+
 // Bytes of each of the two arrays between which a rank with fields of this size, whose sweeps move so many
 // bytes in all, measures its copy bandwidth, at the same time as the others that share its host, or its GPU.
 std::size_t copy_probe_bytes(std::size_t field_bytes, double moved, Backend backend, int sharers);
@@ -88,6 +89,9 @@ struct Session {
   Placement placement;
   MemoryPlan memory;  // of this rank in the largest case, planned before anything large was allocated
 };
+
+// s, of the sweeps of all cases, by estimate, where all ranks together copy so many bytes per second.
+double predicted_seconds(const Session& session, double copy_bandwidth);
 
 // Collective. Rank 0 reads the deck, every rank parses the same bytes. What can be rejected without a field
 // or a device is rejected here, on all ranks alike; ranks with another binary or other arguments too:

@@ -8,7 +8,6 @@
 #include "solver/coarsening.hpp"
 
 namespace isotherm {
-namespace {
 
 // What boundaries hold does not change.
 Config config_of_change(const Config& config) {
@@ -23,6 +22,8 @@ Config config_of_change(const Config& config) {
   change.sources.clear();
   return change;
 }
+
+namespace {
 
 template <class T, class Change>
 class CorrectionBy : public Correction<T> {

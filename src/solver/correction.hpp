@@ -25,6 +25,8 @@ class Correction : public WholeCycle {
 template <class T>
 std::unique_ptr<Correction<T>> make_correction(Step<T>& step);
 
+// The deck of that grid.
+Config config_of_change(const Config& config);
 // Bytes of all its grids of a rank.
 std::size_t correction_bytes(const Config& config, const Decomposition& decomposition, int rank,
                              Backend backend);

@@ -134,15 +134,4 @@ std::int64_t Schedule::next_after(std::int64_t sweep) const {
   return next;
 }
 
-std::int64_t likely_sweeps(const Config& config) {
-  const std::int64_t last = Schedule(config).last();
-  const ProblemConfig& problem = config.problem;
-  if (problem.kind != ProblemKind::steady || problem.criterion != Criterion::relative) return last;
-  if (!(problem.tolerance > 0 && problem.tolerance < 1)) return last;
-  const Method method = make_method(config);
-  const auto cycle = static_cast<double>(method.cycle());
-  const double needed = std::ceil(std::log(1 / *problem.tolerance) / method.decay / cycle) * cycle;
-  return needed < static_cast<double>(last) ? static_cast<std::int64_t>(needed) : last;
-}
-
 }  // namespace isotherm

@@ -95,8 +95,4 @@ class Schedule {
   double dt_ = 0;
 };
 
-// How many a run will do: of a steady problem with a relative tolerance those that its slowest mode needs,
-// where they are fewer than may be done. For estimates.
-std::int64_t likely_sweeps(const Config& config);
-
 }  // namespace isotherm

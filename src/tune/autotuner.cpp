@@ -7,7 +7,7 @@
 #include "core/all_or_throw.hpp"
 #include "core/statistics.hpp"
 #include "core/timer.hpp"
-#include "solver/schedule.hpp"
+#include "solver/work.hpp"
 
 namespace isotherm {
 namespace {

@@ -27,6 +27,7 @@ def test_a_host_without_gpus_plans_for_them(folder):
     assert re.search(r" a rank of device memory.*, of a GPU that is not here: --gpu-memory 80GiB says what one has$", out, re.MULTILINE)
     assert "  what norms take is not known here\n" in out and "partial results of norms" not in out
     assert re.search(r"^  fields, ghosts, sources +\S+ \S+  device$", out, re.MULTILINE)
+    assert re.search(r"^sweeps          about \S+ \w+, at a copy bandwidth of 4200\.0 GB/s for each GPU$", out, re.MULTILINE)
 
 
 @pytest.mark.parametrize("words", [(), ("solver.halo_width=2", "--ranks", 2), ("precision=fp32",), ("parallel.transport=nccl", "--ranks", 2),
@@ -135,9 +136,16 @@ def test_a_run_takes_what_check_said(folder, precision, bytes_a_cell, kernel):
     largest = max(held, table.get("bandwidth, before fields", 0))
     assert total == pytest.approx(largest + table["program and libraries"], abs=0.05)
 
+    assert re.match(r"sweeps          about \S+ m?s, at the copy bandwidth of \S+ GB/s measured here$", said[-1])
+
     done = measured("run", "deck.yaml", *overrides, cwd=folder)
     assert done.returncode == 0, done.stderr
-    memory = json.loads((folder / "out" / "run.json").read_text())["memory"]
+    assert re.search(r"^  predicted    about \S+ m?s for the sweeps$", done.stdout, re.MULTILINE)
+    record = json.loads((folder / "out" / "run.json").read_text())
+    # 2 sweeps at the copy bandwidth, whose launches may share passes.
+    least = 2 * 2 * bytes_a_cell * 192**3 / record["performance"]["copy_bandwidth_bytes_per_s"]
+    assert 0.5 * least < record["performance"]["predicted_sweeps_s"] < 1.01 * least
+    memory = record["memory"]
     peak = memory["host_peak_bytes"] / 2**20
     assert peak == pytest.approx(memory["estimate_bytes"] / 2**20, rel=0.1)
     assert peak == pytest.approx(total, rel=0.1)

@@ -15,6 +15,7 @@
 #include "solver/method.hpp"
 #include "solver/residual_check.hpp"
 #include "solver/schedule.hpp"
+#include "solver/work.hpp"
 #include "support/deck_text.hpp"
 #include "support/decks.hpp"
 #include "support/error_text.hpp"
@@ -180,6 +181,33 @@ TEST(Schedule, ASteadyRunIsLikelyToNeedWhatItsSlowestModeNeeds) {
   config.problem.criterion = Criterion::absolute;  // from which first residual is not known
   config.problem.max_sweeps = 1000;
   EXPECT_EQ(likely_sweeps(config), 1000);
+}
+
+TEST(SweepWork, IsWhatThePassesOverAllGridsMove) {
+  Config config = config_of(100);
+  config.grid.cells = {64, 64, 64};
+  config.solver.kernel = "openmp";
+  const Decomposition one(config.grid.cells, {1, 1, 1}, {});
+  const double cells = 64.0 * 64 * 64;
+  SweepWork work = sweep_work(config, one, Backend::host);
+  EXPECT_DOUBLE_EQ(work.bytes, 100 * 2 * 8 * cells);
+  EXPECT_DOUBLE_EQ(work.seconds(Backend::host, 1e9), work.bytes / 1e9);
+  EXPECT_GT(work.seconds(Backend::cuda, 1e30), 100e-6);  // each launch takes its time
+  config.solver.kernel = "auto";
+  EXPECT_LT(sweep_work(config, one, Backend::host).bytes, work.bytes);  // time blocks
+
+  for (BoundaryConfig& wall : config.boundaries) wall.kind = BoundaryKind::temperature;
+  config.problem = {};
+  config.problem.kind = ProblemKind::steady;
+  config.problem.tolerance = 1e-8;
+  config.problem.method = MethodName::jacobi;
+  const double by_jacobi = sweep_work(config, one, Backend::host).bytes;
+  config.problem.method = MethodName::multigrid;
+  work = sweep_work(config, one, Backend::host);
+  EXPECT_LT(work.bytes, by_jacobi / 100);
+  const double fine_sweeps = static_cast<double>(likely_sweeps(config)) * 2 * 8 * cells / 1.5;
+  EXPECT_GT(work.bytes, 8.0 / 7 * fine_sweeps);
+  EXPECT_LT(work.bytes, 3 * fine_sweeps);
 }
 
 TEST(Schedule, ARunOfNoStepsWritesOneState) {

@@ -211,6 +211,8 @@ std::string banner(const RunRecord& r) {
     add(text, "sources",
         fmt::format("{} in {}", watts_text(r.sources->power), plural(r.sources->cells, "cell")));
   add(text, "problem", problem_text(r));
+  if (const auto& seconds = r.performance.predicted_seconds)
+    add(text, "predicted", fmt::format("about {} for the sweeps", human_duration(*seconds)));
   add(text, "ranks", ranks_text(r));
   add(text, "device", join({devices_text(r), r.method.device_note}));
   add_gpus(text, r);

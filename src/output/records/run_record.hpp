@@ -138,6 +138,7 @@ struct Performance {
   double bytes_per_point = 0;  // least traffic: least_bytes_per_cell over the sweeps of one launch
   std::optional<double>
       copy_bandwidth;  // bytes read plus written a second, measured in this run on these devices, summed
+  std::optional<double> predicted_seconds = {};  // of all sweeps, before the first of them
   // Of the autotuner and before, of which the phases have no times.
   std::int64_t untimed_sweeps = 0;
   double untimed_points = 0;
