@@ -381,6 +381,34 @@ ChosenTransports<T> choose_transports(const TransportSettings& settings,
   return chosen;
 }
 
+template <class T>
+std::unique_ptr<Transport<T>> connect_all(const ChosenTransports<T>& halos, const Communicator& communicator,
+                                          Device& device, std::span<const HaloField<T>> fields,
+                                          std::span<const HaloMessage> messages) {
+  constexpr std::size_t most_messages = 26;  // as halos have at most
+  if (halos.open.size() != 1) return nullptr;
+  std::string why_not = messages.empty() || messages.size() > most_messages ? "no messages, or too many" : "";
+  if (!communicator.first_of_all(why_not).empty()) return nullptr;
+  const OpenTransport<T>& open = halos.open.front();
+  const Communicator own = communicator.duplicate();
+  const int ranks = communicator.size();
+  for (int round = 0; round < ranks; ++round) {  // in each of which a rank meets one other, or none
+    const int peer = (round + ranks - communicator.rank()) % ranks;
+    TriedLink<T> tried{device, own, fields, {}, TransportSettings{}.timeout};
+    std::ranges::copy_if(messages, std::back_inserter(tried.messages),
+                         [&](const HaloMessage& m) { return m.peer == peer; });
+    if (tried.messages.empty()) continue;
+    const std::string why = try_transport(tried, open, false).why_not;
+    if (why_not.empty()) why_not = why;
+  }
+  if (why_not.empty()) why_not = open.maker->why_broken();
+  if (!communicator.first_of_all(why_not).empty()) return nullptr;
+  std::unique_ptr<Transport<T>> all =
+      all_or_throw(communicator, [&] { return open.maker->connect(fields, messages); });
+  if (!communicator.first_of_all(all->recordable() ? "" : "it needs the host").empty()) return nullptr;
+  return all;
+}
+
 template TransportMeasurement try_transport(const TriedLink<float>&, const OpenTransport<float>&, bool);
 template TransportMeasurement try_transport(const TriedLink<double>&, const OpenTransport<double>&, bool);
 template OpenTransport<float> open_transport(const TransportEntry<float>&, const Communicator&, Device&);
@@ -393,5 +421,11 @@ template ChosenTransports<double> choose_transports(const TransportSettings&,
                                                     std::span<const TransportEntry<double>>,
                                                     const Decomposition&, int, const Communicator&, Device&,
                                                     std::span<const HaloField<double>>);
+template std::unique_ptr<Transport<float>> connect_all(const ChosenTransports<float>&, const Communicator&,
+                                                       Device&, std::span<const HaloField<float>>,
+                                                       std::span<const HaloMessage>);
+template std::unique_ptr<Transport<double>> connect_all(const ChosenTransports<double>&, const Communicator&,
+                                                        Device&, std::span<const HaloField<double>>,
+                                                        std::span<const HaloMessage>);
 
 }  // namespace isotherm

@@ -82,4 +82,12 @@ ChosenTransports<T> choose_transports(const TransportSettings& settings,
                                       const Communicator& communicator, Device& device,
                                       std::span<const HaloField<T>> fields);
 
+// An exchange of messages between any two ranks, proved as those of halos are, with the one transport that
+// all halos take. Null where they take several, where that one needs the host, or where it does not work for
+// these. Collective; overwrites the cells of the messages.
+template <class T>
+std::unique_ptr<Transport<T>> connect_all(const ChosenTransports<T>& halos, const Communicator& communicator,
+                                          Device& device, std::span<const HaloField<T>> fields,
+                                          std::span<const HaloMessage> messages);
+
 }  // namespace isotherm

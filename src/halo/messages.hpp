@@ -50,6 +50,11 @@ HaloMessage one_cell_of(const HaloMessage& message);
 std::vector<HaloMessage> halo_messages(const Decomposition& decomposition, int rank, int ghosts);
 std::vector<LocalCopy> local_copies(const Decomposition& decomposition, int rank, int ghosts);
 
+// `blocks` of all ranks to all ranks, in the indices of a field that every rank has whole. Two blocks of
+// different sizes take several messages as large as both hold, which overlap and whose `direction` is but a
+// number. None where a block is empty, or twice as large as another.
+std::vector<HaloMessage> gather_messages(std::span<const Box> blocks, int rank);
+
 // That a rank sends to other ranks in an exchange of so many layers, and receives.
 Index exchanged_cells(const Decomposition& decomposition, int rank, int layers);
 

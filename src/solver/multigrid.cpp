@@ -53,6 +53,13 @@ struct Multigrid<T>::Coarse {
     cells_on_host = Buffer(fine.device(), bytes, Memory::staging);
   }
 
+  // Of a level that is gathered. Collective.
+  void connect(Level<T>& fine) {
+    if (gathered)
+      gathering = fine.halo().connect_all(halo_field(level.source_field()),
+                                          gather_messages(parts, fine.communicator().rank()));
+  }
+
   void make_tables(Level<T>& fine, const CoarseGrid& grid) {
     const Decomposition& finer = fine.decomposition();
     const int rank = fine.communicator().rank();
@@ -118,9 +125,10 @@ struct Multigrid<T>::Coarse {
   Box read{};              // of the finer level
   Buffer overlaps[3], interpolations[3];
   T scale = 0;
-  bool nested = false;          // Restriction::nested
-  bool gathered;                // this level is whole, the finer one is not
-  Buffer cells, cells_on_host;  // then: of all ranks, dense, on their way
+  bool nested = false;                      // Restriction::nested
+  bool gathered;                            // this level is whole, the finer one is not
+  std::unique_ptr<Transport<T>> gathering;  // then, where no host is needed
+  Buffer cells, cells_on_host;              // ... where one is: of all ranks, dense, on their way
 };
 
 template <class T>
@@ -137,6 +145,7 @@ Multigrid<T>::Multigrid(Step<T>& finest) : finest_(finest), self_(Communicator::
                                       field.compute());
     };
     coarse_.push_back(whole ? all_or_throw(ranks, make) : make());
+    coarse_.back()->connect(finer);
   }
   if (mean_is_free(field.config())) {
     sum_.emplace(ranks, field.device(), field.extent(), field.compute());
@@ -195,6 +204,10 @@ void Multigrid<T>::gather_source(Coarse& coarse) {
   Device& device = coarse.level.device();
   const Stream stream = coarse.level.compute();
   const FieldView<T> source = coarse.level.source_field().view();
+  if (coarse.gathering) {
+    coarse.gathering->send(source, stream);
+    return coarse.gathering->receive(source, stream);
+  }
   const FaceCopy<T>& copy = face_copy<T>(device.backend());
   const std::size_t bytes = static_cast<std::size_t>(coarse.restricted.cells()) * sizeof(T);
   char* const host = coarse.cells_on_host.template as<char>();
@@ -300,7 +313,9 @@ bool Multigrid<T>::can_be_recorded() {
   if (config.solver.cuda_graph == GraphChoice::off || finest_.times_phases() || sum_) return false;
   if (!why_no_graph(config, level(0).device()).empty()) return false;
   for (std::size_t i = 0; i <= coarse_.size(); ++i)
-    if (!level(i).halo().why_not_recordable().empty() || (i > 0 && coarse_[i - 1]->gathered)) return false;
+    if (!level(i).halo().why_not_recordable().empty() ||
+        (i > 0 && coarse_[i - 1]->gathered && !coarse_[i - 1]->gathering))
+      return false;
   return true;
 }
 

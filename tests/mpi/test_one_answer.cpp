@@ -246,6 +246,27 @@ void expect_one_answer_of_all_transports(Device& device) {
   }
 }
 
+// Levels of which every rank has all cells come by transports of their own kind where these need no host.
+TEST_P(OneAnswer, OfMultigridByEveryTransport) {
+  const Communicator world = Communicator::world();
+  Config config = decks::steady({18, 21, 19});
+  config.problem.method = MethodName::multigrid;
+  config.problem.check_interval = 1;
+  const auto cycles = [](Solver<double>& solver) {
+    for (int i = 0; i < 3; ++i) solver.sweep(solver.level().method().cycle());
+    return outcome_of(solver);
+  };
+  const Outcome<double> reference = cycles(*PlainSolver<double>(config));
+  config.solver.halo_width = 4;
+  const Decomposition decomposition = even_blocks(config, 4);
+  for (const std::string& transport : usable_transports(device(), world)) {
+    SCOPED_TRACE(transport);
+    config.parallel.transport = transport;
+    Solver<double> solver = solver_of<double>(config, decomposition, world, device());
+    expect_outcome(cycles(solver), reference, config.grid.cells, decomposition.subdomain(world.rank()));
+  }
+}
+
 TEST_P(OneAnswer, EveryTransport) {
   expect_one_answer_of_all_transports<double>(device());
   expect_one_answer_of_all_transports<float>(device());

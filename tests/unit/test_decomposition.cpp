@@ -330,6 +330,40 @@ TEST(HaloMessages, TagsOfAPairDiffer) {
   EXPECT_EQ(peers_of(messages).size(), 7u);
 }
 
+TEST(GatherMessages, BringEveryBlockToEveryRank) {
+  Random random;
+  for (int i = 0; i < 100; ++i) {
+    Int3 parts, cells;
+    for (int axis = 0; axis < 3; ++axis) {
+      parts[axis] = random.between<Index>(1, 3);
+      cells[axis] = random.between<Index>(parts[axis], 4 * parts[axis]);
+    }
+    const Decomposition d(cells, parts, {});
+    std::vector<Box> blocks;
+    for (int rank = 0; rank < d.ranks(); ++rank) blocks.push_back(d.subdomain(rank));
+    std::vector<std::vector<HaloMessage>> all;
+    for (int rank = 0; rank < d.ranks(); ++rank) all.push_back(gather_messages(blocks, rank));
+    for (int rank = 0; rank < d.ranks(); ++rank) {
+      std::set<std::pair<int, int>> tags;
+      std::vector<bool> known(static_cast<std::size_t>(cells.product()));
+      const auto note = [&](Int3 cell) { known[index_of(cell, cells)] = true; };
+      for_each_cell(blocks[rank], note);
+      for (const HaloMessage& m : all[rank]) {
+        EXPECT_TRUE(tags.insert({m.peer, send_tag(m)}).second);
+        const bool sent = std::ranges::any_of(all[m.peer], [&](const HaloMessage& theirs) {
+          return theirs.peer == rank && send_tag(theirs) == receive_tag(m) && theirs.edge == m.ghosts &&
+                 theirs.ghosts == m.edge;
+        });
+        EXPECT_TRUE(sent) << text(cells) << " in " << text(parts);
+        EXPECT_EQ(m.edge.extent(), m.ghosts.extent());
+        for_each_cell(m.ghosts, note);
+      }
+      EXPECT_EQ(std::ranges::count(known, false), 0) << text(cells) << " in " << text(parts);
+    }
+  }
+  EXPECT_TRUE(gather_messages(std::vector<Box>{{{}, {5, 1, 1}}, {{5, 0, 0}, {7, 1, 1}}}, 0).empty());
+}
+
 TEST(HaloMessages, EveryPairOfNeighboursHasOneRoundAndNobodyTwoAtOnce) {
   for (const int ghosts : {1, 2}) {
     for (const Decomposition& d : decompositions(ghosts)) {
