@@ -47,20 +47,7 @@ endif()
 isotherm_require(CLI11 libcli11-dev)
 isotherm_require(fmt libfmt-dev)
 isotherm_require(nlohmann_json nlohmann-json3-dev)
-
-find_package(muparser QUIET CONFIG)
-if(TARGET muparser::muparser)
-  add_library(isotherm_muparser ALIAS muparser::muparser)
-else()  # Debian 12 ships headers, library and a pkg-config file only
-  find_path(MUPARSER_INCLUDE_DIR muParser.h)
-  find_library(MUPARSER_LIBRARY muparser)
-  if(NOT MUPARSER_INCLUDE_DIR OR NOT MUPARSER_LIBRARY)
-    message(FATAL_ERROR "isotherm: muParser was not found; install it (Debian, Ubuntu: apt install libmuparser-dev)")
-  endif()
-  add_library(isotherm_muparser INTERFACE)
-  target_include_directories(isotherm_muparser SYSTEM INTERFACE ${MUPARSER_INCLUDE_DIR})
-  target_link_libraries(isotherm_muparser INTERFACE ${MUPARSER_LIBRARY})
-endif()
+isotherm_require(pegtl tao-pegtl-dev)
 
 find_path(XXHASH_INCLUDE_DIR xxhash.h)  # its header is all that is used
 if(NOT XXHASH_INCLUDE_DIR)

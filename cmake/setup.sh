@@ -7,9 +7,9 @@
 
 # Names of Debian 12 and Ubuntu 24.04.
 build_packages=(g++ cmake ninja-build libopenmpi-dev openmpi-bin libhdf5-openmpi-dev libyaml-cpp-dev
-  libcli11-dev libfmt-dev nlohmann-json3-dev libmuparser-dev libxxhash-dev)
+  libcli11-dev libfmt-dev nlohmann-json3-dev tao-pegtl-dev libxxhash-dev)
 plot_packages=(python3 python3-numpy python3-h5py python3-matplotlib)
-test_packages=(libgtest-dev python3-pytest python3-jsonschema python3-yaml universal-ctags jube libhypre-dev)
+test_packages=(libgtest-dev libmpfr-dev libmuparser-dev python3-pytest python3-jsonschema python3-yaml universal-ctags jube libhypre-dev)
 # pvpython is in the second, which the first only recommends.
 large_test_packages=(paraview python3-paraview clang-14 libclang-rt-14-dev slurm-wlm munge)
 # Ubuntu has Chromium as a snap alone, which sees no folder of a test.

@@ -14,6 +14,7 @@
 #include "kernels/face_copy.hpp"
 #include "kernels/field_algebra.hpp"
 #include "kernels/field_reductions.hpp"
+#include "kernels/formula.hpp"
 #include "kernels/grid_transfer.hpp"
 #include "kernels/histogram.hpp"
 #include "kernels/host_info.hpp"
@@ -57,6 +58,13 @@ struct ChangeFunctions {
 template <class Isa, class T>
 struct FieldAlgebraFunctions {
   static const FieldAlgebra<T> functions;
+};
+
+// The steps of a program for all points; `stack`: as many slots as it is deep.
+template <class Isa>
+struct Formula {
+  static void run(const FormulaStep* steps, Index count, const FormulaPoints& points, FormulaSlot* stack,
+                  double* values);
 };
 
 template <class Isa, class T>

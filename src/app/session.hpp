@@ -69,7 +69,6 @@ void check_memory(const MemoryPlan& mine, const Placement& placement, const Comm
 
 std::string memory_table(const MemoryPlan& plan, Backend backend);  // lines: bytes by purpose
 
-
 // Bytes of each of the two arrays between which a rank with fields of this size, whose sweeps move so many
 // bytes in all, measures its copy bandwidth, at the same time as the others that share its host, or its GPU.
 std::size_t copy_probe_bytes(std::size_t field_bytes, double moved, Backend backend, int sharers);

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "config/expression.hpp"
 #include "core/box.hpp"
 #include "core/enum_words.hpp"
-#include "core/expression.hpp"
 
 namespace isotherm {
 

@@ -35,8 +35,7 @@ bool is_of_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
 }
 
-// muParser reads "1,5*y" as two formulas and evaluates the last, and "y=3" as an assignment; it mistakes
-// operators of other programs for slips.
+// What other programs would read: decimal commas, assignments, other operators.
 void check_syntax(const std::string& text) {
   std::vector<bool> in_call;  // of each open parenthesis: does it follow a name?
   const auto at = [&](std::size_t i) { return i < text.size() ? text[i] : '\0'; };
@@ -55,15 +54,6 @@ void check_syntax(const std::string& text) {
           "'T' is no variable (what depends on the temperature is not available in this version)", i};
     if (c != ' ') before = c;
   }
-}
-
-// muParser counts positions differently from our messages.
-std::string without_position(std::string problem) {
-  for (const char* const tail : {" found at position", " at position"})
-    if (const auto start = problem.find(tail); start != problem.npos) problem.resize(start);
-  while (!problem.empty() && problem.back() == '.') problem.pop_back();
-  if (!problem.empty()) problem[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(problem[0])));
-  return problem;
 }
 
 constexpr std::size_t longest_text = 4096;  // bytes of a formula or path
@@ -338,23 +328,8 @@ class Reader {
     std::visit(
         Overloaded{[&](const Section& section) { read_map(node, section.keys, path, section.word_key); },
                    [&](const MapList& list) { read_list(node, list, key, path); },
-                   [&](const auto&) {
-                     if (key.variables.empty() || affords_formula(node, path))
-                       read_value(node, key, path, problems_);
-                   }},
+                   [&](const auto&) { read_value(node, key, path, problems_); }},
         key.target);
-  }
-
-  // The time of muParser grows with the square of a formula's length: without this limit a deck of 1 MiB
-  // could take half a minute to read.
-  bool affords_formula(const YamlNode& node, const std::string& path) {
-    constexpr std::size_t most = 16384;
-    formula_bytes_ += node.text.size();
-    if (formula_bytes_ <= most) return true;
-    problems_.add(node.place, path,
-                  "the deck's formulas have more than {} characters in all; shorten them, or use a dataset",
-                  most);
-    return false;
   }
 
   void read_list(const YamlNode& node, const MapList& list, const Key& key, const std::string& path) {
@@ -372,7 +347,6 @@ class Reader {
 
   const Keys& deck_keys_;
   Problems& problems_;
-  std::size_t formula_bytes_ = 0;
 };
 
 void rename_in(YamlNode& map, const Keys& keys, const std::string& path, std::vector<Renamed>& renamed) {
@@ -444,11 +418,7 @@ void complete(Config& config, const std::string& path) {
 
 Expression compile_formula(const std::string& text, std::string_view variables) {
   check_syntax(text);
-  try {
-    return Expression(text, variables);
-  } catch (const FormulaError& error) {
-    throw FormulaError{without_position(error.problem), error.position};
-  }
+  return Expression(text, variables);
 }
 
 void read_value(const YamlNode& node, const Key& key, const std::string& path, Problems& problems) {

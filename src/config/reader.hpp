@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "config/deck.hpp"
+#include "config/expression.hpp"
 #include "config/key_table.hpp"
 #include "config/problems.hpp"
 #include "config/yaml_tree.hpp"
-#include "core/expression.hpp"
 
 namespace isotherm {
 
@@ -65,7 +65,7 @@ void validate(Config& config, const RegistryNames& registry, Problems& problems)
 // Stores the value in the key's target, or adds a problem. Not for maps and lists of maps.
 void read_value(const YamlNode& node, const Key& key, const std::string& path, Problems& problems);
 
-// Rejects what muParser would read otherwise than it was meant. Throws FormulaError.
+// With advice where a text is of another language. Throws FormulaError.
 Expression compile_formula(const std::string& text, std::string_view variables);
 
 }  // namespace isotherm

@@ -1,7 +1,6 @@
 #include "physics/boundaries.hpp"
 
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <cmath>
@@ -26,17 +25,19 @@ class BoundaryConditions<T>::FaceValues {
         domain_(config.grid.cells),
         centre_(config),
         plane_(face_position(config, f)),
-        formulas_(std::max(1, omp_get_max_threads()), config.boundaries[static_cast<int>(f)].value) {
+        formula_(config.boundaries[static_cast<int>(f)].value) {
     const BoundaryConfig& boundary = config.boundaries[static_cast<int>(f)];
     key_ = config.at(fmt::format("boundaries.{}.{}", face_names[static_cast<int>(f)],
                                  boundary.kind == BoundaryKind::convection ? "ambient" : "value"));
     if (boundary.has_temperature()) lowest_ = lowest_temperature(config);
     for (int axis = 0; axis < 3; ++axis)
       periodic_[axis] = config.boundaries[2 * axis].kind == BoundaryKind::periodic;
+    along_p_ = {centre_(p_, cell(p_, 0))};
     if (!over_face()) return;
     pitch_ = subdomain.extent()[p_] + 2 * ghosts;
     rows_ = subdomain.extent()[q_] + 2 * ghosts;
     first_inside_ = ghosts + ghosts * pitch_;
+    for (Index p = 1; p < pitch_; ++p) along_p_.push_back(centre_(p_, cell(p_, p)));
     const std::size_t bytes = pitch_ * rows_ * sizeof(T);
     values_ = Buffer(device, bytes);
     for (int side = 0; side < 2; ++side) {
@@ -46,7 +47,7 @@ class BoundaryConditions<T>::FaceValues {
   }
 
   Face on() const { return face_; }
-  bool over_time() const { return formulas_[0].uses('t'); }
+  bool over_time() const { return formula_.uses('t'); }
 
   void update(double t, Stream stream, Boundary<T>& boundary) {
     if (!over_face()) return evaluate(t, &boundary.b);
@@ -63,7 +64,7 @@ class BoundaryConditions<T>::FaceValues {
 
  private:
   // Does b vary over the face, not only in time?
-  bool over_face() const { return formulas_[0].uses("xyz"[p_]) || formulas_[0].uses("xyz"[q_]); }
+  bool over_face() const { return formula_.uses("xyz"[p_]) || formula_.uses("xyz"[q_]); }
 
   Index cell(int axis, Index i) const {  // global
     const Index at = first_[axis] + i, n = domain_[axis];
@@ -81,17 +82,20 @@ class BoundaryConditions<T>::FaceValues {
   void evaluate(double t, T* values) const {
     constexpr Index none = std::numeric_limits<Index>::max();
     Index first_bad = none;
-#pragma omp parallel for schedule(static) num_threads(static_cast <int>(formulas_.size())) if (rows_ > 1) \
-    reduction(min                                                                                         \
-              : first_bad)
-    for (Index q = 0; q < rows_; ++q) {
-      const Expression& formula = formulas_[omp_get_thread_num()];
-      Vector3 at = place(0, q);
-      for (Index p = 0; p < pitch_; ++p) {
-        at[p_] = centre_(p_, cell(p_, p));
-        const auto b = static_cast<T>(slope_ * formula(at[0], at[1], at[2], t));
-        values[p + q * pitch_] = b;
-        if (!std::isfinite(b) || b < lowest_) first_bad = std::min(first_bad, p + q * pitch_);
+#pragma omp parallel if (rows_ > 1) reduction(min : first_bad)
+    {
+      std::vector<double> row(static_cast<std::size_t>(pitch_));
+#pragma omp for schedule(static)
+      for (Index q = 0; q < rows_; ++q) {
+        const Vector3 at = place(0, q);
+        FormulaPoints points{{{&at[0]}, {&at[1]}, {&at[2]}, {&t}}, pitch_};
+        points.variables[p_] = {along_p_.data(), true};
+        formula_.evaluate(points, row.data());
+        for (Index p = 0; p < pitch_; ++p) {
+          const auto b = static_cast<T>(slope_ * row[static_cast<std::size_t>(p)]);
+          values[p + q * pitch_] = b;
+          if (!std::isfinite(b) || b < lowest_) first_bad = std::min(first_bad, p + q * pitch_);
+        }
       }
     }
     if (first_bad != none) throw_unsound(first_bad % pitch_, first_bad / pitch_, t);
@@ -103,9 +107,9 @@ class BoundaryConditions<T>::FaceValues {
     where[p_] = cell(p_, p);
     where[q_] = cell(q_, q);
     const Vector3 at = place(p, q);
-    const double value = formulas_[0](at[0], at[1], at[2], t);
+    const double value = formula_(at[0], at[1], at[2], t);
     if (std::isfinite(static_cast<T>(slope_ * value))) throw too_cold(key_, value, where, at, t);
-    throw not_finite(key_, formulas_[0].text(), value, where, at, t);
+    throw not_finite(key_, formula_.text(), value, where, at, t);
   }
 
   Device* device_;
@@ -119,8 +123,9 @@ class BoundaryConditions<T>::FaceValues {
   Int3 domain_;                                               // cells of it
   std::array<bool, 3> periodic_{};
   CellCentres centre_;
-  double plane_;                      // m, where the boundary stands
-  std::vector<Expression> formulas_;  // one per thread
+  double plane_;  // m, where the boundary stands
+  Expression formula_;
+  std::vector<double> along_p_;  // m, of the cells of a row
   Index pitch_ = 1, rows_ = 1, first_inside_ = 0;
   Buffer values_;  // [q][p]
   std::vector<Buffer> staging_;

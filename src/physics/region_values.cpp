@@ -96,6 +96,9 @@ class RegionValues::Brush {
       const CellRange range = centres_->row(row.first.y, row.first.z);
       for (Index x = std::max(range.first, first); x < std::min(range.last, end); ++x)
         mix(row.sums[x - first], 1);
+    } else if (entry_->shape == Shape::formula) {
+      const std::vector<double> values = formula_values(row);
+      mix_all(row, [&](std::size_t i) { return values[i]; });
     } else {
       mix_all(row, [&](std::size_t i) {
         return value_at(row, row.first + Int3{static_cast<Index>(i), 0, 0});
@@ -133,14 +136,20 @@ class RegionValues::Brush {
     }
   }
 
+  std::vector<double> formula_values(const Row& row) const {
+    std::vector<double> x, values(row.sums.size());
+    for (Index i = 0; i < std::ssize(values); ++i) x.push_back(centre_(0, row.first.x + i));
+    const Vector3 at = centre_(row.first);
+    const double t = 0;
+    formula_.evaluate({{{x.data(), true}, {&at[1]}, {&at[2]}, {&t}}, std::ssize(values)}, values.data());
+    return values;
+  }
   double value_at(const Row& row, Int3 cell) const {
     const Vector3 at = centre_(cell), from = entry_->centre;
     const double distance = square(at[0] - from[0]) + square(at[1] - from[1]) + square(at[2] - from[2]);
     switch (entry_->shape) {
       case Shape::gaussian:
         return value_ * std::exp(-distance / (2 * square(entry_->width)));
-      case Shape::formula:
-        return formula_(at[0], at[1], at[2]);
       case Shape::dataset:
         return dataset_value(row, cell);
       default:

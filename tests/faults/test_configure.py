@@ -27,12 +27,11 @@ MISSING = {  # how CMake is told to hide it: what CMake says
     "HDF5": not_found("HDF5", "libhdf5-openmpi-dev"),
     **{name: not_found(name, package, " or name its place with -D CMAKE_PREFIX_PATH=...") for name, package in [
         ("yaml-cpp", "libyaml-cpp-dev"), ("CLI11", "libcli11-dev"), ("fmt", "libfmt-dev"),
-        ("nlohmann_json", "nlohmann-json3-dev")]},
-    "muparser": not_found("muParser", "libmuparser-dev"),
+        ("nlohmann_json", "nlohmann-json3-dev"), ("pegtl", "tao-pegtl-dev")]},
     "XXHASH": not_found("xxHash", "libxxhash-dev"),
     "CUDAToolkit": "isotherm: ISOTHERM_CUDA=ON but no CUDA compiler was found; put nvcc on PATH or set CMAKE_CUDA_COMPILER",
 }
-HIDDEN_MORE = {"muparser": ["-DMUPARSER_LIBRARY="], "XXHASH": ["-DXXHASH_INCLUDE_DIR="],
+HIDDEN_MORE = {"XXHASH": ["-DXXHASH_INCLUDE_DIR="],
                "CUDAToolkit": ["-DISOTHERM_CUDA=ON", "-DCMAKE_CUDA_COMPILER="]}
 
 

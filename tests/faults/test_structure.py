@@ -21,7 +21,7 @@ RANK = {folder: rank for rank, folders in enumerate(ORDER.split("<")) for folder
 LIBRARIES = {
     r"yaml-cpp/": r"src/config/yaml_tree\.cpp",
     r"xxhash": r"src/output/field_files/snapshot_header\.cpp",
-    r"muParser": r"src/core/expression\.cpp",
+    r"tao/pegtl": r"src/config/expression\.cpp",
     r"CLI/": r"src/app/command_line\.cpp",
     r"hdf5": r"src/core/hdf5_file\.hpp",
     r"core/hdf5_file\.hpp": r"src/core/hdf5_file\.cpp|src/output/.*|src/physics/dataset_reader\.cpp|src/app/run\.cpp",

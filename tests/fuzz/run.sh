@@ -30,7 +30,7 @@ if ! { cmake -S "$source" -B "$build" -D CMAKE_CXX_COMPILER="$clang" && cmake --
   tail -n 40 "$log"
   exit 1
 fi
-# MPI and muParser keep what they have until the end: leaks are not asked for.
+# MPI keeps what it has until the end: leaks are not asked for.
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1
 
 # Is the innermost function of isotherm or of HDF5 that stood in the way of the crash one of HDF5's? The library is

@@ -53,11 +53,6 @@ TEST(ConfigReader, RefusesWhatIsNoDeck) {
   expect_problem("a: 1 # \xC3\n", "deck.yaml:1:8: byte 0xC3 is not UTF-8; save the deck as UTF-8");
   expect_problem("grid: &a [*a]\n", "deck.yaml:1:11: the alias stands inside what it names");
   expect_problem("{[1]: 2}\n", "deck.yaml:1:2: a key must be a word; remove the brackets, or write the");
-  std::string formulas = base;
-  for (int i = 0; i < 5; ++i)
-    formulas.insert(formulas.find("problem"),
-                    "  - {shape: formula, formula: x" + std::string(4000, ' ') + "+1}\n");
-  expect_problem(formulas, "deck.yaml:12:31: initial.5.formula: the deck's formulas have more than 16384");
 }
 
 TEST(ConfigReader, NamesUnknownKeysAndWhatWasMeant) {

@@ -34,7 +34,7 @@ class Isotherm(CMakePackage, CudaPackage):
     depends_on("cli11")
     depends_on("fmt")
     depends_on("nlohmann-json")
-    depends_on("muparser")
+    depends_on("pegtl")
     depends_on("xxhash")
     depends_on("cuda@12.5:", when="+cuda")
     depends_on("nccl@2.13:", when="+nccl")

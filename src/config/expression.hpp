@@ -1,0 +1,41 @@
+// A number or a formula of x, y, z (metres) and t (seconds), as it stands in the deck.
+//
+// Operators, from the weakest: ?:, || (or), && (and), comparisons, + -, * /, signs and !, ^. Values have no
+// unit; where something holds it is 1, else 0; whatever is not 0 holds.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "kernels/formula.hpp"
+
+namespace isotherm {
+
+class Expression {
+ public:
+  Expression(double constant = 0);
+  // `variables` are the letters allowed, e.g. "yzt". Throws FormulaError with the position in `text`.
+  Expression(std::string text, std::string_view variables);
+
+  double operator()(double x, double y, double z,
+                    double t = 0) const;  // may be NaN or infinite; never throws
+  // Of many points, in the calling thread.
+  void evaluate(const FormulaPoints& points, double* values) const;
+  bool is_constant() const { return !program_; }
+  const FormulaProgram* program() const { return program_.get(); }  // of one that is written as a formula
+  bool uses(char variable) const;                                   // "t": does it change in time?
+  const std::string& text() const { return text_; }                 // as written; a number in shortest form
+
+ private:
+  double constant_ = 0;
+  std::string text_;
+  std::shared_ptr<const FormulaProgram> program_;  // shared: an Expression is a cheap value
+};
+
+struct FormulaError {
+  std::string problem;   // "unknown variable 'w'"
+  std::size_t position;  // characters into the text
+};
+
+}  // namespace isotherm
