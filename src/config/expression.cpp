@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <cstdlib>
 #include <numbers>
 #include <tao/pegtl.hpp>
 #include <tao/pegtl/contrib/limit_depth.hpp>
@@ -163,9 +163,8 @@ class Compiler {
   }
 
   void add_number(std::string_view text) {
-    double value = 0;
-    std::from_chars(text.data(), text.data() + text.size(), value);
-    steps_.push_back({FormulaOp::number, 0, value});
+    // Infinite where it is too large, which the deck's checks find.
+    steps_.push_back({FormulaOp::number, 0, std::strtod(std::string(text).c_str(), nullptr)});
   }
   void add_name(const Node& node) {
     const std::string_view name = node.string_view();

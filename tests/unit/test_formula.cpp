@@ -1,5 +1,5 @@
-// Formulas: their values beside those of muParser, the same bits one by one, in rows and by every instruction
-// set; what is said of wrong ones.
+// Formulas: their values against those of muParser, the same bits one by one, in rows and by every
+// instruction set; what is said of wrong ones.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <muParser.h>
@@ -138,6 +138,8 @@ TEST(Formula, OperatorsBindAsWritten) {
   EXPECT_EQ(value("max(1, min(x, y), 0) + avg(1, 2, 3, 6)"), 5);
   EXPECT_EQ(value("round(2.5) + rint(2.5) + floor(-0.5) + ceil(0.2) + sign(-3)"), 4);
   EXPECT_EQ(value(" ( ( x ) ) "), 2);
+  EXPECT_EQ(value("1e400"), HUGE_VAL);
+  EXPECT_EQ(value("1e-400 + .5 + 1."), 1.5);
   EXPECT_EQ(Expression("2*pi + exp(0)", "x").program()->steps.size(), 1u);  // constants are folded
 }
 
