@@ -51,6 +51,9 @@ class BoundaryConditions<T>::FaceValues {
 
   void update(double t, Stream stream, Boundary<T>& boundary) {
     if (!over_face()) return evaluate(t, &boundary.b);
+    boundary.pitch = pitch_;
+    boundary.b_field = values_.template as<T>() + first_inside_;
+    if (device_->backend() == Backend::host) return evaluate(t, values_.template as<T>());
     // Two staging buffers in turn: the host fills one while the device may still be copying the other.
     turn_ = 1 - turn_;
     device_->synchronize(copied_[turn_].get());
@@ -58,8 +61,6 @@ class BoundaryConditions<T>::FaceValues {
     evaluate(t, staging);
     device_->copy(values_.data(), staging, values_.bytes(), stream);
     device_->record(copied_[turn_].get(), stream);
-    boundary.pitch = pitch_;
-    boundary.b_field = values_.template as<T>() + first_inside_;
   }
 
  private:
@@ -91,14 +92,24 @@ class BoundaryConditions<T>::FaceValues {
         FormulaPoints points{{{&at[0]}, {&at[1]}, {&at[2]}, {&t}}, pitch_};
         points.variables[p_] = {along_p_.data(), true};
         formula_.evaluate(points, row.data());
-        for (Index p = 0; p < pitch_; ++p) {
-          const auto b = static_cast<T>(slope_ * row[static_cast<std::size_t>(p)]);
-          values[p + q * pitch_] = b;
-          if (!std::isfinite(b) || b < lowest_) first_bad = std::min(first_bad, p + q * pitch_);
-        }
+        if (!store(row, values + q * pitch_)) first_bad = std::min(first_bad, q);
       }
     }
-    if (first_bad != none) throw_unsound(first_bad % pitch_, first_bad / pitch_, t);
+    if (first_bad == none) return;
+    const T* const bad = values + first_bad * pitch_;
+    throw_unsound(std::find_if(bad, bad + pitch_, [&](T b) { return !is_sound(b); }) - bad, first_bad, t);
+  }
+  bool is_sound(T b) const {
+    return std::abs(b) <= std::numeric_limits<T>::max() && b >= lowest_;
+  }
+  // False where any of them is not sound. A loop of vectors.
+  bool store(const std::vector<double>& row, T* values) const {
+    int unsound = 0;
+    for (std::size_t p = 0; p < row.size(); ++p) {
+      values[p] = static_cast<T>(slope_ * row[p]);
+      unsound |= static_cast<int>(!is_sound(values[p]));
+    }
+    return unsound == 0;
   }
 
   [[noreturn]] void throw_unsound(Index p, Index q, double t) const {
