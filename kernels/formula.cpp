@@ -1,14 +1,66 @@
 #include "kernels/formula.hpp"
 
+#include <algorithm>
+#include <bit>
+
 #include "kernels/host/host_kernels.hpp"
 
 namespace isotherm {
 
-void evaluate(const FormulaProgram& program, const FormulaPoints& points, double* values) {
+void evaluate(const FormulaStep* steps, Index count, int depth, const FormulaPoints& points, double* values) {
   static thread_local std::vector<FormulaSlot> stack;
-  if (std::ssize(stack) < program.depth) stack.resize(static_cast<std::size_t>(program.depth));
+  if (std::ssize(stack) < depth) stack.resize(static_cast<std::size_t>(depth));
   static const auto run = host::for_this_cpu([](auto isa) { return &host::Formula<decltype(isa)>::run; });
-  run(program.steps.data(), std::ssize(program.steps), points, stack.data(), values);
+  run(steps, count, points, stack.data(), values);
 }
 
+namespace host {
+namespace {
+
+constexpr Index worth_threads = 4096;  // points
+
+// Of row j of plane k at a time: false where one is not sound. A loop of vectors.
+template <class T>
+bool evaluate_row(const FormulaGrid<T>& grid, Index j, Index k, const double& time, double* row, T* values) {
+  const FormulaPoints points{{{grid.at[0], true}, {grid.at[1] + j}, {grid.at[2] + k}, {&time}},
+                             grid.points.x};
+  isotherm::evaluate(grid.steps, grid.step_count, grid.depth, points, row);
+  int unsound = 0;
+  for (Index i = 0; i < grid.points.x; ++i) {
+    values[i] = static_cast<T>(grid.scale * row[i]);
+    unsound |= static_cast<int>(!is_sound(values[i], grid.lowest));
+  }
+  return unsound == 0;
+}
+
+template <class T>
+void evaluate_grid(const FormulaGrid<T>& grid, Stream) {
+  const Index planes = grid.points.z * grid.times, rows = grid.points.y * planes;
+  std::uint64_t earliest = *grid.unsound;
+#pragma omp parallel if (rows * grid.points.x >= worth_threads) reduction(min : earliest)
+  {
+    std::vector<double> row(static_cast<std::size_t>(grid.points.x));
+#pragma omp for schedule(static)
+    for (Index r = 0; r < rows; ++r) {
+      const Index j = r % grid.points.y, k = r / grid.points.y % grid.points.z,
+                  n = r / grid.points.y / grid.points.z;
+      T* const values = grid.values + j * grid.pitch_y + k * grid.pitch_z + n * grid.pitch_time;
+      if (!evaluate_row(grid, j, k, grid.time[n], row.data(), values))
+        earliest = std::min(earliest, std::bit_cast<std::uint64_t>(grid.time[n]));
+    }
+  }
+  *grid.unsound = earliest;
+}
+
+}  // namespace
+
+template <class T>
+const FormulaGrids<T>& formula_grids() {
+  static constexpr FormulaGrids<T> table{evaluate_grid<T>};
+  return table;
+}
+template const FormulaGrids<float>& formula_grids();
+template const FormulaGrids<double>& formula_grids();
+
+}  // namespace host
 }  // namespace isotherm

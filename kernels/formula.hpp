@@ -6,10 +6,14 @@
 // what has one value for all of these points is computed once.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "core/box.hpp"
+#include "core/host_device.hpp"
+#include "core/stream.hpp"
 
 namespace isotherm {
 
@@ -73,6 +77,7 @@ struct FormulaProgram {
   std::vector<FormulaStep> steps;
   int depth = 0;  // values on the stack at once
 };
+inline constexpr int deepest_formula = 192;  // that has room for its stack in a GPU's shared memory
 
 // Points of a row. A variable has one value for each of them, or one for all.
 struct FormulaPoints {
@@ -92,6 +97,43 @@ struct FormulaSlot {
 };
 
 // values[i] becomes that of point i: NaN or infinite where a function is. In the calling thread.
-void evaluate(const FormulaProgram& program, const FormulaPoints& points, double* values);
+void evaluate(const FormulaStep* steps, Index count, int depth, const FormulaPoints& points, double* values);
+inline void evaluate(const FormulaProgram& program, const FormulaPoints& points, double* values) {
+  evaluate(program.steps.data(), std::ssize(program.steps), program.depth, points, values);
+}
+
+// A formula at all points of a box, at several times, for a field. All pointers are to memory of the device
+// that computes; `unsound` to memory that the host reads too.
+template <class T>
+struct FormulaGrid {
+  static constexpr int most_times = 8;
+  const FormulaStep* steps;  // whose variables 0 to 2 are the axes of the box, whatever these are called
+  Index step_count;
+  int depth;
+  const double* at[3];  // coordinates of the points along each axis
+  Int3 points;
+  double time[most_times];
+  int times;
+  double scale, lowest;
+  T* values;  // scale times the formula, rounded once, of point (i, j, k) at time[n]:
+              // values[i + j * pitch_y + k * pitch_z + n * pitch_time]
+  Index pitch_y, pitch_z, pitch_time;
+  std::uint64_t* unsound;  // the bits of the earliest time at which a value was not is_sound(), or no_time
+};
+
+// A value that a field can hold and a body can have.
+template <class T>
+ISOTHERM_HOST_DEVICE bool is_sound(T value, double lowest) {
+  return ::fabs(value) <= std::numeric_limits<T>::max() && value >= lowest;
+}
+// Times from 0 on are ordered as their bits are; this one is behind all.
+inline constexpr std::uint64_t no_time = ~std::uint64_t{0};
+
+template <class T>
+struct FormulaGrids {
+  void (*evaluate)(const FormulaGrid<T>& grid, Stream stream);
+};
+template <class T>
+const FormulaGrids<T>& formula_grids(Backend backend);  // throws as face_copy() does
 
 }  // namespace isotherm

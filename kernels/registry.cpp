@@ -7,6 +7,7 @@
 #include "kernels/field_algebra.hpp"
 #include "kernels/field_reductions.hpp"
 #include "kernels/fingerprint.hpp"
+#include "kernels/formula.hpp"
 #include "kernels/grid_transfer.hpp"
 #include "kernels/histogram.hpp"
 #include "kernels/host/host_kernels.hpp"
@@ -197,6 +198,12 @@ const FieldAlgebra<T>& field_algebra(Backend backend) {
 }
 
 template <class T>
+const FormulaGrids<T>& formula_grids(Backend backend) {
+  if (backend == Backend::cuda) return of_cuda<FormulaGrids<T>>(CUDA_FUNCTION(formula_grids_cuda));
+  return host::formula_grids<T>();
+}
+
+template <class T>
 const PeerCopy<T>& peer_copy() {
   return of_cuda<PeerCopy<T>>(CUDA_FUNCTION(peer_copy_cuda));
 }
@@ -259,6 +266,7 @@ std::span<const BandwidthEntry<T>> bandwidth_registry(Backend backend) {
   template const FaceCopy<T>& face_copy(Backend);                                 \
   template const GridTransfer<T>& grid_transfer(Backend);                         \
   template const FieldAlgebra<T>& field_algebra(Backend);                         \
+  template const FormulaGrids<T>& formula_grids(Backend);                         \
   template const PeerCopy<T>& peer_copy();                                        \
   template const ReductionKernel<T>& exact_reduction(Backend);                    \
   template LongAccumulator exact_sum(FieldView<const T>);                         \

@@ -81,19 +81,33 @@ ISOTHERM_HOST_DEVICE T boundary_ghost(T a, T b, T centre) {
 
 inline constexpr std::array<std::string_view, 1> one_tile = {"-"};
 
+// A value for each sweep of a launch, in order. Of one value: the same in all.
+inline constexpr int most_sweeps_per_launch = 8;
+template <class Value>
+struct PerSweep {
+  Value sweep[most_sweeps_per_launch];
+
+  PerSweep() : PerSweep(Value{}) {}
+  PerSweep(const Value& all) { std::fill(std::begin(sweep), std::end(sweep), all); }
+  ISOTHERM_HOST_DEVICE const Value& operator[](int i) const { return sweep[i]; }
+};
+
 // One boundary of this rank's subdomain, or no boundary (`is_boundary` false: the ghosts come from a
 // neighbour). b: kelvin. Where `b_field` is null, b is the same over the face; else b of the cell with
-// tangential indices (p, q) is b_field[p + q * pitch]. (p, q) are (y, z) on x faces, (x, z) on y faces, (x,
-// y) on z faces, interior indices; they run from -ghosts to extent + ghosts - 1, and b_field points at (0,
-// 0). It lies in the device's memory.
+// tangential indices (p, q) is b_field[p + q * pitch], and in the n-th sweep of a launch n * sweep_pitch
+// behind it. (p, q) are (y, z) on x faces, (x, z) on y faces, (x, y) on z faces, interior indices; they run
+// from -ghosts to extent + ghosts - 1, and b_field points at (0, 0). It lies in the device's memory.
 template <class T>
 struct Boundary {
   bool is_boundary = false;
-  T a = 0, b = 0;
+  T a = 0;
+  PerSweep<T> b = {};
   const T* b_field = nullptr;
-  Index pitch = 0;
+  Index pitch = 0, sweep_pitch = 0;
 
-  ISOTHERM_HOST_DEVICE T b_at(Index p, Index q) const { return b_field ? b_field[p + q * pitch] : b; }
+  ISOTHERM_HOST_DEVICE T b_at(Index p, Index q, int sweep = 0) const {
+    return b_field ? b_field[p + q * pitch + sweep * sweep_pitch] : b[sweep];
+  }
 };
 
 template <class T>
@@ -138,21 +152,6 @@ struct UpdateNorm {
   bool accumulate = false;   // combined with the value that is there: a step in several regions has one norm
 };
 
-// The coefficients of each sweep of a launch, in order; of one set: the same in all.
-inline constexpr int most_sweeps_per_launch = 8;
-template <class T>
-struct SweepCoefficients {
-  Coefficients<T> sweep[most_sweeps_per_launch];
-
-  SweepCoefficients() = default;
-  SweepCoefficients(const Coefficients<T>& all) { std::fill(std::begin(sweep), std::end(sweep), all); }
-  ISOTHERM_HOST_DEVICE const Coefficients<T>& operator[](int i) const { return sweep[i]; }
-  bool any_scaled() const {
-    return std::any_of(std::begin(sweep), std::end(sweep),
-                       [](const Coefficients<T>& c) { return c.sigma != 1; });
-  }
-};
-
 // How a kernel goes about it; the bits of the field depend on neither.
 struct SweepPlan {
   int time_block = 1;  // sweeps per launch
@@ -167,7 +166,7 @@ struct SweepArgs {
   // Interior indices: the block, its interior, a box beside that. It may reach into the ghosts, `time_block`
   // layers short of the last, where these hold a neighbour's cells: never beyond a boundary.
   Box region;
-  SweepCoefficients<T> c;
+  PerSweep<Coefficients<T>> c;
   Boundaries<T> boundaries;  // applied by the kernel across its own_boundaries; across other axes boundaries
                              // are in the ghosts
   FieldView<const T>

@@ -7,6 +7,7 @@
 #include "kernels/face_copy.hpp"
 #include "kernels/field_algebra.hpp"
 #include "kernels/field_reductions.hpp"
+#include "kernels/formula.hpp"
 #include "kernels/grid_transfer.hpp"
 #include "kernels/histogram.hpp"
 #include "kernels/peer_copy.hpp"
@@ -29,5 +30,7 @@ template <class T>
 const PeerCopy<T>& peer_copy_cuda();
 template <class T>
 const FieldReductions<T>& field_reductions_cuda();
+template <class T>
+const FormulaGrids<T>& formula_grids_cuda();
 
 }  // namespace isotherm::cuda

@@ -135,15 +135,22 @@ struct Temporal {
   }
 };
 
-// Do boundaries stand beside tiles only, with one value per face, and does each tile leave whole packs?
+// Do boundaries stand beside tiles only, and does each tile leave whole packs?
 template <class T, int time_block, Tile tile>
 bool boundaries_are_simple(const SweepArgs<T>& args) {
-  for (const Boundary<T>& boundary : args.boundaries.faces) {
-    if (boundary.b_field) return false;
-  }
   const TemporalArgs<T> a =
       Temporal<T, time_block, tile, AllExtras>::cut(args.region, args.in.extent, args.boundaries);
-  return a.x.aligned && a.y.aligned;
+  // A lane has one boundary across each axis at most.
+  return a.x.aligned && a.y.aligned && args.in.extent.x > Pack<T>::cells && args.in.extent.y > tile.y;
+}
+template <class T>
+bool vary_beside_tiles(const Boundaries<T>& boundaries) {
+  return std::any_of(boundaries.faces, boundaries.faces + 4,  // across x and y
+                     [](const Boundary<T>& boundary) { return boundary.b_field != nullptr; });
+}
+template <class T>
+bool any_scaled(const PerSweep<Coefficients<T>>& c) {
+  return std::ranges::any_of(c.sweep, [](const Coefficients<T>& each) { return each.sigma != 1; });
 }
 
 // Calls body.operator()<depth, extras>() for the kernel that does what is asked and little more.
@@ -158,16 +165,22 @@ void with_temporal(const SweepArgs<T>& args, int time_block, Body body) {
     // A single sweep is what is left at the end of several: not worth kernels that can do less.
     if constexpr (d > 1) {
       const bool source = !args.source.empty(), norm = args.norm.result != nullptr;
-      if (boundaries_are_simple<T, d, tile>(args)) {
+      const bool simple = boundaries_are_simple<T, d, tile>(args);
+      const bool fields = vary_beside_tiles(args.boundaries);
+      if (simple && !fields) {
         // In fp64 scaling costs a twentieth of the rate (kernels/TUNING.md); in fp32 nothing.
         if constexpr (sizeof(T) == sizeof(double)) {
-          if (source && !norm && !args.c.any_scaled())
-            return body.template operator()<d, TemporalExtras<false, true, false, false>>();
+          if (source && !norm && !any_scaled(args.c))
+            return body.template operator()<d, TemporalExtras<false, false, true, false, false>>();
         }
-        if (source && norm) return body.template operator()<d, TemporalExtras<false, true, true>>();
-        if (source) return body.template operator()<d, TemporalExtras<false, true, false>>();
-        if (norm) return body.template operator()<d, TemporalExtras<false, false, true>>();
-        return body.template operator()<d, TemporalExtras<false, false, false>>();
+        if (source && norm) return body.template operator()<d, TemporalExtras<false, false, true, true>>();
+        if (source) return body.template operator()<d, TemporalExtras<false, false, true, false>>();
+        if (norm) return body.template operator()<d, TemporalExtras<false, false, false, true>>();
+        return body.template operator()<d, TemporalExtras<false, false, false, false>>();
+      }
+      if (simple && !norm) {
+        if (source) return body.template operator()<d, TemporalExtras<false, true, true, false>>();
+        return body.template operator()<d, TemporalExtras<false, true, false, false>>();
       }
     }
     body.template operator()<d, AllExtras>();
@@ -193,7 +206,7 @@ std::size_t norm_scratch_bytes(Box region, int) {
 template <class T>
 std::string unsupported(int tile) {
   return with_tile<tiles>(tile, [&]<PacedTile throttled>() {
-    using Longest = Temporal<T, max_time_block, throttled.tile, TemporalExtras<false, true, true>>;
+    using Longest = Temporal<T, max_time_block, throttled.tile, TemporalExtras<false, false, true, true>>;
     return without_bulk_copies(Longest::kernel, sizeof(typename Longest::Shared));
   });
 }
@@ -201,7 +214,7 @@ std::string unsupported(int tile) {
 template <class T>
 KernelResources resources(int tile) {
   return with_tile<tiles>(tile, [&]<PacedTile throttled>() {
-    using Longest = Temporal<T, max_time_block, throttled.tile, TemporalExtras<false, true, true>>;
+    using Longest = Temporal<T, max_time_block, throttled.tile, TemporalExtras<false, false, true, true>>;
     Longest::allow_shared();
     return resources_of(Longest::kernel, Longest::threads, sizeof(typename Longest::Shared));
   });

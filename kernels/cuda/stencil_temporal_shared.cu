@@ -90,12 +90,12 @@ __global__ void __launch_bounds__(warp_size* threads_y* threads_z)
       const auto lower = [&](int axis, int cell, Index p, Index q) {
         if (cell != spans[axis].at_lower) return from[at - pitches[axis]];
         const Boundary<T>& boundary = a.boundaries.faces[2 * axis];
-        return boundary_ghost(boundary.a, boundary.b_at(p, q), centre);
+        return boundary_ghost(boundary.a, boundary.b_at(p, q, sweep), centre);
       };
       const auto upper = [&](int axis, int cell, Index p, Index q) {
         if (cell != spans[axis].at_upper) return from[at + pitches[axis]];
         const Boundary<T>& boundary = a.boundaries.faces[2 * axis + 1];
-        return boundary_ghost(boundary.a, boundary.b_at(p, q), centre);
+        return boundary_ghost(boundary.a, boundary.b_at(p, q, sweep), centre);
       };
       const Int3 cell = there(x, y, z);
       const T value = stencil_update(c, centre, lower(0, x, cell.y, cell.z), upper(0, x, cell.y, cell.z),

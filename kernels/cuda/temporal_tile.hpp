@@ -17,7 +17,7 @@ struct TemporalArgs {
   FieldView<const T> in;
   FieldView<T> out;
   FieldView<const T> source;
-  SweepCoefficients<T> c;
+  PerSweep<Coefficients<T>> c;
   Boundaries<T> boundaries;
   UpdateNorm norm;
   Box region, read;  // `read`: the cells that the region depends on
@@ -30,19 +30,28 @@ struct TemporalArgs {
   }
 };
 
-// b of a boundary at (p, q) of its face. What a tile has beyond the cells and ghosts of the face is nobody's.
-template <bool fields, class T>
+// A value at (p, q) of a boundary whose b is a field. What a tile has beyond the cells and ghosts of the face
+// is nobody's.
+template <class T>
+__device__ __forceinline__ const T* place_of_b(const Boundary<T>& boundary, int sweep, int p, int q,
+                                               Index extent_p, Index extent_q, int ghosts) {
+  p = min(max(p, -ghosts), static_cast<int>(extent_p) + ghosts - 1);
+  q = min(max(q, -ghosts), static_cast<int>(extent_q) + ghosts - 1);
+  return boundary.b_field + p + q * boundary.pitch + sweep * boundary.sweep_pitch;
+}
+template <int sweep, class T>
 __device__ __forceinline__ T b_of(const Boundary<T>& boundary, int p, int q, Index extent_p, Index extent_q,
                                   int ghosts) {
-  if constexpr (fields) {
-    if (boundary.b_field) {
-      p = min(max(p, -ghosts), static_cast<int>(extent_p) + ghosts - 1);
-      q = min(max(q, -ghosts), static_cast<int>(extent_q) + ghosts - 1);
-      return boundary.b_at(p, q);
-    }
-  }
-  return boundary.b;
+  if (boundary.b_field) return *place_of_b(boundary, sweep, p, q, extent_p, extent_q, ghosts);
+  return boundary.b[sweep];
 }
+
+// b of the boundaries beside a tile, in each sweep in the plane that it is at: of the lower and the upper.
+template <class T, int time_block, int cells_x, int cells_y>
+struct alignas(16) SideValues {
+  T x[time_block][2][cells_y];
+  T y[time_block][2][cells_x];
+};
 
 // Where a lane's rows lie: in the tile, in the region, at the boundaries.
 template <class T, int rows>
@@ -78,52 +87,61 @@ class TemporalLane {
   }
 
   // Puts what stands beyond boundaries across z below or above plane z, if there is one.
-  template <bool fields>
+  template <int sweep>
   __device__ __forceinline__ void apply_z_boundaries(const TemporalArgs<T>& a, int z, Pack<T> (&below)[rows],
                                                      const Pack<T> (&at)[rows],
                                                      Pack<T> (&above)[rows]) const {
-    if (z == 0 && a.face(Face::z_min).is_boundary) beyond_z<fields>(a, Face::z_min, at, below);
-    if (z == a.in.extent.z - 1 && a.face(Face::z_max).is_boundary)
-      beyond_z<fields>(a, Face::z_max, at, above);
+    if (z == 0 && a.face(Face::z_min).is_boundary) beyond_z<sweep>(a, Face::z_min, at, below);
+    if (z == a.in.extent.z - 1 && a.face(Face::z_max).is_boundary) beyond_z<sweep>(a, Face::z_max, at, above);
   }
 
-  // Puts what stands beyond boundaries beside the tile at the ends of row r, and what stands beyond those
-  // across y before the first row of all and behind the last.
-  __device__ __forceinline__ void apply_x_boundaries(const TemporalArgs<T>& a, Neighbours<T>& n) const {
+  // Puts what stands beyond boundaries beside the tile at the ends of a row, and what stands beyond those
+  // across y before the first row of all and behind the last: of the lower and the upper b_lo and b_hi.
+  __device__ __forceinline__ void apply_x_boundaries(const TemporalArgs<T>& a, T b_lo, T b_hi,
+                                                     Neighbours<T>& n) const {
     const Boundary<T>&lower = a.face(Face::x_min), &upper = a.face(Face::x_max);
-    const bool is_behind = behind_ == cells - 1;
+    const bool is_behind = is_at_x_max();
     if constexpr (sizeof(T) ==
                   sizeof(double)) {  // an instruction that some lanes skip beats two more that choose
-      if (before_) n.x_lo = boundary_ghost(lower.a, lower.b, n.centre.v[0]);
-      if (is_behind) n.x_hi = boundary_ghost(upper.a, upper.b, n.centre.v[cells - 1]);
+      if (before_) n.x_lo = boundary_ghost(lower.a, b_lo, n.centre.v[0]);
+      if (is_behind) n.x_hi = boundary_ghost(upper.a, b_hi, n.centre.v[cells - 1]);
     } else {
-      const T before = boundary_ghost(lower.a, lower.b, n.centre.v[0]);
-      const T behind = boundary_ghost(upper.a, upper.b, n.centre.v[cells - 1]);
+      const T before = boundary_ghost(lower.a, b_lo, n.centre.v[0]);
+      const T behind = boundary_ghost(upper.a, b_hi, n.centre.v[cells - 1]);
       n.x_lo = before_ ? before : n.x_lo;
       n.x_hi = is_behind ? behind : n.x_hi;
     }
   }
-  __device__ __forceinline__ void apply_y_boundaries(const TemporalArgs<T>& a, const Pack<T> (&at)[rows],
+  __device__ __forceinline__ void apply_y_boundaries(const TemporalArgs<T>& a, const Pack<T>& b_lo,
+                                                     const Pack<T>& b_hi, const Pack<T> (&at)[rows],
                                                      Pack<T>& y_lo, Pack<T>& y_hi) const {
-    const auto put = [&](Face f, bool here, const Pack<T>& centre, Pack<T>& to) {
+    const auto put = [&](Face f, bool here, const Pack<T>& b, const Pack<T>& centre, Pack<T>& to) {
 #pragma unroll
       for (int i = 0; i < cells; ++i) {
-        const T ghost = boundary_ghost(a.face(f).a, a.face(f).b, centre.v[i]);
+        const T ghost = boundary_ghost(a.face(f).a, b.v[i], centre.v[i]);
         to.v[i] = here ? ghost : to.v[i];
       }
     };
-    put(Face::y_min, at_y_min_, at[0], y_lo);
-    put(Face::y_max, at_y_max_ == rows - 1, at[rows - 1], y_hi);
+    put(Face::y_min, at_y_min_, b_lo, at[0], y_lo);
+    put(Face::y_max, is_at_y_max(), b_hi, at[rows - 1], y_hi);
+  }
+  __device__ __forceinline__ bool is_at_x_max() const {
+    return behind_ == cells - 1;
+  }
+  __device__ __forceinline__ bool is_at_y_max() const {
+    return at_y_max_ == rows - 1;
   }
 
   // The same of boundaries that may be anywhere in the tile, with b of every cell. Behind the last cell of a
   // row it may stand in its pack: what is there is nobody's.
+  template <int sweep>
   __device__ __forceinline__ void apply_side_boundaries(const TemporalArgs<T>& a, int r, int z,
                                                         Neighbours<T>& n) const {
     const Int3 extent = a.in.extent;
     const int ghosts = a.in.ghosts;
     const auto x_ghost = [&](Face f, T centre) {
-      return boundary_ghost(a.face(f).a, b_of<true>(a.face(f), y + r, z, extent.y, extent.z, ghosts), centre);
+      return boundary_ghost(a.face(f).a, b_of<sweep>(a.face(f), y + r, z, extent.y, extent.z, ghosts),
+                            centre);
     };
     const Pack<T> centre = n.centre;
     const T before = x_ghost(Face::x_min, centre.v[0]);
@@ -136,7 +154,7 @@ class TemporalLane {
     const auto put = [&](Face f, bool here, Pack<T>& to) {
 #pragma unroll
       for (int i = 0; i < cells; ++i) {
-        const T b = b_of<true>(a.face(f), x + i, z, extent.x, extent.z, ghosts);
+        const T b = b_of<sweep>(a.face(f), x + i, z, extent.x, extent.z, ghosts);
         to.v[i] = here ? boundary_ghost(a.face(f).a, b, centre.v[i]) : to.v[i];
       }
     };
@@ -145,15 +163,23 @@ class TemporalLane {
   }
 
  private:
-  template <bool fields>
+  // Offsets of 32 bits from an address that all threads share, and volatile reads, which are not all made at
+  // once, leave registers for the levels. What a tile has beyond the face and its ghosts is nobody's.
+  template <int sweep>
   __device__ __forceinline__ void beyond_z(const TemporalArgs<T>& a, Face f, const Pack<T> (&at)[rows],
                                            Pack<T> (&beyond)[rows]) const {
     const Boundary<T>& boundary = a.face(f);
+    const T* const field = boundary.b_field + sweep * boundary.sweep_pitch;
+    const int pitch = static_cast<int>(boundary.pitch), ghosts = a.in.ghosts;
+    const int first = -ghosts * (pitch + 1);
+    const int last = pitch * (static_cast<int>(a.in.extent.y) + ghosts) - ghosts - cells;
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
+      const int place = min(max(x + (y + r) * pitch, first), last);
 #pragma unroll
       for (int i = 0; i < cells; ++i) {
-        const T b = b_of<fields>(boundary, x + i, y + r, a.in.extent.x, a.in.extent.y, a.in.ghosts);
+        T b = boundary.b[sweep];
+        if (boundary.b_field) b = *static_cast<const volatile T*>(field + place + i);
         beyond[r].v[i] = boundary_ghost(boundary.a, b, at[r].v[i]);
       }
     }
@@ -166,17 +192,18 @@ class TemporalLane {
   int behind_ = -1;          // the cell at the upper boundary across x, if it is one of the pack's
 };
 
-// What a fused sweep may have beside boundaries of one value per face beside its tiles: a kernel for each lot
-// of them.
+// What a fused sweep may have beside boundaries of one value per face beside its tiles, and any across z: a
+// kernel for each lot of them.
 
-// `any_boundaries`: boundaries anywhere in a tile, with b of every cell; regions that end within a pack.
-// `scaled`: sources by weights other than the unit weight.
-template <bool any_boundaries_, bool sources_, bool norm_, bool scaled_ = true>
+// `any_boundaries`: boundaries anywhere in a tile; regions that end within a pack. `fields`: b that varies
+// over a face across x or y. `scaled`: sources by weights other than the unit weight.
+template <bool any_boundaries_, bool fields_, bool sources_, bool norm_, bool scaled_ = true>
 struct TemporalExtras {
-  static constexpr bool any_boundaries = any_boundaries_, sources = sources_, norm = norm_, scaled = scaled_;
+  static constexpr bool any_boundaries = any_boundaries_, fields = fields_, sources = sources_, norm = norm_,
+                        scaled = scaled_;
 };
 // All there is, asked for while the kernel runs.
-using AllExtras = TemporalExtras<true, true, true>;
+using AllExtras = TemporalExtras<true, true, true, true>;
 
 // Of the pack at (x, y, z); nothing where no cell depends on it.
 template <class T>
@@ -217,7 +244,7 @@ class FusedNorm {
 
 // What a plane of a tile has around it.
 enum class Around {
-  side_boundaries,  // perhaps boundaries across x and y beside the tile, of one value per face
+  side_boundaries,  // perhaps boundaries across x and y beside the tile
   boundaries,       // and boundaries across z
   anything          // boundaries anywhere
 };
@@ -240,6 +267,9 @@ struct TemporalShared {
   Slab planes[stages];
   SourceSlab sources[source_stages];
   Pack<T> edge[2][edges][warps][2][warp_size];  // [buffer][level][warp][first, last row]
+  // Where b varies over faces: of the plane at work and of the next.
+  static constexpr bool has_sides = Extras::fields && !Extras::any_boundaries;
+  SideValues<T, has_sides ? time_block : 1, has_sides ? x : 1, has_sides ? y : 1> sides[2];
   BytesBarrier full[stages];
   SharedPace throttle;
 };
@@ -305,6 +335,11 @@ class TemporalTile {
 
   __device__ __forceinline__ void sweep() {
     for (int n = 0; n < stages - 1; ++n) ask_for(n, (in_.stage + n) % stages);
+    if constexpr (Shared::has_sides) {
+      bring_sides(0, shared_.sides[in_.buffer]);
+      await_copies();
+      __syncthreads();
+    }
     walk();
   }
 
@@ -332,17 +367,18 @@ class TemporalTile {
   // time. Tiles without boundaries are treated as if they had some beside them: faster, they would wait for
   // the others.
   __device__ __forceinline__ void walk() {
+    constexpr Around at_the_ends = Extras::any_boundaries ? Around::anything : Around::boundaries;
     for (int n = 0; n < span_.count;) {
-      if (const int turns = Extras::any_boundaries ? 0 : turns_from(n); turns > 0) {
-        for (const int end = n + 3 * turns; n < end; n += 3) {
+      if constexpr (!Extras::any_boundaries) {
+        for (const int end = n + 3 * turns_from(n); n < end; n += 3) {
           plane<Around::side_boundaries, 0>(n);
           plane<Around::side_boundaries, 1>(n + 1);
           plane<Around::side_boundaries, 2>(n + 2);
         }
-      } else {
-        plane<Extras::any_boundaries ? Around::anything : Around::boundaries, 0>(n++);
-        move_down();
+        if (n >= span_.count) break;
       }
+      plane<at_the_ends, 0>(n++);
+      move_down();
     }
   }
   // So many times three steps from n on no level stands at a boundary across z.
@@ -367,6 +403,7 @@ class TemporalTile {
   template <Around around, int phase>
   __device__ __forceinline__ void plane(int n) {
     const bool come = comes(n);
+    if constexpr (Shared::has_sides) bring_sides(n + 1, shared_.sides[in_.buffer ^ 1]);
     if (come) shared_.full[in_.stage].wait(in_.parity >> in_.stage & 1);
     Pack<T> made[rows];
 #pragma unroll
@@ -374,6 +411,7 @@ class TemporalTile {
       made[r] = Pack<T>::load(&shared_.planes[in_.stage].cell[1 + warp_ * rows + r][lane_ * cells]);
     levels<around, phase, 0>(n, made);
     in_.buffer ^= 1;
+    if constexpr (Shared::has_sides) await_copies();
     __syncthreads();  // the rows at the edges of warps are there, and nobody reads the plane before this one
     ask_for(n + stages - 1, in_.last_stage());
     if (come) in_.parity ^= 1u << in_.stage;
@@ -390,11 +428,14 @@ class TemporalTile {
     Pack<T>(&above)[rows] = held_[level][(phase + 2) % 3];
     const int z = span_.first + n - 1 - level;
     Pack<T> y_lo = edge_row<level>(warp_ - 1, 1), y_hi = edge_row<level>(warp_ + 1, 0);
-    if constexpr (beside) at_.apply_y_boundaries(a_, at, y_lo, y_hi);
+    if constexpr (beside) {
+      const Pack<T> lower = y_values<level>(Shared::has_sides && at_.is_at_y_max());
+      at_.apply_y_boundaries(a_, lower, Shared::has_sides ? lower : y_values<level>(true), at, y_lo, y_hi);
+    }
 #pragma unroll
     for (int r = 0; r < rows; ++r) above[r] = made[r];
     if constexpr (around != Around::side_boundaries)
-      at_.template apply_z_boundaries<Extras::any_boundaries>(a_, z, below, at, above);
+      at_.template apply_z_boundaries<level>(a_, z, below, at, above);
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       Neighbours<T> near{at[r],
@@ -404,8 +445,11 @@ class TemporalTile {
                          above[r],
                          __shfl_up_sync(0xffffffffu, at[r].v[cells - 1], 1),
                          __shfl_down_sync(0xffffffffu, at[r].v[0], 1)};
-      if constexpr (beside) at_.apply_x_boundaries(a_, near);
-      if constexpr (around == Around::anything) at_.apply_side_boundaries(a_, r, z, near);
+      if constexpr (beside) {
+        const T lower = x_value<level>(r, Shared::has_sides && at_.is_at_x_max());
+        at_.apply_x_boundaries(a_, lower, Shared::has_sides ? lower : x_value<level>(r, true), near);
+      }
+      if constexpr (around == Around::anything) at_.template apply_side_boundaries<level>(a_, r, z, near);
       made[r] = updated_pack(a_.c[level], near, source<level>(r, z));
     }
     if constexpr (level + 1 < time_block) {
@@ -429,6 +473,45 @@ class TemporalTile {
     } else {
       return scaled_source(a_.c[level], source_of(a_, at_.x, at_.y + r, z));
     }
+  }
+
+  // Of step n, for the boundaries beside which the tile stands.
+  __device__ __forceinline__ void bring_sides(int n, decltype(Shared::sides[0])& to) const {
+    const Int3 extent = a_.in.extent;
+    for (int job = warp_; job < 2 * time_block; job += warps) {
+      const int level = job / 2, axis = job % 2, z = span_.first + n - 1 - level;
+      const int first = axis == 0 ? at_.tile_y : at_.tile_x, count = axis == 0 ? Shared::y : Shared::x;
+      const int lo = axis == 0 ? at_.tile_x : at_.tile_y, end = lo + (axis == 0 ? Shared::x : Shared::y);
+      for (int upper = 0; upper < 2; ++upper) {
+        const Boundary<T>& boundary = a_.face(face(axis, upper != 0));
+        const int wall = upper != 0 ? static_cast<int>(extent[axis]) : 0;
+        if (!boundary.is_boundary || wall < lo || wall > end) continue;
+        T* const values = axis == 0 ? to.x[level][upper] : to.y[level][upper];
+        for (int i = lane_; i < count; i += warp_size) {
+          if (!boundary.b_field)
+            values[i] = boundary.b[level];
+          else
+            copy_aside(place_of_b(boundary, level, first + i, z, extent[1 - axis], extent.z, a_.in.ghosts),
+                       &values[i]);
+        }
+      }
+    }
+  }
+  // b of the boundary across x beside row r of the lane, and of that across y beside its pack; of the lower
+  // or the upper, of which it has one at most where they are fields.
+  template <int level>
+  __device__ __forceinline__ T x_value(int r, bool upper) const {
+    if constexpr (Shared::has_sides) return shared_.sides[in_.buffer].x[level][upper][warp_ * rows + r];
+    return a_.face(upper ? Face::x_max : Face::x_min).b[level];
+  }
+  template <int level>
+  __device__ __forceinline__ Pack<T> y_values(bool upper) const {
+    if constexpr (Shared::has_sides)
+      return Pack<T>::load(&shared_.sides[in_.buffer].y[level][upper][lane_ * cells]);
+    Pack<T> all;
+#pragma unroll
+    for (T& each : all.v) each = a_.face(upper ? Face::y_max : Face::y_min).b[level];
+    return all;
   }
 
   // What another warp left of the plane at work, or, beyond the tile, anything. `last`: its last row.

@@ -67,6 +67,9 @@ struct Formula {
                   double* values);
 };
 
+template <class T>
+const FormulaGrids<T>& formula_grids();
+
 template <class Isa, class T>
 struct Fingerprint {
   static std::uint64_t compute(FieldView<const T> field, Int3 global_lo, Int3 global_extent);

@@ -375,7 +375,7 @@ class Tile {
     end.a = boundary.a;
     const Box& box = levels_[level].box;
     for (int r = 0; r < rows * planes; ++r)
-      end.b[r] = boundary.b_at(within(y + r / planes, box, 1), within(z + r % planes, box, 2));
+      end.b[r] = boundary.b_at(within(y + r / planes, box, 1), within(z + r % planes, box, 2), level - 1);
   }
 
   // The queue of the level before.
@@ -411,20 +411,20 @@ class Tile {
       for (const bool max : {false, true}) {
         const bool beyond_face = at[axis] == (max ? args_.in.extent[axis] : -1);
         if (beyond_face && at_boundary(face(axis, max)))
-          return make_ghosts(face(axis, max), to, from, at.x, cells, axis == 1 ? z : y);
+          return make_ghosts(face(axis, max), 0, to, from, at.x, cells, axis == 1 ? z : y);
       }
     }
     // Beside the cells that are computed lies one more, where the field has one.
     const Index lo = at.x > field_.lo.x ? -1 : 0, hi = at.x + cells < field_.hi.x ? cells + 1 : cells;
     for (Index i = lo; i < hi; ++i) to[i] = from[i];
   }
-  // Ghosts beyond a boundary across y or z, from the row at the boundary, which starts at cell x; q: the
-  // other index of its b. Only where the field has cells.
-  void make_ghosts(Face f, T* ghosts, const T* from, Index x, Index cells, Index q) const {
+  // Ghosts for that sweep beyond a boundary across y or z, from the row at the boundary, which starts at cell
+  // x; q: the other index of its b. Only where the field has cells.
+  void make_ghosts(Face f, int sweep, T* ghosts, const T* from, Index x, Index cells, Index q) const {
     const Boundary<T>& boundary = args_.boundaries.faces[static_cast<int>(f)];
     const Index end = smaller(cells, field_.hi.x - x);
     for (Index i = larger(0, field_.lo.x - x); i < end; ++i)
-      ghosts[i] = boundary_ghost(boundary.a, boundary.b_at(x + i, q), from[i]);
+      ghosts[i] = boundary_ghost(boundary.a, boundary.b_at(x + i, q, sweep), from[i]);
   }
 
   // The rows of ghosts of a level that follow from its rows y... of planes z and z + 1. A ghost below the
@@ -438,16 +438,16 @@ class Tile {
     for (Index at = larger(y, box.lo.y); at < smaller(y + rows, box.hi.y); ++at) {
       T *const lower = queued(level, at, 0), *const upper = queued(level, at, 1),
                *const before = queued_before(level, at, 1);
-      if (floor && z == -1) make_ghosts(Face::z_min, lower, upper, lo_, cells, at);
-      if (floor && z == 0) make_ghosts(Face::z_min, before, lower, lo_, cells, at);
-      if (ceiling && z == n_z - 1) make_ghosts(Face::z_max, upper, lower, lo_, cells, at);
-      if (ceiling && z == n_z) make_ghosts(Face::z_max, lower, before, lo_, cells, at);
+      if (floor && z == -1) make_ghosts(Face::z_min, level, lower, upper, lo_, cells, at);
+      if (floor && z == 0) make_ghosts(Face::z_min, level, before, lower, lo_, cells, at);
+      if (ceiling && z == n_z - 1) make_ghosts(Face::z_max, level, upper, lower, lo_, cells, at);
+      if (ceiling && z == n_z) make_ghosts(Face::z_max, level, lower, before, lo_, cells, at);
       for (int p = 0; p < planes; ++p) {
         if (z + p < box.lo.z || z + p >= box.hi.z) continue;
         if (at == 0 && at_boundary(Face::y_min))
-          make_ghosts(Face::y_min, queued(level, -1, p), queued(level, 0, p), lo_, cells, z + p);
+          make_ghosts(Face::y_min, level, queued(level, -1, p), queued(level, 0, p), lo_, cells, z + p);
         if (at == n_y - 1 && at_boundary(Face::y_max))
-          make_ghosts(Face::y_max, queued(level, n_y, p), queued(level, at, p), lo_, cells, z + p);
+          make_ghosts(Face::y_max, level, queued(level, n_y, p), queued(level, at, p), lo_, cells, z + p);
       }
     }
   }

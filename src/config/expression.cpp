@@ -139,6 +139,8 @@ class Compiler {
     int depth = 0;
     for (const FormulaStep& step : made.steps)
       made.depth = std::max(made.depth, depth += 1 - operands_of(step.op));
+    if (made.depth > deepest_formula)
+      throw FormulaError{fmt::format("more than {} values wait for each other", deepest_formula), 0};
     return made;
   }
 

@@ -5,21 +5,21 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "physics/cells.hpp"
+#include "physics/formula_values.hpp"
 
 namespace isotherm {
 
-// b over one face of the block, ghosts included, in host staging memory and, where it varies over the face,
-// on the device. Else it is one number. A ghost takes the value of the cell behind a periodic face, or of the
-// nearest one.
+// b over one face of the block, ghosts included, on the device; where it does not vary over the face, one
+// number. A ghost takes the value of the cell behind a periodic face, or of the nearest one.
 template <class T>
 class BoundaryConditions<T>::FaceValues {
  public:
-  FaceValues(const Config& config, Device& device, Face f, Box subdomain, int ghosts)
-      : device_(&device),
-        face_(f),
+  FaceValues(const Config& config, Device& device, Face f, Box subdomain, int ghosts, int most_sweeps)
+      : face_(f),
         slope_(boundary_law(config, f).slope),
         first_(subdomain.lo - Int3{ghosts, ghosts, ghosts}),
         domain_(config.grid.cells),
@@ -32,40 +32,40 @@ class BoundaryConditions<T>::FaceValues {
     if (boundary.has_temperature()) lowest_ = lowest_temperature(config);
     for (int axis = 0; axis < 3; ++axis)
       periodic_[axis] = config.boundaries[2 * axis].kind == BoundaryKind::periodic;
-    along_p_ = {centre_(p_, cell(p_, 0))};
-    if (!over_face()) return;
+    if (!formula_.uses("xyz"[p_]) && !formula_.uses("xyz"[q_])) return;
     pitch_ = subdomain.extent()[p_] + 2 * ghosts;
     rows_ = subdomain.extent()[q_] + 2 * ghosts;
     first_inside_ = ghosts + ghosts * pitch_;
-    for (Index p = 1; p < pitch_; ++p) along_p_.push_back(centre_(p_, cell(p_, p)));
-    const std::size_t bytes = pitch_ * rows_ * sizeof(T);
-    values_ = Buffer(device, bytes);
-    for (int side = 0; side < 2; ++side) {
-      staging_.emplace_back(device, bytes, Memory::staging);
-      copied_.push_back(own_event(device));
-    }
+    over_face_.emplace(
+        device, formula_,
+        std::array{Axis{p_, along(p_, pitch_)}, Axis{q_, along(q_, rows_)}, Axis{normal_, {plane_}}}, slope_,
+        lowest_);
+    const auto values = static_cast<std::size_t>(pitch_ * rows_ * (over_time() ? most_sweeps : 1));
+    values_ = Buffer(device, values * sizeof(T));
   }
 
   Face on() const { return face_; }
   bool over_time() const { return formula_.uses('t'); }
 
-  void update(double t, Stream stream, Boundary<T>& boundary) {
-    if (!over_face()) return evaluate(t, &boundary.b);
+  void update(std::span<const double> times, Stream stream, Boundary<T>& boundary) {
+    if (!over_face_) {
+      boundary.b = number_at(times.front());
+      for (std::size_t i = 1; i < times.size(); ++i) boundary.b.sweep[i] = number_at(times[i]);
+      return;
+    }
     boundary.pitch = pitch_;
-    boundary.b_field = values_.template as<T>() + first_inside_;
-    if (device_->backend() == Backend::host) return evaluate(t, values_.template as<T>());
-    // Two staging buffers in turn: the host fills one while the device may still be copying the other.
-    turn_ = 1 - turn_;
-    device_->synchronize(copied_[turn_].get());
-    T* staging = staging_[turn_].template as<T>();
-    evaluate(t, staging);
-    device_->copy(values_.data(), staging, values_.bytes(), stream);
-    device_->record(copied_[turn_].get(), stream);
+    boundary.sweep_pitch = times.size() > 1 ? pitch_ * rows_ : 0;
+    T* const values = values_.template as<T>();
+    boundary.b_field = values + first_inside_;
+    const Box all{{0, 0, 0}, {pitch_, rows_, 1}};
+    over_face_->evaluate(all, times, {values, pitch_, pitch_ * rows_, pitch_ * rows_}, stream);
+  }
+  void check() const {
+    if (const auto time = over_face_ ? over_face_->unsound_at() : std::nullopt) throw_unsound(*time);
   }
 
  private:
-  // Does b vary over the face, not only in time?
-  bool over_face() const { return formula_.uses("xyz"[p_]) || formula_.uses("xyz"[q_]); }
+  using Axis = typename FormulaValues<T>::Axis;
 
   Index cell(int axis, Index i) const {  // global
     const Index at = first_[axis] + i, n = domain_[axis];
@@ -80,38 +80,27 @@ class BoundaryConditions<T>::FaceValues {
     return at;
   }
 
-  void evaluate(double t, T* values) const {
-    constexpr Index none = std::numeric_limits<Index>::max();
-    Index first_bad = none;
-#pragma omp parallel if (rows_ > 1) reduction(min : first_bad)
-    {
-      std::vector<double> row(static_cast<std::size_t>(pitch_));
-#pragma omp for schedule(static)
-      for (Index q = 0; q < rows_; ++q) {
-        const Vector3 at = place(0, q);
-        FormulaPoints points{{{&at[0]}, {&at[1]}, {&at[2]}, {&t}}, pitch_};
-        points.variables[p_] = {along_p_.data(), true};
-        formula_.evaluate(points, row.data());
-        if (!store(row, values + q * pitch_)) first_bad = std::min(first_bad, q);
-      }
-    }
-    if (first_bad == none) return;
-    const T* const bad = values + first_bad * pitch_;
-    throw_unsound(std::find_if(bad, bad + pitch_, [&](T b) { return !is_sound(b); }) - bad, first_bad, t);
+  std::vector<double> along(int axis, Index count) const {
+    std::vector<double> at;
+    for (Index i = 0; i < count; ++i) at.push_back(centre_(axis, cell(axis, i)));
+    return at;
   }
-  bool is_sound(T b) const {
-    return std::abs(b) <= std::numeric_limits<T>::max() && b >= lowest_;
+  T value(const Vector3& at, double t) const {
+    return static_cast<T>(slope_ * formula_(at[0], at[1], at[2], t));
   }
-  // False where any of them is not sound. A loop of vectors.
-  bool store(const std::vector<double>& row, T* values) const {
-    int unsound = 0;
-    for (std::size_t p = 0; p < row.size(); ++p) {
-      values[p] = static_cast<T>(slope_ * row[p]);
-      unsound |= static_cast<int>(!is_sound(values[p]));
-    }
-    return unsound == 0;
+  T number_at(double t) const {
+    const T b = value(place(0, 0), t);
+    if (!is_sound(b, lowest_)) throw_unsound(t);
+    return b;
   }
 
+  // The first of them.
+  [[noreturn]] void throw_unsound(double t) const {
+    for (Index q = 0; q < rows_; ++q)
+      for (Index p = 0; p < pitch_; ++p)
+        if (!is_sound(value(place(p, q), t), lowest_)) throw_unsound(p, q, t);
+    throw Error(ExitCode::internal, "a boundary value changed while it was looked at; please report it");
+  }
   [[noreturn]] void throw_unsound(Index p, Index q, double t) const {
     Int3 where;
     where[normal_] = is_max(face_) ? domain_[normal_] - 1 : 0;
@@ -123,7 +112,6 @@ class BoundaryConditions<T>::FaceValues {
     throw not_finite(key_, formula_.text(), value, where, at, t);
   }
 
-  Device* device_;
   Face face_;
   // Axes; p and q are the indices of a face in kernels/stencil.hpp.
   int normal_ = axis_of(face_), p_ = normal_ == 0 ? 1 : 0, q_ = normal_ == 2 ? 1 : 2;
@@ -136,28 +124,27 @@ class BoundaryConditions<T>::FaceValues {
   CellCentres centre_;
   double plane_;  // m, where the boundary stands
   Expression formula_;
-  std::vector<double> along_p_;  // m, of the cells of a row
   Index pitch_ = 1, rows_ = 1, first_inside_ = 0;
-  Buffer values_;  // [q][p]
-  std::vector<Buffer> staging_;
-  std::vector<Owned<Event>> copied_;
-  int turn_ = 0;
+  std::optional<FormulaValues<T>> over_face_;
+  Buffer values_;  // [sweep][q][p]
 };
 
 template <class T>
 BoundaryConditions<T>::BoundaryConditions(const Config& config, Device& device, Box subdomain, int ghosts,
-                                          const std::array<bool, face_count>& is_boundary) {
+                                          const std::array<bool, face_count>& is_boundary, int most_sweeps) {
   const Owned<Stream> stream = own_stream(device, Priority::normal);
   for (int i = 0; i < face_count; ++i) {
     if (!is_boundary[i]) continue;
     Boundary<T>& boundary = boundaries_.faces[i];
     boundary.is_boundary = true;
     boundary.a = static_cast<T>(boundary_law(config, static_cast<Face>(i)).a);
-    const auto values = std::make_shared<FaceValues>(config, device, static_cast<Face>(i), subdomain, ghosts);
-    values->update(0, stream, boundary);
+    const auto values =
+        std::make_shared<FaceValues>(config, device, static_cast<Face>(i), subdomain, ghosts, most_sweeps);
+    values->update(std::array{0.0}, stream, boundary);
     if (!config.boundaries[i].value.is_constant()) varying_.push_back(values);
   }
   device.synchronize(stream.get());
+  check();
 }
 
 template <class T>
@@ -166,9 +153,15 @@ bool BoundaryConditions<T>::vary_in_time() const {
 }
 
 template <class T>
-void BoundaryConditions<T>::update(double t, Stream stream) {
+void BoundaryConditions<T>::update(std::span<const double> times, Stream stream) {
+  check();
   for (const auto& values : varying_)
-    if (values->over_time()) values->update(t, stream, boundaries_.faces[static_cast<int>(values->on())]);
+    if (values->over_time()) values->update(times, stream, boundaries_.faces[static_cast<int>(values->on())]);
+}
+
+template <class T>
+void BoundaryConditions<T>::check() const {
+  for (const auto& values : varying_) values->check();
 }
 
 template class BoundaryConditions<float>;

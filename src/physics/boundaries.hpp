@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "config/config.hpp"
@@ -12,23 +13,27 @@
 
 namespace isotherm {
 
-// Values are computed in fp64 on the host, once (again at each step where a formula uses t), and rounded to
-// T.
+// Values are computed in fp64 and rounded to T, once or, where a formula uses t, for each sweep: those that
+// vary over a face on the device.
 template <class T>
 class BoundaryConditions {
  public:
-  // With the values at t = 0. `subdomain`: this rank's global cells; `is_boundary`: by Face. Throws
-  // Error(deck) naming the cell where a formula is not finite. `device` must outlive the rules.
+  // With the values at t = 0. `subdomain`: this rank's global cells; `is_boundary`: by Face; `most_sweeps`:
+  // of a launch. Throws Error(deck) naming the cell where a formula is not finite. `device` must outlive the
+  // rules.
   BoundaryConditions(const Config& config, Device& device, Box subdomain, int ghosts,
-                     const std::array<bool, face_count>& is_boundary);
+                     const std::array<bool, face_count>& is_boundary, int most_sweeps = 1);
   BoundaryConditions(BoundaryConditions&&) noexcept = default;  // a copy would share the values
   BoundaryConditions& operator=(BoundaryConditions&&) noexcept = default;
 
   bool vary_in_time() const;
-  // b of boundaries whose formula uses t, for the step that starts at t (seconds). Call boundaries() again
-  // after it. The new values are copied in the order of `stream`: all that reads boundaries() must be ordered
-  // before and after it through that stream. The host waits only where it is two updates ahead of the device.
-  void update(double t, Stream stream);
+  // b of boundaries whose formula uses t, for sweeps that start at these times, s; one for all sweeps. Call
+  // boundaries() again after it. Values over a face are computed in the order of `stream`: all that reads
+  // them must be ordered before and after it through that stream. Throws as check() does.
+  void update(std::span<const double> times, Stream stream);
+  // Throws Error(deck) with cell and value where one, as far as the device has come, is not finite or colder
+  // than a body can be.
+  void check() const;
   const Boundaries<T>& boundaries() const { return boundaries_; }
 
  private:

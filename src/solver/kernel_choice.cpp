@@ -136,7 +136,6 @@ std::int64_t sweeps_until_due(const Config& config) {
 }
 
 int longest_time_block(const Config& config) {
-  if (boundaries_vary_by_sweep(config)) return 1;
   if (config.solver.time_block) return *config.solver.time_block;
   if (config.solver.halo_width) return *config.solver.halo_width;
   return static_cast<int>(std::clamp<std::int64_t>(sweeps_until_due(config), 1, 64));
@@ -151,10 +150,7 @@ int longest_time_block(const Config& config, const Decomposition& decomposition)
 int widest_halo(const Config& config, const Decomposition& decomposition, int most) {
   const SolverConfig& s = config.solver;
   if (s.halo_width) return *s.halo_width;
-  // Values of boundaries that vary in time are computed for the ghosts too, for every sweep.
-  if (!exchanges(ghost_sides(decomposition, 0)) || stores_faces(config, decomposition) ||
-      boundaries_vary_by_sweep(config))
-    return 1;
+  if (!exchanges(ghost_sides(decomposition, 0)) || stores_faces(config, decomposition)) return 1;
   if (decomposition.ranks() == 1 && s.kernel != "auto") {  // its own neighbour needs them for time blocks
     const auto table = stencil_kernels<double>();
     const auto named = std::ranges::find(table, s.kernel, &StencilKernel<double>::name);
@@ -177,7 +173,7 @@ bool has_temporal_kernel(Backend backend) {
 std::string why_no_graph(const Config& config, const Device& device) {
   if (!device.records_graphs()) return "only GPUs have graphs";
   if (boundaries_vary_by_sweep(config))
-    return "the host computes the boundaries that vary in time, sweep by sweep";
+    return "boundaries vary in time";
   return "";
 }
 

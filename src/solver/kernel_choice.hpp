@@ -67,9 +67,9 @@ struct KernelChoices {
 // From one look at the field to the next, where checks, diagnostics and snapshots come by sweeps.
 std::int64_t sweeps_until_due(const Config& config);
 
-// The most sweeps that a launch may fuse, whatever the kernel: 1 where boundaries vary in time, as a launch
-// has one value of each; else solver.time_block or halo_width, or until something is due. On a decomposition
-// where ghosts are cells, a launch needs as many layers of them; 1 where the sweeps are to store their faces.
+// The most sweeps that a launch may fuse, whatever the kernel: solver.time_block or halo_width, or until
+// something is due. On a decomposition where ghosts are cells, a launch needs as many layers of them; 1 where
+// the sweeps are to store their faces.
 int longest_time_block(const Config& config);
 int longest_time_block(const Config& config, const Decomposition& decomposition);
 
@@ -110,8 +110,8 @@ SolverKernels<T> choose_kernels(const Config& config, Backend backend, Int3 subd
 // longer time step it has one.
 bool boundaries_vary_by_sweep(const Config& config);
 
-// Why the sweeps of this deck cannot be recorded on this device: boundaries whose values the host computes
-// for every sweep. Empty: they can, where the halos among them can (HaloExchange::why_not_recordable()).
+// Why the sweeps of this deck cannot be recorded on this device: boundaries that have other values in each
+// sweep. Empty: they can, where the halos among them can (HaloExchange::why_not_recordable()).
 std::string why_no_graph(const Config& config, const Device& device);
 // Are sweeps queued as graphs, where `wanted` says so? Throws Error(deck) where the deck insists and
 // `why_not` says why they cannot be.

@@ -9,6 +9,7 @@
 #include "kernels/face_copy.hpp"
 #include "physics/diagnostics.hpp"
 #include "physics/operator.hpp"
+#include "solver/kernel_choice.hpp"
 
 namespace isotherm {
 namespace {
@@ -80,6 +81,11 @@ void pack(Backend backend, FieldView<const T> field, const std::vector<Box>& box
   }
 }
 
+// Of a boundary that varies in time: for all sweeps of a launch.
+int values_at_once(const Config& config) {
+  return std::min(longest_time_block(config), most_sweeps_per_launch);
+}
+
 TransportSettings transport_settings(const Config& config, bool timed) {
   const ParallelConfig& parallel = config.parallel;
   return {parallel.transport, config.at("parallel.transport"), parallel.probe_timeout, timed};
@@ -113,7 +119,8 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
                                [&] {
                                  return BoundaryConditions<T>(config, device, subdomain_,
                                                               ghost_layers(config),
-                                                              decomposition.boundaries(communicator.rank()));
+                                                              decomposition.boundaries(communicator.rank()),
+                                                              values_at_once(config));
                                })),
       halo_(decomposition, communicator_, device,
             source_ ? std::vector{halo_field(current_), halo_field(next_), halo_field(*source_)}
@@ -181,10 +188,15 @@ void Level<T>::read(const StoredField& stored) {
 }
 
 template <class T>
-void Level<T>::update_boundaries(std::optional<double> share) {
+void Level<T>::update_boundaries(int sweeps, std::optional<double> share) {
   if (!boundaries_.vary_in_time() || !between_cycles()) return;
-  const double of_cycle = method_.cycle() > 1 && !probes_ ? 0.5 : 0;
-  boundaries_.update(time() + share.value_or(of_cycle) * dt(), compute_);
+  if (method_.cycle() > 1) {
+    const double of_cycle = probes_ ? 0 : 0.5;
+    return boundaries_.update(std::array{time() + share.value_or(of_cycle) * dt()}, compute_);
+  }
+  std::vector<double> times{time() + share.value_or(0) * dt()};
+  for (int i = 1; i < sweeps; ++i) times.push_back(static_cast<double>(sweeps_ + i) * dt_);
+  boundaries_.update(times, compute_);
 }
 
 template <class T>

@@ -129,9 +129,9 @@ class Level {
 
   // Everything below is queued on compute() in order, exchanges on a stream of higher priority beside it.
 
-  // Values of boundaries for the sweep that comes next, where they vary in time: those of its beginning, and
-  // for all sweeps of a longer cycle those of its middle, or of another `share` of its time.
-  void update_boundaries(std::optional<double> share = {});
+  // Values of boundaries for the sweeps that come next, where they vary in time: for each those of its
+  // beginning, and for all sweeps of a longer cycle those of its middle, or of another `share` of its time.
+  void update_boundaries(int sweeps, std::optional<double> share = {});
   // Ghosts beyond the boundaries at which `region` ends, but for those that a `kernel` computes itself.
   void fill_boundaries(Box region, const StencilKernel<T>* kernel = nullptr);
   void start_exchange() { halo_.start(current_.view(), compute_, halo_stream_); }
@@ -179,6 +179,7 @@ class Level {
   void synchronize() {
     device_.synchronize(halo_stream_);
     device_.synchronize(compute_);
+    boundaries_.check();
   }
 
   void count_from(std::int64_t sweep) { sweeps_ = sweep; }

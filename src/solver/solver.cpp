@@ -137,7 +137,6 @@ std::string Solver<T>::why_single(const std::string& otherwise) const {
   const bool can = plan().sweep.is_temporal() ||
                    (config.solver.kernel == "auto" && has_temporal_kernel<T>(level_.device().backend()));
   if (!can) return "";
-  if (boundaries_vary_by_sweep(config)) return "boundaries vary in time";
   if (config.parallel.overlap == Overlap::in_kernel && level_.communicator().size() > 1)
     return "sweeps store their faces";
   if (config.solver.time_block == 1) return "solver.time_block is 1";

@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <bit>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -128,6 +129,9 @@ inline long long clock64() {  // nanoseconds
       .count();
 }
 
+inline long long __double_as_longlong(double value) {
+  return std::bit_cast<long long>(value);
+}
 template <class T>
 T __ldg(const T* from) {
   return *from;
@@ -137,6 +141,10 @@ T __ldg(const T* from) {
 template <class T>
 T atomicAdd(T* at, std::type_identity_t<T> value) {
   return std::exchange(*at, static_cast<T>(*at + value));
+}
+template <class T>
+T atomicMin(T* at, std::type_identity_t<T> value) {
+  return std::exchange(*at, std::min(*at, value));
 }
 template <class T>
 T atomicMax(T* at, std::type_identity_t<T> value) {

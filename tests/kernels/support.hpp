@@ -371,11 +371,13 @@ class BoundedBlock {
       : shape_(shape), ghosts_(ghosts) {
     for (int f = 0; f < face_count; ++f) {
       Boundary<T>& boundary = boundaries.faces[f];
-      boundary = {(faces >> f & 1) != 0, T(0.9) - T(0.3) * T(f), T(f) + T(0.1), nullptr, 0};
+      boundary = {(faces >> f & 1) != 0, T(0.9) - T(0.3) * T(f)};
+      for (int i = 0; i < most_sweeps_per_launch; ++i) boundary.b.sweep[i] = T(f) + T(0.1) + T(i) / 64;
       if ((fields >> f & 1) == 0) continue;
       const auto [p, q] = tangents(f);
       boundary.pitch = shape[p] + 2 * ghosts;
-      std::vector<T> b(static_cast<std::size_t>(boundary.pitch * (shape[q] + 2 * ghosts)));
+      boundary.sweep_pitch = boundary.pitch * (shape[q] + 2 * ghosts);
+      std::vector<T> b(static_cast<std::size_t>(most_sweeps_per_launch * boundary.sweep_pitch));
       for (std::size_t i = 0; i < b.size(); ++i) b[i] = field_value(i);
       b_fields_[static_cast<std::size_t>(f)] = buffer_of(device, b);
       boundary.b_field =
@@ -393,10 +395,13 @@ class BoundedBlock {
     return box;
   }
 
-  // Writes what stands beyond the boundaries into the ghosts of `field`, in host memory, for the axes asked
-  // for: over the faces, and as far beyond their open edges as there is a cell to start from.
-  void fill_ghosts(FieldView<T> field, std::array<bool, 3> axes) const { fill_ghosts(field, axes, ghosts_); }
-  void fill_ghosts(FieldView<T> field, std::array<bool, 3> axes, Index layers_beyond_edges) const {
+  // Writes what stands beyond the boundaries in that sweep of a launch into the ghosts of `field`, in host
+  // memory, for the axes asked for: over the faces, and as far beyond their open edges as there is a cell to
+  // start from.
+  void fill_ghosts(FieldView<T> field, std::array<bool, 3> axes, int sweep = 0) const {
+    fill_ghosts(field, axes, sweep, ghosts_);
+  }
+  void fill_ghosts(FieldView<T> field, std::array<bool, 3> axes, int sweep, Index layers_beyond_edges) const {
     const Box over = region(layers_beyond_edges);
     for (int f = 0; f < face_count; ++f) {
       if (!axes[static_cast<std::size_t>(f / 2)] || !boundaries.faces[f].is_boundary) continue;
@@ -408,7 +413,7 @@ class BoundedBlock {
           cell[q] = ghost[q] = j;
           cell[f / 2] = f % 2 == 1 ? shape_[f / 2] - 1 : 0;
           ghost[f / 2] = f % 2 == 1 ? shape_[f / 2] : -1;
-          field(ghost) = std::fma(boundaries.faces[f].a, field(cell), b_at(f, i, j));
+          field(ghost) = std::fma(boundaries.faces[f].a, field(cell), b_at(f, i, j, sweep));
         }
       }
     }
@@ -422,11 +427,10 @@ class BoundedBlock {
   };
   static Tangents tangents(int f) { return {f / 2 == 0 ? 1 : 0, f / 2 == 2 ? 1 : 2}; }
   static T field_value(std::size_t i) { return T(0.01) * T(i % 101); }
-  T b_at(int f, Index i, Index j) const {
+  T b_at(int f, Index i, Index j, int sweep) const {
     const Boundary<T>& boundary = boundaries.faces[f];
-    return boundary.b_field
-               ? field_value(static_cast<std::size_t>(i + ghosts_ + (j + ghosts_) * boundary.pitch))
-               : boundary.b;
+    const Index at = i + ghosts_ + (j + ghosts_) * boundary.pitch + sweep * boundary.sweep_pitch;
+    return boundary.b_field ? field_value(static_cast<std::size_t>(at)) : boundary.b[sweep];
   }
 
   Int3 shape_;
@@ -450,7 +454,7 @@ class SweepCase {
       : device_(device), host_(make_host_device(device.row_alignment())), setting_(setting) {
     for (int level = 1; level <= setting.time_block; ++level) {
       if (level > 1) std::swap(before_, swept_);
-      here_.fill_ghosts(before_.view(), kernel.own_boundaries);
+      here_.fill_ghosts(before_.view(), kernel.own_boundaries, level - 1);
       sweep_plainly(before_, swept_, region(setting.ghosts - level), setting.has_source ? &source_ : nullptr,
                     level - 1);
     }

@@ -101,7 +101,7 @@ void check_boundaries(const FaceCopy<T>& copy, Device& device, Device& host, Int
   const BoundedBlock<T> there(device, n, ghosts, mask, odd_faces), here(host, n, ghosts, mask, odd_faces);
   Field<T> expected = random_field<T>(host, n, ghosts, 21), field = to_device(device, expected);
   copy.fill_boundaries(field.view(), there.boundaries, there.region(extend), {});
-  here.fill_ghosts(expected.view(), {true, true, true}, extend);
+  here.fill_ghosts(expected.view(), {true, true, true}, 0, extend);
   expect_same_there(device, expected, field);
 }
 

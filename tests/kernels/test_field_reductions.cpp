@@ -135,7 +135,7 @@ TEST_P(Survey, JumpsThatAreNoNumbersAreCounted) {
       EXPECT_EQ(found.word[LongAccumulator::infinities], 2);
       EXPECT_EQ(found.word[LongAccumulator::negative_infinities], 1);
       LongAccumulator expected{};
-      for_each_cell(wall, [&](Int3 c) { expected.add(jump_of(boundary.a, boundary.b, field.view()(c))); });
+      for_each_cell(wall, [&](Int3 c) { expected.add(jump_of(boundary.a, boundary.b[0], field.view()(c))); });
       expected.normalise();
       EXPECT_TRUE(same_bits(found, expected));
     }

@@ -39,7 +39,7 @@ class PlainSweep {
     next[axis] += is_max(f) ? 1 : -1;
     const bool outside = next[axis] < 0 || next[axis] >= n_[axis];
     const Boundary<double>& rule = rules_->boundaries().faces[static_cast<int>(f)];
-    if (outside && rule.is_boundary) return boundary_ghost(rule.a, rule.b, u[index_of(c, n_)]);
+    if (outside && rule.is_boundary) return boundary_ghost(rule.a, rule.b_at(0, 0), u[index_of(c, n_)]);
     if (outside) next[axis] = is_max(f) ? 0 : n_[axis] - 1;
     return u[index_of(next, n_)];
   }

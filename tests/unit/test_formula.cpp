@@ -162,6 +162,9 @@ TEST(Formula, WrongOnesSayWhatAndWhere) {
   expect("1 + sin(x, t)", "sin takes 1 value, not 2", 4);
   expect("x ? 1", "missing ':'", 5);
   expect("2 x", "unexpected 'x'", 2);
+  std::string deep = "x";
+  for (int i = 0; i < 192; ++i) deep = "x + (" + deep + ")";
+  expect(deep, "more than 192 values wait for each other", 0);
   expect(std::string(2000, '-') + "x", "more than 400 parts within each other", 400);
 }
 

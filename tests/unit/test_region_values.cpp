@@ -479,7 +479,7 @@ TEST(Boundaries, InsulatedOnesAndNeighboursHaveNoValue) {
   const BoundaryConditions<double> rules(steel(), *device, whole(steel()), 1, only(Face::y_max));
   const auto& faces = rules.boundaries().faces;
   EXPECT_EQ(faces[3].a, 1);
-  EXPECT_EQ(faces[3].b, 0);
+  EXPECT_EQ(faces[3].b[0], 0);
   EXPECT_FALSE(faces[4].is_boundary);
   EXPECT_FALSE(rules.vary_in_time());
   for (const auto& face : faces) EXPECT_EQ(face.b_field, nullptr);
@@ -526,10 +526,10 @@ TEST(Boundaries, FormulasOfTimeFollowIt) {
                    2 * (-2 + 4 * 0.02));
   const double x = CellCentres(config)(0, 2);
   for (const double t : {0.0, 0.5, 2.0}) {
-    rules.update(t, {});
+    rules.update(std::array{t}, {});
     const auto& faces = rules.boundaries().faces;
     EXPECT_EQ(faces[0].b_field, nullptr);  // the same over the face: a number travels, not a field
-    EXPECT_EQ(faces[0].b, 2 * (300 + 10 * t));
+    EXPECT_EQ(faces[0].b[0], 2 * (300 + 10 * t));
     EXPECT_DOUBLE_EQ(faces[4].b_at(2, 1), x * t * 0.03 / k);
     EXPECT_DOUBLE_EQ(faces[5].b_at(2, 1), x * 0.03 / k);
   }
@@ -543,33 +543,26 @@ TEST(Boundaries, AValueBeyondThePrecisionIsRejected) {
   EXPECT_THROW(BoundaryConditions<float>(config, *device, whole(config), 1, only(Face::x_min)), Error);
 }
 
-TEST(Boundaries, UpdatesAheadOfTheDeviceDoNotOverwriteEachOther) {
-  DeferredDevice device;
+TEST(Boundaries, EachSweepOfALaunchHasItsValues) {
+  const auto device = make_host_device();
   Config config = steel();
-  boundary_at(config, Face::x_min) = {BoundaryKind::temperature, Expression("y + t", "yzt"), 0};
-  const double y = CellCentres(config)(1, 0);
-  {
-    BoundaryConditions<double> rules(config, device, whole(config), 1, only(Face::x_min));
-    EXPECT_EQ(device.queued(), 0u);
-    double executed = 0;  // updates whose copy has been made
-    for (int step = 1; step <= 6; ++step) {
-      rules.update(step, {});
-      while (device.queued() > 1) {  // the host ran ahead by one: let the older copy happen now
-        device.run_one();
-        executed += 1;
-        EXPECT_DOUBLE_EQ(rules.boundaries().faces[0].b_at(0, 0), 2 * (y + executed));
-      }
-    }
-    device.synchronize(Stream{});
-    EXPECT_DOUBLE_EQ(rules.boundaries().faces[0].b_at(0, 0), 2 * (y + 6));
-
-    // Three updates at once: the third waits for the first copy, and the last value wins.
-    for (const double t : {10.0, 20.0, 30.0}) rules.update(t, {});
-    EXPECT_EQ(device.queued(), 2u);
-    device.run_one();
-    EXPECT_DOUBLE_EQ(rules.boundaries().faces[0].b_at(0, 0), 2 * (y + 20));
-    device.run_one();
-    EXPECT_DOUBLE_EQ(rules.boundaries().faces[0].b_at(0, 0), 2 * (y + 30));
+  boundary_at(config, Face::x_min) = {BoundaryKind::temperature, Expression("300 + y + 10*t", "yzt"), 0};
+  boundary_at(config, Face::z_min) = {BoundaryKind::temperature, Expression("300 + 20*t", "xyt"), 0};
+  BoundaryConditions<double> rules(config, *device, whole(config), 2,
+                                   {true, false, false, false, true, false}, 3);
+  const auto& faces = rules.boundaries().faces;
+  const double y = CellCentres(config)(1, 3);
+  const std::array times{0.5, 1.0, 4.0};
+  rules.update(times, {});
+  for (int i = 0; i < 3; ++i) {
+    const double t = times[static_cast<std::size_t>(i)];
+    EXPECT_EQ(faces[0].b_at(3, 4, i), 2 * (300 + y + 10 * t));
+    EXPECT_EQ(faces[4].b_at(3, 4, i), 2 * (300 + 20 * t));
+  }
+  rules.update(std::array{2.0}, {});  // one for all
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(faces[0].b_at(3, 4, i), 2 * (300 + y + 20));
+    EXPECT_EQ(faces[4].b_at(3, 4, i), 2 * (300 + 40));
   }
 }
 

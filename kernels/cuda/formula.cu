@@ -1,0 +1,130 @@
+// Formulas on the GPU, at the points of a box.
+//
+// Mapping   a warp takes 32 points along x of four rows, a lane four points above each other, so that what a
+//           step costs to look up is shared by four; blocks go along x, rows, and planes at all times.
+// Storage   the last value of each point's stack in registers, those below it in shared memory.
+#include "kernels/cuda/cuda_kernels.hpp"
+#include "kernels/cuda/hopper.hpp"
+#include "kernels/cuda/launch.hpp"
+#include "kernels/formula_functions.hpp"
+
+namespace isotherm::cuda {
+namespace {
+
+constexpr int points = 4;  // of a lane
+constexpr int most_warps = 8;
+constexpr std::size_t preferred_shared_bytes = 48 << 10,
+                      warp_slot_bytes = points * warp_size * sizeof(double);
+
+class Machine {
+ public:
+  __device__ __forceinline__ Machine(double* stack, int threads) : below_(stack), threads_(threads) {}
+
+  double x, y[points], z, t;
+  double top[points] = {};
+
+  __device__ __forceinline__ void run(const FormulaStep* steps, Index count) {
+    FormulaStep next = steps[0];
+    for (Index i = 1; i <= count; ++i) {
+      const FormulaStep step = next;
+      if (i < count) next = steps[i];  // while this one is taken
+      number_ = step.number;
+      variable_ = step.op == FormulaOp::number ? 4 : step.variable;
+      take_step(step.op, *this);
+    }
+  }
+
+  __device__ __forceinline__ void value() {
+    const double same = variable_ == 0 ? x : variable_ == 2 ? z : variable_ == 3 ? t : number_;
+#pragma unroll
+    for (int i = 0; i < points; ++i) {
+      below_[i * threads_] = top[i];
+      top[i] = variable_ == 1 ? y[i] : same;
+    }
+    below_ += points * threads_;
+  }
+  template <class F>
+  __device__ __forceinline__ void unary(F f) {
+#pragma unroll
+    for (int i = 0; i < points; ++i) top[i] = f(top[i]);
+  }
+  template <class F>
+  __device__ __forceinline__ void binary(F f) {
+    below_ -= points * threads_;
+#pragma unroll
+    for (int i = 0; i < points; ++i) top[i] = f(below_[i * threads_], top[i]);
+  }
+  template <class F>
+  __device__ __forceinline__ void ternary(F f) {
+    below_ -= 2 * points * threads_;
+#pragma unroll
+    for (int i = 0; i < points; ++i)
+      top[i] = f(below_[i * threads_], below_[(points + i) * threads_], top[i]);
+  }
+
+ private:
+  double* below_;  // behind the values below the last
+  const int threads_;
+  double number_;
+  int variable_;
+};
+
+template <class T>
+__global__ void __launch_bounds__(most_warps* warp_size)
+    evaluate_points(const __grid_constant__ FormulaGrid<T> grid, Int3 first) {
+  const int threads = static_cast<int>(blockDim.x * blockDim.y);
+  const auto last = [](Index i, Index count) { return min(i, count - 1); };
+  const Index x = first.x + Index{blockIdx.x} * blockDim.x + threadIdx.x;
+  const Index y = first.y + (Index{blockIdx.y} * blockDim.y + threadIdx.y) * points;
+  const Index plane = first.z + blockIdx.z, z = plane % grid.points.z;
+  const auto n = static_cast<int>(plane / grid.points.z);
+  Machine machine(reinterpret_cast<double*>(dynamic_shared()) + threadIdx.x + threadIdx.y * blockDim.x,
+                  threads);
+  machine.x = grid.at[0][last(x, grid.points.x)];
+#pragma unroll
+  for (int i = 0; i < points; ++i) machine.y[i] = grid.at[1][last(y + i, grid.points.y)];
+  machine.z = grid.at[2][z];
+  machine.t = grid.time[n];
+  machine.run(grid.steps, grid.step_count);
+  if (x >= grid.points.x) return;
+#pragma unroll
+  for (int i = 0; i < points; ++i) {
+    if (y + i >= grid.points.y) return;
+    const T value = static_cast<T>(grid.scale * machine.top[i]);
+    grid.values[x + (y + i) * grid.pitch_y + z * grid.pitch_z + n * grid.pitch_time] = value;
+    if (!is_sound(value, grid.lowest))
+      atomicMin(reinterpret_cast<unsigned long long*>(grid.unsound),
+                static_cast<unsigned long long>(__double_as_longlong(machine.t)));
+  }
+}
+
+template <class T>
+void evaluate_grid(const FormulaGrid<T>& grid, Stream stream) {
+  const std::size_t warp_bytes = static_cast<std::size_t>(grid.depth) * warp_slot_bytes;
+  const auto warps = std::clamp<std::size_t>(preferred_shared_bytes / warp_bytes, 1, most_warps);
+  const std::size_t bytes = warps * warp_bytes;
+  if (bytes > preferred_shared_bytes)
+    check(cudaFuncSetAttribute(evaluate_points<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(bytes)),
+          "cudaFuncSetAttribute");
+  const Int3 n = grid.points;
+  const dim3 block(warp_size, static_cast<unsigned>(warps));
+  // Rows in fours: a thread's are one cell of the box.
+  cover({{0, 0, 0}, {n.x, ceil_div(n.y, points), n.z * grid.times}}, block, [&](dim3 blocks, Int3 first) {
+    first.y *= points;
+    launch("evaluate_points", evaluate_points<T>, {blocks, block, bytes}, stream, grid, first);
+  });
+}
+
+}  // namespace
+
+template <class T>
+const FormulaGrids<T>& formula_grids_cuda() {
+  static constexpr FormulaGrids<T> table{evaluate_grid<T>};
+  return table;
+}
+
+template const FormulaGrids<float>& formula_grids_cuda<float>();
+template const FormulaGrids<double>& formula_grids_cuda<double>();
+
+}  // namespace isotherm::cuda

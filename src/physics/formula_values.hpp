@@ -1,0 +1,45 @@
+// A formula of the deck at the points of a box of cells, or of a face, evaluated where a field lives.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "config/expression.hpp"
+#include "core/device.hpp"
+#include "kernels/formula.hpp"
+
+namespace isotherm {
+
+template <class T>
+class FormulaValues {
+ public:
+  // Along each axis of the values, from the fastest on: which of x, y, z it is, and the coordinates, m.
+  struct Axis {
+    int variable;
+    std::vector<double> at;
+  };
+  // Values are `scale` times the formula, at least `lowest`. `formula` is not a plain number; `device` must
+  // outlive this.
+  FormulaValues(Device& device, const Expression& formula, const std::array<Axis, 3>& axes, double scale,
+                double lowest);
+
+  // Those of the points in `box`, by their places along the axes, at each of at most
+  // FormulaGrid<T>::most_times times, s. Element pitches of `values`, the device's memory.
+  struct Target {
+    T* values;
+    Index pitch_y, pitch_z, pitch_time;
+  };
+  void evaluate(Box box, std::span<const double> times, const Target& target, Stream stream);
+  // The earliest time at which a value was not is_sound(), as far as the device has come.
+  std::optional<double> unsound_at() const;
+
+ private:
+  Device* device_;
+  FormulaGrid<T> grid_{};
+  std::array<Buffer, 3> at_;
+  Buffer steps_, unsound_;
+};
+
+}  // namespace isotherm

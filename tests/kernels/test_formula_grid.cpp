@@ -1,0 +1,114 @@
+// Random programs over boxes of points and times: every backend has the bits of single points.
+#include <bit>
+
+#include "kernels/formula.hpp"
+#include "support.hpp"
+#include "support/repeat.hpp"
+
+namespace isotherm::test {
+namespace {
+
+class FormulaGridOf : public OnDevice {};
+
+int operands_of(FormulaOp op) {
+  return op <= FormulaOp::variable ? 0 : op < FormulaOp::add ? 1 : op < FormulaOp::choose ? 2 : 3;
+}
+
+FormulaProgram random_program(Random& random, int most_steps) {
+  FormulaProgram program;
+  const auto push = [&](FormulaOp op) {
+    program.steps.push_back({op, static_cast<std::uint8_t>(random.between(0, 3)), random.between(-3.0, 3.0)});
+  };
+  int depth = 0;
+  const auto take = [&](FormulaOp op) {
+    push(op);
+    program.depth = std::max(program.depth, depth += 1 - operands_of(op));
+  };
+  while (std::ssize(program.steps) < most_steps || depth > 1) {
+    const bool ends = std::ssize(program.steps) >= most_steps;
+    const auto op = static_cast<FormulaOp>(random.between(0, static_cast<int>(FormulaOp::choose)));
+    if (ends && operands_of(op) < 2) continue;
+    if (operands_of(op) <= depth) take(op);
+  }
+  return program;
+}
+
+template <class T>
+bool same(T a, T b) {
+  return (std::isnan(a) && std::isnan(b)) ||
+         std::bit_cast<std::array<char, sizeof(T)>>(a) == std::bit_cast<std::array<char, sizeof(T)>>(b);
+}
+
+template <class T>
+void expect_bits_of_points(Device& device, Random& random, const FormulaProgram& program) {
+  const Int3 n{random.between(1, 70), random.between(1, 11), random.between(1, 3)};
+  std::array<std::vector<double>, 3> at;
+  std::vector<Buffer> there;
+  for (int axis = 0; axis < 3; ++axis) {
+    for (Index i = 0; i < n[axis]; ++i) at[axis].push_back(random.between(-2.0, 2.0));
+    there.push_back(buffer_of(device, at[axis]));
+  }
+  const Buffer steps_there = buffer_of(device, program.steps);
+  const Buffer unsound(device, sizeof(std::uint64_t), Memory::staging);
+  *unsound.as<std::uint64_t>() = no_time;
+  FormulaGrid<T> grid{steps_there.as<FormulaStep>(),
+                      std::ssize(program.steps),
+                      program.depth,
+                      {there[0].as<double>(), there[1].as<double>(), there[2].as<double>()},
+                      n};
+  grid.times = static_cast<int>(random.between(1, 3));
+  for (int i = 0; i < grid.times; ++i) grid.time[i] = 0.5 * (i + 1);
+  grid.scale = 1.5;
+  grid.lowest = -1;
+  grid.pitch_y = n.x + 1;
+  grid.pitch_z = grid.pitch_y * n.y;
+  grid.pitch_time = grid.pitch_z * n.z;
+  grid.unsound = unsound.as<std::uint64_t>();
+  std::vector<T> values(static_cast<std::size_t>(grid.pitch_time * grid.times), T(-7)), expected = values;
+  const Buffer values_there = buffer_of(device, values);
+  grid.values = values_there.template as<T>();
+  formula_grids<T>(device.backend()).evaluate(grid, {});
+  device.copy(values.data(), values_there.data(), values_there.bytes(), {});
+  device.synchronize(Stream{});
+
+  std::uint64_t earliest = no_time;
+  for (int i = 0; i < grid.times; ++i)
+    for_each_cell(n, [&](Int3 c) {
+      double value = 0;
+      evaluate(program, {{{&at[0][c.x]}, {&at[1][c.y]}, {&at[2][c.z]}, {&grid.time[i]}}}, &value);
+      T& here = expected[static_cast<std::size_t>(c.x + c.y * grid.pitch_y + c.z * grid.pitch_z +
+                                                  i * grid.pitch_time)];
+      here = static_cast<T>(1.5 * value);
+      if (!is_sound(here, -1)) earliest = std::min(earliest, std::bit_cast<std::uint64_t>(grid.time[i]));
+    });
+  for (std::size_t i = 0; i < values.size(); ++i)
+    ASSERT_TRUE(same(values[i], expected[i])) << i << ": " << values[i] << ", not " << expected[i];
+  EXPECT_EQ(*unsound.as<std::uint64_t>(), earliest);
+}
+
+TEST_P(FormulaGridOf, HasTheBitsOfSinglePoints) {
+  Random random;
+  for_precision(GetParam().precision, [&]<class T>(T) {
+    for (int i = 0; i < 60; ++i)
+      expect_bits_of_points<T>(*device_, random, random_program(random, i % 20 == 0 ? 300 : 20));
+  });
+}
+
+// What does not fit into the stack of eight warps, and of one.
+TEST_P(FormulaGridOf, HasRoomForTheDeepest) {
+  Random random;
+  for (const int depth : {7, 40, deepest_formula}) {
+    SCOPED_TRACE(depth);
+    FormulaProgram program;
+    for (int i = 0; i < depth; ++i)
+      program.steps.push_back({FormulaOp::variable, static_cast<std::uint8_t>(i % 4)});
+    for (int i = 1; i < depth; ++i) program.steps.push_back({FormulaOp::subtract});
+    program.depth = depth;
+    expect_bits_of_points<double>(*device_, random, program);
+  }
+}
+
+ON_EACH_BACKEND(FormulaGridOf, backend_cases(backend));
+
+}  // namespace
+}  // namespace isotherm::test
