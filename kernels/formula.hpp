@@ -48,6 +48,7 @@ enum class FormulaOp : std::uint8_t {
   asinh,
   acosh,
   atanh,
+  table,  // its knots follow, table_value() has them
   add,
   subtract,
   multiply,
@@ -69,8 +70,8 @@ enum class FormulaOp : std::uint8_t {
 
 struct FormulaStep {
   FormulaOp op = FormulaOp::number;
-  std::uint8_t variable = 0;  // 0 to 3: x, y, z, t
-  double number = 0;
+  std::uint8_t variable = 0;  // 0 to 3: x, y, z, t; of a table 1: constant from each knot to the next
+  double number = 0;          // of a table: how many knots follow
 };
 
 struct FormulaProgram {

@@ -1,6 +1,6 @@
 // What each step of a formula computes. It stands here once for all evaluators: a machine has value(),
 // unary(), binary() and ternary(), which take a function of so many numbers and apply it to the top of its
-// stack.
+// stack; and step(), where it is in the program. Behind a table its run() leaves out steps_of_knots().
 #pragma once
 
 #include "kernels/formula.hpp"
@@ -13,6 +13,24 @@ namespace isotherm {
 
 ISOTHERM_HOST_DEVICE double of_bool(bool holds) {
   return holds ? 1.0 : 0.0;
+}
+
+// Steps that hold the knots of a table: time, value, time, value...
+ISOTHERM_HOST_DEVICE Index steps_of_knots(const FormulaStep& table) {
+  return 2 * static_cast<Index>(table.number);
+}
+ISOTHERM_HOST_DEVICE double table_value(const FormulaStep* table, double t) {
+  const auto time = [&](Index k) { return table[1 + 2 * k].number; };
+  const auto value = [&](Index k) { return table[2 + 2 * k].number; };
+  Index low = 0, end = static_cast<Index>(table->number);  // the last knot up to t is from low on
+  while (end - low > 1) {
+    const Index middle = (low + end) / 2;
+    (time(middle) <= t ? low : end) = middle;
+  }
+  const bool is_last = low + 1 == static_cast<Index>(table->number);
+  if (table->variable == 1 || is_last || !(t > time(low))) return t != t ? t : value(low);
+  const double part = (t - time(low)) / (time(low + 1) - time(low));
+  return ::fma(part, value(low + 1) - value(low), value(low));
 }
 
 template <class Machine>
@@ -72,6 +90,10 @@ ISOTHERM_HOST_DEVICE void take_step_of_one(FormulaOp op, Machine& m) {
       return m.unary([](double a) { return math::asinh(a); });
     case FormulaOp::acosh:
       return m.unary([](double a) { return math::acosh(a); });
+    case FormulaOp::table: {
+      const FormulaStep* const table = m.step();
+      return m.unary([table](double t) { return table_value(table, t); });
+    }
     default:
       return m.unary([](double a) { return math::atanh(a); });
   }

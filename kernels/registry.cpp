@@ -13,6 +13,7 @@
 #include "kernels/host/host_kernels.hpp"
 #include "kernels/peer_copy.hpp"
 #include "kernels/reduction.hpp"
+#include "kernels/source_product.hpp"
 #include "kernels/stencil.hpp"
 
 #if ISOTHERM_HAVE_CUDA
@@ -204,6 +205,12 @@ const FormulaGrids<T>& formula_grids(Backend backend) {
 }
 
 template <class T>
+const SourceProducts<T>& source_products(Backend backend) {
+  if (backend == Backend::cuda) return of_cuda<SourceProducts<T>>(CUDA_FUNCTION(source_products_cuda));
+  return host::source_products<T>();
+}
+
+template <class T>
 const PeerCopy<T>& peer_copy() {
   return of_cuda<PeerCopy<T>>(CUDA_FUNCTION(peer_copy_cuda));
 }
@@ -267,6 +274,7 @@ std::span<const BandwidthEntry<T>> bandwidth_registry(Backend backend) {
   template const GridTransfer<T>& grid_transfer(Backend);                         \
   template const FieldAlgebra<T>& field_algebra(Backend);                         \
   template const FormulaGrids<T>& formula_grids(Backend);                         \
+  template const SourceProducts<T>& source_products(Backend);                     \
   template const PeerCopy<T>& peer_copy();                                        \
   template const ReductionKernel<T>& exact_reduction(Backend);                    \
   template LongAccumulator exact_sum(FieldView<const T>);                         \

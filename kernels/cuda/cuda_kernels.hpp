@@ -12,6 +12,7 @@
 #include "kernels/histogram.hpp"
 #include "kernels/peer_copy.hpp"
 #include "kernels/reduction.hpp"
+#include "kernels/source_product.hpp"
 #include "kernels/stencil.hpp"
 
 namespace isotherm::cuda {
@@ -32,5 +33,7 @@ template <class T>
 const FieldReductions<T>& field_reductions_cuda();
 template <class T>
 const FormulaGrids<T>& formula_grids_cuda();
+template <class T>
+const SourceProducts<T>& source_products_cuda();
 
 }  // namespace isotherm::cuda

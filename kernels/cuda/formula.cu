@@ -24,15 +24,20 @@ class Machine {
   double top[points] = {};
 
   __device__ __forceinline__ void run(const FormulaStep* steps, Index count) {
-    FormulaStep next = steps[0];
-    for (Index i = 1; i <= count; ++i) {
+    const FormulaStep* const end = steps + count;
+    FormulaStep next = *steps;
+    for (step_ = steps; step_ < end; ++step_) {
       const FormulaStep step = next;
-      if (i < count) next = steps[i];  // while this one is taken
+      if (step_ + 1 < end) next = step_[1];  // while this one is taken
       number_ = step.number;
       variable_ = step.op == FormulaOp::number ? 4 : step.variable;
       take_step(step.op, *this);
+      if (step.op != FormulaOp::table) continue;
+      step_ += steps_of_knots(step);
+      if (step_ + 1 < end) next = step_[1];
     }
   }
+  __device__ __forceinline__ const FormulaStep* step() const { return step_; }
 
   __device__ __forceinline__ void value() {
     const double same = variable_ == 0 ? x : variable_ == 2 ? z : variable_ == 3 ? t : number_;
@@ -65,6 +70,7 @@ class Machine {
  private:
   double* below_;  // behind the values below the last
   const int threads_;
+  const FormulaStep* step_ = nullptr;
   double number_;
   int variable_;
 };

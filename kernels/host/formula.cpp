@@ -15,8 +15,12 @@ class Machine {
       : points_(points), first_(first), count_(count), top_(stack) {}
 
   ISOTHERM_INLINE_MEMBER void run(const FormulaStep* steps, Index count) {
-    for (step_ = steps; step_ != steps + count; ++step_) take_step(step_->op, *this);
+    for (step_ = steps; step_ != steps + count; ++step_) {
+      take_step(step_->op, *this);
+      if (step_->op == FormulaOp::table) step_ += steps_of_knots(*step_);
+    }
   }
+  ISOTHERM_INLINE_MEMBER const FormulaStep* step() const { return step_; }
 
   ISOTHERM_INLINE_MEMBER void value() {
     FormulaSlot& slot = *top_++;

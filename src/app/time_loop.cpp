@@ -57,7 +57,7 @@ std::string extraordinary_value(const Config& config) {
   for (std::size_t i = 0; i < config.sources.size(); ++i) {
     const RegionValue& source = config.sources[i];
     look(fmt::format("sources.{}.{}", i, source.power ? "power" : "value"),
-         source.power.value_or(source.value.value_or(0)),
+         source.power ? (*source.power)(0, 0, 0) : source.value.value_or(0),
          source_strength(config, source) * source_scale(config));
   }
   return text;

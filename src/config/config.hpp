@@ -1,6 +1,7 @@
 // The whole deck as plain structs: what the user asked, with defaults. SI units, kelvin.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -49,27 +50,43 @@ struct BoundaryConfig {
   }
 };
 
-enum class Shape { constant, box, sphere, cylinder, gaussian, formula, dataset, exact };
+enum class Shape { constant, box, sphere, cylinder, gaussian, double_ellipsoid, formula, dataset, exact };
 template <>
-inline constexpr auto words_of<Shape> = words("constant", "box", "sphere", "cylinder", "gaussian", "formula",
-                                              "dataset", "exact");
+inline constexpr auto words_of<Shape> = words("constant", "box", "sphere", "cylinder", "gaussian",
+                                              "double_ellipsoid", "formula", "dataset", "exact");
+enum class AxisDirection { x, minus_x, y, minus_y, z, minus_z };
+template <>
+inline constexpr auto words_of<AxisDirection> = words("x", "-x", "y", "-y", "z", "-z");
 enum class RegionMode { set, add };
 template <>
 inline constexpr auto words_of<RegionMode> = words("set", "add");
 struct RegionValue {  // one entry of initial (value in K) or sources (value in W/m^3, or power)
   Shape shape = Shape::constant;
   RegionMode mode = RegionMode::set;
-  std::optional<double> value;           // constant, box, sphere, cylinder; gaussian: the peak
-  std::optional<double> power;           // sources, instead of value: W of the whole shape
-  Vector3 from{}, to{};                  // box: two corners, m
-  Vector3 centre{};                      // sphere, cylinder, gaussian, m
-  double radius = 0;                     // sphere, cylinder, m
-  int axis = 2;                          // cylinder: 0, 1, 2
-  double length = 0;                     // cylinder: m along its axis, centred
-  double width = 0;                      // gaussian: standard deviation, m
-  Expression formula;                    // formula: of x, y, z
+  std::optional<double> value;       // constant, box, sphere, cylinder; gaussian: the peak
+  std::optional<Expression> power;   // sources, instead of value: W of the whole shape, at a time
+  Vector3 from{}, to{};              // box: two corners, m
+  Vector3 centre{};                  // sphere, cylinder, gaussian, double_ellipsoid, m; at t = 0
+  std::array<Expression, 3> path{};  // sources: the centre, m, at a time
+  double radius = 0;                 // sphere, cylinder, m
+  int axis = 2;                      // cylinder: 0, 1, 2
+  double length = 0;                 // cylinder: m along its axis, centred
+  double width = 0;                  // gaussian: standard deviation, m
+  // double_ellipsoid: where its density is exp(-3) of that at the centre, m; its heat ahead of the centre
+  double front = 0, rear = 0, half_width = 0, depth = 0;
+  std::optional<double> front_share;  // none: that without a jump at the centre
+  AxisDirection travel = AxisDirection::x, into = AxisDirection::minus_z;
+  Expression formula;                    // formula: of x, y, z; of sources and t
   std::string file;                      // dataset: HDF5 file and ...
   std::string dataset = "/temperature";  // ... the path of a (nz, ny, nx) dataset in it
+
+  bool uses_time() const {
+    const auto moves = [](const Expression& place) { return place.uses('t'); };
+    return (power && power->uses('t')) || std::ranges::any_of(path, moves) ||
+           (shape == Shape::formula && formula.uses('t'));
+  }
+  // A source that is computed where the field lives: physics/varying_sources.hpp.
+  bool varies() const { return uses_time() || shape == Shape::double_ellipsoid; }
 };
 
 enum class ProblemKind { transient, steady };

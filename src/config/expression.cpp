@@ -243,6 +243,24 @@ Expression::Expression(std::string text, std::string_view variables) : text_(std
   }
 }
 
+Expression::Expression(const std::vector<TableKnot>& knots, bool steps) {
+  FormulaProgram program{{{FormulaOp::variable, 3, 0}}, 1};
+  program.steps.push_back(
+      {FormulaOp::table, steps ? std::uint8_t{1} : std::uint8_t{0}, static_cast<double>(knots.size())});
+  std::vector<std::string> pairs;
+  for (const TableKnot& knot : knots) {
+    program.steps.push_back({FormulaOp::number, 0, knot.time});
+    program.steps.push_back({FormulaOp::number, 1, knot.value});
+    pairs.push_back(fmt::format("[{}, {}]", knot.time, knot.value));
+  }
+  text_ = fmt::format("{{table: [{}]{}}}", fmt::join(pairs, ", "), steps ? ", interpolation: step" : "");
+  program_ = std::make_shared<const FormulaProgram>(std::move(program));
+}
+
+bool Expression::is_table() const {
+  return program_ && program_->steps.size() > 1 && program_->steps[1].op == FormulaOp::table;
+}
+
 double Expression::operator()(double x, double y, double z, double t) const {
   double value = constant_;
   evaluate({{{&x}, {&y}, {&z}, {&t}}}, &value);

@@ -7,14 +7,22 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernels/formula.hpp"
 
 namespace isotherm {
 
+struct TableKnot {
+  double time, value;
+};
+
 class Expression {
  public:
   Expression(double constant = 0);
+  // A table of t: linear between its knots, whose times rise, or constant from each to the next (`steps`);
+  // its first and last value before and behind them.
+  Expression(const std::vector<TableKnot>& knots, bool steps);
   // `variables` are the letters allowed, e.g. "yzt". Throws FormulaError with the position in `text`.
   Expression(std::string text, std::string_view variables);
 
@@ -25,7 +33,8 @@ class Expression {
   bool is_constant() const { return !program_; }
   const FormulaProgram* program() const { return program_.get(); }  // of one that is written as a formula
   bool uses(char variable) const;                                   // "t": does it change in time?
-  const std::string& text() const { return text_; }                 // as written; a number in shortest form
+  bool is_table() const;
+  const std::string& text() const { return text_; }  // as written; a number in shortest form, a table as YAML
 
  private:
   double constant_ = 0;

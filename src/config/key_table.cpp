@@ -162,7 +162,8 @@ Keys describe_region(RegionValue& region_value, Range values, std::string_view e
   return {
       {"shape", choice(region_value.shape), "The shape; exact: the solution that verify names.",
        {.is_required = true, .example = "constant"}},
-      {"mode", choice(region_value.mode), "Replace what stands there, or add to it. A gaussian always adds.",
+      {"mode", choice(region_value.mode),
+       "Replace what stands there, or add to it. A gaussian always adds, and so does what changes in time.",
        {.when = {"shape", {"constant", "box", "sphere", "cylinder", "formula", "dataset", "exact"}}}},
       {"value", &region_value.value, "The value inside; of a gaussian, its peak.", {.range = values,
        .is_required = true, .when = {"shape", {"constant", "box", "sphere", "cylinder", "gaussian"}},
@@ -195,6 +196,7 @@ Keys describe_initial(RegionValue& region_value) {
   return describe_region(region_value, kelvins, "300");
 }
 Keys describe_source(RegionValue& region_value) {
+  constexpr std::string_view ellipsoid = "double_ellipsoid";
   Keys keys = describe_region(region_value, {-1e18, 1e18, "W/m^3"}, "1e6");
   const auto value = std::ranges::find(keys, std::string_view("value"), &Key::name);
   value->is_required = false;
@@ -202,8 +204,30 @@ Keys describe_source(RegionValue& region_value) {
   const auto dataset = std::ranges::find(keys, std::string_view("dataset"), &Key::name);
   dataset->is_required = true;  // what a run leaves are temperatures
   dataset->example = "/heat";
-  keys.insert(value + 1, {"power", &region_value.power, "Heat of the whole shape, instead of value.",
-      {.range = {-1e18, 1e18, "W"}, .partner = "value", .when = value->when, .example = "16"}});
+  value->when.words.push_back(ellipsoid);
+  keys.insert(value + 1, {"power", &region_value.power,
+      "Heat of the whole shape, instead of value: a number, a table or a formula of t.",
+      {.range = {-1e18, 1e18, "W"}, .partner = "value", .when = value->when, .example = "16", .variables = "t"}});
+  const auto centre = std::ranges::find(keys, std::string_view("centre"), &Key::name);
+  *centre = {"centre", &region_value.path,
+      "Its middle: numbers, tables or formulas of t; of a double ellipsoid on the surface that the heat enters.",
+      {.range = positions, .is_required = true, .when = {"shape", {"sphere", "cylinder", "gaussian", ellipsoid}},
+       .example = "[0.5, 0.5, 0.5]", .variables = "t"}};
+  const auto formula = std::ranges::find(keys, std::string_view("formula"), &Key::name);
+  formula->doc = "A formula of x, y, z and t.";
+  formula->variables = "xyzt";
+  const When only{"shape", {ellipsoid}};
+  const auto length = [&](std::string_view name, double* target, std::string_view doc) {
+    keys.push_back({name, target, doc, {.range = extents, .is_required = true, .when = only, .example = "0.01"}});
+  };
+  length("front", &region_value.front, "How far it reaches ahead of its centre, where its density is exp(-3).");
+  length("rear", &region_value.rear, "How far it reaches behind.");
+  length("half_width", &region_value.half_width, "How far it reaches to either side.");
+  length("depth", &region_value.depth, "How far it reaches into the body.");
+  keys.push_back({"front_share", &region_value.front_share, "Share of its heat that is ahead of its centre.",
+      {.range = {0, 1}, .when = only, .absent = "front/(front + rear), whose density has no jump"}});
+  keys.push_back({"travel", choice(region_value.travel), "The direction of its front.", {.when = only}});
+  keys.push_back({"into", choice(region_value.into), "The direction of its depth.", {.when = only}});
   return keys;
 }
 
@@ -605,8 +629,9 @@ std::string wanted_text(const Key& key) {
                             [](const std::string*) { return std::string("text"); },
                             [](const std::vector<std::string>*) { return std::string("a list of words"); },
                             [&](const auto*) {  // a formula
-                              return fmt::format("{} or a formula of {}", wanted_number(key, "a number"),
-                                                 fmt::join(key.variables, ", "));
+                              const bool table = key.variables.find('t') != key.variables.npos;
+                              return fmt::format("{}{} or a formula of {}", wanted_number(key, "a number"),
+                                                 table ? ", a table" : "", fmt::join(key.variables, ", "));
                             }},
                  key.target);
   return key.absent_word.empty() ? wanted : fmt::format("{}, or {}", wanted, key.absent_word);

@@ -147,8 +147,9 @@ struct Numbers {
 };
 
 // What the key's value is bound to; its type says what may be written. Empty texts and lists are left out.
-using Target = std::variant<Numbers, std::string*, std::vector<std::string>*, Expression*,
-                            std::optional<Expression>*, Choice, Section, MapList, Written>;
+using Target =
+    std::variant<Numbers, std::string*, std::vector<std::string>*, Expression*, std::optional<Expression>*,
+                 std::array<Expression, 3>*, Choice, Section, MapList, Written>;
 
 // Of numbers, and of every entry of a list of numbers.
 struct Range {

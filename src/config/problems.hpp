@@ -48,6 +48,8 @@ class Problems {
  public:
   explicit Problems(std::string file) : file_(std::move(file)) {}
 
+  const std::string& file() const { return file_; }  // the deck
+
   // Where a key of the deck stands. A key that was never remembered is placed at what is around it.
   void remember(const std::string& key, const Place& place) { places_[key] = place; }
   bool given(const std::string& key) const { return places_.count(key) > 0; }

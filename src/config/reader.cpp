@@ -14,6 +14,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "config/table.hpp"
 #include "config/text.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -80,6 +81,7 @@ class ValueReader {
     return true;
   }
   bool read(Expression& target) {
+    if (node_.kind == Kind::map) return read_table_into(target);
     if (!is_text() || has_unit()) return false;
     const ParsedNumber number = parse_number(node_.text);
     if (!number.problem.empty()) return reject_number(number);
@@ -96,6 +98,12 @@ class ValueReader {
     const double value = target(0, 0, 0);
     return std::isfinite(value) ? is_in_range(value)
                                 : reject("the formula '{}' gives {}", printable(node_.text), value);
+  }
+  bool read(std::array<Expression, 3>& target) {
+    std::vector<Expression> all;
+    if (!read_list(all, 3, [](ValueReader& entry, Expression& one) { return entry.read(one); })) return false;
+    std::ranges::copy(all, target.begin());
+    return true;
   }
   bool read(const Choice& choice) {
     if (!is_scalar()) return false;
@@ -135,6 +143,21 @@ class ValueReader {
                        start ? "..." : "", printable(std::string_view(node_.text).substr(start), shown));
   }
 
+  bool read_table_into(Expression& target) {
+    if (key_.variables.find('t') == key_.variables.npos)
+      return reject("a table stands where nothing may change in time");
+    try {
+      target = read_table(node_, fs::path(problems_.file()).parent_path());
+    } catch (const TableError& error) {
+      problems_.add(node_.place, path_, error.problem);
+      return false;
+    }
+    for (const FormulaStep& step : target.program()->steps)
+      if (step.op == FormulaOp::number && step.variable == 1 && !is_within(step.number))
+        return reject("the value {} of the table is out of range", step.number);
+    return true;
+  }
+
   bool is_something() {
     const bool is_nothing = node_.kind == Kind::null || (node_.kind == Kind::scalar && node_.text.empty());
     return !is_nothing || reject("has no value");
@@ -158,9 +181,12 @@ class ValueReader {
     if (!path_.starts_with("material.")) return {};
     return " (what differs by axis, place or temperature is not available in this version)";
   }
-  bool is_in_range(double value) {
+  bool is_within(double value) const {
     const Range& range = key_.range;
-    if (value >= range.low && value <= range.high && !(range.above_low && value == range.low)) return true;
+    return value >= range.low && value <= range.high && !(range.above_low && value == range.low);
+  }
+  bool is_in_range(double value) {
+    if (is_within(value)) return true;
     return reject("{} is out of range", printable(node_.text));
   }
 
@@ -387,7 +413,7 @@ fs::path last_snapshot(const fs::path& directory) {
 }
 
 // What follows from other keys where the deck says nothing.
-void complete(Config& config, const std::string& path) {
+void complete(Config& config, const std::string& path, const Problems& problems) {
   config.name = fs::path(path).stem().string();
   // Where halos are exchanged, a launch of several sweeps needs as many layers of ghosts.
   if (!config.solver.halo_width) config.solver.halo_width = config.solver.time_block;
@@ -403,8 +429,14 @@ void complete(Config& config, const std::string& path) {
   for (std::size_t i = 0; i < points.size(); ++i)
     if (points[i].name.empty()) points[i].name = fmt::format("p{}", i);
   for (std::vector<RegionValue>* entries : {&config.initial, &config.sources}) {
-    for (RegionValue& region_value : *entries) {
-      if (region_value.shape == Shape::gaussian) region_value.mode = RegionMode::add;
+    const bool are_sources = entries == &config.sources;
+    for (std::size_t i = 0; i < entries->size(); ++i) {
+      RegionValue& region_value = (*entries)[i];
+      const bool is_free = !problems.given(fmt::format("{}.{}.mode", are_sources ? "sources" : "initial", i));
+      if (region_value.shape == Shape::gaussian || (region_value.varies() && is_free))
+        region_value.mode = RegionMode::add;
+      if (are_sources)
+        for (std::size_t a = 0; a < 3; ++a) region_value.centre[a] = region_value.path[a](0, 0, 0, 0);
       if (region_value.file.empty()) continue;
       // Absolute, so that the resolved deck finds it from anywhere.
       const fs::path file = fs::absolute(fs::path(path).parent_path() / region_value.file).lexically_normal();
@@ -522,7 +554,7 @@ Config settle_config(const YamlNode& deck, const std::string& path, const Regist
   Config config;
   read_config(deck, config, problems);
   if (deck.kind != Kind::map) problems.throw_if_any();
-  complete(config, path);
+  complete(config, path, problems);
   validate(config, registry, problems);
   problems.throw_if_any();
   config.places = problems.places();

@@ -27,6 +27,7 @@ std::optional<std::string> words_yaml(const std::vector<std::string>& words) {
 }
 
 std::string formula_yaml(const Expression& formula) {
+  if (formula.is_table()) return formula.text();
   return formula.is_constant() ? shortest(formula(0, 0, 0)) : yaml_in_quotes(formula.text());
 }
 
@@ -94,6 +95,10 @@ std::optional<std::string> value_yaml(const Key& key) {
           [](const std::string* text) { return text->empty() ? std::nullopt : Text(yaml_text(*text)); },
           [](const std::vector<std::string>* words) { return words_yaml(*words); },
           [](const Expression* formula) { return Text(formula_yaml(*formula)); },
+          [](const std::array<Expression, 3>* formulas) {
+            const auto& [x, y, z] = *formulas;
+            return Text(fmt::format("[{}, {}, {}]", formula_yaml(x), formula_yaml(y), formula_yaml(z)));
+          },
           [](const std::optional<Expression>* formula) {
             return *formula ? Text(formula_yaml(**formula)) : std::nullopt;
           }},

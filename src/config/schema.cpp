@@ -77,6 +77,27 @@ Json held(const Numbers& numbers) {
   return all.empty() ? Json() : numbers.count == 1 ? all[0] : all;
 }
 
+// In place of a formula of t.
+Json table_of_times() {
+  const Json pair = list({{"type", "number"}}, 2),
+             pairs = {{"type", "array"}, {"items", pair}, {"minItems", 1}};
+  const Json properties = {
+      {"table", any_of(text(), pairs)},
+      {"time", text()},
+      {"column", text()},
+      {"interpolation", {{"enum", Json::array({"linear", "step"})}, {"default", "linear"}}}};
+  return {{"type", "object"},
+          {"additionalProperties", false},
+          {"properties", properties},
+          {"required", Json::array({"table"})}};
+}
+
+Json formula(const Key& key) {
+  const Json written = any_of(number("number", key.range), text());
+  if (key.variables.find('t') == key.variables.npos) return written;
+  return any_of(written, definition("table"));
+}
+
 Json schema_of(const Key& key, const Context& context);
 
 // Keys that apply only for some words of another key are required or rejected by the value of that key.
@@ -164,7 +185,11 @@ Json shape(const Key& key, const Context& context) {
           [&](const Numbers& numbers) { return with_default(shape_of(key, numbers), key, held(numbers)); },
           [&](const std::string* value) { return with_default(text(), key, *value); },
           [](const std::vector<std::string>*) { return list(text()); },
-          [&](const auto*) { return any_of(number("number", key.range), text()); }},
+          [&](const auto*) {
+            const Json written = any_of(number("number", key.range), text());
+            if (key.variables.find('t') == key.variables.npos) return written;
+            return any_of(written, definition("table"));
+          }},
       key.target);
 }
 
@@ -290,7 +315,8 @@ std::string json_schema(const RegistryNames& registry) {
   schema.update(object(keys, around_a_study));
   schema["allOf"].push_back({{"if", {{"not", required("study")}}}, {"then", object(keys, context)}});
   const Varied varied(context);
-  schema["definitions"] = {{"lists", varied.lists()}, {"case", varied.settings()}};
+  schema["definitions"] = {
+      {"lists", varied.lists()}, {"case", varied.settings()}, {"table", table_of_times()}};
   return schema.dump(2) + "\n";
 }
 

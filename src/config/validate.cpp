@@ -384,6 +384,19 @@ void check_region(const Config& config, const std::vector<RegionValue>& entries,
       problems.add(entry + ".to", "{} is not beyond {} along {}; write the larger corner last",
                    shortest(region_value.to[axis]), shortest(region_value.from[axis]), "xyz"[axis]);
     }
+    if (region_value.shape == Shape::double_ellipsoid && key == "initial")
+      problems.add(entry + ".shape", "double_ellipsoid is a heat source; use another shape");
+    const bool is_product = region_value.shape == Shape::constant || region_value.shape == Shape::box ||
+                            region_value.shape == Shape::gaussian ||
+                            region_value.shape == Shape::double_ellipsoid;
+    if (region_value.uses_time() && !is_product && region_value.shape != Shape::formula)
+      problems.add(entry + ".shape",
+                   "a {} cannot change in time; use gaussian, double_ellipsoid, box or formula",
+                   word(region_value.shape));
+    if (region_value.varies() && region_value.mode == RegionMode::set)
+      problems.add(entry + ".mode", "set does not apply to what changes in time, which adds; remove it");
+    if (region_value.uses_time() && problems.sound({"problem.kind"}) && !is_transient(config))
+      problems.add(entry, "uses t, but a steady problem has no time; leave t out");
     if (region_value.shape == Shape::exact && problems.sound({"verify.solution"}) &&
         config.verify.solution == ExactSolution::none)
       problems.add(entry + ".shape", "exact needs a solution; add verify.solution, or use another shape");

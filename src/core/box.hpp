@@ -41,6 +41,13 @@ struct Box {
     return c.x >= lo.x && c.x < hi.x && c.y >= lo.y && c.y < hi.y && c.z >= lo.z && c.z < hi.z;
   }
   ISOTHERM_HOST_DEVICE constexpr Box shifted(Int3 by) const { return {lo + by, hi + by}; }
+  ISOTHERM_HOST_DEVICE constexpr Box within(Box other) const {  // may be empty
+    for (int a = 0; a < 3; ++a) {
+      if (lo[a] > other.lo[a]) other.lo[a] = lo[a];
+      if (hi[a] < other.hi[a]) other.hi[a] = hi[a];
+    }
+    return other;
+  }
 
   friend ISOTHERM_HOST_DEVICE constexpr bool operator==(Box a, Box b) { return a.lo == b.lo && a.hi == b.hi; }
 };

@@ -262,7 +262,7 @@ CellRange Coverage::row(Index first, Index y, Index z, std::vector<double>& shar
 }
 
 double source_strength(const Config& config, const RegionValue& source) {
-  if (source.power) return *source.power / Coverage(config, source).volume();
+  if (source.power) return (*source.power)(0, 0, 0) / Coverage(config, source).volume();
   return source.value.value_or(0);
 }
 

@@ -18,6 +18,7 @@
 #include "physics/coverage.hpp"
 #include "physics/dataset_reader.hpp"
 #include "physics/exact.hpp"
+#include "physics/varying_sources.hpp"
 
 namespace isotherm {
 namespace {
@@ -256,7 +257,9 @@ std::vector<std::string> shape_warnings(const Config& config) {
   std::vector<std::string> warnings;
   for (std::size_t i = 0; i < config.sources.size(); ++i) {
     const RegionValue& source = config.sources[i];
-    const double inside = Coverage(config, source).inside();
+    const bool is_placed = source.varies() && source.shape != Shape::formula;
+    const double inside =
+        is_placed ? placed_source(config, source, 0).inside : Coverage(config, source).inside();
     const std::string key = fmt::format("sources.{}", i);
     if (inside <= 1e-9)
       throw deck_error(config, key, "lies outside the domain ({}, {}, {}); move it inside, or remove it",
@@ -277,22 +280,23 @@ std::vector<std::string> shape_warnings(const Config& config) {
 }
 
 // Plane by plane: a whole field of fp64 values could be more than the run itself needs.
-RegionTotals sum_sources(const Config& config, Box subdomain) {
-  const std::vector<RegionValue> sources = all_sources(config);
+RegionTotals sum_regions(const RegionValues& values, Box subdomain) {
   RegionTotals totals;
-  if (sources.empty()) return totals;
-  const RegionValues region_values(config, sources, "sources");
   Box plane = subdomain;
   plane.hi.z = plane.lo.z + 1;
   const Int3 n = plane.extent();
   std::vector<double> cells(n.product());
   for (; plane.lo.z < subdomain.hi.z; plane = plane.shifted({0, 0, 1}))
-    totals = totals + region_values.apply(1.0, plane, FieldView<double>{cells.data(), n.x, n.x * n.y, n, 0});
+    totals = totals + values.apply(1.0, plane, FieldView<double>{cells.data(), n.x, n.x * n.y, n, 0});
   return totals;
+}
+RegionTotals sum_sources(const Config& config, Box subdomain) {
+  const std::vector<RegionValue> sources = constant_sources(config);
+  return sources.empty() ? RegionTotals{} : sum_regions({config, sources, "sources"}, subdomain);
 }
 
 SourceTotals source_totals(const Config& config) {
-  return source_totals(config, sum_sources(config, {{0, 0, 0}, config.grid.cells}));
+  return source_totals(config, sum_sources(config, {{0, 0, 0}, config.grid.cells})) + varying_totals(config);
 }
 
 SourceTotals source_totals(const Config& config, const RegionTotals& totals) {
@@ -307,6 +311,11 @@ std::vector<RegionValue> all_sources(const Config& config) {
     needed.mode = RegionMode::add;
     sources.push_back(needed);
   }
+  return sources;
+}
+std::vector<RegionValue> constant_sources(const Config& config) {
+  std::vector<RegionValue> sources = all_sources(config);
+  std::erase_if(sources, [](const RegionValue& source) { return source.varies(); });
   return sources;
 }
 

@@ -60,13 +60,19 @@ std::vector<std::string> shape_warnings(const Config& config);
 struct SourceTotals {
   double power = 0;  // W
   Index cells = 0;   // with a source
+  friend SourceTotals operator+(const SourceTotals& a, const SourceTotals& b) {
+    return {a.power + b.power, a.cells + b.cells};
+  }
 };
-RegionTotals sum_sources(const Config& config, Box subdomain);  // computed here, in all threads
-SourceTotals source_totals(const Config& config);               // likewise, of the whole domain
+// Computed here, in all threads: of sources that are set once, and of all in the whole domain, at t = 0.
+RegionTotals sum_regions(const RegionValues& values, Box subdomain);
+RegionTotals sum_sources(const Config& config, Box subdomain);
+SourceTotals source_totals(const Config& config);
 SourceTotals source_totals(const Config& config, const RegionTotals& totals);
 
-// The deck's sources and, for a manufactured solution, the source that it needs: what to set as "sources".
-// Empty: the problem has none.
+// The deck's sources and, for a manufactured solution, the source that it needs. Empty: the problem has none.
 std::vector<RegionValue> all_sources(const Config& config);
+// Those that are set once, as "sources"; the others are physics/varying_sources.hpp's.
+std::vector<RegionValue> constant_sources(const Config& config);
 
 }  // namespace isotherm

@@ -109,9 +109,12 @@ void Diagnosis<T>::start(FieldView<const T> initial, FieldView<const T> source) 
     const Extremes of_initial = extremes(initial);
     bins_ = choose_bins(config_, of_initial.min, of_initial.max);
   }
-  if (plan_.flows && !source.empty()) {
-    source_ = plan_.watts_a_source_kelvin * value_of(sum_->of(source));
-  }
+  find_source(source);
+}
+
+template <class T>
+void Diagnosis<T>::find_source(FieldView<const T> source) {
+  if (plan_.flows && !source.empty()) source_ = plan_.watts_a_source_kelvin * value_of(sum_->of(source));
 }
 
 template <class T>

@@ -52,6 +52,8 @@ class Diagnosis {
   // Of the initial state, before the first look: where the bins lie, what the sources give. `source` may be
   // empty. Collective.
   void start(FieldView<const T> initial, FieldView<const T> source);
+  // Of a source that varies in time, before each look.
+  void find_source(FieldView<const T> source);
 
   // Of the field, and of the heat that flows in `step` with `boundaries` as they were during it. Collective;
   // every rank returns the same.

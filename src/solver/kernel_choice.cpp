@@ -112,11 +112,15 @@ void match_fused_norm(const Config& config, KernelChoices<T>& choices) {
 
 }  // namespace
 
-bool boundaries_vary_by_sweep(const Config& config) {
+bool sources_vary_by_sweep(const Config& config) {
+  return !takes_long_steps(config) && std::ranges::any_of(config.sources, &RegionValue::uses_time);
+}
+bool values_vary_by_sweep(const Config& config) {
   if (takes_long_steps(config)) return false;
-  return std::ranges::any_of(config.boundaries, [](const BoundaryConfig& boundary) {
-    return boundary.kind != BoundaryKind::periodic && boundary.value.uses('t');
-  });
+  return sources_vary_by_sweep(config) ||
+         std::ranges::any_of(config.boundaries, [](const BoundaryConfig& boundary) {
+           return boundary.kind != BoundaryKind::periodic && boundary.value.uses('t');
+         });
 }
 
 template <class T>
@@ -136,6 +140,7 @@ std::int64_t sweeps_until_due(const Config& config) {
 }
 
 int longest_time_block(const Config& config) {
+  if (sources_vary_by_sweep(config)) return 1;
   if (config.solver.time_block) return *config.solver.time_block;
   if (config.solver.halo_width) return *config.solver.halo_width;
   return static_cast<int>(std::clamp<std::int64_t>(sweeps_until_due(config), 1, 64));
@@ -150,6 +155,7 @@ int longest_time_block(const Config& config, const Decomposition& decomposition)
 int widest_halo(const Config& config, const Decomposition& decomposition, int most) {
   const SolverConfig& s = config.solver;
   if (s.halo_width) return *s.halo_width;
+  if (sources_vary_by_sweep(config)) return 1;  // wider ones would be exchanged of the source too
   if (!exchanges(ghost_sides(decomposition, 0)) || stores_faces(config, decomposition)) return 1;
   if (decomposition.ranks() == 1 && s.kernel != "auto") {  // its own neighbour needs them for time blocks
     const auto table = stencil_kernels<double>();
@@ -172,8 +178,7 @@ bool has_temporal_kernel(Backend backend) {
 
 std::string why_no_graph(const Config& config, const Device& device) {
   if (!device.records_graphs()) return "only GPUs have graphs";
-  if (boundaries_vary_by_sweep(config))
-    return "boundaries vary in time";
+  if (values_vary_by_sweep(config)) return "boundaries or sources vary in time";
   return "";
 }
 

@@ -117,10 +117,9 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
                   : std::nullopt),
       boundaries_(all_or_throw(communicator,
                                [&] {
-                                 return BoundaryConditions<T>(config, device, subdomain_,
-                                                              ghost_layers(config),
-                                                              decomposition.boundaries(communicator.rank()),
-                                                              values_at_once(config));
+                                 return BoundaryConditions<T>(
+                                     config, device, subdomain_, ghost_layers(config),
+                                     decomposition.boundaries(communicator.rank()), values_at_once(config));
                                })),
       halo_(decomposition, communicator_, device,
             source_ ? std::vector{halo_field(current_), halo_field(next_), halo_field(*source_)}
@@ -136,24 +135,47 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
 
 template <class T>
 SourceTotals Level<T>::fill_sources() {
-  const std::vector<RegionValue> entries = all_sources(config_);
-  if (entries.empty()) return {};
+  if (all_sources(config_).empty()) return {};
+  const std::vector<RegionValue> entries = constant_sources(config_);
+  const bool any_vary = !varying_sources(config_).empty();
   SourceTotals mine;
+  face_copy<T>(device_.backend()).fill(source_->view(), T(0), compute_);
+  if (any_vary && !entries.empty())
+    constant_source_.emplace(make_field<T>(communicator_, device_, extent(), ghost_layers(config_)));
+  Field<T>& constant = constant_source_ ? *constant_source_ : *source_;
   all_or_throw(communicator_, [&] {
-    const RegionValues region_values(config_, entries, "sources");
-    RegionTotals totals;
-    face_copy<T>(device_.backend()).fill(source_->view(), T(0), compute_);
-    fill_from_host<T>(*source_, subdomain_, device_, compute_, [&](Box cells, FieldView<T> view) {
-      totals = totals + region_values.apply(source_scale(config_), cells, view);
-    });
-    mine = source_totals(config_, totals);
+    if (!entries.empty()) {
+      const RegionValues region_values(config_, entries, "sources");
+      RegionTotals totals;
+      fill_from_host<T>(constant, subdomain_, device_, compute_, [&](Box cells, FieldView<T> view) {
+        totals = totals + region_values.apply(source_scale(config_), cells, view);
+      });
+      mine = source_totals(config_, totals);
+    }
+    if (any_vary) varying_.emplace(config_, device_, subdomain_);
   });
-  if (ghost_layers(config_) > 1) {  // launches of several sweeps read the ghosts
-    exchange_source();
-    synchronize();
-  }
-  return {communicator_.all_reduce(mine.power, ReduceOp::sum),
-          communicator_.all_reduce(mine.cells, ReduceOp::sum)};
+  if (any_vary)
+    update_sources(0);
+  else
+    bring_source_ghosts();
+  const SourceTotals found{communicator_.all_reduce(mine.power, ReduceOp::sum),
+                           communicator_.all_reduce(mine.cells, ReduceOp::sum)};
+  return found + varying_totals(config_);
+}
+
+// Launches of several sweeps read the ghosts.
+template <class T>
+void Level<T>::bring_source_ghosts() {
+  if (ghost_layers(config_) == 1) return;
+  exchange_source();
+  synchronize();
+}
+
+template <class T>
+void Level<T>::update_sources(double t) {
+  varying_->update(t, constant_source_ ? std::as_const(*constant_source_).view() : FieldView<const T>{},
+                   source_->view(), compute_);
+  bring_source_ghosts();
 }
 
 template <class T>
@@ -188,14 +210,14 @@ void Level<T>::read(const StoredField& stored) {
 }
 
 template <class T>
-void Level<T>::update_boundaries(int sweeps, std::optional<double> share) {
-  if (!boundaries_.vary_in_time() || !between_cycles()) return;
-  if (method_.cycle() > 1) {
-    const double of_cycle = probes_ ? 0 : 0.5;
-    return boundaries_.update(std::array{time() + share.value_or(of_cycle) * dt()}, compute_);
-  }
-  std::vector<double> times{time() + share.value_or(0) * dt()};
-  for (int i = 1; i < sweeps; ++i) times.push_back(static_cast<double>(sweeps_ + i) * dt_);
+void Level<T>::update_values(int sweeps, std::optional<double> share) {
+  if (!between_cycles()) return;
+  const double of_cycle = method_.cycle() > 1 && !probes_ ? 0.5 : 0;
+  std::vector<double> times{time() + share.value_or(of_cycle) * dt()};
+  if (sources_vary()) update_sources(times.front());
+  if (!boundaries_.vary_in_time()) return;
+  for (int i = 1; i < sweeps && method_.cycle() == 1; ++i)
+    times.push_back(static_cast<double>(sweeps_ + i) * dt_);
   boundaries_.update(times, compute_);
 }
 

@@ -18,6 +18,7 @@
 #include "physics/boundaries.hpp"
 #include "physics/dataset_reader.hpp"
 #include "physics/region_values.hpp"
+#include "physics/varying_sources.hpp"
 #include "solver/method.hpp"
 
 namespace isotherm {
@@ -116,6 +117,7 @@ class Level {
   FieldView<const T> before() const { return next_.view(); }
   FieldView<const T> source() const { return source_ ? source_->view() : FieldView<const T>{}; }
   Field<T>& source_field() { return *source_; }
+  bool sources_vary() const { return varying_ && varying_->vary_in_time(); }
   std::int64_t sweeps() const { return sweeps_; }  // since the initial state
   // s: of the last end of a cycle, or of a part of one, and how long the next takes; 0 in a steady problem.
   double time() const {
@@ -129,9 +131,10 @@ class Level {
 
   // Everything below is queued on compute() in order, exchanges on a stream of higher priority beside it.
 
-  // Values of boundaries for the sweeps that come next, where they vary in time: for each those of its
-  // beginning, and for all sweeps of a longer cycle those of its middle, or of another `share` of its time.
-  void update_boundaries(int sweeps, std::optional<double> share = {});
+  // Values of boundaries and sources for the sweeps that come next, where they vary in time: for each those
+  // of its beginning, and for all sweeps of a longer cycle those of its middle, or of another `share` of its
+  // time. Sources have one for all sweeps.
+  void update_values(int sweeps, std::optional<double> share = {});
   // Ghosts beyond the boundaries at which `region` ends, but for those that a `kernel` computes itself.
   void fill_boundaries(Box region, const StencilKernel<T>* kernel = nullptr);
   void start_exchange() { halo_.start(current_.view(), compute_, halo_stream_); }
@@ -208,6 +211,8 @@ class Level {
   std::vector<T> host_cells(const std::vector<Box>& boxes);
 
  private:
+  void bring_source_ghosts();
+  void update_sources(double t);
   SweepArgs<T> sweep_args(Box region, const UpdateNorm& norm);
   void use(const Method& method);
 
@@ -220,6 +225,8 @@ class Level {
   GhostSides sides_;
   Field<T> current_, next_;
   std::optional<Field<T>> source_;
+  std::optional<VaryingSources<T>> varying_;  // of the deck
+  std::optional<Field<T>> constant_source_;   // what of the source never changes, where some of it does
   BoundaryConditions<T> boundaries_;
   HaloExchange<T> halo_;
   std::unique_ptr<Device> host_;

@@ -137,6 +137,7 @@ std::string Solver<T>::why_single(const std::string& otherwise) const {
   const bool can = plan().sweep.is_temporal() ||
                    (config.solver.kernel == "auto" && has_temporal_kernel<T>(level_.device().backend()));
   if (!can) return "";
+  if (sources_vary_by_sweep(config)) return "sources vary in time";
   if (config.parallel.overlap == Overlap::in_kernel && level_.communicator().size() > 1)
     return "sweeps store their faces";
   if (config.solver.time_block == 1) return "solver.time_block is 1";
@@ -257,6 +258,7 @@ Diagnostics Solver<T>::diagnose() {
   std::optional<StepFields<T>> step;
   if (own_sweeps() > 0)
     step = has_cycles() ? step_between_cycles() : StepFields<T>{level_.before(), level_.field()};
+  if (level_.sources_vary()) diagnosis_->find_source(level_.source());
   const Diagnostics found = diagnosis_->look(level_.field(), step, level_.boundaries().boundaries());
   step_.times[Phase::diagnostics] += timer.seconds();
   return found;
@@ -278,6 +280,7 @@ std::optional<HeatFlows> Solver<T>::heat_flows() {
   synchronize();
   const TraceRange range(Phase::diagnostics);
   if (!diagnosis_) diagnosis_.emplace(make_diagnosis());
+  if (level_.sources_vary()) diagnosis_->find_source(level_.source());
   return diagnosis_->heat_flows(step, level_.boundaries().boundaries());
 }
 

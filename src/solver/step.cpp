@@ -127,7 +127,7 @@ template <class T>
 void Step<T>::launch(const PeriodLaunch& launch, bool first, UpdateNorm norm) {
   timer_ = Timer();
   level_.wait_for_copy();
-  level_.update_boundaries(launch.sweeps);
+  level_.update_values(launch.sweeps);
   lap(Phase::sweep);  // no communication
   if (plan_.overlap == Overlap::in_kernel) {
     sweep_and_store(launch, norm);

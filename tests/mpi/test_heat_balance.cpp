@@ -67,11 +67,10 @@ TEST_P(HeatBalance, AnInsulatedBodyKeepsItsHeat) {
   }
 }
 
-// Every boundary kind, boundaries that vary in time and place, a source: the heat that the temperatures gain
-// is what came through the boundaries and from the source, of the same sweep.
+// Every boundary kind, boundaries and sources that vary in time and place: the heat that the temperatures
+// gain is what came through the boundaries and from the source, of the same sweep.
 TEST_P(HeatBalance, TheBalanceClosesToRounding) {
-  Config config = decks::every_wall({17, 13, 11});
-  config.sources = decks::steady({1, 1, 1}).sources;
+  const Config config = decks::moving_sources({17, 13, 11});
   const double fp64 = 1e-12, fp32 = 1e-3;  // fp32 rounds each cell of each sweep by 1e-5 K
   for (const Diagnostics& each : run<double>(device(), config, 6, 3)) {
     if (!each.flows) continue;

@@ -152,11 +152,10 @@ class OneAnswer : public BackendTest {};
 ISOTHERM_ON_EACH_BACKEND(OneAnswer);
 
 TEST_P(OneAnswer, OfEveryKindOfDeck) {
-  const std::pair<const char*, Config> all[] = {{"walls", decks::every_wall({17, 23, 31})},
-                                                {"periodic", decks::periodic({12, 9, 10})},
-                                                {"steady", decks::steady({16, 15, 14})},
-                                                {"floating", decks::floating({13, 12, 11})},
-                                                {"chebyshev", in_cycles({16, 15, 14})}};
+  const std::pair<const char*, Config> all[] = {
+      {"walls", decks::every_wall({17, 23, 31})},  {"sources", decks::moving_sources({18, 14, 13})},
+      {"periodic", decks::periodic({12, 9, 10})},  {"steady", decks::steady({16, 15, 14})},
+      {"floating", decks::floating({13, 12, 11})}, {"chebyshev", in_cycles({16, 15, 14})}};
   for (const auto& [what, config] : all) {
     expect_one_answer<double>(config, fmt::format("{} fp64", what), device());
     expect_one_answer<float>(config, fmt::format("{} fp32", what), device());
@@ -224,6 +223,9 @@ TEST_P(OneAnswer, OfLongSteps) {
     plain->sweep(2 * plain->level().method().cycle());
     EXPECT_GT(plain->counts().rejected, 0);
   }
+  Config moving = decks::moving_sources({19, 14, 12});
+  moving.problem.dt = 20 * stable_dt(moving);
+  expect_one_answer_of_cycles<double>(MethodName::implicit, moving, device());
   Config config = decks::periodic({16, 13, 12});
   config.problem.scheme = Scheme::backward_euler;
   expect_one_answer_of_cycles<double>(MethodName::implicit, config, device());

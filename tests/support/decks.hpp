@@ -65,6 +65,30 @@ inline Config steady(Int3 cells) {
   return config;
 }
 
+// Sources that move, that follow a table, and that are a formula, beside one that stays.
+inline Config moving_sources(Int3 cells) {
+  Config config = every_wall(cells);
+  config.sources = steady(cells).sources;
+  RegionValue weld, chip, wave;
+  weld.shape = Shape::double_ellipsoid;
+  weld.power = 40;
+  weld.path = {Expression("0.05 + 0.001*t", "t"), Expression(0.1), Expression("0.2 - 0.0005*t", "t")};
+  weld.front = weld.half_width = 0.04;
+  weld.rear = weld.depth = 0.06;
+  weld.travel = AxisDirection::minus_y;
+  chip.shape = Shape::box;
+  chip.from = {0.03, 0.06, 0.02};
+  chip.to = {0.11, 0.12, 0.09};
+  chip.power = Expression({{0, 5}, {37, 60}, {150, 0}}, false);
+  wave.shape = Shape::formula;
+  wave.formula = Expression("1e6*sin(20*x + 0.07*t)*y", "xyzt");
+  for (RegionValue* each : {&weld, &chip, &wave}) {
+    each->mode = RegionMode::add;
+    config.sources.push_back(*each);
+  }
+  return config;
+}
+
 // Steady, what flows in at x_min flows out at x_max, and no boundary holds the temperature: the deck fixes
 // the mean.
 inline Config floating(Int3 cells) {

@@ -473,6 +473,8 @@ void expect_same(const Keys& a, const Keys& b) {
           } else if constexpr (std::is_same_v<T, Expression*>) {
             EXPECT_EQ(x->text(), y->text());
             EXPECT_EQ(x->is_constant(), y->is_constant());
+          } else if constexpr (std::is_same_v<T, std::array<Expression, 3>*>) {
+            for (std::size_t k = 0; k < 3; ++k) EXPECT_EQ((*x)[k].text(), (*y)[k].text());
           } else if constexpr (std::is_same_v<T, std::optional<Expression>*>) {
             ASSERT_EQ(x->has_value(), y->has_value());
             EXPECT_EQ(*x ? (*x)->text() : "", *y ? (*y)->text() : "");
@@ -503,7 +505,8 @@ class RandomDeck {
     if (coin()) deck += "precision: " + pick({"fp32", "fp64"}) + "\n";
     deck += boundaries() + "initial:\n" + shapes(1 + random_() % 4) +
             (coin() ? "sources:\n" + shapes(random_() % 3) +
-                          "  - {shape: sphere, power: -2.5, centre: [0, 0, 0], radius: 1}\n"
+                          "  - {shape: sphere, power: -2.5, centre: [0, 0, 0], radius: 1}\n" +
+                          (steady_ ? "" : pick(moving))
                     : "");
     deck += problem() + verify();
     if (coin())
@@ -529,6 +532,16 @@ class RandomDeck {
   }
 
  private:
+  // What changes in time.
+  inline static const std::vector<std::string> moving = {
+      "",
+      "  - {shape: gaussian, power: {table: [[0, 2], [0.1, -3.5]], interpolation: step}, centre: [0, 1, 2], "
+      "width: 1}\n",
+      "  - {shape: double_ellipsoid, power: 5, centre: [\"t - 1\", 0.1, {table: [[1, 2]]}], front: 1, rear: "
+      "2, "
+      "half_width: 0.5, depth: 3, travel: -y, into: x}\n",
+      "  - {shape: formula, formula: \"x*t\"}\n"};
+
   bool coin() { return random_.coin(); }
   std::string pick(const std::vector<std::string>& choices) { return choices[random_() % choices.size()]; }
   std::string kelvin() { return pick({"0", "1e-9", "0.1", "293.15", "12345678.9", "-0"}); }

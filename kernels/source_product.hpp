@@ -1,0 +1,64 @@
+// Heat sources that are products of a profile along each axis: gaussians, double ellipsoids (Goldak et al.,
+// Metallurgical Transactions B 15, 1984), boxes. A cell takes the mean over its volume, from the share of the
+// heat below each of its faces, so that the cells sum to the power without a reduction.
+#pragma once
+
+#include <algorithm>
+
+#include "core/field_view.hpp"
+#include "core/stream.hpp"
+#include "kernels/math/exp.hpp"
+
+namespace isotherm {
+
+// How a share of heat lies along an axis: the integral is 1.
+struct SourceProfile {
+  // Two halves of gaussians that meet at the centre, or, where `to` is above `from`, evenly between these; m.
+  double centre = 0, from = 0, to = 0;
+  double inverse_width[2] = {};  // below and above the centre: 1/(sqrt(2) standard deviation), 1/m
+  double share[2] = {};          // of the heat; sum to 1
+  // Cut there, in sqrt(2) standard deviations, and scaled so that nothing is lost.
+  double cut = 0, inverse_erf_of_cut = 1;
+};
+
+ISOTHERM_HOST_DEVICE double share_below(const SourceProfile& p, double place) {
+  if (p.to > p.from) {
+    const double part = (place - p.from) / (p.to - p.from);
+    return part < 0 ? 0 : part > 1 ? 1 : part;
+  }
+  const double distance = place - p.centre;
+  const int side = distance > 0 ? 1 : 0;
+  const double widths = ::fabs(distance) * p.inverse_width[side];
+  const double inside = math::erf(widths < p.cut ? widths : p.cut) * p.inverse_erf_of_cut;
+  return side == 1 ? ::fma(p.share[1], inside, p.share[0]) : p.share[0] * (1 - inside);
+}
+
+// Adds strength times the product of the means to the cells of `box`.
+template <class T>
+struct SourceProduct {
+  SourceProfile axis[3];
+  double origin[3], h[3];  // m, of the grid and of a cell
+  Int3 first;              // global index of the cell (0, 0, 0) of the field
+  double strength;         // W, times what makes K of W/m^3
+  Box box;
+  FieldView<T> to;
+
+  // The mean of the profile over a cell, 1/m.
+  ISOTHERM_HOST_DEVICE double mean(int a, Index cell) const {
+    const auto face = [&](Index i) { return origin[a] + static_cast<double>(first[a] + i) * h[a]; };
+    return (share_below(axis[a], face(cell + 1)) - share_below(axis[a], face(cell))) / h[a];
+  }
+};
+
+template <class T>
+struct SourceProducts {
+  void (*add)(const SourceProduct<T>& source, Stream stream);
+};
+template <class T>
+const SourceProducts<T>& source_products(Backend backend);  // throws as face_copy() does
+namespace host {
+template <class T>
+const SourceProducts<T>& source_products();
+}
+
+}  // namespace isotherm

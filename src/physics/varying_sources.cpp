@@ -1,0 +1,250 @@
+#include "physics/varying_sources.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "kernels/field_algebra.hpp"
+#include "physics/cells.hpp"
+#include "physics/coverage.hpp"
+#include "physics/formula_values.hpp"
+#include "physics/operator.hpp"
+
+namespace isotherm {
+namespace {
+
+constexpr double cut = 5;  // standard deviations: 6e-7 of a gaussian lies beyond
+constexpr double sqrt2 = std::numbers::sqrt2;
+
+int axis_of(AxisDirection direction) {
+  return static_cast<int>(direction) / 2;
+}
+
+SourceProfile evenly(double from, double to) {
+  SourceProfile profile;
+  profile.from = from;
+  profile.to = to;
+  return profile;
+}
+// Standard deviations and shares below and above the centre.
+SourceProfile bell(double centre, double below, double above, double share_below = 0.5) {
+  SourceProfile profile;
+  profile.centre = centre;
+  profile.inverse_width[0] = 1 / (sqrt2 * below);
+  profile.inverse_width[1] = 1 / (sqrt2 * above);
+  profile.share[0] = share_below;
+  profile.share[1] = 1 - share_below;
+  profile.cut = cut / sqrt2;
+  profile.inverse_erf_of_cut = 1 / math::erf(profile.cut);
+  return profile;
+}
+
+// Goldak's lengths are sqrt(6) standard deviations; the heat lies on one side of the surface at the centre.
+std::array<SourceProfile, 3> double_ellipsoid(const RegionValue& s, const Vector3& centre) {
+  const double sqrt6 = std::sqrt(6.0);
+  const auto is_reversed = [](AxisDirection d) { return static_cast<int>(d) % 2 == 1; };
+  std::array<SourceProfile, 3> axis;
+  for (int a = 0; a < 3; ++a) axis[a] = bell(centre[a], s.half_width / sqrt6, s.half_width / sqrt6);
+  const double front = s.front_share.value_or(s.front / (s.front + s.rear));
+  const int along = axis_of(s.travel), deep = axis_of(s.into);
+  axis[along] = is_reversed(s.travel) ? bell(centre[along], s.front / sqrt6, s.rear / sqrt6, front)
+                                      : bell(centre[along], s.rear / sqrt6, s.front / sqrt6, 1 - front);
+  axis[deep] = bell(centre[deep], s.depth / sqrt6, s.depth / sqrt6, is_reversed(s.into) ? 1 : 0);
+  return axis;
+}
+
+// Cells of an axis that the profile reaches.
+CellRange reached(const SourceProfile& p, const CellCentres& cell, int axis, Index cells) {
+  const bool even = p.to > p.from;
+  const double low = even ? p.from : p.centre - (p.share[0] > 0 ? p.cut / p.inverse_width[0] : 0);
+  const double high = even ? p.to : p.centre + (p.share[1] > 0 ? p.cut / p.inverse_width[1] : 0);
+  const auto at = [&](double place) {
+    return static_cast<Index>(std::clamp(cell.in_cells(axis, place), 0.0, static_cast<double>(cells)));
+  };
+  return {at(low), std::min(cells, at(high) + 1)};
+}
+
+Box whole(const Config& config) {
+  return {{0, 0, 0}, config.grid.cells};
+}
+
+}  // namespace
+
+PlacedSource placed_source(const Config& config, const RegionValue& source, double t) {
+  PlacedSource placed;
+  Vector3 centre;
+  for (std::size_t a = 0; a < 3; ++a) centre[a] = source.path[a](0, 0, 0, t);
+  const CellCentres cell(config);
+  for (int a = 0; a < 3; ++a) {
+    const double low = cell.origin[a], high = low + static_cast<double>(config.grid.cells[a]) * cell.h[a];
+    placed.axis[a] = source.shape == Shape::gaussian ? bell(centre[a], source.width, source.width)
+                     : source.shape == Shape::box    ? evenly(source.from[a], source.to[a])
+                                                     : evenly(low, high);
+  }
+  if (source.shape == Shape::double_ellipsoid) placed.axis = double_ellipsoid(source, centre);
+  for (int a = 0; a < 3; ++a) {
+    const CellRange range = reached(placed.axis[a], cell, a, config.grid.cells[a]);
+    placed.cells.lo[a] = range.first;
+    placed.cells.hi[a] = range.last;
+    const double low = cell.origin[a], high = low + static_cast<double>(config.grid.cells[a]) * cell.h[a];
+    placed.inside *= share_below(placed.axis[a], high) - share_below(placed.axis[a], low);
+  }
+  placed.power = source.power ? (*source.power)(0, 0, 0, t)
+                              : source.value.value_or(0) * Coverage(config, source).volume();
+  return placed;
+}
+
+// Values of its own memory, added to the field: what the others leave is not to be written over.
+template <class T>
+class VaryingSources<T>::FormulaSource {
+ public:
+  FormulaSource(const Config& config, Device& device, Box subdomain, const RegionValue& entry,
+                std::string key, double scale)
+      : config_(config),
+        subdomain_(subdomain),
+        formula_(entry.formula),
+        key_(std::move(key)),
+        scale_(scale),
+        values_(device, static_cast<std::size_t>(subdomain.cells()) * sizeof(T)),
+        at_points_(device, formula_, axes(config, subdomain), scale,
+                   -std::numeric_limits<double>::infinity()) {}
+
+  FieldView<T> evaluate(double t, Stream stream) {
+    const Int3 n = subdomain_.extent();
+    T* const values = values_.template as<T>();
+    at_points_.evaluate({{0, 0, 0}, n}, std::array{t}, {values, n.x, n.x * n.y, n.product()}, stream);
+    return {values, n.x, n.x * n.y, n, 0};
+  }
+  void check() const {
+    const auto time = at_points_.unsound_at();
+    if (!time) return;
+    const CellCentres centre(config_);
+    for (Index z = subdomain_.lo.z; z < subdomain_.hi.z; ++z)
+      for (Index y = subdomain_.lo.y; y < subdomain_.hi.y; ++y)
+        for (Index x = subdomain_.lo.x; x < subdomain_.hi.x; ++x) {
+          const Vector3 at = centre({x, y, z});
+          const double value = formula_(at[0], at[1], at[2], *time);
+          if (!std::isfinite(static_cast<T>(scale_ * value)))
+            throw not_finite(config_.at(key_), formula_.text(), value, {x, y, z}, at, *time);
+        }
+  }
+
+ private:
+  using Axis = typename FormulaValues<T>::Axis;
+  static std::array<Axis, 3> axes(const Config& config, Box subdomain) {
+    const CellCentres centre(config);
+    std::array<Axis, 3> all;
+    for (int a = 0; a < 3; ++a) {
+      all[a].variable = a;
+      for (Index i = subdomain.lo[a]; i < subdomain.hi[a]; ++i) all[a].at.push_back(centre(a, i));
+    }
+    return all;
+  }
+
+  const Config& config_;
+  Box subdomain_;
+  const Expression& formula_;
+  std::string key_;
+  double scale_;
+  Buffer values_;
+  FormulaValues<T> at_points_;
+};
+
+template <class T>
+VaryingSources<T>::VaryingSources(const Config& config, Device& device, Box subdomain)
+    : config_(config),
+      device_(device),
+      subdomain_(subdomain),
+      scale_(source_scale(config)),
+      entries_(varying_sources(config)) {
+  for (std::size_t i = 0; i < config.sources.size(); ++i) {
+    const RegionValue& entry = config.sources[i];
+    if (!entry.varies()) continue;
+    formulas_.push_back(entry.shape != Shape::formula
+                            ? nullptr
+                            : std::make_unique<FormulaSource>(config, device, subdomain, entry,
+                                                              fmt::format("sources.{}.formula", i), scale_));
+  }
+}
+template <class T>
+VaryingSources<T>::~VaryingSources() = default;
+
+template <class T>
+bool VaryingSources<T>::vary_in_time() const {
+  return std::ranges::any_of(entries_, &RegionValue::uses_time);
+}
+
+template <class T>
+void VaryingSources<T>::update(double t, FieldView<const T> constant, FieldView<T> field, Stream stream) {
+  for (const auto& formula : formulas_)
+    if (formula) formula->check();
+  const Box block{{0, 0, 0}, subdomain_.extent()};
+  if (std::exchange(is_first_, false)) used_ = {block};
+  const FieldAlgebra<T>& algebra = field_algebra<T>(device_.backend());
+  for (const Box& box : used_) {
+    if (constant.empty())
+      algebra.combine({field, field, box, 0, 0, 0, 0}, stream);
+    else  // reads what it does not change
+      algebra.combine({field,
+                       {const_cast<T*>(constant.origin), constant.pitch_y, constant.pitch_z, constant.extent,
+                        constant.ghosts},
+                       box,
+                       0,
+                       1,
+                       0,
+                       1},
+                      stream);
+  }
+  used_.clear();
+  const CellCentres cell(config_);
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (formulas_[i]) {
+      algebra.combine({field, formulas_[i]->evaluate(t, stream), block, 1, 1, 0, 1}, stream);
+      used_.push_back(block);
+      continue;
+    }
+    const PlacedSource placed = placed_source(config_, entries_[i], t);
+    const Box mine = placed.cells.within(subdomain_);
+    if (mine.empty()) continue;
+    SourceProduct<T> product{};
+    std::ranges::copy(placed.axis, product.axis);
+    std::ranges::copy(cell.origin, product.origin);
+    std::ranges::copy(cell.h, product.h);
+    product.first = subdomain_.lo;
+    product.strength = placed.power * scale_;
+    product.box = mine.shifted(Int3{0, 0, 0} - subdomain_.lo);
+    product.to = field;
+    source_products<T>(device_.backend()).add(product, stream);
+    used_.push_back(product.box);
+  }
+}
+
+std::vector<RegionValue> varying_sources(const Config& config) {
+  std::vector<RegionValue> all;
+  std::ranges::copy_if(config.sources, std::back_inserter(all), &RegionValue::varies);
+  return all;
+}
+
+SourceTotals varying_totals(const Config& config) {
+  SourceTotals totals;
+  for (const RegionValue& source : varying_sources(config)) {
+    if (source.shape == Shape::formula) {
+      const RegionValues at_start(config, {source}, "sources");
+      const RegionTotals found = sum_regions(at_start, whole(config));
+      totals.power += found.sum * cell_volume(config);
+      totals.cells += found.cells;
+      continue;
+    }
+    const PlacedSource placed = placed_source(config, source, 0);
+    totals.power += placed.power * placed.inside;
+    totals.cells += placed.cells.cells();
+  }
+  return totals;
+}
+
+template class VaryingSources<float>;
+template class VaryingSources<double>;
+
+}  // namespace isotherm

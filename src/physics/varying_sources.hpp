@@ -1,0 +1,56 @@
+// Sources that change in time, and double ellipsoids: computed where the field lives, for one time after the
+// other. Shapes: constant, box, gaussian and double_ellipsoid as products of profiles along the axes, whose
+// cells sum to the power; formula at cell centres.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "config/config.hpp"
+#include "core/device.hpp"
+#include "core/field_view.hpp"
+#include "kernels/source_product.hpp"
+#include "physics/region_values.hpp"
+
+namespace isotherm {
+
+// An entry that is no formula, at a time (s): its profiles, by axis, its power in W, and the share of that
+// within the domain.
+struct PlacedSource {
+  std::array<SourceProfile, 3> axis;
+  double power = 0, inside = 1;
+  Box cells;  // global: those that it reaches
+};
+PlacedSource placed_source(const Config& config, const RegionValue& source, double t);
+
+template <class T>
+class VaryingSources {
+ public:
+  // `subdomain`: this rank's global cells. `config` and `device` must outlive it.
+  VaryingSources(const Config& config, Device& device, Box subdomain);
+  ~VaryingSources();
+
+  bool vary_in_time() const;
+  // Makes `field` (K per sweep of the unit weight) the sources at time t: `constant`, where it is not empty,
+  // and then each entry in turn. `field` must hold what the last call left, or anything at the first. Throws
+  // Error(deck) where a formula was not finite, as far as the device has come.
+  void update(double t, FieldView<const T> constant, FieldView<T> field, Stream stream);
+
+ private:
+  class FormulaSource;
+  const Config& config_;
+  Device& device_;
+  Box subdomain_;
+  double scale_;
+  std::vector<RegionValue> entries_;
+  std::vector<std::unique_ptr<FormulaSource>> formulas_;  // by entry; null: a product
+  std::vector<Box> used_;                                 // that the last update has left
+  bool is_first_ = true;
+};
+
+// The entries that VaryingSources sets, and their power at t = 0 within the domain.
+std::vector<RegionValue> varying_sources(const Config& config);
+SourceTotals varying_totals(const Config& config);
+
+}  // namespace isotherm

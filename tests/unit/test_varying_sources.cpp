@@ -1,0 +1,106 @@
+// Sources that change in time: they have their power, at any place and time, on any grid.
+#include "physics/varying_sources.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "grid/field.hpp"
+#include "physics/cells.hpp"
+#include "physics/operator.hpp"
+#include "support/decks.hpp"
+#include "support/error_text.hpp"
+#include "support/field_by_index.hpp"
+#include "support/repeat.hpp"
+
+namespace isotherm {
+namespace {
+
+RegionValue random_source(Random& random) {
+  RegionValue source;
+  source.shape = std::array{Shape::gaussian, Shape::double_ellipsoid, Shape::box}[random() % 3];
+  source.power = Expression(fmt::format("{} + t", random.between(1.0, 9.0)), "t");
+  for (Expression& place : source.path)
+    place = Expression(fmt::format("{} + t/50", random.between(0.0, 0.2)), "t");
+  for (double* const length : {&source.width, &source.front, &source.rear, &source.half_width, &source.depth})
+    *length = random.between(0.005, 0.08);
+  source.travel = static_cast<AxisDirection>(random() % 6);
+  source.into = static_cast<AxisDirection>((static_cast<int>(source.travel) + 2 + random() % 4) % 6);
+  for (std::size_t a = 0; a < 3; ++a) {
+    source.from[a] = random.between(0.0, 0.1);
+    source.to[a] = source.from[a] + random.between(0.01, 0.2);
+  }
+  return source;
+}
+
+TEST(VaryingSources, GiveTheirPowerAsFarAsTheyAreInside) {
+  Random random;
+  const auto device = make_host_device();
+  for (int i = 0; i < 200; ++i) {
+    Config config = decks::base({random.between(1, 30), random.between(1, 30), random.between(1, 30)});
+    config.sources = {random_source(random)};
+    const double t = random.between(0.0, 5.0);
+    Field<double> field(*device, config.grid.cells, 1);
+    std::fill_n(static_cast<double*>(field.data()), field.bytes() / sizeof(double), 0.0);
+    VaryingSources<double> sources(config, *device, {{0, 0, 0}, config.grid.cells});
+    sources.update(random.between(0.0, 5.0), {}, field.view(), {});
+    sources.update(t, {}, field.view(), {});  // nothing is left of the one before
+    const PlacedSource placed = placed_source(config, config.sources[0], t);
+    EXPECT_EQ(placed.power, (*config.sources[0].power)(0, 0, 0, t));
+    double watts = 0;
+    for_each_cell(config.grid.cells, [&](Int3 c) { watts += field.view()(c); });
+    watts *= cell_volume(config) / source_scale(config);
+    EXPECT_NEAR(watts, placed.power * placed.inside, 1e-11 * placed.power) << "source " << i;
+  }
+}
+
+TEST(VaryingSources, ADoubleEllipsoidHasGoldaksDensity) {
+  Config config = decks::base({60, 40, 50});  // cells of 5 mm
+  RegionValue weld;
+  weld.shape = Shape::double_ellipsoid;
+  weld.power = 100;
+  weld.path = {Expression(0.15), Expression(0.1), Expression(0.25)};
+  weld.front = 0.06;
+  weld.rear = 0.09;
+  weld.half_width = 0.05;
+  weld.depth = 0.07;
+  config.sources = {weld};
+  const auto device = make_host_device();
+  Field<double> field(*device, config.grid.cells, 1);
+  std::fill_n(static_cast<double*>(field.data()), field.bytes() / sizeof(double), 0.0);
+  VaryingSources<double>(config, *device, {{0, 0, 0}, config.grid.cells}).update(0, {}, field.view(), {});
+  const CellCentres centre(config);
+  for (const Int3 c : {Int3{30, 20, 49}, Int3{35, 22, 45}, Int3{20, 15, 40}}) {
+    const Vector3 at = centre(c);
+    const double x = at[0] - 0.15, y = at[1] - 0.1, z = at[2] - 0.25, length = x > 0 ? 0.06 : 0.09;
+    const double share = x > 0 ? 0.8 : 1.2;  // of 2, so that the density has no jump
+    const double density = 6 * std::sqrt(3.0) * share * 100 /
+                           (length * 0.05 * 0.07 * std::pow(std::numbers::pi, 1.5)) *
+                           std::exp(-3 * (square(x / length) + square(y / 0.05) + square(z / 0.07)));
+    EXPECT_NEAR(field.view()(c) / source_scale(config) / density, 1, 0.01);
+  }
+}
+
+TEST(VaryingSources, AFormulaThatIsNotFiniteIsNamed) {
+  Config config = decks::base({4, 4, 4});
+  RegionValue source;
+  source.shape = Shape::formula;
+  source.formula = Expression("1/(t - 2)", "xyzt");
+  config.sources = {source};
+  const auto device = make_host_device();
+  Field<double> field(*device, config.grid.cells, 1);
+  std::fill_n(static_cast<double*>(field.data()), field.bytes() / sizeof(double), 0.0);
+  VaryingSources<double> sources(config, *device, {{0, 0, 0}, config.grid.cells});
+  sources.update(1, {}, field.view(), {});
+  const std::string said = deck_error([&] {
+    sources.update(2, {}, field.view(), {});
+    sources.update(3, {}, field.view(), {});
+  });
+  expect_says(said, "sources.0.formula");
+  expect_says(said, "is not finite at cell (0, 0, 0)");
+  expect_says(said, "t = 2 s");
+}
+
+}  // namespace
+}  // namespace isotherm
