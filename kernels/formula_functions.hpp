@@ -90,10 +90,6 @@ ISOTHERM_HOST_DEVICE void take_step_of_one(FormulaOp op, Machine& m) {
       return m.unary([](double a) { return math::asinh(a); });
     case FormulaOp::acosh:
       return m.unary([](double a) { return math::acosh(a); });
-    case FormulaOp::table: {
-      const FormulaStep* const table = m.step();
-      return m.unary([table](double t) { return table_value(table, t); });
-    }
     default:
       return m.unary([](double a) { return math::atanh(a); });
   }
@@ -105,6 +101,8 @@ ISOTHERM_HOST_DEVICE void take_step(FormulaOp op, Machine& m) {
     case FormulaOp::number:
     case FormulaOp::variable:
       return m.value();
+    case FormulaOp::table:
+      return m.unary([table = m.step()](double t) { return table_value(table, t); });
     case FormulaOp::add:
       return m.binary([](double a, double b) { return a + b; });
     case FormulaOp::subtract:

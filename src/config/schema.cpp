@@ -81,11 +81,16 @@ Json held(const Numbers& numbers) {
 Json table_of_times() {
   const Json pair = list({{"type", "number"}}, 2),
              pairs = {{"type", "array"}, {"items", pair}, {"minItems", 1}};
+  const auto described = [](Json schema, const char* description) {
+    schema["description"] = description;
+    return schema;
+  };
+  const Json between = {{"enum", Json::array({"linear", "step"})}, {"default", "linear"}};
   const Json properties = {
-      {"table", any_of(text(), pairs)},
-      {"time", text()},
-      {"column", text()},
-      {"interpolation", {{"enum", Json::array({"linear", "step"})}, {"default", "linear"}}}};
+      {"table", described(any_of(text(), pairs), "A file of columns, or pairs [time in s, value].")},
+      {"time", described(text(), "The name of the file's column of times, s.")},
+      {"column", described(text(), "The name of its column of values.")},
+      {"interpolation", described(between, "Linear between the times, or constant from each to the next.")}};
   return {{"type", "object"},
           {"additionalProperties", false},
           {"properties", properties},
