@@ -1,7 +1,8 @@
 // Formulas on the GPU, at the points of a box.
 //
-// Mapping   a warp takes 32 points along x of four rows, a lane four points above each other, so that what a
-//           step costs to look up is shared by four; blocks go along x, rows, and planes at all times.
+// Mapping   a warp takes 32 points along x of eight rows (of four, where the stack is deep), a lane one of
+// each,
+//           so that what a step costs to look up is shared; blocks go along x, rows, and planes at all times.
 // Storage   the last value of each point's stack in registers, those below it in shared memory.
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/hopper.hpp"
@@ -11,11 +12,11 @@
 namespace isotherm::cuda {
 namespace {
 
-constexpr int points = 4;  // of a lane
 constexpr int most_warps = 8;
-constexpr std::size_t preferred_shared_bytes = 48 << 10,
-                      warp_slot_bytes = points * warp_size * sizeof(double);
+constexpr std::size_t preferred_shared_bytes = 48 << 10;
+constexpr int shallow = 12;  // a stack of which warps of eight rows have room for many
 
+template <int points>  // of a lane
 class Machine {
  public:
   __device__ __forceinline__ Machine(double* stack, int threads) : below_(stack), threads_(threads) {}
@@ -24,17 +25,12 @@ class Machine {
   double top[points] = {};
 
   __device__ __forceinline__ void run(const FormulaStep* steps, Index count) {
-    const FormulaStep* const end = steps + count;
-    FormulaStep next = *steps;
-    for (step_ = steps; step_ < end; ++step_) {
-      const FormulaStep step = next;
-      if (step_ + 1 < end) next = step_[1];  // while this one is taken
+    for (step_ = steps; step_ < steps + count; ++step_) {
+      const FormulaStep step = *step_;
       number_ = step.number;
       variable_ = step.op == FormulaOp::number ? 4 : step.variable;
       take_step(step.op, *this);
-      if (step.op != FormulaOp::table) continue;
-      step_ += steps_of_knots(step);
-      if (step_ + 1 < end) next = step_[1];
+      if (step.op == FormulaOp::table) step_ += steps_of_knots(step);
     }
   }
   __device__ __forceinline__ const FormulaStep* step() const { return step_; }
@@ -75,7 +71,7 @@ class Machine {
   int variable_;
 };
 
-template <class T>
+template <class T, int points>
 __global__ void __launch_bounds__(most_warps* warp_size)
     evaluate_points(const __grid_constant__ FormulaGrid<T> grid, Int3 first) {
   const int threads = static_cast<int>(blockDim.x * blockDim.y);
@@ -84,8 +80,8 @@ __global__ void __launch_bounds__(most_warps* warp_size)
   const Index y = first.y + (Index{blockIdx.y} * blockDim.y + threadIdx.y) * points;
   const Index plane = first.z + blockIdx.z, z = plane % grid.points.z;
   const auto n = static_cast<int>(plane / grid.points.z);
-  Machine machine(reinterpret_cast<double*>(dynamic_shared()) + threadIdx.x + threadIdx.y * blockDim.x,
-                  threads);
+  Machine<points> machine(
+      reinterpret_cast<double*>(dynamic_shared()) + threadIdx.x + threadIdx.y * blockDim.x, threads);
   machine.x = grid.at[0][last(x, grid.points.x)];
 #pragma unroll
   for (int i = 0; i < points; ++i) machine.y[i] = grid.at[1][last(y + i, grid.points.y)];
@@ -104,22 +100,27 @@ __global__ void __launch_bounds__(most_warps* warp_size)
   }
 }
 
-template <class T>
-void evaluate_grid(const FormulaGrid<T>& grid, Stream stream) {
-  const std::size_t warp_bytes = static_cast<std::size_t>(grid.depth) * warp_slot_bytes;
+template <class T, int points>
+void evaluate_rows(const FormulaGrid<T>& grid, Stream stream) {
+  constexpr auto kernel = evaluate_points<T, points>;
+  const std::size_t warp_bytes = static_cast<std::size_t>(grid.depth) * points * warp_size * sizeof(double);
   const auto warps = std::clamp<std::size_t>(preferred_shared_bytes / warp_bytes, 1, most_warps);
   const std::size_t bytes = warps * warp_bytes;
   if (bytes > preferred_shared_bytes)
-    check(cudaFuncSetAttribute(evaluate_points<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(bytes)),
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
           "cudaFuncSetAttribute");
   const Int3 n = grid.points;
   const dim3 block(warp_size, static_cast<unsigned>(warps));
-  // Rows in fours: a thread's are one cell of the box.
+  // A lane's rows are one cell of the box.
   cover({{0, 0, 0}, {n.x, ceil_div(n.y, points), n.z * grid.times}}, block, [&](dim3 blocks, Int3 first) {
     first.y *= points;
-    launch("evaluate_points", evaluate_points<T>, {blocks, block, bytes}, stream, grid, first);
+    launch("evaluate_points", kernel, {blocks, block, bytes}, stream, grid, first);
   });
+}
+
+template <class T>
+void evaluate_grid(const FormulaGrid<T>& grid, Stream stream) {
+  grid.depth <= shallow ? evaluate_rows<T, 8>(grid, stream) : evaluate_rows<T, 4>(grid, stream);
 }
 
 }  // namespace

@@ -190,11 +190,8 @@ Json shape(const Key& key, const Context& context) {
           [&](const Numbers& numbers) { return with_default(shape_of(key, numbers), key, held(numbers)); },
           [&](const std::string* value) { return with_default(text(), key, *value); },
           [](const std::vector<std::string>*) { return list(text()); },
-          [&](const auto*) {
-            const Json written = any_of(number("number", key.range), text());
-            if (key.variables.find('t') == key.variables.npos) return written;
-            return any_of(written, definition("table"));
-          }},
+          [&](const std::array<Expression, 3>*) { return list(formula(key), 3); },
+          [&](const auto*) { return formula(key); }},
       key.target);
 }
 

@@ -41,6 +41,9 @@ struct Box {
     return c.x >= lo.x && c.x < hi.x && c.y >= lo.y && c.y < hi.y && c.z >= lo.z && c.z < hi.z;
   }
   ISOTHERM_HOST_DEVICE constexpr Box shifted(Int3 by) const { return {lo + by, hi + by}; }
+  constexpr Box grown(Index cells) const {
+    return {lo - Int3{cells, cells, cells}, hi + Int3{cells, cells, cells}};
+  }
   ISOTHERM_HOST_DEVICE constexpr Box within(Box other) const {  // may be empty
     for (int a = 0; a < 3; ++a) {
       if (lo[a] > other.lo[a]) other.lo[a] = lo[a];
@@ -51,6 +54,15 @@ struct Box {
 
   friend ISOTHERM_HOST_DEVICE constexpr bool operator==(Box a, Box b) { return a.lo == b.lo && a.hi == b.hi; }
 };
+
+// The smallest box that holds both; neither is empty.
+constexpr Box around(Box a, const Box& b) {
+  for (int axis = 0; axis < 3; ++axis) {
+    if (b.lo[axis] < a.lo[axis]) a.lo[axis] = b.lo[axis];
+    if (b.hi[axis] > a.hi[axis]) a.hi[axis] = b.hi[axis];
+  }
+  return a;
+}
 
 // The six faces of a box, in the order of every table and array over faces.
 enum class Face : int { x_min, x_max, y_min, y_max, z_min, z_max };

@@ -17,6 +17,8 @@ namespace {
 
 constexpr double cut = 5;  // standard deviations: 6e-7 of a gaussian lies beyond
 constexpr double sqrt2 = std::numbers::sqrt2;
+// Of the cells: beyond that, a field of sources costs less than sweeping boxes twice.
+constexpr double largest_share_in_boxes = 0.125;
 
 int axis_of(AxisDirection direction) {
   return static_cast<int>(direction) / 2;
@@ -55,11 +57,15 @@ std::array<SourceProfile, 3> double_ellipsoid(const RegionValue& s, const Vector
   return axis;
 }
 
-// Cells of an axis that the profile reaches.
+// From where to where a profile has heat, m.
+std::pair<double, double> reach(const SourceProfile& p) {
+  if (p.to > p.from) return {p.from, p.to};
+  return {p.centre - (p.share[0] > 0 ? p.cut / p.inverse_width[0] : 0),
+          p.centre + (p.share[1] > 0 ? p.cut / p.inverse_width[1] : 0)};
+}
+// Cells of an axis that it reaches.
 CellRange reached(const SourceProfile& p, const CellCentres& cell, int axis, Index cells) {
-  const bool even = p.to > p.from;
-  const double low = even ? p.from : p.centre - (p.share[0] > 0 ? p.cut / p.inverse_width[0] : 0);
-  const double high = even ? p.to : p.centre + (p.share[1] > 0 ? p.cut / p.inverse_width[1] : 0);
+  const auto [low, high] = reach(p);
   const auto at = [&](double place) {
     return static_cast<Index>(std::clamp(cell.in_cells(axis, place), 0.0, static_cast<double>(cells)));
   };
@@ -198,33 +204,77 @@ void VaryingSources<T>::update(double t, FieldView<const T> constant, FieldView<
                       stream);
   }
   used_.clear();
-  const CellCentres cell(config_);
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     if (formulas_[i]) {
       algebra.combine({field, formulas_[i]->evaluate(t, stream), block, 1, 1, 0, 1}, stream);
       used_.push_back(block);
       continue;
     }
-    const PlacedSource placed = placed_source(config_, entries_[i], t);
-    const Box mine = placed.cells.within(subdomain_);
-    if (mine.empty()) continue;
-    SourceProduct<T> product{};
-    std::ranges::copy(placed.axis, product.axis);
-    std::ranges::copy(cell.origin, product.origin);
-    std::ranges::copy(cell.h, product.h);
-    product.first = subdomain_.lo;
-    product.strength = placed.power * scale_;
-    product.box = mine.shifted(Int3{0, 0, 0} - subdomain_.lo);
-    product.to = field;
-    source_products<T>(device_.backend()).add(product, stream);
-    used_.push_back(product.box);
+    used_.push_back(add_product(i, t, field, subdomain_.lo, stream));
   }
+}
+
+template <class T>
+void VaryingSources<T>::add(double t, FieldView<T> field, Int3 first, Stream stream) const {
+  for (std::size_t i = 0; i < entries_.size(); ++i) add_product(i, t, field, subdomain_.lo + first, stream);
+}
+
+// Returns the cells of the field that it was added to.
+template <class T>
+Box VaryingSources<T>::add_product(std::size_t entry, double t, FieldView<T> field, Int3 first,
+                                   Stream stream) const {
+  const CellCentres cell(config_);
+  const PlacedSource placed = placed_source(config_, entries_[entry], t);
+  SourceProduct<T> product{};
+  product.box = placed.cells.shifted(Int3{0, 0, 0} - first).within(field.interior());
+  if (product.box.empty()) return {};
+  std::ranges::copy(placed.axis, product.axis);
+  std::ranges::copy(cell.origin, product.origin);
+  std::ranges::copy(cell.h, product.h);
+  product.first = first;
+  product.strength = placed.power * scale_;
+  product.to = field;
+  source_products<T>(device_.backend()).add(product, stream);
+  return product.box;
+}
+
+template <class T>
+std::vector<Box> VaryingSources<T>::reached(std::span<const double> times) const {
+  std::vector<Box> boxes;
+  for (const RegionValue& entry : entries_) {
+    Box all = placed_source(config_, entry, times.front()).cells;
+    for (const double t : times) all = around(all, placed_source(config_, entry, t).cells);
+    boxes.push_back(all.shifted(Int3{0, 0, 0} - subdomain_.lo));
+  }
+  return boxes;
 }
 
 std::vector<RegionValue> varying_sources(const Config& config) {
   std::vector<RegionValue> all;
   std::ranges::copy_if(config.sources, std::back_inserter(all), &RegionValue::varies);
   return all;
+}
+
+bool sources_in_boxes(const Config& config) {
+  const std::vector<RegionValue> sources = varying_sources(config);
+  const auto is_formula = [](const RegionValue& source) { return source.shape == Shape::formula; };
+  const auto is_periodic = [](const BoundaryConfig& b) { return b.kind == BoundaryKind::periodic; };
+  if (config.problem.method != MethodName::euler || std::ranges::none_of(sources, &RegionValue::uses_time) ||
+      std::ranges::any_of(sources, is_formula) || std::ranges::any_of(config.boundaries, is_periodic))
+    return false;
+  const Vector3 h = spacing(config);
+  double cells = 0;
+  for (const RegionValue& source : sources) {
+    double reached = 1;
+    const PlacedSource placed = placed_source(config, source, 0);
+    for (std::size_t a = 0; a < 3; ++a) {
+      const auto [low, high] = reach(placed.axis[a]);
+      reached *=
+          std::min((high - low) / h[a] + 1, static_cast<double>(config.grid.cells[static_cast<int>(a)]));
+    }
+    cells += reached;
+  }
+  return cells <= largest_share_in_boxes * static_cast<double>(config.grid.cells.product());
 }
 
 SourceTotals varying_totals(const Config& config) {

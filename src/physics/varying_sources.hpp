@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "config/config.hpp"
@@ -32,13 +33,19 @@ class VaryingSources {
   ~VaryingSources();
 
   bool vary_in_time() const;
+  // The cells that entries without a formula reach at any of these times, one box each, in indices of the
+  // block.
+  std::vector<Box> reached(std::span<const double> times) const;
   // Makes `field` (K per sweep of the unit weight) the sources at time t: `constant`, where it is not empty,
   // and then each entry in turn. `field` must hold what the last call left, or anything at the first. Throws
   // Error(deck) where a formula was not finite, as far as the device has come.
   void update(double t, FieldView<const T> constant, FieldView<T> field, Stream stream);
+  // Adds all entries to a field whose cell (0, 0, 0) is that of the block. Not where one is a formula.
+  void add(double t, FieldView<T> field, Int3 first, Stream stream) const;
 
  private:
   class FormulaSource;
+  Box add_product(std::size_t entry, double t, FieldView<T> field, Int3 first, Stream stream) const;
   const Config& config_;
   Device& device_;
   Box subdomain_;
@@ -51,6 +58,9 @@ class VaryingSources {
 
 // The entries that VaryingSources sets, and their power at t = 0 within the domain.
 std::vector<RegionValue> varying_sources(const Config& config);
+// Do those that vary in time reach so few cells of an explicit problem that these alone are swept with them
+// (solver/source_boxes.hpp)? Arithmetic only.
+bool sources_in_boxes(const Config& config);
 SourceTotals varying_totals(const Config& config);
 
 }  // namespace isotherm

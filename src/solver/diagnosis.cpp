@@ -44,14 +44,19 @@ FieldSum<T>::FieldSum(const Communicator& communicator, Device& device, Int3 sub
       scratch_(device, kernel_->scratch_bytes({{0, 0, 0}, subdomain})) {}
 
 template <class T>
-LongAccumulator FieldSum<T>::of(FieldView<const T> field) {
-  Sum mine = fetch<Sum>(*device_, result_, stream_, [&](Sum* sum) {
+LongAccumulator FieldSum<T>::mine(FieldView<const T> field) {
+  const Sum mine = fetch<Sum>(*device_, result_, stream_, [&](Sum* sum) {
     kernel_->launch(
         {field, {}, field.interior(), ReductionOp::sum, &sum->rounded, scratch_.data(), &sum->unrounded},
         stream_);
   });
-  communicator_.all_reduce<std::int64_t>(mine.unrounded.word, ReduceOp::sum);
   return mine.unrounded;
+}
+template <class T>
+LongAccumulator FieldSum<T>::of(FieldView<const T> field) {
+  LongAccumulator sum = mine(field);
+  communicator_.all_reduce<std::int64_t>(sum.word, ReduceOp::sum);
+  return sum;
 }
 
 template <class T>
@@ -109,12 +114,15 @@ void Diagnosis<T>::start(FieldView<const T> initial, FieldView<const T> source) 
     const Extremes of_initial = extremes(initial);
     bins_ = choose_bins(config_, of_initial.min, of_initial.max);
   }
-  find_source(source);
+  if (plan_.flows && !source.empty()) source_ = plan_.watts_a_source_kelvin * value_of(sum_->of(source));
 }
 
 template <class T>
-void Diagnosis<T>::find_source(FieldView<const T> source) {
-  if (plan_.flows && !source.empty()) source_ = plan_.watts_a_source_kelvin * value_of(sum_->of(source));
+void Diagnosis<T>::find_source(const SourceSum& source_sum) {
+  if (!plan_.flows) return;
+  LongAccumulator sum = source_sum([&](FieldView<const T> field) { return sum_->mine(field); });
+  communicator_.all_reduce<std::int64_t>(sum.word, ReduceOp::sum);
+  source_ = plan_.watts_a_source_kelvin * value_of(sum);
 }
 
 template <class T>

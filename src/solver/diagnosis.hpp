@@ -1,6 +1,7 @@
 // Diagnostics of the field while a run has it in memory. Costs nothing until it is asked to look.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "config/config.hpp"
@@ -29,7 +30,8 @@ class FieldSum {
  public:
   // Of fields of `subdomain` cells on this rank. `device` must outlive it.
   FieldSum(const Communicator& communicator, Device& device, Int3 subdomain, Stream stream);
-  // Not rounded. Collective; waits for the stream.
+  // Not rounded; waits for the stream. Over this block, or a part of it, and (collective) over all.
+  LongAccumulator mine(FieldView<const T> field);
   LongAccumulator of(FieldView<const T> field);
   double mean(FieldView<const T> field, Int3 cells);  // of `cells` on all ranks
 
@@ -52,8 +54,11 @@ class Diagnosis {
   // Of the initial state, before the first look: where the bins lie, what the sources give. `source` may be
   // empty. Collective.
   void start(FieldView<const T> initial, FieldView<const T> source);
-  // Of a source that varies in time, before each look.
-  void find_source(FieldView<const T> source);
+  // Of sources that vary in time, before each look: source_sum(sum) is theirs over this block, of fields
+  // whose exact sum is sum(field).
+  using SourceSum =
+      std::function<LongAccumulator(const std::function<LongAccumulator(FieldView<const T>)>& sum)>;
+  void find_source(const SourceSum& source_sum);
 
   // Of the field, and of the heat that flows in `step` with `boundaries` as they were during it. Collective;
   // every rank returns the same.

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "physics/varying_sources.hpp"
 #include "solver/method.hpp"
 #include "solver/schedule.hpp"
 
@@ -96,7 +97,9 @@ bool stores_faces(const Config& config, const Decomposition& decomposition) {
 // A fused norm needs a sweep that returns one.
 template <class T>
 void match_fused_norm(const Config& config, KernelChoices<T>& choices) {
-  const auto fuses = [](const SweepChoice<T>& c) { return c.kernel->fuses_norm(); };
+  // Where boxes are swept again a launch has not seen their update.
+  const bool sees_all = !sources_in_boxes(config);
+  const auto fuses = [&](const SweepChoice<T>& c) { return sees_all && c.kernel->fuses_norm(); };
   const auto fused = [](const ReductionKernel<T>* kernel) { return kernel->fused; };
   if (std::none_of(choices.sweeps.begin(), choices.sweeps.end(), fuses)) {
     if (config.solver.reduction != "auto" && fused(choices.reductions.front())) {
@@ -114,6 +117,9 @@ void match_fused_norm(const Config& config, KernelChoices<T>& choices) {
 
 bool sources_vary_by_sweep(const Config& config) {
   return !takes_long_steps(config) && std::ranges::any_of(config.sources, &RegionValue::uses_time);
+}
+bool sources_fill_a_field(const Config& config) {
+  return sources_vary_by_sweep(config) && !sources_in_boxes(config);
 }
 bool values_vary_by_sweep(const Config& config) {
   if (takes_long_steps(config)) return false;
@@ -140,7 +146,7 @@ std::int64_t sweeps_until_due(const Config& config) {
 }
 
 int longest_time_block(const Config& config) {
-  if (sources_vary_by_sweep(config)) return 1;
+  if (sources_fill_a_field(config)) return 1;
   if (config.solver.time_block) return *config.solver.time_block;
   if (config.solver.halo_width) return *config.solver.halo_width;
   return static_cast<int>(std::clamp<std::int64_t>(sweeps_until_due(config), 1, 64));
@@ -155,7 +161,7 @@ int longest_time_block(const Config& config, const Decomposition& decomposition)
 int widest_halo(const Config& config, const Decomposition& decomposition, int most) {
   const SolverConfig& s = config.solver;
   if (s.halo_width) return *s.halo_width;
-  if (sources_vary_by_sweep(config)) return 1;  // wider ones would be exchanged of the source too
+  if (sources_fill_a_field(config)) return 1;  // wider ones would be exchanged of the source too
   if (!exchanges(ghost_sides(decomposition, 0)) || stores_faces(config, decomposition)) return 1;
   if (decomposition.ranks() == 1 && s.kernel != "auto") {  // its own neighbour needs them for time blocks
     const auto table = stencil_kernels<double>();

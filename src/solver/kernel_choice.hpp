@@ -67,9 +67,9 @@ struct KernelChoices {
 // From one look at the field to the next, where checks, diagnostics and snapshots come by sweeps.
 std::int64_t sweeps_until_due(const Config& config);
 
-// The most sweeps that a launch may fuse, whatever the kernel: 1 where sources vary in time, as a launch has
-// one field of them; else solver.time_block or halo_width, or until something is due. On a decomposition
-// where ghosts are cells, a launch needs as many layers of them; 1 where the sweeps are to store their faces.
+// The most sweeps that a launch may fuse, whatever the kernel: 1 where a field of sources varies in time;
+// else solver.time_block or halo_width, or until something is due. On a decomposition where ghosts are cells,
+// a launch needs as many layers of them; 1 where the sweeps are to store their faces.
 int longest_time_block(const Config& config);
 int longest_time_block(const Config& config, const Decomposition& decomposition);
 
@@ -110,6 +110,7 @@ SolverKernels<T> choose_kernels(const Config& config, Backend backend, Int3 subd
 // of a longer time step it has one.
 bool values_vary_by_sweep(const Config& config);
 bool sources_vary_by_sweep(const Config& config);
+bool sources_fill_a_field(const Config& config);  // of them, and not in boxes
 
 // Why the sweeps of this deck cannot be recorded on this device: values that are others in each
 // sweep. Empty: they can, where the halos among them can (HaloExchange::why_not_recordable()).

@@ -112,7 +112,8 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
       sides_(ghost_sides(decomposition, communicator.rank())),
       current_(make_field<T>(communicator, device, extent(), ghost_layers(config))),
       next_(make_field<T>(communicator, device, extent(), ghost_layers(config))),
-      source_(options.compute || !all_sources(config).empty()
+      source_(options.compute || (sources_in_boxes(config) ? !constant_sources(config).empty()
+                                                           : !all_sources(config).empty())
                   ? std::optional(make_field<T>(communicator, device, extent(), ghost_layers(config)))
                   : std::nullopt),
       boundaries_(all_or_throw(communicator,
@@ -139,24 +140,26 @@ SourceTotals Level<T>::fill_sources() {
   const std::vector<RegionValue> entries = constant_sources(config_);
   const bool any_vary = !varying_sources(config_).empty();
   SourceTotals mine;
-  face_copy<T>(device_.backend()).fill(source_->view(), T(0), compute_);
-  if (any_vary && !entries.empty())
+  const bool in_boxes = sources_in_boxes(config_);
+  if (source_) face_copy<T>(device_.backend()).fill(source_->view(), T(0), compute_);
+  if (any_vary && !in_boxes && !entries.empty())
     constant_source_.emplace(make_field<T>(communicator_, device_, extent(), ghost_layers(config_)));
-  Field<T>& constant = constant_source_ ? *constant_source_ : *source_;
   all_or_throw(communicator_, [&] {
     if (!entries.empty()) {
       const RegionValues region_values(config_, entries, "sources");
       RegionTotals totals;
-      fill_from_host<T>(constant, subdomain_, device_, compute_, [&](Box cells, FieldView<T> view) {
-        totals = totals + region_values.apply(source_scale(config_), cells, view);
-      });
+      fill_from_host<T>(constant_source_ ? *constant_source_ : *source_, subdomain_, device_, compute_,
+                        [&](Box cells, FieldView<T> view) {
+                          totals = totals + region_values.apply(source_scale(config_), cells, view);
+                        });
       mine = source_totals(config_, totals);
     }
     if (any_vary) varying_.emplace(config_, device_, subdomain_);
+    if (in_boxes) boxes_.emplace(device_, *varying_);
   });
-  if (any_vary)
+  if (any_vary && !in_boxes)
     update_sources(0);
-  else
+  else if (source_)
     bring_source_ghosts();
   const SourceTotals found{communicator_.all_reduce(mine.power, ReduceOp::sum),
                            communicator_.all_reduce(mine.cells, ReduceOp::sum)};
@@ -213,12 +216,26 @@ template <class T>
 void Level<T>::update_values(int sweeps, std::optional<double> share) {
   if (!between_cycles()) return;
   const double of_cycle = method_.cycle() > 1 && !probes_ ? 0.5 : 0;
-  std::vector<double> times{time() + share.value_or(of_cycle) * dt()};
-  if (sources_vary()) update_sources(times.front());
-  if (!boundaries_.vary_in_time()) return;
+  times_ = {time() + share.value_or(of_cycle) * dt()};
   for (int i = 1; i < sweeps && method_.cycle() == 1; ++i)
-    times.push_back(static_cast<double>(sweeps_ + i) * dt_);
-  boundaries_.update(times, compute_);
+    times_.push_back(static_cast<double>(sweeps_ + i) * dt_);
+  if (sources_vary() && !boxes_) update_sources(times_.front());
+  if (boundaries_.vary_in_time()) boundaries_.update(times_, compute_);
+}
+
+template <class T>
+void Level<T>::sweep_source_boxes(int sweeps, Box region) {
+  if (boxes_)
+    boxes_->sweep(sweep_args(region, {}), std::span(times_).first(static_cast<std::size_t>(sweeps)),
+                  compute_);
+}
+
+template <class T>
+LongAccumulator Level<T>::source_sum(const std::function<LongAccumulator(FieldView<const T>)>& sum) {
+  LongAccumulator all{};
+  if (source_) all.add(sum(source()));
+  if (boxes_) all.add(boxes_->sum(times_.front(), source(), extent(), compute_, sum));
+  return all;
 }
 
 template <class T>

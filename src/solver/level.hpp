@@ -20,6 +20,7 @@
 #include "physics/region_values.hpp"
 #include "physics/varying_sources.hpp"
 #include "solver/method.hpp"
+#include "solver/source_boxes.hpp"
 
 namespace isotherm {
 
@@ -117,7 +118,10 @@ class Level {
   FieldView<const T> before() const { return next_.view(); }
   FieldView<const T> source() const { return source_ ? source_->view() : FieldView<const T>{}; }
   Field<T>& source_field() { return *source_; }
+  // What flows from sources that vary in time, where they do, in the last sweep: as an exact sum over the
+  // block. sum(field): that of a field. Not collective.
   bool sources_vary() const { return varying_ && varying_->vary_in_time(); }
+  LongAccumulator source_sum(const std::function<LongAccumulator(FieldView<const T>)>& sum);
   std::int64_t sweeps() const { return sweeps_; }  // since the initial state
   // s: of the last end of a cycle, or of a part of one, and how long the next takes; 0 in a steady problem.
   double time() const {
@@ -150,6 +154,8 @@ class Level {
              bool stores_faces = false);
   void sweep_exterior(const StencilKernel<T>& kernel, SweepPlan plan, Box region, Box interior,
                       const UpdateNorm& norm);
+  // Behind a launch of `region`, where its sources are swept in boxes.
+  void sweep_source_boxes(int sweeps, Box region);
   // The other field becomes the current one, so many sweeps later, which one launch made.
   void advance(int sweeps) {
     std::swap(current_, next_);
@@ -226,7 +232,9 @@ class Level {
   Field<T> current_, next_;
   std::optional<Field<T>> source_;
   std::optional<VaryingSources<T>> varying_;  // of the deck
-  std::optional<Field<T>> constant_source_;   // what of the source never changes, where some of it does
+  std::optional<SourceBoxes<T>> boxes_;
+  std::vector<double> times_;                // s, of the sweeps of the last launch
+  std::optional<Field<T>> constant_source_;  // what of the source never changes, where some of it does
   BoundaryConditions<T> boundaries_;
   HaloExchange<T> halo_;
   std::unique_ptr<Device> host_;

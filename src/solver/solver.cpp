@@ -137,7 +137,7 @@ std::string Solver<T>::why_single(const std::string& otherwise) const {
   const bool can = plan().sweep.is_temporal() ||
                    (config.solver.kernel == "auto" && has_temporal_kernel<T>(level_.device().backend()));
   if (!can) return "";
-  if (sources_vary_by_sweep(config)) return "sources vary in time";
+  if (sources_fill_a_field(config)) return "sources vary in time";
   if (config.parallel.overlap == Overlap::in_kernel && level_.communicator().size() > 1)
     return "sweeps store their faces";
   if (config.solver.time_block == 1) return "solver.time_block is 1";
@@ -250,6 +250,12 @@ StepFields<T> Solver<T>::step_between_cycles() {
 }
 
 template <class T>
+void Solver<T>::find_varying_source() {
+  if (level_.sources_vary() && own_sweeps() > 0)
+    diagnosis_->find_source([&](const auto& sum) { return level_.source_sum(sum); });
+}
+
+template <class T>
 Diagnostics Solver<T>::diagnose() {
   if (!diagnosis_) throw Error(ExitCode::internal, "diagnostics were not asked for; please report it");
   synchronize();
@@ -258,7 +264,7 @@ Diagnostics Solver<T>::diagnose() {
   std::optional<StepFields<T>> step;
   if (own_sweeps() > 0)
     step = has_cycles() ? step_between_cycles() : StepFields<T>{level_.before(), level_.field()};
-  if (level_.sources_vary()) diagnosis_->find_source(level_.source());
+  find_varying_source();
   const Diagnostics found = diagnosis_->look(level_.field(), step, level_.boundaries().boundaries());
   step_.times[Phase::diagnostics] += timer.seconds();
   return found;
@@ -280,7 +286,7 @@ std::optional<HeatFlows> Solver<T>::heat_flows() {
   synchronize();
   const TraceRange range(Phase::diagnostics);
   if (!diagnosis_) diagnosis_.emplace(make_diagnosis());
-  if (level_.sources_vary()) diagnosis_->find_source(level_.source());
+  find_varying_source();
   return diagnosis_->heat_flows(step, level_.boundaries().boundaries());
 }
 

@@ -143,6 +143,7 @@ class Solver {
  private:
   void make_check();
   Diagnosis<T> make_diagnosis();
+  void find_varying_source();
   void poll_residual() {
     if (!check_->under_way()) return;
     const TraceRange range(Phase::reduction);

@@ -22,6 +22,13 @@ FormulaProgram random_program(Random& random, int most_steps) {
   int depth = 0;
   const auto take = [&](FormulaOp op) {
     push(op);
+    if (op == FormulaOp::table) {
+      const int knots = static_cast<int>(random.between(1, 6));
+      program.steps.back().number = knots;
+      program.steps.back().variable %= 2;
+      for (int k = 0; k < 2 * knots; ++k)
+        program.steps.push_back({FormulaOp::number, 0, k % 2 == 0 ? k - 3.0 : random.between(-3.0, 3.0)});
+    }
     program.depth = std::max(program.depth, depth += 1 - operands_of(op));
   };
   while (std::ssize(program.steps) < most_steps || depth > 1) {
@@ -51,11 +58,12 @@ void expect_bits_of_points(Device& device, Random& random, const FormulaProgram&
   const Buffer steps_there = buffer_of(device, program.steps);
   const Buffer unsound(device, sizeof(std::uint64_t), Memory::staging);
   *unsound.as<std::uint64_t>() = no_time;
-  FormulaGrid<T> grid{steps_there.as<FormulaStep>(),
-                      std::ssize(program.steps),
-                      program.depth,
-                      {there[0].as<double>(), there[1].as<double>(), there[2].as<double>()},
-                      n};
+  FormulaGrid<T> grid{};
+  grid.steps = steps_there.as<FormulaStep>();
+  grid.step_count = std::ssize(program.steps);
+  grid.depth = program.depth;
+  for (std::size_t axis = 0; axis < 3; ++axis) grid.at[axis] = there[axis].template as<double>();
+  grid.points = n;
   grid.times = static_cast<int>(random.between(1, 3));
   for (int i = 0; i < grid.times; ++i) grid.time[i] = 0.5 * (i + 1);
   grid.scale = 1.5;

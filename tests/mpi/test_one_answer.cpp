@@ -152,10 +152,13 @@ class OneAnswer : public BackendTest {};
 ISOTHERM_ON_EACH_BACKEND(OneAnswer);
 
 TEST_P(OneAnswer, OfEveryKindOfDeck) {
-  const std::pair<const char*, Config> all[] = {
-      {"walls", decks::every_wall({17, 23, 31})},  {"sources", decks::moving_sources({18, 14, 13})},
-      {"periodic", decks::periodic({12, 9, 10})},  {"steady", decks::steady({16, 15, 14})},
-      {"floating", decks::floating({13, 12, 11})}, {"chebyshev", in_cycles({16, 15, 14})}};
+  const std::pair<const char*, Config> all[] = {{"walls", decks::every_wall({17, 23, 31})},
+                                                {"sources", decks::moving_sources({18, 14, 13})},
+                                                {"boxes", decks::sources_in_few_cells({24, 20, 19})},
+                                                {"periodic", decks::periodic({12, 9, 10})},
+                                                {"steady", decks::steady({16, 15, 14})},
+                                                {"floating", decks::floating({13, 12, 11})},
+                                                {"chebyshev", in_cycles({16, 15, 14})}};
   for (const auto& [what, config] : all) {
     expect_one_answer<double>(config, fmt::format("{} fp64", what), device());
     expect_one_answer<float>(config, fmt::format("{} fp32", what), device());
@@ -328,6 +331,8 @@ TEST_P(OneAnswer, EveryHaloWidth) {
   expect_one_answer_at_every_halo_width<double>(boundaries, "boundaries fp64", device());
   boundaries.problem.norm = Norm::max;
   expect_one_answer_at_every_halo_width<float>(boundaries, "boundaries fp32", device());
+  expect_one_answer_at_every_halo_width<double>(decks::sources_in_few_cells({24, 20, 19}), "boxes fp64",
+                                                device());
   expect_one_answer_at_every_halo_width<float>(decks::periodic({13, 11, 14}), "periodic fp32", device());
   expect_one_answer_at_every_halo_width<double>(decks::steady({14, 15, 13}), "steady fp64", device());
   expect_one_answer_at_every_halo_width<float>(in_cycles({14, 15, 13}), "chebyshev fp32", device());

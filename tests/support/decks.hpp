@@ -89,6 +89,17 @@ inline Config moving_sources(Int3 cells) {
   return config;
 }
 
+// Small ones, of which two meet, in boxes of their own.
+inline Config sources_in_few_cells(Int3 cells) {
+  Config config = moving_sources(cells);
+  config.sources.pop_back();
+  for (RegionValue& each : config.sources)
+    for (double* const length : {&each.width, &each.front, &each.rear, &each.half_width, &each.depth})
+      *length /= 6;
+  config.sources[2].to = {0.07, 0.09, 0.05};
+  return config;
+}
+
 // Steady, what flows in at x_min flows out at x_max, and no boundary holds the temperature: the deck fixes
 // the mean.
 inline Config floating(Int3 cells) {

@@ -1,0 +1,167 @@
+#include "solver/source_boxes.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/face_copy.hpp"
+#include "kernels/field_algebra.hpp"
+
+namespace isotherm {
+namespace {
+
+// Boxes are of any size and stay in the caches.
+template <class T>
+const StencilKernel<T>& kernel_for(Backend backend) {
+  const auto table = stencil_kernels<T>();
+  return *std::ranges::find(table, backend == Backend::host ? "openmp" : "naive", &StencilKernel<T>::name);
+}
+
+// The cells of a field from `lo` on, as a field of its own.
+template <class T>
+FieldView<T> part_of(FieldView<T> field, Int3 lo, Int3 extent) {
+  return {&field(lo), field.pitch_y, field.pitch_z, extent, 0};
+}
+
+// Not beyond boundaries.
+template <class T>
+Box clipped(Box box, const Boundaries<T>& boundaries, Int3 extent) {
+  for (int f = 0; f < face_count; ++f) {
+    if (!boundaries.faces[f].is_boundary) continue;
+    const int axis = f / 2;
+    if (f % 2 == 0)
+      box.lo[axis] = std::max<Index>(box.lo[axis], 0);
+    else
+      box.hi[axis] = std::min(box.hi[axis], extent[axis]);
+  }
+  return box;
+}
+
+// As a block that holds the cells of `box` sees the boundaries, in that sweep.
+template <class T>
+Boundaries<T> boundaries_of(const Boundaries<T>& all, Box box, Int3 extent, int sweep) {
+  Boundaries<T> own = all;
+  for (int f = 0; f < face_count; ++f) {
+    Boundary<T>& boundary = own.faces[f];
+    const int axis = f / 2, p = axis == 0 ? 1 : 0, q = axis == 2 ? 1 : 2;
+    const bool stands_here = f % 2 == 0 ? box.lo[axis] == 0 : box.hi[axis] == extent[axis];
+    boundary.is_boundary = boundary.is_boundary && stands_here;
+    boundary.b = boundary.b[sweep];
+    if (boundary.b_field)
+      boundary.b_field += box.lo[p] + box.lo[q] * boundary.pitch + sweep * boundary.sweep_pitch;
+    boundary.sweep_pitch = 0;
+  }
+  return own;
+}
+
+}  // namespace
+
+template <class T>
+SourceBoxes<T>::SourceBoxes(Device& device, const VaryingSources<T>& sources)
+    : device_(device), sources_(sources), kernel_(kernel_for<T>(device.backend())) {}
+
+template <class T>
+std::vector<Box> SourceBoxes<T>::changed(std::span<const double> times, Index beyond, Box within) const {
+  std::vector<Box> boxes;
+  for (const Box& reached : sources_.reached(times)) {
+    Box box = reached.grown(beyond).within(within);
+    if (reached.empty() || box.empty()) continue;
+    // One that holds all that it meets; it may meet more then.
+    for (auto other = boxes.begin(); other != boxes.end();) {
+      if (other->within(box).empty()) {
+        ++other;
+        continue;
+      }
+      box = around(box, *other);
+      boxes.erase(other);
+      other = boxes.begin();
+    }
+    boxes.push_back(box);
+  }
+  return boxes;
+}
+
+// Whatever is in the fields is finite.
+template <class T>
+void SourceBoxes<T>::make_room(Int3 extent) {
+  const FieldLayout layout = FieldLayout::make(extent, 1, sizeof(T), device_.row_alignment());
+  const std::size_t bytes = static_cast<std::size_t>(layout.elements) * sizeof(T);
+  FieldView<T>* const fields[] = {&in_, &out_, &source_, {}};
+  for (int i = 0; i < 3; ++i) {
+    if (memory_[i].bytes() < bytes) {
+      memory_[i] = Buffer(device_, bytes + bytes / 4);
+      const Index values = static_cast<Index>(memory_[i].bytes() / sizeof(T));
+      const Owned<Stream> stream = own_stream(device_, Priority::normal);
+      face_copy<T>(device_.backend())
+          .fill({memory_[i].template as<T>(), values, values, {values, 1, 1}, 0}, T(0), stream);
+      device_.synchronize(stream);
+    }
+    *fields[i] = layout.view(memory_[i].template as<T>());
+  }
+}
+
+template <class T>
+void SourceBoxes<T>::copy(FieldView<const T> from, FieldView<T> to, Box region, Stream stream) const {
+  // What is read is written back as it was.
+  const FieldView<T> same{const_cast<T*>(from.origin), from.pitch_y, from.pitch_z, from.extent, from.ghosts};
+  field_algebra<T>(device_.backend()).combine({to, same, region, 0, 1, 0, 1}, stream);
+}
+
+// In source_, whose first cell has that index in the block.
+template <class T>
+void SourceBoxes<T>::set_source(double t, FieldView<const T> constant, Int3 first, Stream stream) {
+  const Int3 extent = source_.extent;
+  if (constant.empty())
+    face_copy<T>(device_.backend()).fill(source_, T(0), stream);
+  else
+    copy(part_of(constant, first, extent), source_, {{0, 0, 0}, extent}, stream);
+  sources_.add(t, source_, first, stream);
+}
+
+template <class T>
+void SourceBoxes<T>::sweep(const SweepArgs<T>& args, Box box, std::span<const double> times, Stream stream) {
+  const Index sweeps = std::ssize(times);
+  const Int3 block = args.in.extent;
+  const auto around_box = [&](Index cells) { return clipped(box.grown(cells), args.boundaries, block); };
+  const Box all = around_box(sweeps - 1);
+  const auto here = [&](Box cells) { return cells.shifted(Int3{0, 0, 0} - all.lo); };
+  make_room(all.extent());
+  copy(part_of(args.in, all.lo, all.extent()), in_, here(around_box(sweeps)), stream);
+  for (Index i = 0; i < sweeps; ++i) {
+    set_source(times[static_cast<std::size_t>(i)], args.source, all.lo, stream);
+    SweepArgs<T> one{in_,
+                     out_,
+                     here(around_box(sweeps - 1 - i)),
+                     args.c[static_cast<int>(i)],
+                     boundaries_of(args.boundaries, all, block, static_cast<int>(i)),
+                     source_,
+                     {}};
+    face_copy<T>(device_.backend())
+        .fill_boundaries(in_, boundaries_in_ghosts(kernel_, one.boundaries), one.region, stream);
+    kernel_.launch(one, {}, stream);
+    std::swap(in_, out_);
+  }
+  copy(in_, part_of(args.out, all.lo, all.extent()), here(box), stream);
+}
+
+template <class T>
+void SourceBoxes<T>::sweep(const SweepArgs<T>& args, std::span<const double> times, Stream stream) {
+  for (const Box& box : changed(times, std::ssize(times) - 1, args.region)) sweep(args, box, times, stream);
+}
+
+template <class T>
+LongAccumulator SourceBoxes<T>::sum(double t, FieldView<const T> constant, Int3 extent, Stream stream,
+                                    const std::function<LongAccumulator(FieldView<const T>)>& sum) {
+  LongAccumulator all{};
+  for (const Box& box : changed(std::array{t}, 0, {{0, 0, 0}, extent})) {
+    make_room(box.extent());
+    set_source(t, constant, box.lo, stream);
+    all.add(sum(source_));
+    if (!constant.empty()) all.subtract(sum(part_of(constant, box.lo, box.extent())));
+  }
+  return all;
+}
+
+template class SourceBoxes<float>;
+template class SourceBoxes<double>;
+
+}  // namespace isotherm

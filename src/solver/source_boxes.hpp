@@ -1,0 +1,50 @@
+// Sources that vary in time and reach a small part of the block: a launch sweeps the whole without them, in
+// time blocks like any other, and then these boxes again, one sweep after the other with the source of its
+// time, from the field that the launch began with. Only the boxes pay for it.
+//
+// In d sweeps a source reaches d - 1 cells beyond the box where it is. These cells, and d more around them
+// that they depend on, are copied to fields of their own, swept there in regions that shrink by a cell a
+// sweep, and copied back. So every cell has the bits of single sweeps with a source everywhere.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "core/device.hpp"
+#include "grid/field.hpp"
+#include "kernels/long_accumulator.hpp"
+#include "kernels/stencil.hpp"
+#include "physics/varying_sources.hpp"
+
+namespace isotherm {
+
+template <class T>
+class SourceBoxes {
+ public:
+  // Both must outlive it.
+  SourceBoxes(Device& device, const VaryingSources<T>& sources);
+
+  // Behind the launch of as many sweeps as there are times: `args` are the launch's.
+  void sweep(const SweepArgs<T>& args, std::span<const double> times, Stream stream);
+  // What the sources at time t add to the sum of `constant`, which may be empty, over a block of that extent:
+  // sum(field) is that of a field of a box. Not collective.
+  LongAccumulator sum(double t, FieldView<const T> constant, Int3 extent, Stream stream,
+                      const std::function<LongAccumulator(FieldView<const T>)>& sum);
+
+ private:
+  // Boxes of cells that so many sweeps change, which do not overlap.
+  std::vector<Box> changed(std::span<const double> times, Index beyond, Box within) const;
+  void make_room(Int3 extent);
+  void set_source(double t, FieldView<const T> constant, Int3 first, Stream stream);
+  void copy(FieldView<const T> from, FieldView<T> to, Box region, Stream stream) const;
+  void sweep(const SweepArgs<T>& args, Box box, std::span<const double> times, Stream stream);
+
+  Device& device_;
+  const VaryingSources<T>& sources_;
+  const StencilKernel<T>& kernel_;
+  Buffer memory_[3];
+  FieldView<T> in_, out_, source_;  // of the box at work
+};
+
+}  // namespace isotherm
