@@ -135,7 +135,7 @@ struct Temporal {
   }
 };
 
-// Do boundaries stand beside tiles only, and does each tile leave whole packs?
+// Do boundaries stand at the ends of tiles only, and does each tile leave whole packs?
 template <class T, int time_block, Tile tile>
 bool boundaries_are_simple(const SweepArgs<T>& args) {
   const TemporalArgs<T> a =
@@ -144,7 +144,7 @@ bool boundaries_are_simple(const SweepArgs<T>& args) {
   return a.x.aligned && a.y.aligned && args.in.extent.x > Pack<T>::cells && args.in.extent.y > tile.y;
 }
 template <class T>
-bool vary_beside_tiles(const Boundaries<T>& boundaries) {
+bool vary_at_sides(const Boundaries<T>& boundaries) {
   return std::any_of(boundaries.faces, boundaries.faces + 4,  // across x and y
                      [](const Boundary<T>& boundary) { return boundary.b_field != nullptr; });
 }
@@ -166,7 +166,7 @@ void with_temporal(const SweepArgs<T>& args, int time_block, Body body) {
     if constexpr (d > 1) {
       const bool source = !args.source.empty(), norm = args.norm.result != nullptr;
       const bool simple = boundaries_are_simple<T, d, tile>(args);
-      const bool fields = vary_beside_tiles(args.boundaries);
+      const bool fields = vary_at_sides(args.boundaries);
       if (simple && !fields) {
         // In fp64 scaling costs a twentieth of the rate (kernels/TUNING.md); in fp32 nothing.
         if constexpr (sizeof(T) == sizeof(double)) {

@@ -46,7 +46,8 @@ __device__ __forceinline__ T b_of(const Boundary<T>& boundary, int p, int q, Ind
   return boundary.b[sweep];
 }
 
-// b of the boundaries beside a tile, in each sweep in the plane that it is at: of the lower and the upper.
+// b of the boundaries at the sides of a tile, in each sweep in the plane that it is at: of the lower and the
+// upper.
 template <class T, int time_block, int cells_x, int cells_y>
 struct alignas(16) SideValues {
   T x[time_block][2][cells_y];
@@ -95,8 +96,8 @@ class TemporalLane {
     if (z == a.in.extent.z - 1 && a.face(Face::z_max).is_boundary) beyond_z<sweep>(a, Face::z_max, at, above);
   }
 
-  // Puts what stands beyond boundaries beside the tile at the ends of a row, and what stands beyond those
-  // across y before the first row of all and behind the last: of the lower and the upper b_lo and b_hi.
+  // Puts what stands beyond boundaries at the sides of the tile at the ends of a row, and what stands beyond
+  // those across y before the first row of all and behind the last: of the lower and the upper b_lo and b_hi.
   __device__ __forceinline__ void apply_x_boundaries(const TemporalArgs<T>& a, T b_lo, T b_hi,
                                                      Neighbours<T>& n) const {
     const Boundary<T>&lower = a.face(Face::x_min), &upper = a.face(Face::x_max);
@@ -192,7 +193,7 @@ class TemporalLane {
   int behind_ = -1;          // the cell at the upper boundary across x, if it is one of the pack's
 };
 
-// What a fused sweep may have beside boundaries of one value per face beside its tiles, and any across z: a
+// What a fused sweep may have more than boundaries of one value per face at its tiles, and any across z: a
 // kernel for each lot of them.
 
 // `any_boundaries`: boundaries anywhere in a tile; regions that end within a pack. `fields`: b that varies
@@ -244,7 +245,7 @@ class FusedNorm {
 
 // What a plane of a tile has around it.
 enum class Around {
-  side_boundaries,  // perhaps boundaries across x and y beside the tile
+  side_boundaries,  // perhaps boundaries across x and y at the sides of the tile
   boundaries,       // and boundaries across z
   anything          // boundaries anywhere
 };
@@ -422,13 +423,13 @@ class TemporalTile {
   // Of plane first + n - level, from the one above it, `made` by the level before.
   template <Around around, int phase, int level>
   __device__ __forceinline__ void levels(int n, Pack<T> (&made)[rows]) {
-    constexpr bool beside = around != Around::anything;
+    constexpr bool at_sides = around != Around::anything;
     Pack<T>(&below)[rows] = held_[level][phase];
     Pack<T>(&at)[rows] = held_[level][(phase + 1) % 3];
     Pack<T>(&above)[rows] = held_[level][(phase + 2) % 3];
     const int z = span_.first + n - 1 - level;
     Pack<T> y_lo = edge_row<level>(warp_ - 1, 1), y_hi = edge_row<level>(warp_ + 1, 0);
-    if constexpr (beside) {
+    if constexpr (at_sides) {
       const Pack<T> lower = y_values<level>(Shared::has_sides && at_.is_at_y_max());
       at_.apply_y_boundaries(a_, lower, Shared::has_sides ? lower : y_values<level>(true), at, y_lo, y_hi);
     }
@@ -445,7 +446,7 @@ class TemporalTile {
                          above[r],
                          __shfl_up_sync(0xffffffffu, at[r].v[cells - 1], 1),
                          __shfl_down_sync(0xffffffffu, at[r].v[0], 1)};
-      if constexpr (beside) {
+      if constexpr (at_sides) {
         const T lower = x_value<level>(r, Shared::has_sides && at_.is_at_x_max());
         at_.apply_x_boundaries(a_, lower, Shared::has_sides ? lower : x_value<level>(r, true), near);
       }
@@ -475,7 +476,7 @@ class TemporalTile {
     }
   }
 
-  // Of step n, for the boundaries beside which the tile stands.
+  // Of step n, for the boundaries at the sides of the tile.
   __device__ __forceinline__ void bring_sides(int n, decltype(Shared::sides[0])& to) const {
     const Int3 extent = a_.in.extent;
     for (int job = warp_; job < 2 * time_block; job += warps) {
@@ -497,7 +498,7 @@ class TemporalTile {
       }
     }
   }
-  // b of the boundary across x beside row r of the lane, and of that across y beside its pack; of the lower
+  // b of the boundary across x next to row r of the lane, and of that across y next to its pack; of the lower
   // or the upper, of which it has one at most where they are fields.
   template <int level>
   __device__ __forceinline__ T x_value(int r, bool upper) const {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "app/verification.hpp"
 #include "config/parts.hpp"
@@ -25,6 +26,7 @@
 #include "physics/diagnostics.hpp"
 #include "physics/exact.hpp"
 #include "physics/region_values.hpp"
+#include "physics/varying_sources.hpp"
 #include "solver/kernel_choice.hpp"
 #include "solver/multigrid.hpp"
 #include "solver/schedule.hpp"
@@ -119,7 +121,7 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int
       FieldLayout::make(decomposition.subdomain(rank).extent(), ghosts, size, row_alignment(backend));
   MemoryPlan plan;
   plan.field = static_cast<std::size_t>(layout.elements) * size;
-  plan.fields = plan.field * (all_sources(config).empty() ? 2 : 3);
+  plan.fields = plan.field * (2 + fields_of_sources(config));
   const Method method = make_method(config);
   if (method.has_coarse_grids) plan.fields += coarse_bytes(config, decomposition, rank, backend);
   if (method.by_correction) plan.fields += correction_bytes(config, decomposition, rank, backend);
@@ -340,6 +342,9 @@ void validate_balance(const Config& config, const Communicator& world, Backend b
   });
   balance.net = world.all_reduce(balance.net, ReduceOp::sum);
   balance.gross = world.all_reduce(balance.gross, ReduceOp::sum);
+  const double varying = product_totals(config).power;  // double ellipsoids: a steady problem has no time
+  balance.net += varying;
+  balance.gross += std::abs(varying);
   all_or_throw(world, [&] { check_balance(config, balance); });
 }
 

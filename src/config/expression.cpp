@@ -243,17 +243,15 @@ Expression::Expression(std::string text, std::string_view variables) : text_(std
   }
 }
 
-Expression::Expression(const std::vector<TableKnot>& knots, bool steps) {
+Expression::Expression(const std::vector<TableKnot>& knots, bool steps, std::string text)
+    : text_(std::move(text)) {
   FormulaProgram program{{{FormulaOp::variable, 3, 0}}, 1};
-  program.steps.push_back(
-      {FormulaOp::table, steps ? std::uint8_t{1} : std::uint8_t{0}, static_cast<double>(knots.size())});
-  std::vector<std::string> pairs;
+  const auto mode = static_cast<std::uint8_t>(steps);
+  program.steps.push_back({FormulaOp::table, mode, static_cast<double>(knots.size())});
   for (const TableKnot& knot : knots) {
     program.steps.push_back({FormulaOp::number, 0, knot.time});
     program.steps.push_back({FormulaOp::number, 1, knot.value});
-    pairs.push_back(fmt::format("[{}, {}]", knot.time, knot.value));
   }
-  text_ = fmt::format("{{table: [{}]{}}}", fmt::join(pairs, ", "), steps ? ", interpolation: step" : "");
   program_ = std::make_shared<const FormulaProgram>(std::move(program));
 }
 

@@ -21,8 +21,8 @@ class Expression {
  public:
   Expression(double constant = 0);
   // A table of t: linear between its knots, whose times rise, or constant from each to the next (`steps`);
-  // its first and last value before and behind them.
-  Expression(const std::vector<TableKnot>& knots, bool steps);
+  // its first and last value before and behind them. `text`: as a deck says it.
+  Expression(const std::vector<TableKnot>& knots, bool steps, std::string text);
   // `variables` are the letters allowed, e.g. "yzt". Throws FormulaError with the position in `text`.
   Expression(std::string text, std::string_view variables);
 

@@ -17,7 +17,10 @@
 namespace isotherm {
 namespace {
 
-constexpr std::size_t most_knots = 1'000'000;
+namespace fs = std::filesystem;
+
+constexpr std::size_t most_knots = 1'000'000;  // of a file
+constexpr std::size_t most_pairs = 500;        // that have room on a line of the resolved deck
 constexpr std::string_view keys = "table, time, column, interpolation";
 
 template <class... Args>
@@ -74,6 +77,8 @@ std::vector<TableKnot> read_file(const std::string& path, const std::string& tim
 }
 
 std::vector<TableKnot> read_list(const YamlNode& list) {
+  if (list.items.size() > most_pairs)
+    fail("{} pairs are more than {}; put them in a file", list.items.size(), most_pairs);
   std::vector<TableKnot> knots;
   for (const YamlNode& pair : list.items) {
     if (pair.kind != YamlNode::Kind::list || pair.items.size() != 2)
@@ -117,11 +122,16 @@ Expression read_table(const YamlNode& node, const std::string& folder) {
   const bool is_list = table->kind == YamlNode::Kind::list;
   if (is_list != (time.empty() && column.empty()) || (!is_list && (time.empty() || column.empty())))
     fail("a file needs the names of its columns (time and column), a list has none");
-  std::vector<TableKnot> knots =
-      is_list ? read_list(*table)
-              : read_file((std::filesystem::path(folder) / table->text).lexically_normal(), time, column);
+  // Absolute, so that the resolved deck finds it from anywhere.
+  const std::string file =
+      is_list ? "" : fs::absolute(fs::path(folder) / table->text).lexically_normal().string();
+  const std::vector<TableKnot> knots = is_list ? read_list(*table) : read_file(file, time, column);
   check(knots);
-  return Expression(std::move(knots), interpolation == "step");
+  const bool steps = interpolation == "step";
+  const std::string source = is_list ? yaml_text(*table)
+                                     : fmt::format("{}, time: {}, column: {}", yaml_in_quotes(file),
+                                                   yaml_in_quotes(time), yaml_in_quotes(column));
+  return {knots, steps, fmt::format("{{table: {}{}}}", source, steps ? ", interpolation: step" : "")};
 }
 
 }  // namespace isotherm

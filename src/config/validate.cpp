@@ -393,6 +393,8 @@ void check_region(const Config& config, const std::vector<RegionValue>& entries,
       problems.add(entry + ".shape",
                    "a {} cannot change in time; use gaussian, double_ellipsoid, box or formula",
                    word(region_value.shape));
+    if (region_value.shape == Shape::double_ellipsoid && region_value.value)
+      problems.add(entry + ".value", "a double_ellipsoid has no one value; write power");
     if (region_value.varies() && region_value.mode == RegionMode::set)
       problems.add(entry + ".mode", "set does not apply to what changes in time, which adds; remove it");
     if (region_value.uses_time() && problems.sound({"problem.kind"}) && !is_transient(config))

@@ -257,9 +257,9 @@ std::vector<std::string> shape_warnings(const Config& config) {
   std::vector<std::string> warnings;
   for (std::size_t i = 0; i < config.sources.size(); ++i) {
     const RegionValue& source = config.sources[i];
-    const bool is_placed = source.varies() && source.shape != Shape::formula;
+    if (source.uses_time()) continue;  // it may come in, and leave
     const double inside =
-        is_placed ? placed_source(config, source, 0).inside : Coverage(config, source).inside();
+        source.varies() ? placed_source(config, source, 0).inside : Coverage(config, source).inside();
     const std::string key = fmt::format("sources.{}", i);
     if (inside <= 1e-9)
       throw deck_error(config, key, "lies outside the domain ({}, {}, {}); move it inside, or remove it",
@@ -296,7 +296,8 @@ RegionTotals sum_sources(const Config& config, Box subdomain) {
 }
 
 SourceTotals source_totals(const Config& config) {
-  return source_totals(config, sum_sources(config, {{0, 0, 0}, config.grid.cells})) + varying_totals(config);
+  return source_totals(config, sum_sources(config, {{0, 0, 0}, config.grid.cells})) + product_totals(config) +
+         formula_totals(config, {{0, 0, 0}, config.grid.cells});
 }
 
 SourceTotals source_totals(const Config& config, const RegionTotals& totals) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "config/problems.hpp"
 #include "kernels/field_algebra.hpp"
 #include "physics/cells.hpp"
 #include "physics/coverage.hpp"
@@ -66,14 +67,21 @@ std::pair<double, double> reach(const SourceProfile& p) {
 // Cells of an axis that it reaches.
 CellRange reached(const SourceProfile& p, const CellCentres& cell, int axis, Index cells) {
   const auto [low, high] = reach(p);
+  if (cell.in_cells(axis, high) < 0) return {};
   const auto at = [&](double place) {
     return static_cast<Index>(std::clamp(cell.in_cells(axis, place), 0.0, static_cast<double>(cells)));
   };
   return {at(low), std::min(cells, at(high) + 1)};
 }
 
-Box whole(const Config& config) {
-  return {{0, 0, 0}, config.grid.cells};
+// m^3, by which a value (of a gaussian its peak) becomes a power.
+double volume(const Config& config, const RegionValue& source) {
+  if (source.shape == Shape::gaussian) return std::pow(2 * std::numbers::pi, 1.5) * std::pow(source.width, 3);
+  if (source.shape == Shape::constant)
+    return cell_volume(config) * static_cast<double>(config.grid.cells.product());
+  double product = 1;
+  for (std::size_t a = 0; a < 3; ++a) product *= source.to[a] - source.from[a];
+  return product;
 }
 
 }  // namespace
@@ -82,6 +90,13 @@ PlacedSource placed_source(const Config& config, const RegionValue& source, doub
   PlacedSource placed;
   Vector3 centre;
   for (std::size_t a = 0; a < 3; ++a) centre[a] = source.path[a](0, 0, 0, t);
+  placed.power =
+      source.power ? (*source.power)(0, 0, 0, t) : source.value.value_or(0) * volume(config, source);
+  const auto is_finite = [](double x) { return std::isfinite(x); };
+  if (!is_finite(placed.power) || !std::ranges::all_of(centre, is_finite))
+    throw deck_error(config, "sources",
+                     "the power or the centre of a {} is not finite at t = {} s; give formulas that are",
+                     word(source.shape), t);
   const CellCentres cell(config);
   for (int a = 0; a < 3; ++a) {
     const double low = cell.origin[a], high = low + static_cast<double>(config.grid.cells[a]) * cell.h[a];
@@ -97,8 +112,6 @@ PlacedSource placed_source(const Config& config, const RegionValue& source, doub
     const double low = cell.origin[a], high = low + static_cast<double>(config.grid.cells[a]) * cell.h[a];
     placed.inside *= share_below(placed.axis[a], high) - share_below(placed.axis[a], low);
   }
-  placed.power = source.power ? (*source.power)(0, 0, 0, t)
-                              : source.value.value_or(0) * Coverage(config, source).volume();
   return placed;
 }
 
@@ -183,9 +196,14 @@ bool VaryingSources<T>::vary_in_time() const {
 }
 
 template <class T>
-void VaryingSources<T>::update(double t, FieldView<const T> constant, FieldView<T> field, Stream stream) {
+void VaryingSources<T>::check() const {
   for (const auto& formula : formulas_)
     if (formula) formula->check();
+}
+
+template <class T>
+void VaryingSources<T>::update(double t, FieldView<const T> constant, FieldView<T> field, Stream stream) {
+  check();
   const Box block{{0, 0, 0}, subdomain_.extent()};
   if (std::exchange(is_first_, false)) used_ = {block};
   const FieldAlgebra<T>& algebra = field_algebra<T>(device_.backend());
@@ -242,9 +260,8 @@ template <class T>
 std::vector<Box> VaryingSources<T>::reached(std::span<const double> times) const {
   std::vector<Box> boxes;
   for (const RegionValue& entry : entries_) {
-    Box all = placed_source(config_, entry, times.front()).cells;
-    for (const double t : times) all = around(all, placed_source(config_, entry, t).cells);
-    boxes.push_back(all.shifted(Int3{0, 0, 0} - subdomain_.lo));
+    for (const double t : times)
+      boxes.push_back(placed_source(config_, entry, t).cells.shifted(Int3{0, 0, 0} - subdomain_.lo));
   }
   return boxes;
 }
@@ -277,21 +294,31 @@ bool sources_in_boxes(const Config& config) {
   return cells <= largest_share_in_boxes * static_cast<double>(config.grid.cells.product());
 }
 
-SourceTotals varying_totals(const Config& config) {
+SourceTotals product_totals(const Config& config) {
   SourceTotals totals;
   for (const RegionValue& source : varying_sources(config)) {
-    if (source.shape == Shape::formula) {
-      const RegionValues at_start(config, {source}, "sources");
-      const RegionTotals found = sum_regions(at_start, whole(config));
-      totals.power += found.sum * cell_volume(config);
-      totals.cells += found.cells;
-      continue;
-    }
+    if (source.shape == Shape::formula) continue;
     const PlacedSource placed = placed_source(config, source, 0);
-    totals.power += placed.power * placed.inside;
-    totals.cells += placed.cells.cells();
+    totals = totals + SourceTotals{placed.power * placed.inside, placed.cells.cells()};
   }
   return totals;
+}
+SourceTotals formula_totals(const Config& config, Box subdomain) {
+  SourceTotals totals;
+  for (const RegionValue& source : varying_sources(config)) {
+    if (source.shape != Shape::formula) continue;
+    const RegionTotals found = sum_regions({config, {source}, "sources"}, subdomain);
+    totals = totals + source_totals(config, found);
+  }
+  return totals;
+}
+
+std::size_t fields_of_sources(const Config& config) {
+  const std::size_t constant = constant_sources(config).empty() ? 0 : 1;
+  const std::vector<RegionValue> varying = varying_sources(config);
+  if (varying.empty() || sources_in_boxes(config)) return constant;
+  const auto is_formula = [](const RegionValue& source) { return source.shape == Shape::formula; };
+  return 1 + constant + static_cast<std::size_t>(std::ranges::count_if(varying, is_formula));
 }
 
 template class VaryingSources<float>;

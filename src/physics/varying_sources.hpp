@@ -23,6 +23,7 @@ struct PlacedSource {
   double power = 0, inside = 1;
   Box cells;  // global: those that it reaches
 };
+// Throws Error(deck) where its power or its centre is not finite then.
 PlacedSource placed_source(const Config& config, const RegionValue& source, double t);
 
 template <class T>
@@ -33,13 +34,14 @@ class VaryingSources {
   ~VaryingSources();
 
   bool vary_in_time() const;
-  // The cells that entries without a formula reach at any of these times, one box each, in indices of the
-  // block.
+  // The cells that entries without a formula reach at these times, in indices of the block.
   std::vector<Box> reached(std::span<const double> times) const;
   // Makes `field` (K per sweep of the unit weight) the sources at time t: `constant`, where it is not empty,
   // and then each entry in turn. `field` must hold what the last call left, or anything at the first. Throws
   // Error(deck) where a formula was not finite, as far as the device has come.
   void update(double t, FieldView<const T> constant, FieldView<T> field, Stream stream);
+  // Throws Error(deck) where a formula was not finite, as far as the device has come.
+  void check() const;
   // Adds all entries to a field whose cell (0, 0, 0) is that of the block. Not where one is a formula.
   void add(double t, FieldView<T> field, Int3 first, Stream stream) const;
 
@@ -56,11 +58,15 @@ class VaryingSources {
   bool is_first_ = true;
 };
 
-// The entries that VaryingSources sets, and their power at t = 0 within the domain.
+// The entries that VaryingSources sets, and the power at t = 0 within the domain of those that are products,
+// and of formulas.
 std::vector<RegionValue> varying_sources(const Config& config);
 // Do those that vary in time reach so few cells of an explicit problem that these alone are swept with them
 // (solver/source_boxes.hpp)? Arithmetic only.
 bool sources_in_boxes(const Config& config);
-SourceTotals varying_totals(const Config& config);
+SourceTotals product_totals(const Config& config);
+SourceTotals formula_totals(const Config& config, Box subdomain);  // of this part of it
+// Fields of a block that all sources take, but for those of boxes.
+std::size_t fields_of_sources(const Config& config);
 
 }  // namespace isotherm

@@ -103,9 +103,11 @@ void match_fused_norm(const Config& config, KernelChoices<T>& choices) {
   const auto fused = [](const ReductionKernel<T>* kernel) { return kernel->fused; };
   if (std::none_of(choices.sweeps.begin(), choices.sweeps.end(), fuses)) {
     if (config.solver.reduction != "auto" && fused(choices.reductions.front())) {
-      throw Error(ExitCode::deck,
-                  fmt::format("{}: kernel {} returns no norm; use solver.reduction auto, or another kernel",
-                              config.at("solver.reduction"), choices.sweeps.front().kernel->name));
+      const std::string why =
+          sees_all ? fmt::format("kernel {} returns no norm", choices.sweeps.front().kernel->name)
+                   : "sweeps have not seen the boxes that sources which vary in time are swept in";
+      throw Error(ExitCode::deck, fmt::format("{}: {}; use solver.reduction auto, or another kernel",
+                                              config.at("solver.reduction"), why));
     }
     std::erase_if(choices.reductions, fused);
   } else if (std::all_of(choices.reductions.begin(), choices.reductions.end(), fused)) {

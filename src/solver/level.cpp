@@ -154,6 +154,7 @@ SourceTotals Level<T>::fill_sources() {
                         });
       mine = source_totals(config_, totals);
     }
+    mine = mine + formula_totals(config_, subdomain_);
     if (any_vary) varying_.emplace(config_, device_, subdomain_);
     if (in_boxes) boxes_.emplace(device_, *varying_);
   });
@@ -163,7 +164,7 @@ SourceTotals Level<T>::fill_sources() {
     bring_source_ghosts();
   const SourceTotals found{communicator_.all_reduce(mine.power, ReduceOp::sum),
                            communicator_.all_reduce(mine.cells, ReduceOp::sum)};
-  return found + varying_totals(config_);
+  return found + product_totals(config_);
 }
 
 // Launches of several sweeps read the ghosts.

@@ -189,6 +189,7 @@ class Level {
     device_.synchronize(halo_stream_);
     device_.synchronize(compute_);
     boundaries_.check();
+    if (varying_) varying_->check();
   }
 
   void count_from(std::int64_t sweep) { sweeps_ = sweep; }

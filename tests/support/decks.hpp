@@ -65,7 +65,7 @@ inline Config steady(Int3 cells) {
   return config;
 }
 
-// Sources that move, that follow a table, and that are a formula, beside one that stays.
+// Sources that move, that follow a table, and that are a formula, and one that stays.
 inline Config moving_sources(Int3 cells) {
   Config config = every_wall(cells);
   config.sources = steady(cells).sources;
@@ -79,7 +79,7 @@ inline Config moving_sources(Int3 cells) {
   chip.shape = Shape::box;
   chip.from = {0.03, 0.06, 0.02};
   chip.to = {0.11, 0.12, 0.09};
-  chip.power = Expression({{0, 5}, {37, 60}, {150, 0}}, false);
+  chip.power = Expression({{0, 5}, {37, 60}, {150, 0}}, false, "");
   wave.shape = Shape::formula;
   wave.formula = Expression("1e6*sin(20*x + 0.07*t)*y", "xyzt");
   for (RegionValue* each : {&weld, &chip, &wave}) {

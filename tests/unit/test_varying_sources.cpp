@@ -102,5 +102,20 @@ TEST(VaryingSources, AFormulaThatIsNotFiniteIsNamed) {
   expect_says(said, "t = 2 s");
 }
 
+TEST(VaryingSources, APlaceThatIsNotFiniteIsAnErrorAndOneOutsideIsNot) {
+  Config config = decks::base({8, 8, 8});
+  RegionValue source;
+  source.shape = Shape::gaussian;
+  source.power = 1;
+  source.width = 0.01;
+  source.path = {Expression("sqrt(1 - t)", "t"), Expression(0.1), Expression(0.1)};
+  config.sources = {source};
+  expect_says(deck_error([&] { placed_source(config, source, 2); }), "a gaussian is not finite at t = 2 s");
+  source.path[0] = Expression("t - 5", "t");  // comes in
+  config.sources = {source};
+  EXPECT_TRUE(placed_source(config, source, 0).cells.empty());
+  EXPECT_EQ(shape_warnings(config).size(), 0u);
+}
+
 }  // namespace
 }  // namespace isotherm
