@@ -19,11 +19,17 @@ namespace {
 
 constexpr Index worth_threads = 4096;  // points
 
-// Of row j of plane k at a time: false where one is not sound. A loop of vectors.
+// Of row j of plane k at time n: false where one is not sound. A loop of vectors.
 template <class T>
-bool evaluate_row(const FormulaGrid<T>& grid, Index j, Index k, const double& time, double* row, T* values) {
-  const FormulaPoints points{{{grid.at[0], true}, {grid.at[1] + j}, {grid.at[2] + k}, {&time}},
-                             grid.points.x};
+bool evaluate_row(const FormulaGrid<T>& grid, Index j, Index k, Index n, double* row, T* values) {
+  FormulaPoints points{{{grid.at[0], true}, {grid.at[1] + j}, {grid.at[2] + k}, {&grid.time[n]}},
+                       grid.points.x};
+  for (int p = 0; p < most_parts; ++p) {
+    points.variables[first_of_time + p] = {&grid.of_time[n][p]};
+    if (grid.of_place[p])
+      points.variables[first_of_place + p] = {
+          grid.of_place[p] + j * grid.place_pitch_y + k * grid.place_pitch_z, true};
+  }
   isotherm::evaluate(grid.steps, grid.step_count, grid.depth, points, row);
   int unsound = 0;
   for (Index i = 0; i < grid.points.x; ++i) {
@@ -45,7 +51,7 @@ void evaluate_grid(const FormulaGrid<T>& grid, Stream) {
       const Index j = r % grid.points.y, k = r / grid.points.y % grid.points.z,
                   n = r / grid.points.y / grid.points.z;
       T* const values = grid.values + j * grid.pitch_y + k * grid.pitch_z + n * grid.pitch_time;
-      if (!evaluate_row(grid, j, k, grid.time[n], row.data(), values))
+      if (!evaluate_row(grid, j, k, n, row.data(), values))
         earliest = std::min(earliest, std::bit_cast<std::uint64_t>(grid.time[n]));
     }
   }

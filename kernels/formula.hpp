@@ -68,9 +68,18 @@ enum class FormulaOp : std::uint8_t {
   choose  // of three: the second where the first is not 0, else the third
 };
 
+constexpr int operands_of(FormulaOp op) {
+  return op <= FormulaOp::variable ? 0 : op < FormulaOp::add ? 1 : op < FormulaOp::choose ? 2 : 3;
+}
+
+// Variables by their numbers: x, y, z, t. Of a grid also what parts of a formula are worth that hold no
+// place, at a time, and that hold no time, at a point: computed once.
+inline constexpr int time_variable = 3, most_parts = 4, first_of_time = 4, first_of_place = 8;
+inline constexpr int variable_count = first_of_place + most_parts;
+
 struct FormulaStep {
   FormulaOp op = FormulaOp::number;
-  std::uint8_t variable = 0;  // 0 to 3: x, y, z, t; of a table 1: constant from each knot to the next
+  std::uint8_t variable = 0;  // its number; of a table 1: constant from each knot to the next
   double number = 0;          // of a table: how many knots follow
 };
 
@@ -86,7 +95,7 @@ struct FormulaPoints {
     const double* values;
     bool varies = false;
   };
-  Variable variables[4];  // x, y, z, t
+  Variable variables[variable_count];
   Index count = 1;
 };
 
@@ -114,6 +123,9 @@ struct FormulaGrid {
   const double* at[3];  // coordinates of the points along each axis
   Int3 points;
   double time[most_times];
+  double of_time[most_times][most_parts];
+  const double* of_place[most_parts];  // of point (i, j, k): [i + j * place_pitch_y + k * place_pitch_z]
+  Index place_pitch_y, place_pitch_z;
   int times;
   double scale, lowest;
   T* values;  // scale times the formula, rounded once, of point (i, j, k) at time[n]:

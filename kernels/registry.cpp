@@ -205,9 +205,9 @@ const FormulaGrids<T>& formula_grids(Backend backend) {
 }
 
 template <class T>
-const SourceProducts<T>& source_products(Backend backend) {
-  if (backend == Backend::cuda) return of_cuda<SourceProducts<T>>(CUDA_FUNCTION(source_products_cuda));
-  return host::source_products<T>();
+const SourceSums<T>& source_sums(Backend backend) {
+  if (backend == Backend::cuda) return of_cuda<SourceSums<T>>(CUDA_FUNCTION(source_sums_cuda));
+  return host::source_sums<T>();
 }
 
 template <class T>
@@ -274,7 +274,7 @@ std::span<const BandwidthEntry<T>> bandwidth_registry(Backend backend) {
   template const GridTransfer<T>& grid_transfer(Backend);                         \
   template const FieldAlgebra<T>& field_algebra(Backend);                         \
   template const FormulaGrids<T>& formula_grids(Backend);                         \
-  template const SourceProducts<T>& source_products(Backend);                     \
+  template const SourceSums<T>& source_sums(Backend);                     \
   template const PeerCopy<T>& peer_copy();                                        \
   template const ReductionKernel<T>& exact_reduction(Backend);                    \
   template LongAccumulator exact_sum(FieldView<const T>);                         \

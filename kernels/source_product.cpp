@@ -7,21 +7,37 @@
 namespace isotherm::host {
 namespace {
 
+using Means = std::array<std::vector<double>, 3>;  // by axis, of the cells of a box
+
 template <class T>
-void add(const SourceProduct<T>& source, Stream) {
-  const Box& box = source.box;
-  std::array<std::vector<double>, 3> means;
+Means means_of(const SourceSum<T>& source, const SourceProduct& product) {
+  Means means;
   for (int axis = 0; axis < 3; ++axis)
-    for (Index i = box.lo[axis]; i < box.hi[axis]; ++i)
-      means[static_cast<std::size_t>(axis)].push_back(source.mean(axis, i));
+    for (Index i = source.box.lo[axis]; i < source.box.hi[axis]; ++i)
+      means[static_cast<std::size_t>(axis)].push_back(source.mean(product, axis, i));
+  return means;
+}
+
+template <class T>
+void set(const SourceSum<T>& source, Stream) {
+  const Box& box = source.box;
+  std::vector<Means> means;
+  for (int p = 0; p < source.count; ++p) means.push_back(means_of(source, source.products[p]));
 #pragma omp parallel for collapse(2) schedule(static) if (box.cells() > 4096)
   for (Index z = box.lo.z; z < box.hi.z; ++z) {
     for (Index y = box.lo.y; y < box.hi.y; ++y) {
-      const double of_y = means[1][static_cast<std::size_t>(y - box.lo.y)],
-                   of_z = means[2][static_cast<std::size_t>(z - box.lo.z)];
+      const Index cells = box.extent().x;
       T* const row = &source.to(box.lo.x, y, z);
-      for (std::size_t i = 0; i < means[0].size(); ++i)
-        row[i] += static_cast<T>(source.strength * means[0][i] * of_y * of_z);
+      const T* const constant = source.constant.empty() ? nullptr : &source.constant(box.lo.x, y, z);
+      for (Index i = 0; i < cells; ++i) row[i] = constant ? constant[i] : T(0);
+      for (int p = 0; p < source.count; ++p) {
+        const auto& [of_x, of_y, of_z] = means[static_cast<std::size_t>(p)];
+        const double in_y = of_y[static_cast<std::size_t>(y - box.lo.y)],
+                     in_z = of_z[static_cast<std::size_t>(z - box.lo.z)],
+                     strength = source.products[p].strength;
+        if (in_y == 0 || in_z == 0) continue;
+        for (Index i = 0; i < cells; ++i) row[i] += static_cast<T>(strength * of_x[i] * in_y * in_z);
+      }
     }
   }
 }
@@ -29,12 +45,12 @@ void add(const SourceProduct<T>& source, Stream) {
 }  // namespace
 
 template <class T>
-const SourceProducts<T>& source_products() {
-  static constexpr SourceProducts<T> table{add<T>};
+const SourceSums<T>& source_sums() {
+  static constexpr SourceSums<T> table{set<T>};
   return table;
 }
 
-template const SourceProducts<float>& source_products();
-template const SourceProducts<double>& source_products();
+template const SourceSums<float>& source_sums();
+template const SourceSums<double>& source_sums();
 
 }  // namespace isotherm::host

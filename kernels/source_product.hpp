@@ -33,32 +33,44 @@ ISOTHERM_HOST_DEVICE double share_below(const SourceProfile& p, double place) {
   return side == 1 ? ::fma(p.share[1], inside, p.share[0]) : p.share[0] * (1 - inside);
 }
 
-// Adds strength times the product of the means to the cells of `box`.
-template <class T>
+// Strength times the product of the means along the axes.
 struct SourceProduct {
   SourceProfile axis[3];
-  double origin[3], h[3];  // m, of the grid and of a cell
-  Int3 first;              // global index of the cell (0, 0, 0) of the field
-  double strength;         // W, times what makes K of W/m^3
-  Box box;
-  FieldView<T> to;
+  double strength = 0;  // W, times what makes K of W/m^3
+  Box cells{};          // global: it is 0 elsewhere
+};
 
-  // The mean of the profile over a cell, 1/m.
-  ISOTHERM_HOST_DEVICE double mean(int a, Index cell) const {
-    const auto face = [&](Index i) { return origin[a] + static_cast<double>(first[a] + i) * h[a]; };
-    return (share_below(axis[a], face(cell + 1)) - share_below(axis[a], face(cell))) / h[a];
+// The cells of `box` become what is constant and then, in order, each product more.
+template <class T>
+struct SourceSum {
+  static constexpr int most_products = 8;
+  FieldView<T> to{};
+  FieldView<const T> constant{};  // cell for cell that of `to`, which it may be; empty: 0
+  Box box{};
+  double origin[3] = {}, h[3] = {};  // m, of the grid and of a cell
+  Int3 first{};                      // global index of the cell (0, 0, 0) of the field
+  int count = 0;
+  SourceProduct products[most_products] = {};
+
+  // The mean of a profile over a cell, 1/m.
+  ISOTHERM_HOST_DEVICE double mean(const SourceProduct& product, int a, Index cell) const {
+    const Index global = first[a] + cell;
+    if (global < product.cells.lo[a] || global >= product.cells.hi[a]) return 0;
+    const auto face = [&](Index i) { return origin[a] + static_cast<double>(i) * h[a]; };
+    return (share_below(product.axis[a], face(global + 1)) - share_below(product.axis[a], face(global))) /
+           h[a];
   }
 };
 
 template <class T>
-struct SourceProducts {
-  void (*add)(const SourceProduct<T>& source, Stream stream);
+struct SourceSums {
+  void (*set)(const SourceSum<T>& source, Stream stream);
 };
 template <class T>
-const SourceProducts<T>& source_products(Backend backend);  // throws as face_copy() does
+const SourceSums<T>& source_sums(Backend backend);  // throws as face_copy() does
 namespace host {
 template <class T>
-const SourceProducts<T>& source_products();
+const SourceSums<T>& source_sums();
 }
 
 }  // namespace isotherm

@@ -34,6 +34,6 @@ const FieldReductions<T>& field_reductions_cuda();
 template <class T>
 const FormulaGrids<T>& formula_grids_cuda();
 template <class T>
-const SourceProducts<T>& source_products_cuda();
+const SourceSums<T>& source_sums_cuda();
 
 }  // namespace isotherm::cuda

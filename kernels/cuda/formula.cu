@@ -22,13 +22,16 @@ class Machine {
   __device__ __forceinline__ Machine(double* stack, int threads) : below_(stack), threads_(threads) {}
 
   double x, y[points], z, t;
+  const double* of_time;
+  const double* const* of_place;
+  Index place, place_pitch, last_row;  // of the point of the first row, where rows end
   double top[points] = {};
 
   __device__ __forceinline__ void run(const FormulaStep* steps, Index count) {
     for (step_ = steps; step_ < steps + count; ++step_) {
       const FormulaStep step = *step_;
       number_ = step.number;
-      variable_ = step.op == FormulaOp::number ? 4 : step.variable;
+      variable_ = step.op == FormulaOp::number ? variable_count : step.variable;
       take_step(step.op, *this);
       if (step.op == FormulaOp::table) step_ += steps_of_knots(step);
     }
@@ -36,13 +39,22 @@ class Machine {
   __device__ __forceinline__ const FormulaStep* step() const { return step_; }
 
   __device__ __forceinline__ void value() {
-    const double same = variable_ == 0 ? x : variable_ == 2 ? z : variable_ == 3 ? t : number_;
+    const double same = variable_ == 0                ? x
+                        : variable_ == 2              ? z
+                        : variable_ == time_variable  ? t
+                        : variable_ == variable_count ? number_
+                        : variable_ < first_of_place  ? of_time[variable_ - first_of_time]
+                                                      : 0;
 #pragma unroll
     for (int i = 0; i < points; ++i) {
       below_[i * threads_] = top[i];
       top[i] = variable_ == 1 ? y[i] : same;
     }
     below_ += points * threads_;
+    if (variable_ < first_of_place || variable_ == variable_count) return;
+    const double* const values = of_place[variable_ - first_of_place] + place;
+#pragma unroll
+    for (int i = 0; i < points; ++i) top[i] = values[min(Index{i}, last_row) * place_pitch];
   }
   template <class F>
   __device__ __forceinline__ void unary(F f) {
@@ -87,6 +99,12 @@ __global__ void __launch_bounds__(most_warps* warp_size)
   for (int i = 0; i < points; ++i) machine.y[i] = grid.at[1][last(y + i, grid.points.y)];
   machine.z = grid.at[2][z];
   machine.t = grid.time[n];
+  machine.of_time = grid.of_time[n];
+  machine.of_place = grid.of_place;
+  machine.place_pitch = grid.place_pitch_y;
+  machine.place =
+      last(x, grid.points.x) + last(y, grid.points.y) * grid.place_pitch_y + z * grid.place_pitch_z;
+  machine.last_row = max(grid.points.y - 1 - y, Index{0});
   machine.run(grid.steps, grid.step_count);
   if (x >= grid.points.x) return;
 #pragma unroll

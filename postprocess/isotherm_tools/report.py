@@ -362,6 +362,7 @@ def performance(record):
             "this run on its own devices. Blocks that fit a cache can pass it."))
     beside.append(facts([
         ("halo", told(speed["halo_fraction_percent"], "{:.1f} % of the stepping time".format, None)),
+        ("in time", told(speed.get("values_fraction_percent"), "values {:.1f} % of the stepping time".format, None)),
         ("an exchange", halo.get("exchange_s") and si(halo["exchange_s"], "s")),
         ("it adds to a step", told(halo.get("exposed_s"), lambda value: si(value, "s"), None)),
         ("hidden", told(halo.get("hidden_percent"), percent, None)),

@@ -63,15 +63,15 @@ inline constexpr auto words_of<RegionMode> = words("set", "add");
 struct RegionValue {  // one entry of initial (value in K) or sources (value in W/m^3, or power)
   Shape shape = Shape::constant;
   RegionMode mode = RegionMode::set;
-  std::optional<double> value;       // constant, box, sphere, cylinder; gaussian: the peak
-  std::optional<Expression> power;   // sources, instead of value: W of the whole shape, at a time
-  Vector3 from{}, to{};              // box: two corners, m
-  Vector3 centre{};                  // sphere, cylinder, gaussian, double_ellipsoid, m; at t = 0
-  std::array<Expression, 3> path{};  // sources: the centre, m, at a time
-  double radius = 0;                 // sphere, cylinder, m
-  int axis = 2;                      // cylinder: 0, 1, 2
-  double length = 0;                 // cylinder: m along its axis, centred
-  double width = 0;                  // gaussian: standard deviation, m
+  std::optional<double> value;      // constant, box, sphere, cylinder; gaussian: the peak
+  std::optional<Expression> power;  // sources, instead of value: W of the whole shape, at a time
+  Vector3 from{}, to{};             // box: two corners, m; at t = 0
+  Vector3 centre{};                 // sphere, cylinder, gaussian, double_ellipsoid, m; at t = 0
+  std::array<Expression, 3> from_at{}, to_at{}, centre_at{};  // sources: the same, m, at a time
+  double radius = 0;                                          // sphere, cylinder, m
+  int axis = 2;                                               // cylinder: 0, 1, 2
+  double length = 0;                                          // cylinder: m along its axis, centred
+  double width = 0;                                           // gaussian: standard deviation, m
   // double_ellipsoid: where its density is exp(-3) of that at the centre, m; its heat ahead of the centre
   double front = 0, rear = 0, half_width = 0, depth = 0;
   std::optional<double> front_share;  // none: that without a jump at the centre
@@ -81,8 +81,10 @@ struct RegionValue {  // one entry of initial (value in K) or sources (value in 
   std::string dataset = "/temperature";  // ... the path of a (nz, ny, nx) dataset in it
 
   bool uses_time() const {
-    const auto moves = [](const Expression& place) { return place.uses('t'); };
-    return (power && power->uses('t')) || std::ranges::any_of(path, moves) ||
+    const auto moves = [](const std::array<Expression, 3>& place) {
+      return std::ranges::any_of(place, [](const Expression& along) { return along.uses('t'); });
+    };
+    return (power && power->uses('t')) || moves(from_at) || moves(to_at) || moves(centre_at) ||
            (shape == Shape::formula && formula.uses('t'));
   }
   // A source that is computed where the field lives: physics/varying_sources.hpp.
@@ -331,6 +333,11 @@ struct TimePlan {
   std::int64_t steps;
 };
 TimePlan time_plan(const Config& config);  // transient only
+// s, in order: where values of boundaries and sources jump, of tables in steps.
+std::vector<double> jump_times(const Config& config);
+// The same deck for a run. A step of euler that such a jump parts has the mean of the value over it, and so
+// the same heat; longer steps end there instead.
+Config with_averaged_jumps(Config config);
 // s. The Euler step by which residuals and flows of heat are measured: of euler the step itself, of
 // methods whose steps are longer than a sweep can take a stable one.
 double euler_dt(const Config& config);

@@ -214,6 +214,40 @@ TimePlan time_plan(const Config& config) {
   return {steps > 0 ? *problem.end_time / steps : dt, static_cast<std::int64_t>(steps)};
 }
 
+namespace {
+
+// Whatever of a deck may vary in time.
+template <class Config, class Visit>
+void visit_values(Config& config, const Visit& visit) {
+  for (auto& boundary : config.boundaries) visit(boundary.value);
+  for (auto& source : config.sources) {
+    if (source.power) visit(*source.power);
+    visit(source.formula);
+    for (auto* place : {&source.from_at, &source.to_at, &source.centre_at})
+      for (auto& along : *place) visit(along);
+  }
+}
+
+}  // namespace
+
+std::vector<double> jump_times(const Config& config) {
+  std::vector<double> times;
+  visit_values(config, [&](const Expression& value) {
+    for (const double time : value.jumps()) times.push_back(time);
+  });
+  std::ranges::sort(times);
+  const auto same = std::ranges::unique(times);
+  times.erase(same.begin(), same.end());
+  return times;
+}
+
+Config with_averaged_jumps(Config config) {
+  if (config.problem.kind != ProblemKind::transient || takes_long_steps(config)) return config;
+  const double dt = time_plan(config).dt;
+  visit_values(config, [&](Expression& value) { value.average_over_steps(dt); });
+  return config;
+}
+
 double euler_dt(const Config& config) {
   return takes_long_steps(config) ? config.problem.dt_fraction * stable_dt(config) : time_plan(config).dt;
 }

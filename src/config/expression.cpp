@@ -125,10 +125,6 @@ constexpr std::pair<std::string_view, double> constants[] = {
     {"pi", std::numbers::pi}, {"_pi", std::numbers::pi}, {"_e", std::numbers::e}};
 constexpr std::string_view variable_names = "xyzt";
 
-int operands_of(FormulaOp op) {
-  return op <= FormulaOp::variable ? 0 : op < FormulaOp::add ? 1 : op < FormulaOp::choose ? 2 : 3;
-}
-
 class Compiler {
  public:
   explicit Compiler(std::string_view allowed) : allowed_(allowed) {}
@@ -257,6 +253,50 @@ Expression::Expression(const std::vector<TableKnot>& knots, bool steps, std::str
 
 bool Expression::is_table() const {
   return program_ && program_->steps.size() > 1 && program_->steps[1].op == FormulaOp::table;
+}
+
+std::vector<TableKnot> Expression::knots_of_steps() const {
+  if (!is_table() || program_->steps[1].variable == 0) return {};
+  std::vector<TableKnot> knots;
+  for (std::size_t i = 2; i + 1 < program_->steps.size(); i += 2)
+    knots.push_back({program_->steps[i].number, program_->steps[i + 1].number});
+  return knots;
+}
+
+std::vector<double> Expression::jumps() const {
+  std::vector<double> times;
+  for (const TableKnot& knot : knots_of_steps()) times.push_back(knot.time);
+  if (!times.empty()) times.erase(times.begin());
+  return times;
+}
+
+void Expression::average_over_steps(double dt) {
+  const std::vector<TableKnot> knots = knots_of_steps();
+  std::vector<TableKnot> means;
+  constexpr double most_steps = 1e15;  // of a run
+  for (std::size_t i = 0; i < knots.size();) {
+    if (std::abs(knots[i].time) > most_steps * dt) {
+      means.push_back(knots[i++]);
+      continue;
+    }
+    double step = std::floor(knots[i].time / dt);
+    while ((step + 1) * dt <= knots[i].time) ++step;
+    while (step * dt > knots[i].time) --step;
+    const double begin = step * dt, end = (step + 1) * dt;
+    if (i == 0) means.push_back({(step - 1) * dt, knots[0].value});  // and before
+    double from = begin, value = knots[i == 0 ? 0 : i - 1].value, sum = 0;
+    for (; i < knots.size() && knots[i].time < end; ++i) {
+      sum += value * (knots[i].time - from);
+      from = knots[i].time;
+      value = knots[i].value;
+    }
+    // Exactly the value where the only jump is at the beginning.
+    const double mean = from == begin ? value : (sum + value * (end - from)) / (end - begin);
+    if (!means.empty() && means.back().time >= begin) means.pop_back();
+    means.push_back({begin, mean});
+    means.push_back({end, value});
+  }
+  if (!means.empty()) *this = Expression(means, true, text_);
 }
 
 double Expression::operator()(double x, double y, double z, double t) const {

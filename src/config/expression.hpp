@@ -34,9 +34,13 @@ class Expression {
   const FormulaProgram* program() const { return program_.get(); }  // of one that is written as a formula
   bool uses(char variable) const;                                   // "t": does it change in time?
   bool is_table() const;
+  std::vector<double> jumps() const;  // s, of a table in steps: from its second knot on
+  // Of a table in steps: constant over each step of dt s from 0 on, with the mean of the table over it.
+  void average_over_steps(double dt);
   const std::string& text() const { return text_; }  // as written; a number in shortest form, a table as YAML
 
  private:
+  std::vector<TableKnot> knots_of_steps() const;  // none of anything but a table in steps
   double constant_ = 0;
   std::string text_;
   std::shared_ptr<const FormulaProgram> program_;  // shared: an Expression is a cheap value

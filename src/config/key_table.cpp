@@ -208,11 +208,17 @@ Keys describe_source(RegionValue& region_value) {
   keys.insert(value + 1, {"power", &region_value.power,
       "Heat of the whole shape, instead of value: a number, a table or a formula of t.",
       {.range = {-1e18, 1e18, "W"}, .partner = "value", .when = value->when, .example = "16", .variables = "t"}});
-  const auto centre = std::ranges::find(keys, std::string_view("centre"), &Key::name);
-  *centre = {"centre", &region_value.path,
-      "Its middle: numbers, tables or formulas of t; of a double ellipsoid on the surface that the heat enters.",
-      {.range = positions, .is_required = true, .when = {"shape", {"sphere", "cylinder", "gaussian", ellipsoid}},
-       .example = "[0.5, 0.5, 0.5]", .variables = "t"}};
+  const auto place = [&](std::string_view name, std::array<Expression, 3>* target, std::string_view doc) {
+    const auto key = std::ranges::find(keys, name, &Key::name);
+    *key = {name, target, doc, {.range = positions, .is_required = true, .when = key->when,
+        .example = key->example, .variables = "t"}};
+    return key;
+  };
+  place("from", &region_value.from_at, "The corner with the least x, y and z: numbers, tables or formulas of t.");
+  place("to", &region_value.to_at, "The opposite corner, likewise.");
+  place("centre", &region_value.centre_at,
+        "Its middle: numbers, tables or formulas of t; of a double ellipsoid on the surface that the heat enters.")
+      ->when.words.push_back(ellipsoid);
   const auto formula = std::ranges::find(keys, std::string_view("formula"), &Key::name);
   formula->doc = "A formula of x, y, z and t.";
   formula->variables = "xyzt";

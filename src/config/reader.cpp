@@ -436,7 +436,11 @@ void complete(Config& config, const std::string& path, const Problems& problems)
       if (region_value.shape == Shape::gaussian || (region_value.varies() && is_free))
         region_value.mode = RegionMode::add;
       if (are_sources)
-        for (std::size_t a = 0; a < 3; ++a) region_value.centre[a] = region_value.path[a](0, 0, 0, 0);
+        for (std::size_t a = 0; a < 3; ++a) {
+          region_value.from[a] = region_value.from_at[a](0, 0, 0, 0);
+          region_value.to[a] = region_value.to_at[a](0, 0, 0, 0);
+          region_value.centre[a] = region_value.centre_at[a](0, 0, 0, 0);
+        }
       if (region_value.file.empty()) continue;
       // Absolute, so that the resolved deck finds it from anywhere.
       const fs::path file = fs::absolute(fs::path(path).parent_path() / region_value.file).lexically_normal();

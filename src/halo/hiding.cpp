@@ -98,4 +98,21 @@ HaloCost measure_halo_cost(const Communicator& communicator, Device& device, Str
   return halo_cost(samples);
 }
 
+double measure_seconds(const Communicator& communicator, Device& device, Stream compute,
+                       const std::function<void()>& queue) {
+  Stopwatch watch(device, compute);
+  const auto seconds = [&](int repeats) {
+    communicator.barrier();
+    const double mine = watch.seconds([&] {
+      for (int i = 0; i < repeats; ++i) queue();
+    });
+    return communicator.all_reduce(mine, ReduceOp::max) / repeats;
+  };
+  seconds(1);  // loads the kernels
+  const int repeats = times_in(batch_seconds, seconds(1), 1, most_batch_repeats);
+  std::vector<double> samples(fewest_samples);
+  for (double& sample : samples) sample = seconds(repeats);
+  return median(samples);
+}
+
 }  // namespace isotherm

@@ -44,4 +44,9 @@ HaloCost halo_cost(std::span<const StepSeconds> samples);  // medians; of one sa
 HaloCost measure_halo_cost(const Communicator& communicator, Device& device, Stream compute,
                            const std::function<void(StepPart)>& queue, bool as_graphs);
 
+// Seconds of what `queue` queues on `compute`, by itself, on the slowest rank: the median of some.
+// Collective.
+double measure_seconds(const Communicator& communicator, Device& device, Stream compute,
+                       const std::function<void()>& queue);
+
 }  // namespace isotherm

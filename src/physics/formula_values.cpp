@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <limits>
 
 namespace isotherm {
 namespace {
@@ -16,28 +17,119 @@ Buffer on_device(Device& device, const std::vector<Value>& values) {
   return there;
 }
 
+// What a step and those that its operands come from use, from the first of them on.
+struct Part {
+  std::ptrdiff_t first;
+  unsigned variables;  // bits
+  bool is_costly;      // against reading a value
+};
+std::vector<Part> parts_of(const std::vector<FormulaStep>& steps) {
+  std::vector<Part> parts, waiting;
+  for (const FormulaStep& step : steps) {
+    using enum FormulaOp;
+    const bool is_costly = step.op == sqrt || step.op == cbrt || (step.op > rint && step.op < table) ||
+                           step.op == divide || step.op == power || step.op == atan2;
+    Part part{std::ssize(parts), step.op == FormulaOp::variable ? 1u << step.variable : 0, is_costly};
+    for (int n = operands_of(step.op); n > 0; --n) {
+      const Part& operand = waiting.back();
+      part = {operand.first, part.variables | operand.variables, part.is_costly || operand.is_costly};
+      waiting.pop_back();
+    }
+    parts.push_back(part);
+    waiting.push_back(part);
+  }
+  return parts;
+}
+
+struct Hoisted {
+  std::vector<FormulaProgram> of_time, of_place;
+};
+// Leaves in `program` variables for parts that have one value for a time or, `with_places`, for a point.
+Hoisted hoist(FormulaProgram& program, bool with_places) {
+  constexpr unsigned time = 1u << time_variable;
+  const std::vector<Part> parts = parts_of(program.steps);
+  Hoisted all;
+  if ((parts.back().variables & time) == 0) return all;
+  std::vector<FormulaStep> rest;  // the last first
+  for (std::ptrdiff_t i = std::ssize(parts) - 1; i >= 0;) {
+    const Part& part = parts[static_cast<std::size_t>(i)];
+    const bool is_of_time = part.variables == time && part.first < i;
+    const bool is_of_place =
+        with_places && part.variables != 0 && (part.variables & time) == 0 && part.is_costly;
+    std::vector<FormulaProgram>& found = is_of_time ? all.of_time : all.of_place;
+    if (!(is_of_time || is_of_place) || std::ssize(found) == most_parts) {
+      rest.push_back(program.steps[static_cast<std::size_t>(i--)]);
+      continue;
+    }
+    const int number = (is_of_time ? first_of_time : first_of_place) + static_cast<int>(found.size());
+    rest.push_back({FormulaOp::variable, static_cast<std::uint8_t>(number)});
+    found.push_back({{program.steps.begin() + part.first, program.steps.begin() + i + 1}, program.depth});
+    i = part.first - 1;
+  }
+  program.steps.assign(rest.rbegin(), rest.rend());
+  return all;
+}
+
 }  // namespace
 
 template <class T>
 FormulaValues<T>::FormulaValues(Device& device, const Expression& formula, const std::array<Axis, 3>& axes,
                                 double scale, double lowest)
     : device_(&device), unsound_(device, sizeof(std::uint64_t), Memory::staging) {
-  const FormulaProgram& program = *formula.program();
-  std::vector<FormulaStep> steps = program.steps;
-  for (FormulaStep& step : steps) {
-    if (step.op != FormulaOp::variable || step.variable == 3) continue;  // 3: the time
+  FormulaProgram program = *formula.program();
+  for (FormulaStep& step : program.steps) {
+    if (step.op != FormulaOp::variable || step.variable == time_variable) continue;
     const auto axis = std::ranges::find(axes, int{step.variable}, &Axis::variable);
     step.variable = static_cast<std::uint8_t>(axis - axes.begin());
   }
-  steps_ = on_device(device, steps);
-  for (std::size_t i = 0; i < axes.size(); ++i) at_[i] = on_device(device, axes[i].at);
+  for (int i = 0; i < 3; ++i) {
+    const std::vector<double>& at = axes[static_cast<std::size_t>(i)].at;
+    points_[i] = std::ssize(at);
+    at_[static_cast<std::size_t>(i)] = on_device(device, at);
+  }
   *unsound_.as<std::uint64_t>() = no_time;
+  if (!formula.is_table()) {
+    // Of a block that would take as much memory as a field, each.
+    const bool is_face = points_.x == 1 || points_.y == 1 || points_.z == 1;
+    Hoisted parts = hoist(program, is_face);
+    of_time_ = std::move(parts.of_time);
+    for (const FormulaProgram& part : parts.of_place) of_place_.push_back(part_of_place(part));
+  }
+  steps_ = on_device(device, program.steps);
   grid_.steps = steps_.as<FormulaStep>();
-  grid_.step_count = std::ssize(steps);
+  grid_.step_count = std::ssize(program.steps);
   grid_.depth = program.depth;
+  grid_.place_pitch_y = points_.x;
+  grid_.place_pitch_z = points_.x * points_.y;
   grid_.scale = scale;
   grid_.lowest = lowest;
   grid_.unsound = unsound_.as<std::uint64_t>();
+}
+
+// At all points. It need not be finite where the formula does not use it.
+template <class T>
+Buffer FormulaValues<T>::part_of_place(const FormulaProgram& part) {
+  Buffer values(*device_, static_cast<std::size_t>(points_.product()) * sizeof(double));
+  const Buffer steps = on_device(*device_, part.steps),
+               ignored(*device_, sizeof(std::uint64_t), Memory::staging);
+  FormulaGrid<double> grid{};
+  grid.steps = steps.as<FormulaStep>();
+  grid.step_count = std::ssize(part.steps);
+  grid.depth = part.depth;
+  for (std::size_t i = 0; i < 3; ++i) grid.at[i] = at_[i].template as<double>();
+  grid.points = points_;
+  grid.times = 1;
+  grid.scale = 1;
+  grid.lowest = -std::numeric_limits<double>::infinity();
+  grid.values = values.as<double>();
+  grid.pitch_y = points_.x;
+  grid.pitch_z = points_.x * points_.y;
+  grid.unsound = ignored.as<std::uint64_t>();
+  *grid.unsound = no_time;
+  const Owned<Stream> stream = own_stream(*device_, Priority::normal);
+  formula_grids<double>(device_->backend()).evaluate(grid, stream);
+  device_->synchronize(stream);
+  return values;
 }
 
 template <class T>
@@ -48,6 +140,12 @@ void FormulaValues<T>::evaluate(Box box, std::span<const double> times, const Ta
   grid.points = box.extent();
   std::ranges::copy(times, grid.time);
   grid.times = static_cast<int>(times.size());
+  for (std::size_t n = 0; n < times.size(); ++n)
+    for (std::size_t p = 0; p < of_time_.size(); ++p)
+      isotherm::evaluate(of_time_[p], {{{}, {}, {}, {&times[n]}}}, &grid.of_time[n][p]);
+  for (std::size_t p = 0; p < of_place_.size(); ++p)
+    grid.of_place[p] = of_place_[p].template as<double>() + box.lo.x + box.lo.y * grid.place_pitch_y +
+                       box.lo.z * grid.place_pitch_z;
   grid.values = target.values;
   grid.pitch_y = target.pitch_y;
   grid.pitch_z = target.pitch_z;

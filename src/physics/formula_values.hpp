@@ -1,4 +1,5 @@
-// A formula of the deck at the points of a box of cells, or of a face, evaluated where a field lives.
+// A formula of the deck at the points of a box of cells, or of a face, evaluated where a field lives. Parts of
+// it that hold no place are computed once for a time, and on a face those that hold no time once.
 #pragma once
 
 #include <array>
@@ -36,9 +37,13 @@ class FormulaValues {
   std::optional<double> unsound_at() const;
 
  private:
+  Buffer part_of_place(const FormulaProgram& part);
   Device* device_;
   FormulaGrid<T> grid_{};
   std::array<Buffer, 3> at_;
+  Int3 points_;  // along the axes
+  std::vector<FormulaProgram> of_time_;
+  std::vector<Buffer> of_place_;
   Buffer steps_, unsound_;
 };
 

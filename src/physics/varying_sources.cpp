@@ -74,13 +74,36 @@ CellRange reached(const SourceProfile& p, const CellCentres& cell, int axis, Ind
   return {at(low), std::min(cells, at(high) + 1)};
 }
 
+struct Places {
+  Vector3 from, to, centre;
+};
+// Throws as placed_source() does.
+Places places_at(const Config& config, const RegionValue& source, double t) {
+  Places at;
+  for (std::size_t a = 0; a < 3; ++a) {
+    at.from[a] = source.from_at[a](0, 0, 0, t);
+    at.to[a] = source.to_at[a](0, 0, 0, t);
+    at.centre[a] = source.centre_at[a](0, 0, 0, t);
+    if (!std::isfinite(at.from[a] + at.to[a] + at.centre[a]))
+      throw deck_error(config, "sources",
+                       "the place of a {} is not finite at t = {} s; give formulas that are",
+                       word(source.shape), t);
+    if (source.shape == Shape::box && !(at.from[a] < at.to[a]))
+      throw deck_error(config, "sources",
+                       "at t = {} s a box ends where it begins along {}; give places that stay apart, and "
+                       "a power that is 0 meanwhile",
+                       t, "xyz"[a]);
+  }
+  return at;
+}
+
 // m^3, by which a value (of a gaussian its peak) becomes a power.
-double volume(const Config& config, const RegionValue& source) {
+double volume(const Config& config, const RegionValue& source, const Places& at) {
   if (source.shape == Shape::gaussian) return std::pow(2 * std::numbers::pi, 1.5) * std::pow(source.width, 3);
   if (source.shape == Shape::constant)
     return cell_volume(config) * static_cast<double>(config.grid.cells.product());
   double product = 1;
-  for (std::size_t a = 0; a < 3; ++a) product *= source.to[a] - source.from[a];
+  for (std::size_t a = 0; a < 3; ++a) product *= at.to[a] - at.from[a];
   return product;
 }
 
@@ -88,23 +111,20 @@ double volume(const Config& config, const RegionValue& source) {
 
 PlacedSource placed_source(const Config& config, const RegionValue& source, double t) {
   PlacedSource placed;
-  Vector3 centre;
-  for (std::size_t a = 0; a < 3; ++a) centre[a] = source.path[a](0, 0, 0, t);
+  const Places at = places_at(config, source, t);
   placed.power =
-      source.power ? (*source.power)(0, 0, 0, t) : source.value.value_or(0) * volume(config, source);
-  const auto is_finite = [](double x) { return std::isfinite(x); };
-  if (!is_finite(placed.power) || !std::ranges::all_of(centre, is_finite))
-    throw deck_error(config, "sources",
-                     "the power or the centre of a {} is not finite at t = {} s; give formulas that are",
+      source.power ? (*source.power)(0, 0, 0, t) : source.value.value_or(0) * volume(config, source, at);
+  if (!std::isfinite(placed.power))
+    throw deck_error(config, "sources", "the power of a {} is not finite at t = {} s; give a formula that is",
                      word(source.shape), t);
   const CellCentres cell(config);
   for (int a = 0; a < 3; ++a) {
     const double low = cell.origin[a], high = low + static_cast<double>(config.grid.cells[a]) * cell.h[a];
-    placed.axis[a] = source.shape == Shape::gaussian ? bell(centre[a], source.width, source.width)
-                     : source.shape == Shape::box    ? evenly(source.from[a], source.to[a])
+    placed.axis[a] = source.shape == Shape::gaussian ? bell(at.centre[a], source.width, source.width)
+                     : source.shape == Shape::box    ? evenly(at.from[a], at.to[a])
                                                      : evenly(low, high);
   }
-  if (source.shape == Shape::double_ellipsoid) placed.axis = double_ellipsoid(source, centre);
+  if (source.shape == Shape::double_ellipsoid) placed.axis = double_ellipsoid(source, at.centre);
   for (int a = 0; a < 3; ++a) {
     const CellRange range = reached(placed.axis[a], cell, a, config.grid.cells[a]);
     placed.cells.lo[a] = range.first;
@@ -173,18 +193,15 @@ class VaryingSources<T>::FormulaSource {
 
 template <class T>
 VaryingSources<T>::VaryingSources(const Config& config, Device& device, Box subdomain)
-    : config_(config),
-      device_(device),
-      subdomain_(subdomain),
-      scale_(source_scale(config)),
-      entries_(varying_sources(config)) {
+    : config_(config), device_(device), subdomain_(subdomain), scale_(source_scale(config)) {
   for (std::size_t i = 0; i < config.sources.size(); ++i) {
     const RegionValue& entry = config.sources[i];
     if (!entry.varies()) continue;
-    formulas_.push_back(entry.shape != Shape::formula
-                            ? nullptr
-                            : std::make_unique<FormulaSource>(config, device, subdomain, entry,
-                                                              fmt::format("sources.{}.formula", i), scale_));
+    if (entry.shape == Shape::formula)
+      formulas_.push_back(std::make_unique<FormulaSource>(config, device, subdomain, entry,
+                                                          fmt::format("sources.{}.formula", i), scale_));
+    else
+      products_.push_back(entry);
   }
 }
 template <class T>
@@ -192,74 +209,58 @@ VaryingSources<T>::~VaryingSources() = default;
 
 template <class T>
 bool VaryingSources<T>::vary_in_time() const {
-  return std::ranges::any_of(entries_, &RegionValue::uses_time);
+  return std::ranges::any_of(varying_sources(config_), &RegionValue::uses_time);
 }
 
 template <class T>
 void VaryingSources<T>::check() const {
-  for (const auto& formula : formulas_)
-    if (formula) formula->check();
+  for (const auto& formula : formulas_) formula->check();
 }
 
 template <class T>
 void VaryingSources<T>::update(double t, FieldView<const T> constant, FieldView<T> field, Stream stream) {
   check();
   const Box block{{0, 0, 0}, subdomain_.extent()};
-  if (std::exchange(is_first_, false)) used_ = {block};
-  const FieldAlgebra<T>& algebra = field_algebra<T>(device_.backend());
-  for (const Box& box : used_) {
-    if (constant.empty())
-      algebra.combine({field, field, box, 0, 0, 0, 0}, stream);
-    else  // reads what it does not change
-      algebra.combine({field,
-                       {const_cast<T*>(constant.origin), constant.pitch_y, constant.pitch_z, constant.extent,
-                        constant.ghosts},
-                       box,
-                       0,
-                       1,
-                       0,
-                       1},
-                      stream);
-  }
-  used_.clear();
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (formulas_[i]) {
-      algebra.combine({field, formulas_[i]->evaluate(t, stream), block, 1, 1, 0, 1}, stream);
-      used_.push_back(block);
-      continue;
-    }
-    used_.push_back(add_product(i, t, field, subdomain_.lo, stream));
-  }
+  const bool is_whole = !formulas_.empty() || std::exchange(is_first_, false);
+  std::vector<Box> now = is_whole ? std::vector{block} : reached(std::array{t});
+  for (Box& box : now) box = box.within(block);
+  for (const std::vector<Box>* boxes : {&used_, &now})  // what was there goes, then what is there comes
+    for (const Box& box : *boxes) set_products(t, constant, field, box, {0, 0, 0}, stream);
+  used_ = std::move(now);
+  for (const auto& formula : formulas_)
+    field_algebra<T>(device_.backend())
+        .combine({field, formula->evaluate(t, stream), block, 1, 1, 0, 1}, stream);
 }
 
 template <class T>
-void VaryingSources<T>::add(double t, FieldView<T> field, Int3 first, Stream stream) const {
-  for (std::size_t i = 0; i < entries_.size(); ++i) add_product(i, t, field, subdomain_.lo + first, stream);
-}
-
-// Returns the cells of the field that it was added to.
-template <class T>
-Box VaryingSources<T>::add_product(std::size_t entry, double t, FieldView<T> field, Int3 first,
-                                   Stream stream) const {
+void VaryingSources<T>::set_products(double t, FieldView<const T> constant, FieldView<T> field, Box box,
+                                     Int3 first, Stream stream) const {
+  if (box.empty()) return;
   const CellCentres cell(config_);
-  const PlacedSource placed = placed_source(config_, entries_[entry], t);
-  SourceProduct<T> product{};
-  product.box = placed.cells.shifted(Int3{0, 0, 0} - first).within(field.interior());
-  if (product.box.empty()) return {};
-  std::ranges::copy(placed.axis, product.axis);
-  std::ranges::copy(cell.origin, product.origin);
-  std::ranges::copy(cell.h, product.h);
-  product.first = first;
-  product.strength = placed.power * scale_;
-  product.to = field;
-  source_products<T>(device_.backend()).add(product, stream);
-  return product.box;
+  SourceSum<T> sum{.to = field, .constant = constant, .box = box};
+  std::ranges::copy(cell.origin, sum.origin);
+  std::ranges::copy(cell.h, sum.h);
+  sum.first = subdomain_.lo + first;
+  const SourceSums<T>& sums = source_sums<T>(device_.backend());
+  for (const RegionValue& entry : products_) {
+    if (sum.count == sum.most_products) {
+      sums.set(sum, stream);
+      sum.constant = field;
+      sum.count = 0;
+    }
+    const PlacedSource placed = placed_source(config_, entry, t);
+    SourceProduct& product = sum.products[sum.count++];
+    std::ranges::copy(placed.axis, product.axis);
+    product.strength = placed.power * scale_;
+    product.cells = placed.cells;
+  }
+  sums.set(sum, stream);
 }
 
 template <class T>
 std::vector<Box> VaryingSources<T>::reached(std::span<const double> times) const {
   std::vector<Box> boxes;
-  for (const RegionValue& entry : entries_) {
+  for (const RegionValue& entry : products_) {
     for (const double t : times)
       boxes.push_back(placed_source(config_, entry, t).cells.shifted(Int3{0, 0, 0} - subdomain_.lo));
   }

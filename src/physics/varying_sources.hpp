@@ -23,7 +23,7 @@ struct PlacedSource {
   double power = 0, inside = 1;
   Box cells;  // global: those that it reaches
 };
-// Throws Error(deck) where its power or its centre is not finite then.
+// Throws Error(deck) where its power or place is not finite then, or a box is empty.
 PlacedSource placed_source(const Config& config, const RegionValue& source, double t);
 
 template <class T>
@@ -37,24 +37,24 @@ class VaryingSources {
   // The cells that entries without a formula reach at these times, in indices of the block.
   std::vector<Box> reached(std::span<const double> times) const;
   // Makes `field` (K per sweep of the unit weight) the sources at time t: `constant`, where it is not empty,
-  // and then each entry in turn. `field` must hold what the last call left, or anything at the first. Throws
-  // Error(deck) where a formula was not finite, as far as the device has come.
+  // then the products and the formulas. `field` must hold what the last call left, or anything at the first.
+  // Throws as check() does.
   void update(double t, FieldView<const T> constant, FieldView<T> field, Stream stream);
   // Throws Error(deck) where a formula was not finite, as far as the device has come.
   void check() const;
-  // Adds all entries to a field whose cell (0, 0, 0) is that of the block. Not where one is a formula.
-  void add(double t, FieldView<T> field, Int3 first, Stream stream) const;
+  // The cells of `box` alone, of fields whose cell (0, 0, 0) is `first` of the block, without the formulas.
+  void set_products(double t, FieldView<const T> constant, FieldView<T> field, Box box, Int3 first,
+                    Stream stream) const;
 
  private:
   class FormulaSource;
-  Box add_product(std::size_t entry, double t, FieldView<T> field, Int3 first, Stream stream) const;
   const Config& config_;
   Device& device_;
   Box subdomain_;
   double scale_;
-  std::vector<RegionValue> entries_;
-  std::vector<std::unique_ptr<FormulaSource>> formulas_;  // by entry; null: a product
-  std::vector<Box> used_;                                 // that the last update has left
+  std::vector<RegionValue> products_;
+  std::vector<std::unique_ptr<FormulaSource>> formulas_;
+  std::vector<Box> used_;  // that the last update has left
   bool is_first_ = true;
 };
 

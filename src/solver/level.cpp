@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "core/all_or_throw.hpp"
@@ -103,7 +104,7 @@ std::vector<Coefficients<T>> coefficients_of(const Config& config, const Method&
 template <class T>
 Level<T>::Level(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
                 Device& device, const LevelOptions& options)
-    : config_(config),
+    : config_(with_averaged_jumps(config)),
       method_(options.method ? *options.method : make_method(config)),
       decomposition_(decomposition),
       communicator_(communicator),
@@ -119,7 +120,7 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
       boundaries_(all_or_throw(communicator,
                                [&] {
                                  return BoundaryConditions<T>(
-                                     config, device, subdomain_, ghost_layers(config),
+                                     config_, device, subdomain_, ghost_layers(config),
                                      decomposition.boundaries(communicator.rank()), values_at_once(config));
                                })),
       halo_(decomposition, communicator_, device,
@@ -218,6 +219,7 @@ void Level<T>::update_values(int sweeps, std::optional<double> share) {
   if (!between_cycles()) return;
   const double of_cycle = method_.cycle() > 1 && !probes_ ? 0.5 : 0;
   times_ = {time() + share.value_or(of_cycle) * dt()};
+  if (part_) times_[0] = std::min(times_[0], std::nextafter(part_->jump, part_->time));
   for (int i = 1; i < sweeps && method_.cycle() == 1; ++i)
     times_.push_back(static_cast<double>(sweeps_ + i) * dt_);
   if (sources_vary() && !boxes_) update_sources(times_.front());

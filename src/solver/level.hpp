@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -193,11 +194,11 @@ class Level {
   }
 
   void count_from(std::int64_t sweep) { sweeps_ = sweep; }
-  // A part of a cycle, from `time` on, of `dt` s, is a step of its own, whose sweeps are counted from 0.
-  // After the last the cycle has ended at that sweep.
-  void begin_part(double time, double dt) {
+  // A part of a cycle, from `time` on, of `dt` s, is a step of its own, whose sweeps are counted from 0; its
+  // values are those before `jump`. After the last the cycle has ended at that sweep.
+  void begin_part(double time, double dt, double jump = std::numeric_limits<double>::infinity()) {
     if (dt != this->dt()) use(make_method(config_, dt));
-    part_ = {time, dt};
+    part_ = {time, dt, jump};
     sweeps_ = 0;
   }
   void end_parts(std::int64_t sweep) {
@@ -250,7 +251,7 @@ class Level {
   bool probes_ = false, norm_alone_ = false;
   double dt_ = 0;
   struct Part {
-    double time, dt;  // s
+    double time, dt, jump;  // s
   };
   std::optional<Part> part_;
   std::int64_t sweeps_ = 0;

@@ -129,6 +129,17 @@ HaloCost Solver<T>::measure_halo_cost() {
   return cost;
 }
 
+template <class T>
+std::optional<double> Solver<T>::measure_values() {
+  if (!values_vary_by_sweep(level_.config())) return std::nullopt;  // the same on all ranks
+  const int sweeps = time_block();
+  const auto update = [&] {
+    level_.update_values(sweeps);
+    level_.sweep_source_boxes(sweeps, level_.whole());
+  };
+  return measure_seconds(level_.communicator(), level_.device(), level_.compute(), update) / sweeps;
+}
+
 // Where launches could fuse some: by the kernel of the run, or by others that `auto` might have taken.
 template <class T>
 std::string Solver<T>::why_single(const std::string& otherwise) const {

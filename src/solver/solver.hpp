@@ -133,6 +133,10 @@ class Solver {
   // What exchanges cost the steps as they are made now. Collective. Leaves the current field as it is, but
   // for ghosts, and in the other what the next sweep will put there.
   HaloCost measure_halo_cost();
+  // Seconds a step of values of boundaries and sources that vary in time, at the time that has come; none
+  // where nothing does, or steps are longer than a sweep. Leaves the field, and anything in the other one.
+  // Collective.
+  std::optional<double> measure_values();
   bool has_sources() const { return level_.source().origin != nullptr; }
   const SourceTotals& sources() const { return sources_; }  // of the whole domain, the same on all ranks
   // Least traffic of a sweep, as a share of a launch's.

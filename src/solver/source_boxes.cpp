@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "kernels/face_copy.hpp"
-#include "kernels/field_algebra.hpp"
 
 namespace isotherm {
 namespace {
@@ -99,22 +98,19 @@ void SourceBoxes<T>::make_room(Int3 extent) {
   }
 }
 
+// Nothing but what is constant.
 template <class T>
 void SourceBoxes<T>::copy(FieldView<const T> from, FieldView<T> to, Box region, Stream stream) const {
-  // What is read is written back as it was.
-  const FieldView<T> same{const_cast<T*>(from.origin), from.pitch_y, from.pitch_z, from.extent, from.ghosts};
-  field_algebra<T>(device_.backend()).combine({to, same, region, 0, 1, 0, 1}, stream);
+  const SourceSum<T> nothing_more{.to = to, .constant = from, .box = region};
+  source_sums<T>(device_.backend()).set(nothing_more, stream);
 }
 
 // In source_, whose first cell has that index in the block.
 template <class T>
-void SourceBoxes<T>::set_source(double t, FieldView<const T> constant, Int3 first, Stream stream) {
-  const Int3 extent = source_.extent;
-  if (constant.empty())
-    face_copy<T>(device_.backend()).fill(source_, T(0), stream);
-  else
-    copy(part_of(constant, first, extent), source_, {{0, 0, 0}, extent}, stream);
-  sources_.add(t, source_, first, stream);
+void SourceBoxes<T>::set_source(double t, FieldView<const T> constant, Int3 first, Box region,
+                                Stream stream) {
+  const FieldView<const T> here = constant.empty() ? constant : part_of(constant, first, source_.extent);
+  sources_.set_products(t, here, source_, region, first, stream);
 }
 
 template <class T>
@@ -127,10 +123,12 @@ void SourceBoxes<T>::sweep(const SweepArgs<T>& args, Box box, std::span<const do
   make_room(all.extent());
   copy(part_of(args.in, all.lo, all.extent()), in_, here(around_box(sweeps)), stream);
   for (Index i = 0; i < sweeps; ++i) {
-    set_source(times[static_cast<std::size_t>(i)], args.source, all.lo, stream);
+    const Box region = here(around_box(sweeps - 1 - i));
+    set_source(times[static_cast<std::size_t>(i)], args.source, all.lo, region, stream);
+    const bool is_last = i + 1 == sweeps;  // which leaves the box where it belongs
     SweepArgs<T> one{in_,
-                     out_,
-                     here(around_box(sweeps - 1 - i)),
+                     is_last ? part_of(args.out, all.lo, all.extent()) : out_,
+                     region,
                      args.c[static_cast<int>(i)],
                      boundaries_of(args.boundaries, all, block, static_cast<int>(i)),
                      source_,
@@ -140,7 +138,6 @@ void SourceBoxes<T>::sweep(const SweepArgs<T>& args, Box box, std::span<const do
     kernel_.launch(one, {}, stream);
     std::swap(in_, out_);
   }
-  copy(in_, part_of(args.out, all.lo, all.extent()), here(box), stream);
 }
 
 template <class T>
@@ -154,7 +151,7 @@ LongAccumulator SourceBoxes<T>::sum(double t, FieldView<const T> constant, Int3 
   LongAccumulator all{};
   for (const Box& box : changed(std::array{t}, 0, {{0, 0, 0}, extent})) {
     make_room(box.extent());
-    set_source(t, constant, box.lo, stream);
+    set_source(t, constant, box.lo, source_.interior(), stream);
     all.add(sum(source_));
     if (!constant.empty()) all.subtract(sum(part_of(constant, box.lo, box.extent())));
   }

@@ -3,8 +3,9 @@
 // time, from the field that the launch began with. Only the boxes pay for it.
 //
 // In d sweeps a source reaches d - 1 cells beyond the box where it is. These cells, and d more around them
-// that they depend on, are copied to fields of their own, swept there in regions that shrink by a cell a
-// sweep, and copied back. So every cell has the bits of single sweeps with a source everywhere.
+// that they depend on, are copied to fields of their own and swept there in regions that shrink by a cell a
+// sweep; the last sweep leaves the box in the field. So every cell has the bits of single sweeps with a
+// source everywhere.
 #pragma once
 
 #include <functional>
@@ -36,7 +37,7 @@ class SourceBoxes {
   // Boxes of cells that so many sweeps change, which do not overlap.
   std::vector<Box> changed(std::span<const double> times, Index beyond, Box within) const;
   void make_room(Int3 extent);
-  void set_source(double t, FieldView<const T> constant, Int3 first, Stream stream);
+  void set_source(double t, FieldView<const T> constant, Int3 first, Box region, Stream stream);
   void copy(FieldView<const T> from, FieldView<T> to, Box region, Stream stream) const;
   void sweep(const SweepArgs<T>& args, Box box, std::span<const double> times, Stream stream);
 

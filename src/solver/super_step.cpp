@@ -34,7 +34,10 @@ int fields_of_super_step(const Config& config) {
 
 template <class T>
 SuperStep<T>::SuperStep(Step<T>& step)
-    : level_(step.level()), step_(step), control_(step_control(level_.config())) {
+    : level_(step.level()),
+      step_(step),
+      control_(step_control(level_.config())),
+      jumps_(jump_times(level_.config())) {
   if (level_.method().by_correction) correction_ = make_correction(step);
   if (control_ || !correction_) other_.emplace(field_like(level_));
   if (!control_) return;
@@ -106,15 +109,19 @@ double SuperStep<T>::error() {
   return found;
 }
 
+// From one jump to the next, in one part or as many as the tolerance asks for.
 template <class T>
-void SuperStep<T>::take(bool) {
-  if (!control_) return take_whole();
-  const std::int64_t begin = level_.sweeps(), cycle = level_.method().cycle();
-  const double time = level_.time(), dt = level_.dt();
-  for (control_->begin_step(); !control_->at_end();) {
-    const double part = std::ldexp(dt, -control_->halvings());
-    level_.begin_part(time + control_->passed() * dt, part);
+void SuperStep<T>::take_parts(double from, double length, double jump) {
+  const auto begin_part = [&](double time, double part) {
+    level_.begin_part(time, part, jump);
     if (correction_) correction_->use_step(part);
+  };
+  if (!control_) {
+    begin_part(from, length);
+    return take_whole();
+  }
+  for (control_->begin_step(); !control_->at_end();) {
+    begin_part(from + control_->passed() * length, std::ldexp(length, -control_->halvings()));
     combine(*start_, 1, 0, 1, 0);
     take_whole();
     ++counts_.parts;
@@ -122,7 +129,25 @@ void SuperStep<T>::take(bool) {
     ++counts_.rejected;
     combine(*start_, 0, 1, 0, 1);
   }
+}
+
+template <class T>
+void SuperStep<T>::take(bool) {
+  const std::int64_t begin = level_.sweeps(), cycle = level_.method().cycle();
+  const double time = level_.time(), dt = level_.dt(), end = time + dt;
+  const double close = 1e-9 * dt;  // times that are the same but for rounding
+  double from = time;
+  auto jump = std::ranges::upper_bound(jumps_, from + close);
+  const auto is_within = [&] { return jump != jumps_.end() && *jump <= end + close; };
+  if (!control_ && !is_within()) return take_whole();
+  for (; is_within() && *jump < end - close; ++jump) {
+    take_parts(from, *jump - from, *jump);
+    from = *jump;
+  }
+  take_parts(from, from == time ? dt : end - from,
+             is_within() ? std::min(*jump, end) : std::numeric_limits<double>::infinity());
   level_.end_parts(begin + cycle);
+  if (correction_ && !control_) correction_->use_step(dt);
 }
 
 template class SuperStep<float>;

@@ -1,12 +1,13 @@
 // A time step of many sweeps: two runs of Euler sweeps from the same field, combined (Combination,
-// method.hpp), or implicit stages, each solved by multigrid. As the deck has it, or in parts whose error is
-// below a tolerance (StepControl).
+// method.hpp), or implicit stages, each solved by multigrid. As the deck has it, or in parts: where a value
+// jumps they end, and of a tolerance their error is below it (StepControl).
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "grid/field.hpp"
 #include "solver/correction.hpp"
@@ -88,6 +89,7 @@ class SuperStep : public WholeCycle {
   const StepCounts& counts() const { return counts_; }
 
  private:
+  void take_parts(double from, double length, double jump);
   void take_whole();
   void take_runs();
   void take_stages();
@@ -98,6 +100,7 @@ class SuperStep : public WholeCycle {
   Step<T>& step_;
   std::unique_ptr<Correction<T>> correction_;  // of an implicit method
   std::optional<StepControl> control_;
+  std::vector<double> jumps_;  // s, in order
   StepCounts counts_;
   // Of rkl the field at the start, then what the first run has made of it. Where errors are measured: what a
   // method of first order makes of the step.

@@ -10,14 +10,11 @@ namespace {
 
 class FormulaGridOf : public OnDevice {};
 
-int operands_of(FormulaOp op) {
-  return op <= FormulaOp::variable ? 0 : op < FormulaOp::add ? 1 : op < FormulaOp::choose ? 2 : 3;
-}
-
 FormulaProgram random_program(Random& random, int most_steps) {
   FormulaProgram program;
   const auto push = [&](FormulaOp op) {
-    program.steps.push_back({op, static_cast<std::uint8_t>(random.between(0, 3)), random.between(-3.0, 3.0)});
+    program.steps.push_back(
+        {op, static_cast<std::uint8_t>(random.between(0, variable_count - 1)), random.between(-3.0, 3.0)});
   };
   int depth = 0;
   const auto take = [&](FormulaOp op) {
@@ -66,6 +63,15 @@ void expect_bits_of_points(Device& device, Random& random, const FormulaProgram&
   grid.points = n;
   grid.times = static_cast<int>(random.between(1, 3));
   for (int i = 0; i < grid.times; ++i) grid.time[i] = 0.5 * (i + 1);
+  std::array<std::vector<double>, most_parts> of_place;
+  for (std::size_t p = 0; p < most_parts; ++p) {
+    for (int i = 0; i < grid.times; ++i) grid.of_time[i][p] = random.between(-2.0, 2.0);
+    for (Index i = 0; i < n.product(); ++i) of_place[p].push_back(random.between(-2.0, 2.0));
+    there.push_back(buffer_of(device, of_place[p]));
+    grid.of_place[p] = there.back().as<double>();
+  }
+  grid.place_pitch_y = n.x;
+  grid.place_pitch_z = n.x * n.y;
   grid.scale = 1.5;
   grid.lowest = -1;
   grid.pitch_y = n.x + 1;
@@ -83,7 +89,12 @@ void expect_bits_of_points(Device& device, Random& random, const FormulaProgram&
   for (int i = 0; i < grid.times; ++i)
     for_each_cell(n, [&](Int3 c) {
       double value = 0;
-      evaluate(program, {{{&at[0][c.x]}, {&at[1][c.y]}, {&at[2][c.z]}, {&grid.time[i]}}}, &value);
+      FormulaPoints point{{{&at[0][c.x]}, {&at[1][c.y]}, {&at[2][c.z]}, {&grid.time[i]}}};
+      for (std::size_t p = 0; p < most_parts; ++p) {
+        point.variables[first_of_time + p] = {&grid.of_time[i][p]};
+        point.variables[first_of_place + p] = {&of_place[p][c.x + n.x * (c.y + n.y * c.z)]};
+      }
+      evaluate(program, point, &value);
       T& here = expected[static_cast<std::size_t>(c.x + c.y * grid.pitch_y + c.z * grid.pitch_z +
                                                   i * grid.pitch_time)];
       here = static_cast<T>(1.5 * value);

@@ -71,14 +71,14 @@ inline Config moving_sources(Int3 cells) {
   config.sources = steady(cells).sources;
   RegionValue weld, chip, wave;
   weld.shape = Shape::double_ellipsoid;
-  weld.power = 40;
-  weld.path = {Expression("0.05 + 0.001*t", "t"), Expression(0.1), Expression("0.2 - 0.0005*t", "t")};
+  weld.power = Expression({{0, 40}, {17, 10}, {44, 55}}, true, "");
+  weld.centre_at = {Expression("0.05 + 0.001*t", "t"), Expression(0.1), Expression("0.2 - 0.0005*t", "t")};
   weld.front = weld.half_width = 0.04;
   weld.rear = weld.depth = 0.06;
   weld.travel = AxisDirection::minus_y;
   chip.shape = Shape::box;
-  chip.from = {0.03, 0.06, 0.02};
-  chip.to = {0.11, 0.12, 0.09};
+  chip.from_at = {Expression("0.03 + 0.0004*t", "t"), Expression(0.06), Expression(0.02)};
+  chip.to_at = {Expression("0.11 + 0.0003*t", "t"), Expression(0.12), Expression(0.09)};
   chip.power = Expression({{0, 5}, {37, 60}, {150, 0}}, false, "");
   wave.shape = Shape::formula;
   wave.formula = Expression("1e6*sin(20*x + 0.07*t)*y", "xyzt");
@@ -96,7 +96,7 @@ inline Config sources_in_few_cells(Int3 cells) {
   for (RegionValue& each : config.sources)
     for (double* const length : {&each.width, &each.front, &each.rear, &each.half_width, &each.depth})
       *length /= 6;
-  config.sources[2].to = {0.07, 0.09, 0.05};
+  config.sources[2].to_at = {Expression("0.07 + 0.0003*t", "t"), Expression(0.09), Expression(0.05)};
   return config;
 }
 

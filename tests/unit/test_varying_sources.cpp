@@ -21,15 +21,16 @@ RegionValue random_source(Random& random) {
   RegionValue source;
   source.shape = std::array{Shape::gaussian, Shape::double_ellipsoid, Shape::box}[random() % 3];
   source.power = Expression(fmt::format("{} + t", random.between(1.0, 9.0)), "t");
-  for (Expression& place : source.path)
+  for (Expression& place : source.centre_at)
     place = Expression(fmt::format("{} + t/50", random.between(0.0, 0.2)), "t");
   for (double* const length : {&source.width, &source.front, &source.rear, &source.half_width, &source.depth})
     *length = random.between(0.005, 0.08);
   source.travel = static_cast<AxisDirection>(random() % 6);
   source.into = static_cast<AxisDirection>((static_cast<int>(source.travel) + 2 + random() % 4) % 6);
   for (std::size_t a = 0; a < 3; ++a) {
-    source.from[a] = random.between(0.0, 0.1);
-    source.to[a] = source.from[a] + random.between(0.01, 0.2);
+    const double from = random.between(0.0, 0.1), length = random.between(0.01, 0.2);
+    source.from_at[a] = Expression(fmt::format("{} + t/50", from), "t");
+    source.to_at[a] = Expression(fmt::format("{} + t/30", from + length), "t");
   }
   return source;
 }
@@ -60,7 +61,7 @@ TEST(VaryingSources, ADoubleEllipsoidHasGoldaksDensity) {
   RegionValue weld;
   weld.shape = Shape::double_ellipsoid;
   weld.power = 100;
-  weld.path = {Expression(0.15), Expression(0.1), Expression(0.25)};
+  weld.centre_at = {Expression(0.15), Expression(0.1), Expression(0.25)};
   weld.front = 0.06;
   weld.rear = 0.09;
   weld.half_width = 0.05;
@@ -108,13 +109,17 @@ TEST(VaryingSources, APlaceThatIsNotFiniteIsAnErrorAndOneOutsideIsNot) {
   source.shape = Shape::gaussian;
   source.power = 1;
   source.width = 0.01;
-  source.path = {Expression("sqrt(1 - t)", "t"), Expression(0.1), Expression(0.1)};
+  source.centre_at = {Expression("sqrt(1 - t)", "t"), Expression(0.1), Expression(0.1)};
   config.sources = {source};
-  expect_says(deck_error([&] { placed_source(config, source, 2); }), "a gaussian is not finite at t = 2 s");
-  source.path[0] = Expression("t - 5", "t");  // comes in
+  expect_says(deck_error([&] { placed_source(config, source, 2); }), "the place of a gaussian is not finite at t = 2 s");
+  source.centre_at[0] = Expression("t - 5", "t");  // comes in
   config.sources = {source};
   EXPECT_TRUE(placed_source(config, source, 0).cells.empty());
   EXPECT_EQ(shape_warnings(config).size(), 0u);
+  source.shape = Shape::box;
+  source.centre_at[0] = Expression(0.0);
+  source.to_at = {Expression("1 - t", "t"), Expression(1.0), Expression(1.0)};
+  expect_says(deck_error([&] { placed_source(config, source, 1); }), "a box ends where it begins along x");
 }
 
 }  // namespace

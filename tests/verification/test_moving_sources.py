@@ -215,3 +215,28 @@ def test_a_double_ellipsoid_is_of_second_order(tmp_path):
         errors.append(np.abs(np.array(found) - exact))
     assert (errors[1] < [60, 30, 2, 2, 2]).all()
     assert np.log2(errors[0] / errors[1])[:4] == pytest.approx([2] * 4, abs=0.15)
+
+
+@pytest.mark.parametrize("problem", [
+    {"method": "euler"}, {"method": "rkl", "dt": 0.7}, {"method": "implicit", "dt": 1.0},
+    {"method": "implicit", "scheme": "backward_euler", "dt": 0.7}, {"method": "implicit", "dt": 1.4, "tolerance": 1e-4}])
+def test_heat_of_powers_and_fluxes_that_jump_is_exact(tmp_path, problem):
+    """Of a body that loses none: power and flux are constant between their jumps, and some of these part a step."""
+    power, flux = [(0, 3.0), (1.23, -2.0), (2.8, 7.0), (2.85, 0.0), (4.0, 1.0)], [(0.5, 0.0), (3.3, 900.0)]
+    end, area, capacity = 7.0, 0.02**2, 500 * 8000 * 0.04 * 0.02 * 0.02
+    deck = {
+        "grid": {"cells": [20, 8, 8], "lengths": [0.04, 0.02, 0.02]},
+        "material": {"conductivity": 16.2, "density": 8000, "heat_capacity": 500},
+        "boundaries": {"x_min": {"kind": "flux", "value": {"table": flux, "interpolation": "step"}}},
+        "sources": [{"shape": "box", "power": {"table": power, "interpolation": "step"}, "from": ["0.01 + t/1000", 0, 0],
+                     "to": ["0.02 + t/1000", 0.01, 0.01]}],
+        "initial": [{"shape": "constant", "value": 300}],
+        "problem": {"end_time": end, **problem},
+        "output": {"snapshots": False, "diagnostics": 1, "probes": {"points": [[0.02, 0.01, 0.01]]}},
+    }
+    _, _, out = run(tmp_path, deck)
+    times = [time for time, _ in power] + [end]
+    heat = sum(value * (later - time) for (time, value), later in zip(power, times[1:]))
+    heat += 900 * area * (end - 3.3)
+    header, *_, last = [line.split(",") for line in (out / "history.csv").read_text().splitlines()]
+    assert float(last[header.index("mean_K")]) - 300 == pytest.approx(heat / capacity, rel=1e-9)

@@ -239,6 +239,9 @@ std::string final_table(const RunRecord& r) {
                       grouped(r.performance.rejected_steps)));
     add(text, "speed",
         fmt::format("{}, {} a step", human_rate(f->points_per_second), human_duration(f->seconds_a_step)));
+    if (f->values_fraction)
+      add(text, "in time",
+          fmt::format("values of boundaries and sources: {:.1f} % of the steps", 100 * *f->values_fraction));
     add(text, "bandwidth", bandwidth_text(r, *f));
   }
   add(text, "residual", residual_text(r));

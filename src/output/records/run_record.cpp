@@ -240,6 +240,7 @@ std::optional<Figures> figures(const RunRecord& record) {
   f.seconds_a_step = f.stepping_seconds / static_cast<double>(p.sweeps - p.untimed_sweeps);
   f.halo_fraction = halo.mean / stepping.mean;
   if (p.copy_bandwidth && *p.copy_bandwidth > 0) f.copy_share = f.effective_bandwidth / *p.copy_bandwidth;
+  if (p.values_seconds) f.values_fraction = *p.values_seconds / f.seconds_a_step;
   return f;
 }
 
@@ -668,6 +669,8 @@ static Described performance(const RunRecord& r) {
        {"effective_bandwidth_bytes_per_s", of(&Figures::effective_bandwidth)},
        {"step_s", of(&Figures::seconds_a_step)},
        {"halo_fraction_percent", percent(of(&Figures::halo_fraction)), "of the stepping time"},
+       {"values_fraction_percent", percent(f ? f->values_fraction : std::nullopt),
+        "of the stepping time: values of boundaries and sources that vary in time, measured at the end"},
        {"copy_bandwidth_share_percent", percent(f ? f->copy_share : std::nullopt)}});
 }
 

@@ -143,7 +143,8 @@ struct Performance {
   std::int64_t untimed_sweeps = 0;
   double untimed_points = 0;
   std::int64_t steps = 0;  // parts of steps that were taken for a tolerance; 0 where steps have one length
-  std::int64_t rejected_steps = 0;  // of them, taken again as shorter ones
+  std::int64_t rejected_steps = 0;            // of them, taken again as shorter ones
+  std::optional<double> values_seconds = {};  // of a step, for values that vary in time; none: nothing does
 };
 
 struct Figures {
@@ -151,8 +152,9 @@ struct Figures {
   double points_per_second = 0;
   double effective_bandwidth = 0;  // bytes per second, least traffic
   double seconds_a_step = 0;
-  double halo_fraction = 0;          // of the stepping time, by means over ranks
-  std::optional<double> copy_share;  // effective bandwidth over copy bandwidth
+  double halo_fraction = 0;               // of the stepping time, by means over ranks
+  std::optional<double> copy_share;       // effective bandwidth over copy bandwidth
+  std::optional<double> values_fraction;  // of the stepping time
 };
 
 enum class Convergence { not_asked, reached, not_reached, stagnated, stalled };  // stagnated: at rounding
