@@ -274,7 +274,7 @@ std::span<const BandwidthEntry<T>> bandwidth_registry(Backend backend) {
   template const GridTransfer<T>& grid_transfer(Backend);                         \
   template const FieldAlgebra<T>& field_algebra(Backend);                         \
   template const FormulaGrids<T>& formula_grids(Backend);                         \
-  template const SourceSums<T>& source_sums(Backend);                     \
+  template const SourceSums<T>& source_sums(Backend);                             \
   template const PeerCopy<T>& peer_copy();                                        \
   template const ReductionKernel<T>& exact_reduction(Backend);                    \
   template LongAccumulator exact_sum(FieldView<const T>);                         \

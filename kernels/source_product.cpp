@@ -2,6 +2,7 @@
 #include "kernels/source_product.hpp"
 
 #include <array>
+#include <utility>
 #include <vector>
 
 namespace isotherm::host {
@@ -12,9 +13,14 @@ using Means = std::array<std::vector<double>, 3>;  // by axis, of the cells of a
 template <class T>
 Means means_of(const SourceSum<T>& source, const SourceProduct& product) {
   Means means;
-  for (int axis = 0; axis < 3; ++axis)
-    for (Index i = source.box.lo[axis]; i < source.box.hi[axis]; ++i)
-      means[static_cast<std::size_t>(axis)].push_back(source.mean(product, axis, i));
+  for (int axis = 0; axis < 3; ++axis) {
+    double below = source.share(product, axis, source.box.lo[axis]);
+    for (Index i = source.box.lo[axis]; i < source.box.hi[axis]; ++i) {
+      const double above = source.share(product, axis, i + 1);
+      means[static_cast<std::size_t>(axis)].push_back(
+          source.mean(product, axis, i, std::exchange(below, above), above));
+    }
+  }
   return means;
 }
 

@@ -52,13 +52,16 @@ struct SourceSum {
   int count = 0;
   SourceProduct products[most_products] = {};
 
-  // The mean of a profile over a cell, 1/m.
-  ISOTHERM_HOST_DEVICE double mean(const SourceProduct& product, int a, Index cell) const {
+  // Of a product along an axis: the share of its heat below the lower face of a cell, and from the shares
+  // below both faces the mean over the cell, 1/m.
+  ISOTHERM_HOST_DEVICE double share(const SourceProduct& product, int a, Index cell) const {
+    return share_below(product.axis[a], origin[a] + static_cast<double>(first[a] + cell) * h[a]);
+  }
+  ISOTHERM_HOST_DEVICE double mean(const SourceProduct& product, int a, Index cell, double below,
+                                   double above) const {
     const Index global = first[a] + cell;
-    if (global < product.cells.lo[a] || global >= product.cells.hi[a]) return 0;
-    const auto face = [&](Index i) { return origin[a] + static_cast<double>(i) * h[a]; };
-    return (share_below(product.axis[a], face(global + 1)) - share_below(product.axis[a], face(global))) /
-           h[a];
+    const bool is_reached = global >= product.cells.lo[a] && global < product.cells.hi[a];
+    return is_reached ? (above - below) / h[a] : 0;
   }
 };
 

@@ -1,8 +1,9 @@
 // Sources that are products of profiles on the GPU.
 //
 // Mapping   a block of 32 x 8 threads takes so many cells of a plane, 32 planes deep, eight at a time.
-// Storage   the means along each axis in shared memory: a block computes 72 for a product, not three for each
-// of 8192 cells. A thread holds eight cells in registers until all products are in.
+// Storage   the shares below faces along each axis in shared memory, and means from them: a block computes 75
+// for a product, not six for each of 8192 cells. A thread holds eight cells in registers until all
+// products are in.
 #include "kernels/source_product.hpp"
 
 #include "kernels/cuda/cuda_kernels.hpp"
@@ -12,21 +13,36 @@ namespace isotherm::cuda {
 namespace {
 
 constexpr int x_cells = warp_size, y_cells = 8, z_cells = 32, planes = 8;
-constexpr int threads = x_cells * y_cells, means_of_one = x_cells + y_cells + z_cells;
+constexpr int threads = x_cells * y_cells;
+constexpr int means_of_one = x_cells + y_cells + z_cells, faces_of_one = means_of_one + 3;
+
+struct Place {
+  int axis, along;
+};
+// Of cells, or of faces, of which there is one more along each axis.
+__device__ Place place_of(int number, int more) {
+  const int x = x_cells + more, y = y_cells + more;
+  return number < x ? Place{0, number} : number < x + y ? Place{1, number - x} : Place{2, number - x - y};
+}
 
 template <class T>
 __global__ void __launch_bounds__(threads)
     set_source(const __grid_constant__ SourceSum<T> source, Int3 first) {
+  __shared__ double shares[SourceSum<T>::most_products * faces_of_one];
   __shared__ double means[SourceSum<T>::most_products * means_of_one];
   const Int3 lo{first.x + Index{blockIdx.x} * x_cells, first.y + Index{blockIdx.y} * y_cells,
                 first.z + Index{blockIdx.z} * z_cells};
   const auto thread = static_cast<int>(threadIdx.y * x_cells + threadIdx.x);
+  for (int i = thread; i < source.count * faces_of_one; i += threads) {
+    const auto [axis, along] = place_of(i % faces_of_one, 1);
+    shares[i] = source.share(source.products[i / faces_of_one], axis, lo[axis] + along);
+  }
+  __syncthreads();
   for (int i = thread; i < source.count * means_of_one; i += threads) {
-    const SourceProduct& product = source.products[i / means_of_one];
-    const int place = i % means_of_one;
-    means[i] = place < x_cells             ? source.mean(product, 0, lo.x + place)
-               : place < x_cells + y_cells ? source.mean(product, 1, lo.y + place - x_cells)
-                                           : source.mean(product, 2, lo.z + place - x_cells - y_cells);
+    const int p = i / means_of_one;
+    const auto [axis, along] = place_of(i % means_of_one, 0);
+    const double* const below = shares + p * faces_of_one + i % means_of_one + axis;
+    means[i] = source.mean(source.products[p], axis, lo[axis] + along, below[0], below[1]);
   }
   __syncthreads();
   const Index x = lo.x + threadIdx.x, y = lo.y + threadIdx.y;

@@ -1,5 +1,5 @@
-// A formula of the deck at the points of a box of cells, or of a face, evaluated where a field lives. Parts of
-// it that hold no place are computed once for a time, and on a face those that hold no time once.
+// A formula of the deck at the points of a box of cells, or of a face, evaluated where a field lives. Parts
+// of it that hold no place are computed once for a time, and on a face those that hold no time once.
 #pragma once
 
 #include <array>
