@@ -25,6 +25,7 @@ WORDS = {
     "manufactured.yaml": SWEEPS,
     "steady_flux_convection.yaml": [*SWEEPS, "problem.check_interval=1000"],
     "study_thickness.yaml": [*SWEEPS, "problem.max_sweeps=100000", "problem.check_interval=100"],
+    "quickstart.yaml": ["grid.cells=[160,80,10]"],
     "openmp_speed.yaml": ["grid.cells=64", "problem.steps=100"],
     "verify_order.yaml": ["verify.order=[8, 16, 32]"],
 }
