@@ -20,6 +20,7 @@
 // Source    tiles in registers that overlap: FastStencil (SC 2026); levels that follow each other through a
 //           stream of planes: AN5D (Matsumura et al., CGO 2020). Neither is right beside boundaries.
 #include <algorithm>
+#include <array>
 #include <cstddef>
 
 #include "kernels/cuda/cuda_kernels.hpp"
@@ -143,10 +144,19 @@ bool boundaries_are_simple(const SweepArgs<T>& args) {
   // A lane has one boundary across each axis at most.
   return a.x.aligned && a.y.aligned && args.in.extent.x > Pack<T>::cells && args.in.extent.y > tile.y;
 }
+// Does b vary over a face across x or y that sweeps of the region meet?
 template <class T>
-bool vary_at_sides(const Boundaries<T>& boundaries) {
-  return std::any_of(boundaries.faces, boundaries.faces + 4,  // across x and y
-                     [](const Boundary<T>& boundary) { return boundary.b_field != nullptr; });
+bool varies_at(const SweepArgs<T>& args, int face, int time_block) {
+  const int axis = face / 2;
+  const Boundary<T>& boundary = args.boundaries.faces[face];
+  const bool meets = face % 2 == 0 ? args.region.lo[axis] < time_block
+                                   : args.region.hi[axis] > args.in.extent[axis] - time_block;
+  return boundary.is_boundary && boundary.b_field != nullptr && meets;
+}
+template <class T>
+bool vary_at_sides(const SweepArgs<T>& args, int time_block) {
+  return std::ranges::any_of(std::array{0, 1, 2, 3},
+                             [&](int face) { return varies_at(args, face, time_block); });
 }
 template <class T>
 bool any_scaled(const PerSweep<Coefficients<T>>& c) {
@@ -166,7 +176,7 @@ void with_temporal(const SweepArgs<T>& args, int time_block, Body body) {
     if constexpr (d > 1) {
       const bool source = !args.source.empty(), norm = args.norm.result != nullptr;
       const bool simple = boundaries_are_simple<T, d, tile>(args);
-      const bool fields = vary_at_sides(args.boundaries);
+      const bool fields = vary_at_sides(args, time_block);
       if (simple && !fields) {
         // In fp64 scaling costs a twentieth of the rate (kernels/TUNING.md); in fp32 nothing.
         if constexpr (sizeof(T) == sizeof(double)) {
@@ -188,13 +198,36 @@ void with_temporal(const SweepArgs<T>& args, int time_block, Body body) {
   of_time_block.template operator()<1>(of_time_block);
 }
 
+template <class T, PacedTile throttled>
+void sweep_region(const SweepArgs<T>& args, int time_block, Stream stream) {
+  with_temporal<T, throttled.tile>(args, time_block, [&]<int depth, class Extras>() {
+    Temporal<T, depth, throttled.tile, Extras>::sweep(args, throttled.throttle, stream);
+  });
+}
+
+// Tiles beside a boundary whose b varies over it are a launch of their own: their kernel is a third slower,
+// and the others need not wait for it.
 template <class T>
 void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
   if (args.region.empty()) return finish_norm(args.norm, 0, stream);
   with_tile<tiles>(plan.tile, [&]<PacedTile throttled>() {
-    with_temporal<T, throttled.tile>(args, plan.time_block, [&]<int time_block, class Extras>() {
-      Temporal<T, time_block, throttled.tile, Extras>::sweep(args, throttled.throttle, stream);
-    });
+    constexpr Tile tile = throttled.tile;
+    constexpr Index sector = 32 / sizeof(T);  // cells
+    // That one tile leaves, in whole sectors.
+    const Index left[] = {(warp_size * Pack<T>::cells - plan.time_block) / sector * sector,
+                          tile.x * tile.y - (plan.time_block - 1)};
+    SweepArgs<T> inner = args;
+    for (int face = 0; face < 4 && plan.time_block > 1 && !args.norm.result; ++face) {
+      const int axis = face / 2;
+      if (!varies_at(inner, face, plan.time_block) || inner.region.extent()[axis] < 2 * left[axis]) continue;
+      SweepArgs<T> side = inner;
+      if (face % 2 == 0)
+        inner.region.lo[axis] = side.region.hi[axis] = side.region.lo[axis] + left[axis];
+      else
+        inner.region.hi[axis] = side.region.lo[axis] = side.region.hi[axis] - left[axis];
+      sweep_region<T, throttled>(side, plan.time_block, stream);
+    }
+    sweep_region<T, throttled>(inner, plan.time_block, stream);
   });
 }
 
