@@ -65,7 +65,7 @@ class BoundaryConditions<T>::FaceValues {
   }
 
  private:
-  using Axis = typename FormulaValues<T>::Axis;
+  using Axis = FormulaAxis;
 
   Index cell(int axis, Index i) const {  // global
     const Index at = first_[axis] + i, n = domain_[axis];

@@ -5,6 +5,8 @@
 #include <bit>
 #include <limits>
 
+#include "physics/cells.hpp"
+
 namespace isotherm {
 namespace {
 
@@ -72,14 +74,24 @@ Hoisted hoist(FormulaProgram& program, bool with_places) {
 
 }  // namespace
 
+std::array<FormulaAxis, 3> cell_axes(const Config& config, Box subdomain) {
+  const CellCentres centre(config);
+  std::array<FormulaAxis, 3> all;
+  for (int a = 0; a < 3; ++a) {
+    all[a].variable = a;
+    for (Index i = subdomain.lo[a]; i < subdomain.hi[a]; ++i) all[a].at.push_back(centre(a, i));
+  }
+  return all;
+}
+
 template <class T>
-FormulaValues<T>::FormulaValues(Device& device, const Expression& formula, const std::array<Axis, 3>& axes,
-                                double scale, double lowest)
+FormulaValues<T>::FormulaValues(Device& device, const Expression& formula,
+                                const std::array<FormulaAxis, 3>& axes, double scale, double lowest)
     : device_(&device), unsound_(device, sizeof(std::uint64_t), Memory::staging) {
   FormulaProgram program = *formula.program();
   for (FormulaStep& step : program.steps) {
     if (step.op != FormulaOp::variable || step.variable == time_variable) continue;
-    const auto axis = std::ranges::find(axes, int{step.variable}, &Axis::variable);
+    const auto axis = std::ranges::find(axes, int{step.variable}, &FormulaAxis::variable);
     step.variable = static_cast<std::uint8_t>(axis - axes.begin());
   }
   for (int i = 0; i < 3; ++i) {

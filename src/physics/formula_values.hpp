@@ -7,24 +7,27 @@
 #include <span>
 #include <vector>
 
-#include "config/expression.hpp"
+#include "config/config.hpp"
 #include "core/device.hpp"
 #include "kernels/formula.hpp"
 
 namespace isotherm {
 
+// Of an axis of the values: which of x, y, z it is, and the coordinates, m.
+struct FormulaAxis {
+  int variable;
+  std::vector<double> at;
+};
+// At the centres of these global cells.
+std::array<FormulaAxis, 3> cell_axes(const Config& config, Box subdomain);
+
 template <class T>
 class FormulaValues {
  public:
-  // Along each axis of the values, from the fastest on: which of x, y, z it is, and the coordinates, m.
-  struct Axis {
-    int variable;
-    std::vector<double> at;
-  };
-  // Values are `scale` times the formula, at least `lowest`. `formula` is not a plain number; `device` must
-  // outlive this.
-  FormulaValues(Device& device, const Expression& formula, const std::array<Axis, 3>& axes, double scale,
-                double lowest);
+  // `axes`: from the fastest on. Values are `scale` times the formula, at least `lowest`. `formula` is not a
+  // plain number; `device` must outlive this.
+  FormulaValues(Device& device, const Expression& formula, const std::array<FormulaAxis, 3>& axes,
+                double scale, double lowest);
 
   // Those of the points in `box`, by their places along the axes, at each of at most
   // FormulaGrid<T>::most_times times, s. Element pitches of `values`, the device's memory.

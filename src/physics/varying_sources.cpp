@@ -147,7 +147,7 @@ class VaryingSources<T>::FormulaSource {
         key_(std::move(key)),
         scale_(scale),
         values_(device, static_cast<std::size_t>(subdomain.cells()) * sizeof(T)),
-        at_points_(device, formula_, axes(config, subdomain), scale,
+        at_points_(device, formula_, cell_axes(config, subdomain), scale,
                    -std::numeric_limits<double>::infinity()) {}
 
   FieldView<T> evaluate(double t, Stream stream) {
@@ -171,17 +171,6 @@ class VaryingSources<T>::FormulaSource {
   }
 
  private:
-  using Axis = typename FormulaValues<T>::Axis;
-  static std::array<Axis, 3> axes(const Config& config, Box subdomain) {
-    const CellCentres centre(config);
-    std::array<Axis, 3> all;
-    for (int a = 0; a < 3; ++a) {
-      all[a].variable = a;
-      for (Index i = subdomain.lo[a]; i < subdomain.hi[a]; ++i) all[a].at.push_back(centre(a, i));
-    }
-    return all;
-  }
-
   const Config& config_;
   Box subdomain_;
   const Expression& formula_;

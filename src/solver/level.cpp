@@ -8,7 +8,9 @@
 #include "core/all_or_throw.hpp"
 #include "core/trace.hpp"
 #include "kernels/face_copy.hpp"
+#include "physics/cells.hpp"
 #include "physics/diagnostics.hpp"
+#include "physics/formula_values.hpp"
 #include "physics/operator.hpp"
 #include "solver/kernel_choice.hpp"
 
@@ -183,6 +185,20 @@ void Level<T>::update_sources(double t) {
   bring_source_ghosts();
 }
 
+// Where that is one formula, and its values are sound: else initialise() says which is not.
+template <class T>
+bool Level<T>::initialise_by_formula() {
+  if (config_.initial.size() != 1 || config_.initial[0].shape != Shape::formula ||
+      config_.initial[0].mode != RegionMode::set || config_.initial[0].formula.is_constant())
+    return false;
+  const FieldView<T> field = current_.view();
+  FormulaValues<T> values(device_, config_.initial[0].formula, cell_axes(config_, subdomain_), 1,
+                          lowest_temperature(config_));
+  values.evaluate(whole(), std::array{0.0}, {field.origin, field.pitch_y, field.pitch_z, 0}, compute_);
+  synchronize();
+  return !values.unsound_at();
+}
+
 template <class T>
 void Level<T>::initialise() {
   LongAccumulator sum{};
@@ -195,7 +211,11 @@ void Level<T>::initialise() {
       });
     });
   };
-  if (!mean_is_free(config_)) return fill([](FieldView<T>) {});
+  if (!mean_is_free(config_)) {
+    const bool mine = all_or_throw(communicator_, [&] { return initialise_by_formula(); });
+    if (!communicator_.all_reduce(std::int64_t{mine}, ReduceOp::min)) fill([](FieldView<T>) {});
+    return;
+  }
   // No boundary holds the temperature: the mean of the initial state is moved to that of the deck. Jacobi
   // sweeps of a balanced problem keep it.
   fill([&](FieldView<T> view) { sum.add(exact_sum<T>(view)); });

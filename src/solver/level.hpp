@@ -219,6 +219,7 @@ class Level {
   std::vector<T> host_cells(const std::vector<Box>& boxes);
 
  private:
+  bool initialise_by_formula();
   void bring_source_ghosts();
   void update_sources(double t);
   SweepArgs<T> sweep_args(Box region, const UpdateNorm& norm);

@@ -137,7 +137,7 @@ TEST(Formula, HasTheSameBitsAtThePointsOfABox) {
         fmt::format("({}) * exp({}) + sin({}) * tanh(t / 3) + t", part(), part(), part()), "xyzt");
     SCOPED_TRACE(formula.text());
     const Int3 n{random.between(1, 150), random.between(1, 9), random.between(1, 3)};
-    std::array<FormulaValues<double>::Axis, 3> axes;
+    std::array<FormulaAxis, 3> axes;
     for (int a = 0; a < 3; ++a) {
       axes[a].variable = (a + i) % 3;
       for (Index k = 0; k < n[a]; ++k) axes[a].at.push_back(random.between(-3.0, 3.0));
