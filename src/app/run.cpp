@@ -415,7 +415,7 @@ class RunOf final : public Run {
     if (recalled && use_recalled(*recalled, choices, *solver_)) {
       tuning_source_ = Tuning::Source::file;
     } else if (is_tuned) {
-      autotuner_ = make_autotuner(config, *solver_, choices);
+      autotuner_ = std::make_unique<Autotuner<T>>(config, *solver_, choices);
       if (!autotuner_->open()) autotuner_.reset();
     }
     halo_cost_.reset();

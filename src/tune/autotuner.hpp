@@ -12,46 +12,459 @@
 // Non-stochastic Best Arm Identification and Hyperparameter Optimization, AISTATS 2016).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string_view>
+#include <utility>
 
+#include "core/all_or_throw.hpp"
+#include "core/statistics.hpp"
+#include "core/timer.hpp"
 #include "output/records/run_record.hpp"
 #include "solver/solver.hpp"
+#include "tune/tuning_file.hpp"
 
 namespace isotherm {
+
+// The names of what steps are made with.
+template <class T>
+StepRecord step_record(const StepPlan<T>& plan, std::string_view reduction) {
+  const auto& [kernel, tile, time_block] = plan.sweep;
+  return {std::string(kernel->name),
+          std::string(kernel->tiles[static_cast<std::size_t>(tile)]),
+          std::string(reduction),
+          time_block,
+          plan.halo_width,
+          plan.overlap,
+          plan.graph};
+}
 
 template <class T>
 class Autotuner {
  public:
-  virtual ~Autotuner() = default;
+  // `solver` has the default plan and outlives the autotuner. `choices` are the same on all ranks.
+  Autotuner(const Config& config, Solver<T>& solver, KernelChoices<T> choices)
+      : config_(config), solver_(solver), choices_(std::move(choices)) {
+    tried_.push_back({solver.plan()});
+    tuning_.planes = solver.level().extent().z;
+    tuning_.complete = false;
+  }
 
   // Does the deck leave anything to measure, and time to do so?
-  virtual bool open() const = 0;
-  virtual bool done() const = 0;
+  bool open() const {
+    return config_.solver.tuning_budget > 0 &&
+           (choices_.open() || step_candidates().size() > 1 || graph_candidates().size() > 1);
+  }
+
+  bool done() const { return stage_ == Stage::done; }
+  double sweep_seconds() const { return sweep_seconds_ * shrunk_; }  // of the fastest, of the run
+
   // Collective. Makes and measures steps of the run, the last of which ends at sweep `until` or before; from
   // then on the solver uses the fastest plan that is known. No residual may be under way.
-  virtual void advance(std::int64_t until) = 0;
+  void advance(std::int64_t until) {
+    while (!done()) {
+      if (race_.empty() && !begin_race()) return finish(true);
+      if (next_ == race_.size()) {
+        end_round();
+        if (race_.size() > 1 && round_ < static_cast<int>(std::size(tolerance))) continue;
+        const std::size_t best = best_of_race();
+        const bool is_gain = !tried_[best].plan.graph || tried_[fastest_].plan.graph ||
+                             tried_[best].score() < worth_a_graph * tried_[fastest_].score();
+        if (is_gain) fastest_ = best;
+        race_.clear();
+        continue;
+      }
+      if (sweep_seconds_ > 0 && tuning_.seconds > budget()) {
+        if (stage_ != Stage::reductions && stage_ != Stage::graphs) fastest_ = best_of_race();
+        return finish(false);
+      }
+      if (!measure(tried_[race_[next_]], until)) return use_fastest();
+      ++next_;
+      const bool is_long = sweep_seconds_ > long_step * budget() &&
+                           budget() >= std::min(config_.solver.tuning_budget, worth_a_level);
+      if (!fewer_ && is_long && tried_.front().samples.size() == 1 && next_ == 1 &&
+          stage_ == Stage::temporal) {
+        use_fewer_planes();
+        if (fewer_) next_ = 0;
+      }
+    }
+  }
 
-  virtual double sweep_seconds() const = 0;  // of the fastest, of the run
-  virtual Tuning record() const = 0;
+  Tuning record() const {
+    Tuning tuning = tuning_;
+    tuning.source = done() ? Tuning::Source::measurement : Tuning::Source::defaults;
+    for (const Candidate& c : tried_)
+      if (!c.samples.empty())
+        tuning.candidates.push_back({step_record(c.plan, c.reduction ? c.reduction->name : ""), c.score(),
+                                     static_cast<int>(c.samples.size())});
+    return tuning;
+  }
+
+ private:
+  static constexpr double long_step = 0.1;  // of the budget: then fewer planes are swept
+  // s of budget, beside which making a level of fewer planes is little.
+  static constexpr double worth_a_level = 0.02;
+  static constexpr double share_of_planes = 0.02;  // of the budget, that one sweep of them takes
+  static constexpr Index fewest_planes = 16;       // of a rank
+  static constexpr std::size_t most_bytes = std::size_t{128} << 20;  // of a field of fewer planes
+  static constexpr double samples_in_budget = 64;  // as many candidates as it should last for
+  static constexpr double shortest_sample = 2e-4, longest_sample = 8e-3;  // s
+  // By round: candidates slower than the fastest by more drop out.
+  static constexpr double tolerance[] = {0.25, 0.08, 0};
+  // Of the fastest: a single sweep that other tiles and overlaps may help.
+  static constexpr double within_tolerance = 1.5;
+  static constexpr double worth_a_graph = 0.98;        // of the time without: below that graphs are used
+  static constexpr double sweep_without_graph = 2e-3;  // s, beside which the launches of a step are nothing
+
+  enum class Stage { temporal, singles, tiles, blocks, steps, graphs, reductions, done };
+  struct Candidate {
+    StepPlan<T> plan;
+    const ReductionKernel<T>* reduction = nullptr;  // of a candidate that ends each step with a norm
+    std::vector<double> samples = {};               // s of a sweep
+    double score() const {                          // their median; infinite where it cannot run
+      return samples.empty() ? std::numeric_limits<double>::infinity() : median(samples);
+    }
+  };
+
+  // The problem of the run on fewer planes of each rank, cut among the ranks as the run is. Fields of zeros.
+  static Config with_planes(Config config, Int3 process_grid, Index planes) {
+    const Vector3 h = spacing(config);
+    config.grid.cells.z = planes * process_grid.z;
+    config.grid.lengths.reset();
+    config.grid.spacing = h;
+    return config;
+  }
+  struct FewerPlanes {
+    FewerPlanes(const Config& config, const Level<T>& whole, const SweepChoice<T>& sweep)
+        : level(config,
+                {config.grid.cells, whole.decomposition().process_grid(), whole.decomposition().periodic(),
+                 ghost_layers(config)},
+                whole.communicator(), whole.device()),
+          step(level, sweep) {}
+
+    Level<T> level;
+    Step<T> step;
+  };
+
+  Level<T>& level() { return fewer_ ? fewer_->level : solver_.level(); }
+
+  Step<T>& step() { return fewer_ ? fewer_->step : solver_.step(); }
+
+  double budget() const {
+    if (sweep_seconds_ == 0) return config_.solver.tuning_budget;
+    return tuning_seconds(config_, sweep_seconds_ * shrunk_);
+  }
+
+  // A candidate of the fastest plan, with another sweep.
+  Candidate with(const SweepChoice<T>& sweep) const {
+    StepPlan<T> plan = tried_[fastest_].plan;
+    plan.sweep = sweep;
+    if (sweep.time_block != tried_[fastest_].plan.sweep.time_block ||
+        sweep.kernel != tried_[fastest_].plan.sweep.kernel)
+      plan.halo_width =
+          config_.solver.halo_width.value_or(exchanges(solver_.level().sides()) ? sweep.time_block : 1);
+    return {plan};
+  }
+
+  // In its first tile and time block, each kernel that takes several sweeps in one launch, or not.
+  std::vector<Candidate> kernels(bool temporal) const {
+    std::vector<Candidate> all;
+    for (auto choice = choices_.sweeps.begin(); choice != choices_.sweeps.end(); ++choice) {
+      const bool is_first =
+          std::ranges::find(choices_.sweeps, choice->kernel, &SweepChoice<T>::kernel) == choice;
+      if (is_first && choice->is_temporal() == temporal && choice->kernel != tried_.front().plan.sweep.kernel)
+        all.push_back(with(*choice));
+    }
+    return all;
+  }
+
+  // Time blocks that make no fewer launches from one exchange, or event, to the next than shorter ones are
+  // left out.
+  std::vector<Candidate> time_block_candidates() const {
+    const bool exchanged = exchanges(solver_.level().sides());
+    const std::int64_t span = exchanged ? std::int64_t{ghost_layers(config_)} : sweeps_until_due(config_);
+    const auto launches = [&](int subdomain) { return (span + subdomain - 1) / subdomain; };
+    const SweepChoice<T>& fastest = tried_[fastest_].plan.sweep;
+    std::vector<Candidate> all;
+    for (const SweepChoice<T>& choice : choices_.sweeps) {
+      if (choice.kernel != fastest.kernel || choice.tile != fastest.tile || choice == fastest) continue;
+      if (choice.time_block == 1 || launches(choice.time_block) < launches(choice.time_block - 1))
+        all.push_back(with(choice));
+    }
+    return all;
+  }
+
+  const Candidate* best_single() const {
+    const Candidate* best = nullptr;
+    for (const Candidate& c : tried_)
+      if (c.plan.sweep.time_block == 1 && !c.reduction && (!best || c.score() < best->score())) best = &c;
+    return best && best->score() < within_tolerance * tried_[fastest_].score() ? best : nullptr;
+  }
+
+  // That of the fastest, and of the fastest that makes single sweeps where what it exchanges may decide.
+  std::vector<StepPlan<T>> plans_to_vary() const {
+    std::vector<StepPlan<T>> plans = {tried_[fastest_].plan};
+    const Candidate* single = best_single();
+    if (single && single != &tried_[fastest_] && exchanges(solver_.level().sides()))
+      plans.push_back(single->plan);
+    return plans;
+  }
+
+  std::vector<Candidate> tile_candidates() const {
+    std::vector<Candidate> all;
+    for (StepPlan<T> plan : plans_to_vary()) {
+      const SweepChoice<T> from = plan.sweep;
+      for (const SweepChoice<T>& choice : choices_.sweeps) {
+        if (choice.kernel != from.kernel || choice.time_block != from.time_block || choice == from) continue;
+        plan.sweep = choice;
+        all.push_back({plan});
+      }
+    }
+    return all;
+  }
+
+  // Powers of two, and one and two time blocks, as far as the ghosts reach.
+  std::vector<int> halo_widths(const SweepChoice<T>& sweep) const {
+    if (config_.solver.halo_width) return {*config_.solver.halo_width};
+    std::vector<int> widths;
+    for (const int width : {sweep.time_block, 2 * sweep.time_block, 2, 4, 8})
+      if (width >= sweep.time_block && width <= ghost_layers(config_) &&
+          std::ranges::find(widths, width) == widths.end())
+        widths.push_back(width);
+    return widths;
+  }
+
+  std::vector<Candidate> step_candidates() const {
+    if (!exchanges(solver_.level().sides())) return {};
+    const bool overlap_is_open = config_.parallel.overlap == Overlap::automatic &&
+                                 overlaps(Overlap::automatic, solver_.level().device().backend(),
+                                          solver_.level().communicator().size());
+    std::vector<Candidate> all;
+    for (const StepPlan<T>& from : plans_to_vary()) {
+      std::vector<Overlap> overlaps = {from.overlap};
+      if (overlap_is_open) overlaps = {Overlap::on, Overlap::off, Overlap::in_kernel};
+      for (const int width : halo_widths(from.sweep))
+        for (const Overlap overlap : overlaps) {
+          if (overlap == Overlap::in_kernel && (width > 1 || from.sweep.time_block > 1)) continue;
+          StepPlan<T> plan = from;
+          plan.halo_width = width;
+          plan.overlap = overlap;
+          if (!(plan == from)) all.push_back({plan});
+        }
+    }
+    return all;
+  }
+
+  std::vector<Candidate> graph_candidates() const {
+    const Level<T>& level = solver_.level();
+    if (config_.solver.cuda_graph != GraphChoice::automatic ||
+        !why_no_graph(config_, level.device()).empty() || !level.halo().why_not_recordable().empty() ||
+        sweep_seconds_ > sweep_without_graph)
+      return {};
+    StepPlan<T> plan = tried_[fastest_].plan;
+    plan.graph = true;
+    // Two are measured between events: with longer ones the measurement would never end.
+    const int period = exchanges(level.sides()) ? plan.halo_width : plan.sweep.time_block;
+    const std::int64_t graph = sweeps_of_a_graph(period, plan.sweep.time_block, level.method().cycle());
+    if (2 * graph >= sweeps_until_due(config_)) return {};
+    return {{plan}};
+  }
+
+  // Steps that end with a norm. Not on fewer planes, where a norm is no pass over the field.
+  std::vector<Candidate> reduction_candidates() const {
+    std::vector<Candidate> all;
+    const StepPlan<T>& plan = tried_[fastest_].plan;
+    for (const ReductionKernel<T>* reduction : choices_.reductions)
+      if (plan.sweep.suits(reduction)) all.push_back({plan, reduction});
+    if (all.size() < 2 || fewer_) all.clear();
+    return all;
+  }
+
+  // Of the choice that is to be made.
+  std::vector<Candidate> candidates() const {
+    switch (stage_) {
+      case Stage::temporal:
+        return kernels(true);
+      case Stage::singles:  // where one of them may be faster than time blocks are
+        return best_single() ? kernels(false) : std::vector<Candidate>{};
+      case Stage::tiles:
+        return tile_candidates();
+      case Stage::blocks:
+        return time_block_candidates();
+      case Stage::steps:
+        return step_candidates();
+      case Stage::graphs:
+        return graph_candidates();
+      case Stage::reductions:
+        return reduction_candidates();
+      case Stage::done:
+        break;
+    }
+    return {};
+  }
+
+  // The race of the next choice that has several candidates, the fastest among them. False: there is none.
+  bool begin_race() {
+    const bool is_first = tried_[fastest_].samples.empty();
+    if (!is_first) stage_ = static_cast<Stage>(static_cast<int>(stage_) + 1);
+    for (; stage_ != Stage::done; stage_ = static_cast<Stage>(static_cast<int>(stage_) + 1)) {
+      const std::vector<Candidate> found = candidates();
+      if (found.empty() && !is_first) continue;
+      race_.clear();
+      if (stage_ != Stage::reductions) race_.push_back(fastest_);
+      for (const Candidate& candidate : found) {
+        race_.push_back(tried_.size());
+        tried_.push_back(candidate);
+      }
+      next_ = 0;
+      round_ = 0;
+      return true;
+    }
+    return false;
+  }
+
+  std::size_t best_of_race() const {
+    return *std::ranges::min_element(race_, {}, [&](std::size_t i) { return tried_[i].score(); });
+  }
+
+  void end_round() {
+    const double best = tried_[best_of_race()].score();
+    std::erase_if(race_, [&](std::size_t i) { return tried_[i].score() > (1 + tolerance[round_]) * best; });
+    next_ = 0;
+    ++round_;
+  }
+
+  // Does `overlap: in_kernel` work here? Collective; the step has the plan otherwise.
+  bool can_run(const Candidate& candidate) {
+    StepPlan<T> plan = candidate.plan;
+    if (plan.overlap == Overlap::in_kernel) {
+      plan.overlap = Overlap::off;
+      step().use(plan);
+      if (!step().can_store_faces()) return false;
+    }
+    step().use(candidate.plan);
+    return true;
+  }
+
+  template <class Work>
+  double timed(const Work& work) {
+    const Communicator& ranks = level().communicator();
+    ranks.barrier();
+    const Timer timer;
+    work();
+    level().synchronize();
+    const double seconds = ranks.all_reduce(timer.seconds(), ReduceOp::max);
+    tuning_.seconds += seconds;
+    return seconds;
+  }
+
+  // One sample; before the first, steps that load the kernel and the caches. False where too few sweeps are
+  // left until `until`.
+  bool measure(Candidate& candidate, std::int64_t until) {
+    if (!can_run(candidate)) return true;
+    const std::int64_t unit = step().unit();
+    const std::int64_t room = fewer_ ? std::numeric_limits<std::int64_t>::max() : until - level().sweeps();
+    const bool is_first = candidate.samples.empty();
+    if (room / unit < (is_first ? 2 : 1)) return false;
+    const std::int64_t before = level().sweeps();
+    if (candidate.reduction && is_first) solver_.use(candidate.plan, *candidate.reduction);
+    const auto advance = [&](std::int64_t units) {
+      if (!candidate.reduction) return step().advance(units * unit);
+      for (std::int64_t i = 0; i < units; ++i) {
+        solver_.sweep(unit);
+        solver_.residual();
+      }
+    };
+    double known = is_first ? timed([&] { advance(1); }) : candidate.score() * static_cast<double>(unit);
+    if (is_first && sweep_seconds_ > 0) known = std::min(known, sweep_seconds_ * static_cast<double>(unit));
+    const double wanted = std::clamp(budget() / samples_in_budget, shortest_sample, longest_sample);
+    const std::int64_t left = room / unit - (is_first ? 1 : 0);
+    const std::int64_t units =
+        std::min(left, static_cast<std::int64_t>(std::clamp(wanted / known, 1.0, 1e6)));
+    const double seconds = timed([&] { advance(units); }) / static_cast<double>(units * unit);
+    candidate.samples.push_back(seconds);
+    if (!fewer_) tuning_.sweeps += level().sweeps() - before;
+    if (!candidate.reduction && (sweep_seconds_ == 0 || seconds < sweep_seconds_)) sweep_seconds_ = seconds;
+    return true;
+  }
+
+  // Measured so far were whole steps of the default: all begins anew.
+  void use_fewer_planes() {
+    Level<T>& whole = solver_.level();
+    const Int3 extent = whole.extent();
+    const double planes_in_budget =
+        share_of_planes * budget() / sweep_seconds_ * static_cast<double>(extent.z);
+    const std::size_t plane = static_cast<std::size_t>(extent.x * extent.y) * sizeof(T);
+    const Index planes = std::clamp(static_cast<Index>(planes_in_budget), fewest_planes,
+                                    std::max(fewest_planes, static_cast<Index>(most_bytes / plane)));
+    // Ranks may differ by a plane, and fewer planes than ghosts need are none.
+    const Index agreed = whole.communicator().all_reduce(std::min(planes, extent.z), ReduceOp::min);
+    if (agreed <= ghost_layers(config_) || 2 * agreed > extent.z) return;
+    fewer_ = std::make_unique<FewerPlanes>(with_planes(config_, whole.decomposition().process_grid(), agreed),
+                                           whole, tried_.front().plan.sweep);
+    tuning_.planes = agreed;
+    tried_.front().samples.clear();
+    shrunk_ = static_cast<double>(extent.z) / static_cast<double>(agreed);
+    sweep_seconds_ /= shrunk_;
+  }
+
+  // The solver may go on with what is known.
+  void use_fastest() {
+    const Candidate& fastest = tried_[fastest_];
+    const ReductionKernel<T>* const default_reduction = choices_.first_reduction(fastest.plan.sweep);
+    solver_.use(fastest.plan, fastest.reduction ? *fastest.reduction : *default_reduction);
+  }
+
+  void finish(bool complete) {
+    stage_ = Stage::done;
+    tuning_.complete = complete;
+    fewer_.reset();
+    for (const StencilKernel<T>& kernel : stencil_kernels<T>())
+      if (kernel.memory) kernel.memory->release();  // of candidates that are not taken
+    use_fastest();
+    solver_.level().halo().forget_others();
+  }
+
+  const Config& config_;
+  Solver<T>& solver_;
+  KernelChoices<T> choices_;
+  std::vector<Candidate> tried_;
+  std::size_t fastest_ = 0;        // of tried_; the default while nothing was measured
+  std::vector<std::size_t> race_;  // of tried_: those that are still in
+  std::size_t next_ = 0;           // of race_
+  int round_ = 0;
+  Stage stage_ = Stage::temporal;  // of the race
+  double sweep_seconds_ = 0;       // of the fastest sweep so far; 0: none was measured
+  Tuning tuning_;                  // but for its candidates
+  std::unique_ptr<FewerPlanes> fewer_;
+  double shrunk_ = 1;  // the planes of a rank over those of fewer_
 };
-
-// `solver` has the default plan and outlives the autotuner. `choices` are the same on all ranks.
-template <class T>
-std::unique_ptr<Autotuner<T>> make_autotuner(const Config& config, Solver<T>& solver,
-                                             KernelChoices<T> choices);
-
-// The names of what steps are made with.
-template <class T>
-StepRecord step_record(const StepPlan<T>& plan, std::string_view reduction);
-
-// s that measurements may take, where a sweep takes so long: solver.tuning_budget, or 5 % of the run.
-double tuning_seconds(const Config& config, double sweep_seconds);
 
 // Collective. What the deck leaves open on the devices of all ranks, which may differ; the default first.
 template <class T>
 KernelChoices<T> common_choices(const Config& config, const Decomposition& decomposition,
-                                const Communicator& world, const Device& device);
+                                const Communicator& world, const Device& device) {
+  KernelChoices<T> choices = all_or_throw(world, [&] {
+    return kernel_choices<T>(config, device.backend(), decomposition.subdomain(0).extent());
+  });
+  const int most = longest_time_block(config, decomposition);
+  std::erase_if(choices.sweeps, [&](const SweepChoice<T>& c) { return c.time_block > most; });
+  for (const StencilKernel<T>& kernel : stencil_kernels<T>())
+    for (int tile = 0; tile < static_cast<int>(kernel.tiles.size()); ++tile) {
+      const auto is_this = [&](const SweepChoice<T>& c) { return c.kernel == &kernel && c.tile == tile; };
+      const bool mine = std::ranges::any_of(choices.sweeps, is_this);
+      const bool all = world.all_reduce(std::int64_t{mine}, ReduceOp::min) != 0;
+      if (mine && !all) std::erase_if(choices.sweeps, is_this);
+    }
+  all_or_throw(world, [&] {
+    if (choices.sweeps.empty())
+      throw Error(ExitCode::unavailable,
+                  "no kernel runs on the devices of all ranks; use ranks on like devices, or another "
+                  "solver.kernel");
+  });
+  return choices;
+}
 
 }  // namespace isotherm

@@ -17,7 +17,7 @@
 #include "output/safe_file.hpp"
 #include "physics/region_values.hpp"
 #include "solver/kernel_choice.hpp"
-#include "tune/autotuner.hpp"
+#include "solver/work.hpp"
 
 namespace isotherm {
 
@@ -63,6 +63,12 @@ std::vector<Entry> read(const std::string& path) {
 }
 
 }  // namespace
+
+double tuning_seconds(const Config& config, double sweep_seconds) {
+  constexpr double share_of_run = 0.05;
+  return std::min(config.solver.tuning_budget,
+                  share_of_run * static_cast<double>(likely_sweeps(config)) * sweep_seconds);
+}
 
 TuningKey tuning_key(const Config& config, const Decomposition& decomposition, const Device& device,
                      int threads) {

@@ -36,6 +36,9 @@ struct TuningChoice : StepRecord {
   bool complete = true;  // no candidate was left out for want of time
 };
 
+// s that measurements may take, where a sweep takes so long: solver.tuning_budget, or 5 % of the run.
+double tuning_seconds(const Config& config, double sweep_seconds);
+
 TuningKey tuning_key(const Config& config, const Decomposition& decomposition, const Device& device,
                      int threads);
 

@@ -41,7 +41,7 @@ Tuned<T> run_tuned(Config config, const Decomposition& decomposition, Device& de
   KernelChoices<T> choices = common_choices<T>(config, decomposition, world, device);
   if (change) change(choices);
   Solver<T> solver(config, decomposition, world, device, default_kernels(config, choices));
-  const auto autotuner = make_autotuner(config, solver, choices);
+  const auto autotuner = std::make_unique<Autotuner<T>>(config, solver, choices);
   EXPECT_EQ(autotuner->open(), config.solver.kernel == "auto");
   while (solver.sweeps() < sweeps) {
     const std::int64_t end = std::min(sweeps, solver.sweeps() + random.between<std::int64_t>(1, 60));
