@@ -1,4 +1,4 @@
-#include "app/restart.hpp"
+#include "app/run.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,8 +12,6 @@
 #include "core/all_or_throw.hpp"
 #include "core/text.hpp"
 #include "output/field_files/snapshot.hpp"
-#include "output/field_files/snapshot_file.hpp"
-#include "output/run_directory.hpp"
 #include "solver/residual_check.hpp"
 #include "solver/schedule.hpp"
 
