@@ -18,7 +18,6 @@
 #include "kernels/bandwidth.hpp"
 #include "kernels/host_info.hpp"
 #include "output/console/progress.hpp"
-#include "output/console/report.hpp"
 #include "output/field_files/snapshot.hpp"
 #include "output/run_directory.hpp"
 #include "output/safe_file.hpp"
@@ -201,10 +200,6 @@ std::string why_in_step(const Config& config, const Communicator& world) {
   if (config.output.on_error == OnError::warn) return "output.on_error is warn";
   const bool threads = world.all_reduce(std::int64_t{mpi_takes_threads()}, ReduceOp::min) != 0;
   return threads ? "" : "this MPI gives no MPI_THREAD_MULTIPLE";
-}
-
-std::string file_name(const std::filesystem::path& path) {
-  return path.filename().string();
 }
 
 std::string why_no_heat(const Config& config, bool swept) {
@@ -499,9 +494,10 @@ class RunOf final : public Run {
     keep_tuning_found(config);
     record_.cells = config.grid.cells;
     record_.residual = outcome.residual;
-    for (const std::string& file : outcome.files) record_.files.push_back(file_name(file));
+    for (const std::filesystem::path file : outcome.files) record_.files.push_back(file.filename());
     record_.continuation.checkpoints = std::ssize(outcome.checkpoints);
-    if (!outcome.checkpoints.empty()) record_.continuation.newest = file_name(outcome.checkpoints.back());
+    if (!outcome.checkpoints.empty())
+      record_.continuation.newest = std::filesystem::path(outcome.checkpoints.back()).filename();
     record_.continuation.stopped_by = outcome.stopped_by;
     add_times(phases_, solver_->times(), outcome);
     profile_ = phases_;

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
-#include <limits>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -16,7 +15,6 @@
 #include "core/signals.hpp"
 #include "core/text.hpp"
 #include "core/trace.hpp"
-#include "output/console/report.hpp"
 #include "physics/boundaries.hpp"
 #include "physics/coverage.hpp"
 #include "physics/operator.hpp"

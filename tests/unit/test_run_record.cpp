@@ -15,7 +15,6 @@
 #include "core/device.hpp"
 #include "kernels/stencil.hpp"
 #include "output/console/console.hpp"
-#include "output/console/report.hpp"
 #include "output/records/history.hpp"
 #include "output/records/run_record.hpp"
 #include "physics/cells.hpp"

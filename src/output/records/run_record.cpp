@@ -9,7 +9,6 @@
 #include <iterator>
 #include <map>
 #include <numeric>
-#include <set>
 
 #include "core/host_threads.hpp"
 #include "core/statistics.hpp"
@@ -156,12 +155,6 @@ std::vector<std::string> halo_lines(const HaloRecord& record) {
                                 *percent, 1e6 * record.cost->exchange, 1e6 * record.cost->exposed));
   }
   return lines;
-}
-
-WritingRecord slowest(WritingRecord mine, const Communicator& communicator) {
-  for (double* seconds : {&mine.seconds, &mine.exposed, &mine.at_end})
-    *seconds = communicator.all_reduce(*seconds, ReduceOp::max);
-  return mine;
 }
 
 std::string writing_line(const WritingRecord& record) {
@@ -675,7 +668,7 @@ static Described performance(const RunRecord& r) {
 }
 
 // Those that are finite, by name.
-static Described figures_of_merit(const RunRecord& record) {
+static Described described_foms(const RunRecord& record) {
   Described all{Json::object(),
                 {{"type", "object"}, {"additionalProperties", described(FigureOfMerit{}).schema}}};
   for (const FigureOfMerit& fom : foms(record))
@@ -723,7 +716,7 @@ static Described whole(const RunRecord& r) {
        {"profile", profiles(r.profile),
         "by rank, of isotherm run --profile: its seconds; those from interior_s to other_s add up to loop_s"},
        {"performance", performance(r)},
-       {"figures_of_merit", figures_of_merit(r),
+       {"figures_of_merit", described_foms(r),
         "by name, as the FOM lines have them; none of a run whose answer is wrong"},
        {"halo", r.halo},
        {"snapshots", r.writing, "files of the field without checkpoints; times of the slowest rank"},

@@ -61,9 +61,6 @@ struct WritingRecord {
   std::string why_in_step;  // empty: written beside the sweeps
 };
 
-// Collective: files and bytes stay, times become those of the slowest rank.
-WritingRecord slowest(WritingRecord mine, const Communicator& communicator);
-
 std::string writing_line(const WritingRecord& record);  // for the final table; empty without files
 
 // Rises when a key goes, is renamed, or changes its type, unit or meaning.
@@ -324,5 +321,21 @@ std::vector<PhaseTimes> gather_profiles(const PhaseTimes& mine, const Communicat
 std::string profile_table(const std::vector<PhaseTimes>& profiles, const std::vector<RankInfo>& ranks);
 
 std::int64_t peak_memory_bytes();  // this process's high-water mark of resident memory (VmHWM); 0 if unknown
+
+// What a run prints about itself: the banner before it, the table and the figures of merit after it.
+
+// Of the banner, and again once the autotuner has chosen.
+std::string kernel_line(const MethodRecord& method);
+std::string banner(const RunRecord& record);
+std::string final_table(const RunRecord& record);
+
+// A line for each of foms(), for the patterns of Ramble, ReFrame and JUBE: fixed words, plain decimals
+// without an exponent, unit last. "FOM cell_updates: 123.456 GLUP/s"
+//
+// Empty of a run whose answer is wrong, or that has none. A figure that is not finite has no line.
+std::string figures_of_merit(const RunRecord& record);
+
+// What a run ends with: figures of merit, its end state, its result.
+std::string closing_lines(const RunRecord& record);
 
 }  // namespace isotherm

@@ -1,4 +1,4 @@
-#include "output/console/report.hpp"
+#include "output/records/run_record.hpp"
 
 #include <fmt/format.h>
 
