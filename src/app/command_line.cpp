@@ -15,7 +15,6 @@
 #include <limits>
 #include <set>
 #include <sstream>
-#include <string_view>
 #include <type_traits>
 
 #include "config/key_table.hpp"

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "app/verification.hpp"
@@ -11,7 +10,6 @@
 #include "core/all_or_throw.hpp"
 #include "core/build_info.hpp"
 #include "core/error.hpp"
-#include "core/host_threads.hpp"
 #include "core/text.hpp"
 #include "core/watchdog.hpp"
 #include "grid/field.hpp"

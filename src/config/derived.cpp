@@ -1,5 +1,4 @@
 // Quantities that follow from a deck, in the one form that every later folder uses.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,6 @@
 // resolved deck, `isotherm init` and `isotherm schema` are walks over it; a key is documented nowhere else.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -124,13 +123,6 @@ void write_raw(const std::string& path, std::string_view bytes, std::int64_t at,
   Descriptor file(path, O_WRONLY, ExitCode::io, "opening");
   file.write(bytes, at, most);
   file.sync();
-}
-
-Writeback::Writeback(const std::string& path) : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-
-// A hint: what fails here is told by fsync.
-void Writeback::start() const {
-  if (descriptor_.valid()) sync_file_range(descriptor_.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 
 Reserved reserve_space(const std::string& path, std::int64_t bytes, FileSize size) {

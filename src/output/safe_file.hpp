@@ -28,18 +28,6 @@ void remove_file(const std::string& path) noexcept;  // no error when it is not 
 
 using FileDescriptor = Handle<int, ::close>;
 
-// Lets the disk begin while a file is still being written; where it cannot open the file, nothing happens.
-class Writeback {
- public:
-  explicit Writeback(const std::string& path);
-
-  // What was written so far goes to the disk from now on, and not only with fsync.
-  void start() const;
-
- private:
-  FileDescriptor descriptor_;
-};
-
 enum class Reserved {
   on_disk,   // the blocks are the file's: writing within it cannot run out of space
   estimated  // this file system cannot reserve; there is room for it with 10 % to spare, by its own word

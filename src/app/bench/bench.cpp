@@ -8,7 +8,6 @@
 #include "core/all_or_throw.hpp"
 #include "core/host_threads.hpp"
 #include "core/text.hpp"
-#include "core/timer.hpp"
 #include "kernels/host_info.hpp"
 #include "output/console/console.hpp"
 #include "output/safe_file.hpp"

@@ -105,9 +105,7 @@ void sweep_reference(Field<T>& start, Field<T>& expected, FieldView<const T> sou
   for (int left = time_block - 1;; --left) {
     cells.fill_boundaries(start.view(), boundaries, start.view().interior(), {});
     if (left == 0) cells.fill(expected.view(), poison<T>, {});
-    const Index m = margin * left;
-    Box region = start.view().interior();
-    region = {region.lo - Int3{m, m, m}, region.hi + Int3{m, m, m}};
+    const Box region = start.view().interior().grown(margin * left);
     sweep_planes<T>({std::as_const(start).view(), expected.view(), region, c, {}, source, {}});
     if (left == 0) return;
     std::swap(start, expected);

@@ -1,5 +1,4 @@
 // `isotherm bench solve`: how long the methods take to a steady field, by all ranks.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>

@@ -13,8 +13,7 @@ std::vector<Box> all_gather(const Communicator& communicator, Box box) {
 }
 
 Box intersect(Box a, Box b) {
-  const Box common{{std::max(a.lo.x, b.lo.x), std::max(a.lo.y, b.lo.y), std::max(a.lo.z, b.lo.z)},
-                   {std::min(a.hi.x, b.hi.x), std::min(a.hi.y, b.hi.y), std::min(a.hi.z, b.hi.z)}};
+  const Box common = a.within(b);
   return common.empty() ? Box{} : common;
 }
 

@@ -1,5 +1,6 @@
 #include "output/field_files/snapshot_file.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <array>
@@ -245,7 +246,7 @@ std::string SnapshotFile::write_as(FieldView<const T> field, Box subdomain, Inde
   const Hdf5List transfer = collective_ ? mpi_io_transfer() : Hdf5List(H5Pcreate(H5P_DATASET_XFER));
   const Hdf5Space in_file(file_ < 0 ? H5I_INVALID_HID
                                     : check_hdf5(H5Dget_space(cells_), "H5Dget_space", path_));
-  const Writeback writeback(path_);
+  const FileDescriptor part(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
 
   for (std::size_t call = 0; call < calls; ++call) {
     watchdog.phase("writing cells");
@@ -262,7 +263,8 @@ std::string SnapshotFile::write_as(FieldView<const T> field, Box subdomain, Inde
     check_hdf5(H5Dwrite(cells_, native_hdf5_type<Stored>(), in_memory.get(), in_file.get(), transfer.get(),
                         dense.data()),
                "H5Dwrite", path_);
-    writeback.start();
+    // The disk may begin with it now, and not only with fsync, which tells what fails here.
+    if (part.valid()) sync_file_range(part.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
   }
   return collective_ ? why_not_collective(transfer.get()) : "";
 }
