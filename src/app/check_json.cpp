@@ -8,7 +8,6 @@
 #include <limits>
 
 #include "app/session.hpp"
-#include "app/verification.hpp"
 #include "config/reader.hpp"
 #include "config/text.hpp"
 #include "core/build_info.hpp"

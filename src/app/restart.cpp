@@ -5,13 +5,15 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <limits>
 
-#include "app/verification.hpp"
 #include "config/deck.hpp"
 #include "config/problems.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/text.hpp"
 #include "output/field_files/snapshot.hpp"
+#include "output/records/json_value.hpp"
 #include "solver/residual_check.hpp"
 #include "solver/schedule.hpp"
 
@@ -164,6 +166,31 @@ bool goes_on_in(const fs::path& folder, const Config& config) {
   if (!config.places.contains("output.directory")) return true;
   std::error_code ignored;
   return fs::equivalent(folder, config.output.directory, ignored);
+}
+
+// The errors in the run.json beside this checkpoint, where that is the record of the run that wrote it last,
+// judged by the bounds of `config`. None where there is no such record, or it verified nothing.
+std::optional<Verification> earlier_verification(const std::string& checkpoint, const Config& config) {
+  const std::filesystem::path file(checkpoint);
+  std::ifstream stream(file.parent_path() / "run.json", std::ios::binary);
+  const Json record = Json::parse(stream, nullptr, false);
+  try {
+    const Json& found = record.at("verification");
+    if (found.is_null() || !record.at("continuation").at("stopped_by").is_null()) return std::nullopt;
+    if (record.at("continuation").at("newest_checkpoint") != file.filename().string()) return std::nullopt;
+    const auto number = [&](const char* key) {  // null: it was not finite
+      return found.at(key).is_null() ? std::numeric_limits<double>::quiet_NaN() : found.at(key).get<double>();
+    };
+    Verification v;
+    v.solution = found.at("solution").get<std::string>();
+    v.max_error_K = number("max_error_K");
+    v.l2_error_K = number("l2_error_K");
+    v.tolerance_K = config.verify.tolerance;
+    v.verdict = verdict(config, v);
+    return v;
+  } catch (const Json::exception&) {  // no record, or none of a run
+    return std::nullopt;
+  }
 }
 
 bool failed_verification(const Restart& restart, const Config& config) {

@@ -9,7 +9,6 @@
 
 #include "app/field_outputs.hpp"
 #include "app/time_loop.hpp"
-#include "app/verification.hpp"
 #include "config/deck.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/hdf5_file.hpp"
@@ -22,6 +21,7 @@
 #include "output/run_directory.hpp"
 #include "output/safe_file.hpp"
 #include "physics/cells.hpp"
+#include "physics/exact.hpp"
 #include "physics/operator.hpp"
 #include "solver/method.hpp"
 #include "solver/residual_check.hpp"
@@ -243,6 +243,53 @@ void add_times(PhaseTimes& phases, const PhaseTimes& solver, const LoopOutcome& 
   phases[Phase::setup] += outcome.tuning_seconds;
   phases[Phase::other] += loop - sum_of(solver) - outcome.output_seconds;
   phases[Phase::loop] += loop;
+}
+
+// log(e_i / e_{i+1}) / log(h_i / h_{i+1}) of the l2 errors; h is that of the axis with most cells.
+double observed_order(const OrderLevel& coarse, const OrderLevel& fine) {
+  const auto finest = [](Int3 n) { return static_cast<double>(std::max({n.x, n.y, n.z})); };
+  return std::log(coarse.l2_error_K / fine.l2_error_K) / std::log(finest(fine.cells) / finest(coarse.cells));
+}
+
+// Collective. Compares the field with the exact solution at its time.
+template <class T>
+Verification verify(const Config& config, const Communicator& world, Solver<T>& solver) {
+  const FieldView<const T> field = solver.host_field();
+  const auto exact = make_exact(config);
+  const VerificationErrors mine =
+      verification_errors<T>(config, field, solver.subdomain(), *exact, solver.time());
+  Verification result;
+  result.solution = word(config.verify.solution);
+  // MPI_MAX may drop a NaN, a sum never does.
+  const double sum = world.all_reduce(mine.sum_squares, ReduceOp::sum);
+  result.l2_error_K = std::sqrt(sum / static_cast<double>(config.grid.cells.product()));
+  result.max_error_K = std::isfinite(sum) ? world.all_reduce(mine.max, ReduceOp::max) : sum;
+  result.tolerance_K = config.verify.tolerance;
+  return result;
+}
+
+// To what was found on `config`, one grid of a series, after what was found on those before it.
+void add_level(Verification& found, const std::optional<Verification>& coarser, const Config& config,
+               std::int64_t sweeps) {
+  const bool transient = config.problem.kind == ProblemKind::transient;
+  const OrderLevel level{config.grid.cells, sweeps,
+                         transient ? std::optional(time_plan(config).dt) : std::nullopt, found.max_error_K,
+                         found.l2_error_K};
+  if (coarser) {
+    found.levels = coarser->levels;
+    found.order = coarser->order;
+    found.order.push_back(observed_order(coarser->levels.back(), level));
+  }
+  found.levels.push_back(level);
+}
+
+// The newest level, with its order.
+std::string level_line(const Verification& found) {
+  const OrderLevel& level = found.levels.back();
+  std::string line = fmt::format("{:<18} max error {:.4e} K  l2 error {:.4e} K", extent_text(level.cells),
+                                 level.max_error_K, level.l2_error_K);
+  if (!found.order.empty()) line += fmt::format("  order {:.4f}", found.order.back());
+  return line;
 }
 
 template <class T>
@@ -576,6 +623,18 @@ class RunOf final : public Run {
 };
 
 }  // namespace
+
+Verdict verdict(const Config& config, const Verification& v) {
+  const VerifyConfig& asked = config.verify;
+  if (!std::isfinite(v.max_error_K)) return Verdict::failed;
+  if (v.tolerance_K && !(v.max_error_K <= *v.tolerance_K)) return Verdict::failed;
+  if (!v.order.empty()) {
+    // Of the finest pair: the coarse ones need not be in the asymptotic range.
+    return std::abs(v.order.back() - asked.expected_order) <= asked.order_tolerance ? Verdict::passed
+                                                                                    : Verdict::failed;
+  }
+  return v.tolerance_K ? Verdict::passed : Verdict::reported;
+}
 
 // All ranks copy at once, as they will sweep at once; a round takes as long as its slowest rank. The median
 // of the rounds: sweeps are reported as they ran on the average, not at their best. As many rounds as move

@@ -61,6 +61,10 @@ inline Force force_of(const CommandLine& command) {
 // Collective: bytes per second that all devices of the run copy together, measured at once on all.
 double measure_copy_bandwidth(const Session& session, Device& device, const Communicator& world);
 
+// Passed or failed against verify.tolerance and, in a series, verify.expected_order; reported where the deck
+// sets neither.
+Verdict verdict(const Config& config, const Verification& verification);
+
 // All functions are collective.
 class Run {
  public:

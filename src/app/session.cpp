@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "app/verification.hpp"
 #include "config/parts.hpp"
 #include "config/problems.hpp"
 #include "core/all_or_throw.hpp"
@@ -410,7 +409,45 @@ bool fits(const Session& session, const Communicator& world) {
   }
 }
 
+// Along which verify.order counts: x, or the first axis of more than one cell.
+int counted_axis(const Config& config) {
+  const Int3 n = config.grid.cells;
+  return n.x > 1 || n.y * n.z == 1 ? 0 : n.y > 1 ? 1 : 2;
+}
+
+// The same body with so many cells along the counted axis; the other axes in proportion, but those one cell
+// thick stay so.
+Config refined(const Config& config, std::int64_t cells) {
+  Config level = config;
+  const Int3 n = config.grid.cells;
+  const int along = counted_axis(config);
+  if (n.product() == 1)
+    throw deck_error(config, "verify.order",
+                     "a grid of a single cell has no order; give grid.cells more than one along an axis");
+  for (int axis = 0; axis < 3; ++axis) {
+    if (n[axis] == 1) continue;  // a direction in which nothing varies
+    if (n[axis] * cells % n[along] != 0) {
+      throw deck_error(config, "verify.order",
+                       "{} cells along {} leave {} x {} / {} along {}, not a whole number; choose cells that "
+                       "are multiples of each other",
+                       cells, "xyz"[along], n[axis], cells, n[along], "xyz"[axis]);
+    }
+    level.grid.cells[axis] = n[axis] * cells / n[along];
+  }
+  level.grid.lengths = spacing(config);
+  for (int axis = 0; axis < 3; ++axis) (*level.grid.lengths)[axis] *= static_cast<double>(n[axis]);
+  level.grid.spacing.reset();
+  return level;
+}
+
 }  // namespace
+
+std::vector<Config> cases_of(const Config& config) {
+  if (config.verify.order.empty()) return {config};
+  std::vector<Config> cases;
+  for (const std::int64_t nx : config.verify.order) cases.push_back(refined(config, nx));
+  return cases;
+}
 
 void fit_ghosts(Session& session, const Communicator& world) {
   for (int most = session.cases.back().solver.ghosts; most > 1 && !fits(session, world);)

@@ -97,7 +97,10 @@ double predicted_seconds(const Session& session, double copy_bandwidth);
 // CollectiveError(internal).
 Session plan_session(const CommandLine& command, const Communicator& world);
 
-// The deck alone, or the grids of its series. Throws Error for what can be rejected without a device, a rank
+// The deck itself, or the grids of its series. Throws Error(deck) where an axis of one would not get a whole
+// number of cells, or there is only one.
+std::vector<Config> cases_of(const Config& config);
+// The same. Throws Error for what can be rejected without a device, a rank
 // count and a field.
 std::vector<Config> sound_cases(const Config& config);
 // The same for what needs both; opens no device.
