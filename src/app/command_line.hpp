@@ -8,7 +8,7 @@
 
 #include "config/config.hpp"
 #include "core/enum_words.hpp"
-#include "output/console/progress.hpp"
+#include "output/console/console.hpp"
 #include "output/records/bench_options.hpp"
 
 namespace isotherm {

@@ -16,7 +16,6 @@
 #include "core/text.hpp"
 #include "kernels/bandwidth.hpp"
 #include "kernels/host_info.hpp"
-#include "output/console/progress.hpp"
 #include "output/field_files/snapshot.hpp"
 #include "output/run_directory.hpp"
 #include "output/safe_file.hpp"

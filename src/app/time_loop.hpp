@@ -11,7 +11,7 @@
 #include "config/config.hpp"
 #include "core/communicator.hpp"
 #include "core/timer.hpp"
-#include "output/console/progress.hpp"
+#include "output/console/console.hpp"
 #include "output/field_files/snapshot.hpp"
 #include "output/records/history.hpp"
 #include "output/records/run_record.hpp"

@@ -13,7 +13,6 @@
 #include "core/communicator.hpp"
 #include "core/text.hpp"
 #include "output/console/console.hpp"
-#include "output/console/progress.hpp"
 #include "support/error_text.hpp"
 #include "support/repeat.hpp"
 #include "support/temporary_folder.hpp"
