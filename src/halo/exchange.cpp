@@ -22,7 +22,7 @@ HaloExchange<T>::HaloExchange(const Decomposition& decomposition, const Communic
   all_or_throw(communicator, [&] { check_arguments(); });
   layers_ = fields_.front().view.ghosts;
   if (communicator.size() > 1)
-    chosen_ = choose_transports<T>(settings, registry, decomposition, layers_, communicator, device, fields_);
+    chosen_ = {settings, registry, decomposition, layers_, communicator, device, fields_};
   by_number_.emplace(layers_, connect(layers_));
 }
 

@@ -62,12 +62,12 @@ class HaloExchange {
   // ranks that cannot. The same on all ranks; empty: they can, on each.
   const std::string& why_not_recordable() const { return now().why_not_recordable; }
 
-  // One exchange more, of `messages` between any two ranks (connect_all()); null: by these transports it
+  // One exchange more, of `messages` between any two ranks (ChosenTransports); null: by these transports it
   // would need the host. Collective.
   std::unique_ptr<Transport<T>> connect_all(const HaloField<T>& field,
                                             std::span<const HaloMessage> messages) const {
     if (!why_not_recordable().empty()) return nullptr;
-    return isotherm::connect_all<T>(chosen_, communicator_, device_, std::span(&field, 1), messages);
+    return chosen_.connect_all(communicator_, device_, std::span(&field, 1), messages);
   }
 
  private:

@@ -5,11 +5,8 @@
 #include "halo/messages.hpp"
 
 namespace isotherm {
-namespace {
 
 constexpr int text_tag = first_free_tag, leave_tag = first_free_tag + 1;
-
-}  // namespace
 
 std::vector<std::string> swap_texts(const Communicator& communicator, std::span<const int> peers,
                                     std::span<const std::string> mine) {

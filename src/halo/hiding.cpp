@@ -13,53 +13,6 @@ constexpr double budget = 0.2;           // s, of all
 constexpr int most_batch_repeats = 16;   // of a batch
 constexpr int fewest_samples = 3, most_samples = 15;
 
-class Batches {
- public:
-  Batches(const Communicator& communicator, Device& device, Stream compute,
-          const std::function<void(StepPart)>& queue)
-      : communicator_(communicator),
-        device_(device),
-        compute_(compute),
-        queue_(queue),
-        watch_(device, compute) {}
-
-  // From here on batches are of so many, and graphs.
-  void record(int repeats) {
-    for (const StepPart part : {StepPart::exchange, StepPart::sweep, StepPart::both}) {
-      device_.begin_recording(compute_);
-      repeat(part, repeats);
-      graphs_.emplace_back(device_, device_.end_recording(compute_));
-    }
-  }
-
-  // Seconds of one, on the slowest rank. In a run the host is ahead of its device, so here it gets ahead
-  // too: what it takes to queue would be taken for a part of the exchange. The exchange before the start
-  // brings neighbours to it together.
-  double seconds(StepPart part, int repeats) {
-    communicator_.barrier();
-    if (device_.backend() != Backend::host) queue_batch(StepPart::sweep, repeats);
-    queue_(StepPart::exchange);
-    const double mine = watch_.seconds([&] { queue_batch(part, repeats); });
-    return communicator_.all_reduce(mine, ReduceOp::max) / repeats;
-  }
-
- private:
-  void repeat(StepPart part, int times) {
-    for (int i = 0; i < times; ++i) queue_(part);
-  }
-  void queue_batch(StepPart part, int repeats) {
-    if (graphs_.empty()) return repeat(part, repeats);
-    device_.launch(graphs_[static_cast<std::size_t>(part)].get(), compute_);
-  }
-
-  const Communicator& communicator_;
-  Device& device_;
-  Stream compute_;
-  const std::function<void(StepPart)>& queue_;
-  Stopwatch watch_;
-  std::vector<Owned<Graph>> graphs_;  // by StepPart
-};
-
 int times_in(double span, double seconds, int least, int most) {
   return static_cast<int>(std::clamp<double>(span / std::max(seconds, 1e-9), least, most));
 }
@@ -82,18 +35,41 @@ HaloCost halo_cost(std::span<const StepSeconds> samples) {
 
 HaloCost measure_halo_cost(const Communicator& communicator, Device& device, Stream compute,
                            const std::function<void(StepPart)>& queue, bool as_graphs) {
-  Batches batches(communicator, device, compute, queue);
-  batches.seconds(StepPart::both, 1);  // loads the kernels
-  const double once = batches.seconds(StepPart::both, 1);
+  Stopwatch watch(device, compute);
+  std::vector<Owned<Graph>> graphs;  // by StepPart, of batches; none until they are recorded
+  const auto repeat = [&](StepPart part, int times) {
+    for (int i = 0; i < times; ++i) queue(part);
+  };
+  const auto queue_batch = [&](StepPart part, int repeats) {
+    if (graphs.empty()) return repeat(part, repeats);
+    device.launch(graphs[static_cast<std::size_t>(part)].get(), compute);
+  };
+  // Of one, on the slowest rank. In a run the host is ahead of its device, so here it gets ahead too: what it
+  // takes to queue would be taken for a part of the exchange. The exchange before the start brings neighbours
+  // to it together.
+  const auto seconds = [&](StepPart part, int repeats) {
+    communicator.barrier();
+    if (device.backend() != Backend::host) queue_batch(StepPart::sweep, repeats);
+    queue(StepPart::exchange);
+    const double mine = watch.seconds([&] { queue_batch(part, repeats); });
+    return communicator.all_reduce(mine, ReduceOp::max) / repeats;
+  };
+  seconds(StepPart::both, 1);  // loads the kernels
+  const double once = seconds(StepPart::both, 1);
   const int repeats = times_in(batch_seconds, once, 1, most_batch_repeats);
   const double sample = 6 * once * repeats;  // three spans, and as many sweeps before them
-  if (as_graphs) batches.record(repeats);
+  for (const StepPart part : {StepPart::exchange, StepPart::sweep, StepPart::both}) {
+    if (!as_graphs) break;
+    device.begin_recording(compute);
+    repeat(part, repeats);
+    graphs.emplace_back(device, device.end_recording(compute));
+  }
   std::vector<StepSeconds> samples(
       static_cast<std::size_t>(times_in(budget, sample, fewest_samples, most_samples)));
   for (StepSeconds& s : samples) {
-    s.exchange = batches.seconds(StepPart::exchange, repeats);
-    s.sweep = batches.seconds(StepPart::sweep, repeats);
-    s.both = batches.seconds(StepPart::both, repeats);
+    s.exchange = seconds(StepPart::exchange, repeats);
+    s.sweep = seconds(StepPart::sweep, repeats);
+    s.both = seconds(StepPart::both, repeats);
   }
   return halo_cost(samples);
 }

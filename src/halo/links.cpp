@@ -281,33 +281,6 @@ void reject(const TransportSettings& settings, const HaloLink& link, int rank, c
                           settings.place, std::min(rank, link.peer), std::max(rank, link.peer), reasons));
 }
 
-// Pair by pair, so that no other traffic of this rank disturbs a figure.
-template <class T>
-std::vector<HaloLink> try_links(const TransportSettings& settings,
-                                const std::vector<OpenTransport<T>>& candidates,
-                                const Decomposition& decomposition, int ghosts,
-                                const Communicator& communicator, Device& device,
-                                std::span<const HaloField<T>> fields) {
-  const std::vector<HaloMessage> messages = halo_messages(decomposition, communicator.rank(), ghosts);
-  std::vector<HaloLink> links;
-  for (const int peer : rounds_of_pairs(decomposition, communicator.rank(), ghosts)) {
-    if (peer < 0) continue;
-    HaloLink link{peer, {}, 0, "", {}};
-    TriedLink<T> tried{device, communicator, fields, {}, settings.timeout};
-    for (const HaloMessage& m : messages) {
-      if (m.peer != peer) continue;
-      tried.messages.push_back(m);
-      link.directions.push_back(m.direction);
-      link.bytes += m.cells() * sizeof(T);
-    }
-    const bool timed = settings.timed || candidates.size() > 1;
-    for (const OpenTransport<T>& open : candidates)
-      link.measurements.push_back(try_transport(tried, open, timed));
-    links.push_back(std::move(link));
-  }
-  return links;
-}
-
 // A measurement that failed on one link may have taken its transport from all.
 template <class T>
 void drop_broken(const Communicator& communicator, const std::vector<OpenTransport<T>>& candidates,
@@ -324,72 +297,80 @@ void drop_broken(const Communicator& communicator, const std::vector<OpenTranspo
 }  // namespace
 
 template <class T>
-TransportMeasurement try_transport(const TriedLink<T>& link, const OpenTransport<T>& open, bool timed) {
-  return LinkProbe<T>(link, open.maker.get()).run(*open.entry, open.why_not, timed);
+TransportMeasurement TriedLink<T>::try_transport(const OpenTransport<T>& open, bool timed) const {
+  return LinkProbe<T>(*this, open.maker.get()).run(*open.entry, open.why_not, timed);
 }
 
 template <class T>
-OpenTransport<T> open_transport(const TransportEntry<T>& entry, const Communicator& communicator,
-                                Device& device) {
-  OpenTransport<T> open{&entry, nullptr, nullptr, ""};
+OpenTransport<T>::OpenTransport(const TransportEntry<T>& row, const Communicator& ranks, Device& device)
+    : entry(&row) {
   try {
-    all_or_throw(communicator, [&] {
-      if (const std::string why = entry.unsupported(device); !why.empty())
+    all_or_throw(ranks, [&] {
+      if (const std::string why = row.unsupported(device); !why.empty())
         throw Error(ExitCode::unavailable, why);
     });
-    open.communicator = std::make_unique<Communicator>(communicator.duplicate());
-    open.maker = all_or_throw(communicator, [&] { return entry.make(device, *open.communicator); });
+    communicator = std::make_unique<Communicator>(ranks.duplicate());
+    maker = all_or_throw(ranks, [&] { return row.make(device, *communicator); });
   } catch (const Error& e) {
-    open.why_not = e.what();
+    why_not = e.what();
   }
-  return open;
-}
-
-const TransportMeasurement& HaloLink::chosen() const {
-  return *std::find_if(measurements.begin(), measurements.end(),
-                       [&](const TransportMeasurement& t) { return t.transport == transport; });
 }
 
 template <class T>
-ChosenTransports<T> choose_transports(const TransportSettings& settings,
+ChosenTransports<T>::ChosenTransports(const TransportSettings& settings,
                                       std::span<const TransportEntry<T>> registry,
                                       const Decomposition& decomposition, int ghosts,
                                       const Communicator& communicator, Device& device,
                                       std::span<const HaloField<T>> fields) {
+  const int rank = communicator.rank();
   std::vector<OpenTransport<T>> candidates;
   for (const TransportEntry<T>* entry :
        all_or_throw(communicator, [&] { return asked_for(settings, registry); })) {
-    candidates.push_back(open_transport(*entry, communicator, device));
+    candidates.emplace_back(*entry, communicator, device);
   }
-  ChosenTransports<T> chosen;
   const Communicator own = communicator.duplicate();
-  chosen.links = try_links(settings, candidates, decomposition, ghosts, own, device, fields);
-  drop_broken(communicator, candidates, chosen.links);
-  for (HaloLink& link : chosen.links) link.transport = fastest(link.measurements);
+  const std::vector<HaloMessage> messages = halo_messages(decomposition, rank, ghosts);
+  // Pair by pair, so that no other traffic of this rank disturbs a figure.
+  for (const int peer : rounds_of_pairs(decomposition, rank, ghosts)) {
+    if (peer < 0) continue;
+    HaloLink link{peer, {}, 0, "", {}};
+    TriedLink<T> tried{device, own, fields, {}, settings.timeout};
+    for (const HaloMessage& m : messages) {
+      if (m.peer != peer) continue;
+      tried.messages.push_back(m);
+      link.directions.push_back(m.direction);
+      link.bytes += m.cells() * sizeof(T);
+    }
+    const bool timed = settings.timed || candidates.size() > 1;
+    for (const OpenTransport<T>& each : candidates)
+      link.measurements.push_back(tried.try_transport(each, timed));
+    links.push_back(std::move(link));
+  }
+  drop_broken(communicator, candidates, links);
+  for (HaloLink& link : links) link.transport = fastest(link.measurements);
   all_or_throw(communicator, [&] {
-    for (const HaloLink& link : chosen.links) {
-      if (link.transport.empty())
-        reject(settings, link, communicator.rank(), names_of(registry, settings.name));
+    for (const HaloLink& link : links) {
+      if (link.transport.empty()) reject(settings, link, rank, names_of(registry, settings.name));
     }
   });
   for (OpenTransport<T>& c : candidates) {
-    const bool mine = std::any_of(chosen.links.begin(), chosen.links.end(),
+    const bool mine = std::any_of(links.begin(), links.end(),
                                   [&](const HaloLink& link) { return link.transport == c.entry->name; });
     const bool anyones = communicator.all_reduce(std::int64_t{mine}, ReduceOp::max) != 0;
-    if (anyones) chosen.open.push_back(std::move(c));
+    if (anyones) open.push_back(std::move(c));
   }
-  return chosen;
 }
 
 template <class T>
-std::unique_ptr<Transport<T>> connect_all(const ChosenTransports<T>& halos, const Communicator& communicator,
-                                          Device& device, std::span<const HaloField<T>> fields,
-                                          std::span<const HaloMessage> messages) {
+std::unique_ptr<Transport<T>> ChosenTransports<T>::connect_all(const Communicator& communicator,
+                                                               Device& device,
+                                                               std::span<const HaloField<T>> fields,
+                                                               std::span<const HaloMessage> messages) const {
   constexpr std::size_t most_messages = 26;  // as halos have at most
-  if (halos.open.size() != 1) return nullptr;
+  if (open.size() != 1) return nullptr;
   std::string why_not = messages.empty() || messages.size() > most_messages ? "no messages, or too many" : "";
   if (!communicator.first_of_all(why_not).empty()) return nullptr;
-  const OpenTransport<T>& open = halos.open.front();
+  const OpenTransport<T>& chosen = open.front();
   const Communicator own = communicator.duplicate();
   const int ranks = communicator.size();
   for (int round = 0; round < ranks; ++round) {  // in each of which a rank meets one other, or none
@@ -398,34 +379,22 @@ std::unique_ptr<Transport<T>> connect_all(const ChosenTransports<T>& halos, cons
     std::ranges::copy_if(messages, std::back_inserter(tried.messages),
                          [&](const HaloMessage& m) { return m.peer == peer; });
     if (tried.messages.empty()) continue;
-    const std::string why = try_transport(tried, open, false).why_not;
+    const std::string why = tried.try_transport(chosen, false).why_not;
     if (why_not.empty()) why_not = why;
   }
-  if (why_not.empty()) why_not = open.maker->why_broken();
+  if (why_not.empty()) why_not = chosen.maker->why_broken();
   if (!communicator.first_of_all(why_not).empty()) return nullptr;
   std::unique_ptr<Transport<T>> all =
-      all_or_throw(communicator, [&] { return open.maker->connect(fields, messages); });
+      all_or_throw(communicator, [&] { return chosen.maker->connect(fields, messages); });
   if (!communicator.first_of_all(all->recordable() ? "" : "it needs the host").empty()) return nullptr;
   return all;
 }
 
-template TransportMeasurement try_transport(const TriedLink<float>&, const OpenTransport<float>&, bool);
-template TransportMeasurement try_transport(const TriedLink<double>&, const OpenTransport<double>&, bool);
-template OpenTransport<float> open_transport(const TransportEntry<float>&, const Communicator&, Device&);
-template OpenTransport<double> open_transport(const TransportEntry<double>&, const Communicator&, Device&);
-template ChosenTransports<float> choose_transports(const TransportSettings&,
-                                                   std::span<const TransportEntry<float>>,
-                                                   const Decomposition&, int, const Communicator&, Device&,
-                                                   std::span<const HaloField<float>>);
-template ChosenTransports<double> choose_transports(const TransportSettings&,
-                                                    std::span<const TransportEntry<double>>,
-                                                    const Decomposition&, int, const Communicator&, Device&,
-                                                    std::span<const HaloField<double>>);
-template std::unique_ptr<Transport<float>> connect_all(const ChosenTransports<float>&, const Communicator&,
-                                                       Device&, std::span<const HaloField<float>>,
-                                                       std::span<const HaloMessage>);
-template std::unique_ptr<Transport<double>> connect_all(const ChosenTransports<double>&, const Communicator&,
-                                                        Device&, std::span<const HaloField<double>>,
-                                                        std::span<const HaloMessage>);
+template struct TriedLink<float>;
+template struct TriedLink<double>;
+template struct OpenTransport<float>;
+template struct OpenTransport<double>;
+template struct ChosenTransports<float>;
+template struct ChosenTransports<double>;
 
 }  // namespace isotherm

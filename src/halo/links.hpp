@@ -2,6 +2,7 @@
 // the fastest of those that prove to work, with the messages and the fields of the run itself.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,22 +35,22 @@ struct HaloLink {
   std::size_t bytes;                  // each way, an exchange
   std::string transport;
   std::vector<TransportMeasurement> measurements;  // of those asked, in the order of the table
-  const TransportMeasurement& chosen() const;
+  const TransportMeasurement& chosen() const {
+    return *std::ranges::find(measurements, transport, &TransportMeasurement::transport);
+  }
 };
 
 // A transport that all ranks have made ready, with a communicator of its own; or why they cannot.
 template <class T>
 struct OpenTransport {
+  // Collective.
+  OpenTransport(const TransportEntry<T>& row, const Communicator& ranks, Device& device);
+
   const TransportEntry<T>* entry;
   std::unique_ptr<Communicator> communicator;
   std::unique_ptr<TransportMaker<T>> maker;  // null where why_not says why
   std::string why_not;
 };
-
-// Collective.
-template <class T>
-OpenTransport<T> open_transport(const TransportEntry<T>& entry, const Communicator& communicator,
-                                Device& device);
 
 // All that goes between this rank and one neighbour, and the fields that it goes between.
 template <class T>
@@ -59,35 +60,31 @@ struct TriedLink {
   std::span<const HaloField<T>> fields;
   std::vector<HaloMessage> messages;
   double timeout;  // s
-};
 
-// Both ranks of the link try the same transports in the same order. Every field's edges and ghosts are
-// overwritten: a pattern of rank, cell and field has to arrive in ghosts that were poisoned. A transport that
-// does not come back in time is left as it is until the program ends.
-template <class T>
-TransportMeasurement try_transport(const TriedLink<T>& link, const OpenTransport<T>& open, bool timed);
+  // Both ranks of the link try the same transports in the same order. Every field's edges and ghosts are
+  // overwritten: a pattern of rank, cell and field has to arrive in ghosts that were poisoned. A transport
+  // that does not come back in time is left as it is until the program ends.
+  TransportMeasurement try_transport(const OpenTransport<T>& transport, bool timed) const;
+};
 
 template <class T>
 struct ChosenTransports {
   std::vector<OpenTransport<T>> open;  // those that some rank uses, the same on all
   std::vector<HaloLink> links;         // of this rank, by peers_of(messages)
+
+  ChosenTransports() = default;  // none
+  // Collective; the fields' edges and ghosts are overwritten. Throws CollectiveError(unavailable) where the
+  // named one does not work between all neighbours, or no transport does between some two.
+  ChosenTransports(const TransportSettings& settings, std::span<const TransportEntry<T>> registry,
+                   const Decomposition& decomposition, int ghosts, const Communicator& communicator,
+                   Device& device, std::span<const HaloField<T>> fields);
+
+  // An exchange of messages between any two ranks, proved as those of halos are, with the one transport that
+  // all halos take. Null where they take several, where that one needs the host, or where it does not work
+  // for these. Collective; overwrites the cells of the messages.
+  std::unique_ptr<Transport<T>> connect_all(const Communicator& communicator, Device& device,
+                                            std::span<const HaloField<T>> fields,
+                                            std::span<const HaloMessage> messages) const;
 };
-
-// Collective; the fields' edges and ghosts are overwritten. Throws CollectiveError(unavailable) where the
-// named one does not work between all neighbours, or no transport does between some two.
-template <class T>
-ChosenTransports<T> choose_transports(const TransportSettings& settings,
-                                      std::span<const TransportEntry<T>> registry,
-                                      const Decomposition& decomposition, int ghosts,
-                                      const Communicator& communicator, Device& device,
-                                      std::span<const HaloField<T>> fields);
-
-// An exchange of messages between any two ranks, proved as those of halos are, with the one transport that
-// all halos take. Null where they take several, where that one needs the host, or where it does not work for
-// these. Collective; overwrites the cells of the messages.
-template <class T>
-std::unique_ptr<Transport<T>> connect_all(const ChosenTransports<T>& halos, const Communicator& communicator,
-                                          Device& device, std::span<const HaloField<T>> fields,
-                                          std::span<const HaloMessage> messages);
 
 }  // namespace isotherm

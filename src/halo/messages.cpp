@@ -37,6 +37,31 @@ Box ghost_box(Int3 extent, int ghosts, Direction d) {
   return edge_box(extent, ghosts, d).shifted({ghosts * d[0], ghosts * d[1], ghosts * d[2]});
 }
 
+// Two blocks to each other: as much of both as the smaller has along each axis, at the lower ends of the axes
+// and, where their sizes differ, at the upper ends too.
+void add_swap(std::vector<HaloMessage>& messages, int peer, Box mine, Box theirs, bool is_lower) {
+  for (int number = 0; number < 8; ++number) {
+    Box edge = mine, ghosts = theirs;
+    Direction ends{};
+    bool is_new = true;
+    for (int axis = 0; axis < 3; ++axis) {
+      const Index size = std::min(mine.extent()[axis], theirs.extent()[axis]);
+      const bool upper = ((number >> axis) & 1) != 0;
+      is_new = is_new && !(upper && mine.extent()[axis] == theirs.extent()[axis]);
+      ends[static_cast<std::size_t>(axis)] = upper ? is_lower ? 1 : -1 : 0;
+      for (Box* box : {&edge, &ghosts})
+        (upper ? box->lo : box->hi)[axis] = upper ? box->hi[axis] - size : box->lo[axis] + size;
+    }
+    if (is_new) messages.push_back({peer, ends, edge, ghosts, ghosts, edge});
+  }
+}
+
+bool is_covered_twice(Box large, Box small) {
+  for (int axis = 0; axis < 3; ++axis)
+    if (large.extent()[axis] > 2 * small.extent()[axis]) return false;
+  return !small.empty();
+}
+
 }  // namespace
 
 GhostSides ghost_sides(const Decomposition& decomposition, int rank) {
@@ -92,35 +117,6 @@ std::vector<LocalCopy> local_copies(const Decomposition& decomposition, int rank
   }
   return copies;
 }
-
-namespace {
-
-// Two blocks to each other: as much of both as the smaller has along each axis, at the lower ends of the axes
-// and, where their sizes differ, at the upper ends too.
-void add_swap(std::vector<HaloMessage>& messages, int peer, Box mine, Box theirs, bool is_lower) {
-  for (int number = 0; number < 8; ++number) {
-    Box edge = mine, ghosts = theirs;
-    Direction ends{};
-    bool is_new = true;
-    for (int axis = 0; axis < 3; ++axis) {
-      const Index size = std::min(mine.extent()[axis], theirs.extent()[axis]);
-      const bool upper = ((number >> axis) & 1) != 0;
-      is_new = is_new && !(upper && mine.extent()[axis] == theirs.extent()[axis]);
-      ends[static_cast<std::size_t>(axis)] = upper ? is_lower ? 1 : -1 : 0;
-      for (Box* box : {&edge, &ghosts})
-        (upper ? box->lo : box->hi)[axis] = upper ? box->hi[axis] - size : box->lo[axis] + size;
-    }
-    if (is_new) messages.push_back({peer, ends, edge, ghosts, ghosts, edge});
-  }
-}
-
-bool is_covered_twice(Box large, Box small) {
-  for (int axis = 0; axis < 3; ++axis)
-    if (large.extent()[axis] > 2 * small.extent()[axis]) return false;
-  return !small.empty();
-}
-
-}  // namespace
 
 std::vector<HaloMessage> gather_messages(std::span<const Box> blocks, int rank) {
   for (const Box& large : blocks)

@@ -38,10 +38,12 @@ struct Wires {
   std::function<std::unique_ptr<Wire>(std::span<const WireMessage>)> make;
   std::function<std::string()> why_broken = [] { return std::string(); };  // as TransportMaker's
 };
-// Wires that any two ranks can share.
-template <auto make_wire>
+// Wires that any two ranks can share. `more`: arguments behind the messages.
+template <auto make_wire, auto... more>
 Wires wires_of(Device& device, const Communicator& communicator) {
-  return {[&](std::span<const WireMessage> messages) { return make_wire(device, communicator, messages); }};
+  return {[&](std::span<const WireMessage> messages) {
+    return make_wire(device, communicator, messages, more...);
+  }};
 }
 
 template <class T>
@@ -63,15 +65,13 @@ inline constexpr std::size_t staged_piece = std::size_t{2} << 20;  // bytes
 // one communicator must be used in the same order on all ranks.
 std::unique_ptr<Wire> make_host_wire(Device& device, const Communicator& communicator,
                                      std::span<const WireMessage> messages);
+// The one of the two without staging: also for an MPI that takes the device's memory.
 std::unique_ptr<Wire> make_direct_wire(Device& device, const Communicator& communicator,
                                        std::span<const WireMessage> messages,
                                        std::size_t piece_bytes = largest_piece);
 std::unique_ptr<Wire> make_staged_wire(Device& device, const Communicator& communicator,
                                        std::span<const WireMessage> messages,
                                        std::size_t piece_bytes = staged_piece);
-// The same without staging: for an MPI that takes the device's memory.
-std::unique_ptr<Wire> make_mpi_device_wire(Device& device, const Communicator& communicator,
-                                           std::span<const WireMessage> messages);
 // Does this MPI take the device's memory? A library that does not crashes at the first pointer into it, and
 // that cannot be caught: so MPI is asked first, and never taken at a guess. The probe proves the answer
 // later. Empty: it does. Else why not, and what to do. Not collective.

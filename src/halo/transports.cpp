@@ -1,4 +1,6 @@
 // The table of transports.
+#include <algorithm>
+
 #include "halo/packed_transport.hpp"
 #include "halo/transport.hpp"
 
@@ -19,7 +21,7 @@ constexpr TransportEntry<T> registry[] = {
     {"host", "non-blocking MPI over host memory; a GPU's faces are staged through pinned buffers", true, true,
      anywhere, packed_transports<T, wires_of<make_host_wire>>},
     {"mpi_device", "non-blocking MPI over the GPU's own memory: an MPI that knows it", true, true,
-     why_no_mpi_device, packed_transports<T, wires_of<make_mpi_device_wire>>},
+     why_no_mpi_device, packed_transports<T, wires_of<make_direct_wire, largest_piece>>},
     {"nccl", "grouped sends and receives of NCCL on the stream of the halos", true, true, why_no_nccl,
      packed_transports<T, open_nccl_wires>},
     {"peer", "a kernel stores into the neighbour's ghosts: GPUs of one host with peer access", true, false,
@@ -39,10 +41,8 @@ template std::span<const TransportEntry<float>> transport_registry();
 template std::span<const TransportEntry<double>> transport_registry();
 
 const TransportEntry<double>* find_transport(std::string_view name) {
-  for (const TransportEntry<double>& entry : registry<double>) {
-    if (entry.name == name) return &entry;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(registry<double>, name, &TransportEntry<double>::name);
+  return found == std::end(registry<double>) ? nullptr : found;
 }
 
 }  // namespace isotherm

@@ -274,11 +274,6 @@ std::unique_ptr<Wire> make_direct_wire(Device& device, const Communicator& commu
   return std::make_unique<DirectWire>(device, communicator, messages, piece_bytes);
 }
 
-std::unique_ptr<Wire> make_mpi_device_wire(Device& device, const Communicator& communicator,
-                                           std::span<const WireMessage> messages) {
-  return make_direct_wire(device, communicator, messages);
-}
-
 std::unique_ptr<Wire> make_host_wire(Device& device, const Communicator& communicator,
                                      std::span<const WireMessage> messages) {
   if (device.backend() == Backend::host) return make_direct_wire(device, communicator, messages);

@@ -90,7 +90,7 @@ class FaceBench {
   Proof prove(const OpenTransport<T>& open) {
     const Communicator own = bench_.world.duplicate();
     const TransportMeasurement measurement =
-        try_transport<T>({bench_.device, own, fields_, messages_, probe_timeout}, open, true);
+        TriedLink<T>{bench_.device, own, fields_, messages_, probe_timeout}.try_transport(open, true);
     const bool missing = !open.maker || !open.maker->why_not(messages_.front().peer).empty();
     const std::string note = bench_.world.first_of_all(measurement.why_not);
     const bool anyone_lacks_it = bench_.world.all_reduce(std::int64_t{missing}, ReduceOp::max) != 0;
@@ -170,8 +170,7 @@ template <class T>
 void measure_all(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
   std::vector<OpenTransport<T>> transports;
   for (const TransportEntry<T>& entry : transport_registry<T>())
-    if (is_wanted(entry.name, bench.options))
-      transports.push_back(open_transport(entry, bench.world, bench.device));
+    if (is_wanted(entry.name, bench.options)) transports.emplace_back(entry, bench.world, bench.device);
   for (const Int3 cells : sizes) {
     for (const int ghosts : bench.options.ghosts) {
       Field<T> field = all_or_throw(bench.world, [&] { return Field<T>(bench.device, cells, ghosts); });
