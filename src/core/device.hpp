@@ -61,10 +61,13 @@ class Device {
   // From begin_recording() to end_recording(), what this thread queues on the stream is recorded and not
   // done. Only where records_graphs().
   virtual bool records_graphs() const { return false; }
-  virtual void begin_recording(Stream stream);
-  virtual Graph end_recording(Stream stream);
-  virtual void launch(Graph graph, Stream stream);
-  virtual void release(Graph graph) noexcept;
+  virtual void begin_recording(Stream /*stream*/) { no_graphs(); }
+  virtual Graph end_recording(Stream /*stream*/) { no_graphs(); }
+  virtual void launch(Graph /*graph*/, Stream /*stream*/) { no_graphs(); }
+  virtual void release(Graph /*graph*/) noexcept {}
+
+ private:
+  [[noreturn]] static void no_graphs();
 };
 
 // Its fields mirror those of a device with this alignment of rows.
@@ -129,6 +132,15 @@ inline Owned<Event> own_event(Device& device) {
 }
 inline Owned<Event> own_timing_event(Device& device) {
   return {device, device.make_event(true)};
+}
+
+template <class Value>
+Buffer copied_to(Device& device, const std::vector<Value>& values) {
+  Buffer there(device, values.size() * sizeof(Value));
+  const Owned<Stream> stream = own_stream(device, Priority::normal);
+  device.copy(there.data(), values.data(), there.bytes(), stream);
+  device.synchronize(stream);
+  return there;
 }
 
 // The time that queued work takes on its device: two events around it, in its stream.

@@ -13,15 +13,6 @@
 
 namespace isotherm {
 
-namespace {
-
-herr_t keep_first(unsigned n, const H5E_error2_t* error, void* text) {
-  if (n == 0 && error->desc) *static_cast<std::string*>(text) = error->desc;
-  return 0;
-}
-
-}  // namespace
-
 void start_hdf5() {
   H5dont_atexit();  // rejected, harmlessly, on every call but the first
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
@@ -31,6 +22,10 @@ void start_hdf5() {
 hid_t check_hdf5(hid_t result, const char* call, const std::string& path) {
   if (result >= 0) return result;
   std::string reason;
+  const H5E_walk2_t keep_first = [](unsigned n, const H5E_error2_t* error, void* text) -> herr_t {
+    if (n == 0 && error->desc) *static_cast<std::string*>(text) = error->desc;
+    return 0;
+  };
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first, &reason);
   throw Error(ExitCode::io, fmt::format("{}: {} failed ({}); check the file system, its free space and quota",
                                         path, call, reason.empty() ? "HDF5 gives no reason" : reason));

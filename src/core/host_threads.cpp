@@ -75,67 +75,6 @@ std::vector<fs::path> walk_up(const fs::path& mount, std::string_view group) {
   return folders;
 }
 
-}  // namespace
-
-// Lines such as "4:cpu,cpuacct:/a/b"; version 2 names no controllers. Only the path may hold a further colon.
-Cgroups parse_cgroups(const std::string& text, const std::string& controller, const fs::path& root) {
-  std::string unified = "/", number, controllers, path;
-  std::istringstream lines(text);
-  while (std::getline(lines, number, ':') && std::getline(lines, controllers, ':') &&
-         std::getline(lines, path)) {
-    // A controller belongs to one version only: one that is named here is not in the unified tree.
-    if (("," + controllers + ",").find("," + controller + ",") != std::string::npos)
-      return {CgroupVersion::v1, walk_up(root / controller, path)};
-    if (controllers.empty()) unified = path;
-  }
-  return {CgroupVersion::v2, walk_up(root, unified)};
-}
-
-Cgroups find_cgroups(const std::string& controller) {
-  return parse_cgroups(read_small_file("/proc/self/cgroup"), controller, "/sys/fs/cgroup");
-}
-
-std::optional<double> parse_cpu_max(std::string_view text) {
-  const auto quota = parse_number<double>(text);
-  const auto period = parse_number<double>(text.substr(std::min(text.find(' ') + 1, text.size())));
-  if (!quota || !period || *quota <= 0 || *period <= 0) return std::nullopt;
-  return *quota / *period;
-}
-
-std::optional<double> cpu_quota(const Cgroups& cpu) {
-  std::optional<double> least;
-  for (const fs::path& folder : cpu.folders) {
-    const auto quota =
-        parse_cpu_max(cpu.version == CgroupVersion::v2 ? read_small_file(folder / "cpu.max")
-                                                       : read_small_file(folder / "cpu.cfs_quota_us") + " " +
-                                                             read_small_file(folder / "cpu.cfs_period_us"));
-    if (quota) least = std::min(*quota, least.value_or(*quota));
-  }
-  return least;
-}
-
-std::optional<CgroupMemory> memory_limit(const Cgroups& memory) {
-  // The counts of both versions include the groups below.
-  const bool v2 = memory.version == CgroupVersion::v2;
-  std::optional<CgroupMemory> least;
-  for (const fs::path& folder : memory.folders) {
-    const auto limit = bytes_in_file(folder / (v2 ? "memory.max" : "memory.limit_in_bytes"));
-    if (!limit) continue;  // "max", or no such file
-    const std::size_t used =
-        bytes_in_file(folder / (v2 ? "memory.current" : "memory.usage_in_bytes")).value_or(0);
-    const std::size_t files =
-        stat_value(folder / "memory.stat", v2 ? "inactive_file" : "total_inactive_file");
-    // The three files are read one after the other, so that their numbers need not agree.
-    const std::size_t held = used - std::min(used, files);
-    const std::size_t free = *limit - std::min(*limit, held);
-    if (!least) least = {*limit, free};
-    least = {std::min(least->limit, *limit), std::min(least->free, free)};
-  }
-  return least;
-}
-
-namespace {
-
 // Beyond this many threads for each core OMP_NUM_THREADS is taken for a slip, not a wish.
 constexpr int most_threads_a_core = 8;
 
@@ -217,6 +156,63 @@ ThreadPlan plan_share(const HostCores& cores, const std::vector<std::vector<int>
 }
 
 }  // namespace
+
+// Lines such as "4:cpu,cpuacct:/a/b"; version 2 names no controllers. Only the path may hold a further colon.
+Cgroups parse_cgroups(const std::string& text, const std::string& controller, const fs::path& root) {
+  std::string unified = "/", number, controllers, path;
+  std::istringstream lines(text);
+  while (std::getline(lines, number, ':') && std::getline(lines, controllers, ':') &&
+         std::getline(lines, path)) {
+    // A controller belongs to one version only: one that is named here is not in the unified tree.
+    if (("," + controllers + ",").find("," + controller + ",") != std::string::npos)
+      return {CgroupVersion::v1, walk_up(root / controller, path)};
+    if (controllers.empty()) unified = path;
+  }
+  return {CgroupVersion::v2, walk_up(root, unified)};
+}
+
+Cgroups find_cgroups(const std::string& controller) {
+  return parse_cgroups(read_small_file("/proc/self/cgroup"), controller, "/sys/fs/cgroup");
+}
+
+std::optional<double> parse_cpu_max(std::string_view text) {
+  const auto quota = parse_number<double>(text);
+  const auto period = parse_number<double>(text.substr(std::min(text.find(' ') + 1, text.size())));
+  if (!quota || !period || *quota <= 0 || *period <= 0) return std::nullopt;
+  return *quota / *period;
+}
+
+std::optional<double> cpu_quota(const Cgroups& cpu) {
+  std::optional<double> least;
+  for (const fs::path& folder : cpu.folders) {
+    const auto quota =
+        parse_cpu_max(cpu.version == CgroupVersion::v2 ? read_small_file(folder / "cpu.max")
+                                                       : read_small_file(folder / "cpu.cfs_quota_us") + " " +
+                                                             read_small_file(folder / "cpu.cfs_period_us"));
+    if (quota) least = std::min(*quota, least.value_or(*quota));
+  }
+  return least;
+}
+
+std::optional<CgroupMemory> memory_limit(const Cgroups& memory) {
+  // The counts of both versions include the groups below.
+  const bool v2 = memory.version == CgroupVersion::v2;
+  std::optional<CgroupMemory> least;
+  for (const fs::path& folder : memory.folders) {
+    const auto limit = bytes_in_file(folder / (v2 ? "memory.max" : "memory.limit_in_bytes"));
+    if (!limit) continue;  // "max", or no such file
+    const std::size_t used =
+        bytes_in_file(folder / (v2 ? "memory.current" : "memory.usage_in_bytes")).value_or(0);
+    const std::size_t files =
+        stat_value(folder / "memory.stat", v2 ? "inactive_file" : "total_inactive_file");
+    // The three files are read one after the other, so that their numbers need not agree.
+    const std::size_t held = used - std::min(used, files);
+    const std::size_t free = *limit - std::min(*limit, held);
+    if (!least) least = {*limit, free};
+    least = {std::min(least->limit, *limit), std::min(least->free, free)};
+  }
+  return least;
+}
 
 HostCores find_host_cores() {
   HostCores cores;

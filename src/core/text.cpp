@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 
@@ -136,17 +135,12 @@ std::string in_quotes(std::string_view name) {
   return fmt::format("'{}'", escaped(name));
 }
 
-namespace {
-
-// Columns of text in UTF-8, by fmt, which pads text to a width that it measures in columns.
-std::size_t display_width(std::string_view text) {
-  const std::size_t width = text.size() + 1;
-  return width - (fmt::formatted_size("{:<{}}", text, width) - text.size());
-}
-
-}  // namespace
-
 std::string TextTable::text(int indent) const {
+  // Columns of text in UTF-8, by fmt, which pads text to a width that it measures in columns.
+  const auto display_width = [](std::string_view cell) {
+    const std::size_t width = cell.size() + 1;
+    return width - (fmt::formatted_size("{:<{}}", cell, width) - cell.size());
+  };
   std::vector<std::size_t> widths(alignment.size(), 0);
   for (const std::vector<std::string>& row : rows)
     for (std::size_t c = 0; c < row.size(); ++c) widths.at(c) = std::max(widths[c], display_width(row[c]));

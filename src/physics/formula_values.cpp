@@ -10,15 +10,6 @@
 namespace isotherm {
 namespace {
 
-template <class Value>
-Buffer on_device(Device& device, const std::vector<Value>& values) {
-  Buffer there(device, values.size() * sizeof(Value));
-  const Owned<Stream> stream = own_stream(device, Priority::normal);
-  device.copy(there.data(), values.data(), there.bytes(), stream);
-  device.synchronize(stream);
-  return there;
-}
-
 // What a step and those that its operands come from use, from the first of them on.
 struct Part {
   std::ptrdiff_t first;
@@ -97,7 +88,7 @@ FormulaValues<T>::FormulaValues(Device& device, const Expression& formula,
   for (int i = 0; i < 3; ++i) {
     const std::vector<double>& at = axes[static_cast<std::size_t>(i)].at;
     points_[i] = std::ssize(at);
-    at_[static_cast<std::size_t>(i)] = on_device(device, at);
+    at_[static_cast<std::size_t>(i)] = copied_to(device, at);
   }
   *unsound_.as<std::uint64_t>() = no_time;
   if (!formula.is_table()) {
@@ -107,7 +98,7 @@ FormulaValues<T>::FormulaValues(Device& device, const Expression& formula,
     of_time_ = std::move(parts.of_time);
     for (const FormulaProgram& part : parts.of_place) of_place_.push_back(part_of_place(part));
   }
-  steps_ = on_device(device, program.steps);
+  steps_ = copied_to(device, program.steps);
   grid_.steps = steps_.as<FormulaStep>();
   grid_.step_count = std::ssize(program.steps);
   grid_.depth = program.depth;
@@ -122,7 +113,7 @@ FormulaValues<T>::FormulaValues(Device& device, const Expression& formula,
 template <class T>
 Buffer FormulaValues<T>::part_of_place(const FormulaProgram& part) {
   Buffer values(*device_, static_cast<std::size_t>(points_.product()) * sizeof(double));
-  const Buffer steps = on_device(*device_, part.steps),
+  const Buffer steps = copied_to(*device_, part.steps),
                ignored(*device_, sizeof(std::uint64_t), Memory::staging);
   FormulaGrid<double> grid{};
   grid.steps = steps.as<FormulaStep>();
