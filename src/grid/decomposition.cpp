@@ -201,14 +201,6 @@ std::optional<Index> Decomposition::max_halo_width() const {
   return thinnest_exchanged(cells_, process_grid_, periodic_);
 }
 
-Index Decomposition::smallest_subdomain() const {
-  return subdomain(ranks() - 1).cells();
-}
-
-Index Decomposition::largest_subdomain() const {
-  return subdomain(0).cells();
-}
-
 std::array<bool, face_count> Decomposition::boundaries(int rank) const {
   std::array<bool, face_count> boundaries{};
   const std::vector<Direction> faces = face_directions();

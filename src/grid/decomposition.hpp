@@ -51,8 +51,8 @@ class Decomposition {
   // Layers of ghosts that every block is thick enough to fill; none where no axis has an exchange.
   std::optional<Index> max_halo_width() const;
 
-  Index smallest_subdomain() const;  // cells
-  Index largest_subdomain() const;
+  Index smallest_subdomain() const { return subdomain(ranks() - 1).cells(); }
+  Index largest_subdomain() const { return subdomain(0).cells(); }
 
  private:
   Int3 cells_, process_grid_;

@@ -8,11 +8,8 @@
 #include "core/text.hpp"
 
 namespace isotherm {
-namespace {
 
 constexpr Index word_bytes = 16;  // the widest access of a thread, and what a GPU's copy engine starts at
-
-}  // namespace
 
 FieldLayout FieldLayout::make(Int3 extent, int ghosts, std::size_t element_bytes,
                               std::ptrdiff_t row_alignment) {

@@ -31,10 +31,6 @@ Rows rows_beyond(Int3 extent, Int3 faces, int ghosts) {
   return {static_cast<double>(faces.x) * padded, padded - subdomain};
 }
 
-Rows operator-(Rows a, Rows b) {
-  return {a.across_x - b.across_x, a.whole - b.whole};
-}
-
 Index messages(Int3 faces, int ghosts) {
   if (ghosts == 1) return faces.x + faces.y + faces.z;
   return (1 + faces.x) * (1 + faces.y) * (1 + faces.z) - 1;
@@ -42,12 +38,6 @@ Index messages(Int3 faces, int ghosts) {
 
 double ceil_to(double n, double unit) {
   return std::ceil(n / unit) * unit;
-}
-
-// Bytes of these rows when each is made of whole sectors.
-double bytes_in_sectors(Rows rows, Index length, int ghosts, int cell_bytes, int sector) {
-  const auto piece = [&](Index run) { return ceil_to(static_cast<double>(run) * cell_bytes, sector); };
-  return rows.across_x * piece(ghosts) + rows.whole * piece(length);
 }
 
 // Cells of whole tiles that the sweeps between two exchanges cover: each as many layers of ghosts beside the
@@ -133,9 +123,11 @@ SweepCost sweep_cost(Int3 cells, Int3 process_grid, std::array<bool, 3> periodic
     if (parts == 1) local[axis] = touched[axis];
   }
   const Rows all = rows_beyond(extent, touched, ghosts);
-  const Rows sent = all - rows_beyond(extent, local, ghosts);
-  const auto bytes = [&](Rows rows, int sector) {
-    return bytes_in_sectors(rows, extent.x, ghosts, w.cell_bytes, sector);
+  const Rows kept = rows_beyond(extent, local, ghosts);
+  const Rows sent{all.across_x - kept.across_x, all.whole - kept.whole};
+  const auto bytes = [&](Rows rows, int sector) {  // when each row is made of whole sectors
+    const auto piece = [&](Index run) { return ceil_to(static_cast<double>(run) * w.cell_bytes, sector); };
+    return rows.across_x * piece(ghosts) + rows.whole * piece(extent.x);
   };
   const double sweeps = ghosts;  // that one exchange serves
   return {.sweep = 2 * w.cell_bytes * tiled_cells_of_period(extent, touched, ghosts, w) / w.memory / sweeps,
