@@ -1,7 +1,5 @@
 #include "physics/coverage.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -13,9 +11,49 @@ namespace isotherm {
 
 namespace {
 
+using std::numbers::pi;
+
 bool is_round(Shape shape, int shape_axis, int axis) {
   return shape == Shape::sphere || (shape == Shape::cylinder && shape_axis != axis);
 }
+
+double overlap(double low, double high, Index cell) {
+  const auto edge = static_cast<double>(cell);
+  return std::max(0.0, std::min(high, edge + 1) - std::max(low, edge));
+}
+
+// Both ends of an interval onto the faces of cells that they are but for rounding, unless nothing would be
+// left of it.
+void snap(double& low, double& high) {
+  const auto snapped = [](double u) {
+    return std::abs(u - std::round(u)) <= rounding_of_per_cell ? std::round(u) : u;
+  };
+  if (snapped(low) == snapped(high)) return;
+  low = snapped(low);
+  high = snapped(high);
+}
+
+// The mean of exp(-u^2 / 2) over [low, high], u in standard deviations.
+double mean_of_bell(double low, double high) {
+  const double a = low / std::numbers::sqrt2, b = high / std::numbers::sqrt2;
+  // Beyond the middle the complement has the digits that the function itself has lost.
+  const double difference = a > 0   ? std::erfc(a) - std::erfc(b)
+                            : b < 0 ? std::erfc(-b) - std::erfc(-a)
+                                    : std::erf(b) - std::erf(a);
+  return std::sqrt(pi / 2) * difference / (high - low);
+}
+
+// Midpoints of the part of a cell that lies within [low, high].
+struct Midpoints {
+  double first, step;
+  int count;
+  Midpoints(double low, double high, Index cell, int count_) : count(count_) {
+    const double from = std::max(low, static_cast<double>(cell));
+    step = std::max(0.0, std::min(high, static_cast<double>(cell) + 1) - from) / count;
+    first = from + step / 2;
+  }
+  double operator()(int i) const { return first + i * step; }
+};
 
 }  // namespace
 
@@ -70,49 +108,6 @@ CellRange CentreCover::half_open(int axis, double low, double high) const {
   };
   return clipped(axis, first_from(low), first_from(high));
 }
-
-namespace {
-
-using std::numbers::pi;
-double overlap(double low, double high, Index cell) {
-  const auto edge = static_cast<double>(cell);
-  return std::max(0.0, std::min(high, edge + 1) - std::max(low, edge));
-}
-
-// Both ends of an interval onto the faces of cells that they are but for rounding, unless nothing would be
-// left of it.
-void snap(double& low, double& high) {
-  const auto snapped = [](double u) {
-    return std::abs(u - std::round(u)) <= rounding_of_per_cell ? std::round(u) : u;
-  };
-  if (snapped(low) == snapped(high)) return;
-  low = snapped(low);
-  high = snapped(high);
-}
-
-// The mean of exp(-u^2 / 2) over [low, high], u in standard deviations.
-double mean_of_bell(double low, double high) {
-  const double a = low / std::numbers::sqrt2, b = high / std::numbers::sqrt2;
-  // Beyond the middle the complement has the digits that the function itself has lost.
-  const double difference = a > 0   ? std::erfc(a) - std::erfc(b)
-                            : b < 0 ? std::erfc(-b) - std::erfc(-a)
-                                    : std::erf(b) - std::erf(a);
-  return std::sqrt(pi / 2) * difference / (high - low);
-}
-
-// Midpoints of the part of a cell that lies within [low, high].
-struct Midpoints {
-  double first, step;
-  int count;
-  Midpoints(double low, double high, Index cell, int count_) : count(count_) {
-    const double from = std::max(low, static_cast<double>(cell));
-    step = std::max(0.0, std::min(high, static_cast<double>(cell) + 1) - from) / count;
-    first = from + step / 2;
-  }
-  double operator()(int i) const { return first + i * step; }
-};
-
-}  // namespace
 
 Coverage::Coverage(const Config& config, const RegionValue& shape)
     : shape_(shape.shape), axis_(shape.axis), cells_(config.grid.cells), cell_volume_(cell_volume(config)) {

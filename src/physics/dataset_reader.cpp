@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <type_traits>
-#include <vector>
 
 #include "core/error.hpp"
 #include "core/hdf5_file.hpp"

@@ -35,6 +35,37 @@ void add_flux(const Config& config, Face f, Box cells, HeatBalance& balance) {
   }
 }
 
+// The cells are searched only in a row that beats those before it, which are few.
+template <class T>
+void add_row(const T* row, Index length, Index number, TemperatureExtremes& found) {
+  const auto place = [&](double value) {
+    return number + std::distance(row, std::find(row, row + length, static_cast<T>(value)));
+  };
+  const std::int64_t nans_before = found.nan_cells;
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (Index x = 0; x < length; ++x) {
+    const auto value = static_cast<double>(row[x]);
+    found.nan_cells += value != value;
+    low = value < low ? value : low;
+    high = value > high ? value : high;
+  }
+  if (found.nan_cells > nans_before) {
+    const T* const nan = std::find_if(row, row + length, [](T value) { return value != value; });
+    found.first_nan = std::min(found.first_nan, number + std::distance(row, nan));
+  }
+  if (low > high) return;
+  const bool first = !found.any();
+  if (first || low < found.lowest.value) found.lowest = {low, place(low)};
+  if (first || high > found.highest.value) found.highest = {high, place(high)};
+}
+
+NumberedTemperature over_ranks(const NumberedTemperature& mine, ReduceOp op,
+                               const Communicator& communicator) {
+  const double value = communicator.all_reduce(mine.value, op);
+  const Index number = mine.value == value ? mine.number : NumberedTemperature::no_cell;
+  return {value, communicator.all_reduce(number, ReduceOp::min)};
+}
+
 }  // namespace
 
 HeatBalance heat_balance(const Config& config, Box subdomain,
@@ -69,41 +100,6 @@ void shift(FieldView<T> field, double by) {
 
 template void shift(FieldView<float>, double);
 template void shift(FieldView<double>, double);
-
-namespace {
-
-// The cells are searched only in a row that beats those before it, which are few.
-template <class T>
-void add_row(const T* row, Index length, Index number, TemperatureExtremes& found) {
-  const auto place = [&](double value) {
-    return number + std::distance(row, std::find(row, row + length, static_cast<T>(value)));
-  };
-  const std::int64_t nans_before = found.nan_cells;
-  double low = std::numeric_limits<double>::infinity(), high = -low;
-  for (Index x = 0; x < length; ++x) {
-    const auto value = static_cast<double>(row[x]);
-    found.nan_cells += value != value;
-    low = value < low ? value : low;
-    high = value > high ? value : high;
-  }
-  if (found.nan_cells > nans_before) {
-    const T* const nan = std::find_if(row, row + length, [](T value) { return value != value; });
-    found.first_nan = std::min(found.first_nan, number + std::distance(row, nan));
-  }
-  if (low > high) return;
-  const bool first = !found.any();
-  if (first || low < found.lowest.value) found.lowest = {low, place(low)};
-  if (first || high > found.highest.value) found.highest = {high, place(high)};
-}
-
-NumberedTemperature over_ranks(const NumberedTemperature& mine, ReduceOp op,
-                               const Communicator& communicator) {
-  const double value = communicator.all_reduce(mine.value, op);
-  const Index number = mine.value == value ? mine.number : NumberedTemperature::no_cell;
-  return {value, communicator.all_reduce(number, ReduceOp::min)};
-}
-
-}  // namespace
 
 void TemperatureExtremes::add(const TemperatureExtremes& other) {
   nan_cells += other.nan_cells;

@@ -38,35 +38,6 @@ double deck_weight(const Config& config) {
   return config.problem.kind == ProblemKind::transient ? time_plan(config).dt : config.problem.weight;
 }
 
-}  // namespace
-
-double half_diagonal(const Config& config) {
-  if (config.problem.kind == ProblemKind::transient)
-    return config.problem.weight / (2 * diffusivity(config) * euler_dt(config));
-  return sum(inverse_squares(config)) + share_of_time(config);
-}
-
-Coefficients<double> sweep_coefficients(const Config& config, double weight) {
-  const double scale = sweep_length_squared(config, weight);
-  const Vector3 inverse = inverse_squares(config);
-  const double cx = scale * inverse[0], cy = scale * inverse[1], cz = scale * inverse[2];
-  // Steady: the sum of the six neighbours is the weight by construction, or less that by implicit_dt.
-  const double c0 = config.problem.kind == ProblemKind::transient ? 1 - 2 * (cx + cy + cz) : 1 - weight;
-  return {c0, cx, cy, cz, weight / deck_weight(config)};
-}
-
-Coefficients<double> sweep_coefficients(const Config& config) {
-  return sweep_coefficients(config, deck_weight(config));
-}
-
-double source_scale(const Config& config) {
-  if (config.problem.kind == ProblemKind::transient)
-    return time_plan(config).dt / volumetric_heat_capacity(config);
-  return sweep_length_squared(config, deck_weight(config)) / conductivity(config);
-}
-
-namespace {
-
 template <class T>
 double neighbours_of(const Coefficients<T>& c) {
   return 2 * (static_cast<double>(c.cx) + static_cast<double>(c.cy) + static_cast<double>(c.cz));
@@ -87,36 +58,6 @@ Coefficients<T> coarsened(const Coefficients<double>& c) {
     if (static_cast<double>(rounded.c0) + neighbours_of(rounded) == 1) return rounded;
   }
 }
-
-}  // namespace
-
-template <class T>
-Coefficients<T> rounded_coefficients(const Coefficients<double>& c, double kept) {
-  if (kept == 1 && c.sigma != 1 && c.c0 < -1) return coarsened<T>(c);
-  Coefficients<T> rounded{0, static_cast<T>(c.cx), static_cast<T>(c.cy), static_cast<T>(c.cz),
-                          static_cast<T>(c.sigma)};
-  rounded.c0 = static_cast<T>(kept - neighbours_of(rounded));
-  // Where c0 is the coarser number, the largest neighbour takes up what its rounding left.
-  T& largest = std::max({std::ref(rounded.cx), std::ref(rounded.cy), std::ref(rounded.cz)}, [](T a, T b) {
-                 return a < b;
-               }).get();
-  const double left = kept - static_cast<double>(rounded.c0) - neighbours_of(rounded);
-  largest = static_cast<T>(static_cast<double>(largest) + left / 2);
-  return rounded;
-}
-
-template <class T>
-Coefficients<T> rounded_sweep(const Config& config, double weight) {
-  const double lost = share_of_time(config) / half_diagonal(config);  // of a constant, by a weight of 1
-  return rounded_coefficients<T>(sweep_coefficients(config, weight), 1 - weight * lost);
-}
-
-template Coefficients<float> rounded_coefficients(const Coefficients<double>&, double);
-template Coefficients<double> rounded_coefficients(const Coefficients<double>&, double);
-template Coefficients<float> rounded_sweep(const Config&, double);
-template Coefficients<double> rounded_sweep(const Config&, double);
-
-namespace {
 
 double phase(double a, double theta) {
   return std::atan2((1 - a) * std::cos(theta / 2), (1 + a) * std::sin(theta / 2));
@@ -177,6 +118,57 @@ Spectrum spectrum_of(const Config& config, const Coefficients<double>& c) {
 }
 
 }  // namespace
+
+double half_diagonal(const Config& config) {
+  if (config.problem.kind == ProblemKind::transient)
+    return config.problem.weight / (2 * diffusivity(config) * euler_dt(config));
+  return sum(inverse_squares(config)) + share_of_time(config);
+}
+
+Coefficients<double> sweep_coefficients(const Config& config, double weight) {
+  const double scale = sweep_length_squared(config, weight);
+  const Vector3 inverse = inverse_squares(config);
+  const double cx = scale * inverse[0], cy = scale * inverse[1], cz = scale * inverse[2];
+  // Steady: the sum of the six neighbours is the weight by construction, or less that by implicit_dt.
+  const double c0 = config.problem.kind == ProblemKind::transient ? 1 - 2 * (cx + cy + cz) : 1 - weight;
+  return {c0, cx, cy, cz, weight / deck_weight(config)};
+}
+
+Coefficients<double> sweep_coefficients(const Config& config) {
+  return sweep_coefficients(config, deck_weight(config));
+}
+
+double source_scale(const Config& config) {
+  if (config.problem.kind == ProblemKind::transient)
+    return time_plan(config).dt / volumetric_heat_capacity(config);
+  return sweep_length_squared(config, deck_weight(config)) / conductivity(config);
+}
+
+template <class T>
+Coefficients<T> rounded_coefficients(const Coefficients<double>& c, double kept) {
+  if (kept == 1 && c.sigma != 1 && c.c0 < -1) return coarsened<T>(c);
+  Coefficients<T> rounded{0, static_cast<T>(c.cx), static_cast<T>(c.cy), static_cast<T>(c.cz),
+                          static_cast<T>(c.sigma)};
+  rounded.c0 = static_cast<T>(kept - neighbours_of(rounded));
+  // Where c0 is the coarser number, the largest neighbour takes up what its rounding left.
+  T& largest = std::max({std::ref(rounded.cx), std::ref(rounded.cy), std::ref(rounded.cz)}, [](T a, T b) {
+                 return a < b;
+               }).get();
+  const double left = kept - static_cast<double>(rounded.c0) - neighbours_of(rounded);
+  largest = static_cast<T>(static_cast<double>(largest) + left / 2);
+  return rounded;
+}
+
+template <class T>
+Coefficients<T> rounded_sweep(const Config& config, double weight) {
+  const double lost = share_of_time(config) / half_diagonal(config);  // of a constant, by a weight of 1
+  return rounded_coefficients<T>(sweep_coefficients(config, weight), 1 - weight * lost);
+}
+
+template Coefficients<float> rounded_coefficients(const Coefficients<double>&, double);
+template Coefficients<double> rounded_coefficients(const Coefficients<double>&, double);
+template Coefficients<float> rounded_sweep(const Config&, double);
+template Coefficients<double> rounded_sweep(const Config&, double);
 
 Spectrum sweep_spectrum(const Config& config) {
   return spectrum_of(config, sweep_coefficients(config, 1));

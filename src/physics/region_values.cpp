@@ -4,10 +4,8 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
-#include <memory>
 #include <numeric>
 #include <optional>
 #include <tuple>
@@ -51,6 +49,32 @@ struct Row {
     if (!bad || cell.before(*bad)) bad = cell;
   }
 };
+
+// Stores the sums of a row. Notes the first cell that the precision cannot hold or that is below 0 K.
+template <class T>
+void store(Row& row, double scale, double lowest, std::size_t entries, T* cells) {
+  bool good = true;
+  for (std::size_t i = 0; i < row.sums.size(); ++i) {
+    cells[i] = static_cast<T>(scale * row.sums[i]);
+    good = good && std::abs(cells[i]) <= std::numeric_limits<T>::max() && row.sums[i] >= lowest;
+  }
+  if (good || row.bad) return;
+  for (std::size_t i = 0; i < row.sums.size(); ++i) {
+    const bool is_finite = std::isfinite(cells[i]);
+    if (!is_finite || row.sums[i] < lowest)
+      row.note({row.first + Int3{static_cast<Index>(i), 0, 0}, entries - 1, row.sums[i], is_finite});
+  }
+}
+
+RegionTotals totals_of(const std::vector<double>& values) {
+  RegionTotals totals;
+  for (const double value : values) {
+    totals.sum += value;
+    totals.magnitudes += std::abs(value);
+    totals.cells += value != 0;
+  }
+  return totals;
+}
 
 }  // namespace
 
@@ -173,36 +197,6 @@ class RegionValues::Brush {
   std::shared_ptr<const Coverage> coverage_;    // sources
   std::shared_ptr<const CentreCover> centres_;  // initial
 };
-
-namespace {
-
-// Stores the sums of a row. Notes the first cell that the precision cannot hold or that is below 0 K.
-template <class T>
-void store(Row& row, double scale, double lowest, std::size_t entries, T* cells) {
-  bool good = true;
-  for (std::size_t i = 0; i < row.sums.size(); ++i) {
-    cells[i] = static_cast<T>(scale * row.sums[i]);
-    good = good && std::abs(cells[i]) <= std::numeric_limits<T>::max() && row.sums[i] >= lowest;
-  }
-  if (good || row.bad) return;
-  for (std::size_t i = 0; i < row.sums.size(); ++i) {
-    const bool is_finite = std::isfinite(cells[i]);
-    if (!is_finite || row.sums[i] < lowest)
-      row.note({row.first + Int3{static_cast<Index>(i), 0, 0}, entries - 1, row.sums[i], is_finite});
-  }
-}
-
-RegionTotals totals_of(const std::vector<double>& values) {
-  RegionTotals totals;
-  for (const double value : values) {
-    totals.sum += value;
-    totals.magnitudes += std::abs(value);
-    totals.cells += value != 0;
-  }
-  return totals;
-}
-
-}  // namespace
 
 RegionValues::RegionValues(const Config& config, std::vector<RegionValue> entries, std::string key)
     : config_(config), entries_(std::move(entries)), key_(std::move(key)), is_source_(key_ == "sources") {
