@@ -1,11 +1,9 @@
-#include "solver/correction.hpp"
-
 #include <optional>
 #include <type_traits>
 
 #include "kernels/change.hpp"
 #include "physics/operator.hpp"
-#include "solver/coarsening.hpp"
+#include "solver/multigrid.hpp"
 
 namespace isotherm {
 

@@ -60,11 +60,6 @@ LongAccumulator FieldSum<T>::of(FieldView<const T> field) {
 }
 
 template <class T>
-double FieldSum<T>::mean(FieldView<const T> field, Int3 cells) {
-  return of(field).rounded() / static_cast<double>(cells.product());
-}
-
-template <class T>
 Diagnosis<T>::Diagnosis(const Config& config, const Communicator& communicator, Int3 subdomain,
                         Device& device, const HistogramKernel<T>* histogram, Stream stream)
     : config_(config),
@@ -144,11 +139,6 @@ Diagnostics Diagnosis<T>::look(FieldView<const T> now, const std::optional<StepF
   }
   if (plan_.bins > 0) found.histogram = count(now);
   return found;
-}
-
-template <class T>
-HeatFlows Diagnosis<T>::heat_flows(const StepFields<T>& step, const Boundaries<T>& boundaries) {
-  return flows(plan_.rate ? sum_->of(step.after) : LongAccumulator{}, step.before, boundaries);
 }
 
 // Neither sum is rounded: their difference is exact, small as it is beside them.

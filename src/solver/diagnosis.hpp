@@ -33,7 +33,9 @@ class FieldSum {
   // Not rounded; waits for the stream. Over this block, or a part of it, and (collective) over all.
   LongAccumulator mine(FieldView<const T> field);
   LongAccumulator of(FieldView<const T> field);
-  double mean(FieldView<const T> field, Int3 cells);  // of `cells` on all ranks
+  double mean(FieldView<const T> field, Int3 cells) {  // of `cells` on all ranks
+    return of(field).rounded() / static_cast<double>(cells.product());
+  }
 
  private:
   Communicator communicator_;
@@ -64,8 +66,10 @@ class Diagnosis {
   // every rank returns the same.
   Diagnostics look(FieldView<const T> now, const std::optional<StepFields<T>>& step,
                    const Boundaries<T>& boundaries);
-  HeatFlows heat_flows(const StepFields<T>& step, const Boundaries<T>& boundaries);  // alone
-  const Bins& bins() const { return bins_; }                                         // after start()
+  HeatFlows heat_flows(const StepFields<T>& step, const Boundaries<T>& boundaries) {  // alone
+    return flows(plan_.rate ? sum_->of(step.after) : LongAccumulator{}, step.before, boundaries);
+  }
+  const Bins& bins() const { return bins_; }  // after start()
 
  private:
   // Over all ranks.

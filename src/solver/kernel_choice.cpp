@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <string>
-
 #include "core/error.hpp"
 #include "physics/varying_sources.hpp"
 #include "solver/method.hpp"

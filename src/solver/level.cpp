@@ -84,16 +84,6 @@ void pack(Backend backend, FieldView<const T> field, const std::vector<Box>& box
   }
 }
 
-// Of a boundary that varies in time: for all sweeps of a launch.
-int values_at_once(const Config& config) {
-  return std::min(longest_time_block(config), most_sweeps_per_launch);
-}
-
-TransportSettings transport_settings(const Config& config, bool timed) {
-  const ParallelConfig& parallel = config.parallel;
-  return {parallel.transport, config.at("parallel.transport"), parallel.probe_timeout, timed};
-}
-
 template <class T>
 std::vector<Coefficients<T>> coefficients_of(const Config& config, const Method& method) {
   std::vector<Coefficients<T>> all;
@@ -123,12 +113,14 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
                                [&] {
                                  return BoundaryConditions<T>(
                                      config_, device, subdomain_, ghost_layers(config),
-                                     decomposition.boundaries(communicator.rank()), values_at_once(config));
+                                     decomposition.boundaries(communicator.rank()),
+                                     std::min(longest_time_block(config), most_sweeps_per_launch));
                                })),
       halo_(decomposition, communicator_, device,
             source_ ? std::vector{halo_field(current_), halo_field(next_), halo_field(*source_)}
                     : std::vector{halo_field(current_), halo_field(next_)},
-            transport_settings(config, options.time_halos)),
+            {config.parallel.transport, config.at("parallel.transport"), config.parallel.probe_timeout,
+             options.time_halos}),
       host_(make_host_device(device.row_alignment())),
       own_stream_(options.compute ? std::nullopt : std::optional(own_stream(device, Priority::normal))),
       compute_(options.compute ? *options.compute : own_stream_->get()),
@@ -277,11 +269,6 @@ void Level<T>::fill_boundaries(Box region, const StencilKernel<T>* kernel) {
 }
 
 template <class T>
-void Level<T>::set_zero() {
-  face_copy<T>(device_.backend()).fill(current_.view(), T(0), compute_);
-}
-
-template <class T>
 SweepArgs<T> Level<T>::sweep_args(Box region, const UpdateNorm& norm) {
   SweepArgs<T> args{field(), next_.view(), region, unit_, boundaries_.boundaries(), source(), norm};
   // Planes that overwrite each other stay in a GPU's cache: nothing is written to memory.
@@ -301,12 +288,6 @@ void Level<T>::sweep(const StencilKernel<T>& kernel, SweepPlan plan, Box region,
   SweepArgs<T> args = sweep_args(region, norm);
   if (stores_faces) args.stores = halo_.stores(current_.view(), next_.view(), compute_);
   kernel.launch(args, plan, compute_);
-}
-
-template <class T>
-void Level<T>::sweep_exterior(const StencilKernel<T>& kernel, SweepPlan plan, Box region, Box interior,
-                              const UpdateNorm& norm) {
-  launch_exterior(kernel, sweep_args(region, norm), interior, plan, compute_);
 }
 
 template <class T>

@@ -148,13 +148,17 @@ class Level {
     halo_.start(source_->view(), compute_, halo_stream_);
     halo_.finish(source_->view(), compute_, halo_stream_);
   }
-  void set_zero();  // the current field, ghosts included
+  void set_zero() {  // the current field, ghosts included
+    face_copy<T>(device_.backend()).fill(current_.view(), T(0), compute_);
+  }
   // A launch of sweeps of `region` from the current field into the other one, with `stores_faces` into the
   // neighbours' ghosts too; and of the region without `interior`, which was swept before.
   void sweep(const StencilKernel<T>& kernel, SweepPlan plan, Box region, const UpdateNorm& norm,
              bool stores_faces = false);
   void sweep_exterior(const StencilKernel<T>& kernel, SweepPlan plan, Box region, Box interior,
-                      const UpdateNorm& norm);
+                      const UpdateNorm& norm) {
+    launch_exterior(kernel, sweep_args(region, norm), interior, plan, compute_);
+  }
   // Behind a launch of `region`, where its sources are swept in boxes.
   void sweep_source_boxes(int sweeps, Box region);
   // The other field becomes the current one, so many sweeps later, which one launch made.

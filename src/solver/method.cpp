@@ -15,13 +15,11 @@ constexpr int smoothing_sweeps = 4;                           // of multigrid, b
 constexpr double expected_decay = 2.3;  // of a V cycle: measured rates are 0.06 to 0.1 (kernels/TUNING.md)
 constexpr double worthwhile = 1e-4;  // what a cycle leaves of an error: half of the way to usual tolerances
 
-// Of -ln of the share of an error that a cycle of m sweeps leaves: T_m(x) = cosh(m arcosh x) at the x of no
+// -ln of the share of an error that a cycle of m sweeps leaves: T_m(x) = cosh(m arcosh x) at the x of no
 // decay.
-double argument(const Spectrum& s) {
-  return std::acosh((s.highest + s.lowest) / (s.highest - s.lowest));
-}
 double decay_of_cycle(const Spectrum& s, std::int64_t m) {
-  const double exponent = static_cast<double>(m) * argument(s);
+  const double argument = std::acosh((s.highest + s.lowest) / (s.highest - s.lowest));
+  const double exponent = static_cast<double>(m) * argument;
   return exponent + std::log1p(std::exp(-2 * exponent)) - std::numbers::ln2;  // ln cosh
 }
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include "core/all_or_throw.hpp"
@@ -11,22 +10,8 @@
 #include "kernels/grid_transfer.hpp"
 #include "physics/diagnostics.hpp"
 #include "physics/operator.hpp"
-#include "solver/coarsening.hpp"
 
 namespace isotherm {
-namespace {
-
-template <class Entry>
-Buffer on_device(Device& device, const std::vector<Entry>& table) {
-  const std::size_t bytes = table.size() * sizeof(Entry);
-  Buffer buffer(device, bytes);
-  const Owned<Stream> stream = own_stream(device, Priority::normal);
-  device.copy(buffer.data(), table.data(), bytes, stream);
-  device.synchronize(stream);
-  return buffer;
-}
-
-}  // namespace
 
 template <class T>
 SweepChoice<T> smoothing_kernel(const Config& config, const Decomposition& decomposition, Backend backend) {
@@ -89,8 +74,8 @@ struct Multigrid<T>::Coarse {
         local.upper -= static_cast<int>(lo[axis]);
         each_interpolation.push_back(local);
       }
-      overlaps[axis] = on_device(fine.device(), each_overlap);
-      interpolations[axis] = on_device(fine.device(), each_interpolation);
+      overlaps[axis] = copied_to(fine.device(), each_overlap);
+      interpolations[axis] = copied_to(fine.device(), each_interpolation);
     }
     nested = nested && read.lo.x % 2 == 0;
   }

@@ -1,8 +1,5 @@
 #include "solver/residual_check.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
 #include <vector>
 
 #include "core/all_or_throw.hpp"
@@ -39,16 +36,6 @@ ResidualCheck<T>::ResidualCheck(const Config& config, const Communicator& commun
       scratch_(all_or_throw(communicator, [&] { return Buffer(device, scratch_bytes); })),
       swept_(own_event(device)),
       copied_(own_event(device)) {}
-
-template <class T>
-bool ResidualCheck<T>::is_exact() const {
-  return kernel_->sum_bits == SumBits::exact && op_ != ReductionOp::max_abs;
-}
-
-template <class T>
-UpdateNorm ResidualCheck<T>::norm_of_sweep() const {
-  return {op_, &result_.as<Result>()->value, scratch_.data(), false};
-}
 
 template <class T>
 void ResidualCheck<T>::start(FieldView<const T> now, FieldView<const T> before, Stream stream) {
@@ -92,28 +79,20 @@ void ResidualCheck<T>::start_all_reduce() {
 }
 
 template <class T>
-double ResidualCheck<T>::over_ranks() {
-  if (is_exact()) {
-    const std::vector<std::int64_t> words = std::get<Words>(all_reduce_).wait();
-    LongAccumulator sum{};
-    std::copy(words.begin(), words.end(), sum.word);
-    return sum.rounded();
-  }
-  const std::vector<double> value_and_lost = std::get<Doubles>(all_reduce_).wait();
-  return value_and_lost[1] > 0 ? std::numeric_limits<double>::quiet_NaN() : value_and_lost[0];
-}
-
-template <class T>
-void ResidualCheck<T>::wait_for_sweeps() {
-  if (under_way_) device_.synchronize(swept_);
-}
-
-template <class T>
 double ResidualCheck<T>::finish() {
   if (!under_way_) throw Error(ExitCode::internal, "no residual check is under way; please report it");
   device_.synchronize(copied_);
   if (all_reduce_.index() == 0) start_all_reduce();
-  double value = over_ranks();
+  double value = 0;
+  if (is_exact()) {
+    const std::vector<std::int64_t> words = std::get<Words>(all_reduce_).wait();
+    LongAccumulator sum{};
+    std::copy(words.begin(), words.end(), sum.word);
+    value = sum.rounded();
+  } else {
+    const std::vector<double> value_and_lost = std::get<Doubles>(all_reduce_).wait();
+    value = value_and_lost[1] > 0 ? std::numeric_limits<double>::quiet_NaN() : value_and_lost[0];
+  }
   all_reduce_ = std::monostate();
   under_way_ = false;
   if (problem_.norm == Norm::l2) value = std::sqrt(value / cells_);

@@ -96,7 +96,7 @@ class ResidualCheck {
 
   // Where a sweep leaves its norm, where the kernel is the fused one. A later sweep may do so before
   // finish(): start() has queued the copy of this one ahead of it.
-  UpdateNorm norm_of_sweep() const;
+  UpdateNorm norm_of_sweep() const { return {op_, &result_.as<Result>()->value, scratch_.data(), false}; }
 
   // Of `now` - `before`, both in this device's memory, after what `stream` holds. finish() comes before the
   // next start().
@@ -104,7 +104,9 @@ class ResidualCheck {
   bool under_way() const { return under_way_; }
   // Starts the all-reduce once the value is on the host, and lets MPI go on with it. Does not wait.
   void poll();
-  void wait_for_sweeps();  // for what the stream held at start(), so that the rest is the check's own time
+  void wait_for_sweeps() {  // for what the stream held at start(), so that the rest is the check's own time
+    if (under_way_) device_.synchronize(swept_);
+  }
   // K: the norm over all cells of all ranks, divided by the weight in a steady problem; NaN where a cell's
   // update is not finite. Waits for what start() queued, and for nothing that was queued later.
   double finish();
@@ -118,9 +120,8 @@ class ResidualCheck {
   using Doubles = PendingAllReduce<double>;
   using Words = PendingAllReduce<std::int64_t>;
 
-  bool is_exact() const;
+  bool is_exact() const { return kernel_->sum_bits == SumBits::exact && op_ != ReductionOp::max_abs; }
   void start_all_reduce();
-  double over_ranks();
 
   ProblemConfig problem_;
   double cells_;

@@ -20,10 +20,6 @@ std::int64_t step_at(double time, double dt) {
 
 }  // namespace
 
-Recurrence::Recurrence(std::optional<std::int64_t> every_steps, std::optional<double> every_time, double dt,
-                       std::int64_t cycle)
-    : every_steps_(every_steps), every_time_(every_time), dt_(dt), cycle_(cycle) {}
-
 std::int64_t Recurrence::nth(std::int64_t k) const {
   if (every_steps_) return k * *every_steps_;
   return std::max(k, step_at(static_cast<double>(k) * *every_time_, dt_));  // at most one per step
@@ -33,10 +29,6 @@ std::int64_t Recurrence::nth(std::int64_t k) const {
 std::int64_t Recurrence::last_until(std::int64_t step) const {
   const double passed = std::floor(static_cast<double>(step) * dt_ / *every_time_);
   return passed < static_cast<double>(step) ? static_cast<std::int64_t>(passed) : step;
-}
-
-bool Recurrence::due(std::int64_t sweep) const {
-  return sweep > 0 && next_after(sweep - 1) == sweep;
 }
 
 std::int64_t Recurrence::next_after(std::int64_t sweep) const {
@@ -58,14 +50,8 @@ std::int64_t Recurrence::count_before(std::int64_t last) const {
   return k;
 }
 
-namespace {
-
 constexpr double too_often = 0.25, too_seldom = 1;  // s
 constexpr std::int64_t most_units = std::int64_t{1} << 40;
-
-}  // namespace
-
-ControlPoll::ControlPoll(std::int64_t start, std::int64_t unit) : unit_(unit), next_(start + unit) {}
 
 void ControlPoll::looked(std::int64_t sweep, double seconds_since_last) {
   if (seconds_since_last < too_often) units_ = std::min(2 * units_, most_units);
@@ -103,10 +89,6 @@ Schedule::Schedule(const Config& config)
   if (output.checkpoint.write) checkpoints = recurrence(output.checkpoint);
 }
 
-double Schedule::time(std::int64_t sweep) const {
-  return static_cast<double>(sweep / cycle_) * dt_;
-}
-
 bool Schedule::check_due(std::int64_t sweep) const {
   if (cycle_ > 1) return sweep % check_interval_ == 0 || sweep == last_;
   return sweep > 0 && (sweep == 1 || sweep % check_interval_ == 0 || sweep == last_);
@@ -116,10 +98,6 @@ bool Schedule::check_is_asynchronous(std::int64_t sweep) const {
   const auto due = [&](const Series& part) { return part.due(sweep); };
   return asynchronous_ && sweep < last_ && !diagnostics_due(sweep) && !snapshots.due(sweep) &&
          !probes.due(sweep) && std::ranges::none_of(parts, due);
-}
-
-bool Schedule::diagnostics_due(std::int64_t sweep) const {
-  return diagnostics_.recurs() && (sweep == 0 || sweep == last_ || diagnostics_.due(sweep));
 }
 
 std::int64_t Schedule::next_after(std::int64_t sweep) const {

@@ -18,10 +18,12 @@ class Recurrence {
   Recurrence() = default;  // never
   // At most one of the two; every_time and the step `dt` in s. A step is a cycle of so many sweeps.
   Recurrence(std::optional<std::int64_t> every_steps, std::optional<double> every_time, double dt,
-             std::int64_t cycle = 1);
+             std::int64_t cycle = 1)
+      : every_steps_(every_steps), every_time_(every_time), dt_(dt), cycle_(cycle) {}
 
   bool recurs() const { return every_steps_ || every_time_; }
-  bool due(std::int64_t sweep) const;                  // never at sweep 0
+  // Never at sweep 0.
+  bool due(std::int64_t sweep) const { return sweep > 0 && next_after(sweep - 1) == sweep; }
   std::int64_t next_after(std::int64_t sweep) const;   // the next that is due, or `never`
   std::int64_t count_before(std::int64_t last) const;  // how often it is due from sweep 1 to last - 1
 
@@ -55,7 +57,7 @@ class Series : public Recurrence {
 class ControlPoll {
  public:
   // `unit`: sweeps that are not to be parted. The first look comes after so many from `start`.
-  ControlPoll(std::int64_t start, std::int64_t unit);
+  ControlPoll(std::int64_t start, std::int64_t unit) : unit_(unit), next_(start + unit) {}
 
   std::int64_t next() const { return next_; }  // the sweep of the next look, or the end of a unit beyond it
   void looked(std::int64_t sweep, double seconds_since_last);  // seconds: the same on all ranks
@@ -69,7 +71,9 @@ class Schedule {
   explicit Schedule(const Config& config);
 
   std::int64_t last() const { return last_; }  // the sweep at which the run ends at the latest
-  double time(std::int64_t sweep) const;       // s; 0 in a steady problem
+  double time(std::int64_t sweep) const {      // s; 0 in a steady problem
+    return static_cast<double>(sweep / cycle_) * dt_;
+  }
   // The next sweep after `sweep` at which anything is due; last() at most.
   std::int64_t next_after(std::int64_t sweep) const;
   // A residual: of the first update, every check_interval, and at the last sweep. Of methods with cycles the
@@ -78,7 +82,9 @@ class Schedule {
   // May the residual of this sweep be looked at when next something is due? Where the deck says so, and no
   // file is written of a field that nobody has checked.
   bool check_is_asynchronous(std::int64_t sweep) const;
-  bool diagnostics_due(std::int64_t sweep) const;  // at the first and last state, and every so many sweeps
+  bool diagnostics_due(std::int64_t sweep) const {  // at the first and last state, and every so many sweeps
+    return diagnostics_.recurs() && (sweep == 0 || sweep == last_ || diagnostics_.due(sweep));
+  }
 
   // Files of the field and lines of the probes by interval; not the final ones, which are written wherever
   // the run ends.

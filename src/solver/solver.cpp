@@ -1,9 +1,7 @@
 #include "solver/solver.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
 #include "core/all_or_throw.hpp"
 #include "kernels/fingerprint.hpp"
@@ -162,7 +160,10 @@ void Solver<T>::sweep(std::int64_t count, bool last_alone) {
   const std::int64_t end = sweeps() + count;
   const UpdateNorm norm = kernels_.reduction->fused && !has_cycles() ? check_->norm_of_sweep() : UpdateNorm{};
   while (sweeps() < end) {
-    poll_residual();
+    if (check_->under_way()) {
+      const TraceRange range(Phase::reduction);
+      step_.timed(Phase::reduction, [&] { check_->poll(); });
+    }
     if (whole_cycle_)
       whole_cycle_->take(sweeps() == 0);
     else
@@ -299,12 +300,6 @@ std::optional<HeatFlows> Solver<T>::heat_flows() {
   if (!diagnosis_) diagnosis_.emplace(make_diagnosis());
   find_varying_source();
   return diagnosis_->heat_flows(step, level_.boundaries().boundaries());
-}
-
-template <class T>
-std::optional<Bins> Solver<T>::histogram_bins() const {
-  if (!diagnosis_ || level_.config().output.histogram.bins == 0) return std::nullopt;
-  return diagnosis_->bins();
 }
 
 template class Solver<float>;

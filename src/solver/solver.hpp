@@ -77,9 +77,12 @@ class Solver {
   // With cycles during a sweep of the unit weight from here, which is not kept. Steady: of the field itself.
   // None where the deck does not give the material for it.
   std::optional<HeatFlows> heat_flows();
-  std::optional<Bins> histogram_bins() const;  // none without a histogram
-  SwallowedHeat swallowed_heat();              // now; one pass over the field, on a GPU copied plane by plane
-  std::uint64_t fingerprint();                 // of the whole field
+  std::optional<Bins> histogram_bins() const {  // none without a histogram
+    if (!diagnosis_ || level_.config().output.histogram.bins == 0) return std::nullopt;
+    return diagnosis_->bins();
+  }
+  SwallowedHeat swallowed_heat();  // now; one pass over the field, on a GPU copied plane by plane
+  std::uint64_t fingerprint();     // of the whole field
   void synchronize() {
     step_.timed(Phase::sweep, [&] { level_.synchronize(); });
   }
@@ -148,11 +151,6 @@ class Solver {
   void make_check();
   Diagnosis<T> make_diagnosis();
   void find_varying_source();
-  void poll_residual() {
-    if (!check_->under_way()) return;
-    const TraceRange range(Phase::reduction);
-    step_.timed(Phase::reduction, [&] { check_->poll(); });
-  }
   StepFields<T> step_between_cycles();
 
   SolverKernels<T> kernels_;

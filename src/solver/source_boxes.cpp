@@ -8,13 +8,6 @@
 namespace isotherm {
 namespace {
 
-// Boxes are of any size and stay in the caches.
-template <class T>
-const StencilKernel<T>& kernel_for(Backend backend) {
-  const auto table = stencil_kernels<T>();
-  return *std::ranges::find(table, backend == Backend::host ? "openmp" : "naive", &StencilKernel<T>::name);
-}
-
 // The cells of a field from `lo` on, as a field of its own.
 template <class T>
 FieldView<T> part_of(FieldView<T> field, Int3 lo, Int3 extent) {
@@ -56,7 +49,10 @@ Boundaries<T> boundaries_of(const Boundaries<T>& all, Box box, Int3 extent, int 
 
 template <class T>
 SourceBoxes<T>::SourceBoxes(Device& device, const VaryingSources<T>& sources)
-    : device_(device), sources_(sources), kernel_(kernel_for<T>(device.backend())) {}
+    : device_(device),
+      sources_(sources),
+      kernel_(*std::ranges::find(stencil_kernels<T>(), device.backend() == Backend::host ? "openmp" : "naive",
+                                 &StencilKernel<T>::name)) {}
 
 template <class T>
 std::vector<Box> SourceBoxes<T>::changed(std::span<const double> times, Index beyond, Box within) const {
@@ -98,13 +94,6 @@ void SourceBoxes<T>::make_room(Int3 extent) {
   }
 }
 
-// Nothing but what is constant.
-template <class T>
-void SourceBoxes<T>::copy(FieldView<const T> from, FieldView<T> to, Box region, Stream stream) const {
-  const SourceSum<T> nothing_more{.to = to, .constant = from, .box = region};
-  source_sums<T>(device_.backend()).set(nothing_more, stream);
-}
-
 // In source_, whose first cell has that index in the block.
 template <class T>
 void SourceBoxes<T>::set_source(double t, FieldView<const T> constant, Int3 first, Box region,
@@ -121,7 +110,9 @@ void SourceBoxes<T>::sweep(const SweepArgs<T>& args, Box box, std::span<const do
   const Box all = around_box(sweeps - 1);
   const auto here = [&](Box cells) { return cells.shifted(Int3{0, 0, 0} - all.lo); };
   make_room(all.extent());
-  copy(part_of(args.in, all.lo, all.extent()), in_, here(around_box(sweeps)), stream);
+  const SourceSum<T> copy{
+      .to = in_, .constant = part_of(args.in, all.lo, all.extent()), .box = here(around_box(sweeps))};
+  source_sums<T>(device_.backend()).set(copy, stream);
   for (Index i = 0; i < sweeps; ++i) {
     const Box region = here(around_box(sweeps - 1 - i));
     set_source(times[static_cast<std::size_t>(i)], args.source, all.lo, region, stream);
@@ -138,11 +129,6 @@ void SourceBoxes<T>::sweep(const SweepArgs<T>& args, Box box, std::span<const do
     kernel_.launch(one, {}, stream);
     std::swap(in_, out_);
   }
-}
-
-template <class T>
-void SourceBoxes<T>::sweep(const SweepArgs<T>& args, std::span<const double> times, Stream stream) {
-  for (const Box& box : changed(times, std::ssize(times) - 1, args.region)) sweep(args, box, times, stream);
 }
 
 template <class T>

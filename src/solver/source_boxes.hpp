@@ -27,7 +27,9 @@ class SourceBoxes {
   SourceBoxes(Device& device, const VaryingSources<T>& sources);
 
   // Behind the launch of as many sweeps as there are times: `args` are the launch's.
-  void sweep(const SweepArgs<T>& args, std::span<const double> times, Stream stream);
+  void sweep(const SweepArgs<T>& args, std::span<const double> times, Stream stream) {
+    for (const Box& box : changed(times, std::ssize(times) - 1, args.region)) sweep(args, box, times, stream);
+  }
   // What the sources at time t add to the sum of `constant`, which may be empty, over a block of that extent:
   // sum(field) is that of a field of a box. Not collective.
   LongAccumulator sum(double t, FieldView<const T> constant, Int3 extent, Stream stream,
@@ -38,12 +40,11 @@ class SourceBoxes {
   std::vector<Box> changed(std::span<const double> times, Index beyond, Box within) const;
   void make_room(Int3 extent);
   void set_source(double t, FieldView<const T> constant, Int3 first, Box region, Stream stream);
-  void copy(FieldView<const T> from, FieldView<T> to, Box region, Stream stream) const;
   void sweep(const SweepArgs<T>& args, Box box, std::span<const double> times, Stream stream);
 
   Device& device_;
   const VaryingSources<T>& sources_;
-  const StencilKernel<T>& kernel_;
+  const StencilKernel<T>& kernel_;  // for boxes of any size, which stay in the caches
   Buffer memory_[3];
   FieldView<T> in_, out_, source_;  // of the box at work
 };

@@ -41,20 +41,6 @@ void Step<T>::use(const StepPlan<T>& plan) {
   forget_ghosts();
 }
 
-// To this phase goes what the host has done since the last one and, where phases are timed, the device.
-template <class T>
-void Step<T>::lap(Phase phase) {
-  if (times_phases_) level_.device().synchronize(level_.compute());
-  times[phase] += timer_.lap();
-}
-
-// Ghosts beyond the boundaries at which the region ends, but for those that the kernel computes itself.
-template <class T>
-void Step<T>::fill_boundaries(Box region) {
-  level_.fill_boundaries(region, &kernel());
-  lap(Phase::halo);
-}
-
 // A step in several regions has one norm: the first region's starts it, the others join it. The launches are
 // in order, so they share the scratch memory.
 template <class T>
@@ -64,12 +50,6 @@ void Step<T>::queue(const PeriodLaunch& launch, Box region, UpdateNorm& norm, Ph
   level_.sweep(kernel(), plan(launch), region, norm);
   norm.accumulate = true;
   lap(part);
-}
-
-// What of the first launch of a period this kernel sweeps beside the exchange.
-template <class T>
-Box Step<T>::interior(const PeriodLaunch& launch) const {
-  return interior_of(kernel(), launch.region, launch.interior, plan(launch));
 }
 
 // The first launch of a period in two parts: what can be swept beside the exchange, where the run overlaps

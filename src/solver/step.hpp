@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "core/timer.hpp"
 #include "core/trace.hpp"
@@ -87,15 +86,26 @@ class Step {
   }
   void period(int count, bool last_alone, const UpdateNorm& norm);
   bool graph(std::int64_t until);
-  void lap(Phase phase);
+  // To this phase goes what the host has done since the last one and, where phases are timed, the device.
+  void lap(Phase phase) {
+    if (times_phases_) level_.device().synchronize(level_.compute());
+    times[phase] += timer_.lap();
+  }
   void launch(const PeriodLaunch& launch, bool first, UpdateNorm norm);
   SweepPlan plan(const PeriodLaunch& launch) const { return {launch.sweeps, plan_.sweep.tile}; }
-  Box interior(const PeriodLaunch& launch) const;
+  // What of the first launch of a period this kernel sweeps beside the exchange.
+  Box interior(const PeriodLaunch& launch) const {
+    return interior_of(kernel(), launch.region, launch.interior, plan(launch));
+  }
   void exchange() {
     level_.start_exchange();
     level_.finish_exchange();
   }
-  void fill_boundaries(Box region);
+  // Ghosts beyond the boundaries at which the region ends, but for those that the kernel computes itself.
+  void fill_boundaries(Box region) {
+    level_.fill_boundaries(region, &kernel());
+    lap(Phase::halo);
+  }
   void queue(const PeriodLaunch& launch, Box region, UpdateNorm& norm, Phase part);
   void sweep_interior(const PeriodLaunch& launch, UpdateNorm& norm);
   void sweep_exterior(const PeriodLaunch& launch, UpdateNorm& norm);

@@ -18,14 +18,6 @@ Field<T> field_like(Level<T>& level) {
   });
 }
 
-template <class T>
-ResidualCheck<T> check_of_difference(Level<T>& level) {
-  Config config = level.config();
-  config.problem.norm = Norm::max;
-  const ReductionKernel<T>& kernel = exact_reduction<T>(level.device().backend());
-  return {config, level.communicator(), level.device(), kernel, kernel.scratch_bytes(level.whole())};
-}
-
 }  // namespace
 
 int fields_of_super_step(const Config& config) {
@@ -42,17 +34,11 @@ SuperStep<T>::SuperStep(Step<T>& step)
   if (control_ || !correction_) other_.emplace(field_like(level_));
   if (!control_) return;
   start_.emplace(field_like(level_));
-  difference_.emplace(check_of_difference(level_));
-}
-
-template <class T>
-std::vector<TimedGrid> SuperStep<T>::timed() {
-  return correction_ ? correction_->timed() : std::vector<TimedGrid>{};
-}
-
-template <class T>
-void SuperStep<T>::time_phases() {
-  if (correction_) correction_->time_phases();
+  Config config = level_.config();
+  config.problem.norm = Norm::max;
+  const ReductionKernel<T>& kernel = exact_reduction<T>(level_.device().backend());
+  difference_.emplace(config, level_.communicator(), level_.device(), kernel,
+                      kernel.scratch_bytes(level_.whole()));
 }
 
 // The current field and another one: xx current + xy other, yx current + yy other.
@@ -98,17 +84,6 @@ void SuperStep<T>::take_whole() {
   counts_.sweeps += level_.method().cycle();
 }
 
-// K, the largest difference of a cell from what the method of first order has.
-template <class T>
-double SuperStep<T>::error() {
-  double found = 0;
-  step_.timed(Phase::reduction, [&] {
-    difference_->start(level_.field(), other_->view(), level_.compute());
-    found = difference_->finish();
-  });
-  return found;
-}
-
 // From one jump to the next, in one part or as many as the tolerance asks for.
 template <class T>
 void SuperStep<T>::take_parts(double from, double length, double jump) {
@@ -125,7 +100,12 @@ void SuperStep<T>::take_parts(double from, double length, double jump) {
     combine(*start_, 1, 0, 1, 0);
     take_whole();
     ++counts_.parts;
-    if (control_->judge(error())) continue;
+    double error = 0;  // K, the largest difference of a cell from what the method of first order has
+    step_.timed(Phase::reduction, [&] {
+      difference_->start(level_.field(), other_->view(), level_.compute());
+      error = difference_->finish();
+    });
+    if (control_->judge(error)) continue;
     ++counts_.rejected;
     combine(*start_, 0, 1, 0, 1);
   }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "grid/field.hpp"
-#include "solver/correction.hpp"
+#include "solver/multigrid.hpp"
 #include "solver/residual_check.hpp"
 
 namespace isotherm {
@@ -79,8 +79,12 @@ class SuperStep : public WholeCycle {
   explicit SuperStep(Step<T>& step);
 
   void take(bool from_the_start) override;
-  std::vector<TimedGrid> timed() override;
-  void time_phases() override;
+  std::vector<TimedGrid> timed() override {
+    return correction_ ? correction_->timed() : std::vector<TimedGrid>{};
+  }
+  void time_phases() override {
+    if (correction_) correction_->time_phases();
+  }
 
   int halvings() const { return control_ ? control_->halvings() : 0; }
   void go_on_from(int halvings) {
@@ -93,7 +97,6 @@ class SuperStep : public WholeCycle {
   void take_whole();
   void take_runs();
   void take_stages();
-  double error();
   void combine(Field<T>& other, T xx, T xy, T yx, T yy);
 
   Level<T>& level_;

@@ -6,7 +6,6 @@
 #include "kernels/stencil.hpp"
 #include "physics/region_values.hpp"
 #include "solver/coarsening.hpp"
-#include "solver/correction.hpp"
 #include "solver/kernel_choice.hpp"
 #include "solver/method.hpp"
 #include "solver/multigrid.hpp"
@@ -14,11 +13,6 @@
 
 namespace isotherm {
 namespace {
-
-// How many times as fast as a pass for each sweep launches of several sweeps are (kernels/TUNING.md).
-double gain_of_time_blocks(Backend backend) {
-  return backend == Backend::cuda ? 2.8 : 1.5;
-}
 
 // May launches take several sweeps?
 bool shares_launches(const Config& config) {
@@ -51,12 +45,13 @@ SweepWork sweep_work(const Config& config, const Decomposition& decomposition, B
   const bool has_coarse_grids = method.by_correction || method.has_coarse_grids;
   const bool blocks = shares_launches(of_sweeps);
   constexpr double usual_block = 4;  // sweeps of a launch; those of a V cycle before a correction too
+  // How many times as fast as a pass for each sweep launches of several sweeps are (kernels/TUNING.md).
+  const double gain = !blocks ? 1 : backend == Backend::cuda ? 2.8 : 1.5;
   const auto sweeps = static_cast<double>(likely_sweeps(config)),
              size = static_cast<double>(element_bytes(of_sweeps));
   SweepWork work;
   const auto add = [&](Index cells, bool has_source) {
-    work.bytes += sweeps * static_cast<double>(cells) * size * (has_source ? 3 : 2) /
-                  (blocks ? gain_of_time_blocks(backend) : 1);
+    work.bytes += sweeps * static_cast<double>(cells) * size * (has_source ? 3 : 2) / gain;
     work.launches += sweeps / (blocks ? usual_block : 1);
     if (!has_coarse_grids) return;
     // In a V cycle restriction reads the field and the source, interpolation reads and writes the field, each
