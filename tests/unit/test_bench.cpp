@@ -8,7 +8,6 @@
 #include <set>
 
 #include "app/bench/bench.hpp"
-#include "app/bench/reference.hpp"
 #include "app/command_line.hpp"
 #include "core/device.hpp"
 #include "core/error.hpp"

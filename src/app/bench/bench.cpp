@@ -187,15 +187,6 @@ BenchRecord describe_bench(const CommandLine& command, const Communicator& world
   return record;
 }
 
-// Halos, files and solutions are of all ranks.
-void validate_ranks(BenchSubject subject, int ranks) {
-  if (ranks == 1 || subject >= BenchSubject::halo) return;
-  throw CollectiveError(ExitCode::command_line,
-                        fmt::format("bench: {} ranks were started (it measures one device by one process); "
-                                    "start it without mpirun, or with one rank",
-                                    ranks));
-}
-
 }  // namespace
 
 double field_bytes(Int3 cells, int ghosts, Precision precision) {
@@ -206,7 +197,12 @@ double field_bytes(Int3 cells, int ghosts, Precision precision) {
 
 int bench(const CommandLine& command, const Communicator& world) {
   const BenchOptions& options = command.bench;
-  validate_ranks(options.subject, world.size());
+  // Halos, files and solutions are of all ranks.
+  if (world.size() > 1 && options.subject < BenchSubject::halo)
+    throw CollectiveError(ExitCode::command_line,
+                          fmt::format("bench: {} ranks were started (it measures one device by one process); "
+                                      "start it without mpirun, or with one rank",
+                                      world.size()));
   const Subject subjects[] = {stencil_subject(), reduction_subject(), bandwidth_subject(),
                               halo_subject(),    io_subject(),        solve_subject()};
   const Subject& subject = subjects[static_cast<std::size_t>(options.subject)];

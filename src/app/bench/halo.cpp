@@ -6,7 +6,6 @@
 #include "app/bench/bench.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/text.hpp"
-#include "grid/field.hpp"
 #include "halo/links.hpp"
 #include "kernels/face_copy.hpp"
 #include "output/console/console.hpp"

@@ -8,10 +8,8 @@
 #include <string_view>
 
 #include "app/bench/bench.hpp"
-#include "app/bench/reference.hpp"
 #include "app/session.hpp"
 #include "core/all_or_throw.hpp"
-#include "grid/field.hpp"
 #include "output/console/console.hpp"
 #include "output/field_files/snapshot.hpp"
 #include "output/safe_file.hpp"

@@ -8,10 +8,8 @@
 #include <utility>
 
 #include "app/bench/bench.hpp"
-#include "app/bench/reference.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/text.hpp"
-#include "grid/field.hpp"
 #include "halo/messages.hpp"
 #include "kernels/face_copy.hpp"
 #include "kernels/reduction.hpp"
@@ -313,7 +311,7 @@ BenchMemory stencil_memory(const Bench& bench, Int3 cells, Precision precision) 
   return {field * (2 + 2 + source), field * (2 + source)};
 }
 
-// Reductions of the difference of two fields, against a compensated sum, the copy and the read bandwidth; the
+// Reductions of the difference of two fields, against an exact sum, the copy and the read bandwidth; the
 // fused one of the update of a sweep.
 
 // The fields of one grid, and what must come out.
@@ -366,12 +364,6 @@ class ReductionBench {
   const ExactReduction exact_;
 };
 
-template <class T>
-std::unique_ptr<BandwidthProbe> make_read_probe(Device& device, std::size_t bytes) {
-  const auto registry = bandwidth_registry<T>(device.backend());
-  return std::ranges::find(registry, "read", &BandwidthEntry<T>::name)->make(device, bytes, 0);
-}
-
 // The kernel without a pass of its own, in the stencil kernel that a run takes with it unasked.
 template <class T>
 BenchEntry fused_norm_entry(const Bench& bench, Int3 cells, CopyProbes probes) {
@@ -390,7 +382,9 @@ template <class T>
 std::vector<BenchEntry> reduction_ladder(const Bench& bench, Int3 cells) {
   const std::size_t bytes = allocated_bytes<T>(bench, cells);
   const auto copy = make_copy_probe(bench.device, bytes);
-  const auto read = make_read_probe<T>(bench.device, bytes);
+  const auto probes_of_device = bandwidth_registry<T>(bench.device.backend());
+  const auto read =
+      std::ranges::find(probes_of_device, "read", &BandwidthEntry<T>::name)->make(bench.device, bytes, 0);
   const CopyProbes probes{copy.get(), read.get()};
   std::vector<BenchEntry> entries;
   std::optional<ReductionBench<T>> fields;

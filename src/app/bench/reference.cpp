@@ -1,15 +1,12 @@
-#include "app/bench/reference.hpp"
-
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <utility>
-#include <vector>
 
+#include "app/bench/bench.hpp"
 #include "kernels/face_copy.hpp"
+#include "kernels/long_accumulator.hpp"
 
 namespace isotherm {
 namespace {
@@ -33,25 +30,8 @@ void sweep_planes(const SweepArgs<T>& args) {
   }
 }
 
-class CompensatedSum {
- public:
-  void add(double term) {
-    const double total = total_ + term;
-    lost_ += std::abs(total_) >= std::abs(term) ? (total_ - total) + term : (term - total) + total_;
-    total_ = total;
-  }
-  void add(const CompensatedSum& other) {
-    add(other.total_);
-    add(other.lost_);
-  }
-  double value() const { return total_ + lost_; }
-
- private:
-  double total_ = 0, lost_ = 0;
-};
-
 struct Plane {
-  CompensatedSum sum, magnitudes;
+  LongAccumulator sum{}, magnitudes{};
   double largest = 0;
 };
 
@@ -146,6 +126,8 @@ ExactReduction reduce_exactly(FieldView<const T> a, FieldView<const T> b, Box re
         add_term(plane, d, op);
       }
     }
+    plane.sum.normalise();
+    plane.magnitudes.normalise();
     planes[static_cast<std::size_t>(z - region.lo.z)] = plane;
   }
   Plane all;
@@ -155,7 +137,7 @@ ExactReduction reduce_exactly(FieldView<const T> a, FieldView<const T> b, Box re
     add_term(all, plane.largest, ReductionOp::max_abs);
   }
   if (op == ReductionOp::max_abs) return {all.largest, all.largest};
-  return {all.sum.value(), op == ReductionOp::sum ? all.magnitudes.value() : all.sum.value()};
+  return {all.sum.rounded(), op == ReductionOp::sum ? all.magnitudes.rounded() : all.sum.rounded()};
 }
 
 bool repeats(double first, const std::function<double()>& run) {
