@@ -58,12 +58,12 @@ HaloCost measure_halo_cost(const Communicator& communicator, Device& device, Str
   const double once = seconds(StepPart::both, 1);
   const int repeats = times_in(batch_seconds, once, 1, most_batch_repeats);
   const double sample = 6 * once * repeats;  // three spans, and as many sweeps before them
-  for (const StepPart part : {StepPart::exchange, StepPart::sweep, StepPart::both}) {
-    if (!as_graphs) break;
-    device.begin_recording(compute);
-    repeat(part, repeats);
-    graphs.emplace_back(device, device.end_recording(compute));
-  }
+  if (as_graphs)
+    for (const StepPart part : {StepPart::exchange, StepPart::sweep, StepPart::both}) {
+      device.begin_recording(compute);
+      repeat(part, repeats);
+      graphs.emplace_back(device, device.end_recording(compute));
+    }
   std::vector<StepSeconds> samples(
       static_cast<std::size_t>(times_in(budget, sample, fewest_samples, most_samples)));
   for (StepSeconds& s : samples) {

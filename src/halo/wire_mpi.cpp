@@ -100,20 +100,14 @@ class Requests {
     if (done) active_ = false;
     return done != 0;
   }
-  // The number of a request that is done, or none: MPI_UNDEFINED. wait_any waits for one, where any is under
-  // way.
-  int wait_any() {
-    int index = MPI_UNDEFINED;
-    check_mpi(MPI_Waitany(count(), requests_.data(), &index, MPI_STATUS_IGNORE), "MPI_Waitany");
-    if (index == MPI_UNDEFINED) active_ = false;
-    return index;
-  }
-  int test_any() {
-    int index = MPI_UNDEFINED, done = 0;
-    check_mpi(MPI_Testany(count(), requests_.data(), &index, &done, MPI_STATUS_IGNORE), "MPI_Testany");
-    if (!done) return MPI_UNDEFINED;
-    if (index == MPI_UNDEFINED) active_ = false;
-    return index;
+  // The number of a request that is done, or none: MPI_UNDEFINED. `waits`: for one, where any is under way.
+  int any(bool waits) {
+    int index = MPI_UNDEFINED, done = 1;
+    waits
+        ? check_mpi(MPI_Waitany(count(), requests_.data(), &index, MPI_STATUS_IGNORE), "MPI_Waitany")
+        : check_mpi(MPI_Testany(count(), requests_.data(), &index, &done, MPI_STATUS_IGNORE), "MPI_Testany");
+    if (done && index == MPI_UNDEFINED) active_ = false;
+    return done ? index : MPI_UNDEFINED;
   }
 
  private:
@@ -230,9 +224,9 @@ class StagedWire final : public Wire {
     while (started_ < pieces_.size()) {
       device_.synchronize(pieces_[started_].staged);
       start_next();
-      for (int i = receives_.test_any(); i != MPI_UNDEFINED; i = receives_.test_any()) deliver(i, stream);
+      for (int i = receives_.any(false); i != MPI_UNDEFINED; i = receives_.any(false)) deliver(i, stream);
     }
-    for (int i = receives_.wait_any(); i != MPI_UNDEFINED; i = receives_.wait_any()) deliver(i, stream);
+    for (int i = receives_.any(true); i != MPI_UNDEFINED; i = receives_.any(true)) deliver(i, stream);
     for (std::size_t i = 0; all_here_ && i < pieces_.size(); ++i) deliver(static_cast<int>(i), stream);
     sends_.wait_all();  // the next exchange may overwrite `out`
   }
