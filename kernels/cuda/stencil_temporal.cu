@@ -205,7 +205,7 @@ void sweep_region(const SweepArgs<T>& args, int time_block, Stream stream) {
   });
 }
 
-// Tiles beside a boundary whose b varies over it are a launch of their own: their kernel is a third slower,
+// Tiles at a boundary whose b varies over it are a launch of their own: their kernel is a third slower,
 // and the others need not wait for it.
 template <class T>
 void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {

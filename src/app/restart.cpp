@@ -168,7 +168,7 @@ bool goes_on_in(const fs::path& folder, const Config& config) {
   return fs::equivalent(folder, config.output.directory, ignored);
 }
 
-// The errors in the run.json beside this checkpoint, where that is the record of the run that wrote it last,
+// The errors in the run.json next to this checkpoint, where that is the record of the run that wrote it last,
 // judged by the bounds of `config`. None where there is no such record, or it verified nothing.
 std::optional<Verification> earlier_verification(const std::string& checkpoint, const Config& config) {
   const std::filesystem::path file(checkpoint);

@@ -93,7 +93,7 @@ class Step {
   }
   void launch(const PeriodLaunch& launch, bool first, UpdateNorm norm);
   SweepPlan plan(const PeriodLaunch& launch) const { return {launch.sweeps, plan_.sweep.tile}; }
-  // What of the first launch of a period this kernel sweeps beside the exchange.
+  // What of the first launch of a period this kernel sweeps during the exchange.
   Box interior(const PeriodLaunch& launch) const {
     return interior_of(kernel(), launch.region, launch.interior, plan(launch));
   }

@@ -104,7 +104,7 @@ class Autotuner {
 
  private:
   static constexpr double long_step = 0.1;  // of the budget: then fewer planes are swept
-  // s of budget, beside which making a level of fewer planes is little.
+  // s of budget, against which making a level of fewer planes is little.
   static constexpr double worth_a_level = 0.02;
   static constexpr double share_of_planes = 0.02;  // of the budget, that one sweep of them takes
   static constexpr Index fewest_planes = 16;       // of a rank
@@ -116,7 +116,7 @@ class Autotuner {
   // Of the fastest: a single sweep that other tiles and overlaps may help.
   static constexpr double within_tolerance = 1.5;
   static constexpr double worth_a_graph = 0.98;        // of the time without: below that graphs are used
-  static constexpr double sweep_without_graph = 2e-3;  // s, beside which the launches of a step are nothing
+  static constexpr double sweep_without_graph = 2e-3;  // s, against which the launches of a step are nothing
 
   enum class Stage { temporal, singles, tiles, blocks, steps, graphs, reductions, done };
   struct Candidate {
