@@ -111,7 +111,8 @@ TEST(VaryingSources, APlaceThatIsNotFiniteIsAnErrorAndOneOutsideIsNot) {
   source.width = 0.01;
   source.centre_at = {Expression("sqrt(1 - t)", "t"), Expression(0.1), Expression(0.1)};
   config.sources = {source};
-  expect_says(deck_error([&] { placed_source(config, source, 2); }), "the place of a gaussian is not finite at t = 2 s");
+  expect_says(deck_error([&] { placed_source(config, source, 2); }),
+              "the place of a gaussian is not finite at t = 2 s");
   source.centre_at[0] = Expression("t - 5", "t");  // comes in
   config.sources = {source};
   EXPECT_TRUE(placed_source(config, source, 0).cells.empty());
