@@ -567,7 +567,8 @@ class RunOf final : public Run {
     // Last, as it needs the field before the last sweep.
     if (plan_.world.size() > 1 && !halo_cost_ && outcome.divergence.empty())
       halo_cost_ = solver_->measure_halo_cost();
-    if (outcome.divergence.empty()) record_.performance.values_seconds = solver_->measure_values();
+    if (outcome.divergence.empty() && !is_series())
+      record_.performance.values_seconds = solver_->measure_values();
     if (!record_.halo.cost && halo_cost_) {
       record_.halo.cost = halo_cost_;
       console_.say(fmt::format("  {:<13}{}", "halo", halo_lines(record_.halo).back()));

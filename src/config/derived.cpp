@@ -215,25 +215,27 @@ TimePlan time_plan(const Config& config) {
 
 namespace {
 
-// Whatever of a deck may vary in time.
+// The heat that flows at a time: values of boundaries and powers.
 template <class Config, class Visit>
-void visit_values(Config& config, const Visit& visit) {
+void visit_heat(Config& config, const Visit& visit) {
   for (auto& boundary : config.boundaries) visit(boundary.value);
-  for (auto& source : config.sources) {
+  for (auto& source : config.sources)
     if (source.power) visit(*source.power);
-    visit(source.formula);
-    for (auto* place : {&source.from_at, &source.to_at, &source.centre_at})
-      for (auto& along : *place) visit(along);
-  }
 }
 
 }  // namespace
 
 std::vector<double> jump_times(const Config& config) {
   std::vector<double> times;
-  visit_values(config, [&](const Expression& value) {
+  const auto add = [&](const Expression& value) {
     for (const double time : value.jumps()) times.push_back(time);
-  });
+  };
+  visit_heat(config, add);
+  for (const RegionValue& source : config.sources) {
+    add(source.formula);
+    for (const auto* place : {&source.from_at, &source.to_at, &source.centre_at})
+      std::ranges::for_each(*place, add);
+  }
   std::ranges::sort(times);
   const auto same = std::ranges::unique(times);
   times.erase(same.begin(), same.end());
@@ -243,7 +245,7 @@ std::vector<double> jump_times(const Config& config) {
 Config with_averaged_jumps(Config config) {
   if (config.problem.kind != ProblemKind::transient || takes_long_steps(config)) return config;
   const double dt = time_plan(config).dt;
-  visit_values(config, [&](Expression& value) { value.average_over_steps(dt); });
+  visit_heat(config, [&](Expression& value) { value.average_over_steps(dt); });
   return config;
 }
 

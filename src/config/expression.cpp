@@ -272,9 +272,10 @@ std::vector<double> Expression::jumps() const {
 
 void Expression::average_over_steps(double dt) {
   const std::vector<TableKnot> knots = knots_of_steps();
-  std::vector<TableKnot> means;
-  constexpr double most_steps = 1e15;  // of a run
-  for (std::size_t i = 0; i < knots.size();) {
+  if (knots.empty()) return;
+  std::vector<TableKnot> means{knots[0]};  // no jump
+  constexpr double most_steps = 1e15;      // of a run
+  for (std::size_t i = 1; i < knots.size();) {
     if (std::abs(knots[i].time) > most_steps * dt) {
       means.push_back(knots[i++]);
       continue;
@@ -283,8 +284,7 @@ void Expression::average_over_steps(double dt) {
     while ((step + 1) * dt <= knots[i].time) ++step;
     while (step * dt > knots[i].time) --step;
     const double begin = step * dt, end = (step + 1) * dt;
-    if (i == 0) means.push_back({(step - 1) * dt, knots[0].value});  // and before
-    double from = begin, value = knots[i == 0 ? 0 : i - 1].value, sum = 0;
+    double from = begin, value = knots[i - 1].value, sum = 0;
     for (; i < knots.size() && knots[i].time < end; ++i) {
       sum += value * (knots[i].time - from);
       from = knots[i].time;
@@ -292,11 +292,12 @@ void Expression::average_over_steps(double dt) {
     }
     // Exactly the value where the only jump is at the beginning.
     const double mean = from == begin ? value : (sum + value * (end - from)) / (end - begin);
-    if (!means.empty() && means.back().time >= begin) means.pop_back();
+    while (!means.empty() && means.back().time >= begin) means.pop_back();
+    if (means.empty()) means.push_back({(step - 1) * dt, knots[0].value});
     means.push_back({begin, mean});
     means.push_back({end, value});
   }
-  if (!means.empty()) *this = Expression(means, true, text_);
+  *this = Expression(means, true, text_);
 }
 
 double Expression::operator()(double x, double y, double z, double t) const {

@@ -39,7 +39,7 @@ class BoundaryConditions<T>::FaceValues {
     over_face_.emplace(
         device, formula_,
         std::array{Axis{p_, along(p_, pitch_)}, Axis{q_, along(q_, rows_)}, Axis{normal_, {plane_}}}, slope_,
-        lowest_);
+        lowest_, true);
     const auto values = static_cast<std::size_t>(pitch_ * rows_ * (over_time() ? most_sweeps : 1));
     values_ = Buffer(device, values * sizeof(T));
   }

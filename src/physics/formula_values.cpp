@@ -77,7 +77,8 @@ std::array<FormulaAxis, 3> cell_axes(const Config& config, Box subdomain) {
 
 template <class T>
 FormulaValues<T>::FormulaValues(Device& device, const Expression& formula,
-                                const std::array<FormulaAxis, 3>& axes, double scale, double lowest)
+                                const std::array<FormulaAxis, 3>& axes, double scale, double lowest,
+                                bool is_face)
     : device_(&device), unsound_(device, sizeof(std::uint64_t), Memory::staging) {
   FormulaProgram program = *formula.program();
   for (FormulaStep& step : program.steps) {
@@ -92,8 +93,6 @@ FormulaValues<T>::FormulaValues(Device& device, const Expression& formula,
   }
   *unsound_.as<std::uint64_t>() = no_time;
   if (!formula.is_table()) {
-    // Of a block that would take as much memory as a field, each.
-    const bool is_face = points_.x == 1 || points_.y == 1 || points_.z == 1;
     Hoisted parts = hoist(program, is_face);
     of_time_ = std::move(parts.of_time);
     for (const FormulaProgram& part : parts.of_place) of_place_.push_back(part_of_place(part));

@@ -25,9 +25,9 @@ template <class T>
 class FormulaValues {
  public:
   // `axes`: from the fastest on. Values are `scale` times the formula, at least `lowest`. `formula` is not a
-  // plain number; `device` must outlive this.
+  // plain number. Of a face, parts that hold no time are kept for its points. `device` must outlive this.
   FormulaValues(Device& device, const Expression& formula, const std::array<FormulaAxis, 3>& axes,
-                double scale, double lowest);
+                double scale, double lowest, bool is_face = false);
 
   // Those of the points in `box`, by their places along the axes, at each of at most
   // FormulaGrid<T>::most_times times, s. Element pitches of `values`, the device's memory.

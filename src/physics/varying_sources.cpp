@@ -114,7 +114,7 @@ PlacedSource placed_source(const Config& config, const RegionValue& source, doub
   const Places at = places_at(config, source, t);
   placed.power =
       source.power ? (*source.power)(0, 0, 0, t) : source.value.value_or(0) * volume(config, source, at);
-  if (!std::isfinite(placed.power))
+  if (!std::isfinite(placed.power * source_scale(config)))
     throw deck_error(config, "sources", "the power of a {} is not finite at t = {} s; give a formula that is",
                      word(source.shape), t);
   const CellCentres cell(config);
@@ -198,7 +198,7 @@ VaryingSources<T>::~VaryingSources() = default;
 
 template <class T>
 bool VaryingSources<T>::vary_in_time() const {
-  return std::ranges::any_of(varying_sources(config_), &RegionValue::uses_time);
+  return std::ranges::any_of(config_.sources, &RegionValue::uses_time);
 }
 
 template <class T>
@@ -270,16 +270,24 @@ bool sources_in_boxes(const Config& config) {
       std::ranges::any_of(sources, is_formula) || std::ranges::any_of(config.boundaries, is_periodic))
     return false;
   const Vector3 h = spacing(config);
-  double cells = 0;
-  for (const RegionValue& source : sources) {
+  const auto cells_at = [&](const RegionValue& source, double t) {
     double reached = 1;
-    const PlacedSource placed = placed_source(config, source, 0);
+    const PlacedSource placed = placed_source(config, source, t);
     for (std::size_t a = 0; a < 3; ++a) {
       const auto [low, high] = reach(placed.axis[a]);
       reached *=
           std::min((high - low) / h[a] + 1, static_cast<double>(config.grid.cells[static_cast<int>(a)]));
     }
-    cells += reached;
+    return reached;
+  };
+  const TimePlan plan = time_plan(config);
+  double cells = 0;
+  for (const RegionValue& source : sources) {
+    const int times = source.shape == Shape::box ? 8 : 1;  // boxes may grow
+    double most = 0;
+    for (int i = 0; i < times; ++i)
+      most = std::max(most, cells_at(source, plan.dt * static_cast<double>(plan.steps * i / times)));
+    cells += most;
   }
   return cells <= largest_share_in_boxes * static_cast<double>(config.grid.cells.product());
 }

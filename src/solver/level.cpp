@@ -159,7 +159,7 @@ SourceTotals Level<T>::fill_sources() {
     bring_source_ghosts();
   const SourceTotals found{communicator_.all_reduce(mine.power, ReduceOp::sum),
                            communicator_.all_reduce(mine.cells, ReduceOp::sum)};
-  return found + product_totals(config_);
+  return found;
 }
 
 // Launches of several sweeps read the ghosts.

@@ -91,7 +91,8 @@ class Level {
   Level(const Level&) = delete;
   Level& operator=(const Level&) = delete;
 
-  // Collective. The sources of the deck, while the halo has all layers; returns their totals over all ranks.
+  // Collective. The sources of the deck, while the halo has all layers; returns the totals over all ranks
+  // of those that are no products.
   SourceTotals fill_sources();
   // Collective. The initial state of the deck, and that of a file.
   void initialise();

@@ -77,7 +77,7 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
                   const std::optional<StoredField>& stored)
     : kernels_(kernels),
       level_(config, decomposition, communicator, device, {.time_halos = time_halos}),
-      sources_(level_.fill_sources()),
+      sources_(level_.fill_sources() + product_totals(config)),
       step_(level_, fitting(kernels.sweep, config, decomposition)),
       paced_(own_event(device)) {
   StepPlan<T> plan = step_.plan();
@@ -127,15 +127,20 @@ HaloCost Solver<T>::measure_halo_cost() {
   return cost;
 }
 
+// Of the last launch again: a value need not be finite at the end, where no sweep begins.
 template <class T>
 std::optional<double> Solver<T>::measure_values() {
-  if (!values_vary_by_sweep(level_.config())) return std::nullopt;  // the same on all ranks
-  const int sweeps = time_block();
+  const std::int64_t now = sweeps(), count = std::min<std::int64_t>(time_block(), own_sweeps());
+  if (!values_vary_by_sweep(level_.config()) || count == 0) return std::nullopt;  // the same on all ranks
   const auto update = [&] {
-    level_.update_values(sweeps);
-    level_.sweep_source_boxes(sweeps, level_.whole());
+    level_.update_values(static_cast<int>(count));
+    level_.sweep_source_boxes(static_cast<int>(count), level_.whole());
   };
-  return measure_seconds(level_.communicator(), level_.device(), level_.compute(), update) / sweeps;
+  level_.wait_for_copy(true);  // boxes are swept in the other field
+  level_.count_from(now - count);
+  const double seconds = measure_seconds(level_.communicator(), level_.device(), level_.compute(), update);
+  level_.count_from(now);
+  return seconds / static_cast<double>(count);
 }
 
 // Where launches could fuse some: by the kernel of the run, or by others that `auto` might have taken.

@@ -136,9 +136,8 @@ class Solver {
   // What exchanges cost the steps as they are made now. Collective. Leaves the current field as it is, but
   // for ghosts, and in the other what the next sweep will put there.
   HaloCost measure_halo_cost();
-  // Seconds a step of values of boundaries and sources that vary in time, at the time that has come; none
-  // where nothing does, or steps are longer than a sweep. Leaves the field, and anything in the other one.
-  // Collective.
+  // Seconds of a step for values of boundaries and sources that vary in time; none where nothing does, or
+  // steps are longer than a sweep. Leaves the field, and anything in the other one. Collective.
   std::optional<double> measure_values();
   bool has_sources() const { return level_.source().origin != nullptr; }
   const SourceTotals& sources() const { return sources_; }  // of the whole domain, the same on all ranks

@@ -142,7 +142,7 @@ TEST(Formula, HasTheSameBitsAtThePointsOfABox) {
       axes[a].variable = (a + i) % 3;
       for (Index k = 0; k < n[a]; ++k) axes[a].at.push_back(random.between(-3.0, 3.0));
     }
-    FormulaValues<double> at_points(*device, formula, axes, 1, -HUGE_VAL);
+    FormulaValues<double> at_points(*device, formula, axes, 1, -HUGE_VAL, random.coin());
     const double times[] = {random.between(0.0, 9.0), random.between(0.0, 9.0)};
     Box box{{0, 0, 0}, n};
     box.lo = {random.between(Index{0}, n.x - 1), random.between(Index{0}, n.y - 1), 0};

@@ -240,3 +240,18 @@ def test_heat_of_powers_and_fluxes_that_jump_is_exact(tmp_path, problem):
     heat += 900 * area * (end - 3.3)
     header, *_, last = [line.split(",") for line in (out / "history.csv").read_text().splitlines()]
     assert float(last[header.index("mean_K")]) - 300 == pytest.approx(heat / capacity, rel=1e-9)
+
+
+@pytest.mark.parametrize("ranks", [0, 2])
+def test_values_need_not_be_finite_at_the_end_where_no_step_begins(tmp_path, ranks):
+    deck = {
+        "grid": {"cells": [12, 12, 12], "lengths": [0.1, 0.1, 0.1]},
+        "material": {"conductivity": 16, "density": 8000, "heat_capacity": 500},
+        "boundaries": {"z_max": {"kind": "flux", "value": "100*(x + 1)/(1 - t)"}, "x_min": {"kind": "temperature", "value": "300 - 300*t"}},
+        "sources": [{"shape": "box", "power": "sqrt(1 - t)", "from": [0.04, 0.04, 0.04], "to": ["0.06 - 0.02*t", 0.06, 0.06]}],
+        "initial": [{"shape": "constant", "value": 300}],
+        "problem": {"end_time": 1, "dt": 0.125},
+        "output": {"snapshots": False, "probes": {"points": [[0.05, 0.05, 0.05]]}},
+    }
+    record, _, _ = run(tmp_path, deck, ranks=ranks)
+    assert record["performance"]["values_fraction_percent"] > 0
