@@ -270,23 +270,27 @@ bool sources_in_boxes(const Config& config) {
       std::ranges::any_of(sources, is_formula) || std::ranges::any_of(config.boundaries, is_periodic))
     return false;
   const Vector3 h = spacing(config);
-  const auto cells_at = [&](const RegionValue& source, double t) {
-    double reached = 1;
-    const PlacedSource placed = placed_source(config, source, t);
-    for (std::size_t a = 0; a < 3; ++a) {
-      const auto [low, high] = reach(placed.axis[a]);
-      reached *=
-          std::min((high - low) / h[a] + 1, static_cast<double>(config.grid.cells[static_cast<int>(a)]));
-    }
-    return reached;
-  };
   const TimePlan plan = time_plan(config);
+  const auto cells_of = [&](std::size_t a, double length) {
+    const auto all = static_cast<double>(config.grid.cells[static_cast<int>(a)]);
+    return length > 0 ? std::min(length / h[a] + 1, all) : 0;
+  };
   double cells = 0;
   for (const RegionValue& source : sources) {
-    const int times = source.shape == Shape::box ? 8 : 1;  // boxes may grow
     double most = 0;
-    for (int i = 0; i < times; ++i)
-      most = std::max(most, cells_at(source, plan.dt * static_cast<double>(plan.steps * i / times)));
+    for (std::int64_t i = 0; i < 8; ++i) {  // boxes may grow
+      const double t = plan.dt * static_cast<double>(plan.steps * i / 8);
+      double reached = 1;
+      for (std::size_t a = 0; a < 3; ++a) {
+        if (source.shape == Shape::box) {  // whether it is sound then is not asked here
+          reached *= cells_of(a, source.to_at[a](0, 0, 0, t) - source.from_at[a](0, 0, 0, t));
+        } else {
+          const auto [low, high] = reach(placed_source(config, source, 0).axis[a]);
+          reached *= cells_of(a, high - low);
+        }
+      }
+      most = std::max(most, reached);
+    }
     cells += most;
   }
   return cells <= largest_share_in_boxes * static_cast<double>(config.grid.cells.product());
