@@ -20,7 +20,6 @@
 // Source    tiles in registers that overlap: FastStencil (SC 2026); levels that follow each other through a
 //           stream of planes: AN5D (Matsumura et al., CGO 2020). Neither is right beside boundaries.
 #include <algorithm>
-#include <array>
 #include <cstddef>
 
 #include "kernels/cuda/cuda_kernels.hpp"
@@ -155,8 +154,9 @@ bool varies_at(const SweepArgs<T>& args, int face, int time_block) {
 }
 template <class T>
 bool vary_at_sides(const SweepArgs<T>& args, int time_block) {
-  return std::ranges::any_of(std::array{0, 1, 2, 3},
-                             [&](int face) { return varies_at(args, face, time_block); });
+  for (int face = 0; face < 4; ++face)
+    if (varies_at(args, face, time_block)) return true;
+  return false;
 }
 template <class T>
 bool any_scaled(const PerSweep<Coefficients<T>>& c) {

@@ -212,7 +212,6 @@ void VaryingSources<T>::update(double t, FieldView<const T> constant, FieldView<
   const Box block{{0, 0, 0}, subdomain_.extent()};
   const bool is_whole = !formulas_.empty() || std::exchange(is_first_, false);
   std::vector<Box> now = is_whole ? std::vector{block} : reached(std::array{t});
-  for (Box& box : now) box = box.within(block);
   for (const std::vector<Box>* boxes : {&used_, &now})  // what was there goes, then what is there comes
     for (const Box& box : *boxes) set_products(t, constant, field, box, {0, 0, 0}, stream);
   used_ = std::move(now);
@@ -224,9 +223,9 @@ void VaryingSources<T>::update(double t, FieldView<const T> constant, FieldView<
 template <class T>
 void VaryingSources<T>::set_products(double t, FieldView<const T> constant, FieldView<T> field, Box box,
                                      Int3 first, Stream stream) const {
-  if (box.empty()) return;
   const CellCentres cell(config_);
-  SourceSum<T> sum{.to = field, .constant = constant, .box = box};
+  SourceSum<T> sum{.to = field, .constant = constant, .box = box.within(field.interior())};
+  if (sum.box.empty()) return;
   std::ranges::copy(cell.origin, sum.origin);
   std::ranges::copy(cell.h, sum.h);
   sum.first = subdomain_.lo + first;

@@ -157,9 +157,8 @@ SourceTotals Level<T>::fill_sources() {
     update_sources(0);
   else if (source_)
     bring_source_ghosts();
-  const SourceTotals found{communicator_.all_reduce(mine.power, ReduceOp::sum),
-                           communicator_.all_reduce(mine.cells, ReduceOp::sum)};
-  return found;
+  return {communicator_.all_reduce(mine.power, ReduceOp::sum),
+          communicator_.all_reduce(mine.cells, ReduceOp::sum)};
 }
 
 // Launches of several sweeps read the ghosts.

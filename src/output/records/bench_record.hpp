@@ -40,7 +40,7 @@ struct BenchEntry {  // one kernel of a table, one way to launch it, on one grid
   BenchSamples samples;
   double points = 0;  // cell updates of a launch; 0 where nothing is updated
   double bytes = 0;   // least traffic of a launch
-  // Of a reduction: its distance from a compensated sum, over the sum of the magnitudes that it adds, and
+  // Of a reduction: its distance from an exact sum, over the sum of the magnitudes that it adds, and
   // whether a second launch gave the same bits.
   std::optional<double> error;
   std::optional<bool> same_bits;
