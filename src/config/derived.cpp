@@ -237,8 +237,7 @@ std::vector<double> jump_times(const Config& config) {
       std::ranges::for_each(*place, add);
   }
   std::ranges::sort(times);
-  const auto same = std::ranges::unique(times);
-  times.erase(same.begin(), same.end());
+  times.erase(std::unique(times.begin(), times.end()), times.end());  // clang 14 has no ranges::unique
   return times;
 }
 
