@@ -14,8 +14,7 @@
 namespace isotherm {
 
 enum class Subcommand { run, check, list, init, schema, info, bench };
-template <>
-inline constexpr auto words_of<Subcommand> = words("run", "check", "list", "init", "schema", "info", "bench");
+ISOTHERM_WORDS(Subcommand, "run", "check", "list", "init", "schema", "info", "bench");
 
 struct CheckOptions {
   bool json = false;         // requests about the deck on stdin

@@ -47,8 +47,7 @@ DeviceMap map_devices(const std::vector<RankSight>& ranks, bool sharing_intended
 
 // On which a run computes; either: on this one, unless it asks for GPUs that are not here.
 enum class Host { this_one, another, either };
-template <>
-inline constexpr auto words_of<Host> = words("this", "another", "either");
+ISOTHERM_WORDS(Host, "this", "another", "either");
 
 struct Seat {
   Backend backend = Backend::host;

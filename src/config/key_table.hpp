@@ -27,8 +27,7 @@ struct SlurmConfig {
 };
 
 enum class ScalingKind { strong, weak };
-template <>
-inline constexpr auto words_of<ScalingKind> = words("strong", "weak");
+ISOTHERM_WORDS(ScalingKind, "strong", "weak");
 // The counts of ranks on which every other case of the study is run.
 struct ScalingConfig {
   ScalingKind kind = ScalingKind::strong;

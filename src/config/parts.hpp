@@ -14,8 +14,7 @@ namespace isotherm {
 inline constexpr double rounding_of_per_cell = 1e-9;
 
 enum class PartKind { slice, region, coarse };
-template <>
-inline constexpr auto words_of<PartKind> = words("slice", "region", "coarse");
+ISOTHERM_WORDS(PartKind, "slice", "region", "coarse");
 
 struct FieldPart {
   PartKind kind = PartKind::slice;

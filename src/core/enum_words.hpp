@@ -13,9 +13,13 @@ constexpr std::array<std::string_view, sizeof...(Text)> words(Text... text) {
   return {text...};
 }
 
-// Of each enum that has words: template <> inline constexpr auto words_of<Norm> = words("max", "l2", "l1");
 template <class Enum>
 inline constexpr auto words_of = words();
+
+// Of each enum that has words, behind it: ISOTHERM_WORDS(Norm, "max", "l2", "l1");
+#define ISOTHERM_WORDS(Enum, ...) \
+  template <>                     \
+  inline constexpr auto words_of<Enum> = words(__VA_ARGS__)
 
 template <class Enum>
 requires(!words_of<Enum>.empty()) constexpr std::string_view word(Enum value) {

@@ -9,8 +9,7 @@
 namespace isotherm {
 
 enum class Backend { host, cuda };
-template <>
-inline constexpr auto words_of<Backend> = words("cpu", "cuda");
+ISOTHERM_WORDS(Backend, "cpu", "cuda");
 
 // Rows of a field start on such bytes: a processor's cache line, a GPU's memory transaction.
 constexpr std::ptrdiff_t row_alignment(Backend backend) {

@@ -28,11 +28,9 @@ enum class Phase : int {
   halo,         // boundaries, pack, wire and unpack together: the exchange that no sweep hid
   stepping,     // sweeps, halo and reduction together
 };
-template <>
-inline constexpr auto words_of<Phase> = words("setup", "interior", "exterior", "sweep", "boundaries",
-                                              "copies", "pack", "wire", "unpack", "reduction", "diagnostics",
-                                              "output", "graph", "other", "loop", "total", "sweeps", "halo",
-                                              "stepping");
+ISOTHERM_WORDS(Phase, "setup", "interior", "exterior", "sweep", "boundaries", "copies", "pack", "wire",
+               "unpack", "reduction", "diagnostics", "output", "graph", "other", "loop", "total", "sweeps",
+               "halo", "stepping");
 
 template <class Value>
 struct PhaseTable {

@@ -108,8 +108,7 @@ std::string eta_text(const Forecast& forecast);
 
 // --progress; bar: one line that is rewritten in place
 enum class ProgressStyle { automatic, bar, lines, off };
-template <>
-inline constexpr auto words_of<ProgressStyle> = words("auto", "bar", "lines", "off");
+ISOTHERM_WORDS(ProgressStyle, "auto", "bar", "lines", "off");
 
 // What `automatic` means. `terminal`: what can_rewrite_lines() says of it.
 inline ProgressStyle choose_style(ProgressStyle asked, bool terminal) {

@@ -14,12 +14,9 @@
 namespace isotherm {
 
 enum class BenchSubject { stencil, reduction, bandwidth, halo, io, solve };
-template <>
-inline constexpr auto words_of<BenchSubject> = words("stencil", "reduction", "bandwidth", "halo", "io",
-                                                     "solve");
+ISOTHERM_WORDS(BenchSubject, "stencil", "reduction", "bandwidth", "halo", "io", "solve");
 
-template <>
-inline constexpr auto words_of<ReductionOp> = words("sum", "max", "l1", "l2");
+ISOTHERM_WORDS(ReductionOp, "sum", "max", "l1", "l2");
 
 struct BenchOptions {
   BenchSubject subject = BenchSubject::stencil;

@@ -27,8 +27,7 @@ struct BenchSamples {
 };
 
 enum class BenchVerdict { right, wrong, skipped };
-template <>
-inline constexpr auto words_of<BenchVerdict> = words("right", "wrong", "skipped");
+ISOTHERM_WORDS(BenchVerdict, "right", "wrong", "skipped");
 
 struct BenchEntry {  // one kernel of a table, one way to launch it, on one grid
   std::string kernel, tile;

@@ -108,8 +108,7 @@ struct Tuning {
   std::vector<Candidate> candidates;  // in the order in which they were measured
 };
 
-template <>
-inline constexpr auto words_of<Tuning::Source> = words("deck", "defaults", "measurement", "file");
+ISOTHERM_WORDS(Tuning::Source, "deck", "defaults", "measurement", "file");
 
 struct MethodRecord : StepRecord {  // what was asked and what was chosen
   Tuning tuning;
@@ -155,9 +154,7 @@ struct Figures {
 };
 
 enum class Convergence { not_asked, reached, not_reached, stagnated, stalled };  // stagnated: at rounding
-template <>
-inline constexpr auto words_of<Convergence> = words("not_asked", "reached", "not_reached", "stagnated",
-                                                    "stalled");
+ISOTHERM_WORDS(Convergence, "not_asked", "reached", "not_reached", "stagnated", "stalled");
 struct Residual {
   Norm norm = Norm::max;
   Criterion criterion = Criterion::relative;
@@ -178,8 +175,7 @@ struct HistogramRecord {  // what the columns of history.csv mean
 };
 
 enum class Verdict { reported, passed, failed };  // reported: the deck sets no bound
-template <>
-inline constexpr auto words_of<Verdict> = words("reported", "passed", "failed");
+ISOTHERM_WORDS(Verdict, "reported", "passed", "failed");
 struct OrderLevel {  // one grid of a series
   Int3 cells;
   std::int64_t sweeps = 0;
@@ -209,8 +205,7 @@ struct Continuation {
 };
 
 enum class Answer { unchecked, finite, not_finite };
-template <>
-inline constexpr auto words_of<Answer> = words("unchecked", "finite", "not_finite");
+ISOTHERM_WORDS(Answer, "unchecked", "finite", "not_finite");
 
 // The answer of a run: the highest and the lowest temperature at its end, where, and the heat that flows.
 struct EndState {
@@ -285,8 +280,7 @@ std::int64_t most_peak_bytes(const RunRecord& record);  // of a rank; 0: not kno
 std::set<std::string> hosts_of(const RunRecord& record);
 std::optional<Figures> figures(const RunRecord& record);  // none where nothing was swept or timed
 enum class Better { lower, higher };
-template <>
-inline constexpr auto words_of<Better> = words("lower", "higher");
+ISOTHERM_WORDS(Better, "lower", "higher");
 struct FigureOfMerit {  // by which a run is better or worse than another
   std::string name;     // "cell_updates"
   double value = 0;
