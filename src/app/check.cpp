@@ -265,8 +265,7 @@ int check(const CommandLine& command, const Communicator& world) {
   const Config& config = session.deck.config;
   const Decomposition& decomposition = session.decomposition;
   const CheckOptions& options = command.check;
-  all_or_throw(world, [&] {
-    if (!world.is_root()) return;
+  on_root(world, [&] {
     std::string text =
         options.resolved ? "# the resolved deck\n" + to_yaml(config) + "\n# what a run of it is\n" : "";
     text += decomposition_text(config, decomposition, session.placement.backend, options) +

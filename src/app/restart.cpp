@@ -214,8 +214,7 @@ std::optional<Restart> plan_restart(const std::string& asked_for, Force force, S
   Asked asked;
   std::vector<std::string> files;
   std::shared_ptr<RunLock> lock;
-  all_or_throw(world, [&] {
-    if (!world.is_root()) return;
+  on_root(world, [&] {
     asked = find_asked(asked_for, config);
     std::error_code ignored;
     if (goes_on_in(asked.folder, config) && fs::is_directory(asked.folder, ignored))

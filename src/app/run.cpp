@@ -472,9 +472,8 @@ class RunOf final : public Run {
                             fmt::format("{}: what was read is not what was looked at before (the file or its "
                                         "disk changes); try again, or name another one",
                                         restart.file));
-    all_or_throw(plan_.world, [&] {
-      if (is_root() && restart.same_directory)
-        set_aside_later(directory_->path.string(), config().name, restart.sweep());
+    on_root(plan_.world, [&] {
+      if (restart.same_directory) set_aside_later(directory_->path.string(), config().name, restart.sweep());
     });
     console_.say(fmt::format("going on from {}, sweep {}", restart.file, restart.sweep()));
     for (const std::string& change : restart.changes) console_.say("  changed: " + change);
@@ -596,9 +595,7 @@ class RunOf final : public Run {
   // A record that cannot be written fails the run, but never hides what failed it before.
   void write_record() {
     try {
-      all_or_throw(plan_.world, [&] {
-        if (is_root()) write_file_atomically(directory_->record(), to_json(record_));
-      });
+      on_root(plan_.world, [&] { write_file_atomically(directory_->record(), to_json(record_)); });
     } catch (const CollectiveError& error) {
       if (is_root() && !record_.message.empty()) console_.warn(error.what());
       if (record_.message.empty()) fail(error);

@@ -355,8 +355,7 @@ LoadedDeck load_deck(const CommandLine& command, const Communicator& world) {
   compare_ranks(command, world);
   LoadedDeck deck;
   std::string name;  // of the run that left the deck
-  all_or_throw(world, [&] {
-    if (!world.is_root()) return;
+  on_root(world, [&] {
     if (!command.from_output) {
       deck.text = read_deck_file(command.file);
       return;

@@ -44,4 +44,12 @@ auto all_or_throw(const Communicator& communicator, Work&& work) {
   }
 }
 
+// Runs `work` on rank 0; its failure is everyone's.
+template <class Work>
+void on_root(const Communicator& communicator, Work&& work) {
+  all_or_throw(communicator, [&] {
+    if (communicator.is_root()) work();
+  });
+}
+
 }  // namespace isotherm

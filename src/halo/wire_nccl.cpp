@@ -99,11 +99,8 @@ void check_shared_gpus(const std::vector<std::string>& uuids) {
 
 ncclUniqueId common_id(const Communicator& communicator) {
   ncclUniqueId id{};
-  all_or_throw(communicator, [&] {
-    if (communicator.is_root()) {
-      check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId", nullptr, ExitCode::unavailable);
-    }
-  });
+  on_root(communicator,
+          [&] { check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId", nullptr, ExitCode::unavailable); });
   const std::string bytes = communicator.broadcast(std::string(id.internal, sizeof(id.internal)));
   std::copy(bytes.begin(), bytes.end(), id.internal);
   return id;

@@ -291,9 +291,7 @@ RunDirectory prepare_run_directory(const RunDirectoryPlan& plan) {
 
 RunDirectory open_run_directory(const RunDirectoryPlan& plan, const Communicator& communicator) {
   RunDirectory opened{plan.path};
-  all_or_throw(communicator, [&] {
-    if (communicator.is_root()) opened = prepare_run_directory(plan);
-  });
+  on_root(communicator, [&] { opened = prepare_run_directory(plan); });
   return opened;
 }
 

@@ -103,8 +103,7 @@ std::optional<TuningChoice> find_tuning(const std::string& path, const TuningKey
 std::optional<TuningChoice> recall_tuning(const Config& config, const TuningKey& key,
                                           const Communicator& world) {
   std::string text;
-  all_or_throw(world, [&] {
-    if (!world.is_root()) return;
+  on_root(world, [&] {
     const auto choice = find_tuning(config.solver.tuning_file, key);
     if (!choice) return;
     if (choice->complete || tuning_seconds(config, choice->seconds) < 2 * choice->measured)

@@ -228,13 +228,11 @@ int bench(const CommandLine& command, const Communicator& world) {
   validate_memory(bench, subject, sizes, *host, &BenchMemory::host);
 
   BenchRecord record = describe_bench(command, world, *device, threads);
-  all_or_throw(world, [&] {
-    if (world.is_root()) print_now(bench_banner(record));
-  });
+  on_root(world, [&] { print_now(bench_banner(record)); });
   subject.measure(bench, sizes, record);
   record.finished = utc_now();
-  all_or_throw(world, [&] {
-    if (world.is_root() && !options.json.empty()) write_file_atomically(options.json, to_json(record));
+  on_root(world, [&] {
+    if (!options.json.empty()) write_file_atomically(options.json, to_json(record));
   });
   return static_cast<int>(all_right(record) ? ExitCode::done : ExitCode::internal);
 }

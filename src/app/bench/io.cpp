@@ -22,8 +22,8 @@ class ScratchFolder {
  public:
   ScratchFolder(const std::string& parent, const Communicator& world) : world_(world) {
     std::string made = (std::filesystem::path(parent) / "isotherm-bench-XXXXXX").string();
-    all_or_throw(world, [&] {
-      if (world.is_root() && !mkdtemp(made.data()))
+    on_root(world, [&] {
+      if (!mkdtemp(made.data()))
         throw Error(ExitCode::cannot_create,
                     fmt::format("bench: no folder can be made in {} ({}); name another with --folder", parent,
                                 std::strerror(errno)));
@@ -105,9 +105,7 @@ class IoBench {
                        end = all * (world_.rank() + 1) / world_.size();
     const std::string_view mine(reinterpret_cast<const char*>(field_.data()), field_.bytes());
     const double time = bench_.seconds([&] {
-      all_or_throw(world_, [&] {
-        if (world_.is_root()) create_empty_file(path);
-      });
+      on_root(world_, [&] { create_empty_file(path); });
       all_or_throw(world_, [&] { write_part(path, mine, first, end); });
     });
     if (world_.is_root()) remove_file(path);

@@ -82,14 +82,6 @@ std::string grid_text(const FileGrid& grid, const SeriesEntry& entry) {
 
 constexpr Index largest_slab = Index{1} << 30;  // bytes; MPI counts and some MPI-IO end at 2 GiB
 
-// `work` on rank 0; its failure is everyone's.
-template <class Work>
-void on_root(const Communicator& communicator, Work&& work) {
-  all_or_throw(communicator, [&] {
-    if (communicator.is_root()) work();
-  });
-}
-
 // Somewhat more than the file will have.
 std::int64_t expected_bytes(const SnapshotHeader& header) {
   constexpr std::int64_t metadata = 64 << 10;
