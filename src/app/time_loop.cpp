@@ -129,8 +129,7 @@ class Loop {
     if (frame.resumed) take_over(*frame.resumed);
   }
   ~Loop() { outputs_.files.settle(); }
-  Loop(const Loop&) = delete;
-  Loop& operator=(const Loop&) = delete;
+  Loop& operator=(Loop&&) = delete;
 
   LoopOutcome run() {
     if (!frame_.resumed) start();

@@ -25,8 +25,7 @@ class MpiSession {
  public:
   MpiSession(int& argc, char**& argv);
   ~MpiSession();
-  MpiSession(const MpiSession&) = delete;
-  MpiSession& operator=(const MpiSession&) = delete;
+  MpiSession& operator=(MpiSession&&) = delete;
 };
 
 // May several threads of a process be in MPI at once? Not with every library, nor with every build of one.

@@ -49,8 +49,7 @@ class TraceRange {
  public:
   explicit TraceRange(Phase phase);
   ~TraceRange();
-  TraceRange(const TraceRange&) = delete;
-  TraceRange& operator=(const TraceRange&) = delete;
+  TraceRange& operator=(TraceRange&&) = delete;
 };
 
 }  // namespace isotherm

@@ -22,8 +22,7 @@ class Watchdog {
   // message.
   Watchdog(Seconds limit, std::string what, const char* phase, std::optional<int> rank = {});
   ~Watchdog();
-  Watchdog(const Watchdog&) = delete;
-  Watchdog& operator=(const Watchdog&) = delete;
+  Watchdog& operator=(Watchdog&&) = delete;
 
   void phase(const char* name);  // the clock starts anew
 

@@ -50,8 +50,7 @@ class BoundedTransport {
         seconds_(seconds),
         stream_(own_stream(device, Priority::high)),
         done_(own_event(device)) {}
-  BoundedTransport(const BoundedTransport&) = delete;
-  BoundedTransport& operator=(const BoundedTransport&) = delete;
+  BoundedTransport& operator=(BoundedTransport&&) = delete;
   // Memory that MPI or a GPU may still be writing to is never given back.
   ~BoundedTransport() {
     if (!hangs_) return;

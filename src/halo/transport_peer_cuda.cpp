@@ -177,8 +177,7 @@ class PeerTransport final : public Transport<T> {
     part();
     throw Error(ExitCode::unavailable, agreement.why_not());
   }
-  PeerTransport(const PeerTransport&) = delete;
-  PeerTransport& operator=(const PeerTransport&) = delete;
+  PeerTransport& operator=(PeerTransport&&) = delete;
   ~PeerTransport() override {
     if (cudaSetDevice(device_.info().index) != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess) {
       cudaGetLastError();

@@ -61,8 +61,7 @@ class Requests {
   enum class Way { send, receive };
 
   explicit Requests(Way way) : way_(way) {}
-  Requests(const Requests&) = delete;
-  Requests& operator=(const Requests&) = delete;
+  Requests& operator=(Requests&&) = delete;
   // Requests are active here only when an exception passes through, and then main ends all ranks. Nothing may
   // block on a peer that is gone: receives are cancelled so that late messages find no freed memory, and MPI
   // drops what it still holds by itself.

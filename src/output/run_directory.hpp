@@ -64,8 +64,7 @@ class RunLock {
   // Throws Error(cannot_create) where another run writes to `folder`, which must exist.
   RunLock(const std::filesystem::path& folder, Force force);
   ~RunLock();  // gives the folder free
-  RunLock(const RunLock&) = delete;
-  RunLock& operator=(const RunLock&) = delete;
+  RunLock& operator=(RunLock&&) = delete;
 
   const std::string& warning() const { return warning_; }  // of a lock that was taken; usually empty
 

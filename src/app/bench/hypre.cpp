@@ -32,8 +32,7 @@ struct Owner {
   HYPRE_Int (*destroy)(Object);
   Object object = nullptr;
   explicit Owner(HYPRE_Int (*destroyer)(Object)) : destroy(destroyer) {}
-  Owner(const Owner&) = delete;
-  Owner& operator=(const Owner&) = delete;
+  Owner& operator=(Owner&&) = delete;
   ~Owner() { destroy(object); }
 };
 

@@ -32,8 +32,7 @@ class Console {
  public:
   // Ranks other than 0 say warnings only, with their rank before them.
   explicit Console(int rank) : rank_(rank), log_wanted_(rank == 0) {}
-  Console(const Console&) = delete;
-  Console& operator=(const Console&) = delete;
+  Console& operator=(Console&&) = delete;
 
   // All goes to this file too, and what was said before. That it cannot be written is one warning, no error.
   void open_log(const std::filesystem::path& path, bool append = false);
@@ -145,8 +144,7 @@ class Progress {
  public:
   Progress(ProgressStyle style, Console& console) : style_(style), console_(console) {}
   ~Progress() { finish(); }  // leaves no half line on the terminal
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
+  Progress& operator=(Progress&&) = delete;
 
   // Rank 0 calls it as often as it likes; it prints when it is time.
   void update(const ProgressState& state);

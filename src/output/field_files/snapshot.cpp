@@ -133,8 +133,7 @@ class SnapshotSeries {
     } catch (const std::exception&) {  // the error that ends the run is the one to tell
     }
   }
-  SnapshotSeries(const SnapshotSeries&) = delete;
-  SnapshotSeries& operator=(const SnapshotSeries&) = delete;
+  SnapshotSeries& operator=(SnapshotSeries&&) = delete;
 
   // What stands in the folder up to this sweep. Returns why files are left out, a line each.
   std::vector<std::string> take_over(std::int64_t sweep) {

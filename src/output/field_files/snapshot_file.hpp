@@ -141,8 +141,7 @@ class SnapshotFile {
   // must outlive it.
   SnapshotFile(const std::string& path, const Communicator& communicator, bool collective,
                const SnapshotHeader& header);
-  SnapshotFile(const SnapshotFile&) = delete;
-  SnapshotFile& operator=(const SnapshotFile&) = delete;
+  SnapshotFile& operator=(SnapshotFile&&) = delete;
 
   std::int64_t cells_end() const;  // bytes into the file; not of compressed cells, which have no place yet
   // `subdomain`: of this rank, in cells of the file; may be empty. No call moves, and no buffer holds, more

@@ -28,8 +28,7 @@ class LineFile {
   LineFile(const std::filesystem::path& path, Console& console, std::string head, std::string loss,
            std::optional<std::int64_t> resumed = {});
   ~LineFile();  // what is buffered is written
-  LineFile(const LineFile&) = delete;
-  LineFile& operator=(const LineFile&) = delete;
+  LineFile& operator=(LineFile&&) = delete;
 
   void add(std::string_view line);  // which ends in a newline
   void flush();                     // what was added is on the disk on return
