@@ -143,51 +143,44 @@ template void Communicator::all_reduce(std::span<double>, ReduceOp) const;
 template void Communicator::all_reduce(std::span<std::int64_t>, ReduceOp) const;
 template void Communicator::all_reduce(std::span<std::uint64_t>, ReduceOp) const;
 
-template <class T>
-struct PendingAllReduce<T>::Flight {
+struct PendingAllReduce::Flight {
   std::shared_ptr<Communicator::Native> communicator;  // lives as long as the request
-  std::vector<T> values;
+  Values values;
   MPI_Request request = MPI_REQUEST_NULL;
 };
 
 // A collective can be neither cancelled nor given up: MPI needs its memory until it is done.
-template <class T>
-void PendingAllReduce<T>::Land::operator()(Flight* flight) const noexcept {
+void PendingAllReduce::Land::operator()(Flight* flight) const noexcept {
   const bool under_way = flight->request != MPI_REQUEST_NULL;
   if (under_way && std::uncaught_exceptions() > 0) return;
   if (under_way) MPI_Wait(&flight->request, MPI_STATUS_IGNORE);
   delete flight;
 }
 
-template <class T>
-bool PendingAllReduce<T>::done() {
+bool PendingAllReduce::done() {
   int done = 0;
   check_mpi(MPI_Test(&flight_->request, &done, MPI_STATUS_IGNORE), "MPI_Test");
   return done != 0;
 }
 
-template <class T>
-std::vector<T> PendingAllReduce<T>::wait() {
+PendingAllReduce::Values PendingAllReduce::wait() {
   check_mpi(MPI_Wait(&flight_->request, MPI_STATUS_IGNORE), "MPI_Wait");
   return std::move(flight_->values);
 }
 
-template <class T>
-PendingAllReduce<T> Communicator::start_all_reduce(std::vector<T> values, ReduceOp op) const {
-  PendingAllReduce<T> pending;
-  pending.flight_.reset(new typename PendingAllReduce<T>::Flight{native_, std::move(values)});
+PendingAllReduce Communicator::start_all_reduce(PendingAllReduce::Values values, ReduceOp op) const {
+  PendingAllReduce pending;
+  pending.flight_.reset(new PendingAllReduce::Flight{native_, std::move(values)});
   auto& flight = *pending.flight_;
-  check_mpi(MPI_Iallreduce(MPI_IN_PLACE, flight.values.data(), checked_count(flight.values.size()),
-                           type_of<T>(), isotherm::native(op), native_->comm, &flight.request),
-            "MPI_Iallreduce");
+  std::visit(
+      [&]<class T>(std::vector<T>& mine) {
+        check_mpi(MPI_Iallreduce(MPI_IN_PLACE, mine.data(), checked_count(mine.size()), type_of<T>(),
+                                 isotherm::native(op), native_->comm, &flight.request),
+                  "MPI_Iallreduce");
+      },
+      flight.values);
   return pending;
 }
-
-template class PendingAllReduce<double>;
-template class PendingAllReduce<std::int64_t>;
-template PendingAllReduce<double> Communicator::start_all_reduce(std::vector<double>, ReduceOp) const;
-template PendingAllReduce<std::int64_t> Communicator::start_all_reduce(std::vector<std::int64_t>,
-                                                                       ReduceOp) const;
 
 std::string Communicator::broadcast(std::string bytes, int root) const {
   std::uint64_t size = bytes.size();

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <variant>
 #include <vector>
 
 namespace isotherm {
@@ -36,14 +37,15 @@ bool mpi_takes_threads();
 
 enum class ReduceOp { sum, min, max };
 
-// An all-reduce that the ranks have started and not yet waited for. T: double, std::int64_t. The destructor
-// waits where nobody has; where an exception passes, other ranks may be gone: MPI keeps the memory to which
-// it may still write, until main ends all ranks.
-template <class T>
+// An all-reduce that the ranks have started and not yet waited for. The destructor waits where nobody has;
+// where an exception passes, other ranks may be gone: MPI keeps the memory to which it may still write, until
+// main ends all ranks.
 class PendingAllReduce {
  public:
-  bool done();            // does not wait; MPI goes on with it here, where it needs the host
-  std::vector<T> wait();  // what all ranks have together; once
+  using Values = std::variant<std::vector<double>, std::vector<std::int64_t>>;
+
+  bool done();    // does not wait; MPI goes on with it here, where it needs the host
+  Values wait();  // what all ranks have together, of the type that was started; once
 
  private:
   friend class Communicator;
@@ -76,8 +78,7 @@ class Communicator {
   }
   // As every collective, in the same order on all ranks of this communicator. Every rank gives as many
   // values.
-  template <class T>
-  PendingAllReduce<T> start_all_reduce(std::vector<T> values, ReduceOp op) const;
+  PendingAllReduce start_all_reduce(PendingAllReduce::Values values, ReduceOp op) const;
   std::string broadcast(std::string bytes, int root = 0) const;      // every rank returns root's bytes
   std::vector<std::string> all_gather(std::string_view text) const;  // one per rank, in rank order
   std::string first_of_all(std::string_view text) const;  // that is not empty, of the lowest rank; or empty

@@ -55,12 +55,11 @@ void ResidualCheck<T>::start(FieldView<const T> now, FieldView<const T> before, 
 template <class T>
 void ResidualCheck<T>::poll() {
   if (!under_way_) return;
-  if (all_reduce_.index() == 0) {
+  if (!all_reduce_) {
     if (!device_.passed(copied_)) return;
     start_all_reduce();
   }
-  if (auto* doubles = std::get_if<Doubles>(&all_reduce_)) doubles->done();
-  if (auto* words = std::get_if<Words>(&all_reduce_)) words->done();
+  all_reduce_->done();
 }
 
 // MPI_MAX may drop a NaN, and a sum says so of itself only: whether a rank's value is finite goes beside it.
@@ -82,18 +81,18 @@ template <class T>
 double ResidualCheck<T>::finish() {
   if (!under_way_) throw Error(ExitCode::internal, "no residual check is under way; please report it");
   device_.synchronize(copied_);
-  if (all_reduce_.index() == 0) start_all_reduce();
+  if (!all_reduce_) start_all_reduce();
+  const PendingAllReduce::Values all = all_reduce_->wait();
   double value = 0;
-  if (is_exact()) {
-    const std::vector<std::int64_t> words = std::get<Words>(all_reduce_).wait();
+  if (const auto* words = std::get_if<std::vector<std::int64_t>>(&all)) {
     LongAccumulator sum{};
-    std::copy(words.begin(), words.end(), sum.word);
+    std::ranges::copy(*words, sum.word);
     value = sum.rounded();
   } else {
-    const std::vector<double> value_and_lost = std::get<Doubles>(all_reduce_).wait();
+    const auto& value_and_lost = std::get<std::vector<double>>(all);
     value = value_and_lost[1] > 0 ? std::numeric_limits<double>::quiet_NaN() : value_and_lost[0];
   }
-  all_reduce_ = std::monostate();
+  all_reduce_.reset();
   under_way_ = false;
   if (problem_.norm == Norm::l2) value = std::sqrt(value / cells_);
   if (problem_.norm == Norm::l1) value /= cells_;

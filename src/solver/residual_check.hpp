@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <variant>
 
 #include "config/config.hpp"
 #include "core/communicator.hpp"
@@ -117,8 +116,6 @@ class ResidualCheck {
     double value;
     LongAccumulator unrounded;
   };
-  using Doubles = PendingAllReduce<double>;
-  using Words = PendingAllReduce<std::int64_t>;
 
   bool is_exact() const { return kernel_->sum_bits == SumBits::exact && op_ != ReductionOp::max_abs; }
   void start_all_reduce();
@@ -133,7 +130,7 @@ class ResidualCheck {
   Buffer result_, result_host_, scratch_;
   Owned<Event> swept_, copied_;
   bool under_way_ = false;
-  std::variant<std::monostate, Doubles, Words> all_reduce_;  // none: not started
+  std::optional<PendingAllReduce> all_reduce_;  // none: not started
 };
 
 }  // namespace isotherm

@@ -385,7 +385,7 @@ TEST(ResidualCheckOnASlowDevice, KeepsOutOfTheOrderOfOtherCollectives) {
   check.start(std::as_const(field).view(), {}, stream);
   auto other = world.start_all_reduce(std::vector<double>{100, 0}, ReduceOp::sum);
   EXPECT_EQ(check.finish(), world.size() - 1);
-  EXPECT_EQ(other.wait(), (std::vector<double>{100.0 * world.size(), 0}));
+  EXPECT_EQ(std::get<0>(other.wait()), (std::vector<double>{100.0 * world.size(), 0}));
 }
 
 // The sweep at which the host waits for a check, for each of its two events, and whether it drains the queue.
