@@ -18,7 +18,6 @@
 #include "solver/method.hpp"
 #include "solver/schedule.hpp"
 #include "solver/super_step.hpp"
-#include "solver/work.hpp"
 
 namespace isotherm {
 namespace {

@@ -19,7 +19,6 @@
 #include "physics/region_values.hpp"
 #include "solver/kernel_choice.hpp"
 #include "solver/schedule.hpp"
-#include "solver/work.hpp"
 
 namespace isotherm {
 

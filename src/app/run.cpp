@@ -25,7 +25,6 @@
 #include "solver/method.hpp"
 #include "solver/residual_check.hpp"
 #include "solver/schedule.hpp"
-#include "solver/work.hpp"
 #include "tune/autotuner.hpp"
 #include "tune/tuning_file.hpp"
 

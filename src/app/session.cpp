@@ -28,7 +28,6 @@
 #include "solver/multigrid.hpp"
 #include "solver/schedule.hpp"
 #include "solver/super_step.hpp"
-#include "solver/work.hpp"
 
 namespace isotherm {
 namespace {

@@ -1,4 +1,4 @@
-// When something is due in a run: pure arithmetic on sweep numbers.
+// When something is due in a run, and how much work a run is: arithmetic alone, without a device.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "config/config.hpp"
+#include "core/device.hpp"
+#include "grid/decomposition.hpp"
 
 namespace isotherm {
 
@@ -100,5 +102,18 @@ class Schedule {
   Recurrence diagnostics_;
   double dt_ = 0;
 };
+
+// How many sweeps a run will do: of a steady problem with a relative tolerance those that its slowest mode
+// needs, where they are fewer than may be done.
+std::int64_t likely_sweeps(const Config& config);
+
+// Of all ranks, with the sweeps of coarse grids and the transfers between grids.
+struct SweepWork {
+  double bytes = 0;     // read and written, as far as launches of several sweeps do not spare them
+  double launches = 0;  // one after the other
+  // s, where all ranks together copy so many bytes per second.
+  double seconds(Backend backend, double copy_bandwidth) const;
+};
+SweepWork sweep_work(const Config& config, const Decomposition& decomposition, Backend backend);
 
 }  // namespace isotherm

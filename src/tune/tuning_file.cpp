@@ -17,7 +17,7 @@
 #include "output/safe_file.hpp"
 #include "physics/region_values.hpp"
 #include "solver/kernel_choice.hpp"
-#include "solver/work.hpp"
+#include "solver/schedule.hpp"
 
 namespace isotherm {
 

@@ -15,7 +15,6 @@
 #include "solver/method.hpp"
 #include "solver/residual_check.hpp"
 #include "solver/schedule.hpp"
-#include "solver/work.hpp"
 #include "support/deck_text.hpp"
 #include "support/decks.hpp"
 #include "support/error_text.hpp"
