@@ -1,4 +1,4 @@
-#include "app/placement.hpp"
+#include "app/session.hpp"
 
 #include <fmt/format.h>
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <tuple>
 
-#include "app/placement.hpp"
+#include "app/session.hpp"
 #include "backend_fixture.hpp"
 #include "core/communicator.hpp"
 #include "core/error.hpp"

@@ -12,7 +12,6 @@
 #include <thread>
 #include <vector>
 
-#include "app/placement.hpp"
 #include "app/session.hpp"
 #include "app/time_loop.hpp"
 #include "core/device.hpp"
