@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <string_view>
 
-#include "app/field_outputs.hpp"
 #include "app/time_loop.hpp"
 #include "config/deck.hpp"
 #include "core/all_or_throw.hpp"

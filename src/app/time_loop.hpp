@@ -1,24 +1,268 @@
-// The loop of a run: sweeps until something is due, then do what is due. How long it may take.
+// The loop of a run: sweeps until something is due, then do what is due. What it writes of the field, and how
+// long it may take.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "app/field_outputs.hpp"
 #include "config/config.hpp"
+#include "config/parts.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/communicator.hpp"
+#include "core/error.hpp"
 #include "core/timer.hpp"
+#include "core/trace.hpp"
 #include "output/console/console.hpp"
+#include "output/field_files/cell_boxes.hpp"
 #include "output/field_files/snapshot.hpp"
 #include "output/records/history.hpp"
 #include "output/records/run_record.hpp"
+#include "output/run_directory.hpp"
+#include "physics/probe.hpp"
+#include "solver/schedule.hpp"
 #include "solver/solver.hpp"
 #include "tune/autotuner.hpp"
 
 namespace isotherm {
+
+// What the schedule has due, or, at the end of a run, everything that its last state is not in yet.
+enum class Wanted { due, last };
+
+template <class T>
+class FieldOutputs {
+ public:
+  // Collective, as everything here. The folder must exist; `solver` and `files` outlive this. `resumed`: the
+  // sweep from which a run in its own folder goes on; its files up to it stay.
+  FieldOutputs(const Config& config, const Communicator& communicator, Solver<T>& solver,
+               const RunDirectory& directory, const SnapshotProvenance& provenance, Console& console,
+               FileThread& files, std::optional<std::int64_t> resumed)
+      : config_(config),
+        communicator_(communicator),
+        solver_(solver),
+        files_(files),
+        schedule_(config),
+        console_(console) {
+    const auto writer_of = [&](const FileGrid& grid) {
+      SnapshotWriter writer(config, grid, communicator, directory.path.string(), provenance, files);
+      if (resumed) writer.continue_series(*resumed);
+      return writer;
+    };
+    if (config.output.snapshots) {
+      snapshots_.emplace(writer_of(grid_of_snapshots(config)));
+      if (!files.in_step()) {
+        copy_.emplace(all_or_throw(communicator, [&] { return solver.make_host_copy(); }));
+        solver.copy_to(*copy_);  // touches its memory, which else the first snapshot would pay for
+      }
+    }
+    for (FieldPart& part : field_parts(config)) {
+      SnapshotWriter writer = writer_of(grid_of(config, part));
+      parts_.push_back({std::move(part), std::move(writer)});
+    }
+    const ProbesConfig& probes = config.output.probes;
+    for (const ProbePoint& point : probes.points) {
+      const Probe& probe = probes_.points.emplace_back(config, point.at);
+      for (int corner = 0; corner < Probe::corners; ++corner) probes_.cells.push_back(probe.cell(corner));
+    }
+    if (!probes.points.empty() && communicator.is_root())
+      probes_.file.emplace(directory.probes(), console, probes_head(probes), "its probes", resumed);
+  }
+
+  // What is wanted after so many sweeps of the solver. Adds the paths of new files, the same on all ranks;
+  // those that the file thread writes during the sweeps exist when it has finished.
+  void write(Wanted wanted, std::vector<std::string>& files) {
+    const bool at_end = wanted == Wanted::last;
+    const std::int64_t sweep = solver_.sweeps();
+    // Of a run without sweeps the initial state is the last one too.
+    if (snapshots_ && (at_end || (schedule_.snapshots.due(sweep) && schedule_.last() > 0)))
+      write_or_warn([&] {
+        const TraceRange range(Phase::output);  // profilers see each snapshot by itself
+        files.push_back(snapshots_->start(take_field(), solver_.subdomain(), solver_.time(), sweep));
+      });
+    for (std::size_t i = 0; i < parts_.size(); ++i)
+      if (at_end ? parts_[i].written != sweep : schedule_.parts[i].due(sweep)) write(parts_[i], files);
+    if (at_end ? probes_.written != sweep : schedule_.probes.due(sweep)) read_probes();
+  }
+
+  // The field of a run that has diverged, for the post-mortem; in no series, because it is no state of the
+  // problem. Returns what the message says of it. A file that cannot be written is no error.
+  std::string write_diverged(std::vector<std::string>& files) {
+    if (!snapshots_) return "";
+    files_.finish();  // what fails here is no loss of this field
+    const std::string name = file_of_sweep(config_.name, solver_.sweeps(), diverged_suffix);
+    const FieldView<const T> field = solver_.host_field();
+    try {
+      files.push_back(snapshots_->write_file(
+          name, field, solver_.subdomain(),
+          {solver_.time(), solver_.sweeps(), snapshots_->fingerprint(field, solver_.subdomain())},
+          std::nullopt));
+      return fmt::format(", and at the field in {}", name);
+    } catch (const CollectiveError& e) {
+      return fmt::format(" (the field is lost: {})", e.what());
+    }
+  }
+
+  // The lines of probes that were added are on the disk on return.
+  void flush() {
+    if (probes_.file) probes_.file->flush();
+  }
+
+  // Names what is written by now, for who looks at it from here on.
+  void publish_series() {
+    write_or_warn([&] {
+      if (snapshots_) snapshots_->publish_series();
+      for (Part& part : parts_) part.writer.publish_series();
+    });
+  }
+
+  // Of the snapshots, or else of the first part that has one.
+  std::string viewer_file() const {
+    if (snapshots_) return snapshots_->viewer_file();
+    for (const Part& part : parts_)
+      if (std::string file = part.writer.viewer_file(); !file.empty()) return file;
+    return "";
+  }
+
+  // All lines of probes are in their file on return.
+  void finish() {
+    if (probes_.file) probes_.file->finish();
+  }
+
+  // Of all writers, as SnapshotWriter has them.
+  std::vector<std::string> remarks() const {
+    std::vector<std::string> all;
+    if (snapshots_) all = snapshots_->remarks();
+    for (const Part& part : parts_)
+      all.insert(all.end(), part.writer.remarks().begin(), part.writer.remarks().end());
+    return all;
+  }
+
+  // The time and bytes of all writers, once nothing is under way. `at_end`: s of this rank, for files after
+  // the last sweep.
+  WritingRecord record(double at_end) {
+    WritingRecord mine;
+    mine.why_in_step = files_.why_in_step();
+    mine.at_end = at_end;
+    if (snapshots_) snapshots_->add_to(mine);
+    for (const Part& part : parts_) part.writer.add_to(mine);
+    count_copy();
+    mine.seconds += copy_seconds_;
+    mine.exposed = files_.waited() - at_end + copy_seconds_;
+    for (double* seconds : {&mine.seconds, &mine.exposed, &mine.at_end})
+      *seconds = communicator_.all_reduce(*seconds, ReduceOp::max);
+    return mine;
+  }
+
+ private:
+  struct Part {
+    FieldPart what;
+    SnapshotWriter writer;
+    std::int64_t written = -1;  // the sweep of the last file
+    std::vector<T> cells{};     // of the file that the file thread writes now
+  };
+  struct Probes {
+    std::vector<Probe> points;
+    std::vector<Int3> cells;       // eight a point
+    std::optional<LineFile> file;  // rank 0's
+    std::int64_t written = -1;     // the sweep of the last line
+  };
+
+  // Where a file fails on all ranks together, and output.on_error is warn, the run goes on, rank 0 with a
+  // warning. A rank's own failure always ends the run: HDF5 and MPI-IO were seen to hang after one.
+  template <class Write>
+  void write_or_warn(Write&& write) {
+    try {
+      write();
+    } catch (const CollectiveError& e) {
+      if (config_.output.on_error == OnError::stop) throw;
+      if (communicator_.is_root())
+        console_.warn(fmt::format("{}; the run goes on without it (output.on_error: warn)", e.what()));
+    }
+  }
+
+  // What a snapshot is written from: the field, or a copy that the sweeps leave alone. There is one copy, so
+  // that they wait for a disk that is slower than they are.
+  std::function<CellsView()> take_field() {
+    if (!copy_) return [field = solver_.host_field()] { return field; };
+    snapshots_->wait();
+    count_copy();
+    solver_.copy_to(*copy_);
+    copied_ = true;
+    return [this] { return copy_->view(); };
+  }
+
+  // Once its file is there: a device's copy is queued.
+  void count_copy() {
+    if (std::exchange(copied_, false)) copy_seconds_ += copy_->seconds();
+  }
+
+  void read_probes() {
+    if (probes_.points.empty()) return;
+    std::vector<Box> mine;
+    for (const Int3 cell : probes_.cells) {
+      const Int3 local = cell - solver_.subdomain().lo;
+      if (solver_.subdomain().contains(cell)) mine.push_back({local, local + Int3{1, 1, 1}});
+    }
+    const std::vector<double> cells =
+        gather_cells<T>(communicator_, solver_.subdomain(), probes_.cells, solver_.host_cells(mine));
+    probes_.written = solver_.sweeps();
+    if (!probes_.file) return;
+    std::vector<double> kelvins;
+    for (std::size_t i = 0; i < probes_.points.size(); ++i) {
+      std::array<double, Probe::corners> around{};
+      std::copy_n(cells.begin() + static_cast<std::ptrdiff_t>(i * Probe::corners), Probe::corners,
+                  around.begin());
+      kelvins.push_back(probes_.points[i].value(config_, around, solver_.time()));
+    }
+    probes_.file->add(probes_line(solver_.sweeps(), solver_.time(), kelvins));
+  }
+
+  // Beside the sweeps it is a copy of these cells that is written, and from a device only they are moved. It
+  // waits for the file before it of the same part, whose cells these are going to replace.
+  void write(Part& part, std::vector<std::string>& files) {
+    part.writer.wait();
+    PartCells<T> mine;
+    if (part.what.kind == PartKind::coarse) {
+      const Int3 factor = part.what.factor;
+      const Box coarse = coarse_begun_in(solver_.subdomain(), factor);
+      part.cells = coarse_means(communicator_, solver_.host_field(), solver_.subdomain(), factor);
+      mine = {dense_view(part.cells.data(), coarse.extent()), coarse};
+    } else if (files_.in_step() && !solver_.is_asynchronous()) {
+      mine = cut(solver_.host_field(), solver_.subdomain(), part.what.box);
+    } else {
+      const Box common = intersect(solver_.subdomain(), part.what.box);
+      part.cells = solver_.host_cells({common.shifted(Int3{} - solver_.subdomain().lo)});
+      if (!common.empty())
+        mine = {dense_view(part.cells.data(), common.extent()), common.shifted(Int3{} - part.what.box.lo)};
+    }
+    part.written = solver_.sweeps();
+    write_or_warn([&] {
+      files.push_back(part.writer.start([cells = mine.cells] { return cells; }, mine.in_file, solver_.time(),
+                                        solver_.sweeps()));
+    });
+  }
+
+  Config config_;
+  Communicator communicator_;
+  Solver<T>& solver_;
+  FileThread& files_;
+  Schedule schedule_;
+  Console& console_;
+  std::optional<SnapshotWriter> snapshots_;
+  std::optional<HostCopy<T>> copy_;  // the cells of a snapshot that the file thread writes
+  bool copied_ = false;              // into it, and not counted yet
+  double copy_seconds_ = 0;          // of this rank, to take copies
+  std::vector<Part> parts_;
+  Probes probes_;
+};
 
 struct WallLimit {
   double seconds =

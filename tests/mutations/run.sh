@@ -46,7 +46,7 @@ mutate rename src/output/safe_file.cpp 's/if \(std::rename\(from.*\) fail/if (st
 mutate newest src/output/field_files/snapshot.cpp 's/^( *)std::ranges::reverse\(sweeps\);/\1/' power_cut
 mutate clock src/core/timer.hpp 's/std::chrono::steady_clock/std::chrono::system_clock/' signals
 mutate descriptors src/output/field_files/snapshot_file_hdf5_parallel.cpp 's/on_all\(open_and_close\(MPI_COMM_SELF.*&&/true \&\&/' environment
-mutate on_error src/app/field_outputs.hpp 's/if \(config\.output\.on_error == OnError::stop\) throw;//' odd_disks
+mutate on_error src/app/time_loop.hpp 's/if \(config\.output\.on_error == OnError::stop\) throw;//' odd_disks
 mutate divergence src/app/time_loop.cpp 's/if \(!\(value <= largest_update\)\)/if (value < 0)/' inputs
 mutate format src/output/field_files/snapshot_header.cpp 's/version >= 1 /version >= 2 /' fixtures
 mutate literal src/app/run.cpp 's/return \{output\.directory,/return {output.directory + "_",/' paths
