@@ -21,9 +21,8 @@ void print_extreme(const char* title, const NumberedTemperature& found, const Sn
   const Int3 cell = found.cell(header.cells);
   EndState::Extreme extreme{found.value + 0.0, {}, {}};
   for (int axis = 0; axis < 3; ++axis) {
-    const auto i = static_cast<std::size_t>(axis);
     extreme.cell[axis] = header.first_cell[axis] + cell[axis] * header.factor[axis];
-    extreme.position_m[i] = cell_centre(header.origin[i], header.spacing[i], cell[axis]);
+    extreme.position_m[axis] = cell_centre(header.origin[axis], header.spacing[axis], cell[axis]);
   }
   fmt::print("{:<14}{}{}\n", title, extreme_text(extreme),
              header.factor == Int3{1, 1, 1} ? "" : " and on (the mean of a coarse cell)");

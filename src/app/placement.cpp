@@ -107,7 +107,7 @@ struct Machine {
 };
 
 Machine look_at(const Ranks& ranks, const std::vector<RankSight>& sights, const Dealing& dealing) {
-  Machine machine{.host = sights[static_cast<std::size_t>(ranks.front())].host};
+  Machine machine{.host = sights[ranks.front()].host};
   std::map<std::string, std::set<int>> groups;  // of the ranks that see each GPU
   for (const int rank : ranks) {
     const RankSight& sight = sights[rank];
@@ -264,7 +264,7 @@ void take_gpus(const Config& config, const std::vector<RankSight>& sights, const
         fmt::format("{}: {} ranks share one GPU and {} may; start fewer ranks or raise the limit",
                     config.at("parallel.ranks_per_gpu"), map.most_sharers, *limit));
   }
-  const DeviceInfo& device = found.devices[static_cast<std::size_t>(map.gpu[rank])];
+  const DeviceInfo& device = found.devices[map.gpu[rank]];
   mine.backend = Backend::cuda;
   mine.device = device.name;
   mine.uuid = device.uuid;

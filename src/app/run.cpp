@@ -35,7 +35,7 @@ template <class T>
 bool use_recalled(const TuningChoice& choice, const KernelChoices<T>& choices, Solver<T>& solver) {
   const auto sweep = std::ranges::find_if(choices.sweeps, [&](const SweepChoice<T>& c) {
     return c.kernel->name == choice.kernel && c.time_block == choice.time_block &&
-           c.kernel->tiles[static_cast<std::size_t>(c.tile)] == choice.tile;
+           c.kernel->tiles[c.tile] == choice.tile;
   });
   const auto reduction = std::ranges::find(choices.reductions, choice.reduction, &ReductionKernel<T>::name);
   if (sweep == choices.sweeps.end() || reduction == choices.reductions.end() || !sweep->suits(*reduction))
@@ -358,7 +358,7 @@ class RunOf final : public Run {
     phases_[Phase::total] = profile_[Phase::total] = plan_.started.seconds();
     record_.phases = gather_phases(phases_, plan_.world);
     if (plan_.command.profile) record_.profile = gather_profiles(profile_, plan_.world);
-    RankInfo mine = record_.ranks[static_cast<std::size_t>(plan_.world.rank())];
+    RankInfo mine = record_.ranks[plan_.world.rank()];
     mine.peak_bytes = peak_memory_bytes();
     record_.ranks = gather_ranks(mine, plan_.world);
     record_.finished = utc_now();
@@ -434,7 +434,7 @@ class RunOf final : public Run {
     const Communicator& world = plan_.world;
     const Placement& placement = plan_.session.placement;
     const Decomposition decomposition = decompose(config, world.size(), placement.backend);
-    const int threads = placement.ranks[static_cast<std::size_t>(world.rank())].threads;
+    const int threads = placement.ranks[world.rank()].threads;
     autotuner_.reset();
     solver_.reset();  // before the next takes its memory
     const KernelChoices<T> choices = common_choices<T>(config, decomposition, world, plan_.device);

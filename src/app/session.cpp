@@ -246,7 +246,7 @@ void check_memory(const MemoryPlan& mine, const Placement& placement, const Comm
     check("host " + processor_name(), "memory", on_host, free + programs,
           "hosts");  // which are there already
     if (placement.backend != Backend::cuda) return;
-    check(place_text(placement.ranks[static_cast<std::size_t>(world.rank())]), "its memory",
+    check(place_text(placement.ranks[world.rank()]), "its memory",
           static_cast<double>(mine.device()) * placement.ranks_on_device,
           static_cast<double>(open_device(placement)->memory().free_bytes), "GPUs");
   });

@@ -42,11 +42,10 @@ std::string extraordinary_value(const Config& config) {
     text = fmt::format("{} is {:g}", config.at(key), value);
   };
   for (int f = 0; f < face_count; ++f) {
-    const auto face = static_cast<std::size_t>(f);
-    const BoundaryConfig& boundary = config.boundaries[face];
+    const BoundaryConfig& boundary = config.boundaries[f];
     if (boundary.kind == BoundaryKind::periodic || !boundary.value.is_constant()) continue;
     const double value = boundary.value(0, 0, 0, 0);
-    look(fmt::format("boundaries.{}.{}", face_names[face],
+    look(fmt::format("boundaries.{}.{}", face_names[f],
                      boundary.kind == BoundaryKind::convection ? "ambient" : "value"),
          value, value * boundary_law(config, static_cast<Face>(f)).slope);
   }

@@ -139,7 +139,7 @@ struct Numbers {
       value = static_cast<T>(numbers[0]);  // the ranges of the table fit
     } else {
       if constexpr (requires { value.resize(0); }) value.resize(numbers.size());
-      for (int i = 0; i < std::ssize(numbers); ++i) put({numbers[static_cast<std::size_t>(i)]}, value[i]);
+      for (int i = 0; i < std::ssize(numbers); ++i) put({numbers[i]}, value[i]);
     }
   }
 };

@@ -48,7 +48,7 @@ Index most_parts_of(Index cells, bool periodic, int ghosts) {
 std::optional<Index> thinnest_exchanged(Int3 cells, Int3 parts, std::array<bool, 3> periodic) {
   std::optional<Index> thinnest;
   for (int axis = 0; axis < 3; ++axis) {
-    if (parts[axis] == 1 && !periodic[static_cast<std::size_t>(axis)]) continue;
+    if (parts[axis] == 1 && !periodic[axis]) continue;
     const Index cells_per_block = cells[axis] / parts[axis];
     thinnest = std::min(thinnest.value_or(cells_per_block), cells_per_block);
   }
@@ -75,7 +75,7 @@ std::optional<Index> thinnest_exchanged(Int3 cells, Int3 parts, std::array<bool,
 Int3 most_parts_of(Int3 cells, std::array<bool, 3> periodic, int ghosts) {
   Int3 most;
   for (int axis = 0; axis < 3; ++axis) {
-    most[axis] = most_parts_of(cells[axis], periodic[static_cast<std::size_t>(axis)], ghosts);
+    most[axis] = most_parts_of(cells[axis], periodic[axis], ghosts);
   }
   return most;
 }
@@ -155,8 +155,7 @@ Int3 Decomposition::most_parts(Int3 cells, std::array<bool, 3> periodic, int gho
   for (int axis = 0; axis < 3; ++axis) {
     if (most[axis] > 0) continue;
     const int widest = max_halo_width_below(ghosts, cells, ranks, periodic);
-    throw_too_thin(axis, cells[axis], 1, periodic[static_cast<std::size_t>(axis)], ghosts,
-                   std::max(widest, 1));
+    throw_too_thin(axis, cells[axis], 1, periodic[axis], ghosts, std::max(widest, 1));
   }
   return most;
 }

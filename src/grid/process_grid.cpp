@@ -119,7 +119,7 @@ SweepCost sweep_cost(Int3 cells, Int3 process_grid, std::array<bool, 3> periodic
   for (int axis = 0; axis < 3; ++axis) {
     const Index parts = process_grid[axis];
     extent[axis] = (cells[axis] + parts - 1) / parts;
-    touched[axis] = periodic[static_cast<std::size_t>(axis)] ? 2 : std::min<Index>(parts - 1, 2);
+    touched[axis] = periodic[axis] ? 2 : std::min<Index>(parts - 1, 2);
     if (parts == 1) local[axis] = touched[axis];
   }
   const Rows all = rows_beyond(extent, touched, ghosts);

@@ -42,7 +42,7 @@ HaloCost measure_halo_cost(const Communicator& communicator, Device& device, Str
   };
   const auto queue_batch = [&](StepPart part, int repeats) {
     if (graphs.empty()) return repeat(part, repeats);
-    device.launch(graphs[static_cast<std::size_t>(part)].get(), compute);
+    device.launch(graphs[static_cast<int>(part)].get(), compute);
   };
   // Of one, on the slowest rank. In a run the host is ahead of its device, so here it gets ahead too: what it
   // takes to queue would be taken for a part of the exchange. The exchange before the start brings neighbours

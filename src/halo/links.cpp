@@ -198,7 +198,7 @@ class LinkProbe {
     });
     attempt([&] { bounded.emplace(device_, maker_->connect(link_.fields, link_.messages), link_.timeout); });
     for (int i = 0; i < static_cast<int>(link_.fields.size()); ++i) {
-      const HaloField<T>& field = link_.fields[static_cast<std::size_t>(i)];
+      const HaloField<T>& field = link_.fields[i];
       attempt([&] { paint(field, i, bounded->stream()); });
       attempt([&] {
         verdict_.seconds = bounded->exchange(std::span(&field, 1), 1);

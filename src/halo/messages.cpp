@@ -48,7 +48,7 @@ void add_swap(std::vector<HaloMessage>& messages, int peer, Box mine, Box theirs
       const Index size = std::min(mine.extent()[axis], theirs.extent()[axis]);
       const bool upper = ((number >> axis) & 1) != 0;
       is_new = is_new && !(upper && mine.extent()[axis] == theirs.extent()[axis]);
-      ends[static_cast<std::size_t>(axis)] = upper ? is_lower ? 1 : -1 : 0;
+      ends[axis] = upper ? is_lower ? 1 : -1 : 0;
       for (Box* box : {&edge, &ghosts})
         (upper ? box->lo : box->hi)[axis] = upper ? box->hi[axis] - size : box->lo[axis] + size;
     }
@@ -78,8 +78,8 @@ GhostSides ghost_sides(const Decomposition& decomposition, int rank) {
 Box widened_subdomain(Int3 extent, const std::array<bool, face_count>& sides, Index layers) {
   Box box{{0, 0, 0}, extent};
   for (int axis = 0; axis < 3; ++axis) {
-    if (sides[static_cast<std::size_t>(face(axis, false))]) box.lo[axis] -= layers;
-    if (sides[static_cast<std::size_t>(face(axis, true))]) box.hi[axis] += layers;
+    if (sides[static_cast<int>(face(axis, false))]) box.lo[axis] -= layers;
+    if (sides[static_cast<int>(face(axis, true))]) box.hi[axis] += layers;
   }
   return box;
 }
@@ -88,7 +88,7 @@ Box interior_box(Int3 extent, Box region, const std::array<bool, face_count>& re
   Box interior = region;
   // The upper bound is cut at the lower: a block thinner than twice the reach has none.
   for (int axis = 0; axis < 3; ++axis) {
-    const auto is_remote = [&](bool max) { return remote[static_cast<std::size_t>(face(axis, max))]; };
+    const auto is_remote = [&](bool max) { return remote[static_cast<int>(face(axis, max))]; };
     if (is_remote(false)) interior.lo[axis] = std::min(extent[axis], reach);
     if (is_remote(true)) interior.hi[axis] = std::max(interior.lo[axis], extent[axis] - reach);
   }
@@ -124,9 +124,7 @@ std::vector<HaloMessage> gather_messages(std::span<const Box> blocks, int rank) 
       if (!is_covered_twice(large, small)) return {};
   std::vector<HaloMessage> messages;
   for (int peer = 0; peer < static_cast<int>(blocks.size()); ++peer)
-    if (peer != rank)
-      add_swap(messages, peer, blocks[static_cast<std::size_t>(rank)], blocks[static_cast<std::size_t>(peer)],
-               rank < peer);
+    if (peer != rank) add_swap(messages, peer, blocks[rank], blocks[peer], rank < peer);
   return messages;
 }
 
@@ -166,15 +164,14 @@ std::vector<int> rounds_of_pairs(const Decomposition& decomposition, int rank, i
   for (int low = 0; low < decomposition.ranks(); ++low) {
     for (const int high : peers_of(halo_messages(decomposition, low, ghosts))) {
       if (high < low) continue;  // had its round from the other side
-      std::uint64_t &at_low = taken[static_cast<std::size_t>(low)],
-                    &at_high = taken[static_cast<std::size_t>(high)];
+      std::uint64_t &at_low = taken[low], &at_high = taken[high];
       const int round = std::countr_one(at_low | at_high);
       at_low |= std::uint64_t{1} << round;
       at_high |= std::uint64_t{1} << round;
       rounds = std::max(rounds, round + 1);
       if (low != rank && high != rank) continue;
       if (std::ssize(mine) <= round) mine.resize(static_cast<std::size_t>(round) + 1, -1);
-      mine[static_cast<std::size_t>(round)] = low == rank ? high : low;
+      mine[round] = low == rank ? high : low;
     }
   }
   mine.resize(static_cast<std::size_t>(rounds), -1);

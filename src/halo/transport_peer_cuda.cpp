@@ -169,7 +169,7 @@ class PeerTransport final : public Transport<T> {
           {}, static_cast<int>(peers_.size()), progress_.as<PeerProgress>(), abandoned_.as<std::uint32_t>()};
       for (const HaloField<T>& field : fields) fields_.push_back({field.view.origin, {}, {}, {}, {}, {}});
       for (int i = 0; i < links_.count; ++i) {
-        bind(i, peers_[static_cast<std::size_t>(i)], offers[static_cast<std::size_t>(i)], fields, messages);
+        bind(i, peers_[i], offers[i], fields, messages);
       }
     });
     agreement.swap(std::vector<std::string>(peers_.size()));
@@ -344,7 +344,7 @@ class PeerTransport final : public Transport<T> {
   void bind_arrivals(int link, int peer, Bound& bound, const HaloField<T>& field,
                      std::span<const HaloMessage> messages) {
     const DenseMessages dense = dense_messages<T>(messages, peer, receive_tag);
-    std::byte* const cells = inbox_.as<std::byte>() + cells_of_[static_cast<std::size_t>(link)];
+    std::byte* const cells = inbox_.as<std::byte>() + cells_of_[link];
     for (const HaloMessage& m : messages) {
       const auto place = dense.places.find(receive_tag(m));
       if (m.peer != peer || place == dense.places.end()) continue;
@@ -394,7 +394,7 @@ class PeerMaker final : public TransportMaker<T> {
   std::string why_not(int peer) const override {
     if (std::find(here_.begin(), here_.end(), peer) == here_.end()) return "the ranks are on two hosts";
     const DeviceInfo mine = device_.info();
-    const std::string& theirs = uuids_[static_cast<std::size_t>(peer)];
+    const std::string& theirs = uuids_[peer];
     // A device that this process does not see may be within reach all the same: the probe finds out.
     for (const DeviceInfo& seen : visible_) {
       int can = 1;

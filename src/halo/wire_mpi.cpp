@@ -247,7 +247,7 @@ class StagedWire final : public Wire {
   }
 
   void deliver(int i, Stream stream) {
-    const Piece& piece = pieces_[static_cast<std::size_t>(i)];
+    const Piece& piece = pieces_[i];
     device_.copy(piece.unpacked, piece.in, piece.bytes, stream);
   }
 

@@ -31,9 +31,9 @@ Config coarser(const Config& fine) {
   config.grid.spacing = coarse_spacing;
   for (BoundaryConfig& boundary : config.boundaries) boundary.value = 0.0;
   for (int axis = 0; axis < 3; ++axis)  // a single cell that is its own neighbour is an insulated one
-    if (config.grid.cells[axis] == 1 && periodic_axes(config)[static_cast<std::size_t>(axis)])
+    if (config.grid.cells[axis] == 1 && periodic_axes(config)[axis])
       for (const bool max : {false, true})
-        config.boundaries[static_cast<std::size_t>(face(axis, max))] = {BoundaryKind::insulated, 0.0, 0};
+        config.boundaries[static_cast<int>(face(axis, max))] = {BoundaryKind::insulated, 0.0, 0};
   config.initial.clear();
   config.sources.clear();
   config.solver.kernel = config.solver.tile = "auto";
@@ -48,8 +48,7 @@ CoarseGrid cut(Config config, Int3 process_grid, bool whole) {
   const std::array<bool, 3> periodic = periodic_axes(config);
   Index width = sweeps_until_due(config);
   for (int axis = 0; axis < 3; ++axis)
-    if (process_grid[axis] > 1 || periodic[static_cast<std::size_t>(axis)])
-      width = std::min(width, n[axis] / process_grid[axis]);
+    if (process_grid[axis] > 1 || periodic[axis]) width = std::min(width, n[axis] / process_grid[axis]);
   // A power of two: an even number of launches makes a cycle.
   const auto layers = static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(std::max<Index>(width, 1))));
   const Decomposition decomposition(n, process_grid, periodic, layers);

@@ -153,9 +153,8 @@ HeatFlows Diagnosis<T>::flows(const LongAccumulator& sum_of_after, FieldView<con
     flows.rate = *plan_.heat_capacity * value_of(change) / plan_.dt;
   }
   for (int f = 0; f < face_count; ++f) {
-    const auto face = static_cast<std::size_t>(f);
-    if (!plan_.boundaries[face]) continue;
-    flows.boundaries[face] = plan_.conductance[face] * value_of(jump_sum({before, boundaries.faces[f], f}));
+    if (!plan_.boundaries[f]) continue;
+    flows.boundaries[f] = plan_.conductance[f] * value_of(jump_sum({before, boundaries.faces[f], f}));
   }
   close_balance(flows);
   return flows;

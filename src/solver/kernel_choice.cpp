@@ -60,7 +60,7 @@ void add_tiles(const Config& config, const StencilKernel<T>& kernel, Int3 subdom
       time_blocks_of(kernel.max_time_block, longest_time_block(config), s.kernel != "auto");
   std::string unsupported;
   for (int i = 0; i < static_cast<int>(kernel.tiles.size()); ++i) {
-    if (s.tile != "auto" && s.tile != kernel.tiles[static_cast<std::size_t>(i)]) continue;
+    if (s.tile != "auto" && s.tile != kernel.tiles[i]) continue;
     unsupported = why_no_room(kernel, subdomain);
     if (unsupported.empty()) unsupported = kernel.why_unsupported(i);
     for (const int time_block : time_blocks)

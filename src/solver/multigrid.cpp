@@ -63,8 +63,8 @@ struct Multigrid<T>::Coarse {
         each_overlap.push_back(local);
       }
       if (!restricted.empty()) {
-        const CellOverlap<T>& last = each_overlap[static_cast<std::size_t>(restricted.hi[axis] - 1)];
-        read.lo[axis] = each_overlap[static_cast<std::size_t>(restricted.lo[axis])].first;
+        const CellOverlap<T>& last = each_overlap[restricted.hi[axis] - 1];
+        read.lo[axis] = each_overlap[restricted.lo[axis]].first;
         read.hi[axis] = last.first + last.count;
       }
       std::vector<Interpolation<T>> each_interpolation;
@@ -93,7 +93,7 @@ struct Multigrid<T>::Coarse {
     double lower_weight = 1 - at.upper_weight, upper_weight = at.upper_weight;
     const bool below = at.lower < 0, above = at.lower + 1 == cells && upper_weight > 0;
     const Face nearest = face(axis, above);
-    const bool periodic = coarse.boundaries[static_cast<std::size_t>(nearest)].kind == BoundaryKind::periodic;
+    const bool periodic = coarse.boundaries[static_cast<int>(nearest)].kind == BoundaryKind::periodic;
     if (upper_weight == 0) return {lower, lower, static_cast<T>(lower_weight), T(0)};
     if (periodic || !(below || above))
       return {lower, lower + 1, static_cast<T>(lower_weight), static_cast<T>(upper_weight)};

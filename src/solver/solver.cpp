@@ -33,8 +33,7 @@ class Flux {
     const Int3 extent = level.extent();
     const int axis = axis_of(f);
     scale_ = axis == 0 ? c.cx : axis == 1 ? c.cy : c.cz;
-    there_ = wall_.is_boundary &&
-             level.config().boundaries[static_cast<std::size_t>(f)].kind == BoundaryKind::flux;
+    there_ = wall_.is_boundary && level.config().boundaries[static_cast<int>(f)].kind == BoundaryKind::flux;
     if (!there_ || !wall_.b_field) return;
     const Index width = axis == 0 ? extent.y : extent.x, rows = axis == 2 ? extent.y : extent.z;
     values_ = on_host(level, wall_.b_field, (rows - 1) * wall_.pitch + width);
@@ -61,7 +60,7 @@ double flux_into(const std::vector<Flux<T>>& fluxes, Int3 extent, Index x, Index
   double sum = 0;
   for (int axis = 0; axis < 3; ++axis) {
     for (const bool max : {false, true}) {
-      const Flux<T>& flux = fluxes[static_cast<std::size_t>(face(axis, max))];
+      const Flux<T>& flux = fluxes[static_cast<int>(face(axis, max))];
       if (flux.there() && at[axis] == (max ? last[axis] : 0))
         sum += flux.at(tangents[axis][0], tangents[axis][1]);
     }

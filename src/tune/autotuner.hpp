@@ -33,7 +33,7 @@ template <class T>
 StepRecord step_record(const StepPlan<T>& plan, std::string_view reduction) {
   const auto& [kernel, tile, time_block] = plan.sweep;
   return {std::string(kernel->name),
-          std::string(kernel->tiles[static_cast<std::size_t>(tile)]),
+          std::string(kernel->tiles[tile]),
           std::string(reduction),
           time_block,
           plan.halo_width,

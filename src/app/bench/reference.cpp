@@ -128,7 +128,7 @@ ExactReduction reduce_exactly(FieldView<const T> a, FieldView<const T> b, Box re
     }
     plane.sum.normalise();
     plane.magnitudes.normalise();
-    planes[static_cast<std::size_t>(z - region.lo.z)] = plane;
+    planes[z - region.lo.z] = plane;
   }
   Plane all;
   for (const Plane& plane : planes) {

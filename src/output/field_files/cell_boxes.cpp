@@ -84,8 +84,7 @@ std::vector<T> coarse_means(const Communicator& communicator, FieldView<const T>
         const Int3 coarse = mine.lo + Int3{x, y, z};
         const Box fine = fine_of({coarse, coarse + Int3{1, 1, 1}}, factor);
         const bool all_own = intersect(fine, subdomain) == fine;
-        means[static_cast<std::size_t>(x + n.x * (y + n.y * z))] =
-            static_cast<T>(all_own ? mean(fine, own) : mean(fine, any));
+        means[x + n.x * (y + n.y * z)] = static_cast<T>(all_own ? mean(fine, own) : mean(fine, any));
       }
   return means;
 }

@@ -45,15 +45,14 @@ CellBox box_with_its_surface(const FileGrid& grid) {
   constexpr double most = 1e-3;  // of a cell, where the origin is far away
   CellBox box;
   for (int axis = 0; axis < 3; ++axis) {
-    const auto a = static_cast<std::size_t>(axis);
     const auto cells = static_cast<double>(grid.cells[axis]);
-    const double low = grid.origin[a], high = low + cells * grid.spacing[a];
+    const double low = grid.origin[axis], high = low + cells * grid.spacing[axis];
     const auto margin = [&](double edge) {
-      return std::min(std::ldexp(std::abs(edge), -23), most * grid.spacing[a]);
+      return std::min(std::ldexp(std::abs(edge), -23), most * grid.spacing[axis]);
     };
     constexpr double rounding = 1e-15;  // of the spacing times the cells
-    box.origin[a] = low - margin(low);
-    box.spacing[a] = (high + margin(high) - box.origin[a]) * (1 + rounding) / cells;
+    box.origin[axis] = low - margin(low);
+    box.spacing[axis] = (high + margin(high) - box.origin[axis]) * (1 + rounding) / cells;
   }
   return box;
 }

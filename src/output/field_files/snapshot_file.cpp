@@ -51,9 +51,8 @@ FileGrid grid_of(const Config& config, const FieldPart& part) {
   grid.first_cell = part.box.lo;
   grid.factor = part.factor;
   for (int axis = 0; axis < 3; ++axis) {
-    const auto a = static_cast<std::size_t>(axis);
-    grid.origin[a] += static_cast<double>(part.box.lo[axis]) * grid.spacing[a];
-    grid.spacing[a] *= static_cast<double>(part.factor[axis]);
+    grid.origin[axis] += static_cast<double>(part.box.lo[axis]) * grid.spacing[axis];
+    grid.spacing[axis] *= static_cast<double>(part.factor[axis]);
   }
   grid.normal = part.normal;
   grid.position = part.position;
@@ -238,7 +237,7 @@ std::string SnapshotFile::write_as(FieldView<const T> field, Box subdomain, Inde
     slabs.push_back(cut_into_slabs(mine, chunk, slab_cells<Stored>(slab_bytes)));
     calls = std::max(calls, slabs.back().size());
   }
-  const auto me = static_cast<std::size_t>(communicator_.rank());
+  const int me = communicator_.rank();
   Index most = 1;
   for (const Box& slab : slabs[me]) most = std::max(most, slab.cells());
   std::vector<Stored> dense(static_cast<std::size_t>(most));

@@ -94,8 +94,7 @@ std::string columns_of(const DiagnosticsPlan& plan, bool names, const std::optio
   }
   for (int bin = -1; plan.bins > 0 && bin <= plan.bins; ++bin) {
     const std::string name = bin < 0 ? "under" : bin == plan.bins ? "over" : fmt::format("{}", bin);
-    put_count("hist_" + name,
-              [&](const Diagnostics& of) { return of.histogram->counts[static_cast<std::size_t>(bin + 1)]; });
+    put_count("hist_" + name, [&](const Diagnostics& of) { return of.histogram->counts[bin + 1]; });
   }
   put_count("nan_cells", [](const Diagnostics& of) { return of.nan_cells; });
   return line;

@@ -54,8 +54,7 @@ std::string problem_text(const RunRecord& r) {
 
 std::string domain_text(const RunRecord& r) {
   std::array<double, 3> cell = r.lengths;
-  for (int axis = 0; axis < 3; ++axis)
-    cell[static_cast<std::size_t>(axis)] /= static_cast<double>(r.cells[axis]);
+  for (int axis = 0; axis < 3; ++axis) cell[axis] /= static_cast<double>(r.cells[axis]);
   return fmt::format("{}, cells of {}", size_text(r.lengths), size_text(cell));
 }
 
