@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -62,9 +61,9 @@ int print(const std::string& text) {
 }
 
 // One rank's own failure: the others wait in MPI and would wait for ever.
-[[noreturn]] void end_all(const Communicator& world, ExitCode code, const std::string& message) {
-  fmt::print(stderr, "{}{}\n", world.size() > 1 ? fmt::format("rank {}: ", world.rank()) : "", message);
-  abort_all_ranks(static_cast<int>(code));
+[[noreturn]] void end_all(const Communicator& world, const Error& e) {
+  fmt::print(stderr, "{}{}\n", world.size() > 1 ? fmt::format("rank {}: ", world.rank()) : "", e.what());
+  abort_all_ranks(static_cast<int>(e.code()));
 }
 
 int on_all_ranks(const CommandLine& command, int argc, char** argv) {
@@ -77,12 +76,8 @@ int on_all_ranks(const CommandLine& command, int argc, char** argv) {
   } catch (const CollectiveError& e) {
     if (world.is_root()) fmt::print(stderr, "{}\n", e.what());
     return static_cast<int>(e.code());
-  } catch (const Error& e) {
-    end_all(world, e.code(), e.what());
-  } catch (const std::bad_alloc&) {
-    end_all(world, ExitCode::memory, "out of host memory; use a smaller grid, fp32 or more ranks");
-  } catch (const std::exception& e) {
-    end_all(world, ExitCode::internal, fmt::format("unexpected error ({}); please report it", e.what()));
+  } catch (const std::exception&) {
+    end_all(world, current_error());
   }
 }
 
@@ -129,11 +124,9 @@ int main(int argc, char** argv) {
   try {
     if (!parsed.tool.empty()) start_tool(parsed.tool, {argv + 2, argv + argc});
     return answer(*parsed.command, argc, argv);
-  } catch (const Error& e) {
+  } catch (const std::exception&) {
+    const Error e = current_error();
     fmt::print(stderr, "{}\n", e.what());
     return static_cast<int>(e.code());
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "unexpected error ({}); please report it\n", e.what());
-    return static_cast<int>(ExitCode::internal);
   }
 }

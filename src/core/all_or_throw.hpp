@@ -1,9 +1,7 @@
 // Makes a failure of one rank a failure of all, with one message, while every rank can still leave in order.
 #pragma once
 
-#include <fmt/format.h>
-
-#include <new>
+#include <exception>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -12,6 +10,9 @@
 #include "core/error.hpp"
 
 namespace isotherm {
+
+// What is being handled, as an Error: within a catch block.
+Error current_error();
 
 // Collective; `mine` is what went wrong on this rank. Throws CollectiveError with the text of the lowest rank
 // that failed; returns when none has.
@@ -26,12 +27,8 @@ auto all_or_throw(const Communicator& communicator, Work&& work) {
     std::optional<Error> failure;
     try {
       body();
-    } catch (const Error& e) {
-      failure = e;
-    } catch (const std::bad_alloc&) {
-      failure.emplace(ExitCode::memory, "out of host memory; use a smaller grid, fp32 or more ranks");
-    } catch (const std::exception& e) {
-      failure.emplace(ExitCode::internal, fmt::format("unexpected error ({}); please report it", e.what()));
+    } catch (const std::exception&) {
+      failure = current_error();
     }
     throw_if_any_failed(communicator, failure);
   };

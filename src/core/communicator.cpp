@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <exception>
 #include <limits>
+#include <new>
 
 #include "core/all_or_throw.hpp"
 #include "core/error.hpp"
@@ -225,6 +226,18 @@ Communicator Communicator::split_by_host() const {
 
 Communicator Communicator::duplicate() const {
   return Communicator(duplicate_of(native_->comm));
+}
+
+Error current_error() {
+  try {
+    throw;
+  } catch (const Error& e) {
+    return e;
+  } catch (const std::bad_alloc&) {
+    return {ExitCode::memory, "out of host memory; use a smaller grid, fp32 or more ranks"};
+  } catch (const std::exception& e) {
+    return {ExitCode::internal, fmt::format("unexpected error ({}); please report it", e.what())};
+  }
 }
 
 void throw_if_any_failed(const Communicator& communicator, const std::optional<Error>& mine) {
