@@ -110,10 +110,8 @@ std::string version_text() {
 template <class Number>
 CLI::Validator number_from(Number least, Number most) {
   return {[=](const std::string& text) {
-            Number value = 0;
-            const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-            const bool good =
-                problem == std::errc() && end == text.data() + text.size() && least <= value && value <= most;
+            const auto value = read_number<Number>(text);
+            const bool good = value && least <= *value && *value <= most;
             return good ? std::string() : fmt::format("'{}' is no number from {} to {}", text, least, most);
           },
           fmt::format("{} in [{} - {}]", std::is_integral_v<Number> ? "INT" : "FLOAT", least, most)};

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -530,17 +529,14 @@ WallLimit find_wall_limit(const Config& config, const Communicator& world, const
   }
   double job = std::numeric_limits<double>::infinity();
   if (const char* text = std::getenv("SLURM_JOB_END_TIME"); text && *text) {
-    const std::string_view word(text);
-    double end = 0;
-    const auto [rest, problem] = std::from_chars(word.data(), word.data() + word.size(), end);
-    if (problem == std::errc() && rest == word.data() + word.size()) {
+    if (const auto end = read_number<double>(text)) {
       const auto now = std::chrono::system_clock::now().time_since_epoch();
-      job = end - std::chrono::duration<double>(now).count() + started.seconds();
+      job = *end - std::chrono::duration<double>(now).count() + started.seconds();
     } else {
       limit.warning = fmt::format(
           "SLURM_JOB_END_TIME is {} (no number of seconds since 1970); the run does not stop for it: set "
           "solver.walltime",
-          in_quotes(word));
+          in_quotes(text));
     }
   }
   job = world.all_reduce(job, ReduceOp::min);

@@ -9,6 +9,8 @@
 #include <optional>
 #include <vector>
 
+#include "core/text.hpp"
+
 namespace isotherm {
 namespace {
 
@@ -24,16 +26,12 @@ std::string lower(std::string_view text) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   return result;
 }
-// What from_chars reads whole, if it is finite.
 std::optional<double> finite(std::string_view text) {
-  double value;
-  const auto end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, value);
-  if (result.ec != std::errc{} || result.ptr != end || !std::isfinite(value)) return std::nullopt;
-  return value;
+  const auto number = read_number<double>(text);
+  return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
-// Was a number meant by `word`, lower case and without its sign, which from_chars does not read whole?
+// Was a number meant by `word`, lower case and without its sign, which is none as a whole?
 // `text`: as it was written.
 ParsedNumber explain(const std::string& text, std::string_view sign, const std::string& word) {
   const auto problem = [&](const std::string& what, const std::string& advice = "") {

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <array>
+#include <charconv>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +34,14 @@ std::string plain_decimal(double value, int decimals);
 // Printable text and UTF-8 stay. No name can forge a line of a log or move a terminal's cursor.
 std::string escaped(std::string_view name);
 std::string in_quotes(std::string_view name);  // 'escaped'
+
+// The number that is the whole text, and nothing around it; none where that is no number, or does not fit.
+template <class Number>
+std::optional<Number> read_number(std::string_view text) {
+  Number number{};
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return problem == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
 
 // Columns padded to their widest cell, two spaces between; `alignment` holds 'l' or 'r' for each. Every line
 // ends in a newline and none in a space.

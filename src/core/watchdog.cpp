@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace isotherm {
 
@@ -55,16 +54,14 @@ void Watchdog::watch() {
 Watchdog::Seconds io_timeout() {
   const char* text = std::getenv("ISOTHERM_IO_TIMEOUT");
   if (!text) return Watchdog::Seconds(300);
-  double seconds = 0;
-  const char* end = text + std::strlen(text);
-  const auto [stop, problem] = std::from_chars(text, end, seconds);  // no locale
-  if (problem != std::errc{} || stop != end || !(seconds >= 0) || seconds > 1e6)
+  const auto seconds = read_number<double>(text);
+  if (!(seconds >= 0.0) || seconds > 1e6)
     throw Error(
         ExitCode::command_line,
         fmt::format("ISOTHERM_IO_TIMEOUT is '{}' (not a number of seconds from 0 to 1e6); unset it, or "
                     "give the longest time that a file system may stall, 0 for ever",
                     text));
-  return Watchdog::Seconds(seconds);
+  return Watchdog::Seconds(*seconds);
 }
 
 }  // namespace isotherm

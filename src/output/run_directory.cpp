@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
@@ -239,10 +238,7 @@ std::optional<std::int64_t> sweep_of_file(std::string_view file_name, std::strin
     return std::nullopt;
   const std::string_view number = file_name.substr(run_name.size(), file_name.size() - rest);
   if (!number.starts_with('_') || number.starts_with("_-")) return std::nullopt;
-  std::int64_t sweep = 0;
-  const auto [end, problem] = std::from_chars(number.data() + 1, number.data() + number.size(), sweep);
-  if (end != number.data() + number.size() || problem != std::errc()) return std::nullopt;
-  return sweep;
+  return read_number<std::int64_t>(number.substr(1));
 }
 
 bool is_run_file(std::string_view file_name, std::string_view run_name) {
