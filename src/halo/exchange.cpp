@@ -137,13 +137,6 @@ PhaseTimes HaloExchange<T>::times() const {
   return sum;
 }
 
-template <class T>
-std::size_t HaloExchange<T>::bytes_sent() const {
-  std::size_t bytes = 0;
-  for (const HaloMessage& m : now().messages) bytes += m.cells() * sizeof(T);
-  return bytes;
-}
-
 template class HaloExchange<float>;
 template class HaloExchange<double>;
 

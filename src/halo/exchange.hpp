@@ -55,8 +55,6 @@ class HaloExchange {
   void time_phases();
   PhaseTimes times() const;
 
-  std::size_t bytes_sent() const;  // by this rank, per exchange
-  int messages() const { return static_cast<int>(now().messages.size()); }
   const std::vector<HaloLink>& links() const { return chosen_.links; }  // by neighbour
   // Why start() and finish() cannot be recorded into a graph: the first transport in use between any two
   // ranks that cannot. The same on all ranks; empty: they can, on each.
