@@ -16,7 +16,6 @@
 #include "kernels/stencil.hpp"
 #include "output/console/console.hpp"
 #include "output/records/json_value.hpp"
-#include "physics/region_values.hpp"
 #include "solver/kernel_choice.hpp"
 #include "solver/schedule.hpp"
 

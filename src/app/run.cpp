@@ -16,7 +16,6 @@
 #include "kernels/bandwidth.hpp"
 #include "kernels/host_info.hpp"
 #include "output/field_files/snapshot.hpp"
-#include "output/run_directory.hpp"
 #include "output/safe_file.hpp"
 #include "physics/cells.hpp"
 #include "physics/exact.hpp"

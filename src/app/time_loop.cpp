@@ -1,26 +1,19 @@
 #include "app/time_loop.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 
-#include "core/all_or_throw.hpp"
 #include "core/signals.hpp"
 #include "core/text.hpp"
-#include "core/trace.hpp"
 #include "physics/boundaries.hpp"
 #include "physics/coverage.hpp"
 #include "physics/operator.hpp"
 #include "solver/kernel_choice.hpp"
 #include "solver/method.hpp"
 #include "solver/residual_check.hpp"
-#include "solver/schedule.hpp"
 
 namespace isotherm {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "config/config.hpp"
 #include "config/problems.hpp"
-#include "core/error.hpp"
 
 namespace isotherm {
 

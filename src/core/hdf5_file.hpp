@@ -5,7 +5,6 @@
 #include <hdf5.h>
 
 #include <array>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <type_traits>

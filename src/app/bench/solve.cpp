@@ -5,7 +5,6 @@
 
 #include "app/bench/bench.hpp"
 #include "app/session.hpp"
-#include "core/all_or_throw.hpp"
 #include "core/statistics.hpp"
 #include "output/console/console.hpp"
 #include "solver/multigrid.hpp"
