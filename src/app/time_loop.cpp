@@ -491,20 +491,6 @@ class Loop {
 
 }  // namespace
 
-template <class T>
-void describe_steps(const Solver<T>& solver, const Autotuner<T>* autotuner, MethodRecord& method) {
-  static_cast<StepRecord&>(method) = step_record(solver.plan(), solver.reduction().name);
-  if (autotuner) method.tuning = autotuner->record();
-  const bool temporal =
-      std::ranges::any_of(method.tuning.candidates, [](const auto& c) { return c.time_block > 1; });
-  method.why_single = solver.why_single(!autotuner || !autotuner->done() ? ""
-                                        : temporal                       ? "the fastest measured"
-                                                                         : "no time to measure others");
-}
-
-template void describe_steps(const Solver<float>&, const Autotuner<float>*, MethodRecord&);
-template void describe_steps(const Solver<double>&, const Autotuner<double>*, MethodRecord&);
-
 double WallLimit::latest_stop(double write) const {
   return seconds - 2 * write - std::clamp(share_of_slack * seconds, least_slack, most_slack);
 }

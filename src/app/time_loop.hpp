@@ -211,8 +211,9 @@ class FieldOutputs {
       const Int3 local = cell - solver_.subdomain().lo;
       if (solver_.subdomain().contains(cell)) mine.push_back({local, local + Int3{1, 1, 1}});
     }
+    const std::vector<T> held = solver_.host_cells(mine);
     const std::vector<double> cells =
-        gather_cells<T>(communicator_, solver_.subdomain(), probes_.cells, solver_.host_cells(mine));
+        gather_cells(communicator_, solver_.subdomain(), probes_.cells, {held.begin(), held.end()});
     probes_.written = solver_.sweeps();
     if (!probes_.file) return;
     std::vector<double> kelvins;
@@ -316,10 +317,6 @@ struct LoopOutcome {
   double tuning_seconds = 0;             // of this rank
   std::optional<HaloCost> halo_cost;     // of the steps that the autotuner chose; one rank has none
 };
-
-// How steps are made, by the autotuner or (null) otherwise.
-template <class T>
-void describe_steps(const Solver<T>& solver, const Autotuner<T>* autotuner, MethodRecord& method);
 
 // Collective. The first steps are the autotuner's, unless that is null. Stops where the field is no longer
 // finite or changes beyond all heat; the field is left as it was found. All files are there on return, and

@@ -4,7 +4,6 @@
 
 #include "core/error.hpp"
 #include "physics/varying_sources.hpp"
-#include "solver/method.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {
@@ -61,7 +60,7 @@ void add_tiles(const Config& config, const StencilKernel<T>& kernel, Int3 subdom
   std::string unsupported;
   for (int i = 0; i < static_cast<int>(kernel.tiles.size()); ++i) {
     if (s.tile != "auto" && s.tile != kernel.tiles[i]) continue;
-    unsupported = why_no_room(kernel, subdomain);
+    unsupported = why_no_room(kernel.longest_axis, subdomain);
     if (unsupported.empty()) unsupported = kernel.why_unsupported(i);
     for (const int time_block : time_blocks)
       if (unsupported.empty()) choices.push_back({&kernel, i, time_block});
@@ -128,12 +127,10 @@ bool values_vary_by_sweep(const Config& config) {
          });
 }
 
-template <class T>
-std::string why_no_room(const StencilKernel<T>& kernel, Int3 subdomain) {
+std::string why_no_room(Index longest_axis, Int3 subdomain) {
   const Index longest = std::max({subdomain.x, subdomain.y, subdomain.z});
-  if (longest <= kernel.longest_axis) return "";
-  return fmt::format("it has room for {} cells along an axis, and a subdomain has {}", kernel.longest_axis,
-                     longest);
+  if (longest <= longest_axis) return "";
+  return fmt::format("it has room for {} cells along an axis, and a subdomain has {}", longest_axis, longest);
 }
 
 std::int64_t sweeps_until_due(const Config& config) {
@@ -171,14 +168,6 @@ int widest_halo(const Config& config, const Decomposition& decomposition, int mo
   const Index thinnest = decomposition.max_halo_width().value_or(1);
   return static_cast<int>(
       std::max<std::int64_t>(1, std::min({std::int64_t{most}, due, std::int64_t{thinnest}})));
-}
-
-template <class T>
-bool has_temporal_kernel(Backend backend) {
-  return std::ranges::any_of(stencil_kernels<T>(), [&](const StencilKernel<T>& kernel) {
-    return kernel.backend == backend && kernel.available() && kernel.is_candidate &&
-           kernel.max_time_block > 1 && kernel.why_unsupported(0).empty();
-  });
 }
 
 std::string why_no_graph(const Config& config, const Device& device) {
@@ -230,19 +219,6 @@ KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subd
   choices.histogram =  // unasked the last of the ladder
       kernels_of(config, "solver.histogram", histogram_kernels<T>(), s.histogram, backend).back();
   return choices;
-}
-
-template <class T>
-SolverKernels<T> default_kernels(const Config& config, const KernelChoices<T>& choices) {
-  const SweepChoice<T> sweep = choices.sweeps.front();
-  SweepChoice<T> probe = sweep;
-  if (sweeps_of_cycle(config) > 1) {
-    const auto single = std::ranges::find_if(
-        choices.sweeps, [](const SweepChoice<T>& c) { return !c.is_temporal() && c.kernel->fuses_norm(); });
-    if (single != choices.sweeps.end()) probe = *single;
-  }
-  return {sweep, choices.first_reduction(probe), choices.histogram, probe,
-          config.solver.cuda_graph == GraphChoice::on};
 }
 
 std::optional<RequiredBackend> required_backend(const Config& config) {
@@ -298,13 +274,7 @@ std::int64_t whole_periods(std::int64_t wanted, std::int64_t left, int period) {
   return std::min(left, std::max<std::int64_t>(wanted / period, 1) * period);
 }
 
-template std::string why_no_room(const StencilKernel<float>&, Int3);
-template std::string why_no_room(const StencilKernel<double>&, Int3);
-template bool has_temporal_kernel<float>(Backend);
-template bool has_temporal_kernel<double>(Backend);
 template KernelChoices<float> kernel_choices<float>(const Config&, Backend, Int3);
 template KernelChoices<double> kernel_choices<double>(const Config&, Backend, Int3);
-template SolverKernels<float> default_kernels(const Config&, const KernelChoices<float>&);
-template SolverKernels<double> default_kernels(const Config&, const KernelChoices<double>&);
 
 }  // namespace isotherm

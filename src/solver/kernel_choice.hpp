@@ -15,6 +15,7 @@
 #include "kernels/histogram.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
+#include "solver/method.hpp"
 
 namespace isotherm {
 
@@ -86,11 +87,15 @@ int widest_halo(const Config& config, const Decomposition& decomposition, int mo
 
 // Is there a kernel for `auto` on the current device whose launches can fuse sweeps?
 template <class T>
-bool has_temporal_kernel(Backend backend);
+bool has_temporal_kernel(Backend backend) {
+  return std::ranges::any_of(stencil_kernels<T>(), [&](const StencilKernel<T>& kernel) {
+    return kernel.backend == backend && kernel.available() && kernel.is_candidate &&
+           kernel.max_time_block > 1 && kernel.why_unsupported(0).empty();
+  });
+}
 
-// Why the kernel has no room for a block of so many cells; empty where it has.
-template <class T>
-std::string why_no_room(const StencilKernel<T>& kernel, Int3 subdomain);
+// Why a kernel with room for so many cells along an axis has none for this block; empty where it has.
+std::string why_no_room(Index longest_axis, Int3 subdomain);
 
 // Throws Error(deck) where what the deck names does not run on `backend`, with what does. Rows that the
 // current device cannot run, or that have no room for `subdomain`, the largest of a rank, are left out, or
@@ -100,7 +105,17 @@ template <class T>
 KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subdomain = {0, 0, 0});
 // The first of each: without a measurement, or while there is none.
 template <class T>
-SolverKernels<T> default_kernels(const Config& config, const KernelChoices<T>& choices);
+SolverKernels<T> default_kernels(const Config& config, const KernelChoices<T>& choices) {
+  const SweepChoice<T> sweep = choices.sweeps.front();
+  SweepChoice<T> probe = sweep;
+  if (sweeps_of_cycle(config) > 1) {
+    const auto single = std::ranges::find_if(
+        choices.sweeps, [](const SweepChoice<T>& c) { return !c.is_temporal() && c.kernel->fuses_norm(); });
+    if (single != choices.sweeps.end()) probe = *single;
+  }
+  return {sweep, choices.first_reduction(probe), choices.histogram, probe,
+          config.solver.cuda_graph == GraphChoice::on};
+}
 template <class T>
 SolverKernels<T> choose_kernels(const Config& config, Backend backend, Int3 subdomain = {0, 0, 0}) {
   return default_kernels(config, kernel_choices<T>(config, backend, subdomain));

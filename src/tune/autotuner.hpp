@@ -442,6 +442,18 @@ class Autotuner {
   double shrunk_ = 1;  // the planes of a rank over those of fewer_
 };
 
+// How steps are made, by the autotuner or (null) otherwise.
+template <class T>
+void describe_steps(const Solver<T>& solver, const Autotuner<T>* autotuner, MethodRecord& method) {
+  static_cast<StepRecord&>(method) = step_record(solver.plan(), solver.reduction().name);
+  if (autotuner) method.tuning = autotuner->record();
+  const bool temporal =
+      std::ranges::any_of(method.tuning.candidates, [](const auto& c) { return c.time_block > 1; });
+  method.why_single = solver.why_single(!autotuner || !autotuner->done() ? ""
+                                        : temporal                       ? "the fastest measured"
+                                                                         : "no time to measure others");
+}
+
 // Collective. What the deck leaves open on the devices of all ranks, which may differ; the default first.
 template <class T>
 KernelChoices<T> common_choices(const Config& config, const Decomposition& decomposition,

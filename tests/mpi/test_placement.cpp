@@ -314,10 +314,10 @@ void expect_values(Int3 cells, Int3 process_grid) {
     if (c.x % 2 == 0) wanted.push_back(cells - Int3{1, 1, 1} - c);  // not in the order of memory
   });
   wanted.insert(wanted.end(), 3, first);
-  std::vector<T> mine;
+  std::vector<double> mine;
   for (const Int3 cell : wanted)
     if (subdomain.contains(cell)) mine.push_back(field.view()(cell - subdomain.lo));
-  const std::vector<double> values = gather_cells<T>(world, subdomain, wanted, mine);
+  const std::vector<double> values = gather_cells(world, subdomain, wanted, mine);
   ASSERT_EQ(values.size(), wanted.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const bool is_first = wanted[i] == first;

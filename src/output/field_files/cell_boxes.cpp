@@ -92,23 +92,17 @@ std::vector<T> coarse_means(const Communicator& communicator, FieldView<const T>
 template std::vector<float> coarse_means(const Communicator&, FieldView<const float>, Box, Int3);
 template std::vector<double> coarse_means(const Communicator&, FieldView<const double>, Box, Int3);
 
-template <class T>
 std::vector<double> gather_cells(const Communicator& communicator, Box subdomain,
-                                 const std::vector<Int3>& cells, const std::vector<T>& mine) {
+                                 const std::vector<Int3>& cells, const std::vector<double>& mine) {
   // The owner adds the bits, all others 0.
   std::vector<std::int64_t> bits(cells.size(), 0);
   auto next = mine.begin();
   for (std::size_t i = 0; i < cells.size(); ++i)
-    if (subdomain.contains(cells[i])) bits[i] = std::bit_cast<std::int64_t>(static_cast<double>(*next++));
+    if (subdomain.contains(cells[i])) bits[i] = std::bit_cast<std::int64_t>(*next++);
   communicator.all_reduce(std::span(bits), ReduceOp::sum);
   std::vector<double> values;
   for (const std::int64_t each : bits) values.push_back(std::bit_cast<double>(each));
   return values;
 }
-
-template std::vector<double> gather_cells(const Communicator&, Box, const std::vector<Int3>&,
-                                          const std::vector<float>&);
-template std::vector<double> gather_cells(const Communicator&, Box, const std::vector<Int3>&,
-                                          const std::vector<double>&);
 
 }  // namespace isotherm

@@ -97,7 +97,7 @@ class CellExchange {
   // this rank's subdomain. What other ranks have of this rank's box is there after finish().
   template <class From>
   void start(FieldView<const From> field, const std::vector<Box>& boxes) {
-    const auto me = static_cast<std::size_t>(communicator_.rank());
+    const int me = communicator_.rank();
     const Box subdomain = blocks_[me];
     const MPI_Comm comm = communicator_.native().comm;
     const MPI_Datatype type = sizeof(T) == sizeof(float) ? MPI_FLOAT : MPI_DOUBLE;
@@ -125,7 +125,7 @@ class CellExchange {
   // Both, and all of this rank's box in one: into `cells`, dense.
   template <class From>
   void assemble(FieldView<const From> field, const std::vector<Box>& boxes, T* cells) {
-    const auto me = static_cast<std::size_t>(communicator_.rank());
+    const int me = communicator_.rank();
     const Box box = boxes[me], subdomain = blocks_[me], own = intersect(box, subdomain);
     start(field, boxes);
     if (!own.empty())
@@ -176,8 +176,7 @@ std::vector<T> coarse_means(const Communicator& communicator, FieldView<const T>
 // The temperatures of `cells` (global, each in exactly one rank's `subdomain`), in their order and on every
 // rank: moved, not summed, so that every bit stays. `mine`: those in this rank's subdomain, in the same
 // order. Collective.
-template <class T>
 std::vector<double> gather_cells(const Communicator& communicator, Box subdomain,
-                                 const std::vector<Int3>& cells, const std::vector<T>& mine);
+                                 const std::vector<Int3>& cells, const std::vector<double>& mine);
 
 }  // namespace isotherm
