@@ -19,18 +19,21 @@
 
 namespace isotherm {
 
-// By lines, not by words: the first line of /proc/self/status holds the program's name, and that may hold
-// any word.
-std::size_t proc_bytes(const std::filesystem::path& path, std::string_view key) {
+namespace {
+
+// Behind `key`, with which its line begins; 0 where there is no such line. By lines, not by words: the first
+// line of /proc/self/status holds the program's name, and that may hold any word.
+std::size_t number_behind(const std::filesystem::path& path, const std::string& key) {
   std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with(key) || line.size() == key.size() || line[key.size()] != ':') continue;
-    const std::size_t first = std::min(line.find_first_not_of(" \t", key.size() + 1), line.size());
-    std::size_t kilobytes = 0;
-    std::from_chars(line.data() + first, line.data() + line.size(), kilobytes);
-    return kilobytes * 1024;
-  }
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(key)) return std::strtoull(line.c_str() + key.size(), nullptr, 10);
   return 0;
+}
+
+}  // namespace
+
+std::size_t proc_bytes(const std::filesystem::path& path, std::string_view key) {
+  return 1024 * number_behind(path, std::string(key) + ":");
 }
 
 namespace {
@@ -52,15 +55,6 @@ std::optional<T> parse_number(std::string_view text) {
 
 std::optional<std::size_t> bytes_in_file(const fs::path& path) {
   return parse_number<std::size_t>(read_small_file(path));
-}
-
-// The number of a line "key 123" of memory.stat; 0 where there is none.
-std::size_t stat_value(const fs::path& path, std::string_view key) {
-  std::ifstream file(path);
-  std::string name;
-  for (std::size_t value = 0; file >> name >> value;)
-    if (name == key) return value;
-  return 0;
 }
 
 // The folder of `group` below `mount` and those above it. A group outside of this process's cgroup namespace
@@ -204,7 +198,7 @@ std::optional<CgroupMemory> memory_limit(const Cgroups& memory) {
     const std::size_t used =
         bytes_in_file(folder / (v2 ? "memory.current" : "memory.usage_in_bytes")).value_or(0);
     const std::size_t files =
-        stat_value(folder / "memory.stat", v2 ? "inactive_file" : "total_inactive_file");
+        number_behind(folder / "memory.stat", v2 ? "inactive_file " : "total_inactive_file ");
     // The three files are read one after the other, so that their numbers need not agree.
     const std::size_t held = used - std::min(used, files);
     const std::size_t free = *limit - std::min(*limit, held);

@@ -28,9 +28,7 @@ namespace {
 class Descriptor {
  public:
   Descriptor(const std::string& path, int flags, ExitCode code, const char* action) : path_(path) {
-    do {
-      fd_ = FileDescriptor(::open(path.c_str(), flags | O_CLOEXEC, 0666));
-    } while (!fd_.valid() && errno == EINTR);
+    fd_ = FileDescriptor(TEMP_FAILURE_RETRY(::open(path.c_str(), flags | O_CLOEXEC, 0666)));
     if (!fd_.valid()) fail(code, path, action);
   }
 
@@ -45,12 +43,9 @@ class Descriptor {
     }
   }
   void sync() {
-    int result = 0;
-    do {
-      result = ::fsync(fd_.get());
-    } while (result != 0 && errno == EINTR);
     // Some file systems know no fsync of folders.
-    if (result != 0 && errno != EINVAL && errno != ENOTSUP) fail(ExitCode::io, path_, "fsync");
+    if (TEMP_FAILURE_RETRY(::fsync(fd_.get())) != 0 && errno != EINVAL && errno != ENOTSUP)
+      fail(ExitCode::io, path_, "fsync");
   }
   // Some file systems (NFS, quotas) report a failed write only here.
   void close() {
@@ -133,11 +128,8 @@ Reserved reserve_space(const std::string& path, std::int64_t bytes, FileSize siz
   struct stat status {};
   if (::fstat(file.get(), &status) == 0) bytes = std::max<std::int64_t>(bytes, status.st_size);
   // Not posix_fallocate: where reserving is unknown, that one writes a byte to every block in its stead.
-  int result = 0;
-  do {
-    result = ::fallocate(file.get(), size == FileSize::grows ? 0 : FALLOC_FL_KEEP_SIZE, 0, bytes);
-  } while (result != 0 && errno == EINTR);
-  if (result == 0) return Reserved::on_disk;
+  const int mode = size == FileSize::grows ? 0 : FALLOC_FL_KEEP_SIZE;
+  if (TEMP_FAILURE_RETRY(::fallocate(file.get(), mode, 0, bytes)) == 0) return Reserved::on_disk;
   if (errno != EOPNOTSUPP && errno != ENOSYS) reject(path, std::strerror(errno), bytes);
   const auto free = free_bytes(path);
   if (free && *free < bytes + bytes / 10) reject(path, "10 % to spare are needed here", bytes);

@@ -6,28 +6,16 @@
 #include "core/error.hpp"
 
 namespace isotherm {
-namespace {
 
-ReductionOp operation(Norm norm) {
-  switch (norm) {
-    case Norm::max:
-      return ReductionOp::max_abs;
-    case Norm::l2:
-      return ReductionOp::sum_squares;
-    case Norm::l1:
-      return ReductionOp::sum_abs;
-  }
-  throw Error(ExitCode::internal, "a norm without a reduction; please report it");
-}
-
-}  // namespace
+// By Norm.
+constexpr ReductionOp operations[] = {ReductionOp::max_abs, ReductionOp::sum_squares, ReductionOp::sum_abs};
 
 template <class T>
 ResidualCheck<T>::ResidualCheck(const Config& config, const Communicator& communicator, Device& device,
                                 const ReductionKernel<T>& kernel, std::size_t scratch_bytes)
     : problem_(config.problem),
       cells_(static_cast<double>(config.grid.cells.product())),
-      op_(operation(config.problem.norm)),
+      op_(operations[static_cast<int>(config.problem.norm)]),
       communicator_(communicator.duplicate()),
       device_(device),
       kernel_(&kernel),

@@ -27,14 +27,8 @@ inline double relative_residual(double first, double value) {
 // The residual, K, that a tolerance of 1 stands for. A sweep of weight 1 takes lambda of what is left of a
 // mode: of an error the residual is at least the lowest lambda.
 inline double tolerance_unit(const Config& config, double first) {
-  switch (config.problem.criterion) {
-    case Criterion::relative:
-      return first;
-    case Criterion::error:
-      return sweep_spectrum(config).lowest;
-    default:
-      return 1;
-  }
+  if (config.problem.criterion == Criterion::error) return sweep_spectrum(config).lowest;
+  return config.problem.criterion == Criterion::relative ? first : 1;
 }
 
 // `first`, `value`: K. Never in a transient problem, nor with a tolerance of 0.
