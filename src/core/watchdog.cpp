@@ -13,17 +13,7 @@ namespace isotherm {
 
 Watchdog::Watchdog(Seconds limit, std::string what, const char* phase, std::optional<int> rank)
     : limit_(limit), what_(std::move(what)), rank_(rank), phase_(phase) {
-  if (limit_.count() > 0) thread_ = std::thread([this] { watch(); });
-}
-
-Watchdog::~Watchdog() {
-  if (!thread_.joinable()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    done_ = true;
-  }
-  changed_.notify_one();
-  thread_.join();
+  if (limit_.count() > 0) thread_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
 }
 
 void Watchdog::phase(const char* name) {
@@ -35,11 +25,12 @@ void Watchdog::phase(const char* name) {
   changed_.notify_one();
 }
 
-void Watchdog::watch() {
+void Watchdog::watch(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  while (!done_) {
+  while (!stop.stop_requested()) {
     const long seen = phases_;
-    if (changed_.wait_for(lock, limit_, [&] { return done_ || phases_ != seen; })) continue;
+    if (changed_.wait_for(lock, stop, limit_, [&] { return phases_ != seen; }) || stop.stop_requested())
+      continue;
     const std::string message = fmt::format(
         "{}{}: {} did not finish within {:g} s (the file system stalls, or another rank has left); check the "
         "file system, or raise ISOTHERM_IO_TIMEOUT\n",

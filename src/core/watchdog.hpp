@@ -21,23 +21,21 @@ class Watchdog {
   // Begins with a phase. limit 0: no watch. `what` and `rank` (none: a process works alone) are for the
   // message.
   Watchdog(Seconds limit, std::string what, const char* phase, std::optional<int> rank = {});
-  ~Watchdog();
   Watchdog& operator=(Watchdog&&) = delete;
 
   void phase(const char* name);  // the clock starts anew
 
  private:
-  void watch();
+  void watch(const std::stop_token& stop);
 
   const Seconds limit_;
   const std::string what_;
   const std::optional<int> rank_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable_any changed_;
   const char* phase_;
   long phases_ = 0;
-  bool done_ = false;
-  std::thread thread_;  // last: it sees all of the above
+  std::jthread thread_;  // last: it sees all of the above, and ends before them
 };
 
 // Seconds of ISOTHERM_IO_TIMEOUT, else 300. Throws Error(command_line) when it is no number >= 0.
