@@ -81,19 +81,6 @@ Hdf5Type text_type(std::string_view text) {
   return type;
 }
 
-template <class T>
-struct NumberType {
-  hid_t file = H5T_IEEE_F64LE, memory = H5T_NATIVE_DOUBLE;
-};
-template <>
-struct NumberType<std::int64_t> {
-  hid_t file = H5T_STD_I64LE, memory = H5T_NATIVE_INT64;
-};
-template <>
-struct NumberType<std::uint64_t> {
-  hid_t file = H5T_STD_U64LE, memory = H5T_NATIVE_UINT64;
-};
-
 void write(hid_t object, const char* name, hid_t file_type, hid_t memory_type, hid_t space, const void* data,
            const std::string& path) {
   Hdf5Attribute attribute(
@@ -105,18 +92,6 @@ Hdf5Attribute open_attribute(hid_t object, const char* name, const char* expecte
   Hdf5Attribute attribute(H5Aexists(object, name) > 0 ? H5Aopen(object, name, H5P_DEFAULT) : H5I_INVALID_HID);
   if (!attribute.valid()) reject(path, name, expected);
   return attribute;
-}
-
-template <class T>
-void read_numbers(hid_t object, const char* name, int count, T* numbers, const std::string& path) {
-  const char* expected = count == 1 ? "one number" : "three numbers";
-  const Hdf5Attribute attribute = open_attribute(object, name, expected, path);
-  const Hdf5Space space(H5Aget_space(attribute.get()));
-  const Hdf5Type type(H5Aget_type(attribute.get()));
-  if (H5Sget_simple_extent_npoints(space.get()) != count ||
-      H5Tget_class(type.get()) != (std::is_integral_v<T> ? H5T_INTEGER : H5T_FLOAT) ||
-      H5Aread(attribute.get(), NumberType<T>().memory, numbers) < 0)
-    reject(path, name, expected);
 }
 
 // What `read(to)` reads where it is one text of fixed length and sane size; none for anything else.
@@ -141,27 +116,25 @@ void write_attribute(hid_t object, const char* name, std::string_view text, cons
   write(object, name, type.get(), type.get(), scalar.get(), bytes.data(), path);
 }
 
-template <class T>
-void write_numbers(hid_t object, const char* name, const T* numbers, int count, const std::string& path) {
+void write_numbers(hid_t object, const char* name, hid_t type, const void* numbers, int count,
+                   const std::string& path) {
   const auto dims = static_cast<hsize_t>(count);
   const Hdf5Space space(count < 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &dims, nullptr));
-  const NumberType<T> type;
-  write(object, name, type.file, type.memory, space.get(), numbers, path);
+  const hid_t in_file = type == H5T_NATIVE_DOUBLE  ? H5T_IEEE_F64LE
+                        : type == H5T_NATIVE_INT64 ? H5T_STD_I64LE
+                                                   : H5T_STD_U64LE;
+  write(object, name, in_file, type, space.get(), numbers, path);
 }
 
-template void write_numbers(hid_t, const char*, const std::int64_t*, int, const std::string&);
-template void write_numbers(hid_t, const char*, const std::uint64_t*, int, const std::string&);
-template void write_numbers(hid_t, const char*, const double*, int, const std::string&);
-
-template <class T>
-T read_attribute(hid_t object, const char* name, const std::string& path) {
-  T value{};
-  if constexpr (std::is_arithmetic_v<T>) {
-    read_numbers(object, name, 1, &value, path);
-  } else {
-    read_numbers(object, name, 3, value.data(), path);
-  }
-  return value;
+void read_numbers(hid_t object, const char* name, hid_t type, void* numbers, int count,
+                  const std::string& path) {
+  const char* expected = count == 1 ? "one number" : "three numbers";
+  const Hdf5Attribute attribute = open_attribute(object, name, expected, path);
+  const Hdf5Space space(H5Aget_space(attribute.get()));
+  const Hdf5Type in_file(H5Aget_type(attribute.get()));
+  if (H5Sget_simple_extent_npoints(space.get()) != count ||
+      H5Tget_class(in_file.get()) != H5Tget_class(type) || H5Aread(attribute.get(), type, numbers) < 0)
+    reject(path, name, expected);
 }
 
 template <>
@@ -175,12 +148,6 @@ std::string read_attribute(hid_t object, const char* name, const std::string& pa
   if (!text) reject(path, name, expected);
   return *text;
 }
-
-template std::int64_t read_attribute(hid_t, const char*, const std::string&);
-template std::uint64_t read_attribute(hid_t, const char*, const std::string&);
-template double read_attribute(hid_t, const char*, const std::string&);
-template std::array<std::int64_t, 3> read_attribute(hid_t, const char*, const std::string&);
-template std::array<double, 3> read_attribute(hid_t, const char*, const std::string&);
 
 void write_text_dataset(hid_t group, const char* name, std::string_view text, bool this_rank_writes,
                         const std::string& path) {

@@ -38,6 +38,7 @@ Hdf5File open_hdf5_file(const std::string& path, const char* wanted);
 
 template <class T>
 hid_t native_hdf5_type() {
+  if (std::is_integral_v<T>) return std::is_signed_v<T> ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64;
   return std::is_same_v<T, float> ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
 }
 // The order of the axes in a file: z, y, x.
@@ -49,24 +50,34 @@ herr_t select_box(hid_t space, Box box);
 
 // Texts are of fixed length: VTK's reader does not know others.
 void write_attribute(hid_t object, const char* name, std::string_view text, const std::string& path);
-// `count` numbers in a row; -1: one alone.
-template <class T>
-void write_numbers(hid_t object, const char* name, const T* numbers, int count, const std::string& path);
+// `count` numbers in a row, of this type in memory; -1: one alone.
+void write_numbers(hid_t object, const char* name, hid_t type, const void* numbers, int count,
+                   const std::string& path);
 template <class T>
 requires std::is_arithmetic_v<T>
 void write_attribute(hid_t object, const char* name, T number, const std::string& path) {
-  write_numbers(object, name, &number, -1, path);
+  write_numbers(object, name, native_hdf5_type<T>(), &number, -1, path);
 }
 template <class T, std::size_t n>
 void write_attribute(hid_t object, const char* name, const std::array<T, n>& numbers,
                      const std::string& path) {
-  write_numbers(object, name, numbers.data(), static_cast<int>(n), path);
+  write_numbers(object, name, native_hdf5_type<T>(), numbers.data(), static_cast<int>(n), path);
 }
 
 // T: std::int64_t, std::uint64_t, double, arrays of them of three, std::string. Throws Error(deck) where the
 // attribute is missing or is not of this kind and length.
+void read_numbers(hid_t object, const char* name, hid_t type, void* numbers, int count,
+                  const std::string& path);
 template <class T>
-T read_attribute(hid_t object, const char* name, const std::string& path);
+T read_attribute(hid_t object, const char* name, const std::string& path) {
+  T value{};
+  if constexpr (std::is_arithmetic_v<T>) {
+    read_numbers(object, name, native_hdf5_type<T>(), &value, 1, path);
+  } else {
+    read_numbers(object, name, native_hdf5_type<typename T::value_type>(), value.data(), 3, path);
+  }
+  return value;
+}
 template <>
 std::string read_attribute(hid_t object, const char* name, const std::string& path);
 
