@@ -180,6 +180,14 @@ double automatic_dt(const Config& config) {
   return is_long || dt <= most_more * fitted ? fitted : dt;
 }
 
+// The heat that flows at a time: values of boundaries and powers.
+template <class Config, class Visit>
+void visit_heat(Config& config, const Visit& visit) {
+  for (auto& boundary : config.boundaries) visit(boundary.value);
+  for (auto& source : config.sources)
+    if (source.power) visit(*source.power);
+}
+
 }  // namespace
 
 double rkl_limit(const Config& config, int stages) {
@@ -211,18 +219,6 @@ TimePlan time_plan(const Config& config) {
                      *problem.end_time, dt, steps, most_steps);
   return {steps > 0 ? *problem.end_time / steps : dt, static_cast<std::int64_t>(steps)};
 }
-
-namespace {
-
-// The heat that flows at a time: values of boundaries and powers.
-template <class Config, class Visit>
-void visit_heat(Config& config, const Visit& visit) {
-  for (auto& boundary : config.boundaries) visit(boundary.value);
-  for (auto& source : config.sources)
-    if (source.power) visit(*source.power);
-}
-
-}  // namespace
 
 std::vector<double> jump_times(const Config& config) {
   std::vector<double> times;

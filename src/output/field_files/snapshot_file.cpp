@@ -15,13 +15,9 @@
 
 namespace isotherm {
 
-namespace {
-
-Precision of_field(const Config& config) {
+static Precision of_field(const Config& config) {
   return config.precision == Precision::fp32 ? Precision::fp32 : Precision::fp64;
 }
-
-}  // namespace
 
 FileGrid grid_of_snapshots(const Config& config) {
   FileGrid grid;
