@@ -45,16 +45,9 @@ std::string read_small_file(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-template <class T>
-std::optional<T> parse_number(std::string_view text) {
-  T value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{}) return std::nullopt;
-  return value;
-}
-
 std::optional<std::size_t> bytes_in_file(const fs::path& path) {
-  return parse_number<std::size_t>(read_small_file(path));
+  std::size_t bytes = 0;
+  return std::ifstream(path) >> bytes ? std::optional(bytes) : std::nullopt;
 }
 
 // The folder of `group` below `mount` and those above it. A group outside of this process's cgroup namespace
@@ -169,11 +162,11 @@ Cgroups find_cgroups(const std::string& controller) {
   return parse_cgroups(read_small_file("/proc/self/cgroup"), controller, "/sys/fs/cgroup");
 }
 
-std::optional<double> parse_cpu_max(std::string_view text) {
-  const auto quota = parse_number<double>(text);
-  const auto period = parse_number<double>(text.substr(std::min(text.find(' ') + 1, text.size())));
-  if (!quota || !period || *quota <= 0 || *period <= 0) return std::nullopt;
-  return *quota / *period;
+std::optional<double> parse_cpu_max(const std::string& text) {
+  double quota = 0, period = 0;
+  std::istringstream numbers(text);
+  if (!(numbers >> quota >> period) || quota <= 0 || period <= 0) return std::nullopt;
+  return quota / period;
 }
 
 std::optional<double> cpu_quota(const Cgroups& cpu) {

@@ -37,7 +37,7 @@ Cgroups find_cgroups(const std::string& controller);  // of this process
 // The least cores' worth of time that a level grants; none: no limit.
 std::optional<double> cpu_quota(const Cgroups& cpu);
 // "max 100000" -> none, "150000 100000" -> 1.5: the file cpu.max of version 2. -1 as a quota: none.
-std::optional<double> parse_cpu_max(std::string_view text);
+std::optional<double> parse_cpu_max(const std::string& text);
 
 // The least of each over the levels, in bytes. Version 1 says "no limit" by a number near 2^63.
 struct CgroupMemory {
