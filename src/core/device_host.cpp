@@ -31,6 +31,16 @@ std::string cpu_name() {
   return "host processor";
 }
 
+// Many bytes by all threads: one alone cannot use the memory of the host.
+void copy_by_threads(char* to, const char* from, std::size_t bytes) {
+  const auto pieces = static_cast<std::ptrdiff_t>((bytes + copy_piece - 1) / copy_piece);
+#pragma omp parallel for schedule(static) if (pieces > 1)
+  for (std::ptrdiff_t i = 0; i < pieces; ++i) {
+    const std::size_t at = static_cast<std::size_t>(i) * copy_piece;
+    std::memcpy(to + at, from + at, std::min(copy_piece, bytes - at));
+  }
+}
+
 class HostDevice final : public Device {
  public:
   explicit HostDevice(std::ptrdiff_t row_alignment) : row_alignment_(row_alignment) {}
@@ -67,35 +77,20 @@ class HostDevice final : public Device {
     return pointer;
   }
   void release(void* pointer, Memory) noexcept override { std::free(pointer); }
-  // Many bytes by all threads: one alone cannot use the memory of the host.
   void copy(void* to, const void* from, std::size_t bytes, Stream) override {
-    const auto pieces = static_cast<std::ptrdiff_t>((bytes + copy_piece - 1) / copy_piece);
-#pragma omp parallel for schedule(static) if (pieces > 1)
-    for (std::ptrdiff_t i = 0; i < pieces; ++i) {
-      const std::size_t at = static_cast<std::size_t>(i) * copy_piece;
-      std::memcpy(static_cast<char*>(to) + at, static_cast<const char*>(from) + at,
-                  std::min(copy_piece, bytes - at));
-    }
+    copy_by_threads(static_cast<char*>(to), static_cast<const char*>(from), bytes);
   }
 
-  Stream make_stream(Priority) override {
-    return {};
-  }
+  Stream make_stream(Priority) override { return {}; }
   void release(Stream) noexcept override {}
-  Event make_event(bool timed) override {
-    return {timed ? new Timer : nullptr};
-  }
-  void release(Event event) noexcept override {
-    delete static_cast<Timer*>(event.native);
-  }
+  Event make_event(bool timed) override { return {timed ? new Timer : nullptr}; }
+  void release(Event event) noexcept override { delete static_cast<Timer*>(event.native); }
   void record(Event event, Stream) override {
     if (event.native) *static_cast<Timer*>(event.native) = Timer();
   }
   void wait(Stream, Event) override {}
   void synchronize(Event) override {}
-  bool passed(Event) override {
-    return true;
-  }
+  bool passed(Event) override { return true; }
   void synchronize(Stream) override {}
   double seconds_between(Event start, Event end) override {
     return static_cast<Timer*>(end.native)->since(*static_cast<Timer*>(start.native));
