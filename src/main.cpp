@@ -81,13 +81,6 @@ int on_all_ranks(const CommandLine& command, int argc, char** argv) {
   }
 }
 
-// `isotherm check` of a study is a question to the tool that runs it.
-std::vector<std::string> check_words(int argc, char** argv) {
-  std::vector<std::string> words(argv + 2, argv + argc);
-  words.emplace_back("--check");
-  return words;
-}
-
 int answer(const CommandLine& command, int argc, char** argv) {
   switch (command.subcommand) {
     case Subcommand::list:
@@ -100,7 +93,11 @@ int answer(const CommandLine& command, int argc, char** argv) {
       return print_info(command);
     case Subcommand::check:
       if (command.check.json) return check_json(command);
-      if (names_study(command)) start_tool("study", check_words(argc, argv));
+      if (names_study(command)) {  // a question to the tool that runs it
+        std::vector<std::string> words(argv + 2, argv + argc);
+        words.emplace_back("--check");
+        start_tool("study", words);
+      }
       return on_all_ranks(command, argc, argv);
     case Subcommand::run:
     case Subcommand::bench:

@@ -3,20 +3,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
-
-#include "core/build_info.hpp"
 #include "core/device.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "halo/transport.hpp"
 #include "kernels/histogram.hpp"
 #include "kernels/reduction.hpp"
+#include "output/records/json_value.hpp"
 
 namespace isotherm {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // The first CUDA device, made current; else why there is none.
 struct Gpu {

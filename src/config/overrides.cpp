@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "config/text.hpp"
 #include "core/error.hpp"
@@ -19,12 +20,9 @@ bool is_index(const std::string& part) {
 
 // "initial", "0", "value"
 std::vector<std::string> split_key(const std::string& key) {
-  std::vector<std::string> parts{""};
-  for (const char c : key)
-    if (c == '.')
-      parts.emplace_back();
-    else
-      parts.back() += c;
+  std::vector<std::string> parts;
+  std::istringstream text(key + ".");
+  for (std::string part; std::getline(text, part, '.');) parts.push_back(part);
   return parts;
 }
 
