@@ -422,11 +422,10 @@ class RunOf final : public Run {
                              resumed_here_);
     if (!is_series() && config.output.checkpoint.write && moves_data(config))
       outputs.checkpoints.emplace(config, plan_.world, path, origin, outputs.files);
+    if (config.output.diagnostics) outputs.columns = plan_diagnostics(config);
     if (config.output.history && is_root())
-      outputs.history.emplace(
-          directory_->history(), console_,
-          config.output.diagnostics ? DiagnosticsColumns(plan_diagnostics(config)) : std::nullopt,
-          plan_.restart ? std::optional(plan_.restart->last_line()) : std::nullopt);
+      outputs.history.emplace(directory_->history(), console_, history_head(outputs.columns), "its history",
+                              plan_.restart ? std::optional(plan_.restart->last_line()) : std::nullopt);
   }
 
   void make_solver(const Config& config) {

@@ -341,7 +341,7 @@ class Loop {
   void write(HistoryLine line) {
     if (!outputs_.history || !(line.residual || line.diagnostics)) return;
     line.wall = wall_before_ + wall_.seconds();
-    outputs_.history->add(line);
+    outputs_.history->add(history_line(line, outputs_.columns));
   }
 
   void tell_progress() {

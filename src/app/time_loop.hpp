@@ -289,7 +289,8 @@ struct LoopOutputs {
   FileThread files;  // outlives the writers that queue work for it
   std::optional<FieldOutputs<T>> fields{};
   std::optional<CheckpointWriter> checkpoints{};
-  std::optional<History> history{};
+  DiagnosticsColumns columns{};  // of the history
+  std::optional<LineFile> history{};
   Progress* progress = nullptr;
   Console* console = nullptr;
 };

@@ -373,6 +373,12 @@ TEST(History, DiagnosticsAreFurtherColumns) {
   EXPECT_EQ(history_line(line, plan), "7,0.5,,,1.000000,290,310,nan,5\n");
 }
 
+struct History : LineFile {
+  History(const std::filesystem::path& path, Console& console, std::optional<std::int64_t> resumed = {})
+      : LineFile(path, console, history_head(), "its history", resumed) {}
+  void add(const HistoryLine& line) { LineFile::add(history_line(line)); }
+};
+
 TEST(History, HeadStandsBeforeTheFirstRowAndTheEndOfTheObjectFinishes) {
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "history.csv";
@@ -397,12 +403,12 @@ TEST(History, GoesOnBehindTheLinesThatStay) {
   Console console(0);
   test::write_file(path, history_head() + "1,0,2,1,0.5\n10,0,1,0.5,0.6\n20,0,1,0.5,0.7\n30,0,1,0.");
   {
-    History history(path, console, {}, 10);
+    History history(path, console, 10);
     history.add({11, 0, 2, 1, 0});
     history.flush();
     EXPECT_EQ(read_file(path), history_head() + "1,0,2,1,0.5\n10,0,1,0.5,0.6\n11,0,2,1,0.000000\n");
   }
-  { History cut_short(path, console, {}, 100); }
+  { History cut_short(path, console, 100); }
   EXPECT_EQ(read_file(path), history_head() + "1,0,2,1,0.5\n10,0,1,0.5,0.6\n11,0,2,1,0.000000\n");
   EXPECT_TRUE(console.warnings().empty());
 }
@@ -411,14 +417,14 @@ TEST(History, BeginsWhereThereIsNoneToGoOnWith) {
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "history.csv";
   Console console(0);
-  { History history(path, console, {}, 10); }
+  { History history(path, console, 10); }
   EXPECT_EQ(read_file(path), history_head());
   test::write_file(path, "sweep,other\n1,2\n");
-  { History history(path, console, {}, 10); }
+  { History history(path, console, 10); }
   EXPECT_EQ(read_file(path), history_head());
   EXPECT_EQ(read_file(folder / "history.csv.aside"), "sweep,other\n1,2\n");
   test::write_file(path, "sweep,another\n3,4\n");
-  { History history(path, console, {}, 10); }
+  { History history(path, console, 10); }
   EXPECT_EQ(read_file(folder / "history.csv.aside"), "sweep,other\n1,2\n");
   EXPECT_EQ(read_file(folder / "history.csv.2.aside"), "sweep,another\n3,4\n");
   ASSERT_EQ(console.warnings().size(), 2u);

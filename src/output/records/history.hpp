@@ -64,16 +64,4 @@ std::string history_head(const DiagnosticsColumns& columns = {});  // the column
 // Shortest digits that read back to the same number.
 std::string history_line(const HistoryLine& line, const DiagnosticsColumns& columns = {});
 
-class History : public LineFile {
- public:
-  History(const std::filesystem::path& path, Console& console, const DiagnosticsColumns& columns = {},
-          std::optional<std::int64_t> resumed = {})
-      : LineFile(path, console, history_head(columns), "its history", resumed), columns_(columns) {}
-
-  void add(const HistoryLine& line) { LineFile::add(history_line(line, columns_)); }
-
- private:
-  DiagnosticsColumns columns_;
-};
-
 }  // namespace isotherm
