@@ -601,15 +601,13 @@ std::string when_text(const When& when) {
   return fmt::format("{} {}", when.key, join(when.words, " or "));
 }
 
-namespace {
-
-std::string wanted_number(const Key& key, std::string_view what) {
+static std::string wanted_number(const Key& key, std::string_view what) {
   return fmt::format("{} {}{}{}{}", what, key.range.above_low ? "" : "from ", range_text(key.range),
                      key.range.unit.empty() ? "" : " ", key.range.unit);
 }
 
 // "a whole number from 1 to 9", "[x, y, z], whole numbers from 1 to 9", or the first and "or [x, y, z]"
-std::string wanted_numbers(const Key& key, const Numbers& numbers) {
+static std::string wanted_numbers(const Key& key, const Numbers& numbers) {
   const std::string number = numbers.are_whole ? "whole number" : "number";
   if (numbers.count == 1) return wanted_number(key, "a " + number);
   if (key.one_for_all) return wanted_number(key, "a " + number) + ", or [x, y, z]";
@@ -618,8 +616,6 @@ std::string wanted_numbers(const Key& key, const Numbers& numbers) {
                                                 : "[x, y, z], ";
   return wanted_number(key, list + number + "s");
 }
-
-}  // namespace
 
 std::string wanted_text(const Key& key) {
   const std::string wanted =

@@ -260,23 +260,21 @@ std::string fastest(const std::vector<TransportMeasurement>& measurements) {
   return best ? best->transport : "";
 }
 
-void reject(const TransportSettings& settings, const HaloLink& link, int rank, const std::string& names) {
-  if (settings.name != "auto") {
+[[noreturn]] void reject(const TransportSettings& settings, const HaloLink& link, int rank,
+                         const std::string& names) {
+  const std::string pair =
+      fmt::format("between ranks {} and {}", std::min(rank, link.peer), std::max(rank, link.peer));
+  if (settings.name != "auto")
     throw Error(ExitCode::unavailable,
-                fmt::format("{}: transport '{}' does not work between ranks {} and {} ({}); use auto, or "
-                            "another of: {}",
-                            settings.place, settings.name, std::min(rank, link.peer),
-                            std::max(rank, link.peer), link.measurements.front().why_not, names));
-  }
-  std::string reasons;
-  for (const TransportMeasurement& measurement : link.measurements) {
-    reasons +=
-        fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", measurement.transport, measurement.why_not);
-  }
+                fmt::format("{}: transport '{}' does not work {} ({}); use auto, or another of: {}",
+                            settings.place, settings.name, pair, link.measurements.front().why_not, names));
+  std::vector<std::string> reasons;
+  for (const TransportMeasurement& each : link.measurements)
+    reasons.push_back(fmt::format("{}: {}", each.transport, each.why_not));
   throw Error(ExitCode::unavailable,
-              fmt::format("{}: no transport works between ranks {} and {} ({}); look at the MPI library and "
-                          "the network between them",
-                          settings.place, std::min(rank, link.peer), std::max(rank, link.peer), reasons));
+              fmt::format("{}: no transport works {} ({}); look at the MPI library and the network between "
+                          "them",
+                          settings.place, pair, fmt::join(reasons, "; ")));
 }
 
 // A measurement that failed on one link may have taken its transport from all.
