@@ -161,6 +161,11 @@ double Coverage::disc_share(Index y, Index z) const {
   return share;
 }
 
+bool Coverage::repeats(Index z) const {
+  return is_solid(shape_) && !is_round(shape_, axis_, 2) &&
+         overlap(low_[2], high_[2], z) == overlap(low_[2], high_[2], z - 1);
+}
+
 // At each midpoint of the row's cross-section; along an axis on which the shape is straight, there is one.
 void Coverage::chords(Index y, Index z, std::vector<Chord>& found) const {
   found.clear();

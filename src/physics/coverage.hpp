@@ -41,6 +41,12 @@ class CentreCover {
 
   CellRange row(Index y, Index z) const;  // the cells covered of one row along x
   bool covers_any() const;
+  // Are the planes z and z - 1 covered alike? False where that takes a look at them.
+  bool repeats(Index z) const {
+    const bool is_straight =
+        shape_.shape == Shape::box || (shape_.shape == Shape::cylinder && shape_.axis == 2);
+    return is_straight && between_[2].has(z) == between_[2].has(z - 1);
+  }
 
  private:
   CellRange clipped(int axis, double first, double last) const;
@@ -65,6 +71,7 @@ class Coverage {
   // global indices, it may cover, with their shares (0 to 1) at shares[i]; others are left alone. Of a
   // gaussian: its mean over the cell.
   CellRange row(Index first, Index y, Index z, std::vector<double>& shares) const;
+  bool repeats(Index z) const;  // as CentreCover::repeats()
   // What a share of the value is multiplied by, so that the sum over all cells is value x volume().
   double scale() const { return scale_; }
 

@@ -131,6 +131,13 @@ class RegionValues::Brush {
     }
   }
 
+  // Is it the same in the planes z and z - 1 of cells?
+  bool repeats(Index z) const {
+    if (coverage_) return coverage_->repeats(z);
+    if (centres_) return centres_->repeats(z);
+    return entry_->shape == Shape::constant || (entry_->shape == Shape::formula && !formula_.uses('z'));
+  }
+
   std::string key() const {  // of what says the value
     const Shape shape = entry_->shape;
     return path_ + (shape == Shape::formula   ? ".formula"
@@ -204,6 +211,12 @@ RegionValues::RegionValues(const Config& config, std::vector<RegionValue> entrie
   for (std::size_t n = 0; n < entries_.size(); ++n)
     brushes.emplace_back(config_, entries_[n], fmt::format("{}.{}", key_, n), n, is_source_);
   brushes_ = std::make_shared<const std::vector<std::vector<Brush>>>(omp_get_max_threads(), brushes);
+}
+
+Index RegionValues::repeated_until(Index z, Index end) const {
+  const auto repeats = [&](const Brush& brush) { return brush.repeats(z); };
+  while (z < end && std::ranges::all_of(brushes_->front(), repeats)) ++z;
+  return z;
 }
 
 void RegionValues::check_datasets() const {

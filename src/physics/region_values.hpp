@@ -22,6 +22,10 @@ struct RegionTotals {
   friend RegionTotals operator+(const RegionTotals& a, const RegionTotals& b) {
     return {a.sum + b.sum, a.magnitudes + b.magnitudes, a.cells + b.cells};
   }
+  friend RegionTotals operator*(Index times, const RegionTotals& a) {
+    const auto n = static_cast<double>(times);
+    return {n * a.sum, n * a.magnitudes, times * a.cells};
+  }
 };
 
 // A list of shapes made ready, to be set block by block.
@@ -38,6 +42,10 @@ class RegionValues {
   // temperature is below 0 K.
   template <class T>
   RegionTotals apply(double scale, Box subdomain, FieldView<T> field) const;
+
+  // Does each plane of cells across z from `z`, a global index, hold what the one below it holds? Only where
+  // that shows without a look at the cells. Returns where the planes that do so end, at `end` at most.
+  Index repeated_until(Index z, Index end) const;
 
   // Throws where a dataset is missing or of another shape.
   void check_datasets() const;

@@ -37,16 +37,21 @@ struct Slab {
   Owned<Event> copied;
 };
 
-// Fills a field from the host: in place where it is the host's, else slab by slab through staging memory.
-// Calls `make(cells, view)` for slabs of planes across z that together hold the interior of `field`. `cells`:
-// the slab's global cells, parts of `subdomain`; `view`: host memory, without ghosts, in which `make` writes
-// them. All threads make one slab while the device copies the one before. The field's ghosts must hold 0
-// before.
+// Writes planes across z into host memory, `view`, without ghosts. `cells`: global, parts of the subdomain.
+// `times`: so many planes hold the same as the one of `cells`, which is the first of them.
 template <class T>
-void fill_from_host(Field<T>& field, Box subdomain, Device& device, Stream stream,
-                    const std::function<void(Box cells, FieldView<T> view)>& make) {
+using MakePlanes = std::function<void(Box cells, FieldView<T> view, Index times)>;
+// Where the planes end, at `end` at most, that from `z` on hold each the same as the one below.
+using RepeatedUntil = std::function<Index(Index z, Index end)>;
+
+// Fills a field from the host: in place where it is the host's, else slab by slab through staging memory. All
+// threads make one slab while the device copies the one before; planes that repeat one are copies of it on
+// the device. The field's ghosts must hold 0 before.
+template <class T>
+void fill_from_host(Field<T>& field, Box subdomain, Device& device, Stream stream, const MakePlanes<T>& make,
+                    const RepeatedUntil& repeated_until = {}) {
   const FieldView<T> whole = field.view();
-  if (device.backend() == Backend::host) return make(subdomain, whole);
+  if (device.backend() == Backend::host) return make(subdomain, whole, 1);
   const Int3 n = whole.extent;
   const Index plane_bytes = whole.pitch_z * static_cast<Index>(sizeof(T));
   const Index planes = std::clamp<Index>(slab_bytes / plane_bytes, 1, n.z);
@@ -55,19 +60,27 @@ void fill_from_host(Field<T>& field, Box subdomain, Device& device, Stream strea
   std::array<Slab, 2> slabs{new_slab(), new_slab()};
   // Between the rows are ghosts and padding, which the copies overwrite with what they hold: 0.
   for (Slab& slab : slabs) std::fill_n(slab.cells.template as<T>(), planes * whole.pitch_z, T(0));
+  const auto copy = [&](Index to, const T* from, Index count) {
+    const Index elements = (count - 1) * whole.pitch_z + (n.y - 1) * whole.pitch_y + n.x;
+    device.copy(&whole(0, 0, to), from, static_cast<std::size_t>(elements) * sizeof(T), stream);
+  };
 
   int turn = 0;
-  for (Index z = 0; z < n.z; z += planes, ++turn) {
+  for (Index z = 0; z < n.z; ++turn) {
     Slab& slab = slabs[static_cast<std::size_t>(turn % 2)];
     if (turn >= 2) device.synchronize(slab.copied.get());
-    const Index count = std::min(planes, n.z - z);
-    const Box cells{{subdomain.lo.x, subdomain.lo.y, subdomain.lo.z + z},
-                    {subdomain.hi.x, subdomain.hi.y, subdomain.lo.z + z + count}};
+    const Index first = subdomain.lo.z + z;
+    const Index times = repeated_until ? repeated_until(first + 1, subdomain.hi.z) - first : 1;
+    const Index count = times > 1 ? 1 : std::min(planes, n.z - z);
+    Box cells = subdomain;
+    cells.lo.z = first, cells.hi.z = first + count;
     T* const host = slab.cells.template as<T>();
-    make(cells, {host, whole.pitch_y, whole.pitch_z, {n.x, n.y, count}, 0});
-    const Index elements = (count - 1) * whole.pitch_z + (n.y - 1) * whole.pitch_y + n.x;
-    device.copy(&whole(0, 0, z), host, static_cast<std::size_t>(elements) * sizeof(T), stream);
+    make(cells, {host, whole.pitch_y, whole.pitch_z, {n.x, n.y, count}, 0}, times);
+    copy(z, host, count);
     device.record(slab.copied.get(), stream);
+    for (Index done = 1; done < times; done *= 2)
+      copy(z + done, &whole(0, 0, z), std::min(done, times - done));
+    z += std::max(count, times);
   }
   device.synchronize(stream);
 }
@@ -143,10 +156,12 @@ SourceTotals Level<T>::fill_sources() {
     if (!entries.empty()) {
       const RegionValues region_values(config_, entries, "sources");
       RegionTotals totals;
-      fill_from_host<T>(constant_source_ ? *constant_source_ : *source_, subdomain_, device_, compute_,
-                        [&](Box cells, FieldView<T> view) {
-                          totals = totals + region_values.apply(source_scale(config_), cells, view);
-                        });
+      fill_from_host<T>(
+          constant_source_ ? *constant_source_ : *source_, subdomain_, device_, compute_,
+          [&](Box cells, FieldView<T> view, Index times) {
+            totals = totals + times * region_values.apply(source_scale(config_), cells, view);
+          },
+          std::bind_front(&RegionValues::repeated_until, &region_values));
       mine = source_totals(config_, totals);
     }
     mine = mine + formula_totals(config_, subdomain_);
@@ -196,15 +211,18 @@ void Level<T>::initialise() {
   const auto fill = [&](const std::function<void(FieldView<T>)>& each_slab) {
     all_or_throw(communicator_, [&] {
       const RegionValues region_values(config_, config_.initial, "initial");
-      fill_from_host<T>(current_, subdomain_, device_, compute_, [&](Box cells, FieldView<T> view) {
+      const MakePlanes<T> make = [&](Box cells, FieldView<T> view, Index) {
         region_values.apply(1.0, cells, view);
-        each_slab(view);
-      });
+        if (each_slab) each_slab(view);
+      };
+      const RepeatedUntil repeated = std::bind_front(&RegionValues::repeated_until, &region_values);
+      fill_from_host<T>(current_, subdomain_, device_, compute_, make,
+                        each_slab ? RepeatedUntil{} : repeated);
     });
   };
   if (!mean_is_free(config_)) {
     const bool mine = all_or_throw(communicator_, [&] { return initialise_by_formula(); });
-    if (!communicator_.all_reduce(std::int64_t{mine}, ReduceOp::min)) fill([](FieldView<T>) {});
+    if (!communicator_.all_reduce(std::int64_t{mine}, ReduceOp::min)) fill({});
     return;
   }
   // No boundary holds the temperature: the mean of the initial state is moved to that of the deck. Jacobi
@@ -219,7 +237,7 @@ void Level<T>::initialise() {
 template <class T>
 void Level<T>::read(const StoredField& stored) {
   all_or_throw(communicator_, [&] {
-    fill_from_host<T>(current_, subdomain_, device_, compute_, [&](Box cells, FieldView<T> view) {
+    fill_from_host<T>(current_, subdomain_, device_, compute_, [&](Box cells, FieldView<T> view, Index) {
       read_field(stored, config_.grid.cells, cells, view);
     });
   });

@@ -386,6 +386,37 @@ TEST(Coverage, EveryBlockSetsTheBitsOfTheWhole) {
   expect_same_bits_of_every_block<double>(config, sources, "sources");
 }
 
+// A device copies a plane of cells that is said to hold what the one below it holds.
+TEST(RegionValue, PlanesRepeatOnlyWhereTheirCellsDo) {
+  const Config config = grid_of({7, 6, 24}, {0.1, 0.1, 0.1});
+  for (const std::string key : {"initial", "sources"}) {
+    Index repeated = 0;
+    for (int round = 0; round < 60; ++round) {
+      Random random;
+      const auto place = [&](double least) { return Vector3{least, least, random.between(least, 2.4)}; };
+      const Vector3 from = place(0.1);
+      std::vector<RegionValue> entries{shape(Shape::constant, 300),
+                                       box(from, {0.5, 0.5, random.between(from[2], 2.4)}, 5)};
+      if (random.coin()) {  // a sphere or a cylinder along any axis
+        entries.push_back(ball(place(0.3), 0.2, 7));
+        if (random.coin()) entries.back().shape = Shape::cylinder;
+        entries.back().axis = random.between(0, 2);
+        entries.back().length = 0.5;
+      }
+      if (random.coin()) entries.push_back(formula(random.coin() ? "x*y" : "z"));
+      entries.back().mode = RegionMode::add;
+      const RegionValues values(config, entries, key);
+      const auto cells = applied(config, entries, {{0, 0, 0}, config.grid.cells}, 1, key);
+      for (Index z = 1; z < 24; ++z) {
+        if (values.repeated_until(z, z + 1) == z) continue;
+        ++repeated;
+        EXPECT_TRUE(std::equal(&cells[42 * z], &cells[42 * z] + 42, &cells[42 * (z - 1)])) << z;
+      }
+    }
+    EXPECT_GT(repeated, 0);
+  }
+}
+
 TEST(ShapeWarnings, WhatLiesOutsideIsToldOrRefused) {
   Config config = grid_of({4, 4, 4}, {0.1, 0.1, 0.1});
   config.sources = {box({0.3, 0, 0}, {0.5, 0.4, 0.4}, 1)};
