@@ -16,7 +16,7 @@ from program import BASE_DECK, ran, write_deck
 import runs
 from runs import cells
 
-INPUTS = sorted((TOP / "inputs").glob("*.yaml"))
+INPUTS = sorted((TOP / "inputs").glob("*.yaml")) + sorted((TOP / "inputs/validation").glob("*.yaml"))
 STEADY = BASE_DECK.replace("steps: 10", "kind: steady\n  max_sweeps: 20000").replace("diffusivity: 1", "conductivity: 2")
 MEAN = "problem.mean_temperature=321.5"
 IN_BY_X, OUT_BY_X = "boundaries.x_min={kind: flux, value: 100}", "boundaries.x_max={kind: flux, value: -100}"
