@@ -32,7 +32,7 @@ struct Extremes {
 };
 
 // What one sweep from `field` sees beyond a boundary, less the cell at the boundary: kelvin, ghost - T. Times
-// k/h it is the heat flux into the body that the sweep applies.
+// k/h it is the heat flux into the body that the sweep applies; of several materials k is that of the first.
 template <class T>
 struct BoundaryJump {
   FieldView<const T> field;
@@ -45,11 +45,22 @@ struct BoundaryJump {
     const T centre = face / 2 == 0   ? field(normal, p, q)
                      : face / 2 == 1 ? field(p, normal, q)
                                      : field(p, q, normal);
-    return static_cast<double>(boundary_ghost(boundary.a, boundary.b_at(p, q), centre)) -
-           static_cast<double>(centre);
+    return boundary.conductance_at(p, q) *
+           (static_cast<double>(boundary.ghost(p, q, centre)) - static_cast<double>(centre));
   }
   ISOTHERM_HOST_DEVICE Index extent_p() const { return face / 2 == 0 ? field.extent.y : field.extent.x; }
   ISOTHERM_HOST_DEVICE Index extent_q() const { return face / 2 == 2 ? field.extent.y : field.extent.z; }
+};
+
+// The heat of a cell in a body of several materials, in kelvin of the first class.
+template <class T>
+struct CellHeat {
+  FieldView<const T> field;
+  Materials<T> materials;
+
+  ISOTHERM_HOST_DEVICE double operator()(Index x, Index y, Index z) const {
+    return materials.heat[materials.classes(x, y, z)] * static_cast<double>(field(x, y, z));
+  }
 };
 
 // Results and scratch lie in this device's memory and are written in stream order.
@@ -59,6 +70,8 @@ struct FieldReductions {
   void (*extremes)(FieldView<const T> field, Extremes* result, void* scratch, Stream stream);
   // Of all cells along the boundary; normalised, to be combined with those of other ranks.
   void (*jump_sum)(const BoundaryJump<T>& jump, LongAccumulator* result, Stream stream);
+  // Of all interior cells, likewise.
+  void (*heat_sum)(const CellHeat<T>& heat, LongAccumulator* result, Stream stream);
   std::size_t scratch_bytes;  // of extremes
 };
 

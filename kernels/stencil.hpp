@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <span>
 #include <string>
@@ -79,6 +80,50 @@ ISOTHERM_HOST_DEVICE T boundary_ghost(T a, T b, T centre) {
   return fused_multiply_add(a, centre, b);
 }
 
+// The materials of a body that has several, as a sweep needs them: one byte for each cell, its class, and
+// tables by class. Cells among their own class are swept by the formula above, others by material_update().
+template <class T>
+struct Materials {
+  // With as many ghosts as the fields; beyond a boundary that of the cell before it. Empty: of one material.
+  FieldView<const std::uint8_t> classes;
+  int count = 0;                                  // of classes
+  const Coefficients<T>* coefficients = nullptr;  // of this sweep
+  // [axis][class][class of the neighbour], of a face in W/(m^3 K) over a unit of the tables.
+  const T* conductance = nullptr;
+  const T* capacity = nullptr;   // rho c over that unit and the unit weight; null in a steady problem
+  T weight = 0;                  // of this sweep; in a transient problem over the unit weight
+  T source = 0;                  // what a stored source is multiplied with: its heat over the unit
+  const double* heat = nullptr;  // rho c over that of class 0
+
+  ISOTHERM_HOST_DEVICE bool empty() const { return classes.empty(); }
+};
+
+// A cell in a body of several materials; `s` as stored. At an interface it is the sum of what its faces bring
+// that is added to the cell: a uniform field is kept, and neighbours exchange the same heat.
+template <class T>
+ISOTHERM_HOST_DEVICE T material_update(const Materials<T>& m, Index x, Index y, Index z, T centre, T x_lo,
+                                       T x_hi, T y_lo, T y_hi, T z_lo, T z_hi, T s) {
+  const std::uint8_t* const at = &m.classes(x, y, z);
+  const Index py = m.classes.pitch_y, pz = m.classes.pitch_z;
+  const int own = at[0], near[] = {at[-1], at[1], at[-py], at[py], at[-pz], at[pz]};
+  bool is_among_own = true;
+  for (const int other : near) is_among_own = is_among_own && other == own;
+  if (is_among_own) {
+    const Coefficients<T> c = m.coefficients[own];
+    return stencil_update(c, centre, x_lo, x_hi, y_lo, y_hi, z_lo, z_hi, scaled_source(c, s));
+  }
+  const T beyond[] = {x_lo, x_hi, y_lo, y_hi, z_lo, z_hi};
+  T g[6], sum = 0;
+  for (int f = 0; f < 6; ++f) {
+    g[f] = m.conductance[(f / 2 * m.count + own) * m.count + near[f]];
+    sum = sum + g[f];
+  }
+  const T step = m.weight / (m.capacity ? m.capacity[own] : sum);
+  T change = step * m.source * s;
+  for (int f = 0; f < 6; ++f) change = fused_multiply_add(step * g[f], beyond[f] - centre, change);
+  return centre + change;
+}
+
 inline constexpr std::array<std::string_view, 1> one_tile = {"-"};
 
 // A value for each sweep of a launch, in order. Of one value: the same in all.
@@ -90,6 +135,13 @@ struct PerSweep {
   PerSweep() : PerSweep(Value{}) {}
   PerSweep(const Value& all) { std::fill(std::begin(sweep), std::end(sweep), all); }
   ISOTHERM_HOST_DEVICE const Value& operator[](int i) const { return sweep[i]; }
+};
+
+// Of a cell at a boundary in a body of several materials: its ghost is a T + slope times the boundary's b.
+template <class T>
+struct CellBoundary {
+  T a, slope;
+  double conductance;  // k of the cell along the normal, over that of the first class
 };
 
 // One boundary of this rank's subdomain, or no boundary (`is_boundary` false: the ghosts come from a
@@ -104,9 +156,20 @@ struct Boundary {
   PerSweep<T> b = {};
   const T* b_field = nullptr;
   Index pitch = 0, sweep_pitch = 0;
+  const CellBoundary<T>* cells = nullptr;  // as b_field; null in a body of one material
+  Index cells_pitch = 0;
 
   ISOTHERM_HOST_DEVICE T b_at(Index p, Index q, int sweep = 0) const {
     return b_field ? b_field[p + q * pitch + sweep * sweep_pitch] : b[sweep];
+  }
+  // In any body, where kernels of one material alone read a and b.
+  ISOTHERM_HOST_DEVICE T ghost(Index p, Index q, T centre) const {
+    if (!cells) return boundary_ghost(a, b_at(p, q), centre);
+    const CellBoundary<T>& cell = cells[p + q * cells_pitch];
+    return boundary_ghost(cell.a, cell.slope * b_at(p, q), centre);
+  }
+  ISOTHERM_HOST_DEVICE double conductance_at(Index p, Index q) const {
+    return cells ? cells[p + q * cells_pitch].conductance : 1;
   }
 };
 
@@ -172,6 +235,7 @@ struct SweepArgs {
   FieldView<const T>
       source;  // kelvin per sweep of the unit weight; may be empty; ghosts as deep as those of `in`
   UpdateNorm norm;
+  Materials<T> materials = {};  // only to a kernel that sweeps_materials
   FaceStores<T> stores = {};  // only to a kernel that stores_faces(), of the whole block, and without a norm
 };
 
@@ -223,6 +287,7 @@ struct StencilKernel {
   // The most cells that a block may have along an axis.
   Index longest_axis = std::numeric_limits<Index>::max();
 
+  bool sweeps_materials = false;    // bodies of several, one sweep per launch
   bool is_candidate = true;         // whether `auto` may take it
   bool suits_small_blocks = false;  // of a GPU: where blocks that walk leave most of it waiting
 
@@ -262,7 +327,7 @@ Box interior_of(const StencilKernel<T>& kernel, Box region, Box available, Sweep
 template <class T>
 void launch_exterior(const StencilKernel<T>& kernel, SweepArgs<T> args, Box interior, SweepPlan plan,
                      Stream stream) {
-  if (has_exterior(kernel, plan) && !interior.empty())
+  if (has_exterior(kernel, plan) && !interior.empty() && args.materials.empty())
     return kernel.exterior->launch(args, interior, plan, stream);
   for (const Box& box : boxes_around(args.region, interior)) {
     args.region = box;

@@ -147,7 +147,7 @@ __global__ void __launch_bounds__(Block::threads)
   const bool max = layer.face % 2 == 1;
   const T centre = field(cell_on_axis(axis, max ? n - 1 : 0, p, q));
   const Boundary<T>& boundary = boundaries.faces[layer.face];
-  field(cell_on_axis(axis, max ? n : -1, p, q)) = boundary_ghost(boundary.a, boundary.b_at(p, q), centre);
+  field(cell_on_axis(axis, max ? n : -1, p, q)) = boundary.ghost(p, q, centre);
 }
 
 template <class T>

@@ -30,9 +30,25 @@ struct CellValues {
   explicit CellValues(const FieldView<const T>& view)
       : field(view), by_x(view.extent.x), by_y(view.extent.y) {}
   Index count() const { return field.extent.product(); }
-  __device__ __forceinline__ double operator()(Index number) const {
+  __device__ __forceinline__ Int3 cell(Index number) const {
     const Index row = by_x(number), z = by_y(row);
-    return static_cast<double>(field(number - row * field.extent.x, row - z * field.extent.y, z));
+    return {number - row * field.extent.x, row - z * field.extent.y, z};
+  }
+  __device__ __forceinline__ double operator()(Index number) const {
+    return static_cast<double>(field(cell(number)));
+  }
+};
+
+template <class T>
+struct HeatValues {
+  CellHeat<T> heat;
+  CellValues<T> cells;
+
+  explicit HeatValues(const CellHeat<T>& of) : heat(of), cells(of.field) {}
+  Index count() const { return cells.count(); }
+  __device__ __forceinline__ double operator()(Index number) const {
+    const Int3 at = cells.cell(number);
+    return heat(at.x, at.y, at.z);
   }
 };
 
@@ -86,10 +102,10 @@ __global__ void __launch_bounds__(LaunchShape::threads)
   combine_block(mine, result);
 }
 
-template <class T>
+template <class Values>
 __global__ void __launch_bounds__(LaunchShape::threads)
-    add_jumps(JumpValues<T> jumps, Index count, LongAccumulator* sum) {
-  add_block<LaunchShape::threads>(sum, [&](auto add) { visit_values(jumps, count, add); });
+    add_values(Values values, Index count, LongAccumulator* sum) {
+  add_block<LaunchShape::threads>(sum, [&](auto add) { visit_values(values, count, add); });
 }
 
 Index block_count(Index values) {
@@ -109,16 +125,25 @@ void extremes(FieldView<const T> field, Extremes* result, void* scratch, Stream 
          blocks, result);
 }
 
-template <class T>
-void jump_sum(const BoundaryJump<T>& jump, LongAccumulator* result, Stream stream) {
-  const JumpValues<T> jumps(jump);
-  const Index blocks = block_count(jumps.count());
+template <class Values>
+void sum_values(const Values& values, LongAccumulator* result, Stream stream) {
+  const Index blocks = block_count(values.count());
   const auto launch_add = [&] {
     if (blocks == 0) return;
-    launch("field_reductions: add_jumps", add_jumps<T>, {static_cast<unsigned>(blocks), LaunchShape::threads},
-           stream, jumps, jumps.count(), result);
+    launch("field_reductions: add_values", add_values<Values>,
+           {static_cast<unsigned>(blocks), LaunchShape::threads}, stream, values, values.count(), result);
   };
   sum_exactly(result, launch_add, nullptr, result, stream);
+}
+
+template <class T>
+void jump_sum(const BoundaryJump<T>& jump, LongAccumulator* result, Stream stream) {
+  sum_values(JumpValues<T>(jump), result, stream);
+}
+
+template <class T>
+void heat_sum(const CellHeat<T>& heat, LongAccumulator* result, Stream stream) {
+  sum_values(HeatValues<T>(heat), result, stream);
 }
 
 constexpr std::size_t scratch_bytes = LaunchShape::most_blocks * sizeof(Extremes);
@@ -127,7 +152,7 @@ constexpr std::size_t scratch_bytes = LaunchShape::most_blocks * sizeof(Extremes
 
 template <class T>
 const FieldReductions<T>& field_reductions_cuda() {
-  static constexpr FieldReductions<T> table{extremes<T>, jump_sum<T>, scratch_bytes};
+  static constexpr FieldReductions<T> table{extremes<T>, jump_sum<T>, heat_sum<T>, scratch_bytes};
   return table;
 }
 

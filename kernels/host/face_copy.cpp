@@ -63,8 +63,8 @@ void fill_boundaries(FieldView<T> field, Boundaries<T> boundaries, Box region, S
       T* ghost = &field(0, y, z);
       const T* cell = &field(inward.x, y + inward.y, z + inward.z);
       for (Index x = box.lo.x; x < box.hi.x; ++x) {
-        const T b = axis == 0 ? boundary.b_at(y, z) : axis == 1 ? boundary.b_at(x, z) : boundary.b_at(x, y);
-        ghost[x] = boundary_ghost(boundary.a, b, cell[x]);
+        const Index p = axis == 0 ? y : x, q = axis == 2 ? y : z;
+        ghost[x] = boundary.ghost(p, q, cell[x]);
       }
     });
   }

@@ -55,20 +55,19 @@ void extremes(FieldView<const T> field, Extremes* result, void*, Stream) {
   *result = all;
 }
 
-// A face has few cells beside the body, so each is added to the accumulator at once.
-template <class T>
-void jump_sum(const BoundaryJump<T>& jump, LongAccumulator* result, Stream) {
+// Of value(x, y), y by y. A face has few cells beside the body, so each is added to the accumulator at once.
+template <class Value>
+void sum_exactly(Index nx, Index ny, const Value& value, LongAccumulator* result) {
   constexpr Index most_additions = Index{1} << 30;  // that an accumulator takes before it is normalised
-  const Index np = jump.extent_p(), nq = jump.extent_q();
   LongAccumulator all{};
-#pragma omp parallel if (np * nq >= cells_worth_threads)
+#pragma omp parallel if (nx * ny >= cells_worth_threads)
   {
     LongAccumulator mine{};
     Index additions = 0;
 #pragma omp for schedule(static) nowait
-    for (Index q = 0; q < nq; ++q) {
-      for (Index p = 0; p < np; ++p) {
-        mine.add(jump(p, q));
+    for (Index y = 0; y < ny; ++y) {
+      for (Index x = 0; x < nx; ++x) {
+        mine.add(value(x, y));
         if (++additions < most_additions) continue;
         mine.normalise();
         additions = 0;
@@ -80,6 +79,18 @@ void jump_sum(const BoundaryJump<T>& jump, LongAccumulator* result, Stream) {
   }
   all.normalise();
   *result = all;
+}
+
+template <class T>
+void jump_sum(const BoundaryJump<T>& jump, LongAccumulator* result, Stream) {
+  sum_exactly(jump.extent_p(), jump.extent_q(), jump, result);
+}
+
+template <class T>
+void heat_sum(const CellHeat<T>& heat, LongAccumulator* result, Stream) {
+  const Int3 n = heat.field.extent;
+  sum_exactly(
+      n.x, n.y * n.z, [&](Index x, Index row) { return heat(x, row % n.y, row / n.y); }, result);
 }
 
 }  // namespace
@@ -103,7 +114,8 @@ template struct Fingerprint<ISOTHERM_ISA, float>;
 template struct Fingerprint<ISOTHERM_ISA, double>;
 
 template <class Isa, class T>
-const FieldReductions<T> FieldReductionFunctions<Isa, T>::functions = {extremes<T>, jump_sum<T>, 0};
+const FieldReductions<T> FieldReductionFunctions<Isa, T>::functions = {extremes<T>, jump_sum<T>, heat_sum<T>,
+                                                                       0};
 
 template struct FieldReductionFunctions<ISOTHERM_ISA, float>;
 template struct FieldReductionFunctions<ISOTHERM_ISA, double>;

@@ -4,8 +4,9 @@
 namespace isotherm::host {
 namespace {
 
-template <class T>
-void sweep(const SweepArgs<T>& args, SweepPlan, Stream) {
+// Where each cell becomes cell_update(x, y, z).
+template <class T, class CellUpdate>
+void sweep_cells(const SweepArgs<T>& args, const CellUpdate& cell_update) {
   const FieldView<const T> in = args.in;
   const Box box = args.region;
   with_update(args.norm, [&]<Update update>() {
@@ -13,16 +14,29 @@ void sweep(const SweepArgs<T>& args, SweepPlan, Stream) {
     for (Index z = box.lo.z; z < box.hi.z; ++z) {
       for (Index y = box.lo.y; y < box.hi.y; ++y) {
         for (Index x = box.lo.x; x < box.hi.x; ++x) {
-          const T s = args.source.empty() ? T(0) : scaled_source(args.c[0], args.source(x, y, z));
-          const T value =
-              stencil_update(args.c[0], in(x, y, z), in(x - 1, y, z), in(x + 1, y, z), in(x, y - 1, z),
-                             in(x, y + 1, z), in(x, y, z - 1), in(x, y, z + 1), s);
+          const T value = cell_update(x, y, z);
           args.out(x, y, z) = value;
           norm = add_update<update>(norm, value, in(x, y, z));
         }
       }
     }
     if (update != Update::none) finish_norm(args.norm, &norm, 1);
+  });
+}
+
+template <class T>
+void sweep(const SweepArgs<T>& args, SweepPlan, Stream) {
+  const FieldView<const T> in = args.in;
+  if (!args.materials.empty())
+    return sweep_cells(args, [&](Index x, Index y, Index z) {
+      return material_update(args.materials, x, y, z, in(x, y, z), in(x - 1, y, z), in(x + 1, y, z),
+                             in(x, y - 1, z), in(x, y + 1, z), in(x, y, z - 1), in(x, y, z + 1),
+                             args.source.empty() ? T(0) : args.source(x, y, z));
+    });
+  sweep_cells(args, [&](Index x, Index y, Index z) {
+    const T s = args.source.empty() ? T(0) : scaled_source(args.c[0], args.source(x, y, z));
+    return stencil_update(args.c[0], in(x, y, z), in(x - 1, y, z), in(x + 1, y, z), in(x, y - 1, z),
+                          in(x, y + 1, z), in(x, y, z - 1), in(x, y, z + 1), s);
   });
 }
 
@@ -61,6 +75,7 @@ template <class Isa, class T>
 void stencil_reference(StencilKernel<T>& kernel) {
   kernel.launch = sweep<T>;
   kernel.norm_scratch_bytes = [](Box, int) { return std::size_t{0}; };
+  kernel.sweeps_materials = true;
 }
 
 template void stencil_reference<ISOTHERM_ISA>(StencilKernel<float>&);

@@ -172,8 +172,7 @@ template <class T>
 ISOTHERM_INLINE T beyond(const SweepArgs<T>& args, Face f, Index x, Index y, Index z) {
   const Boundary<T>& boundary = args.boundaries.faces[static_cast<int>(f)];
   const bool at_face = is_max(f) ? x == args.in.extent.x - 1 : x == 0;
-  if (boundary.is_boundary && at_face)
-    return boundary_ghost(boundary.a, boundary.b_at(y, z), args.in(x, y, z));
+  if (boundary.is_boundary && at_face) return boundary.ghost(y, z, args.in(x, y, z));
   return args.in(is_max(f) ? x + 1 : x - 1, y, z);
 }
 
@@ -271,6 +270,58 @@ void sweep_all(const SweepArgs<T>& args, bool many_planes) {
   }
 }
 
+// Of a body of several materials: cells [0, r.cells) of one plane from (x, y, z) on. Runs of cells among
+// their own class go by vectors, cells at interfaces one by one.
+template <class Isa, Source source, Update update, class T>
+void sweep_materials(const Materials<T>& m, const Runs<T>& r, Index x, Index y, Index z) {
+  constexpr Index most_cells = row_bytes / static_cast<Index>(sizeof(T)) + 1;
+  std::uint8_t differs[most_cells];  // is the cell at an interface?
+  const std::uint8_t* const c = &m.classes(x, y, z);
+  const Index py = m.classes.pitch_y, pz = m.classes.pitch_z;
+  for (Index i = 0; i < r.cells; ++i)
+    differs[i] = static_cast<std::uint8_t>((c[i] ^ c[i - 1]) | (c[i] ^ c[i + 1]) | (c[i] ^ c[i - py]) |
+                                           (c[i] ^ c[i + py]) | (c[i] ^ c[i - pz]) | (c[i] ^ c[i + pz]));
+  for (Index i = 0; i < r.cells; ++i) {
+    Index end = i;
+    while (end < r.cells && !differs[end]) ++end;
+    if (end > i) sweep_cached<Isa, source, update>(m.coefficients[c[i]], r, i, end);
+    i = end;
+    if (i == r.cells) return;
+    const T* p = r.in + i;
+    r.out[i] = material_update(m, x + i, y, z, p[0], i == 0 ? r.x_lo[0] : p[-1],
+                               i + 1 == r.cells ? r.x_hi[0] : p[1], p[-r.pitch_y], p[r.pitch_y],
+                               p[-r.pitch_z], p[r.pitch_z], source == Source::field ? r.source[i] : T(0));
+    if constexpr (update != Update::none) add_to_lane<update>(r.norm[0], i, r.out[i], p[0]);
+  }
+}
+
+template <class Isa, Source source, Update update, class T>
+void sweep_all_materials(const SweepArgs<T>& args) {
+  const Box box = args.region;
+  const Index parts = box.empty() ? 0 : parts_of_row(box.extent().x, sizeof(T));
+#pragma omp parallel for collapse(2) schedule(static) if (box.cells() >= cells_worth_threads)
+  for (Index z = box.lo.z; z < box.hi.z; ++z) {
+    for (Index y = box.lo.y; y < box.hi.y; ++y) {
+      for (Index part = 0; part < parts; ++part) {
+        const Range x = part_of({box.lo.x, box.hi.x}, part, parts);
+        double norm[norm_lanes<T>] = {};
+        Runs<T> runs = {};
+        runs.in = runs.prefetch = &args.in(x.lo, y, z);
+        runs.pitch_y = args.in.pitch_y;
+        runs.pitch_z = args.in.pitch_z;
+        if (source == Source::field) runs.source = &args.source(x.lo, y, z);
+        runs.out = &args.out(x.lo, y, z);
+        runs.cells = x.hi - x.lo;
+        runs.x_lo[0] = beyond(args, Face::x_min, x.lo, y, z);
+        runs.x_hi[0] = beyond(args, Face::x_max, x.hi - 1, y, z);
+        runs.norm[0] = norm;
+        sweep_materials<Isa, source, update>(args.materials, runs, x.lo, y, z);
+        if (update != Update::none) *partial_norm(args, part, y, z) = combine_lanes<update, T>(norm);
+      }
+    }
+  }
+}
+
 template <class T>
 Index partial_norms(Box region) {
   const Int3 n = region.extent();
@@ -306,6 +357,9 @@ template <class Isa, class T>
 void sweep_openmp(const SweepArgs<T>& args, SweepPlan plan, Store store) {
   const auto tile = static_cast<Planes>(plan.tile);
   with_update(args.norm, [&]<Update update>() {
+    if (!args.materials.empty())
+      return args.source.empty() ? sweep_all_materials<Isa, Source::none, update>(args)
+                                 : sweep_all_materials<Isa, Source::field, update>(args);
     args.source.empty() ? sweep_by<Isa, Source::none, update>(args, store, tile)
                         : sweep_by<Isa, Source::field, update>(args, store, tile);
   });
@@ -320,6 +374,7 @@ void stencil_openmp(StencilKernel<T>& kernel) {
   kernel.own_boundaries = {true, false, false};
   kernel.tiles = tiles;
   kernel.norm_scratch_bytes = norm_scratch_bytes<T>;
+  kernel.sweeps_materials = true;
 }
 
 template void stencil_openmp<ISOTHERM_ISA>(StencilKernel<float>&);

@@ -514,6 +514,11 @@ class RunOf final : public Run {
     record_.halo = {gather_pairs(solver_->halo_links(), plan_.world), halo_cost_};
     method.transport = transports_in_use(record_.halo);
     if (solver_->has_sources()) record_.sources = solver_->sources();
+    std::vector<std::int64_t> cells = solver_->level().cells_of_material();
+    plan_.world.all_reduce<std::int64_t>(cells, ReduceOp::sum);
+    record_.materials.clear();
+    for (std::size_t i = 0; i < cells.size(); ++i)
+      record_.materials.push_back({config().materials[i].name, cells[i]});
   }
 
   // Of rank 0. A run does not need it.

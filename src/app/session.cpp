@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "config/materials.hpp"
 #include "config/parts.hpp"
 #include "config/problems.hpp"
 #include "core/all_or_throw.hpp"
@@ -118,6 +119,7 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int
   MemoryPlan plan;
   plan.field = static_cast<std::size_t>(layout.elements) * size;
   plan.fields = plan.field * (2 + fields_of_sources(config));
+  if (has_several_materials(config)) plan.fields += static_cast<std::size_t>(layout.elements);
   const Method method = make_method(config);
   if (method.has_coarse_grids) plan.fields += coarse_bytes(config, decomposition, rank, backend);
   if (method.by_correction) plan.fields += correction_bytes(config, decomposition, rank, backend);
@@ -252,11 +254,18 @@ void check_memory(const MemoryPlan& mine, const Placement& placement, const Comm
   });
 }
 
+template <class Kernel>
+bool sweeps_materials(const Kernel& kernel) {
+  if constexpr (requires { kernel.sweeps_materials; }) return kernel.sweeps_materials || !kernel.available();
+  return true;
+}
+
 RegistryNames registry_names() {
   RegistryNames registry;
   const auto add = [](std::vector<RegistryNames::Kernel>& known, const auto& table) {
     for (const auto& kernel : table)
-      known.push_back({std::string(kernel.name), kernel.available(), kernel.backend == Backend::cuda});
+      known.push_back({std::string(kernel.name), kernel.available(), kernel.backend == Backend::cuda,
+                       sweeps_materials(kernel)});
   };
   add(registry.kernels, stencil_kernels<double>());
   add(registry.reductions, reduction_kernels<double>());

@@ -34,6 +34,20 @@ struct MaterialConfig {                 // what the problem needs of it is check
   std::optional<double> density;        // kg/m^3
   std::optional<double> heat_capacity;  // J/(kg K)
   std::optional<double> diffusivity;    // m^2/s; instead of density and heat_capacity
+  std::string default_material;         // of `materials`: that of cells which no region covers
+};
+
+struct NamedMaterial {  // an entry of materials
+  std::string name;
+  Vector3 conductivity{};                        // W/(m K), along x, y, z
+  std::optional<double> density, heat_capacity;  // as of MaterialConfig
+
+  double volumetric_heat_capacity() const { return density.value_or(1) * heat_capacity.value_or(1); }
+};
+
+struct ContactConfig {
+  std::vector<std::string> between;  // two materials
+  double resistance = 0;             // m^2 K/W
 };
 
 enum class BoundaryKind { temperature, flux, convection, insulated, periodic };
@@ -89,6 +103,20 @@ struct RegionValue {  // one entry of initial (value in K) or sources (value in 
   }
   // A source that is computed where the field lives: physics/varying_sources.hpp.
   bool varies() const { return uses_time() || shape == Shape::double_ellipsoid; }
+};
+
+enum class RegionShape { layers, box, sphere, cylinder };
+template <>
+inline constexpr auto words_of<RegionShape> = words("layers", "box", "sphere", "cylinder");
+struct LayerConfig {
+  std::string material;
+  double thickness = 0;  // m
+};
+struct MaterialRegion {  // an entry of regions
+  RegionShape shape = RegionShape::layers;
+  std::string material;             // box, sphere, cylinder
+  RegionValue place;                // their place and size; axis: that of layers too
+  std::vector<LayerConfig> layers;  // from the lower face of the box upwards
 };
 
 enum class ProblemKind { transient, steady };
@@ -267,7 +295,10 @@ struct VerifyConfig {
 struct Config {
   std::string name;  // of the deck's file, without its folder and extension
   GridConfig grid;
-  MaterialConfig material;
+  MaterialConfig material;               // of a body of one material
+  std::vector<NamedMaterial> materials;  // of one that may have several
+  std::vector<MaterialRegion> regions;
+  std::vector<ContactConfig> contacts;
   Precision precision = Precision::fp64;
   std::array<BoundaryConfig, face_count> boundaries;  // by Face
   std::vector<RegionValue> initial;
@@ -285,16 +316,19 @@ struct Config {
   std::vector<std::string> warnings;          // a line each, placed like errors
 };
 
-// Derived quantities that every later folder needs in the same form.
+// Derived quantities that every later folder needs in the same form. Of a body of several materials
+// diffusivity, conductivity and heat capacity are those of the first class (config/materials.hpp).
 Vector3 spacing(const Config& config);                  // m
 double cell_volume(const Config& config);               // m^3
 double diffusivity(const Config& config);               // m^2/s; steady problems without a material: 1
 double conductivity(const Config& config);              // W/(m K); 1 where nothing needs it
 double volumetric_heat_capacity(const Config& config);  // rho c, J/(m^3 K)
 bool knows_heat_capacity(const Config& config);         // does the deck say rho c?
+bool knows_conductivity(const Config& config);          // does it say k?
 bool mean_is_free(const Config& config);  // steady, and no boundary fixes it: T + constant solves it as well
 int ghost_layers(const Config& config);   // layers of ghosts that fields have
-double stable_dt(const Config& config);   // s: 1 / (2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2))
+// s: 1 / (2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2)); of several materials a bound, as of monotone_dt().
+double stable_dt(const Config& config);
 // Transient, by a method of solver/method.hpp: rkl, implicit, one of these two.
 bool is_rkl(const Config& config);
 bool is_implicit(const Config& config);
@@ -313,11 +347,13 @@ struct BoundaryLaw {
   double slope = 0;  // K per unit of the value
 };
 BoundaryLaw boundary_law(const Config& config, Face face);  // not for periodic faces
+BoundaryLaw boundary_law(const Config& config, Face face, double conductivity);
 
 // s. The largest explicit step that keeps the maximum principle: no cell passes beyond its neighbours and
 // the temperatures outside. The least rho c / sum of g_f (1 - a_f) over all cells, g_f = k/h^2, a_f = 0
 // between cells: with it the weight of a cell in its own next temperature is not negative. At most
-// stable_dt(), and less where a boundary holds the temperature or exchanges heat.
+// stable_dt(), and less where a boundary holds the temperature or exchanges heat. Of several materials a
+// bound that no painting of the cells can pass: each material has the best conductors of all around it.
 double monotone_dt(const Config& config);
 
 // Of rkl. The longest step of so many stages, s, with 5 % to spare (Meyer, Balsara and Aslam, J. Comput.

@@ -17,6 +17,7 @@ struct RegistryNames {
     std::string name;
     bool available;  // in this build
     bool on_cuda;
+    bool sweeps_materials = true;  // a stencil kernel: bodies of several
   };
   std::vector<Kernel> kernels, reductions, histograms;
   struct Transport {

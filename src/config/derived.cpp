@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "config/config.hpp"
+#include "config/materials.hpp"
 #include "config/problems.hpp"
 
 namespace isotherm {
@@ -30,8 +31,20 @@ double cell_volume(const Config& config) {
   return h[0] * h[1] * h[2];
 }
 
+namespace {
+
+// That of the body, or of its first class.
+MaterialConfig material_of(const Config& config) {
+  if (config.materials.empty()) return config.material;
+  const std::size_t number = material_number(config, config.material.default_material);
+  const NamedMaterial& first = config.materials[number < config.materials.size() ? number : 0];
+  return {first.conductivity[0], first.density, first.heat_capacity, {}, {}};
+}
+
+}  // namespace
+
 double diffusivity(const Config& config) {
-  const MaterialConfig& material = config.material;
+  const MaterialConfig material = material_of(config);
   if (material.diffusivity) return *material.diffusivity;
   if (material.conductivity && material.density && material.heat_capacity)
     return *material.conductivity / (*material.density * *material.heat_capacity);
@@ -39,17 +52,24 @@ double diffusivity(const Config& config) {
 }
 
 double conductivity(const Config& config) {
-  return config.material.conductivity.value_or(1);
+  return material_of(config).conductivity.value_or(1);
 }
 
 double volumetric_heat_capacity(const Config& config) {
-  const MaterialConfig& material = config.material;
+  const MaterialConfig material = material_of(config);
   if (material.density && material.heat_capacity) return *material.density * *material.heat_capacity;
   return conductivity(config) / diffusivity(config);
 }
 
+bool knows_conductivity(const Config& config) {
+  return material_of(config).conductivity.has_value();
+}
+
 bool knows_heat_capacity(const Config& config) {
   const MaterialConfig& material = config.material;
+  if (!config.materials.empty())
+    return std::ranges::all_of(config.materials,
+                               [](const NamedMaterial& each) { return each.density && each.heat_capacity; });
   return (material.density && material.heat_capacity) || (material.conductivity && material.diffusivity);
 }
 
@@ -78,16 +98,44 @@ bool takes_long_steps(const Config& config) {
   return is_rkl(config) || is_implicit(config);
 }
 
+namespace {
+
+// s. Of each class the heat of a cell over the conductances of its faces, each to the class to which it is
+// best. sides(axis, class, best): what a cell's two faces count, where that of an inner face is `best`.
+template <class Sides>
+double least_time(const Config& config, const Sides& sides) {
+  const MaterialClasses all = material_classes(config);
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < all.count(); ++i) {
+    double sum = 0;
+    for (int axis = 0; axis < 3; ++axis) {
+      double best = 0;
+      for (std::size_t j = 0; j < all.count(); ++j)
+        best = std::max(best, face_conductance(config, all, axis, i, j));
+      sum += sides(axis, all.classes[i], best);
+    }
+    if (sum > 0) least = std::min(least, all.classes[i].heat_capacity / sum);
+  }
+  return least;
+}
+
+}  // namespace
+
 double stable_dt(const Config& config) {
+  if (has_several_materials(config))
+    return least_time(config, [](int, const MaterialClass&, double best) { return 2 * best; });
   double sum = 0;
   for (const double h : spacing(config)) sum += 1 / (h * h);
   return 1 / (2 * diffusivity(config) * sum);
 }
 
 BoundaryLaw boundary_law(const Config& config, Face f) {
+  return boundary_law(config, f, conductivity(config));
+}
+
+BoundaryLaw boundary_law(const Config& config, Face f, double k) {
   const BoundaryConfig& boundary = config.boundaries[static_cast<int>(f)];
   const double h = spacing(config)[axis_of(f)];
-  const double k = conductivity(config);
   const double H = boundary.coefficient;
   switch (boundary.kind) {
     case BoundaryKind::temperature:
@@ -105,22 +153,31 @@ BoundaryLaw boundary_law(const Config& config, Face f) {
 
 // Per axis: the largest sum over a cell's two faces of (1 - a_f), which is 2 away from boundaries. An axis
 // that is one cell long and periodic has the cell itself on both sides, and moves no heat.
+namespace {
+
+// `k`: of the cells; `inner`: what a face between two cells counts, where one of cells of k counts 1.
+double sides_of_axis(const Config& config, int axis, double k, double inner) {
+  const Face low = face(axis, false), high = face(axis, true);
+  const Index n = config.grid.cells[axis];
+  if (config.boundaries[static_cast<int>(low)].kind == BoundaryKind::periodic) return n == 1 ? 0 : 2 * inner;
+  const double at_low = 1 - boundary_law(config, low, k).a, at_high = 1 - boundary_law(config, high, k).a;
+  if (n == 1) return at_low + at_high;
+  const double sides = inner + std::max(at_low, at_high);
+  return n > 2 ? std::max(sides, 2 * inner) : sides;
+}
+
+}  // namespace
+
 double monotone_dt(const Config& config) {
   double largest = 0;  // 1/m^2
   const Vector3 h = spacing(config);
-  for (int axis = 0; axis < 3; ++axis) {
-    const Face low = face(axis, false), high = face(axis, true);
-    const Index n = config.grid.cells[axis];
-    double sides = 2;
-    if (config.boundaries[static_cast<int>(low)].kind == BoundaryKind::periodic) {
-      if (n == 1) sides = 0;
-    } else {
-      const double at_low = 1 - boundary_law(config, low).a, at_high = 1 - boundary_law(config, high).a;
-      sides = n == 1 ? at_low + at_high : 1 + std::max(at_low, at_high);
-      if (n > 2) sides = std::max(sides, 2.0);
-    }
-    largest += sides / (h[axis] * h[axis]);
-  }
+  if (has_several_materials(config))
+    return least_time(config, [&](int axis, const MaterialClass& own, double best) {
+      const double k = own.conductivity[axis], of_own = k / (h[axis] * h[axis]);
+      return of_own * sides_of_axis(config, axis, k, best / of_own);
+    });
+  for (int axis = 0; axis < 3; ++axis)
+    largest += sides_of_axis(config, axis, conductivity(config), 1) / (h[axis] * h[axis]);
   return largest > 0 ? 1 / (diffusivity(config) * largest) : std::numeric_limits<double>::infinity();
 }
 

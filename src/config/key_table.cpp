@@ -36,7 +36,7 @@ MapList list_of(std::string_view what, std::vector<Entry>& entries, Keys (*descr
                 std::string_view lone_key = {}) {
   return {what, lone_key, [&entries] { return entries.size(); },
           [&entries, describe](std::size_t i) { return describe(entries[i]); },
-          [&entries, describe] { return describe(entries.emplace_back()); }};
+          [&entries, describe] { return describe(entries.emplace_back()); }, {}};
 }
 
 // The keys of something that is written again and again, with the two that say when.
@@ -126,6 +126,63 @@ Keys describe(MaterialConfig& material) {
       {"diffusivity", &material.diffusivity,
        "Thermal diffusivity alpha = k/(rho c), instead of density and heat_capacity.",
        {.range = {1e-12, 1e12, "m^2/s"}, .example = "1.16e-4"}},
+      {"default", &material.default_material,
+       "The entry of materials that all cells have which no region covers; then nothing else stands here.",
+       {.example = "silicon", .absent = "the body is of one material, or regions cover every cell"}},
+  };
+}
+
+Keys describe_material(NamedMaterial& material) {
+  return {
+      {"conductivity", &material.conductivity, "Thermal conductivity k, or three along x, y and z.",
+       {.range = {1e-12, 1e12, "W/(m K)"}, .is_required = true, .example = "[20, 20, 0.4]", .one_for_all = true}},
+      {"density", &material.density, "Density; transient problems need it, together with heat_capacity.",
+       {.range = {1e-12, 1e12, "kg/m^3"}, .example = "1850"}},
+      {"heat_capacity", &material.heat_capacity, "Specific heat capacity c; together with density.",
+       {.range = {1e-12, 1e12, "J/(kg K)"}, .example = "1100"}},
+  };
+}
+
+Keys describe_layer(LayerConfig& layer) {
+  return {
+      {"material", &layer.material, "Its entry of materials.", {.is_required = true, .example = "board"}},
+      {"thickness", &layer.thickness, "How thick it is.",
+       {.range = extents, .is_required = true, .example = "1.6e-3"}},
+  };
+}
+
+Keys describe_contact(ContactConfig& contact) {
+  return {
+      {"between", &contact.between, "Two entries of materials.",
+       {.is_required = true, .example = "[silicon, board]"}},
+      {"resistance", &contact.resistance, "Resistance of every face between cells of the two.",
+       {.range = {0, 1e12, "m^2 K/W"}, .is_required = true, .example = "1e-5"}},
+  };
+}
+
+Keys describe_material_region(MaterialRegion& region) {
+  RegionValue& place = region.place;
+  const std::vector<std::string_view> solid{"box", "sphere", "cylinder"}, round{"sphere", "cylinder"};
+  return {
+      {"shape", choice(region.shape), "Layers across the whole box, or a shape, whose cells are those with "
+       "their centres in it."},
+      {"material", &region.material, "Its entry of materials.",
+       {.is_required = true, .when = {"shape", solid}, .example = "board"}},
+      {"layers", list_of("layers, {material: board, thickness: 1.6e-3}", region.layers, describe_layer),
+       "Layers from the lower face of the box upwards.",
+       {.when = {"shape", {"layers"}}, .example = "[{material: board, thickness: 1.6e-3}]", .absent = "none"}},
+      {"from", &place.from, "The corner with the least x, y and z.",
+       {.range = positions, .is_required = true, .when = {"shape", {"box"}}, .example = "[0, 0, 0]"}},
+      {"to", &place.to, "The opposite corner.",
+       {.range = positions, .is_required = true, .when = {"shape", {"box"}}, .example = "[0.1, 0.1, 0.05]"}},
+      {"centre", &place.centre, "Its middle.",
+       {.range = positions, .is_required = true, .when = {"shape", round}, .example = "[0.5, 0.5, 0.5]"}},
+      {"radius", &place.radius, "Its radius.",
+       {.range = extents, .is_required = true, .when = {"shape", round}, .example = "0.1"}},
+      {"axis", choice(place.axis, axes), "The direction of a cylinder, or the one across layers.",
+       {.when = {"shape", {"layers", "cylinder"}}}},
+      {"length", &place.length, "Its length along the axis, half to each side of the centre.",
+       {.range = extents, .is_required = true, .when = {"shape", {"cylinder"}}, .example = "0.5"}},
   };
 }
 
@@ -531,10 +588,19 @@ Keys describe(StudyConfig& study) {
 }  // namespace
 
 Keys describe(Config& config) {
+  MapList materials = list_of("materials", config.materials, describe_material);
+  materials.name = [&config](std::size_t i) -> std::string& { return config.materials[i].name; };
   return {
       {"grid", Section{describe(config.grid)}, "The box and its cells."},
       {"material", Section{describe(config.material)},
        "What the body is made of; only what the problem needs."},
+      {"materials", materials,
+       "Materials by their names, for bodies of several: swept explicitly, by jacobi, euler or rkl.",
+       {.absent = "one material"}},
+      {"regions", list_of("shapes, each of a material", config.regions, describe_material_region),
+       "Where which material is, painted in order by the centres of cells.", {.absent = "material.default everywhere"}},
+      {"contacts", list_of("pairs of materials with a resistance", config.contacts, describe_contact),
+       "Resistances of the faces between two materials.", {.absent = "perfect contact"}},
       {"precision", choice(config.precision),
        "Of the field, in bits; mixed: fp64, whose multigrid cycles compute in fp32."},
       {"boundaries", Section{describe_boundaries(config)},
@@ -621,7 +687,10 @@ std::string wanted_text(const Key& key) {
   const std::string wanted =
       std::visit(Overloaded{[](const Choice& choice) { return fmt::format("one of {}", join(choice.words)); },
                             [](const Section&) { return std::string("a map of keys"); },
-                            [](const MapList& list) { return fmt::format("a list of {}", list.what); },
+                            [](const MapList& list) {
+                              return list.name ? fmt::format("a map of {}, {{NAME: {{...}}}}", list.what)
+                                               : fmt::format("a list of {}", list.what);
+                            },
                             [](const Written& written) {
                               return std::string(written.form == Written::Form::maps
                                                      ? "a list of maps, {key.path: value}"

@@ -78,13 +78,14 @@ struct Section {
 };
 
 // A list of maps that have the same keys. Where `lone_key` is set, an entry that is no map stands for
-// {lone_key: entry}.
+// {lone_key: entry}. With `name` it is a map of names to entries.
 struct MapList {
   std::string_view what;  // "shapes"
   std::string_view lone_key;
   std::function<std::size_t()> size;
   std::function<Keys(std::size_t)> entry;  // bound to it as long as the list does not grow
   std::function<Keys()> append;
+  std::function<std::string&(std::size_t)> name{};  // of an entry
 };
 
 // A part of a study as it was written, whose keys are paths of other keys.

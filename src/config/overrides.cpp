@@ -84,10 +84,10 @@ KeyAtPath find_key_at(const std::string& path) {
       continue;
     }
     if (is_last) return {"", std::string(key->range.unit)};
-    if (!is_index(parts[i + 1]))
+    const auto* list = std::get_if<MapList>(&key->target);
+    if (!(list && list->name) && !is_index(parts[i + 1]))
       return {fmt::format("unknown key; '{}' holds no keys of its own", before.substr(0, before.size() - 1)),
               ""};
-    const auto* list = std::get_if<MapList>(&key->target);
     if (!list) return {"", std::string(key->range.unit)};  // an entry of a list of numbers
     before += parts[++i] + ".";
     keys = list->append();

@@ -56,7 +56,6 @@ std::string_view first_of(std::string_view unit) {
 
 std::string_view absent_feature(std::string_view word) {
   if (word == "radiation" || word == "emissivity") return "radiation is not available in this version";
-  if (word == "materials") return "several materials are not available in this version; write material";
   return {};
 }
 

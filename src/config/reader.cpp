@@ -303,8 +303,9 @@ class ValueReader {
   }
   // Other programs take lists or formulas for a material.
   std::string_view why_one_number() const {
-    if (!path_.starts_with("material.")) return {};
-    return " (what differs by axis, place or temperature is not available in this version)";
+    if (!path_.starts_with("material.") && !path_.starts_with("materials.")) return {};
+    return " (what differs by axis or place takes materials and regions; what depends on the temperature is "
+           "not available in this version)";
   }
   bool is_within(double value) const {
     const Range& range = key_.range;
@@ -483,7 +484,28 @@ class Reader {
         key.target);
   }
 
+  // A map of names, each once.
+  void read_named(const YamlNode& node, const MapList& list, const Key& key, const std::string& path) {
+    if (node.kind != Kind::map && node.kind != Kind::null)
+      return problems_.add(node.place, path, "{} stands where a map is wanted; write {}", name_of(node.kind),
+                           wanted_text(key));
+    for (std::size_t i = 0; i < node.items.size(); ++i) {
+      const YamlKey& name = node.keys[i];
+      const std::string entry_path = path_to(path, name.name);
+      const auto first = std::ranges::find(node.keys, name.name, &YamlKey::name);
+      if (first != node.keys.begin() + static_cast<std::ptrdiff_t>(i)) {
+        problems_.add(name.place, entry_path, "stands twice (first {}); keep one", where(first->place));
+        continue;
+      }
+      problems_.remember(entry_path, name.place);
+      const Keys keys = list.append();
+      list.name(list.size() - 1) = name.name;
+      read_map(node.items[i], keys, entry_path, {});
+    }
+  }
+
   void read_list(const YamlNode& node, const MapList& list, const Key& key, const std::string& path) {
+    if (list.name) return read_named(node, list, key, path);
     if (node.kind != Kind::list && node.kind != Kind::null)
       return problems_.add(node.place, path, "{} stands where a list is wanted; write {}", name_of(node.kind),
                            wanted_text(key));

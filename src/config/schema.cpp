@@ -183,7 +183,10 @@ Json shape(const Key& key, const Context& context) {
             if (section.word_key.empty()) return map;
             return any_of(map, {{"enum", json_words(lone_words(section.keys, section.word_key))}});
           },
-          [&](const MapList& maps) { return list(entry(maps, context)); },
+          [&](const MapList& maps) {
+            const Json each = entry(maps, context);
+            return maps.name ? Json{{"type", "object"}, {"additionalProperties", each}} : list(each);
+          },
           [](const Written& written) -> Json {
             return written.form == Written::Form::maps ? list(definition("case")) : definition("lists");
           },
@@ -253,13 +256,14 @@ class Varied {
 
  private:
   struct Entry {
-    std::string path;  // "initial.#.value": '#' is any number
+    std::string path;  // "initial.#.value": '#' is any number, '*' any name
     Json value;
 
-    std::string pattern() const {  // empty where no number is in it
-      if (path.find('#') == path.npos) return {};
+    std::string pattern() const {  // empty where neither is in it
+      if (path.find_first_of("#*") == path.npos) return {};
       std::string like;
-      for (const char c : path) like += c == '.' ? R"(\.)" : c == '#' ? "(0|[1-9][0-9]*)" : std::string(1, c);
+      for (const char c : path)
+        like += c == '.' ? R"(\.)" : c == '#' ? "(0|[1-9][0-9]*)" : c == '*' ? "[^.]+" : std::string(1, c);
       return fmt::format("^{}$", like);
     }
   };
@@ -283,8 +287,9 @@ class Varied {
       if (const auto* section = std::get_if<Section>(&key.target)) {
         add_all(section->keys, at);
       } else if (const auto* maps = std::get_if<MapList>(&key.target)) {
-        entries_.push_back({at + ".#", entry(*maps, context_)});
-        add_all(maps->append(), at + ".#");
+        const std::string each = at + (maps->name ? ".*" : ".#");
+        entries_.push_back({each, entry(*maps, context_)});
+        add_all(maps->append(), each);
       } else if (const Json item = item_of(schema_of(key, context_)); !item.is_null()) {
         entries_.push_back({at + ".#", item});
       }

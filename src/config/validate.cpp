@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "config/deck.hpp"
+#include "config/materials.hpp"
 #include "config/parts.hpp"
 #include "config/reader.hpp"
 #include "config/text.hpp"
@@ -50,7 +51,9 @@ void check_method(Config& config, Problems& problems) {
   const bool transient = is_transient(config);
   const auto fits = [&] { return (method >= MethodName::euler) == transient; };
   if (!problems.given("problem.method") && !fits())
-    method = transient ? MethodName::euler : MethodName::multigrid;
+    method = transient                       ? MethodName::euler
+             : has_several_materials(config) ? MethodName::jacobi
+                                             : MethodName::multigrid;
   if (problems.given("problem.max_cycles") && method == MethodName::jacobi)
     problems.add("problem.max_cycles", "method jacobi has no cycles; write max_sweeps");
   if (!problems.sound({"problem"}) || fits()) return;
@@ -72,10 +75,11 @@ void check_rkl_step(const Config& config, double dt, Problems& problems) {
 void check_euler_step(const Config& config, double dt, Problems& problems) {
   const double limit = stable_dt(config), monotone = monotone_dt(config);
   if (dt > limit && !config.problem.allow_unstable)
-    problems.add("problem.dt",
-                 "{} s is above the stability limit of {} s, 1/(2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2)); write "
-                 "at most that, or auto",
-                 shortest(dt), shortest(limit));
+    problems.add("problem.dt", "{} s is above the stability limit of {} s, {}; write at most that, or auto",
+                 shortest(dt), shortest(limit),
+                 has_several_materials(config)
+                     ? "the least rho c over the best conductances of a material's cells"
+                     : "1/(2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2))");
   if (dt > monotone && dt <= limit)
     problems.warn("problem.dt",
                   "{} s is stable (the limit is {} s), but above {} s temperatures at the boundaries can "
@@ -85,7 +89,9 @@ void check_euler_step(const Config& config, double dt, Problems& problems) {
 
 void check_time_step(const Config& config, Problems& problems) {
   const ProblemConfig& p = config.problem;
-  if (!problems.sound({"grid", "material", "problem", "boundaries"}) || !is_transient(config)) return;
+  if (!problems.sound({"grid", "material", "materials", "contacts", "problem", "boundaries"}) ||
+      !is_transient(config))
+    return;
   if (is_implicit(config) && !p.dt && !p.end_time)  // nothing but the end says how long a step should be
     problems.add("problem.dt",
                  "auto needs an end_time, of which implicit takes a part; write dt, or end_time "
@@ -323,7 +329,7 @@ void check_periodic_pairs(const Config& config, Problems& problems) {
 
 // diffusivity = conductivity / (density heat_capacity): enough must be given, and nothing twice.
 void check_material(const Config& config, Problems& problems) {
-  if (!problems.sound({"material"})) return;
+  if (!config.materials.empty() || !problems.sound({"material", "materials"})) return;
   const MaterialConfig& m = config.material;
   if (m.density.has_value() != m.heat_capacity.has_value()) {
     const bool has_density = m.density.has_value();
@@ -548,6 +554,7 @@ void validate(Config& config, const RegistryNames& registry, Problems& problems)
   check_cells(config, problems);
   check_periodic_pairs(config, problems);
   check_material(config, problems);
+  check_materials(config, registry, problems);
   check_method(config, problems);
   check_time_step(config, problems);
   check_temperatures(config, problems);

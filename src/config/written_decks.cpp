@@ -33,7 +33,8 @@ std::string formula_yaml(const Expression& formula) {
 
 std::vector<std::string> entries_of(const MapList& list) {
   std::vector<std::string> entries;
-  for (std::size_t i = 0; i < list.size(); ++i) entries.push_back(map_yaml(list.entry(i)));
+  for (std::size_t i = 0; i < list.size(); ++i)
+    entries.push_back((list.name ? yaml_text(list.name(i)) + ": " : "") + map_yaml(list.entry(i)));
   return entries;
 }
 
@@ -86,7 +87,10 @@ std::optional<std::string> value_yaml(const Key& key) {
       Overloaded{
           [](const Choice& choice) { return Text(choice.word()); },
           [](const Section& section) { return Text(map_yaml(section.keys)); },
-          [](const MapList& list) { return Text(fmt::format("[{}]", fmt::join(entries_of(list), ", "))); },
+          [](const MapList& list) {
+            const std::string entries = fmt::format("{}", fmt::join(entries_of(list), ", "));
+            return Text(list.name ? "{" + entries + "}" : "[" + entries + "]");
+          },
           [](const Written& written) {
             const bool is_given = written.node->kind != YamlNode::Kind::null;
             return is_given ? Text(yaml_text(*written.node)) : std::nullopt;
@@ -119,7 +123,8 @@ std::string to_yaml(const Config& config) {
     const std::vector<std::string> lines = map ? settings(map->keys) : entries_of(*list);
     if (lines.empty()) continue;
     text += fmt::format("{}:\n", section.name);
-    for (const std::string& line : lines) text += fmt::format("{}{}\n", map ? "  " : "  - ", line);
+    for (const std::string& line : lines)
+      text += fmt::format("{}{}\n", map || list->name ? "  " : "  - ", line);
   }
   return text;
 }
@@ -250,8 +255,13 @@ class Commented {
     const std::string behind = used ? "" : "#";
     const Keys keys = used ? list.entry(0) : list.append(), default_keys = defaults.append();
     text_ += fmt::format("{}{}{}:\n", behind, indent, key.name);
-    for (std::size_t i = 0; i < keys.size(); ++i)
-      line(keys[i], keys, default_keys[i], indent + (i == 0 ? "  - " : "    "), behind);
+    if (list.name) text_ += fmt::format("{}{}  NAME:\n", behind, indent);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (const auto* inner = std::get_if<MapList>(&keys[i].target))
+        this->list(keys[i], *inner, std::get<MapList>(default_keys[i].target), indent + "    ");
+      else
+        line(keys[i], keys, default_keys[i], indent + (i == 0 && !list.name ? "  - " : "    "), behind);
+    }
   }
 
   // `behind`: "#" for a list or section that the example leaves out as a whole.

@@ -10,6 +10,7 @@
 
 #include "physics/cells.hpp"
 #include "physics/formula_values.hpp"
+#include "physics/materials.hpp"
 
 namespace isotherm {
 
@@ -20,7 +21,7 @@ class BoundaryConditions<T>::FaceValues {
  public:
   FaceValues(const Config& config, Device& device, Face f, Box subdomain, int ghosts, int most_sweeps)
       : face_(f),
-        slope_(boundary_law(config, f).slope),
+        slope_(has_several_materials(config) ? 1 : boundary_law(config, f).slope),  // else by cell
         first_(subdomain.lo - Int3{ghosts, ghosts, ghosts}),
         domain_(config.grid.cells),
         centre_(config),
@@ -138,6 +139,11 @@ BoundaryConditions<T>::BoundaryConditions(const Config& config, Device& device, 
     Boundary<T>& boundary = boundaries_.faces[i];
     boundary.is_boundary = true;
     boundary.a = static_cast<T>(boundary_law(config, static_cast<Face>(i)).a);
+    if (has_several_materials(config)) {
+      of_cells_[i] = copied_to(device, cell_boundaries<T>(config, static_cast<Face>(i), subdomain, ghosts));
+      boundary.cells_pitch = subdomain.extent()[i / 2 == 0 ? 1 : 0] + 2 * ghosts;
+      boundary.cells = of_cells_[i].template as<CellBoundary<T>>() + ghosts * (boundary.cells_pitch + 1);
+    }
     const auto values =
         std::make_shared<FaceValues>(config, device, static_cast<Face>(i), subdomain, ghosts, most_sweeps);
     values->update(std::array{0.0}, stream, boundary);

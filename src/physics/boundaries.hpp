@@ -39,6 +39,7 @@ class BoundaryConditions {
  private:
   class FaceValues;
   Boundaries<T> boundaries_;
+  std::array<Buffer, face_count> of_cells_;           // Boundary::cells, of several materials
   std::vector<std::shared_ptr<FaceValues>> varying_;  // faces whose value is a formula of place or time
 };
 

@@ -161,7 +161,7 @@ DiagnosticsPlan plan_diagnostics(const Config& config) {
   DiagnosticsPlan plan;
   plan.bins = config.output.histogram.bins;
   if (knows_heat_capacity(config)) plan.heat_capacity = volumetric_heat_capacity(config) * volume;
-  plan.flows = config.material.conductivity && (!transient || plan.heat_capacity);
+  plan.flows = knows_conductivity(config) && (!transient || plan.heat_capacity);
   if (!plan.flows) return plan;
   plan.rate = transient;
   if (transient) plan.dt = euler_dt(config);

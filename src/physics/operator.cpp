@@ -165,16 +165,34 @@ Coefficients<T> rounded_sweep(const Config& config, double weight) {
   return rounded_coefficients<T>(sweep_coefficients(config, weight), 1 - weight * lost);
 }
 
+template <class T>
+Coefficients<T> rounded_sweep(const Config& config, const MaterialClass& own, double weight) {
+  const bool transient = config.problem.kind == ProblemKind::transient;
+  const Vector3 h = spacing(config);
+  // Of a cell: what a sweep of the weight 1 divides its heat by, W/(m^3 K).
+  const double divisor = transient ? own.heat_capacity : own_conductance(config, own);
+  const auto along = [&](int axis) {
+    return own.conductivity[axis] / divisor * weight * (1 / (h[axis] * h[axis]));
+  };
+  const double cx = along(0), cy = along(1), cz = along(2);
+  const double c0 = transient ? 1 - 2 * (cx + cy + cz) : 1 - weight;
+  return rounded_coefficients<T>({c0, cx, cy, cz, weight / (divisor * source_scale(config))});
+}
+
+template Coefficients<float> rounded_sweep(const Config&, const MaterialClass&, double);
+template Coefficients<double> rounded_sweep(const Config&, const MaterialClass&, double);
 template Coefficients<float> rounded_coefficients(const Coefficients<double>&, double);
 template Coefficients<double> rounded_coefficients(const Coefficients<double>&, double);
 template Coefficients<float> rounded_sweep(const Config&, double);
 template Coefficients<double> rounded_sweep(const Config&, double);
 
 Spectrum sweep_spectrum(const Config& config) {
+  if (has_several_materials(config)) return {};
   return spectrum_of(config, sweep_coefficients(config, 1));
 }
 
 double slowest_decay(const Config& config) {
+  if (has_several_materials(config)) return 0;
   const Spectrum of_sweep = spectrum_of(config, sweep_coefficients(config));
   if (of_sweep.lowest == 0) return 0;
   // Modes beyond 1 change their sign from sweep to sweep; the last of them is as slow as 2 - highest says.

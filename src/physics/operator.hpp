@@ -2,6 +2,7 @@
 #pragma once
 
 #include "config/config.hpp"
+#include "config/materials.hpp"
 #include "kernels/stencil.hpp"
 
 namespace isotherm {
@@ -28,6 +29,9 @@ Coefficients<T> rounded_coefficients(const Coefficients<double>& c, double kept 
 // Those of a sweep of that weight.
 template <class T>
 Coefficients<T> rounded_sweep(const Config& config, double weight);
+// Of cells among their own class. Sources are stored as of the first class.
+template <class T>
+Coefficients<T> rounded_sweep(const Config& config, const MaterialClass& own, double weight);
 
 // The slowest mode of a steady problem is known from the grid and the boundaries alone.
 //
@@ -41,7 +45,8 @@ Coefficients<T> rounded_sweep(const Config& config, double weight);
 
 // Eigenvalues of the update of a steady sweep of weight 1 (sum over axes of c L): an error is multiplied by 1
 // - w lambda in a sweep of weight w. Where no boundary fixes the mean, the constant does not count. lowest =
-// 0: a mode never decays, as in a single cell of which nothing is fixed.
+// 0: a mode never decays, as in a single cell of which nothing is fixed. Of several materials nothing is
+// known: 0, and no slowest decay.
 struct Spectrum {
   double lowest = 0, highest = 0;
 };

@@ -5,6 +5,7 @@
 
 #include "physics/boundaries.hpp"
 #include "physics/cells.hpp"
+#include "physics/materials.hpp"
 
 namespace isotherm {
 namespace {
@@ -48,7 +49,7 @@ double Probe::beyond_boundaries(const Config& config, int corner, double tempera
     const Face boundary = face(axis, upper);
     Vector3 at = centre(before);
     at[axis] = face_position(config, boundary);
-    const BoundaryLaw law = boundary_law(config, boundary);
+    const BoundaryLaw law = boundary_law(config, boundary, conductivity_at(config, before, axis));
     const Expression& value = config.boundaries[static_cast<int>(boundary)].value;
     const double b = law.slope == 0 ? 0 : law.slope * value(at[0], at[1], at[2], t);
     temperature = law.a * temperature + b;

@@ -16,6 +16,7 @@
 #include "physics/coverage.hpp"
 #include "physics/dataset_reader.hpp"
 #include "physics/exact.hpp"
+#include "physics/materials.hpp"
 #include "physics/varying_sources.hpp"
 
 namespace isotherm {
@@ -283,6 +284,7 @@ std::vector<std::string> shape_warnings(const Config& config) {
           fmt::format("{}: holds no cell centre, so it changes nothing; use a finer grid or a larger shape",
                       config.at(fmt::format("initial.{}", i))));
   }
+  for (const std::string& warning : material_warnings(config)) warnings.push_back(warning);
   return warnings;
 }
 

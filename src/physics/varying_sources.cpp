@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "config/materials.hpp"
 #include "config/problems.hpp"
 #include "kernels/field_algebra.hpp"
 #include "physics/cells.hpp"
@@ -265,6 +266,7 @@ bool sources_in_boxes(const Config& config) {
   const std::vector<RegionValue> sources = varying_sources(config);
   const auto is_formula = [](const RegionValue& source) { return source.shape == Shape::formula; };
   const auto is_periodic = [](const BoundaryConfig& b) { return b.kind == BoundaryKind::periodic; };
+  if (has_several_materials(config)) return false;
   if (config.problem.method != MethodName::euler || std::ranges::none_of(sources, &RegionValue::uses_time) ||
       std::ranges::any_of(sources, is_formula) || std::ranges::any_of(config.boundaries, is_periodic))
     return false;

@@ -61,14 +61,16 @@ LongAccumulator FieldSum<T>::of(FieldView<const T> field) {
 
 template <class T>
 Diagnosis<T>::Diagnosis(const Config& config, const Communicator& communicator, Int3 subdomain,
-                        Device& device, const HistogramKernel<T>* histogram, Stream stream)
+                        Device& device, const HistogramKernel<T>* histogram, Stream stream,
+                        const Materials<T>& materials)
     : config_(config),
       plan_(plan_diagnostics(config)),
       communicator_(communicator),
       device_(&device),
       stream_(stream),
       reductions_(&field_reductions<T>(device.backend())),
-      histogram_(histogram) {
+      histogram_(histogram),
+      materials_(materials) {
   if (plan_.bins > 0 && !histogram) {
     throw Error(ExitCode::internal, "a histogram without a kernel to count it; please report it");
   }
@@ -104,6 +106,16 @@ LongAccumulator Diagnosis<T>::jump_sum(const BoundaryJump<T>& jump) {
 }
 
 template <class T>
+LongAccumulator Diagnosis<T>::heat_sum(FieldView<const T> field) {
+  if (materials_.empty()) return sum_->of(field);
+  LongAccumulator sum = fetch<LongAccumulator>(*device_, result_, stream_, [&](LongAccumulator* result) {
+    reductions_->heat_sum({field, materials_}, result, stream_);
+  });
+  communicator_.all_reduce<std::int64_t>(sum.word, ReduceOp::sum);
+  return sum;
+}
+
+template <class T>
 void Diagnosis<T>::start(FieldView<const T> initial, FieldView<const T> source) {
   if (plan_.bins > 0) {
     const Extremes of_initial = extremes(initial);
@@ -132,10 +144,11 @@ Diagnostics Diagnosis<T>::look(FieldView<const T> now, const std::optional<StepF
   found.max = any ? of_now.max + 0.0 : nan;
   found.nan_cells = of_now.nans;
   found.mean = total / static_cast<double>(config_.grid.cells.product());
-  if (plan_.heat_capacity) found.heat = *plan_.heat_capacity * total;
+  const LongAccumulator heat_of_now = materials_.empty() ? sum_of_now : heat_sum(now);
+  if (plan_.heat_capacity) found.heat = *plan_.heat_capacity * value_of(heat_of_now);
   if (plan_.flows && step) {
     const bool ends_here = step->after.origin == now.origin;
-    found.flows = flows(ends_here ? sum_of_now : sum_->of(step->after), step->before, boundaries);
+    found.flows = flows(ends_here ? heat_of_now : heat_sum(step->after), step->before, boundaries);
   }
   if (plan_.bins > 0) found.histogram = count(now);
   return found;
@@ -143,13 +156,13 @@ Diagnostics Diagnosis<T>::look(FieldView<const T> now, const std::optional<StepF
 
 // Neither sum is rounded: their difference is exact, small as it is beside them.
 template <class T>
-HeatFlows Diagnosis<T>::flows(const LongAccumulator& sum_of_after, FieldView<const T> before,
+HeatFlows Diagnosis<T>::flows(const LongAccumulator& heat_after, FieldView<const T> before,
                               const Boundaries<T>& boundaries) {
   HeatFlows flows;
   flows.source = source_;
   if (plan_.rate) {
-    LongAccumulator change = sum_of_after;
-    change.subtract(sum_->of(before));
+    LongAccumulator change = heat_after;
+    change.subtract(heat_sum(before));
     flows.rate = *plan_.heat_capacity * value_of(change) / plan_.dt;
   }
   for (int f = 0; f < face_count; ++f) {

@@ -49,9 +49,9 @@ template <class T>
 class Diagnosis {
  public:
   // Of fields of `subdomain` cells on this rank. `device` must outlive it; all work is queued on `stream` and
-  // waited for. `histogram` may be null where the deck asks for no bins.
+  // waited for. `histogram` may be null where the deck asks for no bins. `materials` may be empty.
   Diagnosis(const Config& config, const Communicator& communicator, Int3 subdomain, Device& device,
-            const HistogramKernel<T>* histogram, Stream stream);
+            const HistogramKernel<T>* histogram, Stream stream, const Materials<T>& materials = {});
 
   // Of the initial state, before the first look: where the bins lie, what the sources give. `source` may be
   // empty. Collective.
@@ -67,7 +67,7 @@ class Diagnosis {
   Diagnostics look(FieldView<const T> now, const std::optional<StepFields<T>>& step,
                    const Boundaries<T>& boundaries);
   HeatFlows heat_flows(const StepFields<T>& step, const Boundaries<T>& boundaries) {  // alone
-    return flows(plan_.rate ? sum_->of(step.after) : LongAccumulator{}, step.before, boundaries);
+    return flows(plan_.rate ? heat_sum(step.after) : LongAccumulator{}, step.before, boundaries);
   }
   const Bins& bins() const { return bins_; }  // after start()
 
@@ -75,8 +75,10 @@ class Diagnosis {
   // Over all ranks.
   Extremes extremes(FieldView<const T> field);
   LongAccumulator jump_sum(const BoundaryJump<T>& jump);
+  LongAccumulator heat_sum(
+      FieldView<const T> field);  // K, each cell by its rho c over that of the first class
 
-  HeatFlows flows(const LongAccumulator& sum_of_after, FieldView<const T> before,
+  HeatFlows flows(const LongAccumulator& heat_after, FieldView<const T> before,
                   const Boundaries<T>& boundaries);
   Histogram count(FieldView<const T> now);
 
@@ -87,6 +89,7 @@ class Diagnosis {
   Stream stream_;
   const FieldReductions<T>* reductions_;
   const HistogramKernel<T>* histogram_;
+  Materials<T> materials_;
   std::optional<FieldSum<T>> sum_;
   Buffer result_, scratch_, counts_;
   Bins bins_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "config/materials.hpp"
 #include "core/error.hpp"
 #include "physics/varying_sources.hpp"
 #include "solver/schedule.hpp"
@@ -195,6 +196,8 @@ KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subd
   const SolverConfig& s = config.solver;
   KernelChoices<T> choices;
   auto kernels = kernels_of(config, "solver.kernel", stencil_kernels<T>(), s.kernel, backend);
+  if (has_several_materials(config))
+    std::erase_if(kernels, [](const auto* kernel) { return !kernel->sweeps_materials; });
   // The table goes up the ladder: what stands last is what to take unasked.
   std::reverse(kernels.begin(), kernels.end());
   for (const auto* kernel : kernels) add_tiles(config, *kernel, subdomain, choices.sweeps);

@@ -122,6 +122,12 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
                                                            : !all_sources(config).empty())
                   ? std::optional(make_field<T>(communicator, device, extent(), ghost_layers(config)))
                   : std::nullopt),
+      materials_(
+          has_several_materials(config)
+              ? std::optional(all_or_throw(
+                    communicator,
+                    [&] { return MaterialCells<T>(config, device, subdomain_, ghost_layers(config)); }))
+              : std::nullopt),
       boundaries_(all_or_throw(communicator,
                                [&] {
                                  return BoundaryConditions<T>(
@@ -140,7 +146,9 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
       halo_stream_(own_stream(device, Priority::high)),
       coefficients_(coefficients_of<T>(config, method_)),
       unit_(rounded_sweep<T>(config, method_.unit)),
-      dt_(config.problem.kind == ProblemKind::transient ? time_plan(config).dt : 0) {}
+      dt_(config.problem.kind == ProblemKind::transient ? time_plan(config).dt : 0) {
+  if (materials_) all_or_throw(communicator, [&] { use(method_); });
+}
 
 template <class T>
 SourceTotals Level<T>::fill_sources() {
@@ -275,6 +283,10 @@ void Level<T>::use(const Method& method) {
   method_ = method;
   coefficients_ = coefficients_of<T>(config_, method_);
   unit_ = rounded_sweep<T>(config_, method_.unit);
+  if (!materials_) return;
+  std::vector<double> weights = method_.weights;
+  weights.push_back(method_.unit);
+  materials_->use(config_, weights, compute_);
 }
 
 template <class T>
@@ -290,8 +302,10 @@ SweepArgs<T> Level<T>::sweep_args(Box region, const UpdateNorm& norm) {
   SweepArgs<T> args{field(), next_.view(), region, unit_, boundaries_.boundaries(), source(), norm};
   // Planes that overwrite each other stay in a GPU's cache: nothing is written to memory.
   if (probes_ && norm_alone_ && device_.backend() == Backend::cuda) args.out.pitch_z = 0;
+  args.materials = materials();
   if (probes_) return args;
   auto at = static_cast<std::size_t>(sweeps_ % method_.cycle());
+  if (materials_) args.materials = materials_->of_sweep(at);
   for (Coefficients<T>& c : args.c.sweep) {
     c = coefficients_[at];
     if (++at == coefficients_.size()) at = 0;

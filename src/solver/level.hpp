@@ -18,6 +18,7 @@
 #include "kernels/stencil.hpp"
 #include "physics/boundaries.hpp"
 #include "physics/dataset_reader.hpp"
+#include "physics/materials.hpp"
 #include "physics/region_values.hpp"
 #include "physics/varying_sources.hpp"
 #include "solver/method.hpp"
@@ -113,6 +114,13 @@ class Level {
   const HaloExchange<T>& halo() const { return halo_; }
   const BoundaryConditions<T>& boundaries() const { return boundaries_; }
   const Coefficients<T>& coefficients() const { return unit_; }  // of a sweep of the unit weight
+  // Of a body of several, those of that sweep; else empty.
+  Materials<T> materials() const {
+    return materials_ ? materials_->of_sweep(method_.weights.size()) : Materials<T>{};
+  }
+  std::vector<std::int64_t> cells_of_material() const {  // of this rank
+    return materials_ ? materials_->cells_of_material() : std::vector<std::int64_t>();
+  }
 
   // The field now, the one from which the last sweep made it, and the sources (empty where there are none).
   Field<T>& current() { return current_; }
@@ -241,8 +249,9 @@ class Level {
   std::optional<Field<T>> source_;
   std::optional<VaryingSources<T>> varying_;  // of the deck
   std::optional<SourceBoxes<T>> boxes_;
-  std::vector<double> times_;                // s, of the sweeps of the last launch
-  std::optional<Field<T>> constant_source_;  // what of the source never changes, where some of it does
+  std::vector<double> times_;                  // s, of the sweeps of the last launch
+  std::optional<Field<T>> constant_source_;    // what of the source never changes, where some of it does
+  std::optional<MaterialCells<T>> materials_;  // of several
   BoundaryConditions<T> boundaries_;
   HaloExchange<T> halo_;
   std::unique_ptr<Device> host_;

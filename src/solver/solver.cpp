@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "config/materials.hpp"
 #include "core/all_or_throw.hpp"
 #include "kernels/fingerprint.hpp"
 
@@ -150,6 +151,7 @@ std::string Solver<T>::why_single(const std::string& otherwise) const {
   const bool can = plan().sweep.is_temporal() ||
                    (config.solver.kernel == "auto" && has_temporal_kernel<T>(level_.device().backend()));
   if (!can) return "";
+  if (has_several_materials(config)) return "the body has several materials";
   if (sources_fill_a_field(config)) return "sources vary in time";
   if (config.parallel.overlap == Overlap::in_kernel && level_.communicator().size() > 1)
     return "sweeps store their faces";
@@ -217,6 +219,7 @@ std::uint64_t Solver<T>::fingerprint() {
 
 template <class T>
 SwallowedHeat Solver<T>::swallowed_heat() {
+  if (!level_.materials().empty()) return {};  // what a sweep adds differs by material
   synchronize();
   const FieldView<const T> field = level_.field(), source = level_.source();
   const Int3 n = field.extent;
@@ -251,7 +254,7 @@ SwallowedHeat Solver<T>::swallowed_heat() {
 template <class T>
 Diagnosis<T> Solver<T>::make_diagnosis() {
   Diagnosis<T> diagnosis(level_.config(), level_.communicator(), level_.extent(), level_.device(),
-                         kernels_.histogram, level_.compute());
+                         kernels_.histogram, level_.compute(), level_.materials());
   diagnosis.start(level_.field(), level_.source());
   return diagnosis;
 }

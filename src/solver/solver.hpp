@@ -81,7 +81,8 @@ class Solver {
     if (!diagnosis_ || level_.config().output.histogram.bins == 0) return std::nullopt;
     return diagnosis_->bins();
   }
-  SwallowedHeat swallowed_heat();  // now; one pass over the field, on a GPU copied plane by plane
+  SwallowedHeat swallowed_heat();  // now; one pass over the field, on a GPU copied plane by plane;
+                                   // of several materials unknown
   std::uint64_t fingerprint();     // of the whole field
   void synchronize() {
     step_.timed(Phase::sweep, [&] { level_.synchronize(); });
@@ -142,7 +143,9 @@ class Solver {
   bool has_sources() const { return level_.source().origin != nullptr; }
   const SourceTotals& sources() const { return sources_; }  // of the whole domain, the same on all ranks
   // Least traffic of a sweep, as a share of a launch's.
-  double bytes_per_point() const { return least_bytes_per_cell<T>(has_sources()) / time_block(); }
+  double bytes_per_point() const {
+    return (least_bytes_per_cell<T>(has_sources()) + (level_.materials().empty() ? 0 : 1)) / time_block();
+  }
   PhaseTimes times();              // of all grids; with their sums
   std::vector<TimedGrid> timed();  // each by itself, the finest first
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "config/materials.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/build_info.hpp"
 #include "core/error.hpp"
@@ -91,6 +92,7 @@ TuningKey tuning_key(const Config& config, const Decomposition& decomposition, c
                           s.reduction, graphs[static_cast<int>(s.cuda_graph)],
                           config.problem.norm == Norm::max ? "max" : "sum", word(config.parallel.overlap),
                           s.halo_width.value_or(0), s.time_block.value_or(0));
+  if (has_several_materials(config)) key.asked += ", several materials";
   return key;
 }
 

@@ -33,6 +33,25 @@ def billion_laughs():
 
 
 # The number is that of the entry in the list of faults; then a name, the deck and what stderr must hold.
+BODY = """\
+grid:
+  cells: [8, 8, 8]
+  lengths: 1
+materials:
+  core: {conductivity: 7, density: 2000, heat_capacity: 800}
+  board: {conductivity: [3, 2, 0.5],           density: 1500, heat_capacity: 1000}
+material: {default: core}
+regions:
+  - {material: board, from: [0, 0, 0], to: [0.5, 1, 1], shape: box}
+  - {layers: [{material: board, thickness: 0.5}], axis: z}
+contacts:
+  - {between: [core, board], resistance: 1e-5}
+initial:
+  - {shape: constant, value: 300}
+problem:
+  steps: 10
+"""
+
 DECKS = [
     (1, "empty", "", EMPTY),
     (2, "tab", "grid:\n\tcells: 3\n", "deck.yaml:2:1: a tab indents this line (YAML wants spaces); use spaces"),
@@ -94,15 +113,29 @@ DECKS = [
     (67, "minutes", BASE_DECK.replace("steps: 10", "end_time: 2 min"),
      "deck.yaml:9:13: problem.end_time: '2 min' has a unit; write 120 (seconds), without a unit"),
     (67, "a list of conductivities", BASE_DECK.replace("diffusivity: 1", "diffusivity: 1\n  conductivity: [400, 400, 1]"),
-     "deck.yaml:6:17: material.conductivity: a list stands where one value is wanted (what differs by axis, place or "),
+     "deck.yaml:6:17: material.conductivity: a list stands where one value is wanted (what differs by axis or place takes materials "),
     (67, "a formula of the conductivity", BASE_DECK.replace("diffusivity: 1", "diffusivity: 1\n  conductivity: 400 + T"),
-     "deck.yaml:6:17: material.conductivity: '400 + T' is not a number (what differs by axis, place or "),
+     "deck.yaml:6:17: material.conductivity: '400 + T' is not a number (what differs by axis or place takes materials "),
     (67, "radiation", BASE_DECK + "boundaries: {x_min: {kind: radiation}}\n",
      "deck.yaml:10:28: boundaries.x_min.kind: unknown word 'radiation'; radiation is not available in this version; use "),
     (67, "a section of radiation", BASE_DECK + "radiation: {}\n",
      "deck.yaml:10:1: radiation: unknown key; radiation is not available in this version"),
-    (67, "materials", BASE_DECK.replace("material:", "materials:"),
-     "deck.yaml:4:1: materials: unknown key; several materials are not available in this version; write material"),
+    (67, "the material of one body as materials", BASE_DECK.replace("material:", "materials:"),
+     "deck.yaml:5:16: materials.diffusivity: one value stands where a map is wanted; write keys of conductivity, density, "),
+    *((None, f"materials: {name}", BODY.replace(old, new), f"deck.yaml:{where}") for name, old, new, where in [
+        ("an unknown name", "material: board, from", "material: bord, from", "9:16: regions.0.material: unknown word 'bord'; did you "),
+        ("both forms", "{default: core}", "{default: core, density: 1}", "7:36: material.density: stands beside materials"),
+        ("no default", "{default: core}", "{}", "9:3: regions: no region has the cell at (0.5625, "),
+        ("a default alone", "regions:", "region:", "8:1: region: unknown key; did you mean 'regions'?"),
+        ("a lone density", ", heat_capacity: 1000}", "}", "6:57: materials.board.density: says nothing without heat_capacity "),
+        ("thick layers", "thickness: 0.5", "thickness: 1.5", "10:44: regions.1.layers.0.thickness: brings the layers to 1.5 m, "),
+        ("a negative resistance", "resistance: 1e-5", "resistance: -1e-5", "12:42: contacts.0.resistance: -1e-5 is out of range"),
+        ("a contact with itself", "[core, board]", "[core, core]", "12:15: contacts.0.between: names one material twice"),
+        ("another method", "steps: 10", "steps: 10\n  method: implicit", "17:11: problem.method: implicit is not available for "),
+        ("another kernel", "steps: 10", "steps: 10\nsolver: {kernel: temporal_openmp}",
+         "17:18: solver.kernel: 'temporal_openmp' does not sweep a body of several materials, "),
+        ("another solution", "steps: 10", "steps: 10\nverify: {solution: decaying_mode}",
+         "17:20: verify.solution: decaying_mode is not a solution for a body of several materials")]),
     (None, "steady without a unique solution", BASE_DECK.replace("steps: 10", "kind: steady"),
      "deck.yaml:8:1: problem: a steady problem with no temperature or convection boundary has no unique solution "),
     (None, "one periodic face", BASE_DECK + "boundaries: {x_min: periodic}\n",

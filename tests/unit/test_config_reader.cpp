@@ -618,7 +618,8 @@ TEST(ConfigRoundTrip, AResolvedDeckReadsBackToTheSameConfig) {
 TEST(ConfigRoundTrip, DefaultsAreWrittenOut) {
   const std::string resolved = to_yaml(parse(base));
   for (const char* part :
-       {"  origin: [0, 0, 0]\nmaterial:\n  diffusivity: 1\nprecision: fp64\nboundaries:\n  x_min: {kind: "
+       {"  origin: [0, 0, 0]\nmaterial:\n  diffusivity: 1\nmaterials: {}\nregions: []\ncontacts: "
+        "[]\nprecision: fp64\nboundaries:\n  x_min: {kind: "
         "insulated}\n",
         "sources: []\nproblem:\n  kind: transient\n  steps: 10\n  dt: auto\n  dt_fraction: 0.9\n",
         "  method: euler\n",
@@ -628,7 +629,7 @@ TEST(ConfigRoundTrip, DefaultsAreWrittenOut) {
         "  overlap: auto\n  transport: auto\n  probe_timeout: 10\noutput:\n  directory: runs/deck\n",
         "  checkpoint: {write: true, keep: 2, final: auto}\n  on_error: stop\nverify:\n  solution: none\n"})
     expect_says(resolved, part);
-  EXPECT_EQ(std::ranges::count(resolved, '\n'), 60);
+  EXPECT_EQ(std::ranges::count(resolved, '\n'), 63);
 }
 
 TEST(ConfigRoundTrip, DatasetsAreFoundFromTheDecksFolder) {
@@ -700,10 +701,12 @@ TEST(ConfigDerived, SpacingAndMaterial) {
   EXPECT_EQ(spacing(config), (Vector3{1.0 / 8, 1.0 / 9, 1.0 / 10}));
   config.grid.spacing = Vector3{1, 2, 3};
   EXPECT_EQ(spacing(config), (Vector3{1, 2, 3}));
-  config.material = {.conductivity = 400, .density = 8000, .heat_capacity = 500, .diffusivity = {}};
+  config.material = {
+      .conductivity = 400, .density = 8000, .heat_capacity = 500, .diffusivity = {}, .default_material = {}};
   EXPECT_EQ(diffusivity(config), 400 / (8000.0 * 500));
   EXPECT_EQ(volumetric_heat_capacity(config), 4e6);
-  config.material = {.conductivity = 400, .density = {}, .heat_capacity = {}, .diffusivity = 1e-4};
+  config.material = {
+      .conductivity = 400, .density = {}, .heat_capacity = {}, .diffusivity = 1e-4, .default_material = {}};
   EXPECT_EQ(volumetric_heat_capacity(config), 400 / 1e-4);
   EXPECT_EQ(stable_dt(config), 1 / (2 * 1e-4 * (1 / 1.0 + 1 / 4.0 + 1 / 9.0)));
 }

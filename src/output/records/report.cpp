@@ -209,6 +209,10 @@ std::string banner(const RunRecord& r) {
   if (r.sources)
     add(text, "sources",
         fmt::format("{} in {}", watts_text(r.sources->power), plural(r.sources->cells, "cell")));
+  std::vector<std::string> materials;
+  for (const MaterialRecord& m : r.materials)
+    materials.push_back(fmt::format("{} {}", m.name, plural(m.cells, "cell")));
+  if (!materials.empty()) add(text, "materials", join(materials));
   add(text, "problem", problem_text(r));
   if (const auto& seconds = r.performance.predicted_seconds)
     add(text, "predicted", fmt::format("about {} for the sweeps", human_duration(*seconds)));

@@ -477,6 +477,10 @@ static Described described(const SourceTotals& s) {
                  {"cells", s.cells, "with a source"}});
 }
 
+static Described described(const MaterialRecord& m) {
+  return object({{"name", m.name}, {"cells", m.cells}});
+}
+
 static Described described(const Continuation::Restarted& r) {
   return object({{"file", r.file}, {"sweep", r.sweep}});
 }
@@ -706,6 +710,7 @@ static Described whole(const RunRecord& r) {
        {"directory", r.directory, "of the run"},
        {"grid", object({{"cells", r.cells}, {"lengths_m", any_sign(r.lengths)}, {"precision", r.precision}})},
        {"sources", r.sources, "null without sources"},
+       {"materials", r.materials, "of a body of several"},
        {"decomposition", object({{"process_grid", r.process_grid},
                                  {"smallest_rank_cells", r.smallest_rank_cells},
                                  {"largest_rank_cells", r.largest_rank_cells},

@@ -234,6 +234,11 @@ std::string end_lines(const EndState& end);  // what a run prints before its res
 // Of the heat alone, from a run.json; none where it does not tell that of the field of this fingerprint.
 TitledLines read_heat_lines(const std::filesystem::path& run_json, std::uint64_t fingerprint);
 
+struct MaterialRecord {
+  std::string name;
+  std::int64_t cells = 0;
+};
+
 struct RunRecord {
   BuildInfo build = build_info();
   std::string mpi, hdf5;          // library versions
@@ -246,9 +251,10 @@ struct RunRecord {
   std::string resolved_deck;  // YAML
 
   Int3 cells, process_grid;
-  std::array<double, 3> lengths{};      // m, of the domain
-  std::optional<SourceTotals> sources;  // of the last grid; none without sources
-  ExchangeWeights weights;              // by which process_grid: auto is the cheapest
+  std::array<double, 3> lengths{};        // m, of the domain
+  std::optional<SourceTotals> sources;    // of the last grid; none without sources
+  std::vector<MaterialRecord> materials;  // of a body of several, of the last grid
+  ExchangeWeights weights;                // by which process_grid: auto is the cheapest
   Index smallest_rank_cells = 0, largest_rank_cells = 0;
   Precision precision = Precision::fp64;
   std::vector<RankInfo> ranks;  // by rank

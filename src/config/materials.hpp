@@ -1,0 +1,55 @@
+// The materials of a deck: which of them sweeps must tell apart, and where the deck puts them. Arithmetic
+// only.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "config/config.hpp"
+
+namespace isotherm {
+
+// Materials that no cell can tell apart, as the kernels number them.
+struct MaterialClass {
+  Vector3 conductivity{};    // W/(m K), along x, y, z
+  double heat_capacity = 1;  // rho c, J/(m^3 K)
+
+  bool is_isotropic() const {
+    return conductivity[0] == conductivity[1] && conductivity[0] == conductivity[2];
+  }
+  bool operator==(const MaterialClass&) const = default;
+};
+
+inline constexpr std::size_t most_materials = 255;  // one more marks cells that nothing was painted on
+
+// That of material.default is the first; without it that of the first material. Two materials are of one
+// class where their properties are equal, and all contacts too. The one material of other decks is a class.
+struct MaterialClasses {
+  std::vector<MaterialClass> classes;
+  std::vector<std::uint8_t> of_material;  // by the order of Config::materials
+  std::vector<double> resistances;        // m^2 K/W, of contacts between two classes
+
+  std::size_t count() const { return classes.size(); }
+  double resistance(std::size_t i, std::size_t j) const { return resistances[i * count() + j]; }
+};
+MaterialClasses material_classes(const Config& config);
+
+// Must sweeps tell classes or axes apart? Other bodies are swept with coefficients for all.
+bool has_several_materials(const Config& config);
+
+// W/(m^3 K). Of the face between a cell of class i and one of class j along the axis, as either sees it.
+double face_conductance(const Config& config, const MaterialClasses& all, int axis, std::size_t i,
+                        std::size_t j);
+// Of all faces of a cell among its own class.
+double own_conductance(const Config& config, const MaterialClass& own);
+
+// The material (its number) that regions paint on a box, sphere or cylinder; layers are boxes.
+struct PaintedShape {
+  std::size_t material = 0;
+  RegionValue place;
+};
+std::vector<PaintedShape> painted_shapes(const Config& config);  // in order
+// The number of a name; that of no material: their count.
+std::size_t material_number(const Config& config, const std::string& name);
+
+}  // namespace isotherm

@@ -1,0 +1,188 @@
+// What the keys of several materials must mean together, and what such bodies are not computed by yet.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "config/materials.hpp"
+#include "config/parts.hpp"
+#include "config/reader.hpp"
+#include "config/text.hpp"
+
+namespace isotherm {
+namespace {
+
+bool is_transient(const Config& config) {
+  return config.problem.kind == ProblemKind::transient;
+}
+
+// Also notes the name as used.
+void check_name_of_material(const Config& config, const std::string& key, const std::string& name,
+                            std::set<std::string>& used, Problems& problems) {
+  if (!problems.sound({key})) return;
+  used.insert(name);
+  std::vector<std::string_view> known;
+  for (const NamedMaterial& material : config.materials) known.push_back(material.name);
+  if (material_number(config, name) == config.materials.size()) problems.add_unknown_word(key, name, known);
+}
+
+// Without materials nothing may name them.
+void check_absent_materials(const Config& config, Problems& problems) {
+  const char* const key = !config.regions.empty()                     ? "regions"
+                          : !config.contacts.empty()                  ? "contacts"
+                          : !config.material.default_material.empty() ? "material.default"
+                                                                      : nullptr;
+  if (key && problems.sound({"materials"}))
+    problems.add(key, "names a material, of which the deck has none; add materials: {{{}: {{...}}}}",
+                 config.material.default_material.empty() ? "NAME" : config.material.default_material);
+}
+
+void check_one_material(const Config& config, const NamedMaterial& material, Problems& problems) {
+  constexpr std::string_view good = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+  const std::string key = "materials." + material.name;
+  if (material.name.empty() || material.name.find_first_not_of(good) != material.name.npos)
+    return problems.add("materials", "'{}' is no name; write letters, digits, '_' and '-'",
+                        printable(material.name));
+  if (!problems.sound({key})) return;
+  if (material.density.has_value() != material.heat_capacity.has_value())
+    problems.add(key + (material.density ? ".density" : ".heat_capacity"),
+                 "says nothing without {0} (only their product counts); add {0}",
+                 material.density ? "heat_capacity" : "density");
+  else if (problems.sound({"problem.kind"}) && is_transient(config) && !material.density)
+    problems.add(key, "a transient problem needs rho c; add density and heat_capacity");
+}
+
+void check_contacts(const Config& config, std::set<std::string>& used, Problems& problems) {
+  std::set<std::pair<std::string, std::string>> pairs;
+  for (std::size_t i = 0; i < config.contacts.size(); ++i) {
+    const std::string key = fmt::format("contacts.{}.between", i);
+    const std::vector<std::string>& between = config.contacts[i].between;
+    if (!problems.sound({key})) continue;
+    if (between.size() != 2) {
+      problems.add(key, "has {} entries; write two materials", between.size());
+      continue;
+    }
+    for (const std::string& name : between) check_name_of_material(config, key, name, used, problems);
+    if (between[0] == between[1])
+      problems.add(key, "names one material twice; write two, which touch at the contact");
+    else if (!pairs.insert(std::minmax(between[0], between[1])).second)
+      problems.add(key, "is a pair that has a contact before; keep one");
+  }
+}
+
+void check_layers(const Config& config, const MaterialRegion& region, const std::string& key,
+                  std::set<std::string>& used, Problems& problems) {
+  if (region.layers.empty())
+    return problems.add(key,
+                        "has neither layers nor a shape; add layers: [{{material: NAME, thickness: "
+                        "1e-3}}], or shape: {}",
+                        "box");
+  const int axis = region.place.axis;
+  for (std::size_t i = 0; i < region.layers.size(); ++i)
+    check_name_of_material(config, fmt::format("{}.layers.{}.material", key, i), region.layers[i].material,
+                           used, problems);
+  if (!problems.sound({key, "grid"})) return;
+  const auto cells = static_cast<double>(config.grid.cells[axis]);
+  const double h = spacing(config)[axis];
+  double top = 0;  // in cells
+  for (std::size_t i = 0; i < region.layers.size(); ++i) {
+    top += region.layers[i].thickness / h;
+    const std::string layer = fmt::format("{}.layers.{}.thickness", key, i);
+    if (top > cells * (1 + rounding_of_per_cell))
+      return problems.add(layer,
+                          "brings the layers to {} m, and the box has {} m along {}; make them thinner",
+                          shortest(top * h), shortest(cells * h), "xyz"[axis]);
+    const double off = top - std::nearbyint(top);
+    if (std::abs(off) > rounding_of_per_cell * std::max(1.0, top))
+      problems.warn(layer,
+                    "the layer ends {:.2g} of a cell {} a face between cells, where it is painted to end; "
+                    "thicknesses in multiples of {} m are exact",
+                    std::abs(off), off > 0 ? "above" : "below", shortest(h));
+  }
+}
+
+void check_regions(const Config& config, std::set<std::string>& used, Problems& problems) {
+  for (std::size_t i = 0; i < config.regions.size(); ++i) {
+    const MaterialRegion& region = config.regions[i];
+    const std::string key = fmt::format("regions.{}", i);
+    if (!problems.sound({key})) continue;
+    if (region.shape == RegionShape::layers) {
+      check_layers(config, region, key, used, problems);
+      continue;
+    }
+    check_name_of_material(config, key + ".material", region.material, used, problems);
+    for (std::size_t axis = 0; region.shape == RegionShape::box && axis < 3; ++axis)
+      if (!(region.place.from[axis] < region.place.to[axis]))
+        problems.add(key + ".to", "{} is not beyond {} along {}; write the larger corner last",
+                     shortest(region.place.to[axis]), shortest(region.place.from[axis]), "xyz"[axis]);
+  }
+}
+
+// Kernels and methods that take a body of one material alone.
+void check_limits(const Config& config, const RegistryNames& registry, Problems& problems) {
+  const ProblemConfig& p = config.problem;
+  const char* const several = "a body of several materials, or of one that differs by axis,";
+  if (problems.given("problem.method") && problems.sound({"problem.method"}) &&
+      p.method != MethodName::jacobi && p.method != MethodName::euler && p.method != MethodName::rkl)
+    problems.add("problem.method", "{} is not available for {} in this version; use {}", word(p.method),
+                 several, is_transient(config) ? "euler or rkl" : "jacobi");
+  if (p.error || p.criterion == Criterion::error)
+    problems.add(p.error ? "problem.error" : "problem.criterion",
+                 "the error is not known for {} in this version; write tolerance with criterion relative or "
+                 "absolute",
+                 several);
+  if (problems.sound({"problem.kind", "boundaries"}) && mean_is_free(config))
+    problems.add("boundaries",
+                 "none fixes the temperature, which a steady problem of {} needs in this version; give one a "
+                 "temperature or convection",
+                 several);
+  const ExactSolution solution = config.verify.solution;
+  if (solution != ExactSolution::none && solution != ExactSolution::formula)
+    problems.add("verify.solution", "{} is not a solution for {}; use formula", word(solution), several);
+  std::vector<std::string_view> able;
+  for (const RegistryNames::Kernel& kernel : registry.kernels)
+    if (kernel.sweeps_materials && kernel.available) able.push_back(kernel.name);
+  const auto named = std::ranges::find(registry.kernels, config.solver.kernel, &RegistryNames::Kernel::name);
+  if (named != registry.kernels.end() && !named->sweeps_materials)
+    problems.add("solver.kernel", "'{}' does not sweep {} in this version; use auto or one of {}",
+                 config.solver.kernel, several, join(able));
+}
+
+}  // namespace
+
+void check_materials(const Config& config, const RegistryNames& registry, Problems& problems) {
+  if (config.materials.empty()) return check_absent_materials(config, problems);
+  const MaterialConfig& m = config.material;
+  const std::pair<const char*, bool> of_one[] = {{"conductivity", m.conductivity.has_value()},
+                                                 {"density", m.density.has_value()},
+                                                 {"heat_capacity", m.heat_capacity.has_value()},
+                                                 {"diffusivity", m.diffusivity.has_value()}};
+  for (const auto& [name, is_given] : of_one)
+    if (is_given)
+      problems.add(
+          fmt::format("material.{}", name),
+          "stands beside materials, whose entries have properties of their own; keep one of the two, "
+          "with material: {{default: {}}}",
+          config.materials[0].name);
+  if (config.materials.size() > most_materials)
+    problems.add("materials", "{} are too many; write at most {}", config.materials.size(), most_materials);
+  for (const NamedMaterial& material : config.materials) check_one_material(config, material, problems);
+  std::set<std::string> used, touched;
+  if (!m.default_material.empty())
+    check_name_of_material(config, "material.default", m.default_material, used, problems);
+  else if (config.regions.empty() && problems.sound({"materials", "material", "regions"}))
+    problems.add("material.default", "is missing, and so are regions; add default: {}",
+                 config.materials[0].name);
+  check_regions(config, used, problems);
+  check_contacts(config, touched, problems);
+  if (!problems.sound({"material", "materials", "regions", "contacts"})) return;
+  for (const NamedMaterial& material : config.materials)
+    if (!used.contains(material.name))
+      problems.warn("materials." + material.name,
+                    "no cell has it: neither regions nor material.default name it");
+  if (has_several_materials(config)) check_limits(config, registry, problems);
+}
+
+}  // namespace isotherm

@@ -1,0 +1,201 @@
+#include "physics/materials.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "config/problems.hpp"
+#include "physics/cells.hpp"
+#include "physics/operator.hpp"
+
+namespace isotherm {
+
+MaterialPainter::MaterialPainter(const Config& config)
+    : cells_(config.grid.cells),
+      default_(static_cast<std::uint8_t>(config.material.default_material.empty()
+                                             ? nothing
+                                             : material_number(config, config.material.default_material))),
+      shapes_(painted_shapes(config)) {
+  for (int axis = 0; axis < 3; ++axis)
+    periodic_[axis] = config.boundaries[2 * axis].kind == BoundaryKind::periodic;
+  for (const PaintedShape& shape : shapes_) covers_.emplace_back(config, shape.place);
+}
+
+Index MaterialPainter::inside(int axis, Index i) const {
+  const Index n = cells_[axis];
+  return periodic_[axis] ? (i % n + n) % n : std::clamp<Index>(i, 0, n - 1);
+}
+
+void MaterialPainter::row(Index x, Index y, Index z, std::span<std::uint8_t> materials) const {
+  const Index end = x + std::ssize(materials), domain_end = cells_.x;
+  const auto at = [&](Index i) { return materials.begin() + (i - x); };
+  std::ranges::fill(materials, default_);
+  for (std::size_t i = 0; i < covers_.size(); ++i) {
+    const CellRange range = covers_[i].row(inside(1, y), inside(2, z));
+    const auto material = static_cast<std::uint8_t>(shapes_[i].material);
+    const Index from = std::max(x, range.first), to = std::min(end, range.last);
+    if (from < to) std::fill(at(from), at(to), material);
+    for (Index cell = x; cell < std::min<Index>(end, 0); ++cell)
+      if (range.has(inside(0, cell))) *at(cell) = material;
+    for (Index cell = std::max(x, domain_end); cell < end; ++cell)
+      if (range.has(inside(0, cell))) *at(cell) = material;
+  }
+}
+
+std::vector<std::size_t> MaterialPainter::empty_shapes() const {
+  std::vector<std::size_t> empty;
+  for (std::size_t i = 0; i < covers_.size(); ++i)
+    if (!covers_[i].covers_any()) empty.push_back(i);
+  return empty;
+}
+
+std::vector<std::string> material_warnings(const Config& config) {
+  std::vector<std::string> warnings;
+  if (config.materials.empty()) return warnings;
+  const MaterialPainter painter(config);
+  for (const std::size_t shape : painter.empty_shapes())
+    warnings.push_back(
+        fmt::format("{}: shape {} of {} holds no cell centre, so it changes nothing; use a "
+                    "finer grid or a larger shape",
+                    config.at("regions"), shape + 1, painted_shapes(config).size()));
+  if (!config.material.default_material.empty()) return warnings;
+  std::vector<std::uint8_t> row(static_cast<std::size_t>(config.grid.cells.x));
+  for (Index z = 0; z < config.grid.cells.z; ++z) {
+    for (Index y = 0; y < config.grid.cells.y; ++y) {
+      painter.row(0, y, z, row);
+      const auto bare = std::ranges::find(row, MaterialPainter::nothing);
+      if (bare == row.end()) continue;
+      const Vector3 at = CellCentres(config)({bare - row.begin(), y, z});
+      throw deck_error(config, "regions",
+                       "no region has the cell at ({}, {}, {}) m, and there is no material.default; add the "
+                       "default, or a region",
+                       at[0], at[1], at[2]);
+    }
+  }
+  return warnings;
+}
+
+double conductivity_at(const Config& config, Int3 cell, int axis) {
+  if (!has_several_materials(config)) return conductivity(config);
+  const MaterialClasses all = material_classes(config);
+  return all.classes[all.of_material[MaterialPainter(config).at(cell)]].conductivity[axis];
+}
+
+template <class T>
+MaterialCells<T>::MaterialCells(const Config& config, Device& device, Box subdomain, int ghosts)
+    : device_(device),
+      all_(material_classes(config)),
+      classes_(device, subdomain.extent(), ghosts),
+      counts_(config.materials.size()) {
+  if (device.backend() == Backend::host) {
+    paint(config, subdomain, classes_.view());
+  } else {
+    const auto host = make_host_device(device.row_alignment());
+    Field<std::uint8_t> painted(*host, subdomain.extent(), ghosts);
+    paint(config, subdomain, painted.view());
+    const Owned<Stream> stream = own_stream(device, Priority::normal);
+    device.copy(classes_.data(), painted.data(), painted.bytes(), stream);
+    device.synchronize(stream.get());
+  }
+  const std::size_t count = all_.count();
+  const double unit = own_conductance(config, all_.classes[0]);  // keeps fp32 within its range
+  const bool transient = config.problem.kind == ProblemKind::transient;
+  std::vector<T> conductance, capacity;
+  std::vector<double> heat;
+  for (int axis = 0; axis < 3; ++axis)
+    for (std::size_t i = 0; i < count; ++i)
+      for (std::size_t j = 0; j < count; ++j)
+        conductance.push_back(static_cast<T>(face_conductance(config, all_, axis, i, j) / unit));
+  for (const MaterialClass& each : all_.classes) {
+    if (transient) capacity.push_back(static_cast<T>(each.heat_capacity / (unit * time_plan(config).dt)));
+    heat.push_back(each.heat_capacity / all_.classes[0].heat_capacity);
+  }
+  conductance_ = copied_to(device, conductance);
+  if (transient) capacity_ = copied_to(device, capacity);
+  heat_ = copied_to(device, heat);
+  source_ = static_cast<T>(1 / (source_scale(config) * unit));
+}
+
+template <class T>
+void MaterialCells<T>::paint(const Config& config, Box subdomain, FieldView<std::uint8_t> classes) {
+  const MaterialPainter painter(config);
+  const Box box = classes.padded();
+#pragma omp parallel
+  {
+    std::vector<std::uint8_t> row(static_cast<std::size_t>(box.extent().x));
+    std::vector<std::int64_t> counts(counts_.size());
+#pragma omp for schedule(static)
+    for (Index z = box.lo.z; z < box.hi.z; ++z) {
+      for (Index y = box.lo.y; y < box.hi.y; ++y) {
+        painter.row(subdomain.lo.x + box.lo.x, subdomain.lo.y + y, subdomain.lo.z + z, row);
+        const bool counted = y >= 0 && y < classes.extent.y && z >= 0 && z < classes.extent.z;
+        for (Index x = box.lo.x; x < box.hi.x; ++x) {
+          const std::uint8_t material = row[static_cast<std::size_t>(x - box.lo.x)];
+          classes(x, y, z) = all_.of_material[material];
+          if (counted && x >= 0 && x < classes.extent.x) ++counts[material];
+        }
+      }
+    }
+#pragma omp critical(isotherm_paint)
+    for (std::size_t i = 0; i < counts.size(); ++i) counts_[i] += counts[i];
+  }
+}
+
+template <class T>
+void MaterialCells<T>::use(const Config& config, const std::vector<double>& weights, Stream stream) {
+  const double unit = config.problem.kind == ProblemKind::transient ? time_plan(config).dt : 1;
+  on_host_.clear();
+  weights_.clear();
+  for (const double weight : weights) {
+    weights_.push_back(static_cast<T>(weight / unit));
+    for (const MaterialClass& own : all_.classes) on_host_.push_back(rounded_sweep<T>(config, own, weight));
+  }
+  const std::size_t bytes = on_host_.size() * sizeof(Coefficients<T>);
+  if (coefficients_.bytes() < bytes) {
+    device_.synchronize(stream);
+    coefficients_ = Buffer(device_, bytes);
+  }
+  device_.copy(coefficients_.data(), on_host_.data(), bytes, stream);
+}
+
+template <class T>
+Materials<T> MaterialCells<T>::of_sweep(std::size_t i) const {
+  const std::size_t count = all_.count();
+  Materials<T> materials{classes_.view(), static_cast<int>(count)};
+  materials.coefficients = coefficients_.template as<Coefficients<T>>() + i * count;
+  materials.conductance = conductance_.template as<T>();
+  materials.capacity = capacity_.template as<T>();
+  materials.heat = heat_.template as<double>();
+  materials.weight = weights_[i];
+  materials.source = source_;
+  return materials;
+}
+
+template <class T>
+std::vector<CellBoundary<T>> cell_boundaries(const Config& config, Face face, Box subdomain, int ghosts) {
+  const MaterialPainter painter(config);
+  const MaterialClasses all = material_classes(config);
+  const int normal = axis_of(face), p = normal == 0 ? 1 : 0, q = normal == 2 ? 1 : 2;
+  std::vector<CellBoundary<T>> by_class;
+  for (const MaterialClass& each : all.classes) {
+    const double k = each.conductivity[normal];
+    const BoundaryLaw law = boundary_law(config, face, k);
+    by_class.push_back({static_cast<T>(law.a), static_cast<T>(law.slope), k / conductivity(config)});
+  }
+  std::vector<CellBoundary<T>> cells;
+  Int3 cell;
+  cell[normal] = is_max(face) ? config.grid.cells[normal] - 1 : 0;
+  for (cell[q] = subdomain.lo[q] - ghosts; cell[q] < subdomain.hi[q] + ghosts; ++cell[q])
+    for (cell[p] = subdomain.lo[p] - ghosts; cell[p] < subdomain.hi[p] + ghosts; ++cell[p])
+      cells.push_back(by_class[all.of_material[painter.at(cell)]]);
+  return cells;
+}
+
+template class MaterialCells<float>;
+template class MaterialCells<double>;
+template std::vector<CellBoundary<float>> cell_boundaries(const Config&, Face, Box, int);
+template std::vector<CellBoundary<double>> cell_boundaries(const Config&, Face, Box, int);
+
+}  // namespace isotherm

@@ -1,0 +1,164 @@
+"""Bodies of several materials: exact where layers end at faces of cells, the same bits on every kernel and rank count, and the
+uniform code's where all materials are one."""
+
+import copy
+import json
+import random
+
+import numpy as np
+import pytest
+
+from program import isotherm, ran, write_deck
+import runs
+
+CORE = {"conductivity": 7, "density": 2000, "heat_capacity": 800}
+BOARD = {"conductivity": [3, 2, 0.5], "density": 1500, "heat_capacity": 1000}
+MATERIALS = {"core": CORE, "board": BOARD}
+
+
+def run(folder, deck, *words, ranks=0, name="out"):
+    write_deck(folder, json.dumps(deck))
+    ran("run", "deck.yaml", "--progress=off", f"output.directory={name}", "output.overwrite=true", *words, cwd=folder,
+        ranks=ranks, code={0, 10}, OMP_NUM_THREADS="1")
+    return runs.record(folder / name)
+
+
+def heats(folder):
+    return [(row.get("heat_J"), row.get("balance_W"), row.get("wall_x_max_W")) for row in runs.history(folder)]
+
+
+def field(folder):
+    return runs.cells(sorted(folder.glob("deck_*.hdf"))[-1])
+
+
+SLAB_CELLS, H, RESISTANCE, HEAT_TRANSFER = 12, 1e-3, 4e-4, 500  # 5 cells of core, 4 of board, 3 of core
+
+
+def slab(axis, problem):
+    """Across `axis`: 400 K below, convection to 300 K above."""
+    cells = [3, 3, 3]
+    cells[axis] = SLAB_CELLS
+    letter = "xyz"[axis]
+    return {
+        "grid": {"cells": cells, "spacing": H},
+        "materials": MATERIALS,
+        "material": {"default": "core"},
+        "regions": [{"layers": [{"material": "core", "thickness": 5 * H}, {"material": "board", "thickness": 4 * H}],
+                     "axis": letter}],
+        "contacts": [{"between": ["core", "board"], "resistance": RESISTANCE}],
+        "boundaries": {f"{letter}_min": {"kind": "temperature", "value": 400},
+                       f"{letter}_max": {"kind": "convection", "ambient": 300, "coefficient": HEAT_TRANSFER}},
+        "initial": [{"shape": "constant", "value": 350}],
+        "problem": problem,
+        "output": {"diagnostics": 1000},
+    }
+
+
+def slab_temperatures(axis):
+    """Of its cells: in series are the layers, two contacts, and the air."""
+    board = BOARD["conductivity"][axis]
+    of_cell = [H / CORE["conductivity"]] * 5 + [H / board] * 4 + [H / CORE["conductivity"]] * 3  # m^2 K/W
+    before = np.cumsum(of_cell) - np.array(of_cell) / 2
+    before[5:] += RESISTANCE
+    before[9:] += RESISTANCE
+    return 400 - 100 * before / (sum(of_cell) + 2 * RESISTANCE + 1 / HEAT_TRANSFER)
+
+
+@pytest.mark.parametrize("problem", [{"kind": "steady", "tolerance": 0, "max_sweeps": 30000}, {"end_time": 600}],
+                         ids=["jacobi", "euler"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_a_layered_slab_is_exact(tmp_path, axis, problem):
+    record = run(tmp_path, slab(axis, problem))
+    found = np.moveaxis(field(tmp_path / "out"), 2 - axis, 0)
+    error = np.abs(found - slab_temperatures(axis)[:, None, None]).max()
+    assert error <= 1e-11 * 100, error
+    faces = record["end_state"]["heat"]["faces_W"]
+    capacity = np.repeat([2000 * 800, 1500 * 1000, 2000 * 800], [5, 4, 3])[:, None, None] * H**3
+    assert float(heats(tmp_path / "out")[-1][0]) == pytest.approx((capacity * found).sum(), rel=1e-12)
+    flux = 100 / (5 * H / 7 + 4 * H / BOARD["conductivity"][axis] + 3 * H / 7 + 2 * RESISTANCE + 1 / HEAT_TRANSFER)
+    assert faces["xyz"[axis] + "_min"] == pytest.approx(flux * 9 * H * H, rel=1e-10)
+    assert faces["xyz"[axis] + "_max"] == pytest.approx(-flux * 9 * H * H, rel=1e-10)
+
+
+def one_material(name, regions):
+    return {**slab(0, {"steps": 30}), "material": {"default": name}, "regions": regions,
+            "materials": {"core": CORE, "same": CORE}, "contacts": [],
+            "sources": [{"shape": "constant", "value": 1e6}]}
+
+
+@pytest.mark.parametrize("problem", [{"steps": 30}, {"kind": "steady"}], ids=["euler", "multigrid"])
+def test_two_names_of_one_material_are_one_body(tmp_path, problem):
+    uniform = {**one_material("core", []), "material": CORE, "problem": problem}
+    for key in ("materials", "regions", "contacts"):
+        del uniform[key]
+    two = {**one_material("core", [{"material": "same", "shape": "box", "from": [0, 0, 0], "to": [0.004, 0.002, 0.002]}]),
+           "problem": problem}
+    assert run(tmp_path, two)["fingerprint"] == run(tmp_path, uniform)["fingerprint"]
+
+
+PROBLEMS = {"euler": {"steps": 40}, "rkl": {"method": "rkl", "steps": 2},
+            "jacobi": {"kind": "steady", "tolerance": 0, "max_sweeps": 60, "check_interval": 20}}
+
+
+def random_body(seed, problem):
+    """Of two to nine classes, in boxes, spheres and cylinders, with contacts, a source and a periodic axis for some."""
+    draw = random.Random(seed)
+    length = [0.31, 0.2, 0.17]
+    names = [f"m{i}" for i in range(draw.randint(2, 9))]
+    point = lambda: [draw.uniform(0, size) for size in length]
+    regions = []
+    for _ in range(12):
+        a, b = point(), point()
+        regions.append(draw.choice([
+            {"shape": "box", "from": [min(p) for p in zip(a, b)], "to": [max(p) for p in zip(a, b)]},
+            {"shape": "sphere", "centre": a, "radius": draw.uniform(0.02, 0.08)},
+            {"shape": "cylinder", "centre": a, "radius": 0.04, "length": 0.1, "axis": draw.choice("xyz")}]))
+        regions[-1]["material"] = draw.choice(names)
+    steady = problem.get("kind") == "steady"
+    ends = {"x_min": {"kind": "temperature", "value": "300 + 100*y" if steady else "300 + 100*y + t"},
+            "x_max": {"kind": "convection", "ambient": 280, "coefficient": 50}, "z_min": {"kind": "flux", "value": 1e3}}
+    if draw.random() < 0.5:
+        ends.update(y_min="periodic", y_max="periodic")
+    return {
+        "grid": {"cells": [31, 20, 17], "lengths": length},
+        "materials": {name: {"conductivity": draw.choice([draw.uniform(0.1, 50), [draw.uniform(1, 50) for _ in "xyz"]]),
+                             "density": 1000, "heat_capacity": draw.uniform(500, 2000)} for name in names},
+        "material": {"default": names[0]},
+        "regions": regions,
+        "contacts": [{"between": names[:2], "resistance": 1e-3}],
+        "boundaries": ends,
+        "initial": [{"shape": "formula", "formula": "300 + 40*x*y + 20*sin(30*z)"}],
+        "sources": [{"shape": "box", "from": [0.05, 0.05, 0.05], "to": [0.1, 0.1, 0.1], "power": 20 if steady else "20 + t"}],
+        "problem": problem,
+        "output": {"snapshots": False, "diagnostics": 20},
+    }
+
+
+@pytest.mark.parametrize("method", PROBLEMS)
+@pytest.mark.parametrize("seed, precision", [(1, "fp64"), (2, "fp32"), (3, "fp64")])
+def test_one_answer(tmp_path, seed, precision, method):
+    deck = {**random_body(seed, PROBLEMS[method]), "precision": precision}
+    plain = run(tmp_path, deck, "solver.kernel=reference")
+    history = heats(tmp_path / "out")
+    for ranks, words in [(0, ["solver.kernel=openmp"]), (2, ["solver.kernel=openmp", "solver.halo_width=3"]), (3, [])]:
+        again = run(tmp_path, deck, *words, ranks=ranks)
+        assert again["fingerprint"] == plain["fingerprint"], (ranks, words)
+        assert heats(tmp_path / "out") == history
+    if precision == "fp64" and method != "jacobi":
+        assert plain["end_state"]["heat"]["relative_balance"] <= 1e-9, plain["end_state"]["heat"]
+
+
+def test_a_restart_on_other_ranks_ends_in_the_same_field(tmp_path):
+    deck = random_body(4, {"steps": 40})
+    whole = run(tmp_path, deck)
+    run(tmp_path, deck, "problem.steps=17", "output.checkpoint.final=true", ranks=2)
+    ran("run", "deck.yaml", "--progress=off", "output.directory=out", "--restart", "latest", cwd=tmp_path, ranks=3)
+    assert runs.record(tmp_path / "out")["fingerprint"] == whole["fingerprint"]
+
+
+def test_cells_that_nothing_covers_are_reported(tmp_path):
+    deck = copy.deepcopy(slab(0, {"steps": 1}))
+    deck["material"] = {}
+    write_deck(tmp_path, json.dumps(deck))
+    done = isotherm("check", "deck.yaml", cwd=tmp_path, code=65)
+    assert "regions: no region has the cell at (0.0095, 0.0005, 0.0005) m" in done.stderr
