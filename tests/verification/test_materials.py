@@ -80,6 +80,23 @@ def test_a_layered_slab_is_exact(tmp_path, axis, problem):
     assert faces["xyz"[axis] + "_max"] == pytest.approx(-flux * 9 * H * H, rel=1e-10)
 
 
+@pytest.mark.parametrize("problem", [{"end_time": 600}, {"end_time": 600, "method": "rkl"}], ids=["euler", "rkl"])
+def test_two_layers_cool_as_their_series_says(tmp_path, problem):
+    """20 mm and 60 mm between faces at 0, from 1; what the roots of tan(b1)/e1 + tan(b2)/e2 = 0 give after 600 s."""
+    metal, foam = ({"conductivity": k, "density": rho, "heat_capacity": 1000} for k, rho in ((15, 4000), (1, 2000)))
+    run(tmp_path, {
+        "grid": {"cells": [160, 1, 1], "lengths": [0.08, 0.001, 0.001]},
+        "materials": {"metal": metal, "foam": foam},
+        "regions": [{"layers": [{"material": "metal", "thickness": 0.02}, {"material": "foam", "thickness": 0.06}],
+                     "axis": "x"}],
+        "boundaries": {face: {"kind": "temperature", "value": 0} for face in ("x_min", "x_max")},
+        "initial": [{"shape": "constant", "value": 1}],
+        "problem": problem,
+        "output": {"snapshots": False, "probes": {"points": [[0.01, 0, 0], [0.05, 0, 0]]}}})
+    last = (tmp_path / "out" / "probes.csv").read_text().splitlines()[-1].split(",")[2:]
+    assert [float(each) for each in last] == pytest.approx([0.0223517, 0.5984726], rel=2e-4)
+
+
 def one_material(name, regions):
     return {**slab(0, {"steps": 30}), "material": {"default": name}, "regions": regions,
             "materials": {"core": CORE, "same": CORE}, "contacts": [],
