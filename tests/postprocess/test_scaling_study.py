@@ -1,5 +1,6 @@
 """Scaling of studies and of runs as the program wrote them; the process grids that the tools choose are the program's."""
 
+import itertools
 import json
 import re
 
@@ -9,7 +10,7 @@ from isotherm_tools.__main__ import main
 from isotherm_tools.scaling import RunRecord, share
 from isotherm_tools.scaling_model import Weights, process_grid, sweep_cost
 from isotherm_tools.text import format_time
-from program import ran, write_deck
+from program import command, finished, ran, write_deck
 from studies import BASE, changed_study
 
 DECK = BASE + "study: {matrix: {precision: [fp64]}}\nscaling: {kind: weak, ranks: [1, 2]}\n"
@@ -195,20 +196,33 @@ def program(request, tmp_path_factory):
     return folder, request.param, record.weights
 
 
+HALOS = ((1, False), (1, True), (4, False), (3, True))  # layers, and whether x and z are periodic
+
+
 @pytest.mark.parametrize("cells", [(256, 256, 256), (1000, 10, 10), (64, 300, 40), (33, 35, 700)])
-@pytest.mark.parametrize("ranks", [2, 6, 64, 512])
-@pytest.mark.parametrize("halo_width, around", [(1, False), (1, True), (4, False), (3, True)])
-def test_it_is_the_programs_own(program, cells, ranks, halo_width, around):
+def test_it_is_the_programs_own(program, cells):
+    """On all counts by one process, and by others what six ranks are estimated to take."""
     folder, precision, weights = program
-    periodic = (around, False, around)
-    parts = process_grid(ranks, cells, halo_width, periodic, weights)
-    done = ran("check", "deck.yaml", "parallel.device=cpu", f"precision={precision}", "--ranks", ranks,
-               f"grid.cells={json.dumps(cells)}", f"solver.halo_width={halo_width}", *[AROUND] * around, cwd=folder,
-               code=65 if parts is None else 0)
-    if parts is None:  # blocks would be thinner than the halo
-        assert "no process grid of" in done.stderr
-        return
-    found = re.search(r"^process grid +(\d+) x (\d+) x (\d+) \(", done.stdout, re.MULTILINE)
-    assert tuple(map(int, found.groups())) == parts
-    number, unit = re.search(r"^  by estimate +(\S+) (\S+) a sweep of", done.stdout, re.MULTILINE).groups()
-    assert sweep_cost(cells, parts, halo_width, periodic, weights) == pytest.approx(float(number) * SECONDS[unit], rel=0.006)
+    words = ["deck.yaml", "parallel.device=cpu", f"precision={precision}", f"grid.cells={json.dumps(cells)}"]
+    asked = list(itertools.product((2, 6, 64, 512), HALOS))
+    kinds = {f"boundaries.{axis}_{end}": "periodic" for axis in "xz" for end in ("min", "max")}
+    settings = [{"solver.halo_width": str(width), **(kinds if around else {})} for _, (width, around) in asked]
+    requests = [{"plan": True, "ranks": ranks, "settings": [
+        {"key": key, "value": {"at": [0, 0, 0], "text": text}} for key, text in each.items()]}
+        for (ranks, _), each in zip(asked, settings)]
+    given = json.dumps({"requests": requests})
+    answers = json.loads(finished(command("check", "--json", *words), 0, cwd=folder, input=given).stdout)["answers"]
+    assert len(answers) == len(asked)
+    for (ranks, (width, around)), answer in zip(asked, answers):
+        periodic = (around, False, around)
+        parts = process_grid(ranks, cells, width, periodic, weights)
+        if parts is None:  # blocks would be thinner than the halo
+            assert "no process grid of" in answer["refused"]["text"]
+            continue
+        assert tuple(answer["plan"]["process_grid"]) == parts
+        if ranks == 6:
+            words_of_case = [f"solver.halo_width={width}", *[AROUND] * around, "--ranks", ranks]
+            said = ran("check", *words, *words_of_case, cwd=folder).stdout
+            number, unit = re.search(r"^  by estimate +(\S+) (\S+) a sweep of", said, re.MULTILINE).groups()
+            estimate = pytest.approx(float(number) * SECONDS[unit], rel=0.006)
+            assert sweep_cost(cells, parts, width, periodic, weights) == estimate

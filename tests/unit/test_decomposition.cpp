@@ -28,93 +28,6 @@ namespace {
 
 using Periodic = std::array<bool, 3>;
 
-// Every figure apart, so that each part of the cost is a count.
-ExchangeWeights counting() {
-  return {.cell_bytes = 8,
-          .memory = 1,
-          .sector = 32,
-          .touches = 3,
-          .wire = 1,
-          .wire_sector = 16,
-          .message = 1,
-          .across_xz = 0.25,
-          .columns = 4,
-          .rows = 2};
-}
-
-double pieces(Index run, int cell_bytes, int sector) {
-  return static_cast<double>((run * cell_bytes + sector - 1) / sector * sector);
-}
-
-// The rank of most cost, found by walking over the ghosts of all ranks in all directions, row by row.
-SweepCost counted_cost(const Decomposition& d, int ghosts, const ExchangeWeights& w) {
-  SweepCost most;
-  for (int rank = 0; rank < d.ranks(); ++rank) {
-    SweepCost cost;
-    const Int3 n = d.subdomain(rank).extent();
-    for (const Direction& direction : ghosts > 1 ? all_directions() : face_directions()) {
-      const auto neighbour = d.neighbour(rank, direction);
-      if (!neighbour) continue;
-      Int3 size;
-      for (int axis = 0; axis < 3; ++axis)
-        size[axis] = direction[static_cast<std::size_t>(axis)] ? ghosts : n[axis];
-      for (Index row = 0; row < size.y * size.z; ++row) {
-        cost.copies += w.touches * pieces(size.x, w.cell_bytes, w.sector);
-        if (*neighbour == rank) continue;
-        cost.copies += 2.0 * static_cast<double>(size.x) * w.cell_bytes;
-        cost.wire += pieces(size.x, w.cell_bytes, w.wire_sector);
-      }
-      if (*neighbour == rank) continue;
-      cost.messages += 1;
-      const int axes = std::abs(direction[0]) + std::abs(direction[1]) + std::abs(direction[2]);
-      if (axes == 1 && direction[1] == 0) cost.messages += w.across_xz;
-    }
-    Index tiles = 0;
-    for (int layers = 0; layers < ghosts; ++layers) {
-      Int3 swept = n;
-      for (const Direction& direction : face_directions()) {
-        for (int axis = 0; axis < 3; ++axis)
-          if (direction[static_cast<std::size_t>(axis)] && d.neighbour(rank, direction))
-            swept[axis] += layers;
-      }
-      for (Index y = 0; y < swept.y; y += w.rows)
-        for (Index x = 0; x < swept.x; x += w.columns) tiles += swept.z;
-    }
-    cost.sweep = 2.0 * w.cell_bytes * static_cast<double>(tiles * w.columns * w.rows);
-    most.sweep = std::max(most.sweep, cost.sweep / ghosts);
-    most.copies = std::max(most.copies, cost.copies / ghosts);
-    most.wire = std::max(most.wire, cost.wire / ghosts);
-    most.messages = std::max(most.messages, cost.messages / ghosts);
-  }
-  return most;
-}
-
-TEST(SweepCost, IsThatOfTheSlowestRankCellByCell) {
-  const ExchangeWeights w = counting();
-  for (const Int3 grid : {Int3{1, 1, 1}, Int3{2, 1, 1}, Int3{1, 3, 1}, Int3{1, 2, 3}, Int3{3, 2, 4}}) {
-    for (int bits = 0; bits < 8; ++bits) {
-      const Periodic periodic{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0};
-      for (const int ghosts : {1, 2, 3}) {
-        const Int3 cells{grid.x * 9, grid.y * 5, grid.z * 3};  // blocks alike: the slowest has both extremes
-        const SweepCost expected = counted_cost(Decomposition(cells, grid, periodic, ghosts), ghosts, w);
-        const SweepCost found = sweep_cost(cells, grid, periodic, ghosts, w);
-        SCOPED_TRACE(text(grid) + " periodic " + std::to_string(bits) + " ghosts " + std::to_string(ghosts));
-        EXPECT_DOUBLE_EQ(found.sweep, expected.sweep);
-        EXPECT_DOUBLE_EQ(found.copies, expected.copies);
-        EXPECT_DOUBLE_EQ(found.wire, expected.wire);
-        EXPECT_DOUBLE_EQ(found.messages, expected.messages);
-      }
-    }
-  }
-}
-
-TEST(SweepCost, BlocksOfUnequalSizeCostWhatTheLargestDoes) {
-  const ExchangeWeights w = counting();
-  const double uneven = sweep_cost({9, 8, 10}, {1, 1, 3}, {}, 1, w).sweep;
-  EXPECT_EQ(uneven, sweep_cost({9, 8, 12}, {1, 1, 3}, {}, 1, w).sweep);
-  EXPECT_EQ(uneven, 2.0 * 8 * 12 * 8 * 4);
-}
-
 Int3 chosen(Backend backend, int cell_bytes, Int3 cells, int ranks, Periodic periodic = {}, int ghosts = 1) {
   return process_grids_by_cost(cells, ranks, periodic, ghosts, ExchangeWeights::of(backend, cell_bytes))
       .front()
@@ -457,18 +370,6 @@ HaloLink link(int peer, std::vector<Direction> directions, std::string transport
            {"host", "", transport == "host" ? seconds : 1, 5e-6}}};
 }
 
-TEST(HaloRecord, NamesThePathOfEveryPairWhereTheyAreFew) {
-  const HaloRecord record{
-      {{0, link(1, {{1, 0, 0}}, "host", 1e-3)}, {0, link(2, {{0, 1, 0}, {0, -1, 0}}, "peer", 1e-5)}}, {}};
-  EXPECT_EQ(transports_in_use(record), "host, peer");
-  const std::vector<std::string> lines = halo_lines(record);
-  ASSERT_EQ(lines.size(), 2u);
-  EXPECT_EQ(lines[0], "ranks 0-1 x+ by host: 1.91 MiB each way in 1000.0 us: 2.00 GB/s, latency 5.0 us");
-  EXPECT_EQ(lines[1], "ranks 0-2 y+ y- by peer: 1.91 MiB each way in 10.0 us: 200.00 GB/s, latency 0.0 us");
-  EXPECT_EQ(transports_in_use({}), "none");  // without neighbours
-  EXPECT_TRUE(halo_lines({}).empty());
-}
-
 TEST(HaloRecord, SaysTheMedianOfPairsOfOneKindWhereTheyAreMany) {
   HaloRecord record;
   for (int i = 0; i < 31; ++i) {
@@ -492,15 +393,6 @@ TEST(HaloRecord, JsonHasWhatWasTriedAndWhyItWasNotTaken) {
   EXPECT_EQ(pair["trials"][0]["why_not"], "not on one host");
   EXPECT_TRUE(pair["trials"][0]["exchange_s"].is_null());
   EXPECT_EQ(pair["trials"][1]["exchange_s"], 1e-3);
-}
-
-TEST(HaloRecord, SaysWhatIsHiddenWhereItWasMeasured) {
-  HaloRecord record{{{0, link(1, {{1, 0, 0}}, "host", 1e-3)}}, HaloCost{40e-6, 2e-6}};
-  EXPECT_EQ(halo_lines(record).back(), "95.0 % hidden: of an exchange of 40.0 us, 2.0 us add to a step");
-  EXPECT_DOUBLE_EQ(json_of(record)["hidden_percent"], 95);
-  record.cost.reset();
-  EXPECT_EQ(halo_lines(record).size(), 1u);
-  EXPECT_TRUE(json_of(record)["hidden_percent"].is_null());
 }
 
 // What of an exchange is hidden: the arithmetic.
