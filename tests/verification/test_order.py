@@ -74,8 +74,9 @@ def mode_deck(mix, cells, spacing):
                    {"solution": "decaying_mode", "modes": [1, 1, 1], "amplitude": 100}, initial=None)
 
 
-@pytest.mark.parametrize("mix", MIXES, ids=" ".join)
+@pytest.mark.parametrize("mix", MIXES[::6], ids=" ".join)
 def test_decaying_modes_are_of_second_order(tmp_path, mix):
+    """Each pair of kinds on each axis. That all mixes decay as sweeps do, to rounding: unit/test_exact.cpp."""
     deck = mode_deck(mix, [8, 10, 12], 5e-3)
     deck["verify"]["order"] = [8, 16, 32]
     expect_second_order(run(tmp_path, deck), 1e-5)
@@ -99,25 +100,23 @@ AXES = {"x": ([8, 1, 1], [8, 16, 32]), "y": ([2, 8, 1], [2, 4, 8]), "z": ([2, 1,
 
 def profile_deck(low, high, axis="x"):
     cells, series = AXES[axis]
-    # The idle axes are thick: what leaves a cell leaves it along the axis that matters. Rounding alone can keep a cycle of
-    # 1e-12 K alive.
-    return deck_of({"cells": cells, "lengths": [0.2 if n == 8 else 4 for n in cells]},
+    # The idle axes are thick: what leaves a cell leaves it along the axis that matters.
+    return deck_of({"cells": cells, "lengths": [0.2 if n == 8 else 4 for n in cells], "origin": [-1, 2, 0.5]},
                    {f"{axis}_min": END[low], f"{axis}_max": END[high]},
-                   {**STEADY, "tolerance": 1e-11, "criterion": "absolute", "check_interval": 1000},
+                   {**STEADY, "tolerance": 1e-11, "criterion": "absolute"},
                    {"solution": "steady_profile", "order": series}, initial=310, material={"conductivity": 80})
 
 
 @pytest.mark.parametrize("low, high, axis", [(*pair, "x") for pair in ENDS] + [("flux", "convection", axis) for axis in "yz"])
 def test_profiles_are_of_second_order_and_exact_without_a_source(tmp_path, low, high, axis):
-    """A straight line has no discretisation error: what is left is rounding, whatever the grid."""
+    """A straight line has no discretisation error: what is left is rounding."""
     deck = profile_deck(low, high, axis)
     record = run(tmp_path, {**deck, "sources": [{"shape": "constant", "value": 1e6}]})
     assert record["verification"]["order"] == pytest.approx([2, 2], abs=0.001)
     assert record["verification"]["l2_error_K"] > 1e-3
     if axis == "x":
         del deck["verify"]["order"]
-        for cells in (8, 32):
-            assert run(tmp_path, deck, f"grid.cells=[{cells},1,1]")["verification"]["max_error_K"] < 1e-7
+        assert run(tmp_path, deck)["verification"]["max_error_K"] < 1e-7
 
 
 def test_balanced_fluxes_around_a_mean_are_of_second_order(tmp_path):
@@ -137,11 +136,13 @@ def test_manufactured_solutions_are_of_second_order(tmp_path, mix):
     expect_second_order(run(tmp_path, deck))
 
 
-@pytest.mark.parametrize("low, high", ENDS)
-def test_slab_series_is_of_second_order(tmp_path, low, high):
+@pytest.mark.parametrize("low, high, axis", [(*pair, "xyz"[number % 3]) for number, pair in enumerate(ENDS)])
+def test_slab_series_is_of_second_order(tmp_path, low, high, axis):
     cells, length = 32, 0.1
     end_time = 400 * 0.9 * stable_dt([length / cells, 10, 10])
-    deck = deck_of({"cells": [cells, 1, 1], "lengths": [length, 10, 10]}, {"x_min": END[low], "x_max": END[high]},
+    grid = {"cells": [cells if each == axis else 1 for each in "xyz"],
+            "lengths": [length if each == axis else 10 for each in "xyz"], "origin": [-1, 2, 0.5]}
+    deck = deck_of(grid, {f"{axis}_min": END[low], f"{axis}_max": END[high]},
                    {"kind": "transient", "end_time": end_time}, {"solution": "slab_series", "order": [32, 64, 128]}, initial=400)
     expect_second_order(run(tmp_path, deck))
 
