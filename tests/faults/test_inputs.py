@@ -150,23 +150,6 @@ def test_extremes_are_those_of_the_last_field_and_heat_that_of_history(tmp_path)
     assert [line.split()[0] for line in (title, hot, cold, balance, result)] == ["at", "highest", "lowest", "balance", "RESULT:"]
 
 
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory):
-    return run(tmp_path_factory.mktemp("plain"), "solver.kernel=reference", "solver.reduction=reference", deck=HEATED)[1]
-
-
-@pytest.mark.parametrize("ranks, words", [
-    (1, ["solver.kernel=temporal_openmp", "solver.reduction=fused"]),
-    (1, ["solver.kernel=temporal_openmp", "solver.reduction=fused", "problem.check=asynchronous"]),
-    (1, ["solver.kernel=reference", "output.diagnostics=7", "output.snapshots=false"]),
-    (3, ["solver.kernel=openmp", "solver.halo_width=2"]),
-    (2, ["solver.kernel=temporal_openmp", "solver.halo_width=3", "parallel.overlap=true"])])
-def test_it_is_the_same_by_any_way(plain, tmp_path, ranks, words):
-    _, other = run(tmp_path, *words, ranks=ranks, deck=HEATED)
-    assert other["fingerprint"] == plain["fingerprint"] and other["end_state"] == plain["end_state"]
-    assert plain["end_state"]["heat"] is not None
-
-
 def test_a_steady_run_stores_nothing(tmp_path):
     """Its heat is that of the last field: the same by sweeps of a time block, which keep no field of the sweep before."""
     done, record = run(tmp_path / "a", "solver.kernel=reference", deck=TO_REST)

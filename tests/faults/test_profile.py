@@ -54,8 +54,11 @@ def test_numbers_add_up_and_are_those_of_the_record(tmp_path):
         values = [sum(row[f"{part}_s"] for part in parts) for row in run["profile"]]
         return [min(values), sum(values) / 2, max(values)]
 
-    for phase, parts in {"setup": ["setup"], "sweeps": ["interior", "exterior", "sweep"], "halo": ["boundaries", "pack", "wire", "unpack"],
-                         "reduction": ["reduction"], "output": ["output"], "total": ["total"]}.items():
+    phases = {"setup": ["setup"], "sweeps": ["interior", "exterior", "sweep"],
+              "halo": ["boundaries", "pack", "wire", "unpack"], "reduction": ["reduction"], "output": ["output"],
+              "total": ["total"]}
+    phases["stepping"] = phases["sweeps"] + phases["halo"] + phases["reduction"]
+    for phase, parts in phases.items():
         assert [run["phases_s"][phase][name] for name in ("min", "mean", "max")] == pytest.approx(spread(*parts), rel=1e-9), phase
     for part in set(INSIDE) & set(rows["share"]):
         mean = spread(part)[1]

@@ -130,22 +130,6 @@ TEST_F(PlacementCuda, SharingThatIsMeantIsNoWarning) {
 
 // What ranks decide and gather together for the run's output.
 
-TEST(RunOutput, PhasesAreSpreadOverRanks) {
-  const Communicator world = Communicator::world();
-  const int ranks = world.size();
-  PhaseTable<double> mine;
-  mine[Phase::sweeps] = world.rank() + 1;    // 1 ... ranks
-  mine[Phase::halo] = ranks - world.rank();  // ranks ... 1
-  mine[Phase::stepping] = 1e9;               // is not taken from the caller
-  const PhaseTable<Spread> all = gather_phases(mine, world);
-  EXPECT_EQ(all[Phase::sweeps].min, 1);
-  EXPECT_EQ(all[Phase::sweeps].mean, (ranks + 1) / 2.0);
-  EXPECT_EQ(all[Phase::sweeps].max, ranks);
-  EXPECT_EQ(all[Phase::stepping].min, ranks + 1);
-  EXPECT_EQ(all[Phase::stepping].max, ranks + 1);
-  EXPECT_EQ(all[Phase::setup].max, 0);
-}
-
 TEST(RunOutput, RankTableComesInRankOrderOnEveryRank) {
   const Communicator world = Communicator::world();
   const RankInfo mine{world.rank(),

@@ -159,21 +159,6 @@ TEST(Report, FiguresOfMerit) {
             "FOM halo_fraction: 10.0 %\n");
 }
 
-TEST(Report, FiguresOfALargeAndOfATinyRun) {
-  RunRecord r = record();
-  r.performance = {2000, 2000, 2000 * 123.456e6, 35, 4641e9};
-  EXPECT_EQ(figures_of_merit(r).substr(0, 103),
-            "FOM cell_updates: 123.456 GLUP/s\n"
-            "FOM effective_bandwidth: 4321.0 GB/s\n"
-            "FOM copy_bandwidth_share: 93.1 %\n");
-  r.performance = {1, 1, 8, 16, std::nullopt};
-  EXPECT_EQ(figures_of_merit(r),
-            "FOM cell_updates: 0.00000000400 GLUP/s\n"
-            "FOM effective_bandwidth: 0.0000000640 GB/s\n"
-            "FOM time_per_step: 2000.000 ms\n"
-            "FOM halo_fraction: 10.0 %\n");
-}
-
 TEST(Report, TheResultSaysWhatWasShownAndAWrongAnswerHasNoSpeed) {
   const auto expect_result = [](const RunRecord& r, const char* word, bool has_speed) {
     EXPECT_STREQ(result_word(r), word);
@@ -246,21 +231,6 @@ TEST(Report, TheEndOfASteadyRunHasNoTimeAndStoresNothing) {
   EXPECT_TRUE(end_lines(end).ends_with("  heat         not known: a reason\n"));
 }
 
-TEST(Report, Banner) {
-  EXPECT_EQ(banner(record()),
-            "isotherm 0.1.0 (0123456789ab): Release, GNU 12.2.0, no CUDA\n"
-            "  libraries    Open MPI v4.1.4, HDF5 1.10.8 (parallel)\n"
-            "  deck         plate.yaml -> runs/plate\n"
-            "  grid         100 x 100 x 50 = 500 000 cells, fp64\n"
-            "  domain       1 x 1 x 0.25 m, cells of 10 x 10 x 5 mm\n"
-            "  problem      transient, dt 0.001 s (limit 0.00111 s), 2 000 steps to 2 s\n"
-            "  ranks        2 ranks on 1 host, process grid 1 x 1 x 2, 250 000 cells each\n"
-            "  device       1 x Some CPU, x86-64-v3\n"
-            "  threads      4 threads (8 cores shared by 2 ranks)\n"
-            "  kernel       openmp, halo width 1, reduction reference\n"
-            "  halo         host, overlap on\n");
-}
-
 TEST(Report, BannerOfASteadyRunOnGpus) {
   RunRecord r = record();
   r.method.problem = ProblemKind::steady;
@@ -290,29 +260,6 @@ TEST(Report, BannerOfASteadyRunOnGpus) {
     r.ranks.push_back({rank, "a", Backend::cuda, rank, "GPU", fmt::format("u{}", rank), 1, 8, 0});
   }
   expect_says(banner(r), "               15 u15: rank 15 on a\n               24 more in run.json\n");
-}
-
-TEST(Report, FinalTable) {
-  RunRecord r = record();
-  r.verification = Verification{"decaying_mode", 1.5e-4, 5e-5, 1e-3, {}, {}, Verdict::passed};
-  EXPECT_EQ(
-      final_table(r),
-      "  phase         min    mean     max    share\n"
-      "  setup      100 ms  200 ms  300 ms    5.0 %\n"
-      "  sweeps     1.60 s  1.70 s  1.80 s   42.5 %\n"
-      "  halo       100 ms  200 ms  300 ms    5.0 %\n"
-      "  reduction  100 ms  100 ms  100 ms    2.5 %\n"
-      "  output     500 ms  500 ms  500 ms   12.5 %\n"
-      "  total      4.00 s  4.00 s  4.00 s  100.0 %\n"
-      "\n"
-      "  work         500 000 cells x 2 000 sweeps in 2.00 s\n"
-      "  speed        500 MPts/s, 1 ms a step\n"
-      "  bandwidth    8.0 GB/s effective (16 bytes a point), 40.0 % of the copy bandwidth of 20.0 GB/s\n"
-      "  residual     5.000e-01 K (max norm), 2.500e-01 of the first\n"
-      "  verification decaying_mode: max error 1.500e-04 K, l2 error 5.000e-05 K, tolerance 0.001 K; passed\n"
-      "  memory       8.00 MiB estimated a rank, 60.00 MiB host peak\n"
-      "  fingerprint  0123456789abcdef\n"
-      "  files        2 in runs/plate\n");
 }
 
 TEST(Report, TheTableSaysWhatOtherRunsHave) {
@@ -345,57 +292,11 @@ TEST(History, LinesHoldShortestDigitsThatReadBack) {
   EXPECT_EQ(history_line({1, 0, std::nan(""), INFINITY, 0}), "1,0,nan,inf,0.000000\n");
 }
 
-TEST(History, DiagnosticsAreFurtherColumns) {
-  DiagnosticsPlan plan;
-  plan.boundaries = {true, true, false, false, false, false};
-  plan.flows = plan.rate = true;
-  plan.heat_capacity = 2;
-  plan.bins = 2;
-  EXPECT_EQ(
-      history_head(plan),
-      "sweep,time_s,residual,relative_residual,wall_s,min_K,max_K,mean_K,heat_J,rate_W,wall_x_min_W,"
-      "wall_x_max_W,source_W,balance_W,relative_balance,hist_under,hist_0,hist_1,hist_over,nan_cells\n");
-  HistoryLine line{7, 0.5, 0.25, 0.125, 1, {}};
-  EXPECT_EQ(history_line(line, plan), "7,0.5,0.25,0.125,1.000000,,,,,,,,,,,,,,,\n");
-  line.residual.reset();
-  line.relative.reset();
-  line.diagnostics =
-      Diagnostics{290, 310, 300.5, 0, 1e6, {}, Histogram{Bins::of(290, 310, 2), {1, 2, 3, 4, 5}}};
-  EXPECT_EQ(history_line(line, plan), "7,0.5,,,1.000000,290,310,300.5,1000000,,,,,,,1,2,3,4,0\n");
-  line.diagnostics->flows = HeatFlows{{3, -1, 0, 0, 0, 0}, 0.5, 2.25, 0.25, 0.0625};
-  line.diagnostics->mean = -std::nan("");
-  line.diagnostics->nan_cells = 5;
-  EXPECT_EQ(history_line(line, plan),
-            "7,0.5,,,1.000000,290,310,nan,1000000,2.25,3,-1,0.5,0.25,0.0625,1,2,3,4,5\n");
-  plan = {};
-  EXPECT_EQ(history_head(plan),
-            "sweep,time_s,residual,relative_residual,wall_s,min_K,max_K,mean_K,nan_cells\n");
-  EXPECT_EQ(history_line(line, plan), "7,0.5,,,1.000000,290,310,nan,5\n");
-}
-
 struct History : LineFile {
   History(const std::filesystem::path& path, Console& console, std::optional<std::int64_t> resumed = {})
       : LineFile(path, console, history_head(), "its history", resumed) {}
   void add(const HistoryLine& line) { LineFile::add(history_line(line)); }
 };
-
-TEST(History, HeadStandsBeforeTheFirstRowAndTheEndOfTheObjectFinishes) {
-  const test::TemporaryFolder folder;
-  const auto path = folder.path() / "history.csv";
-  Console console(0);
-  std::string expected = history_head();
-  {
-    History history(path, console);
-    EXPECT_EQ(read_file(path), expected);
-    for (int sweep = 0; sweep < 5000; ++sweep) {  // more than one buffer
-      const HistoryLine line{sweep, sweep * 1e-3, 1.0 / (sweep + 1), 0.5, 1};
-      history.add(line);
-      expected += history_line(line);
-    }
-  }
-  EXPECT_EQ(read_file(path), expected);
-  EXPECT_TRUE(console.warnings().empty());
-}
 
 TEST(History, GoesOnBehindTheLinesThatStay) {
   const test::TemporaryFolder folder;
