@@ -267,18 +267,6 @@ TEST(WidestHalo, IsNoDeeperThanSomethingIsDue) {
   EXPECT_EQ(widest_halo(around, one), 1);
 }
 
-TEST(KernelChoices, KeepToTheDeck) {
-  Config config = decks::every_wall({17, 23, 31});
-  config.solver.kernel = "openmp";
-  config.solver.tile = "1plane";
-  config.solver.reduction = "openmp";
-  const KernelChoices<double> choices = kernel_choices<double>(config, Backend::host);
-  EXPECT_FALSE(choices.open());
-  EXPECT_EQ(choices.sweeps.front().kernel->name, "openmp");
-  EXPECT_EQ(choices.sweeps.front().tile, 1);
-  EXPECT_EQ(choices.reductions.front()->name, "openmp");
-}
-
 TEST(KernelChoices, LeaveOutWhatOthersAreComparedWith) {
   const KernelChoices<double> choices =
       kernel_choices<double>(decks::every_wall({17, 23, 31}), Backend::host);
@@ -380,11 +368,6 @@ TEST_P(SweepGraph, ThatADeckInsistsOnIsRejectedWhereHalosNeedTheHost) {
       "transport host, which needs the host); use auto");
 }
 INSTANTIATE_TEST_SUITE_P(Cuda, SweepGraph, testing::Values(Backend::cuda));
-
-TEST(WhyNoGraph, SaysWhatStandsInTheWay) {
-  const auto host = make_host_device();
-  EXPECT_EQ(why_no_graph(decks::every_wall({8, 8, 8}), *host), "only GPUs have graphs");
-}
 
 // Sweeps that store their faces into the neighbours' ghosts themselves: the bits of exchanges, on every
 // process grid, however the sweeps are called, as graphs too; and where they cannot, words.

@@ -473,7 +473,6 @@ constexpr Shape one_byte{2, 1, largest_piece, 3};
 constexpr Shape whole{3, 100003, largest_piece, 4};
 constexpr Shape in_pieces{2, 100003, 1000, 4};
 constexpr Shape in_equal_pieces{2, 4000, 1000, 4};
-constexpr Shape long_message{1, (std::size_t{1} << 31) + 4099, largest_piece, 1};
 
 // Messages may be staged on any device; MPI itself reads and writes only the host's memory here.
 class TransportHost : public BackendTest {
@@ -486,11 +485,6 @@ class TransportHost : public BackendTest {
 
 TEST_P(TransportHost, MessagesArriveWholeAndPiecesInTheirOrder) {
   for (const Shape& shape : {one_byte, whole, in_pieces, in_equal_pieces}) expect(shape);
-}
-// Beyond what an int counts. Disabled: needs 18 GB a rank. Run it alone with
-// --gtest_also_run_disabled_tests --gtest_filter=Host/TransportHost.DISABLED_LongMessage/0
-TEST_P(TransportHost, DISABLED_LongMessage) {
-  expect(long_message);
 }
 ISOTHERM_ON_EACH_BACKEND(TransportHost);
 

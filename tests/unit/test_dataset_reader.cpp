@@ -234,19 +234,6 @@ TuningKey some_key() {
   return key;
 }
 
-TEST_F(TuningFile, KeepsAndFindsAChoice) {
-  EXPECT_FALSE(find_tuning(path, some_key()));  // no file yet
-  keep_tuning(path, some_key(), {{"temporal", "8x4x4", "fused", 4, 8, Overlap::on, true}, 1e-3, 0.5, false});
-  const auto found = find_tuning(path, some_key());
-  ASSERT_TRUE(found);
-  const StepRecord& step = *found;
-  EXPECT_EQ(std::tuple(step.kernel, step.tile, step.reduction, step.overlap),
-            std::tuple("temporal", "8x4x4", "fused", Overlap::on));
-  EXPECT_EQ(std::tuple(step.time_block, step.halo_width, step.graph, found->seconds, found->measured,
-                       found->complete),
-            std::tuple(4, 8, true, 1e-3, 0.5, false));
-}
-
 // Their keys are of other programs.
 TEST_F(TuningFile, ReplacesEntriesOfVersionOne) {
   std::ofstream(path)

@@ -500,15 +500,6 @@ TEST(DeviceMap, MoreRanksThanGpus) {
   EXPECT_EQ(map_devices(ranks, false).warnings, turns.warnings);
 }
 
-// CUDA_VISIBLE_DEVICES=0 for all, or a MIG instance, of which a process sees one.
-TEST(DeviceMap, AllRanksOnTheOnlyGpuThatTheySee) {
-  EXPECT_EQ(
-      warnings(std::vector<RankSight>(8, sees({"A"}))),
-      Names{
-          "8 ranks of node0 share one GPU and take turns (they see 1 GPU there, and no MPS runs); start one "
-          "rank a GPU, or nvidia-cuda-mps-control before the ranks"});
-}
-
 TEST(DeviceMap, AFaultOfManyHostsIsToldOnce) {
   std::vector<RankSight> ranks;
   for (int rank = 0; rank < 8; ++rank) {

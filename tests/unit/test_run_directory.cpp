@@ -390,14 +390,6 @@ TEST(SafeFile, AMissingFolderIsCannotCreate) {
   refusal([&] { create_empty_file(folder / std::string(300, 'n')); }, ExitCode::cannot_create);
 }
 
-// The old file stays when the new one cannot take its name: here, because the name is a folder's.
-TEST(SafeFile, AFailedRenameIsIoAndLeavesNothingBehind) {
-  const TemporaryFolder folder;
-  ASSERT_EQ(::mkdir((folder / "taken").c_str(), 0777), 0);
-  refusal([&] { write_file_atomically(folder / "taken", "x"); }, ExitCode::io);
-  EXPECT_EQ(folder.names(), std::vector<std::string>{"taken"});
-}
-
 TEST(SafeFile, AFullDiskIsIoAndKeepsTheOldFile) {
   if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full here";
   const TemporaryFolder folder;

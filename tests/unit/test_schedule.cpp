@@ -209,16 +209,6 @@ TEST(SweepWork, IsWhatThePassesOverAllGridsMove) {
   EXPECT_LT(work.bytes, 3 * fine_sweeps);
 }
 
-TEST(Schedule, ARunOfNoStepsWritesOneState) {
-  Config config = config_of(0);
-  config.output.every_steps = 3;
-  config.output.coarse.factor = Int3{1, 1, 1};
-  config.output.coarse.times.every_time = 3;
-  const Schedule schedule(config);
-  EXPECT_EQ(schedule.snapshots.count(), 1);
-  EXPECT_EQ(schedule.parts[0].count(), 1);
-}
-
 // When a steady problem has come to rest, and when it comes no further.
 
 ProblemConfig steady(Criterion criterion, double tolerance) {
@@ -291,14 +281,6 @@ TEST(Stagnation, IsNeverWithoutAToleranceOrADecay) {
     stagnation.checked(1, 1);
     EXPECT_FALSE(stagnation.reached(std::int64_t{1} << 60));
   }
-}
-
-TEST(Stagnation, GoesOnFromACheckpoint) {
-  Stagnation stagnation(checked_every_hundred(), decay, 100);
-  stagnation.go_on_from({1e-5, 1000});
-  stagnation.checked(20000, 1e-5);
-  EXPECT_FALSE(stagnation.reached(24000));
-  EXPECT_TRUE(stagnation.reached(24100));
 }
 
 // When something comes again, and what of it a schedule takes.
