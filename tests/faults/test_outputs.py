@@ -154,13 +154,6 @@ def test_probes_read_between_the_cells_of_a_snapshot(run):
         assert wall == pytest.approx(300 + 10 * 2.21, rel=1e-14)  # x_min has this temperature
 
 
-def test_the_bits_do_not_depend_on_the_ranks(run, tmp_path):
-    alone = run_in(tmp_path, ranks=1)
-    for path in run.glob("*.hdf"):
-        assert np.array_equal(cells(path), cells(alone / path.name)), path.name
-    assert (run / "probes.csv").read_text() == (alone / "probes.csv").read_text()
-
-
 def test_a_steady_run_writes_its_last_state_wherever_it_ends(tmp_path):
     steady = PARTS.replace("kind: transient, steps: 40", "kind: steady, tolerance: 1e-1, check_interval: 3")
     out = run_in(tmp_path, deck=steady.replace("every_time: 50", "every_steps: 50"), ranks=2)

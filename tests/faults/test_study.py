@@ -196,6 +196,9 @@ def test_more_cases_than_the_limit_and_one_run_are_no_study_nor_is_a_study_one_r
                     "deck.yaml:11:1: study.limit: 4 cases are more than 3; write --limit 4 ")
     expect_rejected(tmp_path, isotherm("run", "deck.yaml", cwd=tmp_path), 65,
                     "deck.yaml:11:1: study: the deck is of several cases, not of one run; start them with isotherm study deck.yaml")
+    write_deck(tmp_path, BASE + "scaling: {kind: strong, ranks: [1]}\n")
+    expect_rejected(tmp_path, isotherm("run", "deck.yaml", cwd=tmp_path), 65,
+                    "deck.yaml:11:1: scaling: the deck is of several cases")
     (tmp_path / "deck.yaml").write_text(BASE)
     expect_rejected(tmp_path, study(tmp_path, code=65), 65, "deck.yaml:1:1: study: is missing (the deck is of one run); ")
 
@@ -301,14 +304,6 @@ def test_a_count_that_fails_leaves_the_others_and_a_base_that_fails_says_so(tmp_
     assert found["ranks-2"]["cells"] == "17 x 13 x 30" and float(found["ranks-2"]["step_s"]) > 0
     for row in found.values():
         assert (row["speedup"], row["efficiency_percent"], row["scaling_base"]) == ("", "", "none (ranks-1: failed)")
-
-
-def test_check_says_what_the_cases_are_and_run_refuses(tmp_path):
-    write_deck(tmp_path, BASE + "scaling: {kind: weak, ranks: [1, 2], repeats: 3}\n")
-    checked = ran("check", "deck.yaml", cwd=tmp_path)
-    assert "scaling         weak, on 1, 2 ranks, 3 runs of each\n" in checked.stdout
-    assert re.search(r"^  ranks-2_run-3 +2 +17 x 13 x 30 ", checked.stdout, re.MULTILINE)
-    expect_rejected(tmp_path, isotherm("run", "deck.yaml", cwd=tmp_path), 65, "deck.yaml:11:1: scaling: the deck is of several cases")
 
 
 def test_what_runs_at_once_is_said_to_share_its_time(tmp_path):

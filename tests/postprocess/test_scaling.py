@@ -278,24 +278,6 @@ def command(runs, *more):
             "--network-latency", "10", *map(str, more)]
 
 
-def test_the_table(strong, capsys):
-    assert main(command(strong, "--ranks", "8", "--gpus-per-node", "4")) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "strong scaling of plate: 64x64x64 cells, fp64, on GPU"
-    assert lines[2:4] == [
-        "model: 0.9995 ns per cell, 0 s per launch, halo width 1, overlap on, a norm every 100 sweeps",
-        "       4 ranks per host; within a host 1 GB/s and 5 µs, between hosts 0.5 GB/s and 10 µs, 0 s per message"]
-    table = [line.split("  ") for line in lines[5:]]
-    rows = [[text.strip() for text in line if text.strip()] for line in table]
-    assert rows[0] == ["ranks", "grid", "processes", "cells per rank", "per sweep", "GPts/s", "speed-up", "efficiency",
-                       "hidden"]
-    assert rows[1] == ["measured", "predicted"] * 5
-    assert rows[2][:6] == ["1", "64x64x64", "1x1x1", "262144", "263 µs", "263 µs"]
-    assert rows[3][:4] == ["2", "64x64x64", "1x1x2", "131072"] and rows[3][10:] == ["90.0 %", "99.6 %", "-", "100.0 %"]
-    assert rows[5][:5] == ["8", "64x64x64", "2x2x2", "32768", "-"] and rows[5][5] != "-"
-    assert len({len(line) for line in lines[6:]}) == 1
-
-
 def test_csv_and_json_hold_the_table(strong, tmp_path, capsys):
     assert main(command(strong, "--csv", tmp_path / "a.csv", "--json", tmp_path / "a.json", "--halo-width", "16")) == 0
     series = series_of(strong, WIRES._replace(halo_width=16))
@@ -361,17 +343,6 @@ def test_ideal_of_weak_scaling_is_level_and_nothing_predicted_is_no_line(tmp_pat
     assert list(line_of(above, "ideal")[1]) == pytest.approx([0.1, 0.1])
     assert {line.get_label() for line in above.get_lines()} == {"ideal", "measured"}
     assert list(line_of(below, "measured")[1]) == pytest.approx([1, 1])
-
-
-def test_the_picture_is_written_beside_the_table_and_its_notes(strong, tmp_path, capsys):
-    assert main(["scaling", *map(str, strong)]) == 0
-    table = capsys.readouterr().out
-    assert [line[:36] for line in table.splitlines() if line.startswith("note")] == [
-        "note: no prediction from 2 ranks on ", "note: no prediction from 8 ranks on "]
-    assert main(["scaling", *map(str, strong), "--out", str(tmp_path / "a.png")]) == 0
-    assert capsys.readouterr().out == table and (tmp_path / "a.png").stat().st_size > 10000
-    assert main(command(strong, "--out", tmp_path / "a.svg")) == 0
-    assert (tmp_path / "a.svg").read_bytes().startswith(b"<?xml")
 
 
 def test_what_is_no_run_and_runs_that_make_no_series_are_refused(strong, tmp_path, refused):

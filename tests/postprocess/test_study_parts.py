@@ -2,10 +2,8 @@
 
 import os
 import random
-import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,12 +17,6 @@ from isotherm_tools.study.deck import safe_name
 from isotherm_tools.study.runner import SESSIONS, Progress, session_folder
 from isotherm_tools.study.slurm import OWN_TEMPLATE, array_text, fill, read_template
 from program import finished
-
-
-def test_it_starts_without_the_packages_of_other_tools():
-    heavy = "numpy|h5py|matplotlib|PIL"
-    loaded = finished([sys.executable, "-c", "import sys, isotherm_tools.study.command; print(*sys.modules)"], 0).stdout
-    assert not re.search(rf"(^| )({heavy})\b", loaded)
 
 
 # Of ten cases of 100 and a large one of 1000: 2 s beside the sweeps, and 10 of the work per second.
@@ -126,11 +118,6 @@ def test_only_words_between_two_at_signs_are_places():
     assert filled(NEEDED + "@@name@") == "1|2|[1]=a|run@n"
     with_options = filled(NEEDED + "\n@options@", options="#SBATCH -p @name@")
     assert with_options == "1|2|[1]=a|run\n#SBATCH -p @name@", "what was put in is not looked at again"
-    for content, values, message in (
-            (NEEDED, {"options": "#SBATCH -p a"},
-             "has no '@options@' (what stands there decides what a task runs); add it as in inputs/study.sbatch"),
-            (NEEDED + "\n\n@comand@", {}, "3: unknown place-holder '@comand@'; did you mean '@command@'?")):
-        expect_failure(65, message, filled, content, **values)
 
 
 def test_the_own_template_is_that_of_inputs_and_sound():

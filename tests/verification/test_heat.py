@@ -87,18 +87,6 @@ def test_the_balance_closes(tmp_path, kind, wall, source):
         assert columns["wall_x_min_W"] == pytest.approx(2e5 * 0.03 * 0.05, rel=1e-12)
 
 
-def test_a_steady_problem_comes_to_balance(tmp_path):
-    deck = slab(temperature(350), convection(280, 900), problem={"kind": "steady", "method": "jacobi", "tolerance": 1e-12, "check_interval": 500},
-                sources=[BOX], material={"conductivity": 400})
-    _, rows = run(tmp_path, deck, "output.diagnostics=700")
-    assert "rate_W" not in rows[0] and "heat_J" not in rows[0]
-    columns = diagnosed(rows)
-    assert rows[-1]["residual"] and rows[-1]["mean_K"], "the last line of a converged run holds both"
-    assert columns["relative_balance"][-1] < 1e-9 < columns["relative_balance"][0]
-    assert columns["balance_W"][-1] == pytest.approx(
-        columns["wall_x_min_W"][-1] + columns["wall_x_max_W"][-1] + columns["source_W"][-1], abs=1e-9)
-
-
 def test_lines_hold_what_was_due_and_the_material_can_fill(tmp_path):
     deck = slab(temperature(350), "insulated")
     _, rows = run(tmp_path, deck, "problem.steps=100", "problem.check_interval=40", "output.diagnostics=30", "output.histogram.bins=3")
