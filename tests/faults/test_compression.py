@@ -45,7 +45,7 @@ def expect_same_cells(one, other):
 
 
 @pytest.mark.parametrize("ranks, words, environment", [
-    (0, [], {}), (2, ["output.asynchronous=false"], {}), (4, [], {}), (0, [], GATHERED), (4, ["output.asynchronous=false"], GATHERED)])
+    (0, [], {}), (4, [], {}), (4, ["output.asynchronous=false"], GATHERED)])
 def test_the_cells_are_those_of_files_that_are_not(plain, tmp_path, ranks, words, environment):
     out = run_in(tmp_path, "output.compression=1", *words, ranks=ranks, **environment)
     expect_same_cells(out, plain)

@@ -682,19 +682,5 @@ TEST(SlowestMode, MayBeTheCheckerboard) {
   EXPECT_EQ(slowest_decay(steady_domain({1, 1, 1}, {open, open, open, open, open, open})), 0);
 }
 
-// The figures by which the default of problem.max_sweeps was chosen.
-TEST(SlowestMode, TheDefaultOfMaxSweepsIsEnoughFor256CellsEachWay) {
-  const double way = std::log(1 / ProblemConfig::steady_tolerance);
-  const auto needed = [&](std::array<BoundaryKind, face_count> kinds) {
-    Config config = steady_domain({256, 256, 256}, kinds);
-    config.grid.spacing = Vector3{0.01, 0.01, 0.01};
-    return way / slowest_decay(config);
-  };
-  EXPECT_NEAR(needed({held, held, held, held, held, held}), 185'300, 100);
-  EXPECT_NEAR(needed({held, held, open, open, open, open}), 555'900, 300);
-  EXPECT_NEAR(needed({held, open, open, open, open, open}), 2'223'700, 1000);
-  EXPECT_GT(static_cast<double>(ProblemConfig{}.max_sweeps), needed({held, open, open, open, open, open}));
-}
-
 }  // namespace
 }  // namespace isotherm
