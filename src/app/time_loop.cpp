@@ -6,6 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "config/materials.hpp"
 #include "core/signals.hpp"
 #include "core/text.hpp"
 #include "physics/boundaries.hpp"
@@ -160,7 +161,9 @@ class Loop {
       if (outputs_.fields) outcome_.divergence += outputs_.fields->write_diverged(outcome_.files);
       return;
     }
-    const double lowest = steady() ? sweep_spectrum(config_).lowest : 0;
+    // Of several materials an estimate of it would be no bound of the error.
+    const bool is_known = steady() && !has_several_materials(config_);
+    const double lowest = is_known ? sweep_spectrum(config_).lowest : 0;
     if (lowest > 0 && r.last) r.error = *r.last / lowest;
     const bool misses_tolerance = steady() && end_ != Convergence::reached && config_.problem.tolerance > 0;
     if (misses_tolerance) outcome_.largest_temperature = solver_.extremes().most_extreme().value;

@@ -52,7 +52,7 @@ void check_method(Config& config, Problems& problems) {
   const auto fits = [&] { return (method >= MethodName::euler) == transient; };
   if (!problems.given("problem.method") && !fits())
     method = transient                       ? MethodName::euler
-             : has_several_materials(config) ? MethodName::jacobi
+             : has_several_materials(config) ? MethodName::chebyshev
                                              : MethodName::multigrid;
   if (problems.given("problem.max_cycles") && method == MethodName::jacobi)
     problems.add("problem.max_cycles", "method jacobi has no cycles; write max_sweeps");

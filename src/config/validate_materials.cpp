@@ -125,9 +125,9 @@ void check_limits(const Config& config, const RegistryNames& registry, Problems&
   const ProblemConfig& p = config.problem;
   const char* const several = "a body of several materials, or of one that differs by axis,";
   if (problems.given("problem.method") && problems.sound({"problem.method"}) &&
-      p.method != MethodName::jacobi && p.method != MethodName::euler && p.method != MethodName::rkl)
+      (p.method == MethodName::multigrid || p.method == MethodName::implicit))
     problems.add("problem.method", "{} is not available for {} in this version; use {}", word(p.method),
-                 several, is_transient(config) ? "euler or rkl" : "jacobi");
+                 several, is_transient(config) ? "euler or rkl" : "chebyshev");
   if (p.error || p.criterion == Criterion::error)
     problems.add(p.error ? "problem.error" : "problem.criterion",
                  "the error is not known for {} in this version; write tolerance with criterion relative or "

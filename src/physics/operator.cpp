@@ -5,6 +5,9 @@
 #include <functional>
 #include <limits>
 #include <numbers>
+#include <vector>
+
+#include "physics/materials.hpp"
 
 namespace isotherm {
 namespace {
@@ -117,6 +120,75 @@ Spectrum spectrum_of(const Config& config, const Coefficients<double>& c) {
   return {std::isfinite(slow) ? slow : 0, highest};  // infinite: a single cell, of which nothing is fixed
 }
 
+// A body of several materials along an axis, as a chain of its planes of cells, each at one temperature: sums
+// over lines of cells, of W/(m^3 K).
+struct Chain {
+  std::vector<double> faces;     // below each plane and above the last; at the ends what boundaries take
+  std::vector<double> diagonal;  // what a sweep divides by
+};
+
+Chain chain_along(const Config& config, int axis) {
+  constexpr Index most_lines = 8;  // along each of the other axes: enough for an estimate
+  const MaterialClasses all = material_classes(config);
+  const MaterialPainter painter(config);
+  const Int3 n = config.grid.cells;
+  const int p = (axis + 1) % 3, q = (axis + 2) % 3;
+  const Int3 lines{0, std::min(n[p], most_lines), std::min(n[q], most_lines)};
+  const auto taken = [&](bool above, std::size_t own) {
+    const double k = all.classes[own].conductivity[axis], h = spacing(config)[axis];
+    return k / (h * h) * (1 - boundary_law(config, face(axis, above), k).a);
+  };
+  Chain chain{std::vector<double>(n[axis] + 1), std::vector<double>(n[axis])};
+  for (Index line = 0; line < lines.y * lines.z; ++line) {
+    Int3 cell;
+    cell[p] = (2 * (line % lines.y) + 1) * n[p] / (2 * lines.y);
+    cell[q] = (2 * (line / lines.y) + 1) * n[q] / (2 * lines.z);
+    std::size_t before = 0, own = 0;
+    for (Index i = 0; i < n[axis]; ++i, before = own) {
+      cell[axis] = i;
+      own = all.of_material[painter.at(cell)];
+      chain.faces[i] += i == 0 ? taken(false, own) : face_conductance(config, all, axis, before, own);
+      chain.diagonal[i] += own_conductance(config, all.classes[own]);
+    }
+    chain.faces.back() += taken(true, own);
+  }
+  return chain;
+}
+
+// The smallest eigenvalue of the chain, over its diagonal, by inverse iteration.
+double lowest_of(const Chain& chain) {
+  const std::size_t n = chain.diagonal.size();
+  if (chain.faces.front() + chain.faces.back() == 0) return 0;
+  std::vector<double> mode(n, 1), next(n), pivot(n);
+  double found = 0;
+  for (int iteration = 0; iteration < 20; ++iteration) {
+    for (std::size_t i = 0; i < n; ++i) {  // Gaussian elimination
+      const double below = chain.faces[i], share = i == 0 ? 0 : below / pivot[i - 1];
+      pivot[i] = below + chain.faces[i + 1] - (i == 0 ? 0 : share * below);
+      next[i] = chain.diagonal[i] * mode[i] + (i == 0 ? 0 : share * next[i - 1]);
+    }
+    double work = 0, size = 0;
+    for (std::size_t i = n; i-- > 0;) {
+      next[i] = (next[i] + (i + 1 < n ? chain.faces[i + 1] * next[i + 1] : 0)) / pivot[i];
+      work += next[i] * chain.diagonal[i] * mode[i];
+      size += next[i] * chain.diagonal[i] * next[i];
+    }
+    found = work / size;
+    for (std::size_t i = 0; i < n; ++i) mode[i] = next[i] / std::sqrt(size);
+  }
+  return found;
+}
+
+// Eigenvalues are below 2, as no cell gives away more than twice what its sweep divides by (Gershgorin). The
+// lowest is estimated: where it is too high or too low, cycles of Chebyshev weights still converge.
+Spectrum spectrum_of_materials(const Config& config) {
+  Spectrum found{0, 2};
+  for (int axis = 0; axis < 3; ++axis)
+    if (config.boundaries[2 * axis].kind != BoundaryKind::periodic)
+      found.lowest += lowest_of(chain_along(config, axis));
+  return found;
+}
+
 }  // namespace
 
 double half_diagonal(const Config& config) {
@@ -187,13 +259,15 @@ template Coefficients<float> rounded_sweep(const Config&, double);
 template Coefficients<double> rounded_sweep(const Config&, double);
 
 Spectrum sweep_spectrum(const Config& config) {
-  if (has_several_materials(config)) return {};
-  return spectrum_of(config, sweep_coefficients(config, 1));
+  return has_several_materials(config) ? spectrum_of_materials(config)
+                                       : spectrum_of(config, sweep_coefficients(config, 1));
 }
 
 double slowest_decay(const Config& config) {
-  if (has_several_materials(config)) return 0;
-  const Spectrum of_sweep = spectrum_of(config, sweep_coefficients(config));
+  Spectrum of_sweep = sweep_spectrum(config);
+  const double weight = config.problem.weight;
+  of_sweep = has_several_materials(config) ? Spectrum{weight * of_sweep.lowest, weight * of_sweep.highest}
+                                           : spectrum_of(config, sweep_coefficients(config));
   if (of_sweep.lowest == 0) return 0;
   // Modes beyond 1 change their sign from sweep to sweep; the last of them is as slow as 2 - highest says.
   const double slower = std::min(of_sweep.lowest, 2 - of_sweep.highest);

@@ -5,13 +5,16 @@
 #include <numbers>
 #include <utility>
 
+#include "config/materials.hpp"
 #include "physics/operator.hpp"
 
 namespace isotherm {
 namespace {
 
 constexpr std::int64_t least_sweeps = 16, most_sweeps = 512;  // of a cycle that is chosen here
-constexpr int smoothing_sweeps = 4;                           // of multigrid, before and after a correction
+// Of several materials: the heat of good conductors that poor ones enclose is lost in many more.
+constexpr std::int64_t most_sweeps_of_materials = 4096;
+constexpr int smoothing_sweeps = 4;     // of multigrid, before and after a correction
 constexpr double expected_decay = 2.3;  // of a V cycle: measured rates are 0.06 to 0.1 (kernels/TUNING.md)
 constexpr double worthwhile = 1e-4;  // what a cycle leaves of an error: half of the way to usual tolerances
 
@@ -29,9 +32,9 @@ bool has_range(const Spectrum& s) {
 }
 
 // A power of two, for the order of the weights.
-std::int64_t chosen_cycle(const Spectrum& s) {
+std::int64_t chosen_cycle(const Spectrum& s, std::int64_t most = most_sweeps) {
   std::int64_t m = least_sweeps;
-  while (m < most_sweeps && decay_of_cycle(s, m) < -std::log(worthwhile)) m *= 2;
+  while (m < most && decay_of_cycle(s, m) < -std::log(worthwhile)) m *= 2;
   return m;
 }
 
@@ -185,7 +188,8 @@ std::int64_t sweeps_of_cycle(const Config& config) {
   if (!is(MethodName::chebyshev, config)) return 1;
   if (config.problem.cycle) return *config.problem.cycle;
   const Spectrum s = sweep_spectrum(config);
-  return has_range(s) ? chosen_cycle(s) : 1;
+  if (!has_range(s)) return 1;
+  return chosen_cycle(s, has_several_materials(config) ? most_sweeps_of_materials : most_sweeps);
 }
 
 Method make_method(const Config& config, std::optional<double> dt) {

@@ -311,6 +311,23 @@ TEST(Operator, SweepsOfImplicitGridsKeepTheirShare) {
     ASSERT_LE(s.highest, 2);
   }
 }
+// The estimate for several materials is the eigenvalue itself where they hardly differ.
+TEST(Operator, SlowestModeOfMaterialsIsThatOfABodyOfOne) {
+  Random random;
+  for (int trial = 0; trial < 100; ++trial) {
+    Config config = decks::steady({random.between(1, 60), random.between(2, 60), random.between(1, 60)});
+    BoundaryConfig convection{BoundaryKind::convection, Expression(300.0),
+                              std::exp(random.between(-3.0, 6.0))};
+    config.boundaries[random.between(1, 3)] = convection;
+    config.material = {};
+    config.material.conductivity = 7.0;
+    const Spectrum one = sweep_spectrum(config);
+    config.material = {};
+    config.material.default_material = "board";
+    config.materials = {{"board", {7, 7, 7 * (1 + 1e-12)}, {}, {}}};
+    ASSERT_NEAR(sweep_spectrum(config).lowest, one.lowest, 1e-6 * one.lowest);
+  }
+}
 TEST(Operator, CoefficientsOfLargeWeightsKeepAConstant) {
   expect_a_constant_kept<float>();
   expect_a_constant_kept<double>();

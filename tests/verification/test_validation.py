@@ -11,6 +11,7 @@ KELVIN = 273.15
 
 # By deck: the temperatures of its probes at the end in C, and how far each may be from what is published.
 PUBLISHED = {
+    "en_iso_6946_wall": ([18.889341], 1e-6),
     "iso_10211_case_1": ([9.7, 13.4, 14.7, 15.1, 5.3, 8.6, 10.3, 10.8, 3.2, 5.6, 7.0, 7.5, 2.0, 3.6, 4.7, 5.0,
                           1.3, 2.3, 3.0, 3.2, 0.7, 1.4, 1.8, 1.9, 0.3, 0.6, 0.8, 0.9], 0.055),  # the standard: 0.1
     "nafems_t3": ([36.6031], 0.001),
