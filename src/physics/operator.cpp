@@ -128,7 +128,7 @@ struct Chain {
 };
 
 Chain chain_along(const Config& config, int axis) {
-  constexpr Index most_lines = 8;  // along each of the other axes: enough for an estimate
+  constexpr Index most_lines = 4;  // along each of the other axes: enough for an estimate
   const MaterialClasses all = material_classes(config);
   const MaterialPainter painter(config);
   const Int3 n = config.grid.cells;

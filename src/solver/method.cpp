@@ -38,6 +38,13 @@ std::int64_t chosen_cycle(const Spectrum& s, std::int64_t most = most_sweeps) {
   return m;
 }
 
+// Of chebyshev.
+std::int64_t sweeps_of_cycle(const Config& config, const Spectrum& s) {
+  if (config.problem.cycle) return *config.problem.cycle;
+  if (!has_range(s)) return 1;
+  return chosen_cycle(s, has_several_materials(config) ? most_sweeps_of_materials : most_sweeps);
+}
+
 // Numbers 1 to m of the weights, m a power of two.
 std::vector<std::int64_t> lebedev_order(std::int64_t m) {
   std::vector<std::int64_t> order{1};
@@ -185,11 +192,7 @@ std::int64_t sweeps_of_cycle(const Config& config) {
     return rkl_stages(config, dt) + 2 * rkl_stages(config, dt / 2);
   }
   if (is(MethodName::multigrid, config)) return 2 * smoothing_sweeps;
-  if (!is(MethodName::chebyshev, config)) return 1;
-  if (config.problem.cycle) return *config.problem.cycle;
-  const Spectrum s = sweep_spectrum(config);
-  if (!has_range(s)) return 1;
-  return chosen_cycle(s, has_several_materials(config) ? most_sweeps_of_materials : most_sweeps);
+  return is(MethodName::chebyshev, config) ? sweeps_of_cycle(config, sweep_spectrum(config)) : 1;
 }
 
 Method make_method(const Config& config, std::optional<double> dt) {
@@ -200,14 +203,14 @@ Method make_method(const Config& config, std::optional<double> dt) {
     const double step = time_plan(config).dt;
     return {"euler", {step}, step};
   }
-  const Method jacobi{"jacobi", {problem.weight}, problem.weight, slowest_decay(config)};
   if (is(MethodName::multigrid, config)) return multigrid_method(config);
-  if (!is(MethodName::chebyshev, config)) return jacobi;
+  if (!is(MethodName::chebyshev, config))
+    return {"jacobi", {problem.weight}, problem.weight, slowest_decay(config)};
   const Spectrum s = sweep_spectrum(config);
-  const std::int64_t m = sweeps_of_cycle(config);
+  const std::int64_t m = sweeps_of_cycle(config, s);
   if (!has_range(s)) {
     return {"chebyshev", std::vector<double>(static_cast<std::size_t>(m), problem.weight), problem.weight,
-            jacobi.decay};
+            slowest_decay(config)};
   }
   return {"chebyshev", chebyshev_weights(s, m), problem.weight,
           decay_of_cycle(s, m) / static_cast<double>(m)};
