@@ -55,7 +55,7 @@ void extremes(FieldView<const T> field, Extremes* result, void*, Stream) {
   *result = all;
 }
 
-// Of value(x, y), y by y. A face has few cells beside the body, so each is added to the accumulator at once.
+// Of value(x, y), row by row, each added to its thread's accumulator at once.
 template <class Value>
 void sum_exactly(Index nx, Index ny, const Value& value, LongAccumulator* result) {
   constexpr Index most_additions = Index{1} << 30;  // that an accumulator takes before it is normalised

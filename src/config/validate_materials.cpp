@@ -14,10 +14,6 @@
 namespace isotherm {
 namespace {
 
-bool is_transient(const Config& config) {
-  return config.problem.kind == ProblemKind::transient;
-}
-
 // Also notes the name as used.
 void check_name_of_material(const Config& config, const std::string& key, const std::string& name,
                             std::set<std::string>& used, Problems& problems) {
@@ -50,7 +46,8 @@ void check_one_material(const Config& config, const NamedMaterial& material, Pro
     problems.add(key + (material.density ? ".density" : ".heat_capacity"),
                  "says nothing without {0} (only their product counts); add {0}",
                  material.density ? "heat_capacity" : "density");
-  else if (problems.sound({"problem.kind"}) && is_transient(config) && !material.density)
+  else if (problems.sound({"problem.kind"}) && config.problem.kind == ProblemKind::transient &&
+           !material.density)
     problems.add(key, "a transient problem needs rho c; add density and heat_capacity");
 }
 
@@ -127,7 +124,7 @@ void check_limits(const Config& config, const RegistryNames& registry, Problems&
   if (problems.given("problem.method") && problems.sound({"problem.method"}) &&
       (p.method == MethodName::multigrid || p.method == MethodName::implicit))
     problems.add("problem.method", "{} is not available for {} in this version; use {}", word(p.method),
-                 several, is_transient(config) ? "euler or rkl" : "chebyshev");
+                 several, config.problem.kind == ProblemKind::transient ? "euler or rkl" : "chebyshev");
   if (p.error || p.criterion == Criterion::error)
     problems.add(p.error ? "problem.error" : "problem.criterion",
                  "the error is not known for {} in this version; write tolerance with criterion relative or "
@@ -163,7 +160,7 @@ void check_materials(const Config& config, const RegistryNames& registry, Proble
     if (is_given)
       problems.add(
           fmt::format("material.{}", name),
-          "stands beside materials, whose entries have properties of their own; keep one of the two, "
+          "is of one material, and the deck has materials with properties of their own; keep one of the two, "
           "with material: {{default: {}}}",
           config.materials[0].name);
   if (config.materials.size() > most_materials)

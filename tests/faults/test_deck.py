@@ -119,7 +119,7 @@ DECKS = [
      "deck.yaml:5:16: materials.diffusivity: one value stands where a map is wanted; write keys of conductivity, density, "),
     *((None, f"materials: {name}", BODY.replace(old, new), f"deck.yaml:{where}") for name, old, new, where in [
         ("an unknown name", "material: board, from", "material: bord, from", "9:16: regions.0.material: unknown word 'bord'; did you "),
-        ("both forms", "{default: core}", "{default: core, density: 1}", "7:36: material.density: stands beside materials"),
+        ("both forms", "{default: core}", "{default: core, density: 1}", "7:36: material.density: is of one material, and the deck has materials"),
         ("no default", "{default: core}", "{}", "9:3: regions: no region has the cell at (0.5625, "),
         ("a default alone", "regions:", "region:", "8:1: region: unknown key; did you mean 'regions'?"),
         ("a lone density", ", heat_capacity: 1000}", "}", "6:57: materials.board.density: says nothing without heat_capacity "),
