@@ -9,6 +9,7 @@
 
 #include "app/time_loop.hpp"
 #include "config/deck.hpp"
+#include "config/materials.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/hdf5_file.hpp"
 #include "core/statistics.hpp"
@@ -129,11 +130,16 @@ std::string remedy(const Config& config, const std::string& tolerance) {
 // `larger`: a tolerance that it would reach.
 std::string stagnation_text(const Config& config, const Residual& r, double largest, double unit,
                             const std::string& larger) {
+  // Of several materials the slowest mode is an estimate, which bounds no error.
+  const std::string error = has_several_materials(config)
+                                ? ""
+                                : fmt::format(", and by it the slowest mode may be off by about {:.2g} K",
+                                              *r.last / slowest_decay(config));
   return fmt::format(
       "the residual stopped falling at {:.3g} K, above the tolerance of {:.3g} K: the last digit of {} is "
-      "{:.2g} K at {:.4g} K, and by it the slowest mode may be off by about {:.2g} K; use {}",
+      "{:.2g} K at {:.4g} K{}; use {}",
       *r.last, *config.problem.tolerance * unit, word(config.precision), last_digit(config, largest), largest,
-      *r.last / slowest_decay(config), larger);
+      error, larger);
 }
 
 std::string unconverged_text(const Config& config, const Residual& r, double largest, double unit,

@@ -36,8 +36,7 @@ namespace {
 // That of the body, or of its first class.
 MaterialConfig material_of(const Config& config) {
   if (config.materials.empty()) return config.material;
-  const std::size_t number = material_number(config, config.material.default_material);
-  const NamedMaterial& first = config.materials[number < config.materials.size() ? number : 0];
+  const NamedMaterial& first = config.materials[painted_materials(config).front()];
   return {first.conductivity[0], first.density, first.heat_capacity, {}, {}};
 }
 

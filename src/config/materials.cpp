@@ -1,42 +1,40 @@
 #include "config/materials.hpp"
 
 #include <algorithm>
+#include <string>
 
 namespace isotherm {
 namespace {
 
-// m^2 K/W; of two numbers of materials.
-double contact_between(const Config& config, std::size_t i, std::size_t j) {
-  const std::string &one = config.materials[i].name, &other = config.materials[j].name;
-  for (const ContactConfig& contact : config.contacts) {
-    if (contact.between.size() != 2) continue;  // reported by the checks
-    const std::string &a = contact.between[0], &b = contact.between[1];
-    if ((a == one && b == other) || (a == other && b == one)) return contact.resistance;
+// Resistances of contacts between any two materials, m^2 K/W.
+class ContactTable {
+ public:
+  explicit ContactTable(const Config& config)
+      : count_(config.materials.size()), resistances_(count_ * count_) {
+    for (const ContactConfig& contact : config.contacts) {
+      if (contact.between.size() != 2) continue;  // reported by the checks, as unknown names are
+      const std::size_t i = material_number(config, contact.between[0]),
+                        j = material_number(config, contact.between[1]);
+      if (i < count_ && j < count_)
+        resistances_[i * count_ + j] = resistances_[j * count_ + i] = contact.resistance;
+    }
   }
-  return 0;
-}
+  double operator()(std::size_t i, std::size_t j) const { return resistances_[i * count_ + j]; }
+
+ private:
+  std::size_t count_;
+  std::vector<double> resistances_;
+};
 
 // Is there no difference between the two for any cell?
-bool are_alike(const Config& config, std::size_t i, std::size_t j) {
+bool are_alike(const Config& config, const ContactTable& contact, std::size_t i, std::size_t j) {
   const NamedMaterial &one = config.materials[i], &other = config.materials[j];
   if (one.conductivity != other.conductivity ||
-      one.volumetric_heat_capacity() != other.volumetric_heat_capacity() ||
-      contact_between(config, i, j) != 0)
+      one.volumetric_heat_capacity() != other.volumetric_heat_capacity() || contact(i, j) != 0)
     return false;
   for (std::size_t k = 0; k < config.materials.size(); ++k)
-    if (k != i && k != j && contact_between(config, i, k) != contact_between(config, j, k)) return false;
+    if (k != i && k != j && contact(i, k) != contact(j, k)) return false;
   return true;
-}
-
-// The numbers of all materials, the one that is the first class first.
-std::vector<std::size_t> in_order(const Config& config) {
-  std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < config.materials.size(); ++i) order.push_back(i);
-  const std::size_t first = material_number(config, config.material.default_material);
-  if (first < order.size())
-    std::rotate(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(first),
-                order.begin() + static_cast<std::ptrdiff_t>(first) + 1);
-  return order;
 }
 
 }  // namespace
@@ -46,17 +44,33 @@ std::size_t material_number(const Config& config, const std::string& name) {
   return static_cast<std::size_t>(found - config.materials.begin());
 }
 
+std::vector<std::size_t> painted_materials(const Config& config) {
+  std::vector<std::size_t> numbers;
+  const auto add = [&](std::size_t number) {
+    if (number < config.materials.size() && std::ranges::find(numbers, number) == numbers.end())
+      numbers.push_back(number);
+  };
+  add(material_number(config, config.material.default_material));
+  for (const MaterialRegion& region : config.regions) {
+    add(material_number(config, region.material));
+    for (const LayerConfig& layer : region.layers) add(material_number(config, layer.material));
+  }
+  if (numbers.empty()) add(0);  // reported by the checks
+  return numbers;
+}
+
 MaterialClasses material_classes(const Config& config) {
   MaterialClasses all;
   if (config.materials.empty()) {
     const double k = conductivity(config);
     return {{{{k, k, k}, volumetric_heat_capacity(config)}}, {}, {0}};
   }
+  const ContactTable contact(config);
   std::vector<std::size_t> representatives;  // a material of each class
   all.of_material.resize(config.materials.size());
-  for (const std::size_t i : in_order(config)) {
-    const auto like =
-        std::ranges::find_if(representatives, [&](std::size_t other) { return are_alike(config, i, other); });
+  for (const std::size_t i : painted_materials(config)) {
+    const auto like = std::ranges::find_if(
+        representatives, [&](std::size_t other) { return are_alike(config, contact, i, other); });
     all.of_material[i] = static_cast<std::uint8_t>(like - representatives.begin());
     if (like != representatives.end()) continue;
     const NamedMaterial& material = config.materials[i];
@@ -64,14 +78,18 @@ MaterialClasses material_classes(const Config& config) {
     all.classes.push_back({material.conductivity, material.volumetric_heat_capacity()});
   }
   for (const std::size_t i : representatives)
-    for (const std::size_t j : representatives) all.resistances.push_back(contact_between(config, i, j));
+    for (const std::size_t j : representatives) all.resistances.push_back(contact(i, j));
   return all;
 }
 
 bool has_several_materials(const Config& config) {
   if (config.materials.empty()) return false;
-  const std::vector<MaterialClass> classes = material_classes(config).classes;
-  return classes.size() > 1 || !classes[0].is_isotropic();
+  const std::vector<std::size_t> painted = painted_materials(config);
+  const Vector3& k = config.materials[painted[0]].conductivity;
+  if (k[0] != k[1] || k[0] != k[2]) return true;
+  const ContactTable contact(config);
+  return std::ranges::any_of(
+      painted, [&](std::size_t i) { return i != painted[0] && !are_alike(config, contact, i, painted[0]); });
 }
 
 double face_conductance(const Config& config, const MaterialClasses& all, int axis, std::size_t i,
@@ -92,13 +110,15 @@ double own_conductance(const Config& config, const MaterialClass& own) {
 std::vector<PaintedShape> painted_shapes(const Config& config) {
   const Vector3 h = spacing(config);
   std::vector<PaintedShape> shapes;
-  for (const MaterialRegion& region : config.regions) {
+  for (std::size_t number = 0; number < config.regions.size(); ++number) {
+    const MaterialRegion& region = config.regions[number];
+    const std::string key = "regions." + std::to_string(number);
     if (region.shape != RegionShape::layers) {
       RegionValue place = region.place;
       place.shape = region.shape == RegionShape::box      ? Shape::box
                     : region.shape == RegionShape::sphere ? Shape::sphere
                                                           : Shape::cylinder;
-      shapes.push_back({material_number(config, region.material), place});
+      shapes.push_back({material_number(config, region.material), place, key});
       continue;
     }
     const int axis = region.place.axis;
@@ -112,7 +132,7 @@ std::vector<PaintedShape> painted_shapes(const Config& config) {
       }
       place.from[axis] = face;
       place.to[axis] = face += layer.thickness;
-      shapes.push_back({material_number(config, layer.material), place});
+      shapes.push_back({material_number(config, layer.material), place, key});
     }
   }
   return shapes;

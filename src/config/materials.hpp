@@ -14,16 +14,14 @@ struct MaterialClass {
   Vector3 conductivity{};    // W/(m K), along x, y, z
   double heat_capacity = 1;  // rho c, J/(m^3 K)
 
-  bool is_isotropic() const {
-    return conductivity[0] == conductivity[1] && conductivity[0] == conductivity[2];
-  }
   bool operator==(const MaterialClass&) const = default;
 };
 
 inline constexpr std::size_t most_materials = 255;  // one more marks cells that nothing was painted on
 
-// That of material.default is the first; without it that of the first material. Two materials are of one
-// class where their properties are equal, and all contacts too. The one material of other decks is a class.
+// That of material.default is the first; without it that of the first region. Two materials are of one class
+// where their properties are equal, and all contacts too; one that no region names is of none. The one
+// material of other decks is a class.
 struct MaterialClasses {
   std::vector<MaterialClass> classes;
   std::vector<std::uint8_t> of_material;  // by the order of Config::materials
@@ -47,8 +45,11 @@ double own_conductance(const Config& config, const MaterialClass& own);
 struct PaintedShape {
   std::size_t material = 0;
   RegionValue place;
+  std::string key;  // of the region: "regions.1"
 };
 std::vector<PaintedShape> painted_shapes(const Config& config);  // in order
+// The numbers of the materials that regions and material.default name, that of the first class first.
+std::vector<std::size_t> painted_materials(const Config& config);
 // The number of a name; that of no material: their count.
 std::size_t material_number(const Config& config, const std::string& name);
 

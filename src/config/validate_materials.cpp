@@ -93,10 +93,11 @@ void check_layers(const Config& config, const MaterialRegion& region, const std:
                           shortest(top * h), shortest(cells * h), "xyz"[axis]);
     const double off = top - std::nearbyint(top);
     if (std::abs(off) > rounding_of_per_cell * std::max(1.0, top))
-      problems.warn(layer,
-                    "the layer ends {:.2g} of a cell {} a face between cells, where it is painted to end; "
-                    "thicknesses in multiples of {} m are exact",
-                    std::abs(off), off > 0 ? "above" : "below", shortest(h));
+      problems.warn(
+          layer,
+          "the layer ends {:.2g} of a cell {} a face between cells, and is computed as if it ended at that "
+          "face; use multiples of {} m",
+          std::abs(off), off > 0 ? "above" : "below", shortest(h));
   }
 }
 
@@ -120,7 +121,7 @@ void check_regions(const Config& config, std::set<std::string>& used, Problems& 
 // Kernels and methods that take a body of one material alone.
 void check_limits(const Config& config, const RegistryNames& registry, Problems& problems) {
   const ProblemConfig& p = config.problem;
-  const char* const several = "a body of several materials, or of one that differs by axis,";
+  const char* const several = "a body of several materials, or of one that differs by axis";
   if (problems.given("problem.method") && problems.sound({"problem.method"}) &&
       (p.method == MethodName::multigrid || p.method == MethodName::implicit))
     problems.add("problem.method", "{} is not available for {} in this version; use {}", word(p.method),

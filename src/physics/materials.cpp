@@ -56,10 +56,10 @@ std::vector<std::string> material_warnings(const Config& config) {
   if (config.materials.empty()) return warnings;
   const MaterialPainter painter(config);
   for (const std::size_t shape : painter.empty_shapes())
-    warnings.push_back(
-        fmt::format("{}: shape {} of {} holds no cell centre, so it changes nothing; use a "
-                    "finer grid or a larger shape",
-                    config.at("regions"), shape + 1, painted_shapes(config).size()));
+    warnings.push_back(fmt::format(
+        "{}: holds no cell centre, or has a layer that holds none, so that changes nothing; use a "
+        "finer grid or a larger shape",
+        config.at(painted_shapes(config)[shape].key)));
   if (!config.material.default_material.empty()) return warnings;
   std::vector<std::uint8_t> row(static_cast<std::size_t>(config.grid.cells.x));
   for (Index z = 0; z < config.grid.cells.z; ++z) {

@@ -33,6 +33,10 @@ Probe::Probe(const Config& config, const Vector3& at) {
       neighbour.beyond_boundary = !periodic && neighbour.cell != wanted;
     }
   }
+  for (int corner = 0; corner < corners; ++corner)
+    for (int axis = 0; axis < 3; ++axis)
+      if (neighbours_[axis][corner >> axis & 1].beyond_boundary)
+        conductivities_[corner][axis] = conductivity_at(config, cell(corner), axis);
 }
 
 Int3 Probe::cell(int corner) const {
@@ -49,7 +53,7 @@ double Probe::beyond_boundaries(const Config& config, int corner, double tempera
     const Face boundary = face(axis, upper);
     Vector3 at = centre(before);
     at[axis] = face_position(config, boundary);
-    const BoundaryLaw law = boundary_law(config, boundary, conductivity_at(config, before, axis));
+    const BoundaryLaw law = boundary_law(config, boundary, conductivities_[corner][axis]);
     const Expression& value = config.boundaries[static_cast<int>(boundary)].value;
     const double b = law.slope == 0 ? 0 : law.slope * value(at[0], at[1], at[2], t);
     temperature = law.a * temperature + b;

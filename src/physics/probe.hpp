@@ -34,6 +34,8 @@ class Probe {
 
   std::array<std::array<Neighbour, 2>, 3> neighbours_;  // by axis; lower, upper
   std::array<double, 3> weights_{};                     // of the upper one
+  // By corner and axis: of the cell before the boundary, W/(m K).
+  std::array<std::array<double, 3>, corners> conductivities_{};
 };
 
 }  // namespace isotherm

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config/materials.hpp"
 #include "config/parts.hpp"
 #include "kernels/stencil.hpp"
 #include "physics/region_values.hpp"
@@ -27,7 +28,8 @@ std::int64_t step_at(double time, double dt) {
 bool shares_launches(const Config& config) {
   const auto table = stencil_kernels<double>();
   const auto named = std::ranges::find(table, config.solver.kernel, &StencilKernel<double>::name);
-  return longest_time_block(config) > 1 && (named == table.end() || named->max_time_block > 1);
+  return !has_several_materials(config) && longest_time_block(config) > 1 &&
+         (named == table.end() || named->max_time_block > 1);
 }
 
 }  // namespace
@@ -150,9 +152,10 @@ SweepWork sweep_work(const Config& config, const Decomposition& decomposition, B
   const double gain = !blocks ? 1 : backend == Backend::cuda ? 2.8 : 1.5;
   const auto sweeps = static_cast<double>(likely_sweeps(config)),
              size = static_cast<double>(element_bytes(of_sweeps));
+  const double of_material = has_several_materials(config) ? 1 : 0;  // bytes of a cell
   SweepWork work;
   const auto add = [&](Index cells, bool has_source) {
-    work.bytes += sweeps * static_cast<double>(cells) * size * (has_source ? 3 : 2) / gain;
+    work.bytes += sweeps * static_cast<double>(cells) * (size * (has_source ? 3 : 2) + of_material) / gain;
     work.launches += sweeps / (blocks ? usual_block : 1);
     if (!has_coarse_grids) return;
     // In a V cycle restriction reads the field and the source, interpolation reads and writes the field, each

@@ -29,12 +29,12 @@ Field<std::uint8_t> random_classes(Device& host, Int3 extent) {
 }
 
 template <class T>
-struct Tables {
+struct MaterialTables {
   std::vector<Coefficients<T>> coefficients;
   std::vector<T> conductance, capacity;
   std::vector<double> heat;
 
-  Tables() {
+  MaterialTables() {
     std::mt19937 random(11);
     std::uniform_real_distribution<double> of(0.1, 1);
     const auto next = [&] { return static_cast<T>(of(random)); };
@@ -49,8 +49,8 @@ struct Tables {
 };
 
 template <class T>
-T by_hand(const Tables<T>& tables, bool steady, FieldView<const std::uint8_t> of, FieldView<const T> in, T s,
-          Int3 c) {
+T by_hand(const MaterialTables<T>& tables, bool steady, FieldView<const std::uint8_t> of,
+          FieldView<const T> in, T s, Int3 c) {
   const Int3 near[] = {{-1, 0, 0}, {1, 0, 0}, {0, -1, 0}, {0, 1, 0}, {0, 0, -1}, {0, 0, 1}};
   const int own = of(c);
   std::array<T, 6> g{}, t{};
@@ -81,7 +81,7 @@ class MaterialsSweep : public OnDevice {
  protected:
   template <class T>
   void expect_formula(const StencilKernel<T>& kernel, Int3 extent, bool steady, bool has_source) {
-    const Tables<T> tables;
+    const MaterialTables<T> tables;
     const Field<std::uint8_t> of = random_classes(*host_, extent), of_there = to_device(*device_, of);
     const Field<T> in = random_field<T>(*host_, extent, ghosts, 3), in_there = to_device(*device_, in);
     const Field<T> source = random_field<T>(*host_, extent, ghosts, 4),
