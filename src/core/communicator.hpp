@@ -44,7 +44,7 @@ class PendingAllReduce {
  public:
   using Values = std::variant<std::vector<double>, std::vector<std::int64_t>>;
 
-  bool done();    // does not wait; MPI goes on with it here, where it needs the host
+  bool done();    // does not wait; where MPI needs the host it makes progress here
   Values wait();  // what all ranks have together, of the type that was started; once
 
  private:
