@@ -11,6 +11,7 @@
 #include "kernels/grid_transfer.hpp"
 #include "kernels/histogram.hpp"
 #include "kernels/host/host_kernels.hpp"
+#include "kernels/mixed_cells.hpp"
 #include "kernels/peer_copy.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/source_product.hpp"
@@ -211,6 +212,11 @@ const SourceSums<T>& source_sums(Backend backend) {
 }
 
 template <class T>
+const MixedCellSearch& mixed_cell_search() {
+  return of_cuda<MixedCellSearch>(CUDA_FUNCTION(mixed_cell_search_cuda));
+}
+
+template <class T>
 const PeerCopy<T>& peer_copy() {
   return of_cuda<PeerCopy<T>>(CUDA_FUNCTION(peer_copy_cuda));
 }
@@ -275,6 +281,7 @@ std::span<const BandwidthEntry<T>> bandwidth_registry(Backend backend) {
   template const FieldAlgebra<T>& field_algebra(Backend);                         \
   template const FormulaGrids<T>& formula_grids(Backend);                         \
   template const SourceSums<T>& source_sums(Backend);                             \
+  template const MixedCellSearch& mixed_cell_search<T>();                         \
   template const PeerCopy<T>& peer_copy();                                        \
   template const ReductionKernel<T>& exact_reduction(Backend);                    \
   template LongAccumulator exact_sum(FieldView<const T>);                         \

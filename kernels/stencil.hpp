@@ -80,52 +80,6 @@ ISOTHERM_HOST_DEVICE T boundary_ghost(T a, T b, T centre) {
   return fused_multiply_add(a, centre, b);
 }
 
-// The materials of a body that has several, as a sweep needs them: one byte for each cell, its class, and
-// tables by class. Cells among their own class are swept by the formula above, others by material_update().
-template <class T>
-struct Materials {
-  // With as many ghosts as the fields; beyond a boundary that of the cell before it. Empty: of one material.
-  FieldView<const std::uint8_t> classes;
-  int count = 0;                                  // of classes
-  const Coefficients<T>* coefficients = nullptr;  // of this sweep
-  // [axis][class][class of the neighbour], of a face in W/(m^3 K) over a unit of the tables.
-  const T* conductance = nullptr;
-  const T* capacity = nullptr;   // rho c over that unit and the unit weight; null in a steady problem
-  T weight = 0;                  // of this sweep; in a transient problem over the unit weight
-  T source = 0;                  // what a stored source is multiplied with: its heat over the unit
-  const double* heat = nullptr;  // rho c over that of class 0
-
-  ISOTHERM_HOST_DEVICE bool empty() const { return classes.empty(); }
-};
-
-// A cell in a body of several materials; `s` as stored. At an interface it is the sum of what its faces bring
-// that is added to the cell: a uniform field is kept, and neighbours exchange the same heat.
-template <class T>
-ISOTHERM_HOST_DEVICE T material_update(const Materials<T>& m, Index x, Index y, Index z, T centre, T x_lo,
-                                       T x_hi, T y_lo, T y_hi, T z_lo, T z_hi, T s) {
-  const std::uint8_t* const at = &m.classes(x, y, z);
-  const Index py = m.classes.pitch_y, pz = m.classes.pitch_z;
-  const int own = at[0], near[] = {at[-1], at[1], at[-py], at[py], at[-pz], at[pz]};
-  bool is_among_own = true;
-  for (const int other : near) is_among_own = is_among_own && other == own;
-  if (is_among_own) {
-    const Coefficients<T> c = m.coefficients[own];
-    return stencil_update(c, centre, x_lo, x_hi, y_lo, y_hi, z_lo, z_hi, scaled_source(c, s));
-  }
-  const T beyond[] = {x_lo, x_hi, y_lo, y_hi, z_lo, z_hi};
-  T g[6], sum = 0;
-  for (int f = 0; f < 6; ++f) {
-    g[f] = m.conductance[(f / 2 * m.count + own) * m.count + near[f]];
-    sum = sum + g[f];
-  }
-  const T step = m.weight / (m.capacity ? m.capacity[own] : sum);
-  T change = step * m.source * s;
-  for (int f = 0; f < 6; ++f) change = fused_multiply_add(step * g[f], beyond[f] - centre, change);
-  return centre + change;
-}
-
-inline constexpr std::array<std::string_view, 1> one_tile = {"-"};
-
 // A value for each sweep of a launch, in order. Of one value: the same in all.
 inline constexpr int most_sweeps_per_launch = 8;
 template <class Value>
@@ -136,6 +90,73 @@ struct PerSweep {
   PerSweep(const Value& all) { std::fill(std::begin(sweep), std::end(sweep), all); }
   ISOTHERM_HOST_DEVICE const Value& operator[](int i) const { return sweep[i]; }
 };
+
+// Kernels of a GPU that work by tiles take the 16 bytes of a row as cells of one class, that of the first,
+// each among its own, and sweep the cells for which this is wrong a second time, one by one: those at an
+// interface, or of another class than the first of their 16 bytes, or at a boundary that brings heat. Behind
+// a launch of n sweeps the n - 1 cells around these are wrong too. All indices as those of the fields.
+struct MixedCells {
+  static constexpr int most_sweeps = 4, most_distance = 2 * (most_sweeps - 1);
+  static constexpr Int3 brick{32, 4, 1};  // cells
+
+  FieldView<const std::uint8_t> packs;  // the class of each 16 bytes; x counts these
+  FieldView<const std::uint8_t>
+      distance;  // cells to the nearest such cell, along the axis where it is furthest
+  // The lowest cells of the bricks that cover the padded block from its lower corner on, x fastest: first the
+  // within[0] that have such a cell, then those with one at a distance of 1, so that within[d] have one at d
+  // or less.
+  const Int3* bricks = nullptr;
+  std::int32_t within[most_distance + 1] = {};
+};
+
+// The materials of a body that has several, as a sweep needs them: one byte for each cell, its class, and
+// tables by class. Cells among their own class are swept by the formula above, others by material_update().
+template <class T>
+struct Materials {
+  // With as many ghosts as the fields; beyond a boundary that of the cell before it. Empty: of one material.
+  FieldView<const std::uint8_t> classes;
+  int count = 0;                                  // of classes
+  PerSweep<const Coefficients<T>*> coefficients;  // by class
+  // [axis][class][class of the neighbour], of a face in W/(m^3 K) over a unit of the tables.
+  const T* conductance = nullptr;
+  const T* capacity = nullptr;   // rho c over that unit and the unit weight; null in a steady problem
+  PerSweep<T> weight;            // in a transient problem over the unit weight
+  T source = 0;                  // what a stored source is multiplied with: its heat over the unit
+  const double* heat = nullptr;  // rho c over that of class 0
+  MixedCells mixed;              // on a GPU
+  FieldView<T> between[2];       // there, for launches of several sweeps: as the fields
+
+  ISOTHERM_HOST_DEVICE bool empty() const { return classes.empty(); }
+};
+
+// A cell in a body of several materials; `s` as stored; the sweep is the launch's `sweep`-th. At an interface
+// it is the sum of what its faces bring that is added to the cell: a uniform field is kept, and neighbours
+// exchange the same heat.
+template <class T>
+ISOTHERM_HOST_DEVICE T material_update(const Materials<T>& m, Index x, Index y, Index z, T centre, T x_lo,
+                                       T x_hi, T y_lo, T y_hi, T z_lo, T z_hi, T s, int sweep = 0) {
+  const std::uint8_t* const at = &m.classes(x, y, z);
+  const Index py = m.classes.pitch_y, pz = m.classes.pitch_z;
+  const int own = at[0], near[] = {at[-1], at[1], at[-py], at[py], at[-pz], at[pz]};
+  bool is_among_own = true;
+  for (const int other : near) is_among_own = is_among_own && other == own;
+  if (is_among_own) {
+    const Coefficients<T> c = m.coefficients[sweep][own];
+    return stencil_update(c, centre, x_lo, x_hi, y_lo, y_hi, z_lo, z_hi, scaled_source(c, s));
+  }
+  const T beyond[] = {x_lo, x_hi, y_lo, y_hi, z_lo, z_hi};
+  T g[6], sum = 0;
+  for (int f = 0; f < 6; ++f) {
+    g[f] = m.conductance[(f / 2 * m.count + own) * m.count + near[f]];
+    sum = sum + g[f];
+  }
+  const T step = m.weight[sweep] / (m.capacity ? m.capacity[own] : sum);
+  T change = step * m.source * s;
+  for (int f = 0; f < 6; ++f) change = fused_multiply_add(step * g[f], beyond[f] - centre, change);
+  return centre + change;
+}
+
+inline constexpr std::array<std::string_view, 1> one_tile = {"-"};
 
 // Of a cell at a boundary in a body of several materials: its ghost is a T + slope times the boundary's b.
 template <class T>
@@ -163,10 +184,10 @@ struct Boundary {
     return b_field ? b_field[p + q * pitch + sweep * sweep_pitch] : b[sweep];
   }
   // In any body, where kernels of one material alone read a and b.
-  ISOTHERM_HOST_DEVICE T ghost(Index p, Index q, T centre) const {
-    if (!cells) return boundary_ghost(a, b_at(p, q), centre);
+  ISOTHERM_HOST_DEVICE T ghost(Index p, Index q, T centre, int sweep = 0) const {
+    if (!cells) return boundary_ghost(a, b_at(p, q, sweep), centre);
     const CellBoundary<T>& cell = cells[p + q * cells_pitch];
-    return boundary_ghost(cell.a, cell.slope * b_at(p, q), centre);
+    return boundary_ghost(cell.a, cell.slope * b_at(p, q, sweep), centre);
   }
   ISOTHERM_HOST_DEVICE double conductance_at(Index p, Index q) const {
     return cells ? cells[p + q * cells_pitch].conductance : 1;
@@ -287,7 +308,7 @@ struct StencilKernel {
   // The most cells that a block may have along an axis.
   Index longest_axis = std::numeric_limits<Index>::max();
 
-  bool sweeps_materials = false;    // bodies of several, one sweep per launch
+  bool sweeps_materials = false;    // bodies of several; on a GPU without a norm
   bool is_candidate = true;         // whether `auto` may take it
   bool suits_small_blocks = false;  // of a GPU: where blocks that walk leave most of it waiting
 

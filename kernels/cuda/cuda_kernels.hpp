@@ -10,6 +10,7 @@
 #include "kernels/formula.hpp"
 #include "kernels/grid_transfer.hpp"
 #include "kernels/histogram.hpp"
+#include "kernels/mixed_cells.hpp"
 #include "kernels/peer_copy.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/source_product.hpp"
@@ -27,6 +28,8 @@ template <class T, class Change>
 const ChangeTransfer<T, Change>& change_transfer_cuda();
 template <class T>
 const FieldAlgebra<T>& field_algebra_cuda();
+template <class T>
+const MixedCellSearch& mixed_cell_search_cuda();
 template <class T>
 const PeerCopy<T>& peer_copy_cuda();
 template <class T>

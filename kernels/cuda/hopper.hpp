@@ -55,11 +55,13 @@ TensorMap<T> TensorMap<T>::make(FieldView<const T> field, Int3 box) {
   const cuuint32_t box_cells[3] = {static_cast<cuuint32_t>(box.x), static_cast<cuuint32_t>(box.y),
                                    static_cast<cuuint32_t>(box.z)};
   const cuuint32_t steps[3] = {1, 1, 1};
+  constexpr CUtensorMapDataType type = sizeof(T) == 8   ? CU_TENSOR_MAP_DATA_TYPE_FLOAT64
+                                       : sizeof(T) == 4 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
+                                                        : CU_TENSOR_MAP_DATA_TYPE_UINT8;
   const CUresult code =
-      encode(&result.map, sizeof(T) == 8 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT64 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
-             3, const_cast<T*>(&field(-lead_x, -ghosts, -ghosts)), cells, strides, box_cells, steps,
-             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-             CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+      encode(&result.map, type, 3, const_cast<T*>(&field(-lead_x, -ghosts, -ghosts)), cells, strides,
+             box_cells, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (code != CUDA_SUCCESS) {
     throw Error(ExitCode::internal, "cuTensorMapEncodeTiled failed (error " + std::to_string(code) +
                                         "); use another solver.kernel, and please report it");

@@ -24,6 +24,7 @@
 
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/mixed_cells.hpp"
 #include "kernels/cuda/temporal_tile.hpp"
 
 namespace isotherm::cuda {
@@ -51,7 +52,8 @@ constexpr std::array tiles = {PacedTile{only, 0}, PacedTile{only, 2050}, PacedTi
 
 template <class T, int time_block, int warps, int rows, int stages, class Extras>
 __global__ void __launch_bounds__(warps* warp_size, 1)
-    temporal(const __grid_constant__ TemporalMaps<T> maps, const __grid_constant__ TemporalArgs<T> a) {
+    temporal(const __grid_constant__ TemporalMaps<T> maps, const __grid_constant__ TemporalArgs<T> a,
+             const __grid_constant__ ClassMap<Extras> class_map) {
   constexpr Tile tile{warps, rows, stages};
   auto& shared = *reinterpret_cast<TemporalShared<T, time_block, tile, Extras>*>(dynamic_shared());
   if (threadIdx.x == 0) {
@@ -64,7 +66,7 @@ __global__ void __launch_bounds__(warps* warp_size, 1)
   FusedNorm norm;
   ColumnPart part;
   for (ColumnWalk parts(a.shares, blockIdx.x); parts.next(part);)
-    TemporalTile<T, time_block, tile, Extras>(a, maps, shared, position, norm, part).sweep();
+    TemporalTile<T, time_block, tile, Extras>(a, maps, class_map, shared, position, norm, part).sweep();
   if constexpr (Extras::norm) {
     if (a.norm.result) norm.template leave<warps * warp_size>(a.norm);
   }
@@ -115,6 +117,13 @@ struct Temporal {
             TensorMap<T>::make(source, {Shared::x, Shared::y, 1})};
   }
 
+  static ClassMap<Extras> class_map(const SweepArgs<T>& args) {
+    if constexpr (Extras::classes)
+      return TensorMap<std::uint8_t>::make(args.materials.mixed.packs,
+                                           {ClassRow::packs_of(warp_size), Shared::y, 1});
+    return {};
+  }
+
   static void sweep(const SweepArgs<T>& args, int throttle, Stream stream) {
     TemporalArgs<T> a = cut(args.region, args.in.extent, args.boundaries);
     a.in = args.in;
@@ -124,13 +133,15 @@ struct Temporal {
     a.boundaries = args.boundaries;
     a.norm = args.norm;
     a.throttle = static_cast<unsigned>(throttle);
+    a.by_class = args.materials.coefficients;
     allow_shared();
     // Beside its own planes a part of a column reads `depth` at either end, and waits for its first.
     constexpr Index overhead = 2 * time_block + 2;
     a.shares = ColumnShares::of(a.x.count * a.y.count, args.region.extent().z, std::min(slots(), most_blocks),
                                 least_planes, overhead);
     const auto blocks = static_cast<unsigned>(a.shares.blocks);
-    launch("temporal", kernel, {dim3(blocks), dim3(threads), sizeof(Shared)}, stream, maps(args), a);
+    launch("temporal", kernel, {dim3(blocks), dim3(threads), sizeof(Shared)}, stream, maps(args), a,
+           class_map(args));
     finish_norm(args.norm, blocks, stream);
   }
 };
@@ -177,6 +188,12 @@ void with_temporal(const SweepArgs<T>& args, int time_block, Body body) {
       const bool source = !args.source.empty(), norm = args.norm.result != nullptr;
       const bool simple = boundaries_are_simple<T, d, tile>(args);
       const bool fields = vary_at_sides(args, time_block);
+      if (!args.materials.empty()) {
+        if (!simple || fields) return body.template operator()<d, AllOfMaterials>();
+        if (source)
+          return body.template operator()<d, TemporalExtras<false, false, true, false, true, true>>();
+        return body.template operator()<d, TemporalExtras<false, false, false, false, true, true>>();
+      }
       if (simple && !fields) {
         // In fp64 scaling costs a twentieth of the rate (kernels/TUNING.md); in fp32 nothing.
         if constexpr (sizeof(T) == sizeof(double)) {
@@ -193,6 +210,7 @@ void with_temporal(const SweepArgs<T>& args, int time_block, Body body) {
         return body.template operator()<d, TemporalExtras<false, true, false, false>>();
       }
     }
+    if (!args.materials.empty()) return body.template operator()<d, AllOfMaterials>();
     body.template operator()<d, AllExtras>();
   };
   of_time_block.template operator()<1>(of_time_block);
@@ -229,6 +247,7 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
     }
     sweep_region<T, throttled>(inner, plan.time_block, stream);
   });
+  if (!args.materials.empty()) sweep_mixed(args, plan.time_block, stream);
 }
 
 template <class T>
@@ -265,6 +284,7 @@ void stencil_temporal(StencilKernel<T>& kernel) {
   kernel.norm_scratch_bytes = norm_scratch_bytes<T>;
   kernel.unsupported = unsupported<T>;
   kernel.resources = resources<T>;
+  kernel.sweeps_materials = true;
 }
 
 template void stencil_temporal(StencilKernel<float>&);

@@ -55,27 +55,79 @@ constexpr int planes_ahead = 2;
 
 // A plane of the ring: the tile with the rows beside it, and the packs beside these rows. The engine fetches
 // whole lines of 128 bytes; a box that started a pack before the tile would move six lines per row for four.
-template <class T, int warps_x, int warps_y, int rows>
+// `classes`: of a body of several materials, with the class of each pack.
+template <class T, int warps_x, int warps_y, int rows, bool classes>
 struct Plane {
   static constexpr int cells = Pack<T>::cells, x = warps_x * warp_size * cells, y = warps_y * rows;
   static_assert(x <= 256 && y % 8 == 0, "the engine's boxes, and what aligns the sides to 128 bytes");
   static_assert(column_unit % y == 0, "a side may be a part of a column");
   alignas(128) T cell[y + 2][x];
   alignas(128) T side[2][y][cells];
+  alignas(128) std::uint8_t class_of[classes ? y : 1][ClassRow::packs_of(warps_x * warp_size)];
 
-  static constexpr std::uint32_t bytes = sizeof(cell) + sizeof(side), column_bytes = y * sizeof(T);
+  static constexpr std::uint32_t bytes = sizeof(cell) + sizeof(side) + (classes ? sizeof(class_of) : 0),
+                                 column_bytes = y * sizeof(T);
 };
 
-template <class T, int warps_x, int warps_y, int rows, int stages>
+template <class T, int warps_x, int warps_y, int rows, int stages, bool classes>
 struct Pipeline {
-  Plane<T, warps_x, warps_y, rows> planes[stages];
+  Plane<T, warps_x, warps_y, rows, classes> planes[stages];
   BytesBarrier full[stages];
 };
 
 // A thread's. Blocks of others (the stores of `peer`, 10 000 registers) find room beside one of 256 threads
 // that asks for no norm and leaves the faces to them; the compiler would take all there are.
-template <class Norm, class Stores>
-constexpr unsigned most_registers = std::is_same_v<Norm, NoNorm> && !Stores::any ? 208 : 255;
+template <class Norm, class Stores, class Classes>
+constexpr unsigned most_registers = std::is_same_v<Norm, NoNorm> && !Stores::any && !Classes::any ? 208 : 255;
+
+// What a sweep of a body of several materials has more, and any other not: packs of classes.
+struct OneClass {
+  static constexpr bool any = false;
+};
+struct SeveralClasses {
+  static constexpr bool any = true;
+  TensorMap<std::uint8_t> map;
+};
+
+// Of the rows of a lane in one plane. Mostly all of a warp's are of one class, and are read once.
+template <class T, int rows, class Classes>
+class RowCoefficients {
+ public:
+  template <class Slab>
+  __device__ __forceinline__ RowCoefficients(const TileArgs<T>& a, const Slab& plane, int row, int pack)
+      : a_(a) {
+    if constexpr (Classes::any) {
+      bool same = true;
+#pragma unroll
+      for (int r = 0; r < rows; ++r) {
+        class_[r] = plane.class_of[row + r][pack];
+        same = same && class_[r] == class_[0];
+      }
+      const int of_first_lane = __shfl_sync(0xffffffffu, class_[0], 0);
+      is_one_ = __all_sync(0xffffffffu, same && class_[0] == of_first_lane) != 0;
+      held_ = of_row(0);
+    }
+  }
+  __device__ __forceinline__ const Coefficients<T>& operator()(int r) {
+    if constexpr (!Classes::any) {
+      return a_.c;
+    } else {
+      if (r > 0 && !is_one_) held_ = of_row(r);
+      return held_;
+    }
+  }
+
+ private:
+  __device__ __forceinline__ Coefficients<T> of_row(int r) const {
+    const Coefficients<T>* const c = a_.by_class + class_[r];
+    return {__ldg(&c->c0), __ldg(&c->cx), __ldg(&c->cy), __ldg(&c->cz), __ldg(&c->sigma)};
+  }
+
+  const TileArgs<T>& a_;
+  int class_[rows];
+  bool is_one_ = true;
+  Coefficients<T> held_;
+};
 
 // The planes of a chunk as its block comes to them: the first that it updates is the 1st, and the 0th lies
 // behind that.
@@ -140,13 +192,13 @@ __device__ __forceinline__ void store_plane(const Stores& stores, Face f, const 
   }
 }
 
-template <class T, int warps_x, int warps_y, int rows, int stages, class Norm, class Stores>
-__global__ void __maxnreg__((most_registers<Norm, Stores>))
+template <class T, int warps_x, int warps_y, int rows, int stages, class Norm, class Stores, class Classes>
+__global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
     tma_pipeline(const __grid_constant__ TensorMap<T> map, const __grid_constant__ TensorMap<T> side_map,
                  const __grid_constant__ TileArgs<T> a, Schedule schedule,
-                 const __grid_constant__ Stores stores) {
-  using Slab = Plane<T, warps_x, warps_y, rows>;
-  using Pipe = Pipeline<T, warps_x, warps_y, rows, stages>;
+                 const __grid_constant__ Stores stores, const __grid_constant__ Classes classes) {
+  using Slab = Plane<T, warps_x, warps_y, rows, Classes::any>;
+  using Pipe = Pipeline<T, warps_x, warps_y, rows, stages, Classes::any>;
   Pipe& pipeline = *reinterpret_cast<Pipe*>(dynamic_shared());
   const Box chunk = a.columns.of_block();
   const Walk walk(a.columns, chunk, stores);
@@ -154,6 +206,7 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
   const int warp_x = warp % warps_x, row = warp / warps_x * rows;  // in the tile
   const int pack = (warp_x * warp_size + lane) * Pack<T>::cells;
   const int tile_x = static_cast<int>(chunk.lo.x), tile_y = static_cast<int>(chunk.lo.y);
+  const int tile_pack = tile_x / Pack<T>::cells;
   const int x = tile_x + pack, y = tile_y + row;
   const bool columns[2] = {has_column(stores, false, a, chunk), has_column(stores, true, a, chunk)};
   const Beside<Slab> beside(lane, warp_x, warps_x, row, columns);
@@ -173,6 +226,7 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
     constexpr std::uint32_t saved = sizeof(plane.side[0]) - Slab::column_bytes;
     full.expect(Slab::bytes - (columns[0] + columns[1]) * saved);
     full.copy(map, plane.cell, tile_x, tile_y - 1, z);
+    if constexpr (Classes::any) full.copy(classes.map, plane.class_of, ClassRow::start(tile_pack), tile_y, z);
     for (const bool upper : {false, true}) {
       if constexpr (Stores::any) {
         if (columns[upper]) {
@@ -238,6 +292,8 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
       }
     }
     const T* const beside_row = &plane.cell[0][0] + beside.at;
+    RowCoefficients<T, rows, Classes> coefficients(
+        a, plane, row, tile_pack - ClassRow::start(tile_pack) + warp_x * warp_size + lane);
     with_edges(edges, [&]<Edges here>() {
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
@@ -249,9 +305,10 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
         x_hi = lane == warp_size - 1 ? outside : x_hi;
         const Pack<T> y_lo = r > 0 ? at[r - 1] : Pack<T>::load(&plane.cell[row][pack]);
         const Pack<T> y_hi = r < rows - 1 ? at[r + 1] : Pack<T>::load(&plane.cell[row + 1 + rows][pack]);
-        const Pack<T> made =
-            mine.template update<here, Stores::any>(a, r, {at[r], y_lo, y_hi, behind[r], ahead, x_lo, x_hi},
-                                                    x, y + r, z, to + r * a.out.pitch_y, norm);
+        constexpr bool scaled = Stores::any || Classes::any;
+        const Pack<T> made = mine.template update<here, scaled>(
+            a, coefficients(r), r, {at[r], y_lo, y_hi, behind[r], ahead, x_lo, x_hi}, x, y + r, z,
+            to + r * a.out.pitch_y, norm);
         if constexpr (Stores::any) {
           if (here == Edges::none || mine.has_row(r)) row_end.store(r, made);
         }
@@ -285,16 +342,17 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
   norm.template leave<warps_x * warps_y * warp_size>(static_cast<double*>(a.norm.scratch));
 }
 
-template <class T, PipelineTile tile>
+template <class T, PipelineTile tile, bool classes = false>
 constexpr std::size_t pipeline_bytes =
-    sizeof(Pipeline<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages>);
+    sizeof(Pipeline<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages, classes>);
 
-template <class T, PipelineTile tile, class Norm = NoNorm, class Stores = NoStores>
-constexpr auto kernel = tma_pipeline<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages, Norm, Stores>;
+template <class T, PipelineTile tile, class Norm = NoNorm, class Stores = NoStores, class Classes = OneClass>
+constexpr auto kernel =
+    tma_pipeline<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages, Norm, Stores, Classes>;
 
-template <class T, PipelineTile tile>
+template <class T, PipelineTile tile, bool classes>
 constexpr Threads threads(unsigned blocks) {
-  return {dim3(blocks), dim3(tile.warps() * warp_size), pipeline_bytes<T, tile>};
+  return {dim3(blocks), dim3(tile.warps() * warp_size), pipeline_bytes<T, tile, classes>};
 }
 
 // More than 48 KB of shared memory a block must be asked for.
@@ -327,23 +385,31 @@ struct PipelineLaunch {
   }
 
   static void sweep(const SweepArgs<T>& args, const Columns& columns, Stream stream) {
-    const TileArgs<T> a{args.in, args.out, args.source, args.c[0], args.boundaries, columns, args.norm};
-    using Slab = Plane<T, tile.warps_x, tile.warps_y, tile.rows>;
+    const TileArgs<T> a{args.in,         args.out, args.source, args.c[0],
+                        args.boundaries, columns,  args.norm,   args.materials.coefficients[0]};
+    using Slab = Plane<T, tile.warps_x, tile.warps_y, tile.rows, false>;
     const TensorMap<T> map = TensorMap<T>::make(args.in, {Slab::x, Slab::y + 2, 1});
     const TensorMap<T> side_map = TensorMap<T>::make(args.in, {Slab::cells, Slab::y, 1});
-    const double bytes = columns.cells() * least_bytes_per_cell<T>(!args.source.empty());
+    const double bytes = columns.cells() * (least_bytes_per_cell<T>(!args.source.empty()) +
+                                            (args.materials.empty() ? 0.0 : 1.0 / Pack<T>::cells));
     const auto schedule =
         Schedule::of(bytes, columns.blocks(), columns.planes, slots<T, tile>(), tile.throttle);
-    const auto start = [&](auto function, const auto& stores) {
-      allow_shared(function, pipeline_bytes<T, tile>);
-      launch("tma_pipeline", function, threads<T, tile>(columns.blocks()), stream, map, side_map, a, schedule,
-             stores);
+    const auto start = [&]<class Stores, class Classes>(auto function, const Stores& stores,
+                                                        const Classes& classes) {
+      allow_shared(function, pipeline_bytes<T, tile, Classes::any>);
+      launch("tma_pipeline", function, threads<T, tile, Classes::any>(columns.blocks()), stream, map,
+             side_map, a, schedule, stores, classes);
     };
+    if (!args.materials.empty()) {
+      const SeveralClasses classes{TensorMap<std::uint8_t>::make(
+          args.materials.mixed.packs, {ClassRow::packs_of(tile.warps_x * warp_size), Slab::y, 1})};
+      return start(kernel<T, tile, NoNorm, NoStores, SeveralClasses>, NoStores{}, classes);
+    }
     if (args.stores.any()) {
       using Stores = SweepStores<T>;
-      return start(kernel<T, tile, NoNorm, Stores>, Stores::of(args.stores, columns));
+      return start(kernel<T, tile, NoNorm, Stores>, Stores::of(args.stores, columns), OneClass{});
     }
-    with_norm(args.norm, [&]<class Norm>() { start(kernel<T, tile, Norm>, NoStores{}); });
+    with_norm(args.norm, [&]<class Norm>() { start(kernel<T, tile, Norm>, NoStores{}, OneClass{}); });
     finish_norm(args.norm, columns.blocks(), stream);
   }
 };
@@ -378,6 +444,7 @@ void stencil_tma_pipeline(StencilKernel<T>& kernel) {
   };
   kernel.unsupported = unsupported<T>;
   kernel.resources = resources<T>;
+  kernel.sweeps_materials = true;
 }
 
 template void stencil_tma_pipeline(StencilKernel<float>&);

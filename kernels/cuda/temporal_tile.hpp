@@ -23,7 +23,8 @@ struct TemporalArgs {
   Box region, read;  // `read`: the cells that the region depends on
   TileCuts x, y;
   ColumnShares shares;
-  unsigned throttle;  // cycles between planes of a block; 0: none
+  unsigned throttle;                          // cycles between planes of a block; 0: none
+  PerSweep<const Coefficients<T>*> by_class;  // of a body of several materials
 
   __device__ __forceinline__ const Boundary<T>& face(Face f) const {
     return boundaries.faces[static_cast<int>(f)];
@@ -197,14 +198,17 @@ class TemporalLane {
 // kernel for each lot of them.
 
 // `any_boundaries`: boundaries anywhere in a tile; regions that end within a pack. `fields`: b that varies
-// over a face across x or y. `scaled`: sources by weights other than the unit weight.
-template <bool any_boundaries_, bool fields_, bool sources_, bool norm_, bool scaled_ = true>
+// over a face across x or y. `scaled`: sources by weights other than the unit weight. `classes`: coefficients
+// of each pack's class.
+template <bool any_boundaries_, bool fields_, bool sources_, bool norm_, bool scaled_ = true,
+          bool classes_ = false>
 struct TemporalExtras {
   static constexpr bool any_boundaries = any_boundaries_, fields = fields_, sources = sources_, norm = norm_,
-                        scaled = scaled_;
+                        scaled = scaled_, classes = classes_;
 };
-// All there is, asked for while the kernel runs.
+// All there is, asked for while the kernel runs; of one material, and of several, whose norm comes later.
 using AllExtras = TemporalExtras<true, true, true, true>;
+using AllOfMaterials = TemporalExtras<true, true, true, false, true, true>;
 
 // Of the pack at (x, y, z); nothing where no cell depends on it.
 template <class T>
@@ -265,8 +269,14 @@ struct TemporalShared {
   struct alignas(128) SourceSlab {
     T cell[has_sources ? y : 1][x];
   };
+  // Of the plane before that of the same place.
+  static constexpr int class_stages = Extras::classes ? stages : 1;
+  struct alignas(128) ClassSlab {
+    std::uint8_t pack[Extras::classes ? y : 1][ClassRow::packs_of(warp_size)];
+  };
   Slab planes[stages];
   SourceSlab sources[source_stages];
+  ClassSlab classes[class_stages];
   Pack<T> edge[2][edges][warps][2][warp_size];  // [buffer][level][warp][first, last row]
   // Where b varies over faces: of the plane at work and of the next.
   static constexpr bool has_sides = Extras::fields && !Extras::any_boundaries;
@@ -279,6 +289,9 @@ template <class T>
 struct TemporalMaps {
   TensorMap<T> field, source;
 };
+struct NoClassMap {};
+template <class Extras>
+using ClassMap = std::conditional_t<Extras::classes, TensorMap<std::uint8_t>, NoClassMap>;
 
 // Where a block stands in its ring of planes and its buffers of edges, whatever column it walks.
 template <Tile tile>
@@ -312,10 +325,12 @@ class TemporalTile {
 
  public:
   __device__ __forceinline__ TemporalTile(const TemporalArgs<T>& a, const TemporalMaps<T>& maps,
-                                          Shared& shared, TemporalPosition<tile>& position, FusedNorm& norm,
+                                          const ClassMap<Extras>& class_map, Shared& shared,
+                                          TemporalPosition<tile>& position, FusedNorm& norm,
                                           const ColumnPart& part)
       : a_(a),
         maps_(maps),
+        class_map_(class_map),
         shared_(shared),
         in_(position),
         norm_(norm),
@@ -323,6 +338,7 @@ class TemporalTile {
         lane_(threadIdx.x % warp_size),
         warp_(threadIdx.x / warp_size),
         at_(a, part.column, lane_, warp_),
+        first_pack_(at_.tile_x / cells - ClassRow::start(at_.tile_x / cells)),
         to_(&a.out(at_.x, at_.y, 0)) {
 #pragma unroll
     for (int level = 0; level < time_block; ++level) {
@@ -351,16 +367,23 @@ class TemporalTile {
     if (n >= stages - 1) shared_.throttle.wait(a_.throttle);
     BytesBarrier& full = shared_.full[stage];
     const int z = span_.first + n;
-    const bool field = z < span_.end, source = Shared::has_sources && n > 0;
-    full.expect((field ? sizeof(shared_.planes[0]) : 0) + (source ? sizeof(shared_.sources[0]) : 0));
+    const bool field = z < span_.end, source = Shared::has_sources && n > 0,
+               classes = Extras::classes && n > 0;
+    full.expect((field ? sizeof(shared_.planes[0]) : 0) + (source ? sizeof(shared_.sources[0]) : 0) +
+                (classes ? sizeof(shared_.classes[0]) : 0));
     if (field) full.copy(maps_.field, shared_.planes[stage].cell, at_.tile_x, at_.tile_y - 1, z);
     if (source) {
       auto& slab = shared_.sources[(n - 1) % Shared::source_stages];
       full.copy(maps_.source, slab.cell, at_.tile_x, at_.tile_y, z - 1);
     }
+    if constexpr (Extras::classes) {
+      if (classes)
+        full.copy(class_map_, shared_.classes[stage].pack, ClassRow::start(at_.tile_x / cells), at_.tile_y,
+                  z - 1);
+    }
   }
   __device__ __forceinline__ bool comes(int n) const {
-    return span_.first + n < span_.end + (Shared::has_sources ? 1 : 0);
+    return span_.first + n < span_.end + (Shared::has_sources || Extras::classes ? 1 : 0);
   }
 
   // The plane registers rotate by renaming: the loop is unrolled by three. At the ends of the field, and
@@ -406,6 +429,7 @@ class TemporalTile {
     const bool come = comes(n);
     if constexpr (Shared::has_sides) bring_sides(n + 1, shared_.sides[in_.buffer ^ 1]);
     if (come) shared_.full[in_.stage].wait(in_.parity >> in_.stage & 1);
+    if constexpr (Extras::classes) bring_classes(come && n > 0);
     Pack<T> made[rows];
 #pragma unroll
     for (int r = 0; r < rows; ++r)
@@ -451,7 +475,8 @@ class TemporalTile {
         at_.apply_x_boundaries(a_, lower, Shared::has_sides ? lower : x_value<level>(r, true), near);
       }
       if constexpr (around == Around::anything) at_.template apply_side_boundaries<level>(a_, r, z, near);
-      made[r] = updated_pack(a_.c[level], near, source<level>(r, z));
+      const Coefficients<T>& c = coefficients<level>(r);
+      made[r] = updated_pack(c, near, source<level>(c, r, z));
     }
     if constexpr (level + 1 < time_block) {
       shared_.edge[in_.buffer][level][warp_][0][lane_] = made[0];
@@ -462,17 +487,52 @@ class TemporalTile {
     }
   }
 
+  // The classes of the lane's packs in the plane that came before this one, which the first level is at.
+  // Mostly all of a warp are one: one_ has a bit for each level.
+  __device__ __forceinline__ void bring_classes(bool come) {
+#pragma unroll
+    for (int level = time_block - 1; level > 0; --level) classes_[level] = classes_[level - 1];
+    unsigned all = 0;
+    static_assert(rows == 4, "a word holds their classes");
+#pragma unroll
+    for (int r = 0; r < rows && come; ++r)
+      all |= unsigned{shared_.classes[in_.stage].pack[warp_ * rows + r][first_pack_ + lane_]} << (8 * r);
+    const unsigned of_first_lane = __shfl_sync(0xffffffffu, all, 0);
+    const bool is_one = all == of_first_lane && all == (all & 0xffu) * 0x01010101u;
+    one_ = one_ << 1 | (__all_sync(0xffffffffu, is_one) != 0 ? 1u : 0u);
+    classes_[0] = all;
+  }
+  // Of row r, in the plane that a level is at.
+  template <int level>
+  __device__ __forceinline__ const Coefficients<T>& coefficients(int r) {
+    if constexpr (!Extras::classes) {
+      return a_.c[level];
+    } else {
+      if (r == 0 || (one_ >> level & 1u) == 0) {
+        const Coefficients<T>* const c = a_.by_class[level] + (classes_[level] >> (8 * r) & 0xffu);
+        if (c != held_from_)
+          held_coefficients_ = {__ldg(&c->c0), __ldg(&c->cx), __ldg(&c->cy), __ldg(&c->cz),
+                                Extras::sources ? __ldg(&c->sigma) : T{0}};
+        held_from_ = c;
+      }
+      return held_coefficients_;
+    }
+  }
+  __device__ __forceinline__ static int behind(int stage, int level, int stages) {
+    return stage < level ? stage - level + stages : stage - level;
+  }
+
   // Of the plane that a level is at, in row r of the lane.
   template <int level>
-  __device__ __forceinline__ Pack<T> source(int r, int z) const {
+  __device__ __forceinline__ Pack<T> source(const Coefficients<T>& c, int r, int z) const {
     if constexpr (!Extras::sources) {
       return Pack<T>::zero();
     } else if constexpr (Shared::has_sources) {
-      const int behind = source_stage_ - level, stage = behind < 0 ? behind + Shared::source_stages : behind;
+      const int stage = behind(source_stage_, level, Shared::source_stages);
       const auto pack = Pack<T>::load(&shared_.sources[stage].cell[warp_ * rows + r][lane_ * cells]);
-      return Extras::scaled ? scaled_source(a_.c[level], pack) : pack;
+      return Extras::scaled ? scaled_source(c, pack) : pack;
     } else {
-      return scaled_source(a_.c[level], source_of(a_, at_.x, at_.y + r, z));
+      return scaled_source(c, source_of(a_, at_.x, at_.y + r, z));
     }
   }
 
@@ -558,15 +618,20 @@ class TemporalTile {
 
   const TemporalArgs<T>& a_;
   const TemporalMaps<T>& maps_;
+  const ClassMap<Extras>& class_map_;
   Shared& shared_;
   TemporalPosition<tile>& in_;
   FusedNorm& norm_;
   const Span span_;
   const int lane_, warp_;
   const TemporalLane<T, rows> at_;
+  const int first_pack_;  // of the tile, in a row of classes
   T* const to_;
   int source_stage_ = Shared::source_stages - 1;  // of the plane that the first level is at
   Pack<T> held_[time_block][3][rows];             // of each level two planes and the one that comes, in turns
+  unsigned classes_[time_block] = {}, one_ = 0;   // of the lane's rows in the plane that each level is at
+  const Coefficients<T>* held_from_ = nullptr;
+  Coefficients<T> held_coefficients_{};
 };
 
 }  // namespace isotherm::cuda

@@ -72,6 +72,7 @@ struct TileArgs {
   Boundaries<T> boundaries;
   Columns columns;  // .box is the region
   UpdateNorm norm;
+  const Coefficients<T>* by_class = nullptr;  // of a body of several materials
 
   __device__ __forceinline__ const Boundary<T>& face(Face f) const {
     return boundaries.faces[static_cast<int>(f)];
@@ -83,6 +84,15 @@ struct TileArgs {
   __device__ __forceinline__ bool beyond_z_boundary(int z) const {
     return (z < 0 && face(Face::z_min).is_boundary) || (z >= in.extent.z && face(Face::z_max).is_boundary);
   }
+};
+
+// The classes of the packs of a tile's row, as bulk copies bring them: from multiples of 16 bytes on.
+struct ClassRow {
+  static constexpr int unit = 16;
+  __device__ __forceinline__ static int start(int pack) {
+    return static_cast<int>(floor_div(pack, unit)) * unit;
+  }
+  static constexpr int packs_of(int packs) { return packs + unit; }  // `packs` from anywhere on
 };
 
 // A pack and the cells around it. x neighbours within the pack are its own.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/cuda/cuda_kernels.hpp"
+#include "kernels/cuda/mixed_cells.hpp"
 #include "kernels/cuda/tile_update.hpp"
 
 namespace isotherm::cuda {
@@ -94,13 +95,13 @@ class TileWarp {
   // are put there. Returns what it has stored; cells that are not the region's are nobody's.
   // `scaled`: the source may be of another weight than the unit weight.
   template <Edges edges, bool scaled, class Norm>
-  __device__ __forceinline__ Pack<T> update(const TileArgs<T>& a, int r, Neighbours<T> n, int x, int y, int z,
-                                            T* to, Norm& norm) const {
+  __device__ __forceinline__ Pack<T> update(const TileArgs<T>& a, const Coefficients<T>& c, int r,
+                                            Neighbours<T> n, int x, int y, int z, T* to, Norm& norm) const {
     if constexpr (edges == Edges::boundaries) apply_boundaries(a, n, r);
     const unsigned mine = edges == Edges::none ? all_cells : cells_of(r);
     Pack<T> s = a.source.empty() || mine == 0 ? Pack<T>::zero() : Pack<T>::load_constant(&a.source(x, y, z));
-    if constexpr (scaled) s = scaled_source(a.c, s);
-    const Pack<T> value = updated_pack(a.c, n, s);
+    if constexpr (scaled) s = scaled_source(c, s);
+    const Pack<T> value = updated_pack(c, n, s);
     if (mine == all_cells) value.store(to);
 #pragma unroll
     for (int i = 0; i < cells; ++i) {
@@ -165,7 +166,7 @@ class TileWarp {
 // fills the registers, costs every other sweep a tenth (TUNING.md). Not one that stores its faces.
 template <class T>
 bool scales_source(const SweepArgs<T>& args) {
-  return !args.source.empty() && args.c[0].sigma != T{1} && !args.stores.any();
+  return !args.source.empty() && args.c[0].sigma != T{1} && !args.stores.any() && args.materials.empty();
 }
 
 // A step in two parts keeps the columns of the whole: the interior is the columns that need nothing an
@@ -192,9 +193,11 @@ struct WideRow {
     with_tile<tiles>(
         plan.tile, [&]<auto tile>() {
           const WideTile<T> chunk = Way<T, tile>::chunk(args.region, {});
+          if (!chunk.fits(args.region) && !args.materials.empty()) return sweep_cell_by_cell(args, stream);
           if (!chunk.fits(args.region) || scales_source(args))
             return sweep_thin(args, {&args.region, 1}, stream);
           Way<T, tile>::sweep(args, chunk.columns(args.region), stream);
+          if (!args.materials.empty()) sweep_mixed(args, 1, stream);
         });
   }
   static std::size_t norm_scratch_bytes(Box region, int tile_index) {

@@ -284,7 +284,7 @@ void sweep_materials(const Materials<T>& m, const Runs<T>& r, Index x, Index y, 
   for (Index i = 0; i < r.cells; ++i) {
     Index end = i;
     while (end < r.cells && !differs[end]) ++end;
-    if (end > i) sweep_cached<Isa, source, update>(m.coefficients[c[i]], r, i, end);
+    if (end > i) sweep_cached<Isa, source, update>(m.coefficients[0][c[i]], r, i, end);
     i = end;
     if (i == r.cells) return;
     const T* p = r.in + i;

@@ -120,9 +120,10 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int
   plan.field = static_cast<std::size_t>(layout.elements) * size;
   plan.fields = plan.field * (2 + fields_of_sources(config));
   if (has_several_materials(config))
-    plan.fields += static_cast<std::size_t>(
-        FieldLayout::make(decomposition.subdomain(rank).extent(), ghosts, 1, row_alignment(backend))
-            .elements);
+    plan.fields += (config.precision == Precision::fp32
+                        ? material_bytes<float>
+                        : material_bytes<double>)(layout.extent, ghosts, backend,
+                                                  longest_launch<double>(config, backend));
   const Method method = make_method(config);
   if (method.has_coarse_grids) plan.fields += coarse_bytes(config, decomposition, rank, backend);
   if (method.by_correction) plan.fields += correction_bytes(config, decomposition, rank, backend);

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "config/problems.hpp"
+#include "kernels/mixed_cells.hpp"
 #include "physics/cells.hpp"
 #include "physics/operator.hpp"
 
@@ -83,8 +85,62 @@ double conductivity_at(const Config& config, Int3 cell, int axis) {
   return all.classes[all.of_material[MaterialPainter(config).at(cell)]].conductivity[axis];
 }
 
+namespace {
+
+// Fields of a GPU between the sweeps of a launch.
+int fields_between(int most_sweeps) {
+  return std::clamp(most_sweeps - 1, 0, 2);
+}
+Int3 extent_in_packs(Int3 extent, std::size_t cell_bytes) {
+  return {ceil_div(extent.x, static_cast<Index>(16 / cell_bytes)), extent.y, extent.z};
+}
+
+}  // namespace
+
 template <class T>
-MaterialCells<T>::MaterialCells(const Config& config, Device& device, Box subdomain, int ghosts)
+std::size_t material_bytes(Int3 extent, int ghosts, Backend backend, int most_sweeps) {
+  const auto bytes = [&](Int3 cells, std::size_t each) {
+    return each *
+           static_cast<std::size_t>(FieldLayout::make(cells, ghosts, each, row_alignment(backend)).elements);
+  };
+  if (backend == Backend::host) return bytes(extent, 1);
+  return 2 * bytes(extent, 1) + bytes(extent_in_packs(extent, sizeof(T)), 1) +
+         static_cast<std::size_t>(fields_between(most_sweeps)) * bytes(extent, sizeof(T));
+}
+
+// Bricks are sorted on the host: there is one for 128 cells.
+template <class T>
+MixedCellTables<T>::MixedCellTables(Device& device, FieldView<const std::uint8_t> classes,
+                                    const std::array<bool, face_count>& brings_heat)
+    : packs_(device, extent_in_packs(classes.extent, sizeof(T)), classes.ghosts),
+      distance_(device, classes.extent, classes.ghosts),
+      view_{packs_.view(), distance_.view()} {
+  Field<std::uint8_t> work(device, classes.extent, classes.ghosts);
+  const auto count = static_cast<std::size_t>(bricks_of(classes.padded()).product());
+  const Buffer least(device, count);
+  std::vector<std::uint8_t> on_host(count);
+  const Owned<Stream> stream = own_stream(device, Priority::normal);
+  const MixedCellSearch& search = mixed_cell_search<T>();
+  search.find(classes, brings_heat, packs_.view(), distance_.view(), work.view(), stream);
+  search.of_bricks(view_.distance, least.template as<std::uint8_t>(), stream);
+  device.copy(on_host.data(), least.data(), count, stream);
+  device.synchronize(stream.get());
+  for (const std::uint8_t distance : on_host)
+    for (int d = distance; d <= MixedCells::most_distance; ++d) ++view_.within[d];
+  std::vector<Int3> bricks(static_cast<std::size_t>(view_.within[MixedCells::most_distance]));
+  std::array<std::size_t, MixedCells::most_distance + 1> next{};
+  for (std::size_t d = 1; d < next.size(); ++d) next[d] = static_cast<std::size_t>(view_.within[d - 1]);
+  for (std::size_t i = 0; i < count; ++i)
+    if (on_host[i] <= MixedCells::most_distance)
+      bricks[next[on_host[i]]++] =
+          brick_of(classes.padded(), bricks_of(classes.padded()), static_cast<Index>(i));
+  bricks_ = copied_to(device, bricks);
+  view_.bricks = bricks_.template as<Int3>();
+}
+
+template <class T>
+MaterialCells<T>::MaterialCells(const Config& config, Device& device, Box subdomain, int ghosts,
+                                const std::array<bool, face_count>& is_boundary, int most_sweeps)
     : device_(device),
       all_(material_classes(config)),
       classes_(device, subdomain.extent(), ghosts),
@@ -98,6 +154,12 @@ MaterialCells<T>::MaterialCells(const Config& config, Device& device, Box subdom
     const Owned<Stream> stream = own_stream(device, Priority::normal);
     device.copy(classes_.data(), painted.data(), painted.bytes(), stream);
     device.synchronize(stream.get());
+    std::array<bool, face_count> brings_heat{};
+    for (std::size_t f = 0; f < face_count; ++f)
+      brings_heat[f] = is_boundary[f] && config.boundaries[f].kind != BoundaryKind::insulated;
+    tables_.mixed = mixed_.emplace(device, classes_.view(), brings_heat).view();
+    for (int i = 0; i < fields_between(most_sweeps); ++i)
+      tables_.between[i] = between_.emplace_back(device, subdomain.extent(), ghosts).view();
   }
   const std::size_t count = all_.count();
   const double unit = own_conductance(config, all_.classes[0]);  // keeps fp32 within its range
@@ -115,7 +177,12 @@ MaterialCells<T>::MaterialCells(const Config& config, Device& device, Box subdom
   conductance_ = copied_to(device, conductance);
   if (transient) capacity_ = copied_to(device, capacity);
   heat_ = copied_to(device, heat);
-  source_ = static_cast<T>(1 / (source_scale(config) * unit));
+  tables_.classes = classes_.view();
+  tables_.count = static_cast<int>(count);
+  tables_.conductance = conductance_.template as<T>();
+  tables_.capacity = capacity_.template as<T>();
+  tables_.heat = heat_.template as<double>();
+  tables_.source = static_cast<T>(1 / (source_scale(config) * unit));
 }
 
 template <class T>
@@ -161,15 +228,13 @@ void MaterialCells<T>::use(const Config& config, const std::vector<double>& weig
 }
 
 template <class T>
-Materials<T> MaterialCells<T>::of_sweep(std::size_t i) const {
-  const std::size_t count = all_.count();
-  Materials<T> materials{classes_.view(), static_cast<int>(count)};
-  materials.coefficients = coefficients_.template as<Coefficients<T>>() + i * count;
-  materials.conductance = conductance_.template as<T>();
-  materials.capacity = capacity_.template as<T>();
-  materials.heat = heat_.template as<double>();
-  materials.weight = weights_[i];
-  materials.source = source_;
+Materials<T> MaterialCells<T>::of_launch(std::size_t i, std::size_t cycle) const {
+  Materials<T> materials = tables_;
+  for (int sweep = 0; sweep < most_sweeps_per_launch; ++sweep) {
+    materials.coefficients.sweep[sweep] = coefficients_.template as<Coefficients<T>>() + i * all_.count();
+    materials.weight.sweep[sweep] = weights_[i];
+    if (i < cycle) i = (i + 1) % cycle;
+  }
   return materials;
 }
 
@@ -193,6 +258,10 @@ std::vector<CellBoundary<T>> cell_boundaries(const Config& config, Face face, Bo
   return cells;
 }
 
+template std::size_t material_bytes<float>(Int3, int, Backend, int);
+template std::size_t material_bytes<double>(Int3, int, Backend, int);
+template class MixedCellTables<float>;
+template class MixedCellTables<double>;
 template class MaterialCells<float>;
 template class MaterialCells<double>;
 template std::vector<CellBoundary<float>> cell_boundaries(const Config&, Face, Box, int);

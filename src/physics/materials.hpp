@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -50,16 +51,34 @@ std::vector<std::string> material_warnings(const Config& config);
 // The cell's conductivity along the axis.
 double conductivity_at(const Config& config, Int3 cell, int axis);
 
+// The mixed cells of a block on a GPU, and where they are.
+template <class T>
+class MixedCellTables {
+ public:
+  // `brings_heat`: by Face, is there a boundary that is not insulated?
+  MixedCellTables(Device& device, FieldView<const std::uint8_t> classes,
+                  const std::array<bool, face_count>& brings_heat);
+  const MixedCells& view() const { return view_; }
+
+ private:
+  Field<std::uint8_t> packs_, distance_;
+  Buffer bricks_;
+  MixedCells view_;
+};
+
 template <class T>
 class MaterialCells {
  public:
-  // Of this block, with the ghosts of its fields; `device` must outlive it.
-  MaterialCells(const Config& config, Device& device, Box subdomain, int ghosts);
+  // Of this block, with the ghosts of its fields; `device` must outlive it. `is_boundary`: by Face.
+  // `most_sweeps`: of a launch.
+  MaterialCells(const Config& config, Device& device, Box subdomain, int ghosts,
+                const std::array<bool, face_count>& is_boundary, int most_sweeps);
 
   // Sweeps of these weights from here on, in the order of the stream.
   void use(const Config& config, const std::vector<double>& weights, Stream stream);
-  // What the sweep of weights[i] reads.
-  Materials<T> of_sweep(std::size_t i) const;
+  // What a launch reads whose first sweep is that of weights[i], and the others those that follow in a cycle
+  // of so many.
+  Materials<T> of_launch(std::size_t i, std::size_t cycle) const;
   const std::vector<std::int64_t>& cells_of_material() const { return counts_; }  // of this block
 
  private:
@@ -69,11 +88,17 @@ class MaterialCells {
   MaterialClasses all_;
   Field<std::uint8_t> classes_;
   std::vector<std::int64_t> counts_;
+  std::optional<MixedCellTables<T>> mixed_;  // of a GPU, as these
+  std::vector<Field<T>> between_;
   Buffer conductance_, capacity_, heat_, coefficients_;
   std::vector<Coefficients<T>> on_host_;  // of coefficients_
   std::vector<T> weights_;
-  T source_ = 0;
+  Materials<T> tables_;  // but for what differs by sweep
 };
+
+// Of a block whose fields have rows of such an alignment: what MaterialCells holds for each cell.
+template <class T>
+std::size_t material_bytes(Int3 extent, int ghosts, Backend backend, int most_sweeps);
 
 // Of the cells of a block at one boundary, its ghosts included: p fastest, as Boundary::cells has them.
 template <class T>

@@ -93,16 +93,19 @@ bool stores_faces(const Config& config, const Decomposition& decomposition) {
 
 // A fused norm needs a sweep that returns one.
 template <class T>
-void match_fused_norm(const Config& config, KernelChoices<T>& choices) {
-  // Where boxes are swept again a launch has not seen their update.
-  const bool sees_all = !sources_in_boxes(config);
+void match_fused_norm(const Config& config, Backend backend, KernelChoices<T>& choices) {
+  // Where cells are swept again a launch has not seen their update.
+  const bool sees_all =
+      !sources_in_boxes(config) && !(has_several_materials(config) && backend == Backend::cuda);
   const auto fuses = [&](const SweepChoice<T>& c) { return sees_all && c.kernel->fuses_norm(); };
   const auto fused = [](const ReductionKernel<T>* kernel) { return kernel->fused; };
   if (std::none_of(choices.sweeps.begin(), choices.sweeps.end(), fuses)) {
     if (config.solver.reduction != "auto" && fused(choices.reductions.front())) {
       const std::string why =
-          sees_all ? fmt::format("kernel {} returns no norm", choices.sweeps.front().kernel->name)
-                   : "sweeps have not seen the boxes that sources which vary in time are swept in";
+          sees_all
+              ? fmt::format("kernel {} returns no norm", choices.sweeps.front().kernel->name)
+              : "some cells are swept again (at interfaces of materials, in the boxes of sources that vary "
+                "in time), and sweeps have not seen their update";
       throw Error(ExitCode::deck, fmt::format("{}: {}; use solver.reduction auto, or another kernel",
                                               config.at("solver.reduction"), why));
     }
@@ -153,6 +156,15 @@ int longest_time_block(const Config& config, const Decomposition& decomposition)
   if (stores_faces(config, decomposition)) return 1;
   const int longest = longest_time_block(config);
   return exchanges(ghost_sides(decomposition, 0)) ? std::min(longest, ghost_layers(config)) : longest;
+}
+
+template <class T>
+int longest_launch(const Config& config, Backend backend) {
+  int most = 1;
+  for (const StencilKernel<T>& kernel : stencil_kernels<T>())
+    if (kernel.backend == backend && (config.solver.kernel == "auto" || config.solver.kernel == kernel.name))
+      most = std::max(most, kernel.max_time_block);
+  return std::min(most, longest_time_block(config));
 }
 
 int widest_halo(const Config& config, const Decomposition& decomposition, int most) {
@@ -218,7 +230,7 @@ KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subd
   choices.reductions = kernels_of(config, "solver.reduction", reduction_kernels<T>(), reduction, backend);
   std::stable_partition(choices.reductions.begin(), choices.reductions.end(),
                         [](const auto* kernel) { return kernel->fused; });
-  match_fused_norm(config, choices);
+  match_fused_norm(config, backend, choices);
   choices.histogram =  // unasked the last of the ladder
       kernels_of(config, "solver.histogram", histogram_kernels<T>(), s.histogram, backend).back();
   return choices;
@@ -277,6 +289,8 @@ std::int64_t whole_periods(std::int64_t wanted, std::int64_t left, int period) {
   return std::min(left, std::max<std::int64_t>(wanted / period, 1) * period);
 }
 
+template int longest_launch<float>(const Config&, Backend);
+template int longest_launch<double>(const Config&, Backend);
 template KernelChoices<float> kernel_choices<float>(const Config&, Backend, Int3);
 template KernelChoices<double> kernel_choices<double>(const Config&, Backend, Int3);
 

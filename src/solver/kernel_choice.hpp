@@ -73,6 +73,9 @@ std::int64_t sweeps_until_due(const Config& config);
 // a launch needs as many layers of them; 1 where the sweeps are to store their faces.
 int longest_time_block(const Config& config);
 int longest_time_block(const Config& config, const Decomposition& decomposition);
+// ... that a kernel of the backend can, of those that the deck leaves open.
+template <class T>
+int longest_launch(const Config& config, Backend backend);
 
 // With no more sweeps fused than that.
 template <class T>

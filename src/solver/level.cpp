@@ -122,12 +122,15 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
                                                            : !all_sources(config).empty())
                   ? std::optional(make_field<T>(communicator, device, extent(), ghost_layers(config)))
                   : std::nullopt),
-      materials_(
-          has_several_materials(config)
-              ? std::optional(all_or_throw(
-                    communicator,
-                    [&] { return MaterialCells<T>(config, device, subdomain_, ghost_layers(config)); }))
-              : std::nullopt),
+      materials_(has_several_materials(config)
+                     ? std::optional(all_or_throw(communicator,
+                                                  [&] {
+                                                    return MaterialCells<T>(
+                                                        config, device, subdomain_, ghost_layers(config),
+                                                        decomposition.boundaries(communicator.rank()),
+                                                        longest_launch<T>(config, device.backend()));
+                                                  }))
+                     : std::nullopt),
       boundaries_(all_or_throw(communicator,
                                [&] {
                                  return BoundaryConditions<T>(
@@ -305,7 +308,7 @@ SweepArgs<T> Level<T>::sweep_args(Box region, const UpdateNorm& norm) {
   args.materials = materials();
   if (probes_) return args;
   auto at = static_cast<std::size_t>(sweeps_ % method_.cycle());
-  if (materials_) args.materials = materials_->of_sweep(at);
+  if (materials_) args.materials = materials_->of_launch(at, method_.weights.size());
   for (Coefficients<T>& c : args.c.sweep) {
     c = coefficients_[at];
     if (++at == coefficients_.size()) at = 0;

@@ -116,7 +116,8 @@ class Level {
   const Coefficients<T>& coefficients() const { return unit_; }  // of a sweep of the unit weight
   // Of a body of several, those of that sweep; else empty.
   Materials<T> materials() const {
-    return materials_ ? materials_->of_sweep(method_.weights.size()) : Materials<T>{};
+    const std::size_t cycle = method_.weights.size();
+    return materials_ ? materials_->of_launch(cycle, cycle) : Materials<T>{};
   }
   std::vector<std::int64_t> cells_of_material() const {  // of this rank
     return materials_ ? materials_->cells_of_material() : std::vector<std::int64_t>();

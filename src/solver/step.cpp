@@ -98,8 +98,9 @@ bool Step<T>::can_store_faces() const {
   const StencilKernel<T>& entry = kernel();
   const Communicator& ranks = level_.communicator();
   const bool column_above = level_.decomposition().neighbour(ranks.rank(), {1, 0, 0}).has_value();
-  const bool mine = !level_.sources_vary() && level_.halo().serves_sweeps() && time_block() == 1 &&
-                    entry.stores_faces && entry.stores_faces(level_.whole(), column_above, plan_.sweep.tile);
+  const bool mine = !level_.sources_vary() && level_.materials().empty() && level_.halo().serves_sweeps() &&
+                    time_block() == 1 && entry.stores_faces &&
+                    entry.stores_faces(level_.whole(), column_above, plan_.sweep.tile);
   return ranks.all_reduce(std::int64_t{mine}, ReduceOp::min) != 0;
 }
 

@@ -123,6 +123,13 @@ T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32) {
   return emulation::exchange_value(mask, value, from >= base ? from : emulation::lane());
 }
 
+inline int __all_sync(unsigned mask, int predicate) {
+  int all = predicate != 0;
+  for (int distance = 16; distance > 0; distance /= 2)
+    all &= emulation::exchange_value(mask, all, emulation::lane() ^ distance);
+  return all;
+}
+
 inline long long clock64() {  // nanoseconds
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())

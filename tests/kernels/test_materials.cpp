@@ -1,36 +1,47 @@
 // Kernels that sweep bodies of several materials give the bits of the formula in every cell, and heat is
 // summed with the rho c of each.
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <random>
 #include <vector>
 
 #include "kernels/field_reductions.hpp"
+#include "physics/materials.hpp"
 #include "support.hpp"
 
 namespace isotherm::test {
 namespace {
 
 constexpr int classes = 5;
-constexpr int ghosts = 2;
 
-// Blocks of cells of one class, so that some are among their own, and single ones.
-Field<std::uint8_t> random_classes(Device& host, Int3 extent) {
+// Blocks of cells of one class, so that some are among their own, and single ones; beyond a boundary that of
+// the cell before it.
+Field<std::uint8_t> random_classes(Device& host, Int3 extent, int ghosts, unsigned faces) {
   Field<std::uint8_t> field = filled<std::uint8_t>(host, extent, ghosts, 0);
   std::mt19937 random(7);
   std::array<std::uint8_t, 512> block{};
   for (std::uint8_t& each : block) each = static_cast<std::uint8_t>(random() % classes);
   for_each_cell(field.view().padded(), [&](Int3 c) {
-    const Index at = (c.x + 2) / 5 + 8 * ((c.y + 2) / 4) + 64 * ((c.z + 2) / 4);
-    field.view()(c) = random() % 40 == 0 ? static_cast<std::uint8_t>(random() % classes)
-                                         : block[static_cast<std::size_t>(at) % 512];
+    const Index at = (c.x + 9) / 11 + 8 * ((c.y + 9) / 8) + 64 * ((c.z + 9) / 7);
+    field.view()(c) = random() % 300 == 0 ? static_cast<std::uint8_t>(random() % classes)
+                                          : block[static_cast<std::size_t>(at) % 512];
+  });
+  for_each_cell(field.view().padded(), [&](Int3 c) {
+    Int3 inside = c;
+    for (int axis = 0; axis < 3; ++axis) {
+      if ((faces >> 2 * axis & 1) != 0) inside[axis] = std::max<Index>(inside[axis], 0);
+      if ((faces >> (2 * axis + 1) & 1) != 0) inside[axis] = std::min(inside[axis], extent[axis] - 1);
+    }
+    field.view()(c) = field.view()(inside);
   });
   return field;
 }
 
 template <class T>
 struct MaterialTables {
-  std::vector<Coefficients<T>> coefficients;
+  std::vector<Coefficients<T>> coefficients;  // [sweep][class]
   std::vector<T> conductance, capacity;
   std::vector<double> heat;
 
@@ -38,19 +49,22 @@ struct MaterialTables {
     std::mt19937 random(11);
     std::uniform_real_distribution<double> of(0.1, 1);
     const auto next = [&] { return static_cast<T>(of(random)); };
-    for (int i = 0; i < classes; ++i) {
+    for (int i = 0; i < most_sweeps_per_launch * classes; ++i) {
       const T cx = next() / 8, cy = next() / 8, cz = next() / 8;
       coefficients.push_back({1 - 2 * (cx + cy + cz), cx, cy, cz, next()});
+    }
+    for (int i = 0; i < classes; ++i) {
       capacity.push_back(4 + next());
       heat.push_back(of(random));
     }
     for (int i = 0; i < 3 * classes * classes; ++i) conductance.push_back(next());
   }
+  static T weight(int sweep) { return T(0.75) + T(sweep) / 8; }
 };
 
 template <class T>
 T by_hand(const MaterialTables<T>& tables, bool steady, FieldView<const std::uint8_t> of,
-          FieldView<const T> in, T s, Int3 c) {
+          FieldView<const T> in, T s, Int3 c, int sweep) {
   const Int3 near[] = {{-1, 0, 0}, {1, 0, 0}, {0, -1, 0}, {0, 1, 0}, {0, 0, -1}, {0, 0, 1}};
   const int own = of(c);
   std::array<T, 6> g{}, t{};
@@ -64,73 +78,107 @@ T by_hand(const MaterialTables<T>& tables, bool steady, FieldView<const std::uin
     t[f] = in(c + near[f]);
     sum += g[f];
   }
-  const Coefficients<T>& k = tables.coefficients[static_cast<std::size_t>(own)];
+  const Coefficients<T>& k = tables.coefficients[static_cast<std::size_t>(sweep * classes + own)];
   if (alone) {
     T value = std::fma(k.c0, in(c), k.sigma * s);
     value = std::fma(k.cx, t[0] + t[1], value);
     value = std::fma(k.cy, t[2] + t[3], value);
     return std::fma(k.cz, t[4] + t[5], value);
   }
-  const T step = T(0.75) / (steady ? sum : tables.capacity[static_cast<std::size_t>(own)]);
+  const T step = tables.weight(sweep) / (steady ? sum : tables.capacity[static_cast<std::size_t>(own)]);
   T change = step * T(1.5) * s;
   for (std::size_t f = 0; f < 6; ++f) change = std::fma(step * g[f], t[f] - in(c), change);
   return in(c) + change;
 }
 
+struct MaterialsSetting {
+  Int3 extent;
+  unsigned faces;  // with a boundary
+  bool steady, has_source;
+  int sweeps;
+};
+
 class MaterialsSweep : public OnDevice {
  protected:
   template <class T>
-  void expect_formula(const StencilKernel<T>& kernel, Int3 extent, bool steady, bool has_source) {
+  void expect_formula(const StencilKernel<T>& kernel, const MaterialsSetting& s) {
+    SCOPED_TRACE("extent " + text(s.extent) + ", faces " + std::to_string(s.faces) + ", sweeps " +
+                 std::to_string(s.sweeps) + (s.steady ? ", steady" : "") + (s.has_source ? ", source" : ""));
+    const int ghosts = s.sweeps + 1;
     const MaterialTables<T> tables;
-    const Field<std::uint8_t> of = random_classes(*host_, extent), of_there = to_device(*device_, of);
-    const Field<T> in = random_field<T>(*host_, extent, ghosts, 3), in_there = to_device(*device_, in);
-    const Field<T> source = random_field<T>(*host_, extent, ghosts, 4),
+    const BoundedBlock<T> here(*host_, s.extent, ghosts, s.faces, 0),
+        there(*device_, s.extent, ghosts, s.faces, 0);
+    const Field<std::uint8_t> of = random_classes(*host_, s.extent, ghosts, s.faces),
+                              of_there = to_device(*device_, of);
+    Field<T> in = random_field<T>(*host_, s.extent, ghosts, 3);
+    const Field<T> source = random_field<T>(*host_, s.extent, ghosts, 4),
                    source_there = to_device(*device_, source);
+    here.fill_ghosts(in.view(), {true, true, true});
+    const Field<T> in_there = to_device(*device_, in);
+
     const Buffer coefficients = buffer_of(*device_, tables.coefficients),
-                 heat = buffer_of(*device_, tables.heat),
                  conductance = buffer_of(*device_, tables.conductance),
-                 capacity = buffer_of(*device_, tables.capacity);
-    const Box region{{-1, 0, 0}, {extent.x, extent.y + 1, extent.z}};
-    Field<T> out = to_device(*device_, filled(*host_, extent, ghosts, T(-7)));
-    SweepArgs<T> args{in_there.view(), out.view(), region, tables.coefficients[0], {}, {}, {}};
-    if (has_source) args.source = source_there.view();
-    args.materials = {of_there.view(),
-                      classes,
-                      coefficients.template as<Coefficients<T>>(),
-                      conductance.template as<T>(),
-                      steady ? nullptr : capacity.template as<T>(),
-                      T(0.75),
-                      T(1.5),
-                      heat.template as<double>()};
-    const Box interior = region.grown(-1).empty() ? Box{} : region.grown(-1);
-    for (int tile = 0; tile < std::ssize(kernel.tiles); ++tile) {
-      args.region = interior.empty() ? region : interior;
-      if (!interior.empty()) kernel.launch(args, {1, tile}, {});
-      args.region = region;
-      launch_exterior(kernel, args, interior, {1, tile}, {});
-      Field<T> expected = filled(*host_, extent, ghosts, T(-7));
-      for_each_cell(region, [&](Int3 c) {
-        expected.view()(c) =
-            by_hand<T>(tables, steady, of.view(), in.view(), has_source ? source.view()(c) : T(0), c);
-      });
-      expect_same_there(*device_, expected, out);
+                 capacity = buffer_of(*device_, tables.capacity), heat = buffer_of(*device_, tables.heat);
+    Materials<T> materials;
+    materials.classes = of_there.view();
+    materials.count = classes;
+    for (int i = 0; i < most_sweeps_per_launch; ++i) {
+      materials.coefficients.sweep[i] = coefficients.template as<Coefficients<T>>() + i * classes;
+      materials.weight.sweep[i] = tables.weight(i);
     }
-    LongAccumulator sum{};
-    for_each_cell({{0, 0, 0}, extent},
-                  [&](Int3 c) { sum.add(tables.heat[of.view()(c)] * double{in.view()(c)}); });
-    const Buffer result = buffer_of<LongAccumulator>(*device_, {LongAccumulator{}});
-    field_reductions<T>(kernel.backend)
-        .heat_sum({in_there.view(), args.materials}, result.template as<LongAccumulator>(), {});
-    EXPECT_EQ(fetched<LongAccumulator>(*device_, result.data()).rounded(), sum.rounded());
+    materials.conductance = conductance.template as<T>();
+    materials.capacity = s.steady ? nullptr : capacity.template as<T>();
+    materials.source = T(1.5);
+    materials.heat = heat.template as<double>();
+    std::optional<MixedCellTables<T>> mixed;
+    Field<T> between[] = {to_device(*device_, in), to_device(*device_, in)};
+    if (kernel.backend == Backend::cuda) {
+      std::array<bool, face_count> brings_heat{};
+      for (unsigned f = 0; f < face_count; ++f) brings_heat[f] = (s.faces >> f & 1) != 0;
+      materials.mixed = mixed.emplace(*device_, of_there.view(), brings_heat).view();
+      for (int i = 0; i < 2; ++i) materials.between[i] = between[i].view();
+    }
+
+    Field<T> swept = random_field<T>(*host_, s.extent, ghosts, 5);
+    for (int level = 1; level <= s.sweeps; ++level) {
+      if (level > 1) {
+        std::swap(in, swept);
+        here.fill_ghosts(in.view(), {true, true, true}, level - 1);
+      }
+      for_each_cell(here.region(ghosts - level), [&](Int3 c) {
+        const T q = s.has_source ? source.view()(c) : T(0);
+        swept.view()(c) = by_hand<T>(tables, s.steady, of.view(), in.view(), q, c, level - 1);
+      });
+    }
+    const Box region = here.region(1),
+              interior = region.grown(-s.sweeps).empty() ? Box{} : region.grown(-s.sweeps);
+    const Field<T> expected = with_region(filled(*host_, s.extent, ghosts, T(-7)), swept, region);
+    Field<T> out = to_device(*device_, filled(*host_, s.extent, ghosts, T(-7)));
+    SweepArgs<T> args{in_there.view(), out.view(), region, tables.coefficients[0], there.boundaries, {}, {}};
+    if (s.has_source) args.source = source_there.view();
+    args.materials = materials;
+    for (int tile = 0; tile < std::ssize(kernel.tiles); ++tile) {
+      const SweepPlan plan{s.sweeps, tile};
+      args.region = interior.empty() ? region : interior;
+      if (!interior.empty()) kernel.launch(args, plan, {});
+      args.region = region;
+      launch_exterior(kernel, args, interior, plan, {});
+      expect_same_there(*device_, expected, out);
+      if (kernel.backend == Backend::cuda && tile > 1) break;  // tiles that differ by their throttle
+    }
   }
 };
 
 TEST_P(MaterialsSweep, gives_the_bits_of_the_formula) {
   for_precision(GetParam().precision, [&]<class T>(T) {
     const StencilKernel<T> kernel = kernel_of(GetParam(), stencil_kernels<T>);
-    for (const Int3 extent : {Int3{1, 1, 1}, Int3{37, 9, 7}, Int3{70, 5, 6}})
-      for (const bool steady : {false, true})
-        for (const bool has_source : {false, true}) expect_formula<T>(kernel, extent, steady, has_source);
+    for (const Int3 extent : {Int3{1, 1, 1}, Int3{37, 9, 7}, Int3{140, 34, 9}})
+      for (const unsigned faces : {0u, 0b111111u, 0b011001u})
+        for (const int sweeps : {1, kernel.max_time_block / 2, kernel.max_time_block}) {
+          if (sweeps == 0 || (sweeps == 1 && kernel.max_time_block == 2)) continue;
+          expect_formula<T>(kernel, {extent, faces, sweeps % 2 == 0, faces != 0, sweeps});
+          expect_formula<T>(kernel, {extent, faces, faces != 0, sweeps % 2 == 0, sweeps});
+        }
   });
 }
 
@@ -142,6 +190,30 @@ std::vector<NamedBackend> able_kernels() {
 }
 
 ON_EACH_BACKEND(MaterialsSweep, cases_of(able_kernels(), backend));
+
+class HeatOfMaterials : public OnDevice {};
+
+TEST_P(HeatOfMaterials, is_summed_with_the_capacity_of_each) {
+  for_precision(GetParam().precision, [&]<class T>(T) {
+    const Int3 extent{37, 9, 7};
+    const MaterialTables<T> tables;
+    const Field<std::uint8_t> of = random_classes(*host_, extent, 1, 0), of_there = to_device(*device_, of);
+    const Field<T> field = random_field<T>(*host_, extent, 1, 3), there = to_device(*device_, field);
+    const Buffer heat = buffer_of(*device_, tables.heat),
+                 result = buffer_of<LongAccumulator>(*device_, {LongAccumulator{}});
+    Materials<T> materials;
+    materials.classes = of_there.view();
+    materials.heat = heat.template as<double>();
+    LongAccumulator sum{};
+    for_each_cell({{0, 0, 0}, extent},
+                  [&](Int3 c) { sum.add(tables.heat[of.view()(c)] * double{field.view()(c)}); });
+    field_reductions<T>(device_->backend())
+        .heat_sum({there.view(), materials}, result.template as<LongAccumulator>(), {});
+    EXPECT_EQ(fetched<LongAccumulator>(*device_, result.data()).rounded(), sum.rounded());
+  });
+}
+
+ON_EACH_BACKEND(HeatOfMaterials, backend_cases(backend));
 
 }  // namespace
 }  // namespace isotherm::test

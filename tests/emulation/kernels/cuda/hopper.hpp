@@ -49,6 +49,7 @@ class BytesBarrier {
     demand(reinterpret_cast<std::uintptr_t>(to) % 128 == 0, "a destination is not aligned to 128 bytes");
     demand(map.box.x <= 256 && map.box.y <= 256 && map.box.x * sizeof(T) % 16 == 0,
            "a box is not one of the engine's");
+    demand((x + map.lead.x) * static_cast<Index>(sizeof(T)) % 16 == 0, "a box does not begin at 16 bytes");
     T* next = static_cast<T*>(to);
     for (Index k = 0; k < map.box.z; ++k) {
       for (Index j = 0; j < map.box.y; ++j) {

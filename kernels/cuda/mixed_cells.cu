@@ -1,0 +1,226 @@
+#include "kernels/cuda/mixed_cells.hpp"
+
+#include <cstdint>
+
+#include "kernels/cuda/cuda_kernels.hpp"
+#include "kernels/cuda/launch.hpp"
+#include "kernels/mixed_cells.hpp"
+
+namespace isotherm::cuda {
+namespace {
+
+constexpr Int3 brick = MixedCells::brick;
+constexpr dim3 brick_block(brick.x, brick.y, brick.z);
+
+// One sweep of a launch, of the cells of `region`.
+template <class T>
+struct CellSweep {
+  FieldView<const T> in;
+  FieldView<T> out;
+  FieldView<const T> source;
+  Materials<T> materials;
+  Boundaries<T> boundaries;
+  Box region;
+  int sweep;
+  int distance;  // of the cells that are swept, at most; 255: of all
+
+  __device__ __forceinline__ T beyond(Face f, bool is_last, Index p, Index q, T inside, T centre) const {
+    const Boundary<T>& boundary = boundaries.faces[static_cast<int>(f)];
+    return is_last && boundary.is_boundary ? boundary.ghost(p, q, centre, sweep) : inside;
+  }
+  // What is needed of the cell is asked for at once: these are few cells, and long waits.
+  __device__ __forceinline__ void update(Int3 cell) const {
+    const auto [x, y, z] = cell;
+    const T* const t = &in(cell);
+    const T centre = t[0],
+            around[] = {t[-1], t[1], t[-in.pitch_y], t[in.pitch_y], t[-in.pitch_z], t[in.pitch_z]};
+    const T s = source.empty() ? T{0} : source(cell);
+    const int away = materials.mixed.distance(cell), own = materials.classes(cell);
+    const Int3 last = in.extent - Int3{1, 1, 1};
+    const T x_lo = beyond(Face::x_min, x == 0, y, z, around[0], centre),
+            x_hi = beyond(Face::x_max, x == last.x, y, z, around[1], centre),
+            y_lo = beyond(Face::y_min, y == 0, x, z, around[2], centre),
+            y_hi = beyond(Face::y_max, y == last.y, x, z, around[3], centre),
+            z_lo = beyond(Face::z_min, z == 0, x, y, around[4], centre),
+            z_hi = beyond(Face::z_max, z == last.z, x, y, around[5], centre);
+    T value;
+    if (away > 0) {  // among its own
+      const Coefficients<T> c = materials.coefficients[sweep][own];
+      value = stencil_update(c, centre, x_lo, x_hi, y_lo, y_hi, z_lo, z_hi, scaled_source(c, s));
+    } else {
+      value = material_update(materials, x, y, z, centre, x_lo, x_hi, y_lo, y_hi, z_lo, z_hi, s, sweep);
+    }
+    if (away <= distance) out(cell) = value;
+  }
+};
+
+// Of this thread, in the brick from `first` on.
+__device__ __forceinline__ Int3 cell_of_brick(Int3 first) {
+  return first + Int3{threadIdx.x, threadIdx.y, threadIdx.z};
+}
+
+template <class T>
+__global__ void __launch_bounds__(brick.x* brick.y* brick.z)
+    mixed_cells(const __grid_constant__ CellSweep<T> a) {
+  const Int3 cell = cell_of_brick(a.materials.mixed.bricks[blockIdx.x]);
+  if (a.region.contains(cell)) a.update(cell);
+}
+
+template <class T>
+__global__ void __launch_bounds__(128) each_cell(const __grid_constant__ CellSweep<T> a, Int3 first) {
+  const Int3 cell = cell_of_thread(first);
+  if (!beyond(cell, a.region.hi)) a.update(cell);
+}
+
+// The cells that so many sweeps after this one look at: not beyond a boundary.
+template <class T>
+Box widened(const SweepArgs<T>& args, int by) {
+  Box box = args.region;
+  for (int axis = 0; axis < 3; ++axis) {
+    const Boundary<T>* faces = &args.boundaries.faces[2 * axis];
+    box.lo[axis] = faces[0].is_boundary ? std::max<Index>(box.lo[axis] - by, 0) : box.lo[axis] - by;
+    box.hi[axis] =
+        faces[1].is_boundary ? std::min(box.hi[axis] + by, args.in.extent[axis]) : box.hi[axis] + by;
+  }
+  return box;
+}
+
+// The search.
+
+template <class T>
+__device__ __forceinline__ std::uint8_t class_of_pack(const FieldView<const std::uint8_t>& classes, Index x,
+                                                      Index y, Index z) {
+  const Index first = x * Pack<T>::cells, lo = -classes.ghosts, hi = classes.extent.x + classes.ghosts - 1;
+  return classes(first < lo ? lo : first > hi ? hi : first, y, z);
+}
+
+struct HeatAt {
+  bool face[face_count];
+};
+
+// distance: 0 at mixed cells, else the largest there is.
+template <class T>
+__global__ void __launch_bounds__(128)
+    mark_mixed(FieldView<const std::uint8_t> classes, HeatAt heat, FieldView<std::uint8_t> packs,
+               FieldView<std::uint8_t> distance, Int3 first, Int3 hi) {
+  const Int3 c = cell_of_thread(first);
+  if (beyond(c, hi)) return;
+  const Int3 n = classes.extent;
+  const Index ends[] = {c.x, n.x - 1 - c.x, c.y, n.y - 1 - c.y, c.z, n.z - 1 - c.z};
+  const Index to[] = {-1, 1, -classes.pitch_y, classes.pitch_y, -classes.pitch_z, classes.pitch_z};
+  const std::uint8_t* const at = &classes(c);
+  const Index pack = floor_div(c.x, Pack<T>::cells);
+  const std::uint8_t of_pack = class_of_pack<T>(classes, pack, c.y, c.z);
+  bool is_mixed = of_pack != *at;
+  for (int f = 0; f < face_count; ++f) {
+    // Of the outermost ghosts nobody asks.
+    if (ends[f] > -classes.ghosts) is_mixed = is_mixed || at[to[f]] != *at;
+    is_mixed = is_mixed || (heat.face[f] && ends[f] == 0);
+  }
+  distance(c) = is_mixed ? 0 : 255;
+  packs(pack, c.y, c.z) = of_pack;
+}
+
+__global__ void __launch_bounds__(128)
+    spread(FieldView<const std::uint8_t> from, FieldView<std::uint8_t> to, int axis, Int3 first, Int3 hi) {
+  const Int3 c = cell_of_thread(first);
+  if (beyond(c, hi)) return;
+  const Box all = from.padded();
+  int least = 255;
+  for (int i = -MixedCells::most_distance; i <= MixedCells::most_distance; ++i) {
+    Int3 at = c;
+    at[axis] += i;
+    if (at[axis] < all.lo[axis] || at[axis] >= all.hi[axis]) continue;
+    const int there = from(at), away = i < 0 ? -i : i;
+    least = min(least, max(there, away));
+  }
+  to(c) = static_cast<std::uint8_t>(least);
+}
+
+__global__ void __launch_bounds__(brick.x* brick.y* brick.z)
+    least_of_brick(FieldView<const std::uint8_t> distance, Int3 bricks, std::uint8_t* least) {
+  __shared__ int of_block;
+  const bool is_first = threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0;
+  if (is_first) of_block = 255;
+  __syncthreads();
+  const Box all = distance.padded();
+  const Int3 cell = cell_of_brick(brick_of(all, bricks, blockIdx.x));
+  if (all.contains(cell)) atomicMin(&of_block, int{distance(cell)});
+  __syncthreads();
+  if (is_first) least[blockIdx.x] = static_cast<std::uint8_t>(of_block);
+}
+
+template <class T>
+void find(FieldView<const std::uint8_t> classes, const std::array<bool, face_count>& brings_heat,
+          FieldView<std::uint8_t> packs, FieldView<std::uint8_t> distance, FieldView<std::uint8_t> work,
+          Stream stream) {
+  HeatAt heat{};
+  std::copy(brings_heat.begin(), brings_heat.end(), heat.face);
+  const Box all = classes.padded();
+  const dim3 block(32, 4, 1);
+  // Tiles reach beyond the ghosts, where any class is right: the packs before a row's, too, which bulk copies
+  // bring.
+  const int ghosts = packs.ghosts;
+  const Index lead = ceil_div(ghosts, 16) * 16;
+  check(cudaMemsetAsync(&packs(-lead, -ghosts, -ghosts), 0,
+                        static_cast<std::size_t>(packs.pitch_z * packs.padded().extent().z), native(stream)),
+        "cudaMemsetAsync");
+  cover(all, block, [&](dim3 grid, Int3 first) {
+    launch("mark_mixed", mark_mixed<T>, {grid, block}, stream, classes, heat, packs, work, first, all.hi);
+  });
+  FieldView<std::uint8_t> from = work, to = distance;
+  for (int axis = 0; axis < 3; ++axis) {
+    cover(all, block, [&](dim3 grid, Int3 first) {
+      launch("spread", spread, {grid, block}, stream, from, to, axis, first, all.hi);
+    });
+    std::swap(from, to);
+  }
+}
+
+void of_bricks(FieldView<const std::uint8_t> distance, std::uint8_t* least, Stream stream) {
+  const Int3 bricks = bricks_of(distance.padded());
+  launch("least_of_brick", least_of_brick, {dim3(static_cast<unsigned>(bricks.product())), brick_block},
+         stream, distance, bricks, least);
+}
+
+}  // namespace
+
+template <class T>
+void sweep_mixed(const SweepArgs<T>& args, int sweeps, Stream stream) {
+  const MixedCells& mixed = args.materials.mixed;
+  CellSweep<T> a{args.in, args.out, args.source, args.materials, args.boundaries, args.region, 0, 0};
+  for (a.sweep = 0; a.sweep < sweeps; ++a.sweep) {
+    const int left = sweeps - 1 - a.sweep;
+    a.distance = sweeps - 1 + left;
+    a.region = widened(args, left);
+    a.out = left == 0 ? args.out : args.materials.between[a.sweep % 2];
+    const std::int32_t count = mixed.within[a.distance];
+    if (count > 0)
+      launch("mixed_cells", mixed_cells<T>, {dim3(static_cast<unsigned>(count)), brick_block}, stream, a);
+    a.in = a.out;
+  }
+}
+
+template <class T>
+void sweep_cell_by_cell(const SweepArgs<T>& args, Stream stream) {
+  const CellSweep<T> a{args.in, args.out, args.source, args.materials, args.boundaries, args.region, 0, 255};
+  const dim3 block = fit_block(dim3(32, 4, 1), args.region.extent());
+  cover(args.region, block, [&](dim3 grid, Int3 first) {
+    launch("each_cell", each_cell<T>, {grid, block}, stream, a, first);
+  });
+}
+
+template <class T>
+const MixedCellSearch& mixed_cell_search_cuda() {
+  static constexpr MixedCellSearch functions{find<T>, of_bricks};
+  return functions;
+}
+
+#define ISOTHERM_PRECISION(T)                                    \
+  template void sweep_mixed(const SweepArgs<T>&, int, Stream);   \
+  template void sweep_cell_by_cell(const SweepArgs<T>&, Stream); \
+  template const MixedCellSearch& mixed_cell_search_cuda<T>();
+ISOTHERM_PRECISION(float)
+ISOTHERM_PRECISION(double)
+
+}  // namespace isotherm::cuda

@@ -1,0 +1,40 @@
+// Finds the cells of a body of several materials that a GPU sweeps one by one: MixedCells of stencil.hpp.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "core/box.hpp"
+#include "core/field_view.hpp"
+#include "core/stream.hpp"
+#include "kernels/stencil.hpp"
+
+namespace isotherm {
+
+// The cells of a field of T, in the memory of the current CUDA device; asynchronous.
+struct MixedCellSearch {
+  // Fills `packs` and `distance`, which have the ghosts of `classes`; `work` as distance. `brings_heat`: by
+  // Face, whether the block ends there at a boundary that is not insulated.
+  void (*find)(FieldView<const std::uint8_t> classes, const std::array<bool, 6>& brings_heat,
+               FieldView<std::uint8_t> packs, FieldView<std::uint8_t> distance, FieldView<std::uint8_t> work,
+               Stream stream);
+  // The least distance of a cell of each brick: one byte for each, in order.
+  void (*of_bricks)(FieldView<const std::uint8_t> distance, std::uint8_t* least, Stream stream);
+};
+
+template <class T>
+const MixedCellSearch& mixed_cell_search();  // throws as face_copy() does without CUDA
+
+// How many bricks cover a block, its ghosts included.
+inline Int3 bricks_of(Box padded) {
+  const Int3 n = padded.extent(), brick = MixedCells::brick;
+  return {ceil_div(n.x, brick.x), ceil_div(n.y, brick.y), ceil_div(n.z, brick.z)};
+}
+// The lowest cell of one of them.
+ISOTHERM_HOST_DEVICE Int3 brick_of(Box padded, Int3 bricks, Index number) {
+  const Int3 brick = MixedCells::brick;
+  const Index row = number / bricks.x;
+  return padded.lo + Int3{number % bricks.x * brick.x, row % bricks.y * brick.y, row / bricks.y * brick.z};
+}
+
+}  // namespace isotherm
