@@ -14,6 +14,7 @@
 #include "kernels/mixed_cells.hpp"
 #include "kernels/peer_copy.hpp"
 #include "kernels/reduction.hpp"
+#include "kernels/semicoarsening.hpp"
 #include "kernels/source_product.hpp"
 #include "kernels/stencil.hpp"
 
@@ -184,6 +185,13 @@ const GridTransfer<T>& grid_transfer(Backend backend) {
       [](auto isa) { return &host::GridTransferFunctions<decltype(isa), T>::functions; });
 }
 
+template <class T>
+const Semicoarsening<T>& semicoarsening(Backend backend) {
+  if (backend == Backend::cuda) return of_cuda<Semicoarsening<T>>(CUDA_FUNCTION(semicoarsening_cuda));
+  return *host::for_this_cpu(
+      [](auto isa) { return &host::SemicoarseningFunctions<decltype(isa), T>::functions; });
+}
+
 template <class T, class Change>
 const ChangeTransfer<T, Change>& change_transfer(Backend backend) {
   if (backend == Backend::cuda)
@@ -278,6 +286,7 @@ std::span<const BandwidthEntry<T>> bandwidth_registry(Backend backend) {
   template const FieldReductions<T>& field_reductions(Backend);                   \
   template const FaceCopy<T>& face_copy(Backend);                                 \
   template const GridTransfer<T>& grid_transfer(Backend);                         \
+  template const Semicoarsening<T>& semicoarsening(Backend);                      \
   template const FieldAlgebra<T>& field_algebra(Backend);                         \
   template const FormulaGrids<T>& formula_grids(Backend);                         \
   template const SourceSums<T>& source_sums(Backend);                             \

@@ -115,7 +115,7 @@ std::vector<Direction> all_directions() {
 }
 
 Decomposition::Decomposition(Int3 cells, Int3 process_grid, std::array<bool, 3> periodic, int ghosts)
-    : cells_(cells), process_grid_(process_grid), periodic_(periodic) {
+    : cells_(cells), process_grid_(process_grid), periodic_(periodic), dealt_out_(cells) {
   check_cells(cells);
   Index ranks = 1;
   for (int axis = 0; axis < 3; ++axis) {
@@ -176,12 +176,23 @@ Box Decomposition::subdomain(int rank) const {
   Box box;
   for (int axis = 0; axis < 3; ++axis) {
     const Index i = position[axis];
-    const Index least = cells_[axis] / process_grid_[axis];
-    const Index one_more = cells_[axis] % process_grid_[axis];  // the first so many blocks
-    box.lo[axis] = i * least + std::min(i, one_more);
-    box.hi[axis] = box.lo[axis] + least + (i < one_more ? 1 : 0);
+    const Index least = dealt_out_[axis] / process_grid_[axis];
+    const Index one_more = dealt_out_[axis] % process_grid_[axis];  // the first so many blocks
+    const Index lo = i * least + std::min(i, one_more), hi = lo + least + (i < one_more ? 1 : 0);
+    const Index stride = Index{1} << halvings_[static_cast<std::size_t>(axis)];
+    box.lo[axis] = ceil_div(lo, stride);
+    box.hi[axis] = ceil_div(hi, stride);
   }
   return box;
+}
+
+Decomposition Decomposition::halved(int axis) const {
+  Decomposition coarse = *this;
+  ++coarse.halvings_[static_cast<std::size_t>(axis)];
+  coarse.cells_[axis] = ceil_div(cells_[axis], Index{2});
+  for (int a = 0; a < 3; ++a)
+    if (coarse.cells_[a] == 1) coarse.periodic_[static_cast<std::size_t>(a)] = false;
+  return coarse;
 }
 
 std::optional<int> Decomposition::neighbour(int rank, Direction d) const {

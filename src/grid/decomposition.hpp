@@ -36,6 +36,10 @@ class Decomposition {
   // The deepest halo below `ghosts` for which there is a process grid of so many ranks; 0 without one.
   static int max_halo_width_below(int ghosts, Int3 cells, int ranks, std::array<bool, 3> periodic);
 
+  // Of a grid of every second cell along the axis, from the first on: each rank has those that are its own
+  // here. Axes of a single cell are no longer periodic. Blocks may be thinner than their number says.
+  Decomposition halved(int axis) const;
+
   int ranks() const { return static_cast<int>(process_grid_.product()); }
   Int3 cells() const { return cells_; }
   Int3 process_grid() const { return process_grid_; }
@@ -57,6 +61,8 @@ class Decomposition {
  private:
   Int3 cells_, process_grid_;
   std::array<bool, 3> periodic_;
+  Int3 dealt_out_;                 // the cells of the grid that was cut
+  std::array<int, 3> halvings_{};  // since then
 };
 
 }  // namespace isotherm

@@ -79,6 +79,10 @@ std::vector<std::string> material_warnings(const Config& config) {
   return warnings;
 }
 
+int class_ghosts(const Config& config) {
+  return std::max(ghost_layers(config), 2);
+}
+
 double conductivity_at(const Config& config, Int3 cell, int axis) {
   if (!has_several_materials(config)) return conductivity(config);
   const MaterialClasses all = material_classes(config);

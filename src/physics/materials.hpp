@@ -45,6 +45,9 @@ class MaterialPainter {
   std::vector<CentreCover> covers_;  // of them
 };
 
+// Layers of ghosts of the classes of cells: where coarser grids are made from them, two at the least.
+int class_ghosts(const Config& config);
+
 // Places of the deck's shapes that hold no cell centre. Throws Error(deck) where a cell has no material.
 std::vector<std::string> material_warnings(const Config& config);
 
@@ -69,7 +72,7 @@ class MixedCellTables {
 template <class T>
 class MaterialCells {
  public:
-  // Of this block, with the ghosts of its fields; `device` must outlive it. `is_boundary`: by Face.
+  // Of this block, with class_ghosts(); `device` must outlive it. `is_boundary`: by Face.
   // `most_sweeps`: of a launch.
   MaterialCells(const Config& config, Device& device, Box subdomain, int ghosts,
                 const std::array<bool, face_count>& is_boundary, int most_sweeps);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "config/materials.hpp"
 #include "halo/messages.hpp"
 #include "solver/kernel_choice.hpp"
 
@@ -149,6 +150,45 @@ TransferReach transfer_reach(const Decomposition& finer, const CoarseGrid& coars
     }
   }
   return reach;
+}
+
+HalvedGrid halved(const Decomposition& finer, bool finer_is_whole, int axis) {
+  constexpr Index worth_cutting = 4096;  // cells: below, ranks would wait for their messages alone
+  constexpr Index thinnest = 2;          // layers of an exchange
+  const Decomposition next = finer.halved(axis);
+  bool whole = finer_is_whole || next.cells().product() < worth_cutting;
+  for (int rank = 0; rank < next.ranks() && !whole; ++rank)
+    for (int a = 0; a < 3; ++a)
+      if (next.process_grid()[a] > 1 && next.subdomain(rank).extent()[a] < thinnest) whole = true;
+  if (whole) return {axis, Decomposition(next.cells(), {1, 1, 1}, next.periodic()), true};
+  return {axis, next};
+}
+
+int strongest_axis(Int3 cells, const Vector3& coupling) {
+  int strongest = -1;
+  for (int axis = 0; axis < 3; ++axis)
+    if (cells[axis] > 1 && (strongest < 0 || coupling[axis] >= coupling[strongest])) strongest = axis;
+  return strongest;
+}
+
+std::vector<HalvedGrid> likely_halved_grids(const Config& config, const Decomposition& decomposition) {
+  const MaterialClasses all = material_classes(config);
+  const Vector3 h = spacing(config);
+  Vector3 coupling{};
+  for (int axis = 0; axis < 3; ++axis)
+    for (const MaterialClass& each : all.classes)
+      coupling[axis] += each.conductivity[axis] / (h[axis] * h[axis]);
+  std::vector<HalvedGrid> grids;
+  Decomposition finest = decomposition;
+  bool whole = decomposition.ranks() == 1;
+  while (finest.cells().product() > 1) {
+    const int along = strongest_axis(finest.cells(), coupling);
+    grids.push_back(halved(finest, whole, along));
+    finest = grids.back().decomposition;
+    whole = grids.back().whole;
+    for (int axis = 0; axis < 3; ++axis) coupling[axis] *= axis == along ? 0.5 : 2;
+  }
+  return grids;
 }
 
 }  // namespace isotherm

@@ -46,4 +46,19 @@ struct TransferReach {
 };
 TransferReach transfer_reach(const Decomposition& finer, const CoarseGrid& coarse);
 
+// Of a body of several materials: every second cell of the next finer grid along an axis, as
+// kernels/semicoarsening.hpp has it.
+struct HalvedGrid {
+  int axis;
+  Decomposition decomposition;
+  bool whole = false;  // every rank has all cells, and computes the same
+};
+// Cut as the finer one is, whose cells a rank keeps, while it has many and no block is thinner than an
+// exchange of its conductances.
+HalvedGrid halved(const Decomposition& finer, bool finer_is_whole, int axis);
+// `coupling`: the mean conductance of faces between neighbours along each axis. The last of the strongest.
+int strongest_axis(Int3 cells, const Vector3& coupling);
+// Those of a body of one material, which differs by axis as the mean of the deck's materials does.
+std::vector<HalvedGrid> likely_halved_grids(const Config& config, const Decomposition& decomposition);
+
 }  // namespace isotherm

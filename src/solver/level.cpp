@@ -13,21 +13,10 @@
 #include "physics/formula_values.hpp"
 #include "physics/operator.hpp"
 #include "solver/kernel_choice.hpp"
+#include "solver/zeroed_field.hpp"
 
 namespace isotherm {
 namespace {
-
-// Touched first by the threads that will sweep it, before anything else writes to it.
-template <class T>
-Field<T> make_field(const Communicator& communicator, Device& device, Int3 extent, int ghosts) {
-  return all_or_throw(communicator, [&] {
-    Field<T> field(device, extent, ghosts);
-    const Owned<Stream> stream = own_stream(device, Priority::normal);
-    face_copy<T>(device.backend()).fill(field.view(), T(0), stream);
-    device.synchronize(stream);
-    return field;
-  });
-}
 
 // Small enough that pinning it costs nothing beside a copy of a large field, large enough for full speed.
 constexpr Index slab_bytes = Index{64} << 20;
@@ -116,17 +105,17 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
       device_(device),
       subdomain_(decomposition.subdomain(communicator.rank())),
       sides_(ghost_sides(decomposition, communicator.rank())),
-      current_(make_field<T>(communicator, device, extent(), ghost_layers(config))),
-      next_(make_field<T>(communicator, device, extent(), ghost_layers(config))),
+      current_(zeroed_field<T>(communicator, device, extent(), ghost_layers(config))),
+      next_(zeroed_field<T>(communicator, device, extent(), ghost_layers(config))),
       source_(options.compute || (sources_in_boxes(config) ? !constant_sources(config).empty()
                                                            : !all_sources(config).empty())
-                  ? std::optional(make_field<T>(communicator, device, extent(), ghost_layers(config)))
+                  ? std::optional(zeroed_field<T>(communicator, device, extent(), ghost_layers(config)))
                   : std::nullopt),
       materials_(has_several_materials(config)
                      ? std::optional(all_or_throw(communicator,
                                                   [&] {
                                                     return MaterialCells<T>(
-                                                        config, device, subdomain_, ghost_layers(config),
+                                                        config, device, subdomain_, class_ghosts(config),
                                                         decomposition.boundaries(communicator.rank()),
                                                         longest_launch<T>(config, device.backend()));
                                                   }))
@@ -162,7 +151,7 @@ SourceTotals Level<T>::fill_sources() {
   const bool in_boxes = sources_in_boxes(config_);
   if (source_) face_copy<T>(device_.backend()).fill(source_->view(), T(0), compute_);
   if (any_vary && !in_boxes && !entries.empty())
-    constant_source_.emplace(make_field<T>(communicator_, device_, extent(), ghost_layers(config_)));
+    constant_source_.emplace(zeroed_field<T>(communicator_, device_, extent(), ghost_layers(config_)));
   all_or_throw(communicator_, [&] {
     if (!entries.empty()) {
       const RegionValues region_values(config_, entries, "sources");

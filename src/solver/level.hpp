@@ -127,6 +127,7 @@ class Level {
   Field<T>& current() { return current_; }
   FieldView<const T> field() const { return current_.view(); }
   FieldView<const T> before() const { return next_.view(); }
+  Field<T>& other() { return next_; }  // what the next sweep writes to
   FieldView<const T> source() const { return source_ ? source_->view() : FieldView<const T>{}; }
   Field<T>& source_field() { return *source_; }
   // What flows from sources that vary in time, where they do, in the last sweep: as an exact sum over the
@@ -154,9 +155,10 @@ class Level {
   void fill_boundaries(Box region, const StencilKernel<T>* kernel = nullptr);
   void start_exchange() { halo_.start(current_.view(), compute_, halo_stream_); }
   void finish_exchange() { halo_.finish(current_.view(), compute_, halo_stream_); }
-  void exchange_source() {
-    halo_.start(source_->view(), compute_, halo_stream_);
-    halo_.finish(source_->view(), compute_, halo_stream_);
+  void exchange_source() { exchange(*source_); }
+  void exchange(Field<T>& field) {  // one of this level's
+    halo_.start(field.view(), compute_, halo_stream_);
+    halo_.finish(field.view(), compute_, halo_stream_);
   }
   void set_zero() {  // the current field, ghosts included
     face_copy<T>(device_.backend()).fill(current_.view(), T(0), compute_);

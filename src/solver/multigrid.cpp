@@ -2,14 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
-
 #include "core/all_or_throw.hpp"
 #include "core/error.hpp"
-#include "kernels/face_copy.hpp"
 #include "kernels/grid_transfer.hpp"
 #include "physics/diagnostics.hpp"
 #include "physics/operator.hpp"
+#include "solver/gathering.hpp"
 
 namespace isotherm {
 
@@ -28,21 +26,9 @@ struct Multigrid<T>::Coarse {
       : level(grid.config, grid.decomposition, communicator, fine.device(),
               {.method = coarsest ? coarsest_method(grid.config) : make_method(grid.config),
                .compute = compute}),
-        step(level, smoothing_kernel<T>(grid.config, grid.decomposition, fine.device().backend())),
-        gathered(grid.whole && fine.communicator().size() > 1) {
+        step(level, smoothing_kernel<T>(grid.config, grid.decomposition, fine.device().backend())) {
     make_tables(fine, grid);
     weigh(fine.config());
-    if (!gathered) return;
-    const auto bytes = static_cast<std::size_t>(grid.config.grid.cells.product()) * sizeof(T);
-    cells = Buffer(fine.device(), bytes);
-    cells_on_host = Buffer(fine.device(), bytes, Memory::staging);
-  }
-
-  // Of a level that is gathered. Collective.
-  void connect(Level<T>& fine) {
-    if (gathered)
-      gathering = fine.halo().connect_all(halo_field(level.source_field()),
-                                          gather_messages(parts, fine.communicator().rank()));
   }
 
   void make_tables(Level<T>& fine, const CoarseGrid& grid) {
@@ -50,9 +36,12 @@ struct Multigrid<T>::Coarse {
     const int rank = fine.communicator().rank();
     const Int3 n = fine.config().grid.cells, m = grid.config.grid.cells;
     const Int3 fine_lo = fine.subdomain().lo, lo = level.subdomain().lo;
+    std::vector<Box> parts;
     for (int r = 0; r < finer.ranks(); ++r)
       parts.push_back(restricted_by(r, n, finer, grid).shifted(Int3{0, 0, 0} - lo));
     restricted = parts[finer.ranks() == 1 ? 0 : static_cast<std::size_t>(rank)];
+    if (grid.whole && fine.communicator().size() > 1)
+      gathering.emplace(fine.communicator(), fine.device(), level.source_field(), parts);
     nested = n == m + m;
     for (int axis = 0; axis < 3; ++axis) {
       std::vector<CellOverlap<T>> each_overlap;
@@ -105,16 +94,21 @@ struct Multigrid<T>::Coarse {
 
   Level<T> level;
   Step<T> step;
-  std::vector<Box> parts;  // that each rank restricts to
-  Box restricted;          // this rank's
-  Box read{};              // of the finer level
+  Box restricted;  // this rank's cells, to which it restricts
+  Box read{};      // of the finer level
   Buffer overlaps[3], interpolations[3];
   T scale = 0;
-  bool nested = false;                      // Restriction::nested
-  bool gathered;                            // this level is whole, the finer one is not
-  std::unique_ptr<Transport<T>> gathering;  // then, where no host is needed
-  Buffer cells, cells_on_host;              // ... where one is: of all ranks, dense, on their way
+  bool nested = false;                    // Restriction::nested
+  std::optional<Gathering<T>> gathering;  // where this level is whole, and the finer one is not
 };
+
+template <class T>
+void run_recorded(Step<T>& step, RecordedSweeps<T>& recorded, const std::function<void()>& work) {
+  Level<T>& field = step.level();
+  field.wait_for_copy(true);  // its second launch would overwrite the field
+  if (recorded.starts_at != field.field().origin) field.record(recorded, work);
+  step.timed(Phase::sweep, [&] { field.launch(recorded, false); });
+}
 
 template <class T>
 Multigrid<T>::Multigrid(Step<T>& finest) : finest_(finest), self_(Communicator::self()) {
@@ -130,7 +124,7 @@ Multigrid<T>::Multigrid(Step<T>& finest) : finest_(finest), self_(Communicator::
                                       field.compute());
     };
     coarse_.push_back(whole ? all_or_throw(ranks, make) : make());
-    coarse_.back()->connect(finer);
+    if (coarse_.back()->gathering) coarse_.back()->gathering->connect(finer.halo());
   }
   if (mean_is_free(field.config())) {
     sum_.emplace(ranks, field.device(), field.extent(), field.compute());
@@ -183,38 +177,6 @@ std::vector<TimedGrid> Multigrid<T>::timed() {
   return all;
 }
 
-// The parts of all ranks make the source of a level that each of them has.
-template <class T>
-void Multigrid<T>::gather_source(Coarse& coarse) {
-  Device& device = coarse.level.device();
-  const Stream stream = coarse.level.compute();
-  const FieldView<T> source = coarse.level.source_field().view();
-  if (coarse.gathering) {
-    coarse.gathering->send(source, stream);
-    return coarse.gathering->receive(source, stream);
-  }
-  const FaceCopy<T>& copy = face_copy<T>(device.backend());
-  const std::size_t bytes = static_cast<std::size_t>(coarse.restricted.cells()) * sizeof(T);
-  char* const host = coarse.cells_on_host.template as<char>();
-  if (bytes > 0) {
-    copy.pack(source, coarse.restricted, coarse.cells.template as<T>(), stream);
-    device.copy(host, coarse.cells.data(), bytes, stream);
-  }
-  device.synchronize(stream);
-  std::size_t at = 0;
-  for (const std::string& part : finest_.level().communicator().all_gather({host, bytes})) {
-    std::memcpy(host + at, part.data(), part.size());
-    at += part.size();
-  }
-  device.copy(coarse.cells.data(), host, at, stream);
-  const T* from = coarse.cells.template as<T>();
-  for (const Box& part : coarse.parts) {
-    if (part.empty()) continue;
-    copy.unpack(from, source, part, stream);
-    from += part.cells();
-  }
-}
-
 template <class T>
 void Multigrid<T>::restrict_to(std::size_t i) {
   Coarse& coarse = *coarse_[i - 1];
@@ -238,7 +200,7 @@ void Multigrid<T>::restrict_to(std::size_t i) {
     coarse.step.forget_ghosts();
   });
   finer.timed(Phase::halo, [&] {
-    if (coarse.gathered) gather_source(coarse);
+    if (coarse.gathering) coarse.gathering->gather(fine.compute());
     if (exchanges(coarse.level.sides())) coarse.level.exchange_source();
   });
 }
@@ -299,19 +261,15 @@ bool Multigrid<T>::can_be_recorded() {
   if (!why_no_graph(config, level(0).device()).empty()) return false;
   for (std::size_t i = 0; i <= coarse_.size(); ++i)
     if (!level(i).halo().why_not_recordable().empty() ||
-        (i > 0 && coarse_[i - 1]->gathered && !coarse_[i - 1]->gathering))
+        (i > 0 && coarse_[i - 1]->gathering && coarse_[i - 1]->gathering->needs_host()))
       return false;
   return true;
 }
 
-// Work that has an even number of launches on each level, so that it ends in the fields in which it began.
 template <class T>
 void Multigrid<T>::run(RecordedSweeps<T>& recorded, const std::function<void()>& work) {
   if (!records_ || finest_.times_phases()) return work();
-  Level<T>& field = finest_.level();
-  field.wait_for_copy(true);  // its second launch would overwrite the field
-  if (recorded.starts_at != field.field().origin) field.record(recorded, work);
-  finest_.timed(Phase::sweep, [&] { field.launch(recorded, false); });
+  run_recorded(finest_, recorded, work);
 }
 
 template <class T>
@@ -353,6 +311,8 @@ std::size_t coarse_bytes(const Config& config, const Decomposition& decompositio
 
 template class Multigrid<float>;
 template class Multigrid<double>;
+template void run_recorded(Step<float>&, RecordedSweeps<float>&, const std::function<void()>&);
+template void run_recorded(Step<double>&, RecordedSweeps<double>&, const std::function<void()>&);
 template SweepChoice<float> smoothing_kernel(const Config&, const Decomposition&, Backend);
 template SweepChoice<double> smoothing_kernel(const Config&, const Decomposition&, Backend);
 

@@ -38,6 +38,11 @@ class WholeCycle {
   virtual void time_phases() = 0;
 };
 
+// Work of a cycle that has an even number of launches on each grid, so that it ends in the fields in which it
+// began: recorded once, and queued as a graph.
+template <class T>
+void run_recorded(Step<T>& finest, RecordedSweeps<T>& recorded, const std::function<void()>& work);
+
 template <class T>
 class Multigrid : public WholeCycle {
  public:
@@ -64,7 +69,6 @@ class Multigrid : public WholeCycle {
   void widen_halo(const CoarseGrid& next);
   void restrict_to(std::size_t coarse);
   void prolong_from(std::size_t coarse, double shift);
-  void gather_source(Coarse& coarse);
   void v_cycle(std::size_t i);
   void start();
   bool can_be_recorded();

@@ -165,7 +165,10 @@ SweepWork sweep_work(const Config& config, const Decomposition& decomposition, B
     work.launches += 4 * cycles;
   };
   add(config.grid.cells.product(), method.by_correction || !all_sources(config).empty());
-  if (has_coarse_grids)
+  if (has_coarse_grids && has_several_materials(config))
+    for (const HalvedGrid& grid : likely_halved_grids(config, decomposition))
+      add(grid.decomposition.cells().product(), true);
+  else if (has_coarse_grids)
     for (const CoarseGrid& grid : coarse_grids(of_sweeps, decomposition))
       add(grid.config.grid.cells.product(), true);
   return work;

@@ -170,7 +170,8 @@ TEST_P(OneAnswer, OfEveryKindOfDeck) {
 // Two V cycles, the first from the coarsest grid up. Blocks of unequal sizes, levels that every rank has, no
 // nested cells; where no boundary fixes the mean, and neighbours that meet twice.
 template <class T>
-void expect_one_answer_of_cycles(MethodName method, Config config, Device& device) {
+void expect_one_answer_of_cycles(MethodName method, Config config, Device& device,
+                                 const std::vector<std::string>& kernels) {
   const Communicator world = Communicator::world();
   config.problem.method = method;
   config.problem.check_interval = 1;
@@ -185,7 +186,7 @@ void expect_one_answer_of_cycles(MethodName method, Config config, Device& devic
   for (const Int3 grid : tested_process_grids(world.size())) {
     if (n.x < 4 * grid.x || n.y < 4 * grid.y || n.z < 4 * grid.z) continue;
     const Decomposition decomposition = blocks_of(config, grid, 4);
-    for (const std::string& kernel : kernels_of_kinds(device.backend())) {
+    for (const std::string& kernel : kernels) {
       if (left_out(device, 3)) continue;
       config.solver.kernel = kernel;
       SCOPED_TRACE(fmt::format("kernel {} process grid {}", kernel, text(grid)));
@@ -193,6 +194,32 @@ void expect_one_answer_of_cycles(MethodName method, Config config, Device& devic
       expect_outcome(cycles(solver), reference, n, decomposition.subdomain(world.rank()));
     }
   }
+}
+template <class T>
+void expect_one_answer_of_cycles(MethodName method, const Config& config, Device& device) {
+  expect_one_answer_of_cycles<T>(method, config, device, kernels_of_kinds(device.backend()));
+}
+
+// Coarse grids that are cut, in blocks that no formula deals out, and those that every rank has; odd numbers,
+// an axis of one cell, periodic ones.
+TEST_P(OneAnswer, OfMultigridOfSeveralMaterials) {
+  std::vector<std::string> kernels;
+  for (const auto& kernel : stencil_kernels<double>())
+    if (kernel.backend == device().backend() && kernel.sweeps_materials) kernels.emplace_back(kernel.name);
+  const auto expect = [&]<class T>(T, const Config& config) {
+    expect_one_answer_of_cycles<T>(MethodName::multigrid, config, device(), kernels);
+  };
+  expect(double{}, decks::several({37, 32, 18}));
+  expect(float{}, decks::several({26, 41, 15}));
+  expect(double{}, decks::several({1, 90, 95}));
+  Config around = decks::several({30, 24, 21});
+  around.boundaries[2].kind = around.boundaries[3].kind = BoundaryKind::periodic;
+  expect(double{}, around);
+  around = decks::several({28, 19, 25});
+  around.boundaries[0].kind = around.boundaries[1].kind = BoundaryKind::periodic;
+  around.boundaries[4].kind = around.boundaries[5].kind = BoundaryKind::periodic;
+  around.boundaries[2] = {BoundaryKind::convection, Expression(285.0), 40};
+  expect(double{}, around);
 }
 
 TEST_P(OneAnswer, OfMultigrid) {

@@ -65,6 +65,30 @@ inline Config steady(Int3 cells) {
   return config;
 }
 
+// Of four materials, one of which differs by axis, with a contact.
+inline Config several(Int3 cells) {
+  Config config = steady(cells);
+  config.material = {};
+  config.material.default_material = "core";
+  config.materials = {{"core", {7, 7, 7}, 2000, 800},
+                      {"board", {3, 2, 0.5}, 1500, 1000},
+                      {"copper", {400, 400, 400}, 8960, 385},
+                      {"foam", {0.05, 0.05, 0.05}, 50, 1400}};
+  MaterialRegion layers, box, sphere;
+  layers.layers = {{"board", 0.07}, {"core", 0.05}, {"copper", 0.02}};
+  box.shape = RegionShape::box;
+  box.material = "foam";
+  box.place.from = {0.1, 0.03, 0.11};
+  box.place.to = {0.19, 0.15, 0.21};
+  sphere.shape = RegionShape::sphere;
+  sphere.material = "copper";
+  sphere.place.centre = {0.2, 0.1, 0.06};
+  sphere.place.radius = 0.05;
+  config.regions = {layers, box, sphere};
+  config.contacts = {{{"core", "board"}, 1e-3}};
+  return config;
+}
+
 // Sources that move, that follow a table, and that are a formula, and one that stays.
 inline Config moving_sources(Int3 cells) {
   Config config = every_wall(cells);

@@ -65,8 +65,9 @@ def slab_temperatures(axis):
 
 
 @pytest.mark.parametrize("problem", [{"kind": "steady", "method": "jacobi", "tolerance": 0, "max_sweeps": 30000},
-                                     {"kind": "steady", "tolerance": 0, "max_cycles": 20}, {"end_time": 600}],
-                         ids=["jacobi", "chebyshev", "euler"])
+                                     {"kind": "steady", "method": "chebyshev", "tolerance": 0, "max_cycles": 20},
+                                     {"kind": "steady", "method": "multigrid", "tolerance": 0, "max_cycles": 40}, {"end_time": 600}],
+                         ids=["jacobi", "chebyshev", "multigrid", "euler"])
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_a_layered_slab_is_exact(tmp_path, axis, problem):
     record = run(tmp_path, slab(axis, problem))
@@ -116,7 +117,8 @@ def test_two_names_of_one_material_are_one_body(tmp_path, problem):
 
 PROBLEMS = {"euler": {"steps": 40}, "rkl": {"method": "rkl", "steps": 2},
             "jacobi": {"kind": "steady", "method": "jacobi", "tolerance": 0, "max_sweeps": 60, "check_interval": 20},
-            "chebyshev": {"kind": "steady", "method": "chebyshev", "tolerance": 0, "cycle": 32, "max_cycles": 2}}
+            "chebyshev": {"kind": "steady", "method": "chebyshev", "tolerance": 0, "cycle": 32, "max_cycles": 2},
+            "multigrid": {"kind": "steady", "method": "multigrid", "tolerance": 0, "max_cycles": 3}}
 
 
 def random_body(seed, problem):

@@ -1,0 +1,268 @@
+// Multigrid for bodies of several materials: grids that know the conductances of their faces alone, each with
+// half the cells of the next finer one along the axis of the strongest coupling (semicoarsening; Ashby and
+// Falgout, Nucl. Sci. Eng. 124, 1996). One struct a backend.
+//
+// A coarse cell is every second cell of the finer grid. What the error has in a cell between two of them
+// follows from its two faces, T = (g- T- + g+ T+) / (g- + g+): so jumps of the conductivity, contacts and
+// anisotropy are in the interpolation. Restriction is its adjoint. Along the axis a coarse face is the two
+// faces of such a cell in series; across it, conductances are shared out by the weights of interpolation.
+//
+// Of any number of cells. Conductances are in units that do not matter, residuals in kelvin times these.
+// Boundaries are faces too, to a cell of the error 0. Fixed orders, explicit fma: the same bits by all
+// backends.
+#pragma once
+
+#include "core/field_view.hpp"
+#include "core/stream.hpp"
+#include "kernels/stencil.hpp"
+
+namespace isotherm {
+
+// Of a coarse grid. faces[axis](cell): of the face to the lower neighbour along the axis. Interior indices,
+// valid in the ghosts that an exchange fills, and one cell beyond an upper boundary.
+template <class T>
+struct GridConductances {
+  FieldView<const T> faces[3];
+
+  ISOTHERM_HOST_DEVICE T lower(int axis, Int3 cell) const { return faces[axis](cell); }
+  ISOTHERM_HOST_DEVICE T upper(int axis, Int3 cell) const {
+    ++cell[axis];
+    return faces[axis](cell);
+  }
+  // s - A T; `field` valid in the neighbours, and 0 beyond boundaries.
+  ISOTHERM_HOST_DEVICE T residual(FieldView<const T> field, Int3 cell, T source) const {
+    const T* const t = &field(cell);
+    const T centre = t[0];
+    const Index pitch[] = {1, field.pitch_y, field.pitch_z};
+    T sum = source;
+    for (int axis = 0; axis < 3; ++axis) {
+      sum = fused_multiply_add(lower(axis, cell), t[-pitch[axis]] - centre, sum);
+      sum = fused_multiply_add(upper(axis, cell), t[pitch[axis]] - centre, sum);
+    }
+    return sum;
+  }
+  // What a sweep of the weight 1 divides a residual by.
+  ISOTHERM_HOST_DEVICE T diagonal(Int3 cell) const {
+    T sum = 0;
+    for (int axis = 0; axis < 3; ++axis) sum = sum + lower(axis, cell) + upper(axis, cell);
+    return sum;
+  }
+};
+
+// Of the grid of a body, by the tables of its materials; `boundaries` are those of the block.
+template <class T>
+struct BodyConductances {
+  Materials<T> materials;
+  Boundaries<T> boundaries;
+  Int3 extent;
+
+  ISOTHERM_HOST_DEVICE bool at_boundary(int axis, bool above, Int3 cell) const {
+    return cell[axis] == (above ? extent[axis] - 1 : 0) && boundaries.faces[2 * axis + above].is_boundary;
+  }
+  ISOTHERM_HOST_DEVICE T between(int axis, Int3 cell, Index step) const {
+    const int own = materials.classes(cell);
+    cell[axis] += step;
+    return materials.conductance[(axis * materials.count + own) * materials.count + materials.classes(cell)];
+  }
+  // Through a boundary whose ghost is a T: 1 - a times what a cell has to its own kind.
+  ISOTHERM_HOST_DEVICE T face(int axis, bool above, Int3 cell) const {
+    const T inner = between(axis, cell, above ? 1 : -1);
+    if (!at_boundary(axis, above, cell)) return inner;
+    const Boundary<T>& boundary = boundaries.faces[2 * axis + above];
+    const Index p = axis == 0 ? cell.y : cell.x, q = axis == 2 ? cell.y : cell.z;
+    return inner * (1 - boundary.cells[p + q * boundary.cells_pitch].a);
+  }
+  ISOTHERM_HOST_DEVICE T lower(int axis, Int3 cell) const { return face(axis, false, cell); }
+  ISOTHERM_HOST_DEVICE T upper(int axis, Int3 cell) const { return face(axis, true, cell); }
+  // `field` has the ghosts of its boundaries, `source` is as stored.
+  ISOTHERM_HOST_DEVICE T residual(FieldView<const T> field, Int3 cell, T source) const {
+    const T* const t = &field(cell);
+    const T centre = t[0];
+    const Index pitch[] = {1, field.pitch_y, field.pitch_z};
+    T sum = materials.source * source;
+    for (int axis = 0; axis < 3; ++axis) {
+      sum = fused_multiply_add(between(axis, cell, -1), t[-pitch[axis]] - centre, sum);
+      sum = fused_multiply_add(between(axis, cell, 1), t[pitch[axis]] - centre, sum);
+    }
+    return sum;
+  }
+};
+
+// Of either kind: that of a body where it has materials.
+template <class T>
+struct FineConductances {
+  GridConductances<T> grid;
+  BodyConductances<T> body;
+};
+
+// How the cells of two grids belong together: every second one along `axis`, from the first of the whole grid
+// on. Indices are of this rank's blocks, whose first cells are `fine_lo` and `coarse_lo` of the whole grids.
+struct Halving {
+  int axis = 0;
+  Int3 cells{1, 1, 1};  // of the whole fine grid
+  bool wraps[3] = {};   // periodic axes of it
+  Int3 fine_lo{}, coarse_lo{};
+
+  ISOTHERM_HOST_DEVICE Int3 fine(Int3 coarse) const {
+    coarse = coarse + coarse_lo;
+    coarse[axis] *= 2;
+    return coarse - fine_lo;
+  }
+  // Of a fine cell: is it between two coarse ones, or beyond the last?
+  ISOTHERM_HOST_DEVICE bool is_between(Int3 cell) const { return ((cell[axis] + fine_lo[axis]) & 1) != 0; }
+  // The coarse cell that it is, or the one below it.
+  ISOTHERM_HOST_DEVICE Int3 coarse(Int3 cell) const {
+    cell = cell + fine_lo;
+    cell[axis] = (cell[axis] - (cell[axis] & 1)) / 2;
+    return cell - coarse_lo;
+  }
+  // Has a fine cell that is a coarse one such a neighbour?
+  ISOTHERM_HOST_DEVICE bool has_between(Int3 cell, bool above) const {
+    const Index at = cell[axis] + fine_lo[axis];
+    return above ? at + 1 < cells[axis] : at > 0 || (wraps[axis] && cells[axis] % 2 == 0);
+  }
+  // Does a boundary lie there?
+  ISOTHERM_HOST_DEVICE bool is_outer(int across, bool above, Int3 cell) const {
+    return !wraps[across] && cell[across] + fine_lo[across] == (above ? cells[across] - 1 : 0);
+  }
+};
+ISOTHERM_HOST_DEVICE Int3 neighbour_of(Int3 cell, int axis, bool above) {
+  cell[axis] += above ? 1 : -1;
+  return cell;
+}
+
+// Of a fine cell between two coarse ones: what the heat that these bring is divided by.
+template <class T, class Conductances>
+ISOTHERM_HOST_DEVICE T divisor_between(const Conductances& g, const Halving& h, Int3 cell) {
+  return g.lower(h.axis, cell) + g.upper(h.axis, cell);
+}
+// Its weight for the coarse cell above or below it.
+template <class T, class Conductances>
+ISOTHERM_HOST_DEVICE T weight_between(const Conductances& g, const Halving& h, Int3 cell, bool above) {
+  return (above ? g.upper(h.axis, cell) : g.lower(h.axis, cell)) / divisor_between<T>(g, h, cell);
+}
+
+// A residual as restricted() reads it: between coarse cells divided, so that a neighbour needs only the face
+// to it.
+template <class T, class Conductances>
+ISOTHERM_HOST_DEVICE T shared_residual(const Conductances& g, const Halving& h, FieldView<const T> field,
+                                       Int3 cell, T source) {
+  const T residual = g.residual(field, cell, source);
+  return h.is_between(cell) ? residual / divisor_between<T>(g, h, cell) : residual;
+}
+template <class T, class Conductances>
+ISOTHERM_HOST_DEVICE T restricted(const Conductances& g, const Halving& h, FieldView<const T> shared,
+                                  Int3 coarse) {
+  const Int3 cell = h.fine(coarse);
+  T sum = shared(cell);
+  if (h.has_between(cell, false))
+    sum = fused_multiply_add(g.lower(h.axis, cell), shared(neighbour_of(cell, h.axis, false)), sum);
+  if (h.has_between(cell, true))
+    sum = fused_multiply_add(g.upper(h.axis, cell), shared(neighbour_of(cell, h.axis, true)), sum);
+  return sum;
+}
+// What an error of the coarse grid is in a fine cell.
+template <class T, class Conductances>
+ISOTHERM_HOST_DEVICE T prolonged(const Conductances& g, const Halving& h, FieldView<const T> error,
+                                 Int3 cell) {
+  const Int3 coarse = h.coarse(cell);
+  if (!h.is_between(cell)) return error(coarse);
+  const T above = g.upper(h.axis, cell) * error(neighbour_of(coarse, h.axis, true));
+  return fused_multiply_add(g.lower(h.axis, cell), error(coarse), above) / divisor_between<T>(g, h, cell);
+}
+
+// The conductance of a face of a coarse cell: the lower one, or the upper one at a boundary.
+template <class T, class Conductances>
+ISOTHERM_HOST_DEVICE T coarse_face_along(const Conductances& g, const Halving& h, bool above, Int3 coarse) {
+  const Int3 cell = h.fine(coarse);
+  if (!h.has_between(cell, above)) return above ? g.upper(h.axis, cell) : g.lower(h.axis, cell);
+  const Int3 between = neighbour_of(cell, h.axis, above);
+  return g.lower(h.axis, between) * weight_between<T>(g, h, between, true);
+}
+// ... across the axis. The two cells at a face between coarse ones share it out by the mean of their weights.
+template <class T, class Conductances>
+ISOTHERM_HOST_DEVICE T coarse_face_across(const Conductances& g, const Halving& h, int across, bool above,
+                                          Int3 coarse) {
+  const auto face = [&](Int3 cell) { return above ? g.upper(across, cell) : g.lower(across, cell); };
+  const Int3 cell = h.fine(coarse);
+  T sum = face(cell);
+  for (int upper = 0; upper < 2; ++upper) {
+    if (!h.has_between(cell, upper != 0)) continue;
+    const Int3 between = neighbour_of(cell, h.axis, upper != 0);
+    T weight = weight_between<T>(g, h, between, upper == 0);
+    if (!h.is_outer(across, above, cell)) {
+      const Int3 beyond = neighbour_of(between, across, above);
+      weight = T(0.5) * (weight + weight_between<T>(g, h, beyond, upper == 0));
+    }
+    sum = fused_multiply_add(weight, face(between), sum);
+  }
+  return sum;
+}
+
+// A weighted Jacobi sweep of a coarse grid. `in` empty: from 0.
+template <class T>
+struct ConductanceSweep {
+  GridConductances<T> g;
+  FieldView<const T> in, source;
+  FieldView<T> out;
+  Box region;
+  T weight;
+};
+template <class T>
+ISOTHERM_HOST_DEVICE T conductance_update(const ConductanceSweep<T>& sweep, Int3 cell) {
+  const T step = sweep.weight / sweep.g.diagonal(cell), source = sweep.source(cell);
+  if (sweep.in.empty()) return step * source;
+  return fused_multiply_add(step, sweep.g.residual(sweep.in, cell, source), sweep.in(cell));
+}
+
+// Regions are of the fine grid in find_residual, prolong_add and find_faces, of the coarse one in others.
+template <class T>
+struct Semicoarsening {
+  void (*sweep)(const ConductanceSweep<T>& sweep, Stream stream);
+  // shared_residual() of a field; `source` may be empty.
+  void (*find_residual)(const FineConductances<T>& g, const Halving& halving, FieldView<const T> field,
+                        FieldView<const T> source, FieldView<T> residual, Box region, Stream stream);
+  void (*restrict_residual)(const FineConductances<T>& g, const Halving& halving, FieldView<const T> residual,
+                            FieldView<T> source, Box region, Stream stream);
+  void (*prolong_add)(const FineConductances<T>& g, const Halving& halving, FieldView<const T> error,
+                      FieldView<T> field, Box region, Stream stream);
+  // The lower faces of the fine grid along an axis.
+  void (*find_faces)(const FineConductances<T>& g, int axis, FieldView<T> faces, Box region, Stream stream);
+  // The lower faces of the coarse grid along an axis; with `above` the upper ones, in a region at a boundary.
+  void (*coarsen)(const FineConductances<T>& g, const Halving& halving, int along, bool above,
+                  FieldView<T> coarse, Box region, Stream stream);
+};
+
+template <class T>
+const Semicoarsening<T>& semicoarsening(Backend backend);  // throws as face_copy() does
+
+// Where the backends have it.
+namespace host {
+template <class Isa, class T>
+struct SemicoarseningFunctions {
+  static const Semicoarsening<T> functions;
+};
+}  // namespace host
+namespace cuda {
+template <class T>
+const Semicoarsening<T>& semicoarsening_cuda();
+}
+
+// As coarsen() makes it.
+template <class T, class Conductances>
+ISOTHERM_HOST_DEVICE T coarse_face(const Conductances& g, const Halving& h, int along, bool above,
+                                   Int3 coarse) {
+  return along == h.axis ? coarse_face_along<T>(g, h, above, coarse)
+                         : coarse_face_across<T>(g, h, along, above, coarse);
+}
+
+// Calls body(conductances) with that of the two which there is.
+template <class T, class Body>
+void with_conductances(const FineConductances<T>& g, const Body& body) {
+  if (g.body.materials.empty())
+    body(g.grid);
+  else
+    body(g.body);
+}
+
+}  // namespace isotherm

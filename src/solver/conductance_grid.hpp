@@ -1,0 +1,84 @@
+// A grid below that of a body of several materials: the conductances of its faces, an error that starts at 0,
+// and its exchange of halos.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "core/communicator.hpp"
+#include "core/device.hpp"
+#include "core/timer.hpp"
+#include "core/trace.hpp"
+#include "grid/decomposition.hpp"
+#include "grid/field.hpp"
+#include "halo/exchange.hpp"
+#include "kernels/semicoarsening.hpp"
+
+namespace isotherm {
+
+template <class T>
+class ConductanceGrid {
+ public:
+  // Layers: exchanges bring the first; that of the conductances, once, both, with edges and corners.
+  static constexpr int ghosts = 2;
+
+  // Its work is queued on `compute`. `device` outlives it. Collective; errors of one rank are thrown on all.
+  ConductanceGrid(const Decomposition& decomposition, const Communicator& communicator, Device& device,
+                  const TransportSettings& transports, Stream compute);
+  ConductanceGrid(const ConductanceGrid&) = delete;
+  ConductanceGrid& operator=(const ConductanceGrid&) = delete;
+
+  const Decomposition& decomposition() const { return decomposition_; }
+  const Communicator& communicator() const { return communicator_; }
+  Box subdomain() const { return subdomain_; }
+  Box whole() const { return {{0, 0, 0}, subdomain_.extent()}; }
+  const HaloExchange<T>& halo() const { return halo_; }
+
+  GridConductances<T> faces() const;
+  // The field, K; another one, which sweeps write to; what is left of the equation.
+  Field<T>& current() { return current_; }
+  Field<T>& other() { return other_; }
+  Field<T>& source() { return source_; }
+
+  // What was made in source() for this rank's cells becomes the conductances of their lower faces along the
+  // axis, with those of its neighbours; what was made there for cells at the upper boundary, those of their
+  // upper faces.
+  void take_lower_faces(int axis);
+  void take_upper_faces(int axis);
+
+  // From 0, whatever the field holds, or from there. Their number, over a cycle, is even.
+  void sweep(const std::vector<T>& weights, bool from_zero);
+  void exchange(Field<T>& field);  // one of the three
+
+  // Seconds of this rank's host thread, as those of a Step.
+  PhaseTimes times{};
+  void time_phases() { times_phases_ = true; }
+  template <class Work>
+  void timed(Phase phase, const Work& work) {
+    Timer timer;
+    work();
+    if (times_phases_) device_.synchronize(compute_);
+    times[phase] += timer.lap();
+  }
+
+ private:
+  void bring_all_ghosts();
+
+  Decomposition decomposition_;
+  Communicator communicator_;
+  Device& device_;
+  Box subdomain_;
+  GhostSides sides_;
+  bool exchanges_;
+  Field<T> current_, other_, source_;
+  std::array<Field<T>, 3> faces_;  // by axis
+  HaloExchange<T> halo_;
+  Stream compute_;
+  Owned<Stream> halo_stream_;
+  bool times_phases_ = false;
+};
+
+// Of all fields of a grid of which a rank has such a block.
+std::size_t conductance_grid_bytes(Int3 block, std::size_t element_bytes, Backend backend);
+
+}  // namespace isotherm

@@ -1,0 +1,203 @@
+// The transfers and sweeps of semicoarsened grids: the same bits on every backend, restriction the adjoint of
+// interpolation, and along a chain of cells a coarse grid that is the fine one without its odd cells.
+#include "kernels/semicoarsening.hpp"
+
+#include <utility>
+
+#include "support.hpp"
+
+namespace isotherm::test {
+namespace {
+
+template <class T>
+Semicoarsening<T> semicoarsening_of(const KernelCase& c) {
+  return functions_of(c, semicoarsening<T>(c.backend),
+                      []<class Isa>(Isa) { return host::SemicoarseningFunctions<Isa, T>::functions; });
+}
+
+// Conductances over three decades, those of upper boundaries one cell beyond the block; in the ghosts of a
+// periodic axis those of its other end.
+template <class T>
+struct RandomGrid {
+  std::vector<Field<T>> fields;
+  RandomGrid(Device& host, Int3 n, int periodic_axis) {
+    for (int which = 0; which < 3; ++which) {
+      Field<T> random = random_field<T>(host, n, 2, 20 + static_cast<unsigned>(which));
+      Field<T> field = filled<T>(host, n, 2, T(0));
+      for_each_cell(field.view().padded(), [&](Int3 cell) {
+        Int3 from = cell, end = n;
+        if (periodic_axis >= 0)
+          from[periodic_axis] = (cell[periodic_axis] + 2 * n[periodic_axis]) % n[periodic_axis];
+        if (which != periodic_axis) ++end[which];
+        if (Box{{0, 0, 0}, end}.contains(from))
+          field.view()(cell) = std::exp(T(4) * std::sin(T(37) * random.view()(from)));
+      });
+      fields.push_back(std::move(field));
+    }
+  }
+  FineConductances<T> view() const { return {{{fields[0].view(), fields[1].view(), fields[2].view()}}, {}}; }
+};
+
+struct HalvingCase {
+  Int3 n;
+  int axis;
+  bool wraps;
+  Int3 coarse() const {
+    Int3 m = n;
+    m[axis] = (n[axis] + 1) / 2;
+    return m;
+  }
+  Halving halving() const {
+    Halving h{axis, n, {}, {}, {}};
+    h.wraps[axis] = wraps;
+    return h;
+  }
+};
+constexpr HalvingCase halvings[] = {{{9, 7, 5}, 0, false},  {{8, 5, 6}, 1, false},   {{70, 3, 6}, 2, false},
+                                    {{8, 4, 6}, 0, true},   {{5, 7, 4}, 1, true},    {{3, 1, 2}, 2, false},
+                                    {{40, 11, 9}, 2, true}, {{130, 2, 3}, 0, false}, {{1, 2, 1}, 1, true}};
+
+class SemicoarseningOf : public OnDevice {};
+
+TEST_P(SemicoarseningOf, HasTheBitsOfTheFormulas) {
+  for_precision(GetParam().precision, [&]<class T>(T) {
+    for (const HalvingCase& c : halvings) {
+      SCOPED_TRACE(text(c.n));
+      const Semicoarsening<T> kernels = semicoarsening_of<T>(GetParam());
+      const RandomGrid<T> grid(*host_, c.n, c.wraps ? c.axis : -1);
+      std::vector<Field<T>> copies;
+      for (const Field<T>& field : grid.fields) copies.push_back(to_device(*device_, field));
+      const FineConductances<T> there{{{std::as_const(copies[0]).view(), std::as_const(copies[1]).view(),
+                                        std::as_const(copies[2]).view()}},
+                                      {}};
+      const GridConductances<T> g = grid.view().grid;
+      const Halving h = c.halving();
+      const Box whole{{0, 0, 0}, c.n}, coarse_box{{0, 0, 0}, c.coarse()};
+      const Field<T> field = random_field<T>(*host_, c.n, 2, 1), source = random_field<T>(*host_, c.n, 2, 2),
+                     error = random_field<T>(*host_, c.coarse(), 2, 3);
+      const FieldView<const T> t = field.view(), s = source.view(), e = error.view();
+      const Field<T> field_there = to_device(*device_, field), source_there = to_device(*device_, source),
+                     error_there = to_device(*device_, error);
+      const auto expect = [&](Int3 extent, Box box, const auto& value, const auto& made_there) {
+        Field<T> expected = random_field<T>(*host_, extent, 2, 5), made = to_device(*device_, expected);
+        for_each_cell(box, [&](Int3 cell) { expected.view()(cell) = value(cell, expected.view()(cell)); });
+        made_there(made.view());
+        expect_same_there(*device_, expected, made);
+      };
+      for (const bool from_zero : {false, true}) {
+        const ConductanceSweep<T> sweep{g, from_zero ? FieldView<const T>{} : t, s, {}, whole, T(0.6)};
+        expect(
+            c.n, whole, [&](Int3 cell, T) { return conductance_update(sweep, cell); },
+            [&](FieldView<T> out) {
+              kernels.sweep({there.grid, from_zero ? FieldView<const T>{} : field_there.view(),
+                             source_there.view(), out, whole, T(0.6)},
+                            {});
+            });
+      }
+      expect(
+          c.n, whole, [&](Int3 cell, T) { return shared_residual<T>(g, h, t, cell, s(cell)); },
+          [&](FieldView<T> out) {
+            kernels.find_residual(there, h, field_there.view(), source_there.view(), out, whole, {});
+          });
+      expect(
+          c.coarse(), coarse_box, [&](Int3 cell, T) { return restricted<T>(g, h, t, cell); },
+          [&](FieldView<T> out) {
+            kernels.restrict_residual(there, h, field_there.view(), out, coarse_box, {});
+          });
+      expect(
+          c.n, whole, [&](Int3 cell, T before) { return before + prolonged<T>(g, h, e, cell); },
+          [&](FieldView<T> out) { kernels.prolong_add(there, h, error_there.view(), out, whole, {}); });
+      for (int along = 0; along < 3; ++along)
+        for (const bool above : {false, true}) {
+          if (above && along == c.axis && c.wraps) continue;
+          Box cells = coarse_box;
+          if (above) cells.lo[along] = cells.hi[along] - 1;
+          expect(
+              c.coarse(), cells, [&](Int3 cell, T) { return coarse_face<T>(g, h, along, above, cell); },
+              [&](FieldView<T> out) { kernels.coarsen(there, h, along, above, out, cells, {}); });
+        }
+      expect(
+          c.n, whole, [&](Int3 cell, T) { return g.lower(c.axis, cell); },
+          [&](FieldView<T> out) { kernels.find_faces(there, c.axis, out, whole, {}); });
+    }
+  });
+}
+
+ON_EACH_BACKEND(SemicoarseningOf, backend_cases(backend));
+
+// Fills the ghosts of a periodic axis.
+void wrap(FieldView<double> field, const HalvingCase& c, Index n) {
+  if (!c.wraps) return;
+  for_each_cell(field.padded(), [&](Int3 cell) {
+    Int3 from = cell;
+    from[c.axis] = (cell[c.axis] + 2 * n) % n;
+    if (from[c.axis] != cell[c.axis]) field(cell) = field(from);
+  });
+}
+
+// What restriction gives of a residual r, and interpolation makes of an error e: (P^T r, e) = (r, P e).
+TEST(SemicoarsenedGrids, RestrictByTheAdjointOfInterpolation) {
+  const auto host = make_host_device();
+  for (const HalvingCase& c : halvings) {
+    SCOPED_TRACE(text(c.n));
+    const RandomGrid<double> grid(*host, c.n, c.wraps ? c.axis : -1);
+    const GridConductances<double> g = grid.view().grid;
+    const Halving h = c.halving();
+    const Field<double> r = random_field<double>(*host, c.n, 2, 1);
+    Field<double> shared = filled(*host, c.n, 2, 0.0), e = filled(*host, c.coarse(), 2, 0.0);
+    for_each_cell(c.n, [&](Int3 cell) {
+      shared.view()(cell) = r.view()(cell) / (h.is_between(cell) ? divisor_between<double>(g, h, cell) : 1.0);
+    });
+    const Field<double> random = random_field<double>(*host, c.coarse(), 2, 2);
+    for_each_cell(c.coarse(), [&](Int3 cell) { e.view()(cell) = random.view()(cell); });
+    wrap(shared.view(), c, c.n[c.axis]);
+    wrap(e.view(), c, c.coarse()[c.axis]);
+    const FieldView<const double> of_r = shared.view(), of_e = e.view();
+    double restricted_sum = 0, prolonged_sum = 0, size = 0;
+    for_each_cell(c.coarse(), [&](Int3 cell) {
+      const double term = restricted<double>(g, h, of_r, cell) * of_e(cell);
+      restricted_sum += term;
+      size += std::abs(term);
+    });
+    for_each_cell(c.n,
+                  [&](Int3 cell) { prolonged_sum += r.view()(cell) * prolonged<double>(g, h, of_e, cell); });
+    EXPECT_NEAR(restricted_sum, prolonged_sum, 1e-12 * size);
+  }
+}
+
+// Of a chain of cells elimination of every second one is exact: an error that is interpolated has no residual
+// there, and that of the coarse grid's own equation elsewhere.
+TEST(SemicoarsenedGrids, AreExactAlongAChain) {
+  const auto host = make_host_device();
+  for (const Index n : {2, 3, 8, 9}) {
+    const HalvingCase c{{n, 1, 1}, 0, false};
+    const Halving h = c.halving();
+    RandomGrid<double> grid(*host, c.n, -1);
+    for (const std::size_t across : {1, 2})
+      for_each_cell(grid.fields[across].view().padded(),
+                    [&](Int3 at) { grid.fields[across].view()(at) = 0; });
+    const GridConductances<double> g = grid.view().grid;
+    Field<double> e = filled(*host, c.coarse(), 2, 0.0), fine = filled(*host, c.n, 2, 0.0);
+    const Field<double> random = random_field<double>(*host, c.coarse(), 2, 2);
+    for_each_cell(c.coarse(), [&](Int3 cell) { e.view()(cell) = random.view()(cell); });
+    const FieldView<const double> of_e = e.view(), of_fine = fine.view();
+    for_each_cell(c.n, [&](Int3 cell) { fine.view()(cell) = prolonged<double>(g, h, of_e, cell); });
+    for_each_cell(c.n, [&](Int3 cell) {
+      SCOPED_TRACE(fmt::format("{} of {}", cell.x, n));
+      double expected = 0;
+      if (!h.is_between(cell)) {
+        const Int3 at = h.coarse(cell), above = neighbour_of(at, 0, true);
+        const bool is_last = above.x == c.coarse().x;
+        const double face_above = is_last ? coarse_face_along<double>(g, h, true, at)
+                                          : coarse_face_along<double>(g, h, false, above);
+        expected =
+            coarse_face_along<double>(g, h, false, at) * (of_e(neighbour_of(at, 0, false)) - of_e(at)) +
+            face_above * (of_e(above) - of_e(at));
+      }
+      EXPECT_NEAR(g.residual(of_fine, cell, 0), expected, 1e-12 * g.diagonal(cell));
+    });
+  }
+}
+
+}  // namespace
+}  // namespace isotherm::test
