@@ -18,8 +18,27 @@
 
 namespace isotherm {
 
+// Of the six faces of a cell.
+template <class T>
+struct CellFaces {
+  T x_lo, x_hi, y_lo, y_hi, z_lo, z_hi;
+
+  // What a sweep of the weight 1 divides a residual by.
+  ISOTHERM_HOST_DEVICE T sum() const { return ((((x_lo + x_hi) + y_lo) + y_hi) + z_lo) + z_hi; }
+  // `sum` and what the faces bring; `t` points at the cell's temperature.
+  ISOTHERM_HOST_DEVICE T add_to(T sum, const T* t, Index pitch_y, Index pitch_z) const {
+    const T centre = t[0];
+    sum = fused_multiply_add(x_lo, t[-1] - centre, sum);
+    sum = fused_multiply_add(x_hi, t[1] - centre, sum);
+    sum = fused_multiply_add(y_lo, t[-pitch_y] - centre, sum);
+    sum = fused_multiply_add(y_hi, t[pitch_y] - centre, sum);
+    sum = fused_multiply_add(z_lo, t[-pitch_z] - centre, sum);
+    return fused_multiply_add(z_hi, t[pitch_z] - centre, sum);
+  }
+};
+
 // Of a coarse grid. faces[axis](cell): of the face to the lower neighbour along the axis. Interior indices,
-// valid in the ghosts that an exchange fills, and one cell beyond an upper boundary.
+// valid in the ghosts that an exchange fills, and one cell beyond an upper boundary. All of one shape.
 template <class T>
 struct GridConductances {
   FieldView<const T> faces[3];
@@ -29,23 +48,16 @@ struct GridConductances {
     ++cell[axis];
     return faces[axis](cell);
   }
+  // Of the cell whose lower faces these point at.
+  ISOTHERM_HOST_DEVICE CellFaces<T> all(const T* x, const T* y, const T* z) const {
+    return {x[0], x[1], y[0], y[faces[1].pitch_y], z[0], z[faces[2].pitch_z]};
+  }
+  ISOTHERM_HOST_DEVICE CellFaces<T> all(Int3 cell) const {
+    return all(&faces[0](cell), &faces[1](cell), &faces[2](cell));
+  }
   // s - A T; `field` valid in the neighbours, and 0 beyond boundaries.
   ISOTHERM_HOST_DEVICE T residual(FieldView<const T> field, Int3 cell, T source) const {
-    const T* const t = &field(cell);
-    const T centre = t[0];
-    const Index pitch[] = {1, field.pitch_y, field.pitch_z};
-    T sum = source;
-    for (int axis = 0; axis < 3; ++axis) {
-      sum = fused_multiply_add(lower(axis, cell), t[-pitch[axis]] - centre, sum);
-      sum = fused_multiply_add(upper(axis, cell), t[pitch[axis]] - centre, sum);
-    }
-    return sum;
-  }
-  // What a sweep of the weight 1 divides a residual by.
-  ISOTHERM_HOST_DEVICE T diagonal(Int3 cell) const {
-    T sum = 0;
-    for (int axis = 0; axis < 3; ++axis) sum = sum + lower(axis, cell) + upper(axis, cell);
-    return sum;
+    return all(cell).add_to(source, &field(cell), field.pitch_y, field.pitch_z);
   }
 };
 
@@ -76,15 +88,9 @@ struct BodyConductances {
   ISOTHERM_HOST_DEVICE T upper(int axis, Int3 cell) const { return face(axis, true, cell); }
   // `field` has the ghosts of its boundaries, `source` is as stored.
   ISOTHERM_HOST_DEVICE T residual(FieldView<const T> field, Int3 cell, T source) const {
-    const T* const t = &field(cell);
-    const T centre = t[0];
-    const Index pitch[] = {1, field.pitch_y, field.pitch_z};
-    T sum = materials.source * source;
-    for (int axis = 0; axis < 3; ++axis) {
-      sum = fused_multiply_add(between(axis, cell, -1), t[-pitch[axis]] - centre, sum);
-      sum = fused_multiply_add(between(axis, cell, 1), t[pitch[axis]] - centre, sum);
-    }
-    return sum;
+    const CellFaces<T> all{between(0, cell, -1), between(0, cell, 1),  between(1, cell, -1),
+                           between(1, cell, 1),  between(2, cell, -1), between(2, cell, 1)};
+    return all.add_to(materials.source * source, &field(cell), field.pitch_y, field.pitch_z);
   }
 };
 
@@ -208,11 +214,16 @@ struct ConductanceSweep {
   Box region;
   T weight;
 };
+// Of a cell: from 0, and from the temperature that `t` points at.
 template <class T>
-ISOTHERM_HOST_DEVICE T conductance_update(const ConductanceSweep<T>& sweep, Int3 cell) {
-  const T step = sweep.weight / sweep.g.diagonal(cell), source = sweep.source(cell);
-  if (sweep.in.empty()) return step * source;
-  return fused_multiply_add(step, sweep.g.residual(sweep.in, cell, source), sweep.in(cell));
+ISOTHERM_HOST_DEVICE T first_update(const ConductanceSweep<T>& sweep, CellFaces<T> faces, T source) {
+  return sweep.weight / faces.sum() * source;
+}
+template <class T>
+ISOTHERM_HOST_DEVICE T conductance_update(const ConductanceSweep<T>& sweep, CellFaces<T> faces, const T* t,
+                                          T source) {
+  const T step = sweep.weight / faces.sum();
+  return fused_multiply_add(step, faces.add_to(source, t, sweep.in.pitch_y, sweep.in.pitch_z), t[0]);
 }
 
 // Regions are of the fine grid in find_residual, prolong_add and find_faces, of the coarse one in others.

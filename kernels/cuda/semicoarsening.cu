@@ -17,7 +17,10 @@ template <class T>
 __global__ void __launch_bounds__(256) sweep_grid(ConductanceSweep<T> s, Int3 first) {
   const Int3 cell = cell_of_thread(first);
   if (beyond(cell, s.region.hi)) return;
-  s.out(cell) = conductance_update(s, cell);
+  const CellFaces<T> faces = s.g.all(cell);
+  const T source = s.source(cell);
+  s.out(cell) =
+      s.in.empty() ? first_update(s, faces, source) : conductance_update(s, faces, &s.in(cell), source);
 }
 
 template <class T, class Conductances>

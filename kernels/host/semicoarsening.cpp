@@ -19,8 +19,27 @@ void for_each_cell_of_rows(Box box, const Body& body) {
 }
 
 template <class T>
-void sweep(const ConductanceSweep<T>& s, Stream) {
-  for_each_cell_of_rows(s.region, [&s](Int3 cell) { s.out(cell) = conductance_update(s, cell); });
+void sweep(const ConductanceSweep<T>& sweep, Stream) {
+  for_each_row(
+      sweep.region,
+      [&](Index y, Index z) {
+        const ConductanceSweep<T> s = sweep;  // in registers, whatever is stored
+        const Index lo = s.region.lo.x, count = s.region.extent().x;
+        const T *const gx = &s.g.faces[0](lo, y, z), *const gy = &s.g.faces[1](lo, y, z),
+                       *const gz = &s.g.faces[2](lo, y, z), *const source = &s.source(lo, y, z);
+        T* const out = &s.out(lo, y, z);
+        if (s.in.empty()) {
+#pragma omp simd
+          for (Index i = 0; i < count; ++i)
+            out[i] = first_update(s, s.g.all(gx + i, gy + i, gz + i), source[i]);
+          return;
+        }
+        const T* const t = &s.in(lo, y, z);
+#pragma omp simd
+        for (Index i = 0; i < count; ++i)
+          out[i] = conductance_update(s, s.g.all(gx + i, gy + i, gz + i), t + i, source[i]);
+      },
+      worth_threads);
 }
 
 template <class T>

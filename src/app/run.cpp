@@ -190,7 +190,10 @@ std::string steady_end_text(const Config& config, const LoopOutcome& outcome, st
     return fmt::format(
         "not converged: after {} sweeps the residual stalls at {:.3g} K, above the tolerance of {:.3g} K and "
         "the rounding of the temperatures; use {}",
-        sweeps, *r.last, *config.problem.tolerance * unit, larger);
+        sweeps, *r.last, *config.problem.tolerance * unit,
+        config.problem.method == MethodName::multigrid && has_several_materials(config)
+            ? larger + ", or problem.method chebyshev, as single cells may differ too much for multigrid"
+            : larger);
   if (r.convergence == Convergence::not_reached)
     return unconverged_text(config, r, outcome.largest_temperature, unit, sweeps, next);
   return {};
