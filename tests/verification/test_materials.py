@@ -17,7 +17,7 @@ MATERIALS = {"core": CORE, "board": BOARD}
 
 
 def run(folder, deck, *words, ranks=0, name="out"):
-    write_deck(folder, json.dumps(deck))
+    write_deck(folder, json.dumps(deck, indent=0))
     ran("run", "deck.yaml", "--progress=off", f"output.directory={name}", "output.overwrite=true", *words, cwd=folder,
         ranks=ranks, code={0, 10}, OMP_NUM_THREADS="1")
     return runs.record(folder / name)
@@ -183,3 +183,63 @@ def test_cells_that_nothing_covers_are_reported(tmp_path):
     write_deck(tmp_path, json.dumps(deck))
     done = isotherm("check", "deck.yaml", cwd=tmp_path, code=65)
     assert "regions: no region has the cell at (0.0095, 0.0005, 0.0005) m" in done.stderr
+
+
+def box(material, lower, upper):
+    return {"material": material, "shape": "box", "from": [*lower], "to": [*upper]}
+
+
+def blocks(parts):
+    """A checkerboard of so many cubes along each axis."""
+    return [box("good", [i / parts for i in at], [(i + 1) / parts for i in at])
+            for at in np.ndindex(parts, parts, parts) if sum(at) % 2]
+
+
+def jumps(cells, regions, lengths=(1, 1, 1)):
+    """1000 W/(m K) in 1 W/(m K), heated throughout, between cold faces across z."""
+    return {
+        "grid": {"cells": cells, "lengths": [*lengths]},
+        "materials": {"poor": {"conductivity": 1}, "good": {"conductivity": 1000}, "fibre": {"conductivity": [1, 30, 0.2]}},
+        "material": {"default": "poor"},
+        "regions": regions,
+        "boundaries": {face: {"kind": "temperature", "value": 300} for face in ("z_min", "z_max")},
+        "initial": [{"shape": "constant", "value": 300}],
+        "sources": [{"shape": "constant", "value": 1e4}],
+        "problem": {"kind": "steady", "method": "multigrid", "norm": "l2", "tolerance": 1e-8},
+        "output": {"snapshots": False},
+    }
+
+
+def layers(*ends):
+    """Of good material, in cells of 1/32."""
+    return [box("good", [-1, -1, lower / 32], [2, 2, upper / 32]) for lower, upper in ends]
+
+
+AROUND = {"boundaries": {"x_min": "periodic", "x_max": "periodic",
+                         "y_max": {"kind": "convection", "coefficient": 20, "ambient": 300}},
+          "contacts": [{"between": ["good", "poor"], "resistance": 1e-2}]}
+
+
+@pytest.mark.parametrize("cells, regions, more, most", [
+    ([32, 32, 32], layers((8, 16), (24, 32)), {}, 7),
+    ([32, 32, 32], layers((5, 12), (21, 23)), {}, 12),
+    ([32, 32, 32], [box("good", [0.28] * 3, [0.72] * 3)], {}, 12),
+    ([32, 32, 32], blocks(8), {}, 17),
+    ([33, 25, 19], [box("good", [0.3] * 3, [0.6] * 3)], AROUND, 15),
+    ([33, 25, 19], [box("fibre", [0.2, 0, 0.1], [0.9, 0.7, 0.6]), box("good", [0.3] * 3, [0.6] * 3)], AROUND, 30),
+    ([64, 1, 40], [box("good", [0.28, -1, 0.28], [0.72, 2, 0.72])], {}, 12),
+    ([20, 20, 7], [{"material": "good", "shape": "sphere", "centre": [0.5] * 3, "radius": 0.3}], AROUND, 12)],
+                         ids=["layers", "layers_off_coarse_faces", "inclusion", "checkerboard", "odd", "strongest_axes_that_differ", "thin", "contact"])
+def test_multigrid_takes_few_cycles_where_conductivity_jumps(tmp_path, cells, regions, more, most):
+    residual = run(tmp_path, {**jumps(cells, regions), **more})["residual"]
+    assert residual["last_K"] <= 1e-8 * residual["first_K"] and residual["last_sweep"] <= 8 * most, residual
+
+
+def test_multigrid_that_stalls_says_so(tmp_path):
+    """Where single cells differ by 1000 coarse grids say little of the finest."""
+    draw, h = random.Random(1), 1 / 12
+    regions = [box("good", [i * h for i in at], [(i + 1) * h for i in at])
+               for at in np.ndindex(12, 12, 12) if draw.random() < 0.3]
+    write_deck(tmp_path, json.dumps(jumps([12, 12, 12], regions), indent=0))
+    done = isotherm("run", "deck.yaml", "--progress=off", "output.directory=out", cwd=tmp_path, code=10)
+    assert "or problem.method chebyshev, as single cells may differ too much for multigrid" in done.stderr
