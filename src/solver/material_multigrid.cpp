@@ -94,15 +94,19 @@ int MaterialMultigrid<T>::axis_below(std::size_t i) {
   Level<T>& field = finest_.level();
   const Decomposition& decomposition = i == 0 ? field.decomposition() : grid(i).decomposition();
   const Communicator& ranks = i == 0 ? field.communicator() : grid(i).communicator();
-  const Int3 cells = decomposition.cells();
+  const Int3 cells = decomposition.cells(), lo = (i == 0 ? field.subdomain() : grid(i).subdomain()).lo;
   FieldSum<T> sum(ranks, field.device(), block(i).extent(), field.compute());
   Vector3 coupling{};
   for (int axis = 0; axis < 3; ++axis) {
     if (cells[axis] == 1) continue;
+    const bool wraps = decomposition.periodic()[static_cast<std::size_t>(axis)];
+    Box inner = block(i);
+    if (!wraps && lo[axis] == 0) ++inner.lo[axis];
+    face_copy<T>(field.device().backend()).fill(other(i).view(), T(0), field.compute());
     semicoarsening<T>(field.device().backend())
-        .find_faces(conductances(i), axis, other(i).view(), block(i), field.compute());
+        .find_faces(conductances(i), axis, other(i).view(), inner, field.compute());
     const auto count = static_cast<double>(cells[axis]);
-    const double neighbours = decomposition.periodic()[static_cast<std::size_t>(axis)] ? count : count - 1;
+    const double neighbours = wraps ? count : count - 1;
     coupling[axis] = sum.mean(std::as_const(other(i)).view(), cells) * count / neighbours;
   }
   return strongest_axis(cells, coupling);
