@@ -169,7 +169,8 @@ struct CellBoundary {
 // neighbour). b: kelvin. Where `b_field` is null, b is the same over the face; else b of the cell with
 // tangential indices (p, q) is b_field[p + q * pitch], and in the n-th sweep of a launch n * sweep_pitch
 // behind it. (p, q) are (y, z) on x faces, (x, z) on y faces, (x, y) on z faces, interior indices; they run
-// from -ghosts to extent + ghosts - 1, and b_field points at (0, 0). It lies in the device's memory.
+// from -ghosts to extent + ghosts - 1, and b_field points at (0, 0). It lies in the device's memory. So does
+// a_field, of which only kernels that takes_varying_a() know: a of each cell, in all sweeps of a launch.
 template <class T>
 struct Boundary {
   bool is_boundary = false;
@@ -177,6 +178,7 @@ struct Boundary {
   PerSweep<T> b = {};
   const T* b_field = nullptr;
   Index pitch = 0, sweep_pitch = 0;
+  const T* a_field = nullptr;              // with the pitch of b_field
   const CellBoundary<T>* cells = nullptr;  // as b_field; null in a body of one material
   Index cells_pitch = 0;
 
@@ -185,7 +187,7 @@ struct Boundary {
   }
   // In any body, where kernels of one material alone read a and b.
   ISOTHERM_HOST_DEVICE T ghost(Index p, Index q, T centre, int sweep = 0) const {
-    if (!cells) return boundary_ghost(a, b_at(p, q, sweep), centre);
+    if (!cells) return boundary_ghost(a_field ? a_field[p + q * pitch] : a, b_at(p, q, sweep), centre);
     const CellBoundary<T>& cell = cells[p + q * cells_pitch];
     return boundary_ghost(cell.a, cell.slope * b_at(p, q, sweep), centre);
   }
@@ -314,6 +316,8 @@ struct StencilKernel {
 
   bool available() const { return launch != nullptr; }
   bool fuses_norm() const { return norm_scratch_bytes != nullptr; }
+  // Where the rule's a differs by cell: kernels that call Boundary::ghost(), or find all ghosts filled.
+  bool takes_varying_a() const { return sweeps_materials || own_boundaries == std::array<bool, 3>{}; }
   std::string why_unsupported(int tile) const { return unsupported ? unsupported(tile) : ""; }
 };
 

@@ -56,9 +56,11 @@ std::string subdomain_lines(const Config& config, const Decomposition& d) {
       const int axis = direction[0] ? 0 : direction[1] ? 1 : 2;
       const Face f = face(axis, direction[axis] > 0);
       const auto neighbour = d.neighbour(rank, direction);
+      const BoundaryConfig& boundary = config.boundaries[static_cast<std::size_t>(f)];
       text += fmt::format("  {} {}", face_names[static_cast<int>(f)],
-                          neighbour ? std::to_string(*neighbour)
-                                    : std::string(word(config.boundaries[static_cast<int>(f)].kind)));
+                          neighbour               ? std::to_string(*neighbour)
+                          : boundary.laws.empty() ? std::string(word(boundary.kind))
+                                                  : counted(std::ssize(boundary.laws), "law"));
     }
     text += '\n';
   }

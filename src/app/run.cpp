@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "app/time_loop.hpp"
+#include "config/boundary_laws.hpp"
 #include "config/deck.hpp"
 #include "config/materials.hpp"
 #include "core/all_or_throw.hpp"
@@ -131,7 +132,7 @@ std::string remedy(const Config& config, const std::string& tolerance) {
 std::string stagnation_text(const Config& config, const Residual& r, double largest, double unit,
                             const std::string& larger) {
   // Of several materials the slowest mode is an estimate, which bounds no error.
-  const std::string error = has_several_materials(config)
+  const std::string error = has_several_materials(config) || has_varying_coefficients(config)
                                 ? ""
                                 : fmt::format(", and by it the slowest mode may be off by about {:.2g} K",
                                               *r.last / slowest_decay(config));

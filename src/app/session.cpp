@@ -267,12 +267,19 @@ bool sweeps_materials(const Kernel& kernel) {
   return true;
 }
 
+template <class Kernel>
+bool takes_varying_a(const Kernel& kernel) {
+  if constexpr (requires { kernel.takes_varying_a(); })
+    return kernel.takes_varying_a() || !kernel.available();
+  return true;
+}
+
 RegistryNames registry_names() {
   RegistryNames registry;
   const auto add = [](std::vector<RegistryNames::Kernel>& known, const auto& table) {
     for (const auto& kernel : table)
       known.push_back({std::string(kernel.name), kernel.available(), kernel.backend == Backend::cuda,
-                       sweeps_materials(kernel)});
+                       sweeps_materials(kernel), takes_varying_a(kernel)});
   };
   add(registry.kernels, stencil_kernels<double>());
   add(registry.reductions, reduction_kernels<double>());

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "config/boundary_laws.hpp"
 #include "config/materials.hpp"
 #include "core/signals.hpp"
 #include "core/text.hpp"
@@ -35,12 +36,14 @@ std::string extraordinary_value(const Config& config) {
     text = fmt::format("{} is {:g}", config.at(key), value);
   };
   for (int f = 0; f < face_count; ++f) {
-    const BoundaryConfig& boundary = config.boundaries[f];
-    if (boundary.kind == BoundaryKind::periodic || !boundary.value.is_constant()) continue;
-    const double value = boundary.value(0, 0, 0, 0);
-    look(fmt::format("boundaries.{}.{}", face_names[f],
-                     boundary.kind == BoundaryKind::convection ? "ambient" : "value"),
-         value, value * boundary_law(config, static_cast<Face>(f)).slope);
+    for (const PlacedLaw& law : laws_of(config, static_cast<Face>(f))) {
+      if (law.kind == BoundaryKind::periodic || !law.value.is_constant()) continue;
+      const double value = law.value(0, 0, 0, 0);
+      const double slope = law.has_temperature() && !is_plain(config.boundaries[f])
+                               ? 1
+                               : boundary_law(config, static_cast<Face>(f)).slope;
+      look(law.value_key(), value, value * slope);
+    }
   }
   for (std::size_t i = 0; i < config.initial.size(); ++i)
     if (const auto value = config.initial[i].value) look(fmt::format("initial.{}.value", i), *value, *value);
@@ -161,8 +164,8 @@ class Loop {
       if (outputs_.fields) outcome_.divergence += outputs_.fields->write_diverged(outcome_.files);
       return;
     }
-    // Of several materials an estimate of it would be no bound of the error.
-    const bool is_known = steady() && !has_several_materials(config_);
+    // Of several materials an estimate of it would be no bound of the error; of coefficients that vary too.
+    const bool is_known = steady() && !has_several_materials(config_) && !has_varying_coefficients(config_);
     const double lowest = is_known ? sweep_spectrum(config_).lowest : 0;
     if (lowest > 0 && r.last) r.error = *r.last / lowest;
     const bool misses_tolerance = steady() && end_ != Convergence::reached && config_.problem.tolerance > 0;

@@ -54,10 +54,21 @@ enum class BoundaryKind { temperature, flux, convection, insulated, periodic };
 template <>
 inline constexpr auto words_of<BoundaryKind> = words("temperature", "flux", "convection", "insulated",
                                                      "periodic");
+struct FacePatch {                   // a rectangle on a face
+  std::optional<Interval> from, to;  // two corners, m along the face's two axes; neither: the whole face
+  bool is_given() const { return from.has_value(); }
+};
+struct RestOfFace {  // around a patch; as of BoundaryConfig
+  BoundaryKind kind = BoundaryKind::insulated;
+  Expression value{}, coefficient{};
+};
 struct BoundaryConfig {
   BoundaryKind kind = BoundaryKind::insulated;
   Expression value;  // temperature: K; flux: W/m^2 into the body; convection: the ambient temperature, K
-  double coefficient = 0;  // convection: W/(m^2 K)
+  Expression coefficient;  // convection: W/(m^2 K)
+  FacePatch where{};
+  RestOfFace rest{};
+  std::vector<BoundaryConfig> laws{};  // of a list: they add up, and nothing else is set
 
   bool has_temperature() const {
     return kind == BoundaryKind::temperature || kind == BoundaryKind::convection;
@@ -342,6 +353,8 @@ bool takes_long_steps(const Config& config);
 //   convection H, Ta (Robin)    (2k/h - H)/(2k/h + H)               2 H Ta / (2k/h + H)
 //
 // Cell-centred: the boundary lies half way between the last cell and its ghost (LeVeque 2007, section 2.12).
+// Of several laws on a face, patches and coefficients that vary: config/boundary_laws.hpp. Where their `a` is
+// no one number, the law is the strongest that a cell of the face may have.
 struct BoundaryLaw {
   double a = 0;      // dimensionless
   double slope = 0;  // K per unit of the value

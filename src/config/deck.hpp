@@ -18,6 +18,7 @@ struct RegistryNames {
     bool available;  // in this build
     bool on_cuda;
     bool sweeps_materials = true;  // a stencil kernel: bodies of several
+    bool takes_varying_a = true;   // likewise: boundaries whose coefficients vary
   };
   std::vector<Kernel> kernels, reductions, histograms;
   struct Transport {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/boundary_laws.hpp"
 #include "config/config.hpp"
 #include "config/materials.hpp"
 #include "config/problems.hpp"
@@ -73,12 +74,13 @@ bool knows_heat_capacity(const Config& config) {
 }
 
 bool mean_is_free(const Config& config) {
-  const auto fixes = [](const BoundaryConfig& boundary) {
-    return boundary.has_temperature() &&
-           (boundary.kind != BoundaryKind::convection || boundary.coefficient > 0);
-  };
-  return config.problem.kind == ProblemKind::steady && !config.problem.implicit_dt &&
-         std::ranges::none_of(config.boundaries, fixes);
+  bool is_fixed = false;
+  visit_all_laws(config, [&](const auto&, BoundaryKind kind, const auto&, const Expression& coefficient) {
+    is_fixed =
+        is_fixed || kind == BoundaryKind::temperature ||
+        (kind == BoundaryKind::convection && !(coefficient.is_constant() && coefficient(0, 0, 0) == 0));
+  });
+  return config.problem.kind == ProblemKind::steady && !config.problem.implicit_dt && !is_fixed;
 }
 
 int ghost_layers(const Config& config) {
@@ -134,8 +136,9 @@ BoundaryLaw boundary_law(const Config& config, Face f) {
 
 BoundaryLaw boundary_law(const Config& config, Face f, double k) {
   const BoundaryConfig& boundary = config.boundaries[static_cast<int>(f)];
+  if (!is_plain(boundary)) return strongest_law(config, f, k);
   const double h = spacing(config)[axis_of(f)];
-  const double H = boundary.coefficient;
+  const double H = boundary.coefficient(0, 0, 0);
   switch (boundary.kind) {
     case BoundaryKind::temperature:
       return {-1, 2};
@@ -236,10 +239,13 @@ double automatic_dt(const Config& config) {
   return is_long || dt <= most_more * fitted ? fitted : dt;
 }
 
-// The heat that flows at a time: values of boundaries and powers.
+// The heat that flows at a time: values and coefficients of boundaries, and powers.
 template <class Config, class Visit>
 void visit_heat(Config& config, const Visit& visit) {
-  for (auto& boundary : config.boundaries) visit(boundary.value);
+  visit_all_laws(config, [&](const auto&, BoundaryKind, auto& value, auto& coefficient) {
+    visit(value);
+    visit(coefficient);
+  });
   for (auto& source : config.sources)
     if (source.power) visit(*source.power);
 }

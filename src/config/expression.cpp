@@ -251,6 +251,31 @@ Expression::Expression(const std::vector<TableKnot>& knots, bool steps, std::str
   program_ = std::make_shared<const FormulaProgram>(std::move(program));
 }
 
+Expression Expression::combined(FormulaOp op, const std::vector<Expression>& operands) {
+  FormulaProgram made;
+  bool are_numbers = true;
+  for (int i = 0; i < std::ssize(operands); ++i) {
+    const Expression& each = operands[static_cast<std::size_t>(i)];
+    are_numbers = are_numbers && each.is_constant();
+    if (each.program_)
+      made.steps.insert(made.steps.end(), each.program_->steps.begin(), each.program_->steps.end());
+    else
+      made.steps.push_back({FormulaOp::number, 0, each.constant_});
+    made.depth = std::max(made.depth, i + (each.program_ ? each.program_->depth : 1));
+  }
+  made.steps.push_back({op});
+  if (made.depth > deepest_formula)
+    throw FormulaError{fmt::format("more than {} values wait for each other", deepest_formula), 0};
+  Expression result;
+  if (are_numbers) {
+    isotherm::evaluate(made, {}, &result.constant_);
+    return Expression(result.constant_);
+  }
+  result.text_ = "a combination of formulas";
+  result.program_ = std::make_shared<const FormulaProgram>(std::move(made));
+  return result;
+}
+
 bool Expression::is_table() const {
   return program_ && program_->steps.size() > 1 && program_->steps[1].op == FormulaOp::table;
 }

@@ -39,6 +39,10 @@ class Expression {
   void average_over_steps(double dt);
   const std::string& text() const { return text_; }  // as written; a number in shortest form, a table as YAML
 
+  // The operation on as many operands as it takes; a number where they all are. Throws FormulaError where it
+  // is deeper than a formula may be.
+  static Expression combined(FormulaOp op, const std::vector<Expression>& operands);
+
  private:
   std::vector<TableKnot> knots_of_steps() const;  // none of anything but a table in steps
   double constant_ = 0;

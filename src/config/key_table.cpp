@@ -32,8 +32,8 @@ Choice choice(Enum& value) {
 
 // `describe` gives the keys of one entry.
 template <class Entry>
-MapList list_of(std::string_view what, std::vector<Entry>& entries, Keys (*describe)(Entry&),
-                std::string_view lone_key = {}) {
+MapList list_of(std::string_view what, std::vector<Entry>& entries,
+                const std::type_identity_t<std::function<Keys(Entry&)>>& describe, std::string_view lone_key = {}) {
   return {what, lone_key, [&entries] { return entries.size(); },
           [&entries, describe](std::size_t i) { return describe(entries[i]); },
           [&entries, describe] { return describe(entries.emplace_back()); }, {}};
@@ -186,20 +186,40 @@ Keys describe_material_region(MaterialRegion& region) {
   };
 }
 
-Keys describe(BoundaryConfig& boundary, std::string_view variables) {
+// Of a face, of an entry of its list, or of what lies around a patch.
+template <class Law>
+Keys describe_law(Law& law, std::span<const std::string_view> kinds, std::string_view doc,
+                  std::string_view variables) {
   return {
-      {"kind", choice(boundary.kind),
-       "The boundary condition; insulated and periodic (on both faces of a pair) may stand alone."},
-      {"value", &boundary.value,
+      {"kind", choice(law.kind, kinds), doc},
+      {"value", &law.value,
        "Temperature (K) or heat flux into the body (W/m^2): a number or a formula of the face and t.",
        {.range = {-1e15, 1e15, "K or W/m^2"}, .is_required = true, .when = {"kind", {"temperature", "flux"}},
        .example = "300", .variables = variables}},
-      {"ambient", &boundary.value,
+      {"ambient", &law.value,
        "Temperature of the surroundings: a number or a formula of the face and t.", {.range = kelvins,
        .is_required = true, .when = {"kind", {"convection"}}, .example = "293", .variables = variables}},
-      {"coefficient", &boundary.coefficient, "Heat transfer coefficient.", {.range = {0, 1e12, "W/(m^2 K)"},
-       .is_required = true, .when = {"kind", {"convection"}}, .example = "25"}},
+      {"coefficient", &law.coefficient,
+       "Heat transfer coefficient: a number or a formula of the face and t.", {.range = {0, 1e12, "W/(m^2 K)"},
+       .is_required = true, .when = {"kind", {"convection"}}, .example = "25", .variables = variables}},
   };
+}
+
+Keys describe_boundary(BoundaryConfig& boundary, std::string_view variables) {
+  const std::span<const std::string_view> kinds = words_of<BoundaryKind>;
+  Keys keys = describe_law(boundary, kinds,
+      "The boundary condition; insulated and periodic (on both faces of a pair) may stand alone.", variables);
+  const auto is_given = [&boundary] { return boundary.where.is_given(); };
+  keys.push_back({"where", Section{{
+      {"from", &boundary.where.from, "The corner with the least coordinates along the face's two axes, of x, y, z.",
+       {.range = positions, .is_required = true, .example = "[0, 0]"}},
+      {"to", &boundary.where.to, "The opposite corner.",
+       {.range = positions, .is_required = true, .example = "[0.02, 0.02]"}}}, {}, true, is_given},
+      "A rectangle on the face, on which alone this holds."});
+  keys.push_back({"else", Section{
+      describe_law(boundary.rest, kinds.first(kinds.size() - 1), "The boundary condition there.", variables), "kind",
+      true, is_given}, "What holds around the rectangle (default: insulated)."});
+  return keys;
 }
 
 Keys describe_boundaries(Config& config) {
@@ -207,8 +227,12 @@ Keys describe_boundaries(Config& config) {
   Keys keys;
   for (int f = 0; f < face_count; ++f) {
     const auto face = static_cast<std::size_t>(f), axis = face / 2;
-    keys.push_back({face_names[f], Section{describe(config.boundaries[face], variables[axis]), "kind"},
-        "The boundary condition of this face (default: insulated)."});
+    BoundaryConfig& boundary = config.boundaries[face];
+    const std::string_view letters = variables[axis];
+    const auto entry = [letters](BoundaryConfig& law) { return describe_boundary(law, letters); };
+    keys.push_back({face_names[f],
+        Section{describe_boundary(boundary, letters), "kind", false, {}, list_of("laws", boundary.laws, entry, "kind")},
+        "The boundary condition of this face, or a list of those that add up on it (default: insulated)."});
   }
   return keys;
 }

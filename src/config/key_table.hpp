@@ -70,13 +70,6 @@ struct Choice {
   std::string_view word() const { return words[get()]; }
 };
 
-// A map with keys of its own. Where `word_key` is set, a word alone stands for {word_key: word}.
-struct Section {
-  Keys keys;
-  std::string_view word_key{};
-  bool is_optional = false;  // what it requires is required only where it stands
-};
-
 // A list of maps that have the same keys. Where `lone_key` is set, an entry that is no map stands for
 // {lone_key: entry}. With `name` it is a map of names to entries.
 struct MapList {
@@ -86,6 +79,17 @@ struct MapList {
   std::function<Keys(std::size_t)> entry;  // bound to it as long as the list does not grow
   std::function<Keys()> append;
   std::function<std::string&(std::size_t)> name{};  // of an entry
+};
+
+// A map with keys of its own. Where `word_key` is set, a word alone stands for {word_key: word}.
+struct Section {
+  Keys keys;
+  std::string_view word_key{};
+  bool is_optional = false;          // what it requires is required only where it stands
+  std::function<bool()> is_given{};  // of an optional one: does it stand there? None: yes
+  std::optional<MapList> list{};     // a list of such maps may stand in its place
+
+  bool holds_list() const { return list && list->size() > 0; }
 };
 
 // A part of a study as it was written, whose keys are paths of other keys.

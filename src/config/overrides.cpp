@@ -80,7 +80,9 @@ KeyAtPath find_key_at(const std::string& path) {
     before += parts[i] + ".";
     const bool is_last = i + 1 == parts.size();
     if (const auto* section = std::get_if<Section>(&key->target)) {
-      if (!is_last) keys = Keys(section->keys);
+      const bool is_entry = !is_last && section->list && is_index(parts[i + 1]);
+      if (is_entry) before += parts[++i] + ".";
+      if (!is_last) keys = is_entry ? section->list->append() : Keys(section->keys);
       continue;
     }
     if (is_last) return {"", std::string(key->range.unit)};

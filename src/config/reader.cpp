@@ -477,11 +477,14 @@ class Reader {
   }
 
   void read(const YamlNode& node, const Key& key, const std::string& path) {
-    std::visit(
-        Overloaded{[&](const Section& section) { read_map(node, section.keys, path, section.word_key); },
-                   [&](const MapList& list) { read_list(node, list, key, path); },
-                   [&](const auto&) { read_value(node, key, path, problems_); }},
-        key.target);
+    std::visit(Overloaded{[&](const Section& section) {
+                            if (section.list && node.kind == Kind::list)
+                              return read_laws(node, *section.list, key, path);
+                            read_map(node, section.keys, path, section.word_key);
+                          },
+                          [&](const MapList& list) { read_list(node, list, key, path); },
+                          [&](const auto&) { read_value(node, key, path, problems_); }},
+               key.target);
   }
 
   // A map of names, each once.
@@ -502,6 +505,13 @@ class Reader {
       list.name(list.size() - 1) = name.name;
       read_map(node.items[i], keys, entry_path, {});
     }
+  }
+
+  // In place of a map.
+  void read_laws(const YamlNode& node, const MapList& list, const Key& key, const std::string& path) {
+    if (node.items.empty())
+      problems_.add(node.place, path, "is an empty list; write one of {} at least", list.what);
+    read_list(node, list, key, path);
   }
 
   void read_list(const YamlNode& node, const MapList& list, const Key& key, const std::string& path) {

@@ -63,6 +63,7 @@ Config settle_config(const YamlNode& deck, const std::string& path, const Regist
 void validate(Config& config, const RegistryNames& registry, Problems& problems);
 void check_materials(const Config& config, const RegistryNames& registry,
                      Problems& problems);  // a part of it
+void check_boundaries(const Config& config, const RegistryNames& registry, Problems& problems);  // another
 
 // Stores the value in the key's target, or adds a problem. Not for maps and lists of maps.
 void read_value(const YamlNode& node, const Key& key, const std::string& path, Problems& problems);

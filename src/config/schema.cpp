@@ -164,7 +164,10 @@ Json entry(const MapList& maps, const Context& context) {
   const Keys keys = maps.append();
   Json map = object(keys, context);
   if (maps.lone_key.empty()) return map;
-  return any_of(map, schema_of(*find_key(keys, maps.lone_key), context));
+  const Key& lone = *find_key(keys, maps.lone_key);
+  if (std::holds_alternative<Choice>(lone.target))
+    return any_of(map, {{"enum", json_words(lone_words(keys, lone.name))}});
+  return any_of(map, schema_of(lone, context));
 }
 
 Json with_default(Json schema, const Key& key, const Json& value) {
@@ -181,7 +184,9 @@ Json shape(const Key& key, const Context& context) {
           [&](const Section& section) {
             Json map = object(section.keys, section.is_optional ? Context{context.registry, true} : context);
             if (section.word_key.empty()) return map;
-            return any_of(map, {{"enum", json_words(lone_words(section.keys, section.word_key))}});
+            Json all = any_of(map, {{"enum", json_words(lone_words(section.keys, section.word_key))}});
+            if (section.list) all["anyOf"].push_back(list(entry(*section.list, context)));
+            return all;
           },
           [&](const MapList& maps) {
             const Json each = entry(maps, context);
@@ -286,14 +291,19 @@ class Varied {
       if (at != "output") entries_.push_back({at, schema_of(key, context_)});
       if (const auto* section = std::get_if<Section>(&key.target)) {
         add_all(section->keys, at);
+        if (section->list) add_entries(*section->list, at);
       } else if (const auto* maps = std::get_if<MapList>(&key.target)) {
-        const std::string each = at + (maps->name ? ".*" : ".#");
-        entries_.push_back({each, entry(*maps, context_)});
-        add_all(maps->append(), each);
+        add_entries(*maps, at);
       } else if (const Json item = item_of(schema_of(key, context_)); !item.is_null()) {
         entries_.push_back({at + ".#", item});
       }
     }
+  }
+
+  void add_entries(const MapList& maps, const std::string& at) {
+    const std::string each = at + (maps.name ? ".*" : ".#");
+    entries_.push_back({each, entry(maps, context_)});
+    add_all(maps.append(), each);
   }
 
   // One number of three, one word of a list.

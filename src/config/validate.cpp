@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/boundary_laws.hpp"
 #include "config/deck.hpp"
 #include "config/materials.hpp"
 #include "config/parts.hpp"
@@ -29,11 +30,9 @@ bool is_transient(const Config& config) {
 // The temperatures that the deck gives, by their keys.
 std::vector<std::pair<std::string, Expression>> given_temperatures(const Config& config) {
   std::vector<std::pair<std::string, Expression>> all;
-  for (int f = 0; f < face_count; ++f) {
-    const BoundaryConfig& each = config.boundaries[f];
-    const char* const name = each.kind == BoundaryKind::convection ? "ambient" : "value";
-    if (each.has_temperature()) all.emplace_back(fmt::format("{}.{}", boundary_key(f), name), each.value);
-  }
+  for (int f = 0; f < face_count; ++f)
+    for (const PlacedLaw& law : laws_of(config, static_cast<Face>(f)))
+      if (law.has_temperature()) all.emplace_back(law.value_key(), law.value);
   for (std::size_t i = 0; i < config.initial.size(); ++i) {
     const RegionValue& entry = config.initial[i];
     if (entry.mode == RegionMode::add || entry.shape == Shape::gaussian) continue;  // a difference
@@ -353,7 +352,11 @@ void check_material(const Config& config, Problems& problems) {
                  "conductivity, density and heat_capacity");
   if (m.conductivity) return;
   const auto needs_it = std::ranges::find_if(config.boundaries, [](const BoundaryConfig& each) {
-    return each.kind == BoundaryKind::flux || each.kind == BoundaryKind::convection;
+    bool needs = false;
+    visit_laws(each, "", [&](const auto&, BoundaryKind kind, const auto&, const auto&) {
+      needs = needs || kind == BoundaryKind::flux || kind == BoundaryKind::convection;
+    });
+    return needs;
   });
   if (needs_it != config.boundaries.end())
     problems.add("material.conductivity",
@@ -366,9 +369,11 @@ void check_material(const Config& config, Problems& problems) {
 
 void check_steady(const Config& config, Problems& problems) {
   if (!problems.sound({"problem", "boundaries"}) || is_transient(config)) return;
-  for (int f = 0; f < face_count; ++f)
-    if (config.boundaries[f].value.uses('t'))
-      problems.add(boundary_key(f), "the formula uses t, but a steady problem has no time; leave t out");
+  visit_all_laws(config, [&](const std::string& key, BoundaryKind, const Expression& value,
+                             const Expression& coefficient) {
+    if (value.uses('t') || coefficient.uses('t'))
+      problems.add(key, "the formula uses t, but a steady problem has no time; leave t out");
+  });
   const bool fixed = !mean_is_free(config);
   if (!fixed && !config.problem.mean_temperature)
     problems.add("problem",
@@ -554,6 +559,7 @@ void check_solver(const Config& config, Problems& problems) {
 void validate(Config& config, const RegistryNames& registry, Problems& problems) {
   check_cells(config, problems);
   check_periodic_pairs(config, problems);
+  check_boundaries(config, registry, problems);
   check_material(config, problems);
   check_materials(config, registry, problems);
   check_method(config, problems);

@@ -38,6 +38,11 @@ std::vector<std::string> entries_of(const MapList& list) {
   return entries;
 }
 
+std::string list_yaml(const MapList& list) {
+  const std::string entries = fmt::format("{}", fmt::join(entries_of(list), ", "));
+  return list.name ? "{" + entries + "}" : "[" + entries + "]";
+}
+
 // The keys that apply and have a value, as "name: value".
 std::vector<std::string> settings(const Keys& keys) {
   std::vector<std::string> all;
@@ -66,8 +71,10 @@ void collect_changes(const Keys& before, const Keys& now, const std::string& sec
   };
   for (std::size_t i = 0; i < now.size(); ++i) {
     const std::string path = path_to(section, now[i].name);
-    if (const auto* map = std::get_if<Section>(&now[i].target)) {
-      collect_changes(std::get<Section>(before[i].target).keys, map->keys, path, found);
+    const auto* map = std::get_if<Section>(&now[i].target);
+    const auto* old = std::get_if<Section>(&before[i].target);
+    if (map && !map->is_given && !map->holds_list() && !old->holds_list()) {
+      collect_changes(old->keys, map->keys, path, found);
     } else {
       Change change{path, text(before[i], before), text(now[i], now), may_change(path)};
       if (change.before != change.now) found.push_back(std::move(change));
@@ -86,11 +93,11 @@ std::optional<std::string> value_yaml(const Key& key) {
   const Text value = std::visit(
       Overloaded{
           [](const Choice& choice) { return Text(choice.word()); },
-          [](const Section& section) { return Text(map_yaml(section.keys)); },
-          [](const MapList& list) {
-            const std::string entries = fmt::format("{}", fmt::join(entries_of(list), ", "));
-            return Text(list.name ? "{" + entries + "}" : "[" + entries + "]");
+          [](const Section& section) {
+            if (section.holds_list()) return Text(list_yaml(*section.list));
+            return section.is_given && !section.is_given() ? std::nullopt : Text(map_yaml(section.keys));
           },
+          [](const MapList& list) { return Text(list_yaml(list)); },
           [](const Written& written) {
             const bool is_given = written.node->kind != YamlNode::Kind::null;
             return is_given ? Text(yaml_text(*written.node)) : std::nullopt;
@@ -232,7 +239,8 @@ class Commented {
       return;
     }
     const bool is_off = section.is_optional || is_bare(section.keys);
-    const std::string tag = indent.empty() ? "" : fmt::format(" [default {}]", *value_yaml(defaults));
+    const std::string tag =
+        indent.empty() ? "" : fmt::format(" [default {}]", value_yaml(defaults).value_or("none"));
     text_ += fmt::format("{0}# {1}{2}\n{3}{0}{4}:\n", indent, key.doc, tag, is_off ? "#" : "", key.name);
     entries(section.keys, std::get<Section>(defaults.target).keys, indent + "  ",
             section.is_optional ? "#" : "");

@@ -8,126 +8,244 @@
 #include <optional>
 #include <string>
 
+#include "config/boundary_laws.hpp"
 #include "physics/cells.hpp"
 #include "physics/formula_values.hpp"
 #include "physics/materials.hpp"
 
 namespace isotherm {
+namespace {
 
-// b over one face of the block, ghosts included, on the device; where it does not vary over the face, one
-// number. A ghost takes the value of the cell behind a periodic face, or of the nearest one.
+// Where the cells of a face are, ghosts included: a ghost takes the value of the cell behind a periodic face,
+// or of the nearest one.
+struct FaceCells {
+  int normal, p, q;  // axes; p and q are the indices of a face in kernels/stencil.hpp
+  Int3 first;        // global cell of the index (0, 0)
+  Int3 domain;       // cells of it
+  std::array<bool, 3> periodic{};
+  CellCentres centre;
+  double plane;  // m, where the boundary stands
+  Index pitch, rows, first_inside;
+
+  FaceCells(const Config& config, Face f, Box subdomain, int ghosts)
+      : normal(axis_of(f)),
+        p(face_axes(f)[0]),
+        q(face_axes(f)[1]),
+        first(subdomain.lo - Int3{ghosts, ghosts, ghosts}),
+        domain(config.grid.cells),
+        centre(config),
+        plane(face_position(config, f)),
+        pitch(subdomain.extent()[p] + 2 * ghosts),
+        rows(subdomain.extent()[q] + 2 * ghosts),
+        first_inside(ghosts + ghosts * pitch) {
+    for (int axis = 0; axis < 3; ++axis)
+      periodic[axis] = config.boundaries[2 * axis].kind == BoundaryKind::periodic;
+  }
+
+  Index cell(int axis, Index i) const {  // global
+    const Index at = first[axis] + i, n = domain[axis];
+    if (at >= 0 && at < n) return at;
+    return periodic[axis] ? (at % n + n) % n : std::clamp<Index>(at, 0, n - 1);
+  }
+  Vector3 place(Index i, Index j) const {
+    Vector3 at{};
+    at[normal] = plane;
+    at[p] = centre(p, cell(p, i));
+    at[q] = centre(q, cell(q, j));
+    return at;
+  }
+  std::vector<double> along(int axis, Index count) const {
+    std::vector<double> at;
+    for (Index i = 0; i < count; ++i) at.push_back(centre(axis, cell(axis, i)));
+    return at;
+  }
+};
+
+// a or b of the cells of a face: one number, or values on the device.
+template <class T>
+class FaceFormula {
+ public:
+  // `scale` times the formula; `lowest`: what it is at least.
+  FaceFormula(Device& device, const FaceCells& cells, Expression formula, double scale, double lowest,
+              int most_sweeps)
+      : formula_(std::move(formula)), scale_(scale), lowest_(lowest) {
+    if (!formula_.uses("xyz"[cells.p]) && !formula_.uses("xyz"[cells.q])) return;
+    over_face_.emplace(device, formula_,
+                       std::array{FormulaAxis{cells.p, cells.along(cells.p, cells.pitch)},
+                                  FormulaAxis{cells.q, cells.along(cells.q, cells.rows)},
+                                  FormulaAxis{cells.normal, {cells.plane}}},
+                       scale_, lowest_, true);
+    const auto values = static_cast<std::size_t>(cells.pitch * cells.rows * (over_time() ? most_sweeps : 1));
+    values_ = Buffer(device, values * sizeof(T));
+  }
+
+  bool over_face() const { return over_face_.has_value(); }
+  bool over_time() const { return formula_.uses('t'); }
+  const Expression& formula() const { return formula_; }
+
+  T value(const Vector3& at, double t) const {
+    return static_cast<T>(scale_ * formula_(at[0], at[1], at[2], t));
+  }
+  bool is_sound_at(const Vector3& at, double t) const { return is_sound(value(at, t), lowest_); }
+  std::optional<double> unsound_at() const { return over_face_ ? over_face_->unsound_at() : std::nullopt; }
+  // Returns those of the cell (0, 0), at the first time.
+  const T* evaluate(const FaceCells& cells, std::span<const double> times, Stream stream) {
+    T* const values = values_.template as<T>();
+    const Box all{{0, 0, 0}, {cells.pitch, cells.rows, 1}};
+    const Index of_time = cells.pitch * cells.rows;
+    over_face_->evaluate(all, times, {values, cells.pitch, of_time, of_time}, stream);
+    return values + cells.first_inside;
+  }
+
+ private:
+  Expression formula_;
+  double scale_, lowest_;
+  std::optional<FormulaValues<T>> over_face_;
+  Buffer values_;  // [sweep][q][p]
+};
+
+// Of a body of several materials: in the order of Boundary::b_field, ghosts included.
+template <class T>
+std::vector<CellBoundary<T>> cell_boundaries(const Config& config, Face f, const FaceCells& cells) {
+  const MaterialPainter painter(config);
+  const MaterialClasses all = material_classes(config);
+  const bool varies = has_varying_coefficient(config, f);
+  const FaceLaw of_face = varies ? face_law(config, f) : FaceLaw{};
+  std::vector<CellBoundary<T>> by_class;
+  for (const MaterialClass& each : all.classes) {
+    const double k = each.conductivity[cells.normal];
+    const BoundaryLaw law = boundary_law(config, f, k);
+    by_class.push_back({static_cast<T>(law.a), static_cast<T>(law.slope), k / conductivity(config)});
+  }
+  std::vector<CellBoundary<T>> found;
+  Int3 cell;
+  cell[cells.normal] = is_max(f) ? config.grid.cells[cells.normal] - 1 : 0;
+  for (Index q = 0; q < cells.rows; ++q) {
+    for (Index p = 0; p < cells.pitch; ++p) {
+      cell[cells.p] = cells.cell(cells.p, p);
+      cell[cells.q] = cells.cell(cells.q, q);
+      const std::size_t own = all.of_material[painter.at(cell)];
+      found.push_back(by_class[own]);
+      if (!varies) continue;
+      const BoundaryLaw law = of_face.at(all.classes[own].conductivity[cells.normal],
+                                         spacing(config)[cells.normal], cells.place(p, q), 0);
+      found.back().a = static_cast<T>(law.a);
+      found.back().slope = static_cast<T>(law.slope);
+    }
+  }
+  return found;
+}
+
+constexpr double no_bound = -std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+// b over one face of the block, and a where its coefficient varies.
 template <class T>
 class BoundaryConditions<T>::FaceValues {
  public:
   FaceValues(const Config& config, Device& device, Face f, Box subdomain, int ghosts, int most_sweeps)
-      : face_(f),
-        slope_(has_several_materials(config) ? 1 : boundary_law(config, f).slope),  // else by cell
-        first_(subdomain.lo - Int3{ghosts, ghosts, ghosts}),
-        domain_(config.grid.cells),
-        centre_(config),
-        plane_(face_position(config, f)),
-        formula_(config.boundaries[static_cast<int>(f)].value) {
-    const BoundaryConfig& boundary = config.boundaries[static_cast<int>(f)];
-    key_ = config.at(fmt::format("boundaries.{}.{}", face_names[static_cast<int>(f)],
-                                 boundary.kind == BoundaryKind::convection ? "ambient" : "value"));
-    if (boundary.has_temperature()) lowest_ = lowest_temperature(config);
-    for (int axis = 0; axis < 3; ++axis)
-      periodic_[axis] = config.boundaries[2 * axis].kind == BoundaryKind::periodic;
-    if (!formula_.uses("xyz"[p_]) && !formula_.uses("xyz"[q_])) return;
-    pitch_ = subdomain.extent()[p_] + 2 * ghosts;
-    rows_ = subdomain.extent()[q_] + 2 * ghosts;
-    first_inside_ = ghosts + ghosts * pitch_;
-    over_face_.emplace(
-        device, formula_,
-        std::array{Axis{p_, along(p_, pitch_)}, Axis{q_, along(q_, rows_)}, Axis{normal_, {plane_}}}, slope_,
-        lowest_, true);
-    const auto values = static_cast<std::size_t>(pitch_ * rows_ * (over_time() ? most_sweeps : 1));
-    values_ = Buffer(device, values * sizeof(T));
+      : face_(f), cells_(config, f, subdomain, ghosts), lowest_(lowest_temperature(config)) {
+    key_ = config.at(fmt::format("boundaries.{}", face_names[static_cast<int>(f)]));
+    laws_ = laws_of(config, f);
+    for (PlacedLaw& law : laws_) {
+      value_keys_.push_back(config.at(law.value_key()));
+      coefficient_keys_.push_back(config.at(law.key + ".coefficient"));
+    }
+    add_formulas(config, device, most_sweeps);
   }
 
   Face on() const { return face_; }
-  bool over_time() const { return formula_.uses('t'); }
+  bool over_time() const {
+    return std::ranges::any_of(formulas_, [](const auto& each) { return each.over_time(); });
+  }
+  bool is_number() const {
+    return std::ranges::all_of(formulas_, [](const auto& each) { return each.formula().is_constant(); });
+  }
 
   void update(std::span<const double> times, Stream stream, Boundary<T>& boundary) {
-    if (!over_face_) {
-      boundary.b = number_at(times.front());
-      for (std::size_t i = 1; i < times.size(); ++i) boundary.b.sweep[i] = number_at(times[i]);
-      return;
+    FaceFormula<T>& b = formulas_[0];
+    if (b.over_face()) {
+      boundary.pitch = cells_.pitch;
+      boundary.sweep_pitch = times.size() > 1 ? cells_.pitch * cells_.rows : 0;
+      boundary.b_field = b.evaluate(cells_, times, stream);
+    } else {
+      boundary.b = number_at(b, times.front());
+      for (std::size_t i = 1; i < times.size(); ++i) boundary.b.sweep[i] = number_at(b, times[i]);
     }
-    boundary.pitch = pitch_;
-    boundary.sweep_pitch = times.size() > 1 ? pitch_ * rows_ : 0;
-    T* const values = values_.template as<T>();
-    boundary.b_field = values + first_inside_;
-    const Box all{{0, 0, 0}, {pitch_, rows_, 1}};
-    over_face_->evaluate(all, times, {values, pitch_, pitch_ * rows_, pitch_ * rows_}, stream);
+    if (formulas_.size() == 1) return;
+    FaceFormula<T>& a = formulas_[1];  // for kernels of one sweep per launch
+    if (!a.over_face()) return void(boundary.a = number_at(a, times.front()));
+    boundary.pitch = cells_.pitch;
+    boundary.a_field = a.evaluate(cells_, times.first(1), stream);
   }
   void check() const {
-    if (const auto time = over_face_ ? over_face_->unsound_at() : std::nullopt) throw_unsound(*time);
+    for (const FaceFormula<T>& each : formulas_)
+      if (const auto time = each.unsound_at()) throw_unsound(each, *time);
   }
 
  private:
-  using Axis = FormulaAxis;
+  void add_formulas(const Config& config, Device& device, int most_sweeps) {
+    const bool several = has_several_materials(config);  // whose slope, and a, is by cell
+    const auto add = [&](const Expression& formula, double scale, double lowest) {
+      formulas_.emplace_back(device, cells_, formula, scale, lowest, most_sweeps);
+    };
+    const BoundaryConfig& boundary = config.boundaries[static_cast<int>(face_)];
+    if (is_plain(boundary)) {
+      if (!several) scale_ = boundary_law(config, face_).slope;
+      return add(boundary.value, scale_, boundary.has_temperature() ? lowest_ : no_bound);
+    }
+    const FaceLaw law = face_law(config, face_);
+    if (!law.varies()) return add(law.value(), several ? 1 : boundary_law(config, face_).slope, no_bound);
+    const double k = conductivity(config), h = spacing(config)[axis_of(face_)];
+    add(several ? law.value() : law.b(k, h), 1, no_bound);
+    add(law.a(k, h), 1, no_bound);  // of several materials, which cell_boundaries() serves, for check() alone
+  }
 
-  Index cell(int axis, Index i) const {  // global
-    const Index at = first_[axis] + i, n = domain_[axis];
-    if (at >= 0 && at < n) return at;
-    return periodic_[axis] ? (at % n + n) % n : std::clamp<Index>(at, 0, n - 1);
-  }
-  Vector3 place(Index p, Index q) const {
-    Vector3 at{};
-    at[normal_] = plane_;
-    at[p_] = centre_(p_, cell(p_, p));
-    at[q_] = centre_(q_, cell(q_, q));
-    return at;
-  }
-
-  std::vector<double> along(int axis, Index count) const {
-    std::vector<double> at;
-    for (Index i = 0; i < count; ++i) at.push_back(centre_(axis, cell(axis, i)));
-    return at;
-  }
-  T value(const Vector3& at, double t) const {
-    return static_cast<T>(slope_ * formula_(at[0], at[1], at[2], t));
-  }
-  T number_at(double t) const {
-    const T b = value(place(0, 0), t);
-    if (!is_sound(b, lowest_)) throw_unsound(t);
-    return b;
+  T number_at(const FaceFormula<T>& formula, double t) const {
+    const Vector3 at = cells_.place(0, 0);
+    if (!formula.is_sound_at(at, t)) throw_unsound(formula, t);
+    return formula.value(at, t);
   }
 
   // The first of them.
-  [[noreturn]] void throw_unsound(double t) const {
-    for (Index q = 0; q < rows_; ++q)
-      for (Index p = 0; p < pitch_; ++p)
-        if (!is_sound(value(place(p, q), t), lowest_)) throw_unsound(p, q, t);
+  [[noreturn]] void throw_unsound(const FaceFormula<T>& formula, double t) const {
+    for (Index q = 0; q < cells_.rows; ++q)
+      for (Index p = 0; p < cells_.pitch; ++p)
+        if (!formula.is_sound_at(cells_.place(p, q), t)) throw_unsound(p, q, t);
     throw Error(ExitCode::internal, "a boundary value changed while it was looked at; please report it");
   }
   [[noreturn]] void throw_unsound(Index p, Index q, double t) const {
     Int3 where;
-    where[normal_] = is_max(face_) ? domain_[normal_] - 1 : 0;
-    where[p_] = cell(p_, p);
-    where[q_] = cell(q_, q);
-    const Vector3 at = place(p, q);
-    const double value = formula_(at[0], at[1], at[2], t);
-    if (std::isfinite(static_cast<T>(slope_ * value))) throw too_cold(key_, value, where, at, t);
-    throw not_finite(key_, formula_.text(), value, where, at, t);
+    where[cells_.normal] = is_max(face_) ? cells_.domain[cells_.normal] - 1 : 0;
+    where[cells_.p] = cells_.cell(cells_.p, p);
+    where[cells_.q] = cells_.cell(cells_.q, q);
+    const Vector3 at = cells_.place(p, q);
+    for (std::size_t i = 0; i < laws_.size(); ++i) throw_if_unsound(i, where, at, t);
+    const Expression& sum = formulas_[0].formula();
+    throw not_finite(key_, sum.text(), sum(at[0], at[1], at[2], t), where, at, t);
+  }
+  void throw_if_unsound(std::size_t i, Int3 where, const Vector3& at, double t) const {
+    const PlacedLaw& law = laws_[i];
+    const auto here = [&](const Expression& each) { return each(at[0], at[1], at[2], t); };
+    if (!(here(law.share) > 0)) return;
+    const double value = here(law.value), H = here(law.coefficient);
+    if (!std::isfinite(static_cast<T>(scale_ * value)))
+      throw not_finite(value_keys_[i], law.value.text(), value, where, at, t);
+    if (law.has_temperature() && value < lowest_) throw too_cold(value_keys_[i], value, where, at, t);
+    if (law.kind != BoundaryKind::convection) return;
+    if (!std::isfinite(H)) throw not_finite(coefficient_keys_[i], law.coefficient.text(), H, where, at, t);
+    if (H < 0) throw negative(coefficient_keys_[i], H, where, at, t);
   }
 
   Face face_;
-  // Axes; p and q are the indices of a face in kernels/stencil.hpp.
-  int normal_ = axis_of(face_), p_ = normal_ == 0 ? 1 : 0, q_ = normal_ == 2 ? 1 : 2;
-  std::string key_;  // as Config::at places it
-  double slope_;
-  double lowest_ = -std::numeric_limits<double>::infinity();  // of b, K; a flux has none
-  Int3 first_;                                                // global cell of the index (0, 0)
-  Int3 domain_;                                               // cells of it
-  std::array<bool, 3> periodic_{};
-  CellCentres centre_;
-  double plane_;  // m, where the boundary stands
-  Expression formula_;
-  Index pitch_ = 1, rows_ = 1, first_inside_ = 0;
-  std::optional<FormulaValues<T>> over_face_;
-  Buffer values_;  // [sweep][q][p]
+  FaceCells cells_;
+  double lowest_;     // K, of temperatures
+  double scale_ = 1;  // of the value of the only law
+  std::string key_;   // of the face, as Config::at places it
+  std::vector<PlacedLaw> laws_;
+  std::vector<std::string> value_keys_, coefficient_keys_;  // of these, likewise
+  std::vector<FaceFormula<T>> formulas_;                    // of b; and of a
 };
 
 template <class T>
@@ -140,14 +258,16 @@ BoundaryConditions<T>::BoundaryConditions(const Config& config, Device& device, 
     boundary.is_boundary = true;
     boundary.a = static_cast<T>(boundary_law(config, static_cast<Face>(i)).a);
     if (has_several_materials(config)) {
-      of_cells_[i] = copied_to(device, cell_boundaries<T>(config, static_cast<Face>(i), subdomain, ghosts));
+      const auto f = static_cast<Face>(i);
+      of_cells_[i] =
+          copied_to(device, cell_boundaries<T>(config, f, FaceCells(config, f, subdomain, ghosts)));
       boundary.cells_pitch = subdomain.extent()[i / 2 == 0 ? 1 : 0] + 2 * ghosts;
       boundary.cells = of_cells_[i].template as<CellBoundary<T>>() + ghosts * (boundary.cells_pitch + 1);
     }
     const auto values =
         std::make_shared<FaceValues>(config, device, static_cast<Face>(i), subdomain, ghosts, most_sweeps);
     values->update(std::array{0.0}, stream, boundary);
-    if (!config.boundaries[i].value.is_constant()) varying_.push_back(values);
+    if (!values->is_number()) varying_.push_back(values);
   }
   device.synchronize(stream.get());
   check();

@@ -1,5 +1,6 @@
 // Boundary conditions: from the deck's boundaries to a and b of the ghosts beyond each face of this rank's
-// subdomain. The rule itself is boundary_law() in config/config.hpp.
+// subdomain. The rule itself is boundary_law() in config/config.hpp; config/boundary_laws.hpp has what
+// several laws on a face add up to.
 #pragma once
 
 #include <array>
@@ -27,9 +28,10 @@ class BoundaryConditions {
   BoundaryConditions& operator=(BoundaryConditions&&) noexcept = default;
 
   bool vary_in_time() const;
-  // b of boundaries whose formula uses t, for sweeps that start at these times, s; one for all sweeps. Call
-  // boundaries() again after it. Values over a face are computed in the order of `stream`: all that reads
-  // them must be ordered before and after it through that stream. Throws as check() does.
+  // b (and a, where it varies) of boundaries whose formula uses t, for sweeps that start at these times, s;
+  // one for all sweeps. Call boundaries() again after it. Values over a face are computed in the order of
+  // `stream`: all that reads them must be ordered before and after it through that stream. Throws as check()
+  // does.
   void update(std::span<const double> times, Stream stream);
   // Throws Error(deck) with cell and value where one, as far as the device has come, is not finite or colder
   // than a body can be.

@@ -64,4 +64,11 @@ inline Error too_cold(const std::string& key, double value, Int3 cell, Vector3 p
                   key, value, cell.x, cell.y, cell.z, place[0], place[1], place[2], t)};
 }
 
+inline Error negative(const std::string& key, double value, Int3 cell, Vector3 place, double t) {
+  return {ExitCode::deck,
+          fmt::format("{}: {} W/(m^2 K) at cell ({}, {}, {}) (x = {} m, y = {} m, z = {} m, t = {} s) is "
+                      "negative; give a coefficient of 0 or more",
+                      key, value, cell.x, cell.y, cell.z, place[0], place[1], place[2], t)};
+}
+
 }  // namespace isotherm

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "config/boundary_laws.hpp"
 #include "config/problems.hpp"
 #include "physics/cells.hpp"
 #include "physics/operator.hpp"
@@ -15,7 +16,8 @@ namespace {
 
 // Rows into planes into the face: one running sum over 10^8 cells could lose what check_balance looks for.
 void add_flux(const Config& config, Face f, Box cells, HeatBalance& balance) {
-  const Expression& flux = config.boundaries[static_cast<int>(f)].value;
+  const BoundaryConfig& boundary = config.boundaries[static_cast<int>(f)];
+  const Expression flux = is_plain(boundary) ? boundary.value : face_law(config, f).heat;
   const int axis = axis_of(f);
   const double area = cell_volume(config) / spacing(config)[axis];
   const CellCentres centre(config);
@@ -74,7 +76,7 @@ HeatBalance heat_balance(const Config& config, Box subdomain,
   const double volume = cell_volume(config);
   HeatBalance balance{sources.sum * volume, sources.magnitudes * volume};
   for (int f = 0; f < face_count; ++f)
-    if (is_boundary[f] && config.boundaries[f].kind == BoundaryKind::flux)
+    if (is_boundary[f] && is_of_flux(config, static_cast<Face>(f)))
       add_flux(config, static_cast<Face>(f), subdomain, balance);
   return balance;
 }
@@ -188,11 +190,12 @@ Bins choose_bins(const Config& config, double initial_min, double initial_max) {
   const HistogramConfig& histogram = config.output.histogram;
   if (histogram.range) return Bins::of((*histogram.range)[0], (*histogram.range)[1], histogram.bins);
   double low = initial_min, high = initial_max;
-  for (const BoundaryConfig& boundary : config.boundaries) {
-    if (!boundary.has_temperature() || !boundary.value.is_constant()) continue;
-    low = std::min(low, boundary.value(0, 0, 0));
-    high = std::max(high, boundary.value(0, 0, 0));
-  }
+  visit_all_laws(config, [&](const auto&, BoundaryKind kind, const Expression& value, const auto&) {
+    const bool is_temperature = kind == BoundaryKind::temperature || kind == BoundaryKind::convection;
+    if (!is_temperature || !value.is_constant()) return;
+    low = std::min(low, value(0, 0, 0));
+    high = std::max(high, value(0, 0, 0));
+  });
   const double largest = std::max(std::abs(low), std::abs(high));
   if (high - low <= std::max(1e-9 * largest, 1e-200)) {
     const double half = std::max(0.5, 1e-9 * largest);

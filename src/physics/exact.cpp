@@ -168,7 +168,7 @@ End end_of(const Config& config, Face f) {
   if (!boundary.value.is_constant())
     throw does_not_fit(config, fmt::format("boundaries.{} is a formula", face_names[static_cast<int>(f)]),
                        "give it a number, or use solution formula");
-  const double value = boundary.value(0, 0, 0), H = boundary.coefficient, k = conductivity(config);
+  const double value = boundary.value(0, 0, 0), H = boundary.coefficient(0, 0, 0), k = conductivity(config);
   switch (boundary.kind) {
     case BoundaryKind::temperature:
       return {1, 0, value};

@@ -92,7 +92,8 @@ FormulaValues<T>::FormulaValues(Device& device, const Expression& formula,
     at_[static_cast<std::size_t>(i)] = copied_to(device, at);
   }
   *unsound_.as<std::uint64_t>() = no_time;
-  if (!formula.is_table()) {
+  // Knots follow a table as if they were steps.
+  if (std::ranges::find(program.steps, FormulaOp::table, &FormulaStep::op) == program.steps.end()) {
     Hoisted parts = hoist(program, is_face);
     of_time_ = std::move(parts.of_time);
     for (const FormulaProgram& part : parts.of_place) of_place_.push_back(part_of_place(part));

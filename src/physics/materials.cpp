@@ -242,33 +242,11 @@ Materials<T> MaterialCells<T>::of_launch(std::size_t i, std::size_t cycle) const
   return materials;
 }
 
-template <class T>
-std::vector<CellBoundary<T>> cell_boundaries(const Config& config, Face face, Box subdomain, int ghosts) {
-  const MaterialPainter painter(config);
-  const MaterialClasses all = material_classes(config);
-  const int normal = axis_of(face), p = normal == 0 ? 1 : 0, q = normal == 2 ? 1 : 2;
-  std::vector<CellBoundary<T>> by_class;
-  for (const MaterialClass& each : all.classes) {
-    const double k = each.conductivity[normal];
-    const BoundaryLaw law = boundary_law(config, face, k);
-    by_class.push_back({static_cast<T>(law.a), static_cast<T>(law.slope), k / conductivity(config)});
-  }
-  std::vector<CellBoundary<T>> cells;
-  Int3 cell;
-  cell[normal] = is_max(face) ? config.grid.cells[normal] - 1 : 0;
-  for (cell[q] = subdomain.lo[q] - ghosts; cell[q] < subdomain.hi[q] + ghosts; ++cell[q])
-    for (cell[p] = subdomain.lo[p] - ghosts; cell[p] < subdomain.hi[p] + ghosts; ++cell[p])
-      cells.push_back(by_class[all.of_material[painter.at(cell)]]);
-  return cells;
-}
-
 template std::size_t material_bytes<float>(Int3, int, Backend, int);
 template std::size_t material_bytes<double>(Int3, int, Backend, int);
 template class MixedCellTables<float>;
 template class MixedCellTables<double>;
 template class MaterialCells<float>;
 template class MaterialCells<double>;
-template std::vector<CellBoundary<float>> cell_boundaries(const Config&, Face, Box, int);
-template std::vector<CellBoundary<double>> cell_boundaries(const Config&, Face, Box, int);
 
 }  // namespace isotherm

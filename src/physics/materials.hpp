@@ -103,8 +103,4 @@ class MaterialCells {
 template <class T>
 std::size_t material_bytes(Int3 extent, int ghosts, Backend backend, int most_sweeps);
 
-// Of the cells of a block at one boundary, its ghosts included: p fastest, as Boundary::cells has them.
-template <class T>
-std::vector<CellBoundary<T>> cell_boundaries(const Config& config, Face face, Box subdomain, int ghosts);
-
 }  // namespace isotherm

@@ -7,6 +7,7 @@
 #include <numbers>
 #include <vector>
 
+#include "config/boundary_laws.hpp"
 #include "physics/materials.hpp"
 
 namespace isotherm {
@@ -98,7 +99,8 @@ AxisSpectrum spectrum_of(const Config& config, int axis) {
   }
   const double a_min = boundary_law(config, first).a, a_max = boundary_law(config, last).a;
   const bool insulated = a_min == 1 && a_max == 1;
-  if (!insulated) found.lowest = eigenvalue(n, a_min, a_max, 0);
+  const double k = conductivity(config);
+  if (!insulated) found.lowest = eigenvalue(n, mean_a(config, first, k), mean_a(config, last, k), 0);
   if (cells > 1) found.second = eigenvalue(n, a_min, a_max, 1);
   found.highest = insulated && cells == 1 ? 0 : eigenvalue(n, a_min, a_max, n - 1);
   return found;
@@ -136,7 +138,7 @@ Chain chain_along(const Config& config, int axis) {
   const Int3 lines{0, std::min(n[p], most_lines), std::min(n[q], most_lines)};
   const auto taken = [&](bool above, std::size_t own) {
     const double k = all.classes[own].conductivity[axis], h = spacing(config)[axis];
-    return k / (h * h) * (1 - boundary_law(config, face(axis, above), k).a);
+    return k / (h * h) * (1 - mean_a(config, face(axis, above), k));
   };
   Chain chain{std::vector<double>(n[axis] + 1), std::vector<double>(n[axis])};
   for (Index line = 0; line < lines.y * lines.z; ++line) {

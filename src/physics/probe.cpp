@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config/boundary_laws.hpp"
 #include "physics/boundaries.hpp"
 #include "physics/cells.hpp"
 #include "physics/materials.hpp"
@@ -53,8 +54,12 @@ double Probe::beyond_boundaries(const Config& config, int corner, double tempera
     const Face boundary = face(axis, upper);
     Vector3 at = centre(before);
     at[axis] = face_position(config, boundary);
-    const BoundaryLaw law = boundary_law(config, boundary, conductivities_[corner][axis]);
-    const Expression& value = config.boundaries[static_cast<int>(boundary)].value;
+    const double k = conductivities_[corner][axis];
+    const BoundaryConfig& of_face = config.boundaries[static_cast<int>(boundary)];
+    const FaceLaw sum = is_plain(of_face) ? FaceLaw{} : face_law(config, boundary);
+    const BoundaryLaw law =
+        is_plain(of_face) ? boundary_law(config, boundary, k) : sum.at(k, spacing(config)[axis], at, t);
+    const Expression value = is_plain(of_face) ? of_face.value : sum.value();
     const double b = law.slope == 0 ? 0 : law.slope * value(at[0], at[1], at[2], t);
     temperature = law.a * temperature + b;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "config/boundary_laws.hpp"
 #include "config/materials.hpp"
 #include "halo/messages.hpp"
 #include "solver/kernel_choice.hpp"
@@ -30,7 +31,7 @@ Config coarser(const Config& fine) {
   }
   config.grid.lengths.reset();
   config.grid.spacing = coarse_spacing;
-  for (BoundaryConfig& boundary : config.boundaries) boundary.value = 0.0;
+  clear_values(config.boundaries);
   for (int axis = 0; axis < 3; ++axis)  // a single cell that is its own neighbour is an insulated one
     if (config.grid.cells[axis] == 1 && periodic_axes(config)[axis])
       for (const bool max : {false, true})

@@ -1,6 +1,7 @@
 #include <optional>
 #include <type_traits>
 
+#include "config/boundary_laws.hpp"
 #include "kernels/change.hpp"
 #include "physics/operator.hpp"
 #include "solver/multigrid.hpp"
@@ -15,7 +16,7 @@ Config config_of_change(const Config& config) {
   if (is_implicit(config)) problem.implicit_dt = implicit_share(config) * time_plan(config).dt;
   problem.kind = ProblemKind::steady;
   problem.method = MethodName::multigrid;
-  for (BoundaryConfig& boundary : change.boundaries) boundary.value = 0.0;
+  clear_values(change.boundaries);
   change.initial.clear();
   change.sources.clear();
   return change;

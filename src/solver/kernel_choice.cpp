@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "config/boundary_laws.hpp"
 #include "config/materials.hpp"
 #include "core/error.hpp"
 #include "physics/varying_sources.hpp"
@@ -125,10 +126,7 @@ bool sources_fill_a_field(const Config& config) {
 }
 bool values_vary_by_sweep(const Config& config) {
   if (takes_long_steps(config)) return false;
-  return sources_vary_by_sweep(config) ||
-         std::ranges::any_of(config.boundaries, [](const BoundaryConfig& boundary) {
-           return boundary.kind != BoundaryKind::periodic && boundary.value.uses('t');
-         });
+  return sources_vary_by_sweep(config) || boundaries_use_time(config);
 }
 
 std::string why_no_room(Index longest_axis, Int3 subdomain) {
@@ -210,6 +208,8 @@ KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subd
   auto kernels = kernels_of(config, "solver.kernel", stencil_kernels<T>(), s.kernel, backend);
   if (has_several_materials(config))
     std::erase_if(kernels, [](const auto* kernel) { return !kernel->sweeps_materials; });
+  if (has_varying_coefficients(config))
+    std::erase_if(kernels, [](const auto* kernel) { return !kernel->takes_varying_a(); });
   // The table goes up the ladder: what stands last is what to take unasked.
   std::reverse(kernels.begin(), kernels.end());
   for (const auto* kernel : kernels) add_tiles(config, *kernel, subdomain, choices.sweeps);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "config/boundary_laws.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/error.hpp"
 #include "kernels/grid_transfer.hpp"
@@ -86,7 +87,7 @@ struct Multigrid<T>::Coarse {
     if (upper_weight == 0) return {lower, lower, static_cast<T>(lower_weight), T(0)};
     if (periodic || !(below || above))
       return {lower, lower + 1, static_cast<T>(lower_weight), static_cast<T>(upper_weight)};
-    const double a = boundary_law(coarse, nearest).a;
+    const double a = mean_a(coarse, nearest, conductivity(coarse));
     const int there = below ? 0 : lower;
     return {there, there,
             static_cast<T>(below ? upper_weight + a * lower_weight : lower_weight + a * upper_weight), T(0)};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config/boundary_laws.hpp"
 #include "config/materials.hpp"
 #include "config/parts.hpp"
 #include "kernels/stencil.hpp"
@@ -28,8 +29,8 @@ std::int64_t step_at(double time, double dt) {
 bool shares_launches(const Config& config) {
   const auto table = stencil_kernels<double>();
   const auto named = std::ranges::find(table, config.solver.kernel, &StencilKernel<double>::name);
-  return !has_several_materials(config) && longest_time_block(config) > 1 &&
-         (named == table.end() || named->max_time_block > 1);
+  return !has_several_materials(config) && !has_varying_coefficients(config) &&
+         longest_time_block(config) > 1 && (named == table.end() || named->max_time_block > 1);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "config/boundary_laws.hpp"
 #include "config/materials.hpp"
 #include "core/all_or_throw.hpp"
 #include "kernels/fingerprint.hpp"
@@ -35,7 +36,7 @@ class Flux {
     const Int3 extent = level.extent();
     const int axis = axis_of(f);
     scale_ = axis == 0 ? c.cx : axis == 1 ? c.cy : c.cz;
-    there_ = wall_.is_boundary && level.config().boundaries[static_cast<int>(f)].kind == BoundaryKind::flux;
+    there_ = wall_.is_boundary && is_of_flux(level.config(), f);
     if (!there_ || !wall_.b_field) return;
     const Index width = axis == 0 ? extent.y : extent.x, rows = axis == 2 ? extent.y : extent.z;
     values_ = on_host(level, wall_.b_field, (rows - 1) * wall_.pitch + width);
@@ -155,6 +156,7 @@ std::string Solver<T>::why_single(const std::string& otherwise) const {
                    (config.solver.kernel == "auto" && has_temporal_kernel<T>(level_.device().backend()));
   if (!can) return "";
   if (has_several_materials(config)) return "the body has several materials";
+  if (has_varying_coefficients(config)) return "coefficients of boundaries vary";
   if (sources_fill_a_field(config)) return "sources vary in time";
   if (config.parallel.overlap == Overlap::in_kernel && level_.communicator().size() > 1)
     return "sweeps store their faces";

@@ -40,6 +40,7 @@ Boundaries<T> boundaries_of(const Boundaries<T>& all, Box box, Int3 extent, int 
     boundary.b = boundary.b[sweep];
     if (boundary.b_field)
       boundary.b_field += box.lo[p] + box.lo[q] * boundary.pitch + sweep * boundary.sweep_pitch;
+    if (boundary.a_field) boundary.a_field += box.lo[p] + box.lo[q] * boundary.pitch;
     boundary.sweep_pitch = 0;
   }
   return own;

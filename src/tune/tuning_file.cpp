@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "config/boundary_laws.hpp"
 #include "config/materials.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/build_info.hpp"
@@ -93,6 +94,7 @@ TuningKey tuning_key(const Config& config, const Decomposition& decomposition, c
                           config.problem.norm == Norm::max ? "max" : "sum", word(config.parallel.overlap),
                           s.halo_width.value_or(0), s.time_block.value_or(0));
   if (has_several_materials(config)) key.asked += ", several materials";
+  if (has_varying_coefficients(config)) key.asked += ", coefficients vary";
   return key;
 }
 

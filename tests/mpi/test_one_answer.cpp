@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "backend_fixture.hpp"
+#include "config/boundary_laws.hpp"
 #include "kernels/stencil.hpp"
 #include "support/decks.hpp"
 #include "support/field_by_index.hpp"
@@ -75,6 +76,7 @@ void expect_one_answer(Config config, const std::string& what, Device& device) {
     const Box subdomain = blocks_of(config, grid).subdomain(world.rank());
     for (const auto& kernel : stencil_kernels<T>()) {
       if (kernel.backend != device.backend()) continue;
+      if (has_varying_coefficients(config) && !kernel.takes_varying_a()) continue;
       for (const Overlap overlap : {Overlap::off, Overlap::on}) {
         if (left_out(device, 7)) continue;
         config.solver.kernel = kernel.name;
@@ -156,6 +158,7 @@ TEST_P(OneAnswer, OfEveryKindOfDeck) {
                                                 {"sources", decks::moving_sources({18, 14, 13})},
                                                 {"boxes", decks::sources_in_few_cells({24, 20, 19})},
                                                 {"periodic", decks::periodic({12, 9, 10})},
+                                                {"laws", decks::varying_laws({13, 17, 11})},
                                                 {"steady", decks::steady({16, 15, 14})},
                                                 {"floating", decks::floating({13, 12, 11})},
                                                 {"chebyshev", in_cycles({16, 15, 14})}};

@@ -1,0 +1,224 @@
+#include "config/boundary_laws.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "config/parts.hpp"
+
+namespace isotherm {
+namespace {
+
+bool is_zero(const Expression& e) {
+  return e.is_constant() && e(0, 0, 0) == 0;
+}
+Expression sum_of(const Expression& a, const Expression& b) {
+  return is_zero(a) ? b : is_zero(b) ? a : Expression::combined(FormulaOp::add, {a, b});
+}
+Expression product_of(const Expression& a, const Expression& b) {
+  return is_zero(a) || is_zero(b) ? Expression(0.0) : Expression::combined(FormulaOp::multiply, {a, b});
+}
+Expression if_then(const Expression& condition, const Expression& yes, const Expression& no) {
+  return Expression::combined(FormulaOp::choose, {condition, yes, no});
+}
+
+// Of a cell that lies within an interval, exactly 1, and beyond it exactly 0, whatever is rounded.
+Expression share_of(const Config& config, Face f, const FacePatch& patch) {
+  std::string text;
+  for (int i = 0; i < 2; ++i) {
+    const int axis = face_axes(f)[i];
+    text += fmt::format(
+        "{0}(min(1, max(0, (({2}) - {1})/{4} + 0.5)) + min(1, max(0, ({1} - ({3}))/{4} + 0.5)) - 1)",
+        i == 0 ? "" : "*", "xyz"[axis], (*patch.to)[i], (*patch.from)[i], spacing(config)[axis]);
+  }
+  return {text, "xyz"};
+}
+
+// 1 where the cell's centre is in the patch.
+Expression centre_in(const Config& config, Face f, const FacePatch& patch) {
+  std::string text;
+  for (int i = 0; i < 2; ++i) {
+    const int axis = face_axes(f)[i];
+    const double rounding = rounding_of_per_cell * spacing(config)[axis];
+    text += fmt::format("{0}{1} >= ({2}) && {1} <= ({3})", i == 0 ? "" : " && ", "xyz"[axis],
+                        (*patch.from)[i] - rounding, (*patch.to)[i] + rounding);
+  }
+  return {text, "xyz"};
+}
+
+bool holds_temperature(const BoundaryConfig& boundary) {
+  bool holds = false;
+  visit_laws(boundary, "", [&](const auto&, BoundaryKind kind, const auto&, const auto&) {
+    holds = holds || kind == BoundaryKind::temperature;
+  });
+  return holds;
+}
+
+// A number was checked when it was read.
+Expression at_least(const Expression& value, double lowest) {
+  if (value.is_constant() || std::isinf(lowest)) return value;
+  return if_then(Expression::combined(FormulaOp::greater_equal, {value, lowest}), value,
+                 std::numeric_limits<double>::quiet_NaN());
+}
+
+// Of (C - H)/(C + H) and 2/(C + H), C = 2k/h.
+BoundaryLaw law_of(double k, double h, double H) {
+  const double C = 2 * k / h;
+  return {(C - H) / (C + H), 2 / (C + H)};
+}
+
+}  // namespace
+
+std::vector<PlacedLaw> laws_of(const Config& config, Face f) {
+  std::vector<PlacedLaw> all;
+  const BoundaryConfig& of_face = config.boundaries[static_cast<std::size_t>(f)];
+  const bool by_centre = holds_temperature(of_face);
+  const auto add = [&](const std::string& key, const BoundaryConfig& law) {
+    if (!law.where.is_given())
+      return all.push_back({key, law.kind, law.value, law.coefficient, Expression(1.0)});
+    const Expression share = by_centre ? centre_in(config, f, law.where) : share_of(config, f, law.where);
+    const RestOfFace& rest = law.rest;
+    all.push_back({key, law.kind, law.value, law.coefficient, share});
+    all.push_back({key + ".else", rest.kind, rest.value, rest.coefficient,
+                   Expression::combined(FormulaOp::subtract, {1.0, share})});
+  };
+  const std::string key = fmt::format("boundaries.{}", face_names[static_cast<int>(f)]);
+  if (of_face.laws.empty()) add(key, of_face);
+  for (std::size_t i = 0; i < of_face.laws.size(); ++i) add(fmt::format("{}.{}", key, i), of_face.laws[i]);
+  return all;
+}
+
+bool is_plain(const BoundaryConfig& boundary) {
+  return boundary.laws.empty() && !boundary.where.is_given() && boundary.coefficient.is_constant();
+}
+
+Expression FaceLaw::value() const {
+  return held ? if_then(*held, temperature, heat) : heat;
+}
+
+Expression FaceLaw::a(double k, double h) const {
+  const Expression C(2 * k / h);
+  const Expression free =
+      Expression::combined(FormulaOp::divide, {Expression::combined(FormulaOp::subtract, {C, coefficient}),
+                                               Expression::combined(FormulaOp::add, {C, coefficient})});
+  return held ? if_then(*held, -1.0, free) : free;
+}
+
+Expression FaceLaw::b(double k, double h) const {
+  const Expression C(2 * k / h), twice = product_of(2.0, heat);
+  const Expression free =
+      is_zero(heat) ? heat
+                    : Expression::combined(FormulaOp::divide,
+                                           {twice, Expression::combined(FormulaOp::add, {C, coefficient})});
+  if (!held || (is_zero(temperature) && is_zero(free))) return free;
+  return if_then(*held, product_of(2.0, temperature), free);
+}
+
+BoundaryLaw FaceLaw::at(double k, double h, const Vector3& place, double t) const {
+  const auto here = [&](const Expression& each) { return each(place[0], place[1], place[2], t); };
+  if (held && here(*held) != 0) return {-1, 2};
+  return law_of(k, h, here(coefficient));
+}
+
+FaceLaw face_law(const Config& config, Face f) {
+  const double lowest =
+      config.verify.solution == ExactSolution::none ? 0 : -std::numeric_limits<double>::infinity();
+  const bool by_centre = holds_temperature(config.boundaries[static_cast<std::size_t>(f)]);
+  FaceLaw sum;
+  for (const PlacedLaw& law : laws_of(config, f)) {
+    // What a formula gives where the law does not hold counts for nothing, NaN included.
+    const auto within = [&](const Expression& value) {
+      if (law.share.is_constant() || by_centre || is_zero(value)) return value;
+      return if_then(law.share, product_of(law.share, value), 0.0);
+    };
+    if (law.kind == BoundaryKind::temperature) {
+      sum.held = law.share;
+      sum.temperature = at_least(law.value, lowest);
+    } else if (law.kind == BoundaryKind::flux) {
+      sum.heat = sum_of(sum.heat, within(law.value));
+    } else if (law.kind == BoundaryKind::convection) {
+      const Expression H = at_least(law.coefficient, 0);
+      sum.coefficient = sum_of(sum.coefficient, within(H));
+      sum.heat = sum_of(sum.heat, within(product_of(H, at_least(law.value, lowest))));
+    }
+  }
+  return sum;
+}
+
+bool has_varying_coefficient(const Config& config, Face f) {
+  return !is_plain(config.boundaries[static_cast<std::size_t>(f)]) && face_law(config, f).varies();
+}
+
+bool has_varying_coefficients(const Config& config) {
+  for (int f = 0; f < face_count; ++f)
+    if (has_varying_coefficient(config, static_cast<Face>(f))) return true;
+  return false;
+}
+
+bool is_of_flux(const Config& config, Face f) {
+  const BoundaryConfig& boundary = config.boundaries[static_cast<std::size_t>(f)];
+  if (is_plain(boundary)) return boundary.kind == BoundaryKind::flux;
+  const FaceLaw law = face_law(config, f);
+  return !law.held && is_zero(law.coefficient) && !is_zero(law.heat);
+}
+
+bool coefficient_uses_time(const BoundaryConfig& boundary) {
+  bool uses = false;
+  visit_laws(boundary, "", [&](const auto&, BoundaryKind kind, const auto&, const Expression& coefficient) {
+    uses = uses || (kind == BoundaryKind::convection && coefficient.uses('t'));
+  });
+  return uses;
+}
+
+bool boundaries_use_time(const Config& config) {
+  bool uses = false;
+  visit_all_laws(config, [&](const auto&, BoundaryKind kind, const Expression& value, const Expression&) {
+    uses = uses || (kind != BoundaryKind::periodic && value.uses('t'));
+  });
+  return uses || std::ranges::any_of(config.boundaries, coefficient_uses_time);
+}
+
+BoundaryLaw strongest_law(const Config& config, Face f, double k) {
+  const double h = spacing(config)[axis_of(f)];
+  const FaceLaw law = face_law(config, f);
+  if (!law.varies()) return law_of(k, h, law.coefficient(0, 0, 0));
+  const BoundaryLaw of_temperature{-1, 2};
+  if (law.held) return of_temperature;
+  double sum = 0;  // of all that a cell can have: shares are at most 1
+  bool are_numbers = true;
+  visit_laws(config.boundaries[static_cast<std::size_t>(f)], "",
+             [&](const auto&, BoundaryKind kind, const auto&, const Expression& coefficient) {
+               if (kind != BoundaryKind::convection) return;
+               are_numbers = are_numbers && coefficient.is_constant();
+               sum += coefficient(0, 0, 0);
+             });
+  return are_numbers ? law_of(k, h, sum) : of_temperature;
+}
+
+double mean_a(const Config& config, Face f, double k) {
+  if (!has_varying_coefficient(config, f)) return boundary_law(config, f, k).a;
+  constexpr Index most_places = 64;  // along an axis: enough for an estimate
+  const Vector3 h = spacing(config);
+  const Expression a = face_law(config, f).a(k, h[axis_of(f)]);
+  const auto [p, q] = face_axes(f);
+  const Int3 n = config.grid.cells;
+  const Index width = std::min(n[p], most_places), rows = std::min(n[q], most_places);
+  double sum = 0;
+  Vector3 at{};
+  for (Index j = 0; j < rows; ++j) {
+    for (Index i = 0; i < width; ++i) {
+      at[p] = config.grid.origin[p] + (static_cast<double>((2 * i + 1) * n[p] / (2 * width)) + 0.5) * h[p];
+      at[q] = config.grid.origin[q] + (static_cast<double>((2 * j + 1) * n[q] / (2 * rows)) + 0.5) * h[q];
+      const double here = a(at[0], at[1], at[2]);
+      sum += std::abs(here) <= 1 ? here : -1;  // NaN is reported by the cell that has it
+    }
+  }
+  return sum / static_cast<double>(width * rows);
+}
+
+void clear_values(std::array<BoundaryConfig, face_count>& boundaries) {
+  for (BoundaryConfig& boundary : boundaries)
+    visit_laws(boundary, "", [](const auto&, BoundaryKind, Expression& value, auto&) { value = 0.0; });
+}
+
+}  // namespace isotherm

@@ -1,0 +1,97 @@
+// What holds on a face of the domain: the laws of its list, their patches, and what these add up to.
+//
+// Laws of heat are linear in the temperature T of the surface: heat flux q and convection H (Ta - T) add up
+// to
+//
+//     S - H T,   S = sum of q + sum of H Ta   (W/m^2 into the body),   H = sum of H   (W/(m^2 K)),
+//
+// and the ghost of a cell is a T + b with C = 2k/h, a = (C - H)/(C + H), b = 2 S/(C + H), of which the table
+// in config/config.hpp has the special cases. A patch multiplies its law with the share of the cell's face
+// that lies in it, so that the heat is that of the patch's area, however it cuts the cells. Where one of the
+// two laws of a patch and what is around it is a temperature, the centre of the cell's face decides.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/config.hpp"
+
+namespace isotherm {
+
+// The axes along a face, in the order of patches and of Boundary::b_field.
+constexpr std::array<int, 2> face_axes(Face f) {
+  const int normal = axis_of(f);
+  return {normal == 0 ? 1 : 0, normal == 2 ? 1 : 2};
+}
+
+// visit(key, kind, value, coefficient) for each law of a face, whose own key is `key`.
+template <class Boundary, class Visit>
+void visit_laws(Boundary& boundary, const std::string& key, const Visit& visit) {
+  if (boundary.laws.empty()) visit(key, boundary.kind, boundary.value, boundary.coefficient);
+  if (boundary.where.is_given())
+    visit(key + ".else", boundary.rest.kind, boundary.rest.value, boundary.rest.coefficient);
+  for (std::size_t i = 0; i < boundary.laws.size(); ++i)
+    visit_laws(boundary.laws[i], fmt::format("{}.{}", key, i), visit);
+}
+// The same for all six faces.
+template <class Config, class Visit>
+void visit_all_laws(Config& config, const Visit& visit) {
+  for (int f = 0; f < face_count; ++f)
+    visit_laws(config.boundaries[static_cast<std::size_t>(f)], fmt::format("boundaries.{}", face_names[f]),
+               visit);
+}
+
+struct PlacedLaw {
+  std::string key;  // "boundaries.z_max.0"
+  BoundaryKind kind;
+  Expression value, coefficient;
+  Expression share;  // of the face of a cell, by its centre: 1 all over a face without patches
+
+  bool has_temperature() const {
+    return kind == BoundaryKind::temperature || kind == BoundaryKind::convection;
+  }
+  std::string value_key() const { return key + (kind == BoundaryKind::convection ? ".ambient" : ".value"); }
+};
+std::vector<PlacedLaw> laws_of(const Config& config, Face face);
+
+// One law on the whole face, whose coefficient is a number: boundary_law() and `value` say all.
+bool is_plain(const BoundaryConfig& boundary);
+
+// Formulas of the cell centres of a face that is not plain. NaN where a coefficient is negative, or a
+// temperature below what the deck may have.
+struct FaceLaw {
+  Expression coefficient, heat;    // H and S
+  std::optional<Expression> held;  // 1 in cells that have a temperature instead, which is ...
+  Expression temperature;          // K
+
+  bool varies() const { return held || !coefficient.is_constant(); }
+  // What the slope of boundary_law() multiplies.
+  Expression value() const;
+  // a and b of cells of the conductivity k (W/(m K)) that are h thick (m).
+  Expression a(double k, double h) const;
+  Expression b(double k, double h) const;
+  // In a cell: its a, and the slope of value() there.
+  BoundaryLaw at(double k, double h, const Vector3& place, double t) const;
+};
+FaceLaw face_law(const Config& config, Face face);
+
+// Of any face, or of this one: does `a` of cells of one material differ from cell to cell, or change in time?
+bool has_varying_coefficients(const Config& config);
+bool has_varying_coefficient(const Config& config, Face face);
+// Heat flux alone, whatever the temperature?
+bool is_of_flux(const Config& config, Face face);
+bool coefficient_uses_time(const BoundaryConfig& boundary);
+bool boundaries_use_time(const Config& config);
+
+// boundary_law() of a face that is not plain.
+BoundaryLaw strongest_law(const Config& config, Face face, double conductivity);
+// An estimate for spectra: `a` of the conductance that the cells of a face have on average at t = 0.
+double mean_a(const Config& config, Face face, double conductivity);
+
+// The same faces with all temperatures and fluxes 0, as of a change of the field.
+void clear_values(std::array<BoundaryConfig, face_count>& boundaries);
+
+}  // namespace isotherm

@@ -1,0 +1,125 @@
+// What lists of laws, patches and coefficients that vary must mean together, and what does not compute them.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "config/boundary_laws.hpp"
+#include "config/materials.hpp"
+#include "config/parts.hpp"
+#include "config/reader.hpp"
+#include "config/text.hpp"
+
+namespace isotherm {
+namespace {
+
+void check_patch(const Config& config, Face f, const FacePatch& patch, const std::string& key,
+                 Problems& problems) {
+  if (!problems.sound({key, "grid"})) return;
+  for (int i = 0; i < 2; ++i) {
+    const int axis = face_axes(f)[static_cast<std::size_t>(i)];
+    const double from = (*patch.from)[static_cast<std::size_t>(i)],
+                 to = (*patch.to)[static_cast<std::size_t>(i)];
+    for (const auto& [name, at] : {std::pair("from", from), std::pair("to", to)})
+      if (!within_box(config, axis, at))
+        problems.add(fmt::format("{}.{}", key, name), "{} m lies outside the face; write a position from {}",
+                     shortest(at), box_text(config, axis));
+    if (!(from < to))
+      problems.add(key + ".to", "{} is not beyond {} along {}; write the larger corner last", shortest(to),
+                   shortest(from), "xyz"[axis]);
+  }
+}
+
+// Of a face, or of an entry of its list.
+void check_law(const Config& config, Face f, const BoundaryConfig& law, const std::string& key,
+               Problems& problems) {
+  const std::string patch = key + ".where", rest = key + ".else";
+  if (law.where.is_given()) {
+    check_patch(config, f, law.where, patch, problems);
+    if (law.kind == BoundaryKind::periodic)
+      problems.add(patch, "does not apply to periodic, which is of the whole face; remove it");
+  } else if (problems.given(rest) && problems.sound({patch})) {
+    problems.add(rest,
+                 "says what holds around a patch, of which there is none; add where: {{from: [0, 0], to: "
+                 "[0.02, 0.02]}}, or remove it");
+  }
+}
+
+void check_list(const Config& config, Face f, const std::vector<BoundaryConfig>& laws,
+                const std::string& face, Problems& problems) {
+  for (std::size_t i = 0; i < laws.size(); ++i) {
+    const std::string key = fmt::format("{}.{}", face, i);
+    check_law(config, f, laws[i], key, problems);
+    visit_laws(laws[i], key, [&](const std::string& at, BoundaryKind kind, const auto&, const auto&) {
+      if (kind != BoundaryKind::temperature && kind != BoundaryKind::periodic) return;
+      problems.add(at,
+                   "{} stands alone on a face, and here is a list of laws that add up; use flux, "
+                   "convection or insulated{}",
+                   word(kind), kind == BoundaryKind::temperature ? ", or no list" : "");
+    });
+  }
+}
+
+// A combination of formulas may be deeper than one of them.
+void check_depth(const Config& config, Face f, const std::string& key, Problems& problems) {
+  if (is_plain(config.boundaries[static_cast<std::size_t>(f)])) return;
+  try {
+    const FaceLaw law = face_law(config, f);
+    law.a(1, 1);
+    law.b(1, 1);
+  } catch (const FormulaError& error) {
+    problems.add(key, "its formulas together are too long ({}); write shorter ones", error.problem);
+  }
+}
+
+// Methods and kernels that take one coefficient for a face.
+void check_varying(const Config& config, const RegistryNames& registry, Problems& problems) {
+  const char* const varying = "boundaries whose coefficients vary over a face";
+  const ProblemConfig& p = config.problem;
+  const bool by_time = std::ranges::any_of(config.boundaries, coefficient_uses_time);
+  if (by_time && is_implicit(config))
+    problems.add("problem.method",
+                 "implicit is not available for coefficients that change in time in this "
+                 "version; use rkl or euler");
+  if (by_time && has_several_materials(config))
+    problems.add("boundaries",
+                 "coefficients that change in time are not available for a body of several "
+                 "materials in this version; leave t out");
+  if (p.error || p.criterion == Criterion::error)
+    problems.add(p.error ? "problem.error" : "problem.criterion",
+                 "the error is not known for {} in this version; write tolerance with criterion relative or "
+                 "absolute",
+                 varying);
+  std::vector<std::string_view> able;
+  for (const RegistryNames::Kernel& kernel : registry.kernels)
+    if (kernel.takes_varying_a && kernel.available) able.push_back(kernel.name);
+  const auto named = std::ranges::find(registry.kernels, config.solver.kernel, &RegistryNames::Kernel::name);
+  if (named != registry.kernels.end() && !named->takes_varying_a)
+    problems.add("solver.kernel", "'{}' does not take {}; use auto or one of {}", config.solver.kernel,
+                 varying, join(able));
+}
+
+}  // namespace
+
+void check_boundaries(const Config& config, const RegistryNames& registry, Problems& problems) {
+  for (int f = 0; f < face_count; ++f) {
+    const BoundaryConfig& boundary = config.boundaries[static_cast<std::size_t>(f)];
+    const std::string key = fmt::format("boundaries.{}", face_names[f]);
+    if (!problems.sound({key})) continue;
+    const auto side = static_cast<Face>(f);
+    check_law(config, side, boundary, key, problems);
+    check_list(config, side, boundary.laws, key, problems);
+    if (problems.sound({key, "grid", "verify.solution"})) check_depth(config, side, key, problems);
+  }
+  if (!problems.sound({"boundaries", "grid", "material", "materials", "regions", "contacts", "problem",
+                       "verify.solution"}))
+    return;
+  const ExactSolution solution = config.verify.solution;
+  if (solution != ExactSolution::none && solution != ExactSolution::formula &&
+      !std::ranges::all_of(config.boundaries, is_plain))
+    problems.add("verify.solution",
+                 "{} is not a solution for lists of laws, patches and coefficients that vary; use formula",
+                 word(solution));
+  if (has_varying_coefficients(config)) check_varying(config, registry, problems);
+}
+
+}  // namespace isotherm

@@ -1,0 +1,260 @@
+"""Several laws on a face, patches, and coefficients that are formulas: what they add up to, and the heat that they bring."""
+
+import json
+
+import numpy as np
+import pytest
+
+from program import isotherm, ran, write_deck
+import runs
+
+K, RHO_C = 3.0, 2000 * 800.0
+METAL = {"conductivity": K, "density": 2000, "heat_capacity": 800}
+
+
+def run(folder, deck, *words, ranks=0, name="out"):
+    write_deck(folder, json.dumps(deck))
+    ran("run", "deck.yaml", "--progress=off", f"output.directory={name}", "output.overwrite=true", *words, cwd=folder,
+        ranks=ranks, code={0, 10}, OMP_NUM_THREADS="1")
+    return runs.record(folder / name)
+
+
+def field(folder):
+    return runs.cells(sorted(folder.glob("deck_*.hdf"))[-1])
+
+
+def deck(boundaries, problem, cells=(6, 5, 8), h=1e-3, **more):
+    return {"grid": {"cells": list(cells), "spacing": h}, "material": METAL, "boundaries": boundaries,
+            "initial": [{"shape": "constant", "value": 350}], "problem": problem, "output": {"diagnostics": 1000}, **more}
+
+
+STEADY = {"multigrid": {"kind": "steady", "tolerance": 0, "max_cycles": 25},
+          "chebyshev": {"kind": "steady", "method": "chebyshev", "tolerance": 0, "max_cycles": 30}, "euler": {"end_time": 600}}
+TWO_HALVES = {"material": {"default": "a"}, "materials": {"a": METAL, "b": {**METAL, "conductivity": [K, 2 * K, K]}},
+              "regions": [{"shape": "box", "material": "b", "from": [0, 0, 0], "to": [0.003, 1, 1]}]}
+
+
+@pytest.mark.parametrize("problem", STEADY)
+@pytest.mark.parametrize("body", ["one", "several"])
+def test_flux_and_convection_add_up(tmp_path, problem, body):
+    """Across z: J = q + H (Ta - Ts) comes in above, and the slab is held at 400 K below."""
+    if (problem, body) == ("multigrid", "several"):
+        return
+    q, H, ambient, length = 2e4, 500, 300, 8e-3
+    laws = [{"kind": "flux", "value": q / 4}, {"kind": "convection", "coefficient": H, "ambient": ambient}, "insulated",
+            {"kind": "flux", "value": f"{q}*0.75 + 0*x"}]
+    more = TWO_HALVES if body == "several" else {}
+    record = run(tmp_path, deck({"z_min": {"kind": "temperature", "value": 400}, "z_max": laws}, STEADY[problem], **more))
+    into = (q + H * (ambient - 400)) / (1 + H * length / K)  # W/m^2
+    z = (np.arange(8) + 0.5) * 1e-3
+    error = np.abs(field(tmp_path / "out") - (400 + into / K * z)[:, None, None]).max()
+    assert error <= 1e-11 * 100, error
+    assert record["end_state"]["heat"]["faces_W"]["z_max"] == pytest.approx(into * 30e-6, rel=1e-9)
+
+
+@pytest.mark.parametrize("problem", [*STEADY.values(), {"method": "rkl", "end_time": 20}, {"method": "implicit", "end_time": 20}],
+                         ids=lambda problem: problem.get("method", "euler"))
+@pytest.mark.parametrize("several", [False, True])
+def test_ways_to_write_one_law_agree(tmp_path, problem, several):
+    if several and problem.get("method", "multigrid" if "kind" in problem else "") in ("multigrid", "implicit"):
+        return
+    more = TWO_HALVES if several else {}
+    one = {"kind": "convection", "coefficient": 25, "ambient": 302}
+    same = [[{"kind": "convection", "coefficient": 10, "ambient": 290}, {"kind": "convection", "coefficient": 15, "ambient": 310}],
+            {"kind": "convection", "coefficient": "25 + 0*x", "ambient": "302 + 0*y"},
+            {**one, "where": {"from": [0, 0], "to": [0.0023, 0.005]}, "else": one}]
+    if "kind" not in problem and problem.get("method") != "implicit" and not several:
+        same.append({"kind": "convection", "coefficient": "25 + 0*t", "ambient": 302})
+        same.append({"kind": "convection", "coefficient": {"table": [[0, 25], [1, 25]]}, "ambient": "302 + 0*x"})
+    hot = {"kind": "temperature", "value": "400 + 1e4*x"}
+    run(tmp_path, deck({"z_min": hot, "z_max": one}, {**problem, "dt": 0.05} if problem == STEADY["euler"] else problem, **more))
+    expected = field(tmp_path / "out")
+    for laws in same:
+        run(tmp_path, deck({"z_min": hot, "z_max": laws}, {**problem, "dt": 0.05} if problem == STEADY["euler"] else problem, **more))
+        assert np.abs(field(tmp_path / "out") - expected).max() <= 1e-11 * 300, laws
+
+
+LINEAR = "300 + 4000*x + 7000*z"
+
+
+@pytest.mark.parametrize("coefficient", ["200 + 9e4*x", "200 + 9e4*x + 50*sin(9*t)"])
+@pytest.mark.parametrize("problem", [*STEADY.values(), {"method": "rkl", "end_time": 20}], ids=[*STEADY, "rkl"])
+def test_a_coefficient_is_a_formula(tmp_path, coefficient, problem):
+    """A linear field, which cells hold exactly, with the ambient that its flux through the face asks for."""
+    if "t" in coefficient.replace("sin(", "") and "kind" in problem:
+        return
+    ambient = f"300 + 4000*x + 7000*0.008 + {K}*7000/({coefficient})"
+    boundaries = {"x_min": {"kind": "flux", "value": -K * 4000}, "x_max": {"kind": "flux", "value": K * 4000},
+                  "z_min": {"kind": "temperature", "value": "300 + 4000*x"},
+                  "z_max": {"kind": "convection", "coefficient": coefficient, "ambient": ambient}}
+    run(tmp_path, deck(boundaries, problem, initial=[{"shape": "formula", "formula": LINEAR}] if "kind" not in problem else
+                       [{"shape": "constant", "value": 320}]))
+    x, z = ((np.arange(n) + 0.5) * 1e-3 for n in (6, 8))
+    error = np.abs(field(tmp_path / "out") - (300 + 4000 * x + 7000 * z[:, None, None])).max()
+    assert error <= 1e-11 * 300, error
+
+
+PATCH = {"from": [0.0007, 0.00133], "to": [0.00412, 0.0031]}  # cuts cells on all four sides
+AREA = 0.00342 * 0.00177
+
+
+@pytest.mark.parametrize("problem", [{"end_time": 5}, {"end_time": 5, "method": "rkl"}, {"end_time": 5, "method": "implicit"}],
+                         ids=["euler", "rkl", "implicit"])
+@pytest.mark.parametrize("face", ["x_max", "y_min", "z_max"])
+def test_a_patch_brings_the_heat_of_its_area(tmp_path, problem, face):
+    law = {"kind": "flux", "value": 3e4, "where": PATCH, "else": {"kind": "flux", "value": -1e3}}
+    run(tmp_path, deck({face: [law, {"kind": "flux", "value": 500}]}, problem, cells=(6, 6, 6)))
+    expected = 3e4 * AREA - 1e3 * (36e-6 - AREA) + 500 * 36e-6  # W
+    stored = (field(tmp_path / "out") - 350).sum() * RHO_C * 1e-9
+    assert stored == pytest.approx(5 * expected, rel=1e-9 if problem.get("method") == "implicit" else 1e-11)
+    last = runs.history(tmp_path / "out")[-1]
+    assert float(last[f"wall_{face}_W"]) == pytest.approx(expected, rel=1e-10)
+
+
+def test_a_balanced_patch_has_a_steady_state(tmp_path):
+    """Nothing fixes the mean: the two fluxes cancel but for rounding, though the patch cuts cells."""
+    law = {"kind": "flux", "value": 3e4, "where": PATCH, "else": {"kind": "flux", "value": -3e4 * AREA / (36e-6 - AREA)}}
+    steady = {"kind": "steady", "mean_temperature": 300}
+    record = run(tmp_path, deck({"z_max": law}, steady, cells=(6, 6, 6)))
+    assert record["end_state"]["converged"]
+    assert field(tmp_path / "out").mean() == pytest.approx(300, abs=1e-9)
+    write_deck(tmp_path, json.dumps(deck({"z_max": {**law, "else": "insulated"}}, steady, cells=(6, 6, 6))))
+    done = isotherm("run", "deck.yaml", "output.directory=no", cwd=tmp_path, code=65)
+    assert "0.181602 W more heat enters the body" in done.stderr
+
+
+@pytest.mark.parametrize("problem", [{"end_time": 5}, *list(STEADY.values())[:2]], ids=["euler", "multigrid", "chebyshev"])
+def test_a_temperature_holds_in_a_patch(tmp_path, problem):
+    hot = {"kind": "temperature", "value": "400 + 1e3*x"}
+    air = {"kind": "convection", "coefficient": 100, "ambient": 300}
+    run(tmp_path, deck({"z_max": hot, "z_min": air}, problem))
+    plain = field(tmp_path / "out")
+    whole = {**hot, "where": {"from": [0, 0], "to": [0.006, 0.005]}, "else": {"kind": "flux", "value": 1e9}}
+    run(tmp_path, deck({"z_max": whole, "z_min": air}, {**problem, "tolerance": 0} if "kind" in problem else problem))
+    assert np.abs(field(tmp_path / "out") - plain).max() <= 1e-11 * 400
+    part = {**hot, "where": {"from": [0.002, 0], "to": [0.006, 0.0025]}, "else": air}  # the centre of the third row is on it
+    record = run(tmp_path, {**deck({"z_max": part, "z_min": air}, problem), "output": {"diagnostics": 1000, "probes": {
+        "points": [[0.0025, 0.0025, 0.008], [0.0055, 0.0005, 0.008], [0.0015, 0.0005, 0.008]]}}})
+    at = [float(each) for each in (tmp_path / "out" / "probes.csv").read_text().splitlines()[-1].split(",")[-3:]]
+    assert at[:2] == pytest.approx([402.5, 405.5], abs=1e-9) and at[2] < 401
+    assert record["end_state"]["heat"]["relative_balance"] <= 1e-9
+
+
+def laws_everywhere(several, problem):
+    steady = problem.get("kind") == "steady"
+    timed = "" if steady else " + 5*t"
+    of_time = "" if steady or several or problem.get("method") == "implicit" else " + 20*sin(30*t)"
+    patch = {"from": [0.021, 0.033], "to": [0.143, 0.1]}
+    return {
+        "grid": {"cells": [23, 14, 17], "lengths": [0.31, 0.2, 0.17]},
+        **({"material": {"default": "a"}, "materials": {"a": METAL, "b": {**METAL, "conductivity": [9, 4, 1]}},
+            "regions": [{"shape": "sphere", "material": "b", "centre": [0.1, 0.1, 0.15], "radius": 0.09}]}
+           if several else {"material": METAL}),
+        "boundaries": {
+            "x_min": {"kind": "convection", "coefficient": f"50 + 100*y{of_time}", "ambient": f"300 + 50*z{timed}"},
+            "x_max": [{"kind": "flux", "value": f"2e3*y{timed}"}, {"kind": "convection", "coefficient": 25, "ambient": 300}],
+            "y_min": {"kind": "temperature", "value": f"350 + 30*x{timed}", "where": patch,
+                      "else": {"kind": "convection", "coefficient": 40, "ambient": 280}},
+            "y_max": "insulated",
+            "z_min": {"kind": "flux", "value": "4e4*x", "where": patch},
+            "z_max": [{"kind": "convection", "coefficient": "80 + 30*sin(20*x)", "ambient": 310, "where": patch,
+                       "else": {"kind": "flux", "value": 200}},
+                      {"kind": "convection", "coefficient": f"5{of_time.replace('20', '2')}", "ambient": "290 + 9*x*y"}]},
+        "initial": [{"shape": "formula", "formula": "300 + 40*x*y + 20*sin(30*z)"}],
+        "problem": problem,
+        "output": {"snapshots": False, "diagnostics": 20},
+    }
+
+
+ONE = {"euler": {"steps": 40}, "rkl": {"method": "rkl", "steps": 2}, "implicit": {"method": "implicit", "steps": 2, "dt": 20},
+       "jacobi": {"kind": "steady", "method": "jacobi", "tolerance": 0, "max_sweeps": 60, "check_interval": 20},
+       "chebyshev": {"kind": "steady", "method": "chebyshev", "tolerance": 0, "cycle": 32, "max_cycles": 2},
+       "multigrid": {"kind": "steady", "tolerance": 0, "max_cycles": 2}}
+
+
+@pytest.mark.parametrize("method", ONE)
+@pytest.mark.parametrize("several, precision", [(False, "fp64"), (False, "fp32"), (True, "fp64")])
+def test_one_answer(tmp_path, several, precision, method):
+    if several and method in ("implicit", "multigrid"):
+        return
+    body = {**laws_everywhere(several, ONE[method]), "precision": precision}
+    plain = run(tmp_path, body, "solver.kernel=reference")
+    history = runs.history(tmp_path / "out")
+    for ranks, words in [(0, ["solver.kernel=openmp"]), (2, ["solver.halo_width=3"]), (4, [])]:
+        again = run(tmp_path, body, *words, ranks=ranks)
+        assert again["fingerprint"] == plain["fingerprint"], (ranks, words)
+        assert runs.history(tmp_path / "out") == history
+    if precision == "fp64" and method in ("euler", "rkl"):
+        assert plain["end_state"]["heat"]["relative_balance"] <= 1e-9, plain["end_state"]["heat"]
+
+
+def test_a_restart_on_other_ranks_ends_in_the_same_field(tmp_path):
+    body = laws_everywhere(False, {"steps": 40})
+    whole = run(tmp_path, body)
+    run(tmp_path, body, "problem.steps=17", "output.checkpoint.final=true", ranks=2)
+    ran("run", "deck.yaml", "--progress=off", "output.directory=out", "--restart", "latest", cwd=tmp_path, ranks=3)
+    assert runs.record(tmp_path / "out")["fingerprint"] == whole["fingerprint"]
+
+
+def test_the_resolved_deck_is_the_same_problem(tmp_path):
+    body = laws_everywhere(False, {"steps": 5})
+    first = run(tmp_path, body, "boundaries.z_max.0.else.value=300")
+    body["boundaries"]["z_max"][0]["else"]["value"] = 300
+    assert run(tmp_path, body)["fingerprint"] == first["fingerprint"]
+    resolved = next(path for path in (tmp_path / "out").glob("*.yaml"))
+    (tmp_path / "again").mkdir()
+    (tmp_path / "again" / "deck.yaml").write_text(resolved.read_text())
+    ran("run", "deck.yaml", "--progress=off", "output.directory=out", cwd=tmp_path / "again")
+    assert runs.record(tmp_path / "again" / "out")["fingerprint"] == first["fingerprint"]
+
+
+LIST = [{"kind": "flux", "value": 1}, {"kind": "flux", "value": 2}]
+CONVECTION = {"kind": "convection", "coefficient": 25, "ambient": 300}
+
+
+@pytest.mark.parametrize("laws, words, expected", [
+    ([*LIST, {"kind": "temperature", "value": 300}], [], "boundaries.z_max.2: temperature stands alone on a face"),
+    ([*LIST, "periodic"], [], "boundaries.z_max.2: periodic stands alone on a face"),
+    ([{**LIST[0], "where": PATCH, "else": {"kind": "temperature", "value": 3}}], [], "boundaries.z_max.0.else: temperature stands alone"),
+    ([], [], "boundaries.z_max: is an empty list"),
+    ([LIST[0], {"kind": "flux", "power": 2}], [], "boundaries.z_max.1.power: unknown key"),
+    ([LIST[0], {"kind": "flux"}], [], "boundaries.z_max.1.value: is missing"),
+    ([LIST[0], {**LIST[0], "where": {"from": [0.002, 0], "to": [0.001, 0.001]}}], [],
+     "boundaries.z_max.1.where.to: 0.001 is not beyond 0.002 along x"),
+    ({**LIST[0], "where": {"from": [0, 0], "to": [0.001, 0.02]}}, [],
+     "boundaries.z_max.where.to: 0.02 m lies outside the face; write a position from 0 to 0.005 m along y"),
+    ({**LIST[0], "where": {"from": [0, 0]}}, [], "boundaries.z_max.where.to: is missing"),
+    ({**LIST[0], "else": "insulated"}, [], "boundaries.z_max.else: says what holds around a patch, of which there is none"),
+    ({"kind": "convection", "coefficient": "z", "ambient": 300}, [], "boundaries.z_max.coefficient: unknown name 'z'"),
+    ([CONVECTION, {"kind": "convection", "coefficient": "x - 0.0025", "ambient": 300}], [],
+     "boundaries.z_max.1.coefficient: -0.002 W/(m^2 K) at cell (0, 0, 7)"),
+    ([CONVECTION, {"kind": "convection", "coefficient": 9, "ambient": "300 - 1e5*x"}], [],
+     "boundaries.z_max.1.ambient: -50.0"),
+    ([CONVECTION, {"kind": "flux", "value": "1/(x - x)", "where": PATCH}], [],
+     "boundaries.z_max.1.value: 1/(x - x) is not finite at cell (0, 1, 7)"),
+    ({**CONVECTION, "coefficient": "25 + x"}, ["solver.kernel=temporal_openmp"],
+     "solver.kernel: 'temporal_openmp' does not take boundaries whose coefficients vary over a face; use auto or one of"),
+    ({**CONVECTION, "coefficient": "25 + t"}, ["problem.method=implicit"], "problem.method: implicit is not available for coefficients"),
+])
+def test_errors_name_the_entry(tmp_path, laws, words, expected):
+    write_deck(tmp_path, json.dumps(deck({"z_max": laws}, {"end_time": 1})))
+    done = isotherm("run", "deck.yaml", "--progress=off", "output.directory=no", *words, cwd=tmp_path, code=65)
+    assert expected in done.stderr, done.stderr
+
+
+def test_a_negative_coefficient_later_names_place_and_time(tmp_path):
+    law = {**CONVECTION, "coefficient": "25 - 10*t", "where": PATCH}
+    write_deck(tmp_path, json.dumps(deck({"z_max": [law, CONVECTION]}, {"end_time": 5})))
+    done = isotherm("run", "deck.yaml", "--progress=off", "output.directory=no", cwd=tmp_path, code=65)
+    assert "boundaries.z_max.0.coefficient: -" in done.stderr and "t = 2.5" in done.stderr, done.stderr
+
+
+def test_the_schema_knows_the_forms(tmp_path):
+    import jsonschema
+
+    schema = jsonschema.Draft7Validator(json.loads(isotherm("schema").stdout))
+    good = laws_everywhere(False, {"steps": 5})
+    assert list(schema.iter_errors(good)) == []
+    for wrong in ([{"kind": "flux", "value": 1, "where": {"from": [0, 0]}}], {**CONVECTION, "else": "flux"}, ["flux"],
+                  {**CONVECTION, "where": {"from": [0, 0, 0], "to": [1, 1, 1]}}, {**CONVECTION, "else": "periodic"}):
+        assert list(schema.iter_errors({**good, "boundaries": {"z_max": wrong}})) != [], wrong
