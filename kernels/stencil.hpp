@@ -199,6 +199,11 @@ struct Boundary {
 template <class T>
 struct Boundaries {
   Boundary<T> faces[face_count];  // by Face
+
+  bool have_varying_a() const {
+    return std::any_of(std::begin(faces), std::end(faces),
+                       [](const Boundary<T>& each) { return each.a_field != nullptr; });
+  }
 };
 
 // Where a sweep stores the cells at a face of the block beside `out`, for the neighbour there, whom another
@@ -352,7 +357,8 @@ Box interior_of(const StencilKernel<T>& kernel, Box region, Box available, Sweep
 template <class T>
 void launch_exterior(const StencilKernel<T>& kernel, SweepArgs<T> args, Box interior, SweepPlan plan,
                      Stream stream) {
-  if (has_exterior(kernel, plan) && !interior.empty() && args.materials.empty())
+  if (has_exterior(kernel, plan) && !interior.empty() && args.materials.empty() &&
+      !args.boundaries.have_varying_a())
     return kernel.exterior->launch(args, interior, plan, stream);
   for (const Box& box : boxes_around(args.region, interior)) {
     args.region = box;

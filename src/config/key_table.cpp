@@ -206,15 +206,16 @@ Keys describe_law(Law& law, std::span<const std::string_view> kinds, std::string
 }
 
 Keys describe_boundary(BoundaryConfig& boundary, std::string_view variables) {
+  const std::string_view corner = variables[0] == 'y' ? "[y, z]" : variables[1] == 'y' ? "[x, y]" : "[x, z]";
   const std::span<const std::string_view> kinds = words_of<BoundaryKind>;
   Keys keys = describe_law(boundary, kinds,
       "The boundary condition; insulated and periodic (on both faces of a pair) may stand alone.", variables);
   const auto is_given = [&boundary] { return boundary.where.is_given(); };
   keys.push_back({"where", Section{{
       {"from", &boundary.where.from, "The corner with the least coordinates along the face's two axes, of x, y, z.",
-       {.range = positions, .is_required = true, .example = "[0, 0]"}},
+       {.range = positions, .is_required = true, .example = "[0, 0]", .pair = corner}},
       {"to", &boundary.where.to, "The opposite corner.",
-       {.range = positions, .is_required = true, .example = "[0.02, 0.02]"}}}, {}, true, is_given},
+       {.range = positions, .is_required = true, .example = "[0.02, 0.02]", .pair = corner}}}, {}, true, is_given},
       "A rectangle on the face, on which alone this holds."});
   keys.push_back({"else", Section{
       describe_law(boundary.rest, kinds.first(kinds.size() - 1), "The boundary condition there.", variables), "kind",
@@ -701,8 +702,8 @@ static std::string wanted_numbers(const Key& key, const Numbers& numbers) {
   const std::string number = numbers.are_whole ? "whole number" : "number";
   if (numbers.count == 1) return wanted_number(key, "a " + number);
   if (key.one_for_all) return wanted_number(key, "a " + number) + ", or [x, y, z]";
-  const char* const list = numbers.count == 0   ? "a list of "
-                           : numbers.count == 2 ? "[low, high], "
+  const std::string list = numbers.count == 0   ? "a list of "
+                           : numbers.count == 2 ? std::string(key.pair) + ", "
                                                 : "[x, y, z], ";
   return wanted_number(key, list + number + "s");
 }

@@ -184,6 +184,7 @@ struct KeyTraits {
   std::string_view absent_word{};  // "auto": may be written for leaving the key out
   std::string_view variables{};    // of formulas
   bool one_for_all = false;        // a triple that may be given as one number
+  std::string_view pair = "[low, high]";  // what two numbers are
   std::string_view former_name{};
   std::vector<FormerWord> former_words{};
 };

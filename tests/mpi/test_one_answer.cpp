@@ -154,14 +154,11 @@ class OneAnswer : public BackendTest {};
 ISOTHERM_ON_EACH_BACKEND(OneAnswer);
 
 TEST_P(OneAnswer, OfEveryKindOfDeck) {
-  const std::pair<const char*, Config> all[] = {{"walls", decks::every_wall({17, 23, 31})},
-                                                {"sources", decks::moving_sources({18, 14, 13})},
-                                                {"boxes", decks::sources_in_few_cells({24, 20, 19})},
-                                                {"periodic", decks::periodic({12, 9, 10})},
-                                                {"laws", decks::varying_laws({13, 17, 11})},
-                                                {"steady", decks::steady({16, 15, 14})},
-                                                {"floating", decks::floating({13, 12, 11})},
-                                                {"chebyshev", in_cycles({16, 15, 14})}};
+  const std::pair<const char*, Config> all[] = {
+      {"walls", decks::every_wall({17, 23, 31})},           {"sources", decks::moving_sources({18, 14, 13})},
+      {"boxes", decks::sources_in_few_cells({24, 20, 19})}, {"periodic", decks::periodic({12, 9, 10})},
+      {"laws", decks::varying_laws({13, 17, 11})},          {"steady", decks::steady({16, 15, 14})},
+      {"floating", decks::floating({13, 12, 11})},          {"chebyshev", in_cycles({16, 15, 14})}};
   for (const auto& [what, config] : all) {
     expect_one_answer<double>(config, fmt::format("{} fp64", what), device());
     expect_one_answer<float>(config, fmt::format("{} fp32", what), device());

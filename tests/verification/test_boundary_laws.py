@@ -55,7 +55,7 @@ def test_flux_and_convection_add_up(tmp_path, problem, body):
 @pytest.mark.parametrize("problem", [*STEADY.values(), {"method": "rkl", "end_time": 20}, {"method": "implicit", "end_time": 20}],
                          ids=lambda problem: problem.get("method", "euler"))
 @pytest.mark.parametrize("several", [False, True])
-def test_ways_to_write_one_law_agree(tmp_path, problem, several):
+def test_forms_of_one_law_agree(tmp_path, problem, several):
     if several and problem.get("method", "multigrid" if "kind" in problem else "") in ("multigrid", "implicit"):
         return
     more = TWO_HALVES if several else {}
