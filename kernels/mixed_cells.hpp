@@ -13,9 +13,9 @@ namespace isotherm {
 
 // The cells of a field of T, in the memory of the current CUDA device; asynchronous.
 struct MixedCellSearch {
-  // Fills `packs` and `distance`, which have the ghosts of `classes`; `work` as distance. `brings_heat`: by
-  // Face, whether the block ends there at a boundary that is not insulated.
-  void (*find)(FieldView<const std::uint8_t> classes, const std::array<bool, 6>& brings_heat,
+  // Fills `packs` and `distance`, which have the ghosts of `classes`; `work` as distance. `by_cell`: by Face,
+  // whether the block ends there at a boundary that differs by cell.
+  void (*find)(FieldView<const std::uint8_t> classes, const std::array<bool, 6>& by_cell,
                FieldView<std::uint8_t> packs, FieldView<std::uint8_t> distance, FieldView<std::uint8_t> work,
                Stream stream);
   // The least distance of a cell of each brick: one byte for each, in order.

@@ -93,8 +93,8 @@ struct PerSweep {
 
 // Kernels of a GPU that work by tiles take the 16 bytes of a row as cells of one class, that of the first,
 // each among its own, and sweep the cells for which this is wrong a second time, one by one: those at an
-// interface, or of another class than the first of their 16 bytes, or at a boundary that brings heat. Behind
-// a launch of n sweeps the n - 1 cells around these are wrong too. All indices as those of the fields.
+// interface, or of another class than the first of their 16 bytes, or at a boundary that differs by cell.
+// Behind a launch of n sweeps the n - 1 cells around these are wrong too. All indices as those of the fields.
 struct MixedCells {
   static constexpr int most_sweeps = 4, most_distance = 2 * (most_sweeps - 1);
   static constexpr Int3 brick{32, 4, 1};  // cells
@@ -316,13 +316,14 @@ struct StencilKernel {
   Index longest_axis = std::numeric_limits<Index>::max();
 
   bool sweeps_materials = false;    // bodies of several; on a GPU without a norm
+  bool calls_ghost = false;         // of Boundary, across its own_boundaries
   bool is_candidate = true;         // whether `auto` may take it
   bool suits_small_blocks = false;  // of a GPU: where blocks that walk leave most of it waiting
 
   bool available() const { return launch != nullptr; }
   bool fuses_norm() const { return norm_scratch_bytes != nullptr; }
-  // Where the rule's a differs by cell: kernels that call Boundary::ghost(), or find all ghosts filled.
-  bool takes_varying_a() const { return sweeps_materials || own_boundaries == std::array<bool, 3>{}; }
+  // Where the rule's a differs by cell, in a body of one material.
+  bool takes_varying_a() const { return calls_ghost || own_boundaries == std::array<bool, 3>{}; }
   std::string why_unsupported(int tile) const { return unsupported ? unsupported(tile) : ""; }
 };
 

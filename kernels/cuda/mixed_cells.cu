@@ -94,14 +94,14 @@ __device__ __forceinline__ std::uint8_t class_of_pack(const FieldView<const std:
   return classes(first < lo ? lo : first > hi ? hi : first, y, z);
 }
 
-struct HeatAt {
+struct FaceFlags {
   bool face[face_count];
 };
 
 // distance: 0 at mixed cells, else the largest there is.
 template <class T>
 __global__ void __launch_bounds__(128)
-    mark_mixed(FieldView<const std::uint8_t> classes, HeatAt heat, FieldView<std::uint8_t> packs,
+    mark_mixed(FieldView<const std::uint8_t> classes, FaceFlags by_cell_at, FieldView<std::uint8_t> packs,
                FieldView<std::uint8_t> distance, Int3 first, Int3 hi) {
   const Int3 c = cell_of_thread(first);
   if (beyond(c, hi)) return;
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(128)
   for (int f = 0; f < face_count; ++f) {
     // Of the outermost ghosts nobody asks.
     if (ends[f] > -classes.ghosts) is_mixed = is_mixed || at[to[f]] != *at;
-    is_mixed = is_mixed || (heat.face[f] && ends[f] == 0);
+    is_mixed = is_mixed || (by_cell_at.face[f] && ends[f] == 0);
   }
   distance(c) = is_mixed ? 0 : 255;
   packs(pack, c.y, c.z) = of_pack;
@@ -151,11 +151,11 @@ __global__ void __launch_bounds__(brick.x* brick.y* brick.z)
 }
 
 template <class T>
-void find(FieldView<const std::uint8_t> classes, const std::array<bool, face_count>& brings_heat,
+void find(FieldView<const std::uint8_t> classes, const std::array<bool, face_count>& by_cell,
           FieldView<std::uint8_t> packs, FieldView<std::uint8_t> distance, FieldView<std::uint8_t> work,
           Stream stream) {
-  HeatAt heat{};
-  std::copy(brings_heat.begin(), brings_heat.end(), heat.face);
+  FaceFlags by_cell_at{};
+  std::copy(by_cell.begin(), by_cell.end(), by_cell_at.face);
   const Box all = classes.padded();
   const dim3 block(32, 4, 1);
   // Tiles reach beyond the ghosts, where any class is right: the packs before a row's, too, which bulk copies
@@ -166,7 +166,8 @@ void find(FieldView<const std::uint8_t> classes, const std::array<bool, face_cou
                         static_cast<std::size_t>(packs.pitch_z * packs.padded().extent().z), native(stream)),
         "cudaMemsetAsync");
   cover(all, block, [&](dim3 grid, Int3 first) {
-    launch("mark_mixed", mark_mixed<T>, {grid, block}, stream, classes, heat, packs, work, first, all.hi);
+    launch("mark_mixed", mark_mixed<T>, {grid, block}, stream, classes, by_cell_at, packs, work, first,
+           all.hi);
   });
   FieldView<std::uint8_t> from = work, to = distance;
   for (int axis = 0; axis < 3; ++axis) {

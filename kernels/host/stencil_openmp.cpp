@@ -375,6 +375,7 @@ void stencil_openmp(StencilKernel<T>& kernel) {
   kernel.tiles = tiles;
   kernel.norm_scratch_bytes = norm_scratch_bytes<T>;
   kernel.sweeps_materials = true;
+  kernel.calls_ghost = true;
 }
 
 template void stencil_openmp<ISOTHERM_ISA>(StencilKernel<float>&);

@@ -93,7 +93,7 @@ void check_varying(const Config& config, const RegistryNames& registry, Problems
   for (const RegistryNames::Kernel& kernel : registry.kernels)
     if (kernel.takes_varying_a && kernel.available) able.push_back(kernel.name);
   const auto named = std::ranges::find(registry.kernels, config.solver.kernel, &RegistryNames::Kernel::name);
-  if (named != registry.kernels.end() && !named->takes_varying_a)
+  if (named != registry.kernels.end() && !named->takes_varying_a && !has_several_materials(config))
     problems.add("solver.kernel", "'{}' does not take {}; use auto or one of {}", config.solver.kernel,
                  varying, join(able));
 }

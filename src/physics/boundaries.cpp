@@ -136,6 +136,20 @@ std::vector<CellBoundary<T>> cell_boundaries(const Config& config, Face f, const
   return found;
 }
 
+// Where all cells of a face have one a and one slope, these go into the boundary, for kernels that read no
+// more, and cells keep a slope of 1: the same bits.
+template <class T>
+bool make_one(Boundary<T>& boundary, std::vector<CellBoundary<T>>& cells) {
+  const CellBoundary<T> first = cells.front();
+  if (!std::ranges::all_of(
+          cells, [&](const CellBoundary<T>& each) { return each.a == first.a && each.slope == first.slope; }))
+    return false;
+  boundary.a = first.a;
+  for (T& b : boundary.b.sweep) b = first.slope * b;
+  for (CellBoundary<T>& each : cells) each.slope = 1;
+  return true;
+}
+
 constexpr double no_bound = -std::numeric_limits<double>::infinity();
 
 }  // namespace
@@ -254,20 +268,20 @@ BoundaryConditions<T>::BoundaryConditions(const Config& config, Device& device, 
   const Owned<Stream> stream = own_stream(device, Priority::normal);
   for (int i = 0; i < face_count; ++i) {
     if (!is_boundary[i]) continue;
+    const auto f = static_cast<Face>(i);
     Boundary<T>& boundary = boundaries_.faces[i];
     boundary.is_boundary = true;
-    boundary.a = static_cast<T>(boundary_law(config, static_cast<Face>(i)).a);
-    if (has_several_materials(config)) {
-      const auto f = static_cast<Face>(i);
-      of_cells_[i] =
-          copied_to(device, cell_boundaries<T>(config, f, FaceCells(config, f, subdomain, ghosts)));
-      boundary.cells_pitch = subdomain.extent()[i / 2 == 0 ? 1 : 0] + 2 * ghosts;
-      boundary.cells = of_cells_[i].template as<CellBoundary<T>>() + ghosts * (boundary.cells_pitch + 1);
-    }
-    const auto values =
-        std::make_shared<FaceValues>(config, device, static_cast<Face>(i), subdomain, ghosts, most_sweeps);
+    boundary.a = static_cast<T>(boundary_law(config, f).a);
+    const auto values = std::make_shared<FaceValues>(config, device, f, subdomain, ghosts, most_sweeps);
     values->update(std::array{0.0}, stream, boundary);
     if (!values->is_number()) varying_.push_back(values);
+    if (!has_several_materials(config)) continue;
+    const FaceCells place(config, f, subdomain, ghosts);
+    std::vector<CellBoundary<T>> cells = cell_boundaries<T>(config, f, place);
+    by_cell_[i] = !values->is_number() || !make_one(boundary, cells);
+    of_cells_[i] = copied_to(device, cells);
+    boundary.cells_pitch = place.pitch;
+    boundary.cells = of_cells_[i].template as<CellBoundary<T>>() + place.first_inside;
   }
   device.synchronize(stream.get());
   check();

@@ -37,10 +37,14 @@ class BoundaryConditions {
   // than a body can be.
   void check() const;
   const Boundaries<T>& boundaries() const { return boundaries_; }
+  // Of a body of several materials, by Face: do a and b differ by cell, so that Boundary::ghost() alone
+  // knows?
+  const std::array<bool, face_count>& differ_by_cell() const { return by_cell_; }
 
  private:
   class FaceValues;
   Boundaries<T> boundaries_;
+  std::array<bool, face_count> by_cell_{};
   std::array<Buffer, face_count> of_cells_;           // Boundary::cells, of several materials
   std::vector<std::shared_ptr<FaceValues>> varying_;  // faces whose value is a formula of place or time
 };

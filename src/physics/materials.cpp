@@ -115,7 +115,7 @@ std::size_t material_bytes(Int3 extent, int ghosts, Backend backend, int most_sw
 // Bricks are sorted on the host: there is one for 128 cells.
 template <class T>
 MixedCellTables<T>::MixedCellTables(Device& device, FieldView<const std::uint8_t> classes,
-                                    const std::array<bool, face_count>& brings_heat)
+                                    const std::array<bool, face_count>& by_cell)
     : packs_(device, extent_in_packs(classes.extent, sizeof(T)), classes.ghosts),
       distance_(device, classes.extent, classes.ghosts),
       view_{packs_.view(), distance_.view()} {
@@ -125,7 +125,7 @@ MixedCellTables<T>::MixedCellTables(Device& device, FieldView<const std::uint8_t
   std::vector<std::uint8_t> on_host(count);
   const Owned<Stream> stream = own_stream(device, Priority::normal);
   const MixedCellSearch& search = mixed_cell_search<T>();
-  search.find(classes, brings_heat, packs_.view(), distance_.view(), work.view(), stream);
+  search.find(classes, by_cell, packs_.view(), distance_.view(), work.view(), stream);
   search.of_bricks(view_.distance, least.template as<std::uint8_t>(), stream);
   device.copy(on_host.data(), least.data(), count, stream);
   device.synchronize(stream.get());
@@ -144,7 +144,7 @@ MixedCellTables<T>::MixedCellTables(Device& device, FieldView<const std::uint8_t
 
 template <class T>
 MaterialCells<T>::MaterialCells(const Config& config, Device& device, Box subdomain, int ghosts,
-                                const std::array<bool, face_count>& is_boundary, int most_sweeps)
+                                const std::array<bool, face_count>& differ_by_cell, int most_sweeps)
     : device_(device),
       all_(material_classes(config)),
       classes_(device, subdomain.extent(), ghosts),
@@ -158,10 +158,7 @@ MaterialCells<T>::MaterialCells(const Config& config, Device& device, Box subdom
     const Owned<Stream> stream = own_stream(device, Priority::normal);
     device.copy(classes_.data(), painted.data(), painted.bytes(), stream);
     device.synchronize(stream.get());
-    std::array<bool, face_count> brings_heat{};
-    for (std::size_t f = 0; f < face_count; ++f)
-      brings_heat[f] = is_boundary[f] && config.boundaries[f].kind != BoundaryKind::insulated;
-    tables_.mixed = mixed_.emplace(device, classes_.view(), brings_heat).view();
+    tables_.mixed = mixed_.emplace(device, classes_.view(), differ_by_cell).view();
     for (int i = 0; i < fields_between(most_sweeps); ++i)
       tables_.between[i] = between_.emplace_back(device, subdomain.extent(), ghosts).view();
   }

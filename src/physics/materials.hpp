@@ -58,9 +58,9 @@ double conductivity_at(const Config& config, Int3 cell, int axis);
 template <class T>
 class MixedCellTables {
  public:
-  // `brings_heat`: by Face, is there a boundary that is not insulated?
+  // `by_cell`: by Face, does the block end there at a boundary that differs by cell?
   MixedCellTables(Device& device, FieldView<const std::uint8_t> classes,
-                  const std::array<bool, face_count>& brings_heat);
+                  const std::array<bool, face_count>& by_cell);
   const MixedCells& view() const { return view_; }
 
  private:
@@ -72,10 +72,10 @@ class MixedCellTables {
 template <class T>
 class MaterialCells {
  public:
-  // Of this block, with class_ghosts(); `device` must outlive it. `is_boundary`: by Face.
-  // `most_sweeps`: of a launch.
+  // Of this block, with class_ghosts(); `device` must outlive it. `differ_by_cell`: as BoundaryConditions has
+  // them. `most_sweeps`: of a launch.
   MaterialCells(const Config& config, Device& device, Box subdomain, int ghosts,
-                const std::array<bool, face_count>& is_boundary, int most_sweeps);
+                const std::array<bool, face_count>& differ_by_cell, int most_sweeps);
 
   // Sweeps of these weights from here on, in the order of the stream.
   void use(const Config& config, const std::vector<double>& weights, Stream stream);

@@ -111,15 +111,6 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
                                                            : !all_sources(config).empty())
                   ? std::optional(zeroed_field<T>(communicator, device, extent(), ghost_layers(config)))
                   : std::nullopt),
-      materials_(has_several_materials(config)
-                     ? std::optional(all_or_throw(communicator,
-                                                  [&] {
-                                                    return MaterialCells<T>(
-                                                        config, device, subdomain_, class_ghosts(config),
-                                                        decomposition.boundaries(communicator.rank()),
-                                                        longest_launch<T>(config, device.backend()));
-                                                  }))
-                     : std::nullopt),
       boundaries_(all_or_throw(communicator,
                                [&] {
                                  return BoundaryConditions<T>(
@@ -127,6 +118,15 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
                                      decomposition.boundaries(communicator.rank()),
                                      std::min(longest_time_block(config), most_sweeps_per_launch));
                                })),
+      materials_(has_several_materials(config)
+                     ? std::optional(all_or_throw(communicator,
+                                                  [&] {
+                                                    return MaterialCells<T>(
+                                                        config, device, subdomain_, class_ghosts(config),
+                                                        boundaries_.differ_by_cell(),
+                                                        longest_launch<T>(config, device.backend()));
+                                                  }))
+                     : std::nullopt),
       halo_(decomposition, communicator_, device,
             source_ ? std::vector{halo_field(current_), halo_field(next_), halo_field(*source_)}
                     : std::vector{halo_field(current_), halo_field(next_)},

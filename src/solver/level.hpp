@@ -252,10 +252,10 @@ class Level {
   std::optional<Field<T>> source_;
   std::optional<VaryingSources<T>> varying_;  // of the deck
   std::optional<SourceBoxes<T>> boxes_;
-  std::vector<double> times_;                  // s, of the sweeps of the last launch
-  std::optional<Field<T>> constant_source_;    // what of the source never changes, where some of it does
-  std::optional<MaterialCells<T>> materials_;  // of several
+  std::vector<double> times_;                // s, of the sweeps of the last launch
+  std::optional<Field<T>> constant_source_;  // what of the source never changes, where some of it does
   BoundaryConditions<T> boundaries_;
+  std::optional<MaterialCells<T>> materials_;  // of several
   HaloExchange<T> halo_;
   std::unique_ptr<Device> host_;
   std::optional<Field<T>> mirror_;           // of a device's field, in host memory

@@ -133,9 +133,9 @@ class MaterialsSweep : public OnDevice {
     std::optional<MixedCellTables<T>> mixed;
     Field<T> between[] = {to_device(*device_, in), to_device(*device_, in)};
     if (kernel.backend == Backend::cuda) {
-      std::array<bool, face_count> brings_heat{};
-      for (unsigned f = 0; f < face_count; ++f) brings_heat[f] = (s.faces >> f & 1) != 0;
-      materials.mixed = mixed.emplace(*device_, of_there.view(), brings_heat).view();
+      std::array<bool, face_count> by_cell{};
+      for (unsigned f = 0; f < face_count; ++f) by_cell[f] = (s.faces >> f & 1) != 0;
+      materials.mixed = mixed.emplace(*device_, of_there.view(), by_cell).view();
       for (int i = 0; i < 2; ++i) materials.between[i] = between[i].view();
     }
 
