@@ -50,7 +50,7 @@ class MaterialMultigrid : public WholeCycle {
 
   Step<T>& finest_;
   Communicator self_;
-  std::vector<T> weights_;                       // of the sweeps before and after a correction
+  std::vector<T> weights_;                       // of the sweeps on a coarse grid
   std::vector<std::unique_ptr<Coarse>> coarse_;  // the finest of them first
   RecordedSweeps<T> v_cycle_;
   bool records_ = false;

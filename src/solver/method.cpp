@@ -92,18 +92,10 @@ std::vector<double> leja_order(std::vector<double> weights, std::vector<double> 
   return ordered;
 }
 
-// Of the errors up to the highest eigenvalue those that oscillate, whatever else there is.
-std::vector<double> smoothing_weights(double highest) {
-  std::vector<double> weights;
-  for (int j = 1; j <= smoothing_sweeps; ++j)
-    weights.push_back(2 / (highest * (1 - std::cos(2 * std::numbers::pi * j / (2 * smoothing_sweeps + 1)))));
-  return leja_order(std::move(weights), {0});
-}
-
 Method multigrid_method(const Config& config) {
   const double unit = config.problem.weight, highest = sweep_spectrum(config).highest;
   std::vector<double> weights(smoothing_sweeps, unit);
-  if (highest > 0) weights = smoothing_weights(highest);
+  if (highest > 0) weights = smoothing_weights(highest, smoothing_sweeps);
   const std::vector<double> after = weights;
   weights.insert(weights.end(), after.begin(), after.end());
   const double decay = has_several_materials(config) ? expected_decay_of_materials : expected_decay;
@@ -178,6 +170,13 @@ Method implicit_method(const Config& config) {
 }
 
 }  // namespace
+
+std::vector<double> smoothing_weights(double highest, int sweeps) {
+  std::vector<double> weights;
+  for (int j = 1; j <= sweeps; ++j)
+    weights.push_back(2 / (highest * (1 - std::cos(2 * std::numbers::pi * j / (2 * sweeps + 1)))));
+  return leja_order(std::move(weights), {0});
+}
 
 std::vector<ImplicitStage> implicit_stages(Scheme scheme) {
   if (scheme == Scheme::backward_euler) return {{1, 1}};
