@@ -67,8 +67,7 @@ std::unique_ptr<Device> device_of(Backend backend, const CudaDevices& found) {
   return backend == Backend::cuda ? make_cuda_device(found.devices.front().index) : make_host_device();
 }
 
-// The same for one combination of `isotherm compare`, on the devices of this host: also what a run finds out
-// when it starts, and a transport without bits to compare.
+// The same for `isotherm compare`: also what a run finds at its start, and transports without bits.
 void validate_combination(const Config& config, int ranks, const CudaDevices& found) {
   const Seat seat = seat_among(config, found, Host::this_one);
   sound_cases(config);
@@ -85,8 +84,7 @@ void validate_combination(const Config& config, int ranks, const CudaDevices& fo
   validate_transport(config, *device);
 }
 
-// The deck as a run of so many sweeps, for `isotherm compare`. What is due in the deck still bounds its time
-// blocks; history.csv is the only file.
+// For `isotherm compare`: so many sweeps in the time blocks of the deck, and history.csv as the only file.
 Config short_run(Config config, std::int64_t sweeps) {
   ProblemConfig& problem = config.problem;
   const bool transient = problem.kind == ProblemKind::transient;
@@ -95,8 +93,7 @@ Config short_run(Config config, std::int64_t sweeps) {
   if (transient) problem.steps = sweeps;
   problem.max_sweeps = sweeps;
   problem.tolerance = 0;
-  // A sweep takes as long with any weight, and intervals stay sweeps. Those of `mixed` are compared as
-  // fp64's.
+  // A sweep takes as long with any weight; intervals stay sweeps. Those of `mixed` are compared as fp64's.
   if (config.precision == Precision::mixed) config.precision = Precision::fp64;
   problem.method = transient ? MethodName::euler : MethodName::jacobi;
   problem.cycle = problem.max_cycles = std::nullopt;
@@ -174,9 +171,8 @@ void check_gpus(const Config& config) {
                      *config.parallel.ranks_per_gpu);
 }
 
-// How many times as long each axis of a weak series' body is on so many ranks: as the process grid that the
-// deck fixes; else as the ranks of a cube are cut with the least surface, so that the body grows as evenly as
-// the count can be split, first along z, then y. An axis of one cell stays one cell: what is flat stays flat.
+// Growth of each axis of a weak series' body: the deck's process grid; else ranks cut a cube with the least
+// surface, first along z, then y. An axis of one cell stays one cell.
 Int3 weak_growth(const Config& config, int ranks) {
   if (config.parallel.process_grid) return *config.parallel.process_grid;
   constexpr Index edge = Index{1} << 20;  // of a cube that any count can cut
@@ -187,10 +183,9 @@ Int3 weak_growth(const Config& config, int ranks) {
   return process_grids_by_cost(cube, ranks, {}, 1, surface()).front().grid;
 }
 
-// Puts into the deck of a case, which is read as `config`, what follows from the ranks that it runs on: weak,
-// the cells of all ranks, and the spacing that those of one have in place of lengths; of gpus, a GPU for
-// every rank. `place`: of `scaling:`. False: nothing follows. Throws Error(deck) where the deck computes
-// elsewhere, or on other grids.
+// Puts into the deck of a case what follows from its ranks: weak, the cells of all, and spacing in place of
+// lengths; gpus, a GPU for every rank. `place`: of `scaling:`. False: nothing follows. Throws Error(deck)
+// where the deck computes elsewhere, or on other grids.
 bool scale_case(YamlNode& deck, const ScalingConfig& scaling, const Config& config, int ranks,
                 const Place& place, Problems& problems) {
   if (!scaling.gpus.empty()) {

@@ -25,8 +25,7 @@
 namespace isotherm {
 namespace {
 
-// The tools of isotherm that are programs of their own, written in Python: `isotherm NAME` starts
-// isotherm-NAME, as git does with its subcommands.
+// Tools of isotherm that are programs of their own, in Python: `isotherm NAME` starts isotherm-NAME.
 
 namespace fs = std::filesystem;
 
@@ -355,8 +354,7 @@ void take_deck(CommandLine& command, const std::string& from) {
   command.from_output = true;
 }
 
-// Where the overrides stand. They are the last words that belong to no option, so they are sought from the
-// end: from the front one could be taken for the subcommand or the deck.
+// Where the overrides stand, sought from the end: the first could be taken for the subcommand or deck.
 std::vector<int> positions(int argc, const char* const* argv, const std::vector<std::string>& overrides) {
   std::vector<int> places(overrides.size());
   int at = argc - 1;
@@ -399,8 +397,7 @@ std::string dash_problem(int argc, const char* const* argv) {
   return {};
 }
 
-// What to write for an option of earlier versions: some were renamed, one is a command of its own now. Empty
-// where none is given.
+// What to write for an option of earlier versions, renamed or now a command of its own; empty: none.
 std::string former_option_problem(int argc, const char* const* argv) {
   const std::string_view subcommand(argv[1]);
   if (subcommand != "run" && subcommand != "bench") return {};

@@ -53,8 +53,7 @@ struct CommandLineResult {
 
 CommandLineResult parse_command_line(int argc, const char* const* argv);
 
-// Becomes the tool isotherm-NAME. `words`: behind its name. Throws Error(unavailable) where it does not
-// start.
+// Becomes the tool isotherm-NAME with these words. Throws Error(unavailable) where it does not start.
 [[noreturn]] void start_tool(const std::string& name, const std::vector<std::string>& words);
 
 // Those of other keys.

@@ -32,8 +32,7 @@ class Dealing {
  public:
   explicit Dealing(const std::vector<RankSight>& sights) : sights_(sights), gpu_(sights.size(), -1) {}
 
-  // Along the shortest chain rank -> GPU -> rank on it -> other GPU that this one sees ... to the GPU of
-  // least load that any chain reaches.
+  // Along the shortest chain rank -> GPU -> rank on it -> ... to the GPU of least load that one reaches.
   void add(int rank) {
     std::map<std::string, int> found_by;  // GPU -> the rank through which it was reached
     std::deque<int> waiting{rank};

@@ -89,8 +89,7 @@ void keep_step(Config& now, double dt) {
   problem.end_time.reset();
 }
 
-// Throws Error(deck) where the deck is of another problem, with all that differs. Returns what else has
-// changed.
+// Throws Error(deck), with all that differs, where the deck is of another problem. Returns other changes.
 std::vector<std::string> take_over(const SnapshotHeader& header, const std::string& file, Config& now) {
   const Config before = read_resolved_deck(header.provenance.resolved_deck, file + ": its deck");
   std::string forbidden;
@@ -160,16 +159,14 @@ std::optional<Restart> first_sound(const std::vector<std::string>& files, Sessio
   return std::nullopt;
 }
 
-// Whether a run from a checkpoint in `folder` goes on there. A deck that names another directory starts a
-// branch.
+// Does a run from a checkpoint in `folder` go on there? A deck with another directory starts a branch.
 bool goes_on_in(const fs::path& folder, const Config& config) {
   if (!config.places.contains("output.directory")) return true;
   std::error_code ignored;
   return fs::equivalent(folder, config.output.directory, ignored);
 }
 
-// The errors in the run.json next to this checkpoint, where that is the record of the run that wrote it last,
-// judged by the bounds of `config`. None where there is no such record, or it verified nothing.
+// The errors in the run.json next to this checkpoint, judged by `config`; none without its run's record.
 std::optional<Verification> earlier_verification(const std::string& checkpoint, const Config& config) {
   const std::filesystem::path file(checkpoint);
   std::ifstream stream(file.parent_path() / "run.json", std::ios::binary);

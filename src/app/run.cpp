@@ -644,10 +644,9 @@ Verdict verdict(const Config& config, const Verification& v) {
   return v.tolerance_K ? Verdict::passed : Verdict::reported;
 }
 
-// All ranks copy at once, as they will sweep at once; a round takes as long as its slowest rank. The median
-// of the rounds: sweeps are reported as they ran on the average, not at their best. As many rounds as move
-// the bytes of the run's sweeps will do, and at least one: a short run is not kept longer by its copy
-// bandwidth than by itself.
+// All ranks copy at once, as they sweep at once; a round takes as long as its slowest rank. The median of the
+// rounds: sweeps are reported as they ran on average. Rounds move at most the bytes of the run's sweeps, so
+// that a short run is not kept longer by its copy bandwidth than by itself.
 double measure_copy_bandwidth(const Session& session, Device& device, const Communicator& world) {
   const std::size_t bytes = session.memory.copy_bandwidth / 2;
   const double passes_of_run = static_cast<double>(likely_sweeps(session.cases.back())) *

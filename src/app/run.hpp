@@ -31,11 +31,10 @@ struct Restart {
   std::int64_t last_line() const { return state().pending_residual ? state().pending_sweep - 1 : sweep(); }
 };
 
-// Collective; nothing without --restart. The session takes over what the deck leaves open and the checkpoint
-// knows: directory, step, range of the histogram. Throws CollectiveError: file_missing where there is no
-// checkpoint, deck where none is sound or the deck asks for another problem.
-// Before it looks for one in the run's own directory it locks that: a run that writes there deletes the older
-// ones. Throws CollectiveError(cannot_create) where there is such a run.
+// Collective; nothing without --restart. The session takes from the checkpoint what the deck leaves open:
+// directory, step, range of the histogram. Locks the run's own directory before it looks there. Throws
+// CollectiveError: file_missing without a checkpoint, deck where none is sound or the problem is another,
+// cannot_create where another run has the lock.
 std::optional<Restart> plan_restart(const std::string& asked, Force force, Session& session,
                                     const Communicator& world);
 
@@ -61,8 +60,7 @@ inline Force force_of(const CommandLine& command) {
 // Collective: bytes per second that all devices of the run copy together, measured at once on all.
 double measure_copy_bandwidth(const Session& session, Device& device, const Communicator& world);
 
-// Passed or failed against verify.tolerance and, in a series, verify.expected_order; reported where the deck
-// sets neither.
+// Against verify.tolerance and, in a series, verify.expected_order; `reported` where the deck sets neither.
 Verdict verdict(const Config& config, const Verification& verification);
 
 // All functions are collective.
@@ -70,15 +68,12 @@ class Run {
  public:
   virtual ~Run() = default;
 
-  // Makes the solver of the first case, opens the run's directory and log, and prints the banner. Throws what
-  // stops a run before any file.
+  // Makes the first solver, opens directory and log, prints the banner. Throws what stops a run early.
   virtual void open() = 0;
-  // Solves the deck, or one grid of its series, of which the last is the one that is kept. False where an
-  // error ended it, which report() throws.
+  // Solves the deck, or a grid of its series; the last is kept. False: an error, which report() throws.
   virtual bool solve(const Config& config) = 0;
-  // Table, figures of merit, run.json. Returns the exit code of a run that came to its end: done,
-  // not_converged or diverged (a verification that failed). Throws the error of one that did not, once its
-  // record is written.
+  // Table, figures of merit, run.json. Returns done, not_converged or diverged (a failed verification).
+  // Throws the error of a run that did not end, once its record is written.
   virtual int report() = 0;
 };
 std::unique_ptr<Run> make_run(const RunPlan& plan);  // `plan` outlives it

@@ -83,8 +83,7 @@ int asked_halo(const Config& config) {
   return config.solver.halo_width.value_or(1);
 }
 
-// Of what is written beside the sweeps, or comes from a device: the whole field, and this rank's cells of
-// every part.
+// Of what is written beside the sweeps, or from a device: the field, and this rank's cells of every part.
 std::size_t copy_bytes(const Config& config, Box subdomain, std::size_t field) {
   std::size_t bytes = config.output.snapshots ? field : 0;
   for (const FieldPart& part : field_parts(config)) {
@@ -96,9 +95,8 @@ std::size_t copy_bytes(const Config& config, Box subdomain, std::size_t field) {
 
 }  // namespace
 
-// Two arrays that are, with those of the sharers, beyond the caches, and no larger than what the run itself
-// will hold. No rank's share is less than an eighth: not all caches are shared by all. A run that moves less
-// than that is over in some hundredths of a second, most of which it would spend on making the arrays.
+// Two arrays that are, with those of the sharers, beyond the caches, but no larger than the run's own; an
+// eighth at least, as not all share all caches. A run that moves less is over before they are made.
 std::size_t copy_probe_bytes(std::size_t field_bytes, double moved, Backend backend, int sharers) {
   constexpr std::size_t mebibyte = std::size_t{1} << 20, beyond_caches = 64 * mebibyte;
   const std::size_t least =
@@ -291,8 +289,7 @@ RegistryNames registry_names() {
 
 namespace {
 
-// Ranks of one job that were started with different binaries or arguments would solve different problems and
-// meet in one all-reduce.
+// Ranks of other binaries or arguments would solve other problems and meet in one all-reduce.
 void compare_ranks(const CommandLine& command, const Communicator& world) {
   std::string mine =
       fmt::format("isotherm {} {} {}{}{} {}", build_info().version, build_info().git_revision,
@@ -324,8 +321,7 @@ std::string deck_within(const SnapshotProvenance& from, const std::string& file)
   return from.resolved_deck;
 }
 
-// Of the same name. It replaces a run, such as the one that it comes from, only where the command line says
-// so.
+// Of the same name. It replaces a run, such as its own origin, only where the command line says so.
 void be_another_run(Config& config, const std::string& name) {
   if (!name.empty()) config.name = name;
   if (config.at("output.overwrite").rfind("argument ", 0) != 0) config.output.overwrite = false;
@@ -436,8 +432,7 @@ int counted_axis(const Config& config) {
   return n.x > 1 || n.y * n.z == 1 ? 0 : n.y > 1 ? 1 : 2;
 }
 
-// The same body with so many cells along the counted axis; the other axes in proportion, but those one cell
-// thick stay so.
+// The same body with so many cells along the counted axis, others in proportion; one cell stays one.
 Config refined(const Config& config, std::int64_t cells) {
   Config level = config;
   const Int3 n = config.grid.cells;

@@ -1,5 +1,4 @@
-// What is settled before any work of a run: the deck, who owns which cells, where they are computed, and what
-// that will need, by arithmetic alone: memory, files, cells per rank.
+// What arithmetic settles before any work of a run: the deck, owners of cells, devices, memory, files.
 #pragma once
 
 #include <algorithm>
@@ -44,14 +43,11 @@ struct DeviceMap {
 // CUDA device (why)", or "rank 3 on node1 has no CUDA device (why) and 7 ranks of 8 have one".
 std::string why_not_on_gpus(const std::vector<RankSight>& ranks);
 
-// Ranks are dealt out in their order, each to the GPU with the fewest ranks of those that it sees, the first
-// of equals; where that one is taken, those on it move to others that they see, as long as this makes the
-// load more even. What identifies a GPU is its UUID alone: where MPI finds no shared memory between ranks of
-// a machine (a container or control group each), a rank on the host is always rank 0, and every rank would
-// take the first GPU. Every rank sees at least one.
-// Method: the optimal semi-matchings of Harvey, Ladner, Lovasz and Tamir (2003), so that no other dealing has
-// a lower highest load. `sharing_intended`: several ranks per GPU are no reason to warn, as long as none
-// idles.
+// Ranks are dealt out in order, each to the GPU with the fewest ranks of those that it sees, the first of
+// equals; ranks move to other GPUs that they see as long as this makes the load more even: the optimal
+// semi-matchings of Harvey, Ladner, Lovasz and Tamir (2003). A GPU is its UUID alone, as MPI may find no
+// shared memory between ranks of a machine. `sharing_intended`: several ranks per GPU are no reason to warn,
+// as long as none idles. Every rank sees at least one.
 DeviceMap map_devices(const std::vector<RankSight>& ranks, bool sharing_intended);
 
 // On which a run computes; either: on this one, unless it asks for GPUs that are not here.
@@ -106,8 +102,7 @@ struct MemoryPlan {
   }
 };
 
-// Of rank `rank` of so many, of whom `sharers` share its host, or its GPU. Of another host's GPU it is not
-// known what norms take.
+// Of one rank; `sharers` share its host or GPU. What norms take on another host's GPU is not known.
 MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int sharers);
 
 struct FileGroup {   // the files of one series, or checkpoints
@@ -157,16 +152,14 @@ struct Session {
 // s, of the sweeps of all cases, by estimate, where all ranks together copy so many bytes per second.
 double predicted_seconds(const Session& session, double copy_bandwidth);
 
-// Collective. Rank 0 reads the deck, every rank parses the same bytes. What can be rejected without a field
-// or a device is rejected here, on all ranks alike; ranks with another binary or other arguments too:
-// CollectiveError(internal).
+// Collective. Rank 0 reads the deck, every rank parses the same bytes. Rejects on all ranks what needs no
+// field or device, and ranks of another binary or other arguments: CollectiveError(internal).
 Session plan_session(const CommandLine& command, const Communicator& world);
 
 // The deck itself, or the grids of its series. Throws Error(deck) where an axis of one would not get a whole
 // number of cells, or there is only one.
 std::vector<Config> cases_of(const Config& config);
-// The same. Throws Error for what can be rejected without a device, a rank
-// count and a field.
+// The same. Throws Error for what can be rejected without a device, a rank count and a field.
 std::vector<Config> sound_cases(const Config& config);
 // The same for what needs both; opens no device.
 void validate_on(const Config& config, int ranks, Backend backend);
@@ -174,8 +167,7 @@ void validate_on(const Config& config, int ranks, Backend backend);
 // Where the device has no use for the transport that the deck names. Throws Error(unavailable).
 void validate_transport(const Config& config, const Device& device);
 
-// Collective. Where solver.halo_width is open, fewer layers of ghosts for the autotuner to try, if the memory
-// of the devices holds no more.
+// Collective. Fewer layers of ghosts for an open solver.halo_width where devices have too little memory.
 void fit_ghosts(Session& session, const Communicator& world);
 
 // Without it nothing that the field holds is worth a fingerprint.

@@ -32,22 +32,19 @@ struct ResourceLine {
 };
 std::string resource_table(const std::vector<ResourceLine>& lines);
 
-// `isotherm check`: what a run of the deck would be and need. Collective. Prints on rank 0; throws what a run
-// would throw before work, but for GPUs that are not here: where no launcher has placed the ranks, it plans
-// for those.
+// `isotherm check`: what a run would be and need. Collective; prints on rank 0. Throws what a run would throw
+// before work; without a launcher it plans for GPUs that are not here too.
 int check(const CommandLine& command, const Communicator& world);
 
 // Whether the command names a deck with `study:` or `scaling:`; false too for what is no deck.
 bool names_study(const CommandLine& command);
 
-// `isotherm check DECK --json`: answers the requests of a program about a deck, JSON on stdin, by JSON on
-// stdout. `isotherm study` asks so; docs/files.md has the protocol. One process, without MPI. Throws
-// Error(deck) where stdin is no such JSON.
+// `isotherm check DECK --json`: answers requests of a program (isotherm study), JSON on stdin, by JSON on
+// stdout (docs/files.md). One process, without MPI. Throws Error(deck) for other input.
 int check_json(const CommandLine& command);
 
-// `isotherm info FILE`. Prints to standard output and returns 0. The summary recomputes the fingerprint from
-// the cells and throws Error(deck) behind the print where it is not the file's own. Throws as
-// read_snapshot_header.
+// `isotherm info FILE`: prints to stdout, returns 0. Recomputes the fingerprint from the cells, and throws
+// Error(deck) behind the print where it is not the file's own. Throws as read_snapshot_header.
 int print_info(const CommandLine& command);
 
 }  // namespace isotherm

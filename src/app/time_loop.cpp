@@ -24,8 +24,7 @@ constexpr double share_of_slack = 0.01, least_slack = 1, most_slack = 60;       
 constexpr double share_to_judge = 0.1, least_to_judge = 1, most_to_judge = 60;  // likewise
 constexpr double largest_update = 1e9;  // K a sweep: no heat problem, but an unstable one
 
-// The largest number among boundaries and initial values, "boundaries.x_min.value is 1e11"; empty where it is
-// ordinary.
+// The largest number of boundaries and initial values, "boundaries.x_min.value is 1e11"; empty if ordinary.
 std::string extraordinary_value(const Config& config) {
   constexpr double ordinary = 1e6;  // K
   double largest = ordinary;
@@ -71,8 +70,7 @@ std::string remedy_of(const Config& config, double residual) {
          (value.empty() ? "look at boundaries and sources" : "look at the values of the deck: " + value);
 }
 
-// Why a run of `sweeps` sweeps has diverged, by the cell that stands out. `checked`: the sweep whose
-// `residual` (K) showed it.
+// Why a run has diverged, by the cell that stands out. `checked`: the sweep whose `residual` (K) showed it.
 std::string divergence(const Config& config, const NumberedTemperature& extreme, std::int64_t sweeps,
                        std::int64_t checked, double residual) {
   const Int3 cell = extreme.cell(config.grid.cells);
@@ -206,8 +204,7 @@ class Loop {
 
   bool steady() const { return config_.problem.kind == ProblemKind::steady; }
 
-  // In parts of whole periods, and of whole graphs, on all ranks alike: so the exchanges stay at the same
-  // sweeps.
+  // In whole periods and graphs, on all ranks alike: exchanges stay at the same sweeps.
   void advance(std::int64_t until) {
     tune(until);
     while (solver_.sweeps() < until && !stopped() && !ended()) {
@@ -226,8 +223,7 @@ class Loop {
     return std::min(until, (std::max(lookout_.next(), here + 1) + cycle_ - 1) / cycle_ * cycle_);
   }
 
-  // The autotuner's share of the sweeps until then. The last is not its: that one may leave a norm. Times are
-  // those of what it has chosen, from there on.
+  // The autotuner's share of these sweeps, but for the last, which may leave a norm. Times: of its choice.
   void tune(std::int64_t until) {
     if (!autotuner_ || autotuner_->done()) return;
     settle_check();
@@ -246,8 +242,7 @@ class Loop {
     outcome_.tuning_seconds += timer.seconds();
   }
 
-  // All ranks at once. A signal to any of them is one to all; the clock is that of the rank that started
-  // first.
+  // All ranks at once: a signal to any is one to all; the clock is that of the rank that started first.
   void poll_control() {
     solver_.keep_pace();
     FileThread& files = outputs_.files;
@@ -289,8 +284,7 @@ class Loop {
     if (wanted_ || schedule_.checkpoints.due(sweep)) write_checkpoint();
   }
 
-  // The row of the sweep that was checked, with its residual; without where the run has diverged. Finds out
-  // whether the run has ended.
+  // The row of the checked sweep, without residual of a diverged run. Finds out whether the run has ended.
   HistoryLine finish_check() {
     const UnderWay check = *std::exchange(checked_, std::nullopt);
     HistoryLine line = line_of(check.sweep);
@@ -423,8 +417,7 @@ class Loop {
     if (checked_ && !checked_->residual) checked_->residual = solver_.finish_residual();
   }
 
-  // Of no field that has diverged, and of none that there is a file of. The lines of history and probes up to
-  // here are a part of what the file goes on from.
+  // Of no diverged field, and of none with a file. Lines of history and probes up to here belong to it.
   void write_checkpoint() {
     wanted_ = false;
     if (!outputs_.checkpoints || written_ == solver_.sweeps()) return;

@@ -1,5 +1,4 @@
-// The loop of a run: sweeps until something is due, then do what is due. What it writes of the field, and how
-// long it may take.
+// The loop of a run: sweeps until something is due, and does it. What it writes, and how long it may take.
 #pragma once
 
 #include <fmt/format.h>
@@ -145,8 +144,7 @@ class FieldOutputs {
     return all;
   }
 
-  // The time and bytes of all writers, once nothing is under way. `at_end`: s of this rank, for files after
-  // the last sweep.
+  // Time and bytes of all writers, once none is under way. `at_end`: s of this rank, after the last sweep.
   WritingRecord record(double at_end) {
     WritingRecord mine;
     mine.why_in_step = files_.why_in_step();
@@ -188,8 +186,7 @@ class FieldOutputs {
     }
   }
 
-  // What a snapshot is written from: the field, or a copy that the sweeps leave alone. There is one copy, so
-  // that they wait for a disk that is slower than they are.
+  // The field, or the one copy that the sweeps leave alone: they wait for a disk slower than they are.
   std::function<CellsView()> take_field() {
     if (!copy_) return [field = solver_.host_field()] { return field; };
     snapshots_->wait();
@@ -226,8 +223,7 @@ class FieldOutputs {
     probes_.file->add(probes_line(solver_.sweeps(), solver_.time(), kelvins));
   }
 
-  // Beside the sweeps it is a copy of these cells that is written, and from a device only they are moved. It
-  // waits for the file before it of the same part, whose cells these are going to replace.
+  // Beside sweeps a copy is written, of which a device sends these cells alone, behind the part's last file.
   void write(Part& part, std::vector<std::string>& files) {
     part.writer.wait();
     PartCells<T> mine;
@@ -271,19 +267,16 @@ struct WallLimit {
   std::string source{};                         // "solver.walltime 3600 s"; empty without a limit
   std::string warning{};                        // of a SLURM_JOB_END_TIME that is no time
 
-  // The last moment to begin with a checkpoint that takes `write` seconds: twice that, and something for what
-  // comes after it, are left.
+  // The last moment to begin a checkpoint that takes `write` seconds: twice that and a little are left.
   double latest_stop(double write) const;
   // How long the pace of a run is measured before a warning that it will not end in time; infinite: no limit.
   double time_to_judge() const;
 };
 
-// The sooner of solver.walltime and the end of the Slurm job (SLURM_JOB_END_TIME, seconds since 1970).
-// Collective.
+// Collective. The sooner of solver.walltime and the end of the Slurm job (SLURM_JOB_END_TIME, Unix s).
 WallLimit find_wall_limit(const Config& config, const Communicator& world, const Timer& started);
 
-// The files of one case, each where the deck asks for it, and where its loop reports. History and progress
-// are rank 0's; the writers are collective.
+// The files of a case, and where its loop reports. History and progress are rank 0's.
 template <class T>
 struct LoopOutputs {
   FileThread files;  // outlives the writers that queue work for it
@@ -319,11 +312,10 @@ struct LoopOutcome {
   std::optional<HaloCost> halo_cost;     // of the steps that the autotuner chose; one rank has none
 };
 
-// Collective. The first steps are the autotuner's, unless that is null. Stops where the field is no longer
-// finite or changes beyond all heat; the field is left as it was found. All files are there on return, and
-// where it throws none is under way any more. Stops after a signal, and when a checkpoint just fits into the
-// time that is left; then the last of the checkpoints is of the sweep that was reached, unless `outputs` has
-// none or that sweep is the first.
+// Collective. The first steps are the autotuner's, unless it is null. Stops where the field is not finite or
+// changes beyond all heat, and leaves it so; after a signal; and when a checkpoint just fits into the time
+// left. The last checkpoint is then of the sweep reached, unless that is the first or `outputs` has none. All
+// files are there on return; none is under way where it throws.
 template <class T>
 LoopOutcome run_time_loop(const Config& config, Solver<T>& solver, Autotuner<T>* autotuner,
                           LoopOutputs<T>& outputs, const LoopFrame& frame);

@@ -12,11 +12,14 @@ namespace {
 bool is_zero(const Expression& e) {
   return e.is_constant() && e(0, 0, 0) == 0;
 }
+Expression combined(FormulaOp op, const Expression& a, const Expression& b) {
+  return Expression::combined(op, {a, b});
+}
 Expression sum_of(const Expression& a, const Expression& b) {
-  return is_zero(a) ? b : is_zero(b) ? a : Expression::combined(FormulaOp::add, {a, b});
+  return is_zero(a) ? b : is_zero(b) ? a : combined(FormulaOp::add, a, b);
 }
 Expression product_of(const Expression& a, const Expression& b) {
-  return is_zero(a) || is_zero(b) ? Expression(0.0) : Expression::combined(FormulaOp::multiply, {a, b});
+  return is_zero(a) || is_zero(b) ? Expression(0.0) : combined(FormulaOp::multiply, a, b);
 }
 Expression if_then(const Expression& condition, const Expression& yes, const Expression& no) {
   return Expression::combined(FormulaOp::choose, {condition, yes, no});
@@ -47,17 +50,13 @@ Expression centre_in(const Config& config, Face f, const FacePatch& patch) {
 }
 
 bool holds_temperature(const BoundaryConfig& boundary) {
-  bool holds = false;
-  visit_laws(boundary, "", [&](const auto&, BoundaryKind kind, const auto&, const auto&) {
-    holds = holds || kind == BoundaryKind::temperature;
-  });
-  return holds;
+  return any_law(boundary, [](BoundaryKind kind, auto&...) { return kind == BoundaryKind::temperature; });
 }
 
 // A number was checked when it was read.
 Expression at_least(const Expression& value, double lowest) {
   if (value.is_constant() || std::isinf(lowest)) return value;
-  return if_then(Expression::combined(FormulaOp::greater_equal, {value, lowest}), value,
+  return if_then(combined(FormulaOp::greater_equal, value, lowest), value,
                  std::numeric_limits<double>::quiet_NaN());
 }
 
@@ -71,7 +70,7 @@ BoundaryLaw law_of(double k, double h, double H) {
 
 std::vector<PlacedLaw> laws_of(const Config& config, Face f) {
   std::vector<PlacedLaw> all;
-  const BoundaryConfig& of_face = config.boundaries[static_cast<std::size_t>(f)];
+  const BoundaryConfig& of_face = boundary_of(config, f);
   const bool by_centre = holds_temperature(of_face);
   const auto add = [&](const std::string& key, const BoundaryConfig& law) {
     if (!law.where.is_given())
@@ -79,10 +78,10 @@ std::vector<PlacedLaw> laws_of(const Config& config, Face f) {
     const Expression share = by_centre ? centre_in(config, f, law.where) : share_of(config, f, law.where);
     const RestOfFace& rest = law.rest;
     all.push_back({key, law.kind, law.value, law.coefficient, share});
-    all.push_back({key + ".else", rest.kind, rest.value, rest.coefficient,
-                   Expression::combined(FormulaOp::subtract, {1.0, share})});
+    all.push_back(
+        {key + ".else", rest.kind, rest.value, rest.coefficient, combined(FormulaOp::subtract, 1.0, share)});
   };
-  const std::string key = fmt::format("boundaries.{}", face_names[static_cast<int>(f)]);
+  const std::string key = boundary_key(static_cast<int>(f));
   if (of_face.laws.empty()) add(key, of_face);
   for (std::size_t i = 0; i < of_face.laws.size(); ++i) add(fmt::format("{}.{}", key, i), of_face.laws[i]);
   return all;
@@ -98,18 +97,16 @@ Expression FaceLaw::value() const {
 
 Expression FaceLaw::a(double k, double h) const {
   const Expression C(2 * k / h);
-  const Expression free =
-      Expression::combined(FormulaOp::divide, {Expression::combined(FormulaOp::subtract, {C, coefficient}),
-                                               Expression::combined(FormulaOp::add, {C, coefficient})});
+  const Expression free = combined(FormulaOp::divide, combined(FormulaOp::subtract, C, coefficient),
+                                   combined(FormulaOp::add, C, coefficient));
   return held ? if_then(*held, -1.0, free) : free;
 }
 
 Expression FaceLaw::b(double k, double h) const {
-  const Expression C(2 * k / h), twice = product_of(2.0, heat);
-  const Expression free =
-      is_zero(heat) ? heat
-                    : Expression::combined(FormulaOp::divide,
-                                           {twice, Expression::combined(FormulaOp::add, {C, coefficient})});
+  Expression free = heat;
+  if (!is_zero(heat))
+    free =
+        combined(FormulaOp::divide, product_of(2.0, heat), combined(FormulaOp::add, 2 * k / h, coefficient));
   if (!held || (is_zero(temperature) && is_zero(free))) return free;
   return if_then(*held, product_of(2.0, temperature), free);
 }
@@ -123,7 +120,7 @@ BoundaryLaw FaceLaw::at(double k, double h, const Vector3& place, double t) cons
 FaceLaw face_law(const Config& config, Face f) {
   const double lowest =
       config.verify.solution == ExactSolution::none ? 0 : -std::numeric_limits<double>::infinity();
-  const bool by_centre = holds_temperature(config.boundaries[static_cast<std::size_t>(f)]);
+  const bool by_centre = holds_temperature(boundary_of(config, f));
   FaceLaw sum;
   for (const PlacedLaw& law : laws_of(config, f)) {
     // What a formula gives where the law does not hold counts for nothing, NaN included.
@@ -146,7 +143,7 @@ FaceLaw face_law(const Config& config, Face f) {
 }
 
 bool has_varying_coefficient(const Config& config, Face f) {
-  return !is_plain(config.boundaries[static_cast<std::size_t>(f)]) && face_law(config, f).varies();
+  return !is_plain(boundary_of(config, f)) && face_law(config, f).varies();
 }
 
 bool has_varying_coefficients(const Config& config) {
@@ -156,26 +153,25 @@ bool has_varying_coefficients(const Config& config) {
 }
 
 bool is_of_flux(const Config& config, Face f) {
-  const BoundaryConfig& boundary = config.boundaries[static_cast<std::size_t>(f)];
+  const BoundaryConfig& boundary = boundary_of(config, f);
   if (is_plain(boundary)) return boundary.kind == BoundaryKind::flux;
   const FaceLaw law = face_law(config, f);
   return !law.held && is_zero(law.coefficient) && !is_zero(law.heat);
 }
 
 bool coefficient_uses_time(const BoundaryConfig& boundary) {
-  bool uses = false;
-  visit_laws(boundary, "", [&](const auto&, BoundaryKind kind, const auto&, const Expression& coefficient) {
-    uses = uses || (kind == BoundaryKind::convection && coefficient.uses('t'));
+  return any_law(boundary, [](BoundaryKind kind, auto&, const Expression& coefficient) {
+    return kind == BoundaryKind::convection && coefficient.uses('t');
   });
-  return uses;
 }
 
 bool boundaries_use_time(const Config& config) {
-  bool uses = false;
-  visit_all_laws(config, [&](const auto&, BoundaryKind kind, const Expression& value, const Expression&) {
-    uses = uses || (kind != BoundaryKind::periodic && value.uses('t'));
+  const auto value_uses_time = [](BoundaryKind kind, const Expression& value, auto&) {
+    return kind != BoundaryKind::periodic && value.uses('t');
+  };
+  return std::ranges::any_of(config.boundaries, [&](const BoundaryConfig& each) {
+    return any_law(each, value_uses_time) || coefficient_uses_time(each);
   });
-  return uses || std::ranges::any_of(config.boundaries, coefficient_uses_time);
 }
 
 BoundaryLaw strongest_law(const Config& config, Face f, double k) {
@@ -186,7 +182,7 @@ BoundaryLaw strongest_law(const Config& config, Face f, double k) {
   if (law.held) return of_temperature;
   double sum = 0;  // of all that a cell can have: shares are at most 1
   bool are_numbers = true;
-  visit_laws(config.boundaries[static_cast<std::size_t>(f)], "",
+  visit_laws(boundary_of(config, f), "",
              [&](const auto&, BoundaryKind kind, const auto&, const Expression& coefficient) {
                if (kind != BoundaryKind::convection) return;
                are_numbers = are_numbers && coefficient.is_constant();

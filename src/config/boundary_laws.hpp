@@ -27,6 +27,13 @@ constexpr std::array<int, 2> face_axes(Face f) {
   return {normal == 0 ? 1 : 0, normal == 2 ? 1 : 2};
 }
 
+inline const BoundaryConfig& boundary_of(const Config& config, Face f) {
+  return config.boundaries[static_cast<int>(f)];
+}
+inline std::string boundary_key(int face) {
+  return fmt::format("boundaries.{}", face_names[face]);
+}
+
 // visit(key, kind, value, coefficient) for each law of a face, whose own key is `key`.
 template <class Boundary, class Visit>
 void visit_laws(Boundary& boundary, const std::string& key, const Visit& visit) {
@@ -39,9 +46,14 @@ void visit_laws(Boundary& boundary, const std::string& key, const Visit& visit) 
 // The same for all six faces.
 template <class Config, class Visit>
 void visit_all_laws(Config& config, const Visit& visit) {
-  for (int f = 0; f < face_count; ++f)
-    visit_laws(config.boundaries[static_cast<std::size_t>(f)], fmt::format("boundaries.{}", face_names[f]),
-               visit);
+  for (int f = 0; f < face_count; ++f) visit_laws(config.boundaries[f], boundary_key(f), visit);
+}
+// Is it true of a law: is_so(kind, value, coefficient)?
+template <class Question>
+bool any_law(const BoundaryConfig& boundary, const Question& is_so) {
+  bool found = false;
+  visit_laws(boundary, "", [&](const auto&, const auto&... law) { found = found || is_so(law...); });
+  return found;
 }
 
 struct PlacedLaw {

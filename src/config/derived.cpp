@@ -74,13 +74,12 @@ bool knows_heat_capacity(const Config& config) {
 }
 
 bool mean_is_free(const Config& config) {
-  bool is_fixed = false;
-  visit_all_laws(config, [&](const auto&, BoundaryKind kind, const auto&, const Expression& coefficient) {
-    is_fixed =
-        is_fixed || kind == BoundaryKind::temperature ||
-        (kind == BoundaryKind::convection && !(coefficient.is_constant() && coefficient(0, 0, 0) == 0));
-  });
-  return config.problem.kind == ProblemKind::steady && !config.problem.implicit_dt && !is_fixed;
+  const auto fixes_it = [](BoundaryKind kind, auto&, const Expression& coefficient) {
+    return kind == BoundaryKind::temperature ||
+           (kind == BoundaryKind::convection && !(coefficient.is_constant() && coefficient(0, 0, 0) == 0));
+  };
+  return config.problem.kind == ProblemKind::steady && !config.problem.implicit_dt &&
+         std::ranges::none_of(config.boundaries, [&](auto& each) { return any_law(each, fixes_it); });
 }
 
 int ghost_layers(const Config& config) {
@@ -135,7 +134,7 @@ BoundaryLaw boundary_law(const Config& config, Face f) {
 }
 
 BoundaryLaw boundary_law(const Config& config, Face f, double k) {
-  const BoundaryConfig& boundary = config.boundaries[static_cast<int>(f)];
+  const BoundaryConfig& boundary = boundary_of(config, f);
   if (!is_plain(boundary)) return strongest_law(config, f, k);
   const double h = spacing(config)[axis_of(f)];
   const double H = boundary.coefficient(0, 0, 0);
@@ -161,7 +160,7 @@ namespace {
 double sides_of_axis(const Config& config, int axis, double k, double inner) {
   const Face low = face(axis, false), high = face(axis, true);
   const Index n = config.grid.cells[axis];
-  if (config.boundaries[static_cast<int>(low)].kind == BoundaryKind::periodic) return n == 1 ? 0 : 2 * inner;
+  if (boundary_of(config, low).kind == BoundaryKind::periodic) return n == 1 ? 0 : 2 * inner;
   const double at_low = 1 - boundary_law(config, low, k).a, at_high = 1 - boundary_law(config, high, k).a;
   if (n == 1) return at_low + at_high;
   const double sides = inner + std::max(at_low, at_high);

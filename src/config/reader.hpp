@@ -61,9 +61,13 @@ Config settle_config(const YamlNode& deck, const std::string& path, const Regist
 
 // Checks that need more than one key, or the kernel registry.
 void validate(Config& config, const RegistryNames& registry, Problems& problems);
-void check_materials(const Config& config, const RegistryNames& registry,
-                     Problems& problems);  // a part of it
-void check_boundaries(const Config& config, const RegistryNames& registry, Problems& problems);  // another
+// Its parts, and what they share: corners of a box along an axis, and a kernel of the deck that `can` not do
+// `what`.
+void check_materials(const Config& config, const RegistryNames& registry, Problems& problems);
+void check_boundaries(const Config& config, const RegistryNames& registry, Problems& problems);
+void check_corners(const std::string& key, int axis, double from, double to, Problems& problems);
+void check_kernel_can(const Config& config, const RegistryNames& registry, bool RegistryNames::Kernel::*can,
+                      const std::string& what, Problems& problems);
 
 // Stores the value in the key's target, or adds a problem. Not for maps and lists of maps.
 void read_value(const YamlNode& node, const Key& key, const std::string& path, Problems& problems);

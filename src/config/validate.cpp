@@ -19,10 +19,6 @@ namespace isotherm {
 
 namespace {
 
-std::string boundary_key(int f) {
-  return fmt::format("boundaries.{}", face_names[f]);
-}
-
 bool is_transient(const Config& config) {
   return config.problem.kind == ProblemKind::transient;
 }
@@ -207,7 +203,7 @@ void check_lag(const Config& config, const std::string& key, std::optional<std::
 }
 
 // One pair of two corners, or none.
-bool check_corners(const RegionConfig& region, Problems& problems) {
+bool check_output_region(const RegionConfig& region, Problems& problems) {
   const std::string key = "output.region";
   const bool metres = region.from || region.to, cells = region.first_cell || region.last_cell;
   if (metres && cells) {
@@ -261,7 +257,7 @@ void check_field_outputs(const Config& config, Problems& problems) {
     check_name(key + ".name", output.slices[i].name, problems);
     check_part(key, output.slices[i].times, nullptr);
   }
-  const bool one_region = check_corners(region, problems);
+  const bool one_region = check_output_region(region, problems);
   const bool has_region = region.from || region.to || region.first_cell || region.last_cell;
   check_part("output.region", region.times, has_region ? nullptr : "from and to");
   check_part("output.coarse", output.coarse.times, output.coarse.factor ? nullptr : "factor");
@@ -352,11 +348,9 @@ void check_material(const Config& config, Problems& problems) {
                  "conductivity, density and heat_capacity");
   if (m.conductivity) return;
   const auto needs_it = std::ranges::find_if(config.boundaries, [](const BoundaryConfig& each) {
-    bool needs = false;
-    visit_laws(each, "", [&](const auto&, BoundaryKind kind, const auto&, const auto&) {
-      needs = needs || kind == BoundaryKind::flux || kind == BoundaryKind::convection;
+    return any_law(each, [](BoundaryKind kind, auto&...) {
+      return kind == BoundaryKind::flux || kind == BoundaryKind::convection;
     });
-    return needs;
   });
   if (needs_it != config.boundaries.end())
     problems.add("material.conductivity",
@@ -391,11 +385,8 @@ void check_region(const Config& config, const std::vector<RegionValue>& entries,
     const RegionValue& region_value = entries[i];
     const std::string entry = fmt::format("{}.{}", key, i);
     if (!problems.sound({entry})) continue;
-    for (std::size_t axis = 0; region_value.shape == Shape::box && axis < 3; ++axis) {
-      if (region_value.from[axis] < region_value.to[axis]) continue;
-      problems.add(entry + ".to", "{} is not beyond {} along {}; write the larger corner last",
-                   shortest(region_value.to[axis]), shortest(region_value.from[axis]), "xyz"[axis]);
-    }
+    for (int axis = 0; region_value.shape == Shape::box && axis < 3; ++axis)
+      check_corners(entry, axis, region_value.from[axis], region_value.to[axis], problems);
     if (region_value.shape == Shape::double_ellipsoid && key == "initial")
       problems.add(entry + ".shape", "double_ellipsoid is a heat source; use another shape");
     const bool is_product = region_value.shape == Shape::constant || region_value.shape == Shape::box ||
@@ -555,6 +546,23 @@ void check_solver(const Config& config, Problems& problems) {
 }
 
 }  // namespace
+
+void check_corners(const std::string& key, int axis, double from, double to, Problems& problems) {
+  if (!(from < to))
+    problems.add(key + ".to", "{} is not beyond {} along {}; write the larger corner last", shortest(to),
+                 shortest(from), "xyz"[axis]);
+}
+
+void check_kernel_can(const Config& config, const RegistryNames& registry, bool RegistryNames::Kernel::*can,
+                      const std::string& what, Problems& problems) {
+  std::vector<std::string_view> able;
+  for (const RegistryNames::Kernel& kernel : registry.kernels)
+    if (kernel.*can && kernel.available) able.push_back(kernel.name);
+  const auto named = std::ranges::find(registry.kernels, config.solver.kernel, &RegistryNames::Kernel::name);
+  if (named != registry.kernels.end() && !(*named.*can))
+    problems.add("solver.kernel", "'{}' does not {}; use auto or one of {}", config.solver.kernel, what,
+                 join(able));
+}
 
 void validate(Config& config, const RegistryNames& registry, Problems& problems) {
   check_cells(config, problems);

@@ -16,16 +16,13 @@ void check_patch(const Config& config, Face f, const FacePatch& patch, const std
                  Problems& problems) {
   if (!problems.sound({key, "grid"})) return;
   for (int i = 0; i < 2; ++i) {
-    const int axis = face_axes(f)[static_cast<std::size_t>(i)];
-    const double from = (*patch.from)[static_cast<std::size_t>(i)],
-                 to = (*patch.to)[static_cast<std::size_t>(i)];
+    const int axis = face_axes(f)[i];
+    const double from = (*patch.from)[i], to = (*patch.to)[i];
     for (const auto& [name, at] : {std::pair("from", from), std::pair("to", to)})
       if (!within_box(config, axis, at))
         problems.add(fmt::format("{}.{}", key, name), "{} m lies outside the face; write a position from {}",
                      shortest(at), box_text(config, axis));
-    if (!(from < to))
-      problems.add(key + ".to", "{} is not beyond {} along {}; write the larger corner last", shortest(to),
-                   shortest(from), "xyz"[axis]);
+    check_corners(key, axis, from, to, problems);
   }
 }
 
@@ -61,7 +58,7 @@ void check_list(const Config& config, Face f, const std::vector<BoundaryConfig>&
 
 // A combination of formulas may be deeper than one of them.
 void check_depth(const Config& config, Face f, const std::string& key, Problems& problems) {
-  if (is_plain(config.boundaries[static_cast<std::size_t>(f)])) return;
+  if (is_plain(boundary_of(config, f))) return;
   try {
     const FaceLaw law = face_law(config, f);
     law.a(1, 1);
@@ -89,21 +86,17 @@ void check_varying(const Config& config, const RegistryNames& registry, Problems
                  "the error is not known for {} in this version; write tolerance with criterion relative or "
                  "absolute",
                  varying);
-  std::vector<std::string_view> able;
-  for (const RegistryNames::Kernel& kernel : registry.kernels)
-    if (kernel.takes_varying_a && kernel.available) able.push_back(kernel.name);
-  const auto named = std::ranges::find(registry.kernels, config.solver.kernel, &RegistryNames::Kernel::name);
-  if (named != registry.kernels.end() && !named->takes_varying_a && !has_several_materials(config))
-    problems.add("solver.kernel", "'{}' does not take {}; use auto or one of {}", config.solver.kernel,
-                 varying, join(able));
+  if (!has_several_materials(config))
+    check_kernel_can(config, registry, &RegistryNames::Kernel::takes_varying_a,
+                     fmt::format("take {}", varying), problems);
 }
 
 }  // namespace
 
 void check_boundaries(const Config& config, const RegistryNames& registry, Problems& problems) {
   for (int f = 0; f < face_count; ++f) {
-    const BoundaryConfig& boundary = config.boundaries[static_cast<std::size_t>(f)];
-    const std::string key = fmt::format("boundaries.{}", face_names[f]);
+    const BoundaryConfig& boundary = config.boundaries[f];
+    const std::string key = boundary_key(f);
     if (!problems.sound({key})) continue;
     const auto side = static_cast<Face>(f);
     check_law(config, side, boundary, key, problems);

@@ -111,10 +111,8 @@ void check_regions(const Config& config, std::set<std::string>& used, Problems& 
       continue;
     }
     check_name_of_material(config, key + ".material", region.material, used, problems);
-    for (std::size_t axis = 0; region.shape == RegionShape::box && axis < 3; ++axis)
-      if (!(region.place.from[axis] < region.place.to[axis]))
-        problems.add(key + ".to", "{} is not beyond {} along {}; write the larger corner last",
-                     shortest(region.place.to[axis]), shortest(region.place.from[axis]), "xyz"[axis]);
+    for (int axis = 0; region.shape == RegionShape::box && axis < 3; ++axis)
+      check_corners(key, axis, region.place.from[axis], region.place.to[axis], problems);
   }
 }
 
@@ -142,13 +140,8 @@ void check_limits(const Config& config, const RegistryNames& registry, Problems&
   const ExactSolution solution = config.verify.solution;
   if (solution != ExactSolution::none && solution != ExactSolution::formula)
     problems.add("verify.solution", "{} is not a solution for {}; use formula", word(solution), several);
-  std::vector<std::string_view> able;
-  for (const RegistryNames::Kernel& kernel : registry.kernels)
-    if (kernel.sweeps_materials && kernel.available) able.push_back(kernel.name);
-  const auto named = std::ranges::find(registry.kernels, config.solver.kernel, &RegistryNames::Kernel::name);
-  if (named != registry.kernels.end() && !named->sweeps_materials)
-    problems.add("solver.kernel", "'{}' does not sweep {} in this version; use auto or one of {}",
-                 config.solver.kernel, several, join(able));
+  check_kernel_can(config, registry, &RegistryNames::Kernel::sweeps_materials,
+                   fmt::format("sweep {} in this version", several), problems);
 }
 
 }  // namespace

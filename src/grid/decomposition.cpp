@@ -38,8 +38,7 @@ void check_cells(Int3 cells) {
   }
 }
 
-// The most parts of an axis whose thinnest block still fills the neighbour's ghosts; 0 where not even one
-// part does, because a periodic axis is its own neighbour.
+// The most parts of an axis whose thinnest block fills the neighbour's ghosts (on periodic ones its own).
 Index most_parts_of(Index cells, bool periodic, int ghosts) {
   return std::max<Index>(cells / ghosts, periodic ? 0 : 1);
 }

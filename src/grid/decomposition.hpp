@@ -23,10 +23,9 @@ std::string halo_advice(Index widest);
 
 class Decomposition {
  public:
-  // Cells are dealt out as evenly as can be; the first (cells mod parts) blocks of an axis have one more.
-  // x is the fastest axis of ranks too. Throws Error(deck) when an axis has more parts than cells, or blocks
-  // thinner than `ghosts` on an axis with an exchange; the message names axis, parts, and the most parts, the
-  // least cells and the deepest halo that would work.
+  // Cells are dealt out evenly; the first (cells mod parts) blocks of an axis have one more. x is the fastest
+  // axis of ranks too. Throws Error(deck) when an axis has more parts than cells, or exchanged blocks thinner
+  // than `ghosts`; the message names axis, parts, and the parts, cells and halo that would work.
   Decomposition(Int3 cells, Int3 process_grid, std::array<bool, 3> periodic, int ghosts = 1);
 
   // The most parts along each axis that leave every rank cells and blocks as thick as `ghosts`. Throws

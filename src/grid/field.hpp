@@ -6,10 +6,9 @@
 
 namespace isotherm {
 
-// Elements of one block: shape and padding, without memory. `lead` elements stand before cell (0,0,0) of the
-// first ghost row, so that interior rows start on `row_alignment` bytes; the ghosts at a row's end share the
-// padding with those at the start of the next, and the ghosts before a row have room in whole words of 16
-// bytes.
+// Shape and padding of a block, without memory. `lead` elements before cell (0,0,0) of the first ghost row
+// let interior rows start on `row_alignment` bytes; ghosts at the ends of rows share the padding, with room
+// before a row in whole words of 16 bytes.
 struct FieldLayout {
   Int3 extent;
   int ghosts = 1;

@@ -40,8 +40,7 @@ double ceil_to(double n, double unit) {
   return std::ceil(n / unit) * unit;
 }
 
-// Cells of whole tiles that the sweeps between two exchanges cover: each as many layers of ghosts beside the
-// block as sweeps follow it (solver/period.hpp).
+// Cells of whole tiles swept between two exchanges, with as many ghosts as sweeps follow (solver/period.hpp).
 double tiled_cells_of_period(Int3 extent, Int3 faces, int ghosts, const ExchangeWeights& w) {
   double cells = 0;
   for (int layers = 0; layers < ghosts; ++layers) {

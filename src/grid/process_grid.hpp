@@ -1,5 +1,4 @@
-// Which process grid a run takes: an estimate of what a sweep costs on each, and the cheapest. Arithmetic
-// only, and the same on every rank.
+// Which process grid a run takes: the cheapest by an estimate of a sweep, the same on every rank.
 #pragma once
 
 #include <array>
@@ -25,9 +24,8 @@ struct ExchangeWeights {
   static ExchangeWeights of(Backend backend, int cell_bytes);
 };
 
-// Seconds a sweep, of the rank with the largest block and the most neighbours. Their sum is compared, not
-// their maximum: what is hidden behind the sweep takes its share of memory all the same, and not all is
-// hidden.
+// Seconds a sweep of the rank with the largest block and the most neighbours. Compared by their sum: what is
+// hidden behind a sweep takes its share of memory all the same, and not all is hidden.
 struct SweepCost {
   double sweep = 0;     // whole tiles of cells, of swept ghosts too, read and written once
   double copies = 0;    // sectors of exchanged cells and ghosts, and the dense buffers between them
@@ -36,10 +34,9 @@ struct SweepCost {
   double total() const { return sweep + copies + wire + messages; }
 };
 
-// Rows of cells run along x: a face across x is one short piece of each row, a sector of its own, where faces
-// across y and z are whole rows. With ghosts > 1, edges and corners are exchanged too and an exchange serves
-// so many sweeps, which cover some of the ghosts too. A periodic axis of one part is copied within the block,
-// without wire and message.
+// Rows run along x: a face across x is a short piece of each row, a sector of its own; others are whole rows.
+// With ghosts > 1 an exchange, of edges and corners too, serves so many sweeps, which cover some ghosts. A
+// periodic axis of one part is copied within the block, without wire and message.
 SweepCost sweep_cost(Int3 cells, Int3 process_grid, std::array<bool, 3> periodic, int ghosts,
                      const ExchangeWeights& weights);
 
@@ -48,9 +45,8 @@ struct EstimatedGrid {
   SweepCost cost;
 };
 
-// All factorisations of `ranks` that leave every rank cells, and blocks as thick as `ghosts`, the cheapest
-// first; of equal ones, that with the fewest cuts across x, then y. Throws Error(deck) naming the largest
-// rank count, and the deepest halo, that would work when there is none.
+// All factorisations of `ranks` with blocks as thick as `ghosts`, the cheapest first; of equals the fewest
+// cuts across x, then y. Throws Error(deck) with the rank count and halo that would work when there is none.
 std::vector<EstimatedGrid> process_grids_by_cost(Int3 cells, int ranks, std::array<bool, 3> periodic,
                                                  int ghosts, const ExchangeWeights& weights);
 

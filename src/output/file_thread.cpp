@@ -58,8 +58,7 @@ double FileThread::backlog() const {
   return static_cast<double>(started_ - done_) * longest_;
 }
 
-// Ends with the last file that was started, also where nobody waits for it any more: other ranks write it
-// too.
+// Ends with the last file started, even if nobody waits for it: other ranks write it too.
 void FileThread::serve(const std::stop_token& stop) {
   use_threads(1);  // the cores are the sweeps'
   std::unique_lock lock(mutex_);

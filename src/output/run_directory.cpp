@@ -90,8 +90,7 @@ std::string some_names(const std::vector<std::string>& names) {
   return text;
 }
 
-// Of the run that the folder holds, as its mark says; where an earlier isotherm wrote that, as its record
-// does.
+// Of the run that the folder holds, by its mark; where an earlier isotherm wrote that, by its record.
 std::optional<std::string> name_of_earlier_run(const fs::path& folder) {
   std::ifstream marked(folder / mark, std::ios::binary);
   std::string line(4096, '\0');  // longer than any name

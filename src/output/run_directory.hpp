@@ -53,12 +53,10 @@ std::multimap<std::int64_t, std::string> files_by_sweep(const std::filesystem::p
 
 enum class Force { no, yes };  // take a directory whose lock looks alive
 
-// One run a directory: `run.lock` says who writes there. Made by O_EXCL, as locks of file systems cannot be
-// relied on. Its lines: host, process, the start of that process in ticks, the job. A helper thread, which
-// calls neither MPI nor HDF5, touches it every ten seconds.
-//
-// A lock whose process is gone from this host, whose job is ours (it was started again), or which nobody has
-// touched for two minutes is left over from a run that was killed, and is taken.
+// One run a directory: `run.lock` says who writes there (host, process, its start in ticks, the job). Made by
+// O_EXCL, as locks of file systems cannot be relied on; a helper thread, which calls neither MPI nor HDF5,
+// touches it every ten seconds. One whose process is gone from this host, whose job is ours (started again),
+// or which is untouched for two minutes is left over from a killed run, and is taken.
 class RunLock {
  public:
   // Throws Error(cannot_create) where another run writes to `folder`, which must exist.
@@ -100,10 +98,9 @@ struct RunDirectoryPlan {
   std::shared_ptr<RunLock> lock{};  // where the run has locked the folder before
 };
 
-// Makes the folder and its parents, locks it before it looks at anything in it, removes the files (only those
-// of is_run_file) of the earlier run where that is allowed, and writes both decks. Throws
-// Error(cannot_create), before anything is removed or written, where the path is no folder, cannot be made or
-// written to, is locked by another run, or holds files that must stay.
+// Makes the folder, locks it before it looks at it, removes the earlier run's files (is_run_file) where
+// allowed, and writes both decks. Throws Error(cannot_create), before anything changes, where the path is no
+// folder, cannot be made or written to, is locked, or holds files that must stay.
 RunDirectory prepare_run_directory(const RunDirectoryPlan& plan);
 // Collective: by rank 0 alone; its failure is everyone's.
 RunDirectory open_run_directory(const RunDirectoryPlan& plan, const Communicator& communicator);

@@ -40,8 +40,7 @@ Reserved reserve_space(const std::string& path, std::int64_t bytes, FileSize siz
 // Gives back what is reserved behind the end of the file. Throws Error(io).
 void release_space(const std::string& path);
 
-// For benchmarks: `bytes` to place `at` of the file, which must exist, in calls of `most` bytes at the most;
-// on the disk when this returns. Throws Error(io).
+// For benchmarks: `bytes` to place `at` of a file, in calls of at most `most`, on disk. Throws Error(io).
 void write_raw(const std::string& path, std::string_view bytes, std::int64_t at, std::size_t most);
 
 }  // namespace isotherm

@@ -61,8 +61,7 @@ class Autotuner {
   bool done() const { return stage_ == Stage::done; }
   double sweep_seconds() const { return sweep_seconds_ * shrunk_; }  // of the fastest, of the run
 
-  // Collective. Makes and measures steps of the run, the last of which ends at sweep `until` or before; from
-  // then on the solver uses the fastest plan that is known. No residual may be under way.
+  // Collective. Measures steps up to `until` at most, then uses the fastest plan. No residual is under way.
   void advance(std::int64_t until) {
     while (!done()) {
       if (race_.empty() && !begin_race()) return finish(true);
@@ -180,8 +179,7 @@ class Autotuner {
     return all;
   }
 
-  // Time blocks that make no fewer launches from one exchange, or event, to the next than shorter ones are
-  // left out.
+  // Without those that make no fewer launches between exchanges or events than shorter ones.
   std::vector<Candidate> time_block_candidates() const {
     const bool exchanged = exchanges(solver_.level().sides());
     const std::int64_t span = exchanged ? std::int64_t{ghost_layers(config_)} : sweeps_until_due(config_);
@@ -360,8 +358,7 @@ class Autotuner {
     return seconds;
   }
 
-  // One sample; before the first, steps that load the kernel and the caches. False where too few sweeps are
-  // left until `until`.
+  // A sample, after steps that load kernel and caches. False: too few sweeps are left until `until`.
   bool measure(Candidate& candidate, std::int64_t until) {
     if (!can_run(candidate)) return true;
     const std::int64_t unit = step().unit();

@@ -42,8 +42,7 @@ double tuning_seconds(const Config& config, double sweep_seconds);
 TuningKey tuning_key(const Config& config, const Decomposition& decomposition, const Device& device,
                      int threads);
 
-// None where there is no such file or no such entry. Throws Error(deck) where the file is no tuning
-// file, Error(io) where it cannot be read.
+// None without such a file or entry. Throws Error(deck) for no tuning file, Error(io) for an unreadable one.
 std::optional<TuningChoice> find_tuning(const std::string& path, const TuningKey& key);
 
 // Collective, by rank 0's file: the entry, unless the autotuner left candidates out for want of time and this
@@ -51,9 +50,8 @@ std::optional<TuningChoice> find_tuning(const std::string& path, const TuningKey
 std::optional<TuningChoice> recall_tuning(const Config& config, const TuningKey& key,
                                           const Communicator& world);
 
-// Adds or replaces the entry; the file appears whole or not at all, also where several runs keep theirs at
-// once: one of them may then lose its entry, and measures again another time. Throws Error(cannot_create) or
-// Error(io).
+// Adds or replaces the entry; the file appears whole or not at all. Of runs that write at once one may lose
+// its entry, and measures again. Throws Error(cannot_create) or Error(io).
 void keep_tuning(const std::string& path, const TuningKey& key, const TuningChoice& choice);
 
 }  // namespace isotherm

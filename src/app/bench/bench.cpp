@@ -61,8 +61,7 @@ BenchSamples Sampler::measure(const std::function<void()>& launch, CopyProbes pr
       launches, [&](BenchSamples& s) { s.seconds.push_back(seconds_of(launch, launches)); }, probes);
 }
 
-// Every other time the base comes first: whoever comes second finds the caches, and the clock, as the first
-// left them.
+// Every other time the base comes first: the second finds caches and clock as the first left them.
 BenchSamples Sampler::measure_difference(const std::function<void()>& launch,
                                          const std::function<void()>& base, CopyProbes probes) {
   const std::int64_t launches = std::max(launches_of_a_batch(launch), launches_of_a_batch(base));

@@ -151,16 +151,14 @@ int bench(const CommandLine& command, const Communicator& world);
 
 double field_bytes(Int3 cells, int ghosts, Precision precision);  // at least; never overflows
 
-// What a benchmark compares with before it measures: random data, the reference sweep, exact sums. All in
-// host memory, by all threads.
+// What kernels are compared with: random data, the reference sweep, exact sums. In host memory.
 
 // Every cell of the padded block, in [low, high), by seed and place alone.
 template <class T>
 void fill_random(FieldView<T> field, std::uint64_t seed, T low, T high);
 
-// `time_block` sweeps of the whole block by the kernel `reference`, from `start` into `expected`; the ghosts
-// of `expected` are poison. The result has the same bits as one thread's. `start` is used up where time_block
-// > 1, and its ghosts beyond boundaries are filled.
+// `time_block` sweeps of the whole block by `reference`, with the bits of one thread: from `start` (used up
+// where time_block > 1, its boundary ghosts filled) into `expected`, whose ghosts are poison.
 template <class T>
 void sweep_reference(Field<T>& start, Field<T>& expected, FieldView<const T> source, Coefficients<T> c,
                      const Boundaries<T>& boundaries, int time_block);
@@ -172,8 +170,7 @@ inline constexpr T poison = std::numeric_limits<T>::quiet_NaN();
 // Whether more runs of a reduction return the bits of the first.
 bool repeats(double first, const std::function<double()>& run);
 
-// Compares the padded blocks bit by bit: a cell outside the region that was written is wrong too. Empty where
-// they agree, else a line that names the first cell.
+// Compares padded blocks bit by bit, also beyond the region written. Names the first cell; empty: equal.
 template <class T>
 std::string difference(FieldView<const T> expected, FieldView<const T> found);
 
@@ -191,8 +188,7 @@ double reduction_error(const ExactReduction& exact, double found);
 // of Numerical Algorithms, SIAM 2002, chapter 4); none for a maximum.
 double error_bound(Index cells, ReductionOp op);
 
-// The multigrid of hypre (Falgout and Jones, 2000), as a measure of ours: where CMake finds the library, and
-// on the CPU.
+// hypre's multigrid (Falgout and Jones, 2000), to compare with: on the CPU, where CMake finds it.
 struct HypreSolve {
   double seconds = 0;  // of this rank, without set-up
   int cycles = 0;

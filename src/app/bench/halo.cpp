@@ -17,8 +17,7 @@ namespace {
 constexpr double probe_timeout = 10;  // s
 constexpr int most_of_a_batch = 50;
 
-// Ranks stand in a ring across the axis; even ones look in direction `d` and odd ones back, so that
-// everybody has one neighbour.
+// Ranks in a ring across the axis; even ones look in direction `d`, odd ones back: one neighbour each.
 template <class T>
 class FaceBench {
  public:

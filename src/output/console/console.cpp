@@ -44,8 +44,7 @@ constexpr double least_seen = 0.5;  // s
 
 constexpr double rewrite_seconds = 0.1;  // a terminal is rewritten ten times per second
 
-// At once, with a newline at its end. False where it cannot be written; a terminal that has gone is no reason
-// to end a run, and there is nobody to tell.
+// At once, with a newline at its end. False where that fails; a terminal that has gone ends no run.
 bool put(std::FILE* file, std::string_view text) {
   const std::string lines = fmt::format("{}{}", text, text.ends_with('\n') ? "" : "\n");
   return std::fwrite(lines.data(), 1, lines.size(), file) == lines.size() && std::fflush(file) == 0;
@@ -83,8 +82,7 @@ void Console::warn(std::string_view problem) {
   log_only(line);
 }
 
-// Straight to the file descriptor: the line is neither buffered nor logged, and nobody minds its loss. The
-// terminal cuts what is longer than it is wide: automatic wrapping (DECAWM) is off for the line.
+// Straight to the file descriptor, neither buffered nor logged. DECAWM off: the terminal cuts long lines.
 void Console::rewrite_line(std::string_view line) {
   if (line.empty() && !line_shown_) return;
   line_shown_ = false;
@@ -128,8 +126,7 @@ std::optional<double> Pace::sweeps_per_second() const {
   return sweeps_ / seconds_;
 }
 
-// The residual goes on as the power of the sweeps that it was, until that falls no faster than the slowest
-// mode.
+// The residual stays that power of the sweeps until it falls no faster than the slowest mode.
 std::optional<double> Pace::sweeps_down(double way) const {
   const bool falls = decay_sweeps_ > 0 && decayed_ > 0;
   if (!(slowest_ > 0)) return falls ? std::optional(way / (decayed_ / decay_sweeps_)) : std::nullopt;

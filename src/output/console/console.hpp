@@ -16,16 +16,14 @@
 
 namespace isotherm {
 
-// For main, before anything opens a file. A reader that goes away (`isotherm run ... | head`) and a file size
-// limit then show as errors of a write (SIGPIPE and SIGXFSZ are ignored), and closed standard streams are
-// opened on /dev/null, or the next file opened would be written to by whoever prints.
+// For main, before any file is opened: SIGPIPE and SIGXFSZ become errors of a write, and closed standard
+// streams are opened on /dev/null, or the next file would get what is printed.
 void prepare_standard_streams();
 
 // To standard output, flushed, for a subcommand that does nothing but print. Throws Error(io).
 void print_now(const std::string& text);
 
-// A line on stderr, in place: one process, without a launcher, on a terminal that is not "dumb". Under a
-// launcher isatty() means nothing: Open MPI's mpirun gives every rank a terminal.
+// A line in place on stderr: one process, no launcher (mpirun fakes terminals), a terminal not "dumb".
 bool can_rewrite_lines(int processes);
 
 class Console {
@@ -40,8 +38,7 @@ class Console {
   void say(std::string_view text);       // one or more lines; flushed
   void log_only(std::string_view text);  // to run.log and not to the terminal
   void warn(std::string_view problem);   // "warning: problem"; kept for the run record
-  // Writes a line to stderr that the next text, warning or line replaces; an empty line erases it. Does
-  // nothing while the process is in the background of its terminal: the line there is the shell's.
+  // A line on stderr that the next output replaces; empty: erased. Nothing from a terminal's background.
   void rewrite_line(std::string_view line);
 
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -59,10 +56,9 @@ class Console {
 
 // How far a run is: one line that is rewritten on a terminal, a line now and then in a log.
 
-// From sums over what has happened, in which the past fades: a run that others slow down tells its new end
-// within minutes. The residual of a steady problem falls as a power of the sweeps while its fast modes die
-// (of its sweeps the latter half counts most), and in the end by the factor a sweep of its slowest mode,
-// which is known beforehand.
+// From sums in which the past fades: a run that others slow down shows its new end within minutes. The
+// residual of a steady problem falls as a power of the sweeps while fast modes die (the latter half of its
+// sweeps counts most), and in the end by the factor of its slowest mode, which is known.
 struct Forecast {
   std::optional<double> seconds{};  // to the end; none: not known
   std::optional<double> most{};     // to the last sweep, where a tolerance may end the run before

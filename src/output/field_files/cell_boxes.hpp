@@ -16,8 +16,7 @@ std::vector<Box> all_gather(const Communicator& communicator, Box mine);  // col
 
 Box intersect(Box a, Box b);  // Box{} where they have no cell in common
 
-// Boxes in units of larger cells, of `factor` cells along each axis: those of the coarse field, or chunks of
-// a compressed file. The first of these that begins at `cell` or after it, axis by axis:
+// Boxes of `factor` cells: coarse cells, or chunks. The first that begins at `cell` or later, by axis:
 constexpr Int3 up(Int3 cell, Int3 factor) {
   return {ceil_div(cell.x, factor.x), ceil_div(cell.y, factor.y), ceil_div(cell.z, factor.z)};
 }
@@ -31,8 +30,7 @@ constexpr Box fine_of(Box coarse, Int3 factor) {
           {coarse.hi.x * factor.x, coarse.hi.y * factor.y, coarse.hi.z * factor.z}};
 }
 
-// Boxes of at most `max_cells` (>= 1) that cover [0, extent) in the order of memory: whole planes of z where
-// one fits, else whole rows of x, else parts of one.
+// Boxes of at most `max_cells` (>= 1) that cover [0, extent) in memory order: planes of z, rows, or parts.
 std::vector<Box> cut_into_slabs(Int3 extent, Index max_cells);
 // The same of any box, in units of chunks: none is cut in two, except by the box itself. A slab has one chunk
 // at least, whatever `max_cells` says. {1, 1, 1}: cells are free to be cut anywhere.
@@ -43,8 +41,7 @@ Index slab_cells(Index slab_bytes) {
   return std::max<Index>(1, slab_bytes / static_cast<Index>(sizeof(T)));
 }
 
-// `box` in interior indices of the field, to place `at` of a dense box of `extent`, x fastest. Rounds where
-// `To` is the narrower type.
+// `box` of the field, in interior indices, to place `at` of a dense box of `extent`, x fastest; may round.
 template <class From, class To>
 void copy_into_dense(FieldView<const From> field, Box box, To* dense, Int3 extent, Int3 at) {
   const Int3 n = box.extent();
@@ -79,8 +76,7 @@ PartCells<T> cut(FieldView<const T> field, Box subdomain, Box part) {
           common.shifted(Int3{} - part.lo)};
 }
 
-// Cells on their way from the ranks that have them to those that want them, as T. `blocks`: of all ranks,
-// disjoint, and together all cells. Keeps its buffers from call to call.
+// Moves cells, as T, to ranks that want them; keeps its buffers. `blocks`: of all ranks, disjoint, complete.
 template <class T>
 class CellExchange {
  public:
@@ -93,8 +89,7 @@ class CellExchange {
   CellExchange(const Communicator& communicator, std::vector<Box> blocks)
       : communicator_(communicator), blocks_(std::move(blocks)) {}
 
-  // Collective. `boxes`: what each rank wants, by rank, the same on all; may be empty. `field`: the cells of
-  // this rank's subdomain. What other ranks have of this rank's box is there after finish().
+  // Collective. `boxes`: what each rank wants, on all ranks the same. Others' cells are there after finish().
   template <class From>
   void start(FieldView<const From> field, const std::vector<Box>& boxes) {
     const int me = communicator_.rank();
@@ -164,18 +159,15 @@ class CellExchange {
   std::vector<MPI_Request> requests_;
 };
 
-// The field in larger cells, each the mean of the cells within it: those of coarse_begun_in(subdomain,
-// factor), which may be none, dense, x fastest. The rank that holds the first cell of a mean fetches what
-// lies beyond its block and adds up all of them in the order of their indices, in fp64: the mean has the same
-// bits wherever the blocks end. Collective. `field`: the cells of this rank's `subdomain` of the grid, which
-// `factor` divides.
+// The field in larger cells, each the mean of those within it: the ones of coarse_begun_in(subdomain,
+// factor), dense, x fastest, perhaps none. The rank of the first cell of a mean adds up all in fp64, by their
+// indices: the same bits wherever blocks end. Collective. `field`: the cells of `subdomain`.
 template <class T>
 std::vector<T> coarse_means(const Communicator& communicator, FieldView<const T> field, Box subdomain,
                             Int3 factor);
 
-// The temperatures of `cells` (global, each in exactly one rank's `subdomain`), in their order and on every
-// rank: moved, not summed, so that every bit stays. `mine`: those in this rank's subdomain, in the same
-// order. Collective.
+// The temperatures of `cells` (global, each in one rank's `subdomain`) on every rank, in their order, with
+// all their bits. `mine`: those in this rank's subdomain, in the same order. Collective.
 std::vector<double> gather_cells(const Communicator& communicator, Box subdomain,
                                  const std::vector<Int3>& cells, const std::vector<double>& mine);
 

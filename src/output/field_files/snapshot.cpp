@@ -38,9 +38,8 @@ struct CellBox {
   Vector3 origin, spacing;
 };
 
-// The box of the cells, wider by an ulp of single precision. The points by which ParaView and others probe a
-// field are of that precision, and where one is rounded out of the box VTK finds no cell (5.11; VTK 9.7):
-// without it half of all surfaces had no value.
+// The box of the cells, wider by an ulp of fp32, in which ParaView and others probe: VTK (5.11; 9.7) finds no
+// cell for a point rounded out of the box, and half of all surfaces had no value.
 CellBox box_with_its_surface(const FileGrid& grid) {
   constexpr double most = 1e-3;  // of a cell, where the origin is far away
   CellBox box;
@@ -118,10 +117,9 @@ std::string xdmf_text(const FileGrid& grid, const std::vector<SeriesEntry>& entr
   return text + "    </Grid>\n  </Domain>\n</Xdmf>\n";
 }
 
-// Which files belong together, and their times, for viewers: `<stem>.hdf.series` and, over the same files,
-// `<stem>.xmf`. Both files are replaced, whole or not at all, and cost as much as they have entries: so not
-// at every entry, but at the first, and then where a second has passed and twenty times what they took last.
-// What is missing after a kill, a run that goes on finds in the folder.
+// Which files belong together, and their times: `<stem>.hdf.series` and, over the same files, `<stem>.xmf`.
+// Replaced whole, at a cost that grows with their entries: at the first entry, and then after a second and
+// twenty times what they took last. What a kill left out, a resumed run finds in the folder.
 class SnapshotSeries {
  public:
   SnapshotSeries(const std::string& folder, const FileGrid& grid, bool steady, bool xdmf)
@@ -273,8 +271,7 @@ std::int64_t SnapshotWriter::write_part(const std::string& part, const CellsView
   // Ranks that only send cells wait for the writer as long as it takes; its watchdog watches for them.
   const bool opens = collective_ || communicator_.is_root(), compressed = header.compression != 0;
   Watchdog watchdog(opens ? timeout_ : Watchdog::Seconds(0), part, "creating the file", communicator_.rank());
-  // Plain calls of one rank first: they say why a file cannot be made, or will not fit, better than MPI-IO
-  // does.
+  // Plain calls of one rank first: they say better than MPI-IO why a file cannot be made, or will not fit.
   on_root(communicator_, [&] {
     create_empty_file(part);
     reserve_space(part, expected_bytes(header));

@@ -26,8 +26,7 @@ struct SeriesEntry {
   Precision stored;     // in which they are
 };
 
-// The `.xmf` file, for ParaView: XDMF 3 over the `.hdf` files of its folder, with their times, as cells in
-// their own box. As VTKHDF it takes points alone, and so a box that is a cell too small.
+// XDMF 3 over the `.hdf` files of the folder, for ParaView, as cells in their box (VTKHDF has points alone).
 std::string xdmf_text(const FileGrid& grid, const std::vector<SeriesEntry>& entries);
 
 class SnapshotSeries;
@@ -134,8 +133,7 @@ class CheckpointWriter {
   double seconds_;
 };
 
-// Which checkpoints go when that of `written` is there and `keep` may stay: the oldest, and those of later
-// sweeps, which the run has gone back behind.
+// Which checkpoints go when `written` is there and `keep` may stay: the oldest, and those of later sweeps.
 std::vector<std::int64_t> superfluous(std::vector<std::int64_t> sweeps, std::int64_t written, int keep);
 // The sweeps of the checkpoints in a folder, the newest first. Unfinished ones are none.
 std::vector<std::int64_t> find_checkpoints(const std::string& folder, const std::string& run_name);

@@ -55,9 +55,8 @@ FileGrid grid_of_snapshots(const Config& config);
 FileGrid grid_of_checkpoints(const Config& config);  // with all bits of the field, never compressed
 FileGrid grid_of(const Config& config, const FieldPart& part);
 
-// The chunk that is compressed as one: {1, 1, 1} where the file is not. It follows from the file alone, so
-// that this is the same on any ranks: the longest edge of all cells is halved, the outermost first, until a
-// chunk has 2 MiB at the most. Ranks that are dealt out by halves own whole chunks.
+// The chunk compressed as one; {1, 1, 1}: not compressed. The same on any ranks: the longest edge of all
+// cells is halved, the outermost first, down to 2 MiB. Ranks dealt out by halves own whole chunks.
 Int3 chunk_of(const FileGrid& grid);
 std::int64_t most_bytes_of_cells(const FileGrid& grid);  // that they take in the file
 std::string why_not_compressed();  // empty where this HDF5 can write with shuffle and deflate
@@ -110,13 +109,11 @@ std::uint64_t header_hash(const SnapshotHeader& header);  // of every byte of it
 // The group /isotherm. Collective where the file is; the texts are one rank's.
 void write_snapshot_header(hid_t file, const SnapshotHeader& header, bool text_writer,
                            const std::string& path);
-// Throws Error(file_missing), or Error(deck) when the file is no snapshot or checkpoint, of a newer format,
-// or a checkpoint whose header is not what was written.
+// Throws Error(file_missing); Error(deck) for no such file, a newer format, or a header not as written.
 SnapshotHeader read_snapshot_header(const std::string& path);
 
-// Of the cells of `subdomain` (which may be empty) in the file, read by this process alone, slab by slab; the
-// sum over disjoint blocks is the file's. Throws Error(io) when the file cannot be read as a snapshot of
-// these cells. `extremes`: of the block too, where they are wanted.
+// Of the cells of `subdomain` (may be empty) in the file, read by this process; disjoint blocks add up to the
+// file's. `extremes`: of the block too. Throws Error(io) for no readable snapshot of these cells.
 std::uint64_t fingerprint_on_disk(const std::string& path, Box subdomain, Int3 cells, Precision precision,
                                   Index slab_bytes, TemperatureExtremes* extremes = nullptr);
 
@@ -137,8 +134,7 @@ std::string why_not_collective(hid_t transfer);  // a description, empty when al
 // with MPI_Abort, and only `close` closes, after success or after a refusal that all ranks know of.
 class SnapshotFile {
  public:
-  // Collective, as everything here. All but the values of the cells is written and flushed. The arguments
-  // must outlive it.
+  // Collective, as all here. All but the cells' values is written and flushed. The arguments outlive it.
   SnapshotFile(const std::string& path, const Communicator& communicator, bool collective,
                const SnapshotHeader& header);
   SnapshotFile& operator=(SnapshotFile&&) = delete;

@@ -63,8 +63,7 @@ void read_value(hid_t id, const std::string& name, T& value, const std::string& 
   }
 }
 
-// The attributes, to write or to read them: calls value(name, field, newer) for each. `newer`: an attribute
-// without which a file is of an earlier version that has neither.
+// To write or read the attributes: value(name, field, newer) for each. `newer`: not in earlier versions.
 template <class Header, class Value>
 void for_each_value(Header& header, const Value& value) {
   auto& from = header.provenance;

@@ -39,8 +39,7 @@ struct BenchEntry {  // one kernel of a table, one way to launch it, on one grid
   BenchSamples samples;
   double points = 0;  // cell updates of a launch; 0 where nothing is updated
   double bytes = 0;   // least traffic of a launch
-  // Of a reduction: its distance from an exact sum, over the sum of the magnitudes that it adds, and
-  // whether a second launch gave the same bits.
+  // Of a reduction: its distance from an exact sum over the sum of magnitudes; whether its bits repeat.
   std::optional<double> error;
   std::optional<bool> same_bits;
 };
@@ -57,11 +56,10 @@ struct BenchRecord {
 };
 
 Json spread_json(const std::vector<double>& values);  // their quantiles; null of none
-// The kernels of one grid and precision as the JSON has them, with what follows from their samples:
-// points_per_s: null where nothing is updated, and of a difference below its noise (p90 - p10), which has no
-// bandwidth or shares either. Shares: medians over the samples, each against what was measured right before
-// it; of a difference, whose samples may have either sign, medians against medians. speedup: over the first
-// right kernel.
+// The kernels of one grid and precision as JSON, with what follows from their samples. points_per_s: null
+// where nothing is updated, or a difference is below its noise (p90 - p10), which has no bandwidth or shares
+// either. Shares: medians over samples, each against what was measured right before it; of differences,
+// medians against medians. speedup: over the first right kernel.
 std::vector<Json> ladder_json(const std::vector<BenchEntry>& ladder);
 bool all_right(const BenchRecord& record);  // nothing that was measured is wrong
 

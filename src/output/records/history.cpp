@@ -64,8 +64,7 @@ std::string text(const std::optional<double>& value) {
   return value ? text(*value) : "";
 }
 
-// The one place that knows which columns of diagnostics there are: "," before the name of each, or before its
-// value, which is empty without `d`.
+// The one place that knows the columns of diagnostics: "," before each name or value, empty without `d`.
 std::string columns_of(const DiagnosticsPlan& plan, bool names, const std::optional<Diagnostics>& d = {}) {
   const HeatFlows* const flows = d && d->flows ? &*d->flows : nullptr;
   std::string line;

@@ -22,9 +22,8 @@ class Console;
 // A text file that grows by lines, each of which begins with its sweep.
 class LineFile {
  public:
-  // Writes `head` at once. `loss`: "its history", what the run goes on without where the file is lost.
-  // `resumed`: the sweep from which the run goes on. Lines of the file up to it stay, later ones are of
-  // sweeps that are done again; where it has another head, the old file is kept aside.
+  // Writes `head` at once. `loss`: "its history", for the warning where the file is lost. `resumed`: lines up
+  // to this sweep stay, later ones are made again; a file with another head is kept aside.
   LineFile(const std::filesystem::path& path, Console& console, std::string head, std::string loss,
            std::optional<std::int64_t> resumed = {});
   ~LineFile();  // what is buffered is written

@@ -1,5 +1,4 @@
-// What the JSON files have in common. For the .cpp that write one: nlohmann's header takes seconds to
-// compile.
+// What the JSON files share, for the .cpp that write one: nlohmann's header takes seconds to compile.
 #pragma once
 
 #include <fmt/format.h>
@@ -38,8 +37,7 @@ namespace isotherm {
 
 using Json = nlohmann::ordered_json;
 
-// As NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE, with the keys in the order of the fields: up to version 3.11 the
-// library's own macro knows objects with sorted keys only.
+// NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE with keys in the order of the fields, which it sorts up to 3.11.
 #define ISOTHERM_KEYS(Type, ...)                                               \
   inline void to_json(Json& nlohmann_json_j, const Type& nlohmann_json_t) {    \
     NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(NLOHMANN_JSON_TO, __VA_ARGS__))   \
@@ -77,8 +75,7 @@ std::vector<T> gather(const T& mine, const Communicator& communicator) {
   return all;
 }
 
-// A value, and what a JSON Schema (draft 7) says of such values: made side by side, so that a key of a record
-// is written and described by one line.
+// A value and its JSON Schema (draft 7) side by side: one line writes and describes a key of a record.
 struct Described {
   Json value, schema;
 };

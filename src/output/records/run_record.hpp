@@ -46,8 +46,7 @@ std::vector<HaloPair> gather_pairs(const std::vector<HaloLink>& mine, const Comm
 std::string direction_word(Direction d);                  // "x+", "y-z+"
 std::string transports_in_use(const HaloRecord& record);  // "host", "peer, host"; "none" without neighbours
 
-// For the banner: a pair each where they are few, else medians of all pairs of the same directions and
-// transport. Then, where it was measured, what is hidden.
+// For the banner: each pair where they are few, else medians by directions and transport; what is hidden.
 std::vector<std::string> halo_lines(const HaloRecord& record);
 
 // Of snapshots and parts of the field; not of checkpoints.
@@ -55,8 +54,7 @@ struct WritingRecord {
   std::int64_t files = 0, bytes = 0;
   std::int64_t cell_bytes = 0;  // of their cells before compression
   int compression = 0;          // level of deflate; 0: none
-  // Of the slowest rank: writing and proving them; the sweeps' waits for them, or for their copies; and after
-  // the last sweep, where there is nothing to hide behind.
+  // Of the slowest rank: writing and proving; the sweeps' waits; after the last sweep, hidden by nothing.
   double seconds = 0, exposed = 0, at_end = 0;
   std::string why_in_step;  // empty: written beside the sweeps
 };
@@ -219,8 +217,7 @@ struct EndState {
   };
   std::optional<Extreme> highest, lowest;  // none where every cell is NaN
   std::int64_t nan_cells = 0;
-  // Transient: during the last step, as in the last line of history.csv. Steady: of the final field, without
-  // a rate.
+  // Transient: during the last step, as history.csv has it. Steady: of the final field, without a rate.
   std::optional<HeatFlows> heat;
   std::array<bool, face_count> faces{};  // that are not periodic
   std::string why_no_heat;
@@ -329,10 +326,8 @@ std::string kernel_line(const MethodRecord& method);
 std::string banner(const RunRecord& record);
 std::string final_table(const RunRecord& record);
 
-// A line for each of foms(), for the patterns of Ramble, ReFrame and JUBE: fixed words, plain decimals
-// without an exponent, unit last. "FOM cell_updates: 123.456 GLUP/s"
-//
-// Empty of a run whose answer is wrong, or that has none. A figure that is not finite has no line.
+// A line for each of foms(), for Ramble, ReFrame and JUBE: fixed words, plain decimals, unit last, "FOM
+// cell_updates: 123.456 GLUP/s". Empty where the answer is wrong or missing; none for what is not finite.
 std::string figures_of_merit(const RunRecord& record);
 
 // What a run ends with: figures of merit, its end state, its result.
