@@ -83,7 +83,7 @@ int asked_halo(const Config& config) {
   return config.solver.halo_width.value_or(1);
 }
 
-// Of what is written beside the sweeps, or from a device: the field, and this rank's cells of every part.
+// Of what is written during sweeps, or from a device: the field, and this rank's cells of every part.
 std::size_t copy_bytes(const Config& config, Box subdomain, std::size_t field) {
   std::size_t bytes = config.output.snapshots ? field : 0;
   for (const FieldPart& part : field_parts(config)) {

@@ -223,7 +223,7 @@ class FieldOutputs {
     probes_.file->add(probes_line(solver_.sweeps(), solver_.time(), kelvins));
   }
 
-  // Beside sweeps a copy is written, of which a device sends these cells alone, behind the part's last file.
+  // During sweeps a copy is written, of which a device sends these cells alone, behind the part's last file.
   void write(Part& part, std::vector<std::string>& files) {
     part.writer.wait();
     PartCells<T> mine;

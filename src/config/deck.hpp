@@ -43,8 +43,7 @@ Config read_resolved_deck(const std::string& text, const std::string& place);
 // A resolved deck that an earlier version may have stored, in the words of this one. Throws YamlError.
 std::string stored_deck_text(const std::string& text);
 
-// What two decks say differently, in the order of the key table. Keys that may be left out count with what
-// they mean then.
+// What two decks say differently, in the order of the key table. Keys left out count with what they mean.
 struct Change {
   std::string key;          // "problem.steps"
   std::string before, now;  // as YAML; "nothing" where the key holds or means nothing

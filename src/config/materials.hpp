@@ -1,5 +1,4 @@
-// The materials of a deck: which of them sweeps must tell apart, and where the deck puts them. Arithmetic
-// only.
+// The materials of a deck: which of them sweeps must tell apart, and where the deck puts them.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +18,8 @@ struct MaterialClass {
 
 inline constexpr std::size_t most_materials = 255;  // one more marks cells that nothing was painted on
 
-// That of material.default is the first; without it that of the first region. Two materials are of one class
-// where their properties are equal, and all contacts too; one that no region names is of none. The one
-// material of other decks is a class.
+// The first is material.default's, else the first region's. Two materials whose properties and contacts are
+// all equal are of one class; one that no region names is of none; the one material of other decks is one.
 struct MaterialClasses {
   std::vector<MaterialClass> classes;
   std::vector<std::uint8_t> of_material;  // by the order of Config::materials

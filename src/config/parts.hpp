@@ -33,8 +33,7 @@ struct FieldPart {
   }
 };
 
-// In the order of the deck: slices, region, coarse field. Throws Error(deck) where one does not fit the grid,
-// as the finer grids of a series may not.
+// In the deck's order: slices, region, coarse field. Throws Error(deck) where one does not fit the grid.
 std::vector<FieldPart> field_parts(const Config& config);
 
 // The same, but `reject(key, problem)` is told what does not fit, and that part is left out.

@@ -17,12 +17,10 @@
 
 namespace isotherm {
 
-// Of a key or a word that decks of other programs have: "radiation is not available in this version". Empty
-// for any other.
+// Of a key or word that other programs have: "radiation is not available in this version"; else empty.
 std::string_view absent_feature(std::string_view word);
 
-// Of a number with a unit behind it, "25 C" for a key in K: "write 298.15 (kelvin), without a unit". Empty
-// where it is none.
+// Of a number with a unit, "25 C" for a key in K: "write 298.15 (kelvin), without a unit"; else empty.
 std::string advice_on_unit(std::string_view text, std::string_view unit_of_key);
 
 // In a map by keys, that of "a.b.c", else of "a.b", else of "a": where a key stands, or what is around it.
@@ -90,8 +88,7 @@ class Problems {
   // Whether none of the keys, nor anything within them, has a problem: what a later check may rely on.
   bool sound(std::initializer_list<std::string_view> keys) const;
 
-  // Throws one Error with a line for each problem, those of the deck from top to bottom, then those of the
-  // overrides.
+  // Throws one Error with a line for each problem: the deck's from top to bottom, then the overrides'.
   void throw_if_any() const;
 
   std::map<std::string, std::string> places() const;  // key -> "deck.yaml:12:8" or "argument 3"

@@ -553,8 +553,7 @@ void rename_in(YamlNode& map, const Keys& keys, const std::string& path, std::ve
   }
 }
 
-// Of a run's directory the last snapshot, NAME_00000100.hdf: slices and the like have longer names. The
-// directory itself where it has none.
+// The last snapshot in a run's directory, NAME_00000100.hdf (others' names are longer); else the directory.
 fs::path last_snapshot(const fs::path& directory) {
   static const std::regex form("(.+)_([0-9]{1,18})\\.hdf");
   std::tuple<std::ptrdiff_t, long long, fs::path> best{std::numeric_limits<std::ptrdiff_t>::min(), 0,

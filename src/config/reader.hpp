@@ -28,8 +28,7 @@ struct Override {
   std::string value;  // YAML
 };
 
-// `numbers`: of the arguments on the command line; counted from 1 where there are none. Throws
-// Error(command_line) for one without '=' or key, and for a key that stands twice.
+// Counted from 1 where there are no `numbers`. Throws Error(command_line): no '=' or key, or a key twice.
 std::vector<Override> split_overrides(const std::vector<std::string>& arguments,
                                       const std::vector<int>& numbers);
 
@@ -61,8 +60,7 @@ Config settle_config(const YamlNode& deck, const std::string& path, const Regist
 
 // Checks that need more than one key, or the kernel registry.
 void validate(Config& config, const RegistryNames& registry, Problems& problems);
-// Its parts, and what they share: corners of a box along an axis, and a kernel of the deck that `can` not do
-// `what`.
+// Its parts, and what they share: a box along an axis, and a kernel that must be able to do `what`.
 void check_materials(const Config& config, const RegistryNames& registry, Problems& problems);
 void check_boundaries(const Config& config, const RegistryNames& registry, Problems& problems);
 void check_corners(const std::string& key, int axis, double from, double to, Problems& problems);

@@ -227,8 +227,7 @@ Json schema_of(const Key& key, const Context& context) {
   return schema;
 }
 
-// The keys that a study may vary, by their paths: properties, and patterns where numbers of entries are in
-// them.
+// The keys that a study may vary, by their paths: properties, or patterns of paths with numbers in them.
 class Varied {
  public:
   explicit Varied(const Context& context) : context_(context) {

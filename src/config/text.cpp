@@ -31,8 +31,7 @@ std::optional<double> finite(std::string_view text) {
   return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
-// Was a number meant by `word`, lower case and without its sign, which is none as a whole?
-// `text`: as it was written.
+// Was a number meant by `word` (of `text`, lower case and without its sign), which is none as a whole?
 ParsedNumber explain(const std::string& text, std::string_view sign, const std::string& word) {
   const auto problem = [&](const std::string& what, const std::string& advice = "") {
     return ParsedNumber{.is_number = true, .problem = text + what, .advice = advice};

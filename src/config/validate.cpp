@@ -120,8 +120,7 @@ void check_tolerance(Config& config, Problems& problems) {
   p.tolerance = *std::exchange(p.error, std::nullopt);
 }
 
-// A cycle is checked as it ends, where the deck does not say otherwise. Multigrid that has not converged
-// after so many cycles has most likely stalled.
+// Cycles are checked as they end, unless the deck says otherwise. After so many, multigrid has stalled.
 void check_cycle(Config& config, Problems& problems) {
   constexpr std::int64_t most_cycles = 100;
   if (takes_long_steps(config) && !problems.given("problem.check_interval"))
@@ -268,8 +267,7 @@ void check_field_outputs(const Config& config, Problems& problems) {
                 [&](const std::string& key, const std::string& problem) { problems.add(key, problem); });
 }
 
-// What leaves a result behind (diagnostics are a part of the history): none may come from a transport that
-// moves nothing.
+// What leaves a result behind, of which none may come from a transport that moves nothing.
 std::vector<std::string> results_of(const Config& config) {
   std::vector<std::string> results;
   const OutputConfig& output = config.output;

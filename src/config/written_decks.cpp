@@ -52,8 +52,7 @@ std::vector<std::string> settings(const Keys& keys) {
   return all;
 }
 
-// Sections with all keys in them, and keys. Whoever resumes a run compares dt as the step that follows from
-// these keys; end_time and steps only set the end.
+// Sections with all their keys, and keys. dt is compared as it follows from these; others set the end.
 bool may_change(std::string_view key) {
   static constexpr auto allowed =
       words("problem.end_time", "problem.steps", "problem.max_cycles", "problem.max_sweeps",
@@ -166,8 +165,7 @@ std::vector<Change> changes(const Config& before, const Config& now) {
   return found;
 }
 
-// The decks of `isotherm init`, which run. The commented one has every key with its meaning, unit, range and
-// default; keys that do not apply to it, or are better left out, are commented out.
+// The decks of `isotherm init`, which run. In the long one keys that do not apply are commented out.
 
 namespace {
 
@@ -215,8 +213,7 @@ class Commented {
   }
 
  private:
-  // Of maps in a row that the same word may stand for, the first shows all keys; the others are a line
-  // each. `behind`: as of line().
+  // Of maps in a row that may be the same word, only the first shows its keys. `behind`: as of line().
   void entries(const Keys& keys, const Keys& defaults, const std::string& indent,
                const std::string& behind = "") {
     for (std::size_t i = 0; i < keys.size(); ++i) {

@@ -204,8 +204,7 @@ void check_bytes(const std::string& text) {
   }
 }
 
-// The tab that indents a line, if one does: yaml-cpp trips over it, or over the ':' behind it, and names
-// neither.
+// The tab that indents a line, if one does: yaml-cpp trips over it or the ':' behind, and names neither.
 std::optional<Place> find_indenting_tab(const std::string& text, int line) {
   std::size_t start = 0;
   for (int i = 1; i < line && start != text.npos; ++i) start = text.find('\n', start) + 1;

@@ -24,8 +24,7 @@ namespace isotherm {
 template <class T>
 class HaloExchange {
  public:
-  // Of these fields, all of one shape; their edges and ghosts are overwritten, because transports are proved
-  // with them. Collective: what one rank lacks is thrown on all.
+  // Of fields of one shape, whose edges and ghosts transports are proved with. Collective; throws on all.
   HaloExchange(const Decomposition& decomposition, const Communicator& communicator, Device& device,
                std::vector<HaloField<T>> fields, const TransportSettings& settings = {},
                std::span<const TransportEntry<T>> registry = transport_registry<T>());
@@ -41,8 +40,7 @@ class HaloExchange {
   void start(FieldView<T> field, Stream compute, Stream halo);
   void finish(FieldView<T> field, Stream compute, Stream halo);
 
-  // Can sweeps store their faces for the neighbours in place of exchanges (Transport::serves_sweeps())? Not
-  // within a rank, nor more layers than one. The same on all ranks.
+  // Can sweeps store their faces in place of exchanges: one layer, no copy within a rank? The same on all.
   bool serves_sweeps() const { return now().serves_sweeps; }
   FaceStores<T> stores(FieldView<T> in, FieldView<T> out, Stream compute) {
     return first().stores(in, out, compute);
@@ -50,8 +48,7 @@ class HaloExchange {
   void hand_ghosts(FieldView<T> field, Stream compute) { first().hand_ghosts(field, compute); }
   void take_ghosts(FieldView<T> field, Stream compute) { first().take_ghosts(field, compute); }
 
-  // From now on times() has what the exchanges of this rank take, by all its transports; on a GPU the host
-  // waits behind each phase, and nothing overlaps.
+  // From now on times() has this rank's exchanges; on a GPU the host waits behind each phase.
   void time_phases();
   PhaseTimes times() const;
 

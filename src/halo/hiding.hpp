@@ -20,8 +20,7 @@
 
 namespace isotherm {
 
-// Seconds, of the slowest rank: a job is as fast as that one, and what the others wait for it is no
-// communication.
+// Seconds of the slowest rank, as fast as which a job is: others' waits are no communication.
 struct HaloCost {
   double exchange = 0;  // with nothing beside it
   double exposed = 0;   // what it adds to a step
@@ -44,8 +43,7 @@ HaloCost halo_cost(std::span<const StepSeconds> samples);  // medians; of one sa
 HaloCost measure_halo_cost(const Communicator& communicator, Device& device, Stream compute,
                            const std::function<void(StepPart)>& queue, bool as_graphs);
 
-// Seconds of what `queue` queues on `compute`, by itself, on the slowest rank: the median of some.
-// Collective.
+// Seconds of what `queue` queues on `compute`, on the slowest rank: the median of some. Collective.
 double measure_seconds(const Communicator& communicator, Device& device, Stream compute,
                        const std::function<void()>& queue);
 

@@ -1,5 +1,4 @@
-// Which transport carries the halos between this rank and each of its neighbours: what the deck names, or
-// the fastest of those that prove to work, with the messages and the fields of the run itself.
+// Which transport carries halos between each two ranks: the deck's, or the fastest that is proved to work.
 #pragma once
 
 #include <algorithm>

@@ -19,8 +19,7 @@ struct GhostSides {
 };
 GhostSides ghost_sides(const Decomposition& decomposition, int rank);
 
-// The block and so many layers of ghosts beyond the faces with `sides`, edges and corners between them
-// included.
+// The block and so many layers beyond the faces with `sides`, with the edges and corners between them.
 Box widened_subdomain(Int3 extent, const std::array<bool, face_count>& sides, Index layers);
 
 // The cells of `region`, the block or a widened one, that can be computed before remote ghosts arrive; may be
@@ -66,8 +65,7 @@ inline constexpr int first_free_tag = 27;
 // The ranks that these messages go to, each once, in order of their first message.
 std::vector<int> peers_of(std::span<const HaloMessage> messages);
 
-// Every pair of neighbours has its round, in which neither has another: by round, the peer of `rank`, or -1.
-// A greedy edge colouring: at most 2 * 26 - 1 rounds.
+// By round, the peer of `rank`, or -1: each pair has one. Greedy edge colouring: at most 2 * 26 - 1 rounds.
 std::vector<int> rounds_of_pairs(const Decomposition& decomposition, int rank, int ghosts);
 
 }  // namespace isotherm

@@ -1,5 +1,4 @@
-// Transports of packed messages: a kernel packs each edge into a dense buffer, a wire carries it, a kernel
-// unpacks it into the peer's ghosts. The wires are declared here.
+// Transports of packed messages: kernels pack edges and unpack ghosts, a wire carries the buffers.
 #pragma once
 
 #include <functional>
@@ -54,11 +53,9 @@ std::unique_ptr<TransportMaker<T>> packed_transports(Device& device, const Commu
   return packed_transports<T>(device, open_wires(device, communicator));
 }
 
-// MPI counts are ints, so long messages travel in pieces. Well below 2^31, where MPI libraries and kernels
-// have been caught cutting transfers short.
+// MPI counts are ints; well below 2^31, where MPI libraries and kernels were caught cutting short.
 inline constexpr std::size_t largest_piece = std::size_t{1} << 30;  // bytes
-// Pieces of messages that are staged: one is copied while the one before it travels. Long enough that a
-// piece's latencies (some 10 us) are a small part of its time at 25 GB/s.
+// Staged pieces: one is copied while another travels, each longer than its latencies (10 us at 25 GB/s).
 inline constexpr std::size_t staged_piece = std::size_t{2} << 20;  // bytes
 
 // Non-blocking MPI over host memory; device memory is staged through pinned buffers. Not collective. Wires of

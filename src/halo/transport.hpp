@@ -17,8 +17,7 @@
 
 namespace isotherm {
 
-// The memory of a field that is exchanged. A transport may open the neighbours' to this rank, so it has to
-// know all of them beforehand.
+// The memory of an exchanged field, all known beforehand: a transport may open the neighbours'.
 template <class T>
 struct HaloField {
   FieldView<T> view;
@@ -29,8 +28,7 @@ HaloField<T> halo_field(Field<T>& field) {
   return {field.view(), field.data()};
 }
 
-// The messages of one exchange between this rank and some of its neighbours, bound to the fields that they
-// travel between. Failures throw Error(internal).
+// The messages of one exchange of this rank, bound to its fields. Failures throw Error(internal).
 template <class T>
 class Transport {
  public:

@@ -1,5 +1,4 @@
-// Packed messages by MPI: out of the packed buffers themselves, or staged through host memory. And whether
-// MPI takes buffers of a GPU.
+// Packed messages by MPI, from their buffers or staged; and whether MPI takes buffers of a GPU.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -44,8 +44,7 @@ inline double face_position(const Config& config, Face f) {
   return config.grid.origin[axis] + (is_max(f) ? length : 0.0);
 }
 
-// "<key>: <what> is not finite at cell (1, 2, 3) (it is nan at x = 0.1 m, ...); give ...". `key`: as
-// Config::at places it.
+// "<key>: <what> is not finite at cell (1, 2, 3) (it is nan at x = 0.1 m, ...); give ..."; `key`: placed.
 inline Error not_finite(const std::string& key, const std::string& what, double value, Int3 cell,
                         Vector3 place, double t) {
   const char* problem = std::isfinite(value) ? "is too large for the precision" : "is not finite";

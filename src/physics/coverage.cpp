@@ -22,8 +22,7 @@ double overlap(double low, double high, Index cell) {
   return std::max(0.0, std::min(high, edge + 1) - std::max(low, edge));
 }
 
-// Both ends of an interval onto the faces of cells that they are but for rounding, unless nothing would be
-// left of it.
+// Both ends of an interval onto the faces of cells that they round to, unless nothing would be left.
 void snap(double& low, double& high) {
   const auto snapped = [](double u) {
     return std::abs(u - std::round(u)) <= rounding_of_per_cell ? std::round(u) : u;

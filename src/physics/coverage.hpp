@@ -67,9 +67,8 @@ class Coverage {
   double volume() const { return volume_; }  // m^3, also outside the domain; of a gaussian with peak 1
   double inside() const { return inside_; }  // the share of that within the domain, 0 to 1
 
-  // Of a solid shape or gaussian. Returns which of the cells (first + i, y, z), i < shares.size(), which are
-  // global indices, it may cover, with their shares (0 to 1) at shares[i]; others are left alone. Of a
-  // gaussian: its mean over the cell.
+  // Of a solid shape or gaussian. The shares (0 to 1) of the cells (first + i, y, z), global indices, at
+  // shares[i], of a gaussian its means; only those of the cells returned are set.
   CellRange row(Index first, Index y, Index z, std::vector<double>& shares) const;
   bool repeats(Index z) const;  // as CentreCover::repeats()
   // What a share of the value is multiplied by, so that the sum over all cells is value x volume().

@@ -44,8 +44,7 @@ class DatasetReader {
   Int3 cells_;
 };
 
-// The cells of `box` of a dataset that must have exactly the grid's shape, as double, x fastest. Throws as
-// DatasetReader does.
+// The cells of `box` of a dataset of the grid's shape, as double, x fastest. Throws as DatasetReader does.
 std::vector<double> read_dataset_box(const std::string& file, const std::string& dataset, Int3 grid_cells,
                                      Box box);
 
@@ -55,9 +54,8 @@ struct StoredField {
   std::int64_t sweep = 0;     // of which it is the state
 };
 
-// The cells of `subdomain`, bit by bit, into `field` in host memory; ghosts are left alone. Nothing is
-// allocated by the file's word. Throws as DatasetReader, and Error(deck) where shape or type are not those of
-// the grid and T.
+// The cells of `subdomain`, bit by bit, into `field` in host memory, but for ghosts. Throws as DatasetReader,
+// and Error(deck) where shape or type are not those of the grid and T.
 template <class T>
 void read_field(const StoredField& stored, Int3 cells, Box subdomain, FieldView<T> field);
 

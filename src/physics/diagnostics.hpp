@@ -27,8 +27,7 @@
 
 namespace isotherm {
 
-// Heat of sources and flux boundaries, of one block or, after a sum over ranks, of the whole body: where the
-// mean is free, all heat that comes in must go out.
+// Heat of sources and flux boundaries, of a block or a body: where the mean is free, all must go out.
 struct HeatBalance {
   double net = 0;    // W into the body
   double gross = 0;  // W, sum of magnitudes
@@ -61,8 +60,7 @@ struct NumberedTemperature {
   }
 };
 
-// NaN is no extreme; its cells are counted. Of equal temperatures the cell with the least number counts, so
-// that no order of cells, threads or ranks changes the result.
+// NaN is counted apart. Of equals the cell with the least number, by any order of cells, threads or ranks.
 struct TemperatureExtremes {
   NumberedTemperature lowest{std::numeric_limits<double>::infinity()};
   NumberedTemperature highest{-std::numeric_limits<double>::infinity()};
@@ -70,8 +68,7 @@ struct TemperatureExtremes {
   Index first_nan = std::numeric_limits<Index>::max();  // the least number of these cells
 
   bool any() const { return lowest.number != NumberedTemperature::no_cell; }
-  // The largest magnitude, infinite where a temperature is not finite; of equals the cell with the least
-  // number.
+  // The largest magnitude, infinite where one is not finite; of equals the cell with the least number.
   NumberedTemperature most_extreme() const;
   void add(const TemperatureExtremes& other);
 };
@@ -122,9 +119,8 @@ struct Diagnostics {
   std::optional<Histogram> histogram;
 };
 
-// The range of the bins: the deck's, or from the extremes of the initial state and of the boundaries'
-// temperatures and ambients that are numbers. Never empty: a state of one temperature lies in the middle of 1
-// K.
+// The deck's bins, or by the initial extremes and the temperatures and ambients of boundaries that are
+// numbers. Never empty: a state of one temperature lies in the middle of 1 K.
 Bins choose_bins(const Config& config, double initial_min, double initial_max);
 
 }  // namespace isotherm

@@ -28,8 +28,7 @@ bool is_insulated(const BoundaryConfig& boundary) {
   return boundary.kind == BoundaryKind::insulated;
 }
 
-// Modes: products of one wave an axis. They are eigenfunctions of the Laplacian between these boundaries, and
-// of its discrete form too, so that the discretisation error of a mode is known in closed form.
+// Modes: products of one wave an axis, eigenfunctions of the Laplacian and of its discrete form too.
 
 struct AxisMode {
   double origin = 0;       // m
@@ -69,8 +68,7 @@ BoundaryKind end_of_mode(const Config& config, Face f) {
   return boundary.kind;
 }
 
-// The m-th wave between two ends, m half waves long where both are alike, m - 1/2 between a temperature and
-// an insulated one, m whole waves where it is periodic.
+// The m-th wave: m half waves, m - 1/2 between a temperature and an insulated end, m whole ones if periodic.
 AxisMode axis_mode(const Config& config, int axis) {
   const BoundaryKind low = end_of_mode(config, face(axis, false)),
                      high = end_of_mode(config, face(axis, true));
@@ -146,8 +144,7 @@ ExactField manufactured_mode(const Config& config) {
           [mode, factor](double x, double y, double z) { return factor * mode.shape(x, y, z); }};
 }
 
-// Profiles: temperatures that vary along one axis only, at rest, or in a slab that is suddenly cooled or
-// heated.
+// Profiles: temperatures along one axis, at rest, or in a slab that is suddenly cooled or heated.
 
 // One end of the axis as  alpha T + beta dT/dn = gamma,  n pointing out of the body.
 struct End {
@@ -235,8 +232,7 @@ struct Term {
   double wave_number, phase, coefficient;  // 1/m, 1, K
 };
 
-// tan(phase) = (alpha/beta) / wave_number: how far the wave's crest lies inside an end. At a given
-// temperature: a quarter wave.
+// tan(phase) = (alpha/beta) / wave_number, of the crest inside an end; of a temperature a quarter wave.
 double phase_at(const End& end, double wave_number) {
   return end.beta == 0 ? pi / 2 : std::atan2(end.alpha / end.beta, wave_number);
 }
@@ -292,8 +288,7 @@ ExactField slab_series(const Config& config) {
                        "let one boundary be of temperature or convection");
   const double start = config.initial[0].value.value_or(0);
   const Profile rest = profile_at_rest(config, axis, 0);
-  // Enough from alpha t / L^2 = 1e-6 on; before that the error lies within a thousandth of L from the
-  // boundaries.
+  // Enough from alpha t / L^2 = 1e-6 on; before, the error is within L/1000 of the boundaries.
   constexpr int most_terms = 2048;
   std::vector<Term> terms;
   for (int n = 1; n <= most_terms; ++n) terms.push_back(series_term(axis, n, start, rest));

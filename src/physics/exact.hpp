@@ -9,8 +9,7 @@
 
 namespace isotherm {
 
-// Places in metres, t in seconds. Formulas are not safe to evaluate in two threads at once: each thread takes
-// its own copy.
+// Metres and seconds. Formulas are not thread-safe: each thread takes its own copy.
 struct ExactField {
   std::function<double(double x, double y, double z, double t)> temperature;  // K
   // The heat source that makes it a solution, W/m^3; 0 but for manufactured solutions.
@@ -19,8 +18,7 @@ struct ExactField {
   double operator()(double x, double y, double z, double t) const { return temperature(x, y, z, t); }
 };
 
-// None for verify.solution none. Throws Error(deck) when the boundaries do not fit the solution asked for,
-// with the reason.
+// None for verify.solution none. Throws Error(deck), with the reason, where boundaries do not fit it.
 std::optional<ExactField> make_exact(const Config& config);
 
 struct VerificationErrors {

@@ -47,8 +47,7 @@ double neighbours_of(const Coefficients<T>& c) {
   return 2 * (static_cast<double>(c.cx) + static_cast<double>(c.cy) + static_cast<double>(c.cz));
 }
 
-// Neighbours in multiples of half the spacing of 1 - c0, so that c0 + 2 (cx + cy + cz) is 1 exactly. The
-// rounding of the neighbours may bring that to where the spacing is twice as large.
+// Neighbours in multiples of half (or all) of the spacing of 1 - c0, so that c0 + 2 (cx + cy + cz) is 1.
 template <class T>
 Coefficients<T> coarsened(const Coefficients<double>& c) {
   const T size = static_cast<T>(1 - c.c0);

@@ -13,9 +13,8 @@ namespace isotherm {
 Coefficients<double> sweep_coefficients(const Config& config, double weight);
 // Of the weight of the deck: problem.weight, or the time step.
 Coefficients<double> sweep_coefficients(const Config& config);
-// 1/m^2. A sweep of weight 1 divides what it finds of div(k grad T) + q by 2 k times this: the sum of 1/h^2
-// over the axes, and the share of problem.implicit_dt. Of a transient problem as if euler_dt() were such a
-// sweep of the unit weight.
+// 1/m^2: a sweep of weight 1 divides its div(k grad T) + q by 2 k times this, the sum of 1/h^2 over axes and
+// the share of problem.implicit_dt; of a transient problem as if euler_dt() were such a sweep.
 double half_diagonal(const Config& config);
 // What a source of 1 W/m^3 adds to a cell in one sweep of the weight of the deck, in kelvin.
 double source_scale(const Config& config);
@@ -52,9 +51,8 @@ struct Spectrum {
 };
 Spectrum sweep_spectrum(const Config& config);
 
-// -ln of the factor by which a sweep reduces the slowest mode: in the end the residual falls so, and no error
-// falls more slowly. The constant does not count where no boundary fixes the mean. 0 where a mode never
-// decays, as the checkerboard does with weight 1.
+// -ln of the factor by which a sweep reduces the slowest mode, and so the residual in the end. Without the
+// constant where no boundary fixes the mean. 0: a mode never decays, as the checkerboard of weight 1.
 double slowest_decay(const Config& config);
 
 }  // namespace isotherm

@@ -31,20 +31,17 @@ struct RegionTotals {
 // A list of shapes made ready, to be set block by block.
 class RegionValues {
  public:
-  // `key`: "initial" or "sources", where shape `exact` is the exact solution at t = 0 and the source it
-  // needs. `config` must outlive it. Throws Error(deck) where an entry cannot be set.
+  // `key`: "initial" or "sources". `config` must outlive it. Throws Error(deck) where an entry cannot be set.
   RegionValues(const Config& config, std::vector<RegionValue> entries, std::string key);
 
-  // Adds or sets each shape in order in fp64, then stores `scale` times the sum, rounded to T, in all
-  // threads. `field` is in host memory; `subdomain` holds its global cells. Ghosts are left alone. A cell's
-  // value depends on its global index only. Returns the totals of sources. Throws Error(deck) with entry,
-  // cell and value where a formula or dataset is not finite, a dataset does not fit, or an initial
-  // temperature is below 0 K.
+  // Adds or sets each shape in order in fp64, stores `scale` times the sum, rounded to T, in all threads, and
+  // returns the totals of sources. `field` is in host memory, of the global cells `subdomain`; no ghosts.
+  // Values depend on global indices only. Throws Error(deck) with entry, cell and value where one is not
+  // finite, a dataset does not fit, or an initial temperature is below 0 K.
   template <class T>
   RegionTotals apply(double scale, Box subdomain, FieldView<T> field) const;
 
-  // Does each plane of cells across z from `z`, a global index, hold what the one below it holds? Only where
-  // that shows without a look at the cells. Returns where the planes that do so end, at `end` at most.
+  // From plane `z` (global) on, where do planes that hold what the one below holds end, by arithmetic alone?
   Index repeated_until(Index z, Index end) const;
 
   // Throws where a dataset is missing or of another shape.
@@ -60,9 +57,8 @@ class RegionValues {
   std::shared_ptr<const std::vector<std::vector<Brush>>> brushes_;
 };
 
-// A line for each shape of the deck that does less than it seems to: sources that lie partly outside the
-// domain, with the share inside; shapes of `initial` that hold no cell centre. Throws Error(deck) where a
-// source lies outside.
+// A line for each shape that does less than it seems to: sources partly outside the domain, with the share
+// inside; `initial` without a cell centre. Throws Error(deck) where a source lies outside.
 std::vector<std::string> shape_warnings(const Config& config);
 
 struct SourceTotals {

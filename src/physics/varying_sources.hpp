@@ -15,8 +15,7 @@
 
 namespace isotherm {
 
-// An entry that is no formula, at a time (s): its profiles, by axis, its power in W, and the share of that
-// within the domain.
+// An entry that is no formula, at a time (s): profiles by axis, power in W, the share within the domain.
 struct PlacedSource {
   std::array<SourceProfile, 3> axis;
   double power = 0, inside = 1;
@@ -35,9 +34,8 @@ class VaryingSources {
   bool vary_in_time() const;
   // The cells that entries without a formula reach at these times, in indices of the block.
   std::vector<Box> reached(std::span<const double> times) const;
-  // Makes `field` (K per sweep of the unit weight) the sources at time t: `constant`, where it is not empty,
-  // then the products and the formulas. `field` must hold what the last call left, or anything at the first.
-  // Throws as check() does.
+  // Makes `field` (K per sweep of the unit weight) the sources at time t: `constant`, products, formulas. It
+  // must hold what the last call left, or anything at the first. Throws as check() does.
   void update(double t, FieldView<const T> constant, FieldView<T> field, Stream stream);
   // Throws Error(deck) where a formula was not finite, as far as the device has come.
   void check() const;
@@ -57,11 +55,9 @@ class VaryingSources {
   bool is_first_ = true;
 };
 
-// The entries that VaryingSources sets, and the power at t = 0 within the domain of those that are products,
-// and of formulas.
+// The entries that VaryingSources sets, and the power at t = 0 in the domain of products, and of formulas.
 std::vector<RegionValue> varying_sources(const Config& config);
-// Do those that vary in time reach so few cells of an explicit problem that these alone are swept with them
-// (solver/source_boxes.hpp)? Arithmetic only.
+// Do sources reach so few cells of an explicit problem that these are swept apart (solver/source_boxes.hpp)?
 bool sources_in_boxes(const Config& config);
 SourceTotals product_totals(const Config& config);
 SourceTotals formula_totals(const Config& config, Box subdomain);  // of this part of it

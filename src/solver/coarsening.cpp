@@ -66,8 +66,7 @@ bool can_be_cut(const Config& config, const Decomposition& finer, int finer_ghos
   for (int axis = 0; axis < 3; ++axis)
     if (parts[axis] > 1 && n[axis] / parts[axis] < sweeps_until_due(config)) return false;
   const CoarseGrid coarse = cut(config, parts, false);
-  // Enough for restriction to a next grid that every rank has, too: 2 fine cells beyond a block, and their
-  // neighbours.
+  // Also for restriction to a grid that every rank has: 2 fine cells beyond a block, and their neighbours.
   if (ghost_layers(coarse.config) < sweeps_until_due(config)) return false;
   const TransferReach reach = transfer_reach(finer, coarse);
   return reach.fine <= finer_ghosts && reach.coarse <= ghost_layers(coarse.config);

@@ -1,5 +1,4 @@
-// The grids of multigrid below the deck's, who has which cells of them, and how the cells of two of them
-// belong together. Arithmetic only.
+// The grids of multigrid below the deck's, who has which cells, and how cells of two belong together.
 #pragma once
 
 #include <array>
@@ -21,14 +20,12 @@ struct CoarseGrid {
   bool whole = false;  // every rank has all cells, and computes the same
 };
 
-// The finest first. Each has half as many cells, rounded up, along the axes whose 1/h^2 is within 2.5 times
-// of the largest (elsewhere errors are not smooth), until no axis has more than 4. They are cut as the finest
-// is while every block is as thick as the ghosts of a launch, and restriction and interpolation find what
-// they read in the ghosts of both grids.
+// The finest first. Each has half as many cells, rounded up, along axes whose 1/h^2 is within 2.5 times of
+// the largest (elsewhere errors are not smooth), until no axis has more than 4. Cut as the finest while
+// blocks are as thick as a launch's ghosts, and transfers find what they read in the ghosts of both grids.
 std::vector<CoarseGrid> coarse_grids(const Config& config, const Decomposition& decomposition);
 
-// Along an axis that two grids cut into `fine` and `coarse` cells, by global index. From whole numbers: the
-// same on all ranks.
+// Along an axis cut into `fine` and `coarse` cells, by global index; whole numbers, the same on all ranks.
 CellOverlap<double> overlap_of(Index coarse_cell, Index fine, Index coarse);
 struct AxisInterpolation {  // the coarse centres around a fine one
   Index lower;              // and lower + 1: -1 or `coarse` where there is no such cell
@@ -36,25 +33,21 @@ struct AxisInterpolation {  // the coarse centres around a fine one
 };
 AxisInterpolation interpolation_of(Index fine_cell, Index fine, Index coarse);
 
-// The coarse cells that a rank restricts to: of a grid that every rank has, those whose first fine cell is
-// its own.
+// The coarse cells that a rank restricts to: of a whole grid those whose first fine cell is its own.
 Box restricted_by(int rank, Int3 fine, const Decomposition& finer, const CoarseGrid& coarse);
-// Layers of ghosts of the finer grid that this reads, and of the coarse grid that interpolation reads; the
-// most of any rank.
+// Layers of ghosts that this reads of the finer grid, and interpolation of the coarse one; of any rank.
 struct TransferReach {
   Index fine, coarse;
 };
 TransferReach transfer_reach(const Decomposition& finer, const CoarseGrid& coarse);
 
-// Of a body of several materials: every second cell of the next finer grid along an axis, as
-// kernels/semicoarsening.hpp has it.
+// Of several materials: every second cell of the finer grid along an axis (kernels/semicoarsening.hpp).
 struct HalvedGrid {
   int axis;
   Decomposition decomposition;
   bool whole = false;  // every rank has all cells, and computes the same
 };
-// Cut as the finer one is, whose cells a rank keeps, while it has many and no block is thinner than an
-// exchange of its conductances.
+// Cut as the finer one while it has many cells and no block is thinner than an exchange of conductances.
 HalvedGrid halved(const Decomposition& finer, bool finer_is_whole, int axis);
 // `coupling`: the mean conductance of faces between neighbours along each axis. The last of the strongest.
 int strongest_axis(Int3 cells, const Vector3& coupling);

@@ -1,5 +1,4 @@
-// A grid below that of a body of several materials: the conductances of its faces, an error that starts at 0,
-// and its exchange of halos.
+// A grid below that of a body of several materials: conductances of faces, an error from 0, its halos.
 #pragma once
 
 #include <array>
@@ -40,9 +39,8 @@ class ConductanceGrid {
   Field<T>& other() { return other_; }
   Field<T>& source() { return source_; }
 
-  // What was made in source() for this rank's cells becomes the conductances of their lower faces along the
-  // axis, with those of its neighbours; what was made there for cells at the upper boundary, those of their
-  // upper faces.
+  // What source() holds for this rank's cells becomes the conductances of their lower faces along the axis,
+  // with the neighbours'; and what it holds for cells at the upper boundary, of their upper faces.
   void take_lower_faces(int axis);
   void take_upper_faces(int axis);
 

@@ -17,8 +17,7 @@
 
 namespace isotherm {
 
-// The fields before and after a single sweep of the weight of euler_dt(); of a steady problem, which stores
-// no heat, both may be the same.
+// Fields before and after a sweep of the weight of euler_dt(); of a steady problem perhaps the same.
 template <class T>
 struct StepFields {
   FieldView<const T> before, after;
@@ -53,17 +52,14 @@ class Diagnosis {
   Diagnosis(const Config& config, const Communicator& communicator, Int3 subdomain, Device& device,
             const HistogramKernel<T>* histogram, Stream stream, const Materials<T>& materials = {});
 
-  // Of the initial state, before the first look: where the bins lie, what the sources give. `source` may be
-  // empty. Collective.
+  // Of the initial state: where the bins lie, what the sources give. `source` may be empty. Collective.
   void start(FieldView<const T> initial, FieldView<const T> source);
-  // Of sources that vary in time, before each look: source_sum(sum) is theirs over this block, of fields
-  // whose exact sum is sum(field).
+  // Of varying sources, before each look: source_sum(sum) over this block, of fields whose sum is sum(field).
   using SourceSum =
       std::function<LongAccumulator(const std::function<LongAccumulator(FieldView<const T>)>& sum)>;
   void find_source(const SourceSum& source_sum);
 
-  // Of the field, and of the heat that flows in `step` with `boundaries` as they were during it. Collective;
-  // every rank returns the same.
+  // Of the field, and of heat in `step` with its `boundaries`. Collective; the same on every rank.
   Diagnostics look(FieldView<const T> now, const std::optional<StepFields<T>>& step,
                    const Boundaries<T>& boundaries);
   HeatFlows heat_flows(const StepFields<T>& step, const Boundaries<T>& boundaries) {  // alone

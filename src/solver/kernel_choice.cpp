@@ -31,9 +31,8 @@ auto kernels_of(const Config& config, const char* key, const Registry& kernels, 
   return found;
 }
 
-// How many sweeps per launch of the kernel may fuse: first the one to take unasked, and those that tell most
-// to a measurement, which has no time for all. Beside other kernels, single sweeps of one that can fuse are
-// no choice.
+// Sweeps per launch that a kernel may fuse: its default first, then those that say most to a measurement.
+// Among other kernels, single sweeps of one that can fuse are no choice.
 std::vector<int> time_blocks_of(int max_time_block, int most, bool named) {
   most = std::min(most, max_time_block);
   std::vector<int> time_blocks;
@@ -73,8 +72,7 @@ void add_tiles(const Config& config, const StencilKernel<T>& kernel, Int3 subdom
   }
 }
 
-// Bytes of a block below which kernels that walk through it leave most of a GPU waiting for a few blocks of
-// threads, whose tiles hold as many bytes in any precision.
+// Bytes of a block below which kernels that walk through it leave most of a GPU idle, in any precision.
 constexpr Index worth_walking = Index{1} << 21;
 
 template <class Registry>

@@ -1,5 +1,4 @@
-// How steps are made: the kernels and tiles for the deck's words and the device that was chosen, and the
-// launches between two halo exchanges. Arithmetic only.
+// How steps are made: kernels and tiles for the deck and the device, launches between two exchanges.
 #pragma once
 
 #include <algorithm>
@@ -124,25 +123,20 @@ SolverKernels<T> choose_kernels(const Config& config, Backend backend, Int3 subd
   return default_kernels(config, kernel_choices<T>(config, backend, subdomain));
 }
 
-// Does any boundary or source of the deck, this rank's or not, have other values in each sweep? In the sweeps
-// of a longer time step it has one.
+// Has any boundary or source of the deck other values in each sweep? In sweeps of a long step it has one.
 bool values_vary_by_sweep(const Config& config);
 bool sources_vary_by_sweep(const Config& config);
 bool sources_fill_a_field(const Config& config);  // of them, and not in boxes
 
-// Why the sweeps of this deck cannot be recorded on this device: values that are others in each
-// sweep. Empty: they can, where the halos among them can (HaloExchange::why_not_recordable()).
+// Why sweeps cannot be recorded here: values that vary by sweep. Empty: they can, but for their halos.
 std::string why_no_graph(const Config& config, const Device& device);
-// Are sweeps queued as graphs, where `wanted` says so? Throws Error(deck) where the deck insists and
-// `why_not` says why they cannot be.
+// Are sweeps queued as graphs? Throws Error(deck) where the deck insists and `why_not` says why not.
 bool settle_graph(const Config& config, bool wanted, const std::string& why_not);
 
-// Does a run overlap halos and interior, unless it finds out by measurement? `auto` is on with several ranks
-// on GPUs.
+// Does a run overlap halos and interior, unmeasured? `auto`: with several ranks on GPUs.
 bool overlaps(Overlap choice, Backend backend, int ranks);
 
-// The backend that the deck's kernels need, and the key that says so: `kernel: naive` needs CUDA. None where
-// the deck leaves it open.
+// The backend that the deck's kernels need, and the key that says so; none where the deck leaves it open.
 struct RequiredBackend {
   Backend backend;
   const char* key;
@@ -185,13 +179,11 @@ std::vector<int> launch_sizes(int count, const Fusing& fusing);
 std::vector<PeriodLaunch> launches_of_period(Int3 extent, const GhostSides& sides, int count,
                                              const Fusing& fusing);
 
-// Sweeps that a graph holds: whole periods and an even number of launches that fuse at most `fused`, which
-// leave the fields as they found them. Of a method with cycles one of these, or two, cut into periods from
-// its start.
+// Sweeps of a graph: whole periods, an even number of launches that fuse at most `fused`. Of a method with
+// cycles one or two of these, cut into periods from its start.
 std::int64_t sweeps_of_a_graph(int period, int fused = 1, std::int64_t cycle = 1);
 
-// About `wanted` of the sweeps that are `left`, ending with a period or the last of them, so that ranks that
-// take them in other parts exchange at the same sweeps.
+// About `wanted` of the sweeps `left`, to the end of a period or of all: ranks exchange at the same sweeps.
 std::int64_t whole_periods(std::int64_t wanted, std::int64_t left, int period);
 
 }  // namespace isotherm

@@ -56,8 +56,7 @@ class MaterialMultigrid : public WholeCycle {
   bool records_ = false;
 };
 
-// Bytes of all coarse grids of a rank, as if the body was of one material: another one has grids of other
-// shapes, and as many cells.
+// Bytes of all coarse grids of a rank, as if of one material: others differ in shape, not in cells.
 std::size_t material_coarse_bytes(const Config& config, const Decomposition& decomposition, int rank,
                                   Backend backend);
 

@@ -21,8 +21,7 @@ constexpr double expected_decay = 2.3;  // of a V cycle: measured rates are 0.06
 constexpr double expected_decay_of_materials = 0.6;
 constexpr double worthwhile = 1e-4;  // what a cycle leaves of an error: half of the way to usual tolerances
 
-// -ln of the share of an error that a cycle of m sweeps leaves: T_m(x) = cosh(m arcosh x) at the x of no
-// decay.
+// -ln of the share of an error left by m sweeps: T_m(x) = cosh(m arcosh x) at the x of no decay.
 double decay_of_cycle(const Spectrum& s, std::int64_t m) {
   const double argument = std::acosh((s.highest + s.lowest) / (s.highest - s.lowest));
   const double exponent = static_cast<double>(m) * argument;
@@ -74,8 +73,7 @@ bool is(MethodName method, const Config& config) {
   return config.problem.kind == ProblemKind::steady && config.problem.method == method;
 }
 
-// Each next one where the product of the distances of its eigenvalue to those before is largest, those
-// `taken` before all of them among them.
+// Next, the one whose eigenvalue has the largest product of distances to those before, `taken` included.
 std::vector<double> leja_order(std::vector<double> weights, std::vector<double> taken) {
   std::vector<double> ordered;
   while (!weights.empty()) {
@@ -130,8 +128,7 @@ std::vector<double> legendre_roots(int n) {
   return roots;
 }
 
-// Of the Euler sweeps that make a step of `dt`: its polynomial P_s(1 - 2 dt lambda / (s^2 + s)) in factors,
-// that of the fastest eigenvalue first.
+// Euler sweeps of a step `dt`: the factors of P_s(1 - 2 dt lambda / (s^2 + s)), fastest eigenvalue first.
 std::vector<double> rkl_weights(int stages, double dt) {
   std::vector<double> weights;
   for (const double root : legendre_roots(stages))

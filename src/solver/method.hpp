@@ -13,8 +13,7 @@
 
 namespace isotherm {
 
-// A cycle of two runs of sweeps from the same field, which ends in `share` of the second's field and the rest
-// of the first's.
+// A cycle of two runs of sweeps from one field: `share` of the second's field, the rest of the first's.
 struct Combination {
   std::int64_t first = 0;  // sweeps
   double share = 1;

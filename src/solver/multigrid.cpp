@@ -18,8 +18,7 @@ SweepChoice<T> smoothing_kernel(const Config& config, const Decomposition& decom
   return fitting(kernel_choices<T>(config, backend, largest).sweeps.front(), config, decomposition);
 }
 
-// A coarse level, and the tables that lead from the next finer one to it and back: of this rank's cells, in
-// the device's memory.
+// A coarse level, and the tables between the next finer one and it: of this rank's cells, on the device.
 template <class T>
 struct Multigrid<T>::Coarse {
   Coarse(const CoarseGrid& grid, bool coarsest, const Communicator& communicator, Level<T>& fine,
@@ -234,8 +233,7 @@ void Multigrid<T>::v_cycle(std::size_t i) {
   step(i).advance(sweeps / 2);
   restrict_to(i + 1);
   v_cycle(i + 1);
-  // Interpolation keeps the mean of an error only where cells nest. What the cycle before has left; it
-  // converges with the error.
+  // Interpolation keeps an error's mean only where cells nest; what a cycle leaves of it converges too.
   const bool moves_mean = i == 0 && sum_;
   prolong_from(i + 1,
                moves_mean ? wanted_mean_ - sum_->mean(level(0).field(), level(0).config().grid.cells) : 0);
@@ -252,8 +250,7 @@ void Multigrid<T>::start() {
   }
 }
 
-// Most launches of a cycle are shorter than it takes to queue them. No graph where the host takes part: in
-// gathering, in the mean, in timed phases, in transports that need it.
+// Launches are shorter than queueing them. No graph where the host gathers, finds means or times phases.
 template <class T>
 bool Multigrid<T>::can_be_recorded() {
   const Config& config = level(0).config();

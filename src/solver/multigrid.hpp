@@ -38,8 +38,7 @@ class WholeCycle {
   virtual void time_phases() = 0;
 };
 
-// Work of a cycle that has an even number of launches on each grid, so that it ends in the fields in which it
-// began: recorded once, and queued as a graph.
+// A cycle with an even number of launches on each grid, which ends in its first fields, as a graph.
 template <class T>
 void run_recorded(Step<T>& finest, RecordedSweeps<T>& recorded, const std::function<void()>& work);
 
@@ -90,9 +89,8 @@ class Multigrid : public WholeCycle {
 template <class T>
 class Correction : public WholeCycle {
  public:
-  // The equation whose source is `scale` times the residual of the field, with the boundaries as they are
-  // now: so many V cycles, the first of them after a full multigrid cycle where `from_the_start`. Adds the
-  // change.
+  // Source: `scale` times the field's residual; boundaries as they are now. Adds the change after so many V
+  // cycles, the first after a full multigrid cycle where `from_the_start`.
   virtual void solve(double scale, int cycles, bool from_the_start) = 0;
   // Of an implicit method: steps of another length, s, from here on.
   virtual void use_step(double dt) = 0;

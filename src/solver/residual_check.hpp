@@ -24,8 +24,7 @@ inline double relative_residual(double first, double value) {
   return first > 0 ? value / first : 0;
 }
 
-// The residual, K, that a tolerance of 1 stands for. A sweep of weight 1 takes lambda of what is left of a
-// mode: of an error the residual is at least the lowest lambda.
+// The residual, K, of a tolerance of 1: of an error at least the lowest lambda, by a sweep of weight 1.
 inline double tolerance_unit(const Config& config, double first) {
   if (config.problem.criterion == Criterion::error) return sweep_spectrum(config).lowest;
   return config.problem.criterion == Criterion::relative ? first : 1;
@@ -72,8 +71,7 @@ class Stagnation {
   Lowest lowest_{std::numeric_limits<double>::infinity(), 0};
 };
 
-// The largest residual that rounding may leave, K. Up to 3 units in the last place of the temperatures were
-// seen. What stagnates above it stalls.
+// The largest residual that rounding may leave, K: 3 units in the last place were seen. Above: stalled.
 template <class T>
 double rounding_level(double largest_temperature) {
   return 16 * static_cast<double>(std::numeric_limits<T>::epsilon()) * largest_temperature;
@@ -82,17 +80,14 @@ double rounding_level(double largest_temperature) {
 template <class T>
 class ResidualCheck {
  public:
-  // `kernel` may be the fused one. `device` must outlive it. Collective; errors of one rank are thrown on
-  // all.
+  // `kernel` may be the fused one. `device` must outlive it. Collective; errors are thrown on all ranks.
   ResidualCheck(const Config& config, const Communicator& communicator, Device& device,
                 const ReductionKernel<T>& kernel, std::size_t scratch_bytes);
 
-  // Where a sweep leaves its norm, where the kernel is the fused one. A later sweep may do so before
-  // finish(): start() has queued the copy of this one ahead of it.
+  // Where a sweep leaves a fused norm; a later one may too: start() has queued the copy ahead of it.
   UpdateNorm norm_of_sweep() const { return {op_, &result_.as<Result>()->value, scratch_.data(), false}; }
 
-  // Of `now` - `before`, both in this device's memory, after what `stream` holds. finish() comes before the
-  // next start().
+  // Of `now` - `before`, on this device, behind `stream`. finish() comes before the next start().
   void start(FieldView<const T> now, FieldView<const T> before, Stream stream);
   bool under_way() const { return under_way_; }
   // Starts the all-reduce once the value is on the host, and lets MPI go on with it. Does not wait.
@@ -100,8 +95,7 @@ class ResidualCheck {
   void wait_for_sweeps() {  // for what the stream held at start(), so that the rest is the check's own time
     if (under_way_) device_.synchronize(swept_);
   }
-  // K: the norm over all cells of all ranks, divided by the weight in a steady problem; NaN where a cell's
-  // update is not finite. Waits for what start() queued, and for nothing that was queued later.
+  // K: the norm over all ranks, over the weight if steady; NaN: an update is not finite. Waits for start().
   double finish();
 
  private:

@@ -52,10 +52,9 @@ class Series : public Recurrence {
   std::int64_t last_ = never;  // sweep
 };
 
-// Chooses the sweeps at which all ranks poll for signals and the wall-time limit, by times that the ranks
-// have agreed on: often enough that a request is heard within a second or two, and so seldom that an
-// all-reduce costs nothing. The interval doubles while it takes less than a quarter of a second, and halves
-// above one.
+// Chooses the sweeps at which all ranks poll for signals and the wall-time limit, by agreed times: within a
+// second or two, and so seldom that the all-reduce costs nothing. The interval doubles below a quarter of a
+// second and halves above one.
 class ControlPoll {
  public:
   // `unit`: sweeps that are not to be parted. The first look comes after so many from `start`.
@@ -78,18 +77,15 @@ class Schedule {
   }
   // The next sweep after `sweep` at which anything is due; last() at most.
   std::int64_t next_after(std::int64_t sweep) const;
-  // A residual: of the first update, every check_interval, and at the last sweep. Of methods with cycles the
-  // first is that of the initial state.
+  // A residual: of the first update (or initial state), every check_interval, and at the last sweep.
   bool check_due(std::int64_t sweep) const;
-  // May the residual of this sweep be looked at when next something is due? Where the deck says so, and no
-  // file is written of a field that nobody has checked.
+  // May this residual be seen when next something is due: where no file of an unchecked field is written?
   bool check_is_asynchronous(std::int64_t sweep) const;
   bool diagnostics_due(std::int64_t sweep) const {  // at the first and last state, and every so many sweeps
     return diagnostics_.recurs() && (sweep == 0 || sweep == last_ || diagnostics_.due(sweep));
   }
 
-  // Files of the field and lines of the probes by interval; not the final ones, which are written wherever
-  // the run ends.
+  // Files of the field and lines of probes by interval, without the final ones.
   Series snapshots, probes;
   std::vector<Series> parts;  // of field_parts()
   Recurrence checkpoints;     // by sweeps or time; without those that the wall clock asks for
@@ -103,8 +99,7 @@ class Schedule {
   double dt_ = 0;
 };
 
-// How many sweeps a run will do: of a steady problem with a relative tolerance those that its slowest mode
-// needs, where they are fewer than may be done.
+// How many sweeps a run will do: with a relative tolerance, where fewer, those of its slowest mode.
 std::int64_t likely_sweeps(const Config& config);
 
 // Of all ranks, with the sweeps of coarse grids and the transfers between grids.

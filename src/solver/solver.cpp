@@ -264,8 +264,7 @@ Diagnosis<T> Solver<T>::make_diagnosis() {
   return diagnosis;
 }
 
-// Between cycles no fields differ by one sweep: a sweep that is not kept says what flows. Where nothing is
-// stored the field alone does.
+// Between cycles a sweep that is not kept says what flows; where nothing is stored, the field alone.
 template <class T>
 StepFields<T> Solver<T>::step_between_cycles() {
   if (level_.config().problem.kind == ProblemKind::steady) return {level_.field(), level_.field()};

@@ -1,5 +1,4 @@
-// The solver of a run: a level, the step that advances it, the check of its residual and its diagnostics.
-// Opens no file, prints nothing.
+// The solver of a run: level, step, residual and diagnostics. Opens no file, prints nothing.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +20,7 @@
 
 namespace isotherm {
 
-// Heat of sources and flux boundaries, in kelvin per sweep: magnitudes, summed over cells. Rounding swallows
-// it where a sweep adds less to a cell than half the last digit of its temperature.
+// Heat of sources and flux boundaries, K per sweep: magnitudes over cells; what rounding may swallow.
 struct SwallowedHeat {
   double all = 0, lost = 0;
 };
@@ -30,9 +28,8 @@ struct SwallowedHeat {
 template <class T>
 class Solver {
  public:
-  // Allocates, proves the transports of halos and computes the initial state, or reads the one to resume
-  // from. `time_halos`: time transports even where there is nothing to choose. Collective; errors of one rank
-  // are thrown on all.
+  // Allocates, proves transports, computes the initial state or reads the one to resume from. `time_halos`:
+  // time transports in any case. Collective; errors of one rank are thrown on all.
   Solver(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
          Device& device, const SolverKernels<T>& kernels, bool time_halos = false,
          const std::optional<StoredField>& stored = {});
@@ -44,8 +41,7 @@ class Solver {
   // with `last_alone`, so that heat_flows() finds the field before it.
   void sweep(std::int64_t count, bool last_alone = false);
   std::int64_t unit() const { return step_.unit(); }  // sweeps that are queued as a whole
-  // How steps are made from here on, and which kernel reduces norms; while no residual is under way.
-  // Collective.
+  // How steps are made from here on, and norms reduced; while no residual is under way. Collective.
   void use(const StepPlan<T>& plan, const ReductionKernel<T>& reduction) {
     step_.use(plan);
     kernels_.reduction = &reduction;
@@ -57,25 +53,20 @@ class Solver {
   Level<T>& level() { return level_; }
   Step<T>& step() { return step_; }
   int time_block() const { return plan().sweep.time_block; }  // of a launch, where nothing is due before
-  // Why it is one, where the kernel, or another that `auto` may take, could fuse more; else empty.
-  // `otherwise`: where neither the deck nor what is due says so.
+  // Why it is one though a kernel could fuse more; else empty. `otherwise`: where nothing else says so.
   std::string why_single(const std::string& otherwise = "") const;
-  // The residual of the last update (ResidualCheck), with cycles of a sweep of the unit weight that is not
-  // kept, in two halves. Both collective; one at a time.
+  // The residual of the last update, or with cycles of a sweep not kept, in two collective halves.
   void start_residual();
   double finish_residual();
   double residual() {  // both
     start_residual();
     return finish_residual();
   }
-  // Collective; every rank returns the same:
-  // what the field holds, and the heat that moved during the last sweep, only where output.diagnostics is
-  // set;
+  // Collective, on every rank the same: what the field holds; with output.diagnostics, the last sweep's heat;
   Diagnostics diagnose();
   TemperatureExtremes extremes();  // of the field as it is
-  // Transient: during the last step; none where there was none, or the launch that made it made others too.
-  // With cycles during a sweep of the unit weight from here, which is not kept. Steady: of the field itself.
-  // None where the deck does not give the material for it.
+  // Transient: of the last step, if it was a launch of its own; with cycles of a sweep of the unit weight
+  // that is not kept. Steady: of the field. None where the deck lacks the material for it.
   std::optional<HeatFlows> heat_flows();
   std::optional<Bins> histogram_bins() const {  // none without a histogram
     if (!diagnosis_ || level_.config().output.histogram.bins == 0) return std::nullopt;
@@ -113,8 +104,7 @@ class Solver {
   Box subdomain() const { return level_.subdomain(); }
   FieldView<const T> host_field() { return level_.host_field(); }
   std::vector<T> host_cells(const std::vector<Box>& boxes) { return level_.host_cells(boxes); }
-  // The field as it is now, for longer. Queued on a GPU: of the sweeps to come only the second waits for it,
-  // which overwrites the field. `copy` lives until then, and is of this block.
+  // The field as it is now, kept: only the second sweep to come waits. `copy` lives until then.
   HostCopy<T> make_host_copy() { return {level_.device(), level_.extent(), level_.field().ghosts}; }
   void copy_to(HostCopy<T>& copy) {
     copy.take(level_.current(), level_.compute());
@@ -134,11 +124,9 @@ class Solver {
   }
 
   const std::vector<HaloLink>& halo_links() const { return level_.halo().links(); }
-  // What exchanges cost the steps as they are made now. Collective. Leaves the current field as it is, but
-  // for ghosts, and in the other what the next sweep will put there.
+  // What exchanges cost the steps as they are now. Keeps the current field but for ghosts. Collective.
   HaloCost measure_halo_cost();
-  // Seconds of a step for values of boundaries and sources that vary in time; none where nothing does, or
-  // steps are longer than a sweep. Leaves the field, and anything in the other one. Collective.
+  // Seconds of a step for varying values of boundaries and sources; none where steps have none. Collective.
   std::optional<double> measure_values();
   bool has_sources() const { return level_.source().origin != nullptr; }
   const SourceTotals& sources() const { return sources_; }  // of the whole domain, the same on all ranks

@@ -30,8 +30,7 @@ class SourceBoxes {
   void sweep(const SweepArgs<T>& args, std::span<const double> times, Stream stream) {
     for (const Box& box : changed(times, std::ssize(times) - 1, args.region)) sweep(args, box, times, stream);
   }
-  // What the sources at time t add to the sum of `constant`, which may be empty, over a block of that extent:
-  // sum(field) is that of a field of a box. Not collective.
+  // What sources at t add to the sum of `constant` (may be empty) over such a block; sum(field): of a box.
   LongAccumulator sum(double t, FieldView<const T> constant, Int3 extent, Stream stream,
                       const std::function<LongAccumulator(FieldView<const T>)>& sum);
 

@@ -35,8 +35,7 @@ class StepControl {
   double passed() const { return static_cast<double>(passed_) / static_cast<double>(whole()); }  // of 1
   void begin_step() { passed_ = 0; }
 
-  // Is the part accepted? Else the next is shorter, from where this one began. `error`: K, grows as the
-  // square of the length of a part. NaN is an error, too.
+  // Is the part accepted? Else a shorter one follows. `error`: K, as the square of the length; NaN is one.
   bool judge(double error) {
     constexpr double of_half = 4, margin = 2;
     if (!(error <= tolerance_) && halvings_ < most_) {
@@ -105,8 +104,7 @@ class SuperStep : public WholeCycle {
   std::optional<StepControl> control_;
   std::vector<double> jumps_;  // s, in order
   StepCounts counts_;
-  // Of rkl the field at the start, then what the first run has made of it. Where errors are measured: what a
-  // method of first order makes of the step.
+  // Of rkl the first field, then the first run's; where errors are measured, the first-order result.
   std::optional<Field<T>> other_;
   std::optional<Field<T>> start_;  // where a part may be taken again
   std::optional<ResidualCheck<T>> difference_;

@@ -9,8 +9,7 @@
 
 namespace isotherm {
 
-// Touched first by the threads that will sweep it, before anything else writes to it. Collective; errors of
-// one rank are thrown on all.
+// Touched first by the threads that will sweep it. Collective; errors of one rank are thrown on all.
 template <class T>
 Field<T> zeroed_field(const Communicator& communicator, Device& device, Int3 extent, int ghosts) {
   return all_or_throw(communicator, [&] {
