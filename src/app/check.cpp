@@ -28,7 +28,6 @@ bool lists_ranks(const CheckOptions& options, int ranks) {
   return options.ranks_table || ranks <= few_ranks;
 }
 
-// Why this process grid, or why not.
 std::string estimate_text(const Config& config, const Decomposition& d, Backend backend) {
   const SweepCost cost = estimate(config, d.process_grid(), backend);
   const std::vector<EstimatedGrid> grids = weigh_process_grids(config, d.ranks(), backend);
@@ -212,7 +211,6 @@ std::string memory_text(const char* place, std::size_t bytes) {
   return fmt::format("{} a rank of {} memory", human_bytes(static_cast<double>(bytes)), place);
 }
 
-// On the host, and on its GPU where it has one.
 std::string memory_lines(const Session& session, const CheckOptions& options) {
   const Placement& placement = session.placement;
   const MemoryPlan& memory = session.memory;

@@ -62,7 +62,6 @@ void validate_case(const Config& config, int ranks, Host host, const CudaDevices
   }
 }
 
-// The host, or the first of the GPUs.
 std::unique_ptr<Device> device_of(Backend backend, const CudaDevices& found) {
   return backend == Backend::cuda ? make_cuda_device(found.devices.front().index) : make_host_device();
 }
@@ -296,7 +295,6 @@ Config compared(Config config, const Json& wanted) {
   return config;
 }
 
-// The deck of the command line, and what is asked of it.
 class Deck {
  public:
   Deck(const CommandLine& command, std::vector<int> arguments)

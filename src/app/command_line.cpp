@@ -59,7 +59,6 @@ bool is_name(std::string_view name) {
          std::ranges::all_of(name, [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
 }
 
-// The program, from the build tree, from beside this program, or from PATH.
 std::optional<std::string> find_tool(const std::string& name) {
   if (!is_name(name)) return std::nullopt;
   for (const fs::path& folder : folders())
@@ -205,7 +204,6 @@ CLI::Option* add_list(CLI::App* app, const std::string& name, Values& values,
   return app->add_option(name, values, description)->delimiter(',')->allow_extra_args(false);
 }
 
-// What all subjects have.
 CLI::App* add_subject(CLI::App& bench, BenchSubject subject, const char* description, const char* sizes,
                       CommandLine& command) {
   BenchOptions& options = command.bench;

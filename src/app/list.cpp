@@ -90,7 +90,6 @@ std::string resources_text(const Gpu& gpu) {
   }
 }
 
-// On the GPU where there is one.
 TextTable transport_table(const Gpu& gpu) {
   const std::unique_ptr<Device> host = make_host_device();
   TextTable table{"lll", {{"name", "available", "description"}}};

@@ -96,7 +96,6 @@ std::vector<Ranks> machines(const std::vector<RankSight>& sights) {
   return all;
 }
 
-// What was found out about one machine.
 struct Machine {
   std::string host;
   int most_sharers = 1;
@@ -134,7 +133,6 @@ void tell(std::vector<std::string>& sentences, const std::vector<Machine>& machi
   sentences.push_back(text(*first) + (more ? fmt::format(" (and on {})", counted(more, "more host")) : ""));
 }
 
-// Notes and warnings on how ranks share GPUs.
 void judge(const std::vector<Machine>& all, bool sharing_intended, DeviceMap& map) {
   const auto share = [](const Machine& m) { return m.most_sharers > 1; };
   tell(

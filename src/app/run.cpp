@@ -289,7 +289,6 @@ void add_level(Verification& found, const std::optional<Verification>& coarser, 
   found.levels.push_back(level);
 }
 
-// The newest level, with its order.
 std::string level_line(const Verification& found) {
   const OrderLevel& level = found.levels.back();
   std::string line = fmt::format("{:<18} max error {:.4e} K  l2 error {:.4e} K", extent_text(level.cells),
@@ -515,7 +514,6 @@ class RunOf final : public Run {
     return next_command(plan_.command, directory_->path.string(), has_checkpoint, anew);
   }
 
-  // Into the record, what the sweeps are made with.
   void record_solver() {
     MethodRecord& method = record_.method;
     method.tuning.source = tuning_source_;
@@ -543,7 +541,6 @@ class RunOf final : public Run {
     }
   }
 
-  // Into the record, what this case adds to it.
   void record_outcome(const Config& config, const LoopOutcome& outcome) {
     record_solver();
     if (outcome.halo_cost) halo_cost_ = outcome.halo_cost;
@@ -592,7 +589,6 @@ class RunOf final : public Run {
     console_.say(level_line(*record_.verification));
   }
 
-  // The exit code of a run that came to its end.
   void judge() {
     record_.exit_code = ExitCode::done;
     if (record_.residual.convergence == Convergence::not_reached ||

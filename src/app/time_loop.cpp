@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
-#include <string_view>
 #include <type_traits>
 
 #include "config/boundary_laws.hpp"

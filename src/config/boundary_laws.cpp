@@ -37,7 +37,6 @@ Expression share_of(const Config& config, Face f, const FacePatch& patch) {
   return {text, "xyz"};
 }
 
-// 1 where the cell's centre is in the patch.
 Expression centre_in(const Config& config, Face f, const FacePatch& patch) {
   std::string text;
   for (int i = 0; i < 2; ++i) {

@@ -32,16 +32,12 @@ double cell_volume(const Config& config) {
   return h[0] * h[1] * h[2];
 }
 
-namespace {
-
 // That of the body, or of its first class.
-MaterialConfig material_of(const Config& config) {
+static MaterialConfig material_of(const Config& config) {
   if (config.materials.empty()) return config.material;
   const NamedMaterial& first = config.materials[painted_materials(config).front()];
   return {first.conductivity[0], first.density, first.heat_capacity, {}, {}};
 }
-
-}  // namespace
 
 double diffusivity(const Config& config) {
   const MaterialConfig material = material_of(config);
@@ -98,12 +94,10 @@ bool takes_long_steps(const Config& config) {
   return is_rkl(config) || is_implicit(config);
 }
 
-namespace {
-
 // s. Of each class the heat of a cell over the conductances of its faces, each to the class to which it is
 // best. sides(axis, class, best): what a cell's two faces count, where that of an inner face is `best`.
 template <class Sides>
-double least_time(const Config& config, const Sides& sides) {
+static double least_time(const Config& config, const Sides& sides) {
   const MaterialClasses all = material_classes(config);
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < all.count(); ++i) {
@@ -118,8 +112,6 @@ double least_time(const Config& config, const Sides& sides) {
   }
   return least;
 }
-
-}  // namespace
 
 double stable_dt(const Config& config) {
   if (has_several_materials(config))
@@ -152,12 +144,10 @@ BoundaryLaw boundary_law(const Config& config, Face f, double k) {
   return {1, 0};
 }
 
-// Per axis: the largest sum over a cell's two faces of (1 - a_f), which is 2 away from boundaries. An axis
-// that is one cell long and periodic has the cell itself on both sides, and moves no heat.
-namespace {
-
-// `k`: of the cells; `inner`: what a face between two cells counts, where one of cells of k counts 1.
-double sides_of_axis(const Config& config, int axis, double k, double inner) {
+// The largest sum over a cell's two faces of (1 - a_f), which is 2 away from boundaries; 0 of one cell that
+// is periodic. `k`: of the cells; `inner`: what a face between two cells counts, where one of cells of k
+// counts 1.
+static double sides_of_axis(const Config& config, int axis, double k, double inner) {
   const Face low = face(axis, false), high = face(axis, true);
   const Index n = config.grid.cells[axis];
   if (boundary_of(config, low).kind == BoundaryKind::periodic) return n == 1 ? 0 : 2 * inner;
@@ -166,8 +156,6 @@ double sides_of_axis(const Config& config, int axis, double k, double inner) {
   const double sides = inner + std::max(at_low, at_high);
   return n > 2 ? std::max(sides, 2 * inner) : sides;
 }
-
-}  // namespace
 
 double monotone_dt(const Config& config) {
   double largest = 0;  // 1/m^2

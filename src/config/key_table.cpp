@@ -30,7 +30,6 @@ Choice choice(Enum& value) {
   return choice(value, words_of<Enum>);
 }
 
-// `describe` gives the keys of one entry.
 template <class Entry>
 MapList list_of(std::string_view what, std::vector<Entry>& entries,
                 const std::type_identity_t<std::function<Keys(Entry&)>>& describe, std::string_view lone_key = {}) {

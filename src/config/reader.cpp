@@ -479,7 +479,7 @@ class Reader {
   void read(const YamlNode& node, const Key& key, const std::string& path) {
     std::visit(Overloaded{[&](const Section& section) {
                             if (section.list && node.kind == Kind::list)
-                              return read_laws(node, *section.list, key, path);
+                              return read_list(node, *section.list, key, path);
                             read_map(node, section.keys, path, section.word_key);
                           },
                           [&](const MapList& list) { read_list(node, list, key, path); },
@@ -487,7 +487,6 @@ class Reader {
                key.target);
   }
 
-  // A map of names, each once.
   void read_named(const YamlNode& node, const MapList& list, const Key& key, const std::string& path) {
     if (node.kind != Kind::map && node.kind != Kind::null)
       return problems_.add(node.place, path, "{} stands where a map is wanted; write {}", name_of(node.kind),
@@ -507,18 +506,13 @@ class Reader {
     }
   }
 
-  // In place of a map.
-  void read_laws(const YamlNode& node, const MapList& list, const Key& key, const std::string& path) {
-    if (node.items.empty())
-      problems_.add(node.place, path, "is an empty list; write one of {} at least", list.what);
-    read_list(node, list, key, path);
-  }
-
   void read_list(const YamlNode& node, const MapList& list, const Key& key, const std::string& path) {
     if (list.name) return read_named(node, list, key, path);
     if (node.kind != Kind::list && node.kind != Kind::null)
       return problems_.add(node.place, path, "{} stands where a list is wanted; write {}", name_of(node.kind),
                            wanted_text(key));
+    if (std::holds_alternative<Section>(key.target) && node.items.empty())
+      problems_.add(node.place, path, "is an empty list; write one of {} at least", list.what);
     for (std::size_t i = 0; i < node.items.size(); ++i) {
       const std::string entry_path = fmt::format("{}.{}", path, i);
       const YamlNode& item = node.items[i];

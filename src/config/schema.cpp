@@ -77,7 +77,6 @@ Json held(const Numbers& numbers) {
   return all.empty() ? Json() : numbers.count == 1 ? all[0] : all;
 }
 
-// In place of a formula of t.
 Json table_of_times() {
   const Json pair = list({{"type", "number"}}, 2),
              pairs = {{"type", "array"}, {"items", pair}, {"minItems", 1}};
@@ -159,7 +158,6 @@ std::vector<std::string_view> lone_words(const Keys& keys, std::string_view word
   return words;
 }
 
-// An entry of a list: the keys are those of a new one.
 Json entry(const MapList& maps, const Context& context) {
   const Keys keys = maps.append();
   Json map = object(keys, context);

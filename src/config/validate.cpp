@@ -23,7 +23,6 @@ bool is_transient(const Config& config) {
   return config.problem.kind == ProblemKind::transient;
 }
 
-// The temperatures that the deck gives, by their keys.
 std::vector<std::pair<std::string, Expression>> given_temperatures(const Config& config) {
   std::vector<std::pair<std::string, Expression>> all;
   for (int f = 0; f < face_count; ++f)
@@ -40,7 +39,6 @@ std::vector<std::pair<std::string, Expression>> given_temperatures(const Config&
   return all;
 }
 
-// Each kind of problem has its own.
 void check_method(Config& config, Problems& problems) {
   MethodName& method = config.problem.method;
   const bool transient = is_transient(config);
@@ -201,7 +199,6 @@ void check_lag(const Config& config, const std::string& key, std::optional<std::
                   key, *interval);
 }
 
-// One pair of two corners, or none.
 bool check_output_region(const RegionConfig& region, Problems& problems) {
   const std::string key = "output.region";
   const bool metres = region.from || region.to, cells = region.first_cell || region.last_cell;
@@ -489,7 +486,6 @@ struct KernelChoice {
   bool runs_on(DeviceChoice device) const { return std::ranges::count(names_on(device), chosen) > 0; }
 };
 
-// The word must be auto or a kernel that this build has.
 bool check_kernel_name(const KernelChoice& kernel, Problems& problems) {
   if (!problems.sound({kernel.key})) return false;
   if (kernel.runs_on(DeviceChoice::automatic)) return true;

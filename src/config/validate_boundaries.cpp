@@ -26,7 +26,6 @@ void check_patch(const Config& config, Face f, const FacePatch& patch, const std
   }
 }
 
-// Of a face, or of an entry of its list.
 void check_law(const Config& config, Face f, const BoundaryConfig& law, const std::string& key,
                Problems& problems) {
   const std::string patch = key + ".where", rest = key + ".else";
@@ -68,7 +67,6 @@ void check_depth(const Config& config, Face f, const std::string& key, Problems&
   }
 }
 
-// Methods and kernels that take one coefficient for a face.
 void check_varying(const Config& config, const RegistryNames& registry, Problems& problems) {
   const char* const varying = "boundaries whose coefficients vary over a face";
   const ProblemConfig& p = config.problem;

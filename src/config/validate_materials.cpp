@@ -24,7 +24,6 @@ void check_name_of_material(const Config& config, const std::string& key, const 
   if (material_number(config, name) == config.materials.size()) problems.add_unknown_word(key, name, known);
 }
 
-// Without materials nothing may name them.
 void check_absent_materials(const Config& config, Problems& problems) {
   const char* const key = !config.regions.empty()                     ? "regions"
                           : !config.contacts.empty()                  ? "contacts"
@@ -116,7 +115,6 @@ void check_regions(const Config& config, std::set<std::string>& used, Problems& 
   }
 }
 
-// Kernels and methods that take a body of one material alone.
 void check_limits(const Config& config, const RegistryNames& registry, Problems& problems) {
   const ProblemConfig& p = config.problem;
   const char* const several = "a body of several materials, or of one that differs by axis";

@@ -70,7 +70,6 @@ class HaloExchange {
     std::string_view name;
     std::unique_ptr<Transport<T>> transport;
   };
-  // An exchange of so many layers.
   struct Layers {
     std::vector<HaloMessage> messages;
     std::vector<LocalCopy> copies;

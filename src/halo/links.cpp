@@ -94,7 +94,6 @@ class BoundedTransport {
   Owned<Event> done_;
 };
 
-// The trial of one transport on one link.
 template <class T>
 class LinkProbe {
  public:
@@ -170,7 +169,6 @@ class LinkProbe {
     }
   }
 
-  // What is wrong with the ghosts.
   std::string compare(const HaloField<T>& field, int index, Stream stream) {
     std::size_t wrong = 0, all = 0;
     for (const HaloMessage& m : link_.messages) {

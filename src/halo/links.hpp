@@ -27,7 +27,6 @@ struct TransportSettings {
   bool timed = true;                         // measure even where there is nothing to choose
 };
 
-// What goes between this rank and one neighbour.
 struct HaloLink {
   int peer;
   std::vector<Direction> directions;  // of its messages

@@ -32,7 +32,6 @@ Box edge_box(Int3 extent, int ghosts, Direction d) {
   return box;
 }
 
-// The ghosts beyond that side.
 Box ghost_box(Int3 extent, int ghosts, Direction d) {
   return edge_box(extent, ghosts, d).shifted({ghosts * d[0], ghosts * d[1], ghosts * d[2]});
 }

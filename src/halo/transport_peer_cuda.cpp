@@ -259,7 +259,6 @@ class PeerTransport final : public Transport<T> {
     inbox_ = cleared(device_, bytes, flags);
   }
 
-  // What the peer of this link may store into.
   std::string offer(int link, std::span<const HaloField<T>> fields) const {
     std::string text;
     const auto i = static_cast<std::size_t>(link);

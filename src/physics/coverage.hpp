@@ -29,7 +29,6 @@ struct CellRange {
   bool has(Index i) const { return first <= i && i < last; }
 };
 
-// Of finite size. A gaussian is not.
 inline bool is_solid(Shape shape) {
   return shape == Shape::box || shape == Shape::sphere || shape == Shape::cylinder;
 }

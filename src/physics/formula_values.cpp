@@ -45,13 +45,13 @@ Hoisted hoist(FormulaProgram& program, bool with_places) {
   if ((parts.back().variables & time) == 0) return all;
   std::vector<FormulaStep> rest;  // the last first
   for (std::ptrdiff_t i = std::ssize(parts) - 1; i >= 0;) {
-    const Part& part = parts[static_cast<std::size_t>(i)];
+    const Part& part = parts[i];
     const bool is_of_time = part.variables == time && part.first < i;
     const bool is_of_place =
         with_places && part.variables != 0 && (part.variables & time) == 0 && part.is_costly;
     std::vector<FormulaProgram>& found = is_of_time ? all.of_time : all.of_place;
     if (!(is_of_time || is_of_place) || std::ssize(found) == most_parts) {
-      rest.push_back(program.steps[static_cast<std::size_t>(i--)]);
+      rest.push_back(program.steps[i--]);
       continue;
     }
     const int number = (is_of_time ? first_of_time : first_of_place) + static_cast<int>(found.size());
@@ -87,9 +87,9 @@ FormulaValues<T>::FormulaValues(Device& device, const Expression& formula,
     step.variable = static_cast<std::uint8_t>(axis - axes.begin());
   }
   for (int i = 0; i < 3; ++i) {
-    const std::vector<double>& at = axes[static_cast<std::size_t>(i)].at;
+    const std::vector<double>& at = axes[i].at;
     points_[i] = std::ssize(at);
-    at_[static_cast<std::size_t>(i)] = copied_to(device, at);
+    at_[i] = copied_to(device, at);
   }
   *unsound_.as<std::uint64_t>() = no_time;
   // Knots follow a table as if they were steps.
@@ -139,7 +139,7 @@ template <class T>
 void FormulaValues<T>::evaluate(Box box, std::span<const double> times, const Target& target, Stream stream) {
   if (box.empty()) return;
   FormulaGrid<T> grid = grid_;
-  for (int i = 0; i < 3; ++i) grid.at[i] = at_[static_cast<std::size_t>(i)].template as<double>() + box.lo[i];
+  for (int i = 0; i < 3; ++i) grid.at[i] = at_[i].template as<double>() + box.lo[i];
   grid.points = box.extent();
   std::ranges::copy(times, grid.time);
   grid.times = static_cast<int>(times.size());

@@ -105,7 +105,6 @@ AxisSpectrum spectrum_of(const Config& config, int axis) {
   return found;
 }
 
-// Of a sweep with these coefficients.
 Spectrum spectrum_of(const Config& config, const Coefficients<double>& c) {
   const double weights[] = {c.cx, c.cy, c.cz};
   const double of_time = (1 - c.c0) * share_of_time(config) / half_diagonal(config);

@@ -25,7 +25,6 @@ double source_scale(const Config& config);
 // `kept`: another value than 1, as near as rounding the neighbours one by one allows.
 template <class T>
 Coefficients<T> rounded_coefficients(const Coefficients<double>& c, double kept = 1);
-// Those of a sweep of that weight.
 template <class T>
 Coefficients<T> rounded_sweep(const Config& config, double weight);
 // Of cells among their own class. Sources are stored as of the first class.

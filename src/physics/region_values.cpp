@@ -132,7 +132,6 @@ class RegionValues::Brush {
     }
   }
 
-  // Is it the same in the planes z and z - 1 of cells?
   bool repeats(Index z) const {
     if (coverage_) return coverage_->repeats(z);
     if (centres_) return centres_->repeats(z);

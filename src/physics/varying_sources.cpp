@@ -65,7 +65,6 @@ std::pair<double, double> reach(const SourceProfile& p) {
   return {p.centre - (p.share[0] > 0 ? p.cut / p.inverse_width[0] : 0),
           p.centre + (p.share[1] > 0 ? p.cut / p.inverse_width[1] : 0)};
 }
-// Cells of an axis that it reaches.
 CellRange reached(const SourceProfile& p, const CellCentres& cell, int axis, Index cells) {
   const auto [low, high] = reach(p);
   if (cell.in_cells(axis, high) < 0) return {};

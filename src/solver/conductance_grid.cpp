@@ -6,11 +6,6 @@
 #include "solver/zeroed_field.hpp"
 
 namespace isotherm {
-namespace {
-
-constexpr std::size_t fields_of_grid = 6;
-
-}  // namespace
 
 template <class T>
 ConductanceGrid<T>::ConductanceGrid(const Decomposition& decomposition, const Communicator& communicator,
@@ -52,7 +47,7 @@ void ConductanceGrid<T>::bring_all_ghosts() {
 template <class T>
 void ConductanceGrid<T>::take_lower_faces(int axis) {
   bring_all_ghosts();
-  Field<T>& to = faces_[static_cast<std::size_t>(axis)];
+  Field<T>& to = faces_[axis];
   device_.copy(to.data(), source_.data(), to.bytes(), compute_);
 }
 
@@ -60,7 +55,7 @@ void ConductanceGrid<T>::take_lower_faces(int axis) {
 template <class T>
 void ConductanceGrid<T>::take_upper_faces(int axis) {
   bring_all_ghosts();
-  if (sides_.filled[static_cast<std::size_t>(face(axis, true))]) return;
+  if (sides_.filled[static_cast<int>(face(axis, true))]) return;
   Box cells = widened_subdomain(subdomain_.extent(), sides_.filled, ghosts);
   cells.lo[axis] = cells.hi[axis] - 1;
   Int3 up{};
@@ -68,8 +63,7 @@ void ConductanceGrid<T>::take_upper_faces(int axis) {
   const FaceCopy<T>& copy = face_copy<T>(device_.backend());
   const Buffer dense(device_, static_cast<std::size_t>(cells.cells()) * sizeof(T));
   copy.pack(std::as_const(source_).view(), cells, dense.template as<T>(), compute_);
-  copy.unpack(dense.template as<T>(), faces_[static_cast<std::size_t>(axis)].view(), cells.shifted(up),
-              compute_);
+  copy.unpack(dense.template as<T>(), faces_[axis].view(), cells.shifted(up), compute_);
   device_.synchronize(compute_);
 }
 
@@ -97,7 +91,8 @@ void ConductanceGrid<T>::sweep(const std::vector<T>& weights, bool from_zero) {
 }
 
 std::size_t conductance_grid_bytes(Int3 block, std::size_t element_bytes, Backend backend) {
-  return fields_of_grid * element_bytes *
+  constexpr std::size_t fields = 6;
+  return fields * element_bytes *
          static_cast<std::size_t>(
              FieldLayout::make(block, ConductanceGrid<double>::ghosts, element_bytes, row_alignment(backend))
                  .elements);

@@ -13,17 +13,12 @@ Gathering<T>::Gathering(const Communicator& ranks, Device& device, Field<T>& fie
       device_(device),
       field_(field),
       parts_(std::move(parts)),
-      cells_(device, gathering_bytes<T>(field.view().extent)),
-      cells_on_host_(device, gathering_bytes<T>(field.view().extent), Memory::staging) {}
+      cells_(device, sizeof(T) * static_cast<std::size_t>(field.view().extent.product())),
+      cells_on_host_(device, cells_.bytes(), Memory::staging) {}
 
 template <class T>
 void Gathering<T>::connect(const HaloExchange<T>& halo) {
   transport_ = halo.connect_all(halo_field(field_), gather_messages(parts_, ranks_.rank()));
-}
-
-template <class T>
-Box Gathering<T>::mine() const {
-  return parts_[static_cast<std::size_t>(ranks_.rank())];
 }
 
 template <class T>
@@ -36,10 +31,11 @@ void Gathering<T>::gather(Stream stream) {
 template <class T>
 void Gathering<T>::gather_by_host(Stream stream) {
   const FaceCopy<T>& copy = face_copy<T>(device_.backend());
-  const std::size_t bytes = static_cast<std::size_t>(mine().cells()) * sizeof(T);
+  const Box mine = parts_[ranks_.rank()];
+  const std::size_t bytes = static_cast<std::size_t>(mine.cells()) * sizeof(T);
   char* const host = cells_on_host_.template as<char>();
   if (bytes > 0) {
-    copy.pack(field_.view(), mine(), cells_.template as<T>(), stream);
+    copy.pack(field_.view(), mine, cells_.template as<T>(), stream);
     device_.copy(host, cells_.data(), bytes, stream);
   }
   device_.synchronize(stream);

@@ -20,7 +20,6 @@ class Gathering {
   void connect(const HaloExchange<T>& halo);
   bool needs_host() const { return !transport_; }
 
-  Box mine() const;  // this rank's part
   // The parts of all ranks become the field of each. Collective.
   void gather(Stream stream);
 
@@ -34,11 +33,5 @@ class Gathering {
   std::unique_ptr<Transport<T>> transport_;
   Buffer cells_, cells_on_host_;  // of all ranks, dense, on their way
 };
-
-// Of a rank.
-template <class T>
-std::size_t gathering_bytes(Int3 cells) {
-  return sizeof(T) * static_cast<std::size_t>(cells.product());
-}
 
 }  // namespace isotherm

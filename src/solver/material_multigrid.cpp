@@ -40,7 +40,7 @@ MaterialMultigrid<T>::MaterialMultigrid(Step<T>& finest) : finest_(finest), self
   // No conductances have an eigenvalue above 2 (Gershgorin).
   for (const double weight : smoothing_weights(2, coarse_sweeps)) weights_.push_back(static_cast<T>(weight));
   check_blocks();
-  add_grids();
+  for (std::size_t i = 0; decomposition(i).cells().product() > 1; ++i) add_grid(i, axis_below(i));
   records_ = can_be_recorded();
   // Loads the kernels too, which the first cycle would pay for.
   if (records_) finest.level().record(v_cycle_, [&] { v_cycle(0); });
@@ -82,27 +82,17 @@ void MaterialMultigrid<T>::timed(std::size_t i, Phase phase, const Work& work) {
   i == 0 ? finest_.timed(phase, work) : grid(i).timed(phase, work);
 }
 
-template <class T>
-void MaterialMultigrid<T>::add_grids() {
-  for (std::size_t i = 0; true; ++i) {
-    const Int3 cells = i == 0 ? finest_.level().decomposition().cells() : grid(i).decomposition().cells();
-    if (cells.product() == 1) return;
-    add_grid(i, axis_below(i));
-  }
-}
-
 // The axis along which the next coarser grid than the i-th has half the cells.
 template <class T>
 int MaterialMultigrid<T>::axis_below(std::size_t i) {
   Level<T>& field = finest_.level();
-  const Decomposition& decomposition = i == 0 ? field.decomposition() : grid(i).decomposition();
   const Communicator& ranks = i == 0 ? field.communicator() : grid(i).communicator();
-  const Int3 cells = decomposition.cells(), lo = (i == 0 ? field.subdomain() : grid(i).subdomain()).lo;
+  const Int3 cells = decomposition(i).cells(), lo = subdomain(i).lo;
   FieldSum<T> sum(ranks, field.device(), block(i).extent(), field.compute());
   Vector3 coupling{};
   for (int axis = 0; axis < 3; ++axis) {
     if (cells[axis] == 1) continue;
-    const bool wraps = decomposition.periodic()[static_cast<std::size_t>(axis)];
+    const bool wraps = decomposition(i).periodic()[axis];
     Box inner = block(i);
     if (!wraps && lo[axis] == 0) ++inner.lo[axis];
     face_copy<T>(field.device().backend()).fill(other(i).view(), T(0), field.compute());
@@ -119,8 +109,7 @@ template <class T>
 void MaterialMultigrid<T>::add_grid(std::size_t fine, int axis) {
   Level<T>& field = finest_.level();
   const Communicator& ranks = field.communicator();
-  const Decomposition finer = fine == 0 ? field.decomposition() : grid(fine).decomposition();
-  const Box fine_block = fine == 0 ? field.subdomain() : grid(fine).subdomain();
+  const Decomposition finer = decomposition(fine);
   const HalvedGrid next = halved(finer, finer.ranks() == 1, axis);
   const bool alone = next.whole && ranks.size() > 1;
   const auto make = [&] { return std::make_unique<Coarse>(next, alone ? self_ : ranks, field); };
@@ -128,18 +117,18 @@ void MaterialMultigrid<T>::add_grid(std::size_t fine, int axis) {
   Coarse& coarse = *coarse_.back();
   const std::array<bool, 3> wraps = finer.periodic();
   coarse.halving = {
-      axis, finer.cells(), {wraps[0], wraps[1], wraps[2]}, fine_block.lo, coarse.grid.subdomain().lo};
+      axis, finer.cells(), {wraps[0], wraps[1], wraps[2]}, subdomain(fine).lo, coarse.grid.subdomain().lo};
   if (alone && finer.ranks() > 1) {
     const Decomposition parts_of = finer.halved(axis);
     std::vector<Box> parts;
     for (int rank = 0; rank < finer.ranks(); ++rank) parts.push_back(parts_of.subdomain(rank));
-    coarse.mine = parts[static_cast<std::size_t>(ranks.rank())];
+    coarse.mine = parts[ranks.rank()];
     all_or_throw(ranks,
                  [&] { coarse.gathering.emplace(ranks, field.device(), coarse.grid.source(), parts); });
     coarse.gathering->connect(fine == 0 ? field.halo() : grid(fine).halo());
   }
   for (int along = 0; along < 3; ++along) {
-    const bool to_itself = wraps[static_cast<std::size_t>(along)] && next.decomposition.cells()[along] == 1;
+    const bool to_itself = wraps[along] && next.decomposition.cells()[along] == 1;
     if (!to_itself) find_faces(fine, along);
   }
 }

@@ -36,8 +36,12 @@ class MaterialMultigrid : public WholeCycle {
   template <class Work>
   void timed(std::size_t i, Phase phase, const Work& work);
 
+  const Decomposition& decomposition(std::size_t i) {
+    return i == 0 ? finest_.level().decomposition() : grid(i).decomposition();
+  }
+  Box subdomain(std::size_t i) { return i == 0 ? finest_.level().subdomain() : grid(i).subdomain(); }
+
   void check_blocks() const;
-  void add_grids();
   int axis_below(std::size_t i);
   void add_grid(std::size_t fine, int axis);
   void find_faces(std::size_t fine, int along);

@@ -29,7 +29,6 @@ struct CopyProbes {
   BandwidthProbe* read = nullptr;
 };
 
-// Takes the samples of a benchmark.
 class Sampler {
  public:
   // Samples are taken until `seconds` are over, and at least `least_samples`.
@@ -60,7 +59,6 @@ class Sampler {
   double seconds_;
 };
 
-// What each subject measures with.
 struct Bench {
   const BenchOptions& options;
   const Communicator& world;
@@ -87,7 +85,6 @@ struct BenchMemory {
   double device = 0, host = 0;
 };
 
-// What the subjects do not share.
 struct Subject {
   std::vector<std::string_view> (*names)(Backend backend);  // of kernels or transports
   BenchMemory (*memory)(const Bench& bench, Int3 cells, Precision precision);

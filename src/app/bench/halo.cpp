@@ -163,7 +163,6 @@ class FaceBench {
   std::vector<HaloMessage> messages_;
 };
 
-// All transports across all faces of a field of each size.
 template <class T>
 void measure_all(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
   std::vector<OpenTransport<T>> transports;

@@ -43,14 +43,11 @@ std::size_t allocated_bytes(const Bench& bench, Int3 cells) {
   return static_cast<std::size_t>(layout.elements) * sizeof(T);
 }
 
-// False where it is wrong.
 bool judge(BenchEntry& entry, std::string wrong) {
   entry.verdict = wrong.empty() ? BenchVerdict::right : BenchVerdict::wrong;
   entry.note = std::move(wrong);
   return entry.note.empty();
 }
-
-// Stencil kernels: every tile and time block.
 
 // They sum to 1, so that temperatures stay where they are however often the block is swept; no two are alike.
 template <class T>
@@ -149,7 +146,6 @@ class SweepBench {
     std::string wrong;  // empty, or what is
     double norm;
   };
-  // Where a kernel leaves its norm.
   struct NormMemory {
     Buffer result, scratch;
     UpdateNorm norm;
@@ -313,7 +309,6 @@ BenchMemory stencil_memory(const Bench& bench, Int3 cells, Precision precision) 
 // Reductions of the difference of two fields, against an exact sum, the copy and the read bandwidth; the
 // fused one of the update of a sweep.
 
-// The fields of one grid, and what must come out.
 template <class T>
 class ReductionBench {
  public:
@@ -407,8 +402,6 @@ BenchMemory reduction_memory(const Bench& bench, Int3 cells, Precision precision
   // On the host the fused kernel holds what must come out as well.
   return bench.on_host() ? BenchMemory{0, (arrays + 1) * field} : BenchMemory{arrays * field, 2 * field};
 }
-
-// Ways to move arrays that are as large as a field.
 
 template <class T>
 std::vector<BenchEntry> bandwidth_ladder(const Bench& bench, Int3 cells) {
