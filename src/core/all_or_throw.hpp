@@ -14,12 +14,10 @@ namespace isotherm {
 // What is being handled, as an Error: within a catch block.
 Error current_error();
 
-// Collective; `mine` is what went wrong on this rank. Throws CollectiveError with the text of the lowest rank
-// that failed; returns when none has.
+// Collective; `mine`: what failed here. Throws CollectiveError with the text of the lowest rank that failed.
 void throw_if_any_failed(const Communicator& communicator, const std::optional<Error>& mine);
 
-// Runs `work` and returns what it returns, on every rank or on none. `work` must not communicate over
-// `communicator` after it may have failed on one rank only.
+// Returns what `work` returns, on every rank or on none. It must not communicate after it may fail on one.
 template <class Work>
 auto all_or_throw(const Communicator& communicator, Work&& work) {
   using Result = decltype(work());

@@ -69,8 +69,7 @@ int checked_count(std::size_t bytes) {
 MpiSession::MpiSession(int& argc, char**& argv) {
   // No overwrite: a user who names an MPI-IO component gets it, and a warning from the snapshot writer.
   setenv("OMPI_MCA_io", "^ompio", 0);
-  // Open MPI 4 starts a daemon beside a process that nobody launched, for up to 1.5 s, so that it could spawn
-  // others. isotherm never does.
+  // Open MPI 4 starts a daemon, for up to 1.5 s, for processes to spawn others; isotherm never does.
   if (!is_under_launcher()) setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
   int provided = MPI_THREAD_SINGLE;
   if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS) {

@@ -13,15 +13,13 @@
 
 namespace isotherm {
 
-// Whether a launcher, such as mpirun or srun, started this process: by the variables that launchers set, as
-// they are now; and as they were when first asked, by MpiSession before MPI_Init, which may set such a
-// variable in a process that nobody launched (Open MPI 4: PMIX_RANK).
+// Whether a launcher, such as mpirun, started this process: by variables as they are now; and as they were
+// before MPI_Init, which may set one in a process that nobody launched (Open MPI 4: PMIX_RANK).
 bool environment_names_launcher();
 bool is_under_launcher();
 
-// MPI_Init_thread ... MPI_Finalize. Excludes OMPIO (Open MPI's default MPI-IO loses data on a full disk
-// without an error) unless the user chose an MPI-IO component, asks for MPI_THREAD_MULTIPLE, and rejects less
-// than FUNNELED.
+// MPI_Init_thread ... MPI_Finalize. Asks for MPI_THREAD_MULTIPLE, rejects less than FUNNELED, and excludes
+// OMPIO, which loses data on a full disk without an error, unless the user chose an MPI-IO component.
 class MpiSession {
  public:
   MpiSession(int& argc, char**& argv);
@@ -37,9 +35,8 @@ bool mpi_takes_threads();
 
 enum class ReduceOp { sum, min, max };
 
-// An all-reduce that the ranks have started and not yet waited for. The destructor waits where nobody has;
-// where an exception passes, other ranks may be gone: MPI keeps the memory to which it may still write, until
-// main ends all ranks.
+// An all-reduce under way. The destructor waits where nobody has; where an exception passes, other ranks may
+// be gone: MPI keeps the memory to which it may still write, until main ends all ranks.
 class PendingAllReduce {
  public:
   using Values = std::variant<std::vector<double>, std::vector<std::int64_t>>;

@@ -31,9 +31,8 @@ std::string hdf5_library_version();  // "1.10.8"
 // check_hdf5(H5Dwrite(...), "H5Dwrite", path).
 hid_t check_hdf5(hid_t result, const char* call, const std::string& path);
 
-// Read-only, of this process alone, and without locks, which many cluster file systems reject: a file that is
-// read here is finished. Throws Error(file_missing), saying to name `wanted`, where there is no file; the
-// handle is invalid where HDF5 cannot open it.
+// Read-only, by this process alone, without locks, which many cluster file systems reject. Throws
+// Error(file_missing), saying to name `wanted`, without a file; the handle is invalid where HDF5 fails.
 Hdf5File open_hdf5_file(const std::string& path, const char* wanted);
 
 template <class T>
@@ -64,8 +63,7 @@ void write_attribute(hid_t object, const char* name, const std::array<T, n>& num
   write_numbers(object, name, native_hdf5_type<T>(), numbers.data(), static_cast<int>(n), path);
 }
 
-// T: std::int64_t, std::uint64_t, double, arrays of them of three, std::string. Throws Error(deck) where the
-// attribute is missing or is not of this kind and length.
+// T: std::int64_t, std::uint64_t, double, three of them, std::string. Throws Error(deck) for others.
 void read_numbers(hid_t object, const char* name, hid_t type, void* numbers, int count,
                   const std::string& path);
 template <class T>
@@ -81,8 +79,7 @@ T read_attribute(hid_t object, const char* name, const std::string& path) {
 template <>
 std::string read_attribute(hid_t object, const char* name, const std::string& path);
 
-// Texts too long for an attribute (64 KiB): a scalar dataset. Created by all, written by the rank that has a
-// text.
+// Texts too long for an attribute (64 KiB), as datasets: created by all, written by the rank with a text.
 void write_text_dataset(hid_t group, const char* name, std::string_view text, bool this_rank_writes,
                         const std::string& path);
 std::string read_text_dataset(hid_t group, const char* name, const std::string& path);

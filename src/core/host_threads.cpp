@@ -50,8 +50,7 @@ std::optional<std::size_t> bytes_in_file(const fs::path& path) {
   return std::ifstream(path) >> bytes ? std::optional(bytes) : std::nullopt;
 }
 
-// The folder of `group` below `mount` and those above it. A group outside of this process's cgroup namespace
-// is written with "..": of its folders only the mount's can be seen.
+// Folders of `group` from `mount` down. Outside of this cgroup namespace ("..") only the mount's is seen.
 std::vector<fs::path> walk_up(const fs::path& mount, std::string_view group) {
   std::vector<fs::path> folders{mount};
   for (const fs::path& part : fs::path(group).relative_path()) {
@@ -65,8 +64,7 @@ std::vector<fs::path> walk_up(const fs::path& mount, std::string_view group) {
 // Beyond this many threads for each core OMP_NUM_THREADS is taken for a slip, not a wish.
 constexpr int most_threads_a_core = 8;
 
-// The cores that this process may run on. The mask's size is not known beforehand: the kernel's may be larger
-// than cpu_set_t.
+// The cores that this process may run on; the kernel's mask may be larger than cpu_set_t.
 std::vector<int> affinity_mask() {
   for (std::size_t sets = 1; sets <= 1024; sets *= 2) {
     std::vector<cpu_set_t> set(sets);

@@ -17,10 +17,9 @@ namespace isotherm {
 // The value of the line "Key:   123 kB" of `file`, in bytes; 0 where there is no such line.
 std::size_t proc_bytes(const std::filesystem::path& file, std::string_view key);
 
-// Of control groups (Linux cgroups, versions 1 and 2) a limit binds at every level: a batch system or a
-// container sets it on some group above the process's own, so that all levels are read and the tightest
-// counts. What cannot be read sets no limit: a container often shows its own group as the root, and then the
-// folders named in /proc/self/cgroup do not exist.
+// A limit of control groups (Linux cgroups 1 and 2) binds at every level: all are read, and the tightest
+// counts, as a batch system or container sets it above the process's own. What cannot be read sets none: a
+// container often shows its own group as the root, without the folders of /proc/self/cgroup.
 enum class CgroupVersion { v1, v2 };
 
 // A process's groups for one controller ("cpu", "memory").
@@ -46,11 +45,10 @@ struct CgroupMemory {
 };
 std::optional<CgroupMemory> memory_limit(const Cgroups& memory);  // none: no limit
 
-// OMP_NUM_THREADS, where it holds a usable number, decides. Unset, the cores of the host are shared among its
-// ranks: a core in the affinity masks of k ranks counts 1/k to each, so that ranks bound to disjoint cores
-// keep their mask, ranks that share a mask divide it, and everything between comes out right. A cgroup's
-// quota is divided likewise. The share is rounded down, at least 1: uneven threads on even blocks would only
-// wait for the slowest.
+// A usable OMP_NUM_THREADS decides. Else the cores of the host are shared among its ranks: a core in the
+// masks of k ranks counts 1/k to each, so that ranks bound apart keep their mask and ranks with one mask
+// divide it; a cgroup's quota likewise. Rounded down, at least 1: uneven threads would only wait for the
+// slowest.
 struct ThreadPlan {
   int threads = 1;
   std::string note;     // for the banner: "2 threads (4 cores shared by 2 ranks)"

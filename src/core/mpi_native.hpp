@@ -1,5 +1,4 @@
-// The MPI side of Communicator. Only core/communicator.cpp, halo/, output/ and app/bench/hypre.cpp include
-// this.
+// The MPI side of Communicator: for core/communicator.cpp, halo/, output/ and app/bench/hypre.cpp alone.
 #pragma once
 
 #include <mpi.h>
@@ -14,8 +13,7 @@ struct Communicator::Native {
   ~Native();
 };
 
-// Throws Error(internal) that names the call, MPI's own text and the rank. Use as check_mpi(MPI_Send(...),
-// "MPI_Send").
+// Throws Error(internal) with call, MPI's text and rank. Use as check_mpi(MPI_Send(...), "MPI_Send").
 void check_mpi(int code, const char* call);
 
 }  // namespace isotherm

@@ -43,8 +43,7 @@ std::optional<Number> read_number(std::string_view text) {
   return problem == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
 }
 
-// Columns padded to their widest cell, two spaces between; `alignment` holds 'l' or 'r' for each. Every line
-// ends in a newline and none in a space.
+// Columns padded to their widest cell, two spaces between, none at a line's end; `alignment`: 'l' or 'r'.
 struct TextTable {
   std::string alignment;
   std::vector<std::vector<std::string>> rows;  // the first is the head; last cells may be missing

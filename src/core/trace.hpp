@@ -41,10 +41,9 @@ struct PhaseTable {
 
 using PhaseTimes = PhaseTable<double>;  // s of a rank's wall clock
 
-// What a thread of the host is about, for tools that draw it over time: ranges of NVTX in the domain
-// "isotherm", each by its phase's word, where the build has found NVTX's headers. On a GPU a range is the
-// time in which the host queues the work, or waits for it; a tool that sees CUDA too shows when the device
-// does it. Without a tool a range costs a call that looks at a pointer.
+// What a thread of the host is about, for tools that draw it: ranges of NVTX in the domain "isotherm", by
+// phase, where the build has NVTX. On a GPU the time in which the host queues the work or waits for it.
+// Without a tool a range costs a look at a pointer.
 class TraceRange {
  public:
   explicit TraceRange(Phase phase);

@@ -35,8 +35,7 @@ void Watchdog::watch(const std::stop_token& stop) {
         "{}{}: {} did not finish within {:g} s (the file system stalls, or another rank has left); check the "
         "file system, or raise ISOTHERM_IO_TIMEOUT\n",
         rank_ ? fmt::format("rank {}: ", *rank_) : "", what_, phase_, limit_.count());
-    // Nothing that could wait in its turn: no buffers, no exit handlers (HDF5's would close files
-    // collectively).
+    // Nothing that could wait: no buffers, no exit handlers (HDF5's would close files collectively).
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, message.data(), message.size());
     ::_exit(static_cast<int>(ExitCode::io));
   }

@@ -10,16 +10,14 @@
 
 namespace isotherm {
 
-// Collective HDF5 and MPI-IO calls wait for ever when one rank has left them, or when a file system stalls.
-// So a helper thread, which calls neither MPI nor HDF5, watches the clock: when a phase lasts longer than the
-// limit it prints which one and where, and ends the process with exit code 74 (io). The launcher then ends
-// the other ranks.
+// Collective HDF5 and MPI-IO calls wait for ever when a rank has left them or a file system stalls. A helper
+// thread, without MPI and HDF5, prints which phase outlasts the limit, and ends the process with exit code 74
+// (io); the launcher ends the other ranks.
 class Watchdog {
  public:
   using Seconds = std::chrono::duration<double>;
 
-  // Begins with a phase. limit 0: no watch. `what` and `rank` (none: a process works alone) are for the
-  // message.
+  // Begins with a phase. limit 0: no watch. For the message: `what`, and `rank` (none: works alone).
   Watchdog(Seconds limit, std::string what, const char* phase, std::optional<int> rank = {});
   Watchdog& operator=(Watchdog&&) = delete;
 

@@ -70,9 +70,8 @@ typename HaloExchange<T>::Layers HaloExchange<T>::connect(int layers) {
   return made;
 }
 
-// All ranks record their exchanges, or none does. NCCL takes only messages that both sides record; with the
-// others nobody would gain whose neighbour does not, as all are as fast as the slowest. And what ranks find
-// out by a figure of all, they have to try alike.
+// All ranks record their exchanges, or none: NCCL takes only messages that both sides record, all are as fast
+// as the slowest, and what ranks find out by a figure of all they have to try alike.
 template <class T>
 std::string HaloExchange<T>::why_not_recorded(const Layers& layers) const {
   std::string mine;

@@ -44,9 +44,8 @@ HaloCost measure_halo_cost(const Communicator& communicator, Device& device, Str
     if (graphs.empty()) return repeat(part, repeats);
     device.launch(graphs[static_cast<int>(part)].get(), compute);
   };
-  // Of one, on the slowest rank. In a run the host is ahead of its device, so here it gets ahead too: what it
-  // takes to queue would be taken for a part of the exchange. The exchange before the start brings neighbours
-  // to it together.
+  // Of one, on the slowest rank. The host gets ahead of its device, as in a run: queueing is no part of the
+  // exchange. The exchange before the start brings neighbours to it together.
   const auto seconds = [&](StepPart part, int repeats) {
     communicator.barrier();
     if (device.backend() != Backend::host) queue_batch(StepPart::sweep, repeats);

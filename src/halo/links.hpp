@@ -77,9 +77,8 @@ struct ChosenTransports {
                    const Decomposition& decomposition, int ghosts, const Communicator& communicator,
                    Device& device, std::span<const HaloField<T>> fields);
 
-  // An exchange of messages between any two ranks, proved as those of halos are, with the one transport that
-  // all halos take. Null where they take several, where that one needs the host, or where it does not work
-  // for these. Collective; overwrites the cells of the messages.
+  // Messages between any two ranks, proved as halos are, by the one transport of all halos. Null where they
+  // take several, or it needs the host, or fails for these. Collective; overwrites the messages' cells.
   std::unique_ptr<Transport<T>> connect_all(const Communicator& communicator, Device& device,
                                             std::span<const HaloField<T>> fields,
                                             std::span<const HaloMessage> messages) const;

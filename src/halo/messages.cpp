@@ -20,9 +20,8 @@ std::vector<Direction> directions(int ghosts) {
   return ghosts == 1 ? face_directions() : all_directions();
 }
 
-// The block's own cells, `ghosts` layers of them, next to that side: what the neighbour in direction `d`
-// needs. Neighbours share their extents along the axes that `d` does not cross, so the two boxes of a message
-// agree.
+// The block's `ghosts` layers next to that side: what the neighbour in direction `d` needs. Neighbours share
+// their extents along other axes, so the two boxes of a message agree.
 Box edge_box(Int3 extent, int ghosts, Direction d) {
   Box box{{0, 0, 0}, extent};
   for (int axis = 0; axis < 3; ++axis) {

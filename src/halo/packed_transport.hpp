@@ -69,23 +69,20 @@ std::unique_ptr<Wire> make_direct_wire(Device& device, const Communicator& commu
 std::unique_ptr<Wire> make_staged_wire(Device& device, const Communicator& communicator,
                                        std::span<const WireMessage> messages,
                                        std::size_t piece_bytes = staged_piece);
-// Does this MPI take the device's memory? A library that does not crashes at the first pointer into it, and
-// that cannot be caught: so MPI is asked first, and never taken at a guess. The probe proves the answer
-// later. Empty: it does. Else why not, and what to do. Not collective.
+// Does this MPI take the device's memory? One that does not crashes at the first pointer, so it is asked, and
+// proved later. Empty: it does; else why not, and what to do. Not collective.
 std::string why_mpi_takes_no_device_memory();
-// From what MPI itself says (none: it cannot be asked), the library's version text and the value of
-// MPICH_GPU_SUPPORT_ENABLED ("" where it is not set), which in Cray MPICH is a switch that its users have to
-// set.
+// From MPI's own answer (none: it cannot be asked), its version text and MPICH_GPU_SUPPORT_ENABLED ("" where
+// it is not set), which users of Cray MPICH have to set.
 std::string judge_device_memory(std::optional<bool> answer, const std::string& library,
                                 std::string_view cray_switch);
 // Moves nothing: what is received is what was there. For measuring what the rest costs.
 std::unique_ptr<Wire> make_mock_wire(Device& device, const Communicator& communicator,
                                      std::span<const WireMessage> messages);
 
-// NCCL: all sends and receives of an exchange are one group on the stream of the halos. The host only queues
-// them, so that an exchange can be recorded into a graph. Collective: one communicator of all ranks. Throws,
-// on all ranks alike, where two ranks have one GPU, which NCCL does not allow, where NCCL fails, and where it
-// does not come back in time.
+// NCCL: an exchange is one group on the halos' stream, which the host only queues, so it can be recorded.
+// Collective: one communicator of all ranks. Throws, on all alike, where two ranks have one GPU, where NCCL
+// fails, and where it does not come back in time.
 Wires open_nccl_wires(Device& device, const Communicator& communicator);
 std::string why_no_nccl(const Device& device);  // in this build or with this device; empty: it may
 

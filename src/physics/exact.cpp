@@ -7,6 +7,7 @@
 #include <numbers>
 #include <vector>
 
+#include "config/boundary_laws.hpp"
 #include "config/problems.hpp"
 #include "physics/cells.hpp"
 #include "physics/coverage.hpp"
@@ -58,13 +59,11 @@ struct SeparableMode {
 
 // Insulated, temperature or periodic.
 BoundaryKind end_of_mode(const Config& config, Face f) {
-  const BoundaryConfig& boundary = config.boundaries[static_cast<int>(f)];
+  const BoundaryConfig& boundary = boundary_of(config, f);
   if (is_insulated(boundary)) return BoundaryKind::insulated;
   if (boundary.kind == BoundaryKind::flux || boundary.kind == BoundaryKind::convection)
-    throw does_not_fit(
-        config,
-        fmt::format("boundaries.{} is a flux or convection boundary", face_names[static_cast<int>(f)]),
-        "use temperature, insulated and periodic boundaries, or solution formula");
+    throw does_not_fit(config, boundary_key(static_cast<int>(f)) + " is a flux or convection boundary",
+                       "use temperature, insulated and periodic boundaries, or solution formula");
   return boundary.kind;
 }
 
@@ -99,14 +98,13 @@ std::optional<double> common_boundary_temperature(const Config& config) {
     const BoundaryConfig& boundary = config.boundaries[f];
     if (boundary.kind != BoundaryKind::temperature) continue;
     if (!boundary.value.is_constant())
-      throw does_not_fit(config, fmt::format("boundaries.{} is a formula", face_names[f]),
+      throw does_not_fit(config, boundary_key(f) + " is a formula",
                          "hold all temperature boundaries at one number");
     const double value = boundary.value(0, 0, 0);
     if (common && value != *common)
-      throw does_not_fit(
-          config,
-          fmt::format("boundaries.{} holds {} K, another boundary {} K", face_names[f], value, *common),
-          "hold all temperature boundaries at one number");
+      throw does_not_fit(config,
+                         fmt::format("{} holds {} K, another boundary {} K", boundary_key(f), value, *common),
+                         "hold all temperature boundaries at one number");
     common = value;
   }
   return common;
@@ -161,9 +159,9 @@ struct Axis {
 };
 
 End end_of(const Config& config, Face f) {
-  const BoundaryConfig& boundary = config.boundaries[static_cast<int>(f)];
+  const BoundaryConfig& boundary = boundary_of(config, f);
   if (!boundary.value.is_constant())
-    throw does_not_fit(config, fmt::format("boundaries.{} is a formula", face_names[static_cast<int>(f)]),
+    throw does_not_fit(config, boundary_key(static_cast<int>(f)) + " is a formula",
                        "give it a number, or use solution formula");
   const double value = boundary.value(0, 0, 0), H = boundary.coefficient(0, 0, 0), k = conductivity(config);
   switch (boundary.kind) {

@@ -120,8 +120,7 @@ Spectrum spectrum_of(const Config& config, const Coefficients<double>& c) {
   return {std::isfinite(slow) ? slow : 0, highest};  // infinite: a single cell, of which nothing is fixed
 }
 
-// A body of several materials along an axis, as a chain of its planes of cells, each at one temperature: sums
-// over lines of cells, of W/(m^3 K).
+// A body along an axis as a chain of planes of cells, each at one temperature: sums over lines, W/(m^3 K).
 struct Chain {
   std::vector<double> faces;     // below each plane and above the last; at the ends what boundaries take
   std::vector<double> diagonal;  // what a sweep divides by

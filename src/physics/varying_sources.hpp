@@ -1,6 +1,5 @@
-// Sources that change in time, and double ellipsoids: computed where the field lives, for one time after the
-// other. Shapes: constant, box, gaussian and double_ellipsoid as products of profiles along the axes, whose
-// cells sum to the power; formula at cell centres.
+// Sources that change in time, and double ellipsoids, computed where the field lives. Constant, box, gaussian
+// and double_ellipsoid are products of profiles along the axes, whose cells sum to the power.
 #pragma once
 
 #include <memory>

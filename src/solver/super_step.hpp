@@ -1,6 +1,5 @@
-// A time step of many sweeps: two runs of Euler sweeps from the same field, combined (Combination,
-// method.hpp), or implicit stages, each solved by multigrid. As the deck has it, or in parts: where a value
-// jumps they end, and of a tolerance their error is below it (StepControl).
+// A time step of many sweeps: two runs of Euler sweeps from one field, combined (method.hpp), or implicit
+// stages by multigrid; whole, or in parts that end where a value jumps or keep errors below a tolerance.
 #pragma once
 
 #include <algorithm>
@@ -20,9 +19,8 @@ struct StepCounts {
   std::int64_t parts = 0, rejected = 0, sweeps = 0;
 };
 
-// How a step is taken in parts, such that the error of each stays below a tolerance: parts are the step
-// halved some times, so all of its ends are hit exactly. Arithmetic only, on errors that all ranks share: the
-// parts depend on nothing else.
+// A step in parts whose errors stay below a tolerance: the step halved some times, so its ends are hit
+// exactly. Arithmetic on errors that all ranks share.
 class StepControl {
  public:
   // `tolerance`: K, of a part. Parts at the floor, of `most_halvings`, are taken whatever their error is.
