@@ -28,10 +28,9 @@ struct RegistryNames {
   std::vector<Transport> transports;
 };
 
-// Reads, applies `overrides` ("a.b.c=value"; in messages called by their numbers in `arguments`, or counted)
-// and checks everything that needs no device and no rank count. Throws Error(deck) with all problems, a line
-// each, or Error(command_line) for an override that has no '=' or stands twice, or Error(unavailable) where a
-// right deck names a kernel that this build lacks.
+// Reads, applies `overrides` ("a.b.c=value"; `arguments`: their numbers in messages) and checks what needs no
+// device and no rank count. Throws Error(deck) with all problems, a line each; Error(command_line) for an
+// override without '=' or given twice; Error(unavailable) for a kernel that this build lacks.
 Config parse_deck(const std::string& text, const std::string& path, const std::vector<std::string>& overrides,
                   const RegistryNames& registry, const std::vector<int>& arguments = {});
 

@@ -1,12 +1,9 @@
-// Which share of a cell's volume a shape of `sources` covers, so that a source has the power that the deck
-// gives it on any grid.
-//
-// Along x a shape is a chord, whose overlap with a cell is exact. Boxes are one chord for a row of cells;
-// spheres and cylinders are averaged over a fixed set of midpoints across the row (8 or 2 along each of its
-// other axes, within the shape's extent), and scaled by the analytic volume over the volume that the same
-// midpoints find on the whole lattice, outside the domain too. A gaussian is integrated over each cell:
-// products of differences of the error function. All of it follows from global indices, so that every rank
-// finds the same bits.
+// Which share of a cell's volume a shape of `sources` covers: it has the deck's power on any grid. Along x a
+// shape is a chord, whose overlap with a cell is exact: of a box one for a row of cells; spheres and
+// cylinders are averaged over fixed midpoints across the row (8 or 2 along each of its other axes, within the
+// shape's extent), and scaled by the analytic volume over the one that the same midpoints find on the whole
+// lattice, outside the domain too. A gaussian is integrated over each cell by the error function. All of it
+// follows from global indices, so that every rank finds the same bits.
 #pragma once
 
 #include <array>
@@ -17,11 +14,9 @@
 
 namespace isotherm {
 
-// Which cells a shape of `initial` covers: those whose centres are inside.
-//
-// Boxes and the ends of cylinders are half-open, from <= x < to, so that neighbours that share a face cover
-// each cell once; spheres and the sides of cylinders are open. Centres within 1e-9 of a cell of a surface
-// count as on it.
+// Which cells a shape of `initial` covers: those whose centres are inside. Boxes and ends of cylinders are
+// half-open, from <= x < to, so that neighbours that share a face cover each cell once; spheres and sides of
+// cylinders are open. Centres within 1e-9 of a cell of a surface count as on it.
 
 // Cells of one axis by their global indices.
 struct CellRange {

@@ -23,9 +23,8 @@ inline constexpr const char* first_temperature_dataset = "/VTKHDF/PointData/T";
 // read. Nothing is allocated by the file's word: the caller knows the shape that it wants.
 class DatasetReader {
  public:
-  // Throws Error(file_missing) when the file cannot be read, Error(deck) with what was expected and what was
-  // found for anything else. A file of isotherm gives its temperature by any name that this has, or had, in
-  // such files: decks name datasets, and outlive formats.
+  // Throws Error(file_missing) for a file that cannot be read, else Error(deck) with what was expected and
+  // found. A file of isotherm gives its temperature by any name that such files have or had.
   DatasetReader(const std::string& file, const std::string& dataset);
 
   Int3 cells() const { return cells_; }  // x is the last and fastest of the dataset's three axes

@@ -1,9 +1,7 @@
-// The temperature at a point: trilinear between cell centres.
-//
-// Within half a cell of a boundary the missing centres are the ghosts that the sweep itself sees there, a T +
-// b of the cell before the boundary: at a boundary of given temperature the probe reads that temperature,
-// towards a heat flux it follows its gradient. Beyond two boundaries, or three, the rules are applied one
-// after the other, x first. Across a periodic face the cells of the opposite side are the neighbours.
+// The temperature at a point: trilinear between cell centres. Within half a cell of a boundary the missing
+// centres are the sweep's ghosts, a T + b of the cell before it: the probe reads a given temperature there,
+// and follows the gradient of a heat flux. Beyond two or three boundaries the rules apply in turn, x first.
+// Across a periodic face the cells of the opposite side are the neighbours.
 #pragma once
 
 #include <array>

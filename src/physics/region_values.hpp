@@ -1,9 +1,8 @@
-// Applies the deck's lists of shapes (initial, sources) to the cells of one block.
-//
-// initial: a shape covers a cell if the cell's centre is inside. sources: a box, sphere, cylinder or gaussian
-// covers the share f of a cell's volume that lies inside it (physics/coverage.hpp). `add` adds f value; `set`
-// mixes, s = (1 - f) s + f value. Both: constant, formula, dataset and exact cover every cell, formulas at
-// its centre. Shapes do not wrap around periodic faces.
+// Applies the deck's lists of shapes (initial, sources) to the cells of a block. initial: a shape covers
+// cells whose centres are inside. sources: it covers the share f of a cell's volume in a box, sphere,
+// cylinder or gaussian (physics/coverage.hpp). `add` adds f value; `set` mixes, s = (1 - f) s + f value.
+// Constant, formula, dataset and exact cover every cell, formulas at its centre. Shapes do not wrap around
+// periodic faces.
 #pragma once
 
 #include <memory>

@@ -1,10 +1,8 @@
 // V cycles over the grid of a body of several materials and coarser ones by semicoarsening
-// (kernels/semicoarsening.hpp): each has half the cells of the next finer one along the axis of the strongest
-// coupling, down to one cell.
-//
-// Which axes these are follows from exact sums of conductances over the whole grid, and all formulas are
-// local and in fixed order: the same bits by any kernel, backend, rank count and process grid. A coarse cell
-// is the rank's that has it on the finer grid; small grids every rank has whole, as in Multigrid.
+// (kernels/semicoarsening.hpp): each has half the cells along the axis of the strongest coupling, down to one
+// cell. Axes follow from exact sums of conductances over the whole grid, formulas are local and in fixed
+// order: the same bits by any kernel, backend, rank count and process grid. A coarse cell is the rank's that
+// has it on the finer grid; small grids every rank has whole, as in Multigrid.
 #pragma once
 
 #include <memory>

@@ -1,12 +1,9 @@
-// V cycles over a level and coarser ones (Brandt, Math. Comput. 31, 1977): a few sweeps leave an error that
-// is smooth, which a coarser grid sees as well and solves at an eighth of the cost, and so on down to a few
-// cells.
-//
-// The cells of levels depend on the global grid alone, formulas are local and in fixed order: the field has
-// the same bits by any kernel, backend, rank count and process grid. Coarse levels are cut among the ranks as
-// the finest is as long as each rank's block is thick enough for the ghosts of a time block; below that every
-// rank has the whole level and solves it by itself, which takes one gathering of its source and none of the
-// answer.
+// V cycles over a level and coarser ones (Brandt, Math. Comput. 31, 1977): a few sweeps leave a smooth error,
+// which a coarser grid solves at an eighth of the cost, and so on down to a few cells. Cells of levels depend
+// on the global grid alone, formulas are local and in fixed order: the same bits by any kernel, backend, rank
+// count and process grid. Coarse levels are cut among the ranks as the finest is while blocks are as thick as
+// the ghosts of a time block; below that every rank has the whole level and solves it by itself, which takes
+// one gathering of its source.
 #pragma once
 
 #include <functional>

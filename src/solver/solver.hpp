@@ -34,11 +34,10 @@ class Solver {
          Device& device, const SolverKernels<T>& kernels, bool time_halos = false,
          const std::optional<StoredField>& stored = {});
 
-  // Asynchronous on a GPU. The last of them returns its norm where the reduction is the fused one, and where
-  // no method with cycles needs a sweep of the unit weight for it. Halos are exchanged at the first and every
-  // unit() sweeps: ranks that take the same sweeps in other parts must cut them there (whole_periods());
-  // with graphs, all take the same parts. The last is a launch of its own where its update is looked at, and
-  // with `last_alone`, so that heat_flows() finds the field before it.
+  // Asynchronous on a GPU. The last returns a fused norm, unless a method with cycles needs another sweep for
+  // it. Halos are exchanged at the first and every unit() sweeps: ranks that take other parts must cut them
+  // there (whole_periods()); with graphs, all take the same parts. The last is a launch of its own where its
+  // update is looked at, and with `last_alone`, so that heat_flows() finds the field before it.
   void sweep(std::int64_t count, bool last_alone = false);
   std::int64_t unit() const { return step_.unit(); }  // sweeps that are queued as a whole
   // How steps are made from here on, and norms reduced; while no residual is under way. Collective.

@@ -1,11 +1,8 @@
 // Sources that vary in time and reach a small part of the block: a launch sweeps the whole without them, in
-// time blocks like any other, and then these boxes again, one sweep after the other with the source of its
-// time, from the field that the launch began with. Only the boxes pay for it.
-//
-// In d sweeps a source reaches d - 1 cells beyond the box where it is. These cells, and d more around them
-// that they depend on, are copied to fields of their own and swept there in regions that shrink by a cell a
-// sweep; the last sweep leaves the box in the field. So every cell has the bits of single sweeps with a
-// source everywhere.
+// time blocks, and then these boxes again, sweep by sweep with the source of its time, from the field that
+// the launch began with. In d sweeps a source reaches d - 1 cells beyond its box. These cells, and d more
+// around them, are copied to fields of their own and swept in regions that shrink by a cell a sweep; the last
+// leaves the box in the field. So every cell has the bits of single sweeps with a source everywhere.
 #pragma once
 
 #include <functional>

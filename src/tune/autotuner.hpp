@@ -1,13 +1,9 @@
 // The autotuner: which kernel, tile, time block, halo width, overlap, graph and reduction make the fastest
-// steps of this run on these devices. What the deck names is not tried.
-//
-// Candidates are measured with the first steps of the run itself: fields have the same bits by all of them,
-// so no step is made twice, and a measurement holds all that a step holds (exchanges, boundaries, sources).
-// All ranks measure together, and the slowest rank's time counts. Where one step takes more than a tenth of
-// the budget, the same steps are made on a level of fewer planes.
-//
-// Choices are made one after another, those first that gain most, as there may be no time for all: kernel,
-// tile, time block, halo width and overlap, graph, reduction. Each is a race of successive halving: every
+// steps of this run on these devices. What the deck names is not tried. Candidates are measured with the
+// first steps of the run itself: fields have the same bits by all of them, so no step is made twice, and a
+// measurement holds all of a step (exchanges, boundaries, sources). All ranks measure together, and the
+// slowest counts. Where a step takes more than a tenth of the budget, it is made on a level of fewer planes.
+// Choices are made in that order, those first that gain most. Each is a race of successive halving: every
 // candidate gets a short measurement, the slow ones drop out, the others get another (Jamieson and Talwalkar,
 // Non-stochastic Best Arm Identification and Hyperparameter Optimization, AISTATS 2016).
 #pragma once

@@ -38,12 +38,10 @@ struct SnapshotTimes {
 };
 
 // Writes `.part`, reads it back, compares, and renames it: a file under its final name is complete and holds
-// the field of its fingerprint.
-//
-// Where all ranks know of a failure (no permission, no space, a file that reads back wrong) it is a
-// CollectiveError, `.part` is gone, and a caller may go on. A failed HDF5 call while the file is written is a
-// plain Error(io) of the ranks concerned: HDF5 has left the others waiting, so main must end them all with
-// MPI_Abort. A stalled file system ends the process by the watchdog (ISOTHERM_IO_TIMEOUT seconds a phase).
+// the field of its fingerprint. A failure that all ranks know of (no permission, no space, a file that reads
+// back wrong) is a CollectiveError, `.part` is gone, and a caller may go on. A failed HDF5 call is a plain
+// Error(io) of its ranks: it leaves the others waiting, so main must end them all with MPI_Abort. A stalled
+// file system ends the process by the watchdog (ISOTHERM_IO_TIMEOUT seconds a phase).
 class SnapshotWriter {
  public:
   static constexpr Index default_slab_bytes = Index{64} << 20;

@@ -213,11 +213,9 @@ std::int64_t SnapshotFile::cells_end() const {
 }
 
 // Cells are packed into a dense buffer of the file's own type: a conversion within HDF5 would end collective
-// mode. A call of more than 2 GiB was cut short by MPI-IO libraries without an error: slabs stay below it.
-//
-// Of a compressed file a rank writes the chunks that begin in its block, whole. HDF5 would let ranks share a
-// chunk within one call, but would compress it anew for each call that has a part of it, at another place in
-// the file. Without MPI-IO rank 0 writes all, slab by slab.
+// mode. Slabs stay below 2 GiB, above which MPI-IO libraries cut calls short without an error. Of a
+// compressed file a rank writes the chunks that begin in its block, whole: HDF5 would compress a shared one
+// anew for each call that has a part of it, elsewhere in the file. Without MPI-IO rank 0 writes all.
 template <class Stored, class T>
 std::string SnapshotFile::write_as(FieldView<const T> field, Box subdomain, Index slab_bytes,
                                    Watchdog& watchdog) {

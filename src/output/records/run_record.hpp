@@ -1,9 +1,7 @@
-// Everything that a run reports, as plain numbers, from which banner, final table and run.json are printed.
-//
-// run.json (schema "isotherm-run", version 3) has a key for every field below; its name ends in the unit
-// where it has one (`_s`, `_K`, `_bytes_per_s`). What was not measured is null; so is what is not finite,
-// which `not_finite` lists by its place: {"/residual/last": "nan"}. Keys are only ever added within a
-// version.
+// Everything that a run reports, as plain numbers, for banner, final table and run.json. run.json (schema
+// "isotherm-run", version 3) has a key for every field below, with its unit at the end (`_s`, `_K`,
+// `_bytes_per_s`). null: not measured, or not finite and listed by its place in `not_finite`:
+// {"/residual/last": "nan"}. Keys are only ever added within a version.
 #pragma once
 
 #include <array>
