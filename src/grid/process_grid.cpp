@@ -80,14 +80,13 @@ Index largest_fitting(Index ranks, Int3 most) {
 
 }  // namespace
 
-// CUDA, for an H200: memory and wire are what a copy reaches there (4.8 TB/s and 450 GB/s each way by the
-// data sheet); a sector is 32 bytes, in memory and as the payload of a store over NVLink, which a transport
-// that writes into the neighbour's field makes for each piece; packing, unpacking and the sweep of the shell
-// beside that of the interior (in and out) touch a row; a message is two launches and a signal; a face across
-// z, which a few blocks make in a few planes' time, and one across x made steps of 80 us and more 3 us longer
-// than one across y (kernels/TUNING.md); a tile is that of the wide rows, a warp of 16-byte loads along x.
-// Host: a core's share of memory and of copies within it, a line of the cache, packing and unpacking, an MPI
-// message between processes of a host, and the widest vector.
+// CUDA, for an H200: memory and wire are what a copy reaches there (4.8 TB/s, 450 GB/s each way by the data
+// sheet); a sector is 32 bytes, in memory and as the payload of a store over NVLink, one for each piece;
+// packing, unpacking and the sweep of the shell (in and out) touch a row; a message is two launches and a
+// signal; faces across z and x made steps of 80 us and more 3 us longer than one across y
+// (kernels/TUNING.md); a tile is that of the wide rows, a warp of 16-byte loads along x. Host: a core's share
+// of memory and of copies within it, a line of the cache, packing and unpacking, an MPI message within a
+// host, the widest vector.
 ExchangeWeights ExchangeWeights::of(Backend backend, int cell_bytes) {
   if (backend == Backend::cuda) {
     return {.cell_bytes = cell_bytes,

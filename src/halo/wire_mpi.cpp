@@ -51,19 +51,17 @@ void check_each(int code, const std::vector<MPI_Status>& statuses, const char* c
   check_mpi(code, call);
 }
 
-// Persistent MPI requests of one way: the pattern of an exchange never changes, so an exchange allocates
-// nothing and MPI looks at the arguments once. Pieces of a message share its tag: MPI keeps them in order as
-// long as both sides start them in order, which is why they are started one by one (MPI_Startall may start in
-// any).
+// Persistent MPI requests of one way: an exchange allocates nothing, and MPI looks at the arguments once.
+// Pieces of a message share its tag: MPI keeps them in order as long as both sides start them in order, one
+// by one (MPI_Startall may start in any).
 class Requests {
  public:
   enum class Way { send, receive };
 
   explicit Requests(Way way) : way_(way) {}
   Requests& operator=(Requests&&) = delete;
-  // Requests are active here only when an exception passes through, and then main ends all ranks. Nothing may
-  // block on a peer that is gone: receives are cancelled so that late messages find no freed memory, and MPI
-  // drops what it still holds by itself.
+  // Requests are active here only when an exception passes through, and main ends all ranks. Nothing may
+  // block on a peer that is gone: receives are cancelled, and MPI drops what it still holds by itself.
   ~Requests() {
     for (MPI_Request& request : requests_) {
       if (active_ && way_ == Way::receive) MPI_Cancel(&request);

@@ -1,10 +1,7 @@
-// Packed messages by NCCL.
-//
-// NCCL's calls that meet other ranks wait for them without a bound. A communicator that does not block would
-// say so instead, but then starts a thread for every group, and the host has to ask until it is done before
-// anything may follow on the stream. So the communicator blocks, and the two calls that meet others, its
-// creation and the first messages between two ranks, run in a thread that is waited for so long and no
-// longer. Later groups only queue.
+// Packed messages by NCCL. Its calls that meet other ranks wait for them without a bound; a communicator that
+// does not block would start a thread for every group, for which the host has to wait before anything may
+// follow on the stream. So it blocks, and the two calls that meet others, its creation and the first messages
+// between two ranks, run in a thread that is waited for so long and no longer. Later groups only queue.
 #include <fmt/format.h>
 #include <nccl.h>
 
@@ -177,9 +174,8 @@ class NcclRanks {
   std::set<int> met_;
 };
 
-// What this process has open, by ranks and GPUs. The first thing that MPI does when it ends is to delete the
-// attributes of MPI_COMM_SELF (MPI 3.1, section 8.7.1): by then all who shared a communicator are gone, and
-// devices and MPI are still there.
+// What this process has open, by ranks and GPUs. MPI begins its end by deleting the attributes of
+// MPI_COMM_SELF (MPI 3.1, section 8.7.1): by then all sharers are gone, and devices and MPI are still there.
 using OpenRanks = std::map<std::vector<std::string>, std::shared_ptr<NcclRanks>>;
 
 int close_all(MPI_Comm, int, void* open, void*) {
@@ -208,9 +204,8 @@ std::vector<std::string> ranks_and_gpus(const Communicator& communicator, const 
   return communicator.all_gather(fmt::format("{} {}", world_rank, uuid));
 }
 
-// To make a communicator and to let two of its ranks meet takes some tenths of a second, so a process keeps
-// what it has made: whoever asks for the same ranks with the same GPUs shares one. Collective: made by the
-// first who asks, and again where it is not usable at any of them.
+// To make a communicator takes some tenths of a second, so who asks for the same ranks with the same GPUs
+// shares one. Collective: made by the first who asks, and again where it is not usable at any of them.
 std::shared_ptr<NcclRanks> shared_nccl_ranks(Device& device, const Communicator& communicator) {
   check_shared_gpus(communicator.all_gather(device.info().uuid));
   std::shared_ptr<NcclRanks>& ranks = open_ranks()[ranks_and_gpus(communicator, device.info().uuid)];

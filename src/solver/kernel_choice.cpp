@@ -219,9 +219,8 @@ KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subd
     std::ranges::stable_sort(choices.sweeps, {}, [&](const SweepChoice<T>& c) {
       return std::pair(c.is_temporal() != fuses, c.kernel->suits_small_blocks != small);
     });
-  // The sums of two reductions differ in their last digits, and so would the sweep at which a run stops:
-  // where a sum decides, `auto` takes the same kernel every time, whatever is faster today. The probe between
-  // cycles that are taken whole is made by the same kernel every time, and so are its norms.
+  // Sums of two reductions differ in their last digits, and so would the sweep at which a run stops: there,
+  // and for the probe between cycles that are taken whole, `auto` takes the same kernel every time.
   const bool sums = config.problem.norm != Norm::max && !fuses;
   const char* const steady = backend == Backend::host ? "openmp" : "warp_shuffle";
   const std::string reduction = s.reduction == "auto" && sums ? steady : s.reduction;

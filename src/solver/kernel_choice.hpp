@@ -67,9 +67,8 @@ struct KernelChoices {
 // From one look at the field to the next, where checks, diagnostics and snapshots come by sweeps.
 std::int64_t sweeps_until_due(const Config& config);
 
-// The most sweeps that a launch may fuse, whatever the kernel: 1 where a field of sources varies in time;
-// else solver.time_block or halo_width, or until something is due. On a decomposition where ghosts are cells,
-// a launch needs as many layers of them; 1 where the sweeps are to store their faces.
+// The most sweeps that a launch may fuse: 1 where a field of sources varies in time, or sweeps store their
+// faces; else solver.time_block or halo_width (a launch needs as many ghosts), or until something is due.
 int longest_time_block(const Config& config);
 int longest_time_block(const Config& config, const Decomposition& decomposition);
 // ... that a kernel of the backend can, of those that the deck leaves open.
@@ -101,8 +100,7 @@ std::string why_no_room(Index longest_axis, Int3 subdomain);
 
 // Throws Error(deck) where what the deck names does not run on `backend`, with what does. Rows that the
 // current device cannot run, or that have no room for `subdomain`, the largest of a rank, are left out, or
-// rejected by Error(unavailable) where they are named. Fused depths are those that a measurement should
-// weigh.
+// rejected by Error(unavailable) where named. Fused depths are those worth a measurement.
 template <class T>
 KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subdomain = {0, 0, 0});
 // The first of each: without a measurement, or while there is none.

@@ -60,9 +60,8 @@ class SnapshotWriter {
   // that the file will have.
   std::string start(std::function<CellsView()> cells, Box subdomain, double time, std::int64_t sweep);
   void wait() { files_.wait(started_); }  // for the last file that was started
-  // Collective: a file of this name that is in no series, once those that were started are there; a
-  // checkpoint, where `state` is given. `meta.fingerprint` must be that of the cells as they are stored.
-  // Returns the file's path.
+  // Collective: a file of this name in no series, behind those that were started; a checkpoint with `state`.
+  // `meta.fingerprint` must be that of the cells as stored. Returns the file's path.
   std::string write_file(const std::string& name, const CellsView& field, Box subdomain,
                          const SnapshotMeta& meta, const std::optional<CheckpointState>& state);
   // Of the cells as the file will hold them, rounded where it is narrower than the field. Collective.
