@@ -592,7 +592,6 @@ void complete(Config& config, const std::string& path, const Problems& problems)
           region_value.centre[a] = region_value.centre_at[a](0, 0, 0, 0);
         }
       if (region_value.file.empty()) continue;
-      // Absolute, so that the resolved deck finds it from anywhere.
       const fs::path file = fs::absolute(fs::path(path).parent_path() / region_value.file).lexically_normal();
       std::error_code ignored;
       region_value.file = (fs::is_directory(file, ignored) ? last_snapshot(file) : file).string();

@@ -98,8 +98,7 @@ struct HeatFlows {
   double source = 0;
   double rate = 0;              // of the body's heat, by its temperatures; 0 in a steady problem
   double balance = 0;           // boundaries + source - rate: what is not accounted for
-  double relative_balance = 0;  // over the sum of all magnitudes; 0 where nothing flows. Of an insulated body
-                                // it compares rounding with rounding: there the balance itself counts
+  double relative_balance = 0;  // over the sum of all magnitudes, or 0; of an insulated body rounding alone
 };
 // Fills `balance` and `relative_balance` from the rest.
 void close_balance(HeatFlows& flows);

@@ -71,8 +71,7 @@ class Solver {
     if (!diagnosis_ || level_.config().output.histogram.bins == 0) return std::nullopt;
     return diagnosis_->bins();
   }
-  SwallowedHeat swallowed_heat();  // now; one pass over the field, on a GPU copied plane by plane;
-                                   // of several materials unknown
+  SwallowedHeat swallowed_heat();  // now, by one pass over the field; of several materials unknown
   std::uint64_t fingerprint();     // of the whole field
   void synchronize() {
     step_.timed(Phase::sweep, [&] { level_.synchronize(); });
