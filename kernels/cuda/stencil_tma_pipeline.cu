@@ -73,6 +73,11 @@ template <class T, int warps_x, int warps_y, int rows, int stages, bool classes>
 struct Pipeline {
   Plane<T, warps_x, warps_y, rows, classes> planes[stages];
   BytesBarrier full[stages];
+
+  __device__ __forceinline__ void begin() {
+    for (int i = 0; i < stages; ++i) full[i].init();
+    BytesBarrier::publish();
+  }
 };
 
 // A thread's. Blocks of others (the stores of `peer`, 10 000 registers) find room beside one of 256 threads
@@ -206,7 +211,6 @@ __global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
   const int warp_x = warp % warps_x, row = warp / warps_x * rows;  // in the tile
   const int pack = (warp_x * warp_size + lane) * Pack<T>::cells;
   const int tile_x = static_cast<int>(chunk.lo.x), tile_y = static_cast<int>(chunk.lo.y);
-  const int tile_pack = tile_x / Pack<T>::cells;
   const int x = tile_x + pack, y = tile_y + row;
   const bool columns[2] = {has_column(stores, false, a, chunk), has_column(stores, true, a, chunk)};
   const Beside<Slab> beside(lane, warp_x, warps_x, row, columns);
@@ -226,7 +230,7 @@ __global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
     constexpr std::uint32_t saved = sizeof(plane.side[0]) - Slab::column_bytes;
     full.expect(Slab::bytes - (columns[0] + columns[1]) * saved);
     full.copy(map, plane.cell, tile_x, tile_y - 1, z);
-    if constexpr (Classes::any) full.copy(classes.map, plane.class_of, ClassRow::start(tile_pack), tile_y, z);
+    if constexpr (Classes::any) full.copy(classes.map, plane.class_of, ClassRow::start<T>(tile_x), tile_y, z);
     for (const bool upper : {false, true}) {
       if constexpr (Stores::any) {
         if (columns[upper]) {
@@ -239,10 +243,7 @@ __global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
   };
   const auto wait_for = [&](int n) { pipeline.full[n % stages].wait(n / stages % 2); };
 
-  if (threadIdx.x == 0) {
-    for (int i = 0; i < stages; ++i) pipeline.full[i].init();
-    BytesBarrier::publish();
-  }
+  if (threadIdx.x == 0) pipeline.begin();
   __syncthreads();
   for (int n = 0; n < stages; ++n) ask_for(n);
 
@@ -292,8 +293,7 @@ __global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
       }
     }
     const T* const beside_row = &plane.cell[0][0] + beside.at;
-    RowCoefficients<T, rows, Classes> coefficients(
-        a, plane, row, tile_pack - ClassRow::start(tile_pack) + warp_x * warp_size + lane);
+    RowCoefficients<T, rows, Classes> coefficients(a, plane, row, ClassRow::place<T>(x, tile_x));
     with_edges(edges, [&]<Edges here>() {
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
@@ -305,10 +305,10 @@ __global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
         x_hi = lane == warp_size - 1 ? outside : x_hi;
         const Pack<T> y_lo = r > 0 ? at[r - 1] : Pack<T>::load(&plane.cell[row][pack]);
         const Pack<T> y_hi = r < rows - 1 ? at[r + 1] : Pack<T>::load(&plane.cell[row + 1 + rows][pack]);
-        constexpr bool scaled = Stores::any || Classes::any;
-        const Pack<T> made = mine.template update<here, scaled>(
-            a, coefficients(r), r, {at[r], y_lo, y_hi, behind[r], ahead, x_lo, x_hi}, x, y + r, z,
-            to + r * a.out.pitch_y, norm);
+        const Neighbours<T> near{at[r], y_lo, y_hi, behind[r], ahead, x_lo, x_hi};
+        const Pack<T> made = mine.template update < here,
+                      Stores::any || Classes::any > (a, coefficients(r), r, near, x, y + r, z,
+                                                     to + r * a.out.pitch_y, norm);
         if constexpr (Stores::any) {
           if (here == Edges::none || mine.has_row(r)) row_end.store(r, made);
         }

@@ -338,7 +338,7 @@ class TemporalTile {
         lane_(threadIdx.x % warp_size),
         warp_(threadIdx.x / warp_size),
         at_(a, part.column, lane_, warp_),
-        first_pack_(at_.tile_x / cells - ClassRow::start(at_.tile_x / cells)),
+        first_pack_(ClassRow::place<T>(at_.tile_x, at_.tile_x)),
         to_(&a.out(at_.x, at_.y, 0)) {
 #pragma unroll
     for (int level = 0; level < time_block; ++level) {
@@ -378,8 +378,7 @@ class TemporalTile {
     }
     if constexpr (Extras::classes) {
       if (classes)
-        full.copy(class_map_, shared_.classes[stage].pack, ClassRow::start(at_.tile_x / cells), at_.tile_y,
-                  z - 1);
+        full.copy(class_map_, shared_.classes[stage].pack, ClassRow::start<T>(at_.tile_x), at_.tile_y, z - 1);
     }
   }
   __device__ __forceinline__ bool comes(int n) const {

@@ -89,8 +89,15 @@ struct TileArgs {
 // The classes of the packs of a tile's row, as bulk copies bring them: from multiples of 16 bytes on.
 struct ClassRow {
   static constexpr int unit = 16;
-  __device__ __forceinline__ static int start(int pack) {
-    return static_cast<int>(floor_div(pack, unit)) * unit;
+  // The first pack that comes for a tile whose first cell is at tile_x, and where among those the pack at x
+  // is.
+  template <class T>
+  __device__ __forceinline__ static int start(int tile_x) {
+    return static_cast<int>(floor_div(tile_x / Pack<T>::cells, unit)) * unit;
+  }
+  template <class T>
+  __device__ __forceinline__ static int place(int x, int tile_x) {
+    return x / Pack<T>::cells - start<T>(tile_x);
   }
   static constexpr int packs_of(int packs) { return packs + unit; }  // `packs` from anywhere on
 };
