@@ -14,7 +14,6 @@
 #include "physics/materials.hpp"
 
 namespace isotherm {
-namespace {
 
 // Where the cells of a face are, ghosts included: a ghost takes the value of the cell behind a periodic face,
 // or of the nearest one.
@@ -104,6 +103,7 @@ class FaceFormula {
   Buffer values_;  // [sweep][q][p]
 };
 
+namespace {
 // Of a body of several materials: in the order of Boundary::b_field, ghosts included.
 template <class T>
 std::vector<CellBoundary<T>> cell_boundaries(const Config& config, Face f, const FaceCells& cells) {
