@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "kernels/bandwidth.hpp"
 #include "kernels/change.hpp"
+#include "kernels/conjugate_steps.hpp"
 #include "kernels/face_copy.hpp"
 #include "kernels/field_algebra.hpp"
 #include "kernels/field_reductions.hpp"
@@ -208,6 +209,13 @@ const FieldAlgebra<T>& field_algebra(Backend backend) {
 }
 
 template <class T>
+const ConjugateSteps<T>& conjugate_steps(Backend backend) {
+  if (backend == Backend::cuda) return of_cuda<ConjugateSteps<T>>(CUDA_FUNCTION(conjugate_steps_cuda));
+  return *host::for_this_cpu(
+      [](auto isa) { return &host::ConjugateStepFunctions<decltype(isa), T>::functions; });
+}
+
+template <class T>
 const FormulaGrids<T>& formula_grids(Backend backend) {
   if (backend == Backend::cuda) return of_cuda<FormulaGrids<T>>(CUDA_FUNCTION(formula_grids_cuda));
   return host::formula_grids<T>();
@@ -287,6 +295,7 @@ std::span<const BandwidthEntry<T>> bandwidth_registry(Backend backend) {
   template const FaceCopy<T>& face_copy(Backend);                                 \
   template const GridTransfer<T>& grid_transfer(Backend);                         \
   template const Semicoarsening<T>& semicoarsening(Backend);                      \
+  template const ConjugateSteps<T>& conjugate_steps(Backend);                     \
   template const FieldAlgebra<T>& field_algebra(Backend);                         \
   template const FormulaGrids<T>& formula_grids(Backend);                         \
   template const SourceSums<T>& source_sums(Backend);                             \

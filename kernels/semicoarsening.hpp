@@ -8,7 +8,9 @@
 // faces of such a cell in series; across it, conductances are shared out by the weights of interpolation.
 //
 // Of any number of cells. Conductances are in units that do not matter, residuals in kelvin times these.
-// Boundaries are faces too, to a cell of the error 0. Fixed orders, explicit fma: the same bits by all
+// Boundaries are faces too, to a cell of the error 0. So is the ground of a cell, which is no face of the
+// box: the heat that it stores in an implicit step. Grids are in fp32, whatever the field is in, as they
+// correct it, and residuals are those of the field. Fixed orders, explicit fma: the same bits by all
 // backends.
 #pragma once
 
@@ -18,16 +20,20 @@
 
 namespace isotherm {
 
-// Of the six faces of a cell.
+// Conductances are those of faces along an axis, 0 to 2, or
+inline constexpr int ground_of_cells = 3;
+
+// Of the six faces of a cell, and its ground.
 template <class T>
 struct CellFaces {
-  T x_lo, x_hi, y_lo, y_hi, z_lo, z_hi;
+  T x_lo, x_hi, y_lo, y_hi, z_lo, z_hi, ground;
 
   // What a sweep of the weight 1 divides a residual by.
-  ISOTHERM_HOST_DEVICE T sum() const { return ((((x_lo + x_hi) + y_lo) + y_hi) + z_lo) + z_hi; }
+  ISOTHERM_HOST_DEVICE T sum() const { return (((((x_lo + x_hi) + y_lo) + y_hi) + z_lo) + z_hi) + ground; }
   // `sum` and what the faces bring; `t` points at the cell's temperature.
   ISOTHERM_HOST_DEVICE T add_to(T sum, const T* t, Index pitch_y, Index pitch_z) const {
     const T centre = t[0];
+    sum = fused_multiply_add(-ground, centre, sum);
     sum = fused_multiply_add(x_lo, t[-1] - centre, sum);
     sum = fused_multiply_add(x_hi, t[1] - centre, sum);
     sum = fused_multiply_add(y_lo, t[-pitch_y] - centre, sum);
@@ -39,35 +45,43 @@ struct CellFaces {
 
 // Of a coarse grid. faces[axis](cell): of the face to the lower neighbour along the axis. Interior indices,
 // valid in the ghosts that an exchange fills, and one cell beyond an upper boundary. All of one shape.
-template <class T>
 struct GridConductances {
-  FieldView<const T> faces[3];
+  FieldView<const float> faces[3];
+  FieldView<const float> ground;  // may be empty: none
 
-  ISOTHERM_HOST_DEVICE T lower(int axis, Int3 cell) const { return faces[axis](cell); }
-  ISOTHERM_HOST_DEVICE T upper(int axis, Int3 cell) const {
+  ISOTHERM_HOST_DEVICE bool has_ground() const { return !ground.empty(); }
+  ISOTHERM_HOST_DEVICE float ground_of(Int3 cell) const { return has_ground() ? ground(cell) : 0; }
+  ISOTHERM_HOST_DEVICE float lower(int axis, Int3 cell) const { return faces[axis](cell); }
+  ISOTHERM_HOST_DEVICE float upper(int axis, Int3 cell) const {
     ++cell[axis];
     return faces[axis](cell);
   }
   // Of the cell whose lower faces these point at.
-  ISOTHERM_HOST_DEVICE CellFaces<T> all(const T* x, const T* y, const T* z) const {
-    return {x[0], x[1], y[0], y[faces[1].pitch_y], z[0], z[faces[2].pitch_z]};
+  ISOTHERM_HOST_DEVICE CellFaces<float> all(const float* x, const float* y, const float* z,
+                                            float to_ground) const {
+    return {x[0], x[1], y[0], y[faces[1].pitch_y], z[0], z[faces[2].pitch_z], to_ground};
   }
-  ISOTHERM_HOST_DEVICE CellFaces<T> all(Int3 cell) const {
-    return all(&faces[0](cell), &faces[1](cell), &faces[2](cell));
+  ISOTHERM_HOST_DEVICE CellFaces<float> all(Int3 cell) const {
+    return all(&faces[0](cell), &faces[1](cell), &faces[2](cell), ground_of(cell));
   }
   // s - A T; `field` valid in the neighbours, and 0 beyond boundaries.
-  ISOTHERM_HOST_DEVICE T residual(FieldView<const T> field, Int3 cell, T source) const {
+  ISOTHERM_HOST_DEVICE float residual(FieldView<const float> field, Int3 cell, float source) const {
     return all(cell).add_to(source, &field(cell), field.pitch_y, field.pitch_z);
   }
 };
 
-// Of the grid of a body, by the tables of its materials; `boundaries` are those of the block.
+// Of a body, by the tables of its materials; `boundaries` are those of the block. `storage`: of an implicit
+// step, which part of Materials::capacity a cell has as ground.
 template <class T>
 struct BodyConductances {
   Materials<T> materials;
   Boundaries<T> boundaries;
   Int3 extent;
+  T storage = 0;
 
+  ISOTHERM_HOST_DEVICE T ground_of(Int3 cell) const {
+    return storage > 0 ? storage * materials.capacity[materials.classes(cell)] : T(0);
+  }
   ISOTHERM_HOST_DEVICE bool at_boundary(int axis, bool above, Int3 cell) const {
     return cell[axis] == (above ? extent[axis] - 1 : 0) && boundaries.faces[2 * axis + above].is_boundary;
   }
@@ -84,27 +98,27 @@ struct BodyConductances {
     const Index p = axis == 0 ? cell.y : cell.x, q = axis == 2 ? cell.y : cell.z;
     return inner * (1 - boundary.cells[p + q * boundary.cells_pitch].a);
   }
-  ISOTHERM_HOST_DEVICE T lower(int axis, Int3 cell) const { return face(axis, false, cell); }
-  ISOTHERM_HOST_DEVICE T upper(int axis, Int3 cell) const { return face(axis, true, cell); }
+  // What take_conductances() takes.
+  ISOTHERM_HOST_DEVICE T conductance(int along, bool above, Int3 cell) const {
+    return along == ground_of_cells ? ground_of(cell) : face(along, above, cell);
+  }
   // `field` has the ghosts of its boundaries, `source` is as stored.
   ISOTHERM_HOST_DEVICE T residual(FieldView<const T> field, Int3 cell, T source) const {
-    const CellFaces<T> all{between(0, cell, -1), between(0, cell, 1),  between(1, cell, -1),
-                           between(1, cell, 1),  between(2, cell, -1), between(2, cell, 1)};
+    const CellFaces<T> all{between(0, cell, -1),
+                           between(0, cell, 1),
+                           between(1, cell, -1),
+                           between(1, cell, 1),
+                           between(2, cell, -1),
+                           between(2, cell, 1),
+                           0};
     return all.add_to(materials.source * source, &field(cell), field.pitch_y, field.pitch_z);
   }
-};
-
-// Of either kind: that of a body where it has materials.
-template <class T>
-struct FineConductances {
-  GridConductances<T> grid;
-  BodyConductances<T> body;
 };
 
 // How the cells of two grids belong together: every second one along `axis`, from the first of the whole grid
 // on. Indices are of this rank's blocks, whose first cells are `fine_lo` and `coarse_lo` of the whole grids.
 struct Halving {
-  int axis = 0;
+  int axis = 0;         // less: there is no coarser grid
   Int3 cells{1, 1, 1};  // of the whole fine grid
   bool wraps[3] = {};   // periodic axes of it
   Int3 fine_lo{}, coarse_lo{};
@@ -115,7 +129,9 @@ struct Halving {
     return coarse - fine_lo;
   }
   // Of a fine cell: is it between two coarse ones, or beyond the last?
-  ISOTHERM_HOST_DEVICE bool is_between(Int3 cell) const { return ((cell[axis] + fine_lo[axis]) & 1) != 0; }
+  ISOTHERM_HOST_DEVICE bool is_between(Int3 cell) const {
+    return axis >= 0 && ((cell[axis] + fine_lo[axis]) & 1) != 0;
+  }
   // The coarse cell that it is, or the one below it.
   ISOTHERM_HOST_DEVICE Int3 coarse(Int3 cell) const {
     cell = cell + fine_lo;
@@ -137,30 +153,31 @@ ISOTHERM_HOST_DEVICE Int3 neighbour_of(Int3 cell, int axis, bool above) {
   return cell;
 }
 
-// Of a fine cell between two coarse ones: what the heat that these bring is divided by.
-template <class T, class Conductances>
-ISOTHERM_HOST_DEVICE T divisor_between(const Conductances& g, const Halving& h, Int3 cell) {
-  return g.lower(h.axis, cell) + g.upper(h.axis, cell);
+// What divides a residual, or nothing where a cell has no face that conducts.
+ISOTHERM_HOST_DEVICE float inverse_of(float sum) {
+  return sum > 0 ? 1 / sum : 0;
+}
+// ... of a fine cell between two coarse ones, along the axis.
+ISOTHERM_HOST_DEVICE float inverse_between(const GridConductances& g, const Halving& h, Int3 cell) {
+  return inverse_of(g.lower(h.axis, cell) + g.upper(h.axis, cell) + g.ground_of(cell));
 }
 // Its weight for the coarse cell above or below it.
-template <class T, class Conductances>
-ISOTHERM_HOST_DEVICE T weight_between(const Conductances& g, const Halving& h, Int3 cell, bool above) {
-  return (above ? g.upper(h.axis, cell) : g.lower(h.axis, cell)) / divisor_between<T>(g, h, cell);
+ISOTHERM_HOST_DEVICE float weight_between(const GridConductances& g, const Halving& h, Int3 cell,
+                                          bool above) {
+  return (above ? g.upper(h.axis, cell) : g.lower(h.axis, cell)) * inverse_between(g, h, cell);
 }
 
 // A residual as restricted() reads it: between coarse cells divided, so that a neighbour needs only the face
 // to it.
-template <class T, class Conductances>
-ISOTHERM_HOST_DEVICE T shared_residual(const Conductances& g, const Halving& h, FieldView<const T> field,
-                                       Int3 cell, T source) {
-  const T residual = g.residual(field, cell, source);
-  return h.is_between(cell) ? residual / divisor_between<T>(g, h, cell) : residual;
+ISOTHERM_HOST_DEVICE float shared_residual(const GridConductances& g, const Halving& h,
+                                           FieldView<const float> field, Int3 cell, float source) {
+  const float residual = g.residual(field, cell, source);
+  return h.is_between(cell) ? residual * inverse_between(g, h, cell) : residual;
 }
-template <class T, class Conductances>
-ISOTHERM_HOST_DEVICE T restricted(const Conductances& g, const Halving& h, FieldView<const T> shared,
-                                  Int3 coarse) {
+ISOTHERM_HOST_DEVICE float restricted(const GridConductances& g, const Halving& h,
+                                      FieldView<const float> shared, Int3 coarse) {
   const Int3 cell = h.fine(coarse);
-  T sum = shared(cell);
+  float sum = shared(cell);
   if (h.has_between(cell, false))
     sum = fused_multiply_add(g.lower(h.axis, cell), shared(neighbour_of(cell, h.axis, false)), sum);
   if (h.has_between(cell, true))
@@ -168,80 +185,100 @@ ISOTHERM_HOST_DEVICE T restricted(const Conductances& g, const Halving& h, Field
   return sum;
 }
 // What an error of the coarse grid is in a fine cell.
-template <class T, class Conductances>
-ISOTHERM_HOST_DEVICE T prolonged(const Conductances& g, const Halving& h, FieldView<const T> error,
-                                 Int3 cell) {
+ISOTHERM_HOST_DEVICE float prolonged(const GridConductances& g, const Halving& h,
+                                     FieldView<const float> error, Int3 cell) {
   const Int3 coarse = h.coarse(cell);
   if (!h.is_between(cell)) return error(coarse);
-  const T above = g.upper(h.axis, cell) * error(neighbour_of(coarse, h.axis, true));
-  return fused_multiply_add(g.lower(h.axis, cell), error(coarse), above) / divisor_between<T>(g, h, cell);
+  const float above = g.upper(h.axis, cell) * error(neighbour_of(coarse, h.axis, true));
+  return fused_multiply_add(g.lower(h.axis, cell), error(coarse), above) * inverse_between(g, h, cell);
 }
 
 // The conductance of a face of a coarse cell: the lower one, or the upper one at a boundary.
-template <class T, class Conductances>
-ISOTHERM_HOST_DEVICE T coarse_face_along(const Conductances& g, const Halving& h, bool above, Int3 coarse) {
+ISOTHERM_HOST_DEVICE float coarse_face_along(const GridConductances& g, const Halving& h, bool above,
+                                             Int3 coarse) {
   const Int3 cell = h.fine(coarse);
   if (!h.has_between(cell, above)) return above ? g.upper(h.axis, cell) : g.lower(h.axis, cell);
   const Int3 between = neighbour_of(cell, h.axis, above);
-  return g.lower(h.axis, between) * weight_between<T>(g, h, between, true);
+  return g.lower(h.axis, between) * weight_between(g, h, between, true);
 }
 // ... across the axis. The two cells at a face between coarse ones share it out by the mean of their weights.
-template <class T, class Conductances>
-ISOTHERM_HOST_DEVICE T coarse_face_across(const Conductances& g, const Halving& h, int across, bool above,
-                                          Int3 coarse) {
+ISOTHERM_HOST_DEVICE float coarse_face_across(const GridConductances& g, const Halving& h, int across,
+                                              bool above, Int3 coarse) {
   const auto face = [&](Int3 cell) { return above ? g.upper(across, cell) : g.lower(across, cell); };
   const Int3 cell = h.fine(coarse);
-  T sum = face(cell);
+  float sum = face(cell);
   for (int upper = 0; upper < 2; ++upper) {
     if (!h.has_between(cell, upper != 0)) continue;
     const Int3 between = neighbour_of(cell, h.axis, upper != 0);
-    T weight = weight_between<T>(g, h, between, upper == 0);
+    float weight = weight_between(g, h, between, upper == 0);
     if (!h.is_outer(across, above, cell)) {
       const Int3 beyond = neighbour_of(between, across, above);
-      weight = T(0.5) * (weight + weight_between<T>(g, h, beyond, upper == 0));
+      weight = 0.5F * (weight + weight_between(g, h, beyond, upper == 0));
     }
     sum = fused_multiply_add(weight, face(between), sum);
   }
   return sum;
 }
+// The ground of a coarse cell: its own, and its share of those between.
+ISOTHERM_HOST_DEVICE float coarse_ground(const GridConductances& g, const Halving& h, Int3 coarse) {
+  const Int3 cell = h.fine(coarse);
+  float sum = g.ground_of(cell);
+  for (int upper = 0; upper < 2; ++upper) {
+    if (!h.has_between(cell, upper != 0)) continue;
+    const Int3 between = neighbour_of(cell, h.axis, upper != 0);
+    sum = fused_multiply_add(weight_between(g, h, between, upper == 0), g.ground_of(between), sum);
+  }
+  return sum;
+}
+
+// What coarsen() makes.
+ISOTHERM_HOST_DEVICE float coarse_conductance(const GridConductances& g, const Halving& h, int along,
+                                              bool above, Int3 coarse) {
+  if (along == ground_of_cells) return coarse_ground(g, h, coarse);
+  return along == h.axis ? coarse_face_along(g, h, above, coarse)
+                         : coarse_face_across(g, h, along, above, coarse);
+}
 
 // A weighted Jacobi sweep of a coarse grid. `in` empty: from 0.
-template <class T>
 struct ConductanceSweep {
-  GridConductances<T> g;
-  FieldView<const T> in, source;
-  FieldView<T> out;
+  GridConductances g;
+  FieldView<const float> in, source;
+  FieldView<float> out;
   Box region;
-  T weight;
-};
-// Of a cell: from 0, and from the temperature that `t` points at.
-template <class T>
-ISOTHERM_HOST_DEVICE T first_update(const ConductanceSweep<T>& sweep, CellFaces<T> faces, T source) {
-  return sweep.weight / faces.sum() * source;
-}
-template <class T>
-ISOTHERM_HOST_DEVICE T conductance_update(const ConductanceSweep<T>& sweep, CellFaces<T> faces, const T* t,
-                                          T source) {
-  const T step = sweep.weight / faces.sum();
-  return fused_multiply_add(step, faces.add_to(source, t, sweep.in.pitch_y, sweep.in.pitch_z), t[0]);
-}
+  float weight;
 
-// Regions are of the fine grid in find_residual, prolong_add and find_faces, of the coarse one in others.
+  // Of a cell: from 0, and from the temperature that `t` points at.
+  ISOTHERM_HOST_DEVICE float first_update(CellFaces<float> faces, float of_source) const {
+    return weight * inverse_of(faces.sum()) * of_source;
+  }
+  ISOTHERM_HOST_DEVICE float update(CellFaces<float> faces, const float* t, float of_source) const {
+    const float step = weight * inverse_of(faces.sum());
+    return fused_multiply_add(step, faces.add_to(of_source, t, in.pitch_y, in.pitch_z), t[0]);
+  }
+};
+
+// Regions are of the fine grid, but of the coarse one in restrict_residual and coarsen.
 template <class T>
 struct Semicoarsening {
-  void (*sweep)(const ConductanceSweep<T>& sweep, Stream stream);
+  void (*sweep)(const ConductanceSweep& sweep, Stream stream);
   // shared_residual() of a field; `source` may be empty.
-  void (*find_residual)(const FineConductances<T>& g, const Halving& halving, FieldView<const T> field,
-                        FieldView<const T> source, FieldView<T> residual, Box region, Stream stream);
-  void (*restrict_residual)(const FineConductances<T>& g, const Halving& halving, FieldView<const T> residual,
-                            FieldView<T> source, Box region, Stream stream);
-  void (*prolong_add)(const FineConductances<T>& g, const Halving& halving, FieldView<const T> error,
-                      FieldView<T> field, Box region, Stream stream);
-  // The lower faces of the fine grid along an axis.
-  void (*find_faces)(const FineConductances<T>& g, int axis, FieldView<T> faces, Box region, Stream stream);
-  // The lower faces of the coarse grid along an axis; with `above` the upper ones, in a region at a boundary.
-  void (*coarsen)(const FineConductances<T>& g, const Halving& halving, int along, bool above,
-                  FieldView<T> coarse, Box region, Stream stream);
+  void (*find_residual)(const GridConductances& g, const Halving& halving, FieldView<const float> field,
+                        FieldView<const float> source, FieldView<float> residual, Box region, Stream stream);
+  void (*restrict_residual)(const GridConductances& g, const Halving& halving,
+                            FieldView<const float> residual, FieldView<float> source, Box region,
+                            Stream stream);
+  void (*prolong_add)(const GridConductances& g, const Halving& halving, FieldView<const float> error,
+                      FieldView<float> field, Box region, Stream stream);
+  // coarse_conductance(); with `above` of upper faces, in a region at a boundary.
+  void (*coarsen)(const GridConductances& g, const Halving& halving, int along, bool above,
+                  FieldView<float> coarse, Box region, Stream stream);
+  // The same of a body's own cells: lower or upper faces along an axis, or the ground.
+  void (*take_conductances)(const BodyConductances<T>& g, int along, bool above, FieldView<float> to,
+                            Box region, Stream stream);
+  // `scale` times the residual of the body's field, and the same in fp32.
+  void (*find_residual_of_body)(const BodyConductances<T>& g, T scale, FieldView<const T> field,
+                                FieldView<const T> source, FieldView<T> residual, FieldView<float> rounded,
+                                Box region, Stream stream);
 };
 
 template <class T>
@@ -257,23 +294,6 @@ struct SemicoarseningFunctions {
 namespace cuda {
 template <class T>
 const Semicoarsening<T>& semicoarsening_cuda();
-}
-
-// As coarsen() makes it.
-template <class T, class Conductances>
-ISOTHERM_HOST_DEVICE T coarse_face(const Conductances& g, const Halving& h, int along, bool above,
-                                   Int3 coarse) {
-  return along == h.axis ? coarse_face_along<T>(g, h, above, coarse)
-                         : coarse_face_across<T>(g, h, along, above, coarse);
-}
-
-// Calls body(conductances) with that of the two which there is.
-template <class T, class Body>
-void with_conductances(const FineConductances<T>& g, const Body& body) {
-  if (g.body.materials.empty())
-    body(g.grid);
-  else
-    body(g.body);
 }
 
 }  // namespace isotherm

@@ -50,12 +50,11 @@ struct RowSegments {
   }
 };
 
-// Calls visit(d) for the cells of this thread, d as in ReductionArgs. Warps take segments in strides of the
-// grid, their 32 lanes 32 neighbours in x at a time; the division that finds a segment is paid once in 32
-// reads of a lane. Each lane loads four cells before it uses the first.
-template <int threads, class T, class Visit>
-__device__ __forceinline__ void visit_cells(const FieldView<const T>& a, const FieldView<const T>& b,
-                                            const Box& region, Visit visit) {
+// Calls visit(x, end, y, z) for the parts of rows of this thread: cells x, x + 32, ... below end. Warps take
+// segments in strides of the grid, their 32 lanes 32 neighbours in x at a time; the division that finds a
+// segment is paid once in 32 reads of a lane.
+template <int threads, class Visit>
+__device__ __forceinline__ void visit_segments(const Box& region, Visit visit) {
   constexpr int warps_per_block = threads / warp_size;
   const RowSegments segments = RowSegments::of(region);
   const Index rows_y = region.extent().y;
@@ -67,13 +66,23 @@ __device__ __forceinline__ void visit_cells(const FieldView<const T>& a, const F
     const Index y = region.lo.y + row % rows_y, z = region.lo.z + row / rows_y;
     const Index x = region.lo.x + (i - row * segments.a_row) * RowSegments::cells;
     const Index end = x + RowSegments::cells < region.hi.x ? x + RowSegments::cells : region.hi.x;
+    visit(x + lane, end, y, z);
+  }
+}
+
+// Calls visit(d) for the cells of this thread, d as in ReductionArgs. Each lane loads four cells before it
+// uses the first.
+template <int threads, class T, class Visit>
+__device__ __forceinline__ void visit_cells(const FieldView<const T>& a, const FieldView<const T>& b,
+                                            const Box& region, Visit visit) {
+  visit_segments<threads>(region, [&](Index x, Index end, Index y, Index z) {
     const T* row_a = &a(0, y, z);
     const T* row_b = b.empty() ? nullptr : &b(0, y, z);
 #pragma unroll 4
-    for (Index cell = x + lane; cell < end; cell += warp_size) {
+    for (Index cell = x; cell < end; cell += warp_size) {
       visit(difference(row_a + cell, row_b ? row_b + cell : nullptr));
     }
-  }
+  });
 }
 
 }  // namespace isotherm::cuda

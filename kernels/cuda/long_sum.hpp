@@ -82,58 +82,68 @@ __device__ __forceinline__ void add_lanes(Expansion& mine, LongAccumulator& sum)
   }
 }
 
-// Adds what this block's threads have to *sum: each calls visit(add), which calls add(value) for its values.
-// To be called once a kernel, by all threads.
-template <int threads, class Visit>
+// Adds what this block's threads have to sum[0], sum[1], ...: each calls visit(add), which calls add(value)
+// for its values, or add(value, which) of several sums. To be called once a kernel, by all threads.
+template <int threads, int sums = 1, class Visit>
 __device__ __forceinline__ void add_block(LongAccumulator* sum, Visit visit) {
   static_assert(threads >= LongAccumulator::words && threads % warp_size == 0);
-  __shared__ LongAccumulator of_block;
+  __shared__ LongAccumulator of_block[sums];
   const int me = threadIdx.x;
-  if (me < LongAccumulator::words) of_block.word[me] = 0;
-  __syncthreads();
-
-  Expansion mine;
-  visit([&](double value) {
-    if (const double rest = mine.add(value); rest != 0) add_value(of_block, rest);  // a NaN, too
-  });
-  add_lanes(mine, of_block);
-  if (me % warp_size == 0) {
-    for (double term : mine.term) add_value(of_block, term);
+#pragma unroll
+  for (int i = 0; i < sums; ++i) {
+    if (me < LongAccumulator::words) of_block[i].word[me] = 0;
   }
   __syncthreads();
-  if (me == 0) normalise(of_block);
+
+  Expansion mine[sums];
+  visit([&](double value, int which = 0) {
+    if (const double rest = mine[which].add(value); rest != 0)
+      add_value(of_block[which], rest);  // a NaN, too
+  });
+#pragma unroll
+  for (int i = 0; i < sums; ++i) {
+    add_lanes(mine[i], of_block[i]);
+    if (me % warp_size == 0) {
+      for (double term : mine[i].term) add_value(of_block[i], term);
+    }
+  }
   __syncthreads();
-  if (me < LongAccumulator::words) add_word(&sum->word[me], of_block.word[me]);
+  if (me < sums) normalise(of_block[me]);
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < sums; ++i) {
+    if (me < LongAccumulator::words) add_word(&sum[i].word[me], of_block[i].word[me]);
+  }
 }
 
 static __global__ void __launch_bounds__(LongAccumulator::words) clear_sum(LongAccumulator* sum) {
-  sum->word[threadIdx.x] = 0;
+  sum[blockIdx.x].word[threadIdx.x] = 0;
 }
 
-// Words are fetched side by side; the carries, and the rounding, are one thread's. Either result may be null,
-// and `unrounded` may be `sum`.
+// A block for each sum. Words are fetched side by side; the carries, and the rounding, are one thread's.
+// Either result may be null, and `unrounded` may be `sum`.
 static __global__ void __launch_bounds__(LongAccumulator::words)
     finish_sum(const LongAccumulator* sum, double* rounded, LongAccumulator* unrounded) {
   __shared__ LongAccumulator total;
   const int me = threadIdx.x;
-  total.word[me] = sum->word[me];
+  total.word[me] = sum[blockIdx.x].word[me];
   __syncthreads();
   if (me == 0) {
     total.normalise();
-    if (rounded) *rounded = total.rounded();
+    if (rounded) rounded[blockIdx.x] = total.rounded();
   }
   __syncthreads();
-  if (unrounded) unrounded->word[me] = total.word[me];
+  if (unrounded) unrounded[blockIdx.x].word[me] = total.word[me];
 }
 
-// Sets *sum to nothing, calls launch_add(), which launches what adds to it, if anything, and writes the
+// Sets the sums to nothing, calls launch_add(), which launches what adds to it, if anything, and writes the
 // results as finish_sum does.
 template <class LaunchAdd>
 void sum_exactly(LongAccumulator* sum, LaunchAdd launch_add, double* rounded, LongAccumulator* unrounded,
-                 Stream stream) {
-  launch("clear_sum", clear_sum, {1, LongAccumulator::words}, stream, sum);
+                 Stream stream, unsigned sums = 1) {
+  launch("clear_sum", clear_sum, {sums, LongAccumulator::words}, stream, sum);
   launch_add();
-  launch("finish_sum", finish_sum, {1, LongAccumulator::words}, stream, sum, rounded, unrounded);
+  launch("finish_sum", finish_sum, {sums, LongAccumulator::words}, stream, sum, rounded, unrounded);
 }
 
 }  // namespace isotherm::cuda

@@ -18,69 +18,72 @@ void for_each_cell_of_rows(Box box, const Body& body) {
       worth_threads);
 }
 
-template <class T>
-void sweep(const ConductanceSweep<T>& sweep, Stream) {
+void sweep(const ConductanceSweep& sweep, Stream) {
   for_each_row(
       sweep.region,
       [&](Index y, Index z) {
-        const ConductanceSweep<T> s = sweep;  // in registers, whatever is stored
+        const ConductanceSweep s = sweep;  // in registers, whatever is stored
         const Index lo = s.region.lo.x, count = s.region.extent().x;
-        const T *const gx = &s.g.faces[0](lo, y, z), *const gy = &s.g.faces[1](lo, y, z),
-                       *const gz = &s.g.faces[2](lo, y, z), *const source = &s.source(lo, y, z);
-        T* const out = &s.out(lo, y, z);
-        if (s.in.empty()) {
+        const float *const gx = &s.g.faces[0](lo, y, z), *const gy = &s.g.faces[1](lo, y, z),
+                           *const gz = &s.g.faces[2](lo, y, z), *const source = &s.source(lo, y, z),
+                           *const t = s.in.empty() ? nullptr : &s.in(lo, y, z),
+                           *const ground = s.g.has_ground() ? &s.g.ground(lo, y, z) : nullptr;
+        float* const out = &s.out(lo, y, z);
+        const auto sweep_row = [&](auto ground_of) {
+          const auto faces = [&](Index i) { return s.g.all(gx + i, gy + i, gz + i, ground_of(i)); };
+          if (t) {
 #pragma omp simd
-          for (Index i = 0; i < count; ++i)
-            out[i] = first_update(s, s.g.all(gx + i, gy + i, gz + i), source[i]);
-          return;
-        }
-        const T* const t = &s.in(lo, y, z);
+            for (Index i = 0; i < count; ++i) out[i] = s.update(faces(i), t + i, source[i]);
+          } else {
 #pragma omp simd
-        for (Index i = 0; i < count; ++i)
-          out[i] = conductance_update(s, s.g.all(gx + i, gy + i, gz + i), t + i, source[i]);
+            for (Index i = 0; i < count; ++i) out[i] = s.first_update(faces(i), source[i]);
+          }
+        };
+        if (ground)
+          sweep_row([ground](Index i) { return ground[i]; });
+        else
+          sweep_row([](Index) { return 0.0F; });
       },
       worth_threads);
 }
 
-template <class T>
-void find_residual(const FineConductances<T>& fine, const Halving& h, FieldView<const T> field,
-                   FieldView<const T> source, FieldView<T> residual, Box region, Stream) {
-  with_conductances(fine, [&](const auto& g) {
-    for_each_cell_of_rows(region, [&](Int3 cell) {
-      residual(cell) = shared_residual<T>(g, h, field, cell, source.empty() ? T(0) : source(cell));
-    });
+void find_residual(const GridConductances& g, const Halving& h, FieldView<const float> field,
+                   FieldView<const float> source, FieldView<float> residual, Box region, Stream) {
+  for_each_cell_of_rows(region, [&](Int3 cell) {
+    residual(cell) = shared_residual(g, h, field, cell, source.empty() ? 0 : source(cell));
   });
 }
 
-template <class T>
-void restrict_residual(const FineConductances<T>& fine, const Halving& h, FieldView<const T> residual,
-                       FieldView<T> source, Box region, Stream) {
-  with_conductances(fine, [&](const auto& g) {
-    for_each_cell_of_rows(region, [&](Int3 cell) { source(cell) = restricted<T>(g, h, residual, cell); });
-  });
+void restrict_residual(const GridConductances& g, const Halving& h, FieldView<const float> residual,
+                       FieldView<float> source, Box region, Stream) {
+  for_each_cell_of_rows(region, [&](Int3 cell) { source(cell) = restricted(g, h, residual, cell); });
 }
 
-template <class T>
-void prolong_add(const FineConductances<T>& fine, const Halving& h, FieldView<const T> error,
-                 FieldView<T> field, Box region, Stream) {
-  with_conductances(fine, [&](const auto& g) {
-    for_each_cell_of_rows(region, [&](Int3 cell) { field(cell) += prolonged<T>(g, h, error, cell); });
-  });
+void prolong_add(const GridConductances& g, const Halving& h, FieldView<const float> error,
+                 FieldView<float> field, Box region, Stream) {
+  for_each_cell_of_rows(region, [&](Int3 cell) { field(cell) += prolonged(g, h, error, cell); });
 }
 
-template <class T>
-void find_faces(const FineConductances<T>& fine, int axis, FieldView<T> faces, Box region, Stream) {
-  with_conductances(fine, [&](const auto& g) {
-    for_each_cell_of_rows(region, [&](Int3 cell) { faces(cell) = g.lower(axis, cell); });
-  });
-}
-
-template <class T>
-void coarsen(const FineConductances<T>& fine, const Halving& h, int along, bool above, FieldView<T> coarse,
+void coarsen(const GridConductances& g, const Halving& h, int along, bool above, FieldView<float> coarse,
              Box region, Stream) {
-  with_conductances(fine, [&](const auto& g) {
-    for_each_cell_of_rows(region,
-                          [&](Int3 cell) { coarse(cell) = coarse_face<T>(g, h, along, above, cell); });
+  for_each_cell_of_rows(region,
+                        [&](Int3 cell) { coarse(cell) = coarse_conductance(g, h, along, above, cell); });
+}
+
+template <class T>
+void take_conductances(const BodyConductances<T>& g, int along, bool above, FieldView<float> to, Box region,
+                       Stream) {
+  for_each_cell_of_rows(region,
+                        [&](Int3 cell) { to(cell) = static_cast<float>(g.conductance(along, above, cell)); });
+}
+
+template <class T>
+void find_residual_of_body(const BodyConductances<T>& g, T scale, FieldView<const T> field,
+                           FieldView<const T> source, FieldView<T> residual, FieldView<float> rounded,
+                           Box region, Stream) {
+  for_each_cell_of_rows(region, [&](Int3 cell) {
+    residual(cell) = scale * g.residual(field, cell, source.empty() ? T(0) : source(cell));
+    rounded(cell) = static_cast<float>(residual(cell));
   });
 }
 
@@ -88,7 +91,8 @@ void coarsen(const FineConductances<T>& fine, const Halving& h, int along, bool 
 
 template <class Isa, class T>
 const Semicoarsening<T> SemicoarseningFunctions<Isa, T>::functions = {
-    sweep<T>, find_residual<T>, restrict_residual<T>, prolong_add<T>, find_faces<T>, coarsen<T>};
+    sweep,   find_residual,        restrict_residual,       prolong_add,
+    coarsen, take_conductances<T>, find_residual_of_body<T>};
 
 template struct SemicoarseningFunctions<ISOTHERM_ISA, float>;
 template struct SemicoarseningFunctions<ISOTHERM_ISA, double>;

@@ -192,8 +192,9 @@ std::string steady_end_text(const Config& config, const LoopOutcome& outcome, st
         "not converged: after {} sweeps the residual stalls at {:.3g} K, above the tolerance of {:.3g} K and "
         "the rounding of the temperatures; use {}",
         sweeps, *r.last, *config.problem.tolerance * unit,
-        config.problem.method == MethodName::multigrid && has_several_materials(config)
-            ? larger + ", or problem.method chebyshev, as single cells may differ too much for multigrid"
+        config.problem.method == MethodName::multigrid && has_several_materials(config) &&
+                config.problem.accelerate == Acceleration::none
+            ? larger + ", or problem.accelerate cg, as single cells may differ too much for multigrid alone"
             : larger);
   if (r.convergence == Convergence::not_reached)
     return unconverged_text(config, r, outcome.largest_temperature, unit, sweeps, next);

@@ -26,7 +26,6 @@
 #include "physics/region_values.hpp"
 #include "physics/varying_sources.hpp"
 #include "solver/kernel_choice.hpp"
-#include "solver/material_multigrid.hpp"
 #include "solver/multigrid.hpp"
 #include "solver/schedule.hpp"
 #include "solver/super_step.hpp"
@@ -124,9 +123,7 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int
                         : material_bytes<double>)(layout.extent, class_ghosts(config), backend,
                                                   longest_launch<double>(config, backend));
   const Method method = make_method(config);
-  if (method.has_coarse_grids)
-    plan.fields += (has_several_materials(config) ? material_coarse_bytes : coarse_bytes)(
-        config, decomposition, rank, backend);
+  if (method.has_coarse_grids) plan.fields += coarse_bytes(config, decomposition, rank, backend);
   if (method.by_correction) plan.fields += correction_bytes(config, decomposition, rank, backend);
   plan.fields += plan.field * static_cast<std::size_t>(fields_of_super_step(config));
   // Exchanges of fewer layers have buffers of their own while the autotuner tries them.

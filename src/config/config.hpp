@@ -149,9 +149,13 @@ inline constexpr auto words_of<MethodName> = words("jacobi", "chebyshev", "multi
 enum class Scheme { backward_euler, sdirk2 };
 template <>
 inline constexpr auto words_of<Scheme> = words("backward_euler", "sdirk2");
+enum class Acceleration { none, cg };
+template <>
+inline constexpr auto words_of<Acceleration> = words("none", "cg");
 struct ProblemConfig {
   ProblemKind kind = ProblemKind::transient;
   MethodName method = MethodName::euler;
+  Acceleration accelerate = Acceleration::none;  // of multigrid
   // transient
   std::optional<double> dt;  // s; none: dt_fraction of the limit, of euler at most monotone_dt()
   double dt_fraction = 0.9;

@@ -341,6 +341,10 @@ Keys describe(ProblemConfig& problem) {
        "or jacobi, sweeps of one weight, hundreds of times as many. Transient: euler, one sweep per step; rkl, "
        "steps hundreds of times as long in some eighty sweeps; or implicit, steps of any length by multigrid.",
        {.absent = "multigrid, or euler of transient problems"}},
+      {"accelerate", choice(problem.accelerate),
+       "Of multigrid and implicit of several materials: cg takes the best of V cycles by conjugate gradients, "
+       "four to a cycle of multigrid, and converges where plain cycles stall.",
+       {.absent = "cg of several materials, else none"}},
       {"scheme", choice(problem.scheme),
        "Of implicit: backward_euler, of first order, which does not overshoot; or sdirk2, of second order.",
        {.when = implicit}},

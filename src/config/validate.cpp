@@ -44,9 +44,16 @@ void check_method(Config& config, Problems& problems) {
   const bool transient = is_transient(config);
   const auto fits = [&] { return (method >= MethodName::euler) == transient; };
   if (!problems.given("problem.method") && !fits())
-    method = transient                       ? MethodName::euler
-             : has_several_materials(config) ? MethodName::chebyshev
-                                             : MethodName::multigrid;
+    method = transient ? MethodName::euler : MethodName::multigrid;
+  const bool can_accelerate =
+      (method == MethodName::multigrid || method == MethodName::implicit) && has_several_materials(config);
+  if (!problems.given("problem.accelerate"))
+    config.problem.accelerate = can_accelerate ? Acceleration::cg : Acceleration::none;
+  else if (config.problem.accelerate == Acceleration::cg && !can_accelerate && problems.sound({"problem"}))
+    problems.add("problem.accelerate",
+                 "cg is for multigrid and implicit of several materials, and {} of this body does not need "
+                 "it; write none",
+                 word(method));
   if (problems.given("problem.max_cycles") && method == MethodName::jacobi)
     problems.add("problem.max_cycles", "method jacobi has no cycles; write max_sweeps");
   if (!problems.sound({"problem"}) || fits()) return;

@@ -118,13 +118,6 @@ void check_regions(const Config& config, std::set<std::string>& used, Problems& 
 void check_limits(const Config& config, const RegistryNames& registry, Problems& problems) {
   const ProblemConfig& p = config.problem;
   const char* const several = "a body of several materials, or of one that differs by axis";
-  if (problems.given("problem.method") && problems.sound({"problem.method"}) &&
-      p.method == MethodName::implicit)
-    problems.add("problem.method", "{} is not available for {} in this version; use euler or rkl",
-                 word(p.method), several);
-  if (problems.sound({"precision"}) && config.precision == Precision::mixed &&
-      p.method == MethodName::multigrid)
-    problems.add("precision", "mixed is not available for {} in this version; use fp64", several);
   if (p.error || p.criterion == Criterion::error)
     problems.add(p.error ? "problem.error" : "problem.criterion",
                  "the error is not known for {} in this version; write tolerance with criterion relative or "

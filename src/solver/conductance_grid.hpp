@@ -1,7 +1,7 @@
-// A grid below that of a body of several materials: conductances of faces, an error from 0, its halos.
+// A grid of a body of several materials: conductances of faces, an error from 0, its halos. In
+// fp32 (kernels/semicoarsening.hpp).
 #pragma once
 
-#include <array>
 #include <vector>
 
 #include "core/communicator.hpp"
@@ -15,7 +15,6 @@
 
 namespace isotherm {
 
-template <class T>
 class ConductanceGrid {
  public:
   // Layers: exchanges bring the first; that of the conductances, once, both, with edges and corners.
@@ -23,7 +22,7 @@ class ConductanceGrid {
 
   // Its work is queued on `compute`. `device` outlives it. Collective; errors of one rank are thrown on all.
   ConductanceGrid(const Decomposition& decomposition, const Communicator& communicator, Device& device,
-                  const TransportSettings& transports, Stream compute);
+                  const TransportSettings& transports, bool has_ground, Stream compute);
   ConductanceGrid(const ConductanceGrid&) = delete;
   ConductanceGrid& operator=(const ConductanceGrid&) = delete;
 
@@ -31,22 +30,23 @@ class ConductanceGrid {
   const Communicator& communicator() const { return communicator_; }
   Box subdomain() const { return subdomain_; }
   Box whole() const { return {{0, 0, 0}, subdomain_.extent()}; }
-  const HaloExchange<T>& halo() const { return halo_; }
+  const HaloExchange<float>& halo() const { return halo_; }
 
-  GridConductances<T> faces() const;
+  GridConductances faces() const;
   // The field, K; another one, which sweeps write to; what is left of the equation.
-  Field<T>& current() { return current_; }
-  Field<T>& other() { return other_; }
-  Field<T>& source() { return source_; }
+  Field<float>& current() { return current_; }
+  Field<float>& other() { return other_; }
+  Field<float>& source() { return source_; }
 
   // What source() holds for this rank's cells becomes the conductances of their lower faces along the axis,
-  // with the neighbours'; and what it holds for cells at the upper boundary, of their upper faces.
+  // or those of ground_of_cells, with the neighbours'; and what it holds for cells at the upper boundary, of
+  // their upper faces.
   void take_lower_faces(int axis);
   void take_upper_faces(int axis);
 
   // From 0, whatever the field holds, or from there. Their number, over a cycle, is even.
-  void sweep(const std::vector<T>& weights, bool from_zero);
-  void exchange(Field<T>& field);  // one of the three
+  void sweep(const std::vector<float>& weights, bool from_zero);
+  void exchange(Field<float>& field);  // one of the three
 
   // Seconds of this rank's host thread, as those of a Step.
   PhaseTimes times{};
@@ -68,15 +68,15 @@ class ConductanceGrid {
   Box subdomain_;
   GhostSides sides_;
   bool exchanges_;
-  Field<T> current_, other_, source_;
-  std::array<Field<T>, 3> faces_;  // by axis
-  HaloExchange<T> halo_;
+  Field<float> current_, other_, source_;
+  std::vector<Field<float>> faces_;  // by axis, and the ground where there is one
+  HaloExchange<float> halo_;
   Stream compute_;
   Owned<Stream> halo_stream_;
   bool times_phases_ = false;
 };
 
 // Of all fields of a grid of which a rank has such a block.
-std::size_t conductance_grid_bytes(Int3 block, std::size_t element_bytes, Backend backend);
+std::size_t conductance_grid_bytes(Int3 block, bool has_ground, Backend backend);
 
 }  // namespace isotherm

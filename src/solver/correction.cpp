@@ -2,8 +2,10 @@
 #include <type_traits>
 
 #include "config/boundary_laws.hpp"
+#include "config/materials.hpp"
 #include "kernels/change.hpp"
 #include "physics/operator.hpp"
+#include "solver/material_correction.hpp"
 #include "solver/multigrid.hpp"
 
 namespace isotherm {
@@ -109,6 +111,7 @@ class CorrectionBy : public Correction<T> {
 
 template <class T>
 std::unique_ptr<Correction<T>> make_correction(Step<T>& step) {
+  if (has_several_materials(step.level().config())) return make_material_correction(step);
   if constexpr (std::is_same_v<T, double>)
     if (step.level().config().precision == Precision::mixed)
       return std::make_unique<CorrectionBy<T, float>>(step);
@@ -117,6 +120,7 @@ std::unique_ptr<Correction<T>> make_correction(Step<T>& step) {
 
 std::size_t correction_bytes(const Config& config, const Decomposition& decomposition, int rank,
                              Backend backend) {
+  if (has_several_materials(config)) return material_correction_bytes(config, decomposition, rank, backend);
   const Config change = config_of_change(config);
   return level_bytes(change, decomposition.subdomain(rank).extent(), backend) +
          coarse_bytes(change, decomposition, rank, backend);

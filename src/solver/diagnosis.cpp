@@ -44,17 +44,16 @@ FieldSum<T>::FieldSum(const Communicator& communicator, Device& device, Int3 sub
       scratch_(device, kernel_->scratch_bytes({{0, 0, 0}, subdomain})) {}
 
 template <class T>
-LongAccumulator FieldSum<T>::mine(FieldView<const T> field) {
+LongAccumulator FieldSum<T>::mine(FieldView<const T> field, Box region) {
   const Sum mine = fetch<Sum>(*device_, result_, stream_, [&](Sum* sum) {
-    kernel_->launch(
-        {field, {}, field.interior(), ReductionOp::sum, &sum->rounded, scratch_.data(), &sum->unrounded},
-        stream_);
+    kernel_->launch({field, {}, region, ReductionOp::sum, &sum->rounded, scratch_.data(), &sum->unrounded},
+                    stream_);
   });
   return mine.unrounded;
 }
 template <class T>
-LongAccumulator FieldSum<T>::of(FieldView<const T> field) {
-  LongAccumulator sum = mine(field);
+LongAccumulator FieldSum<T>::of(FieldView<const T> field, Box region) {
+  LongAccumulator sum = mine(field, region);
   communicator_.all_reduce<std::int64_t>(sum.word, ReduceOp::sum);
   return sum;
 }

@@ -30,9 +30,11 @@ class FieldSum {
   // Of fields of `subdomain` cells on this rank. `device` must outlive it.
   FieldSum(const Communicator& communicator, Device& device, Int3 subdomain, Stream stream);
   // Not rounded; waits for the stream. Over this block, or a part of it, and (collective) over all.
-  LongAccumulator mine(FieldView<const T> field);
-  LongAccumulator of(FieldView<const T> field);
-  double mean(FieldView<const T> field, Int3 cells) {  // of `cells` on all ranks
+  LongAccumulator mine(FieldView<const T> field) { return mine(field, field.interior()); }
+  LongAccumulator of(FieldView<const T> field) { return of(field, field.interior()); }
+  LongAccumulator mine(FieldView<const T> field, Box region);
+  LongAccumulator of(FieldView<const T> field, Box region);  // each rank's own
+  double mean(FieldView<const T> field, Int3 cells) {        // of `cells` on all ranks
     return of(field).rounded() / static_cast<double>(cells.product());
   }
 

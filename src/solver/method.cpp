@@ -97,8 +97,11 @@ Method multigrid_method(const Config& config) {
   const std::vector<double> after = weights;
   weights.insert(weights.end(), after.begin(), after.end());
   const double decay = has_several_materials(config) ? expected_decay_of_materials : expected_decay;
+  const std::vector<double> v_cycle = weights;
+  for (int more = v_cycles(config); more > 1; --more)
+    weights.insert(weights.end(), v_cycle.begin(), v_cycle.end());
   Method method{"multigrid", weights, unit, decay / (2 * smoothing_sweeps)};
-  method.by_correction = config.precision == Precision::mixed;
+  method.by_correction = config.precision == Precision::mixed || has_several_materials(config);
   method.has_coarse_grids = !method.by_correction;
   method.in_a_row = smoothing_sweeps;
   return method;
@@ -184,14 +187,20 @@ double implicit_share(const Config& config) {
   return config.problem.scheme == Scheme::backward_euler ? 1 : sdirk2_share;
 }
 
+int v_cycles(const Config& config) {
+  const bool accelerates = config.problem.accelerate == Acceleration::cg;
+  if (is_implicit(config)) return has_several_materials(config) ? 8 : 3;
+  return accelerates ? 4 : 1;
+}
+
 std::int64_t sweeps_of_cycle(const Config& config) {
   if (is_implicit(config))
-    return std::ssize(implicit_stages(config.problem.scheme)) * solving_cycles * 2 * smoothing_sweeps;
+    return std::ssize(implicit_stages(config.problem.scheme)) * v_cycles(config) * 2 * smoothing_sweeps;
   if (is_rkl(config)) {
     const double dt = time_plan(config).dt;
     return rkl_stages(config, dt) + 2 * rkl_stages(config, dt / 2);
   }
-  if (is(MethodName::multigrid, config)) return 2 * smoothing_sweeps;
+  if (is(MethodName::multigrid, config)) return v_cycles(config) * 2 * smoothing_sweeps;
   return is(MethodName::chebyshev, config) ? sweeps_of_cycle(config, sweep_spectrum(config)) : 1;
 }
 

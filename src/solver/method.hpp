@@ -56,7 +56,7 @@ struct Method {
 // implicit: cycles of one time step too. Backward Euler, of first order, or SDIRK2 of second order, which
 // damps fast modes as well (Alexander, SIAM J. Numer. Anal. 14, 1977). What a stage changes is solved for by
 // multigrid, with a diagonal of 1/implicit_dt more: a full multigrid cycle, with three V cycles on the finest
-// grid, whose sweeps are those of the cycle.
+// grid, whose sweeps are those of the cycle; of several materials eight V cycles in conjugate gradients.
 // `dt`: of another length of step than the deck's, s.
 Method make_method(const Config& config, std::optional<double> dt = {});
 // Of sweeps that smooth: of the errors up to the highest eigenvalue they take those that oscillate, whatever
@@ -68,7 +68,10 @@ Method coarsest_method(const Config& config);
 // Of implicit: stages of a step, and the share of it for which each solves.
 std::vector<ImplicitStage> implicit_stages(Scheme scheme);
 double implicit_share(const Config& config);
-constexpr int solving_cycles = 3;  // V cycles of a stage on the finest grid
+
+// Of a cycle of multigrid, with conjugate gradients several (solver/material_correction.hpp); of a stage of
+// an implicit step.
+int v_cycles(const Config& config);
 
 // Sweeps of a cycle: 1 but for methods that have cycles.
 std::int64_t sweeps_of_cycle(const Config& config);

@@ -7,7 +7,6 @@
 #include "config/materials.hpp"
 #include "core/all_or_throw.hpp"
 #include "kernels/fingerprint.hpp"
-#include "solver/material_multigrid.hpp"
 
 namespace isotherm {
 namespace {
@@ -94,8 +93,6 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
     whole_cycle_ = std::move(super_step);
   } else if (level_.method().by_correction) {
     whole_cycle_ = make_correction(step_);
-  } else if (level_.method().has_coarse_grids && has_several_materials(config)) {
-    whole_cycle_ = std::make_unique<MaterialMultigrid<T>>(step_);
   } else if (level_.method().has_coarse_grids) {
     whole_cycle_ = std::make_unique<Multigrid<T>>(step_);
   }

@@ -71,7 +71,7 @@ void SuperStep<T>::take_stages() {
   if (control_) combine(*other_, 1, 0, 1, 0);
   for (std::size_t i = 0; i < stages.size(); ++i) {
     level_.update_values(1, stages[i].time);
-    correction_->solve(stages[i].scale, solving_cycles, true);
+    correction_->solve(stages[i].scale, v_cycles(level_.config()), true);
     const double part = 1 - stages.front().time;  // of that step, which the first stage has left in the field
     if (control_ && i == 0) combine(*other_, 1, 0, static_cast<T>(1 / part), static_cast<T>(1 - 1 / part));
   }

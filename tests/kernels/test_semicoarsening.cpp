@@ -15,27 +15,32 @@ Semicoarsening<T> semicoarsening_of(const KernelCase& c) {
                       []<class Isa>(Isa) { return host::SemicoarseningFunctions<Isa, T>::functions; });
 }
 
+// Of the faces by axis, and the ground where there is one.
+GridConductances conductances_of(const std::vector<Field<float>>& fields) {
+  GridConductances g{{fields[0].view(), fields[1].view(), fields[2].view()}, {}};
+  if (fields.size() > 3) g.ground = fields[3].view();
+  return g;
+}
 // Conductances over three decades, those of upper boundaries one cell beyond the block; in the ghosts of a
-// periodic axis those of its other end.
-template <class T>
+// periodic axis those of its other end. With ground, or without.
 struct RandomGrid {
-  std::vector<Field<T>> fields;
-  RandomGrid(Device& host, Int3 n, int periodic_axis) {
-    for (int which = 0; which < 3; ++which) {
-      Field<T> random = random_field<T>(host, n, 2, 20 + static_cast<unsigned>(which));
-      Field<T> field = filled<T>(host, n, 2, T(0));
+  std::vector<Field<float>> fields;
+  RandomGrid(Device& host, Int3 n, int periodic_axis, bool has_ground = true) {
+    for (int which = 0; which < 3 + has_ground; ++which) {
+      Field<float> random = random_field<float>(host, n, 2, 20 + static_cast<unsigned>(which));
+      Field<float> field = filled<float>(host, n, 2, 0.0F);
       for_each_cell(field.view().padded(), [&](Int3 cell) {
         Int3 from = cell, end = n;
         if (periodic_axis >= 0)
           from[periodic_axis] = (cell[periodic_axis] + 2 * n[periodic_axis]) % n[periodic_axis];
-        if (which != periodic_axis) ++end[which];
+        if (which < 3 && which != periodic_axis) ++end[which];
         if (Box{{0, 0, 0}, end}.contains(from))
-          field.view()(cell) = std::exp(T(4) * std::sin(T(37) * random.view()(from)));
+          field.view()(cell) = std::exp(4.0F * std::sin(37.0F * random.view()(from)));
       });
       fields.push_back(std::move(field));
     }
   }
-  FineConductances<T> view() const { return {{{fields[0].view(), fields[1].view(), fields[2].view()}}, {}}; }
+  GridConductances view() const { return conductances_of(fields); }
 };
 
 struct HalvingCase {
@@ -64,65 +69,62 @@ TEST_P(SemicoarseningOf, HasTheBitsOfTheFormulas) {
     for (const HalvingCase& c : halvings) {
       SCOPED_TRACE(text(c.n));
       const Semicoarsening<T> kernels = semicoarsening_of<T>(GetParam());
-      const RandomGrid<T> grid(*host_, c.n, c.wraps ? c.axis : -1);
-      std::vector<Field<T>> copies;
-      for (const Field<T>& field : grid.fields) copies.push_back(to_device(*device_, field));
-      const FineConductances<T> there{{{std::as_const(copies[0]).view(), std::as_const(copies[1]).view(),
-                                        std::as_const(copies[2]).view()}},
-                                      {}};
-      const GridConductances<T> g = grid.view().grid;
+      const RandomGrid grid(*host_, c.n, c.wraps ? c.axis : -1, c.axis != 2);
+      std::vector<Field<float>> copies;
+      for (const Field<float>& field : grid.fields) copies.push_back(to_device(*device_, field));
+      const GridConductances there = conductances_of(copies), g = grid.view();
       const Halving h = c.halving();
       const Box whole{{0, 0, 0}, c.n}, coarse_box{{0, 0, 0}, c.coarse()};
-      const Field<T> field = random_field<T>(*host_, c.n, 2, 1), source = random_field<T>(*host_, c.n, 2, 2),
-                     error = random_field<T>(*host_, c.coarse(), 2, 3);
-      const FieldView<const T> t = field.view(), s = source.view(), e = error.view();
-      const Field<T> field_there = to_device(*device_, field), source_there = to_device(*device_, source),
-                     error_there = to_device(*device_, error);
+      const Field<float> field = random_field<float>(*host_, c.n, 2, 1),
+                         source = random_field<float>(*host_, c.n, 2, 2),
+                         error = random_field<float>(*host_, c.coarse(), 2, 3);
+      const FieldView<const float> t = field.view(), s = source.view(), e = error.view();
+      const Field<float> field_there = to_device(*device_, field), source_there = to_device(*device_, source),
+                         error_there = to_device(*device_, error);
       const auto expect = [&](Int3 extent, Box box, const auto& value, const auto& made_there) {
-        Field<T> expected = random_field<T>(*host_, extent, 2, 5), made = to_device(*device_, expected);
+        Field<float> expected = random_field<float>(*host_, extent, 2, 5),
+                     made = to_device(*device_, expected);
         for_each_cell(box, [&](Int3 cell) { expected.view()(cell) = value(cell, expected.view()(cell)); });
         made_there(made.view());
         expect_same_there(*device_, expected, made);
       };
       for (const bool from_zero : {false, true}) {
-        const ConductanceSweep<T> sweep{g, from_zero ? FieldView<const T>{} : t, s, {}, whole, T(0.6)};
+        const ConductanceSweep sweep{g, from_zero ? FieldView<const float>{} : t, s, {}, whole, 0.6F};
         expect(
             c.n, whole,
-            [&](Int3 cell, T) {
-              return from_zero ? first_update(sweep, g.all(cell), s(cell))
-                               : conductance_update(sweep, g.all(cell), &t(cell), s(cell));
+            [&](Int3 cell, float) {
+              return from_zero ? sweep.first_update(g.all(cell), s(cell))
+                               : sweep.update(g.all(cell), &t(cell), s(cell));
             },
-            [&](FieldView<T> out) {
-              kernels.sweep({there.grid, from_zero ? FieldView<const T>{} : field_there.view(),
-                             source_there.view(), out, whole, T(0.6)},
+            [&](FieldView<float> out) {
+              kernels.sweep({there, from_zero ? FieldView<const float>{} : field_there.view(),
+                             source_there.view(), out, whole, 0.6F},
                             {});
             });
       }
       expect(
-          c.n, whole, [&](Int3 cell, T) { return shared_residual<T>(g, h, t, cell, s(cell)); },
-          [&](FieldView<T> out) {
+          c.n, whole, [&](Int3 cell, float) { return shared_residual(g, h, t, cell, s(cell)); },
+          [&](FieldView<float> out) {
             kernels.find_residual(there, h, field_there.view(), source_there.view(), out, whole, {});
           });
       expect(
-          c.coarse(), coarse_box, [&](Int3 cell, T) { return restricted<T>(g, h, t, cell); },
-          [&](FieldView<T> out) {
+          c.coarse(), coarse_box, [&](Int3 cell, float) { return restricted(g, h, t, cell); },
+          [&](FieldView<float> out) {
             kernels.restrict_residual(there, h, field_there.view(), out, coarse_box, {});
           });
       expect(
-          c.n, whole, [&](Int3 cell, T before) { return before + prolonged<T>(g, h, e, cell); },
-          [&](FieldView<T> out) { kernels.prolong_add(there, h, error_there.view(), out, whole, {}); });
-      for (int along = 0; along < 3; ++along)
+          c.n, whole, [&](Int3 cell, float before) { return before + prolonged(g, h, e, cell); },
+          [&](FieldView<float> out) { kernels.prolong_add(there, h, error_there.view(), out, whole, {}); });
+      for (int along = 0; along <= ground_of_cells; ++along)
         for (const bool above : {false, true}) {
-          if (above && along == c.axis && c.wraps) continue;
+          if (above && ((along == c.axis && c.wraps) || along == ground_of_cells)) continue;
           Box cells = coarse_box;
           if (above) cells.lo[along] = cells.hi[along] - 1;
           expect(
-              c.coarse(), cells, [&](Int3 cell, T) { return coarse_face<T>(g, h, along, above, cell); },
-              [&](FieldView<T> out) { kernels.coarsen(there, h, along, above, out, cells, {}); });
+              c.coarse(), cells,
+              [&](Int3 cell, float) { return coarse_conductance(g, h, along, above, cell); },
+              [&](FieldView<float> out) { kernels.coarsen(there, h, along, above, out, cells, {}); });
         }
-      expect(
-          c.n, whole, [&](Int3 cell, T) { return g.lower(c.axis, cell); },
-          [&](FieldView<T> out) { kernels.find_faces(there, c.axis, out, whole, {}); });
     }
   });
 }
@@ -130,7 +132,7 @@ TEST_P(SemicoarseningOf, HasTheBitsOfTheFormulas) {
 ON_EACH_BACKEND(SemicoarseningOf, backend_cases(backend));
 
 // Fills the ghosts of a periodic axis.
-void wrap(FieldView<double> field, const HalvingCase& c, Index n) {
+void wrap(FieldView<float> field, const HalvingCase& c, Index n) {
   if (!c.wraps) return;
   for_each_cell(field.padded(), [&](Int3 cell) {
     Int3 from = cell;
@@ -144,28 +146,27 @@ TEST(SemicoarsenedGrids, RestrictByTheAdjointOfInterpolation) {
   const auto host = make_host_device();
   for (const HalvingCase& c : halvings) {
     SCOPED_TRACE(text(c.n));
-    const RandomGrid<double> grid(*host, c.n, c.wraps ? c.axis : -1);
-    const GridConductances<double> g = grid.view().grid;
+    const RandomGrid grid(*host, c.n, c.wraps ? c.axis : -1);
+    const GridConductances g = grid.view();
     const Halving h = c.halving();
-    const Field<double> r = random_field<double>(*host, c.n, 2, 1);
-    Field<double> shared = filled(*host, c.n, 2, 0.0), e = filled(*host, c.coarse(), 2, 0.0);
+    const Field<float> r = random_field<float>(*host, c.n, 2, 1);
+    Field<float> shared = filled(*host, c.n, 2, 0.0F), e = filled(*host, c.coarse(), 2, 0.0F);
     for_each_cell(c.n, [&](Int3 cell) {
-      shared.view()(cell) = r.view()(cell) / (h.is_between(cell) ? divisor_between<double>(g, h, cell) : 1.0);
+      shared.view()(cell) = r.view()(cell) * (h.is_between(cell) ? inverse_between(g, h, cell) : 1.0F);
     });
-    const Field<double> random = random_field<double>(*host, c.coarse(), 2, 2);
+    const Field<float> random = random_field<float>(*host, c.coarse(), 2, 2);
     for_each_cell(c.coarse(), [&](Int3 cell) { e.view()(cell) = random.view()(cell); });
     wrap(shared.view(), c, c.n[c.axis]);
     wrap(e.view(), c, c.coarse()[c.axis]);
-    const FieldView<const double> of_r = shared.view(), of_e = e.view();
+    const FieldView<const float> of_r = shared.view(), of_e = e.view();
     double restricted_sum = 0, prolonged_sum = 0, size = 0;
     for_each_cell(c.coarse(), [&](Int3 cell) {
-      const double term = restricted<double>(g, h, of_r, cell) * of_e(cell);
+      const double term = restricted(g, h, of_r, cell) * of_e(cell);
       restricted_sum += term;
       size += std::abs(term);
     });
-    for_each_cell(c.n,
-                  [&](Int3 cell) { prolonged_sum += r.view()(cell) * prolonged<double>(g, h, of_e, cell); });
-    EXPECT_NEAR(restricted_sum, prolonged_sum, 1e-12 * size);
+    for_each_cell(c.n, [&](Int3 cell) { prolonged_sum += r.view()(cell) * prolonged(g, h, of_e, cell); });
+    EXPECT_NEAR(restricted_sum, prolonged_sum, 1e-6 * size);
   }
 }
 
@@ -176,29 +177,28 @@ TEST(SemicoarsenedGrids, AreExactAlongAChain) {
   for (const Index n : {2, 3, 8, 9}) {
     const HalvingCase c{{n, 1, 1}, 0, false};
     const Halving h = c.halving();
-    RandomGrid<double> grid(*host, c.n, -1);
+    RandomGrid grid(*host, c.n, -1, false);
     for (const std::size_t across : {1, 2})
       for_each_cell(grid.fields[across].view().padded(),
                     [&](Int3 at) { grid.fields[across].view()(at) = 0; });
-    const GridConductances<double> g = grid.view().grid;
-    Field<double> e = filled(*host, c.coarse(), 2, 0.0), fine = filled(*host, c.n, 2, 0.0);
-    const Field<double> random = random_field<double>(*host, c.coarse(), 2, 2);
+    const GridConductances g = grid.view();
+    Field<float> e = filled(*host, c.coarse(), 2, 0.0F), fine = filled(*host, c.n, 2, 0.0F);
+    const Field<float> random = random_field<float>(*host, c.coarse(), 2, 2);
     for_each_cell(c.coarse(), [&](Int3 cell) { e.view()(cell) = random.view()(cell); });
-    const FieldView<const double> of_e = e.view(), of_fine = fine.view();
-    for_each_cell(c.n, [&](Int3 cell) { fine.view()(cell) = prolonged<double>(g, h, of_e, cell); });
+    const FieldView<const float> of_e = e.view(), of_fine = fine.view();
+    for_each_cell(c.n, [&](Int3 cell) { fine.view()(cell) = prolonged(g, h, of_e, cell); });
     for_each_cell(c.n, [&](Int3 cell) {
       SCOPED_TRACE(fmt::format("{} of {}", cell.x, n));
       double expected = 0;
       if (!h.is_between(cell)) {
         const Int3 at = h.coarse(cell), above = neighbour_of(at, 0, true);
         const bool is_last = above.x == c.coarse().x;
-        const double face_above = is_last ? coarse_face_along<double>(g, h, true, at)
-                                          : coarse_face_along<double>(g, h, false, above);
-        expected =
-            coarse_face_along<double>(g, h, false, at) * (of_e(neighbour_of(at, 0, false)) - of_e(at)) +
-            face_above * (of_e(above) - of_e(at));
+        const double face_above =
+            is_last ? coarse_face_along(g, h, true, at) : coarse_face_along(g, h, false, above);
+        expected = coarse_face_along(g, h, false, at) * (of_e(neighbour_of(at, 0, false)) - of_e(at)) +
+                   face_above * (of_e(above) - of_e(at));
       }
-      EXPECT_NEAR(g.residual(of_fine, cell, 0), expected, 1e-12 * g.all(cell).sum());
+      EXPECT_NEAR(g.residual(of_fine, cell, 0), expected, 1e-6 * g.all(cell).sum());
     });
   }
 }

@@ -21,7 +21,7 @@ FROZEN = Path(__file__).with_name("frozen.json")
 # Large grids would only take longer. Bits of steady decks are those of the plain sweeps.
 SWEEPS = ["problem.method=jacobi"]
 WORDS = {
-    "chip_stack.yaml": ["problem.cycle=64", "problem.max_cycles=4"],
+    "chip_stack.yaml": ["problem.method=chebyshev", "problem.cycle=64", "problem.max_cycles=4"],
     "heated_chip.yaml": [*SWEEPS, "problem.max_sweeps=1000", "problem.check_interval=100", "output.diagnostics=500"],
     "manufactured.yaml": SWEEPS,
     "steady_flux_convection.yaml": [*SWEEPS, "problem.check_interval=1000"],

@@ -1,0 +1,148 @@
+#include "solver/material_correction.hpp"
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "kernels/conjugate_steps.hpp"
+#include "kernels/face_copy.hpp"
+#include "solver/material_multigrid.hpp"
+#include "solver/zeroed_field.hpp"
+
+namespace isotherm {
+namespace {
+
+template <class T>
+class MaterialCorrection : public Correction<T> {
+ public:
+  explicit MaterialCorrection(Step<T>& step)
+      : step_(step),
+        level_(step.level()),
+        multigrid_(level_.config(), level_.decomposition(), level_.communicator(), level_.device(),
+                   is_implicit(level_.config()), level_.compute(),
+                   [this](int along, bool above, FieldView<float> to, Box cells) {
+                     kernels().take_conductances(body(), along, above, to, cells, level_.compute());
+                   }),
+        residual_(zeroed_field<T>(level_.communicator(), level_.device(), level_.extent(), 0)),
+        last_(zeroed_field<float>(level_.communicator(), level_.device(), level_.extent(), 0)),
+        image_(zeroed_field<float>(level_.communicator(), level_.device(), level_.extent(), 0)),
+        sums_(level_.device(), conjugate_products * sizeof(LongAccumulator)) {}
+
+  void take(bool from_the_start) override {
+    solve(1, v_cycles(level_.config()), from_the_start);
+    level_.advance_in_place(level_.method().cycle());
+  }
+
+  void solve(double scale, int cycles, bool) override {
+    level_.wait_for_copy(true);  // the field is changed in place
+    step_.refresh_ghosts();
+    level_.fill_boundaries(level_.whole());
+    step_.timed(Phase::sweep, [&] {
+      kernels().find_residual_of_body(body(), static_cast<T>(scale), level_.field(), level_.source(),
+                                      residual_.view(), multigrid_.finest().source().view(), level_.whole(),
+                                      level_.compute());
+    });
+    for (int i = 0; i < cycles; ++i) {
+      multigrid_.v_cycle();
+      add_correction(i == 0);
+    }
+    step_.forget_ghosts();
+  }
+
+  void use_step(double dt) override {
+    if (dt == dt_) return;
+    dt_ = dt;
+    multigrid_.take_ground();
+  }
+
+  void time_phases() override { multigrid_.time_phases(); }
+  std::vector<TimedGrid> timed() override { return multigrid_.timed(); }
+
+ private:
+  const Semicoarsening<T>& kernels() const { return semicoarsening<T>(level_.device().backend()); }
+  BodyConductances<T> body() {
+    BodyConductances<T> body{level_.materials(), level_.boundaries().boundaries(), level_.extent()};
+    const Config& config = level_.config();
+    if (is_implicit(config))
+      body.storage = static_cast<T>(time_plan(config).dt / (dt_ * implicit_share(config)));
+    return body;
+  }
+
+  void add_correction(bool is_first) {
+    ConductanceGrid& grid = multigrid_.finest();
+    const ConjugateSteps<T>& steps = conjugate_steps<T>(level_.device().backend());
+    const ConjugateFields<T> fields{level_.current().view(),
+                                    residual_.view(),
+                                    std::as_const(grid.current()).view(),
+                                    std::as_const(grid.other()).view(),
+                                    last_.view(),
+                                    image_.view(),
+                                    grid.source().view(),
+                                    level_.whole()};
+    ConjugateParts parts;
+    grid.exchange(grid.current());
+    grid.timed(Phase::sweep, [&] {
+      kernels().find_residual(grid.faces(), {.axis = -1}, fields.correction, {}, grid.other().view(),
+                              level_.whole(), level_.compute());
+    });
+    if (level_.config().problem.accelerate == Acceleration::cg)
+      grid.timed(Phase::reduction, [&] {
+        steps.products(fields, sums_.template as<LongAccumulator>(), level_.compute());
+        parts = best_parts(is_first);
+      });
+    grid.timed(Phase::sweep, [&] { steps.take(fields, parts, level_.compute()); });
+  }
+
+  // Those that leave the least error in the norm of A; all of the correction where rounding spoils them.
+  ConjugateParts best_parts(bool is_first) {
+    std::array<LongAccumulator, conjugate_products> sums;
+    level_.device().copy(sums.data(), sums_.data(), sums_.bytes(), level_.compute());
+    level_.device().synchronize(level_.compute());
+    std::array<double, conjugate_products> of{};
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      level_.communicator().template all_reduce<std::int64_t>(sums[i].word, ReduceOp::sum);
+      of[i] = sums[i].rounded();
+    }
+    if (is_first) of[z_Ad] = of[d_Ad] = of[r_d] = 0;
+    const double determinant = of[z_Az] * of[d_Ad] - of[z_Ad] * of[z_Ad];
+    double of_correction = of[r_z] / of[z_Az], of_last = 0;
+    constexpr double independent = 1e-12;
+    if (determinant > independent * of[z_Az] * of[d_Ad]) {
+      of_correction = (of[r_z] * of[d_Ad] - of[r_d] * of[z_Ad]) / determinant;
+      of_last = (of[r_d] * of[z_Az] - of[r_z] * of[z_Ad]) / determinant;
+    }
+    constexpr double most = 100;
+    if (!(of_correction > 0 && of_correction < most && std::abs(of_last) < most)) return {};
+    return {static_cast<float>(of_correction), static_cast<float>(of_last)};
+  }
+
+  Step<T>& step_;
+  Level<T>& level_;
+  double dt_ = level_.dt();
+  MaterialMultigrid multigrid_;
+  Field<T> residual_;
+  Field<float> last_, image_;  // the last step and what it takes from the residual
+  Buffer sums_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Correction<T>> make_material_correction(Step<T>& step) {
+  return std::make_unique<MaterialCorrection<T>>(step);
+}
+
+std::size_t material_correction_bytes(const Config& config, const Decomposition& decomposition, int rank,
+                                      Backend backend) {
+  const auto elements =
+      static_cast<std::size_t>(FieldLayout::make(decomposition.subdomain(rank).extent(), 0,
+                                                 element_bytes(config), row_alignment(backend))
+                                   .elements);
+  return (element_bytes(config) + 2 * sizeof(float)) * elements +
+         material_grid_bytes(config, decomposition, rank, backend);
+}
+
+template std::unique_ptr<Correction<float>> make_material_correction(Step<float>&);
+template std::unique_ptr<Correction<double>> make_material_correction(Step<double>&);
+
+}  // namespace isotherm
