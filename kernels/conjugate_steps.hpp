@@ -16,28 +16,24 @@ namespace isotherm {
 // All of one block. Layouts may differ.
 template <class T>
 struct ConjugateFields {
-  FieldView<T> field, residual;       // T and s - A T
+  FieldView<T> field;                 // T
+  FieldView<float> residual;          // r = s - A T
   FieldView<const float> correction;  // z
   FieldView<const float> brought;     // -A z
   FieldView<float> step, image;       // the last step, d, and A d
-  FieldView<float> rounded;           // the residual, for the next correction
   Box region;                         // interior indices
 };
 
-// Sums over cells; r is the residual.
-enum ConjugateProduct : int { z_Az, z_Ad, d_Ad, r_z, r_d, conjugate_products };
+// Sums over cells. After a step r d is 0, and d A d follows from these.
+enum ConjugateProduct : int { z_Az, z_Ad, r_z, conjugate_products };
 
-// The products of one cell, each rounded to fp64 once.
-template <class T>
-ISOTHERM_HOST_DEVICE void products_of(T residual, float correction, float brought, float step, float image,
+// The products of one cell, which fp64 holds exactly.
+ISOTHERM_HOST_DEVICE void products_of(float residual, float correction, float brought, float image,
                                       double (&products)[conjugate_products]) {
-  const auto r = static_cast<double>(residual);
-  const double z = correction, az = -brought, d = step, ad = image;
-  products[z_Az] = z * az;
-  products[z_Ad] = z * ad;
-  products[d_Ad] = d * ad;
-  products[r_z] = r * z;
-  products[r_d] = r * d;
+  const double z = correction;
+  products[z_Az] = z * -static_cast<double>(brought);
+  products[z_Ad] = z * static_cast<double>(image);
+  products[r_z] = z * static_cast<double>(residual);
 }
 
 // The parts of z and of d that a step has.
@@ -47,13 +43,12 @@ struct ConjugateParts {
 
 // All become those after the step.
 template <class T>
-ISOTHERM_HOST_DEVICE void take_step(ConjugateParts parts, T& field, T& residual, float correction,
-                                    float brought, float& step, float& image, float& rounded) {
+ISOTHERM_HOST_DEVICE void take_step(ConjugateParts parts, T& field, float& residual, float correction,
+                                    float brought, float& step, float& image) {
   step = fused_multiply_add(parts.of_correction, correction, parts.of_last * step);
   image = fused_multiply_add(-parts.of_correction, brought, parts.of_last * image);
   residual -= image;
   field += step;
-  rounded = static_cast<float>(residual);
 }
 
 template <class T>

@@ -30,21 +30,28 @@ struct CellFaces {
 
   // What a sweep of the weight 1 divides a residual by.
   ISOTHERM_HOST_DEVICE T sum() const { return (((((x_lo + x_hi) + y_lo) + y_hi) + z_lo) + z_hi) + ground; }
-  // `sum` and what the faces bring; `t` points at the cell's temperature.
-  ISOTHERM_HOST_DEVICE T add_to(T sum, const T* t, Index pitch_y, Index pitch_z) const {
-    const T centre = t[0];
+  ISOTHERM_HOST_DEVICE T lower(int axis) const { return axis == 0 ? x_lo : axis == 1 ? y_lo : z_lo; }
+  ISOTHERM_HOST_DEVICE T upper(int axis) const { return axis == 0 ? x_hi : axis == 1 ? y_hi : z_hi; }
+  // `sum` and what the faces bring.
+  ISOTHERM_HOST_DEVICE T add_to(T sum, T centre, T x_prev, T x_next, T y_prev, T y_next, T z_prev,
+                                T z_next) const {
     sum = fused_multiply_add(-ground, centre, sum);
-    sum = fused_multiply_add(x_lo, t[-1] - centre, sum);
-    sum = fused_multiply_add(x_hi, t[1] - centre, sum);
-    sum = fused_multiply_add(y_lo, t[-pitch_y] - centre, sum);
-    sum = fused_multiply_add(y_hi, t[pitch_y] - centre, sum);
-    sum = fused_multiply_add(z_lo, t[-pitch_z] - centre, sum);
-    return fused_multiply_add(z_hi, t[pitch_z] - centre, sum);
+    sum = fused_multiply_add(x_lo, x_prev - centre, sum);
+    sum = fused_multiply_add(x_hi, x_next - centre, sum);
+    sum = fused_multiply_add(y_lo, y_prev - centre, sum);
+    sum = fused_multiply_add(y_hi, y_next - centre, sum);
+    sum = fused_multiply_add(z_lo, z_prev - centre, sum);
+    return fused_multiply_add(z_hi, z_next - centre, sum);
+  }
+  // `t` points at the cell's temperature.
+  ISOTHERM_HOST_DEVICE T add_to(T sum, const T* t, Index pitch_y, Index pitch_z) const {
+    return add_to(sum, t[0], t[-1], t[1], t[-pitch_y], t[pitch_y], t[-pitch_z], t[pitch_z]);
   }
 };
 
 // Of a coarse grid. faces[axis](cell): of the face to the lower neighbour along the axis. Interior indices,
-// valid in the ghosts that an exchange fills, and one cell beyond an upper boundary. All of one shape.
+// valid in the ghosts that an exchange fills, and one cell beyond an upper boundary. These and all fields of
+// the grid are of one layout.
 struct GridConductances {
   FieldView<const float> faces[3];
   FieldView<const float> ground;  // may be empty: none
@@ -169,10 +176,13 @@ ISOTHERM_HOST_DEVICE float weight_between(const GridConductances& g, const Halvi
 
 // A residual as restricted() reads it: between coarse cells divided, so that a neighbour needs only the face
 // to it.
+ISOTHERM_HOST_DEVICE float shared(const Halving& h, Int3 cell, CellFaces<float> faces, float residual) {
+  if (!h.is_between(cell)) return residual;
+  return residual * inverse_of(faces.lower(h.axis) + faces.upper(h.axis) + faces.ground);
+}
 ISOTHERM_HOST_DEVICE float shared_residual(const GridConductances& g, const Halving& h,
                                            FieldView<const float> field, Int3 cell, float source) {
-  const float residual = g.residual(field, cell, source);
-  return h.is_between(cell) ? residual * inverse_between(g, h, cell) : residual;
+  return shared(h, cell, g.all(cell), g.residual(field, cell, source));
 }
 ISOTHERM_HOST_DEVICE float restricted(const GridConductances& g, const Halving& h,
                                       FieldView<const float> shared, Int3 coarse) {
@@ -247,13 +257,9 @@ struct ConductanceSweep {
   Box region;
   float weight;
 
-  // Of a cell: from 0, and from the temperature that `t` points at.
-  ISOTHERM_HOST_DEVICE float first_update(CellFaces<float> faces, float of_source) const {
-    return weight * inverse_of(faces.sum()) * of_source;
-  }
-  ISOTHERM_HOST_DEVICE float update(CellFaces<float> faces, const float* t, float of_source) const {
-    const float step = weight * inverse_of(faces.sum());
-    return fused_multiply_add(step, faces.add_to(of_source, t, in.pitch_y, in.pitch_z), t[0]);
+  // Of a cell of that temperature, 0 at the start: `heat` is the source, and what the faces bring.
+  ISOTHERM_HOST_DEVICE float update(CellFaces<float> faces, float heat, float centre) const {
+    return fused_multiply_add(weight * inverse_of(faces.sum()), heat, centre);
   }
 };
 
@@ -275,10 +281,10 @@ struct Semicoarsening {
   // The same of a body's own cells: lower or upper faces along an axis, or the ground.
   void (*take_conductances)(const BodyConductances<T>& g, int along, bool above, FieldView<float> to,
                             Box region, Stream stream);
-  // `scale` times the residual of the body's field, and the same in fp32.
+  // `scale` times the residual of the body's field.
   void (*find_residual_of_body)(const BodyConductances<T>& g, T scale, FieldView<const T> field,
-                                FieldView<const T> source, FieldView<T> residual, FieldView<float> rounded,
-                                Box region, Stream stream);
+                                FieldView<const T> source, FieldView<float> residual, Box region,
+                                Stream stream);
 };
 
 template <class T>

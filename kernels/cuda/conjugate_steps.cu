@@ -1,8 +1,8 @@
 // Conjugate gradients on the GPU.
 //
-// Mapping   products: cells to lanes as in cells.hpp, five exact sums as long_sum.hpp says; a step: a thread
+// Mapping   products: cells to lanes as in cells.hpp, three exact sums as long_sum.hpp says; a step: a thread
 //           takes a cell.
-// Traffic   products: five reads; a step: six reads, five writes; but for field and residual in fp32.
+// Traffic   products: four reads in fp32; a step: five reads and three writes in fp32, and the field.
 #include "kernels/conjugate_steps.hpp"
 
 #include "kernels/cuda/cells.hpp"
@@ -15,18 +15,27 @@ namespace {
 
 constexpr int threads = 256;
 constexpr Index most_blocks = 2048;
+constexpr int at_once = 4;  // cells of a lane: loads wait for memory together
 constexpr dim3 wide(warp_size, 8, 1);
 
 template <class T>
 __global__ void __launch_bounds__(threads) add_products(ConjugateFields<T> f, LongAccumulator* sums) {
   add_block<threads, conjugate_products>(sums, [&](auto add) {
     visit_segments<threads>(f.region, [&](Index lo, Index end, Index y, Index z) {
-      for (Index x = lo; x < end; x += warp_size) {
-        double products[conjugate_products];
-        products_of(f.residual(x, y, z), f.correction(x, y, z), f.brought(x, y, z), f.step(x, y, z),
-                    f.image(x, y, z), products);
+      const float *const residual = &f.residual(0, y, z), *const correction = &f.correction(0, y, z),
+                         *const brought = &f.brought(0, y, z), *const image = &f.image(0, y, z);
+      for (Index first = lo; first < end; first += at_once * warp_size) {
+        double products[at_once][conjugate_products] = {};
 #pragma unroll
-        for (int p = 0; p < conjugate_products; ++p) add(products[p], p);
+        for (int i = 0; i < at_once; ++i) {
+          const Index x = first + i * warp_size;
+          if (x < end) products_of(residual[x], correction[x], brought[x], image[x], products[i]);
+        }
+#pragma unroll
+        for (int i = 0; i < at_once; ++i) {
+#pragma unroll
+          for (int p = 0; p < conjugate_products; ++p) add(products[i][p], p);
+        }
       }
     });
   });
@@ -37,7 +46,7 @@ __global__ void __launch_bounds__(256) step_cells(ConjugateFields<T> f, Conjugat
   const Int3 cell = cell_of_thread(first);
   if (beyond(cell, f.region.hi)) return;
   take_step(parts, f.field(cell), f.residual(cell), f.correction(cell), f.brought(cell), f.step(cell),
-            f.image(cell), f.rounded(cell));
+            f.image(cell));
 }
 
 template <class T>

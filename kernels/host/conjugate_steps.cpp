@@ -25,12 +25,11 @@ void products(const ConjugateFields<T>& f, LongAccumulator* sums, Stream) {
       for (Index y = box.lo.y; y < box.hi.y; ++y) {
         for (Index lo = box.lo.x; lo < box.hi.x; lo += segment) {
           const Index count = std::min(segment, box.hi.x - lo);
-          const T* const residual = &f.residual(lo, y, z);
-          const float *const correction = &f.correction(lo, y, z), *const brought = &f.brought(lo, y, z),
-                             *const step = &f.step(lo, y, z), *const image = &f.image(lo, y, z);
+          const float *const residual = &f.residual(lo, y, z), *const correction = &f.correction(lo, y, z),
+                             *const brought = &f.brought(lo, y, z), *const image = &f.image(lo, y, z);
           for (Index i = 0; i < count; ++i) {
             double products[conjugate_products];
-            products_of(residual[i], correction[i], brought[i], step[i], image[i], products);
+            products_of(residual[i], correction[i], brought[i], image[i], products);
             for (int p = 0; p < conjugate_products; ++p) of_cells[p][i] = products[p];
           }
           for (int p = 0; p < conjugate_products; ++p)
@@ -51,13 +50,13 @@ template <class T>
 void take(const ConjugateFields<T>& f, ConjugateParts parts, Stream) {
   const Index lo = f.region.lo.x, count = f.region.extent().x;
   for_each_row(f.region, [&](Index y, Index z) {
-    T *const field = &f.field(lo, y, z), *const residual = &f.residual(lo, y, z);
+    T* const field = &f.field(lo, y, z);
     const float *const correction = &f.correction(lo, y, z), *const brought = &f.brought(lo, y, z);
-    float *const step = &f.step(lo, y, z), *const image = &f.image(lo, y, z),
-                 *const rounded = &f.rounded(lo, y, z);
+    float *const residual = &f.residual(lo, y, z), *const step = &f.step(lo, y, z),
+                 *const image = &f.image(lo, y, z);
 #pragma omp simd
     for (Index i = 0; i < count; ++i)
-      take_step(parts, field[i], residual[i], correction[i], brought[i], step[i], image[i], rounded[i]);
+      take_step(parts, field[i], residual[i], correction[i], brought[i], step[i], image[i]);
   });
 }
 

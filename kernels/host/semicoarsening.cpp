@@ -33,10 +33,13 @@ void sweep(const ConductanceSweep& sweep, Stream) {
           const auto faces = [&](Index i) { return s.g.all(gx + i, gy + i, gz + i, ground_of(i)); };
           if (t) {
 #pragma omp simd
-            for (Index i = 0; i < count; ++i) out[i] = s.update(faces(i), t + i, source[i]);
+            for (Index i = 0; i < count; ++i) {
+              const CellFaces<float> f = faces(i);
+              out[i] = s.update(f, f.add_to(source[i], t + i, s.in.pitch_y, s.in.pitch_z), t[i]);
+            }
           } else {
 #pragma omp simd
-            for (Index i = 0; i < count; ++i) out[i] = s.first_update(faces(i), source[i]);
+            for (Index i = 0; i < count; ++i) out[i] = s.update(faces(i), source[i], 0);
           }
         };
         if (ground)
@@ -79,11 +82,10 @@ void take_conductances(const BodyConductances<T>& g, int along, bool above, Fiel
 
 template <class T>
 void find_residual_of_body(const BodyConductances<T>& g, T scale, FieldView<const T> field,
-                           FieldView<const T> source, FieldView<T> residual, FieldView<float> rounded,
-                           Box region, Stream) {
+                           FieldView<const T> source, FieldView<float> residual, Box region, Stream) {
   for_each_cell_of_rows(region, [&](Int3 cell) {
-    residual(cell) = scale * g.residual(field, cell, source.empty() ? T(0) : source(cell));
-    rounded(cell) = static_cast<float>(residual(cell));
+    residual(cell) =
+        static_cast<float>(scale * g.residual(field, cell, source.empty() ? T(0) : source(cell)));
   });
 }
 

@@ -291,6 +291,8 @@ void declare_bench(CLI::App& app, CommandLine& command) {
   CLI::App* solve = add_names(add(BenchSubject::solve, "methods to a steady field, of all ranks", grid),
                               "methods", 1, options, false);
   solve->add_option("--repeats", options.repeats, "solutions (default: 5)")->check(number_from(1, 1000));
+  solve->add_option("--deck", options.deck,
+                    "of the body, on its own cells or --sizes (default: a uniform cube)");
 }
 
 void declare_check(CLI::App& check, CommandLine& command) {

@@ -337,14 +337,12 @@ Keys describe(ProblemConfig& problem) {
       {"allow_unstable", choice(problem.allow_unstable, off_on),
        "Take a dt above the stable limit; for tests of divergence.", {.when = transient}},
       {"method", choice(problem.method),
-       "Steady: V cycles over coarser grids (multigrid), ten at most on most grids; cycles of Chebyshev weights; "
-       "or jacobi, sweeps of one weight, hundreds of times as many. Transient: euler, one sweep per step; rkl, "
-       "steps hundreds of times as long in some eighty sweeps; or implicit, steps of any length by multigrid.",
+       "Steady: V cycles over coarser grids (multigrid), cycles of Chebyshev weights, or jacobi, sweeps of one "
+       "weight. Transient: euler, one sweep per step; rkl, steps hundreds of times as long in some eighty sweeps; "
+       "or implicit, steps of any length by multigrid.",
        {.absent = "multigrid, or euler of transient problems"}},
-      {"accelerate", choice(problem.accelerate),
-       "Of multigrid and implicit of several materials: cg takes the best of V cycles by conjugate gradients, "
-       "four to a cycle of multigrid, and converges where plain cycles stall.",
-       {.absent = "cg of several materials, else none"}},
+      {"accelerate", choice(problem.accelerate), "Of several materials: conjugate gradients, of five V cycles a "
+       "cycle; or none.", {.when = {"method", {"multigrid", "implicit"}}, .absent = "cg of several materials"}},
       {"scheme", choice(problem.scheme),
        "Of implicit: backward_euler, of first order, which does not overshoot; or sdirk2, of second order.",
        {.when = implicit}},
@@ -352,8 +350,8 @@ Keys describe(ProblemConfig& problem) {
        "Sweeps per cycle, a power of two; residuals and outputs come at the ends of cycles, and intervals "
        "count cycles.", {.range = {2, 4096}, .when = chebyshev, .example = "256",
        .absent = "chosen from grid and boundaries", .absent_word = "auto"}},
-      {"max_cycles", &problem.max_cycles, "Cycles after which a run gives up.", {.range = counts,
-       .when = steady, .example = "100", .absent = "what max_sweeps allows; 100 of multigrid"}},
+      {"max_cycles", &problem.max_cycles, "Cycles after which a run gives up.", {.range = counts, .when = steady,
+       .example = "100", .absent = "what max_sweeps allows; 100 of multigrid"}},
       {"weight", &problem.weight, "Weight of the Jacobi sweep; with 1 a checkerboard error never decays.",
        {.range = {0, 1, "", true}, .when = steady}},
       {"tolerance", &problem.tolerance,
@@ -362,10 +360,9 @@ Keys describe(ProblemConfig& problem) {
        {.range = {0, 1e12, "K or a fraction"}, .example = "1e-6",
        .absent = "1e-6 of steady problems; steps of one length of transient ones"}},
       {"error", &problem.error,
-       "Estimated error of the field that ends the run, instead of tolerance and criterion.",
-       {.range = {0, 1e12, "K", true}, .when = steady, .example = "0.01", .absent = "tolerance ends the run"}},
-      {"norm", choice(problem.norm),
-       "Norm of the residual: largest, root mean square or mean absolute value.", {.when = steady}},
+       "Estimated error of the field that ends the run, instead of tolerance.", {.range = {0, 1e12, "K", true},
+       .when = steady, .example = "0.01", .absent = "tolerance ends the run"}},
+      {"norm", choice(problem.norm), "Of the residual: largest, root mean square, mean absolute.", {.when = steady}},
       {"criterion", choice(problem.criterion),
        "What tolerance bounds: the residual, absolute or relative to the first one, or the estimated error, "
        "in K.", {.when = steady}},

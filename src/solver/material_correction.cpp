@@ -23,7 +23,6 @@ class MaterialCorrection : public Correction<T> {
                    [this](int along, bool above, FieldView<float> to, Box cells) {
                      kernels().take_conductances(body(), along, above, to, cells, level_.compute());
                    }),
-        residual_(zeroed_field<T>(level_.communicator(), level_.device(), level_.extent(), 0)),
         last_(zeroed_field<float>(level_.communicator(), level_.device(), level_.extent(), 0)),
         image_(zeroed_field<float>(level_.communicator(), level_.device(), level_.extent(), 0)),
         sums_(level_.device(), conjugate_products * sizeof(LongAccumulator)) {}
@@ -39,12 +38,12 @@ class MaterialCorrection : public Correction<T> {
     level_.fill_boundaries(level_.whole());
     step_.timed(Phase::sweep, [&] {
       kernels().find_residual_of_body(body(), static_cast<T>(scale), level_.field(), level_.source(),
-                                      residual_.view(), multigrid_.finest().source().view(), level_.whole(),
-                                      level_.compute());
+                                      multigrid_.finest().source().view(), level_.whole(), level_.compute());
     });
     for (int i = 0; i < cycles; ++i) {
+      if (i == 0) last_product_ = 0;
       multigrid_.v_cycle();
-      add_correction(i == 0);
+      add_correction();
     }
     step_.forget_ghosts();
   }
@@ -68,16 +67,15 @@ class MaterialCorrection : public Correction<T> {
     return body;
   }
 
-  void add_correction(bool is_first) {
+  void add_correction() {
     ConductanceGrid& grid = multigrid_.finest();
     const ConjugateSteps<T>& steps = conjugate_steps<T>(level_.device().backend());
     const ConjugateFields<T> fields{level_.current().view(),
-                                    residual_.view(),
+                                    grid.source().view(),
                                     std::as_const(grid.current()).view(),
                                     std::as_const(grid.other()).view(),
                                     last_.view(),
                                     image_.view(),
-                                    grid.source().view(),
                                     level_.whole()};
     ConjugateParts parts;
     grid.exchange(grid.current());
@@ -88,13 +86,14 @@ class MaterialCorrection : public Correction<T> {
     if (level_.config().problem.accelerate == Acceleration::cg)
       grid.timed(Phase::reduction, [&] {
         steps.products(fields, sums_.template as<LongAccumulator>(), level_.compute());
-        parts = best_parts(is_first);
+        parts = best_parts();
       });
     grid.timed(Phase::sweep, [&] { steps.take(fields, parts, level_.compute()); });
   }
 
-  // Those that leave the least error in the norm of A; all of the correction where rounding spoils them.
-  ConjugateParts best_parts(bool is_first) {
+  // Those that leave the least error in the norm of A; all of the correction, and a new beginning, where
+  // rounding spoils them.
+  ConjugateParts best_parts() {
     std::array<LongAccumulator, conjugate_products> sums;
     level_.device().copy(sums.data(), sums_.data(), sums_.bytes(), level_.compute());
     level_.device().synchronize(level_.compute());
@@ -103,16 +102,16 @@ class MaterialCorrection : public Correction<T> {
       level_.communicator().template all_reduce<std::int64_t>(sums[i].word, ReduceOp::sum);
       of[i] = sums[i].rounded();
     }
-    if (is_first) of[z_Ad] = of[d_Ad] = of[r_d] = 0;
-    const double determinant = of[z_Az] * of[d_Ad] - of[z_Ad] * of[z_Ad];
+    const double d_Ad = std::exchange(last_product_, 0), determinant = of[z_Az] * d_Ad - of[z_Ad] * of[z_Ad];
     double of_correction = of[r_z] / of[z_Az], of_last = 0;
-    constexpr double independent = 1e-12;
-    if (determinant > independent * of[z_Az] * of[d_Ad]) {
-      of_correction = (of[r_z] * of[d_Ad] - of[r_d] * of[z_Ad]) / determinant;
-      of_last = (of[r_d] * of[z_Az] - of[r_z] * of[z_Ad]) / determinant;
+    constexpr double independent = 1e-12, most = 100;
+    if (determinant > independent * of[z_Az] * d_Ad) {
+      of_correction = of[r_z] * d_Ad / determinant;
+      of_last = -of[r_z] * of[z_Ad] / determinant;
     }
-    constexpr double most = 100;
     if (!(of_correction > 0 && of_correction < most && std::abs(of_last) < most)) return {};
+    last_product_ =
+        of_correction * (of_correction * of[z_Az] + 2 * of_last * of[z_Ad]) + of_last * of_last * d_Ad;
     return {static_cast<float>(of_correction), static_cast<float>(of_last)};
   }
 
@@ -120,8 +119,8 @@ class MaterialCorrection : public Correction<T> {
   Level<T>& level_;
   double dt_ = level_.dt();
   MaterialMultigrid multigrid_;
-  Field<T> residual_;
   Field<float> last_, image_;  // the last step and what it takes from the residual
+  double last_product_ = 0;    // of these two; 0: there is no last step
   Buffer sums_;
 };
 

@@ -14,8 +14,8 @@
 
 namespace isotherm {
 
-// Before and after a correction.
-constexpr int material_sweeps = 4;
+// Before and after a correction, from the finest grid on; the last of all coarser ones.
+constexpr std::array sweeps_of_grid{3, 8};
 
 // A grid, and how it lies in the next finer one.
 struct MaterialMultigrid::Grid {
@@ -46,8 +46,10 @@ MaterialMultigrid::MaterialMultigrid(const Config& config, const Decomposition& 
       of_body_(std::move(of_body)),
       kernels_(semicoarsening<float>(device.backend())) {
   // No conductances have an eigenvalue above 2 (Gershgorin).
-  for (const double weight : smoothing_weights(2, material_sweeps))
-    weights_.push_back(static_cast<float>(weight));
+  for (const int sweeps : sweeps_of_grid) {
+    const std::vector<double> weights = smoothing_weights(2, sweeps);
+    weights_.emplace_back(weights.begin(), weights.end());
+  }
   check_blocks();
   add_finest();
   for (std::size_t i = 0; grid(i).decomposition().cells().product() > 1; ++i) add_grid(i, axis_below(i));
@@ -186,11 +188,12 @@ void MaterialMultigrid::prolong_from(std::size_t i) {
 void MaterialMultigrid::cycle(std::size_t i) {
   // A single cell is solved by one sweep; two end in the field in which they began.
   if (i + 1 == grids_.size()) return grid(i).sweep({1, 1}, true);
-  grid(i).sweep(weights_, true);
+  const std::vector<float>& weights = weights_[std::min(i, weights_.size() - 1)];
+  grid(i).sweep(weights, true);
   restrict_to(i + 1);
   cycle(i + 1);
   prolong_from(i + 1);
-  grid(i).sweep(weights_, false);
+  grid(i).sweep(weights, false);
 }
 
 // As Multigrid's.

@@ -56,7 +56,7 @@ class MaterialMultigrid {
   Stream compute_;
   OfBody of_body_;
   const Semicoarsening<float>& kernels_;
-  std::vector<float> weights_;  // of the sweeps before a correction, and after it
+  std::vector<std::vector<float>> weights_;  // of the sweeps before a correction, and after it
   std::vector<std::unique_ptr<Grid>> grids_;
   std::optional<Owned<Graph>> graph_;
 };

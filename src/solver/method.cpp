@@ -190,7 +190,7 @@ double implicit_share(const Config& config) {
 int v_cycles(const Config& config) {
   const bool accelerates = config.problem.accelerate == Acceleration::cg;
   if (is_implicit(config)) return has_several_materials(config) ? 8 : 3;
-  return accelerates ? 4 : 1;
+  return accelerates ? 5 : 1;
 }
 
 std::int64_t sweeps_of_cycle(const Config& config) {

@@ -93,8 +93,9 @@ TEST_P(SemicoarseningOf, HasTheBitsOfTheFormulas) {
         expect(
             c.n, whole,
             [&](Int3 cell, float) {
-              return from_zero ? sweep.first_update(g.all(cell), s(cell))
-                               : sweep.update(g.all(cell), &t(cell), s(cell));
+              const CellFaces<float> faces = g.all(cell);
+              if (from_zero) return sweep.update(faces, s(cell), 0);
+              return sweep.update(faces, faces.add_to(s(cell), &t(cell), t.pitch_y, t.pitch_z), t(cell));
             },
             [&](FieldView<float> out) {
               kernels.sweep({there, from_zero ? FieldView<const float>{} : field_there.view(),

@@ -191,9 +191,13 @@ struct HypreSolve {
   int cycles = 0;
 };
 bool has_hypre();
-// Conjugate gradients preconditioned by a V cycle of PFMG, on the grid of `cells` whose `block` is this
-// rank's: cubic cells, temperature 0 at all faces, the same source in each cell, start 0, to the relative l2
-// residual `tolerance`. Collective.
-HypreSolve solve_by_hypre(const Communicator& world, Int3 cells, Box block, double tolerance);
+// Of a rank's block, x fastest: for each cell the diagonal and what the neighbours in the order of Face
+// count, and the right-hand side.
+struct Equations {
+  std::vector<double> rows, sources;
+};
+// Conjugate gradients preconditioned by a V cycle of PFMG, on the grid of which `block` is this rank's, from
+// 0 to the relative l2 residual `tolerance`. Collective.
+HypreSolve solve_by_hypre(const Communicator& world, Box block, Equations equations, double tolerance);
 
 }  // namespace isotherm

@@ -41,36 +41,16 @@ void check(const char* what) {
   if (HYPRE(GetError)() != 0) throw Error(ExitCode::internal, std::string("bench: hypre failed in ") + what);
 }
 
-// Of a cell the diagonal and its six neighbours. Beyond a boundary at temperature 0 the neighbour is -T.
-std::vector<double> rows_of(Int3 cells, Box block) {
-  std::vector<double> values;
-  values.reserve(static_cast<std::size_t>(7 * block.cells()));
-  for (Index z = block.lo.z; z < block.hi.z; ++z)
-    for (Index y = block.lo.y; y < block.hi.y; ++y)
-      for (Index x = block.lo.x; x < block.hi.x; ++x) {
-        const Int3 at{x, y, z};
-        const std::size_t diagonal = values.size();
-        values.push_back(0);
-        for (int axis = 0; axis < 3; ++axis)
-          for (const bool outside : {at[axis] == 0, at[axis] == cells[axis] - 1}) {
-            values[diagonal] += outside ? 2 : 1;
-            values.push_back(outside ? 0 : -1);
-          }
-      }
-  return values;
-}
-
-void fill_matrix(HYPRE_StructMatrix matrix, Int3 cells, Box block, Corner lo, Corner hi) {
+void fill_matrix(HYPRE_StructMatrix matrix, std::vector<double>& rows, Corner lo, Corner hi) {
   std::array<HYPRE_Int, 7> entries{0, 1, 2, 3, 4, 5, 6};
   HYPRE(StructMatrixInitialize)(matrix);
-  std::vector<double> rows = rows_of(cells, block);
   HYPRE(StructMatrixSetBoxValues)(matrix, lo.data(), hi.data(), 7, entries.data(), rows.data());
   HYPRE(StructMatrixAssemble)(matrix);
 }
 
-void fill_vector(HYPRE_StructVector vector, double value) {
+void fill_vector(HYPRE_StructVector vector, std::vector<double>& values, Corner lo, Corner hi) {
   HYPRE(StructVectorInitialize)(vector);
-  HYPRE(StructVectorSetConstantValues)(vector, value);
+  HYPRE(StructVectorSetBoxValues)(vector, lo.data(), hi.data(), values.data());
   HYPRE(StructVectorAssemble)(vector);
 }
 
@@ -93,7 +73,7 @@ bool has_hypre() {
   return library() != nullptr;
 }
 
-HypreSolve solve_by_hypre(const Communicator& world, Int3 cells, Box block, double tolerance) {
+HypreSolve solve_by_hypre(const Communicator& world, Box block, Equations equations, double tolerance) {
   constexpr HYPRE_Int most_cycles = 100;
   const MPI_Comm comm = world.native().comm;
   const auto corner = [](Int3 at) {
@@ -111,12 +91,13 @@ HypreSolve solve_by_hypre(const Communicator& world, Int3 cells, Box block, doub
   for (int i = 0; i < 7; ++i) HYPRE(StructStencilSetElement)(stencil.object, i, offsets[i].data());
   Owner matrix(HYPRE(StructMatrixDestroy));
   HYPRE(StructMatrixCreate)(comm, grid.object, stencil.object, &matrix.object);
-  fill_matrix(matrix.object, cells, block, lo, hi);
+  fill_matrix(matrix.object, equations.rows, lo, hi);
   Owner source(HYPRE(StructVectorDestroy)), field(HYPRE(StructVectorDestroy));
   HYPRE(StructVectorCreate)(comm, grid.object, &source.object);
-  fill_vector(source.object, 1);
+  fill_vector(source.object, equations.sources, lo, hi);
   HYPRE(StructVectorCreate)(comm, grid.object, &field.object);
-  fill_vector(field.object, 0);
+  std::vector<double> start(equations.sources.size());
+  fill_vector(field.object, start, lo, hi);
   check("its set-up of the problem");
 
   Owner pfmg(HYPRE(StructPFMGDestroy));

@@ -7,7 +7,7 @@ bool has_hypre() {
   return false;
 }
 
-HypreSolve solve_by_hypre(const Communicator&, Int3, Box, double) {
+HypreSolve solve_by_hypre(const Communicator&, Box, Equations, double) {
   throw Error(ExitCode::internal, "this build has no hypre; please report it");
 }
 

@@ -5,7 +5,10 @@
 
 #include "app/bench/bench.hpp"
 #include "app/session.hpp"
+#include "config/deck.hpp"
+#include "config/materials.hpp"
 #include "core/statistics.hpp"
+#include "kernels/semicoarsening.hpp"
 #include "output/console/console.hpp"
 #include "solver/multigrid.hpp"
 #include "solver/solver.hpp"
@@ -13,10 +16,18 @@
 namespace isotherm {
 namespace {
 
+// Calls body(cell) in the order of memory.
+template <class Body>
+void for_each_cell(Int3 extent, const Body& body) {
+  for (Index z = 0; z < extent.z; ++z)
+    for (Index y = 0; y < extent.y; ++y)
+      for (Index x = 0; x < extent.x; ++x) body(Int3{x, y, z});
+}
+
 constexpr double tolerance = 1e-8;  // of the first l2 residual
 
 // Temperature 0 at all faces, source and conductivity 1, start 0; cubic cells, the longest edge 1.
-Config config_of(MethodName method, Int3 cells, Precision precision, int ranks, Backend backend) {
+Config config_of(MethodName method, Int3 cells, Precision precision) {
   Config config;
   config.name = "bench_solve";
   config.grid.cells = cells;
@@ -33,7 +44,26 @@ Config config_of(MethodName method, Int3 cells, Precision precision, int ranks, 
   config.problem.method = method;
   config.problem.norm = Norm::l2;
   config.problem.check_interval = 1;
-  config.solver.ghosts = widest_halo(config, decompose(config, ranks, backend));
+  return config;
+}
+
+// The steady state of a deck, on its own cells or on so many.
+Config config_of_deck(const std::string& path, MethodName method, std::optional<Int3> cells,
+                      Precision precision) {
+  std::vector<std::string> overrides{"problem.kind=steady", "problem.norm=l2",
+                                     fmt::format("problem.method={}", word(method)),
+                                     fmt::format("precision={}", word(precision))};
+  if (cells) overrides.push_back(fmt::format("grid.cells=[{}, {}, {}]", cells->x, cells->y, cells->z));
+  return parse_deck(read_deck_file(path), path, overrides, registry_names());
+}
+
+Config config_of(const Bench& bench, MethodName method, Int3 cells, Precision precision) {
+  const BenchOptions& options = bench.options;
+  Config config = options.deck.empty()
+                      ? config_of(method, cells, precision)
+                      : config_of_deck(options.deck, method,
+                                       options.sizes.empty() ? std::optional<Int3>{} : cells, precision);
+  config.solver.ghosts = widest_halo(config, decompose(config, bench.world.size(), bench.device.backend()));
   return config;
 }
 
@@ -51,6 +81,28 @@ class SolveBench {
     entry["relative_residual"] = residual_;
     if (config_.problem.method == MethodName::multigrid) describe_cycle(entry);
     return entry;
+  }
+
+  // Of a change of the initial field, with conductances of faces as coefficients.
+  Equations equations() {
+    Level<T>& level = solver_.level();
+    start_anew();
+    solver_.step().refresh_ghosts();
+    level.fill_boundaries(level.whole());
+    const BodyConductances<T> body{level.materials(), level.boundaries().boundaries(), level.extent()};
+    Equations all;
+    for_each_cell(level.extent(), [&](Int3 cell) {
+      double faces[face_count], sum = 0;
+      for (int f = 0; f < face_count; ++f) {
+        sum += faces[f] = body.face(f / 2, f % 2 == 1, cell);
+        if (body.at_boundary(f / 2, f % 2 == 1, cell)) faces[f] = 0;
+      }
+      all.rows.push_back(sum);
+      for (const double each : faces) all.rows.push_back(-each);
+      all.sources.push_back(
+          body.residual(level.field(), cell, level.source().empty() ? T(0) : level.source()(cell)));
+    });
+    return all;
   }
 
   static Json new_entry(std::string_view method, const Config& config, const std::vector<double>& seconds,
@@ -166,12 +218,31 @@ class SolveBench {
   double residual_ = 0;
 };
 
+// Of the problem without a deck. Beyond a boundary at temperature 0 the neighbour is -T.
+Equations uniform_equations(Int3 cells, Box block) {
+  Equations all;
+  for_each_cell(block.extent(), [&](Int3 cell) {
+    const Int3 at = cell + block.lo;
+    const std::size_t diagonal = all.rows.size();
+    all.rows.push_back(0);
+    for (int axis = 0; axis < 3; ++axis)
+      for (const bool outside : {at[axis] == 0, at[axis] == cells[axis] - 1}) {
+        all.rows[diagonal] += outside ? 2 : 1;
+        all.rows.push_back(outside ? 0 : -1);
+      }
+    all.sources.push_back(1);
+  });
+  return all;
+}
+
 Json measure_hypre(const Bench& bench, const Config& config) {
   const Box block = decompose(config, bench.world.size(), Backend::host).subdomain(bench.world.rank());
+  const Equations equations = has_several_materials(config) ? SolveBench<double>(bench, config).equations()
+                                                            : uniform_equations(config.grid.cells, block);
   std::vector<double> seconds;
   std::int64_t cycles = 0;
   for (int i = 0; i < bench.options.repeats; ++i) {
-    const HypreSolve solve = solve_by_hypre(bench.world, config.grid.cells, block, tolerance);
+    const HypreSolve solve = solve_by_hypre(bench.world, block, equations, tolerance);
     seconds.push_back(bench.slowest(solve.seconds));
     cycles = solve.cycles;
   }
@@ -193,8 +264,9 @@ void measure_solutions(const Bench& bench, const std::vector<Int3>& sizes, Bench
         if (!is_wanted(name, bench.options)) continue;
         const bool hypre = name == "hypre";
         if (hypre && precision != Precision::fp64) continue;
-        const Config config = config_of(hypre ? MethodName::multigrid : *from_word<MethodName>(name), cells,
-                                        precision, bench.world.size(), backend);
+        const Config config =
+            config_of(bench, hypre ? MethodName::multigrid : *from_word<MethodName>(name), cells, precision);
+        if (hypre && !has_several_materials(config) && !bench.options.deck.empty()) continue;
         entries.push_back(hypre ? measure_hypre(bench, config) : with_number(precision, [&]<class T>(T) {
           return SolveBench<T>(bench, config).measure();
         }));

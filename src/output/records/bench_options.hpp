@@ -36,6 +36,7 @@ struct BenchOptions {
   std::uint64_t seed = 1;
   std::string folder = ".";  // io: where the files are while they are measured
   int repeats = 5;           // io: files of each way; solve: solutions
+  std::string deck;          // solve: of the body, path; empty: a uniform cube
   std::string json;          // path; empty: none
 };
 
