@@ -13,6 +13,7 @@
 namespace isotherm {
 
 inline constexpr double no_minimum = std::numeric_limits<double>::infinity();
+inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 struct Extremes {
   double min, max;    // of the values that are not NaN; infinite, min above max, where there is none
@@ -63,15 +64,51 @@ struct CellHeat {
   }
 };
 
+// K of a cell of the body; NaN of a void's.
+template <class T>
+struct BodyCell {
+  FieldView<const T> field;
+  Materials<T> materials;  // empty: there is no void
+
+  ISOTHERM_HOST_DEVICE double operator()(Index x, Index y, Index z) const {
+    if (materials.held && materials.is_void(materials.classes(x, y, z))) return not_a_number;
+    return static_cast<double>(field(x, y, z));
+  }
+};
+
+// What the faces of a cell to a void of that class bring in one sweep from `field`: kelvin times a
+// conductance over the unit of the tables.
+template <class T>
+struct VoidFlow {
+  FieldView<const T> field;
+  Materials<T> materials;
+  int of_class;
+
+  ISOTHERM_HOST_DEVICE double operator()(Index x, Index y, Index z) const {
+    const std::uint8_t* const at = &materials.classes(x, y, z);
+    const Index py = materials.classes.pitch_y, pz = materials.classes.pitch_z;
+    const int own = at[0], near[] = {at[-1], at[1], at[-py], at[py], at[-pz], at[pz]};
+    const double rise = static_cast<double>(materials.held[of_class]) - static_cast<double>(field(x, y, z));
+    double sum = 0;
+    for (int f = 0; f < 6; ++f) {
+      if (near[f] != of_class) continue;
+      const T g = materials.conductance[(f / 2 * materials.count + own) * materials.count + of_class];
+      sum = fused_multiply_add(static_cast<double>(g), rise, sum);
+    }
+    return sum;
+  }
+};
+
 // Results and scratch lie in this device's memory and are written in stream order.
 template <class T>
 struct FieldReductions {
   // Of all interior cells.
-  void (*extremes)(FieldView<const T> field, Extremes* result, void* scratch, Stream stream);
+  void (*extremes)(const BodyCell<T>& cell, Extremes* result, void* scratch, Stream stream);
   // Of all cells along the boundary; normalised, to be combined with those of other ranks.
   void (*jump_sum)(const BoundaryJump<T>& jump, LongAccumulator* result, Stream stream);
   // Of all interior cells, likewise.
   void (*heat_sum)(const CellHeat<T>& heat, LongAccumulator* result, Stream stream);
+  void (*void_flow_sum)(const VoidFlow<T>& flow, LongAccumulator* result, Stream stream);
   std::size_t scratch_bytes;  // of extremes
 };
 

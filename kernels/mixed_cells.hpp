@@ -12,6 +12,7 @@
 namespace isotherm {
 
 // The cells of a field of T, in the memory of the current CUDA device; asynchronous.
+template <class T>
 struct MixedCellSearch {
   // Fills `packs` and `distance`, which have the ghosts of `classes`; `work` as distance. `by_cell`: by Face,
   // whether the block ends there at a boundary that differs by cell.
@@ -20,10 +21,12 @@ struct MixedCellSearch {
                Stream stream);
   // The least distance of a cell of each brick: one byte for each, in order.
   void (*of_bricks)(FieldView<const std::uint8_t> distance, std::uint8_t* least, Stream stream);
+  // Stores in the cells of voids what they hold.
+  void (*hold_voids)(FieldView<T> field, const Materials<T>& materials, Stream stream);
 };
 
 template <class T>
-const MixedCellSearch& mixed_cell_search();  // throws as face_copy() does without CUDA
+const MixedCellSearch<T>& mixed_cell_search();  // throws as face_copy() does without CUDA
 
 // How many bricks cover a block, its ghosts included.
 inline Int3 bricks_of(Box padded) {

@@ -228,8 +228,8 @@ const SourceSums<T>& source_sums(Backend backend) {
 }
 
 template <class T>
-const MixedCellSearch& mixed_cell_search() {
-  return of_cuda<MixedCellSearch>(CUDA_FUNCTION(mixed_cell_search_cuda));
+const MixedCellSearch<T>& mixed_cell_search() {
+  return of_cuda<MixedCellSearch<T>>(CUDA_FUNCTION(mixed_cell_search_cuda));
 }
 
 template <class T>
@@ -299,7 +299,7 @@ std::span<const BandwidthEntry<T>> bandwidth_registry(Backend backend) {
   template const FieldAlgebra<T>& field_algebra(Backend);                         \
   template const FormulaGrids<T>& formula_grids(Backend);                         \
   template const SourceSums<T>& source_sums(Backend);                             \
-  template const MixedCellSearch& mixed_cell_search<T>();                         \
+  template const MixedCellSearch<T>& mixed_cell_search<T>();                      \
   template const PeerCopy<T>& peer_copy();                                        \
   template const ReductionKernel<T>& exact_reduction(Backend);                    \
   template LongAccumulator exact_sum(FieldView<const T>);                         \

@@ -9,9 +9,9 @@
 //
 // Of any number of cells. Conductances are in units that do not matter, residuals in kelvin times these.
 // Boundaries are faces too, to a cell of the error 0. So is the ground of a cell, which is no face of the
-// box: the heat that it stores in an implicit step. Grids are in fp32, whatever the field is in, as they
-// correct it, and residuals are those of the field. Fixed orders, explicit fma: the same bits by all
-// backends.
+// box: what it has to voids, whose temperature is given, and the heat that it stores in an implicit step.
+// Grids are in fp32, whatever the field is in, as they correct it, and residuals are those of the field.
+// Fixed orders, explicit fma: the same bits by all backends.
 #pragma once
 
 #include "core/field_view.hpp"
@@ -86,8 +86,16 @@ struct BodyConductances {
   Int3 extent;
   T storage = 0;
 
+  ISOTHERM_HOST_DEVICE bool is_void(int axis, Int3 cell, Index step) const {
+    cell[axis] += step;
+    return materials.is_void(materials.classes(cell));
+  }
   ISOTHERM_HOST_DEVICE T ground_of(Int3 cell) const {
-    return storage > 0 ? storage * materials.capacity[materials.classes(cell)] : T(0);
+    T sum = storage > 0 ? storage * materials.capacity[materials.classes(cell)] : T(0);
+    for (int axis = 0; axis < 3 && materials.held; ++axis)
+      for (Index step = -1; step <= 1; step += 2)
+        if (is_void(axis, cell, step)) sum += between(axis, cell, step);
+    return sum;
   }
   ISOTHERM_HOST_DEVICE bool at_boundary(int axis, bool above, Int3 cell) const {
     return cell[axis] == (above ? extent[axis] - 1 : 0) && boundaries.faces[2 * axis + above].is_boundary;
@@ -99,6 +107,7 @@ struct BodyConductances {
   }
   // Through a boundary whose ghost is a T: 1 - a times what a cell has to its own kind.
   ISOTHERM_HOST_DEVICE T face(int axis, bool above, Int3 cell) const {
+    if (is_void(axis, cell, above ? 1 : -1)) return 0;
     const T inner = between(axis, cell, above ? 1 : -1);
     if (!at_boundary(axis, above, cell)) return inner;
     const Boundary<T>& boundary = boundaries.faces[2 * axis + above];

@@ -111,22 +111,27 @@ struct MixedCells {
 
 // The materials of a body that has several, as a sweep needs them: one byte for each cell, its class, and
 // tables by class. Cells among their own class are swept by the formula above, others by material_update().
+// A void is a class too: its cells take part in no exchange and keep what they hold, which is what the cells
+// of the body see beyond their faces to it.
 template <class T>
 struct Materials {
   // With as many ghosts as the fields; beyond a boundary that of the cell before it. Empty: of one material.
   FieldView<const std::uint8_t> classes;
   int count = 0;                                  // of classes
   PerSweep<const Coefficients<T>*> coefficients;  // by class
-  // [axis][class][class of the neighbour], of a face in W/(m^3 K) over a unit of the tables.
+  // [axis][class][class of the neighbour], of a face in W/(m^3 K) over a unit of the tables, as the first
+  // sees it: 0 of a void's own.
   const T* conductance = nullptr;
   const T* capacity = nullptr;   // rho c over that unit and the unit weight; null in a steady problem
   PerSweep<T> weight;            // in a transient problem over the unit weight
   T source = 0;                  // what a stored source is multiplied with: its heat over the unit
-  const double* heat = nullptr;  // rho c over that of class 0
+  const double* heat = nullptr;  // rho c over that of class 0; 0 of a void
+  const T* held = nullptr;       // K, by class: in cells of a void; NaN of a material. Null: there is no void
   MixedCells mixed;              // on a GPU
   FieldView<T> between[2];       // there, for launches of several sweeps: as the fields
 
   ISOTHERM_HOST_DEVICE bool empty() const { return classes.empty(); }
+  ISOTHERM_HOST_DEVICE bool is_void(int of_class) const { return held && held[of_class] == held[of_class]; }
 };
 
 // A cell in a body of several materials; `s` as stored; the sweep is the launch's `sweep`-th. At an interface
@@ -150,7 +155,8 @@ ISOTHERM_HOST_DEVICE T material_update(const Materials<T>& m, Index x, Index y, 
     g[f] = m.conductance[(f / 2 * m.count + own) * m.count + near[f]];
     sum = sum + g[f];
   }
-  const T step = m.weight[sweep] / (m.capacity ? m.capacity[own] : sum);
+  const T divisor = m.capacity ? m.capacity[own] : sum;
+  const T step = divisor > 0 ? m.weight[sweep] / divisor : 0;  // a void, or a cell that voids enclose
   T change = step * m.source * s;
   for (int f = 0; f < 6; ++f) change = fused_multiply_add(step * g[f], beyond[f] - centre, change);
   return centre + change;

@@ -29,7 +29,7 @@ const ChangeTransfer<T, Change>& change_transfer_cuda();
 template <class T>
 const FieldAlgebra<T>& field_algebra_cuda();
 template <class T>
-const MixedCellSearch& mixed_cell_search_cuda();
+const MixedCellSearch<T>& mixed_cell_search_cuda();
 template <class T>
 const PeerCopy<T>& peer_copy_cuda();
 template <class T>

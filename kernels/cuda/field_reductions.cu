@@ -22,33 +22,17 @@ struct LaunchShape {
 };
 
 // A cell's number, x fastest, to its value.
-template <class T>
+template <class Cell>
 struct CellValues {
-  FieldView<const T> field;
+  Cell cell;
+  Int3 extent;
   FastDivide by_x, by_y;
 
-  explicit CellValues(const FieldView<const T>& view)
-      : field(view), by_x(view.extent.x), by_y(view.extent.y) {}
-  Index count() const { return field.extent.product(); }
-  __device__ __forceinline__ Int3 cell(Index number) const {
+  explicit CellValues(const Cell& of) : cell(of), extent(of.field.extent), by_x(extent.x), by_y(extent.y) {}
+  Index count() const { return extent.product(); }
+  __device__ __forceinline__ double operator()(Index number) const {
     const Index row = by_x(number), z = by_y(row);
-    return {number - row * field.extent.x, row - z * field.extent.y, z};
-  }
-  __device__ __forceinline__ double operator()(Index number) const {
-    return static_cast<double>(field(cell(number)));
-  }
-};
-
-template <class T>
-struct HeatValues {
-  CellHeat<T> heat;
-  CellValues<T> cells;
-
-  explicit HeatValues(const CellHeat<T>& of) : heat(of), cells(of.field) {}
-  Index count() const { return cells.count(); }
-  __device__ __forceinline__ double operator()(Index number) const {
-    const Int3 at = cells.cell(number);
-    return heat(at.x, at.y, at.z);
+    return cell(number - row * extent.x, row - z * extent.y, z);
   }
 };
 
@@ -89,7 +73,7 @@ __device__ __forceinline__ void visit_values(const Values& values, Index count, 
 
 template <class T>
 __global__ void __launch_bounds__(LaunchShape::threads)
-    gather_extremes(CellValues<T> cells, Index count, Extremes* parts) {
+    gather_extremes(CellValues<BodyCell<T>> cells, Index count, Extremes* parts) {
   Extremes mine = Extremes::none();
   visit_values(cells, count, [&](double value) { mine.add(value); });
   combine_block(mine, &parts[blockIdx.x]);
@@ -113,8 +97,8 @@ Index block_count(Index values) {
 }
 
 template <class T>
-void extremes(FieldView<const T> field, Extremes* result, void* scratch, Stream stream) {
-  const CellValues<T> cells(field);
+void extremes(const BodyCell<T>& cell, Extremes* result, void* scratch, Stream stream) {
+  const CellValues<BodyCell<T>> cells(cell);
   const Index blocks = block_count(cells.count());
   auto* const parts = static_cast<Extremes*>(scratch);
   if (blocks > 0) {
@@ -141,9 +125,9 @@ void jump_sum(const BoundaryJump<T>& jump, LongAccumulator* result, Stream strea
   sum_values(JumpValues<T>(jump), result, stream);
 }
 
-template <class T>
-void heat_sum(const CellHeat<T>& heat, LongAccumulator* result, Stream stream) {
-  sum_values(HeatValues<T>(heat), result, stream);
+template <class Cell>
+void sum_of_cells(const Cell& cell, LongAccumulator* result, Stream stream) {
+  sum_values(CellValues<Cell>(cell), result, stream);
 }
 
 constexpr std::size_t scratch_bytes = LaunchShape::most_blocks * sizeof(Extremes);
@@ -152,7 +136,8 @@ constexpr std::size_t scratch_bytes = LaunchShape::most_blocks * sizeof(Extremes
 
 template <class T>
 const FieldReductions<T>& field_reductions_cuda() {
-  static constexpr FieldReductions<T> table{extremes<T>, jump_sum<T>, heat_sum<T>, scratch_bytes};
+  static constexpr FieldReductions<T> table{extremes<T>, jump_sum<T>, sum_of_cells<CellHeat<T>>,
+                                            sum_of_cells<VoidFlow<T>>, scratch_bytes};
   return table;
 }
 

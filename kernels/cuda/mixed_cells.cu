@@ -184,6 +184,21 @@ void of_bricks(FieldView<const std::uint8_t> distance, std::uint8_t* least, Stre
          stream, distance, bricks, least);
 }
 
+template <class T>
+__global__ void __launch_bounds__(128) hold_void(FieldView<T> field, Materials<T> materials, Int3 first) {
+  const Int3 c = cell_of_thread(first);
+  if (beyond(c, field.extent)) return;
+  const int own = materials.classes(c);
+  if (materials.is_void(own)) field(c) = materials.held[own];
+}
+
+template <class T>
+void hold_voids(FieldView<T> field, const Materials<T>& materials, Stream stream) {
+  cover(field.interior(), dim3(32, 4, 1), [&](dim3 grid, Int3 first) {
+    launch("hold_void", hold_void<T>, {grid, dim3(32, 4, 1)}, stream, field, materials, first);
+  });
+}
+
 }  // namespace
 
 template <class T>
@@ -212,15 +227,15 @@ void sweep_cell_by_cell(const SweepArgs<T>& args, Stream stream) {
 }
 
 template <class T>
-const MixedCellSearch& mixed_cell_search_cuda() {
-  static constexpr MixedCellSearch functions{find<T>, of_bricks};
+const MixedCellSearch<T>& mixed_cell_search_cuda() {
+  static constexpr MixedCellSearch<T> functions{find<T>, of_bricks, hold_voids<T>};
   return functions;
 }
 
 #define ISOTHERM_PRECISION(T)                                    \
   template void sweep_mixed(const SweepArgs<T>&, int, Stream);   \
   template void sweep_cell_by_cell(const SweepArgs<T>&, Stream); \
-  template const MixedCellSearch& mixed_cell_search_cuda<T>();
+  template const MixedCellSearch<T>& mixed_cell_search_cuda<T>();
 ISOTHERM_PRECISION(float)
 ISOTHERM_PRECISION(double)
 

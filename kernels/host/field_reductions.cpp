@@ -37,8 +37,8 @@ std::uint64_t of_row(const T* row, Index cells, std::uint64_t first_index) {
 }
 
 template <class T>
-void extremes(FieldView<const T> field, Extremes* result, void*, Stream) {
-  const Int3 n = field.extent;
+void extremes(const BodyCell<T>& cell, Extremes* result, void*, Stream) {
+  const Int3 n = cell.field.extent;
   Extremes all = Extremes::none();
 #pragma omp parallel if (n.product() >= cells_worth_threads)
   {
@@ -46,7 +46,7 @@ void extremes(FieldView<const T> field, Extremes* result, void*, Stream) {
 #pragma omp for collapse(2) schedule(static) nowait
     for (Index z = 0; z < n.z; ++z) {
       for (Index y = 0; y < n.y; ++y) {
-        for (Index x = 0; x < n.x; ++x) mine.add(static_cast<double>(field(x, y, z)));
+        for (Index x = 0; x < n.x; ++x) mine.add(cell(x, y, z));
       }
     }
 #pragma omp critical(isotherm_reduce_extremes)
@@ -86,11 +86,11 @@ void jump_sum(const BoundaryJump<T>& jump, LongAccumulator* result, Stream) {
   sum_exactly(jump.extent_p(), jump.extent_q(), jump, result);
 }
 
-template <class T>
-void heat_sum(const CellHeat<T>& heat, LongAccumulator* result, Stream) {
-  const Int3 n = heat.field.extent;
+template <class Cell>
+void sum_of_cells(const Cell& cell, LongAccumulator* result, Stream) {
+  const Int3 n = cell.field.extent;
   sum_exactly(
-      n.x, n.y * n.z, [&](Index x, Index row) { return heat(x, row % n.y, row / n.y); }, result);
+      n.x, n.y * n.z, [&](Index x, Index row) { return cell(x, row % n.y, row / n.y); }, result);
 }
 
 }  // namespace
@@ -114,8 +114,8 @@ template struct Fingerprint<ISOTHERM_ISA, float>;
 template struct Fingerprint<ISOTHERM_ISA, double>;
 
 template <class Isa, class T>
-const FieldReductions<T> FieldReductionFunctions<Isa, T>::functions = {extremes<T>, jump_sum<T>, heat_sum<T>,
-                                                                       0};
+const FieldReductions<T> FieldReductionFunctions<Isa, T>::functions = {
+    extremes<T>, jump_sum<T>, sum_of_cells<CellHeat<T>>, sum_of_cells<VoidFlow<T>>, 0};
 
 template struct FieldReductionFunctions<ISOTHERM_ISA, float>;
 template struct FieldReductionFunctions<ISOTHERM_ISA, double>;

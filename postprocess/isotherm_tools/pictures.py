@@ -362,6 +362,8 @@ def surfaces(pyvista, name, snapshot, stride, field, levels):
                              origin=snapshot.centre / unit.si)
     box = [end / unit.si for ends in zip(low, high) for end in ends]
     grid.point_data["temperature [K]"] = field.ravel()
+    if np.isnan(field).any():  # voids: surfaces end at them
+        grid = grid.threshold(tuple(map(float, (np.nanmin(field), np.nanmax(field)))), all_scalars=True)
     plotter = pyvista.Plotter(off_screen=True, window_size=SIZE)
     try:
         plotter.set_background("white")

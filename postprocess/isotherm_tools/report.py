@@ -455,6 +455,7 @@ def answer(record, history):
     if heat := end["heat"]:
         share = heat["relative_balance"]
         rows = [(f"through {face}", watts(value)) for face, value in heat["faces_W"].items() if value is not None]
+        rows += [(f"from the void {each['name']}", watts(each["watts"])) for each in heat.get("voids_W", [])]
         rows += [("from sources", watts(heat["sources_W"])), ("stored", watts(heat["stored_W"])),
                  (f"unaccounted for{'' if share is None else f' ({share:.2g} of all)'}", watts(heat["balance_W"]))]
     return Section("answer", "The answer", [

@@ -35,7 +35,8 @@ void print_answer(const std::string& path, const SnapshotHeader& header,
     print_extreme("highest", extremes.highest, header);
     print_extreme("lowest", extremes.lowest, header);
   }
-  if (extremes.nan_cells > 0) fmt::print("not a number  {}\n", counted(extremes.nan_cells, "cell"));
+  if (extremes.nan_cells > 0)
+    fmt::print("not a number  {} (cells of voids are)\n", counted(extremes.nan_cells, "cell"));
   const auto record = std::filesystem::path(path).parent_path() / "run.json";
   for (const auto& [title, content] : read_heat_lines(record, header.meta.fingerprint))
     fmt::print("{:<14}{}\n", title, content);

@@ -238,6 +238,9 @@ std::optional<EndState> find_end_state(const Config& config, Solver<T>& solver) 
   }
   end.heat = solver.heat_flows();
   end.faces = plan_diagnostics(config).boundaries;
+  if (end.heat)
+    for (std::size_t i = 0; i < end.heat->voids.size(); ++i)
+      end.voids.push_back({plan_diagnostics(config).voids[i].name, end.heat->voids[i]});
   if (!end.heat) end.why_no_heat = why_no_heat(config, solver.own_sweeps() > 0);
   return end;
 }
@@ -269,7 +272,7 @@ Verification verify(const Config& config, const Communicator& world, Solver<T>& 
   result.solution = word(config.verify.solution);
   // MPI_MAX may drop a NaN, a sum never does.
   const double sum = world.all_reduce(mine.sum_squares, ReduceOp::sum);
-  result.l2_error_K = std::sqrt(sum / static_cast<double>(config.grid.cells.product()));
+  result.l2_error_K = std::sqrt(sum / static_cast<double>(solver.level().body_cells()));
   result.max_error_K = std::isfinite(sum) ? world.all_reduce(mine.max, ReduceOp::max) : sum;
   result.tolerance_K = config.verify.tolerance;
   return result;
@@ -527,7 +530,8 @@ class RunOf final : public Run {
     plan_.world.all_reduce<std::int64_t>(cells, ReduceOp::sum);
     record_.materials.clear();
     for (std::size_t i = 0; i < cells.size(); ++i)
-      record_.materials.push_back({config().materials[i].name, cells[i]});
+      if (i < config().materials.size() || cells[i] > 0)  // of the word void, where there are any
+        record_.materials.push_back({material_of_number(config(), i).name, cells[i]});
   }
 
   // Of rank 0. A run does not need it.

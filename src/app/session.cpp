@@ -23,6 +23,7 @@
 #include "output/field_files/snapshot_file.hpp"
 #include "physics/diagnostics.hpp"
 #include "physics/exact.hpp"
+#include "physics/probe.hpp"
 #include "physics/region_values.hpp"
 #include "physics/varying_sources.hpp"
 #include "solver/kernel_choice.hpp"
@@ -122,6 +123,8 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int
                         ? material_bytes<float>
                         : material_bytes<double>)(layout.extent, class_ghosts(config), backend,
                                                   longest_launch<double>(config, backend));
+  if (backend == Backend::host && has_void(material_classes(config)))
+    plan.fields += plan.field;  // the copy for output, whose cells of voids are NaN
   const Method method = make_method(config);
   if (method.has_coarse_grids) plan.fields += coarse_bytes(config, decomposition, rank, backend);
   if (method.by_correction) plan.fields += correction_bytes(config, decomposition, rank, backend);
@@ -483,6 +486,7 @@ std::vector<Config> sound_cases(const Config& config) {
     RegionValues(each, each.initial, "initial").check_datasets();
     RegionValues(each, each.sources, "sources").check_datasets();
     shape_warnings(each);  // throws where a source lies outside the domain
+    for (const ProbePoint& point : each.output.probes.points) Probe(each, point.at);  // and one in a void
   }
   return all;
 }

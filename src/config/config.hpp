@@ -39,9 +39,11 @@ struct MaterialConfig {                 // what the problem needs of it is check
 
 struct NamedMaterial {  // an entry of materials
   std::string name;
-  Vector3 conductivity{};                        // W/(m K), along x, y, z
+  std::optional<Vector3> conductivity{};         // W/(m K), along x, y, z; of a material
   std::optional<double> density, heat_capacity;  // as of MaterialConfig
+  std::optional<double> ambient, coefficient;    // K, W/(m^2 K); of a void, which is no part of the body
 
+  bool is_void() const { return !conductivity; }
   double volumetric_heat_capacity() const { return density.value_or(1) * heat_capacity.value_or(1); }
 };
 
@@ -116,18 +118,23 @@ struct RegionValue {  // one entry of initial (value in K) or sources (value in 
   bool varies() const { return uses_time() || shape == Shape::double_ellipsoid; }
 };
 
-enum class RegionShape { layers, box, sphere, cylinder };
+enum class RegionShape { layers, box, sphere, cylinder, dataset };
 template <>
-inline constexpr auto words_of<RegionShape> = words("layers", "box", "sphere", "cylinder");
+inline constexpr auto words_of<RegionShape> = words("layers", "box", "sphere", "cylinder", "dataset");
 struct LayerConfig {
   std::string material;
   double thickness = 0;  // m
 };
+struct MappedId {
+  std::string id;  // a whole number, as written
+  std::string material;
+};
 struct MaterialRegion {  // an entry of regions
   RegionShape shape = RegionShape::layers;
   std::string material;             // box, sphere, cylinder
-  RegionValue place;                // their place and size; axis: that of layers too
+  RegionValue place;                // their place and size; axis: that of layers too; dataset: file and path
   std::vector<LayerConfig> layers;  // from the lower face of the box upwards
+  std::vector<MappedId> map;        // dataset: of its numbers; others leave a cell as it was
 };
 
 enum class ProblemKind { transient, steady };

@@ -35,8 +35,8 @@ double cell_volume(const Config& config) {
 // That of the body, or of its first class.
 static MaterialConfig material_of(const Config& config) {
   if (config.materials.empty()) return config.material;
-  const NamedMaterial& first = config.materials[painted_materials(config).front()];
-  return {first.conductivity[0], first.density, first.heat_capacity, {}, {}};
+  const NamedMaterial& first = material_of_number(config, painted_materials(config).front());
+  return {first.conductivity.value_or(Vector3{1, 1, 1})[0], first.density, first.heat_capacity, {}, {}};
 }
 
 double diffusivity(const Config& config) {
@@ -64,8 +64,9 @@ bool knows_conductivity(const Config& config) {
 bool knows_heat_capacity(const Config& config) {
   const MaterialConfig& material = config.material;
   if (!config.materials.empty())
-    return std::ranges::all_of(config.materials,
-                               [](const NamedMaterial& each) { return each.density && each.heat_capacity; });
+    return std::ranges::all_of(config.materials, [](const NamedMaterial& each) {
+      return each.is_void() || (each.density && each.heat_capacity);
+    });
   return (material.density && material.heat_capacity) || (material.conductivity && material.diffusivity);
 }
 
@@ -74,7 +75,7 @@ bool mean_is_free(const Config& config) {
     return kind == BoundaryKind::temperature ||
            (kind == BoundaryKind::convection && !(coefficient.is_constant() && coefficient(0, 0, 0) == 0));
   };
-  return config.problem.kind == ProblemKind::steady && !config.problem.implicit_dt &&
+  return config.problem.kind == ProblemKind::steady && !config.problem.implicit_dt && !has_void_law(config) &&
          std::ranges::none_of(config.boundaries, [&](auto& each) { return any_law(each, fixes_it); });
 }
 
@@ -100,7 +101,7 @@ template <class Sides>
 static double least_time(const Config& config, const Sides& sides) {
   const MaterialClasses all = material_classes(config);
   double least = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < all.count(); ++i) {
+  for (std::size_t i = 0; i < all.count() && !all.classes[i].is_void(); ++i) {
     double sum = 0;
     for (int axis = 0; axis < 3; ++axis) {
       double best = 0;

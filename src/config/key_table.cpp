@@ -126,7 +126,8 @@ Keys describe(MaterialConfig& material) {
        "Thermal diffusivity alpha = k/(rho c), instead of density and heat_capacity.",
        {.range = {1e-12, 1e12, "m^2/s"}, .example = "1.16e-4"}},
       {"default", &material.default_material,
-       "The entry of materials that all cells have which no region covers; then nothing else stands here.",
+       "The entry of materials, or void, that all cells have which no region covers; then nothing else stands "
+       "here.",
        {.example = "silicon", .absent = "the body is of one material, or regions cover every cell"}},
   };
 }
@@ -134,17 +135,24 @@ Keys describe(MaterialConfig& material) {
 Keys describe_material(NamedMaterial& material) {
   return {
       {"conductivity", &material.conductivity, "Thermal conductivity k, or three along x, y and z.",
-       {.range = {1e-12, 1e12, "W/(m K)"}, .is_required = true, .example = "[20, 20, 0.4]", .one_for_all = true}},
+       {.range = {1e-12, 1e12, "W/(m K)"}, .partner = "ambient", .example = "[20, 20, 0.4]",
+        .one_for_all = true}},
       {"density", &material.density, "Density; transient problems need it, together with heat_capacity.",
        {.range = {1e-12, 1e12, "kg/m^3"}, .example = "1850"}},
       {"heat_capacity", &material.heat_capacity, "Specific heat capacity c; together with density.",
        {.range = {1e-12, 1e12, "J/(kg K)"}, .example = "1100"}},
+      {"ambient", &material.ambient,
+       "Makes the entry a void, which is no part of the body: its temperature, in place of conductivity.",
+       {.range = kelvins, .partner = "conductivity", .example = "293.15"}},
+      {"coefficient", &material.coefficient,
+       "Of a void, together with ambient: heat transfer coefficient of the faces between it and the body.",
+       {.range = {1e-12, 1e12, "W/(m^2 K)"}, .example = "10", .absent = "of a void it must be given"}},
   };
 }
 
 Keys describe_layer(LayerConfig& layer) {
   return {
-      {"material", &layer.material, "Its entry of materials.", {.is_required = true, .example = "board"}},
+      {"material", &layer.material, "Its entry of materials, or void.", {.is_required = true, .example = "board"}},
       {"thickness", &layer.thickness, "How thick it is.",
        {.range = extents, .is_required = true, .example = "1.6e-3"}},
   };
@@ -159,13 +167,21 @@ Keys describe_contact(ContactConfig& contact) {
   };
 }
 
+Keys describe_mapped_id(MappedId& id) {
+  return {{"material", &id.material, "Its entry of materials, or void.",
+           {.is_required = true, .example = "board"}}};
+}
+
 Keys describe_material_region(MaterialRegion& region) {
+  MapList map = list_of("materials by whole numbers, {1: board}", region.map, describe_mapped_id);
+  map.name = [&region](std::size_t i) -> std::string& { return region.map[i].id; };
+  map.lone_key = "material";
   RegionValue& place = region.place;
   const std::vector<std::string_view> solid{"box", "sphere", "cylinder"}, round{"sphere", "cylinder"};
   return {
-      {"shape", choice(region.shape), "Layers across the whole box, or a shape, whose cells are those with "
-       "their centres in it."},
-      {"material", &region.material, "Its entry of materials.",
+      {"shape", choice(region.shape), "Layers across the whole box, a shape, whose cells are those with "
+       "their centres in it, or a dataset with a whole number for each cell."},
+      {"material", &region.material, "Its entry of materials, or void: no part of the body, and insulated.",
        {.is_required = true, .when = {"shape", solid}, .example = "board"}},
       {"layers", list_of("layers, {material: board, thickness: 1.6e-3}", region.layers, describe_layer),
        "Layers from the lower face of the box upwards.",
@@ -182,6 +198,12 @@ Keys describe_material_region(MaterialRegion& region) {
        {.when = {"shape", {"layers", "cylinder"}}}},
       {"length", &place.length, "Its length along the axis, half to each side of the centre.",
        {.range = extents, .is_required = true, .when = {"shape", {"cylinder"}}, .example = "0.5"}},
+      {"file", &place.file, "An HDF5 file.",
+       {.is_required = true, .when = {"shape", {"dataset"}}, .example = "scan.hdf"}},
+      {"dataset", &place.dataset, "Its dataset of whole numbers, of shape (nz, ny, nx).",
+       {.is_required = true, .when = {"shape", {"dataset"}}, .example = "/ids"}},
+      {"map", map, "Materials, or void, by these numbers; a number without one leaves its cells as they were.",
+       {.when = {"shape", {"dataset"}}, .example = "{1: silicon, 2: board}", .absent = "it must be given"}},
   };
 }
 

@@ -502,7 +502,7 @@ class Reader {
       problems_.remember(entry_path, name.place);
       const Keys keys = list.append();
       list.name(list.size() - 1) = name.name;
-      read_map(node.items[i], keys, entry_path, {});
+      read_map(node.items[i], keys, entry_path, list.lone_key);
     }
   }
 
@@ -562,6 +562,14 @@ fs::path last_snapshot(const fs::path& directory) {
   return std::get<fs::path>(best);
 }
 
+// Its path from anywhere; of a run's directory, its last snapshot. `deck`: the path of the deck.
+void complete_file(RegionValue& dataset, const std::string& deck) {
+  if (dataset.file.empty()) return;
+  const fs::path file = fs::absolute(fs::path(deck).parent_path() / dataset.file).lexically_normal();
+  std::error_code ignored;
+  dataset.file = (fs::is_directory(file, ignored) ? last_snapshot(file) : file).string();
+}
+
 // What follows from other keys where the deck says nothing.
 void complete(Config& config, const std::string& path, const Problems& problems) {
   config.name = fs::path(path).stem().string();
@@ -578,6 +586,7 @@ void complete(Config& config, const std::string& path, const Problems& problems)
   std::vector<ProbePoint>& points = output.probes.points;
   for (std::size_t i = 0; i < points.size(); ++i)
     if (points[i].name.empty()) points[i].name = fmt::format("p{}", i);
+  for (MaterialRegion& region : config.regions) complete_file(region.place, path);
   for (std::vector<RegionValue>* entries : {&config.initial, &config.sources}) {
     const bool are_sources = entries == &config.sources;
     for (std::size_t i = 0; i < entries->size(); ++i) {
@@ -591,10 +600,7 @@ void complete(Config& config, const std::string& path, const Problems& problems)
           region_value.to[a] = region_value.to_at[a](0, 0, 0, 0);
           region_value.centre[a] = region_value.centre_at[a](0, 0, 0, 0);
         }
-      if (region_value.file.empty()) continue;
-      const fs::path file = fs::absolute(fs::path(path).parent_path() / region_value.file).lexically_normal();
-      std::error_code ignored;
-      region_value.file = (fs::is_directory(file, ignored) ? last_snapshot(file) : file).string();
+      complete_file(region_value, path);
     }
   }
 }

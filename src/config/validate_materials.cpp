@@ -21,7 +21,8 @@ void check_name_of_material(const Config& config, const std::string& key, const 
   used.insert(name);
   std::vector<std::string_view> known;
   for (const NamedMaterial& material : config.materials) known.push_back(material.name);
-  if (material_number(config, name) == config.materials.size()) problems.add_unknown_word(key, name, known);
+  known.push_back(void_word);
+  if (material_number(config, name) == no_material) problems.add_unknown_word(key, name, known);
 }
 
 void check_absent_materials(const Config& config, Problems& problems) {
@@ -34,13 +35,34 @@ void check_absent_materials(const Config& config, Problems& problems) {
                  config.material.default_material.empty() ? "NAME" : config.material.default_material);
 }
 
+void check_void(const NamedMaterial& material, const std::string& key, Problems& problems) {
+  if (!material.coefficient)
+    problems.add(
+        key + ".coefficient",
+        "is missing, which says how well the faces to this void conduct; add coefficient: 10, or use "
+        "the word void, which is insulated");
+  if (material.density || material.heat_capacity)
+    problems.add(key + (material.density ? ".density" : ".heat_capacity"),
+                 "says nothing of a void, whose temperature is its ambient; remove it");
+}
+
 void check_one_material(const Config& config, const NamedMaterial& material, Problems& problems) {
   constexpr std::string_view good = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
   const std::string key = "materials." + material.name;
   if (material.name.empty() || material.name.find_first_not_of(good) != material.name.npos)
     return problems.add("materials", "'{}' is no name; write letters, digits, '_' and '-'",
                         printable(material.name));
+  if (material.name == void_word)
+    return problems.add(key,
+                        "is the word for cells that are no part of the body, and needs no entry; remove "
+                        "it, or choose another name");
   if (!problems.sound({key})) return;
+  if (material.is_void()) return check_void(material, key, problems);
+  if (material.coefficient)
+    return problems.add(key + ".coefficient",
+                        "is of a void, and {} has a conductivity; remove it, or write "
+                        "ambient in place of conductivity",
+                        material.name);
   if (material.density.has_value() != material.heat_capacity.has_value())
     problems.add(key + (material.density ? ".density" : ".heat_capacity"),
                  "says nothing without {0} (only their product counts); add {0}",
@@ -61,7 +83,15 @@ void check_contacts(const Config& config, std::set<std::string>& used, Problems&
       continue;
     }
     for (const std::string& name : between) check_name_of_material(config, key, name, used, problems);
-    if (between[0] == between[1])
+    const auto is_void = [&](const std::string& name) {
+      const std::size_t number = material_number(config, name);
+      return number != no_material && material_of_number(config, number).is_void();
+    };
+    if (const auto found = std::ranges::find_if(between, is_void); found != between.end())
+      problems.add(key,
+                   "names {}, a void, whose coefficient says what its faces conduct; write two materials",
+                   *found);
+    else if (between[0] == between[1])
       problems.add(key, "names one material twice; write two, which touch at the contact");
     else if (!pairs.insert(std::minmax(between[0], between[1])).second)
       problems.add(key, "is a pair that has a contact before; keep one");
@@ -100,6 +130,21 @@ void check_layers(const Config& config, const MaterialRegion& region, const std:
   }
 }
 
+void check_map(const Config& config, const MaterialRegion& region, const std::string& key,
+               std::set<std::string>& used, Problems& problems) {
+  if (region.map.empty())
+    return problems.add(key, "is empty, so the dataset paints nothing; write {{1: board}}");
+  std::set<std::int64_t> ids;
+  for (const MappedId& each : region.map) {
+    const auto id = whole_number(each.id);
+    if (!id)
+      problems.add(key, "'{}' is no whole number; write the numbers of the dataset", printable(each.id));
+    else if (!ids.insert(*id).second)
+      problems.add(key, "has {} twice; keep one", *id);
+    check_name_of_material(config, key + "." + each.id, each.material, used, problems);
+  }
+}
+
 void check_regions(const Config& config, std::set<std::string>& used, Problems& problems) {
   for (std::size_t i = 0; i < config.regions.size(); ++i) {
     const MaterialRegion& region = config.regions[i];
@@ -107,6 +152,10 @@ void check_regions(const Config& config, std::set<std::string>& used, Problems& 
     if (!problems.sound({key})) continue;
     if (region.shape == RegionShape::layers) {
       check_layers(config, region, key, used, problems);
+      continue;
+    }
+    if (region.shape == RegionShape::dataset) {
+      check_map(config, region, key + ".map", used, problems);
       continue;
     }
     check_name_of_material(config, key + ".material", region.material, used, problems);
@@ -126,7 +175,7 @@ void check_limits(const Config& config, const RegistryNames& registry, Problems&
   if (problems.sound({"problem.kind", "boundaries"}) && mean_is_free(config))
     problems.add("boundaries",
                  "none fixes the temperature, which a steady problem of {} needs in this version; give one a "
-                 "temperature or convection",
+                 "temperature or convection, or a void an ambient",
                  several);
   const ExactSolution solution = config.verify.solution;
   if (solution != ExactSolution::none && solution != ExactSolution::formula)
@@ -167,6 +216,8 @@ void check_materials(const Config& config, const RegistryNames& registry, Proble
     if (!used.contains(material.name))
       problems.warn("materials." + material.name,
                     "no cell has it: neither regions nor material.default name it");
+  if (material_of_number(config, painted_materials(config)[0]).is_void())
+    return problems.add("regions", "every cell is of a void, and none of the body; give one a material");
   if (has_several_materials(config)) check_limits(config, registry, problems);
 }
 

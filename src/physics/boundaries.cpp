@@ -107,12 +107,16 @@ namespace {
 // Of a body of several materials: in the order of Boundary::b_field, ghosts included.
 template <class T>
 std::vector<CellBoundary<T>> cell_boundaries(const Config& config, Face f, const FaceCells& cells) {
-  const MaterialPainter painter(config);
+  MaterialPainter painter(config);
   const MaterialClasses all = material_classes(config);
   const bool varies = has_varying_coefficient(config, f);
   const FaceLaw of_face = varies ? face_law(config, f) : FaceLaw{};
   std::vector<CellBoundary<T>> by_class;
   for (const MaterialClass& each : all.classes) {
+    if (each.is_void()) {  // insulated, whatever the boundary is
+      by_class.push_back({1, 0, 0});
+      continue;
+    }
     const double k = each.conductivity[cells.normal];
     const BoundaryLaw law = boundary_law(config, f, k);
     by_class.push_back({static_cast<T>(law.a), static_cast<T>(law.slope), k / conductivity(config)});
@@ -120,13 +124,16 @@ std::vector<CellBoundary<T>> cell_boundaries(const Config& config, Face f, const
   std::vector<CellBoundary<T>> found;
   Int3 cell;
   cell[cells.normal] = is_max(f) ? config.grid.cells[cells.normal] - 1 : 0;
+  Int3 whole = config.grid.cells;
+  whole[cells.normal] = cell[cells.normal] + 1;
+  painter.load({cell, whole});
   for (Index q = 0; q < cells.rows; ++q) {
     for (Index p = 0; p < cells.pitch; ++p) {
       cell[cells.p] = cells.cell(cells.p, p);
       cell[cells.q] = cells.cell(cells.q, q);
-      const std::size_t own = all.of_material[painter.at(cell)];
+      const std::size_t own = all.of_material[painter.painted(cell)];
       found.push_back(by_class[own]);
-      if (!varies) continue;
+      if (!varies || all.classes[own].is_void()) continue;
       const BoundaryLaw law = of_face.at(all.classes[own].conductivity[cells.normal],
                                          spacing(config)[cells.normal], cells.place(p, q), 0);
       found.back().a = static_cast<T>(law.a);

@@ -31,7 +31,7 @@ class DatasetReader {
   StoredType type() const { return type_; }
   Int3 chunk() const;  // cells that lie together in the file, compressed or not; {1, 1, 1}: all of them do
   std::int64_t stored_bytes() const;  // in the file
-  // The cells of `box`, x fastest, rounded to T. Throws Error(io).
+  // The cells of `box`, x fastest, rounded to T: float, double, or std::int64_t. Throws Error(io).
   template <class T>
   void read(Box box, T* dense) const;
 
@@ -42,6 +42,10 @@ class DatasetReader {
   StoredType type_;
   Int3 cells_;
 };
+
+// Throws Error(deck) where the dataset is not of the grid's shape.
+void check_shape(const DatasetReader& reader, const std::string& file, const std::string& dataset,
+                 Int3 grid_cells);
 
 // The cells of `box` of a dataset of the grid's shape, as double, x fastest. Throws as DatasetReader does.
 std::vector<double> read_dataset_box(const std::string& file, const std::string& dataset, Int3 grid_cells,

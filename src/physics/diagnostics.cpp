@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "config/boundary_laws.hpp"
+#include "config/materials.hpp"
 #include "config/problems.hpp"
 #include "physics/cells.hpp"
 #include "physics/operator.hpp"
@@ -39,7 +40,8 @@ void add_flux(const Config& config, Face f, Box cells, HeatBalance& balance) {
 
 // The cells are searched only in a row that beats those before it, which are few.
 template <class T>
-void add_row(const T* row, Index length, Index number, TemperatureExtremes& found) {
+void add_row(const T* row, Index length, Index number, const std::function<bool(Index)>& is_void,
+             TemperatureExtremes& found) {
   const auto place = [&](double value) {
     return number + std::distance(row, std::find(row, row + length, static_cast<T>(value)));
   };
@@ -51,7 +53,14 @@ void add_row(const T* row, Index length, Index number, TemperatureExtremes& foun
     low = value < low ? value : low;
     high = value > high ? value : high;
   }
-  if (found.nan_cells > nans_before) {
+  if (is_void && found.nan_cells > nans_before) {
+    found.nan_cells = nans_before;
+    for (Index x = 0; x < length; ++x) {
+      if (row[x] == row[x] || is_void(x)) continue;
+      ++found.nan_cells;
+      found.first_nan = std::min(found.first_nan, number + x);
+    }
+  } else if (found.nan_cells > nans_before) {
     const T* const nan = std::find_if(row, row + length, [](T value) { return value != value; });
     found.first_nan = std::min(found.first_nan, number + std::distance(row, nan));
   }
@@ -127,7 +136,8 @@ NumberedTemperature TemperatureExtremes::most_extreme() const {
 }
 
 template <class T>
-TemperatureExtremes temperature_extremes(FieldView<const T> field, Int3 lo, Int3 cells) {
+TemperatureExtremes temperature_extremes(FieldView<const T> field, Int3 lo, Int3 cells,
+                                         const std::function<bool(Index, Index, Index)>& is_void) {
   const Int3 n = field.extent;
   TemperatureExtremes all;
 #pragma omp parallel
@@ -137,7 +147,9 @@ TemperatureExtremes temperature_extremes(FieldView<const T> field, Int3 lo, Int3
     for (Index z = 0; z < n.z; ++z) {
       for (Index y = 0; y < n.y; ++y) {
         const Index number = lo.x + cells.x * (lo.y + y + cells.y * (lo.z + z));
-        if (n.x > 0) add_row(&field(0, y, z), n.x, number, mine);
+        std::function<bool(Index)> of_row;
+        if (is_void) of_row = [&](Index x) { return is_void(x, y, z); };
+        if (n.x > 0) add_row(&field(0, y, z), n.x, number, of_row, mine);
       }
     }
 #pragma omp critical(isotherm_temperature_extremes)
@@ -153,8 +165,10 @@ TemperatureExtremes over_ranks(const TemperatureExtremes& mine, const Communicat
           communicator.all_reduce(mine.first_nan, ReduceOp::min)};
 }
 
-template TemperatureExtremes temperature_extremes(FieldView<const float>, Int3, Int3);
-template TemperatureExtremes temperature_extremes(FieldView<const double>, Int3, Int3);
+template TemperatureExtremes temperature_extremes(FieldView<const float>, Int3, Int3,
+                                                  const std::function<bool(Index, Index, Index)>&);
+template TemperatureExtremes temperature_extremes(FieldView<const double>, Int3, Int3,
+                                                  const std::function<bool(Index, Index, Index)>&);
 
 DiagnosticsPlan plan_diagnostics(const Config& config) {
   const bool transient = config.problem.kind == ProblemKind::transient;
@@ -172,15 +186,25 @@ DiagnosticsPlan plan_diagnostics(const Config& config) {
     plan.boundaries[f] = config.boundaries[f].kind != BoundaryKind::periodic;
     plan.conductance[f] = conductivity(config) * volume / (h[f / 2] * h[f / 2]);
   }
+  const MaterialClasses all = material_classes(config);
+  plan.watts_a_void_unit = own_conductance(config, all.classes[0]) * volume;
+  for (std::size_t i = 0; i < all.of_material.size(); ++i) {
+    const std::uint8_t own = all.of_material[i];
+    const bool is_painted = std::ranges::count(painted_materials(config), i) > 0;
+    if (is_painted && all.classes[own].coefficient.value_or(0) > 0)
+      plan.voids.push_back({material_of_number(config, i).name, own});
+  }
   return plan;
 }
 
 void close_balance(HeatFlows& flows) {
   double net = flows.source - flows.rate, gross = std::abs(flows.source) + std::abs(flows.rate);
-  for (const double boundary : flows.boundaries) {
-    net += boundary;
-    gross += std::abs(boundary);
-  }
+  const auto add = [&](double flow) {
+    net += flow;
+    gross += std::abs(flow);
+  };
+  std::ranges::for_each(flows.boundaries, add);
+  std::ranges::for_each(flows.voids, add);
   flows.balance = net;
   flows.relative_balance = gross > 0 ? std::abs(net) / gross : 0;
   if (std::isnan(net)) flows.relative_balance = net;

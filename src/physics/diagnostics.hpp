@@ -15,8 +15,10 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "config/config.hpp"
@@ -60,7 +62,8 @@ struct NumberedTemperature {
   }
 };
 
-// NaN is counted apart. Of equals the cell with the least number, by any order of cells, threads or ranks.
+// NaN is counted apart, but for the cells of voids, which are left out. Of equals the cell with the least
+// number, by any order of cells, threads or ranks.
 struct TemperatureExtremes {
   NumberedTemperature lowest{std::numeric_limits<double>::infinity()};
   NumberedTemperature highest{-std::numeric_limits<double>::infinity()};
@@ -73,9 +76,11 @@ struct TemperatureExtremes {
   void add(const TemperatureExtremes& other);
 };
 
-// `field`: in host memory; `lo`: its first cell in the grid of `cells`.
+// `field`: in host memory; `lo`: its first cell in the grid of `cells`. `is_void`: of a cell in indices of
+// the field, which must hold NaN there; none: there is no void.
 template <class T>
-TemperatureExtremes temperature_extremes(FieldView<const T> field, Int3 lo, Int3 cells);
+TemperatureExtremes temperature_extremes(FieldView<const T> field, Int3 lo, Int3 cells,
+                                         const std::function<bool(Index, Index, Index)>& is_void = {});
 // Collective: of the blocks of all ranks.
 TemperatureExtremes over_ranks(const TemperatureExtremes& mine, const Communicator& communicator);
 
@@ -89,15 +94,22 @@ struct DiagnosticsPlan {
   double watts_a_source_kelvin = 0;              // of what the source adds to a cell in one sweep
   double dt = 0;                                 // s, transient
   int bins = 0;
+  double watts_a_void_unit = 0;  // of what VoidFlow finds
+  struct Void {
+    std::string name;
+    int of_class;
+  };
+  std::vector<Void> voids{};  // with a law, where flows are known
 };
 DiagnosticsPlan plan_diagnostics(const Config& config);
 
 // Heat during the last sweep, W; into the body is positive.
 struct HeatFlows {
   std::array<double, face_count> boundaries{};  // 0 where there is none
+  std::vector<double> voids{};                  // through the faces to each of DiagnosticsPlan::voids
   double source = 0;
   double rate = 0;              // of the body's heat, by its temperatures; 0 in a steady problem
-  double balance = 0;           // boundaries + source - rate: what is not accounted for
+  double balance = 0;           // boundaries + voids + source - rate: what is not accounted for
   double relative_balance = 0;  // over the sum of all magnitudes, or 0; of an insulated body rounding alone
 };
 // Fills `balance` and `relative_balance` from the rest.
@@ -108,7 +120,7 @@ struct Histogram {
   std::vector<std::int64_t> counts;  // by Bins::slot
 };
 
-// Of all cells of all ranks; free of their number and order in every bit.
+// Of all cells of the body, of all ranks; free of their number and order in every bit.
 struct Diagnostics {
   double min = 0, max = 0;  // K, of the cells that are not NaN; NaN where all are
   double mean = 0;          // K; NaN where a cell is not finite, and so are heat and flows

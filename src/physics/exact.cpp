@@ -11,6 +11,7 @@
 #include "config/problems.hpp"
 #include "physics/cells.hpp"
 #include "physics/coverage.hpp"
+#include "physics/materials.hpp"
 
 namespace isotherm {
 namespace {
@@ -333,6 +334,7 @@ VerificationErrors verification_errors(const Config& config, FieldView<const T> 
     sum.sum_squares += squares;
   };
   const std::vector<ExactField> copies(omp_get_max_threads(), exact);
+  const std::vector<std::uint8_t> voids = void_cells(config, subdomain);
   // One result a row, added up in order afterwards: the same sum for every number of threads.
   std::vector<VerificationErrors> rows(extent.y * extent.z);
 #pragma omp parallel for collapse(2) schedule(static) num_threads(static_cast <int>(copies.size()))
@@ -340,6 +342,7 @@ VerificationErrors verification_errors(const Config& config, FieldView<const T> 
     for (Index y = 0; y < extent.y; ++y) {
       const ExactField& solution = copies[omp_get_thread_num()];
       for (Index x = 0; x < extent.x; ++x) {
+        if (!voids.empty() && voids[static_cast<std::size_t>(x + extent.x * (y + extent.y * z))]) continue;
         const Vector3 at = centre(subdomain.lo + Int3{x, y, z});
         const double error = std::abs(static_cast<double>(field(x, y, z)) - solution(at[0], at[1], at[2], t));
         add(rows[y + z * extent.y], error, error * error);

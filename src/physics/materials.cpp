@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "config/problems.hpp"
 #include "kernels/mixed_cells.hpp"
+#include "physics/body_parts.hpp"
 #include "physics/cells.hpp"
 #include "physics/operator.hpp"
 
@@ -22,7 +24,13 @@ MaterialPainter::MaterialPainter(const Config& config)
       shapes_(painted_shapes(config)) {
   for (int axis = 0; axis < 3; ++axis)
     periodic_[axis] = config.boundaries[2 * axis].kind == BoundaryKind::periodic;
-  for (const PaintedShape& shape : shapes_) covers_.emplace_back(config, shape.place);
+  for (const PaintedShape& shape : shapes_) {
+    Brush& brush = brushes_.emplace_back();
+    if (shape.place.shape == Shape::dataset)
+      brush.dataset.emplace(config, shape);
+    else
+      brush.cover.emplace(config, shape.place);
+  }
 }
 
 Index MaterialPainter::inside(int axis, Index i) const {
@@ -30,12 +38,27 @@ Index MaterialPainter::inside(int axis, Index i) const {
   return periodic_[axis] ? (i % n + n) % n : std::clamp<Index>(i, 0, n - 1);
 }
 
+void MaterialPainter::load(Box cells) {
+  std::array<std::vector<Index>, 3> indices;
+  for (Brush& brush : brushes_) {
+    if (!brush.dataset || cells == loaded_) continue;
+    for (int axis = 0; axis < 3 && indices[axis].empty(); ++axis)
+      for (Index i = cells.lo[axis]; i < cells.hi[axis]; ++i) indices[axis].push_back(inside(axis, i));
+    brush.dataset->load(indices);
+  }
+  loaded_ = cells;
+}
+
 void MaterialPainter::row(Index x, Index y, Index z, std::span<std::uint8_t> materials) const {
   const Index end = x + std::ssize(materials), domain_end = cells_.x;
   const auto at = [&](Index i) { return materials.begin() + (i - x); };
   std::ranges::fill(materials, default_);
-  for (std::size_t i = 0; i < covers_.size(); ++i) {
-    const CellRange range = covers_[i].row(inside(1, y), inside(2, z));
+  for (std::size_t i = 0; i < brushes_.size(); ++i) {
+    if (brushes_[i].dataset) {
+      brushes_[i].dataset->paint(Int3{x, y, z} - loaded_.lo, materials);
+      continue;
+    }
+    const CellRange range = brushes_[i].cover->row(inside(1, y), inside(2, z));
     const auto material = static_cast<std::uint8_t>(shapes_[i].material);
     const Index from = std::max(x, range.first), to = std::min(end, range.last);
     if (from < to) std::fill(at(from), at(to), material);
@@ -48,34 +71,118 @@ void MaterialPainter::row(Index x, Index y, Index z, std::span<std::uint8_t> mat
 
 std::vector<std::size_t> MaterialPainter::empty_shapes() const {
   std::vector<std::size_t> empty;
-  for (std::size_t i = 0; i < covers_.size(); ++i)
-    if (!covers_[i].covers_any()) empty.push_back(i);
+  for (std::size_t i = 0; i < brushes_.size(); ++i)
+    if (brushes_[i].cover && !brushes_[i].cover->covers_any()) empty.push_back(i);
   return empty;
+}
+
+namespace {
+
+// What a pass over all cells of the domain finds.
+class MaterialSurvey {
+ public:
+  MaterialSurvey(const Config& config, const std::vector<std::size_t>& empty_shapes) : config_(config) {
+    const std::vector<PaintedShape> shapes = painted_shapes(config);
+    const auto seek = [&](std::size_t number) { sought_[number] = true; };
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      if (std::ranges::count(empty_shapes, i) > 0) continue;
+      if (shapes[i].map.empty()) seek(shapes[i].material);
+      for (const auto& [id, material] : shapes[i].map) seek(material);
+      if (shapes[i].map.empty()) continue;
+      for (const auto& [id, material] : shapes[i].map) mapped_[material] = true;
+    }
+    if (config.problem.kind == ProblemKind::steady && has_void(material_classes(config)))
+      parts_.emplace(config);
+  }
+  // Row by row, plane by plane.
+  void add(Index y, Index z, std::span<const std::uint8_t> row) {
+    for (const std::uint8_t material : row) {
+      sought_[material] = false;
+      is_body_ = is_body_ || !material_of_number(config_, material).is_void();
+    }
+    const auto bare = std::ranges::find(row, MaterialPainter::nothing);
+    if (bare == row.end()) {
+      if (parts_) parts_->add(y, z, row);
+      return;
+    }
+    const Vector3 at = CellCentres(config_)({bare - row.begin(), y, z});
+    throw deck_error(config_, "regions",
+                     "no region has the cell at ({}, {}, {}) m, and there is no material.default; add the "
+                     "default, which may be void, or a region",
+                     at[0], at[1], at[2]);
+  }
+  bool is_over() const {  // are later rows of no interest?
+    return !parts_ && is_body_ && !config_.material.default_material.empty() &&
+           std::ranges::count(sought_, true) == 0;
+  }
+  void end(std::vector<std::string>& warnings) {
+    for (std::size_t i = 0; i < sought_.size(); ++i) {
+      if (!sought_[i]) continue;
+      const std::string& name = material_of_number(config_, i).name;
+      if (mapped_[i])
+        warnings.push_back(
+            fmt::format("{}: no cell is of {}, which a map names; remove it there, or check "
+                        "the numbers of the dataset",
+                        config_.at("regions"), name));
+      else
+        throw deck_error(config_, "regions",
+                         "later regions cover every cell of {}; change their order, or remove it", name);
+    }
+    if (!is_body_)
+      throw deck_error(config_, "regions",
+                       "every cell is of a void, and none of the body; give one a material");
+    if (parts_) parts_->check();
+  }
+
+ private:
+  const Config& config_;
+  std::array<bool, 256> sought_{}, mapped_{};  // by number
+  bool is_body_ = false;                       // any cell
+  std::optional<BodyParts> parts_;
+};
+
+}  // namespace
+
+std::vector<std::uint8_t> void_cells(const Config& config, Box cells) {
+  const MaterialClasses all = material_classes(config);
+  if (!has_void(all) || cells.empty()) return {};
+  MaterialPainter painter(config);
+  painter.load(cells);
+  const Int3 n = cells.extent();
+  std::vector<std::uint8_t> found(static_cast<std::size_t>(n.product()));
+#pragma omp parallel for collapse(2) schedule(static)
+  for (Index z = 0; z < n.z; ++z) {
+    for (Index y = 0; y < n.y; ++y) {
+      const std::span row(&found[static_cast<std::size_t>(n.x * (y + n.y * z))],
+                          static_cast<std::size_t>(n.x));
+      painter.row(cells.lo.x, cells.lo.y + y, cells.lo.z + z, row);
+      for (std::uint8_t& each : row) each = all.classes[all.of_material[each]].is_void();
+    }
+  }
+  return found;
 }
 
 std::vector<std::string> material_warnings(const Config& config) {
   std::vector<std::string> warnings;
   if (config.materials.empty()) return warnings;
-  const MaterialPainter painter(config);
-  for (const std::size_t shape : painter.empty_shapes())
+  MaterialPainter painter(config);
+  const std::vector<std::size_t> empty = painter.empty_shapes();
+  for (const std::size_t shape : empty)
     warnings.push_back(fmt::format(
         "{}: holds no cell centre, or has a layer that holds none, so that changes nothing; use a "
         "finer grid or a larger shape",
         config.at(painted_shapes(config)[shape].key)));
-  if (!config.material.default_material.empty()) return warnings;
-  std::vector<std::uint8_t> row(static_cast<std::size_t>(config.grid.cells.x));
-  for (Index z = 0; z < config.grid.cells.z; ++z) {
-    for (Index y = 0; y < config.grid.cells.y; ++y) {
+  MaterialSurvey survey(config, empty);
+  const Int3 n = config.grid.cells;
+  std::vector<std::uint8_t> row(static_cast<std::size_t>(n.x));
+  for (Index z = 0; z < n.z && !survey.is_over(); ++z) {
+    painter.load({{0, 0, z}, {n.x, n.y, z + 1}});
+    for (Index y = 0; y < n.y; ++y) {
       painter.row(0, y, z, row);
-      const auto bare = std::ranges::find(row, MaterialPainter::nothing);
-      if (bare == row.end()) continue;
-      const Vector3 at = CellCentres(config)({bare - row.begin(), y, z});
-      throw deck_error(config, "regions",
-                       "no region has the cell at ({}, {}, {}) m, and there is no material.default; add the "
-                       "default, or a region",
-                       at[0], at[1], at[2]);
+      survey.add(y, z, row);
     }
   }
+  survey.end(warnings);
   return warnings;
 }
 
@@ -86,7 +193,8 @@ int class_ghosts(const Config& config) {
 double conductivity_at(const Config& config, Int3 cell, int axis) {
   if (!has_several_materials(config)) return conductivity(config);
   const MaterialClasses all = material_classes(config);
-  return all.classes[all.of_material[MaterialPainter(config).at(cell)]].conductivity[axis];
+  MaterialPainter painter(config);
+  return all.classes[all.of_material[painter.at(cell)]].conductivity[axis];
 }
 
 namespace {
@@ -124,7 +232,7 @@ MixedCellTables<T>::MixedCellTables(Device& device, FieldView<const std::uint8_t
   const Buffer least(device, count);
   std::vector<std::uint8_t> on_host(count);
   const Owned<Stream> stream = own_stream(device, Priority::normal);
-  const MixedCellSearch& search = mixed_cell_search<T>();
+  const MixedCellSearch<T>& search = mixed_cell_search<T>();
   search.find(classes, by_cell, packs_.view(), distance_.view(), work.view(), stream);
   search.of_bricks(view_.distance, least.template as<std::uint8_t>(), stream);
   device.copy(on_host.data(), least.data(), count, stream);
@@ -148,25 +256,33 @@ MaterialCells<T>::MaterialCells(const Config& config, Device& device, Box subdom
     : device_(device),
       all_(material_classes(config)),
       classes_(device, subdomain.extent(), ghosts),
-      counts_(config.materials.size()) {
-  if (device.backend() == Backend::host) {
+      counts_(config.materials.size() + 1) {
+  const bool on_host = device.backend() == Backend::host;
+  if (on_host) {
     paint(config, subdomain, classes_.view());
   } else {
-    const auto host = make_host_device(device.row_alignment());
-    Field<std::uint8_t> painted(*host, subdomain.extent(), ghosts);
-    paint(config, subdomain, painted.view());
+    host_ = make_host_device(device.row_alignment());
+    painted_.emplace(*host_, subdomain.extent(), ghosts);
+    paint(config, subdomain, painted_->view());
     const Owned<Stream> stream = own_stream(device, Priority::normal);
-    device.copy(classes_.data(), painted.data(), painted.bytes(), stream);
+    device.copy(classes_.data(), painted_->data(), painted_->bytes(), stream);
     device.synchronize(stream.get());
     tables_.mixed = mixed_.emplace(device, classes_.view(), differ_by_cell).view();
     for (int i = 0; i < fields_between(most_sweeps); ++i)
       tables_.between[i] = between_.emplace_back(device, subdomain.extent(), ghosts).view();
+    if (!isotherm::has_void(all_)) painted_.reset();
   }
+  host_classes_ = painted_ ? std::as_const(*painted_).view() : std::as_const(classes_).view();
+  make_tables(config);
+}
+
+template <class T>
+void MaterialCells<T>::make_tables(const Config& config) {
   const std::size_t count = all_.count();
   const double unit = own_conductance(config, all_.classes[0]);  // keeps fp32 within its range
   const bool transient = config.problem.kind == ProblemKind::transient;
-  std::vector<T> conductance, capacity;
-  std::vector<double> heat;
+  std::vector<T> conductance, capacity, held;
+  std::vector<double> heat, body;
   for (int axis = 0; axis < 3; ++axis)
     for (std::size_t i = 0; i < count; ++i)
       for (std::size_t j = 0; j < count; ++j)
@@ -174,22 +290,52 @@ MaterialCells<T>::MaterialCells(const Config& config, Device& device, Box subdom
   for (const MaterialClass& each : all_.classes) {
     if (transient) capacity.push_back(static_cast<T>(each.heat_capacity / (unit * time_plan(config).dt)));
     heat.push_back(each.heat_capacity / all_.classes[0].heat_capacity);
+    body.push_back(each.is_void() ? 0 : 1);
+    held.push_back(each.is_void() ? static_cast<T>(each.ambient) : std::numeric_limits<T>::quiet_NaN());
   }
-  conductance_ = copied_to(device, conductance);
-  if (transient) capacity_ = copied_to(device, capacity);
-  heat_ = copied_to(device, heat);
+  conductance_ = copied_to(device_, conductance);
+  if (transient) capacity_ = copied_to(device_, capacity);
+  heat_ = copied_to(device_, heat);
+  body_ = copied_to(device_, body);
+  held_ = copied_to(device_, held);
   tables_.classes = classes_.view();
   tables_.count = static_cast<int>(count);
   tables_.conductance = conductance_.template as<T>();
   tables_.capacity = capacity_.template as<T>();
   tables_.heat = heat_.template as<double>();
+  if (isotherm::has_void(all_)) tables_.held = held_.template as<T>();
   tables_.source = static_cast<T>(1 / (source_scale(config) * unit));
 }
 
 template <class T>
+template <class Value>
+void MaterialCells<T>::fill_voids(FieldView<T> field, Int3 lo, const Value& value) const {
+  const Int3 n = field.extent;
+#pragma omp parallel for collapse(2) schedule(static)
+  for (Index z = 0; z < n.z; ++z)
+    for (Index y = 0; y < n.y; ++y)
+      for (Index x = 0; x < n.x; ++x) {
+        const MaterialClass& own = all_.classes[host_classes_(lo + Int3{x, y, z})];
+        if (own.is_void()) field(x, y, z) = value(own);
+      }
+}
+
+template <class T>
+void MaterialCells<T>::hold(FieldView<T> field, Stream stream) const {
+  if (device_.backend() == Backend::cuda) return mixed_cell_search<T>().hold_voids(field, tables_, stream);
+  fill_voids(field, {}, [](const MaterialClass& own) { return static_cast<T>(own.ambient); });
+}
+
+template <class T>
+void MaterialCells<T>::blank(FieldView<T> field, Int3 lo) const {
+  fill_voids(field, lo, [](const MaterialClass&) { return std::numeric_limits<T>::quiet_NaN(); });
+}
+
+template <class T>
 void MaterialCells<T>::paint(const Config& config, Box subdomain, FieldView<std::uint8_t> classes) {
-  const MaterialPainter painter(config);
+  MaterialPainter painter(config);
   const Box box = classes.padded();
+  painter.load(box.shifted(subdomain.lo));
 #pragma omp parallel
   {
     std::vector<std::uint8_t> row(static_cast<std::size_t>(box.extent().x));
@@ -218,7 +364,9 @@ void MaterialCells<T>::use(const Config& config, const std::vector<double>& weig
   weights_.clear();
   for (const double weight : weights) {
     weights_.push_back(static_cast<T>(weight / unit));
-    for (const MaterialClass& own : all_.classes) on_host_.push_back(rounded_sweep<T>(config, own, weight));
+    for (const MaterialClass& own : all_.classes)
+      on_host_.push_back(own.is_void() ? Coefficients<T>{1, 0, 0, 0, 0}
+                                       : rounded_sweep<T>(config, own, weight));
   }
   const std::size_t bytes = on_host_.size() * sizeof(Coefficients<T>);
   if (coefficients_.bytes() < bytes) {

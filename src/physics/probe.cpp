@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <vector>
 
 #include "config/boundary_laws.hpp"
+#include "config/problems.hpp"
 #include "physics/boundaries.hpp"
 #include "physics/cells.hpp"
 #include "physics/materials.hpp"
@@ -18,7 +21,7 @@ double between(double lower, double upper, double weight) {
 
 }  // namespace
 
-Probe::Probe(const Config& config, const Vector3& at) {
+Probe::Probe(const Config& config, const Vector3& at, const std::string& key) {
   for (int axis = 0; axis < 3; ++axis) {
     const Index n = config.grid.cells[axis];
     const bool periodic = config.boundaries[2 * axis].kind == BoundaryKind::periodic;
@@ -38,6 +41,23 @@ Probe::Probe(const Config& config, const Vector3& at) {
     for (int axis = 0; axis < 3; ++axis)
       if (neighbours_[axis][corner >> axis & 1].beyond_boundary)
         conductivities_[corner][axis] = conductivity_at(config, cell(corner), axis);
+  int nearest = 0;
+  for (int corner = 0; corner < corners; ++corner) {
+    const Int3 place = cell(corner);
+    const std::vector<std::uint8_t> is_void = void_cells(config, {place, place + Int3{1, 1, 1}});
+    voids_[corner] = !is_void.empty() && is_void[0] != 0;
+    if (weight(corner) > weight(nearest)) nearest = corner;
+  }
+  if (voids_[nearest])
+    throw deck_error(config, key,
+                     "({}, {}, {}) m is in a void, which has no temperature; move the probe into the body",
+                     at[0], at[1], at[2]);
+}
+
+double Probe::weight(int corner) const {
+  double product = 1;
+  for (int axis = 0; axis < 3; ++axis) product *= corner >> axis & 1 ? weights_[axis] : 1 - weights_[axis];
+  return product;
 }
 
 Int3 Probe::cell(int corner) const {
@@ -70,6 +90,15 @@ double Probe::value(const Config& config, const std::array<double, corners>& cel
   std::array<double, corners> v{};
   for (int corner = 0; corner < corners; ++corner)
     v[corner] = beyond_boundaries(config, corner, cells[corner], t);
+  if (std::ranges::count(voids_, true) > 0) {
+    double sum = 0, weights = 0;
+    for (int corner = 0; corner < corners; ++corner) {
+      if (voids_[corner]) continue;
+      sum += weight(corner) * v[corner];
+      weights += weight(corner);
+    }
+    return sum / weights;
+  }
   std::array<double, 4> along_x{};
   for (std::size_t i = 0; i < 4; ++i) along_x[i] = between(v[2 * i], v[2 * i + 1], weights_[0]);
   const double low_z = between(along_x[0], along_x[1], weights_[1]);

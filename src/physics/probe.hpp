@@ -1,21 +1,23 @@
 // The temperature at a point: trilinear between cell centres. Within half a cell of a boundary the missing
 // centres are the sweep's ghosts, a T + b of the cell before it: the probe reads a given temperature there,
 // and follows the gradient of a heat flux. Beyond two or three boundaries the rules apply in turn, x first.
-// Across a periodic face the cells of the opposite side are the neighbours.
+// Across a periodic face the cells of the opposite side are the neighbours. Cells of a void have no part: the
+// weights of the others are scaled to a sum of 1.
 #pragma once
 
 #include <array>
+#include <string>
 
 #include "config/config.hpp"
 #include "core/box.hpp"
 
 namespace isotherm {
 
-// Of one point, which must lie within the box.
+// Of one point, which must lie within the box. Throws Error(deck) where the cell with it is of a void.
 class Probe {
  public:
   static constexpr int corners = 8;
-  Probe(const Config& config, const Vector3& at);
+  Probe(const Config& config, const Vector3& at, const std::string& key = "output.probes");
 
   // The cell whose temperature stands for this corner of the eight around the point; its bits 0, 1 and 2 say
   // whether it is the upper one along x, y and z. Corners beyond a boundary are the cells before it.
@@ -28,10 +30,12 @@ class Probe {
     Index cell = 0;
     bool beyond_boundary = false;
   };
+  double weight(int corner) const;
   double beyond_boundaries(const Config& config, int corner, double temperature, double t) const;
 
   std::array<std::array<Neighbour, 2>, 3> neighbours_;  // by axis; lower, upper
   std::array<double, 3> weights_{};                     // of the upper one
+  std::array<bool, corners> voids_{};
   // By corner and axis: of the cell before the boundary, W/(m K).
   std::array<std::array<double, 3>, corners> conductivities_{};
 };

@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <tuple>
 
 #include "config/parts.hpp"
@@ -42,10 +43,12 @@ struct Row {
   Int3 first;     // global
   Box subdomain;  // that `datasets` hold
   const Datasets* datasets = nullptr;
-  std::vector<double> sums;    // K or W/m^3, a cell each
-  std::vector<double> shares;  // of the entry at work
+  std::vector<double> sums;                 // K or W/m^3, a cell each
+  std::vector<double> shares;               // of the entry at work
+  std::span<const std::uint8_t> is_void{};  // of each cell; empty: none is
   std::optional<BadCell> bad;
 
+  bool counts(std::size_t i) const { return is_void.empty() || is_void[i] == 0; }
   void note(const BadCell& cell) {
     if (!bad || cell.before(*bad)) bad = cell;
   }
@@ -55,6 +58,8 @@ struct Row {
 template <class T>
 void store(Row& row, double scale, double lowest, std::size_t entries, T* cells) {
   bool good = true;
+  for (std::size_t i = 0; i < row.is_void.size(); ++i)
+    if (row.is_void[i] != 0) row.sums[i] = std::max(0.0, lowest);
   for (std::size_t i = 0; i < row.sums.size(); ++i) {
     cells[i] = static_cast<T>(scale * row.sums[i]);
     good = good && std::abs(cells[i]) <= std::numeric_limits<T>::max() && row.sums[i] >= lowest;
@@ -163,7 +168,8 @@ class RegionValues::Brush {
     const bool adds = this->adds();
     for (std::size_t i = 0; i < row.sums.size(); ++i) {
       const double value = value_of(i);
-      if (!std::isfinite(value)) row.note({row.first + Int3{static_cast<Index>(i), 0, 0}, number_, value});
+      if (!std::isfinite(value) && row.counts(i))
+        row.note({row.first + Int3{static_cast<Index>(i), 0, 0}, number_, value});
       row.sums[i] = adds ? row.sums[i] + value : value;
     }
   }
@@ -206,7 +212,11 @@ class RegionValues::Brush {
 };
 
 RegionValues::RegionValues(const Config& config, std::vector<RegionValue> entries, std::string key)
-    : config_(config), entries_(std::move(entries)), key_(std::move(key)), is_source_(key_ == "sources") {
+    : config_(config),
+      entries_(std::move(entries)),
+      key_(std::move(key)),
+      is_source_(key_ == "sources"),
+      has_void_(has_void(material_classes(config))) {
   std::vector<Brush> brushes;
   for (std::size_t n = 0; n < entries_.size(); ++n)
     brushes.emplace_back(config_, entries_[n], fmt::format("{}.{}", key_, n), n, is_source_);
@@ -215,6 +225,7 @@ RegionValues::RegionValues(const Config& config, std::vector<RegionValue> entrie
 
 Index RegionValues::repeated_until(Index z, Index end) const {
   const auto repeats = [&](const Brush& brush) { return brush.repeats(z); };
+  if (has_void_) return z;
   while (z < end && std::ranges::all_of(brushes_->front(), repeats)) ++z;
   return z;
 }
@@ -229,7 +240,9 @@ RegionTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field
   const Int3 extent = subdomain.extent();
   Datasets datasets;
   for (const Brush& brush : brushes_->front()) datasets.push_back(brush.read_dataset(config_, subdomain));
-  std::vector<Row> rows(brushes_->size(), Row{{}, subdomain, &datasets, {}, {}, {}});
+  const std::vector<std::uint8_t> voids =
+      has_void_ ? void_cells(config_, subdomain) : std::vector<std::uint8_t>{};
+  std::vector<Row> rows(brushes_->size(), Row{{}, subdomain, &datasets, {}, {}, {}, {}});
   for (Row& row : rows) {
     row.sums.resize(static_cast<std::size_t>(extent.x));
     row.shares = row.sums;
@@ -242,6 +255,9 @@ RegionTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field
       Row& row = rows[thread];
       row.first = subdomain.lo + Int3{0, y, z};
       std::fill(row.sums.begin(), row.sums.end(), 0.0);
+      if (has_void_)
+        row.is_void = std::span(voids).subspan(static_cast<std::size_t>(extent.x * (y + extent.y * z)),
+                                               static_cast<std::size_t>(extent.x));
       for (const Brush& brush : (*brushes_)[thread]) brush.apply_to(row);
       store(row, scale, lowest, entries_.size(), &field(0, y, z));
       if (is_source_) totals[y + extent.y * z] = totals_of(row.sums);

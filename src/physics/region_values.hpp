@@ -2,7 +2,7 @@
 // cells whose centres are inside. sources: it covers the share f of a cell's volume in a box, sphere,
 // cylinder or gaussian (physics/coverage.hpp). `add` adds f value; `set` mixes, s = (1 - f) s + f value.
 // Constant, formula, dataset and exact cover every cell, formulas at its centre. Shapes do not wrap around
-// periodic faces.
+// periodic faces. Cells of a void are left out.
 #pragma once
 
 #include <memory>
@@ -52,6 +52,7 @@ class RegionValues {
   std::vector<RegionValue> entries_;
   std::string key_;
   bool is_source_;
+  bool has_void_;  // whose cells get 0: no entry reaches them
   // Of each thread: what throws in a parallel region ends the program.
   std::shared_ptr<const std::vector<std::vector<Brush>>> brushes_;
 };

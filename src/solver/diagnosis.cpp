@@ -61,7 +61,7 @@ LongAccumulator FieldSum<T>::of(FieldView<const T> field, Box region) {
 template <class T>
 Diagnosis<T>::Diagnosis(const Config& config, const Communicator& communicator, Int3 subdomain,
                         Device& device, const HistogramKernel<T>* histogram, Stream stream,
-                        const Materials<T>& materials)
+                        const Materials<T>& materials, const BodyCells& body)
     : config_(config),
       plan_(plan_diagnostics(config)),
       communicator_(communicator),
@@ -69,7 +69,8 @@ Diagnosis<T>::Diagnosis(const Config& config, const Communicator& communicator, 
       stream_(stream),
       reductions_(&field_reductions<T>(device.backend())),
       histogram_(histogram),
-      materials_(materials) {
+      materials_(materials),
+      body_(body) {
   if (plan_.bins > 0 && !histogram) {
     throw Error(ExitCode::internal, "a histogram without a kernel to count it; please report it");
   }
@@ -86,11 +87,12 @@ Diagnosis<T>::Diagnosis(const Config& config, const Communicator& communicator, 
 template <class T>
 Extremes Diagnosis<T>::extremes(FieldView<const T> field) {
   const auto mine = fetch<Extremes>(*device_, result_, stream_, [&](Extremes* result) {
-    reductions_->extremes(field, result, scratch_.data(), stream_);
+    reductions_->extremes({field, materials_}, result, scratch_.data(), stream_);
   });
+  const std::int64_t void_cells = body_.weights ? config_.grid.cells.product() - body_.count : 0;
   return {communicator_.all_reduce(mine.min, ReduceOp::min),
           communicator_.all_reduce(mine.max, ReduceOp::max),
-          communicator_.all_reduce(mine.nans, ReduceOp::sum)};
+          communicator_.all_reduce(mine.nans, ReduceOp::sum) - void_cells};
 }
 
 template <class T>
@@ -115,18 +117,44 @@ LongAccumulator Diagnosis<T>::heat_sum(FieldView<const T> field) {
 }
 
 template <class T>
+LongAccumulator Diagnosis<T>::over_ranks(LongAccumulator mine) {
+  communicator_.all_reduce<std::int64_t>(mine.word, ReduceOp::sum);
+  return mine;
+}
+
+template <class T>
+LongAccumulator Diagnosis<T>::body_sum(FieldView<const T> field) {
+  if (!body_.weights) return sum_->mine(field);
+  Materials<T> alike = materials_;
+  alike.heat = body_.weights;
+  return fetch<LongAccumulator>(*device_, result_, stream_, [&](LongAccumulator* result) {
+    reductions_->heat_sum({field, alike}, result, stream_);
+  });
+}
+
+template <class T>
+LongAccumulator Diagnosis<T>::void_flow_sum(FieldView<const T> field, int of_class) {
+  LongAccumulator sum = fetch<LongAccumulator>(*device_, result_, stream_, [&](LongAccumulator* result) {
+    reductions_->void_flow_sum({field, materials_, of_class}, result, stream_);
+  });
+  communicator_.all_reduce<std::int64_t>(sum.word, ReduceOp::sum);
+  return sum;
+}
+
+template <class T>
 void Diagnosis<T>::start(FieldView<const T> initial, FieldView<const T> source) {
   if (plan_.bins > 0) {
     const Extremes of_initial = extremes(initial);
     bins_ = choose_bins(config_, of_initial.min, of_initial.max);
   }
-  if (plan_.flows && !source.empty()) source_ = plan_.watts_a_source_kelvin * value_of(sum_->of(source));
+  if (plan_.flows && !source.empty())
+    source_ = plan_.watts_a_source_kelvin * value_of(over_ranks(body_sum(source)));
 }
 
 template <class T>
 void Diagnosis<T>::find_source(const SourceSum& source_sum) {
   if (!plan_.flows) return;
-  LongAccumulator sum = source_sum([&](FieldView<const T> field) { return sum_->mine(field); });
+  LongAccumulator sum = source_sum([&](FieldView<const T> field) { return body_sum(field); });
   communicator_.all_reduce<std::int64_t>(sum.word, ReduceOp::sum);
   source_ = plan_.watts_a_source_kelvin * value_of(sum);
 }
@@ -135,14 +163,14 @@ template <class T>
 Diagnostics Diagnosis<T>::look(FieldView<const T> now, const std::optional<StepFields<T>>& step,
                                const Boundaries<T>& boundaries) {
   const Extremes of_now = extremes(now);
-  const LongAccumulator sum_of_now = sum_->of(now);
+  const LongAccumulator sum_of_now = over_ranks(body_sum(now));
   const double total = value_of(sum_of_now);
   const bool any = of_now.min <= of_now.max;
   Diagnostics found;
   found.min = any ? of_now.min + 0.0 : nan;  // ranks may differ in the sign of a zero
   found.max = any ? of_now.max + 0.0 : nan;
   found.nan_cells = of_now.nans;
-  found.mean = total / static_cast<double>(config_.grid.cells.product());
+  found.mean = total / static_cast<double>(body_.weights ? body_.count : config_.grid.cells.product());
   const LongAccumulator heat_of_now = materials_.empty() ? sum_of_now : heat_sum(now);
   if (plan_.heat_capacity) found.heat = *plan_.heat_capacity * value_of(heat_of_now);
   if (plan_.flows && step) {
@@ -168,6 +196,8 @@ HeatFlows Diagnosis<T>::flows(const LongAccumulator& heat_after, FieldView<const
     if (!plan_.boundaries[f]) continue;
     flows.boundaries[f] = plan_.conductance[f] * value_of(jump_sum({before, boundaries.faces[f], f}));
   }
+  for (const DiagnosticsPlan::Void& each : plan_.voids)
+    flows.voids.push_back(plan_.watts_a_void_unit * value_of(void_flow_sum(before, each.of_class)));
   close_balance(flows);
   return flows;
 }
@@ -179,6 +209,8 @@ Histogram Diagnosis<T>::count(FieldView<const T> now) {
   device_->copy(histogram.counts.data(), counts_.data(), counts_.bytes(), stream_);
   device_->synchronize(stream_);
   communicator_.all_reduce<std::int64_t>(histogram.counts, ReduceOp::sum);
+  for (const auto& [held, cells] : body_.voids)
+    histogram.counts[static_cast<std::size_t>(bins_.slot(held))] -= cells;
   return histogram;
 }
 

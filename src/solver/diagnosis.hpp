@@ -46,13 +46,21 @@ class FieldSum {
   Buffer result_, scratch_;
 };
 
+// Of a body with voids around it or in it; of others without values.
+struct BodyCells {
+  const double* weights = nullptr;                       // by class, on the device: MaterialCells::body()
+  std::int64_t count = 0;                                // of the body, over all ranks
+  std::vector<std::pair<double, std::int64_t>> voids{};  // what cells of one hold, K, and how many there are
+};
+
 template <class T>
 class Diagnosis {
  public:
   // Of fields of `subdomain` cells on this rank. `device` must outlive it; all work is queued on `stream` and
   // waited for. `histogram` may be null where the deck asks for no bins. `materials` may be empty.
   Diagnosis(const Config& config, const Communicator& communicator, Int3 subdomain, Device& device,
-            const HistogramKernel<T>* histogram, Stream stream, const Materials<T>& materials = {});
+            const HistogramKernel<T>* histogram, Stream stream, const Materials<T>& materials = {},
+            const BodyCells& body = {});
 
   // Of the initial state: where the bins lie, what the sources give. `source` may be empty. Collective.
   void start(FieldView<const T> initial, FieldView<const T> source);
@@ -72,6 +80,9 @@ class Diagnosis {
  private:
   // Over all ranks.
   Extremes extremes(FieldView<const T> field);
+  LongAccumulator over_ranks(LongAccumulator mine);
+  LongAccumulator body_sum(FieldView<const T> field);  // K, of cells of this rank that are of no void
+  LongAccumulator void_flow_sum(FieldView<const T> field, int of_class);
   LongAccumulator jump_sum(const BoundaryJump<T>& jump);
   LongAccumulator heat_sum(
       FieldView<const T> field);  // K, each cell by its rho c over that of the first class
@@ -88,6 +99,7 @@ class Diagnosis {
   const FieldReductions<T>* reductions_;
   const HistogramKernel<T>* histogram_;
   Materials<T> materials_;
+  BodyCells body_;
   std::optional<FieldSum<T>> sum_;
   Buffer result_, scratch_, counts_;
   Bins bins_;

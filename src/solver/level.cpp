@@ -140,6 +140,26 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
       unit_(rounded_sweep<T>(config, method_.unit)),
       dt_(config.problem.kind == ProblemKind::transient ? time_plan(config).dt : 0) {
   if (materials_) all_or_throw(communicator, [&] { use(method_); });
+  if (has_void()) find_body();
+}
+
+template <class T>
+void Level<T>::hold_voids() {
+  if (has_void()) materials_->hold(current_.view(), compute_);
+}
+
+template <class T>
+void Level<T>::find_body() {
+  std::vector<std::int64_t> cells = materials_->cells_of_material();
+  communicator_.all_reduce<std::int64_t>(cells, ReduceOp::sum);
+  body_ = {materials_->body(), 0, {}};
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const MaterialClass& own = materials_->classes().classes[materials_->classes().of_material[i]];
+    if (!own.is_void())
+      body_.count += cells[i];
+    else
+      body_.voids.emplace_back(static_cast<double>(static_cast<T>(own.ambient)), cells[i]);
+  }
 }
 
 template <class T>
@@ -194,7 +214,7 @@ void Level<T>::update_sources(double t) {
 // Where that is one formula, and its values are sound: else initialise() says which is not.
 template <class T>
 bool Level<T>::initialise_by_formula() {
-  if (config_.initial.size() != 1 || config_.initial[0].shape != Shape::formula ||
+  if (has_void() || config_.initial.size() != 1 || config_.initial[0].shape != Shape::formula ||
       config_.initial[0].mode != RegionMode::set || config_.initial[0].formula.is_constant())
     return false;
   const FieldView<T> field = current_.view();
@@ -223,7 +243,7 @@ void Level<T>::initialise() {
   if (!mean_is_free(config_)) {
     const bool mine = all_or_throw(communicator_, [&] { return initialise_by_formula(); });
     if (!communicator_.all_reduce(std::int64_t{mine}, ReduceOp::min)) fill({});
-    return;
+    return hold_voids();
   }
   // No boundary holds the temperature: the mean of the initial state is moved to that of the deck. Jacobi
   // sweeps of a balanced problem keep it.
@@ -241,6 +261,7 @@ void Level<T>::read(const StoredField& stored) {
       read_field(stored, config_.grid.cells, cells, view);
     });
   });
+  hold_voids();
 }
 
 template <class T>
@@ -332,11 +353,12 @@ void Level<T>::launch(const RecordedSweeps<T>& recorded, bool has_before) {
 
 template <class T>
 FieldView<const T> Level<T>::host_field() {
-  if (on_host()) return field();
+  if (on_host() && !has_void()) return field();
   if (!mirror_) mirror_.emplace(*host_, extent(), field().ghosts);
   if (mirrored_ != sweeps_) {
     device_.copy(mirror_->data(), current_.data(), current_.bytes(), compute_);
     device_.synchronize(compute_);
+    if (has_void()) materials_->blank(mirror_->view());
     mirrored_ = sweeps_;
   }
   return std::as_const(*mirror_).view();
@@ -360,8 +382,20 @@ std::vector<T> Level<T>::host_cells(const std::vector<Box>& boxes) {
     pack<T>(device_.backend(), field(), boxes, packed_.as<T>(), compute_);
     device_.copy(dense.data(), packed_.data(), bytes, compute_);
     device_.synchronize(compute_);
+    blank(boxes, dense);
   }
   return dense;
+}
+
+template <class T>
+void Level<T>::blank(const std::vector<Box>& boxes, std::vector<T>& dense) const {
+  T* cells = dense.data();
+  for (const Box& box : boxes) {
+    if (box.empty()) continue;
+    const Int3 n = box.extent();
+    if (has_void()) materials_->blank({cells, n.x, n.x * n.y, n, 0}, box.lo);
+    cells += box.cells();
+  }
 }
 
 // The sweeps wait, not the host. The first sweep after the copy began reads its field, the second overwrites

@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "config/config.hpp"
@@ -21,6 +22,7 @@
 #include "physics/materials.hpp"
 #include "physics/region_values.hpp"
 #include "physics/varying_sources.hpp"
+#include "solver/diagnosis.hpp"
 #include "solver/method.hpp"
 #include "solver/source_boxes.hpp"
 
@@ -31,8 +33,10 @@ namespace isotherm {
 template <class T>
 class HostCopy {
  public:
-  HostCopy(Device& device, Int3 extent, int ghosts)
+  // `blank`: what the cells of voids are made of the copy; none: there are no voids.
+  HostCopy(Device& device, Int3 extent, int ghosts, std::function<void(FieldView<T>)> blank = {})
       : device_(device),
+        blank_(std::move(blank)),
         cells_(device, extent, ghosts, Memory::staging),
         stream_(own_stream(device, Priority::high)),
         made_(own_event(device)),
@@ -47,19 +51,24 @@ class HostCopy {
     device_.record(start_, stream_);
     device_.copy(cells_.data(), field.data(), field.bytes(), stream_);
     device_.record(copied_, stream_);
+    is_blank_ = false;
   }
   Event copied() const { return copied_; }
 
   // Waits for the copy, in any thread. Valid until the next take().
-  FieldView<const T> view() const {
+  FieldView<const T> view() {
     device_.synchronize(copied_);
-    return cells_.view();
+    if (blank_ && !is_blank_) blank_(cells_.view());
+    is_blank_ = true;
+    return std::as_const(cells_).view();
   }
   // That the last copy took, once view() was called: what the sweep that overwrites the field waits at most.
   double seconds() const { return device_.seconds_between(start_, copied_); }
 
  private:
   Device& device_;
+  std::function<void(FieldView<T>)> blank_;
+  bool is_blank_ = false;
   Field<T> cells_;
   Owned<Stream> stream_;
   Owned<Event> made_, start_, copied_;
@@ -115,6 +124,7 @@ class Level {
   const BoundaryConditions<T>& boundaries() const { return boundaries_; }
   const Coefficients<T>& coefficients() const { return unit_; }  // of a sweep of the unit weight
   // Of a body of several, those of that sweep; else empty.
+  const MaterialCells<T>& material_cells() const { return *materials_; }  // of several
   Materials<T> materials() const {
     const std::size_t cycle = method_.weights.size();
     return materials_ ? materials_->of_launch(cycle, cycle) : Materials<T>{};
@@ -122,6 +132,14 @@ class Level {
   std::vector<std::int64_t> cells_of_material() const {  // of this rank
     return materials_ ? materials_->cells_of_material() : std::vector<std::int64_t>();
   }
+
+  // Cells of voids hold what they did before, where something else than sweeps has changed the field.
+  void hold_voids();
+  // Is a part of the domain no body? Its cells hold NaN in what goes to the host.
+  bool has_void() const { return materials_ && materials_->has_void(); }
+  bool is_void(Index x, Index y, Index z) const { return materials_->is_void(x, y, z); }  // in host memory
+  const BodyCells& body() const { return body_; }
+  std::int64_t body_cells() const { return has_void() ? body_.count : config_.grid.cells.product(); }
 
   // The field now, the one from which the last sweep made it, and the sources (empty where there are none).
   Field<T>& current() { return current_; }
@@ -236,6 +254,8 @@ class Level {
 
  private:
   bool initialise_by_formula();
+  void find_body();
+  void blank(const std::vector<Box>& boxes, std::vector<T>& dense) const;
   void bring_source_ghosts();
   void update_sources(double t);
   SweepArgs<T> sweep_args(Box region, const UpdateNorm& norm);
@@ -256,6 +276,7 @@ class Level {
   std::optional<Field<T>> constant_source_;  // what of the source never changes, where some of it does
   BoundaryConditions<T> boundaries_;
   std::optional<MaterialCells<T>> materials_;  // of several
+  BodyCells body_;
   HaloExchange<T> halo_;
   std::unique_ptr<Device> host_;
   std::optional<Field<T>> mirror_;           // of a device's field, in host memory

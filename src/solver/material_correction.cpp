@@ -19,7 +19,7 @@ class MaterialCorrection : public Correction<T> {
       : step_(step),
         level_(step.level()),
         multigrid_(level_.config(), level_.decomposition(), level_.communicator(), level_.device(),
-                   is_implicit(level_.config()), level_.compute(),
+                   has_ground(level_.config()), level_.compute(),
                    [this](int along, bool above, FieldView<float> to, Box cells) {
                      kernels().take_conductances(body(), along, above, to, cells, level_.compute());
                    }),

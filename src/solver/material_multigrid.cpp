@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "config/materials.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/error.hpp"
 #include "solver/coarsening.hpp"
@@ -221,14 +222,18 @@ void MaterialMultigrid::time_phases() {
   for (const auto& each : grids_) each->grid.time_phases();
 }
 
+bool has_ground(const Config& config) {
+  return is_implicit(config) || has_void(material_classes(config));
+}
+
 std::size_t material_grid_bytes(const Config& config, const Decomposition& decomposition, int rank,
                                 Backend backend) {
-  const bool has_ground = is_implicit(config);
-  std::size_t bytes = conductance_grid_bytes(decomposition.subdomain(rank).extent(), has_ground, backend);
+  const bool ground = has_ground(config);
+  std::size_t bytes = conductance_grid_bytes(decomposition.subdomain(rank).extent(), ground, backend);
   bool finer_is_whole = decomposition.ranks() == 1;
   for (const HalvedGrid& grid : likely_halved_grids(config, decomposition)) {
     const Box block = grid.decomposition.subdomain(grid.whole ? 0 : rank);
-    bytes += conductance_grid_bytes(block.extent(), has_ground, backend);
+    bytes += conductance_grid_bytes(block.extent(), ground, backend);
     if (grid.whole && !finer_is_whole) bytes += sizeof(float) * static_cast<std::size_t>(block.cells());
     finer_is_whole = grid.whole;
   }

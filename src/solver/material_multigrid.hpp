@@ -61,6 +61,8 @@ class MaterialMultigrid {
   std::optional<Owned<Graph>> graph_;
 };
 
+// Has a cell more than faces?
+bool has_ground(const Config& config);
 // Bytes of all grids of a rank, as if of one material: others differ in shape, not in cells.
 std::size_t material_grid_bytes(const Config& config, const Decomposition& decomposition, int rank,
                                 Backend backend);

@@ -12,9 +12,10 @@ constexpr ReductionOp operations[] = {ReductionOp::max_abs, ReductionOp::sum_squ
 
 template <class T>
 ResidualCheck<T>::ResidualCheck(const Config& config, const Communicator& communicator, Device& device,
-                                const ReductionKernel<T>& kernel, std::size_t scratch_bytes)
+                                const ReductionKernel<T>& kernel, std::size_t scratch_bytes,
+                                std::int64_t cells)
     : problem_(config.problem),
-      cells_(static_cast<double>(config.grid.cells.product())),
+      cells_(static_cast<double>(cells)),
       op_(operations[static_cast<int>(config.problem.norm)]),
       communicator_(communicator.duplicate()),
       device_(device),

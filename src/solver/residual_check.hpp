@@ -80,9 +80,10 @@ double rounding_level(double largest_temperature) {
 template <class T>
 class ResidualCheck {
  public:
-  // `kernel` may be the fused one. `device` must outlive it. Collective; errors are thrown on all ranks.
+  // `cells`: of the body. `kernel` may be the fused one. `device` must outlive it. Collective; errors are
+  // thrown on all ranks.
   ResidualCheck(const Config& config, const Communicator& communicator, Device& device,
-                const ReductionKernel<T>& kernel, std::size_t scratch_bytes);
+                const ReductionKernel<T>& kernel, std::size_t scratch_bytes, std::int64_t cells);
 
   // Where a sweep leaves a fused norm; a later one may too: start() has queued the copy ahead of it.
   UpdateNorm norm_of_sweep() const { return {op_, &result_.as<Result>()->value, scratch_.data(), false}; }

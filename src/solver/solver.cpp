@@ -113,7 +113,8 @@ void Solver<T>::make_check() {
                                   ? norm_scratch_bytes(level_.extent(), level_.sides(),
                                                        has_cycles() ? kernels_.probe : step_.plan().sweep)
                                   : reduction.scratch_bytes(level_.whole());
-  check_.emplace(level_.config(), level_.communicator(), level_.device(), reduction, scratch);
+  check_.emplace(level_.config(), level_.communicator(), level_.device(), reduction, scratch,
+                 level_.body_cells());
   last_alone_ = !has_cycles() && (!reduction.fused || level_.config().output.diagnostics);
 }
 
@@ -256,7 +257,7 @@ SwallowedHeat Solver<T>::swallowed_heat() {
 template <class T>
 Diagnosis<T> Solver<T>::make_diagnosis() {
   Diagnosis<T> diagnosis(level_.config(), level_.communicator(), level_.extent(), level_.device(),
-                         kernels_.histogram, level_.compute(), level_.materials());
+                         kernels_.histogram, level_.compute(), level_.materials(), level_.body());
   diagnosis.start(level_.field(), level_.source());
   return diagnosis;
 }
@@ -292,8 +293,11 @@ Diagnostics Solver<T>::diagnose() {
 
 template <class T>
 TemperatureExtremes Solver<T>::extremes() {
-  return over_ranks(temperature_extremes<T>(host_field(), subdomain().lo, level_.config().grid.cells),
-                    level_.communicator());
+  std::function<bool(Index, Index, Index)> is_void;
+  if (level_.has_void()) is_void = [this](Index x, Index y, Index z) { return level_.is_void(x, y, z); };
+  return over_ranks(
+      temperature_extremes<T>(host_field(), subdomain().lo, level_.config().grid.cells, is_void),
+      level_.communicator());
 }
 
 template <class T>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -103,7 +104,11 @@ class Solver {
   FieldView<const T> host_field() { return level_.host_field(); }
   std::vector<T> host_cells(const std::vector<Box>& boxes) { return level_.host_cells(boxes); }
   // The field as it is now, kept: only the second sweep to come waits. `copy` lives until then.
-  HostCopy<T> make_host_copy() { return {level_.device(), level_.extent(), level_.field().ghosts}; }
+  HostCopy<T> make_host_copy() {
+    std::function<void(FieldView<T>)> blank;
+    if (level_.has_void()) blank = [this](FieldView<T> copy) { level_.material_cells().blank(copy); };
+    return {level_.device(), level_.extent(), level_.field().ghosts, blank};
+  }
   void copy_to(HostCopy<T>& copy) {
     copy.take(level_.current(), level_.compute());
     level_.protect_until(copy.copied());

@@ -38,7 +38,7 @@ SuperStep<T>::SuperStep(Step<T>& step)
   config.problem.norm = Norm::max;
   const ReductionKernel<T>& kernel = exact_reduction<T>(level_.device().backend());
   difference_.emplace(config, level_.communicator(), level_.device(), kernel,
-                      kernel.scratch_bytes(level_.whole()));
+                      kernel.scratch_bytes(level_.whole()), level_.body_cells());
 }
 
 // The current field and another one: xx current + xy other, yx current + yy other.
@@ -62,6 +62,7 @@ void SuperStep<T>::take_runs() {
   step_.advance(method.cycle() - combination.first);
   const T share = static_cast<T>(combination.share);
   combine(*other_, share, 1 - share, 0, 1);
+  level_.hold_voids();
 }
 
 // The rate at the first stage, for the whole step, is what a method of first order has.

@@ -34,7 +34,7 @@ class Survey : public OnDevice {
   template <class T>
   Extremes extremes(const FieldReductions<T>& of, const Field<T>& there) {
     const Buffer scratch(*device_, of.scratch_bytes);
-    return fetch<Extremes>([&](Extremes* r) { of.extremes(there.view(), r, scratch.data(), {}); });
+    return fetch<Extremes>([&](Extremes* r) { of.extremes({there.view(), {}}, r, scratch.data(), {}); });
   }
   template <class T>
   LongAccumulator jump_sum(const FieldReductions<T>& of, const BoundaryJump<T>& jump) {

@@ -225,6 +225,8 @@ TEST_P(OneDiagnosis, OfEveryKindOfDeck) {
     expect_one_line<float>(config, device());
   }
   expect_one_line<double>(decks::periodic({12, 9, 10}), device());
+  expect_one_line<double>(decks::in_a_void({26, 17, 15}), device());
+  expect_one_line<float>(decks::in_a_void({19, 15, 16}), device());
 }
 
 // A residual that is looked at later has the bits of one that is looked at at once, and the host waits for
@@ -300,7 +302,8 @@ double residual_of(double update, Norm norm, const ReductionKernel<T>& kernel, c
   Field<T> now(*host, {4, 5, 6}, 1), before(*host, {4, 5, 6}, 1);
   for (Field<T>* field : {&now, &before}) face_copy<T>(Backend::host).fill(field->view(), T(1), {});
   now.view()(1, 2, 3) += static_cast<T>(update);
-  ResidualCheck<T> check(config, world, *host, kernel, kernel.scratch_bytes(now.view().interior()));
+  ResidualCheck<T> check(config, world, *host, kernel, kernel.scratch_bytes(now.view().interior()),
+                         config.grid.cells.product());
   check.start(std::as_const(now).view(), std::as_const(before).view(), {});
   return check.finish();
 }
@@ -353,7 +356,8 @@ TEST(ResidualCheckOnASlowDevice, WaitsForNothingBeforeItIsFinished) {
       face_copy<double>(Backend::host).fill(field.view(), value, {});
     };
     const Owned<Stream> stream = own_stream(device, Priority::normal);
-    ResidualCheck<double> check(config, world, device, *kernel, kernel->scratch_bytes(now.view().interior()));
+    ResidualCheck<double> check(config, world, device, *kernel, kernel->scratch_bytes(now.view().interior()),
+                                config.grid.cells.product());
     fill(before, 300);
     for (const double step : {3.0, 5.0, 7.0}) {
       fill(now, 300 + step);
@@ -381,7 +385,7 @@ TEST(ResidualCheckOnASlowDevice, KeepsOutOfTheOrderOfOtherCollectives) {
   face_copy<double>(Backend::host).fill(field.view(), world.rank(), {});
   const Owned<Stream> stream = own_stream(device, Priority::normal);
   ResidualCheck<double> check(decks::base({8, 8, 8}), world, device, kernel,
-                              kernel.scratch_bytes(field.view().interior()));
+                              kernel.scratch_bytes(field.view().interior()), 8 * 8 * 8);
   check.start(std::as_const(field).view(), {}, stream);
   auto other = world.start_all_reduce(std::vector<double>{100, 0}, ReduceOp::sum);
   EXPECT_EQ(check.finish(), world.size() - 1);

@@ -222,6 +222,23 @@ TEST_P(OneAnswer, OfMultigridOfSeveralMaterials) {
   expect(double{}, around);
 }
 
+// By every kernel that sweeps materials: what the host's reference kernel finds, NaN in the same cells.
+TEST_P(OneAnswer, OfABodyInAVoid) {
+  std::vector<std::string> kernels;
+  for (const auto& kernel : stencil_kernels<double>())
+    if (kernel.backend == device().backend() && kernel.sweeps_materials) kernels.emplace_back(kernel.name);
+  Config config = decks::in_a_void({26, 17, 15});
+  config.problem.cycle = 8;
+  expect_one_answer_of_cycles<double>(MethodName::chebyshev, config, device(), kernels);
+  expect_one_answer_of_cycles<float>(MethodName::jacobi, decks::in_a_void({19, 15, 16}), device(), kernels);
+  config.problem = decks::every_wall({26, 17, 15}).problem;
+  config.boundaries[2].kind = config.boundaries[3].kind = BoundaryKind::periodic;
+  config.problem.dt = 20 * stable_dt(config);
+  expect_one_answer_of_cycles<double>(MethodName::rkl, config, device(), kernels);
+  config.problem.dt = stable_dt(config) / 2;
+  expect_one_answer_of_cycles<float>(MethodName::euler, config, device(), kernels);
+}
+
 TEST_P(OneAnswer, OfMultigrid) {
   expect_one_answer_of_cycles<double>(MethodName::multigrid, decks::steady({37, 32, 18}), device());
   expect_one_answer_of_cycles<float>(MethodName::multigrid, decks::floating({32, 33, 11}), device());

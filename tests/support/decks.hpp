@@ -82,10 +82,10 @@ inline Config several(Int3 cells) {
   Config config = steady(cells);
   config.material = {};
   config.material.default_material = "core";
-  config.materials = {{"core", {7, 7, 7}, 2000, 800},
-                      {"board", {3, 2, 0.5}, 1500, 1000},
-                      {"copper", {400, 400, 400}, 8960, 385},
-                      {"foam", {0.05, 0.05, 0.05}, 50, 1400}};
+  config.materials = {{"core", Vector3{7, 7, 7}, 2000, 800, {}, {}},
+                      {"board", Vector3{3, 2, 0.5}, 1500, 1000, {}, {}},
+                      {"copper", Vector3{400, 400, 400}, 8960, 385, {}, {}},
+                      {"foam", Vector3{0.05, 0.05, 0.05}, 50, 1400, {}, {}}};
   MaterialRegion layers, box, sphere;
   layers.layers = {{"board", 0.07}, {"core", 0.05}, {"copper", 0.02}};
   box.shape = RegionShape::box;
@@ -98,6 +98,23 @@ inline Config several(Int3 cells) {
   sphere.place.radius = 0.05;
   config.regions = {layers, box, sphere};
   config.contacts = {{{"core", "board"}, 1e-3}};
+  return config;
+}
+
+// The same with a room along an edge, whose faces to the body are convective, and an insulated hole.
+inline Config in_a_void(Int3 cells) {
+  Config config = several(cells);
+  config.materials.push_back({"room", {}, {}, {}, 350, 25});
+  MaterialRegion room, hole;
+  room.shape = RegionShape::box;
+  room.material = "room";
+  room.place.from = {0.12, 0, 0.1};
+  room.place.to = {1, 0.06, 1};
+  hole.shape = RegionShape::sphere;
+  hole.material = "void";
+  hole.place.centre = {0.1, 0.12, 0.1};
+  hole.place.radius = 0.04;
+  config.regions.insert(config.regions.end(), {room, hole});
   return config;
 }
 

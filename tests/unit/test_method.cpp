@@ -324,7 +324,7 @@ TEST(Operator, SlowestModeOfMaterialsIsThatOfABodyOfOne) {
     const Spectrum one = sweep_spectrum(config);
     config.material = {};
     config.material.default_material = "board";
-    config.materials = {{"board", {7, 7, 7 * (1 + 1e-12)}, {}, {}}};
+    config.materials = {{"board", Vector3{7, 7, 7 * (1 + 1e-12)}, {}, {}, {}, {}}};
     ASSERT_NEAR(sweep_spectrum(config).lowest, one.lowest, 1e-6 * one.lowest);
   }
 }

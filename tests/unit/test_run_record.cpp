@@ -193,7 +193,7 @@ EndState end_state() {
   end.highest = EndState::Extreme{352.25, {99, 0, 7}, {0.0995, 0.0005, 0.0075}};
   end.lowest = EndState::Extreme{300, {0, 1, 2}, {0.0005, 0.0015, 0.0025}};
   end.faces = {true, true, true, true, false, false};
-  end.heat = HeatFlows{{4, -1.5, -0.0, 0, 0, 0}, 16, 18.25, 0.25, 0.25 / 39.75};
+  end.heat = HeatFlows{{4, -1.5, -0.0, 0, 0, 0}, {}, 16, 18.25, 0.25, 0.25 / 39.75};
   return end;
 }
 

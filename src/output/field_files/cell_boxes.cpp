@@ -1,6 +1,8 @@
 #include "output/field_files/cell_boxes.hpp"
 
 #include <bit>
+#include <cmath>
+#include <limits>
 
 namespace isotherm {
 
@@ -44,14 +46,20 @@ std::vector<Box> cut_into_slabs(Box box, Int3 chunk, Index max_cells) {
 
 namespace {
 
-// `at(x, y, z)`: a cell of the grid.
+// Of the cells that are numbers: those of a void are not. `at(x, y, z)`: a cell of the grid.
 template <class At>
 double mean(Box cells, const At& at) {
   double sum = 0;
+  Index count = 0;
   for (Index z = cells.lo.z; z < cells.hi.z; ++z)
     for (Index y = cells.lo.y; y < cells.hi.y; ++y)
-      for (Index x = cells.lo.x; x < cells.hi.x; ++x) sum += static_cast<double>(at(x, y, z));
-  return sum / static_cast<double>(cells.cells());
+      for (Index x = cells.lo.x; x < cells.hi.x; ++x) {
+        const auto value = static_cast<double>(at(x, y, z));
+        if (std::isnan(value)) continue;
+        sum += value;
+        ++count;
+      }
+  return count > 0 ? sum / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace

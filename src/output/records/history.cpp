@@ -86,6 +86,8 @@ std::string columns_of(const DiagnosticsPlan& plan, bool names, const std::optio
     if (plan.boundaries[f])
       put(fmt::format("wall_{}_W", face_names[f]),
           flows ? std::optional(flows->boundaries[f]) : std::nullopt);
+  for (std::size_t i = 0; i < plan.voids.size(); ++i)
+    put(fmt::format("void_{}_W", plan.voids[i].name), flows ? std::optional(flows->voids[i]) : std::nullopt);
   if (plan.flows) {
     put_flow("source_W", &HeatFlows::source);
     put_flow("balance_W", &HeatFlows::balance);

@@ -502,11 +502,18 @@ static std::string watts(double value) {
   return fmt::format("{:.6g} W", value + 0.0);  // no "-0 W"
 }
 
+// Records of earlier versions have none.
+static Json voids_of(const Json& heat) {
+  return heat.value("voids_W", Json::array());
+}
+
 // Where nothing flows, what is left is the rounding of the stored heat, and no share of anything.
 static std::string balance_text(const Json& heat) {
   const double balance = heat.at("balance_W"), percent = 100 * heat.at("relative_balance").get<double>();
   const auto flows = [](const Json& watt) { return !watt.is_null() && watt != 0.0; };
-  if (!flows(heat.at("sources_W")) && std::ranges::none_of(heat.at("faces_W"), flows))
+  const auto flows_to = [&](const Json& each) { return flows(each.at("watts")); };
+  if (!flows(heat.at("sources_W")) && std::ranges::none_of(heat.at("faces_W"), flows) &&
+      std::ranges::none_of(voids_of(heat), flows_to))
     return fmt::format("nothing flows; {} unaccounted for", watts(balance));
   const bool tiny = percent > 0 && percent < 1e-3;
   return fmt::format("{} % of what flows is unaccounted for: {}{}",
@@ -519,6 +526,9 @@ static TitledLines heat_lines(const Json& heat) {
   std::string faces;
   for (const auto& [name, watt] : heat.at("faces_W").items())
     if (!watt.is_null()) faces += fmt::format("{}{} {}", faces.empty() ? "" : ", ", name, watts(watt));
+  for (const Json& each : voids_of(heat))
+    faces += fmt::format("{}{} {}", faces.empty() ? "" : ", ", each.at("name").get<std::string>(),
+                         watts(each.at("watts")));
   const Json& stored = heat.at("stored_W");
   return {{"heat in", faces.empty() ? "all faces are periodic" : faces + " (negative: out)"},
           {"", "from sources " + watts(heat.at("sources_W")) +
@@ -538,6 +548,10 @@ static Described described(const EndState::Extreme& e) {
                  {"position_m", any_sign(e.position_m), "its centre"}});
 }
 
+static Described described(const EndState::VoidFlow& v) {
+  return object({{"name", v.name}, {"watts", any_sign(or_null(v.watts))}});
+}
+
 static Described described_heat(const EndState& end) {
   const HeatFlows heat = end.heat.value_or(HeatFlows{});
   std::vector<DescribedKey> faces;
@@ -547,10 +561,11 @@ static Described described_heat(const EndState& end) {
   }
   Described content =
       object({{"faces_W", object(faces), "into the domain is positive; null of a periodic face"},
+              {"voids_W", end.voids, "through the faces to each void that has a law, into the body"},
               {"sources_W", any_sign(or_null(heat.source))},
               {"stored_W", any_sign(end.steady ? std::nullopt : std::optional(heat.rate)),
                "by the temperatures; null in a steady problem"},
-              {"balance_W", any_sign(or_null(heat.balance)), "faces + sources - stored"},
+              {"balance_W", any_sign(or_null(heat.balance)), "faces + voids + sources - stored"},
               {"relative_balance", or_null(heat.relative_balance), "of the sum of all magnitudes"}});
   content.schema["type"] = {"object", "null"};
   if (!end.heat) content.value = nullptr;

@@ -218,6 +218,11 @@ struct EndState {
   // Transient: during the last step, as history.csv has it. Steady: of the final field, without a rate.
   std::optional<HeatFlows> heat;
   std::array<bool, face_count> faces{};  // that are not periodic
+  struct VoidFlow {
+    std::string name;
+    double watts = 0;  // into the body
+  };
+  std::vector<VoidFlow> voids{};  // with a law
   std::string why_no_heat;
 };
 

@@ -1,0 +1,284 @@
+"""Bodies that do not fill the box: cells of a void are no part of them, and faces to a void with a law are convective."""
+
+import copy
+import json
+
+import h5py
+import numpy as np
+import pytest
+
+from program import isotherm, ran, write_deck
+import runs
+
+CORE = {"conductivity": 7, "density": 2000, "heat_capacity": 800}
+BOARD = {"conductivity": [3, 2, 0.5], "density": 1500, "heat_capacity": 1000}
+HOT = {"ambient": 400, "coefficient": 500}
+COLD = {"ambient": 300, "coefficient": 80}
+H = 1e-3
+
+
+def run(folder, deck, *words, ranks=0, name="out", code=frozenset({0, 10})):
+    write_deck(folder, json.dumps(deck, indent=0))
+    done = isotherm("run", "deck.yaml", "--progress=off", f"output.directory={name}", "output.overwrite=true", *words,
+                    cwd=folder, ranks=ranks, code=set(code), OMP_NUM_THREADS="1")
+    return runs.record(folder / name) if done.returncode in (0, 10) else done.stderr
+
+
+def field(folder, name="deck"):
+    return runs.cells(sorted(folder.glob(f"{name}_{'[0-9]' * 8}.hdf"))[-1])
+
+
+def slab(axis, problem):
+    """Across `axis`: 3 cells of a void, 5 of core, 4 of board, 2 of another void."""
+    cells = [3, 2, 4]
+    cells[axis] = 14
+    return {
+        "grid": {"cells": cells, "spacing": H},
+        "materials": {"core": CORE, "board": BOARD, "hot": HOT, "cold": COLD},
+        "material": {"default": "core"},
+        "regions": [{"layers": [{"material": "hot", "thickness": 3 * H}, {"material": "core", "thickness": 5 * H},
+                                {"material": "board", "thickness": 4 * H}, {"material": "cold", "thickness": 2 * H}],
+                     "axis": "xyz"[axis]}],
+        "boundaries": {"xyz"[axis] + "_min": {"kind": "temperature", "value": 1000}},  # behind the void: of no matter
+        "initial": [{"shape": "constant", "value": 350}],
+        "problem": problem,
+        "output": {"diagnostics": 1000},
+    }
+
+
+@pytest.mark.parametrize("problem", [{"kind": "steady", "method": "jacobi", "tolerance": 0, "max_sweeps": 30000},
+                                     {"kind": "steady", "method": "chebyshev", "tolerance": 0, "max_cycles": 60},
+                                     {"end_time": 900}, {"end_time": 900, "method": "rkl"}],
+                         ids=["jacobi", "chebyshev", "euler", "rkl"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_a_slab_between_two_voids_is_exact(tmp_path, axis, problem):
+    record = run(tmp_path, slab(axis, problem))
+    found = np.moveaxis(field(tmp_path / "out"), 2 - axis, 0)
+    of_cell = np.array([H / 7] * 5 + [H / BOARD["conductivity"][axis]] * 4)  # m^2 K/W
+    whole = 1 / 500 + of_cell.sum() + 1 / 80
+    exact = 400 - 100 * (1 / 500 + np.cumsum(of_cell) - of_cell / 2) / whole
+    assert np.isnan(found[:3]).all() and np.isnan(found[12:]).all()
+    error = np.abs(found[3:12] - exact[:, None, None]).max()
+    assert error <= 1e-11 * 100, error
+    heat = record["end_state"]["heat"]
+    area = found[0].size * H * H
+    flows = {each["name"]: each["watts"] for each in heat["voids_W"]}
+    assert flows == {"hot": pytest.approx(100 / whole * area, rel=1e-10), "cold": pytest.approx(-100 / whole * area, rel=1e-10)}
+    assert heat["faces_W"]["xyz"[axis] + "_min"] == 0
+    assert heat["relative_balance"] < 1e-9
+    end = record["end_state"]
+    assert end["nan_cells"] == 0
+    assert (end["highest"]["temperature_K"], end["lowest"]["temperature_K"]) == (np.nanmax(found), np.nanmin(found))
+    last = runs.history(tmp_path / "out")[-1]
+    assert float(last["mean_K"]) == pytest.approx(np.nanmean(found), rel=1e-14)
+    assert (float(last["min_K"]), float(last["max_K"])) == (np.nanmin(found), np.nanmax(found))
+    capacity = np.repeat([2000 * 800, 1500 * 1000], [5, 4])[:, None, None] * H**3
+    assert float(last["heat_J"]) == pytest.approx((capacity * found[3:12]).sum(), rel=1e-12)
+
+
+def test_an_exact_field_is_compared_in_the_body_alone(tmp_path):
+    deck = slab(0, {"kind": "steady", "tolerance": 1e-13})
+    deck["regions"][0]["layers"][2]["material"] = "core"
+    deck["verify"] = {"solution": "formula", "formula": "400 - 100*(1/500 + (x - 0.003)/7)/(1/500 + 0.009/7 + 1/80)"}
+    assert run(tmp_path, deck)["verification"]["max_error_K"] < 1e-9
+
+
+PROBLEMS = {"euler": {"steps": 30}, "rkl": {"method": "rkl", "steps": 2},
+            "jacobi": {"kind": "steady", "method": "jacobi", "tolerance": 0, "max_sweeps": 60, "check_interval": 20},
+            "chebyshev": {"kind": "steady", "method": "chebyshev", "tolerance": 0, "cycle": 32, "max_cycles": 2}}
+
+
+@pytest.mark.parametrize("problem", [{"steps": 30, "dt": 2}, {"steps": 3, "dt": 40, "method": "rkl"},
+                                     {"kind": "steady", "tolerance": 1e-13}], ids=["euler", "rkl", "chebyshev"])
+def test_an_insulated_void_around_a_bar_changes_nothing(tmp_path, problem):
+    bar = {
+        "grid": {"cells": [12, 5, 4], "spacing": 0.01},
+        "materials": {"core": CORE, "board": BOARD},
+        "material": {"default": "core"},
+        "regions": [{"material": "board", "shape": "box", "from": [0.03, 0, 0], "to": [0.07, 0.02, 0.03]}],
+        "boundaries": {"x_min": {"kind": "temperature", "value": 400},
+                       "x_max": {"kind": "convection", "ambient": 300, "coefficient": 60}},
+        "initial": [{"shape": "formula", "formula": "300 + 400*x"}],
+        "sources": [{"shape": "constant", "value": 1e5}],
+        "problem": problem,
+    }
+    around = copy.deepcopy(bar)
+    around["grid"] = {"cells": [12, 11, 9], "spacing": 0.01, "origin": [0, -0.03, -0.02]}
+    around["material"]["default"] = "void"
+    around["regions"].insert(0, {"material": "core", "shape": "box", "from": [0, 0, 0], "to": [0.12, 0.05, 0.04]})
+    alone = run(tmp_path, bar, name="alone")
+    record = run(tmp_path, around)
+    found = field(tmp_path / "out")
+    np.testing.assert_allclose(found[2:6, 3:8], field(tmp_path / "alone"), rtol=1e-12)
+    assert np.isnan(found).sum() == found.size - 12 * 5 * 4
+    assert {each["name"]: each["cells"] for each in record["materials"]} == {"core": 240 - 24, "board": 24, "void": 12 * 99 - 240}
+    for name, watts in alone["end_state"]["heat"]["faces_W"].items():
+        assert record["end_state"]["heat"]["faces_W"][name] == pytest.approx(watts, rel=1e-9)
+    assert record["sources"] == alone["sources"]
+
+
+def shapes(problem):
+    """A body with two rooms, a hole, overhangs and a lone cell's width of wall."""
+    steady = problem.get("kind") == "steady"
+    return {
+        "grid": {"cells": [21, 14, 12], "lengths": [0.21, 0.14, 0.12]},
+        "materials": {"core": CORE, "board": BOARD, "hot": HOT, "cold": COLD},
+        "material": {"default": "core"},
+        "contacts": [{"between": ["core", "board"], "resistance": 1e-3}],
+        "regions": [
+            {"material": "board", "shape": "cylinder", "centre": [0.1, 0.07, 0.06], "radius": 0.05, "length": 1, "axis": "x"},
+            {"material": "void", "shape": "sphere", "centre": [0.1, 0.07, 0.06], "radius": 0.03},
+            {"material": "hot", "shape": "box", "from": [0, 0, 0.08], "to": [0.07, 0.09, 0.12]},
+            {"material": "cold", "shape": "box", "from": [0.08, 0, 0.08], "to": [0.21, 0.03, 0.12]}],
+        "boundaries": {"x_min": {"kind": "temperature", "value": "300 + 100*y" if steady else "300 + 100*y + t"},
+                       "x_max": {"kind": "convection", "ambient": 280, "coefficient": "50*(1 + y)"},
+                       "z_min": {"kind": "flux", "value": 1e3}, "y_min": "periodic", "y_max": "periodic"},
+        "initial": [{"shape": "formula", "formula": "300 + 50*x + 7*y*y + 3*z"}],
+        "sources": [{"shape": "sphere", "centre": [0.1, 0.07, 0.06], "radius": 0.05, "power": 30}],
+        "problem": problem,
+        "output": {"every_steps": 10, "diagnostics": 10, "histogram": {"bins": 8},
+                   "coarse": {"factor": [3, 2, 2], "every_steps": 10}, "slices": [{"axis": "z", "cell": 9, "every_steps": 10}],
+                   "probes": {"points": [[0.005, 0.1, 0.02], [0.1, 0.105, 0.06]]},
+                   "checkpoint": {"every_steps": 10, "keep": 9}} if not steady else {"diagnostics": 1},
+    }
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_one_answer(tmp_path, problem):
+    deck = shapes(PROBLEMS[problem])
+    first = run(tmp_path, deck, "solver.kernel=reference", name="first")
+    assert int(first["fingerprint"], 16) == runs.fingerprint(field(tmp_path / "first"))
+    lines = runs.history(tmp_path / "first")
+    for number, (words, ranks) in enumerate([(["solver.kernel=openmp"], 0), (["solver.halo_width=3"], 2), ([], 3)]):
+        name = f"again{number}"
+        assert run(tmp_path, deck, *words, ranks=ranks, name=name)["fingerprint"] == first["fingerprint"]
+        kept = [{key: text for key, text in line.items() if "residual" not in key} for line in runs.history(tmp_path / name)]
+        assert kept == [{key: text for key, text in line.items() if "residual" not in key} for line in lines]
+    end = first["end_state"]
+    assert end["heat"]["relative_balance"] < 1e-9 or problem in ("jacobi", "chebyshev")
+    assert len(end["heat"]["voids_W"]) == 2
+
+
+def test_a_restart_of_long_steps_has_the_same_bits(tmp_path):
+    deck = shapes({"method": "rkl", "dt": 30})
+    whole = run(tmp_path, deck, "problem.steps=20", name="whole")
+    run(tmp_path, deck, "problem.steps=10")
+    ran("run", "deck.yaml", "--progress=off", "--restart", "latest", "output.directory=out", "problem.steps=20", cwd=tmp_path,
+        ranks=2)
+    assert runs.record(tmp_path / "out")["fingerprint"] == whole["fingerprint"]
+
+
+def test_a_restart_has_the_same_bits_on_other_ranks(tmp_path):
+    deck = shapes(PROBLEMS["euler"])
+    whole = run(tmp_path, deck, name="whole")
+    run(tmp_path, deck, "problem.steps=20")
+    ran("run", "deck.yaml", "--progress=off", "--restart", "latest", "output.directory=out", "problem.steps=30", cwd=tmp_path,
+        ranks=2)
+    assert runs.record(tmp_path / "out")["fingerprint"] == whole["fingerprint"]
+    found, blocks = field(tmp_path / "out"), field(tmp_path / "out", "deck_coarse")
+    pairs = found.reshape(6, 2, 7, 2, 7, 3)
+    counts = (~np.isnan(pairs)).sum(axis=(1, 3, 5))
+    with np.errstate(invalid="ignore"):
+        means = np.nansum(pairs, axis=(1, 3, 5)) / counts
+    assert np.isnan(blocks).any() and (counts[~np.isnan(means)] < 12).any()
+    np.testing.assert_allclose(blocks, means, rtol=1e-14)
+    assert runs.fingerprint(field(tmp_path / "out", "deck_slice_z9")[0]) == runs.fingerprint(found[9])
+    bins, last = runs.record(tmp_path / "out")["histogram"], runs.history(tmp_path / "out")[-1]
+    body = found[~np.isnan(found)]
+    counted, _ = np.histogram(body, np.linspace(bins["low_K"], bins["high_K"], 9))
+    assert [int(last[f"hist_{i}"]) for i in range(8)] == counted.tolist()
+    assert int(last["hist_under"]) == (body < bins["low_K"]).sum() and int(last["hist_over"]) == (body > bins["high_K"]).sum()
+
+
+def test_a_run_can_start_from_one_with_a_void(tmp_path):
+    deck = shapes(PROBLEMS["euler"])
+    run(tmp_path, deck, name="earlier")
+    deck["initial"] = [{"shape": "dataset", "file": "earlier"}]
+    run(tmp_path, deck)
+    assert runs.fingerprint(runs.cells(tmp_path / "out" / "deck_00000000.hdf")) == runs.fingerprint(field(tmp_path / "earlier"))
+    del deck["regions"][1]
+    assert "not finite" in run(tmp_path, deck, code={65})
+
+
+def test_pictures_and_the_report_leave_a_void_blank(tmp_path):
+    run(tmp_path, shapes(PROBLEMS["euler"]))
+    for words in (["slice", "out"], ["animate", "out"], ["report", "out"]):
+        ran(*words, cwd=tmp_path)
+    page = next((tmp_path / "out").glob("*.html")).read_text()
+    assert "from the void hot" in page and "from the void cold" in page
+
+
+BASE = {"grid": {"cells": 8, "spacing": 0.01}, "materials": {"core": CORE, "room": HOT}, "material": {"default": "core"},
+        "initial": [{"shape": "constant", "value": 300}], "problem": {"steps": 2}}
+BOX = {"shape": "box", "from": [0.02, 0.02, 0.02], "to": [0.06, 0.06, 0.06]}
+
+
+def changed(**keys):
+    deck = copy.deepcopy(BASE)
+    deck.update(keys)
+    return deck
+
+
+@pytest.mark.parametrize("deck, words", [
+    (changed(materials={"core": CORE, "void": HOT}), ["materials.void", "needs no entry"]),
+    (changed(materials={"core": CORE, "room": {"ambient": 300}}), ["materials.room.coefficient", "missing"]),
+    (changed(materials={"core": {**CORE, "coefficient": 3}}), ["materials.core.coefficient", "of a void"]),
+    (changed(materials={"core": CORE, "room": {**HOT, "density": 1}}), ["materials.room.density", "void"]),
+    (changed(material={"default": "void"}), ["every cell is of a void"]),
+    (changed(contacts=[{"between": ["core", "room"], "resistance": 1}]), ["contacts.0.between", "a void"]),
+    (changed(regions=[{**BOX, "material": "rooom"}]), ["regions.0.material", "did you mean"]),
+    (changed(regions=[{**BOX, "material": "room"}, {"shape": "box", "material": "void", "from": [0, 0, 0], "to": [1, 1, 1]}],
+             materials={"core": CORE, "room": HOT}), ["cover every cell of room"]),
+    (changed(regions=[{"shape": "box", "material": "room", "from": [0.03, 0, 0], "to": [0.05, 1, 1]},
+                      {"shape": "box", "material": "void", "from": [0.05, 0, 0], "to": [0.06, 1, 1]}],
+             problem={"kind": "steady"}), ["nothing holds the temperature", "0.065"]),
+    (changed(regions=[{**BOX, "material": "room"}], problem={"kind": "steady", "method": "multigrid"}), ["multigrid"]),
+    (changed(regions=[{**BOX, "material": "room"}], output={"probes": {"points": [[0.04, 0.04, 0.04]]}}),
+     ["(0.04, 0.04, 0.04) m is in a void"]),
+], ids=["word", "coefficient", "conductivity", "density", "all", "contact", "name", "hidden", "singular", "multigrid", "probe"])
+def test_what_is_wrong_is_said(tmp_path, deck, words):
+    said = run(tmp_path, deck, code={65})
+    for each in words:
+        assert each in said, said
+
+
+def painted(folder, deck, kind=np.uint8):
+    """The same body by a dataset."""
+    nz, ny, nx = deck["grid"]["cells"][::-1]
+    z, y, x = np.meshgrid(*((np.arange(n) + 0.5) * 0.01 for n in (nz, ny, nx)), indexing="ij")
+    ids = np.full((nz, ny, nx), 7, kind)  # in no map
+    ids[((y - 0.07)**2 + (z - 0.06)**2 < 0.05**2)] = 2
+    ids[((x - 0.1)**2 + (y - 0.07)**2 + (z - 0.06)**2 < 0.03**2)] = 0
+    ids[(z > 0.08) & (x < 0.07) & (y < 0.09)] = 3
+    ids[(z > 0.08) & (x > 0.08) & (y < 0.03)] = 200
+    with h5py.File(folder / "scan.hdf", "w") as file:
+        file.create_dataset("ids", data=ids, chunks=(5, 6, 7), compression="gzip")
+        file["real"] = ids.astype(float)
+        file["small"] = ids[1:]
+    region = {"shape": "dataset", "file": "scan.hdf", "dataset": "/ids",
+              "map": {"0": "void", "2": "board", "3": "hot", "200": "cold"}}
+    return {**deck, "regions": [region]}
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int64])
+def test_a_dataset_paints_what_shapes_do(tmp_path, kind):
+    deck = shapes(PROBLEMS["euler"])
+    wanted = run(tmp_path, deck, name="shapes")
+    deck = painted(tmp_path, deck, kind)
+    for ranks, words in ((0, []), (2, ["solver.halo_width=2"]), (3, [])):
+        record = run(tmp_path, deck, *words, ranks=ranks, name=f"scan{ranks}")
+        assert record["fingerprint"] == wanted["fingerprint"]
+        assert record["materials"] == wanted["materials"]
+
+
+@pytest.mark.parametrize("change, code, words", [
+    ({"file": "none.hdf"}, 66, ["none.hdf"]), ({"dataset": "/nothing"}, 65, ["no such dataset"]),
+    ({"dataset": "/small"}, 65, ["expected shape (nz, ny, nx) = (12, 14, 21)"]), ({"dataset": "/real"}, 65, ["whole numbers"]),
+    ({"map": {"1": "bord"}}, 65, ["regions.0.map.1", "board"]), ({"map": {"one": "board"}}, 65, ["no whole number"]),
+    ({"map": {}}, 65, ["paints nothing"])], ids=["file", "dataset", "shape", "real", "name", "number", "empty"])
+def test_what_is_wrong_of_a_dataset_is_said(tmp_path, change, code, words):
+    deck = painted(tmp_path, shapes(PROBLEMS["euler"]))
+    deck["regions"][0].update(change)
+    said = run(tmp_path, deck, code={code})
+    for each in words:
+        assert each in said, said
