@@ -47,15 +47,20 @@ struct SourceSum {
   FieldView<T> to{};
   FieldView<const T> constant{};  // cell for cell that of `to`, which it may be; empty: 0
   Box box{};
-  double origin[3] = {}, h[3] = {};  // m, of the grid and of a cell
+  double origin[3] = {}, h[3] = {};  // m, of the grid and of a cell, where these differ of the first
+  const double* edges[3] = {};       // m, faces of all cells, one more than these; null: evenly spaced
+  Index cells[3] = {};               // of the grid, along an axis with edges
   Int3 first{};                      // global index of the cell (0, 0, 0) of the field
   int count = 0;
   SourceProduct products[most_products] = {};
 
   // Of a product along an axis: the share of its heat below the lower face of a cell, and from the shares
-  // below both faces the mean over the cell, 1/m.
+  // below both faces the mean over the cell, 1/m: for the volume of the grid's first cell, as sources are
+  // stored, where cells differ.
   ISOTHERM_HOST_DEVICE double share(const SourceProduct& product, int a, Index cell) const {
-    return share_below(product.axis[a], origin[a] + static_cast<double>(first[a] + cell) * h[a]);
+    const Index global = first[a] + cell;
+    if (!edges[a]) return share_below(product.axis[a], origin[a] + static_cast<double>(global) * h[a]);
+    return share_below(product.axis[a], edges[a][global < cells[a] ? global : cells[a]]);
   }
   ISOTHERM_HOST_DEVICE double mean(const SourceProduct& product, int a, Index cell, double below,
                                    double above) const {

@@ -71,7 +71,7 @@ def draw_slice(options):
     chosen = spread(snapshots) if options.all_times else [chosen_snapshot(snapshots, options)]
     index = plane_index(chosen[0], axis, chosen_position(run, chosen[0], axis, options))
     # One panel a snapshot, with one scale of colours, so that panels can be compared.
-    return figures.draw(path, slice_figure, run.name, chosen, axis, index, [each.plane(axis, index) for each in chosen])
+    return figures.draw(path, slice_figure, run.name, chosen, axis, index, [each.picture(axis, index) for each in chosen])
 
 
 def chosen_series(run, options):
@@ -123,7 +123,11 @@ def plane_index(snapshot, axis, position):
                                     f"{low:.6g} m to {high:.6g} m")
     # As the program's own slices: an upper face belongs to the cell below it only at the end of the box, and
     # a place that is a face but for rounding is that face.
-    index = math.floor((metres - low) / snapshot.spacing[axis] + 1e-9)
+    if snapshot.edges:
+        edges = snapshot.edges[axis]
+        index = int(np.searchsorted(edges + 1e-9 * np.append(0, -np.diff(edges)), metres, side="right")) - 1
+    else:
+        index = math.floor((metres - low) / snapshot.spacing[axis] + 1e-9)
     return min(max(index, 0), snapshot.cells[axis] - 1)
 
 
@@ -159,7 +163,7 @@ def slice_figure(name, snapshots, axis, index, planes, span=None):
             panel.set_xlabel(f"{AXES[across]} [{unit.name}]")
             panel.tick_params(labelbottom=True)
     figure.colorbar(image, ax=panels, label="temperature [K]", shrink=0.9, aspect=30, pad=0.02)
-    where = format_length(snapshots[0].centre[axis] + index * snapshots[0].spacing[axis], unit)
+    where = format_length(snapshots[0].centres(axis)[index], unit)
     title = f"{figures.plain(name)}, plane {AXES[axis]} = {where}"
     if len(planes) == 1:
         panels[0, 0].set_title(f"{title}, {moment(snapshots[0], steady)}", loc="left")
@@ -259,9 +263,9 @@ def animate(options):
 
 def film(name, frames, axis, index):
     """A figure, and a generator that draws one frame after the other into it. Planes are read twice, and never all held."""
-    finite = (plane[np.isfinite(plane)] for plane in (frame.plane(axis, index) for frame in frames))
+    finite = (plane[np.isfinite(plane)] for plane in (frame.picture(axis, index) for frame in frames))
     span = colour_range([np.array([each.min(), each.max()]) if each.size else each for each in finite])
-    figure = slice_figure(name, frames[:1], axis, index, [frames[0].plane(axis, index)], span)
+    figure = slice_figure(name, frames[:1], axis, index, [frames[0].picture(axis, index)], span)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # as it is now: frames must not jump
     panel, steady = figure.axes[0], is_steady(frames)
@@ -269,7 +273,7 @@ def film(name, frames, axis, index):
 
     def drawn():
         for frame in frames:
-            plane = frame.plane(axis, index)
+            plane = frame.picture(axis, index)
             panel.images[0].set_data(plane)
             for artist in [*panel.collections, *panel.texts]:
                 artist.remove()
@@ -358,8 +362,11 @@ def surfaces(pyvista, name, snapshot, stride, field, levels):
     """The picture as an array (height, width, 3)."""
     low, high = snapshot.bounds
     unit = length_unit(max(high - low))
-    grid = pyvista.ImageData(dimensions=field.shape[::-1], spacing=snapshot.spacing * stride / unit.si,
-                             origin=snapshot.centre / unit.si)
+    if snapshot.edges:
+        grid = pyvista.RectilinearGrid(*(snapshot.centres(axis)[::stride] / unit.si for axis in range(3)))
+    else:
+        grid = pyvista.ImageData(dimensions=field.shape[::-1], spacing=snapshot.spacing * stride / unit.si,
+                                 origin=snapshot.centre / unit.si)
     box = [end / unit.si for ends in zip(low, high) for end in ends]
     grid.point_data["temperature [K]"] = field.ravel()
     if np.isnan(field).any():  # voids: surfaces end at them

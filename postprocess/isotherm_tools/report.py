@@ -261,10 +261,10 @@ def field_pictures(run, snapshots):
     if ends[0].thin_axis:
         return [pictures(*(plane_picture(run.name, snapshot, ends) for snapshot in ends))]
     cell, which = planes_cell(run.record, ends[0])
-    planes = [[snapshot.plane(axis, cell[axis]) for axis in range(3)] for snapshot in ends]
+    planes = [[snapshot.picture(axis, cell[axis]) for axis in range(3)] for snapshot in ends]
     scale = Scale([plane for state in planes for plane in state])
     unit = length_unit(max(ends[0].bounds[1] - ends[0].bounds[0]))
-    cuts = [format_length(centre + step * i, unit) for centre, step, i in zip(ends[0].centre, ends[0].spacing, cell)]
+    cuts = [format_length(ends[0].centres(axis)[i], unit) for axis, i in enumerate(cell)]
     items = [picture(field_figure(snapshot, state, scale), form="png", caption=f"At {when}: {span(state)} in these planes.",
                      alt=f"Temperature in the planes {which}, {when}: {span(state)}")
              for snapshot, state in zip(ends, planes) for when in [moment(snapshot, steady)]]
@@ -287,7 +287,7 @@ def planes_cell(record, snapshot):
 def plane_picture(name, snapshot, series):
     axis = AXES.index(snapshot.thin_axis or "z")
     index = snapshot.cells[axis] // 2
-    plane = snapshot.plane(axis, index)
+    plane = snapshot.picture(axis, index)
     figure = slice_figure(name, [snapshot], axis, index, [plane])
     wide, high = figure.get_size_inches()
     shrink = min(WIDTH / wide, HEIGHT / high)

@@ -20,6 +20,7 @@ from isotherm_tools.text import split_unit
 SNAPSHOT = re.compile(r"(?P<name>.+)_(?P<sweep>\d+)\.hdf")
 TEMPERATURES = ("temperature", "VTKHDF/PointData/T")  # where it is, and was in format 1
 WHOLE = "isotherm snapshot"
+MOST_PIXELS = 1000  # along an axis of a graded grid
 
 
 class Run:
@@ -199,22 +200,31 @@ class Snapshot:
                 self.spacing = np.array(attributes["spacing"], dtype=float)  # m: x, y, z
                 self.centre = np.array(attributes["origin"], dtype=float) + 0.5 * self.spacing  # m, of the first cell
                 self.time = float(attributes["time"])  # s
+                # m, the faces of the cells along x, y and z, where cells differ in size; else None
+                self.edges = [np.array(file[f"isotherm/edges_{axis}"]) for axis in "xyz"] if "edges_x" in file["isotherm"] else None
             except (KeyError, AttributeError, TypeError, ValueError) as error:
                 raise Failure(DATA, f"{path} is no snapshot of isotherm ({error})") from error
         if len(self.shape) != 3 or self.spacing.shape != (3,) or self.centre.shape != (3,):
             raise Failure(DATA, f"{path} is no snapshot of isotherm (its grid is not of three axes)")
         self.cells = self.shape[::-1]  # nx, ny, nz
+        if self.edges and [len(edges) for edges in self.edges] != [count + 1 for count in self.cells]:
+            raise Failure(DATA, f"{path} is no snapshot of isotherm (it has faces of other cells)")
         # "x", "y" or "z": the first along which there is one cell, as in a slice; None without one.
         self.thin_axis = next((axis for axis, count in zip("xyz", self.cells) if count == 1), None)
         # Two corners of the box in metres: half a cell around the outer cell centres.
         self.bounds = (low := self.centre - 0.5 * self.spacing), low + self.spacing * np.array(self.cells)
+        if self.edges:
+            self.bounds = tuple(np.array([edges[end] for edges in self.edges]) for end in (0, -1))
 
-    def _centres(self, axis):
+    def centres(self, axis):
+        """Metres, of the cells along axis 0, 1, 2 = x, y, z."""
+        if self.edges:
+            return (self.edges[axis][:-1] + self.edges[axis][1:]) / 2
         return self.centre[axis] + self.spacing[axis] * np.arange(self.cells[axis])
 
-    x = property(lambda self: self._centres(0), doc="Metres, of the centres of the cells; y and z alike.")
-    y = property(lambda self: self._centres(1))
-    z = property(lambda self: self._centres(2))
+    x = property(lambda self: self.centres(0), doc="Metres, of the centres of the cells; y and z alike.")
+    y = property(lambda self: self.centres(1))
+    z = property(lambda self: self.centres(2))
 
     def _read(self, *selection):
         with open_hdf5(self.path) as file:
@@ -236,3 +246,17 @@ class Snapshot:
 
         The rows of the result run along the higher of the two other axes, its columns along the lower."""
         return self._read(*(index if each == axis else slice(None) for each in (2, 1, 0))).astype(float)
+
+    def picture(self, axis, index):
+        """The plane at places that are evenly apart along both axes, as pixels are: of a graded grid interpolated between
+        the centres of cells, of any other the plane itself."""
+        plane = self.plane(axis, index)
+        if not self.edges:
+            return plane
+        for along, other in enumerate(other for other in (2, 1, 0) if other != axis):
+            low, high = self.edges[other][0], self.edges[other][-1]
+            finest = np.diff(self.edges[other]).min()
+            count = max(self.cells[other], min(MOST_PIXELS, round((high - low) / finest)))
+            places = low + (high - low) * (np.arange(count) + 0.5) / count
+            plane = np.apply_along_axis(lambda cells: np.interp(places, self.centres(other), cells), along, plane)
+        return plane

@@ -10,6 +10,7 @@
 #include "app/run.hpp"
 #include "app/session.hpp"
 #include "config/deck.hpp"
+#include "config/grid_axes.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -141,10 +142,17 @@ std::string time_text(const Config& config) {
 // Size, and the heat of the sources. Those of more cells than this process counts in seconds are for the run.
 std::string domain_text(const Config& config) {
   constexpr Index most_cells = Index{1} << 31;
-  const Vector3 h = spacing(config);
-  Vector3 lengths = h;
-  for (int axis = 0; axis < 3; ++axis) lengths[axis] *= static_cast<double>(config.grid.cells[axis]);
-  std::string text = fmt::format("domain          {}, cells of {}\n", size_text(lengths), size_text(h));
+  const GridAxes axes(config);
+  Vector3 lengths, smallest, largest;
+  for (int axis = 0; axis < 3; ++axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    lengths[a] = axes[axis].length();
+    smallest[a] = axes[axis].smallest();
+    largest[a] = axes[axis].largest();
+  }
+  std::string text =
+      fmt::format("domain          {}, cells of {}{}\n", size_text(lengths), size_text(smallest),
+                  config.grid.is_graded() ? " to " + size_text(largest) : "");
   if (all_sources(config).empty()) return text;
   if (config.grid.cells.product() > most_cells)
     return text + "sources         their power is computed by the run\n";

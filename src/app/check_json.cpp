@@ -197,6 +197,11 @@ bool scale_case(YamlNode& deck, const ScalingConfig& scaling, const Config& conf
     throw deck_error(config, "verify.order",
                      "has grids of its own (and weak scaling lets that of the deck grow); remove it, or "
                      "write scaling.kind: strong");
+  if (config.grid.is_graded())
+    throw deck_error(
+        config, "grid.spacing",
+        "has zones (and weak scaling lets the body grow, which says nothing of its zones); write "
+        "numbers, or scaling.kind: strong");
   const Int3 growth = weak_growth(config, ranks);
   const auto cells = [&](int axis) { return fmt::format("{}", config.grid.cells[axis] * growth[axis]); };
   const Vector3 h = spacing(config);

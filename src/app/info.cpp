@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
+#include <vector>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -22,7 +24,7 @@ void print_extreme(const char* title, const NumberedTemperature& found, const Sn
   EndState::Extreme extreme{found.value + 0.0, {}, {}};
   for (int axis = 0; axis < 3; ++axis) {
     extreme.cell[axis] = header.first_cell[axis] + cell[axis] * header.factor[axis];
-    extreme.position_m[axis] = cell_centre(header.origin[axis], header.spacing[axis], cell[axis]);
+    extreme.position_m[axis] = header.centre(axis, cell[axis]);
   }
   fmt::print("{:<14}{}{}\n", title, extreme_text(extreme),
              header.factor == Int3{1, 1, 1} ? "" : " and on (the mean of a coarse cell)");
@@ -55,16 +57,31 @@ void print_place(const FileGrid& grid) {
   fmt::print(", {} x {} x {} in one\n", grid.factor.x, grid.factor.y, grid.factor.z);
 }
 
+// "20 x 1e-06 m, 40 x 2.5e-05 m": cells of one size, but for rounding, in a row.
+std::string sizes_text(const std::vector<double>& edges) {
+  constexpr double rounding = 1e-6;  // of a size
+  std::string text;
+  for (std::size_t i = 0, end = 0; i + 1 < edges.size(); i = end) {
+    const double size = edges[i + 1] - edges[i];
+    while (end + 1 < edges.size() && std::abs(edges[end + 1] - edges[end] - size) <= rounding * size) ++end;
+    if (end == i) ++end;
+    text += fmt::format("{}{} x {:g} m", i == 0 ? "" : ", ", end - i, size);
+  }
+  return text;
+}
+
 void print_summary(const std::string& path, const SnapshotHeader& header) {
   const Int3 n = header.cells;
   const Vector3 &h = header.spacing, &o = header.origin;
   const SnapshotProvenance& from = header.provenance;
   fmt::print("file          {}\n", path);
   fmt::print("format        {}, version {}{}\n", header.kind, header.format,
-             header.format > 1 && header.is_flat() ? "" : "; VTKHDF 1.0");
+             header.format > 1 && !header.is_image() ? "" : "; VTKHDF 1.0");
   fmt::print("cells         {} x {} x {} = {} (x y z)\n", n.x, n.y, n.z, n.product());
   print_place(header);
-  fmt::print("spacing       {:g} x {:g} x {:g} m\n", h[0], h[1], h[2]);
+  if (!header.is_graded()) fmt::print("spacing       {:g} x {:g} x {:g} m\n", h[0], h[1], h[2]);
+  for (std::size_t axis = 0; axis < 3 && header.is_graded(); ++axis)
+    fmt::print("{:<14}{}\n", fmt::format("spacing {}", "xyz"[axis]), sizes_text(header.edges[axis]));
   fmt::print("origin        ({:g}, {:g}, {:g}) m, the corner of the box\n", o[0], o[1], o[2]);
   fmt::print("time          {:g} s\n", header.meta.time);
   fmt::print("sweep         {}\n", header.meta.sweep);

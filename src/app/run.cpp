@@ -91,8 +91,13 @@ RunRecord describe_run(const CommandLine& command, const Session& session, const
   record.directory = directory;
   record.resolved_deck = to_yaml(config);
   record.cells = last.grid.cells;
-  record.lengths = spacing(config);
-  for (int axis = 0; axis < 3; ++axis) record.lengths[axis] *= static_cast<double>(config.grid.cells[axis]);
+  for (int axis = 0; axis < 3; ++axis) {
+    const GridAxis along(last, axis);
+    record.lengths[axis] = GridAxis(config, axis).length();
+    if (!config.grid.is_graded()) continue;
+    record.smallest_cell[axis] = along.smallest();
+    record.largest_cell[axis] = along.largest();
+  }
   record.process_grid = d.process_grid();
   record.weights = exchange_weights(last, session.placement.backend);
   record.smallest_rank_cells = d.smallest_subdomain();
@@ -272,7 +277,7 @@ Verification verify(const Config& config, const Communicator& world, Solver<T>& 
   result.solution = word(config.verify.solution);
   // MPI_MAX may drop a NaN, a sum never does.
   const double sum = world.all_reduce(mine.sum_squares, ReduceOp::sum);
-  result.l2_error_K = std::sqrt(sum / static_cast<double>(solver.level().body_cells()));
+  result.l2_error_K = std::sqrt(sum / solver.level().body().volume);
   result.max_error_K = std::isfinite(sum) ? world.all_reduce(mine.max, ReduceOp::max) : sum;
   result.tolerance_K = config.verify.tolerance;
   return result;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "config/grid_axes.hpp"
 #include "config/materials.hpp"
 #include "config/parts.hpp"
 #include "config/problems.hpp"
@@ -432,6 +433,21 @@ int counted_axis(const Config& config) {
   return n.x > 1 || n.y * n.z == 1 ? 0 : n.y > 1 ? 1 : 2;
 }
 
+// Zones of the same lengths, of more or fewer cells each.
+void refine_zones(const Config& config, Config& level, int axis, std::int64_t cells) {
+  const std::int64_t n = config.grid.cells[axis], more = level.grid.cells[axis];
+  for (SpacingZone& zone : level.grid.zones[axis]) {
+    if (zone.cells * more % n != 0)
+      throw deck_error(
+          config, "verify.order",
+          "{} cells leave {} x {} / {} in a zone along {}, not a whole number; choose cells that are "
+          "multiples of each other",
+          cells, zone.cells, more, n, "xyz"[axis]);
+    zone.size *= static_cast<double>(n) / static_cast<double>(more);
+    zone.cells = zone.cells * more / n;
+  }
+}
+
 // The same body with so many cells along the counted axis, others in proportion; one cell stays one.
 Config refined(const Config& config, std::int64_t cells) {
   Config level = config;
@@ -450,8 +466,11 @@ Config refined(const Config& config, std::int64_t cells) {
     }
     level.grid.cells[axis] = n[axis] * cells / n[along];
   }
-  level.grid.lengths = spacing(config);
-  for (int axis = 0; axis < 3; ++axis) (*level.grid.lengths)[axis] *= static_cast<double>(n[axis]);
+  level.grid.lengths.emplace();
+  for (int axis = 0; axis < 3; ++axis) {
+    (*level.grid.lengths)[axis] = GridAxis(config, axis).length();
+    refine_zones(config, level, axis, cells);
+  }
   level.grid.spacing.reset();
   return level;
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "config/config.hpp"
+#include "config/grid_axes.hpp"
 #include "config/parts.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/communicator.hpp"
@@ -230,7 +231,11 @@ class FieldOutputs {
     if (part.what.kind == PartKind::coarse) {
       const Int3 factor = part.what.factor;
       const Box coarse = coarse_begun_in(solver_.subdomain(), factor);
-      part.cells = coarse_means(communicator_, solver_.host_field(), solver_.subdomain(), factor);
+      CellWeights volumes;
+      for (int axis = 0; axis < 3; ++axis)
+        volumes.along[static_cast<std::size_t>(axis)] =
+            volume_factors(config_, axis, 0, config_.grid.cells[axis]);
+      part.cells = coarse_means(communicator_, solver_.host_field(), solver_.subdomain(), factor, volumes);
       mine = {dense_view(part.cells.data(), coarse.extent()), coarse};
     } else if (files_.in_step() && !solver_.is_asynchronous()) {
       mine = cut(solver_.host_field(), solver_.subdomain(), part.what.box);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "config/grid_axes.hpp"
 #include "config/parts.hpp"
 
 namespace isotherm {
@@ -25,23 +26,37 @@ Expression if_then(const Expression& condition, const Expression& yes, const Exp
   return Expression::combined(FormulaOp::choose, {condition, yes, no});
 }
 
+Expression at_most(const Expression& a, const Expression& b) {
+  return combined(FormulaOp::min, a, b);
+}
+Expression at_least_zero(const Expression& a) {
+  return combined(FormulaOp::max, 0.0, a);
+}
+
 // Of a cell that lies within an interval, exactly 1, and beyond it exactly 0, whatever is rounded.
 Expression share_of(const Config& config, Face f, const FacePatch& patch) {
-  std::string text;
+  Expression all;
   for (int i = 0; i < 2; ++i) {
     const int axis = face_axes(f)[i];
-    text += fmt::format(
-        "{0}(min(1, max(0, (({2}) - {1})/{4} + 0.5)) + min(1, max(0, ({1} - ({3}))/{4} + 0.5)) - 1)",
-        i == 0 ? "" : "*", "xyz"[axis], (*patch.to)[i], (*patch.from)[i], spacing(config)[axis]);
+    const Expression at(std::string(1, "xyz"[axis]), "xyz"), h = GridAxis(config, axis).size_formula();
+    // From where the distance ends, of a cell.
+    const auto share = [&](const Expression& distance) {
+      return at_most(1.0,
+                     at_least_zero(combined(FormulaOp::add, combined(FormulaOp::divide, distance, h), 0.5)));
+    };
+    const Expression below = share(combined(FormulaOp::subtract, (*patch.to)[i], at)),
+                     above = share(combined(FormulaOp::subtract, at, (*patch.from)[i]));
+    const Expression within = combined(FormulaOp::subtract, combined(FormulaOp::add, below, above), 1.0);
+    all = i == 0 ? within : combined(FormulaOp::multiply, all, within);
   }
-  return {text, "xyz"};
+  return all;
 }
 
 Expression centre_in(const Config& config, Face f, const FacePatch& patch) {
   std::string text;
   for (int i = 0; i < 2; ++i) {
     const int axis = face_axes(f)[i];
-    const double rounding = rounding_of_per_cell * spacing(config)[axis];
+    const double rounding = rounding_of_per_cell * GridAxis(config, axis).smallest();
     text += fmt::format("{0}{1} >= ({2}) && {1} <= ({3})", i == 0 ? "" : " && ", "xyz"[axis],
                         (*patch.from)[i] - rounding, (*patch.to)[i] + rounding);
   }
@@ -174,7 +189,7 @@ bool boundaries_use_time(const Config& config) {
 }
 
 BoundaryLaw strongest_law(const Config& config, Face f, double k) {
-  const double h = spacing(config)[axis_of(f)];
+  const double h = size_at(config, f);
   const FaceLaw law = face_law(config, f);
   if (!law.varies()) return law_of(k, h, law.coefficient(0, 0, 0));
   const BoundaryLaw of_temperature{-1, 2};
@@ -193,17 +208,17 @@ BoundaryLaw strongest_law(const Config& config, Face f, double k) {
 double mean_a(const Config& config, Face f, double k) {
   if (!has_varying_coefficient(config, f)) return boundary_law(config, f, k).a;
   constexpr Index most_places = 64;  // along an axis: enough for an estimate
-  const Vector3 h = spacing(config);
-  const Expression a = face_law(config, f).a(k, h[axis_of(f)]);
+  const Expression a = face_law(config, f).a(k, size_at(config, f));
   const auto [p, q] = face_axes(f);
+  const GridAxes axes(config);
   const Int3 n = config.grid.cells;
   const Index width = std::min(n[p], most_places), rows = std::min(n[q], most_places);
   double sum = 0;
   Vector3 at{};
   for (Index j = 0; j < rows; ++j) {
     for (Index i = 0; i < width; ++i) {
-      at[p] = config.grid.origin[p] + (static_cast<double>((2 * i + 1) * n[p] / (2 * width)) + 0.5) * h[p];
-      at[q] = config.grid.origin[q] + (static_cast<double>((2 * j + 1) * n[q] / (2 * rows)) + 0.5) * h[q];
+      at[p] = axes[p].centre((2 * i + 1) * n[p] / (2 * width));
+      at[q] = axes[q].centre((2 * j + 1) * n[q] / (2 * rows));
       const double here = a(at[0], at[1], at[2]);
       sum += std::abs(here) <= 1 ? here : -1;  // NaN is reported by the cell that has it
     }

@@ -22,11 +22,21 @@ enum class Precision { fp32, fp64, mixed };  // mixed: an fp64 field, whose chan
 template <>
 inline constexpr auto words_of<Precision> = words("fp32", "fp64", "mixed");
 
+struct SpacingZone {  // cells of one size along an axis
+  std::int64_t cells = 0;
+  double size = 0;  // m
+  bool operator==(const SpacingZone&) const = default;
+};
 struct GridConfig {
-  Int3 cells;                      // required
+  Int3 cells;                      // required, but of axes with zones
   std::optional<Vector3> lengths;  // m; exactly one of lengths and spacing
-  std::optional<Vector3> spacing;  // m
-  Vector3 origin{0, 0, 0};         // m, the corner of the box
+  std::optional<Vector3> spacing;  // m; along an axis with zones that of the first
+  // From the lower end; neighbours differ in size. Empty: all cells of the axis are alike.
+  std::array<std::vector<SpacingZone>, 3> zones{};
+  Vector3 origin{0, 0, 0};  // m, the corner of the box
+
+  bool is_graded(int axis) const { return !zones[axis].empty(); }
+  bool is_graded() const { return is_graded(0) || is_graded(1) || is_graded(2); }
 };
 
 struct MaterialConfig {                 // what the problem needs of it is checked
@@ -340,6 +350,7 @@ struct Config {
 
 // Derived quantities that every later folder needs in the same form. Of a body of several materials
 // diffusivity, conductivity and heat capacity are those of the first class (config/materials.hpp).
+// Of a grid whose cells differ (config/grid_axes.hpp) spacing and volume are those of its first cell.
 Vector3 spacing(const Config& config);                  // m
 double cell_volume(const Config& config);               // m^3
 double diffusivity(const Config& config);               // m^2/s; steady problems without a material: 1

@@ -8,6 +8,7 @@
 
 #include "config/boundary_laws.hpp"
 #include "config/config.hpp"
+#include "config/grid_axes.hpp"
 #include "config/materials.hpp"
 #include "config/problems.hpp"
 
@@ -21,9 +22,12 @@ std::string Config::at(const std::string& key) const {
 
 Vector3 spacing(const Config& config) {
   const GridConfig& grid = config.grid;
-  if (grid.spacing) return *grid.spacing;
-  Vector3 h = grid.lengths.value();
-  for (int axis = 0; axis < 3; ++axis) h[axis] /= static_cast<double>(grid.cells[axis]);
+  Vector3 h = grid.spacing ? *grid.spacing : grid.lengths.value();
+  for (int axis = 0; axis < 3; ++axis)
+    if (grid.is_graded(axis))
+      h[axis] = grid.zones[axis].front().size;
+    else if (!grid.spacing)
+      h[axis] /= static_cast<double>(grid.cells[axis]);
   return h;
 }
 
@@ -96,7 +100,8 @@ bool takes_long_steps(const Config& config) {
 }
 
 // s. Of each class the heat of a cell over the conductances of its faces, each to the class to which it is
-// best. sides(axis, class, best): what a cell's two faces count, where that of an inner face is `best`.
+// best. sides(axis, class, own, best): what a cell's two faces count, where that of a face to its own class
+// is `own` and that of an inner face `best`.
 template <class Sides>
 static double least_time(const Config& config, const Sides& sides) {
   const MaterialClasses all = material_classes(config);
@@ -106,17 +111,18 @@ static double least_time(const Config& config, const Sides& sides) {
     for (int axis = 0; axis < 3; ++axis) {
       double best = 0;
       for (std::size_t j = 0; j < all.count(); ++j)
-        best = std::max(best, face_conductance(config, all, axis, i, j));
-      sum += sides(axis, all.classes[i], best);
+        if (all.may_touch(axis, i, j)) best = std::max(best, face_conductance(config, all, axis, i, j));
+      sum += sides(axis, all.classes[i], face_conductance(config, all, axis, i, i), best);
     }
-    if (sum > 0) least = std::min(least, all.classes[i].heat_capacity / sum);
+    const double heat = all.classes[i].heat_capacity * volume_ratio(config, all.classes[i]);
+    if (sum > 0) least = std::min(least, heat / sum);
   }
   return least;
 }
 
 double stable_dt(const Config& config) {
   if (has_several_materials(config))
-    return least_time(config, [](int, const MaterialClass&, double best) { return 2 * best; });
+    return least_time(config, [](int, const MaterialClass&, double, double best) { return 2 * best; });
   double sum = 0;
   for (const double h : spacing(config)) sum += 1 / (h * h);
   return 1 / (2 * diffusivity(config) * sum);
@@ -129,7 +135,7 @@ BoundaryLaw boundary_law(const Config& config, Face f) {
 BoundaryLaw boundary_law(const Config& config, Face f, double k) {
   const BoundaryConfig& boundary = boundary_of(config, f);
   if (!is_plain(boundary)) return strongest_law(config, f, k);
-  const double h = spacing(config)[axis_of(f)];
+  const double h = size_at(config, f);
   const double H = boundary.coefficient(0, 0, 0);
   switch (boundary.kind) {
     case BoundaryKind::temperature:
@@ -146,13 +152,16 @@ BoundaryLaw boundary_law(const Config& config, Face f, double k) {
 }
 
 // The largest sum over a cell's two faces of (1 - a_f), which is 2 away from boundaries; 0 of one cell that
-// is periodic. `k`: of the cells; `inner`: what a face between two cells counts, where one of cells of k
+// is periodic. `k`, `h`: of the cells; `inner`: what a face between two cells counts, where one of cells of k
 // counts 1.
-static double sides_of_axis(const Config& config, int axis, double k, double inner) {
+static double sides_of_axis(const Config& config, int axis, double k, double h, double inner) {
   const Face low = face(axis, false), high = face(axis, true);
   const Index n = config.grid.cells[axis];
   if (boundary_of(config, low).kind == BoundaryKind::periodic) return n == 1 ? 0 : 2 * inner;
-  const double at_low = 1 - boundary_law(config, low, k).a, at_high = 1 - boundary_law(config, high, k).a;
+  const auto at = [&](Face f) {  // where cells of this size are at that boundary
+    return size_at(config, f) == h ? 1 - boundary_law(config, f, k).a : inner;
+  };
+  const double at_low = at(low), at_high = at(high);
   if (n == 1) return at_low + at_high;
   const double sides = inner + std::max(at_low, at_high);
   return n > 2 ? std::max(sides, 2 * inner) : sides;
@@ -162,12 +171,11 @@ double monotone_dt(const Config& config) {
   double largest = 0;  // 1/m^2
   const Vector3 h = spacing(config);
   if (has_several_materials(config))
-    return least_time(config, [&](int axis, const MaterialClass& own, double best) {
-      const double k = own.conductivity[axis], of_own = k / (h[axis] * h[axis]);
-      return of_own * sides_of_axis(config, axis, k, best / of_own);
+    return least_time(config, [&](int axis, const MaterialClass& own, double of_own, double best) {
+      return of_own * sides_of_axis(config, axis, own.conductivity[axis], own.size[axis], best / of_own);
     });
   for (int axis = 0; axis < 3; ++axis)
-    largest += sides_of_axis(config, axis, conductivity(config), 1) / (h[axis] * h[axis]);
+    largest += sides_of_axis(config, axis, conductivity(config), h[axis], 1) / (h[axis] * h[axis]);
   return largest > 0 ? 1 / (diffusivity(config) * largest) : std::numeric_limits<double>::infinity();
 }
 

@@ -251,6 +251,14 @@ Expression::Expression(const std::vector<TableKnot>& knots, bool steps, std::str
   program_ = std::make_shared<const FormulaProgram>(std::move(program));
 }
 
+Expression Expression::steps_along(char variable, const std::vector<TableKnot>& knots) {
+  Expression made(knots, true, "a table");
+  FormulaProgram program = *made.program_;
+  program.steps[0].variable = static_cast<std::uint8_t>(variable_names.find(variable));
+  made.program_ = std::make_shared<const FormulaProgram>(std::move(program));
+  return made;
+}
+
 Expression Expression::combined(FormulaOp op, const std::vector<Expression>& operands) {
   FormulaProgram made;
   bool are_numbers = true;

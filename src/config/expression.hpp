@@ -28,6 +28,8 @@ class Expression {
 
   double operator()(double x, double y, double z,
                     double t = 0) const;  // may be NaN or infinite; never throws
+  // Constant from each knot to the next, along x, y, z or t; before the first its value.
+  static Expression steps_along(char variable, const std::vector<TableKnot>& knots);
   // Of many points, in the calling thread.
   void evaluate(const FormulaPoints& points, double* values) const;
   bool is_constant() const { return !program_; }

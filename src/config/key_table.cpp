@@ -103,11 +103,15 @@ Keys describe(ProbesConfig& probes) {
 
 Keys describe(GridConfig& grid) {
   return {
-      {"cells", &grid.cells, "Cells along x, y and z; one number for a cube.",
-       {.range = {1, 1e12}, .is_required = true, .example = "[64, 64, 64]", .one_for_all = true}},
+      {"cells", &grid.cells,
+       "Cells along x, y and z; one number for a cube. null along an axis with zones: their sum.",
+       {.range = {1, 1e12}, .is_required = true, .example = "[64, 64, 64]", .one_for_all = true,
+        .may_be_null = true}},
       {"lengths", &grid.lengths, "Edges of the box along x, y and z; one number for a cube.",
        {.range = extents, .partner = "spacing", .example = "[1, 1, 1]", .one_for_all = true}},
-      {"spacing", &grid.spacing, "Edges of a cell along x, y and z; one number for cubes.",
+      {"spacing", CellSizes{&grid},
+       "Edges of a cell along x, y and z; one number for cubes. Along an axis also zones, from its lower end: "
+       "[[20, 1e-6], [40, 25e-6]] are 20 cells of 1 um and 40 of 25 um.",
        {.range = extents, .partner = "lengths", .example = "0.01", .one_for_all = true}},
       {"origin", &grid.origin, "The corner of the box with the least x, y and z.", {.range = positions}},
   };
@@ -744,6 +748,10 @@ std::string wanted_text(const Key& key) {
                                                      : "a map of lists, {key.path: [values]}");
                             },
                             [&](const Numbers& numbers) { return wanted_numbers(key, numbers); },
+                            [&](const CellSizes&) {
+                              return wanted_number(key, "a number") +
+                                     ", or [x, y, z] of numbers and zones [[count, size], ...]";
+                            },
                             [](const std::string*) { return std::string("text"); },
                             [](const std::vector<std::string>*) { return std::string("a list of words"); },
                             [&](const auto*) {  // a formula

@@ -149,10 +149,16 @@ struct Numbers {
   }
 };
 
+// Sizes of the cells along x, y and z: of each axis a number or zones, [[count, size], ...]; none where
+// lengths are given.
+struct CellSizes {
+  GridConfig* grid;
+};
+
 // What the key's value is bound to; its type says what may be written. Empty texts and lists are left out.
 using Target =
-    std::variant<Numbers, std::string*, std::vector<std::string>*, Expression*, std::optional<Expression>*,
-                 std::array<Expression, 3>*, Choice, Section, MapList, Written>;
+    std::variant<Numbers, CellSizes, std::string*, std::vector<std::string>*, Expression*,
+                 std::optional<Expression>*, std::array<Expression, 3>*, Choice, Section, MapList, Written>;
 
 // Of numbers, and of every entry of a list of numbers.
 struct Range {
@@ -184,6 +190,7 @@ struct KeyTraits {
   std::string_view absent_word{};  // "auto": may be written for leaving the key out
   std::string_view variables{};    // of formulas
   bool one_for_all = false;        // a triple that may be given as one number
+  bool may_be_null = false;        // an entry of a triple, for what follows from elsewhere
   std::string_view pair = "[low, high]";  // what two numbers are
   std::string_view former_name{};
   std::vector<FormerWord> former_words{};

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <string>
+
+#include "config/grid_axes.hpp"
+#include "config/parts.hpp"
 
 namespace isotherm {
 namespace {
@@ -92,11 +96,145 @@ std::vector<std::size_t> painted_materials(const Config& config) {
   return numbers;
 }
 
+namespace {
+
+// The cells along an axis whose centres a shape can hold.
+std::array<Index, 2> reached(const GridAxis& axis, const RegionValue& shape, int a) {
+  double low = shape.from[a], high = shape.to[a];
+  if (shape.shape != Shape::box) {
+    const bool is_length = shape.shape == Shape::cylinder && shape.axis == a;
+    const double half = is_length ? shape.length / 2 : shape.radius;
+    low = shape.centre[a] - half;
+    high = shape.centre[a] + half;
+  }
+  const auto first_from = [&](double place) {
+    const double centre = std::ceil(axis.in_cells(place) - 0.5 - rounding_of_per_cell);
+    return static_cast<Index>(std::clamp(centre, 0.0, static_cast<double>(axis.cells())));
+  };
+  return {first_from(low), first_from(high)};
+}
+
+// Numbers the sizes of cells, and gives each material a class for those that its cells may have.
+class SizeClasses {
+ public:
+  SizeClasses(const Config& config, const MaterialClasses& of_materials,
+              std::vector<std::size_t> representatives)
+      : by_material_(of_materials), representatives_(std::move(representatives)) {
+    for (int a = 0; a < 3; ++a) {
+      std::vector<double>& sizes = sizes_[a];
+      Index first = 0;
+      for (const SpacingZone& zone : config.grid.zones[a]) {
+        auto at = static_cast<std::size_t>(std::ranges::find(sizes, zone.size) - sizes.begin());
+        if (at == sizes.size() && at < most_materials) sizes.push_back(zone.size);
+        at = std::min(at, most_materials - 1);
+        found_.first_of_zone[a].push_back(first);
+        found_.number_of_size[a].push_back(static_cast<std::uint8_t>(at));
+        first += zone.cells;
+      }
+      if (sizes.empty()) sizes.push_back(spacing(config)[a]);
+      found_.sizes[a] = sizes.size();
+    }
+    const std::size_t materials = config.materials.size() + 1;  // and the word void
+    found_.of_material.resize(materials * found_.sizes[0] * found_.sizes[1] * found_.sizes[2]);
+    kind_.resize(found_.of_material.size(), unused);
+  }
+
+  // More classes than a byte can number are too many, and counted no further.
+  bool full() const { return found_.count() > most_materials; }
+
+  // `cells`: from and to, by axis.
+  void add(std::size_t material, const std::array<std::array<Index, 2>, 3>& cells) {
+    std::array<std::vector<std::size_t>, 3> reached;
+    for (std::size_t a = 0; a < 3; ++a) {
+      if (cells[a][0] >= cells[a][1]) return;
+      const std::vector<Index>& first = found_.first_of_zone[a];
+      if (first.empty()) reached[a].push_back(0);
+      for (std::size_t zone = 0; zone < first.size(); ++zone) {
+        const bool ends_before = zone + 1 < first.size() && first[zone + 1] <= cells[a][0];
+        const std::size_t number = found_.number_of_size[a][zone];
+        if (!ends_before && first[zone] < cells[a][1] &&
+            std::ranges::find(reached[a], number) == reached[a].end())
+          reached[a].push_back(number);
+      }
+    }
+    for (const std::size_t z : reached[2])
+      for (const std::size_t y : reached[1])
+        for (const std::size_t x : reached[0])
+          if (!full()) add_one(material, x, y, z);
+  }
+
+  MaterialClasses all() {
+    if (found_.classes.empty()) add_one(0, 0, 0, 0);
+    const std::size_t count = found_.count();
+    for (std::size_t i = 0; i < count; ++i)
+      for (std::size_t j = 0; j < count; ++j)
+        found_.resistances.push_back(by_material_.resistance(material_class_[i], material_class_[j]));
+    return std::move(found_);
+  }
+
+ private:
+  static constexpr std::size_t unused = ~std::size_t{0};
+
+  void add_one(std::size_t material, std::size_t x, std::size_t y, std::size_t z) {
+    const std::size_t of = by_material_.of_material.empty() ? 0 : by_material_.of_material[material];
+    const std::size_t sizes = found_.sizes[0] * found_.sizes[1] * found_.sizes[2];
+    const std::size_t size = (z * found_.sizes[1] + y) * found_.sizes[0] + x;
+    // Materials of one class share its first material's entry.
+    const std::size_t first = representatives_.empty() ? 0 : representatives_[of];
+    std::size_t& kind = kind_[first * sizes + size];
+    if (kind == unused) {
+      kind = found_.count();
+      MaterialClass own = by_material_.classes[of];
+      own.size = {sizes_[0][x], sizes_[1][y], sizes_[2][z]};
+      found_.classes.push_back(own);
+      material_class_.push_back(of);
+    }
+    found_.of_material[material * sizes + size] = static_cast<std::uint8_t>(kind);
+  }
+
+  const MaterialClasses& by_material_;
+  std::vector<std::size_t> representatives_;  // a material of each class of those
+  std::array<std::vector<double>, 3> sizes_;
+  MaterialClasses found_;
+  std::vector<std::size_t> kind_, material_class_;
+};
+
+MaterialClasses with_sizes(const Config& config, const MaterialClasses& of_materials,
+                           const std::vector<std::size_t>& representatives) {
+  SizeClasses all(config, of_materials, representatives);
+  const Int3 n = config.grid.cells;
+  const std::array<std::array<Index, 2>, 3> whole{{{0, n.x}, {0, n.y}, {0, n.z}}};
+  if (config.materials.empty()) all.add(0, whole);
+  const GridAxes axes(config);
+  const std::vector<PaintedShape> shapes = painted_shapes(config);
+  for (const bool voids : {false, true}) {  // these are behind all others
+    const auto add = [&](std::size_t material, const std::array<std::array<Index, 2>, 3>& cells) {
+      if (material != no_material && material_of_number(config, material).is_void() == voids)
+        all.add(material, cells);
+    };
+    if (!config.material.default_material.empty())
+      add(material_number(config, config.material.default_material), whole);
+    for (const PaintedShape& shape : shapes) {
+      for (const auto& [number, material] : shape.map) add(material, whole);
+      if (!shape.map.empty()) continue;
+      std::array<std::array<Index, 2>, 3> cells;
+      for (int a = 0; a < 3; ++a) cells[static_cast<std::size_t>(a)] = reached(axes[a], shape.place, a);
+      add(shape.material, cells);
+    }
+  }
+  return all.all();
+}
+
+}  // namespace
+
 MaterialClasses material_classes(const Config& config) {
   MaterialClasses all;
+  const Vector3 h = spacing(config);
   if (config.materials.empty()) {
     const double k = conductivity(config);
-    return {{{{k, k, k}, volumetric_heat_capacity(config)}}, {}, {0}};
+    all.classes = {{{k, k, k}, volumetric_heat_capacity(config), {}, 0, h}};
+    all.resistances = {0};
+    return config.grid.is_graded() ? with_sizes(config, all, {}) : all;
   }
   const ContactTable contact(config);
   std::vector<std::size_t> representatives;  // a material of each class
@@ -109,13 +247,13 @@ MaterialClasses material_classes(const Config& config) {
     const NamedMaterial& material = material_of_number(config, i);
     representatives.push_back(i);
     if (material.is_void())
-      all.classes.push_back({{}, 0, material.coefficient.value_or(0), material.ambient.value_or(0)});
+      all.classes.push_back({{}, 0, material.coefficient.value_or(0), material.ambient.value_or(0), h});
     else
-      all.classes.push_back({*material.conductivity, material.volumetric_heat_capacity()});
+      all.classes.push_back({*material.conductivity, material.volumetric_heat_capacity(), {}, 0, h});
   }
   for (const std::size_t i : representatives)
     for (const std::size_t j : representatives) all.resistances.push_back(contact(i, j));
-  return all;
+  return config.grid.is_graded() ? with_sizes(config, all, representatives) : all;
 }
 
 bool has_void(const MaterialClasses& all) {
@@ -130,6 +268,7 @@ bool has_void_law(const Config& config) {
 }
 
 bool has_several_materials(const Config& config) {
+  if (config.grid.is_graded()) return true;
   if (config.materials.empty()) return false;
   const std::vector<std::size_t> painted = painted_materials(config);
   const Vector3 k = material_of_number(config, painted[0]).conductivity.value_or(Vector3{});
@@ -139,26 +278,37 @@ bool has_several_materials(const Config& config) {
       painted, [&](std::size_t i) { return i != painted[0] && !are_alike(config, contact, i, painted[0]); });
 }
 
+double volume_ratio(const Config& config, const MaterialClass& own) {
+  if (!config.grid.is_graded()) return 1;
+  return own.size[0] * own.size[1] * own.size[2] / cell_volume(config);
+}
+
 double face_conductance(const Config& config, const MaterialClasses& all, int axis, std::size_t i,
                         std::size_t j) {
-  const MaterialClass &own = all.classes[i], &next = all.classes[j];
-  if (own.is_void()) return 0;
-  const double h = spacing(config)[axis], k = own.conductivity[axis];
-  if (next.is_void()) return *next.coefficient > 0 ? 1 / (h * (h / 2 / k + 1 / *next.coefficient)) : 0;
-  const double other = next.conductivity[axis], contact = all.resistance(i, j);
+  const MaterialClass &own = all.classes[i], &beyond = all.classes[j];
+  const bool ends_at_void = beyond.is_void();
+  if (own.is_void() || (ends_at_void && !(*beyond.coefficient > 0))) return 0;
+  const double h = own.size[axis], k = own.conductivity[axis], other = beyond.conductivity[axis],
+               contact = all.resistance(i, j);
+  if (config.grid.is_graded()) {
+    const double area = own.size[(axis + 1) % 3] * own.size[(axis + 2) % 3] / cell_volume(config),
+                 of_beyond = ends_at_void ? 1 / *beyond.coefficient : beyond.size[axis] / 2 / other;
+    return area / ((h / 2 / k + of_beyond) + contact);
+  }
+  if (ends_at_void) return 1 / (h * (h / 2 / k + 1 / *beyond.coefficient));
   if (k == other && contact == 0) return k / (h * h);
   return 1 / (h * (h / 2 / k + contact + h / 2 / other));
 }
 
 double own_conductance(const Config& config, const MaterialClass& own) {
-  const Vector3 h = spacing(config);
   double sum = 0;
-  for (int axis = 0; axis < 3; ++axis) sum += 2 * own.conductivity[axis] / (h[axis] * h[axis]);
-  return sum;
+  for (int axis = 0; axis < 3; ++axis) sum += 2 * own.conductivity[axis] / (own.size[axis] * own.size[axis]);
+  return sum * volume_ratio(config, own);
 }
 
 std::vector<PaintedShape> painted_shapes(const Config& config) {
   const Vector3 h = spacing(config);
+  const GridAxes axes(config);
   std::vector<PaintedShape> shapes;
   for (std::size_t number = 0; number < config.regions.size(); ++number) {
     const MaterialRegion& region = config.regions[number];
@@ -183,7 +333,7 @@ std::vector<PaintedShape> painted_shapes(const Config& config) {
       place.shape = Shape::box;
       for (int a = 0; a < 3; ++a) {  // beyond the domain, so that every cell is within
         place.from[a] = config.grid.origin[a] - h[a];
-        place.to[a] = config.grid.origin[a] + h[a] * (static_cast<double>(config.grid.cells[a]) + 1);
+        place.to[a] = axes[a].edge(config.grid.cells[a] + 1);
       }
       place.from[axis] = face;
       place.to[axis] = face += layer.thickness;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config/grid_axes.hpp"
 #include "config/problems.hpp"
 #include "config/text.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 
 // In cells from the lower boundary.
 double place(const Config& config, int axis, double position) {
-  return (position - config.grid.origin[axis]) / spacing(config)[axis];
+  return GridAxis(config, axis).in_cells(position);
 }
 
 class Parts {
@@ -111,8 +112,8 @@ class Parts {
       Index next = factor;
       while (n % next != 0) --next;
       return reject_("output.coarse.factor",
-                     fmt::format("{} does not divide the {} cells along {} (all cells of the file are "
-                                 "alike); write {}, or another divisor",
+                     fmt::format("{} does not divide the {} cells along {} (each of the file is of as many "
+                                 "cells); write {}, or another divisor",
                                  factor, n, "xyz"[axis], next));
     }
     parts_.push_back({.kind = PartKind::coarse,
@@ -142,8 +143,7 @@ bool within_box(const Config& config, int axis, double position) {
 }
 
 std::string box_text(const Config& config, int axis) {
-  const double from = config.grid.origin[axis];
-  const double length = spacing(config)[axis] * static_cast<double>(config.grid.cells[axis]);
+  const double from = config.grid.origin[axis], length = GridAxis(config, axis).length();
   return fmt::format("{:.6g} to {:.6g} m along {}", from, from + length, "xyz"[axis]);
 }
 

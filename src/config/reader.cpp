@@ -197,6 +197,25 @@ class ValueReader {
     target.set(numbers);
     return true;
   }
+  bool read(const CellSizes& target) {
+    Vector3 spacing{};
+    std::array<std::vector<SpacingZone>, 3> zones{};
+    if (node_.kind == Kind::scalar) {
+      if (!read_number(spacing[0], false)) return false;
+      spacing.fill(spacing[0]);
+    } else {
+      std::vector<std::vector<SpacingZone>> axes;
+      if (!read_list(axes, 3, [](ValueReader& entry, auto& axis) { return entry.read_zones(axis); }))
+        return false;
+      for (std::size_t axis = 0; axis < 3; ++axis) {
+        spacing[axis] = axes[axis][0].size;
+        if (axes[axis].size() > 1) zones[axis] = std::move(axes[axis]);
+      }
+    }
+    target.grid->spacing = spacing;
+    target.grid->zones = std::move(zones);
+    return true;
+  }
   bool read(std::vector<std::string>& target) {
     return read_list(target, 0, [](ValueReader& entry, std::string& word) { return entry.read(word); });
   }
@@ -326,6 +345,37 @@ class ValueReader {
     if (!read_number(number, target.are_whole)) return false;
     numbers.assign(target.count, number);
     return true;
+  }
+
+  // Of one axis; a number is a zone of any count. Neighbours of one size are one zone.
+  bool read_zones(std::vector<SpacingZone>& zones) {
+    if (node_.kind != Kind::list) {
+      zones.resize(1);
+      return read_number(zones[0].size, false);
+    }
+    std::vector<SpacingZone> all;
+    if (!read_list(all, 0, [](ValueReader& entry, SpacingZone& zone) { return entry.read_zone(zone); }))
+      return false;
+    if (all.empty()) return reject("has no zone");
+    for (const SpacingZone& zone : all)
+      if (!zones.empty() && zones.back().size == zone.size)
+        zones.back().cells += zone.cells;
+      else
+        zones.push_back(zone);
+    return true;
+  }
+  bool read_zone(SpacingZone& zone) {
+    constexpr double most_cells = 1e12;
+    if (node_.kind != Kind::list || node_.items.size() != 2)
+      return reject_with("write zones [[count, size], ...], such as [[20, 1e-6], [40, 25e-6]]",
+                         "a zone is no pair of a count and a size");
+    const ParsedNumber count = parse_number(node_.items[0].text);
+    if (!count.is_number || !count.problem.empty() || count.value != std::floor(count.value) ||
+        !(count.value >= 1 && count.value <= most_cells))
+      return reject_with("write a whole number from 1 to 1e+12", "'{}' is no count of cells",
+                         printable(node_.items[0].text));
+    zone.cells = static_cast<std::int64_t>(count.value);
+    return ValueReader(node_.items[1], key_, path_ + ".1", problems_).read_number(zone.size, false);
   }
 
   bool read_number(double& target, bool is_whole) {
@@ -619,11 +669,15 @@ void read_value(const YamlNode& node, const Key& key, const std::string& path, P
                         [&](std::optional<Expression>* formula) { reader.read(formula->emplace()); },
                         [&](const Choice& choice) { reader.read(choice); },
                         [&](const Numbers& numbers) { reader.read(numbers); },
+                        [&](const CellSizes& sizes) { reader.read(sizes); },
                         [&](auto* target) { reader.read(*target); }},
              key.target);
 }
 
-void read_config(const YamlNode& deck, Config& config, Problems& problems) {
+void read_config(const YamlNode& original, Config& config, Problems& problems) {
+  YamlNode deck = original;
+  for (std::size_t i = 0; i < deck.keys.size(); ++i)
+    if (deck.keys[i].name == "grid" && deck.items[i].kind == Kind::map) fill_in_cells(deck.items[i]);
   StudyConfig study;  // known keys, though a run has no use for them
   const Keys keys = describe(config, study);
   if (deck.kind == Kind::null)

@@ -48,6 +48,8 @@ struct Renamed {
 };
 std::vector<Renamed> rename_former(YamlNode& deck);
 
+// The cells of axes with zones, where a deck's grid leaves them out: all three, or null in their place.
+void fill_in_cells(YamlNode& grid);
 // Checks every key for itself; validate() checks what keys mean together. Problems are gathered.
 void read_config(const YamlNode& deck, Config& config, Problems& problems);
 // `study` and `scaling` alone.
@@ -61,6 +63,8 @@ Config settle_config(const YamlNode& deck, const std::string& path, const Regist
 // Checks that need more than one key, or the kernel registry.
 void validate(Config& config, const RegistryNames& registry, Problems& problems);
 // Its parts, and what they share: a box along an axis, and a kernel that must be able to do `what`.
+void check_zones(const Config& config, Problems& problems);
+void check_classes(const Config& config, Problems& problems);
 void check_materials(const Config& config, const RegistryNames& registry, Problems& problems);
 void check_boundaries(const Config& config, const RegistryNames& registry, Problems& problems);
 void check_corners(const std::string& key, int axis, double from, double to, Problems& problems);

@@ -59,6 +59,7 @@ Json definition(const char* name) {
 
 Json shape_of(const Key& key, const Numbers& numbers) {
   const Json item = number(numbers.are_whole ? "integer" : "number", key.range);
+  if (key.may_be_null) return any_of(list(any_of(item, {{"type", "null"}}), 3), item);
   if (numbers.count == 1) return item;
   if (numbers.count > 0) {
     const Json all = list(item, static_cast<int>(numbers.count));
@@ -67,6 +68,15 @@ Json shape_of(const Key& key, const Numbers& numbers) {
   Json counts = list(item);
   if (!key.has_default()) counts.update({{"minItems", 1}, {"uniqueItems", true}});
   return counts;
+}
+
+// A number for all axes, or of each a number or zones.
+Json shape_of_sizes(const Key& key) {
+  const Json size = number("number", key.range), count = number("integer", {1, 1e12});
+  Json zone = {{"type", "array"}, {"items", Json::array({count, size})}, {"minItems", 2}, {"maxItems", 2}};
+  Json zones = list(zone);
+  zones["minItems"] = 1;
+  return any_of(list(any_of(size, zones), 3), size);
 }
 
 // What the target holds, as the default; null where it holds nothing.
@@ -194,6 +204,7 @@ Json shape(const Key& key, const Context& context) {
             return written.form == Written::Form::maps ? list(definition("case")) : definition("lists");
           },
           [&](const Numbers& numbers) { return with_default(shape_of(key, numbers), key, held(numbers)); },
+          [&](const CellSizes&) { return shape_of_sizes(key); },
           [&](const std::string* value) { return with_default(text(), key, *value); },
           [](const std::vector<std::string>*) { return list(text()); },
           [&](const std::array<Expression, 3>*) { return list(formula(key), 3); },

@@ -10,6 +10,7 @@
 
 #include "config/boundary_laws.hpp"
 #include "config/deck.hpp"
+#include "config/grid_axes.hpp"
 #include "config/materials.hpp"
 #include "config/parts.hpp"
 #include "config/reader.hpp"
@@ -161,8 +162,7 @@ void check_temperatures(const Config& config, Problems& problems) {
   if (!problems.sound({"grid", "boundaries", "initial", "problem", "verify"})) return;
   if (config.verify.solution != ExactSolution::none) return;
   Vector3 middle = config.grid.origin;
-  for (int axis = 0; axis < 3; ++axis)
-    middle[axis] += spacing(config)[axis] * static_cast<double>(config.grid.cells[axis]) / 2;
+  for (int axis = 0; axis < 3; ++axis) middle[axis] += GridAxis(config, axis).length() / 2;
   const auto all = given_temperatures(config);
   bool are_room = !all.empty();  // formulas in the middle of the domain, at the start
   for (const auto& [key, value] : all) {
@@ -567,6 +567,7 @@ void check_kernel_can(const Config& config, const RegistryNames& registry, bool 
 
 void validate(Config& config, const RegistryNames& registry, Problems& problems) {
   check_cells(config, problems);
+  check_zones(config, problems);
   check_periodic_pairs(config, problems);
   check_boundaries(config, registry, problems);
   check_material(config, problems);

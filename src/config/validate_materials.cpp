@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "config/grid_axes.hpp"
 #include "config/materials.hpp"
 #include "config/parts.hpp"
 #include "config/reader.hpp"
@@ -110,23 +111,28 @@ void check_layers(const Config& config, const MaterialRegion& region, const std:
     check_name_of_material(config, fmt::format("{}.layers.{}.material", key, i), region.layers[i].material,
                            used, problems);
   if (!problems.sound({key, "grid"})) return;
-  const auto cells = static_cast<double>(config.grid.cells[axis]);
-  const double h = spacing(config)[axis];
-  double top = 0;  // in cells
+  const GridAxis along(config, axis);
+  const auto cells = static_cast<double>(along.cells());
+  const double h = along.size(0);
+  double top = 0, thickness = 0;  // in cells, m
   for (std::size_t i = 0; i < region.layers.size(); ++i) {
-    top += region.layers[i].thickness / h;
+    thickness += region.layers[i].thickness;
+    top =
+        along.is_graded() ? along.in_cells(along.edge(0) + thickness) : top + region.layers[i].thickness / h;
     const std::string layer = fmt::format("{}.layers.{}.thickness", key, i);
     if (top > cells * (1 + rounding_of_per_cell))
-      return problems.add(layer,
-                          "brings the layers to {} m, and the box has {} m along {}; make them thinner",
-                          shortest(top * h), shortest(cells * h), "xyz"[axis]);
+      return problems.add(
+          layer, "brings the layers to {} m, and the box has {} m along {}; make them thinner",
+          shortest(along.is_graded() ? thickness : top * h), shortest(along.length()), "xyz"[axis]);
     const double off = top - std::nearbyint(top);
     if (std::abs(off) > rounding_of_per_cell * std::max(1.0, top))
       problems.warn(
           layer,
           "the layer ends {:.2g} of a cell {} a face between cells, and is computed as if it ended at that "
-          "face; use multiples of {} m",
-          std::abs(off), off > 0 ? "above" : "below", shortest(h));
+          "face; use {} {} m",
+          std::abs(off), off > 0 ? "above" : "below",
+          along.is_graded() ? "zones that end where layers do, and multiples of" : "multiples of",
+          shortest(along.size(static_cast<Index>(top))));
   }
 }
 
@@ -166,7 +172,9 @@ void check_regions(const Config& config, std::set<std::string>& used, Problems& 
 
 void check_limits(const Config& config, const RegistryNames& registry, Problems& problems) {
   const ProblemConfig& p = config.problem;
-  const char* const several = "a body of several materials, or of one that differs by axis";
+  const char* const several = config.grid.is_graded()
+                                  ? "a grid whose spacing has zones"
+                                  : "a body of several materials, or of one that differs by axis";
   if (p.error || p.criterion == Criterion::error)
     problems.add(p.error ? "problem.error" : "problem.criterion",
                  "the error is not known for {} in this version; write tolerance with criterion relative or "
@@ -184,10 +192,7 @@ void check_limits(const Config& config, const RegistryNames& registry, Problems&
                    fmt::format("sweep {} in this version", several), problems);
 }
 
-}  // namespace
-
-void check_materials(const Config& config, const RegistryNames& registry, Problems& problems) {
-  if (config.materials.empty()) return check_absent_materials(config, problems);
+void check_several_materials(const Config& config, Problems& problems) {
   const MaterialConfig& m = config.material;
   const std::pair<const char*, bool> of_one[] = {{"conductivity", m.conductivity.has_value()},
                                                  {"density", m.density.has_value()},
@@ -217,8 +222,18 @@ void check_materials(const Config& config, const RegistryNames& registry, Proble
       problems.warn("materials." + material.name,
                     "no cell has it: neither regions nor material.default name it");
   if (material_of_number(config, painted_materials(config)[0]).is_void())
-    return problems.add("regions", "every cell is of a void, and none of the body; give one a material");
-  if (has_several_materials(config)) check_limits(config, registry, problems);
+    problems.add("regions", "every cell is of a void, and none of the body; give one a material");
+}
+
+}  // namespace
+
+void check_materials(const Config& config, const RegistryNames& registry, Problems& problems) {
+  config.materials.empty() ? check_absent_materials(config, problems)
+                           : check_several_materials(config, problems);
+  check_classes(config, problems);
+  if (problems.sound({"grid", "material", "materials", "regions", "contacts"}) &&
+      has_several_materials(config))
+    check_limits(config, registry, problems);
 }
 
 }  // namespace isotherm

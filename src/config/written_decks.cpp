@@ -20,6 +20,19 @@ std::optional<std::string> numbers_yaml(const Numbers& numbers) {
   return numbers.count == 1 ? all[0] : fmt::format("[{}]", fmt::join(all, ", "));
 }
 
+std::optional<std::string> sizes_yaml(const GridConfig& grid) {
+  if (!grid.spacing) return std::nullopt;
+  std::vector<std::string> axes;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    std::vector<std::string> zones;
+    for (const SpacingZone& zone : grid.zones[axis])
+      zones.push_back(fmt::format("[{}, {}]", zone.cells, shortest(zone.size)));
+    axes.push_back(zones.empty() ? shortest((*grid.spacing)[axis])
+                                 : fmt::format("[{}]", fmt::join(zones, ", ")));
+  }
+  return fmt::format("[{}]", fmt::join(axes, ", "));
+}
+
 std::optional<std::string> words_yaml(const std::vector<std::string>& words) {
   std::vector<std::string> all;
   for (const std::string& word : words) all.push_back(yaml_text(word));
@@ -102,6 +115,7 @@ std::optional<std::string> value_yaml(const Key& key) {
             return is_given ? Text(yaml_text(*written.node)) : std::nullopt;
           },
           [](const Numbers& numbers) { return numbers_yaml(numbers); },
+          [](const CellSizes& sizes) { return sizes_yaml(*sizes.grid); },
           [](const std::string* text) { return text->empty() ? std::nullopt : Text(yaml_text(*text)); },
           [](const std::vector<std::string>* words) { return words_yaml(*words); },
           [](const Expression* formula) { return Text(formula_yaml(*formula)); },

@@ -149,21 +149,53 @@ std::string read_attribute(hid_t object, const char* name, const std::string& pa
   return *text;
 }
 
-void write_text_dataset(hid_t group, const char* name, std::string_view text, bool this_rank_writes,
-                        const std::string& path) {
-  const std::string bytes(text.empty() ? std::string_view("\0", 1) : text);
-  Hdf5Type type = text_type(text);
-  Hdf5Space scalar(H5Screate(H5S_SCALAR));
+// Created by all ranks, and written by one.
+static void write_small_dataset(hid_t group, const char* name, hid_t in_file, hid_t in_memory, hid_t space,
+                                const void* data, bool this_rank_writes, const std::string& path) {
   Hdf5List creation(H5Pcreate(H5P_DATASET_CREATE));
   H5Pset_obj_track_times(creation.get(), false);
   H5Pset_alloc_time(creation.get(), H5D_ALLOC_TIME_EARLY);
   H5Pset_fill_time(creation.get(), H5D_FILL_TIME_NEVER);
-  Hdf5Object dataset(
-      check_hdf5(H5Dcreate2(group, name, type.get(), scalar.get(), H5P_DEFAULT, creation.get(), H5P_DEFAULT),
-                 "H5Dcreate", path));
+  Hdf5Object dataset(check_hdf5(
+      H5Dcreate2(group, name, in_file, space, H5P_DEFAULT, creation.get(), H5P_DEFAULT), "H5Dcreate", path));
   if (this_rank_writes)
-    check_hdf5(H5Dwrite(dataset.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()), "H5Dwrite",
-               path);
+    check_hdf5(H5Dwrite(dataset.get(), in_memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, data), "H5Dwrite", path);
+}
+
+void write_text_dataset(hid_t group, const char* name, std::string_view text, bool this_rank_writes,
+                        const std::string& path) {
+  const std::string bytes(text.empty() ? std::string_view("\0", 1) : text);
+  const Hdf5Type type = text_type(text);
+  const Hdf5Space scalar(H5Screate(H5S_SCALAR));
+  write_small_dataset(group, name, type.get(), type.get(), scalar.get(), bytes.data(), this_rank_writes,
+                      path);
+}
+
+void write_row_dataset(hid_t group, const char* name, const std::vector<double>& row, bool this_rank_writes,
+                       const std::string& path) {
+  const auto count = static_cast<hsize_t>(row.size());
+  const Hdf5Space space(H5Screate_simple(1, &count, nullptr));
+  write_small_dataset(group, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, space.get(), row.data(),
+                      this_rank_writes, path);
+}
+
+std::vector<double> read_row_dataset(hid_t group, const char* name, std::size_t count,
+                                     const std::string& path) {
+  constexpr const char* expected = "numbers, one more than cells";
+  if (H5Lexists(group, name, H5P_DEFAULT) <= 0) reject(path, name, expected);
+  const Hdf5Object dataset(H5Dopen2(group, name, H5P_DEFAULT));
+  if (!dataset.valid()) reject(path, name, expected);
+  const Hdf5List creation(H5Dget_create_plist(dataset.get()));
+  const Hdf5Type type(H5Dget_type(dataset.get()));
+  const Hdf5Space space(H5Dget_space(dataset.get()));
+  if (H5Pget_external_count(creation.get()) != 0 || H5Tget_class(type.get()) != H5T_FLOAT ||
+      H5Sget_simple_extent_npoints(space.get()) != static_cast<hssize_t>(count) ||
+      H5Dget_storage_size(dataset.get()) < count * sizeof(double))
+    reject(path, name, expected);
+  std::vector<double> row(count);
+  if (H5Dread(dataset.get(), H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, row.data()) < 0)
+    reject(path, name, expected);
+  return row;
 }
 
 std::string read_text_dataset(hid_t group, const char* name, const std::string& path) {

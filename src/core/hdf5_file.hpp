@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "core/box.hpp"
 #include "core/handle.hpp"
@@ -83,6 +84,13 @@ std::string read_attribute(hid_t object, const char* name, const std::string& pa
 void write_text_dataset(hid_t group, const char* name, std::string_view text, bool this_rank_writes,
                         const std::string& path);
 std::string read_text_dataset(hid_t group, const char* name, const std::string& path);
+
+// Numbers in a row, any count of them, as a dataset; created and written as texts are. Throws Error(deck)
+// where they are read and are not so many.
+void write_row_dataset(hid_t group, const char* name, const std::vector<double>& row, bool this_rank_writes,
+                       const std::string& path);
+std::vector<double> read_row_dataset(hid_t group, const char* name, std::size_t count,
+                                     const std::string& path);
 
 // Without times of creation: the same run writes the same bytes.
 Hdf5Object create_hdf5_group(hid_t parent, const char* name, const std::string& path);

@@ -30,12 +30,13 @@ BodyParts::Row BodyParts::runs_of(Index y, Index z, std::span<const std::uint8_t
   Row runs;
   const Int3 n = config_.grid.cells;
   for (Index x = 0; x < n.x;) {
-    const auto class_at = [&](Index i) -> const MaterialClass& {
-      return all_.classes[all_.of_material[materials[static_cast<std::size_t>(i)]]];
+    const auto material_at = [&](Index i) -> const NamedMaterial& {
+      return material_of_number(config_, materials[static_cast<std::size_t>(i)]);
     };
-    const bool is_body = !class_at(x).is_void(), has_law = !is_body && *class_at(x).coefficient > 0;
+    const bool is_body = !material_at(x).is_void(),
+               has_law = !is_body && material_at(x).coefficient.value_or(0) > 0;
     const Index first = x;
-    while (x < n.x && (is_body ? !class_at(x).is_void() : &class_at(x) == &class_at(first))) ++x;
+    while (x < n.x && (is_body ? !material_at(x).is_void() : &material_at(x) == &material_at(first))) ++x;
     if (!is_body && !has_law) continue;
     runs.push_back({first, x, is_body ? std::ssize(parts_) : of_void});
     if (is_body) parts_.push_back({std::ssize(parts_), false, {first, y, z}});

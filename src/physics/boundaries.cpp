@@ -112,14 +112,18 @@ std::vector<CellBoundary<T>> cell_boundaries(const Config& config, Face f, const
   const bool varies = has_varying_coefficient(config, f);
   const FaceLaw of_face = varies ? face_law(config, f) : FaceLaw{};
   std::vector<CellBoundary<T>> by_class;
-  for (const MaterialClass& each : all.classes) {
-    if (each.is_void()) {  // insulated, whatever the boundary is
+  const double h = spacing(config)[cells.normal], k_first = conductivity(config);
+  for (std::size_t i = 0; i < all.count(); ++i) {
+    if (all.classes[i].is_void()) {  // insulated, whatever the boundary is
       by_class.push_back({1, 0, 0});
       continue;
     }
-    const double k = each.conductivity[cells.normal];
+    const double k = all.classes[i].conductivity[cells.normal];
     const BoundaryLaw law = boundary_law(config, f, k);
-    by_class.push_back({static_cast<T>(law.a), static_cast<T>(law.slope), k / conductivity(config)});
+    const double relative = config.grid.is_graded()
+                                ? face_conductance(config, all, cells.normal, i, i) / (k_first / (h * h))
+                                : k / k_first;
+    by_class.push_back({static_cast<T>(law.a), static_cast<T>(law.slope), relative});
   }
   std::vector<CellBoundary<T>> found;
   Int3 cell;
@@ -131,11 +135,11 @@ std::vector<CellBoundary<T>> cell_boundaries(const Config& config, Face f, const
     for (Index p = 0; p < cells.pitch; ++p) {
       cell[cells.p] = cells.cell(cells.p, p);
       cell[cells.q] = cells.cell(cells.q, q);
-      const std::size_t own = all.of_material[painter.painted(cell)];
+      const std::size_t own = all.of(painter.painted(cell), cell);
       found.push_back(by_class[own]);
       if (!varies || all.classes[own].is_void()) continue;
-      const BoundaryLaw law = of_face.at(all.classes[own].conductivity[cells.normal],
-                                         spacing(config)[cells.normal], cells.place(p, q), 0);
+      const BoundaryLaw law =
+          of_face.at(all.classes[own].conductivity[cells.normal], size_at(config, f), cells.place(p, q), 0);
       found.back().a = static_cast<T>(law.a);
       found.back().slope = static_cast<T>(law.slope);
     }
@@ -218,7 +222,7 @@ class BoundaryConditions<T>::FaceValues {
     }
     const FaceLaw law = face_law(config, face_);
     if (!law.varies()) return add(law.value(), several ? 1 : boundary_law(config, face_).slope, no_bound);
-    const double k = conductivity(config), h = spacing(config)[axis_of(face_)];
+    const double k = conductivity(config), h = size_at(config, face_);
     add(several ? law.value() : law.b(k, h), 1, no_bound);
     add(law.a(k, h), 1, no_bound);  // of several materials, which cell_boundaries() serves, for check() alone
   }

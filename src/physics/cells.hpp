@@ -8,23 +8,15 @@
 #include <string>
 
 #include "config/config.hpp"
+#include "config/grid_axes.hpp"
 #include "core/error.hpp"
 
 namespace isotherm {
 
-// Metres. The only place where an index becomes a coordinate: every rank and every use gets the same bits.
-inline double cell_centre(double origin, double spacing, Index i) {
-  return origin + (static_cast<double>(i) + 0.5) * spacing;
-}
-
-// Of the deck's grid; `cell` is a global index.
-struct CellCentres {
-  Vector3 origin, h;  // m
-
-  explicit CellCentres(const Config& config) : origin(config.grid.origin), h(spacing(config)) {}
-  double operator()(int axis, Index i) const { return cell_centre(origin[axis], h[axis], i); }
-  // The way from the domain's lower face to a place (m) along the axis.
-  double in_cells(int axis, double place) const { return (place - origin[axis]) / h[axis]; }
+// Of the deck's grid, m; `cell` is a global index.
+struct CellCentres : GridAxes {
+  explicit CellCentres(const Config& config) : GridAxes(config) {}
+  double operator()(int axis, Index i) const { return axes[static_cast<std::size_t>(axis)].centre(i); }
   Vector3 operator()(Int3 cell) const { return {(*this)(0, cell.x), (*this)(1, cell.y), (*this)(2, cell.z)}; }
 };
 
@@ -39,9 +31,8 @@ inline double lowest_temperature(const Config& config) {
 
 // m along the normal
 inline double face_position(const Config& config, Face f) {
-  const int axis = axis_of(f);
-  const double length = static_cast<double>(config.grid.cells[axis]) * spacing(config)[axis];
-  return config.grid.origin[axis] + (is_max(f) ? length : 0.0);
+  const GridAxis axis(config, axis_of(f));
+  return axis.edge(is_max(f) ? axis.cells() : 0);
 }
 
 // "<key>: <what> is not finite at cell (1, 2, 3) (it is nan at x = 0.1 m, ...); give ..."; `key`: placed.

@@ -17,19 +17,12 @@ bool is_round(Shape shape, int shape_axis, int axis) {
   return shape == Shape::sphere || (shape == Shape::cylinder && shape_axis != axis);
 }
 
-double overlap(double low, double high, Index cell) {
-  const auto edge = static_cast<double>(cell);
-  return std::max(0.0, std::min(high, edge + 1) - std::max(low, edge));
-}
-
 // Both ends of an interval onto the faces of cells that they round to, unless nothing would be left.
-void snap(double& low, double& high) {
-  const auto snapped = [](double u) {
-    return std::abs(u - std::round(u)) <= rounding_of_per_cell ? std::round(u) : u;
-  };
-  if (snapped(low) == snapped(high)) return;
-  low = snapped(low);
-  high = snapped(high);
+template <class Lattice>
+void snap(const Lattice& lattice, double& low, double& high) {
+  if (lattice.snapped(low) == lattice.snapped(high)) return;
+  low = lattice.snapped(low);
+  high = lattice.snapped(high);
 }
 
 // The mean of exp(-u^2 / 2) over [low, high], u in standard deviations.
@@ -44,12 +37,14 @@ double mean_of_bell(double low, double high) {
 
 // Midpoints of the part of a cell that lies within [low, high].
 struct Midpoints {
-  double first, step;
+  double first, step, share;  // share: of the cell, for each
   int count;
-  Midpoints(double low, double high, Index cell, int count_) : count(count_) {
-    const double from = std::max(low, static_cast<double>(cell));
-    step = std::max(0.0, std::min(high, static_cast<double>(cell) + 1) - from) / count;
+  template <class Lattice>
+  Midpoints(const Lattice& lattice, double low, double high, Index cell, int count_) : count(count_) {
+    const double from = std::max(low, lattice.edge(cell));
+    step = std::max(0.0, std::min(high, lattice.edge(cell + 1)) - from) / count;
     first = from + step / 2;
+    share = step / lattice.size(cell);
   }
   double operator()(int i) const { return first + i * step; }
 };
@@ -58,7 +53,8 @@ struct Midpoints {
 
 CentreCover::CentreCover(const Config& config, const RegionValue& shape)
     : shape_(shape), cells_(config.grid.cells), centre_(config) {
-  reach_ = std::max(0.0, shape.radius - rounding_of_per_cell * std::ranges::min(centre_.h));
+  const double smallest = std::min({centre_[0].smallest(), centre_[1].smallest(), centre_[2].smallest()});
+  reach_ = std::max(0.0, shape.radius - rounding_of_per_cell * smallest);
   for (int axis = 0; axis < 3; ++axis) {
     if (shape.shape == Shape::box) {
       between_[axis] = half_open(axis, shape.from[axis], shape.to[axis]);
@@ -79,7 +75,13 @@ CellRange CentreCover::row(Index y, Index z) const {
   if (is_round(shape_.shape, shape_.axis, 2)) left -= square(centre_(2, z) - shape_.centre[2]);
   if (!(left > 0)) return {};
   if (!is_round(shape_.shape, shape_.axis, 0)) return between_[0];
-  const double half = std::sqrt(left) / centre_.h[0], u = centre_.in_cells(0, shape_.centre[0]) - 0.5;
+  const GridAxis& x = centre_[0];
+  if (x.is_graded()) {
+    const double low = x.in_cells(shape_.centre[0] - std::sqrt(left)),
+                 high = x.in_cells(shape_.centre[0] + std::sqrt(left));
+    return clipped(0, std::floor(low - 0.5) + 1, std::ceil(high - 0.5));
+  }
+  const double half = std::sqrt(left) / x.size(0), u = x.in_cells(shape_.centre[0]) - 0.5;
   return clipped(0, std::floor(u - half) + 1, std::ceil(u + half));
 }
 
@@ -87,7 +89,7 @@ CellRange CentreCover::row(Index y, Index z) const {
 bool CentreCover::covers_any() const {
   Int3 nearest;
   for (int axis = 0; axis < 3; ++axis) {
-    const double u = std::floor(centre_.in_cells(axis, shape_.centre[axis]));
+    const double u = std::floor(centre_[axis].in_cells(shape_.centre[axis]));
     const Index at =
         is_round(shape_.shape, shape_.axis, axis) ? clipped(axis, u, u + 1).first : between_[axis].first;
     nearest[axis] = std::min(at, cells_[axis] - 1);
@@ -103,26 +105,36 @@ CellRange CentreCover::clipped(int axis, double first, double last) const {
 
 CellRange CentreCover::half_open(int axis, double low, double high) const {
   const auto first_from = [&](double place) {
-    return std::ceil(centre_.in_cells(axis, place) - 0.5 - rounding_of_per_cell);
+    return std::ceil(centre_[axis].in_cells(place) - 0.5 - rounding_of_per_cell);
   };
   return clipped(axis, first_from(low), first_from(high));
 }
 
+double Coverage::Lattice::snapped(double at) const {
+  const double u = axis.is_graded() ? axis.in_cells(at) : at, face = std::round(u);
+  if (std::abs(u - face) > rounding_of_per_cell) return at;
+  return axis.is_graded() ? axis.edge(static_cast<Index>(face)) : face;
+}
+
 Coverage::Coverage(const Config& config, const RegionValue& shape)
-    : shape_(shape.shape), axis_(shape.axis), cells_(config.grid.cells), cell_volume_(cell_volume(config)) {
-  const CellCentres cell(config);
-  const Vector3 h = cell.h;
-  volume_ = cell_volume_ * static_cast<double>(cells_.product());
+    : shape_(shape.shape),
+      axis_(shape.axis),
+      cells_(config.grid.cells),
+      lattice_{lattice(config, 0), lattice(config, 1), lattice(config, 2)},
+      cell_volume_(lattice_[0].unit * lattice_[1].unit * lattice_[2].unit) {
+  const Vector3 h{lattice_[0].unit, lattice_[1].unit, lattice_[2].unit};
+  volume_ = config.grid.is_graded() ? GridAxes(config).volume()
+                                    : cell_volume_ * static_cast<double>(cells_.product());
   for (int a = 0; a < 3; ++a) {
-    centre_[a] = cell.in_cells(a, shape.centre[a]);
+    const auto at = [&](double place) { return lattice_[static_cast<std::size_t>(a)].at(place); };
+    centre_[a] = at(shape.centre[a]);
     radius_[a] = (shape_ == Shape::gaussian ? shape.width : shape.radius) / h[a];
     low_[a] = centre_[a] - radius_[a];
     high_[a] = centre_[a] + radius_[a];
     const bool is_length = shape_ == Shape::cylinder && a == axis_;
     if (is_length) low_[a] = centre_[a] - shape.length / 2 / h[a], high_[a] = low_[a] + shape.length / h[a];
-    if (shape_ == Shape::box)
-      low_[a] = cell.in_cells(a, shape.from[a]), high_[a] = cell.in_cells(a, shape.to[a]);
-    if (shape_ == Shape::box || is_length) snap(low_[a], high_[a]);
+    if (shape_ == Shape::box) low_[a] = at(shape.from[a]), high_[a] = at(shape.to[a]);
+    if (shape_ == Shape::box || is_length) snap(lattice_[static_cast<std::size_t>(a)], low_[a], high_[a]);
   }
   const auto length = [&](int a) { return (high_[a] - low_[a]) * h[a]; };
   if (shape_ == Shape::box) volume_ = length(0) * length(1) * length(2);
@@ -138,51 +150,52 @@ Coverage::Coverage(const Config& config, const RegionValue& shape)
 
 void Coverage::integrate_gaussian() {
   for (int axis = 0; axis < 3; ++axis) {
-    const auto in_widths = [&](Index i) { return (static_cast<double>(i) - centre_[axis]) / radius_[axis]; };
+    const Lattice& along = lattice_[static_cast<std::size_t>(axis)];
+    const auto in_widths = [&](Index i) { return (along.edge(i) - centre_[axis]) / radius_[axis]; };
     for (Index i = 0; i < cells_[axis]; ++i)
       gaussian_[axis].push_back(mean_of_bell(in_widths(i), in_widths(i + 1)));
-    const double whole = std::sqrt(2 * pi) * radius_[axis];  // in cells
-    inside_ *= std::min(
-        1.0, mean_of_bell(in_widths(0), in_widths(cells_[axis])) * static_cast<double>(cells_[axis]) / whole);
+    const double whole = std::sqrt(2 * pi) * radius_[axis];
+    const double length = along.edge(cells_[axis]) - along.edge(0);
+    inside_ *= std::min(1.0, mean_of_bell(in_widths(0), in_widths(cells_[axis])) * length / whole);
   }
 }
 
 // Of a cylinder along x: the share of the cell's cross-section, by chords along y.
 double Coverage::disc_share(Index y, Index z) const {
-  const Midpoints of_z(low_[2], high_[2], z, midpoints_);
+  const Midpoints of_z(lattice_[2], low_[2], high_[2], z, midpoints_);
   double share = 0;
   for (int k = 0; k < midpoints_; ++k) {
     const double rest = 1 - square((of_z(k) - centre_[2]) / radius_[2]);
     if (!(rest > 0)) continue;
     const double half = radius_[1] * std::sqrt(rest);
-    share += of_z.step * overlap(centre_[1] - half, centre_[1] + half, y);
+    share += of_z.share * lattice_[1].overlap(centre_[1] - half, centre_[1] + half, y);
   }
   return share;
 }
 
 bool Coverage::repeats(Index z) const {
   return is_solid(shape_) && !is_round(shape_, axis_, 2) &&
-         overlap(low_[2], high_[2], z) == overlap(low_[2], high_[2], z - 1);
+         lattice_[2].overlap(low_[2], high_[2], z) == lattice_[2].overlap(low_[2], high_[2], z - 1);
 }
 
 // At each midpoint of the row's cross-section; along an axis on which the shape is straight, there is one.
 void Coverage::chords(Index y, Index z, std::vector<Chord>& found) const {
   found.clear();
-  if (!(overlap(low_[1], high_[1], y) * overlap(low_[2], high_[2], z) > 0)) return;
+  if (!(lattice_[1].overlap(low_[1], high_[1], y) * lattice_[2].overlap(low_[2], high_[2], z) > 0)) return;
   const bool round_y = is_round(shape_, axis_, 1), round_z = is_round(shape_, axis_, 2);
   if (round_y && !is_round(shape_, axis_, 0)) {
     if (const double share = disc_share(y, z); share > 0) found.push_back({share, low_[0], high_[0]});
     return;
   }
-  const Midpoints of_y(low_[1], high_[1], y, round_y ? midpoints_ : 1);
-  const Midpoints of_z(low_[2], high_[2], z, round_z ? midpoints_ : 1);
+  const Midpoints of_y(lattice_[1], low_[1], high_[1], y, round_y ? midpoints_ : 1);
+  const Midpoints of_z(lattice_[2], low_[2], high_[2], z, round_z ? midpoints_ : 1);
   for (int k = 0; k < of_z.count; ++k) {
     for (int j = 0; j < of_y.count; ++j) {
       double rest = 1;
       if (round_y) rest -= square((of_y(j) - centre_[1]) / radius_[1]);
       if (round_z) rest -= square((of_z(k) - centre_[2]) / radius_[2]);
       if (!(rest > 0)) continue;
-      const double half = radius_[0] * std::sqrt(rest), weight = of_y.step * of_z.step;
+      const double half = radius_[0] * std::sqrt(rest), weight = of_y.share * of_z.share;
       const bool is_box = shape_ == Shape::box;
       found.push_back({weight, is_box ? low_[0] : centre_[0] - half, is_box ? high_[0] : centre_[0] + half});
     }
@@ -192,7 +205,7 @@ void Coverage::chords(Index y, Index z, std::vector<Chord>& found) const {
 // The volume that the chords find on all rows of cells that the shape touches, and within the domain.
 void Coverage::measure_on_lattice() {
   constexpr double most_rows = 1 << 24, most_fine_rows = 1 << 16;
-  const auto rows = [&](std::size_t a) { return std::ceil(high_[a]) - std::floor(low_[a]); };
+  const auto rows = [&](std::size_t a) { return lattice_[a].end(high_[a]) - lattice_[a].cell(low_[a]); };
   const double count = rows(1) * rows(2);
   if (shape_ == Shape::sphere && count > most_fine_rows) midpoints_ = 2;
   // A shape of more rows is resolved beyond any quadrature's error; only the domain's are looked at.
@@ -201,9 +214,9 @@ void Coverage::measure_on_lattice() {
     const auto at = static_cast<Index>(std::clamp(place, -1e15, 1e15));
     return whole ? at : std::clamp<Index>(at, 0, cells_[axis]);
   };
-  const Index y0 = row(1, std::floor(low_[1])), y1 = row(1, std::ceil(high_[1]));
-  const Index z0 = row(2, std::floor(low_[2])), z1 = row(2, std::ceil(high_[2]));
-  const double length = static_cast<double>(cells_.x);
+  const Index y0 = row(1, lattice_[1].cell(low_[1])), y1 = row(1, lattice_[1].end(high_[1]));
+  const Index z0 = row(2, lattice_[2].cell(low_[2])), z1 = row(2, lattice_[2].end(high_[2]));
+  const double start = lattice_[0].edge(0), end = lattice_[0].edge(cells_.x);
   std::vector<double> planes(std::max<Index>(0, z1 - z0)), within = planes;
 #pragma omp parallel for schedule(static)
   for (Index z = z0; z < z1; ++z) {
@@ -212,10 +225,12 @@ void Coverage::measure_on_lattice() {
     for (Index y = y0; y < y1; ++y) {
       chords(y, z, found);
       const bool is_inside = y >= 0 && y < cells_.y && z >= 0 && z < cells_.z;
+      const double section = lattice_[1].size(y) * lattice_[2].size(z);  // of a row
       for (const Chord& chord : found) {
-        plane += chord.weight * (chord.high - chord.low);
+        const double weight = chord.weight * section;
+        plane += weight * (chord.high - chord.low);
         if (is_inside)
-          domain += chord.weight * std::max(0.0, std::min(chord.high, length) - std::max(chord.low, 0.0));
+          domain += weight * std::max(0.0, std::min(chord.high, end) - std::max(chord.low, start));
       }
     }
     planes[z - z0] = plane;
@@ -247,13 +262,14 @@ CellRange Coverage::row(Index first, Index y, Index z, std::vector<double>& shar
   const auto cell_of = [&](double place) {
     return static_cast<Index>(std::clamp(place, static_cast<double>(first), static_cast<double>(end)));
   };
-  const Index from = cell_of(std::floor(low_[0])), to = cell_of(std::ceil(high_[0]));
-  const Index full_from = cell_of(std::ceil(full_low)), full_to = cell_of(std::floor(full_high));
+  const Lattice& along = lattice_[0];
+  const Index from = cell_of(along.cell(low_[0])), to = cell_of(along.end(high_[0]));
+  const Index full_from = cell_of(along.end(full_low)), full_to = cell_of(along.cell(full_high));
   for (Index x = from; x < to; ++x) {
     double share = full;
     if (x < full_from || x >= full_to) {
       share = 0;
-      for (const Chord& chord : found) share += chord.weight * overlap(chord.low, chord.high, x);
+      for (const Chord& chord : found) share += chord.weight * along.overlap(chord.low, chord.high, x);
     }
     shares[x - first] = share;
   }

@@ -6,7 +6,9 @@
 // follows from global indices, so that every rank finds the same bits.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <vector>
 
 #include "config/config.hpp"
@@ -71,17 +73,38 @@ class Coverage {
  private:
   struct Chord {
     double weight;     // share of the row's cross-section
-    double low, high;  // along x, in cells from the domain's lower face
+    double low, high;  // along x, in units of the axis
   };
+  // Along an axis of equal cells, in cells from the domain's lower face; of others, in metres.
+  struct Lattice {
+    GridAxis axis;
+    double unit;  // m
+
+    double at(double place) const { return axis.is_graded() ? place : axis.in_cells(place); }
+    double edge(Index i) const { return axis.is_graded() ? axis.edge(i) : static_cast<double>(i); }
+    double size(Index i) const { return axis.is_graded() ? axis.size(i) : 1; }
+    // The number of the cell that holds this place, as far as the cells go on.
+    double cell(double at) const { return std::floor(axis.is_graded() ? axis.in_cells(at) : at); }
+    double end(double at) const { return std::ceil(axis.is_graded() ? axis.in_cells(at) : at); }
+    double snapped(double at) const;
+    double overlap(double low, double high, Index i) const {  // of the cell
+      return std::max(0.0, std::min(high, edge(i + 1)) - std::max(low, edge(i))) / size(i);
+    }
+  };
+  static Lattice lattice(const Config& config, int axis) {
+    const GridAxis along(config, axis);
+    return {along, along.is_graded() ? 1 : along.size(0)};
+  }
   void chords(Index y, Index z, std::vector<Chord>& found) const;
   double disc_share(Index y, Index z) const;
   void measure_on_lattice();
   void integrate_gaussian();
 
   Shape shape_;
-  int axis_;                     // of a cylinder
-  Int3 cells_;                   // of the domain
-  Vector3 low_{}, high_{};       // the bounding box, in cells from the domain's lower corner
+  int axis_;    // of a cylinder
+  Int3 cells_;  // of the domain
+  std::array<Lattice, 3> lattice_;
+  Vector3 low_{}, high_{};       // the bounding box, in units of the axes
   Vector3 centre_{}, radius_{};  // likewise
   int midpoints_ = 8;
   double cell_volume_;

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <type_traits>
 
+#include "config/grid_axes.hpp"
 #include "core/error.hpp"
 #include "core/hdf5_file.hpp"
 #include "core/watchdog.hpp"
@@ -232,6 +234,32 @@ std::vector<double> read_dataset_box(const std::string& file, const std::string&
   std::vector<double> values(static_cast<std::size_t>(box.cells()));
   reader.read(box, values.data());
   return values;
+}
+
+void check_sizes_of_cells(const std::string& file, const Config& config) {
+  constexpr double rounding = 1e-6;  // of a size
+  const Hdf5File opened = open_file(file);
+  if (H5Lexists(opened.get(), "isotherm", H5P_DEFAULT) <= 0) return;
+  const Hdf5Object group(H5Gopen2(opened.get(), "isotherm", H5P_DEFAULT));
+  const bool is_graded = group.valid() && H5Lexists(group.get(), "edges_x", H5P_DEFAULT) > 0;
+  if (!is_graded && !config.grid.is_graded()) return;
+  for (int axis = 0; axis < 3; ++axis) {
+    const GridAxis along(config, axis);
+    const std::string name = std::string("edges_") + "xyz"[axis];
+    std::vector<double> edges;
+    if (is_graded)
+      edges = read_row_dataset(group.get(), name.c_str(), static_cast<std::size_t>(along.cells()) + 1, file);
+    bool are_same = is_graded;
+    for (Index i = 0; are_same && i < along.cells(); ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      are_same = std::abs(edges[at + 1] - edges[at] - along.size(i)) <= rounding * along.size(i);
+    }
+    if (!are_same)
+      reject(file, fmt::format(
+                       "its cells have not the sizes of grid.spacing along {}; name a run on the same grid, "
+                       "or write the spacing of this one",
+                       "xyz"[axis]));
+  }
 }
 
 template <class T>

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "config/config.hpp"
 #include "core/box.hpp"
 #include "core/field_view.hpp"
 
@@ -50,6 +51,10 @@ void check_shape(const DatasetReader& reader, const std::string& file, const std
 // The cells of `box` of a dataset of the grid's shape, as double, x fastest. Throws as DatasetReader does.
 std::vector<double> read_dataset_box(const std::string& file, const std::string& dataset, Int3 grid_cells,
                                      Box box);
+
+// Throws Error(deck) where a file of isotherm holds cells of other sizes than the grid of the deck, of which
+// one at least has several. Of equal cells nothing is asked.
+void check_sizes_of_cells(const std::string& file, const Config& config);
 
 // A field that an earlier run has left in a file.
 struct StoredField {

@@ -20,8 +20,12 @@ void add_flux(const Config& config, Face f, Box cells, HeatBalance& balance) {
   const BoundaryConfig& boundary = config.boundaries[static_cast<int>(f)];
   const Expression flux = is_plain(boundary) ? boundary.value : face_law(config, f).heat;
   const int axis = axis_of(f);
-  const double area = cell_volume(config) / spacing(config)[axis];
   const CellCentres centre(config);
+  const auto area_at = [&, uniform = cell_volume(config) / spacing(config)[axis]](Int3 cell) {
+    if (!config.grid.is_graded()) return uniform;
+    const int p = (axis + 1) % 3, q = (axis + 2) % 3;
+    return centre[p].size(cell[p]) * centre[q].size(cell[q]);
+  };
   (is_max(f) ? cells.lo : cells.hi)[axis] = is_max(f) ? cells.hi[axis] - 1 : cells.lo[axis] + 1;
   for (Index z = cells.lo.z; z < cells.hi.z; ++z) {
     HeatBalance plane;
@@ -29,7 +33,7 @@ void add_flux(const Config& config, Face f, Box cells, HeatBalance& balance) {
       HeatBalance row;
       for (Index x = cells.lo.x; x < cells.hi.x; ++x) {
         const Vector3 at = centre({x, y, z});  // a face's formula does not use the axis along its normal
-        const double watts = area * flux(at[0], at[1], at[2]);
+        const double watts = area_at({x, y, z}) * flux(at[0], at[1], at[2]);
         row += {watts, std::abs(watts)};
       }
       plane += row;
@@ -188,12 +192,10 @@ DiagnosticsPlan plan_diagnostics(const Config& config) {
   }
   const MaterialClasses all = material_classes(config);
   plan.watts_a_void_unit = own_conductance(config, all.classes[0]) * volume;
-  for (std::size_t i = 0; i < all.of_material.size(); ++i) {
-    const std::uint8_t own = all.of_material[i];
-    const bool is_painted = std::ranges::count(painted_materials(config), i) > 0;
-    if (is_painted && all.classes[own].coefficient.value_or(0) > 0)
-      plan.voids.push_back({material_of_number(config, i).name, own});
-  }
+  if (config.materials.empty()) return plan;
+  for (const std::size_t i : painted_materials(config))
+    if (material_of_number(config, i).coefficient.value_or(0) > 0)
+      plan.voids.push_back({material_of_number(config, i).name, all.of_void(i)});
   return plan;
 }
 

@@ -97,7 +97,7 @@ struct DiagnosticsPlan {
   double watts_a_void_unit = 0;  // of what VoidFlow finds
   struct Void {
     std::string name;
-    int of_class;
+    std::vector<int> classes;
   };
   std::vector<Void> voids{};  // with a law, where flows are known
 };

@@ -88,7 +88,7 @@ AxisMode axis_mode(const Config& config, int axis) {
     throw does_not_fit(config,
                        fmt::format("mode {} along {} is shorter than {} cells can hold", m, "xyz"[axis], n),
                        "use a smaller mode or more cells");
-  return {config.grid.origin[axis], half_waves * pi / (n * spacing(config)[axis]),
+  return {config.grid.origin[axis], half_waves * pi / GridAxis(config, axis).length(),
           low != BoundaryKind::insulated};
 }
 
@@ -194,8 +194,8 @@ Axis active_axis(const Config& config) {
     throw does_not_fit(config, "all boundaries are insulated or periodic",
                        "let one axis have a temperature, flux or convection boundary");
   const int i = *active;
-  return {i, config.grid.origin[i], static_cast<double>(config.grid.cells[i]) * spacing(config)[i],
-          end_of(config, face(i, false)), end_of(config, face(i, true))};
+  return {i, config.grid.origin[i], GridAxis(config, i).length(), end_of(config, face(i, false)),
+          end_of(config, face(i, true))};
 }
 
 // T = c0 + c1 s + c2 s^2,  s metres from the lower boundary
@@ -329,6 +329,12 @@ VerificationErrors verification_errors(const Config& config, FieldView<const T> 
                                        const ExactField& exact, double t) {
   const CellCentres centre(config);
   const Int3 extent = subdomain.extent();
+  const auto factors = [&](int axis) {
+    return [all = volume_factors(config, axis, subdomain.lo[axis], extent[axis])](Index i) {
+      return all.empty() ? 1 : all[static_cast<std::size_t>(i)];
+    };
+  };
+  const auto of_x = factors(0), of_y = factors(1), of_z = factors(2);
   const auto add = [](VerificationErrors& sum, double largest, double squares) {
     if (!(largest <= sum.max) && !std::isnan(sum.max)) sum.max = largest;  // a NaN comes in, and stays
     sum.sum_squares += squares;
@@ -345,7 +351,8 @@ VerificationErrors verification_errors(const Config& config, FieldView<const T> 
         if (!voids.empty() && voids[static_cast<std::size_t>(x + extent.x * (y + extent.y * z))]) continue;
         const Vector3 at = centre(subdomain.lo + Int3{x, y, z});
         const double error = std::abs(static_cast<double>(field(x, y, z)) - solution(at[0], at[1], at[2], t));
-        add(rows[y + z * extent.y], error, error * error);
+        const double weight = of_x(x) * of_y(y) * of_z(z);
+        add(rows[y + z * extent.y], error, weight * (error * error));
       }
     }
   }

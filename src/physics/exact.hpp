@@ -23,7 +23,7 @@ std::optional<ExactField> make_exact(const Config& config);
 
 struct VerificationErrors {
   double max = 0;          // K; NaN as soon as one cell is
-  double sum_squares = 0;  // K^2, over this block's cells
+  double sum_squares = 0;  // K^2, over this block's cells, each by its volume over that of the grid's first
 };
 
 // Of the block's interior cells at time t; `field` is in host memory. Free of the number of threads.

@@ -18,7 +18,8 @@ namespace isotherm {
 
 MaterialPainter::MaterialPainter(const Config& config)
     : cells_(config.grid.cells),
-      default_(static_cast<std::uint8_t>(config.material.default_material.empty()
+      default_(static_cast<std::uint8_t>(config.materials.empty() ? 0
+                                         : config.material.default_material.empty()
                                              ? nothing
                                              : material_number(config, config.material.default_material))),
       shapes_(painted_shapes(config)) {
@@ -156,7 +157,7 @@ std::vector<std::uint8_t> void_cells(const Config& config, Box cells) {
       const std::span row(&found[static_cast<std::size_t>(n.x * (y + n.y * z))],
                           static_cast<std::size_t>(n.x));
       painter.row(cells.lo.x, cells.lo.y + y, cells.lo.z + z, row);
-      for (std::uint8_t& each : row) each = all.classes[all.of_material[each]].is_void();
+      for (std::uint8_t& each : row) each = material_of_number(config, each).is_void();
     }
   }
   return found;
@@ -194,7 +195,7 @@ double conductivity_at(const Config& config, Int3 cell, int axis) {
   if (!has_several_materials(config)) return conductivity(config);
   const MaterialClasses all = material_classes(config);
   MaterialPainter painter(config);
-  return all.classes[all.of_material[painter.at(cell)]].conductivity[axis];
+  return all.classes[all.of(painter.at(cell), cell)].conductivity[axis];
 }
 
 namespace {
@@ -256,7 +257,8 @@ MaterialCells<T>::MaterialCells(const Config& config, Device& device, Box subdom
     : device_(device),
       all_(material_classes(config)),
       classes_(device, subdomain.extent(), ghosts),
-      counts_(config.materials.size() + 1) {
+      counts_(config.materials.size() + 1),
+      class_counts_(all_.count()) {
   const bool on_host = device.backend() == Backend::host;
   if (on_host) {
     paint(config, subdomain, classes_.view());
@@ -288,9 +290,11 @@ void MaterialCells<T>::make_tables(const Config& config) {
       for (std::size_t j = 0; j < count; ++j)
         conductance.push_back(static_cast<T>(face_conductance(config, all_, axis, i, j) / unit));
   for (const MaterialClass& each : all_.classes) {
-    if (transient) capacity.push_back(static_cast<T>(each.heat_capacity / (unit * time_plan(config).dt)));
-    heat.push_back(each.heat_capacity / all_.classes[0].heat_capacity);
-    body.push_back(each.is_void() ? 0 : 1);
+    const double ratio = volume_ratio(config, each);
+    if (transient)
+      capacity.push_back(static_cast<T>(each.heat_capacity * ratio / (unit * time_plan(config).dt)));
+    heat.push_back(each.heat_capacity * ratio / all_.classes[0].heat_capacity);
+    body.push_back(each.is_void() ? 0 : ratio);
     held.push_back(each.is_void() ? static_cast<T>(each.ambient) : std::numeric_limits<T>::quiet_NaN());
   }
   conductance_ = copied_to(device_, conductance);
@@ -336,24 +340,35 @@ void MaterialCells<T>::paint(const Config& config, Box subdomain, FieldView<std:
   MaterialPainter painter(config);
   const Box box = classes.padded();
   painter.load(box.shifted(subdomain.lo));
+  std::vector<std::size_t> size_along_x;
+  for (Index x = box.lo.x; x < box.hi.x; ++x)
+    size_along_x.push_back(all_.size_number(0, painter.inside(0, subdomain.lo.x + x)));
 #pragma omp parallel
   {
     std::vector<std::uint8_t> row(static_cast<std::size_t>(box.extent().x));
-    std::vector<std::int64_t> counts(counts_.size());
+    std::vector<std::int64_t> counts(counts_.size()), class_counts(class_counts_.size());
 #pragma omp for schedule(static)
     for (Index z = box.lo.z; z < box.hi.z; ++z) {
       for (Index y = box.lo.y; y < box.hi.y; ++y) {
         painter.row(subdomain.lo.x + box.lo.x, subdomain.lo.y + y, subdomain.lo.z + z, row);
+        const std::size_t of_y = all_.size_number(1, painter.inside(1, subdomain.lo.y + y)),
+                          of_z = all_.size_number(2, painter.inside(2, subdomain.lo.z + z));
         const bool counted = y >= 0 && y < classes.extent.y && z >= 0 && z < classes.extent.z;
         for (Index x = box.lo.x; x < box.hi.x; ++x) {
           const std::uint8_t material = row[static_cast<std::size_t>(x - box.lo.x)];
-          classes(x, y, z) = all_.of_material[material];
-          if (counted && x >= 0 && x < classes.extent.x) ++counts[material];
+          classes(x, y, z) =
+              all_.of_sizes(material, {size_along_x[static_cast<std::size_t>(x - box.lo.x)], of_y, of_z});
+          if (!counted || x < 0 || x >= classes.extent.x) continue;
+          ++counts[material];
+          ++class_counts[classes(x, y, z)];
         }
       }
     }
 #pragma omp critical(isotherm_paint)
-    for (std::size_t i = 0; i < counts.size(); ++i) counts_[i] += counts[i];
+    {
+      for (std::size_t i = 0; i < counts.size(); ++i) counts_[i] += counts[i];
+      for (std::size_t i = 0; i < class_counts.size(); ++i) class_counts_[i] += class_counts[i];
+    }
   }
 }
 

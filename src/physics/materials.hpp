@@ -45,10 +45,9 @@ class MaterialPainter {
     return painted(cell);
   }
   std::vector<std::size_t> empty_shapes() const;  // the numbers of those that hold no cell centre
+  Index inside(int axis, Index i) const;          // the cell of the domain that a cell beyond it is like
 
  private:
-  Index inside(int axis, Index i) const;
-
   Int3 cells_;
   std::array<bool, 3> periodic_;
   std::uint8_t default_;
@@ -104,6 +103,7 @@ class MaterialCells {
   // of so many.
   Materials<T> of_launch(std::size_t i, std::size_t cycle) const;
   // Of this block, by number.
+  const std::vector<std::int64_t>& cells_of_class() const { return class_counts_; }
   const std::vector<std::int64_t>& cells_of_material() const { return counts_; }
   const MaterialClasses& classes() const { return all_; }
   bool has_void() const { return tables_.held != nullptr; }
@@ -130,7 +130,7 @@ class MaterialCells {
   std::unique_ptr<Device> host_;                // of a GPU, where there is a void, as this
   std::optional<Field<std::uint8_t>> painted_;  // classes_ in host memory
   FieldView<const std::uint8_t> host_classes_;
-  std::vector<std::int64_t> counts_;
+  std::vector<std::int64_t> counts_, class_counts_;
   std::optional<MixedCellTables<T>> mixed_;  // of a GPU, as these
   std::vector<Field<T>> between_;
   Buffer conductance_, capacity_, heat_, body_, held_, coefficients_;

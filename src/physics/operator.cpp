@@ -137,8 +137,10 @@ Chain chain_along(const Config& config, int axis) {
   const int p = (axis + 1) % 3, q = (axis + 2) % 3;
   const Int3 lines{0, std::min(n[p], most_lines), std::min(n[q], most_lines)};
   const auto taken = [&](bool above, std::size_t own) {
-    const double k = all.classes[own].conductivity[axis], h = spacing(config)[axis];
-    return k / (h * h) * (1 - mean_a(config, face(axis, above), k));
+    const double k = all.classes[own].conductivity[axis], h = all.classes[own].size[axis];
+    const double of_face =
+        config.grid.is_graded() ? face_conductance(config, all, axis, own, own) : k / (h * h);
+    return of_face * (1 - mean_a(config, face(axis, above), k));
   };
   const auto count = static_cast<std::size_t>(n[axis]);
   Chain chain{std::vector<double>(count + 1), std::vector<double>(count), std::vector<double>(count)};
@@ -151,7 +153,7 @@ Chain chain_along(const Config& config, int axis) {
     std::size_t before = 0, own = 0;
     for (std::size_t i = 0; i < count; ++i, before = own) {
       cell[axis] = static_cast<Index>(i);
-      own = all.of_material[painter.painted(cell)];
+      own = all.of(painter.painted(cell), cell);
       const bool is_void = all.classes[own].is_void();
       if (!is_void) chain.diagonal[i] += own_conductance(config, all.classes[own]);
       if (i == 0 && !is_void) chain.faces[i] += taken(false, own);
@@ -263,15 +265,16 @@ Coefficients<T> rounded_sweep(const Config& config, double weight) {
 template <class T>
 Coefficients<T> rounded_sweep(const Config& config, const MaterialClass& own, double weight) {
   const bool transient = config.problem.kind == ProblemKind::transient;
-  const Vector3 h = spacing(config);
+  const Vector3& h = own.size;
+  const double ratio = volume_ratio(config, own);
   // Of a cell: what a sweep of the weight 1 divides its heat by, W/(m^3 K).
-  const double divisor = transient ? own.heat_capacity : own_conductance(config, own);
+  const double divisor = transient ? own.heat_capacity : own_conductance(config, own) / ratio;
   const auto along = [&](int axis) {
     return own.conductivity[axis] / divisor * weight * (1 / (h[axis] * h[axis]));
   };
   const double cx = along(0), cy = along(1), cz = along(2);
   const double c0 = transient ? 1 - 2 * (cx + cy + cz) : 1 - weight;
-  return rounded_coefficients<T>({c0, cx, cy, cz, weight / (divisor * source_scale(config))});
+  return rounded_coefficients<T>({c0, cx, cy, cz, weight / (divisor * ratio * source_scale(config))});
 }
 
 template Coefficients<float> rounded_sweep(const Config&, const MaterialClass&, double);

@@ -26,8 +26,8 @@ Probe::Probe(const Config& config, const Vector3& at, const std::string& key) {
     const Index n = config.grid.cells[axis];
     const bool periodic = config.boundaries[2 * axis].kind == BoundaryKind::periodic;
     // In cells from the first centre; from -1/2 to n - 1/2 within the box.
-    const double place = std::clamp((at[axis] - config.grid.origin[axis]) / spacing(config)[axis] - 0.5, -0.5,
-                                    static_cast<double>(n) - 0.5);
+    const GridAxis along(config, axis);
+    const double place = std::clamp(along.in_cells(at[axis]) - 0.5, -0.5, static_cast<double>(n) - 0.5);
     const auto lower = static_cast<Index>(std::floor(place));
     weights_[axis] = place - static_cast<double>(lower);
     for (const Index side : {Index{0}, Index{1}}) {
@@ -36,6 +36,11 @@ Probe::Probe(const Config& config, const Vector3& at, const std::string& key) {
       neighbour.cell = periodic ? (wanted + n) % n : std::clamp<Index>(wanted, 0, n - 1);
       neighbour.beyond_boundary = !periodic && neighbour.cell != wanted;
     }
+    // Centres of cells of two sizes are not one cell apart. A ghost beyond a boundary is of its cell's size.
+    const double size = along.size(neighbours_[axis][0].cell), above = along.size(neighbours_[axis][1].cell);
+    if (size != above)
+      weights_[axis] =
+          std::clamp((at[axis] - along.edge(lower + 1) + size / 2) / (size / 2 + above / 2), 0.0, 1.0);
   }
   for (int corner = 0; corner < corners; ++corner)
     for (int axis = 0; axis < 3; ++axis)
@@ -78,7 +83,7 @@ double Probe::beyond_boundaries(const Config& config, int corner, double tempera
     const BoundaryConfig& of_face = config.boundaries[static_cast<int>(boundary)];
     const FaceLaw sum = is_plain(of_face) ? FaceLaw{} : face_law(config, boundary);
     const BoundaryLaw law =
-        is_plain(of_face) ? boundary_law(config, boundary, k) : sum.at(k, spacing(config)[axis], at, t);
+        is_plain(of_face) ? boundary_law(config, boundary, k) : sum.at(k, size_at(config, boundary), at, t);
     const Expression value = is_plain(of_face) ? of_face.value : sum.value();
     const double b = law.slope == 0 ? 0 : law.slope * value(at[0], at[1], at[2], t);
     temperature = law.a * temperature + b;

@@ -4,6 +4,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -51,6 +52,26 @@ struct Row {
   bool counts(std::size_t i) const { return is_void.empty() || is_void[i] == 0; }
   void note(const BadCell& cell) {
     if (!bad || cell.before(*bad)) bad = cell;
+  }
+};
+
+// Sums of sources become those of a cell of the grid's first size: what a source gives counts with the volume
+// of its cell (config/grid_axes.hpp). Empty factors are 1.
+struct VolumeFactors {
+  std::array<std::vector<double>, 3> along;
+
+  VolumeFactors(const Config& config, Box cells) {
+    for (int axis = 0; axis < 3; ++axis)
+      along[static_cast<std::size_t>(axis)] =
+          volume_factors(config, axis, cells.lo[axis], cells.extent()[axis]);
+  }
+  double at(std::size_t axis, Index i) const {
+    return along[axis].empty() ? 1 : along[axis][static_cast<std::size_t>(i)];
+  }
+  void apply_to(std::vector<double>& sums, Index y, Index z) const {
+    if (along[0].empty() && along[1].empty() && along[2].empty()) return;
+    const double of_row = at(1, y) * at(2, z);
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] *= at(0, static_cast<Index>(i)) * of_row;
   }
 };
 
@@ -110,6 +131,7 @@ class RegionValues::Brush {
   std::vector<double> read_dataset(const Config& config, Box subdomain) const {
     if (entry_->shape != Shape::dataset) return {};
     try {
+      check_sizes_of_cells(entry_->file, config);
       return read_dataset_box(entry_->file, entry_->dataset, config.grid.cells, subdomain);
     } catch (const Error& e) {
       throw Error(e.code(), fmt::format("{}: {}", config.at(key()), e.what()));
@@ -226,7 +248,9 @@ RegionValues::RegionValues(const Config& config, std::vector<RegionValue> entrie
 Index RegionValues::repeated_until(Index z, Index end) const {
   const auto repeats = [&](const Brush& brush) { return brush.repeats(z); };
   if (has_void_) return z;
-  while (z < end && std::ranges::all_of(brushes_->front(), repeats)) ++z;
+  const GridAxis along(config_, 2);
+  while (z < end && along.size(z) == along.size(z - 1) && std::ranges::all_of(brushes_->front(), repeats))
+    ++z;
   return z;
 }
 
@@ -242,6 +266,7 @@ RegionTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field
   for (const Brush& brush : brushes_->front()) datasets.push_back(brush.read_dataset(config_, subdomain));
   const std::vector<std::uint8_t> voids =
       has_void_ ? void_cells(config_, subdomain) : std::vector<std::uint8_t>{};
+  const VolumeFactors factors(config_, subdomain);
   std::vector<Row> rows(brushes_->size(), Row{{}, subdomain, &datasets, {}, {}, {}, {}});
   for (Row& row : rows) {
     row.sums.resize(static_cast<std::size_t>(extent.x));
@@ -259,6 +284,7 @@ RegionTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field
         row.is_void = std::span(voids).subspan(static_cast<std::size_t>(extent.x * (y + extent.y * z)),
                                                static_cast<std::size_t>(extent.x));
       for (const Brush& brush : (*brushes_)[thread]) brush.apply_to(row);
+      if (is_source_) factors.apply_to(row.sums, y, z);
       store(row, scale, lowest, entries_.size(), &field(0, y, z));
       if (is_source_) totals[y + extent.y * z] = totals_of(row.sums);
     }

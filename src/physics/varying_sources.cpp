@@ -67,9 +67,9 @@ std::pair<double, double> reach(const SourceProfile& p) {
 }
 CellRange reached(const SourceProfile& p, const CellCentres& cell, int axis, Index cells) {
   const auto [low, high] = reach(p);
-  if (cell.in_cells(axis, high) < 0) return {};
+  if (cell[axis].in_cells(high) < 0) return {};
   const auto at = [&](double place) {
-    return static_cast<Index>(std::clamp(cell.in_cells(axis, place), 0.0, static_cast<double>(cells)));
+    return static_cast<Index>(std::clamp(cell[axis].in_cells(place), 0.0, static_cast<double>(cells)));
   };
   return {at(low), std::min(cells, at(high) + 1)};
 }
@@ -100,6 +100,7 @@ Places places_at(const Config& config, const RegionValue& source, double t) {
 // m^3, by which a value (of a gaussian its peak) becomes a power.
 double volume(const Config& config, const RegionValue& source, const Places& at) {
   if (source.shape == Shape::gaussian) return std::pow(2 * std::numbers::pi, 1.5) * std::pow(source.width, 3);
+  if (source.shape == Shape::constant && config.grid.is_graded()) return GridAxes(config).volume();
   if (source.shape == Shape::constant)
     return cell_volume(config) * static_cast<double>(config.grid.cells.product());
   double product = 1;
@@ -119,7 +120,7 @@ PlacedSource placed_source(const Config& config, const RegionValue& source, doub
                      word(source.shape), t);
   const CellCentres cell(config);
   for (int a = 0; a < 3; ++a) {
-    const double low = cell.origin[a], high = low + static_cast<double>(config.grid.cells[a]) * cell.h[a];
+    const double low = cell[a].edge(0), high = cell[a].edge(config.grid.cells[a]);
     placed.axis[a] = source.shape == Shape::gaussian ? bell(at.centre[a], source.width, source.width)
                      : source.shape == Shape::box    ? evenly(at.from[a], at.to[a])
                                                      : evenly(low, high);
@@ -129,7 +130,7 @@ PlacedSource placed_source(const Config& config, const RegionValue& source, doub
     const CellRange range = reached(placed.axis[a], cell, a, config.grid.cells[a]);
     placed.cells.lo[a] = range.first;
     placed.cells.hi[a] = range.last;
-    const double low = cell.origin[a], high = low + static_cast<double>(config.grid.cells[a]) * cell.h[a];
+    const double low = cell[a].edge(0), high = cell[a].edge(config.grid.cells[a]);
     placed.inside *= share_below(placed.axis[a], high) - share_below(placed.axis[a], low);
   }
   return placed;
@@ -147,7 +148,7 @@ class VaryingSources<T>::FormulaSource {
         key_(std::move(key)),
         scale_(scale),
         values_(device, static_cast<std::size_t>(subdomain.cells()) * sizeof(T)),
-        at_points_(device, formula_, cell_axes(config, subdomain), scale,
+        at_points_(device, weighted(config, formula_), cell_axes(config, subdomain), scale,
                    -std::numeric_limits<double>::infinity()) {}
 
   FieldView<T> evaluate(double t, Stream stream) {
@@ -165,12 +166,20 @@ class VaryingSources<T>::FormulaSource {
         for (Index x = subdomain_.lo.x; x < subdomain_.hi.x; ++x) {
           const Vector3 at = centre({x, y, z});
           const double value = formula_(at[0], at[1], at[2], *time);
-          if (!std::isfinite(static_cast<T>(scale_ * value)))
+          const double stored = weighted(config_, formula_)(at[0], at[1], at[2], *time);
+          if (!std::isfinite(static_cast<T>(scale_ * stored)))
             throw not_finite(config_.at(key_), formula_.text(), value, {x, y, z}, at, *time);
         }
   }
 
  private:
+  // As RegionValues stores sources: for the volume of the grid's first cell.
+  static Expression weighted(const Config& config, const Expression& formula) {
+    return config.grid.is_graded()
+               ? Expression::combined(FormulaOp::multiply, {formula, volume_formula(config)})
+               : formula;
+  }
+
   const Config& config_;
   Box subdomain_;
   const Expression& formula_;
@@ -183,6 +192,13 @@ class VaryingSources<T>::FormulaSource {
 template <class T>
 VaryingSources<T>::VaryingSources(const Config& config, Device& device, Box subdomain)
     : config_(config), device_(device), subdomain_(subdomain), scale_(source_scale(config)) {
+  for (int axis = 0; axis < 3; ++axis) {
+    const GridAxis along(config, axis);
+    if (!along.is_graded()) continue;
+    std::vector<double> edges;
+    for (Index i = 0; i <= along.cells(); ++i) edges.push_back(along.edge(i));
+    edges_[static_cast<std::size_t>(axis)] = copied_to(device, edges);
+  }
   for (std::size_t i = 0; i < config.sources.size(); ++i) {
     const RegionValue& entry = config.sources[i];
     if (!entry.varies()) continue;
@@ -226,8 +242,13 @@ void VaryingSources<T>::set_products(double t, FieldView<const T> constant, Fiel
   const CellCentres cell(config_);
   SourceSum<T> sum{.to = field, .constant = constant, .box = box.within(field.interior())};
   if (sum.box.empty()) return;
-  std::ranges::copy(cell.origin, sum.origin);
-  std::ranges::copy(cell.h, sum.h);
+  for (int axis = 0; axis < 3; ++axis) {
+    sum.origin[axis] = cell[axis].edge(0);
+    sum.h[axis] = cell[axis].size(0);
+    sum.cells[axis] = cell[axis].cells();
+    if (cell[axis].is_graded())
+      sum.edges[axis] = edges_[static_cast<std::size_t>(axis)].template as<double>();
+  }
   sum.first = subdomain_.lo + first;
   const SourceSums<T>& sums = source_sums<T>(device_.backend());
   for (const RegionValue& entry : products_) {

@@ -48,6 +48,7 @@ class VaryingSources {
   Device& device_;
   Box subdomain_;
   double scale_;
+  std::array<Buffer, 3> edges_;  // of the cells of axes where these differ, m
   std::vector<RegionValue> products_;
   std::vector<std::unique_ptr<FormulaSource>> formulas_;
   std::vector<Box> used_;  // that the last update has left

@@ -173,11 +173,10 @@ int strongest_axis(Int3 cells, const Vector3& coupling) {
 
 std::vector<HalvedGrid> likely_halved_grids(const Config& config, const Decomposition& decomposition) {
   const MaterialClasses all = material_classes(config);
-  const Vector3 h = spacing(config);
   Vector3 coupling{};
   for (int axis = 0; axis < 3; ++axis)
     for (const MaterialClass& each : all.classes)
-      coupling[axis] += each.conductivity[axis] / (h[axis] * h[axis]);
+      coupling[axis] += each.conductivity[axis] / (each.size[axis] * each.size[axis]);
   std::vector<HalvedGrid> grids;
   Decomposition finest = decomposition;
   bool whole = decomposition.ranks() == 1;

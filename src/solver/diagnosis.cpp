@@ -61,7 +61,7 @@ LongAccumulator FieldSum<T>::of(FieldView<const T> field, Box region) {
 template <class T>
 Diagnosis<T>::Diagnosis(const Config& config, const Communicator& communicator, Int3 subdomain,
                         Device& device, const HistogramKernel<T>* histogram, Stream stream,
-                        const Materials<T>& materials, const BodyCells& body)
+                        const Materials<T>& materials, const std::optional<BodyCells>& body)
     : config_(config),
       plan_(plan_diagnostics(config)),
       communicator_(communicator),
@@ -70,7 +70,7 @@ Diagnosis<T>::Diagnosis(const Config& config, const Communicator& communicator, 
       reductions_(&field_reductions<T>(device.backend())),
       histogram_(histogram),
       materials_(materials),
-      body_(body) {
+      body_(body.value_or(all_cells(config.grid.cells))) {
   if (plan_.bins > 0 && !histogram) {
     throw Error(ExitCode::internal, "a histogram without a kernel to count it; please report it");
   }
@@ -89,7 +89,7 @@ Extremes Diagnosis<T>::extremes(FieldView<const T> field) {
   const auto mine = fetch<Extremes>(*device_, result_, stream_, [&](Extremes* result) {
     reductions_->extremes({field, materials_}, result, scratch_.data(), stream_);
   });
-  const std::int64_t void_cells = body_.weights ? config_.grid.cells.product() - body_.count : 0;
+  const std::int64_t void_cells = config_.grid.cells.product() - body_.count;
   return {communicator_.all_reduce(mine.min, ReduceOp::min),
           communicator_.all_reduce(mine.max, ReduceOp::max),
           communicator_.all_reduce(mine.nans, ReduceOp::sum) - void_cells};
@@ -170,7 +170,7 @@ Diagnostics Diagnosis<T>::look(FieldView<const T> now, const std::optional<StepF
   found.min = any ? of_now.min + 0.0 : nan;  // ranks may differ in the sign of a zero
   found.max = any ? of_now.max + 0.0 : nan;
   found.nan_cells = of_now.nans;
-  found.mean = total / static_cast<double>(body_.weights ? body_.count : config_.grid.cells.product());
+  found.mean = total / body_.volume;
   const LongAccumulator heat_of_now = materials_.empty() ? sum_of_now : heat_sum(now);
   if (plan_.heat_capacity) found.heat = *plan_.heat_capacity * value_of(heat_of_now);
   if (plan_.flows && step) {
@@ -196,8 +196,12 @@ HeatFlows Diagnosis<T>::flows(const LongAccumulator& heat_after, FieldView<const
     if (!plan_.boundaries[f]) continue;
     flows.boundaries[f] = plan_.conductance[f] * value_of(jump_sum({before, boundaries.faces[f], f}));
   }
-  for (const DiagnosticsPlan::Void& each : plan_.voids)
-    flows.voids.push_back(plan_.watts_a_void_unit * value_of(void_flow_sum(before, each.of_class)));
+  for (const DiagnosticsPlan::Void& each : plan_.voids) {
+    LongAccumulator sum{};
+    for (const int of_class : each.classes) sum.add(void_flow_sum(before, of_class));
+    sum.normalise();
+    flows.voids.push_back(plan_.watts_a_void_unit * value_of(sum));
+  }
   close_balance(flows);
   return flows;
 }

@@ -46,12 +46,17 @@ class FieldSum {
   Buffer result_, scratch_;
 };
 
-// Of a body with voids around it or in it; of others without values.
+// Which cells of the domain are body: without voids all.
 struct BodyCells {
-  const double* weights = nullptr;                       // by class, on the device: MaterialCells::body()
-  std::int64_t count = 0;                                // of the body, over all ranks
+  std::int64_t count = 0;           // over all ranks
+  double volume = 0;                // theirs, over that of the grid's first cell
+  const double* weights = nullptr;  // by class, on the device: MaterialCells::body(). Null: all alike
   std::vector<std::pair<double, std::int64_t>> voids{};  // what cells of one hold, K, and how many there are
 };
+
+inline BodyCells all_cells(Int3 cells) {
+  return {cells.product(), static_cast<double>(cells.product())};
+}
 
 template <class T>
 class Diagnosis {
@@ -60,7 +65,7 @@ class Diagnosis {
   // waited for. `histogram` may be null where the deck asks for no bins. `materials` may be empty.
   Diagnosis(const Config& config, const Communicator& communicator, Int3 subdomain, Device& device,
             const HistogramKernel<T>* histogram, Stream stream, const Materials<T>& materials = {},
-            const BodyCells& body = {});
+            const std::optional<BodyCells>& body = {});
 
   // Of the initial state: where the bins lie, what the sources give. `source` may be empty. Collective.
   void start(FieldView<const T> initial, FieldView<const T> source);

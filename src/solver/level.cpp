@@ -140,7 +140,7 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
       unit_(rounded_sweep<T>(config, method_.unit)),
       dt_(config.problem.kind == ProblemKind::transient ? time_plan(config).dt : 0) {
   if (materials_) all_or_throw(communicator, [&] { use(method_); });
-  if (has_void()) find_body();
+  find_body();
 }
 
 template <class T>
@@ -150,16 +150,22 @@ void Level<T>::hold_voids() {
 
 template <class T>
 void Level<T>::find_body() {
-  std::vector<std::int64_t> cells = materials_->cells_of_material();
-  communicator_.all_reduce<std::int64_t>(cells, ReduceOp::sum);
-  body_ = {materials_->body(), 0, {}};
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    const MaterialClass& own = materials_->classes().classes[materials_->classes().of_material[i]];
-    if (!own.is_void())
-      body_.count += cells[i];
-    else
-      body_.voids.emplace_back(static_cast<double>(static_cast<T>(own.ambient)), cells[i]);
+  if (!materials_) {
+    body_ = all_cells(config_.grid.cells);
+    return;
   }
+  std::vector<std::int64_t> cells = materials_->cells_of_class();
+  communicator_.all_reduce<std::int64_t>(cells, ReduceOp::sum);
+  const MaterialClasses& all = materials_->classes();
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (all.classes[i].is_void()) {
+      body_.voids.emplace_back(static_cast<double>(static_cast<T>(all.classes[i].ambient)), cells[i]);
+      continue;
+    }
+    body_.count += cells[i];
+    body_.volume += static_cast<double>(cells[i]) * volume_ratio(config_, all.classes[i]);
+  }
+  if (has_void() || config_.grid.is_graded()) body_.weights = materials_->body();
 }
 
 template <class T>

@@ -139,7 +139,6 @@ class Level {
   bool has_void() const { return materials_ && materials_->has_void(); }
   bool is_void(Index x, Index y, Index z) const { return materials_->is_void(x, y, z); }  // in host memory
   const BodyCells& body() const { return body_; }
-  std::int64_t body_cells() const { return has_void() ? body_.count : config_.grid.cells.product(); }
 
   // The field now, the one from which the last sweep made it, and the sources (empty where there are none).
   Field<T>& current() { return current_; }

@@ -114,7 +114,7 @@ void Solver<T>::make_check() {
                                                        has_cycles() ? kernels_.probe : step_.plan().sweep)
                                   : reduction.scratch_bytes(level_.whole());
   check_.emplace(level_.config(), level_.communicator(), level_.device(), reduction, scratch,
-                 level_.body_cells());
+                 level_.body().count);
   last_alone_ = !has_cycles() && (!reduction.fused || level_.config().output.diagnostics);
 }
 
@@ -153,7 +153,8 @@ std::string Solver<T>::why_single(const std::string& otherwise) const {
   const bool can = plan().sweep.is_temporal() ||
                    (config.solver.kernel == "auto" && has_temporal_kernel<T>(level_.device().backend()));
   if (!can) return "";
-  if (has_several_materials(config)) return "the body has several materials";
+  if (has_several_materials(config))
+    return config.grid.is_graded() ? "cells are of several sizes" : "the body has several materials";
   if (has_varying_coefficients(config)) return "coefficients of boundaries vary";
   if (sources_fill_a_field(config)) return "sources vary in time";
   if (config.parallel.overlap == Overlap::in_kernel && level_.communicator().size() > 1)

@@ -38,7 +38,7 @@ SuperStep<T>::SuperStep(Step<T>& step)
   config.problem.norm = Norm::max;
   const ReductionKernel<T>& kernel = exact_reduction<T>(level_.device().backend());
   difference_.emplace(config, level_.communicator(), level_.device(), kernel,
-                      kernel.scratch_bytes(level_.whole()), level_.body_cells());
+                      kernel.scratch_bytes(level_.whole()), level_.body().count);
 }
 
 // The current field and another one: xx current + xy other, yx current + yy other.

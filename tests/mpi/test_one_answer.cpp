@@ -239,6 +239,22 @@ TEST_P(OneAnswer, OfABodyInAVoid) {
   expect_one_answer_of_cycles<float>(MethodName::euler, config, device(), kernels);
 }
 
+// With sources that stay, move, and are formulas.
+TEST_P(OneAnswer, OfCellsOfSeveralSizes) {
+  std::vector<std::string> kernels;
+  for (const auto& kernel : stencil_kernels<double>())
+    if (kernel.backend == device().backend() && kernel.sweeps_materials) kernels.emplace_back(kernel.name);
+  const auto expect = [&]<class T>(T, MethodName method, const Config& config) {
+    expect_one_answer_of_cycles<T>(method, decks::graded(config), device(), kernels);
+  };
+  expect(double{}, MethodName::multigrid, decks::several({37, 32, 18}));
+  expect(float{}, MethodName::multigrid, decks::steady({26, 41, 15}));
+  Config moving = decks::moving_sources({21, 16, 17});
+  moving.problem.dt = 10 * stable_dt(decks::graded(moving));
+  expect(double{}, MethodName::rkl, moving);
+  expect(float{}, MethodName::euler, decks::moving_sources({37, 13, 12}));
+}
+
 TEST_P(OneAnswer, OfMultigrid) {
   expect_one_answer_of_cycles<double>(MethodName::multigrid, decks::steady({37, 32, 18}), device());
   expect_one_answer_of_cycles<float>(MethodName::multigrid, decks::floating({32, 33, 11}), device());

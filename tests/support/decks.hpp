@@ -153,6 +153,23 @@ inline Config sources_in_few_cells(Int3 cells) {
   return config;
 }
 
+// The same body on cells of three sizes along each axis.
+inline Config graded(Config config) {
+  const Vector3 h = spacing(config);
+  config.grid.lengths.reset();
+  config.grid.spacing = h;
+  for (int axis = 0; axis < 3; ++axis) {
+    const Index n = config.grid.cells[axis], third = n / 3, rest = n - 2 * third;
+    if (third == 0) continue;
+    const auto a = static_cast<std::size_t>(axis);
+    const double unit =
+        static_cast<double>(n) / (static_cast<double>(third) * 1.6 + static_cast<double>(rest) * 1.7);
+    config.grid.zones[a] = {{third, unit * h[a]}, {rest, 1.7 * unit * h[a]}, {third, 0.6 * unit * h[a]}};
+    (*config.grid.spacing)[a] = unit * h[a];
+  }
+  return config;
+}
+
 // Steady, what flows in at x_min flows out at x_max, and no boundary holds the temperature: the deck fixes
 // the mean.
 inline Config floating(Int3 cells) {

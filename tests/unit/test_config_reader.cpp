@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "config/grid_axes.hpp"
 #include "config/key_table.hpp"
 #include "config/parts.hpp"
 #include "config/problems.hpp"
@@ -480,6 +481,9 @@ void expect_same(const Keys& a, const Keys& b) {
             EXPECT_EQ(*x ? (*x)->text() : "", *y ? (*y)->text() : "");
           } else if constexpr (std::is_same_v<T, Numbers>) {
             EXPECT_EQ(x.get(), y.get());
+          } else if constexpr (std::is_same_v<T, CellSizes>) {
+            EXPECT_EQ(x.grid->spacing, y.grid->spacing);
+            EXPECT_EQ(x.grid->zones, y.grid->zones);
           } else if constexpr (!std::is_same_v<T, Written>) {  // which is a study's
             EXPECT_EQ(*x, *y);
           }
@@ -694,6 +698,37 @@ TEST(CommentedDeck, ExamplesAreRight) {
     EXPECT_NO_THROW(problems.throw_if_any()) << path;
   });
   EXPECT_GT(examples, 40);
+}
+
+TEST(ConfigRoundTrip, ZonesReadBack) {
+  const std::string zones = "[[[2, 1e-3], [1, 1e-3]], 3e-3, [[4, 1e-6], [6, 25e-6]]]";
+  const std::string deck =
+      replaced(replaced(base, "[8, 9, 10]", "[null, 9, null]"), "lengths: 1", "spacing: " + zones);
+  const Config config = parse(deck);
+  EXPECT_EQ(config.grid.cells, (Int3{3, 9, 10}));
+  EXPECT_FALSE(config.grid.is_graded(0));  // both zones are of one size
+  EXPECT_EQ(config.grid.zones[2], (std::vector<SpacingZone>{{4, 1e-6}, {6, 25e-6}}));
+  Config copy = config, again = read_resolved_deck(to_yaml(config), "resolved");
+  EXPECT_EQ(again.grid.zones, config.grid.zones);
+  expect_same(describe(copy), describe(again));
+}
+
+TEST(ConfigDerived, PlacesOnAGradedAxis) {
+  const Config config = parse(replaced(replaced(base, "[8, 9, 10]", "[2, 2, null]"), "lengths: 1",
+                                       "spacing: [1, 1, [[2, 0.5], [1, 2], [3, 0.25]]]"));
+  const GridAxis z(config, 2);
+  const double edges[] = {0, 0.5, 1, 3, 3.25, 3.5, 3.75, 4};
+  for (Index i = 0; i < 6; ++i) {
+    EXPECT_EQ(z.edge(i), edges[i]);
+    EXPECT_EQ(z.centre(i), (edges[i] + edges[i + 1]) / 2);
+    EXPECT_EQ(z.in_cells(z.centre(i)), static_cast<double>(i) + 0.5);
+    EXPECT_EQ(z.size_formula()(0, 0, z.centre(i)), z.size(i));
+  }
+  EXPECT_EQ(z.length(), 3.75);
+  EXPECT_EQ(z.edge(7), 4);
+  EXPECT_EQ(z.edge(-1), -0.5);
+  EXPECT_EQ(spacing(config)[2], 0.5);
+  EXPECT_EQ(size_at(config, Face::z_max), 0.25);
 }
 
 TEST(ConfigDerived, SpacingAndMaterial) {

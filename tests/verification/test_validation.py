@@ -13,6 +13,7 @@ KELVIN = 273.15
 
 # By deck: the temperatures of its probes at the end in C, and how far each may be from what is published.
 PUBLISHED = {
+    "3d_ice_solid_stack": ([303.745 - KELVIN, 305.004 - KELVIN], 0.005),
     "en_iso_6946_wall": ([18.889341], 1e-6),
     "iso_10211_case_1": ([9.7, 13.4, 14.7, 15.1, 5.3, 8.6, 10.3, 10.8, 3.2, 5.6, 7.0, 7.5, 2.0, 3.6, 4.7, 5.0,
                           1.3, 2.3, 3.0, 3.2, 0.7, 1.4, 1.8, 1.9, 0.3, 0.6, 0.8, 0.9], 0.055),  # the standard: 0.1
@@ -29,15 +30,25 @@ def test_every_deck_has_its_case():
     assert {path.stem for path in DECKS.glob("*.yaml")} == set(PUBLISHED)
 
 
+def probed(folder, case, *words):
+    """C, at the end."""
+    ran("run", DECKS / f"{case}.yaml", "--progress=off", "output.directory=out", "output.snapshots=false", *words, cwd=folder)
+    last = (folder / "out" / "probes.csv").read_text().splitlines()[-1]
+    return np.array([float(value) for value in last.split(",")[2:]]) - KELVIN
+
+
 @pytest.mark.parametrize("case", PUBLISHED)
 def test_published_temperatures(tmp_path, case):
-    ran("run", DECKS / f"{case}.yaml", "--progress=off", "output.directory=out", "output.snapshots=false", cwd=tmp_path)
-    last = (tmp_path / "out" / "probes.csv").read_text().splitlines()[-1]
-    celsius = np.array([float(value) for value in last.split(",")[2:]]) - KELVIN
     published, tolerance = PUBLISHED[case]
-    assert celsius == pytest.approx(published, abs=tolerance)
+    assert probed(tmp_path, case) == pytest.approx(published, abs=tolerance)
     if case in HEAT:
         name, times, watts = HEAT[case]
         heat = json.loads((tmp_path / "out" / "run.json").read_text())["end_state"]["heat"]
         flows = {each["name"]: each["watts"] for each in heat["voids_W"]}
         assert times * flows[name] == pytest.approx(watts, abs=1e-4)
+
+
+@pytest.mark.parametrize("insulated, kelvins", [("z_min", [307.821, 310.008]), ("z_max", [307.441, 310.388])])
+def test_the_stack_of_3d_ice_that_is_cooled_on_one_side(tmp_path, insulated, kelvins):
+    found = probed(tmp_path, "3d_ice_solid_stack", f"boundaries.{insulated}=insulated")
+    assert found + KELVIN == pytest.approx(kelvins, abs=0.005)

@@ -48,7 +48,18 @@ namespace {
 
 // Of the cells that are numbers: those of a void are not. `at(x, y, z)`: a cell of the grid.
 template <class At>
-double mean(Box cells, const At& at) {
+double mean(Box cells, const CellWeights& weights, const At& at) {
+  if (weights.any()) {
+    double sum = 0, whole = 0;
+    for (Index z = cells.lo.z; z < cells.hi.z; ++z)
+      for (Index y = cells.lo.y; y < cells.hi.y; ++y)
+        for (Index x = cells.lo.x; x < cells.hi.x; ++x) {
+          const double weight = weights.of(0, x) * weights.of(1, y) * weights.of(2, z);
+          sum += weight * static_cast<double>(at(x, y, z));
+          whole += weight;
+        }
+    return sum / whole;
+  }
   double sum = 0;
   Index count = 0;
   for (Index z = cells.lo.z; z < cells.hi.z; ++z)
@@ -66,7 +77,7 @@ double mean(Box cells, const At& at) {
 
 template <class T>
 std::vector<T> coarse_means(const Communicator& communicator, FieldView<const T> field, Box subdomain,
-                            Int3 factor) {
+                            Int3 factor, const CellWeights& weights) {
   const std::vector<Box> blocks = all_gather(communicator, subdomain);
   std::vector<Box> wanted;  // the cells of each rank's coarse cells
   for (const Box each : blocks) wanted.push_back(fine_of(coarse_begun_in(each, factor), factor));
@@ -92,13 +103,16 @@ std::vector<T> coarse_means(const Communicator& communicator, FieldView<const T>
         const Int3 coarse = mine.lo + Int3{x, y, z};
         const Box fine = fine_of({coarse, coarse + Int3{1, 1, 1}}, factor);
         const bool all_own = intersect(fine, subdomain) == fine;
-        means[x + n.x * (y + n.y * z)] = static_cast<T>(all_own ? mean(fine, own) : mean(fine, any));
+        means[x + n.x * (y + n.y * z)] =
+            static_cast<T>(all_own ? mean(fine, weights, own) : mean(fine, weights, any));
       }
   return means;
 }
 
-template std::vector<float> coarse_means(const Communicator&, FieldView<const float>, Box, Int3);
-template std::vector<double> coarse_means(const Communicator&, FieldView<const double>, Box, Int3);
+template std::vector<float> coarse_means(const Communicator&, FieldView<const float>, Box, Int3,
+                                         const CellWeights&);
+template std::vector<double> coarse_means(const Communicator&, FieldView<const double>, Box, Int3,
+                                          const CellWeights&);
 
 std::vector<double> gather_cells(const Communicator& communicator, Box subdomain,
                                  const std::vector<Int3>& cells, const std::vector<double>& mine) {

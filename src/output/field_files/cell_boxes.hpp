@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -159,12 +160,22 @@ class CellExchange {
   std::vector<MPI_Request> requests_;
 };
 
+// Of the cells of the grid, as products of factors along the axes; empty: 1.
+struct CellWeights {
+  std::array<std::vector<double>, 3> along{};
+
+  bool any() const { return !along[0].empty() || !along[1].empty() || !along[2].empty(); }
+  double of(std::size_t axis, Index cell) const {
+    return along[axis].empty() ? 1 : along[axis][static_cast<std::size_t>(cell)];
+  }
+};
+
 // The field in larger cells, each the mean of those within it: the ones of coarse_begun_in(subdomain,
 // factor), dense, x fastest, perhaps none. The rank of the first cell of a mean adds up all in fp64, by their
 // indices: the same bits wherever blocks end. Collective. `field`: the cells of `subdomain`.
 template <class T>
 std::vector<T> coarse_means(const Communicator& communicator, FieldView<const T> field, Box subdomain,
-                            Int3 factor);
+                            Int3 factor, const CellWeights& weights = {});
 
 // The temperatures of `cells` (global, each in one rank's `subdomain`) on every rank, in their order, with
 // all their bits. `mine`: those in this rank's subdomain, in the same order. Collective.

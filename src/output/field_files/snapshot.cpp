@@ -56,26 +56,45 @@ CellBox box_with_its_surface(const FileGrid& grid) {
   return box;
 }
 
-// XDMF counts z first.
+// XDMF counts z first, but for the coordinates of a rectilinear grid.
+std::string geometry_text(const FileGrid& grid, const std::string& file) {
+  const Int3 n = grid.cells;
+  if (grid.is_graded()) {
+    std::string axes;
+    for (int axis = 0; axis < 3; ++axis)
+      axes += fmt::format(
+          R"(          <DataItem Dimensions="{}" NumberType="Float" Precision="8" Format="HDF">{}:/isotherm/edges_{}</DataItem>
+)",
+          n[axis] + 1, file, "xyz"[axis]);
+    return fmt::format(R"(        <Topology TopologyType="3DRectMesh" Dimensions="{} {} {}"/>
+        <Geometry GeometryType="VXVYVZ">
+{}        </Geometry>
+)",
+                       n.z + 1, n.y + 1, n.x + 1, axes);
+  }
+  const auto [o, h] = box_with_its_surface(grid);
+  constexpr const char* triple = R"( Dimensions="3" NumberType="Float" Precision="8" Format="XML")";
+  return fmt::format(R"(        <Topology TopologyType="3DCoRectMesh" Dimensions="{0} {1} {2}"/>
+        <Geometry GeometryType="ORIGIN_DXDYDZ">
+          <DataItem Name="Origin"{3}>{4} {5} {6}</DataItem>
+          <DataItem Name="Spacing"{3}>{7} {8} {9}</DataItem>
+        </Geometry>
+)",
+                     n.z + 1, n.y + 1, n.x + 1, triple, o[2], o[1], o[0], h[2], h[1], h[0]);
+}
+
 std::string grid_text(const FileGrid& grid, const SeriesEntry& entry) {
   const Int3 n = grid.cells;
-  const auto [o, h] = box_with_its_surface(grid);
   const std::string file = escaped_for_xml(entry.file);
-  constexpr const char* triple = R"( Dimensions="3" NumberType="Float" Precision="8" Format="XML")";
   return fmt::format(R"(      <Grid Name="{0}" GridType="Uniform">
         <Time Value="{1}"/>
-        <Topology TopologyType="3DCoRectMesh" Dimensions="{2} {3} {4}"/>
-        <Geometry GeometryType="ORIGIN_DXDYDZ">
-          <DataItem Name="Origin"{5}>{6} {7} {8}</DataItem>
-          <DataItem Name="Spacing"{5}>{9} {10} {11}</DataItem>
-        </Geometry>
-        <Attribute Name="temperature [K]" AttributeType="Scalar" Center="Cell">
-          <DataItem Dimensions="{12} {13} {14}" NumberType="Float" Precision="{15}" Format="HDF">{0}:{16}</DataItem>
+{2}        <Attribute Name="temperature [K]" AttributeType="Scalar" Center="Cell">
+          <DataItem Dimensions="{3} {4} {5}" NumberType="Float" Precision="{6}" Format="HDF">{0}:{7}</DataItem>
         </Attribute>
       </Grid>
 )",
-                     file, entry.time, n.z + 1, n.y + 1, n.x + 1, triple, o[2], o[1], o[0], h[2], h[1], h[0],
-                     n.z, n.y, n.x, entry.stored == Precision::fp32 ? 4 : 8, entry.dataset);
+                     file, entry.time, geometry_text(grid, file), n.z, n.y, n.x,
+                     entry.stored == Precision::fp32 ? 4 : 8, entry.dataset);
 }
 
 constexpr Index largest_slab = Index{1} << 30;  // bytes; MPI counts and some MPI-IO end at 2 GiB
@@ -206,7 +225,7 @@ SnapshotWriter::SnapshotWriter(const Config& config, const FileGrid& grid, const
   collective_ = way.collective;
   remark(way.remark);
   if (!communicator_.is_root()) return;
-  const bool xdmf = config.output.xdmf || grid_.is_flat();  // flat files are no VTKHDF
+  const bool xdmf = config.output.xdmf || !grid_.is_image();  // others are no VTKHDF
   const bool steady = config.problem.kind == ProblemKind::steady;
   series_ = std::make_shared<SnapshotSeries>(folder_, grid_, steady, xdmf);
 }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/grid_axes.hpp"
 #include "core/error.hpp"
 #include "kernels/fingerprint.hpp"
 #include "output/field_files/cell_boxes.hpp"
@@ -26,6 +27,11 @@ FileGrid grid_of_snapshots(const Config& config) {
   grid.cells = grid.grid_cells = config.grid.cells;
   grid.origin = config.grid.origin;
   grid.spacing = spacing(config);
+  for (int axis = 0; axis < 3 && config.grid.is_graded(); ++axis) {
+    const GridAxis along(config, axis);
+    for (Index i = 0; i <= along.cells(); ++i)
+      grid.edges[static_cast<std::size_t>(axis)].push_back(along.edge(i));
+  }
   grid.precision = config.output.precision == OutputPrecision::fp32 ? Precision::fp32 : of_field(config);
   grid.compression = config.output.compression;
   return grid;
@@ -49,6 +55,14 @@ FileGrid grid_of(const Config& config, const FieldPart& part) {
   for (int axis = 0; axis < 3; ++axis) {
     grid.origin[axis] += static_cast<double>(part.box.lo[axis]) * grid.spacing[axis];
     grid.spacing[axis] *= static_cast<double>(part.factor[axis]);
+    if (!config.grid.is_graded()) continue;
+    std::vector<double>& edges = grid.edges[static_cast<std::size_t>(axis)];
+    std::vector<double> of_part;
+    for (Index i = part.box.lo[axis]; i <= part.box.hi[axis]; i += part.factor[axis])
+      of_part.push_back(edges[static_cast<std::size_t>(i)]);
+    edges = std::move(of_part);
+    grid.origin[axis] = edges[0];
+    grid.spacing[axis] = edges[1] - edges[0];
   }
   grid.normal = part.normal;
   grid.position = part.position;
@@ -201,7 +215,7 @@ SnapshotFile::SnapshotFile(const std::string& path, const Communicator& communic
   file_ = check_hdf5(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), "H5Fcreate", path);
   write_snapshot_header(file_, header, root, path);
   cells_ = create_cells(file_, header, path);
-  if (!header.is_flat()) describe_for_vtk(file_, header, path);
+  if (header.is_image()) describe_for_vtk(file_, header, path);
   check_hdf5(H5Fflush(file_, H5F_SCOPE_GLOBAL), "H5Fflush", path);
 }
 

@@ -2,19 +2,22 @@
 //
 //   /temperature            (nz, ny, nx), kelvin; in format 1 it was /VTKHDF/PointData/T
 //   /VTKHDF                 attributes that VTK wants; not where the cells are one layer, on which ParaView
-//                           5.11 was seen to hang or end
+//                           5.11 was seen to hang or end, or of several sizes
 //   /VTKHDF/PointData/temperature   the same dataset; points, because VTK 9.1 and 9.2 misread cell data
 //   /isotherm               attributes: all of SnapshotHeader, with the origin as the deck means it, and in
 //                           words: axes, units
+//   /isotherm/edges_x, edges_y, edges_z   of a grid whose cells differ in size: their faces, m
 //   /isotherm/deck, /isotherm/resolved_deck
 //   /isotherm/checkpoint    of a checkpoint: attributes version, those of CheckpointState, and header_xxh3, a
 //                           hash of all of SnapshotHeader: what the fingerprint is to the cells
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "config/config.hpp"
 #include "config/parts.hpp"
@@ -33,11 +36,13 @@ using CellsView = std::variant<FieldView<const float>, FieldView<const double>>;
 
 // Which cells of the grid a file holds, and how they lie in space.
 struct FileGrid {
-  std::string stem;                       // of its files: <stem>_<sweep>.hdf, <stem>.hdf.series
-  std::string kind;                       // "isotherm snapshot", "isotherm slice", ...
-  Int3 cells;                             // of the file
-  Vector3 origin{};                       // m, the corner of their box
-  Vector3 spacing{};                      // m
+  std::string stem;   // of its files: <stem>_<sweep>.hdf, <stem>.hdf.series
+  std::string kind;   // "isotherm snapshot", "isotherm slice", ...
+  Int3 cells;         // of the file
+  Vector3 origin{};   // m, the corner of their box
+  Vector3 spacing{};  // m; where cells differ in size, of the first
+  // m, where they do: along each axis the faces of cells, one more than these. Else empty.
+  std::array<std::vector<double>, 3> edges{};
   Precision precision = Precision::fp64;  // as they are stored, where the field is not narrower
   int compression = 0;                    // level of deflate; 0: stored as they are
 
@@ -47,7 +52,14 @@ struct FileGrid {
   int normal = -1;                   // of a slice: 0, 1, 2, the axis that it is normal to
   std::optional<double> position{};  // of a slice: m along that axis, as the deck has it
 
-  bool is_flat() const { return cells.x == 1 || cells.y == 1 || cells.z == 1; }
+  bool is_graded() const { return !edges[0].empty(); }
+  // Of several layers of equal cells, which VTKHDF can hold.
+  bool is_image() const { return cells.x > 1 && cells.y > 1 && cells.z > 1 && !is_graded(); }
+  double centre(int axis, Index i) const {  // m
+    const auto a = static_cast<std::size_t>(axis);
+    if (!is_graded()) return origin[a] + (static_cast<double>(i) + 0.5) * spacing[a];
+    return (edges[a][static_cast<std::size_t>(i)] + edges[a][static_cast<std::size_t>(i) + 1]) / 2;
+  }
   std::int64_t cell_bytes() const { return cells.product() * (precision == Precision::fp32 ? 4 : 8); }
 };
 

@@ -16,6 +16,8 @@
 namespace isotherm {
 namespace {
 
+constexpr std::array edges_of{"edges_x", "edges_y", "edges_z"};
+
 template <class T>
 void write_value(hid_t id, const std::string& name, const T& value, const std::string& path) {
   constexpr double none = std::numeric_limits<double>::quiet_NaN();  // what has diverged has no checkpoint
@@ -152,6 +154,8 @@ std::uint64_t header_hash(const SnapshotHeader& header) {
   const Vector3 &o = header.origin, &h = header.spacing;
   add(header.format, header.cells.x, header.cells.y, header.cells.z, o[0], o[1], o[2], h[0], h[1], h[2],
       static_cast<int>(header.precision), header.meta.time, header.meta.sweep, header.meta.fingerprint);
+  for (const std::vector<double>& edges : header.edges)
+    for (const double edge : edges) add(edge);
   for (const std::string* part : {&from.deck, &from.resolved_deck, &from.version, &from.git_revision,
                                   &from.device, &from.kernel, &from.mpi, &from.hdf5, &from.name})
     add_text(*part);
@@ -184,6 +188,8 @@ void write_snapshot_header(hid_t file, const SnapshotHeader& header, bool text_w
   if (header.normal >= 0) describe_slice(id, header, path);
   write_attribute(id, "fingerprint_hex", fingerprint_text(header.meta.fingerprint), path);
   for_each_value(header, writer_of(id, path));
+  for (std::size_t axis = 0; axis < 3 && header.is_graded(); ++axis)
+    write_row_dataset(id, edges_of[axis], header.edges[axis], text_writer, path);
   write_text_dataset(id, "deck", header.provenance.deck, text_writer, path);
   write_text_dataset(id, "resolved_deck", header.provenance.resolved_deck, text_writer, path);
   if (!header.checkpoint) return;
@@ -208,6 +214,11 @@ SnapshotHeader read_snapshot_header(const std::string& path) {
   header.format = read_version(id, "format_version", "format", SnapshotHeader::newest_format, path);
   for_each_value(header, reader_of(id, path));
   if (H5Aexists(id, "grid_cells") <= 0) header.grid_cells = header.cells;  // they hold all of the run's grid
+  for (int axis = 0; axis < 3 && H5Lexists(id, edges_of[0], H5P_DEFAULT) > 0; ++axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    header.edges[a] =
+        read_row_dataset(id, edges_of[a], static_cast<std::size_t>(header.cells[axis]) + 1, path);
+  }
   header.provenance.deck = read_text_dataset(id, "deck", path);
   header.provenance.resolved_deck = read_text_dataset(id, "resolved_deck", path);
   if (const Hdf5Object checkpoint = open_own_group(id, "checkpoint"); checkpoint.valid()) {

@@ -55,6 +55,9 @@ std::string problem_text(const RunRecord& r) {
 std::string domain_text(const RunRecord& r) {
   std::array<double, 3> cell = r.lengths;
   for (int axis = 0; axis < 3; ++axis) cell[axis] /= static_cast<double>(r.cells[axis]);
+  if (r.largest_cell[0] > 0)
+    return fmt::format("{}, cells of {} to {}", size_text(r.lengths), size_text(r.smallest_cell),
+                       size_text(r.largest_cell));
   return fmt::format("{}, cells of {}", size_text(r.lengths), size_text(cell));
 }
 

@@ -251,10 +251,11 @@ struct RunRecord {
   std::string resolved_deck;  // YAML
 
   Int3 cells, process_grid;
-  std::array<double, 3> lengths{};        // m, of the domain
-  std::optional<SourceTotals> sources;    // of the last grid; none without sources
-  std::vector<MaterialRecord> materials;  // of a body of several, of the last grid
-  ExchangeWeights weights;                // by which process_grid: auto is the cheapest
+  std::array<double, 3> lengths{};                        // m, of the domain
+  std::array<double, 3> smallest_cell{}, largest_cell{};  // m; 0 where all cells are alike
+  std::optional<SourceTotals> sources;                    // of the last grid; none without sources
+  std::vector<MaterialRecord> materials;                  // of a body of several, of the last grid
+  ExchangeWeights weights;                                // by which process_grid: auto is the cheapest
   Index smallest_rank_cells = 0, largest_rank_cells = 0;
   Precision precision = Precision::fp64;
   std::vector<RankInfo> ranks;  // by rank

@@ -1,0 +1,72 @@
+#include "config/grid_axes.hpp"
+
+#include <algorithm>
+
+#include "config/boundary_laws.hpp"
+
+namespace isotherm {
+
+GridAxis::GridAxis(const Config& config, int axis)
+    : letter_("xyz"[axis]),
+      cells_(config.grid.cells[axis]),
+      zones_{{0, config.grid.origin[axis], spacing(config)[axis]}} {
+  const std::vector<SpacingZone>& zones = config.grid.zones[axis];
+  for (std::size_t i = 1; i < zones.size(); ++i) {
+    const Zone& before = zones_.back();
+    const Index count = zones[i - 1].cells;
+    zones_.push_back(
+        {before.first + count, before.edge + static_cast<double>(count) * before.size, zones[i].size});
+  }
+}
+
+double GridAxis::length() const {
+  if (!is_graded()) return static_cast<double>(cells_) * zones_[0].size;
+  return edge(cells_) - zones_[0].edge;
+}
+
+double GridAxis::in_cells(double place) const {
+  std::size_t zone = 0;
+  while (zone + 1 < zones_.size() && place >= zones_[zone + 1].edge) ++zone;
+  const double within = (place - zones_[zone].edge) / zones_[zone].size;
+  return zone == 0 ? within : static_cast<double>(zones_[zone].first) + within;
+}
+
+double GridAxis::smallest() const {
+  return std::ranges::min(zones_, {}, &Zone::size).size;
+}
+double GridAxis::largest() const {
+  return std::ranges::max(zones_, {}, &Zone::size).size;
+}
+
+Expression GridAxis::size_formula() const {
+  std::vector<TableKnot> knots;
+  for (const Zone& zone : zones_) knots.push_back({zone.edge, zone.size});
+  return is_graded() ? Expression::steps_along(letter_, knots) : Expression(zones_[0].size);
+}
+
+double size_at(const Config& config, Face f) {
+  const int axis = axis_of(f);
+  if (!config.grid.is_graded(axis) || !is_max(f)) return spacing(config)[axis];
+  return config.grid.zones[axis].back().size;
+}
+
+std::vector<double> volume_factors(const Config& config, int axis, Index first, Index count) {
+  std::vector<double> factors;
+  if (!config.grid.is_graded(axis)) return factors;
+  const GridAxis along(config, axis);
+  for (Index i = first; i < first + count; ++i) factors.push_back(along.size(i) / along.size(0));
+  return factors;
+}
+
+Expression volume_formula(const Config& config) {
+  Expression all(1.0);
+  for (int axis = 0; axis < 3; ++axis) {
+    if (!config.grid.is_graded(axis)) continue;
+    const GridAxis along(config, axis);
+    const Expression factor = Expression::combined(FormulaOp::divide, {along.size_formula(), along.size(0)});
+    all = all.is_constant() ? factor : Expression::combined(FormulaOp::multiply, {all, factor});
+  }
+  return all;
+}
+
+}  // namespace isotherm

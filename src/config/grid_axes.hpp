@@ -1,0 +1,74 @@
+// Where the cells of the deck's grid are: the one place where an index becomes a coordinate, so that every
+// rank and every use gets the same bits.
+//
+// An axis has cells of one size, or zones of cells of one size each. "In cells" counts cells from the lower
+// end of the axis, evenly within each: the lower face of cell i is at i, its centre at i + 1/2. Beyond the
+// domain the cells of either end go on.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "config/config.hpp"
+
+namespace isotherm {
+
+class GridAxis {
+ public:
+  GridAxis(const Config& config, int axis);
+
+  Index cells() const { return cells_; }
+  bool is_graded() const { return zones_.size() > 1; }
+  double size(Index i) const { return zone_of(i).size; }  // m, of a cell
+  double edge(Index i) const {                            // m, of its lower face
+    const Zone& zone = zone_of(i);
+    return zone.edge + static_cast<double>(i - zone.first) * zone.size;
+  }
+  double centre(Index i) const {  // m
+    const Zone& zone = zone_of(i);
+    return zone.edge + (static_cast<double>(i - zone.first) + 0.5) * zone.size;
+  }
+  double length() const;                // m, of the domain
+  double in_cells(double place) const;  // of a place, m
+  double smallest() const;              // m, of the sizes
+  double largest() const;               // m
+  // m, of the cell at a place: a formula of `letter`, one of x, y, z.
+  Expression size_formula() const;
+
+ private:
+  struct Zone {
+    Index first;        // cell
+    double edge, size;  // m
+  };
+  const Zone& zone_of(Index i) const {
+    std::size_t zone = 0;
+    while (zone + 1 < zones_.size() && i >= zones_[zone + 1].first) ++zone;
+    return zones_[zone];
+  }
+
+  char letter_;
+  Index cells_;
+  std::vector<Zone> zones_;
+};
+
+struct GridAxes {
+  std::array<GridAxis, 3> axes;
+
+  explicit GridAxes(const Config& config)
+      : axes{GridAxis(config, 0), GridAxis(config, 1), GridAxis(config, 2)} {}
+  const GridAxis& operator[](int axis) const { return axes[static_cast<std::size_t>(axis)]; }
+  double volume() const {  // m^3, of the domain
+    return axes[0].length() * axes[1].length() * axes[2].length();
+  }
+};
+
+// m along its normal, of the cells at a face of the domain.
+double size_at(const Config& config, Face face);
+
+// The volumes of cells over that of the first are products of factors along the axes: those of the cells from
+// `first` on. Empty where all cells of the axis are alike.
+std::vector<double> volume_factors(const Config& config, int axis, Index first, Index count);
+// The same as a formula of x, y, z.
+Expression volume_formula(const Config& config);
+
+}  // namespace isotherm

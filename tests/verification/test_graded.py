@@ -1,0 +1,320 @@
+"""Grids whose cells differ in size: exact where a field is linear in each zone, of second order elsewhere, the same bits on
+every kernel and rank count, and the uniform ones where all zones are alike."""
+
+import copy
+import json
+
+import h5py
+import numpy as np
+import pytest
+
+from isotherm_tools.run import Run
+from program import isotherm, ran, write_deck
+import runs
+
+CORE = {"conductivity": 7, "density": 2000, "heat_capacity": 800}
+BOARD = {"conductivity": [3, 2, 0.5], "density": 1500, "heat_capacity": 1000}
+
+
+def run(folder, deck, *words, ranks=0, name="out", code=(0, 10)):
+    write_deck(folder, json.dumps(deck, indent=0))
+    ran("run", "deck.yaml", "--progress=off", f"output.directory={name}", "output.overwrite=true", *words, cwd=folder,
+        ranks=ranks, code=set(code), OMP_NUM_THREADS="1")
+    return runs.record(folder / name)
+
+
+def field(folder):
+    return runs.cells(sorted(folder.glob("deck_*.hdf"))[-1])
+
+
+def heats(folder):
+    return [(row.get("heat_J"), row.get("mean_K"), row.get("balance_W"), row.get("wall_x_max_W")) for row in runs.history(folder)]
+
+
+def sizes(zones):
+    return np.repeat([size for _, size in zones], [count for count, _ in zones])
+
+
+ZONES = [[4, 0.5e-3], [3, 2e-3], [6, 0.25e-3]]  # 2 mm, 6 mm, 1.5 mm; core, board, core
+RESISTANCE, HEAT_TRANSFER = 4e-4, 500
+
+
+def slab(axis, problem):
+    """Across `axis`: 400 K below, convection to 300 K above; graded across the other axes too."""
+    spacing, cells = [[[2, 1e-3], [1, 3e-3]]] * 3, [3, 3, 3]
+    spacing[axis], cells[axis] = ZONES, 13
+    letter = "xyz"[axis]
+    layers = [{"material": name, "thickness": count * size} for name, (count, size) in zip(("core", "board", "core"), ZONES)]
+    return {
+        "grid": {"cells": cells, "spacing": spacing},
+        "materials": {"core": CORE, "board": BOARD},
+        "regions": [{"layers": layers, "axis": letter}],
+        "contacts": [{"between": ["core", "board"], "resistance": RESISTANCE}],
+        "boundaries": {f"{letter}_min": {"kind": "temperature", "value": 400},
+                       f"{letter}_max": {"kind": "convection", "ambient": 300, "coefficient": HEAT_TRANSFER}},
+        "initial": [{"shape": "constant", "value": 350}],
+        "problem": problem,
+        "output": {"diagnostics": 1000, "probes": {"points": []}},
+    }
+
+
+@pytest.mark.parametrize("problem", [{"kind": "steady", "method": "jacobi", "tolerance": 0, "max_sweeps": 100000},
+                                     {"kind": "steady", "method": "multigrid", "tolerance": 0, "max_cycles": 60}, {"end_time": 800}],
+                         ids=["jacobi", "multigrid", "euler"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_a_layered_slab_is_exact(tmp_path, axis, problem):
+    deck = slab(axis, problem)
+    at = [1e-3] * 3
+    at[axis] = 2e-3 + 1.5e-3  # between two centres of the board
+    deck["output"]["probes"]["points"] = [at]
+    record = run(tmp_path, deck)
+    k = np.repeat([7, BOARD["conductivity"][axis], 7], [4, 3, 6])
+    of_cell = sizes(ZONES) / k
+    before = np.cumsum(of_cell) - of_cell / 2
+    before[4:] += RESISTANCE
+    before[7:] += RESISTANCE
+    whole = sum(of_cell) + 2 * RESISTANCE + 1 / HEAT_TRANSFER
+    exact = 400 - 100 * before / whole
+    found = np.moveaxis(field(tmp_path / "out"), 2 - axis, 0)
+    assert np.abs(found - exact[:, None, None]).max() <= 1e-11 * 100
+    faces, area = record["end_state"]["heat"]["faces_W"], 5e-3**2
+    assert faces["xyz"[axis] + "_min"] == pytest.approx(100 / whole * area, rel=1e-10)
+    assert faces["xyz"[axis] + "_max"] == pytest.approx(-100 / whole * area, rel=1e-10)
+    row = runs.history(tmp_path / "out")[-1]
+    length = sum(sizes(ZONES))
+    assert float(row["mean_K"]) == pytest.approx((exact * sizes(ZONES)).sum() / length, rel=1e-12)
+    capacity = np.repeat([1.6e6, 1.5e6, 1.6e6], [4, 3, 6])
+    assert float(row["heat_J"]) == pytest.approx((exact * capacity * sizes(ZONES)).sum() * area, rel=1e-12)
+    probe = float((tmp_path / "out" / "probes.csv").read_text().splitlines()[-1].split(",")[2])
+    passed = 2e-3 / 7 + RESISTANCE + 1.5e-3 / BOARD["conductivity"][axis]
+    assert probe == pytest.approx(400 - 100 * passed / whole, abs=1e-9)
+
+
+def body(problem, spacing, cells=None):
+    """Of a sphere in another material, with sources of all kinds, a patch and a varying boundary."""
+    steady = problem.get("kind") == "steady"
+    grid = {"spacing": spacing, "origin": [0.01, 0, -0.02]}
+    if cells:
+        grid["cells"] = cells
+    time = "" if steady else " + t"
+    return {
+        "grid": grid,
+        "materials": {"core": CORE, "board": BOARD},
+        "material": {"default": "core"},
+        "regions": [{"shape": "sphere", "material": "board", "centre": [0.05, 0.04, 0.01], "radius": 0.02}],
+        "contacts": [{"between": ["core", "board"], "resistance": 1e-3}],
+        "boundaries": {"x_min": {"kind": "temperature", "value": "300 + 100*y" + time},
+                       "x_max": {"kind": "convection", "ambient": 280, "coefficient": 50},
+                       "y_min": "periodic", "y_max": "periodic",
+                       "z_max": {"kind": "flux", "value": 1e3, "where": {"from": [0.02, 0.01], "to": [0.05, 0.033]}}},
+        "initial": [{"shape": "formula", "formula": "300 + 40*x*y + 20*sin(30*z)"}],
+        "sources": [{"shape": "box", "from": [0.03, 0.02, 0], "to": [0.06, 0.05, 0.02], "power": 20},
+                    {"shape": "gaussian", "centre": [0.04, 0.04, 0.0], "width": 0.004, "power": 5},
+                    {"shape": "sphere", "centre": [0.05, 0.04, 0.01], "radius": 0.012, "power": 7, "mode": "add"}],
+        "problem": problem,
+        "output": {"snapshots": False, "diagnostics": 20},
+    }
+
+
+GRADED = [[[9, 2e-3], [11, 4e-3], [5, 1e-3]], [[8, 2e-3], [16, 3e-3]], [[6, 1e-3], [10, 3e-3], [7, 1e-3]]]
+MOVING = [{"shape": "gaussian", "centre": ["0.03 + 1e-3*t", 0.04, 0.01], "width": 0.01, "power": 5},
+          {"shape": "formula", "formula": "1e5*x*(1 + t)", "mode": "add"}]
+PROBLEMS = {"euler": {"steps": 40}, "rkl": {"method": "rkl", "steps": 2},
+            "jacobi": {"kind": "steady", "method": "jacobi", "tolerance": 0, "max_sweeps": 60, "check_interval": 20},
+            "chebyshev": {"kind": "steady", "method": "chebyshev", "tolerance": 0, "cycle": 32, "max_cycles": 2},
+            "multigrid": {"kind": "steady", "method": "multigrid", "tolerance": 0, "max_cycles": 3}}
+
+
+def moving_body(method):
+    deck = body(PROBLEMS[method], GRADED)
+    if method in ("euler", "rkl"):
+        deck["sources"] += MOVING
+    return deck
+
+
+@pytest.mark.parametrize("method", PROBLEMS)
+@pytest.mark.parametrize("precision", ["fp64", "fp32"])
+def test_one_answer(tmp_path, precision, method):
+    deck = {**moving_body(method), "precision": precision}
+    plain = run(tmp_path, deck, "solver.kernel=reference")
+    history = heats(tmp_path / "out")
+    for ranks, words in [(0, ["solver.kernel=openmp"]), (2, ["solver.kernel=openmp", "solver.halo_width=3"]), (3, [])]:
+        again = run(tmp_path, deck, *words, ranks=ranks)
+        assert again["fingerprint"] == plain["fingerprint"], (ranks, words)
+        assert heats(tmp_path / "out") == history
+    if precision == "fp64" and method in ("euler", "rkl"):
+        assert plain["end_state"]["heat"]["relative_balance"] <= 1e-9, plain["end_state"]["heat"]
+        assert plain["end_state"]["heat"]["sources_W"] > 32
+
+
+def test_sources_have_their_power(tmp_path):
+    deck = body({"steps": 1}, GRADED)
+    found = run(tmp_path, deck)
+    assert found["sources"]["power_W"] == pytest.approx(32, rel=1e-4)  # a little of the gaussian is outside
+    del deck["sources"][1]  # of the others nothing
+    assert run(tmp_path, deck)["sources"]["power_W"] == pytest.approx(27, rel=1e-12)
+    deck["sources"] = MOVING[1:]
+    centres, widths = zip(*[(np.cumsum(h) - h / 2, h) for h in map(sizes, GRADED)])
+    x = 0.01 + centres[0]
+    power = (1e5 * x * widths[0]).sum() * widths[1].sum() * widths[2].sum()
+    heat = run(tmp_path, deck)["end_state"]["heat"]
+    assert heat["sources_W"] == pytest.approx(power, rel=1e-12)
+    deck["sources"] = [{**MOVING[0], "width": 0.002}]
+    assert run(tmp_path, deck)["end_state"]["heat"]["sources_W"] == pytest.approx(5, rel=1e-12)
+    deck["boundaries"] = {"z_max": {"kind": "flux", "value": 1e3, "where": {"from": [0.02, 0.01], "to": [0.05, 0.033]}}}
+    heat = run(tmp_path, deck)["end_state"]["heat"]
+    assert heat["faces_W"]["z_max"] == pytest.approx(1e3 * 0.03 * 0.023, rel=1e-10)
+
+
+def test_a_restart_on_other_ranks_ends_in_the_same_field(tmp_path):
+    deck = moving_body("euler")
+    whole = run(tmp_path, deck)
+    run(tmp_path, deck, "problem.steps=17", "output.checkpoint.final=true", ranks=2)
+    ran("run", "deck.yaml", "--progress=off", "output.directory=out", "--restart", "latest", cwd=tmp_path, ranks=3)
+    assert runs.record(tmp_path / "out")["fingerprint"] == whole["fingerprint"]
+    deck["grid"]["spacing"] = copy.deepcopy(GRADED)
+    deck["grid"]["spacing"][2][1][1] = 3.5e-3
+    write_deck(tmp_path, json.dumps(deck, indent=0))
+    done = isotherm("run", "deck.yaml", "output.directory=out", "--restart", "latest", "problem.steps=50", cwd=tmp_path, code=65)
+    assert "grid.spacing" in done.stderr
+
+
+def test_an_initial_field_is_of_the_same_cells(tmp_path):
+    deck = body({"steps": 1}, GRADED)
+    deck["output"] = {}
+    run(tmp_path, deck, name="before")
+    deck["initial"] = [{"shape": "dataset", "file": "before"}]
+    run(tmp_path, deck)
+    deck["grid"]["spacing"] = copy.deepcopy(GRADED)
+    deck["grid"]["spacing"][1][0][1] = 1e-3
+    for spacing in (deck["grid"]["spacing"], [1e-3] * 3):
+        write_deck(tmp_path, json.dumps({**deck, "grid": {"cells": [25, 24, 23], "spacing": spacing}, "boundaries": {}}, indent=0))
+        done = isotherm("check", "deck.yaml", cwd=tmp_path, code=65)
+        assert "its cells have not the sizes of grid.spacing along" in done.stderr
+
+
+@pytest.mark.parametrize("method", PROBLEMS)
+def test_zones_of_one_size_are_a_uniform_grid(tmp_path, method):
+    equal = run(tmp_path, body(PROBLEMS[method], [[[9, 2e-3], [13, 2e-3]], 3e-3, [[5, 2e-3], [1, 2e-3], [8, 2e-3]]], [22, 24, 14]))
+    uniform = run(tmp_path, body(PROBLEMS[method], [2e-3, 3e-3, 2e-3], [22, 24, 14]))
+    assert equal["fingerprint"] == uniform["fingerprint"]
+
+
+def test_a_smooth_solution_is_of_second_order(tmp_path):
+    """Zones keep their places as cells are halved."""
+    zones = [[4, 0.1], [2, 0.15], [3, 0.1]]
+    length = 1.0
+    wave = "sin(pi*x)*cos(pi*y)*sin(pi*z)"
+    deck = {
+        "grid": {"cells": [9, 9, 9], "spacing": [zones, zones, zones]},
+        "material": {"conductivity": 2},
+        "boundaries": {f"{axis}_{end}": {"kind": "temperature", "value": 300} for axis in "xz" for end in ("min", "max")},
+        "initial": [{"shape": "constant", "value": 300}],
+        "sources": [{"shape": "formula", "formula": f"2*3*pi^2*{wave}"}],
+        "problem": {"kind": "steady", "method": "multigrid", "tolerance": 1e-11},
+        "verify": {"solution": "formula", "formula": f"300 + {wave}", "order": [9, 18, 36], "expected_order": 2,
+                   "order_tolerance": 0.15},
+        "output": {"snapshots": False},
+    }
+    assert length == pytest.approx(sum(sizes(zones)))
+    record = run(tmp_path, deck, code=(0,))
+    assert record["verification"]["order"][-1] == pytest.approx(2, abs=0.15)
+
+
+def written_body(tmp_path):
+    deck = moving_body("euler")
+    deck["output"] = {"slices": [{"axis": "z", "position": 0.001, "name": "cut"}], "coarse": {"factor": [5, 4, 23]},
+                      "region": {"from": [0.03, 0.01, 0], "to": [0.05, 0.03, 0.012]}}
+    run(tmp_path, deck)
+    return Run(tmp_path / "out")
+
+
+def test_files_say_where_cells_are(tmp_path):
+    found = written_body(tmp_path)
+    whole = found.snapshots[-1]
+    for axis, (origin, zones) in enumerate(zip([0.01, 0, -0.02], GRADED)):
+        edges = origin + np.append(0, np.cumsum(sizes(zones)))
+        assert whole.edges[axis] == pytest.approx(edges, abs=1e-15)
+        assert whole.centres(axis) == pytest.approx((edges[1:] + edges[:-1]) / 2, abs=1e-15)
+    volumes = np.einsum("z,y,x->zyx", *(sizes(zones) for zones in GRADED[::-1]))
+    heat = (whole.T * volumes).reshape(23, 6, 4, 5, 5).sum(axis=(0, 2, 4)) / volumes.reshape(23, 6, 4, 5, 5).sum(axis=(0, 2, 4))
+    coarse = found.parts["deck_coarse"][-1]
+    assert coarse.T[0] == pytest.approx(heat, rel=1e-14)
+    assert coarse.edges[1] == pytest.approx(whole.edges[1][::4])
+    cut = found.parts["deck_slice_cut"][-1]
+    at = int(np.searchsorted(whole.edges[2], 0.001, side="right")) - 1
+    assert (cut.T[0] == whole.T[at]).all() and cut.edges[2] == pytest.approx(whole.edges[2][at:at + 2])
+    region = found.parts["deck_region"][-1]
+    for axis, (low, high) in enumerate([(0.03, 0.05), (0.01, 0.03), (0, 0.012)]):
+        edges = region.edges[axis]
+        assert edges[0] <= low + 1e-12 < edges[1] and edges[-2] < high <= edges[-1] + 1e-12
+    with h5py.File(whole.path) as file:
+        assert "VTKHDF" not in file
+
+
+def test_pictures_have_the_right_proportions(tmp_path):
+    found = written_body(tmp_path)
+    whole = found.snapshots[-1]
+    picture = whole.picture(2, 3)
+    x = whole.edges[0][0] + (whole.edges[0][-1] - whole.edges[0][0]) * (np.arange(picture.shape[1]) + 0.5) / picture.shape[1]
+    y = whole.edges[1][0] + (whole.edges[1][-1] - whole.edges[1][0]) * (np.arange(picture.shape[0]) + 0.5) / picture.shape[0]
+    plane = np.array([np.interp(x, whole.x, row) for row in whole.plane(2, 3)])
+    assert picture == pytest.approx(np.array([np.interp(y, whole.y, column) for column in plane.T]).T)
+    for words in (["slice", "out"], ["slice", "out", "--series", "deck_coarse"], ["report", "out"]):
+        ran(*words, cwd=tmp_path)
+
+
+def test_xdmf_is_a_rectilinear_grid(tmp_path):
+    """By VTK's own reader."""
+    vtk = pytest.importorskip("vtkmodules.vtkIOXdmf2")
+    numpy_support = pytest.importorskip("vtkmodules.util.numpy_support")
+    found = written_body(tmp_path)
+    reader = vtk.vtkXdmfReader()
+    reader.SetFileName(str(tmp_path / "out" / "deck.xmf"))
+    reader.Update()
+    grid = reader.GetOutputDataObject(0)
+    while grid.IsA("vtkMultiBlockDataSet"):
+        grid = grid.GetBlock(0)
+    assert grid.GetClassName() == "vtkRectilinearGrid"
+    whole = found.snapshots[0]
+    for axis, name in enumerate("XYZ"):
+        there = numpy_support.vtk_to_numpy(getattr(grid, f"Get{name}Coordinates")())
+        assert there == pytest.approx(whole.edges[axis], rel=1e-6)
+    cells = numpy_support.vtk_to_numpy(grid.GetCellData().GetArray("temperature [K]"))
+    assert (cells == whole.T.ravel()).all()
+
+
+@pytest.mark.parametrize("changes, said", [
+    ({"grid.cells": [25, 24, 22]}, "grid.cells: 22 cells along z are not the 23 of the zones of spacing"),
+    ({"grid.spacing": [1e-3, 1e-3, [[0, 1e-3]]]}, "'0' is no count of cells"),
+    ({"grid.spacing": [1e-3, 1e-3, [[3, -1e-3]]]}, "out of range"),
+    ({"grid.spacing": [1e-3, 1e-3, [3, 1e-3]]}, "a zone is no pair of a count and a size"),
+    ({"problem.method": "implicit", "problem.dt": 1}, "implicit is not available for a grid whose spacing has zones"),
+    ({"verify.solution": "decaying_mode"}, "decaying_mode is not a solution for a grid whose spacing has zones"),
+    ({"grid.cells": None, "grid.spacing": [[[1, i * 1e-3] for i in range(1, 18)] for _ in range(3)]}, "kinds of cells")])
+def test_what_cannot_be_is_refused(tmp_path, changes, said):
+    deck = body({"steps": 1}, GRADED)
+    for path, value in changes.items():
+        section, key = path.split(".")
+        if value is None:
+            deck[section].pop(key, None)
+        else:
+            deck.setdefault(section, {})[key] = value
+    if "verify" in deck:
+        deck["sources"] = []
+    write_deck(tmp_path, json.dumps(deck, indent=0))
+    assert said in isotherm("check", "deck.yaml", cwd=tmp_path, code=65).stderr
+
+
+def test_cells_follow_from_zones(tmp_path):
+    every = body({"steps": 5}, GRADED)
+    one = copy.deepcopy(every)
+    one["grid"].update(cells=[25, None, None])
+    assert run(tmp_path, one)["fingerprint"] == run(tmp_path, every)["fingerprint"]
+    assert run(tmp_path, every)["grid"]["cells"] == [25, 24, 23]
+
+
+def test_multigrid_takes_few_cycles(tmp_path):
+    deck = body({"kind": "steady", "method": "multigrid", "norm": "l2", "tolerance": 1e-8}, GRADED)
+    residual = run(tmp_path, deck, code=(0,))["residual"]
+    assert residual["last_sweep"] <= 8 * 25, residual
