@@ -220,7 +220,8 @@ ISOTHERM_HOST_DEVICE float coarse_face_along(const GridConductances& g, const Ha
   const Int3 between = neighbour_of(cell, h.axis, above);
   return g.lower(h.axis, between) * weight_between(g, h, between, true);
 }
-// ... across the axis. The two cells at a face between coarse ones share it out by the mean of their weights.
+// ... across the axis. The two cells at a face between coarse ones share it out by the mean of their weights,
+// but not to the cell of a void.
 ISOTHERM_HOST_DEVICE float coarse_face_across(const GridConductances& g, const Halving& h, int across,
                                               bool above, Int3 coarse) {
   const auto face = [&](Int3 cell) { return above ? g.upper(across, cell) : g.lower(across, cell); };
@@ -231,8 +232,8 @@ ISOTHERM_HOST_DEVICE float coarse_face_across(const GridConductances& g, const H
     const Int3 between = neighbour_of(cell, h.axis, upper != 0);
     float weight = weight_between(g, h, between, upper == 0);
     if (!h.is_outer(across, above, cell)) {
-      const Int3 beyond = neighbour_of(between, across, above);
-      weight = 0.5F * (weight + weight_between(g, h, beyond, upper == 0));
+      const float beyond = weight_between(g, h, neighbour_of(between, across, above), upper == 0);
+      weight = weight > 0 && beyond > 0 ? 0.5F * (weight + beyond) : 0;
     }
     sum = fused_multiply_add(weight, face(between), sum);
   }
