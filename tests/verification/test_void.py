@@ -48,8 +48,10 @@ def slab(axis, problem):
 
 @pytest.mark.parametrize("problem", [{"kind": "steady", "method": "jacobi", "tolerance": 0, "max_sweeps": 30000},
                                      {"kind": "steady", "method": "chebyshev", "tolerance": 0, "max_cycles": 60},
-                                     {"end_time": 900}, {"end_time": 900, "method": "rkl"}],
-                         ids=["jacobi", "chebyshev", "euler", "rkl"])
+                                     {"end_time": 900}, {"end_time": 900, "method": "rkl"},
+                                     {"end_time": 90000, "dt": 9000, "method": "implicit"},
+                                     {"kind": "steady", "method": "multigrid", "tolerance": 0, "max_cycles": 6}],
+                         ids=["jacobi", "chebyshev", "euler", "rkl", "implicit", "multigrid"])
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_a_slab_between_two_voids_is_exact(tmp_path, axis, problem):
     record = run(tmp_path, slab(axis, problem))
@@ -83,7 +85,8 @@ def test_an_exact_field_is_compared_in_the_body_alone(tmp_path):
     assert run(tmp_path, deck)["verification"]["max_error_K"] < 1e-9
 
 
-PROBLEMS = {"euler": {"steps": 30}, "rkl": {"method": "rkl", "steps": 2},
+PROBLEMS = {"euler": {"steps": 30}, "rkl": {"method": "rkl", "steps": 2}, "implicit": {"method": "implicit", "end_time": 200, "dt": 100},
+            "multigrid": {"kind": "steady", "method": "multigrid", "tolerance": 0, "max_cycles": 2},
             "jacobi": {"kind": "steady", "method": "jacobi", "tolerance": 0, "max_sweeps": 60, "check_interval": 20},
             "chebyshev": {"kind": "steady", "method": "chebyshev", "tolerance": 0, "cycle": 32, "max_cycles": 2}}
 
