@@ -97,15 +97,18 @@ class MaterialSurvey {
   }
   // Row by row, plane by plane.
   void add(Index y, Index z, std::span<const std::uint8_t> row) {
-    for (const std::uint8_t material : row) {
-      sought_[material] = false;
-      is_body_ = is_body_ || !material_of_number(config_, material).is_void();
-    }
-    const auto bare = std::ranges::find(row, MaterialPainter::nothing);
-    if (bare == row.end()) {
+    std::array<bool, 256> found{};
+    for (const std::uint8_t material : row) found[material] = true;
+    if (!found[MaterialPainter::nothing]) {
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        if (!found[i]) continue;
+        sought_[i] = false;
+        is_body_ = is_body_ || !material_of_number(config_, i).is_void();
+      }
       if (parts_) parts_->add(y, z, row);
       return;
     }
+    const auto bare = std::ranges::find(row, MaterialPainter::nothing);
     const Vector3 at = CellCentres(config_)({bare - row.begin(), y, z});
     throw deck_error(config_, "regions",
                      "no region has the cell at ({}, {}, {}) m, and there is no material.default; add the "

@@ -30,7 +30,14 @@ DatasetReader open_region(const Config& config, const PaintedShape& shape) {
 }  // namespace
 
 RegionDataset::RegionDataset(const Config& config, const PaintedShape& shape)
-    : reader_(open_region(config, shape)), map_(shape.map) {}
+    : reader_(open_region(config, shape)), map_(shape.map) {
+  constexpr std::int64_t most_in_table = 1 << 16;
+  if (map_.empty() || map_.back().first - map_.front().first >= most_in_table) return;
+  table_.assign(static_cast<std::size_t>(map_.back().first - map_.front().first + 1),
+                static_cast<std::uint8_t>(no_material));
+  for (const auto& [id, material] : map_)
+    table_[static_cast<std::size_t>(id - map_.front().first)] = material;
+}
 
 std::vector<std::pair<Index, Index>> RegionDataset::Axis::runs() const {
   std::vector<std::pair<Index, Index>> all;
@@ -48,6 +55,11 @@ Index RegionDataset::Axis::place(Index cell) const {
 }
 
 std::uint8_t RegionDataset::material_of(std::int64_t id) const {
+  if (!table_.empty()) {
+    const bool is_within = id >= map_.front().first && id <= map_.back().first;
+    return is_within ? table_[static_cast<std::size_t>(id - map_.front().first)]
+                     : static_cast<std::uint8_t>(no_material);
+  }
   const auto found = std::ranges::lower_bound(map_, id, {}, &std::pair<std::int64_t, std::uint8_t>::first);
   return found != map_.end() && found->first == id ? found->second : static_cast<std::uint8_t>(no_material);
 }
@@ -80,12 +92,14 @@ void RegionDataset::read(Box box) {
     slab.hi.z = std::min(slab.lo.z + planes, box.hi.z);
     ids.resize(static_cast<std::size_t>(slab.cells()));
     reader_.read(slab, ids.data());
-    auto id = ids.cbegin();
+    const Int3 n = slab.extent();
+#pragma omp parallel for collapse(2) schedule(static)
     for (Index z = slab.lo.z; z < slab.hi.z; ++z) {
       for (Index y = slab.lo.y; y < slab.hi.y; ++y) {
+        const std::int64_t* const id =
+            &ids[static_cast<std::size_t>(((z - slab.lo.z) * n.y + y - slab.lo.y) * n.x)];
         const Index row = axes_[0].place(slab.lo.x) + nx * (axes_[1].place(y) + ny * axes_[2].place(z));
-        for (Index x = 0; x < slab.extent().x; ++x)
-          materials_[static_cast<std::size_t>(row + x)] = material_of(*id++);
+        for (Index x = 0; x < n.x; ++x) materials_[static_cast<std::size_t>(row + x)] = material_of(id[x]);
       }
     }
   }

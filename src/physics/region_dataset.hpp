@@ -40,6 +40,7 @@ class RegionDataset {
 
   DatasetReader reader_;
   std::vector<std::pair<std::int64_t, std::uint8_t>> map_;
+  std::vector<std::uint8_t> table_;  // of all numbers from its first to its last; empty: they are too many
   std::array<Axis, 3> axes_;
   std::vector<std::uint8_t> materials_;  // of the cells that are held, x fastest; no_material: as it is
 };
