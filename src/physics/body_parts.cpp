@@ -9,7 +9,7 @@
 
 namespace isotherm {
 
-BodyParts::BodyParts(const Config& config) : config_(config), all_(material_classes(config)) {
+BodyParts::BodyParts(const Config& config) : config_(config) {
   for (std::size_t i = 0; i < face_count; ++i) {
     const auto f = static_cast<Face>(i);
     if (boundary_law(config, f).a < 1)  // of several laws the strongest

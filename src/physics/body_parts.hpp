@@ -46,7 +46,6 @@ class BodyParts {
   bool holds(Face f, Int3 cell) const;
 
   const Config& config_;
-  MaterialClasses all_;
   std::array<std::optional<FaceLaw>, face_count> laws_;  // of faces that hold a temperature anywhere
   std::vector<Part> parts_;
   std::vector<Row> first_plane_, before_, plane_;  // by y
