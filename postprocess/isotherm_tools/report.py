@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib import pyplot
 from matplotlib.ticker import MaxNLocator
 
-from isotherm_tools import figures, studies
+from isotherm_tools import body, figures, studies
 from isotherm_tools.bench import FLOPS_A_POINT, BenchRecord, ladder_figure, roofline_figure
 from isotherm_tools.figures import stays
 from isotherm_tools.pictures import (
@@ -216,7 +216,7 @@ def run_page(run, record, benches):
     rows = [(name, *(si(phases[name][key], "s") for key in ("min", "mean", "max")))
             for name in (*PHASES, "total") if name in phases]
     sections = [
-        answer(record, if_there(lambda: run.history)), field(run), convergence(run), performance(record),
+        answer(record, if_there(lambda: run.history)), body_section(run), field(run), convergence(run), performance(record),
         Section("time", "Where the time went", [pictures(chart, table(("phase", "least", "mean", "most"), rows))]),
         *(bench_section(number, bench, devices) for number, bench in enumerate(benches, 1)),
         what_was_run(run, problem),
@@ -236,6 +236,18 @@ def if_there(make):
         if failure.code != FILE_MISSING:
             raise
         return None
+
+
+def body_section(run):
+    """Of a body of several materials, in records that have more of these than their names."""
+    materials = run.record.get("materials") or []
+    if not materials or "highest" not in materials[0]:
+        return Section("body", "The body", [])
+    snapshots = if_there(lambda: run.snapshots)
+    drawn = snapshots and if_there(lambda: body.body_pictures(run, snapshots[-1], planes_cell(run.record, snapshots[-1])[0]))
+    return Section("body", "The body", [
+        table(body.MATERIALS, body.material_rows(materials)), pictures(*drawn or []),
+        table(("face", "what holds there"), [(face, body.laws_text(laws)) for face, laws in run.record["boundaries"].items()])])
 
 
 def field(run):

@@ -89,6 +89,15 @@ class Run:
         """run.json: a dict. Keys that came after the program that wrote it are there too."""
         return read_record(self.path / "run.json", "isotherm-run", "run record", "name the directory of a finished run")
 
+    def materials(self, axis, index):
+        """The materials of a plane of cells, as numbers of `record["materials"]`; laid out as `Snapshot.plane`."""
+        path = self.path / f"{self.name}_material.h5"
+        with open_hdf5(path) as file:
+            try:
+                return file["material"][tuple(index if each == axis else slice(None) for each in (2, 1, 0))]
+            except (KeyError, AttributeError, TypeError, ValueError) as error:
+                raise Failure(DATA, f"{path} holds no materials of isotherm ({error})") from error
+
     def hottest_place(self):
         """(x, y, z) in metres of the hottest cell when the run ended; None where run.json does not say it."""
         try:
@@ -249,14 +258,28 @@ class Snapshot:
 
     def picture(self, axis, index):
         """The plane at places that are evenly apart along both axes, as pixels are: of a graded grid interpolated between
-        the centres of cells, of any other the plane itself."""
+        the centres of cells, but for those next to a void; of any other the plane itself."""
         plane = self.plane(axis, index)
         if not self.edges:
             return plane
         for along, other in enumerate(other for other in (2, 1, 0) if other != axis):
-            low, high = self.edges[other][0], self.edges[other][-1]
-            finest = np.diff(self.edges[other]).min()
-            count = max(self.cells[other], min(MOST_PIXELS, round((high - low) / finest)))
-            places = low + (high - low) * (np.arange(count) + 0.5) / count
-            plane = np.apply_along_axis(lambda cells: np.interp(places, self.centres(other), cells), along, plane)
+            smooth = np.apply_along_axis(lambda cells: np.interp(self.pixels(other), self.centres(other), cells), along, plane)
+            plane = np.where(np.isnan(smooth), plane.take(self.cells_of_pixels(other), along), smooth)
         return plane
+
+    def faces(self, axis):
+        """Metres, of the cells along the axis: one more than there are cells."""
+        return self.edges[axis] if self.edges else self.bounds[0][axis] + self.spacing[axis] * np.arange(self.cells[axis] + 1)
+
+    def cells_of_pixels(self, axis):
+        return np.clip(np.searchsorted(self.faces(axis), self.pixels(axis)) - 1, 0, self.cells[axis] - 1)
+
+    def pixels(self, axis):
+        """Metres, of places that are evenly apart along the axis: of a graded grid so many that the smallest cell has one, up
+        to a picture's worth; of any other the centres of cells."""
+        if not self.edges:
+            return self.centres(axis)
+        low, high = self.edges[axis][0], self.edges[axis][-1]
+        finest = np.diff(self.edges[axis]).min()
+        count = max(self.cells[axis], min(MOST_PIXELS, round((high - low) / finest)))
+        return low + (high - low) * (np.arange(count) + 0.5) / count

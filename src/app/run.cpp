@@ -75,6 +75,28 @@ MethodRecord describe_method(const Session& session) {
   return method;
 }
 
+MaterialRecord describe_material(const NamedMaterial& material, std::int64_t cells) {
+  MaterialRecord record{material.name, cells, material.conductivity};
+  if (material.density && material.heat_capacity) record.heat_capacity = material.volumetric_heat_capacity();
+  if (material.coefficient.value_or(0) > 0) {
+    record.coefficient = material.coefficient;
+    record.ambient = material.ambient;
+  }
+  return record;
+}
+
+std::vector<LawRecord> describe_laws(const Config& config, Face face) {
+  std::vector<LawRecord> laws;
+  for (const PlacedLaw& law : laws_of(config, face)) {
+    LawRecord& record = laws.emplace_back(law.kind);
+    const bool has_value = law.has_temperature() || law.kind == BoundaryKind::flux;
+    if (has_value) record.value = law.value.text();
+    if (law.kind == BoundaryKind::convection) record.coefficient = law.coefficient.text();
+    record.everywhere = law.share.is_constant();
+  }
+  return laws;
+}
+
 // Collective.
 RunRecord describe_run(const CommandLine& command, const Session& session, const Communicator& world,
                        const std::string& directory) {
@@ -103,6 +125,8 @@ RunRecord describe_run(const CommandLine& command, const Session& session, const
   record.smallest_rank_cells = d.smallest_subdomain();
   record.largest_rank_cells = d.largest_subdomain();
   record.precision = config.precision;
+  if (has_several_materials(config)) record.contacts = config.contacts;
+  for (std::size_t f = 0; f < face_count; ++f) record.laws[f] = describe_laws(config, static_cast<Face>(f));
   record.method = describe_method(session);
   record.memory_estimate_bytes = static_cast<std::int64_t>(world.all_reduce(
       static_cast<std::int64_t>(session.memory.host(session.placement.backend)), ReduceOp::max));
@@ -222,24 +246,24 @@ std::string why_no_heat(const Config& config, bool swept) {
   return "the run was stopped behind a launch of several steps";
 }
 
+EndState::Extreme placed(const Config& config, const NumberedTemperature& extreme) {
+  const Int3 cell = extreme.cell(config.grid.cells);
+  return {extreme.value + 0.0, cell, CellCentres(config)(cell)};  // no "-0 K"
+}
+
 // Collective; every rank returns the same. None where the transport moves nothing.
 template <class T>
 std::optional<EndState> find_end_state(const Config& config, Solver<T>& solver) {
   if (!moves_data(config)) return std::nullopt;
   const TemperatureExtremes found = solver.extremes();
-  const CellCentres centre(config);
-  const auto place = [&](const NumberedTemperature& extreme) -> EndState::Extreme {
-    const Int3 cell = extreme.cell(config.grid.cells);
-    return {extreme.value + 0.0, cell, centre(cell)};  // no "-0 K"
-  };
   EndState end;
   end.steady = config.problem.kind == ProblemKind::steady;
   end.sweep = solver.sweeps();
   end.time = solver.time();
   end.nan_cells = found.nan_cells;
   if (found.any()) {
-    end.highest = place(found.highest);
-    end.lowest = place(found.lowest);
+    end.highest = placed(config, found.highest);
+    end.lowest = placed(config, found.lowest);
   }
   end.heat = solver.heat_flows();
   end.faces = plan_diagnostics(config).boundaries;
@@ -248,6 +272,18 @@ std::optional<EndState> find_end_state(const Config& config, Solver<T>& solver) 
       end.voids.push_back({plan_diagnostics(config).voids[i].name, end.heat->voids[i]});
   if (!end.heat) end.why_no_heat = why_no_heat(config, solver.own_sweeps() > 0);
   return end;
+}
+
+// Collective. `materials`: by number, as record_solver() made them.
+template <class T>
+void add_extremes(const Config& config, Solver<T>& solver, std::vector<MaterialRecord>& materials) {
+  if (!moves_data(config) || materials.empty()) return;
+  const std::vector<TemperatureExtremes> found = solver.material_extremes();
+  for (std::size_t i = 0; i < materials.size(); ++i) {
+    if (!found[i].any()) continue;
+    materials[i].highest = placed(config, found[i].highest);
+    materials[i].lowest = placed(config, found[i].lowest);
+  }
 }
 
 // To the times of this rank, those of a loop that has ended, of which a series has several.
@@ -357,6 +393,8 @@ class RunOf final : public Run {
     if (outputs.fields) outputs.fields->finish();
     if (outputs.fields && !config.output.probes.points.empty())
       record_.files.push_back(directory_->probes().filename());
+    if (outputs.fields && !outputs.fields->material_file().empty())
+      record_.files.push_back(outputs.fields->material_file());
     record_outcome(config, outcome);
     if (outputs.fields) {
       record_.writing = outputs.fields->record(outcome.end_seconds);
@@ -534,9 +572,9 @@ class RunOf final : public Run {
     std::vector<std::int64_t> cells = solver_->level().cells_of_material();
     plan_.world.all_reduce<std::int64_t>(cells, ReduceOp::sum);
     record_.materials.clear();
-    for (std::size_t i = 0; i < cells.size(); ++i)
+    for (std::size_t i = 0; i < cells.size() && !config().materials.empty(); ++i)
       if (i < config().materials.size() || cells[i] > 0)  // of the word void, where there are any
-        record_.materials.push_back({material_of_number(config(), i).name, cells[i]});
+        record_.materials.push_back(describe_material(material_of_number(config(), i), cells[i]));
   }
 
   // Of rank 0. A run does not need it.
@@ -580,6 +618,7 @@ class RunOf final : public Run {
     record_.answer = outcome.divergence.empty() ? Answer::finite : Answer::not_finite;
     const Timer timer;
     record_.end_state = outcome.divergence.empty() ? find_end_state(config, *solver_) : std::nullopt;
+    if (outcome.divergence.empty()) add_extremes(config, *solver_, record_.materials);
     phases_[Phase::diagnostics] += timer.seconds();
     // Last, as it needs the field before the last sweep.
     if (plan_.world.size() > 1 && !halo_cost_ && outcome.divergence.empty())

@@ -23,6 +23,7 @@
 #include "core/trace.hpp"
 #include "output/console/console.hpp"
 #include "output/field_files/cell_boxes.hpp"
+#include "output/field_files/material_file.hpp"
 #include "output/field_files/snapshot.hpp"
 #include "output/records/history.hpp"
 #include "output/records/run_record.hpp"
@@ -62,6 +63,10 @@ class FieldOutputs {
         copy_.emplace(all_or_throw(communicator, [&] { return solver.make_host_copy(); }));
         solver.copy_to(*copy_);  // touches its memory, which else the first snapshot would pay for
       }
+      write_or_warn([&] {
+        snapshots_->start_materials(config);
+        material_file_ = material_file_name(config);
+      });
     }
     for (FieldPart& part : field_parts(config)) {
       SnapshotWriter writer = writer_of(grid_of(config, part));
@@ -136,6 +141,8 @@ class FieldOutputs {
     if (probes_.file) probes_.file->finish();
   }
 
+  // The name of that of the cells' materials; empty without one.
+  const std::string& material_file() const { return material_file_; }
   // Of all writers, as SnapshotWriter has them.
   std::vector<std::string> remarks() const {
     std::vector<std::string> all;
@@ -259,6 +266,7 @@ class FieldOutputs {
   Schedule schedule_;
   Console& console_;
   std::optional<SnapshotWriter> snapshots_;
+  std::string material_file_;
   std::optional<HostCopy<T>> copy_;  // the cells of a snapshot that the file thread writes
   bool copied_ = false;              // into it, and not counted yet
   double copy_seconds_ = 0;          // of this rank, to take copies

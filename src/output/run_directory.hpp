@@ -7,6 +7,7 @@
 //     run.lock             while a run writes there
 //     <name>_00000100.hdf  snapshots, and <name>.hdf.series and .xmf beside them; in the same way
 //                          <name>_slice_z12..., <name>_region..., <name>_coarse...
+//     <name>_material.h5  of a body of several materials: which one each cell of the snapshots has
 //
 // A folder is an earlier run of ours when deck.resolved.yaml stands in it: written first, removed last. Files
 // of our names in a folder without that mark are a stranger's, and are rejected whatever the deck says.

@@ -8,6 +8,7 @@
 #include "config/materials.hpp"
 #include "config/problems.hpp"
 #include "physics/cells.hpp"
+#include "physics/materials.hpp"
 #include "physics/operator.hpp"
 #include "physics/region_values.hpp"
 
@@ -161,6 +162,38 @@ TemperatureExtremes temperature_extremes(FieldView<const T> field, Int3 lo, Int3
   }
   return all;
 }
+
+template <class T>
+std::vector<TemperatureExtremes> material_extremes(const Config& config, FieldView<const T> field,
+                                                   Box subdomain) {
+  const Int3 n = field.extent, lo = subdomain.lo, cells = config.grid.cells;
+  MaterialPainter painter(config);
+  painter.load(subdomain);
+  std::vector<TemperatureExtremes> all(config.materials.size() + 1);
+#pragma omp parallel
+  {
+    std::vector<TemperatureExtremes> mine(all.size());
+    std::vector<std::uint8_t> row(static_cast<std::size_t>(n.x));
+#pragma omp for collapse(2) schedule(static) nowait
+    for (Index z = 0; z < n.z; ++z) {
+      for (Index y = 0; y < n.y; ++y) {
+        const Index number = lo.x + cells.x * (lo.y + y + cells.y * (lo.z + z));
+        painter.row(lo.x, lo.y + y, lo.z + z, row);
+        for (auto from = row.begin(), to = from; from != row.end(); from = to) {
+          to = std::find_if(from, row.end(), [&](std::uint8_t material) { return material != *from; });
+          const Index x = from - row.begin();
+          add_row(&field(x, y, z), to - from, number + x, {}, mine[*from]);
+        }
+      }
+    }
+#pragma omp critical(isotherm_material_extremes)
+    for (std::size_t i = 0; i < all.size(); ++i) all[i].add(mine[i]);
+  }
+  return all;
+}
+
+template std::vector<TemperatureExtremes> material_extremes(const Config&, FieldView<const float>, Box);
+template std::vector<TemperatureExtremes> material_extremes(const Config&, FieldView<const double>, Box);
 
 TemperatureExtremes over_ranks(const TemperatureExtremes& mine, const Communicator& communicator) {
   return {over_ranks(mine.lowest, ReduceOp::min, communicator),

@@ -81,6 +81,11 @@ struct TemperatureExtremes {
 template <class T>
 TemperatureExtremes temperature_extremes(FieldView<const T> field, Int3 lo, Int3 cells,
                                          const std::function<bool(Index, Index, Index)>& is_void = {});
+// By number of the material; void's hold no temperature. `field`: in host memory, the cells of `subdomain`,
+// NaN in voids. Throws as MaterialPainter where a region is a dataset.
+template <class T>
+std::vector<TemperatureExtremes> material_extremes(const Config& config, FieldView<const T> field,
+                                                   Box subdomain);
 // Collective: of the blocks of all ranks.
 TemperatureExtremes over_ranks(const TemperatureExtremes& mine, const Communicator& communicator);
 

@@ -302,6 +302,15 @@ TemperatureExtremes Solver<T>::extremes() {
 }
 
 template <class T>
+std::vector<TemperatureExtremes> Solver<T>::material_extremes() {
+  std::vector<TemperatureExtremes> all = all_or_throw(level_.communicator(), [&] {
+    return isotherm::material_extremes<T>(level_.config(), host_field(), subdomain());
+  });
+  for (TemperatureExtremes& each : all) each = over_ranks(each, level_.communicator());
+  return all;
+}
+
+template <class T>
 std::optional<HeatFlows> Solver<T>::heat_flows() {
   if (!plan_diagnostics(level_.config()).flows) return std::nullopt;
   const bool steady = level_.config().problem.kind == ProblemKind::steady;

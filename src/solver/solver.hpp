@@ -64,7 +64,8 @@ class Solver {
   }
   // Collective, on every rank the same: what the field holds; with output.diagnostics, the last sweep's heat;
   Diagnostics diagnose();
-  TemperatureExtremes extremes();  // of the field as it is
+  TemperatureExtremes extremes();                        // of the field as it is
+  std::vector<TemperatureExtremes> material_extremes();  // by number, of a deck with `materials`; collective
   // Transient: of the last step, if it was a launch of its own; with cycles of a sweep of the unit weight
   // that is not kept. Steady: of the field. None where the deck lacks the material for it.
   std::optional<HeatFlows> heat_flows();

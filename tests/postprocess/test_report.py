@@ -4,16 +4,17 @@ import base64
 import json
 import re
 
+import h5py
 import matplotlib.image
 import numpy as np
 import pytest
 from html_page import Page, report
-from isotherm_tools import figures, pictures, report_page, studies
+from isotherm_tools import body, figures, pictures, report_page, studies
 from isotherm_tools import report as pages
 from isotherm_tools.__main__ import main
 from isotherm_tools.run import Run, Snapshot
 from isotherm_tools.studies import Study
-from matplotlib import pyplot
+from matplotlib import colors, pyplot
 from program import finished_run, ran
 from runs import write_snapshot
 from studies import BASE, changed_study, write_study
@@ -220,6 +221,48 @@ def test_it_is_to_scale_unless_it_says_so(snapshot, tmp_path):
     assert wide / high == pytest.approx(12 / 14) and pages.stretched_axes(snapshot) == []
     thin = Snapshot(write_snapshot(tmp_path, np.ones((2, 8, 16)), spacing=(1e-3, 1e-3, 1e-3)), 10)
     assert pages.stretched_axes(thin) == ["z"]
+
+
+LAW = {"kind": "insulated", "value": None, "coefficient": None, "everywhere": True}
+
+
+def test_a_body_is_drawn_by_its_materials_contacts_and_laws(snapshot):
+    """Of which the second is a void and the last has a formula's signs in its name."""
+    materials = [{"name": name, "conductivity_W_per_m_K": k} for name, k in (("core", [1, 1, 1]), ("air", None), ("t$i$m", [2, 2, 1]))]
+    convection = {**LAW, "kind": "convection", "value": "293.15", "coefficient": "9.0909090909090917"}
+    flux = {**LAW, "kind": "flux", "value": "1e4", "everywhere": False}
+    record = {"materials": materials, "contacts": [{"between": ["core", "t$i$m"], "resistance_m2_K_per_W": 1e-4}],
+              "boundaries": {"y_min": [LAW], "y_max": [convection], "z_min": [flux, LAW, convection], "z_max": [flux]}}
+    plane = np.zeros((5, 7), dtype=np.uint8)  # z, y
+    plane[3:, :4], plane[:2, 5:] = 2, 1
+    figure, stretched, lines = body.plane_figure(record, snapshot, 0, plane)
+    panel = figure.axes[0]
+    assert stretched is None and list(panel.images[0].get_extent()) == pytest.approx([-200, -186, 0, 20])
+    shown = panel.images[0].get_array()
+    assert (shown[..., 3] == np.where(plane == 1, 0, 1)).all() and {tuple(each) for each in shown[plane == 2]} == {
+        colors.to_rgba(body.COLOURS[2])}
+    found = sorted(np.ravel(each).round(9).tolist() for each in panel.collections[0].get_segments())
+    assert lines == 2 and found == [[-200, 12, -192, 12], [-192, 12, -192, 20]]
+    assert (panel.get_title(), panel.get_xlabel(), panel.get_ylabel(), panel.texts[0].get_text()) == (
+        "flux 10000 W/m\u00b2 on a part", "3 laws\ny [mm]", "z [mm]\ninsulated", "h 9.09091, 293.15 K")
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["core", "air", r"t\$i\$m", "contact"]
+    assert body.laws_text(record["boundaries"]["z_min"]) == "flux 10000 W/m\u00b2 on a part + insulated + h 9.09091, 293.15 K"
+    pyplot.close(figure)
+
+
+def test_pictures_of_graded_grids_keep_the_cells_next_to_a_void(tmp_path):
+    path = write_snapshot(tmp_path, np.where(np.arange(4) == 1, np.nan, 300.0 + 10 * np.arange(4)) * np.ones((2, 3, 1)))
+    with h5py.File(path, "r+") as file:
+        for axis, edges in zip("xyz", ([0, 2, 3, 5, 6], [0, 1, 2, 3], [0, 1, 2])):
+            file[f"isotherm/edges_{axis}"] = np.array(edges, dtype=float)
+    picture = Snapshot(path, 10).picture(2, 0)
+    assert picture.shape == (3, 6)
+    np.testing.assert_array_equal(picture[0], [300, 300, np.nan, 320, 320 + 10 * 0.5 / 1.5, 330])
+
+
+def test_a_record_without_the_properties_of_materials_has_a_page_too(run, tmp_path):
+    old = changed(run, tmp_path / "old", materials=[{"name": "core", "cells": 8}])
+    assert "The body" not in report(old, tmp_path / "a.html").text
 
 
 def test_isotherms_are_shared_round_and_seen():

@@ -124,7 +124,7 @@ TEST(RunFiles, AreThoseOfTheNamesThatARunGives) {
   for (const char* ours :
        {"latest", "latest.part", "run.json", "run.log", "run.json.part", "plate_00000001.checkpoint.hdf",
         "history.csv.aside", "plate_00000001.checkpoint.hdf.part", "plate_00000001.checkpoint.hdf.aside",
-        "probes.csv.2.aside"})
+        "probes.csv.2.aside", "plate_material.h5", "plate_material.h5.part"})
     EXPECT_TRUE(is_run_file(ours, "plate")) << ours;
   for (const char* other :
        {"latest.aside", "plate_00000001.hdf.aside", "run.json.aside", "plate_1.checkpoint", "history.csv.2",

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from xml.etree import ElementTree
 
 import h5py
 import numpy as np
@@ -154,7 +155,8 @@ def test_one_answer(tmp_path, problem):
     lines = runs.history(tmp_path / "first")
     for number, (words, ranks) in enumerate([(["solver.kernel=openmp"], 0), (["solver.halo_width=3"], 2), ([], 3)]):
         name = f"again{number}"
-        assert run(tmp_path, deck, *words, ranks=ranks, name=name)["fingerprint"] == first["fingerprint"]
+        again = run(tmp_path, deck, *words, ranks=ranks, name=name)
+        assert [again[key] for key in ("fingerprint", "materials")] == [first[key] for key in ("fingerprint", "materials")]
         kept = [{key: text for key, text in line.items() if "residual" not in key} for line in runs.history(tmp_path / name)]
         assert kept == [{key: text for key, text in line.items() if "residual" not in key} for line in lines]
     end = first["end_state"]
@@ -209,6 +211,35 @@ def test_pictures_and_the_report_leave_a_void_blank(tmp_path):
         ran(*words, cwd=tmp_path)
     page = next((tmp_path / "out").glob("*.html")).read_text()
     assert "from the void hot" in page and "from the void cold" in page
+    body = page.split('<section id="body">')[1].split("</section>")[0]
+    for said in (f"hot (void: h {HOT['coefficient']:.6g}, ", "300 + 100*y + t K", "h 50*(1 + y), 280 K", "flux 1000 W/",
+                 "Materials at z = ", "faces with a contact", "Materials in the plane across x: core, "):
+        assert said in body, said
+
+
+def test_how_hot_each_material_is(tmp_path):
+    """By the file of the cells' materials, which is checked by the cells that are NaN; ParaView finds it by the .xmf."""
+    deck = shapes(PROBLEMS["euler"])
+    deck["regions"][0]["length"] = 0.1  # so that no row begins with an extreme
+    deck["boundaries"]["x_min"] = "insulated"
+    deck["initial"] = [{"shape": "formula", "formula": "300 + 60*sin(40*x)*cos(50*y) + 7*z"}]
+    record = run(tmp_path, deck, ranks=3)
+    temperatures = field(tmp_path / "out")
+    with h5py.File(tmp_path / "out" / "deck_material.h5") as file:
+        names, numbers = file["names"][()].decode().split("\n"), file["material"][...]
+    materials = record["materials"]
+    assert names == [each["name"] for each in materials] == ["core", "board", "hot", "cold", "void"]
+    assert "deck_material.h5" in record["files"]
+    assert np.array_equal(np.isnan(temperatures), numbers >= 2)
+    assert [each["cells"] for each in materials] == np.bincount(numbers.ravel()).tolist()
+    for number, each in enumerate(materials[:2]):
+        own = np.where(numbers == number, temperatures, np.nan)
+        for end, place in (("lowest", np.nanargmin(own)), ("highest", np.nanargmax(own))):
+            assert each[end]["temperature_K"] == own.ravel()[place]
+            assert place % own.shape[2] > 0 and each[end]["cell"] == list(np.unravel_index(place, own.shape))[::-1]
+    assert [each[end] for each in materials[2:] for end in ("lowest", "highest")] == [None] * 6
+    attributes = ElementTree.parse(tmp_path / "out" / "deck.xmf").findall("./Domain/Grid/Grid[1]/Attribute")
+    assert attributes[1].get("Name") == "material" and attributes[1].find("DataItem").text == "deck_material.h5:/material"
 
 
 BASE = {"grid": {"cells": 8, "spacing": 0.01}, "materials": {"core": CORE, "room": HOT}, "material": {"default": "core"},

@@ -13,6 +13,7 @@
 #include "core/error.hpp"
 #include "kernels/fingerprint.hpp"
 #include "output/field_files/cell_boxes.hpp"
+#include "output/field_files/material_file.hpp"
 #include "output/run_directory.hpp"
 #include "output/safe_file.hpp"
 
@@ -83,6 +84,16 @@ std::string geometry_text(const FileGrid& grid, const std::string& file) {
                      n.z + 1, n.y + 1, n.x + 1, triple, o[2], o[1], o[0], h[2], h[1], h[0]);
 }
 
+std::string material_text(const FileGrid& grid) {
+  const Int3 n = grid.cells;
+  if (grid.material_file.empty()) return "";
+  return fmt::format(R"(        <Attribute Name="material" AttributeType="Scalar" Center="Cell">
+          <DataItem Dimensions="{} {} {}" NumberType="UChar" Precision="1" Format="HDF">{}:/material</DataItem>
+        </Attribute>
+)",
+                     n.z, n.y, n.x, escaped_for_xml(grid.material_file));
+}
+
 std::string grid_text(const FileGrid& grid, const SeriesEntry& entry) {
   const Int3 n = grid.cells;
   const std::string file = escaped_for_xml(entry.file);
@@ -91,10 +102,10 @@ std::string grid_text(const FileGrid& grid, const SeriesEntry& entry) {
 {2}        <Attribute Name="temperature [K]" AttributeType="Scalar" Center="Cell">
           <DataItem Dimensions="{3} {4} {5}" NumberType="Float" Precision="{6}" Format="HDF">{0}:{7}</DataItem>
         </Attribute>
-      </Grid>
+{8}      </Grid>
 )",
                      file, entry.time, geometry_text(grid, file), n.z, n.y, n.x,
-                     entry.stored == Precision::fp32 ? 4 : 8, entry.dataset);
+                     entry.stored == Precision::fp32 ? 4 : 8, entry.dataset, material_text(grid));
 }
 
 constexpr Index largest_slab = Index{1} << 30;  // bytes; MPI counts and some MPI-IO end at 2 GiB
@@ -248,6 +259,15 @@ std::string SnapshotWriter::start(std::function<CellsView()> cells, Box subdomai
     on_root(communicator_, [&] { series_->add(name, meta, stored_precision(field)); });
   });
   return path;
+}
+
+void SnapshotWriter::start_materials(const Config& config) {
+  if (grid_.material_file.empty()) return;
+  started_ = files_.start([this, &config, path = in_folder(folder_, grid_.material_file)] {
+    const Watchdog::Seconds timeout = communicator_.is_root() ? timeout_ : Watchdog::Seconds(0);
+    Watchdog watchdog(timeout, path, "creating the file", communicator_.rank());
+    on_root(communicator_, [&] { write_material_file(config, path, watchdog); });
+  });
 }
 
 std::string SnapshotWriter::write_file(const std::string& name, const CellsView& field, Box subdomain,

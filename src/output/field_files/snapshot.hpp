@@ -59,6 +59,9 @@ class SnapshotWriter {
   // what it returns, which nobody may touch until wait() returns. There errors are thrown. Returns the path
   // that the file will have.
   std::string start(std::function<CellsView()> cells, Box subdomain, double time, std::int64_t sweep);
+  // Collective. The materials of the cells, by rank 0, where `grid` names a file of them; in the turn of
+  // `files`. `config` outlives it.
+  void start_materials(const Config& config);
   void wait() { files_.wait(started_); }  // for the last file that was started
   // Collective: a file of this name in no series, behind those that were started; a checkpoint with `state`.
   // `meta.fingerprint` must be that of the cells as stored. Returns the file's path.

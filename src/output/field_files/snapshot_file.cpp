@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "kernels/fingerprint.hpp"
 #include "output/field_files/cell_boxes.hpp"
+#include "output/field_files/material_file.hpp"
 #include "output/safe_file.hpp"
 
 namespace isotherm {
@@ -34,6 +35,7 @@ FileGrid grid_of_snapshots(const Config& config) {
   }
   grid.precision = config.output.precision == OutputPrecision::fp32 ? Precision::fp32 : of_field(config);
   grid.compression = config.output.compression;
+  grid.material_file = material_file_name(config);
   return grid;
 }
 
@@ -49,6 +51,7 @@ FileGrid grid_of(const Config& config, const FieldPart& part) {
   FileGrid grid = grid_of_snapshots(config);
   grid.stem = fmt::format("{}_{}", config.name, part.name);
   grid.kind = fmt::format("isotherm {}", word(part.kind));
+  grid.material_file.clear();
   grid.cells = part.cells();
   grid.first_cell = part.box.lo;
   grid.factor = part.factor;

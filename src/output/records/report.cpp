@@ -271,8 +271,28 @@ std::string figures_of_merit(const RunRecord& r) {
   return text;
 }
 
+std::string extreme_text(const EndState::Extreme& e) {
+  return fmt::format("{:.6g} K at ({:.6g}, {:.6g}, {:.6g}) m, cell ({}, {}, {})", e.temperature_K,
+                     e.position_m[0], e.position_m[1], e.position_m[2], e.cell.x, e.cell.y, e.cell.z);
+}
+
+// Of each material at the end.
+static std::string material_lines(const RunRecord& r) {
+  constexpr std::size_t most_lines = 16;
+  std::vector<std::string> lines;
+  for (const MaterialRecord& m : r.materials)
+    if (m.highest)
+      lines.push_back(
+          fmt::format("{} {:.6g} K to {}", m.name, m.lowest->temperature_K, extreme_text(*m.highest)));
+  std::string text;
+  for (std::size_t i = 0; i < std::min(lines.size(), most_lines); ++i)
+    add(text, i ? "" : "materials", lines[i]);
+  if (lines.size() > most_lines) add(text, "", fmt::format("{} more in run.json", lines.size() - most_lines));
+  return text;
+}
+
 std::string closing_lines(const RunRecord& r) {
-  const std::string end = r.end_state ? end_lines(*r.end_state) : "";
+  const std::string end = (r.end_state ? end_lines(*r.end_state) : "") + material_lines(r);
   const std::string foms = figures_of_merit(r);
   return foms + (end.empty() || foms.empty() ? "" : "\n") + end + fmt::format("RESULT: {}\n", result_word(r));
 }

@@ -477,10 +477,6 @@ static Described described(const SourceTotals& s) {
                  {"cells", s.cells, "with a source"}});
 }
 
-static Described described(const MaterialRecord& m) {
-  return object({{"name", m.name}, {"cells", m.cells}});
-}
-
 static Described described(const Continuation::Restarted& r) {
   return object({{"file", r.file}, {"sweep", r.sweep}});
 }
@@ -536,16 +532,39 @@ static TitledLines heat_lines(const Json& heat) {
           {"balance", balance_text(heat)}};
 }
 
-std::string extreme_text(const EndState::Extreme& e) {
-  return fmt::format("{:.6g} K at ({:.6g}, {:.6g}, {:.6g}) m, cell ({}, {}, {})", e.temperature_K,
-                     e.position_m[0], e.position_m[1], e.position_m[2], e.cell.x, e.cell.y, e.cell.z);
-}
-
 static Described described(const EndState::Extreme& e) {
   const Int3 c = e.cell;
   return object({{"temperature_K", any_sign(or_null(e.temperature_K))},
                  {"cell", std::array{c.x, c.y, c.z}, "x, y, z; of equal ones the first, x fastest"},
                  {"position_m", any_sign(e.position_m), "its centre"}});
+}
+
+static Described described(const MaterialRecord& m) {
+  return object({{"name", m.name},
+                 {"cells", m.cells},
+                 {"conductivity_W_per_m_K", m.conductivity, "along x, y, z; null of a void"},
+                 {"heat_capacity_J_per_m3_K", m.heat_capacity, "density x heat_capacity"},
+                 {"coefficient_W_per_m2_K", m.coefficient, "of a void that takes heat"},
+                 {"ambient_K", any_sign(m.ambient), "of a void that takes heat"},
+                 {"highest", m.highest, "temperature at the end, and where"},
+                 {"lowest", m.lowest}});
+}
+
+static Described described(const ContactConfig& c) {
+  return object({{"between", c.between}, {"resistance_m2_K_per_W", c.resistance}});
+}
+
+static Described described(const LawRecord& l) {
+  return object({{"kind", l.kind},
+                 {"value", or_null(l.value), "K, of a flux W/m^2; a number, formula or table of the deck"},
+                 {"coefficient", or_null(l.coefficient), "of convection, W/(m^2 K)"},
+                 {"everywhere", l.everywhere, "on the whole face"}});
+}
+
+static Described laws(const RunRecord& r) {
+  std::vector<DescribedKey> faces;
+  for (std::size_t f = 0; f < face_count; ++f) faces.emplace_back(face_names[f], r.laws[f]);
+  return object(faces);
 }
 
 static Described described(const EndState::VoidFlow& v) {
@@ -726,6 +745,8 @@ static Described whole(const RunRecord& r) {
        {"grid", object({{"cells", r.cells}, {"lengths_m", any_sign(r.lengths)}, {"precision", r.precision}})},
        {"sources", r.sources, "null without sources"},
        {"materials", r.materials, "of a body of several"},
+       {"contacts", r.contacts, "of such a body"},
+       {"boundaries", laws(r), "by face; laws of one face add up"},
        {"decomposition", object({{"process_grid", r.process_grid},
                                  {"smallest_rank_cells", r.smallest_rank_cells},
                                  {"largest_rank_cells", r.largest_rank_cells},

@@ -237,6 +237,15 @@ TitledLines read_heat_lines(const std::filesystem::path& run_json, std::uint64_t
 struct MaterialRecord {
   std::string name;
   std::int64_t cells = 0;
+  std::optional<Vector3> conductivity{};                 // W/(m K), along x, y, z; none of a void
+  std::optional<double> heat_capacity{};                 // rho c, J/(m^3 K)
+  std::optional<double> coefficient{}, ambient{};        // W/(m^2 K), K; of a void with a law
+  std::optional<EndState::Extreme> highest{}, lowest{};  // at the end of the run; none of a void
+};
+struct LawRecord {  // of a face
+  BoundaryKind kind = BoundaryKind::insulated;
+  std::string value{}, coefficient{};  // as in the deck
+  bool everywhere = true;              // on the whole face
 };
 
 struct RunRecord {
@@ -255,6 +264,8 @@ struct RunRecord {
   std::array<double, 3> smallest_cell{}, largest_cell{};  // m; 0 where all cells are alike
   std::optional<SourceTotals> sources;                    // of the last grid; none without sources
   std::vector<MaterialRecord> materials;                  // of a body of several, of the last grid
+  std::vector<ContactConfig> contacts;                    // of such a body
+  std::array<std::vector<LawRecord>, face_count> laws{};  // by Face; they add up
   ExchangeWeights weights;                                // by which process_grid: auto is the cheapest
   Index smallest_rank_cells = 0, largest_rank_cells = 0;
   Precision precision = Precision::fp64;

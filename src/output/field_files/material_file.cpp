@@ -1,0 +1,87 @@
+#include "output/field_files/material_file.hpp"
+
+#include <cstdint>
+#include <vector>
+
+#include "config/materials.hpp"
+#include "core/hdf5_file.hpp"
+#include "output/field_files/cell_boxes.hpp"
+#include "output/field_files/snapshot_file.hpp"
+#include "output/safe_file.hpp"
+#include "physics/materials.hpp"
+
+namespace isotherm {
+namespace {
+
+std::string material_names(const Config& config) {
+  std::string text;
+  for (const NamedMaterial& material : config.materials) text += material.name + "\n";
+  return text.append(void_word);
+}
+
+Hdf5Object create_materials(hid_t file, const FileGrid& grid, const std::string& path) {
+  Hdf5List creation(H5Pcreate(H5P_DATASET_CREATE));
+  check_hdf5(H5Pset_chunk(creation.get(), 3, hdf5_extent(chunk_of(grid)).data()), "H5Pset_chunk", path);
+  H5Pset_obj_track_times(creation.get(), false);
+  if (why_not_compressed().empty())
+    check_hdf5(H5Pset_deflate(creation.get(), static_cast<unsigned>(grid.compression)), "H5Pset_deflate",
+               path);
+  const Hdf5Space space = hdf5_space(grid.cells);
+  return Hdf5Object(check_hdf5(
+      H5Dcreate2(file, "material", H5T_STD_U8LE, space.get(), H5P_DEFAULT, creation.get(), H5P_DEFAULT),
+      "H5Dcreate", path));
+}
+
+void write_materials(const Config& config, const std::string& path, Watchdog& watchdog) {
+  constexpr Index most_cells = Index{1} << 24;  // held at a time
+  FileGrid grid = grid_of_snapshots(config);
+  grid.compression = 1;
+  Hdf5List creation(H5Pcreate(H5P_FILE_CREATE)), access(H5Pcreate(H5P_FILE_ACCESS));
+  H5Pset_obj_track_times(creation.get(), false);
+  H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V18);
+  H5Pset_file_locking(access.get(), false, true);
+  const Hdf5File file(
+      check_hdf5(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), "H5Fcreate", path));
+  write_text_dataset(file.get(), "names", material_names(config), true, path);
+  const Hdf5Object dataset = create_materials(file.get(), grid, path);
+  const Hdf5Space in_file = hdf5_space(grid.cells);
+  MaterialPainter painter(config);
+  std::vector<std::uint8_t> cells;
+  for (const Box& slab : cut_into_slabs({{0, 0, 0}, grid.cells}, chunk_of(grid), most_cells)) {
+    watchdog.phase("writing materials");
+    painter.load(slab);
+    cells.resize(static_cast<std::size_t>(slab.cells()));
+    const Int3 n = slab.extent();
+    for (Index z = 0; z < n.z; ++z)
+      for (Index y = 0; y < n.y; ++y)
+        painter.row(slab.lo.x, slab.lo.y + y, slab.lo.z + z,
+                    {&cells[static_cast<std::size_t>(n.x * (y + n.y * z))], static_cast<std::size_t>(n.x)});
+    const Hdf5Space in_memory = hdf5_space(n);
+    check_hdf5(select_box(in_file.get(), slab), "H5Sselect_hyperslab", path);
+    check_hdf5(
+        H5Dwrite(dataset.get(), H5T_NATIVE_UINT8, in_memory.get(), in_file.get(), H5P_DEFAULT, cells.data()),
+        "H5Dwrite", path);
+  }
+  check_hdf5(H5Fflush(file.get(), H5F_SCOPE_GLOBAL), "H5Fflush", path);
+}
+
+}  // namespace
+
+std::string material_file_name(const Config& config) {
+  return config.materials.empty() || !has_several_materials(config) ? "" : config.name + "_material.h5";
+}
+
+void write_material_file(const Config& config, const std::string& path, Watchdog& watchdog) {
+  const std::string part = path + ".part";
+  create_empty_file(part);
+  try {
+    write_materials(config, part, watchdog);
+    sync_file(part);
+    publish_file(part, path);
+  } catch (...) {
+    remove_file(part);
+    throw;
+  }
+}
+
+}  // namespace isotherm
