@@ -313,7 +313,7 @@ Keys describe_source(RegionValue& region_value) {
   dataset->example = "/heat";
   value->when.words.push_back(ellipsoid);
   keys.insert(value + 1, {"power", &region_value.power,
-      "Heat of the whole shape, instead of value: a number, a table or a formula of t.",
+      "Heat of the whole shape, instead of value: a number, a table or a formula of t; of a box also a floor plan.",
       {.range = {-1e18, 1e18, "W"}, .partner = "value", .when = value->when, .example = "16", .variables = "t"}});
   const auto place = [&](std::string_view name, std::array<Expression, 3>* target, std::string_view doc) {
     const auto key = std::ranges::find(keys, name, &Key::name);

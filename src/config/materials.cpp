@@ -90,8 +90,8 @@ std::vector<std::size_t> painted_materials(const Config& config) {
     for (const LayerConfig& layer : region.layers) add(material_number(config, layer.material));
     for (const MappedId& each : region.map) add(material_number(config, each.material));
   }
-  std::ranges::stable_partition(numbers,
-                                [&](std::size_t i) { return !material_of_number(config, i).is_void(); });
+  std::stable_partition(numbers.begin(), numbers.end(),
+                        [&](std::size_t i) { return !material_of_number(config, i).is_void(); });
   if (numbers.empty()) add(0);  // reported by the checks
   return numbers;
 }

@@ -12,7 +12,6 @@
 #include <fstream>
 #include <limits>
 #include <regex>
-#include <sstream>
 #include <tuple>
 #include <unordered_map>
 
@@ -84,18 +83,6 @@ double number_of(const std::string& text, const std::string& where) {
   return number.value;
 }
 
-std::vector<std::string> cells_of(const std::string& line) {
-  std::vector<std::string> cells;
-  std::istringstream rest(line);
-  for (std::string cell; std::getline(rest, cell, ',');) {
-    const auto wanted = [](char c) { return c != ' ' && c != '\t' && c != '\r' && c != '"'; };
-    const auto first = std::ranges::find_if(cell, wanted);
-    const auto last = std::find_if(cell.rbegin(), std::make_reverse_iterator(first), wanted).base();
-    cells.emplace_back(first, last);
-  }
-  return cells;
-}
-
 std::vector<TableKnot> read_file(const std::string& path, const std::string& time,
                                  const std::string& column) {
   std::ifstream file(path);
@@ -104,7 +91,7 @@ std::vector<TableKnot> read_file(const std::string& path, const std::string& tim
   std::optional<std::array<std::size_t, 2>> columns;  // of times and values
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
-    const std::vector<std::string> cells = cells_of(line);
+    const std::vector<std::string> cells = comma_separated(line);
     if (cells.empty() || (cells.size() == 1 && cells[0].empty()) || line[0] == '#') continue;
     if (!columns) {
       const auto place_of = [&](const std::string& name) {
@@ -677,7 +664,10 @@ void read_value(const YamlNode& node, const Key& key, const std::string& path, P
 void read_config(const YamlNode& original, Config& config, Problems& problems) {
   YamlNode deck = original;
   for (std::size_t i = 0; i < deck.keys.size(); ++i)
-    if (deck.keys[i].name == "grid" && deck.items[i].kind == Kind::map) fill_in_cells(deck.items[i]);
+    if (deck.keys[i].name == "grid" && deck.items[i].kind == Kind::map)
+      fill_in_cells(deck.items[i]);
+    else if (deck.keys[i].name == "sources" && deck.items[i].kind == Kind::list)
+      lay_out_floorplans(deck.items[i], problems);
   StudyConfig study;  // known keys, though a run has no use for them
   const Keys keys = describe(config, study);
   if (deck.kind == Kind::null)

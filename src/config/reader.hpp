@@ -50,6 +50,8 @@ std::vector<Renamed> rename_former(YamlNode& deck);
 
 // The cells of axes with zones, where a deck's grid leaves them out: all three, or null in their place.
 void fill_in_cells(YamlNode& grid);
+// The blocks of floor plans, in place of the sources of a list whose power is one.
+void lay_out_floorplans(YamlNode& sources, Problems& problems);
 // Checks every key for itself; validate() checks what keys mean together. Problems are gathered.
 void read_config(const YamlNode& deck, Config& config, Problems& problems);
 // `study` and `scaling` alone.

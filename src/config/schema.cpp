@@ -106,10 +106,21 @@ Json table_of_times() {
           {"required", Json::array({"table"})}};
 }
 
+Json floorplan() {
+  Json file = text();
+  file["description"] =
+      "A file of blocks: name, x, y, width, height (m, from the box's corner) and power (W).";
+  return {{"type", "object"},
+          {"additionalProperties", false},
+          {"properties", {{"floorplan", file}}},
+          {"required", Json::array({"floorplan"})}};
+}
+
 Json formula(const Key& key) {
   const Json written = any_of(number("number", key.range), text());
   if (key.variables.find('t') == key.variables.npos) return written;
-  return any_of(written, definition("table"));
+  const Json in_time = any_of(written, definition("table"));
+  return key.name == "power" ? any_of(in_time, floorplan()) : in_time;
 }
 
 Json schema_of(const Key& key, const Context& context);

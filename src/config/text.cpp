@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <sstream>
 #include <vector>
 
 #include "core/text.hpp"
@@ -147,6 +148,18 @@ std::string_view nearest_word(std::string_view word, std::span<const std::string
 
 std::string join(std::span<const std::string_view> words, std::string_view separator) {
   return fmt::format("{}", fmt::join(words, separator));
+}
+
+std::vector<std::string> comma_separated(const std::string& line) {
+  std::vector<std::string> cells;
+  std::istringstream rest(line);
+  for (std::string cell; std::getline(rest, cell, ',');) {
+    const auto wanted = [](char c) { return c != ' ' && c != '\t' && c != '\r' && c != '"'; };
+    const auto first = std::ranges::find_if(cell, wanted);
+    const auto last = std::find_if(cell.rbegin(), std::make_reverse_iterator(first), wanted).base();
+    cells.emplace_back(first, last);
+  }
+  return cells;
 }
 
 }  // namespace isotherm

@@ -287,7 +287,7 @@ void MaterialCells<T>::make_tables(const Config& config) {
   const double unit = own_conductance(config, all_.classes[0]);  // keeps fp32 within its range
   const bool transient = config.problem.kind == ProblemKind::transient;
   std::vector<T> conductance, capacity, held;
-  std::vector<double> heat, body;
+  std::vector<double> heat, body, is_body;
   for (int axis = 0; axis < 3; ++axis)
     for (std::size_t i = 0; i < count; ++i)
       for (std::size_t j = 0; j < count; ++j)
@@ -298,12 +298,14 @@ void MaterialCells<T>::make_tables(const Config& config) {
       capacity.push_back(static_cast<T>(each.heat_capacity * ratio / (unit * time_plan(config).dt)));
     heat.push_back(each.heat_capacity * ratio / all_.classes[0].heat_capacity);
     body.push_back(each.is_void() ? 0 : ratio);
+    is_body.push_back(each.is_void() ? 0 : 1);
     held.push_back(each.is_void() ? static_cast<T>(each.ambient) : std::numeric_limits<T>::quiet_NaN());
   }
   conductance_ = copied_to(device_, conductance);
   if (transient) capacity_ = copied_to(device_, capacity);
   heat_ = copied_to(device_, heat);
   body_ = copied_to(device_, body);
+  is_body_ = copied_to(device_, is_body);
   held_ = copied_to(device_, held);
   tables_.classes = classes_.view();
   tables_.count = static_cast<int>(count);

@@ -107,8 +107,10 @@ class MaterialCells {
   const std::vector<std::int64_t>& cells_of_material() const { return counts_; }
   const MaterialClasses& classes() const { return all_; }
   bool has_void() const { return tables_.held != nullptr; }
-  // A sum over cells with these tables as those of heat leaves out voids, and weighs all others alike.
+  // A sum over cells with these tables as those of heat leaves out voids, and weighs all others by their
+  // volume, or alike.
   const double* body() const { return body_.template as<double>(); }
+  const double* is_body() const { return is_body_.template as<double>(); }
   // In host memory: is the cell, in indices of the block, of a void?
   bool is_void(Index x, Index y, Index z) const { return all_.classes[host_classes_(x, y, z)].is_void(); }
   // Stores in the cells of voids what they hold, in a field of the block on the device.
@@ -133,7 +135,7 @@ class MaterialCells {
   std::vector<std::int64_t> counts_, class_counts_;
   std::optional<MixedCellTables<T>> mixed_;  // of a GPU, as these
   std::vector<Field<T>> between_;
-  Buffer conductance_, capacity_, heat_, body_, held_, coefficients_;
+  Buffer conductance_, capacity_, heat_, body_, is_body_, held_, coefficients_;
   std::vector<Coefficients<T>> on_host_;  // of coefficients_
   std::vector<T> weights_;
   Materials<T> tables_;  // but for what differs by sweep

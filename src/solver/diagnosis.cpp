@@ -123,10 +123,10 @@ LongAccumulator Diagnosis<T>::over_ranks(LongAccumulator mine) {
 }
 
 template <class T>
-LongAccumulator Diagnosis<T>::body_sum(FieldView<const T> field) {
-  if (!body_.weights) return sum_->mine(field);
+LongAccumulator Diagnosis<T>::body_sum(FieldView<const T> field, const double* weights) {
+  if (!weights) return sum_->mine(field);
   Materials<T> alike = materials_;
-  alike.heat = body_.weights;
+  alike.heat = weights;
   return fetch<LongAccumulator>(*device_, result_, stream_, [&](LongAccumulator* result) {
     reductions_->heat_sum({field, alike}, result, stream_);
   });
@@ -141,6 +141,7 @@ LongAccumulator Diagnosis<T>::void_flow_sum(FieldView<const T> field, int of_cla
   return sum;
 }
 
+// Sources are stored for the volume of the grid's first cell, so that their sums are plain ones.
 template <class T>
 void Diagnosis<T>::start(FieldView<const T> initial, FieldView<const T> source) {
   if (plan_.bins > 0) {
@@ -148,13 +149,13 @@ void Diagnosis<T>::start(FieldView<const T> initial, FieldView<const T> source) 
     bins_ = choose_bins(config_, of_initial.min, of_initial.max);
   }
   if (plan_.flows && !source.empty())
-    source_ = plan_.watts_a_source_kelvin * value_of(over_ranks(body_sum(source)));
+    source_ = plan_.watts_a_source_kelvin * value_of(over_ranks(body_sum(source, body_.cells)));
 }
 
 template <class T>
 void Diagnosis<T>::find_source(const SourceSum& source_sum) {
   if (!plan_.flows) return;
-  LongAccumulator sum = source_sum([&](FieldView<const T> field) { return body_sum(field); });
+  LongAccumulator sum = source_sum([&](FieldView<const T> field) { return body_sum(field, body_.cells); });
   communicator_.all_reduce<std::int64_t>(sum.word, ReduceOp::sum);
   source_ = plan_.watts_a_source_kelvin * value_of(sum);
 }
@@ -163,7 +164,7 @@ template <class T>
 Diagnostics Diagnosis<T>::look(FieldView<const T> now, const std::optional<StepFields<T>>& step,
                                const Boundaries<T>& boundaries) {
   const Extremes of_now = extremes(now);
-  const LongAccumulator sum_of_now = over_ranks(body_sum(now));
+  const LongAccumulator sum_of_now = over_ranks(body_sum(now, body_.weights));
   const double total = value_of(sum_of_now);
   const bool any = of_now.min <= of_now.max;
   Diagnostics found;

@@ -48,9 +48,10 @@ class FieldSum {
 
 // Which cells of the domain are body: without voids all.
 struct BodyCells {
-  std::int64_t count = 0;           // over all ranks
-  double volume = 0;                // theirs, over that of the grid's first cell
-  const double* weights = nullptr;  // by class, on the device: MaterialCells::body(). Null: all alike
+  std::int64_t count = 0;  // over all ranks
+  double volume = 0;       // theirs, over that of the grid's first cell
+  // By class, on the device: MaterialCells::body(), is_body(). Null: all alike.
+  const double *weights = nullptr, *cells = nullptr;
   std::vector<std::pair<double, std::int64_t>> voids{};  // what cells of one hold, K, and how many there are
 };
 
@@ -86,7 +87,8 @@ class Diagnosis {
   // Over all ranks.
   Extremes extremes(FieldView<const T> field);
   LongAccumulator over_ranks(LongAccumulator mine);
-  LongAccumulator body_sum(FieldView<const T> field);  // K, of cells of this rank that are of no void
+  // K, of cells of this rank by the weights of their classes.
+  LongAccumulator body_sum(FieldView<const T> field, const double* weights);
   LongAccumulator void_flow_sum(FieldView<const T> field, int of_class);
   LongAccumulator jump_sum(const BoundaryJump<T>& jump);
   LongAccumulator heat_sum(

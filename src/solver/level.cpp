@@ -166,6 +166,7 @@ void Level<T>::find_body() {
     body_.volume += static_cast<double>(cells[i]) * volume_ratio(config_, all.classes[i]);
   }
   if (has_void() || config_.grid.is_graded()) body_.weights = materials_->body();
+  if (has_void()) body_.cells = materials_->is_body();
 }
 
 template <class T>

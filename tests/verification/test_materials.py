@@ -249,3 +249,57 @@ def test_single_cells_that_differ_need_conjugate_gradients(tmp_path):
     assert residual["last_K"] <= 1e-8 * residual["first_K"]
     done = isotherm("run", "deck.yaml", "--progress=off", "output.directory=plain", "problem.accelerate=none", cwd=tmp_path, code=10)
     assert "single cells may differ too much for multigrid" in done.stderr
+
+
+def effective(folder, cells, shape, inclusion, matrix):
+    """W/(m K) of a body of 1 m between two temperatures, a part of a lattice between its planes of symmetry."""
+    deck = {
+        "grid": {"cells": cells, "lengths": [1, 1, 1]},
+        "materials": {"matrix": {"conductivity": matrix}, "inclusion": {"conductivity": inclusion}},
+        "material": {"default": "matrix"},
+        "regions": [{"material": "inclusion", **shape}],
+        "boundaries": {"x_min": {"kind": "temperature", "value": 301}, "x_max": {"kind": "temperature", "value": 300}},
+        "initial": [{"shape": "formula", "formula": "301 - x"}],
+        "problem": {"kind": "steady", "tolerance": 1e-8},
+    }
+    return run(folder, deck, "output.snapshots=false")["end_state"]["heat"]["faces_W"]["x_min"]
+
+
+@pytest.mark.parametrize("cells, shape, inclusion, published, tolerance", [
+    # In closed form 1.544220; these are of as many cells, by another program of finite volumes.
+    ([16, 16, 1], box("", [0, 0, 0], [0.5, 0.5, 1]), 10, 1.53974, 1e-5),
+    ([64, 64, 1], box("", [0, 0, 0], [0.5, 0.5, 1]), 10, 1.54362, 1e-5),
+    # Cubes and spheres (volume 0.3; Sangani and Acrivos), as above.
+    ([32, 32, 32], box("", [0, 0, 0], [0.5] * 3), 10, 1.344, 0.002),
+    ([32, 32, 32], box("", [0, 0, 0], [0.5] * 3), 0.1, 0.840, 0.002),
+    ([64, 64, 64], {"shape": "sphere", "centre": [0, 0, 0], "radius": 2 * (0.9 / 4 / np.pi) ** (1 / 3)}, 10, 1.8882, 1e-4),
+], ids=["squares_16", "squares_64", "cubes", "soft_cubes", "spheres"])
+def test_lattices_conduct_as_published(tmp_path, cells, shape, inclusion, published, tolerance):
+    shape = {key: value for key, value in shape.items() if key != "material"}
+    assert effective(tmp_path, cells, shape, inclusion, 1) == pytest.approx(published, abs=tolerance)
+
+
+@pytest.mark.parametrize("resistance, times, published", [
+    (0, [1, 10], [82.3721, 82.3721]), (1e-4, [1, 10], [317210, 114474])], ids=["touching", "contact"])
+def test_two_half_spaces(tmp_path, resistance, times, published):
+    """Copper of 100 K on steel of 0 K, 400 mm each: the temperature between them is constant; with a contact, W/m^2."""
+    copper, steel, size = 400, 16, 2e-4
+    deck = {
+        "grid": {"cells": [None, 1, 1], "spacing": [[[70, 5e-3], [40, 1e-3], [50, size], [50, size], [40, 1e-3], [70, 5e-3]], 1, 1]},
+        "materials": {"copper": {"conductivity": copper, "density": 3450, "heat_capacity": 1000},
+                      "steel": {"conductivity": steel, "density": 3950, "heat_capacity": 1000}},
+        "material": {"default": "copper"},
+        "regions": [{"material": "steel", "shape": "box", "from": [0.4, 0, 0], "to": [0.8, 1, 1]}],
+        "contacts": [{"between": ["copper", "steel"], "resistance": resistance}] if resistance else [],
+        "initial": [{"shape": "formula", "formula": "400 - 100*(x > 0.4)"}],
+        "problem": {"method": "implicit", "dt": 0.05, "end_time": 10},
+        "output": {"probes": {"points": [[0.4 - size / 2, 0.5, 0.5], [0.4 + size / 2, 0.5, 0.5]], "every_time": 1}},
+    }
+    run(tmp_path, deck, "output.snapshots=false")
+    rows = [line.split(",") for line in (tmp_path / "out" / "probes.csv").read_text().splitlines() if line[0].isdigit()]
+    found = {round(float(row[1])): [float(text) - 300 for text in row[2:]] for row in rows}
+    to_copper, to_steel = size / 2 / copper, size / 2 / steel
+    for time, exact in zip(times, published):
+        hot, cold = found[time]
+        flux = (hot - cold) / (to_copper + resistance + to_steel)
+        assert (flux if resistance else cold + flux * to_steel) == pytest.approx(exact, rel=1e-3 if resistance else 1e-4)
