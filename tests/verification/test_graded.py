@@ -289,7 +289,6 @@ def test_xdmf_is_a_rectilinear_grid(tmp_path):
     ({"grid.spacing": [1e-3, 1e-3, [[0, 1e-3]]]}, "'0' is no count of cells"),
     ({"grid.spacing": [1e-3, 1e-3, [[3, -1e-3]]]}, "out of range"),
     ({"grid.spacing": [1e-3, 1e-3, [3, 1e-3]]}, "a zone is no pair of a count and a size"),
-    ({"problem.method": "implicit", "problem.dt": 1}, "implicit is not available for a grid whose spacing has zones"),
     ({"verify.solution": "decaying_mode"}, "decaying_mode is not a solution for a grid whose spacing has zones"),
     ({"grid.cells": None, "grid.spacing": [[[1, i * 1e-3] for i in range(1, 18)] for _ in range(3)]}, "kinds of cells")])
 def test_what_cannot_be_is_refused(tmp_path, changes, said):
