@@ -1,4 +1,4 @@
-// The material of each cell, in a file beside the snapshots: no sweep changes it, so a run writes it once.
+// The material of each cell, in a file next to the snapshots: no sweep changes it, so a run writes it once.
 //
 //   /material   (nz, ny, nx), uint8: the number of the material, in the order of the deck's `materials`; that
 //               of cells that the word void names is their count

@@ -45,7 +45,7 @@ struct FileGrid {
   std::array<std::vector<double>, 3> edges{};
   Precision precision = Precision::fp64;  // as they are stored, where the field is not narrower
   int compression = 0;                    // level of deflate; 0: stored as they are
-  std::string material_file{};            // beside the files, of the same cells; empty: there is none
+  std::string material_file{};            // next to the files, of the same cells; empty: there is none
 
   Int3 grid_cells;                   // of the run
   Int3 first_cell;                   // of the run's grid, where the file's box begins
