@@ -279,10 +279,9 @@ def changed(**keys):
     (changed(regions=[{"shape": "box", "material": "room", "from": [0.03, 0, 0], "to": [0.05, 1, 1]},
                       {"shape": "box", "material": "void", "from": [0.05, 0, 0], "to": [0.06, 1, 1]}],
              problem={"kind": "steady"}), ["nothing holds the temperature", "0.065"]),
-    (changed(regions=[{**BOX, "material": "room"}], problem={"kind": "steady", "method": "multigrid"}), ["multigrid"]),
     (changed(regions=[{**BOX, "material": "room"}], output={"probes": {"points": [[0.04, 0.04, 0.04]]}}),
      ["(0.04, 0.04, 0.04) m is in a void"]),
-], ids=["word", "coefficient", "conductivity", "density", "all", "contact", "name", "hidden", "singular", "multigrid", "probe"])
+], ids=["word", "coefficient", "conductivity", "density", "all", "contact", "name", "hidden", "singular", "probe"])
 def test_what_is_wrong_is_said(tmp_path, deck, words):
     said = run(tmp_path, deck, code={65})
     for each in words:
