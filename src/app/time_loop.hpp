@@ -65,6 +65,7 @@ class FieldOutputs {
       }
       write_or_warn([&] {
         snapshots_->start_materials(config);
+        snapshots_->wait();  // what is set up from here on may read a dataset of regions, by HDF5 too
         material_file_ = material_file_name(config);
       });
     }
