@@ -304,7 +304,7 @@ std::string solve_bench_table(const std::vector<Json>& entries) {
   std::string all = fmt::format("{}\n{}", grid_title(entries.front()), table_of(columns, entries));
   for (const Json& e : entries) {
     if (!e.contains("levels")) continue;
-    all += fmt::format("  a V cycle takes {}", human_duration(e.at("cycle_s")));
+    all += fmt::format("  a cycle takes {}", human_duration(e.at("cycle_s")));
     if (e.contains("least_cycle_s"))
       all += fmt::format(", its launches at least {} ({:.0f} %)", human_duration(e.at("least_cycle_s")),
                          e.at("least_share_percent").get<double>());
