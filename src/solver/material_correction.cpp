@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "kernels/conjugate_steps.hpp"
-#include "kernels/face_copy.hpp"
 #include "solver/material_multigrid.hpp"
 #include "solver/zeroed_field.hpp"
 
@@ -133,11 +132,9 @@ std::unique_ptr<Correction<T>> make_material_correction(Step<T>& step) {
 
 std::size_t material_correction_bytes(const Config& config, const Decomposition& decomposition, int rank,
                                       Backend backend) {
-  const auto elements =
-      static_cast<std::size_t>(FieldLayout::make(decomposition.subdomain(rank).extent(), 0,
-                                                 element_bytes(config), row_alignment(backend))
-                                   .elements);
-  return (element_bytes(config) + 2 * sizeof(float)) * elements +
+  const FieldLayout layout =
+      FieldLayout::make(decomposition.subdomain(rank).extent(), 0, sizeof(float), row_alignment(backend));
+  return 2 * sizeof(float) * static_cast<std::size_t>(layout.elements) +
          material_grid_bytes(config, decomposition, rank, backend);
 }
 
