@@ -14,6 +14,8 @@
 // Fixed orders, explicit fma: the same bits by all backends.
 #pragma once
 
+#include <type_traits>
+
 #include "core/field_view.hpp"
 #include "core/stream.hpp"
 #include "kernels/stencil.hpp"
@@ -164,6 +166,14 @@ struct Halving {
     return !wraps[across] && cell[across] + fine_lo[across] == (above ? cells[across] - 1 : 0);
   }
 };
+// Calls body with the axis as a constant: an index of it in a cell stays in registers.
+template <class Body>
+void with_axis(int axis, const Body& body) {
+  if (axis == 0) return body(std::integral_constant<int, 0>{});
+  if (axis == 1) return body(std::integral_constant<int, 1>{});
+  body(std::integral_constant<int, 2>{});
+}
+
 ISOTHERM_HOST_DEVICE Int3 neighbour_of(Int3 cell, int axis, bool above) {
   cell[axis] += above ? 1 : -1;
   return cell;
@@ -193,23 +203,32 @@ ISOTHERM_HOST_DEVICE float shared_residual(const GridConductances& g, const Halv
                                            FieldView<const float> field, Int3 cell, float source) {
   return shared(h, cell, g.all(cell), g.residual(field, cell, source));
 }
+// `own` of a coarse cell's fine cell, and of those below and above it, if they are between coarse ones.
+ISOTHERM_HOST_DEVICE float restricted(float own, bool has_below, float lower, float below, bool has_above,
+                                      float upper, float above) {
+  float sum = own;
+  if (has_below) sum = fused_multiply_add(lower, below, sum);
+  if (has_above) sum = fused_multiply_add(upper, above, sum);
+  return sum;
+}
 ISOTHERM_HOST_DEVICE float restricted(const GridConductances& g, const Halving& h,
                                       FieldView<const float> shared, Int3 coarse) {
   const Int3 cell = h.fine(coarse);
-  float sum = shared(cell);
-  if (h.has_between(cell, false))
-    sum = fused_multiply_add(g.lower(h.axis, cell), shared(neighbour_of(cell, h.axis, false)), sum);
-  if (h.has_between(cell, true))
-    sum = fused_multiply_add(g.upper(h.axis, cell), shared(neighbour_of(cell, h.axis, true)), sum);
-  return sum;
+  return restricted(shared(cell), h.has_between(cell, false), g.lower(h.axis, cell),
+                    shared(neighbour_of(cell, h.axis, false)), h.has_between(cell, true),
+                    g.upper(h.axis, cell), shared(neighbour_of(cell, h.axis, true)));
 }
-// What an error of the coarse grid is in a fine cell.
+// What an error of the coarse grid, `below` and `above`, is in a fine cell between two.
+ISOTHERM_HOST_DEVICE float between(float lower, float upper, float ground, float below, float above) {
+  return fused_multiply_add(lower, below, upper * above) * inverse_of(lower + upper + ground);
+}
+// ... in any.
 ISOTHERM_HOST_DEVICE float prolonged(const GridConductances& g, const Halving& h,
                                      FieldView<const float> error, Int3 cell) {
   const Int3 coarse = h.coarse(cell);
   if (!h.is_between(cell)) return error(coarse);
-  const float above = g.upper(h.axis, cell) * error(neighbour_of(coarse, h.axis, true));
-  return fused_multiply_add(g.lower(h.axis, cell), error(coarse), above) * inverse_between(g, h, cell);
+  return between(g.lower(h.axis, cell), g.upper(h.axis, cell), g.ground_of(cell), error(coarse),
+                 error(neighbour_of(coarse, h.axis, true)));
 }
 
 // The conductance of a face of a coarse cell: the lower one, or the upper one at a boundary.

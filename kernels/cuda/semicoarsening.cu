@@ -6,8 +6,6 @@
 // Storage   registers: of a column the plane before, this one and the next.
 // Traffic   a sweep: a read of three conductances, the field and the source, a write, of fp32; neighbours in
 //           x and y come from the caches.
-#include <type_traits>
-
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
 #include "kernels/semicoarsening.hpp"
@@ -139,14 +137,6 @@ void launch_columns(const char* name, GridPass pass, const Use& use, Stream stre
     launch(name, pass.in.empty() ? pass_columns<false, Use> : pass_columns<true, Use>, {grid, block}, stream,
            pass, use, first);
   });
-}
-
-// Calls body with the axis as a constant.
-template <class Body>
-void with_axis(int axis, const Body& body) {
-  if (axis == 0) return body(std::integral_constant<int, 0>{});
-  if (axis == 1) return body(std::integral_constant<int, 1>{});
-  body(std::integral_constant<int, 2>{});
 }
 
 void sweep(const ConductanceSweep& s, Stream stream) {

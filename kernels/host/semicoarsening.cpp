@@ -18,53 +18,149 @@ void for_each_cell_of_rows(Box box, const Body& body) {
       worth_threads);
 }
 
-void sweep(const ConductanceSweep& sweep, Stream) {
+// use(faces, heat, centre, cell) of every cell, `heat` being the source, and what the faces bring; `in` and
+// `source` may be empty.
+template <class Use>
+void pass_rows(const GridConductances& conductances, FieldView<const float> in,
+               FieldView<const float> sources, FieldView<float> out, Box region, const Use& use_cell) {
   for_each_row(
-      sweep.region,
+      region,
       [&](Index y, Index z) {
-        const ConductanceSweep s = sweep;  // in registers, whatever is stored
-        const Index lo = s.region.lo.x, count = s.region.extent().x;
-        const float *const gx = &s.g.faces[0](lo, y, z), *const gy = &s.g.faces[1](lo, y, z),
-                           *const gz = &s.g.faces[2](lo, y, z), *const source = &s.source(lo, y, z),
-                           *const t = s.in.empty() ? nullptr : &s.in(lo, y, z),
-                           *const ground = s.g.has_ground() ? &s.g.ground(lo, y, z) : nullptr;
-        float* const out = &s.out(lo, y, z);
-        const auto sweep_row = [&](auto ground_of) {
-          const auto faces = [&](Index i) { return s.g.all(gx + i, gy + i, gz + i, ground_of(i)); };
+        const GridConductances g = conductances;  // in registers, whatever is stored
+        const Use use = use_cell;
+        const Index lo = region.lo.x, count = region.extent().x, pitch_y = in.pitch_y, pitch_z = in.pitch_z;
+        const auto row_of = [&](FieldView<const float> field) {
+          return field.empty() ? nullptr : &field(lo, y, z);
+        };
+        const float *const gx = row_of(g.faces[0]), *const gy = row_of(g.faces[1]),
+                           *const gz = row_of(g.faces[2]), *const t = row_of(in),
+                           *const source = row_of(sources), *const ground = row_of(g.ground);
+        float* const to = &out(lo, y, z);
+        const auto pass = [&](auto source_of, auto ground_of) {
+          const auto faces = [&](Index i) { return g.all(gx + i, gy + i, gz + i, ground_of(i)); };
+          const auto cell = [&](Index i) { return Int3{lo + i, y, z}; };
           if (t) {
 #pragma omp simd
             for (Index i = 0; i < count; ++i) {
               const CellFaces<float> f = faces(i);
-              out[i] = s.update(f, f.add_to(source[i], t + i, s.in.pitch_y, s.in.pitch_z), t[i]);
+              to[i] = use(f, f.add_to(source_of(i), t + i, pitch_y, pitch_z), t[i], cell(i));
             }
           } else {
 #pragma omp simd
-            for (Index i = 0; i < count; ++i) out[i] = s.update(faces(i), source[i], 0);
+            for (Index i = 0; i < count; ++i) to[i] = use(faces(i), source_of(i), 0, cell(i));
           }
         };
+        const auto zero = [](Index) { return 0.0F; };
+        const auto with_source = [&](auto ground_of) {
+          if (source)
+            pass([source](Index i) { return source[i]; }, ground_of);
+          else
+            pass(zero, ground_of);
+        };
         if (ground)
-          sweep_row([ground](Index i) { return ground[i]; });
+          with_source([ground](Index i) { return ground[i]; });
         else
-          sweep_row([](Index) { return 0.0F; });
+          with_source(zero);
       },
       worth_threads);
 }
 
-void find_residual(const GridConductances& g, const Halving& h, FieldView<const float> field,
+void sweep(const ConductanceSweep& s, Stream) {
+  pass_rows(
+      s.g, s.in, s.source, s.out, s.region,
+      [s](CellFaces<float> faces, float heat, float centre, Int3) { return s.update(faces, heat, centre); });
+}
+
+void find_residual(const GridConductances& g, const Halving& halving, FieldView<const float> field,
                    FieldView<const float> source, FieldView<float> residual, Box region, Stream) {
-  for_each_cell_of_rows(region, [&](Int3 cell) {
-    residual(cell) = shared_residual(g, h, field, cell, source.empty() ? 0 : source(cell));
+  if (halving.axis < 0)
+    return pass_rows(g, field, source, residual, region,
+                     [](const CellFaces<float>&, float heat, float, Int3) { return heat; });
+  with_axis(halving.axis, [&](auto axis) {
+    pass_rows(g, field, source, residual, region,
+              [halving](CellFaces<float> faces, float heat, float, Int3 cell) {
+                Halving h = halving;
+                h.axis = decltype(axis)::value;
+                return shared(h, cell, faces, heat);
+              });
   });
+}
+
+// A row of coarse cells; those of fine ones are a stride apart.
+template <int axis>
+void restrict_row(const GridConductances& g, Halving h, FieldView<const float> residual,
+                  FieldView<float> source, Int3 first, Index count) {
+  h.axis = axis;
+  const Int3 cell = h.fine(first);
+  constexpr Index stride = axis == 0 ? 2 : 1;
+  const Index step[] = {1, residual.pitch_y, residual.pitch_z},
+              faces_step[] = {1, g.faces[axis].pitch_y, g.faces[axis].pitch_z};
+  const float *const own = &residual(cell), *const below = own - step[axis], *const above = own + step[axis],
+                     *const lower = &g.faces[axis](cell), *const upper = lower + faces_step[axis];
+  float* const to = &source(first);
+  const bool has_below = h.has_between(cell, false);
+  Int3 last = cell;
+  if (axis == 0) last.x += stride * (count - 1);
+  const bool has_above = h.has_between(last, true);
+#pragma omp simd
+  for (Index i = 0; i < count; ++i)
+    to[i] =
+        restricted(own[stride * i], has_below || (axis == 0 && i > 0), lower[stride * i], below[stride * i],
+                   has_above || (axis == 0 && i + 1 < count), upper[stride * i], above[stride * i]);
 }
 
 void restrict_residual(const GridConductances& g, const Halving& h, FieldView<const float> residual,
                        FieldView<float> source, Box region, Stream) {
-  for_each_cell_of_rows(region, [&](Int3 cell) { source(cell) = restricted(g, h, residual, cell); });
+  with_axis(h.axis, [&](auto axis) {
+    for_each_row(
+        region,
+        [&](Index y, Index z) {
+          restrict_row<axis>(g, h, residual, source, {region.lo.x, y, z}, region.extent().x);
+        },
+        worth_threads);
+  });
+}
+
+// A row that is between coarse ones, or one of them, where these are across x.
+template <int axis>
+void prolong_row(const GridConductances& g, Halving h, FieldView<const float> error, FieldView<float> field,
+                 Int3 first, Index count) {
+  h.axis = axis;
+  float* const to = &field(first);
+  if (axis == 0) {
+    for (Index i = 0; i < count; ++i) to[i] += prolonged(g, h, error, {first.x + i, first.y, first.z});
+    return;
+  }
+  const float *const below = &error(h.coarse(first)), *const above =
+                                                          below + (axis == 1 ? error.pitch_y : error.pitch_z);
+  if (!h.is_between(first)) {
+#pragma omp simd
+    for (Index i = 0; i < count; ++i) to[i] += below[i];
+    return;
+  }
+  const float *const lower = &g.faces[axis](first), *const upper =
+                                                        lower + (axis == 1 ? g.faces[axis].pitch_y
+                                                                           : g.faces[axis].pitch_z);
+  const auto add = [&](auto ground_of) {
+#pragma omp simd
+    for (Index i = 0; i < count; ++i) to[i] += between(lower[i], upper[i], ground_of(i), below[i], above[i]);
+  };
+  if (g.has_ground())
+    add([ground = &g.ground(first)](Index i) { return ground[i]; });
+  else
+    add([](Index) { return 0.0F; });
 }
 
 void prolong_add(const GridConductances& g, const Halving& h, FieldView<const float> error,
                  FieldView<float> field, Box region, Stream) {
-  for_each_cell_of_rows(region, [&](Int3 cell) { field(cell) += prolonged(g, h, error, cell); });
+  with_axis(h.axis, [&](auto axis) {
+    for_each_row(
+        region,
+        [&](Index y, Index z) {
+          prolong_row<axis>(g, h, error, field, {region.lo.x, y, z}, region.extent().x);
+        },
+        worth_threads);
+  });
 }
 
 void coarsen(const GridConductances& g, const Halving& h, int along, bool above, FieldView<float> coarse,
