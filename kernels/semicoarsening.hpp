@@ -14,6 +14,7 @@
 // Fixed orders, explicit fma: the same bits by all backends.
 #pragma once
 
+#include <span>
 #include <type_traits>
 
 #include "core/field_view.hpp"
@@ -295,7 +296,9 @@ struct ConductanceSweep {
 // Regions are of the fine grid, but of the coarse one in restrict_residual and coarsen.
 template <class T>
 struct Semicoarsening {
-  void (*sweep)(const ConductanceSweep& sweep, Stream stream);
+  // One after the other, each of the result of the one before, and of a region that the one before has, with
+  // the cells around it. Two fields take turns.
+  void (*sweep)(std::span<const ConductanceSweep> sweeps, Stream stream);
   // shared_residual() of a field; `source` may be empty.
   void (*find_residual)(const GridConductances& g, const Halving& halving, FieldView<const float> field,
                         FieldView<const float> source, FieldView<float> residual, Box region, Stream stream);

@@ -139,8 +139,9 @@ void launch_columns(const char* name, GridPass pass, const Use& use, Stream stre
   });
 }
 
-void sweep(const ConductanceSweep& s, Stream stream) {
-  launch_columns("sweep_grid", {s.g, s.in, s.source, s.out, s.region}, SweepCell{s}, stream);
+void sweep(std::span<const ConductanceSweep> sweeps, Stream stream) {
+  for (const ConductanceSweep& s : sweeps)
+    launch_columns("sweep_grid", {s.g, s.in, s.source, s.out, s.region}, SweepCell{s}, stream);
 }
 
 void find_residual(const GridConductances& g, const Halving& h, FieldView<const float> field,

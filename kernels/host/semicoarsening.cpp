@@ -1,6 +1,8 @@
 // Multigrid for bodies of several materials, OpenMP over rows.
 #include "kernels/semicoarsening.hpp"
 
+#include <omp.h>
+
 #include "kernels/host/rows.hpp"
 
 namespace isotherm::host {
@@ -18,71 +20,100 @@ void for_each_cell_of_rows(Box box, const Body& body) {
       worth_threads);
 }
 
-// use(faces, heat, centre, cell) of every cell, `heat` being the source, and what the faces bring; `in` and
-// `source` may be empty.
+struct GridPass {
+  GridConductances g;
+  FieldView<const float> in, source;  // may be empty: 0
+  FieldView<float> out;
+  Box region;
+};
+
+// out = use(faces, heat, centre, cell) in a row, `heat` being the source, and what the faces bring.
 template <class Use>
-void pass_rows(const GridConductances& conductances, FieldView<const float> in,
-               FieldView<const float> sources, FieldView<float> out, Box region, const Use& use_cell) {
-  for_each_row(
-      region,
-      [&](Index y, Index z) {
-        const GridConductances g = conductances;  // in registers, whatever is stored
-        const Use use = use_cell;
-        const Index lo = region.lo.x, count = region.extent().x, pitch_y = in.pitch_y, pitch_z = in.pitch_z;
-        const auto row_of = [&](FieldView<const float> field) {
-          return field.empty() ? nullptr : &field(lo, y, z);
-        };
-        const float *const gx = row_of(g.faces[0]), *const gy = row_of(g.faces[1]),
-                           *const gz = row_of(g.faces[2]), *const t = row_of(in),
-                           *const source = row_of(sources), *const ground = row_of(g.ground);
-        float* const to = &out(lo, y, z);
-        const auto pass = [&](auto source_of, auto ground_of) {
-          const auto faces = [&](Index i) { return g.all(gx + i, gy + i, gz + i, ground_of(i)); };
-          const auto cell = [&](Index i) { return Int3{lo + i, y, z}; };
-          if (t) {
-#pragma omp simd
-            for (Index i = 0; i < count; ++i) {
-              const CellFaces<float> f = faces(i);
-              to[i] = use(f, f.add_to(source_of(i), t + i, pitch_y, pitch_z), t[i], cell(i));
-            }
-          } else {
-#pragma omp simd
-            for (Index i = 0; i < count; ++i) to[i] = use(faces(i), source_of(i), 0, cell(i));
-          }
-        };
-        const auto zero = [](Index) { return 0.0F; };
-        const auto with_source = [&](auto ground_of) {
-          if (source)
-            pass([source](Index i) { return source[i]; }, ground_of);
-          else
-            pass(zero, ground_of);
-        };
-        if (ground)
-          with_source([ground](Index i) { return ground[i]; });
-        else
-          with_source(zero);
-      },
-      worth_threads);
+void pass_row(const GridPass p, const Use use, Index y, Index z) {
+  const Index lo = p.region.lo.x, count = p.region.extent().x, pitch_y = p.in.pitch_y, pitch_z = p.in.pitch_z;
+  const auto row_of = [&](FieldView<const float> field) {
+    return field.empty() ? nullptr : &field(lo, y, z);
+  };
+  const float *const gx = row_of(p.g.faces[0]), *const gy = row_of(p.g.faces[1]),
+                     *const gz = row_of(p.g.faces[2]), *const t = row_of(p.in),
+                     *const source = row_of(p.source), *const ground = row_of(p.g.ground);
+  float* const to = &p.out(lo, y, z);
+  const auto pass = [&](auto source_of, auto ground_of) {
+    const auto faces = [&](Index i) { return p.g.all(gx + i, gy + i, gz + i, ground_of(i)); };
+    const auto cell = [&](Index i) { return Int3{lo + i, y, z}; };
+    if (t) {
+#pragma GCC ivdep
+      for (Index i = 0; i < count; ++i) {
+        const CellFaces<float> f = faces(i);
+        to[i] = use(f, f.add_to(source_of(i), t + i, pitch_y, pitch_z), t[i], cell(i));
+      }
+    } else {
+#pragma GCC ivdep
+      for (Index i = 0; i < count; ++i) to[i] = use(faces(i), source_of(i), 0, cell(i));
+    }
+  };
+  const auto zero = [](Index) { return 0.0F; };
+  const auto with_source = [&](auto ground_of) {
+    if (source)
+      pass([source](Index i) { return source[i]; }, ground_of);
+    else
+      pass(zero, ground_of);
+  };
+  if (ground)
+    with_source([ground](Index i) { return ground[i]; });
+  else
+    with_source(zero);
 }
 
-void sweep(const ConductanceSweep& s, Stream) {
-  pass_rows(
-      s.g, s.in, s.source, s.out, s.region,
-      [s](CellFaces<float> faces, float heat, float centre, Int3) { return s.update(faces, heat, centre); });
+void sweep_row(const ConductanceSweep& s, Index y, Index z) {
+  pass_row(
+      {s.g, s.in, s.source, s.out, s.region},
+      [s](CellFaces<float> faces, float heat, float centre, Int3) { return s.update(faces, heat, centre); },
+      y, z);
+}
+
+// Several sweeps go through the cache together: each is two planes and one row behind the one before, which
+// is what it reads, and what it overwrites has been read. Rows of a tile are those of all sweeps at a step.
+void sweep(std::span<const ConductanceSweep> sweeps, Stream) {
+  const Box first = sweeps.front().region;  // has all others
+  const auto count = static_cast<Index>(sweeps.size());
+  const bool threads = first.cells() >= worth_threads;
+  constexpr Index cache = 512 * 1024, fields = 6;  // bytes of a thread; of those that a sweep goes through
+  const Index planes = 2 * count + 2,
+              of_row = static_cast<Index>(sizeof(float)) * fields * planes * first.extent().x,
+              rows = larger(cache / of_row, 4) * (threads ? omp_get_max_threads() : 1),
+              tile = count == 1 ? first.extent().y : smaller(rows, first.extent().y + count - 1);
+#pragma omp parallel if (threads)
+  for (Index y_lo = first.lo.y; y_lo < first.hi.y + count - 1; y_lo += tile) {
+    for (Index step = first.lo.z; step < first.hi.z + 2 * (count - 1); ++step) {
+#pragma omp for schedule(static)
+      for (Index row = 0; row < count * tile; ++row) {
+        const Index behind = row / tile, y = y_lo + row % tile - behind, z = step - 2 * behind;
+        const ConductanceSweep& sweep = sweeps[static_cast<std::size_t>(behind)];
+        const Box& box = sweep.region;
+        if (y >= box.lo.y && y < box.hi.y && z >= box.lo.z && z < box.hi.z) sweep_row(sweep, y, z);
+      }
+    }
+  }
+}
+
+template <class Use>
+void pass_rows(const GridPass& pass, const Use& use) {
+  for_each_row(
+      pass.region, [&](Index y, Index z) { pass_row(pass, use, y, z); }, worth_threads);
 }
 
 void find_residual(const GridConductances& g, const Halving& halving, FieldView<const float> field,
                    FieldView<const float> source, FieldView<float> residual, Box region, Stream) {
+  const GridPass pass{g, field, source, residual, region};
   if (halving.axis < 0)
-    return pass_rows(g, field, source, residual, region,
-                     [](const CellFaces<float>&, float heat, float, Int3) { return heat; });
+    return pass_rows(pass, [](const CellFaces<float>&, float heat, float, Int3) { return heat; });
   with_axis(halving.axis, [&](auto axis) {
-    pass_rows(g, field, source, residual, region,
-              [halving](CellFaces<float> faces, float heat, float, Int3 cell) {
-                Halving h = halving;
-                h.axis = decltype(axis)::value;
-                return shared(h, cell, faces, heat);
-              });
+    pass_rows(pass, [halving](CellFaces<float> faces, float heat, float, Int3 cell) {
+      Halving h = halving;
+      h.axis = decltype(axis)::value;
+      return shared(h, cell, faces, heat);
+    });
   });
 }
 
@@ -102,7 +133,7 @@ void restrict_row(const GridConductances& g, Halving h, FieldView<const float> r
   Int3 last = cell;
   if (axis == 0) last.x += stride * (count - 1);
   const bool has_above = h.has_between(last, true);
-#pragma omp simd
+#pragma GCC ivdep
   for (Index i = 0; i < count; ++i)
     to[i] =
         restricted(own[stride * i], has_below || (axis == 0 && i > 0), lower[stride * i], below[stride * i],
@@ -134,7 +165,7 @@ void prolong_row(const GridConductances& g, Halving h, FieldView<const float> er
   const float *const below = &error(h.coarse(first)), *const above =
                                                           below + (axis == 1 ? error.pitch_y : error.pitch_z);
   if (!h.is_between(first)) {
-#pragma omp simd
+#pragma GCC ivdep
     for (Index i = 0; i < count; ++i) to[i] += below[i];
     return;
   }
@@ -142,7 +173,7 @@ void prolong_row(const GridConductances& g, Halving h, FieldView<const float> er
                                                         lower + (axis == 1 ? g.faces[axis].pitch_y
                                                                            : g.faces[axis].pitch_z);
   const auto add = [&](auto ground_of) {
-#pragma omp simd
+#pragma GCC ivdep
     for (Index i = 0; i < count; ++i) to[i] += between(lower[i], upper[i], ground_of(i), below[i], above[i]);
   };
   if (g.has_ground())

@@ -17,9 +17,6 @@ namespace isotherm {
 
 class ConductanceGrid {
  public:
-  // Layers: exchanges bring the first; that of the conductances, once, both, with edges and corners.
-  static constexpr int ghosts = 2;
-
   // Its work is queued on `compute`. `device` outlives it. Collective; errors of one rank are thrown on all.
   ConductanceGrid(const Decomposition& decomposition, const Communicator& communicator, Device& device,
                   const TransportSettings& transports, bool has_ground, Stream compute);
@@ -31,6 +28,7 @@ class ConductanceGrid {
   Box subdomain() const { return subdomain_; }
   Box whole() const { return {{0, 0, 0}, subdomain_.extent()}; }
   const HaloExchange<float>& halo() const { return halo_; }
+  bool is_recordable() const { return is_recordable_; }
 
   GridConductances faces() const;
   // The field, K; another one, which sweeps write to; what is left of the equation.
@@ -46,7 +44,7 @@ class ConductanceGrid {
 
   // From 0, whatever the field holds, or from there. Their number, over a cycle, is even.
   void sweep(const std::vector<float>& weights, bool from_zero);
-  void exchange(Field<float>& field);  // one of the three
+  void exchange(Field<float>& field, int layers = 1);  // one of the three
 
   // Seconds of this rank's host thread, as those of a Step.
   PhaseTimes times{};
@@ -60,14 +58,13 @@ class ConductanceGrid {
   }
 
  private:
-  void bring_all_ghosts();
-
   Decomposition decomposition_;
   Communicator communicator_;
   Device& device_;
   Box subdomain_;
   GhostSides sides_;
-  bool exchanges_;
+  bool exchanges_, is_recordable_ = true;
+  int ghosts_;  // layers; so many sweeps follow an exchange of all, which has edges and corners
   Field<float> current_, other_, source_;
   std::vector<Field<float>> faces_;  // by axis, and the ground where there is one
   HaloExchange<float> halo_;
@@ -76,7 +73,8 @@ class ConductanceGrid {
   bool times_phases_ = false;
 };
 
-// Of all fields of a grid of which a rank has such a block.
-std::size_t conductance_grid_bytes(Int3 block, bool has_ground, Backend backend);
+// Of all fields of a rank.
+std::size_t conductance_grid_bytes(const Decomposition& decomposition, int rank, bool has_ground,
+                                   Backend backend);
 
 }  // namespace isotherm

@@ -201,8 +201,7 @@ void MaterialMultigrid::cycle(std::size_t i) {
 bool MaterialMultigrid::can_be_recorded() {
   if (config_.solver.cuda_graph == GraphChoice::off || !why_no_graph(config_, device_).empty()) return false;
   return std::ranges::all_of(grids_, [](const auto& each) {
-    return each->grid.halo().why_not_recordable().empty() &&
-           !(each->gathering && each->gathering->needs_host());
+    return each->grid.is_recordable() && !(each->gathering && each->gathering->needs_host());
   });
 }
 
@@ -229,12 +228,12 @@ bool has_ground(const Config& config) {
 std::size_t material_grid_bytes(const Config& config, const Decomposition& decomposition, int rank,
                                 Backend backend) {
   const bool ground = has_ground(config);
-  std::size_t bytes = conductance_grid_bytes(decomposition.subdomain(rank).extent(), ground, backend);
+  std::size_t bytes = conductance_grid_bytes(decomposition, rank, ground, backend);
   bool finer_is_whole = decomposition.ranks() == 1;
   for (const HalvedGrid& grid : likely_halved_grids(config, decomposition)) {
-    const Box block = grid.decomposition.subdomain(grid.whole ? 0 : rank);
-    bytes += conductance_grid_bytes(block.extent(), ground, backend);
-    if (grid.whole && !finer_is_whole) bytes += sizeof(float) * static_cast<std::size_t>(block.cells());
+    bytes += conductance_grid_bytes(grid.decomposition, grid.whole ? 0 : rank, ground, backend);
+    if (grid.whole && !finer_is_whole)
+      bytes += sizeof(float) * static_cast<std::size_t>(grid.decomposition.cells().product());
     finer_is_whole = grid.whole;
   }
   return bytes;

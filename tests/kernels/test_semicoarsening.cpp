@@ -98,9 +98,13 @@ TEST_P(SemicoarseningOf, HasTheBitsOfTheFormulas) {
               return sweep.update(faces, faces.add_to(s(cell), &t(cell), t.pitch_y, t.pitch_z), t(cell));
             },
             [&](FieldView<float> out) {
-              kernels.sweep({there, from_zero ? FieldView<const float>{} : field_there.view(),
-                             source_there.view(), out, whole, 0.6F},
-                            {});
+              const ConductanceSweep there_sweep{there,
+                                                 from_zero ? FieldView<const float>{} : field_there.view(),
+                                                 source_there.view(),
+                                                 out,
+                                                 whole,
+                                                 0.6F};
+              kernels.sweep(std::span(&there_sweep, 1), {});
             });
       }
       expect(
@@ -126,6 +130,46 @@ TEST_P(SemicoarseningOf, HasTheBitsOfTheFormulas) {
               [&](Int3 cell, float) { return coarse_conductance(g, h, along, above, cell); },
               [&](FieldView<float> out) { kernels.coarsen(there, h, along, above, out, cells, {}); });
         }
+    }
+  });
+}
+
+// Regions shrink at one side, as they do beside a neighbour.
+TEST_P(SemicoarseningOf, TakesSeveralSweepsAtOnce) {
+  for_precision(GetParam().precision, [&]<class T>(T) {
+    const Semicoarsening<T> kernels = semicoarsening_of<T>(GetParam());
+    for (const Int3 n : {Int3{5, 7, 4}, {40, 11, 9}, {3, 150, 33}, {1, 1, 1}}) {
+      SCOPED_TRACE(text(n));
+      const RandomGrid grid(*host_, n, -1);
+      std::vector<Field<float>> copies;
+      for (const Field<float>& field : grid.fields) copies.push_back(to_device(*device_, field));
+      const Field<float> source = to_device(*device_, random_field<float>(*host_, n, 2, 2));
+      const auto fields = [&] {
+        return std::array{to_device(*device_, random_field<float>(*host_, n, 2, 1)),
+                          to_device(*device_, random_field<float>(*host_, n, 2, 3))};
+      };
+      for (const int count : {2, 3, 8}) {
+        std::array at_once = fields(), one_by_one = fields();
+        std::vector<ConductanceSweep> sweeps;
+        for (int i = 0; i < count; ++i) {
+          Box region{{0, 0, 0}, n};
+          region.hi.y = std::max<Index>(region.hi.y - i, 1);
+          const auto from = static_cast<std::size_t>(i % 2);
+          const auto sweep_of = [&](std::array<Field<float>, 2>& pair) {
+            return ConductanceSweep{conductances_of(copies),
+                                    i == 0 ? FieldView<const float>{} : std::as_const(pair[from]).view(),
+                                    source.view(),
+                                    pair[1 - from].view(),
+                                    region,
+                                    0.3F + 0.1F * static_cast<float>(i)};
+          };
+          const ConductanceSweep alone = sweep_of(one_by_one);
+          kernels.sweep(std::span(&alone, 1), {});
+          sweeps.push_back(sweep_of(at_once));
+        }
+        kernels.sweep(sweeps, {});
+        for (const std::size_t i : {0, 1}) expect_same_there(*device_, to_host(*device_, *host_, one_by_one[i]), at_once[i]);
+      }
     }
   });
 }
