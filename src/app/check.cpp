@@ -17,6 +17,7 @@
 #include "output/console/console.hpp"
 #include "physics/region_values.hpp"
 #include "solver/method.hpp"
+#include "solver/prediction.hpp"
 #include "solver/schedule.hpp"
 #include "solver/super_step.hpp"
 
@@ -117,15 +118,18 @@ std::string placement_text(const Placement& placement, int ranks, const CheckOpt
   return text;
 }
 
-std::string time_text(const Config& config) {
+std::string time_text(const Config& config, const std::optional<PredictedCycles>& predicted) {
   if (config.problem.kind == ProblemKind::steady) {
     const Method method = make_method(config);
-    const std::int64_t likely = likely_sweeps(config), most = Schedule(config).last();
-    return fmt::format("steady          {}, at most {} sweeps{}\n",
-                       method.cycle() > 1
-                           ? fmt::format("{} in cycles of {} sweeps", method.name, method.cycle())
+    const std::int64_t most = Schedule(config).last();
+    std::int64_t likely = likely_sweeps(config);
+    if (predicted) likely = predicted->cycles * method.cycle();
+    return fmt::format(
+        "steady          {}, at most {} sweeps{}{}\n",
+        method.cycle() > 1 ? fmt::format("{} in cycles of {} sweeps", method.name, method.cycle())
                            : fmt::format("weight {}", config.problem.weight),
-                       most, likely < most ? fmt::format(", likely {}", likely) : "");
+        most, likely < most ? fmt::format(", likely {}", likely) : "",
+        predicted ? fmt::format(", as {} cells of this body take", extent_text(predicted->cells)) : "");
   }
   const TimePlan plan = time_plan(config);
   std::string of_limit = fmt::format("{:.1f} % of", 100 * plan.dt / stable_dt(config)), parts;
@@ -137,6 +141,16 @@ std::string time_text(const Config& config) {
   return fmt::format("dt              {:.6g} s ({} the stable limit {:.6g} s), {} steps to {:.6g} s{}\n",
                      plan.dt, of_limit, stable_dt(config), plan.steps,
                      plan.dt * static_cast<double>(plan.steps), parts);
+}
+
+// Where a body is known to be slow.
+std::string slow_text(const PredictedCycles& predicted) {
+  constexpr std::int64_t usual = 8;
+  if (predicted.cycles <= usual) return {};
+  return fmt::format(
+      "warning: multigrid is slow for this body: {}{} cycles, and most take 2 or 3; its conductivities jump "
+      "from cell to cell, its layers are one cell thick, or its cells are of very different sizes\n",
+      predicted.is_more ? "more than " : "", predicted.cycles);
 }
 
 // Size, and the heat of the sources. Those of more cells than this process counts in seconds are for the run.
@@ -241,18 +255,23 @@ std::string memory_lines(const Session& session, const CheckOptions& options) {
 }
 
 // Collective. At the copy bandwidth of this host or its GPUs, or at that of the cost model.
-std::string sweeps_text(const Session& session, const Communicator& world) {
+std::string sweeps_text(const Session& session, const std::optional<PredictedCycles>& predicted,
+                        const Communicator& world) {
   const Placement& placement = session.placement;
+  const Config& config = session.deck.config;
+  const double more = predicted ? static_cast<double>(predicted->cycles * make_method(config).cycle()) /
+                                      static_cast<double>(likely_sweeps(config))
+                                : 1;
   if (placement.host == Host::this_one) {
     const auto device = all_or_throw(world, [&] { return open_device(placement); });
     const double copied = measure_copy_bandwidth(session, *device, world);
     return fmt::format("sweeps          about {}, at the copy bandwidth of {:.1f} GB/s measured here\n",
-                       human_duration(predicted_seconds(session, copied)), copied / 1e9);
+                       human_duration(more * predicted_seconds(session, copied)), copied / 1e9);
   }
   const double of_a_rank = exchange_weights(session.deck.config, placement.backend).memory;
   const double copied = of_a_rank * session.decomposition.ranks();
   return fmt::format("sweeps          about {}, at a copy bandwidth of {:.1f} GB/s for each GPU\n",
-                     human_duration(predicted_seconds(session, copied)), of_a_rank / 1e9);
+                     human_duration(more * predicted_seconds(session, copied)), of_a_rank / 1e9);
 }
 
 // Of the GPUs that --gpu-memory speaks of, whether they are here or not.
@@ -272,14 +291,16 @@ int check(const CommandLine& command, const Communicator& world) {
   const Config& config = session.deck.config;
   const Decomposition& decomposition = session.decomposition;
   const CheckOptions& options = command.check;
+  const std::optional<PredictedCycles> predicted = predicted_cycles(config);
   on_root(world, [&] {
     std::string text =
         options.resolved ? "# the resolved deck\n" + to_yaml(config) + "\n# what a run of it is\n" : "";
     text += decomposition_text(config, decomposition, session.placement.backend, options) +
             halo_text(config) + placement_text(session.placement, decomposition.ranks(), options) +
-            domain_text(config) + time_text(config) + files_text(config) + checkpoints_text(config) +
-            memory_lines(session, options);
+            domain_text(config) + time_text(config, predicted) + files_text(config) +
+            checkpoints_text(config) + memory_lines(session, options);
     for (const std::string& warning : config.warnings) text += "warning: " + warning + "\n";
+    if (predicted) text += slow_text(predicted.value());
     if (!session.threads.warning.empty() && command.ranks == 0)
       text += "warning: " + session.threads.warning + "\n";
     print_now(text);
@@ -288,7 +309,7 @@ int check(const CommandLine& command, const Communicator& world) {
   const bool is_here = session.placement.host == Host::this_one;
   if (decomposition.ranks() == world.size() && is_here)
     check_memory(session.memory, session.placement, world);
-  const std::string seconds = sweeps_text(session, world);
+  const std::string seconds = sweeps_text(session, predicted, world);
   if (world.is_root()) print_now(seconds);
   return static_cast<int>(ExitCode::done);
 }

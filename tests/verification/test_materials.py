@@ -4,6 +4,7 @@ uniform code's where all materials are one."""
 import copy
 import json
 import random
+import re
 
 import numpy as np
 import pytest
@@ -249,6 +250,10 @@ def test_single_cells_that_differ_need_conjugate_gradients(tmp_path):
     assert residual["last_K"] <= 1e-8 * residual["first_K"]
     done = isotherm("run", "deck.yaml", "--progress=off", "output.directory=plain", "problem.accelerate=none", cwd=tmp_path, code=10)
     assert "single cells may differ too much for multigrid" in done.stderr
+    said = isotherm("check", "deck.yaml", cwd=tmp_path).stdout
+    assert "multigrid is slow for this body" in said
+    likely = int(re.search(r"likely (\d+)", said)[1])
+    assert residual["last_sweep"] / 2 <= likely <= 2 * residual["last_sweep"], said
 
 
 def effective(folder, cells, shape, inclusion, matrix):

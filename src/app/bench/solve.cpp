@@ -11,6 +11,7 @@
 #include "kernels/semicoarsening.hpp"
 #include "output/console/console.hpp"
 #include "solver/multigrid.hpp"
+#include "solver/prediction.hpp"
 #include "solver/solver.hpp"
 
 namespace isotherm {
@@ -161,15 +162,8 @@ class SolveBench {
   // From the start to the tolerance, as a run takes it: with a check after every cycle.
   void solve() {
     constexpr std::int64_t most_sweeps = 100000;  // in fp32 a residual stalls above the tolerance
-    const double first = solver_.residual();
-    double last = first, lowest = first;
-    for (int worse = 0; last > tolerance * first && worse < 2 && solver_.own_sweeps() < most_sweeps;) {
-      solver_.sweep(solver_.level().method().cycle());
-      last = solver_.residual();
-      worse = last < lowest ? 0 : worse + 1;
-      lowest = std::min(lowest, last);
-    }
-    residual_ = last / first;
+    residual_ =
+        isotherm::solve(solver_, tolerance, most_sweeps / solver_.level().method().cycle()).relative_residual;
   }
 
   // A V cycle and the share of each grid.
