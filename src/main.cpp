@@ -41,18 +41,8 @@ int run(const CommandLine& command, const Communicator& world) {
   check_memory(session.memory, session.placement, world);
   const double copy_bandwidth = measure_copy_bandwidth(session, *device, world);
 
-  // Files: the directory of the run, its log, the banner. The solver of the first case exists before them,
-  // because it finds what is wrong with formulas and datasets.
-  const RunPlan plan{command, world, session, restart, *device, copy_bandwidth, started};
-  const std::unique_ptr<Run> this_run = make_run(plan);
-  this_run->open();
-
-  // Solver and time loop, of the deck or of each grid of its series.
-  for (const Config& each : session.cases)
-    if (!this_run->solve(each)) break;
-
-  // Report: the answer, the record, the verdict.
-  return this_run->report();
+  // Files, solver and time loop, report: the answer, the record, the verdict.
+  return solve_and_report({command, world, session, restart, *device, copy_bandwidth, started});
 }
 
 int print(const std::string& text) {

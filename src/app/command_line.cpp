@@ -6,13 +6,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <set>
 #include <sstream>
 #include <type_traits>
@@ -60,9 +60,9 @@ bool is_name(std::string_view name) {
 }
 
 std::optional<std::string> find_tool(const std::string& name) {
-  if (!is_name(name)) return std::nullopt;
   for (const fs::path& folder : folders())
-    if (const fs::path path = folder / (std::string(prefix) + name); is_program(path)) return path.string();
+    if (const fs::path path = folder / (std::string(prefix) + name); is_name(name) && is_program(path))
+      return path.string();
   return std::nullopt;
 }
 
@@ -151,22 +151,17 @@ CLI::Validator value_of() {
 
 // "80GiB", "141 GB".
 double parse_bytes(const std::string& text) {
-  struct Unit {
-    std::string_view word;
-    double bytes;
-  };
-  static constexpr Unit units[] = {{"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},
-                                   {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
-  double number = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
-  const auto unit = std::ranges::find(units, rest, &Unit::word);
-  if (problem != std::errc() || unit == std::end(units) || !(number > 0) || !std::isfinite(number))
+  static const std::map<std::string_view, double> units{{"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},
+                                                        {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+  const std::string_view all(text);
+  const std::size_t end = all.find_first_of(" MGT");
+  const auto number = read_number<double>(all.substr(0, end));
+  const auto unit = units.find(all.substr(std::min(all.find_first_not_of(' ', end), all.size())));
+  if (!number || unit == units.end() || !(*number > 0) || !std::isfinite(*number))
     throw Error(
         ExitCode::command_line,
         fmt::format("--gpu-memory: {} is no size of a memory; write one as 80GiB, 141GB", in_quotes(text)));
-  return number * unit->bytes;
+  return *number * unit->second;
 }
 
 CLI::App* add_deck_subcommand(CLI::App& app, const char* name, const char* description, CommandLine& command,
@@ -183,15 +178,10 @@ CLI::App* add_deck_subcommand(CLI::App& app, const char* name, const char* descr
 std::optional<Int3> parse_size(const std::string& text) {
   constexpr Index most = Index{1} << 20;  // an axis: the cells of a cube still fit 64 bits
   std::vector<Index> cells;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  for (bool more = true; more; ++at) {
-    Index axis = 0;
-    const auto [behind, problem] = std::from_chars(at, end, axis);
-    more = behind != end;
-    if (problem != std::errc() || axis < 1 || axis > most || (more && *behind != 'x')) return std::nullopt;
-    cells.push_back(axis);
-    at = behind;
+  std::istringstream axes(text + 'x');
+  for (std::string axis; std::getline(axes, axis, 'x');) {
+    cells.push_back(read_number<Index>(axis).value_or(0));
+    if (cells.back() < 1 || cells.back() > most) return std::nullopt;
   }
   if (cells.size() == 1) return Int3{cells[0], cells[0], cells[0]};
   return cells.size() == 3 ? std::optional(Int3{cells[0], cells[1], cells[2]}) : std::nullopt;

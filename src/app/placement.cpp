@@ -74,8 +74,8 @@ class Dealing {
   std::map<std::string, Ranks> on_;
 };
 
-// Ranks of one machine: they share memory, see a common GPU, or have one name for the host.
-std::vector<Ranks> machines(const std::vector<RankSight>& sights) {
+// Ranks of each machine, by the first: they share memory, see a common GPU, or have one name for the host.
+std::map<std::size_t, Ranks> machines(const std::vector<RankSight>& sights) {
   std::vector<std::size_t> label(sights.size());
   std::iota(label.begin(), label.end(), std::size_t{0});
   std::map<std::string, std::size_t> first;  // rank of each mark
@@ -88,11 +88,8 @@ std::vector<Ranks> machines(const std::vector<RankSight>& sights) {
       if (a != b) std::ranges::replace(label, std::max(a, b), std::min(a, b));
     }
   }
-  std::map<std::size_t, Ranks> by_label;
-  for (std::size_t rank = 0; rank < label.size(); ++rank)
-    by_label[label[rank]].push_back(static_cast<int>(rank));
-  std::vector<Ranks> all;
-  for (auto& [_, ranks] : by_label) all.push_back(std::move(ranks));
+  std::map<std::size_t, Ranks> all;
+  for (std::size_t rank = 0; rank < label.size(); ++rank) all[label[rank]].push_back(static_cast<int>(rank));
   return all;
 }
 
@@ -195,7 +192,7 @@ DeviceMap map_devices(const std::vector<RankSight>& ranks, bool sharing_intended
   }
 
   std::vector<Machine> all;
-  for (const Ranks& of_machine : machines(ranks)) all.push_back(look_at(of_machine, ranks, dealing));
+  for (const auto& [_, of_machine] : machines(ranks)) all.push_back(look_at(of_machine, ranks, dealing));
   judge(all, sharing_intended, map);
   return map;
 }

@@ -166,34 +166,24 @@ bool goes_on_in(const fs::path& folder, const Config& config) {
   return fs::equivalent(folder, config.output.directory, ignored);
 }
 
-// The errors in the run.json next to this checkpoint, judged by `config`; none without its run's record.
-std::optional<Verification> earlier_verification(const std::string& checkpoint, const Config& config) {
-  const std::filesystem::path file(checkpoint);
+// Whether the errors in the run.json next to this checkpoint are too large, judged by `config`. False without
+// its run's record.
+bool failed_verification(const fs::path& file, const Config& config) {
+  if (config.verify.solution == ExactSolution::none) return false;
   std::ifstream stream(file.parent_path() / "run.json", std::ios::binary);
   const Json record = Json::parse(stream, nullptr, false);
   try {
     const Json& found = record.at("verification");
-    if (found.is_null() || !record.at("continuation").at("stopped_by").is_null()) return std::nullopt;
-    if (record.at("continuation").at("newest_checkpoint") != file.filename().string()) return std::nullopt;
-    const auto number = [&](const char* key) {  // null: it was not finite
-      return found.at(key).is_null() ? std::numeric_limits<double>::quiet_NaN() : found.at(key).get<double>();
-    };
+    if (found.is_null() || !record.at("continuation").at("stopped_by").is_null()) return false;
+    if (record.at("continuation").at("newest_checkpoint") != file.filename().string()) return false;
+    const Json& error = found.at("max_error_K");  // null: it was not finite
     Verification v;
-    v.solution = found.at("solution").get<std::string>();
-    v.max_error_K = number("max_error_K");
-    v.l2_error_K = number("l2_error_K");
+    v.max_error_K = error.is_null() ? std::numeric_limits<double>::quiet_NaN() : error.get<double>();
     v.tolerance_K = config.verify.tolerance;
-    v.verdict = verdict(config, v);
-    return v;
+    return verdict(config, v) == Verdict::failed;
   } catch (const Json::exception&) {  // no record, or none of a run
-    return std::nullopt;
+    return false;
   }
-}
-
-bool failed_verification(const Restart& restart, const Config& config) {
-  if (config.verify.solution == ExactSolution::none) return false;
-  const auto earlier = earlier_verification(restart.file, config);
-  return earlier && earlier->verdict == Verdict::failed;
 }
 
 }  // namespace
@@ -253,8 +243,9 @@ std::optional<ExitCode> nothing_to_do(const Restart& restart, const Config& conf
   const bool converged = checked && has_converged(config, *state.first_residual, *state.last_residual);
   const bool stagnated = checked && state.stagnated && config.problem.tolerance > 0;
   if (!converged && !stagnated && restart.sweep() < schedule.last()) return std::nullopt;
-  const bool failed = world.all_reduce(std::int64_t{world.is_root() && failed_verification(restart, config)},
-                                       ReduceOp::max) != 0;
+  const bool failed =
+      world.all_reduce(std::int64_t{world.is_root() && failed_verification(restart.file, config)},
+                       ReduceOp::max) != 0;
   if (world.is_root()) {
     for (const std::string& warning : restart.warnings) fmt::print(stderr, "warning: {}\n", warning);
     const std::string end = converged   ? "reached its tolerance"

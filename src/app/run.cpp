@@ -139,8 +139,6 @@ RunRecord describe_run(const CommandLine& command, const Session& session, const
   return record;
 }
 
-constexpr const char* anew_words = "start it again";
-
 // The distance from a temperature to the next, K.
 double last_digit(const Config& config, double temperature) {
   const auto step = [](auto number) { return double{std::nextafter(number, INFINITY) - number}; };
@@ -193,20 +191,6 @@ std::string unconverged_text(const Config& config, const Residual& r, double lar
                             next, enough);
 }
 
-// "go on with: isotherm run deck.yaml --restart 'runs/deck'" from the newest checkpoint; from the beginning
-// where none is `kept`. `anew`: a key that gets another value behind it.
-std::string next_command(const CommandLine& command, const std::string& directory, bool kept,
-                         std::string_view anew) {
-  const auto words = without(without(command.overrides, anew), kept ? "" : "output.overwrite");
-  return fmt::format("{}: {} {}", kept ? "go on with" : anew_words, run_words(command, words),
-                     kept ? "--restart " + shell_word(directory) : "output.overwrite=true");
-}
-
-std::string stopped_text(const LoopOutcome& outcome, std::int64_t sweeps, const std::string& next) {
-  return fmt::format("stopped by {} at sweep {}{}; {}", outcome.stopped_by, sweeps,
-                     next.starts_with(anew_words) ? " (it has left no checkpoint)" : "", next);
-}
-
 // Empty where there is nothing to say. `next`: the command, with problem.max_sweeps anew.
 std::string steady_end_text(const Config& config, const LoopOutcome& outcome, std::int64_t sweeps,
                             const std::string& next) {
@@ -251,39 +235,35 @@ EndState::Extreme placed(const Config& config, const NumberedTemperature& extrem
   return {extreme.value + 0.0, cell, CellCentres(config)(cell)};  // no "-0 K"
 }
 
-// Collective; every rank returns the same. None where the transport moves nothing.
+// Of the field, or of a material in it; EndState and MaterialRecord have both.
+template <class Record>
+void place_extremes(const Config& config, const TemperatureExtremes& found, Record& record) {
+  if (!found.any()) return;
+  record.highest = placed(config, found.highest);
+  record.lowest = placed(config, found.lowest);
+}
+
+// Collective; every rank does the same. Nothing where the transport moves nothing.
 template <class T>
-std::optional<EndState> find_end_state(const Config& config, Solver<T>& solver) {
-  if (!moves_data(config)) return std::nullopt;
+void record_end(const Config& config, Solver<T>& solver, RunRecord& record) {
+  if (!moves_data(config)) return;
   const TemperatureExtremes found = solver.extremes();
-  EndState end;
+  EndState& end = record.end_state.emplace();
   end.steady = config.problem.kind == ProblemKind::steady;
   end.sweep = solver.sweeps();
   end.time = solver.time();
   end.nan_cells = found.nan_cells;
-  if (found.any()) {
-    end.highest = placed(config, found.highest);
-    end.lowest = placed(config, found.lowest);
-  }
+  place_extremes(config, found, end);
   end.heat = solver.heat_flows();
   end.faces = plan_diagnostics(config).boundaries;
   if (end.heat)
     for (std::size_t i = 0; i < end.heat->voids.size(); ++i)
       end.voids.push_back({plan_diagnostics(config).voids[i].name, end.heat->voids[i]});
   if (!end.heat) end.why_no_heat = why_no_heat(config, solver.own_sweeps() > 0);
-  return end;
-}
-
-// Collective. `materials`: by number, as record_solver() made them.
-template <class T>
-void add_extremes(const Config& config, Solver<T>& solver, std::vector<MaterialRecord>& materials) {
-  if (!moves_data(config) || materials.empty()) return;
-  const std::vector<TemperatureExtremes> found = solver.material_extremes();
-  for (std::size_t i = 0; i < materials.size(); ++i) {
-    if (!found[i].any()) continue;
-    materials[i].highest = placed(config, found[i].highest);
-    materials[i].lowest = placed(config, found[i].lowest);
-  }
+  if (record.materials.empty()) return;
+  const std::vector<TemperatureExtremes> of_materials = solver.material_extremes();
+  for (std::size_t i = 0; i < record.materials.size(); ++i)
+    place_extremes(config, of_materials[i], record.materials[i]);
 }
 
 // To the times of this rank, those of a loop that has ended, of which a series has several.
@@ -343,16 +323,18 @@ std::string level_line(const Verification& found) {
 }
 
 template <class T>
-class RunOf final : public Run {
+class Run {
  public:
-  explicit RunOf(const RunPlan& plan)
+  explicit Run(const RunPlan& plan)
       : plan_(plan),
         resumed_here_(plan.restart && plan.restart->same_directory ? std::optional(plan.restart->sweep())
                                                                    : std::nullopt),
         console_(plan.world.rank()),
         progress_(choose_style(plan.command.progress, can_rewrite_lines(plan.world.size())), console_) {}
 
-  void open() override {
+  // The solver of the first case exists before the directory, because it finds what is wrong with formulas
+  // and datasets.
+  void open() {
     const auto& restart = plan_.restart;
     limit_ = find_wall_limit(config(), plan_.world, plan_.started);
     make_solver(plan_.session.cases.front());
@@ -371,7 +353,8 @@ class RunOf final : public Run {
     if (is_root()) warn_of_plan();
   }
 
-  bool solve(const Config& config) override try {
+  // A grid of the series; the last is kept. False: an error, which report() throws.
+  bool solve(const Config& config) try {
     Timer timer;
     const bool last = &config == &plan_.session.cases.back();
     if (&config != &plan_.session.cases.front()) {
@@ -389,17 +372,14 @@ class RunOf final : public Run {
                           plan_.restart ? &plan_.restart->state() : nullptr, resumed_here_};
     const LoopOutcome outcome = run_time_loop(config, *solver_, autotuner_.get(), outputs, frame);
     progress_.finish();
-    if (outputs.history) outputs.history->finish();
-    if (outputs.fields) outputs.fields->finish();
-    if (outputs.fields && !config.output.probes.points.empty())
-      record_.files.push_back(directory_->probes().filename());
-    if (outputs.fields && !outputs.fields->material_file().empty())
-      record_.files.push_back(outputs.fields->material_file());
-    record_outcome(config, outcome);
     if (outputs.fields) {
+      if (!config.output.probes.points.empty()) record_.files.push_back(directory_->probes().filename());
+      if (const std::string& file = outputs.fields->material_file(); !file.empty())
+        record_.files.push_back(file);
       record_.writing = outputs.fields->record(outcome.end_seconds);
       viewer_file_ = outputs.fields->viewer_file();
     }
+    record_outcome(config, outcome);
     warn_new(outputs);
     end_case(config, outcome);
     return true;
@@ -408,7 +388,7 @@ class RunOf final : public Run {
     return false;
   }
 
-  int report() override {
+  int report() {
     if (record_.message.empty()) judge();
     phases_[Phase::total] = profile_[Phase::total] = plan_.started.seconds();
     record_.phases = gather_phases(phases_, plan_.world);
@@ -538,7 +518,10 @@ class RunOf final : public Run {
     if (!outcome.divergence.empty()) throw CollectiveError(ExitCode::diverged, outcome.divergence);
     if (moves_data(config)) record_.fingerprint = solver_->fingerprint();
     if (!outcome.stopped_by.empty())
-      throw CollectiveError(ExitCode::stopped, stopped_text(outcome, solver_->sweeps(), next(outcome)));
+      throw CollectiveError(
+          ExitCode::stopped,
+          fmt::format("stopped by {} at sweep {}{}; {}", outcome.stopped_by, solver_->sweeps(),
+                      has_checkpoint(outcome) ? "" : " (it has left no checkpoint)", next(outcome)));
     const std::string end = steady_end_text(
         config, outcome, solver_->sweeps(),
         next(outcome, config.problem.max_cycles ? "problem.max_cycles" : "problem.max_sweeps"));
@@ -556,9 +539,16 @@ class RunOf final : public Run {
     if (outputs.checkpoints) warn(outputs.checkpoints->remarks());
   }
 
+  bool has_checkpoint(const LoopOutcome& outcome) const {
+    return !outcome.checkpoints.empty() || resumed_here_;
+  }
+  // "go on with: isotherm run deck.yaml --restart 'runs/deck'" from the newest checkpoint; from the beginning
+  // where there is none. `anew`: a key that gets another value behind it.
   std::string next(const LoopOutcome& outcome, std::string_view anew = {}) const {
-    const bool has_checkpoint = !outcome.checkpoints.empty() || resumed_here_;
-    return next_command(plan_.command, directory_->path.string(), has_checkpoint, anew);
+    const bool kept = has_checkpoint(outcome);
+    const auto words = without(without(plan_.command.overrides, anew), kept ? "" : "output.overwrite");
+    return fmt::format("{}: {} {}", kept ? "go on with" : "start it again", run_words(plan_.command, words),
+                       kept ? "--restart " + shell_word(directory_->path.string()) : "output.overwrite=true");
   }
 
   void record_solver() {
@@ -615,16 +605,15 @@ class RunOf final : public Run {
     record_.performance.untimed_sweeps += outcome.untimed_sweeps;
     record_.performance.untimed_points += cells * static_cast<double>(outcome.untimed_sweeps);
     record_.performance.bytes_per_point = solver_->bytes_per_point();
-    record_.answer = outcome.divergence.empty() ? Answer::finite : Answer::not_finite;
+    const bool sound = outcome.divergence.empty();
+    record_.answer = sound ? Answer::finite : Answer::not_finite;
+    record_.end_state.reset();
     const Timer timer;
-    record_.end_state = outcome.divergence.empty() ? find_end_state(config, *solver_) : std::nullopt;
-    if (outcome.divergence.empty()) add_extremes(config, *solver_, record_.materials);
+    if (sound) record_end(config, *solver_, record_);
     phases_[Phase::diagnostics] += timer.seconds();
     // Last, as it needs the field before the last sweep.
-    if (plan_.world.size() > 1 && !halo_cost_ && outcome.divergence.empty())
-      halo_cost_ = solver_->measure_halo_cost();
-    if (outcome.divergence.empty() && !is_series())
-      record_.performance.values_seconds = solver_->measure_values();
+    if (plan_.world.size() > 1 && !halo_cost_ && sound) halo_cost_ = solver_->measure_halo_cost();
+    if (sound && !is_series()) record_.performance.values_seconds = solver_->measure_values();
     if (!record_.halo.cost && halo_cost_) {
       record_.halo.cost = halo_cost_;
       console_.say(fmt::format("  {:<13}{}", "halo", halo_lines(record_.halo).back()));
@@ -675,6 +664,15 @@ class RunOf final : public Run {
   std::string viewer_file_;  // rank 0's: what to open in ParaView; empty: nothing
 };
 
+template <class T>
+int run_as(const RunPlan& plan) {
+  Run<T> run(plan);
+  run.open();
+  for (const Config& each : plan.session.cases)
+    if (!run.solve(each)) break;
+  return run.report();
+}
+
 }  // namespace
 
 Verdict verdict(const Config& config, const Verification& v) {
@@ -714,9 +712,8 @@ double measure_copy_bandwidth(const Session& session, Device& device, const Comm
   return world.all_reduce(2.0 * static_cast<double>(bytes), ReduceOp::sum) / median(std::move(seconds));
 }
 
-std::unique_ptr<Run> make_run(const RunPlan& plan) {
-  if (plan.session.deck.config.precision == Precision::fp32) return std::make_unique<RunOf<float>>(plan);
-  return std::make_unique<RunOf<double>>(plan);
+int solve_and_report(const RunPlan& plan) {
+  return plan.session.deck.config.precision == Precision::fp32 ? run_as<float>(plan) : run_as<double>(plan);
 }
 
 }  // namespace isotherm

@@ -63,19 +63,9 @@ double measure_copy_bandwidth(const Session& session, Device& device, const Comm
 // Against verify.tolerance and, in a series, verify.expected_order; `reported` where the deck sets neither.
 Verdict verdict(const Config& config, const Verification& verification);
 
-// All functions are collective.
-class Run {
- public:
-  virtual ~Run() = default;
-
-  // Makes the first solver, opens directory and log, prints the banner. Throws what stops a run early.
-  virtual void open() = 0;
-  // Solves the deck, or a grid of its series; the last is kept. False: an error, which report() throws.
-  virtual bool solve(const Config& config) = 0;
-  // Table, figures of merit, run.json. Returns done, not_converged or diverged (a failed verification).
-  // Throws the error of a run that did not end, once its record is written.
-  virtual int report() = 0;
-};
-std::unique_ptr<Run> make_run(const RunPlan& plan);  // `plan` outlives it
+// Collective: directory, banner, the solution of the deck or of each grid of its series, table and run.json.
+// Returns done, not_converged or diverged (a failed verification). Throws what stops a run early, and the
+// error of a run that did not end, once its record is written.
+int solve_and_report(const RunPlan& plan);
 
 }  // namespace isotherm

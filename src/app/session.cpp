@@ -260,25 +260,18 @@ void check_memory(const MemoryPlan& mine, const Placement& placement, const Comm
   });
 }
 
-template <class Kernel>
-bool sweeps_materials(const Kernel& kernel) {
-  if constexpr (requires { kernel.sweeps_materials; }) return kernel.sweeps_materials || !kernel.available();
-  return true;
-}
-
-template <class Kernel>
-bool takes_varying_a(const Kernel& kernel) {
-  if constexpr (requires { kernel.takes_varying_a(); })
-    return kernel.takes_varying_a() || !kernel.available();
-  return true;
-}
-
 RegistryNames registry_names() {
   RegistryNames registry;
   const auto add = [](std::vector<RegistryNames::Kernel>& known, const auto& table) {
-    for (const auto& kernel : table)
+    for (const auto& kernel : table) {
+      bool materials = true, varying = true;  // of what is not in this build nothing is known
+      if constexpr (requires { kernel.sweeps_materials; }) {
+        materials = kernel.sweeps_materials || !kernel.available();
+        varying = kernel.takes_varying_a() || !kernel.available();
+      }
       known.push_back({std::string(kernel.name), kernel.available(), kernel.backend == Backend::cuda,
-                       sweeps_materials(kernel), takes_varying_a(kernel)});
+                       materials, varying});
+    }
   };
   add(registry.kernels, stencil_kernels<double>());
   add(registry.reductions, reduction_kernels<double>());

@@ -19,8 +19,6 @@
 namespace isotherm {
 namespace {
 
-constexpr double share_of_slack = 0.01, least_slack = 1, most_slack = 60;       // of the limit; s
-constexpr double share_to_judge = 0.1, least_to_judge = 1, most_to_judge = 60;  // likewise
 constexpr double largest_update = 1e9;  // K a sweep: no heat problem, but an unstable one
 
 // The largest number of boundaries and initial values, "boundaries.x_min.value is 1e11"; empty if ordinary.
@@ -329,12 +327,7 @@ class Loop {
     end_ = residual <= rounding ? Convergence::stagnated : Convergence::stalled;
   }
 
-  HistoryLine line_of(std::int64_t sweep) const {
-    HistoryLine line;
-    line.sweep = sweep;
-    line.time = schedule_.time(sweep);
-    return line;
-  }
+  HistoryLine line_of(std::int64_t sweep) const { return {.sweep = sweep, .time = schedule_.time(sweep)}; }
 
   // Where there is something to write.
   void write(HistoryLine line) {
@@ -488,15 +481,6 @@ class Loop {
 };
 
 }  // namespace
-
-double WallLimit::latest_stop(double write) const {
-  return seconds - 2 * write - std::clamp(share_of_slack * seconds, least_slack, most_slack);
-}
-
-double WallLimit::time_to_judge() const {
-  if (source.empty()) return std::numeric_limits<double>::infinity();
-  return std::clamp(share_to_judge * seconds, least_to_judge, most_to_judge);
-}
 
 WallLimit find_wall_limit(const Config& config, const Communicator& world, const Timer& started) {
   WallLimit limit;

@@ -23,7 +23,6 @@
 #include "core/trace.hpp"
 #include "output/console/console.hpp"
 #include "output/field_files/cell_boxes.hpp"
-#include "output/field_files/material_file.hpp"
 #include "output/field_files/snapshot.hpp"
 #include "output/records/history.hpp"
 #include "output/records/run_record.hpp"
@@ -135,11 +134,6 @@ class FieldOutputs {
     for (const Part& part : parts_)
       if (std::string file = part.writer.viewer_file(); !file.empty()) return file;
     return "";
-  }
-
-  // All lines of probes are in their file on return.
-  void finish() {
-    if (probes_.file) probes_.file->finish();
   }
 
   // The name of that of the cells' materials; empty without one.
@@ -282,9 +276,11 @@ struct WallLimit {
   std::string warning{};                        // of a SLURM_JOB_END_TIME that is no time
 
   // The last moment to begin a checkpoint that takes `write` seconds: twice that and a little are left.
-  double latest_stop(double write) const;
+  double latest_stop(double write) const {
+    return seconds - 2 * write - std::clamp(0.01 * seconds, 1.0, 60.0);
+  }
   // How long the pace of a run is measured before a warning that it will not end in time; infinite: no limit.
-  double time_to_judge() const;
+  double time_to_judge() const { return source.empty() ? seconds : std::clamp(0.1 * seconds, 1.0, 60.0); }
 };
 
 // Collective. The sooner of solver.walltime and the end of the Slurm job (SLURM_JOB_END_TIME, Unix s).

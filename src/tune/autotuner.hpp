@@ -124,13 +124,6 @@ class Autotuner {
   };
 
   // The problem of the run on fewer planes of each rank, cut among the ranks as the run is. Fields of zeros.
-  static Config with_planes(Config config, Int3 process_grid, Index planes) {
-    const Vector3 h = spacing(config);
-    config.grid.cells.z = planes * process_grid.z;
-    config.grid.lengths.reset();
-    config.grid.spacing = h;
-    return config;
-  }
   struct FewerPlanes {
     FewerPlanes(const Config& config, const Level<T>& whole, const SweepChoice<T>& sweep)
         : level(config,
@@ -278,25 +271,14 @@ class Autotuner {
 
   // Of the choice that is to be made.
   std::vector<Candidate> candidates() const {
-    switch (stage_) {
-      case Stage::temporal:
-        return kernels(true);
-      case Stage::singles:  // where one of them may be faster than time blocks are
-        return best_single() ? kernels(false) : std::vector<Candidate>{};
-      case Stage::tiles:
-        return tile_candidates();
-      case Stage::blocks:
-        return time_block_candidates();
-      case Stage::steps:
-        return step_candidates();
-      case Stage::graphs:
-        return graph_candidates();
-      case Stage::reductions:
-        return reduction_candidates();
-      case Stage::done:
-        break;
-    }
-    return {};
+    if (stage_ == Stage::temporal) return kernels(true);
+    if (stage_ == Stage::tiles) return tile_candidates();
+    if (stage_ == Stage::blocks) return time_block_candidates();
+    if (stage_ == Stage::steps) return step_candidates();
+    if (stage_ == Stage::graphs) return graph_candidates();
+    if (stage_ == Stage::reductions) return reduction_candidates();
+    // Single sweeps, where one of them may be faster than time blocks are.
+    return best_single() ? kernels(false) : std::vector<Candidate>{};
   }
 
   // The race of the next choice that has several candidates, the fastest among them. False: there is none.
@@ -395,8 +377,11 @@ class Autotuner {
     // Ranks may differ by a plane, and fewer planes than ghosts need are none.
     const Index agreed = whole.communicator().all_reduce(std::min(planes, extent.z), ReduceOp::min);
     if (agreed <= ghost_layers(config_) || 2 * agreed > extent.z) return;
-    fewer_ = std::make_unique<FewerPlanes>(with_planes(config_, whole.decomposition().process_grid(), agreed),
-                                           whole, tried_.front().plan.sweep);
+    Config config = config_;
+    config.grid.cells.z = agreed * whole.decomposition().process_grid().z;
+    config.grid.lengths.reset();
+    config.grid.spacing = spacing(config_);
+    fewer_ = std::make_unique<FewerPlanes>(config, whole, tried_.front().plan.sweep);
     tuning_.planes = agreed;
     tried_.front().samples.clear();
     shrunk_ = static_cast<double>(extent.z) / static_cast<double>(agreed);

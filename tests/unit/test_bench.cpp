@@ -125,7 +125,7 @@ TEST(BenchSampler, PreparesEverySampleOfWhatCountsOnce) {
   const auto device = make_host_device();
   Sampler sampler(*device, {}, 0);
   CountingProbe probe;
-  const BenchSamples samples = sampler.measure(probe, true, {});
+  const auto samples = sampler.measure([&] { probe.enqueue({}); }, {}, true, [&] { probe.prepare(); });
   EXPECT_EQ(samples.launches, 1);
   EXPECT_EQ(probe.prepared, Sampler::least_samples);
   EXPECT_EQ(probe.passes, Sampler::least_samples);

@@ -55,10 +55,14 @@ BenchSamples Sampler::sample(std::int64_t launches, const std::function<void(Ben
   return samples;
 }
 
-BenchSamples Sampler::measure(const std::function<void()>& launch, CopyProbes probes) {
-  const std::int64_t launches = launches_of_a_batch(launch);
-  return sample(
-      launches, [&](BenchSamples& s) { s.seconds.push_back(seconds_of(launch, launches)); }, probes);
+BenchSamples Sampler::measure(const std::function<void()>& launch, CopyProbes probes, bool single,
+                              const std::function<void()>& prepare) {
+  const std::int64_t launches = single ? 1 : launches_of_a_batch(launch);
+  const auto take = [&](BenchSamples& samples) {
+    if (prepare) prepare();
+    samples.seconds.push_back(seconds_of(launch, launches));
+  };
+  return sample(launches, take, probes);
 }
 
 // Every other time the base comes first: the second finds caches and clock as the first left them.
@@ -73,16 +77,6 @@ BenchSamples Sampler::measure_difference(const std::function<void()>& launch,
     samples.seconds.push_back(seconds[0] - seconds[1]);
     samples.base_seconds.push_back(seconds[1]);
     base_first = !base_first;
-  };
-  return sample(launches, take, probes);
-}
-
-BenchSamples Sampler::measure(BandwidthProbe& probe, bool single, CopyProbes probes) {
-  const auto launch = [&] { probe.enqueue(stream_); };
-  const std::int64_t launches = single ? 1 : launches_of_a_batch(launch);
-  const auto take = [&](BenchSamples& samples) {
-    probe.prepare();
-    samples.seconds.push_back(seconds_of(launch, launches));
   };
   return sample(launches, take, probes);
 }

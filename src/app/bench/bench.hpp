@@ -35,12 +35,12 @@ class Sampler {
   Sampler(Device& device, Stream stream, double seconds);
 
   // `launch` queues one launch in the stream; launches of a batch stand between two events. Warms up first.
-  BenchSamples measure(const std::function<void()>& launch, CopyProbes probes);
+  // `single`: batches of one, behind `prepare`, where only the first launch shows what it is for.
+  BenchSamples measure(const std::function<void()>& launch, CopyProbes probes, bool single = false,
+                       const std::function<void()>& prepare = {});
   // What `launch` takes longer than `base`, batch beside batch.
   BenchSamples measure_difference(const std::function<void()>& launch, const std::function<void()>& base,
                                   CopyProbes probes);
-  // The same for a probe; its passes are batched unless only the first shows what it is for.
-  BenchSamples measure(BandwidthProbe& probe, bool single, CopyProbes probes);
 
   static constexpr int least_samples = 7;
   static constexpr int most_samples = 1000;

@@ -112,11 +112,16 @@ class FaceBench {
     unpack = seconds([&] { copy.unpack(dense.as<T>(), field, m.ghosts, bench_.stream); });
   }
 
-  // Half of a row's time for packing and unpacking, a quarter each for exchanges in batches and alone.
-  std::vector<double> samples(double seconds) const {
-    const double wanted = bench_.options.seconds / 4 / std::max(seconds, 1e-9);
-    return std::vector<double>(
+  // What `sample` returns, of the slowest rank; one takes about `expected` seconds. Half of a row's time is
+  // for packing and unpacking, a quarter each for exchanges in batches and alone.
+  template <class Sample>
+  std::vector<double> samples(double expected, const Sample& sample) const {
+    const double wanted = bench_.options.seconds / 4 / std::max(expected, 1e-9);
+    std::vector<double> seconds(
         static_cast<std::size_t>(std::clamp<double>(wanted, Sampler::least_samples, Sampler::most_samples)));
+    for (double& each : seconds) each = sample();
+    bench_.world.all_reduce<double>(seconds, ReduceOp::max);
+    return seconds;
   }
 
   void exchange(Transport<T>& transport) {
@@ -129,30 +134,21 @@ class FaceBench {
     const double fit = Sampler::batch_seconds / std::max(expected, 1e-9);
     const int count = static_cast<int>(std::clamp<double>(fit, 1, most_of_a_batch));
     Stopwatch watch(bench_.device, bench_.stream);
-    std::vector<double> seconds = samples(count * expected);
-    for (double& each : seconds) {
+    return samples(count * expected, [&] {
       exchange(transport);
-      each = watch.seconds([&] {
+      return watch.seconds([&] {
         for (int i = 0; i < count; ++i) exchange(transport);
       }) / count;
-    }
-    return slowest(std::move(seconds));
+    });
   }
 
   std::vector<double> time_alone(Transport<T>& transport, double expected) {
-    std::vector<double> seconds = samples(expected);
-    for (double& each : seconds) {
+    return samples(expected, [&] {
       const Timer timer;
       exchange(transport);
       bench_.device.synchronize(bench_.stream);
-      each = timer.seconds();
-    }
-    return slowest(std::move(seconds));
-  }
-
-  std::vector<double> slowest(std::vector<double> seconds) const {
-    bench_.world.all_reduce<double>(seconds, ReduceOp::max);
-    return seconds;
+      return timer.seconds();
+    });
   }
 
   const Bench& bench_;

@@ -413,11 +413,13 @@ std::vector<BenchEntry> bandwidth_ladder(const Bench& bench, Int3 cells) {
     const auto probe = kernel.make(bench.device, bytes, kernel.step);
     BenchEntry& entry = entries.emplace_back(new_entry<T>(kernel.name, cells));
     entry.bytes = probe->bytes();
-    probe->prepare();
-    probe->enqueue(bench.stream);
+    const auto prepare = [&] { probe->prepare(); };
+    const auto launch = [&] { probe->enqueue(bench.stream); };
+    prepare();
+    launch();
     bench.device.synchronize(bench.stream);
     if (judge(entry, probe->right() ? "" : "what arrived is not what was sent"))
-      entry.samples = bench.sampler.measure(*probe, kernel.single, {copy.get(), nullptr});
+      entry.samples = bench.sampler.measure(launch, {copy.get(), nullptr}, kernel.single, prepare);
   }
   return entries;
 }

@@ -1,5 +1,3 @@
-#include "output/field_files/material_file.hpp"
-
 #include <cstdint>
 #include <vector>
 

@@ -13,7 +13,6 @@
 #include "core/error.hpp"
 #include "kernels/fingerprint.hpp"
 #include "output/field_files/cell_boxes.hpp"
-#include "output/field_files/material_file.hpp"
 #include "output/run_directory.hpp"
 #include "output/safe_file.hpp"
 
@@ -35,15 +34,11 @@ std::string escaped_for_xml(const std::string& text) {
   return escaped;
 }
 
-struct CellBox {
-  Vector3 origin, spacing;
-};
-
-// The box of the cells, wider by an ulp of fp32, in which ParaView and others probe: VTK (5.11; 9.7) finds no
-// cell for a point rounded out of the box, and half of all surfaces had no value.
-CellBox box_with_its_surface(const FileGrid& grid) {
+// Origin and spacing of the cells' box, wider by an ulp of fp32, in which ParaView and others probe: VTK
+// (5.11; 9.7) finds no cell for a point rounded out of the box, and half of all surfaces had no value.
+std::pair<Vector3, Vector3> box_with_its_surface(const FileGrid& grid) {
   constexpr double most = 1e-3;  // of a cell, where the origin is far away
-  CellBox box;
+  Vector3 origin, spacing;
   for (int axis = 0; axis < 3; ++axis) {
     const auto cells = static_cast<double>(grid.cells[axis]);
     const double low = grid.origin[axis], high = low + cells * grid.spacing[axis];
@@ -51,10 +46,10 @@ CellBox box_with_its_surface(const FileGrid& grid) {
       return std::min(std::ldexp(std::abs(edge), -23), most * grid.spacing[axis]);
     };
     constexpr double rounding = 1e-15;  // of the spacing times the cells
-    box.origin[axis] = low - margin(low);
-    box.spacing[axis] = (high + margin(high) - box.origin[axis]) * (1 + rounding) / cells;
+    origin[axis] = low - margin(low);
+    spacing[axis] = (high + margin(high) - origin[axis]) * (1 + rounding) / cells;
   }
-  return box;
+  return {origin, spacing};
 }
 
 // XDMF counts z first, but for the coordinates of a rectilinear grid.

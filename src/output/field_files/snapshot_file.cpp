@@ -12,7 +12,6 @@
 #include "core/error.hpp"
 #include "kernels/fingerprint.hpp"
 #include "output/field_files/cell_boxes.hpp"
-#include "output/field_files/material_file.hpp"
 #include "output/safe_file.hpp"
 
 namespace isotherm {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <utility>
 
 #include "core/error.hpp"
@@ -60,44 +61,42 @@ bool keep_lines(const std::filesystem::path& path, const std::string& head, std:
 std::string text(double value) {
   return std::isnan(value) ? "nan" : fmt::format("{}", value);  // the sign of a NaN says nothing
 }
+std::string text(std::int64_t value) {
+  return fmt::format("{}", value);
+}
 std::string text(const std::optional<double>& value) {
   return value ? text(*value) : "";
 }
 
 // The one place that knows the columns of diagnostics: "," before each name or value, empty without `d`.
 std::string columns_of(const DiagnosticsPlan& plan, bool names, const std::optional<Diagnostics>& d = {}) {
+  const Diagnostics* const all = d ? &*d : nullptr;
   const HeatFlows* const flows = d && d->flows ? &*d->flows : nullptr;
   std::string line;
-  const auto put = [&](const std::string& name, const std::optional<double>& value) {
-    line += "," + (names ? name : text(value));
+  const auto put = [&](const std::string& name, const auto* from, const auto& value) {
+    line += "," + (names ? name : from ? text(std::invoke(value, *from)) : "");
   };
-  const auto put_flow = [&](const std::string& name, double HeatFlows::*flow) {
-    put(name, flows ? std::optional(flows->*flow) : std::nullopt);
-  };
-  const auto put_count = [&](const std::string& name, const auto& count_of) {
-    line += "," + (names ? name : d ? fmt::format("{}", count_of(*d)) : "");
-  };
-  for (const auto& [name, value] :
-       {std::pair("min_K", &Diagnostics::min), {"max_K", &Diagnostics::max}, {"mean_K", &Diagnostics::mean}})
-    put(name, d ? std::optional((*d).*value) : std::nullopt);
-  if (plan.heat_capacity) put("heat_J", d ? d->heat : std::nullopt);
-  if (plan.rate) put_flow("rate_W", &HeatFlows::rate);
+  put("min_K", all, &Diagnostics::min);
+  put("max_K", all, &Diagnostics::max);
+  put("mean_K", all, &Diagnostics::mean);
+  if (plan.heat_capacity) put("heat_J", all, &Diagnostics::heat);
+  if (plan.rate) put("rate_W", flows, &HeatFlows::rate);
   for (std::size_t f = 0; f < face_count; ++f)
     if (plan.boundaries[f])
-      put(fmt::format("wall_{}_W", face_names[f]),
-          flows ? std::optional(flows->boundaries[f]) : std::nullopt);
+      put(fmt::format("wall_{}_W", face_names[f]), flows,
+          [&](const HeatFlows& h) { return h.boundaries[f]; });
   for (std::size_t i = 0; i < plan.voids.size(); ++i)
-    put(fmt::format("void_{}_W", plan.voids[i].name), flows ? std::optional(flows->voids[i]) : std::nullopt);
+    put(fmt::format("void_{}_W", plan.voids[i].name), flows, [&](const HeatFlows& h) { return h.voids[i]; });
   if (plan.flows) {
-    put_flow("source_W", &HeatFlows::source);
-    put_flow("balance_W", &HeatFlows::balance);
-    put_flow("relative_balance", &HeatFlows::relative_balance);
+    put("source_W", flows, &HeatFlows::source);
+    put("balance_W", flows, &HeatFlows::balance);
+    put("relative_balance", flows, &HeatFlows::relative_balance);
   }
   for (int bin = -1; plan.bins > 0 && bin <= plan.bins; ++bin) {
     const std::string name = bin < 0 ? "under" : bin == plan.bins ? "over" : fmt::format("{}", bin);
-    put_count("hist_" + name, [&](const Diagnostics& of) { return of.histogram->counts[bin + 1]; });
+    put("hist_" + name, all, [&](const Diagnostics& of) { return of.histogram->counts[bin + 1]; });
   }
-  put_count("nan_cells", [](const Diagnostics& of) { return of.nan_cells; });
+  put("nan_cells", all, &Diagnostics::nan_cells);
   return line;
 }
 

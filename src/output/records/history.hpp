@@ -50,10 +50,10 @@ std::string probes_line(std::int64_t sweep, double time, const std::vector<doubl
 
 struct HistoryLine {
   std::int64_t sweep = 0;
-  double time = 0;                 // s of the problem; 0 in a steady one
-  std::optional<double> residual;  // K, in the deck's norm
-  std::optional<double> relative;  // residual over the first residual of the run
-  double wall = 0;                 // s since the first sweep
+  double time = 0;                   // s of the problem; 0 in a steady one
+  std::optional<double> residual{};  // K, in the deck's norm
+  std::optional<double> relative{};  // residual over the first residual of the run
+  double wall = 0;                   // s since the first sweep
   std::optional<Diagnostics> diagnostics{};
 };
 

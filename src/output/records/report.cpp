@@ -22,6 +22,13 @@ void add(std::string& text, const char* title, const std::string& content) {
   if (!content.empty()) text += fmt::format("  {:<13}{}\n", title, content);
 }
 
+// A line each; of many the first.
+void add_lines(std::string& text, const char* title, const std::vector<std::string>& lines) {
+  constexpr std::size_t most = 16;
+  for (std::size_t i = 0; i < std::min(lines.size(), most); ++i) add(text, i ? "" : title, lines[i]);
+  if (lines.size() > most) add(text, "", fmt::format("{} more in run.json", lines.size() - most));
+}
+
 std::string join(const std::vector<std::string>& parts, const char* between = ", ") {
   std::string text;
   for (const std::string& part : parts)
@@ -84,30 +91,22 @@ std::string devices_text(const RunRecord& r) {
 
 // Which GPU each rank computes on: a line per GPU, in the order of the first rank on it.
 void add_gpus(std::string& text, const RunRecord& r) {
-  constexpr std::size_t most_lines = 16;
-  struct Gpu {
-    std::string key;
-    const RankInfo& first;  // rank on it
-    std::string ranks;
-  };
-  std::vector<Gpu> gpus;
+  std::map<std::string, std::size_t> known;  // the number of each GPU
+  std::vector<std::string> gpus, hosts;
   for (const RankInfo& info : r.ranks) {
     if (info.backend != Backend::cuda) continue;
     const std::string key =
         info.uuid.empty() ? fmt::format("{} {}", info.host, info.device_index) : info.uuid;
-    const auto known = std::ranges::find(gpus, key, &Gpu::key);
-    if (known == gpus.end()) {
-      gpus.push_back({key, info, fmt::format("{}", info.rank)});
+    const auto [gpu, is_new] = known.emplace(key, gpus.size());
+    if (is_new) {
+      gpus.push_back(fmt::format("{} {}: rank {}", info.device_index, info.uuid, info.rank));
+      hosts.push_back(info.host);
     } else {
-      known->ranks += fmt::format(", {}", info.rank);
+      gpus[gpu->second] += fmt::format(", {}", info.rank);
     }
   }
-  for (std::size_t i = 0; i < std::min(gpus.size(), most_lines); ++i) {
-    const auto& [key, first, ranks] = gpus[i];
-    add(text, i ? "" : "gpus",
-        fmt::format("{} {}: rank {} on {}", first.device_index, first.uuid, ranks, first.host));
-  }
-  if (gpus.size() > most_lines) add(text, "", fmt::format("{} more in run.json", gpus.size() - most_lines));
+  for (std::size_t i = 0; i < gpus.size(); ++i) gpus[i] += " on " + hosts[i];
+  add_lines(text, "gpus", gpus);
 }
 
 std::string residual_text(const RunRecord& r) {
@@ -278,16 +277,13 @@ std::string extreme_text(const EndState::Extreme& e) {
 
 // Of each material at the end.
 static std::string material_lines(const RunRecord& r) {
-  constexpr std::size_t most_lines = 16;
   std::vector<std::string> lines;
   for (const MaterialRecord& m : r.materials)
     if (m.highest)
       lines.push_back(
           fmt::format("{} {:.6g} K to {}", m.name, m.lowest->temperature_K, extreme_text(*m.highest)));
   std::string text;
-  for (std::size_t i = 0; i < std::min(lines.size(), most_lines); ++i)
-    add(text, i ? "" : "materials", lines[i]);
-  if (lines.size() > most_lines) add(text, "", fmt::format("{} more in run.json", lines.size() - most_lines));
+  add_lines(text, "materials", lines);
   return text;
 }
 

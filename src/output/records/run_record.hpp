@@ -1,7 +1,8 @@
 // Everything that a run reports, as plain numbers, for banner, final table and run.json. run.json (schema
 // "isotherm-run", version 3) has a key for every field below, with its unit at the end (`_s`, `_K`,
 // `_bytes_per_s`). null: not measured, or not finite and listed by its place in `not_finite`:
-// {"/residual/last": "nan"}. Keys are only ever added within a version.
+// {"/residual/last": "nan"}. Keys are only ever added within a version. What a field means stands next to its
+// key in run_record.cpp (`isotherm schema run` prints it), and here where that does not say all.
 #pragma once
 
 #include <array>
@@ -49,9 +50,8 @@ std::vector<std::string> halo_lines(const HaloRecord& record);
 
 // Of snapshots and parts of the field; not of checkpoints.
 struct WritingRecord {
-  std::int64_t files = 0, bytes = 0;
-  std::int64_t cell_bytes = 0;  // of their cells before compression
-  int compression = 0;          // level of deflate; 0: none
+  std::int64_t files = 0, bytes = 0, cell_bytes = 0;
+  int compression = 0;  // level of deflate; 0: none
   // Of the slowest rank: writing and proving; the sweeps' waits; after the last sweep, hidden by nothing.
   double seconds = 0, exposed = 0, at_end = 0;
   std::string why_in_step;  // empty: written beside the sweeps
@@ -70,33 +70,30 @@ struct RankInfo {  // a line of the table rank -> host -> device
   int rank = 0;
   std::string host;
   Backend backend = Backend::host;
-  int device_index = -1;  // as the rank sees it; -1 on the host
-  std::string device;     // its name
-  std::string uuid;       // empty on the host
+  int device_index = -1;     // as the rank sees it; -1 on the host
+  std::string device, uuid;  // its name; empty on the host
   int threads = 1;
   Index cells = 0;
-  std::int64_t peak_bytes = 0;  // high-water mark of the rank's resident host memory
+  std::int64_t peak_bytes = 0;
 };
 
 // What steps are made with.
 struct StepRecord {
-  std::string kernel, tile;  // of the registry
-  std::string reduction;     // of the autotuner's candidates, those alone whose steps ended with a norm
-  int time_block = 1;        // sweeps for one launch, where nothing is due before
-  int halo_width = 1;        // sweeps for one halo exchange
+  std::string kernel, tile, reduction;
+  int time_block = 1, halo_width = 1;
   Overlap overlap = Overlap::off;
-  bool graph = false;  // the sweeps between checks are queued as graphs
+  bool graph = false;
 };
 
 struct Tuning {
   // deck: nothing was left open; defaults: nothing was measured, or too little yet.
   enum class Source { deck, defaults, measurement, file };
   Source source = Source::deck;
-  std::string file;         // of the tuning file, where one was read or written
-  double seconds = 0;       // that measurements took
-  std::int64_t sweeps = 0;  // of the run, that were measured
-  Index planes = 0;         // of a rank, that were swept: fewer than it has where a sweep takes long
-  bool complete = true;     // no candidate was left out for want of time
+  std::string file;    // of the tuning file, where one was read or written
+  double seconds = 0;  // that measurements took
+  std::int64_t sweeps = 0;
+  Index planes = 0;
+  bool complete = true;
   struct Candidate : StepRecord {
     double seconds = 0;  // of a sweep, with its share of all that a step does
     int samples = 0;
@@ -108,45 +105,33 @@ ISOTHERM_WORDS(Tuning::Source, "deck", "defaults", "measurement", "file");
 
 struct MethodRecord : StepRecord {  // what was asked and what was chosen
   Tuning tuning;
-  std::string transport;        // of the halos, or several
-  std::string why_single;       // where the kernel could fuse some, and they are not
-  std::string instruction_set;  // of the host kernels; empty on a GPU
-  std::string threads_note;     // ThreadPlan::note of rank 0
+  std::string transport, why_single, instruction_set;
+  std::string threads_note;  // ThreadPlan::note of rank 0
+  std::string device_note;   // why the CPU was taken, where it was not asked for; how GPUs are shared
+  std::string name;
   ProblemKind problem = ProblemKind::transient;
-  std::optional<double> dt;         // s, transient
-  std::optional<double> dt_limit;   // s, transient: the largest stable step
-  std::optional<double> end_time;   // s, transient
-  std::string name;                 // jacobi, chebyshev, multigrid, euler
-  std::int64_t cycle = 1;           // sweeps
-  std::optional<double> weight;     // steady, of a unit sweep
-  std::int64_t planned_sweeps = 0;  // transient: all of them; steady: the most
-  std::string device_note;          // why the CPU was taken, where it was not asked for; how GPUs are shared
+  std::optional<double> dt, dt_limit, end_time;  // s
+  std::optional<double> weight;
+  std::int64_t cycle = 1, planned_sweeps = 0;
 };
 
 struct Performance {
-  std::int64_t sweeps = 0;     // done by this run, on all grids of a series
-  std::int64_t cycles = 0;     // completed; sweeps where the method has none
-  double points = 0;           // cell updates: cells times sweeps
-  double bytes_per_point = 0;  // least traffic: least_bytes_per_cell over the sweeps of one launch
-  std::optional<double>
-      copy_bandwidth;  // bytes read plus written a second, measured in this run on these devices, summed
+  std::int64_t sweeps = 0, cycles = 0;
+  double points = 0;
+  double bytes_per_point = 0;                    // least_bytes_per_cell over the sweeps of one launch
+  std::optional<double> copy_bandwidth = {};     // bytes read plus written a second, summed
   std::optional<double> predicted_seconds = {};  // of all sweeps, before the first of them
-  // Of the autotuner and before, of which the phases have no times.
-  std::int64_t untimed_sweeps = 0;
-  double untimed_points = 0;
-  std::int64_t steps = 0;  // parts of steps that were taken for a tolerance; 0 where steps have one length
-  std::int64_t rejected_steps = 0;            // of them, taken again as shorter ones
+  std::int64_t untimed_sweeps = 0;               // of the autotuner and before,
+  double untimed_points = 0;                     // of which the phases have no times
+  std::int64_t steps = 0, rejected_steps = 0;
   std::optional<double> values_seconds = {};  // of a step, for values that vary in time; none: nothing does
 };
 
 struct Figures {
-  double stepping_seconds = 0;  // of the slowest rank
-  double points_per_second = 0;
-  double effective_bandwidth = 0;  // bytes per second, least traffic
-  double seconds_a_step = 0;
-  double halo_fraction = 0;               // of the stepping time, by means over ranks
-  std::optional<double> copy_share;       // effective bandwidth over copy bandwidth
-  std::optional<double> values_fraction;  // of the stepping time
+  double stepping_seconds = 0;                            // of the slowest rank
+  double points_per_second = 0, effective_bandwidth = 0;  // the latter of the least traffic, bytes/s
+  double seconds_a_step = 0, halo_fraction = 0;           // the latter by means over ranks
+  std::optional<double> copy_share, values_fraction;      // of copy bandwidth; of the stepping time
 };
 
 enum class Convergence { not_asked, reached, not_reached, stagnated, stalled };  // stagnated: at rounding
@@ -154,14 +139,12 @@ ISOTHERM_WORDS(Convergence, "not_asked", "reached", "not_reached", "stagnated", 
 struct Residual {
   Norm norm = Norm::max;
   Criterion criterion = Criterion::relative;
-  std::optional<double> tolerance;    // steady; K, or relative to the first
-  std::optional<double> first, last;  // K
-  std::optional<double> error;        // K; steady: of the field, at most in the l2 norm, else about
-  std::int64_t checks = 0;
+  std::optional<double> tolerance;           // K, or relative to the first
+  std::optional<double> first, last, error;  // K
+  std::int64_t checks = 0, extra_sweeps = 0;
   Convergence convergence = Convergence::not_asked;
   Check check = Check::immediate;
-  std::optional<std::int64_t> last_sweep;  // to which `last` belongs
-  std::int64_t extra_sweeps = 0;           // done after last_sweep, until a asynchronous check ended the run
+  std::optional<std::int64_t> last_sweep;
 };
 
 struct HistogramRecord {  // what the columns of history.csv mean
@@ -180,24 +163,23 @@ struct OrderLevel {  // one grid of a series
 };
 
 struct Verification {
-  std::string solution;  // the deck's word
-  double max_error_K = 0;
-  double l2_error_K = 0;              // root mean square
-  std::optional<double> tolerance_K;  // of the max error
-  std::vector<OrderLevel> levels;     // of a series, coarse to fine
-  std::vector<double> order;          // observed between neighbours of it
+  std::string solution;                    // the deck's word
+  double max_error_K = 0, l2_error_K = 0;  // root mean square
+  std::optional<double> tolerance_K;       // of the max error
+  std::vector<OrderLevel> levels;          // of a series, coarse to fine
+  std::vector<double> order;
   Verdict verdict = Verdict::reported;
 };
 
 struct Continuation {
   std::int64_t checkpoints = 0;  // written; the newest of them stay
-  std::string newest;            // the last of them
+  std::string newest;
   struct Restarted {
     std::string file;
     std::int64_t sweep = 0;
   };
   std::optional<Restarted> restarted;
-  std::string stopped_by;  // "SIGUSR1", "the wall time"; empty where the run came to its end
+  std::string stopped_by;  // as LoopOutcome has it
 };
 
 enum class Answer { unchecked, finite, not_finite };
@@ -237,10 +219,9 @@ TitledLines read_heat_lines(const std::filesystem::path& run_json, std::uint64_t
 struct MaterialRecord {
   std::string name;
   std::int64_t cells = 0;
-  std::optional<Vector3> conductivity{};                 // W/(m K), along x, y, z; none of a void
-  std::optional<double> heat_capacity{};                 // rho c, J/(m^3 K)
-  std::optional<double> coefficient{}, ambient{};        // W/(m^2 K), K; of a void with a law
-  std::optional<EndState::Extreme> highest{}, lowest{};  // at the end of the run; none of a void
+  std::optional<Vector3> conductivity{};
+  std::optional<double> heat_capacity{}, coefficient{}, ambient{};
+  std::optional<EndState::Extreme> highest{}, lowest{};
 };
 struct LawRecord {  // of a face
   BoundaryKind kind = BoundaryKind::insulated;
@@ -250,23 +231,16 @@ struct LawRecord {  // of a face
 
 struct RunRecord {
   BuildInfo build = build_info();
-  std::string mpi, hdf5;          // library versions
-  std::string started, finished;  // UTC, ISO 8601
-  std::string command_line;       // as typed, combined by spaces
-
-  std::string name;           // of the run
-  std::string deck_path;      // as given
-  std::string directory;      // of the run
-  std::string resolved_deck;  // YAML
+  std::string mpi, hdf5, started, finished, command_line;
+  std::string name, deck_path, directory, resolved_deck;
 
   Int3 cells, process_grid;
-  std::array<double, 3> lengths{};                        // m, of the domain
-  std::array<double, 3> smallest_cell{}, largest_cell{};  // m; 0 where all cells are alike
-  std::optional<SourceTotals> sources;                    // of the last grid; none without sources
-  std::vector<MaterialRecord> materials;                  // of a body of several, of the last grid
-  std::vector<ContactConfig> contacts;                    // of such a body
-  std::array<std::vector<LawRecord>, face_count> laws{};  // by Face; they add up
-  ExchangeWeights weights;                                // by which process_grid: auto is the cheapest
+  Vector3 lengths{}, smallest_cell{}, largest_cell{};  // m; of cells 0 where all are alike
+  std::optional<SourceTotals> sources;                 // of the last grid, as are materials
+  std::vector<MaterialRecord> materials;
+  std::vector<ContactConfig> contacts;
+  std::array<std::vector<LawRecord>, face_count> laws{};  // by Face
+  ExchangeWeights weights;
   Index smallest_rank_cells = 0, largest_rank_cells = 0;
   Precision precision = Precision::fp64;
   std::vector<RankInfo> ranks;  // by rank
@@ -280,18 +254,17 @@ struct RunRecord {
   std::optional<HistogramRecord> histogram;
   std::optional<Verification> verification;
 
-  std::int64_t memory_estimate_bytes = 0;  // of the largest rank, fields and buffers, as `check` says
-
-  double time = 0;  // s, of the problem, reached
+  std::int64_t memory_estimate_bytes = 0;  // as `check` says
+  double time = 0;                         // s
   Answer answer = Answer::unchecked;
-  std::optional<EndState> end_state;  // none of a run that has diverged, or whose transport moves nothing
-  std::optional<std::uint64_t> fingerprint;  // of the final field
-  std::vector<std::string> files;            // written, relative to the run directory; without checkpoints
+  std::optional<EndState> end_state;
+  std::optional<std::uint64_t> fingerprint;
+  std::vector<std::string> files;
   Continuation continuation;
   std::vector<PhaseTimes> profile;  // by rank; empty where it was not asked for
   std::vector<std::string> warnings;
   ExitCode exit_code = ExitCode::internal;  // until the run has ended otherwise
-  std::string message;                      // of the error that ended it
+  std::string message;
 };
 
 std::int64_t most_peak_bytes(const RunRecord& record);  // of a rank; 0: not known
