@@ -232,7 +232,7 @@ std::string why_no_heat(const Config& config, bool swept) {
 
 EndState::Extreme placed(const Config& config, const NumberedTemperature& extreme) {
   const Int3 cell = extreme.cell(config.grid.cells);
-  return {extreme.value + 0.0, cell, CellCentres(config)(cell)};  // no "-0 K"
+  return {extreme.value + 0.0, cell, GridAxes(config).centre(cell)};  // no "-0 K"
 }
 
 // Of the field, or of a material in it; EndState and MaterialRecord have both.

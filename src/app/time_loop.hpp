@@ -233,10 +233,7 @@ class FieldOutputs {
     if (part.what.kind == PartKind::coarse) {
       const Int3 factor = part.what.factor;
       const Box coarse = coarse_begun_in(solver_.subdomain(), factor);
-      CellWeights volumes;
-      for (int axis = 0; axis < 3; ++axis)
-        volumes.along[static_cast<std::size_t>(axis)] =
-            volume_factors(config_, axis, 0, config_.grid.cells[axis]);
+      const CellWeights volumes(config_, {{0, 0, 0}, config_.grid.cells});
       part.cells = coarse_means(communicator_, solver_.host_field(), solver_.subdomain(), factor, volumes);
       mine = {dense_view(part.cells.data(), coarse.extent()), coarse};
     } else if (files_.in_step() && !solver_.is_asynchronous()) {

@@ -64,7 +64,7 @@ Expression centre_in(const Config& config, Face f, const FacePatch& patch) {
 }
 
 bool holds_temperature(const BoundaryConfig& boundary) {
-  return any_law(boundary, [](BoundaryKind kind, auto&...) { return kind == BoundaryKind::temperature; });
+  return any_law(boundary, [](const LawConfig& law) { return law.kind == BoundaryKind::temperature; });
 }
 
 // A number was checked when it was read.
@@ -87,13 +87,10 @@ std::vector<PlacedLaw> laws_of(const Config& config, Face f) {
   const BoundaryConfig& of_face = boundary_of(config, f);
   const bool by_centre = holds_temperature(of_face);
   const auto add = [&](const std::string& key, const BoundaryConfig& law) {
-    if (!law.where.is_given())
-      return all.push_back({key, law.kind, law.value, law.coefficient, Expression(1.0)});
+    if (!law.where.is_given()) return all.push_back({law, key, Expression(1.0)});
     const Expression share = by_centre ? centre_in(config, f, law.where) : share_of(config, f, law.where);
-    const RestOfFace& rest = law.rest;
-    all.push_back({key, law.kind, law.value, law.coefficient, share});
-    all.push_back(
-        {key + ".else", rest.kind, rest.value, rest.coefficient, combined(FormulaOp::subtract, 1.0, share)});
+    all.push_back({law, key, share});
+    all.push_back({law.rest, key + ".else", combined(FormulaOp::subtract, 1.0, share)});
   };
   const std::string key = boundary_key(static_cast<int>(f));
   if (of_face.laws.empty()) add(key, of_face);
@@ -174,14 +171,14 @@ bool is_of_flux(const Config& config, Face f) {
 }
 
 bool coefficient_uses_time(const BoundaryConfig& boundary) {
-  return any_law(boundary, [](BoundaryKind kind, auto&, const Expression& coefficient) {
-    return kind == BoundaryKind::convection && coefficient.uses('t');
+  return any_law(boundary, [](const LawConfig& law) {
+    return law.kind == BoundaryKind::convection && law.coefficient.uses('t');
   });
 }
 
 bool boundaries_use_time(const Config& config) {
-  const auto value_uses_time = [](BoundaryKind kind, const Expression& value, auto&) {
-    return kind != BoundaryKind::periodic && value.uses('t');
+  const auto value_uses_time = [](const LawConfig& law) {
+    return law.kind != BoundaryKind::periodic && law.value.uses('t');
   };
   return std::ranges::any_of(config.boundaries, [&](const BoundaryConfig& each) {
     return any_law(each, value_uses_time) || coefficient_uses_time(each);
@@ -196,12 +193,11 @@ BoundaryLaw strongest_law(const Config& config, Face f, double k) {
   if (law.held) return of_temperature;
   double sum = 0;  // of all that a cell can have: shares are at most 1
   bool are_numbers = true;
-  visit_laws(boundary_of(config, f), "",
-             [&](const auto&, BoundaryKind kind, const auto&, const Expression& coefficient) {
-               if (kind != BoundaryKind::convection) return;
-               are_numbers = are_numbers && coefficient.is_constant();
-               sum += coefficient(0, 0, 0);
-             });
+  visit_laws(boundary_of(config, f), "", [&](const auto&, const LawConfig& each) {
+    if (each.kind != BoundaryKind::convection) return;
+    are_numbers = are_numbers && each.coefficient.is_constant();
+    sum += each.coefficient(0, 0, 0);
+  });
   return are_numbers ? law_of(k, h, sum) : of_temperature;
 }
 
@@ -228,7 +224,7 @@ double mean_a(const Config& config, Face f, double k) {
 
 void clear_values(std::array<BoundaryConfig, face_count>& boundaries) {
   for (BoundaryConfig& boundary : boundaries)
-    visit_laws(boundary, "", [](const auto&, BoundaryKind, Expression& value, auto&) { value = 0.0; });
+    visit_laws(boundary, "", [](const auto&, LawConfig& law) { law.value = 0.0; });
 }
 
 }  // namespace isotherm

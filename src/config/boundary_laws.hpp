@@ -34,12 +34,11 @@ inline std::string boundary_key(int face) {
   return fmt::format("boundaries.{}", face_names[face]);
 }
 
-// visit(key, kind, value, coefficient) for each law of a face, whose own key is `key`.
+// visit(key, law) for each law of a face, whose own key is `key`.
 template <class Boundary, class Visit>
 void visit_laws(Boundary& boundary, const std::string& key, const Visit& visit) {
-  if (boundary.laws.empty()) visit(key, boundary.kind, boundary.value, boundary.coefficient);
-  if (boundary.where.is_given())
-    visit(key + ".else", boundary.rest.kind, boundary.rest.value, boundary.rest.coefficient);
+  if (boundary.laws.empty()) visit(key, boundary);
+  if (boundary.where.is_given()) visit(key + ".else", boundary.rest);
   for (std::size_t i = 0; i < boundary.laws.size(); ++i)
     visit_laws(boundary.laws[i], fmt::format("{}.{}", key, i), visit);
 }
@@ -48,23 +47,17 @@ template <class Config, class Visit>
 void visit_all_laws(Config& config, const Visit& visit) {
   for (int f = 0; f < face_count; ++f) visit_laws(config.boundaries[f], boundary_key(f), visit);
 }
-// Is it true of a law: is_so(kind, value, coefficient)?
 template <class Question>
 bool any_law(const BoundaryConfig& boundary, const Question& is_so) {
   bool found = false;
-  visit_laws(boundary, "", [&](const auto&, const auto&... law) { found = found || is_so(law...); });
+  visit_laws(boundary, "", [&](const auto&, const LawConfig& law) { found = found || is_so(law); });
   return found;
 }
 
-struct PlacedLaw {
-  std::string key;  // "boundaries.z_max.0"
-  BoundaryKind kind;
-  Expression value, coefficient;
+struct PlacedLaw : LawConfig {
+  std::string key;   // "boundaries.z_max.0"
   Expression share;  // of the face of a cell, by its centre: 1 all over a face without patches
 
-  bool has_temperature() const {
-    return kind == BoundaryKind::temperature || kind == BoundaryKind::convection;
-  }
   std::string value_key() const { return key + (kind == BoundaryKind::convection ? ".ambient" : ".value"); }
 };
 std::vector<PlacedLaw> laws_of(const Config& config, Face face);

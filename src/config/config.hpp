@@ -19,8 +19,7 @@ using Vector3 = std::array<double, 3>;   // x, y, z
 using Interval = std::array<double, 2>;  // low, high
 
 enum class Precision { fp32, fp64, mixed };  // mixed: an fp64 field, whose changes are solved for in fp32
-template <>
-inline constexpr auto words_of<Precision> = words("fp32", "fp64", "mixed");
+ISOTHERM_WORDS(Precision, "fp32", "fp64", "mixed");
 
 struct SpacingZone {  // cells of one size along an axis
   std::int64_t cells = 0;
@@ -63,40 +62,33 @@ struct ContactConfig {
 };
 
 enum class BoundaryKind { temperature, flux, convection, insulated, periodic };
-template <>
-inline constexpr auto words_of<BoundaryKind> = words("temperature", "flux", "convection", "insulated",
-                                                     "periodic");
+ISOTHERM_WORDS(BoundaryKind, "temperature", "flux", "convection", "insulated", "periodic");
 struct FacePatch {                   // a rectangle on a face
   std::optional<Interval> from, to;  // two corners, m along the face's two axes; neither: the whole face
   bool is_given() const { return from.has_value(); }
 };
-struct RestOfFace {  // around a patch; as of BoundaryConfig
+struct LawConfig {
   BoundaryKind kind = BoundaryKind::insulated;
-  Expression value{}, coefficient{};
-};
-struct BoundaryConfig {
-  BoundaryKind kind = BoundaryKind::insulated;
-  Expression value;  // temperature: K; flux: W/m^2 into the body; convection: the ambient temperature, K
-  Expression coefficient;  // convection: W/(m^2 K)
-  FacePatch where{};
-  RestOfFace rest{};
-  std::vector<BoundaryConfig> laws{};  // of a list: they add up, and nothing else is set
+  Expression value{};  // temperature: K; flux: W/m^2 into the body; convection: the ambient temperature, K
+  Expression coefficient{};  // convection: W/(m^2 K)
 
   bool has_temperature() const {
     return kind == BoundaryKind::temperature || kind == BoundaryKind::convection;
   }
 };
+struct BoundaryConfig : LawConfig {
+  FacePatch where{};
+  LawConfig rest{};                    // around a patch
+  std::vector<BoundaryConfig> laws{};  // of a list: they add up, and nothing else is set
+};
 
 enum class Shape { constant, box, sphere, cylinder, gaussian, double_ellipsoid, formula, dataset, exact };
-template <>
-inline constexpr auto words_of<Shape> = words("constant", "box", "sphere", "cylinder", "gaussian",
-                                              "double_ellipsoid", "formula", "dataset", "exact");
+ISOTHERM_WORDS(Shape, "constant", "box", "sphere", "cylinder", "gaussian", "double_ellipsoid", "formula",
+               "dataset", "exact");
 enum class AxisDirection { x, minus_x, y, minus_y, z, minus_z };
-template <>
-inline constexpr auto words_of<AxisDirection> = words("x", "-x", "y", "-y", "z", "-z");
+ISOTHERM_WORDS(AxisDirection, "x", "-x", "y", "-y", "z", "-z");
 enum class RegionMode { set, add };
-template <>
-inline constexpr auto words_of<RegionMode> = words("set", "add");
+ISOTHERM_WORDS(RegionMode, "set", "add");
 struct RegionValue {  // one entry of initial (value in K) or sources (value in W/m^3, or power)
   Shape shape = Shape::constant;
   RegionMode mode = RegionMode::set;
@@ -129,8 +121,7 @@ struct RegionValue {  // one entry of initial (value in K) or sources (value in 
 };
 
 enum class RegionShape { layers, box, sphere, cylinder, dataset };
-template <>
-inline constexpr auto words_of<RegionShape> = words("layers", "box", "sphere", "cylinder", "dataset");
+ISOTHERM_WORDS(RegionShape, "layers", "box", "sphere", "cylinder", "dataset");
 struct LayerConfig {
   std::string material;
   double thickness = 0;  // m
@@ -148,27 +139,19 @@ struct MaterialRegion {  // an entry of regions
 };
 
 enum class ProblemKind { transient, steady };
-template <>
-inline constexpr auto words_of<ProblemKind> = words("transient", "steady");
+ISOTHERM_WORDS(ProblemKind, "transient", "steady");
 enum class Norm { max, l2, l1 };
-template <>
-inline constexpr auto words_of<Norm> = words("max", "l2", "l1");
+ISOTHERM_WORDS(Norm, "max", "l2", "l1");
 enum class Criterion { absolute, relative, error };  // error: of the field, as the residual bounds it
-template <>
-inline constexpr auto words_of<Criterion> = words("absolute", "relative", "error");
+ISOTHERM_WORDS(Criterion, "absolute", "relative", "error");
 enum class Check { immediate, asynchronous };
-template <>
-inline constexpr auto words_of<Check> = words("immediate", "asynchronous");
+ISOTHERM_WORDS(Check, "immediate", "asynchronous");
 enum class MethodName { jacobi, chebyshev, multigrid, euler, rkl, implicit };  // from euler on of transients
-template <>
-inline constexpr auto words_of<MethodName> = words("jacobi", "chebyshev", "multigrid", "euler", "rkl",
-                                                   "implicit");
+ISOTHERM_WORDS(MethodName, "jacobi", "chebyshev", "multigrid", "euler", "rkl", "implicit");
 enum class Scheme { backward_euler, sdirk2 };
-template <>
-inline constexpr auto words_of<Scheme> = words("backward_euler", "sdirk2");
+ISOTHERM_WORDS(Scheme, "backward_euler", "sdirk2");
 enum class Acceleration { none, cg };
-template <>
-inline constexpr auto words_of<Acceleration> = words("none", "cg");
+ISOTHERM_WORDS(Acceleration, "none", "cg");
 struct ProblemConfig {
   ProblemKind kind = ProblemKind::transient;
   MethodName method = MethodName::euler;
@@ -219,8 +202,7 @@ struct SolverConfig {
 
 enum class DeviceChoice { automatic, cpu, cuda };
 enum class Overlap { automatic, on, off, in_kernel };
-template <>
-inline constexpr auto words_of<Overlap> = words("auto", "on", "off", "in_kernel");
+ISOTHERM_WORDS(Overlap, "auto", "on", "off", "in_kernel");
 struct ParallelConfig {
   std::optional<Int3> process_grid;  // none: the cheapest by estimate
   DeviceChoice device = DeviceChoice::automatic;
@@ -270,12 +252,10 @@ struct ProbesConfig {
 };
 
 enum class OnError { stop, warn };
-template <>
-inline constexpr auto words_of<OnError> = words("stop", "warn");
+ISOTHERM_WORDS(OnError, "stop", "warn");
 
 enum class OutputPrecision { same, fp32 };  // same: the field's
-template <>
-inline constexpr auto words_of<OutputPrecision> = words("same", "fp32");
+ISOTHERM_WORDS(OutputPrecision, "same", "fp32");
 
 enum class FinalCheckpoint { automatic, on, off };
 struct CheckpointConfig : OutputTimes {
@@ -310,9 +290,8 @@ struct OutputConfig : OutputTimes {
 };
 
 enum class ExactSolution { none, decaying_mode, steady_profile, manufactured, formula, slab_series };
-template <>
-inline constexpr auto words_of<ExactSolution> = words("none", "decaying_mode", "steady_profile",
-                                                      "manufactured", "formula", "slab_series");
+ISOTHERM_WORDS(ExactSolution, "none", "decaying_mode", "steady_profile", "manufactured", "formula",
+               "slab_series");
 struct VerifyConfig {
   ExactSolution solution = ExactSolution::none;
   std::array<int, 3> modes{1, 1, 1};  // half waves an axis, whole ones where it is periodic; 0: constant

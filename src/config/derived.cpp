@@ -75,9 +75,10 @@ bool knows_heat_capacity(const Config& config) {
 }
 
 bool mean_is_free(const Config& config) {
-  const auto fixes_it = [](BoundaryKind kind, auto&, const Expression& coefficient) {
-    return kind == BoundaryKind::temperature ||
-           (kind == BoundaryKind::convection && !(coefficient.is_constant() && coefficient(0, 0, 0) == 0));
+  const auto fixes_it = [](const LawConfig& law) {
+    const Expression& H = law.coefficient;
+    return law.kind == BoundaryKind::temperature ||
+           (law.kind == BoundaryKind::convection && !(H.is_constant() && H(0, 0, 0) == 0));
   };
   return config.problem.kind == ProblemKind::steady && !config.problem.implicit_dt && !has_void_law(config) &&
          std::ranges::none_of(config.boundaries, [&](auto& each) { return any_law(each, fixes_it); });
@@ -238,9 +239,9 @@ double automatic_dt(const Config& config) {
 // The heat that flows at a time: values and coefficients of boundaries, and powers.
 template <class Config, class Visit>
 void visit_heat(Config& config, const Visit& visit) {
-  visit_all_laws(config, [&](const auto&, BoundaryKind, auto& value, auto& coefficient) {
-    visit(value);
-    visit(coefficient);
+  visit_all_laws(config, [&](const auto&, auto& law) {
+    visit(law.value);
+    visit(law.coefficient);
   });
   for (auto& source : config.sources)
     if (source.power) visit(*source.power);

@@ -239,9 +239,10 @@ Expression::Expression(std::string text, std::string_view variables) : text_(std
   }
 }
 
-Expression::Expression(const std::vector<TableKnot>& knots, bool steps, std::string text)
+Expression::Expression(const std::vector<TableKnot>& knots, bool steps, std::string text, char variable)
     : text_(std::move(text)) {
-  FormulaProgram program{{{FormulaOp::variable, 3, 0}}, 1};
+  FormulaProgram program{{{FormulaOp::variable, static_cast<std::uint8_t>(variable_names.find(variable)), 0}},
+                         1};
   const auto mode = static_cast<std::uint8_t>(steps);
   program.steps.push_back({FormulaOp::table, mode, static_cast<double>(knots.size())});
   for (const TableKnot& knot : knots) {
@@ -249,14 +250,6 @@ Expression::Expression(const std::vector<TableKnot>& knots, bool steps, std::str
     program.steps.push_back({FormulaOp::number, 1, knot.value});
   }
   program_ = std::make_shared<const FormulaProgram>(std::move(program));
-}
-
-Expression Expression::steps_along(char variable, const std::vector<TableKnot>& knots) {
-  Expression made(knots, true, "a table");
-  FormulaProgram program = *made.program_;
-  program.steps[0].variable = static_cast<std::uint8_t>(variable_names.find(variable));
-  made.program_ = std::make_shared<const FormulaProgram>(std::move(program));
-  return made;
 }
 
 Expression Expression::combined(FormulaOp op, const std::vector<Expression>& operands) {

@@ -20,16 +20,14 @@ struct TableKnot {
 class Expression {
  public:
   Expression(double constant = 0);
-  // A table of t: linear between its knots, whose times rise, or constant from each to the next (`steps`);
-  // its first and last value before and behind them. `text`: as a deck says it.
-  Expression(const std::vector<TableKnot>& knots, bool steps, std::string text);
+  // A table of t, or of another variable: linear between its knots, whose times rise, or constant from each
+  // to the next (`steps`); its first and last value before and behind them. `text`: as a deck says it.
+  Expression(const std::vector<TableKnot>& knots, bool steps, std::string text, char variable = 't');
   // `variables` are the letters allowed, e.g. "yzt". Throws FormulaError with the position in `text`.
   Expression(std::string text, std::string_view variables);
 
   double operator()(double x, double y, double z,
                     double t = 0) const;  // may be NaN or infinite; never throws
-  // Constant from each knot to the next, along x, y, z or t; before the first its value.
-  static Expression steps_along(char variable, const std::vector<TableKnot>& knots);
   // Of many points, in the calling thread.
   void evaluate(const FormulaPoints& points, double* values) const;
   bool is_constant() const { return !program_; }

@@ -1,8 +1,10 @@
 #include "config/grid_axes.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "config/boundary_laws.hpp"
+#include "config/parts.hpp"
 
 namespace isotherm {
 
@@ -31,6 +33,11 @@ double GridAxis::in_cells(double place) const {
   return zone == 0 ? within : static_cast<double>(zones_[zone].first) + within;
 }
 
+Index GridAxis::first_centre_from(double place) const {
+  const double centre = std::ceil(in_cells(place) - 0.5 - rounding_of_per_cell);
+  return static_cast<Index>(std::clamp(centre, 0.0, static_cast<double>(cells_)));
+}
+
 double GridAxis::smallest() const {
   return std::ranges::min(zones_, {}, &Zone::size).size;
 }
@@ -41,7 +48,7 @@ double GridAxis::largest() const {
 Expression GridAxis::size_formula() const {
   std::vector<TableKnot> knots;
   for (const Zone& zone : zones_) knots.push_back({zone.edge, zone.size});
-  return is_graded() ? Expression::steps_along(letter_, knots) : Expression(zones_[0].size);
+  return is_graded() ? Expression(knots, true, "a table", letter_) : Expression(zones_[0].size);
 }
 
 double size_at(const Config& config, Face f) {
@@ -50,12 +57,13 @@ double size_at(const Config& config, Face f) {
   return config.grid.zones[axis].back().size;
 }
 
-std::vector<double> volume_factors(const Config& config, int axis, Index first, Index count) {
-  std::vector<double> factors;
-  if (!config.grid.is_graded(axis)) return factors;
-  const GridAxis along(config, axis);
-  for (Index i = first; i < first + count; ++i) factors.push_back(along.size(i) / along.size(0));
-  return factors;
+CellWeights::CellWeights(const Config& config, Box cells) {
+  for (int axis = 0; axis < 3; ++axis) {
+    if (!config.grid.is_graded(axis)) continue;
+    const GridAxis sizes(config, axis);
+    for (Index i = cells.lo[axis]; i < cells.hi[axis]; ++i)
+      along[static_cast<std::size_t>(axis)].push_back(sizes.size(i) / sizes.size(0));
+  }
 }
 
 Expression volume_formula(const Config& config) {

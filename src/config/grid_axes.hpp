@@ -30,8 +30,11 @@ class GridAxis {
   }
   double length() const;                // m, of the domain
   double in_cells(double place) const;  // of a place, m
-  double smallest() const;              // m, of the sizes
-  double largest() const;               // m
+  // The first cell of the domain whose centre is at a place (m) or beyond it, but for rounding; else their
+  // count.
+  Index first_centre_from(double place) const;
+  double smallest() const;  // m, of the sizes
+  double largest() const;   // m
   // m, of the cell at a place: a formula of `letter`, one of x, y, z.
   Expression size_formula() const;
 
@@ -57,6 +60,9 @@ struct GridAxes {
   explicit GridAxes(const Config& config)
       : axes{GridAxis(config, 0), GridAxis(config, 1), GridAxis(config, 2)} {}
   const GridAxis& operator[](int axis) const { return axes[static_cast<std::size_t>(axis)]; }
+  Vector3 centre(Int3 cell) const {  // m
+    return {axes[0].centre(cell.x), axes[1].centre(cell.y), axes[2].centre(cell.z)};
+  }
   double volume() const {  // m^3, of the domain
     return axes[0].length() * axes[1].length() * axes[2].length();
   }
@@ -65,9 +71,18 @@ struct GridAxes {
 // m along its normal, of the cells at a face of the domain.
 double size_at(const Config& config, Face face);
 
-// The volumes of cells over that of the first are products of factors along the axes: those of the cells from
-// `first` on. Empty where all cells of the axis are alike.
-std::vector<double> volume_factors(const Config& config, int axis, Index first, Index count);
+// The volumes of cells over that of the first are products of factors along the axes.
+struct CellWeights {
+  std::array<std::vector<double>, 3>
+      along{};  // of a box of cells; empty where all cells of the axis are alike
+
+  CellWeights() = default;  // all are
+  CellWeights(const Config& config, Box cells);
+  bool any() const { return !along[0].empty() || !along[1].empty() || !along[2].empty(); }
+  double of(std::size_t axis, Index cell) const {
+    return along[axis].empty() ? 1 : along[axis][static_cast<std::size_t>(cell)];
+  }
+};
 // The same as a formula of x, y, z.
 Expression volume_formula(const Config& config);
 

@@ -212,8 +212,7 @@ Keys describe_material_region(MaterialRegion& region) {
 }
 
 // Of a face, of an entry of its list, or of what lies around a patch.
-template <class Law>
-Keys describe_law(Law& law, std::span<const std::string_view> kinds, std::string_view doc,
+Keys describe_law(LawConfig& law, std::span<const std::string_view> kinds, std::string_view doc,
                   std::string_view variables) {
   return {
       {"kind", choice(law.kind, kinds), doc},
@@ -263,24 +262,38 @@ Keys describe_boundaries(Config& config) {
   return keys;
 }
 
-// `initial` holds temperatures, `sources` heat sources; else they are alike.
-Keys describe_region(RegionValue& region_value, Range values, std::string_view example) {
+// Of `initial`, which holds temperatures, or of `sources`, whose places and formulas may change in time.
+Keys describe_region(RegionValue& region_value, bool is_source) {
+  const Range values = is_source ? Range{-1e18, 1e18, "W/m^3"} : kelvins;
   const std::vector<std::string_view> round{"sphere", "cylinder"};
+  std::vector<std::string_view> with_value{"constant", "box", "sphere", "cylinder", "gaussian"},
+      with_centre{"sphere", "cylinder", "gaussian"};
+  if (is_source)
+    for (auto* shapes : {&with_value, &with_centre}) shapes->push_back("double_ellipsoid");
+  const auto place = [&](std::string_view name, Vector3* fixed, std::array<Expression, 3>* in_time,
+                         std::string_view doc, std::string_view doc_in_time,
+                         const std::vector<std::string_view>& shapes, std::string_view example) {
+    KeyTraits traits{.range = positions, .is_required = true, .when = {"shape", shapes}, .example = example};
+    if (!is_source) return Key(name, fixed, doc, traits);
+    traits.variables = "t";
+    return Key(name, in_time, doc_in_time, traits);
+  };
   return {
       {"shape", choice(region_value.shape), "The shape; exact: the solution that verify names.",
        {.is_required = true, .example = "constant"}},
       {"mode", choice(region_value.mode),
        "Replace what stands there, or add to it. A gaussian always adds, and so does what changes in time.",
        {.when = {"shape", {"constant", "box", "sphere", "cylinder", "formula", "dataset", "exact"}}}},
-      {"value", &region_value.value, "The value inside; of a gaussian, its peak.", {.range = values,
-       .is_required = true, .when = {"shape", {"constant", "box", "sphere", "cylinder", "gaussian"}},
-       .example = example}},
-      {"from", &region_value.from, "The corner with the least x, y and z.",
-       {.range = positions, .is_required = true, .when = {"shape", {"box"}}, .example = "[0.2, 0.2, 0.2]"}},
-      {"to", &region_value.to, "The opposite corner.",
-       {.range = positions, .is_required = true, .when = {"shape", {"box"}}, .example = "[0.4, 0.4, 0.4]"}},
-      {"centre", &region_value.centre, "Its middle.", {.range = positions, .is_required = true,
-       .when = {"shape", {"sphere", "cylinder", "gaussian"}}, .example = "[0.5, 0.5, 0.5]"}},
+      {"value", &region_value.value, "The value inside; of a gaussian, its peak.",
+       {.range = values, .is_required = !is_source, .partner = is_source ? "power" : "",
+       .when = {"shape", with_value}, .example = is_source ? "1e6" : "300"}},
+      place("from", &region_value.from, &region_value.from_at, "The corner with the least x, y and z.",
+            "The corner with the least x, y and z: numbers, tables or formulas of t.", {"box"}, "[0.2, 0.2, 0.2]"),
+      place("to", &region_value.to, &region_value.to_at, "The opposite corner.", "The opposite corner, likewise.",
+            {"box"}, "[0.4, 0.4, 0.4]"),
+      place("centre", &region_value.centre, &region_value.centre_at, "Its middle.",
+            "Its middle: numbers, tables or formulas of t; of a double ellipsoid on the surface that the heat enters.",
+            with_centre, "[0.5, 0.5, 0.5]"),
       {"radius", &region_value.radius, "Its radius.",
        {.range = extents, .is_required = true, .when = {"shape", round}, .example = "0.1"}},
       {"axis", choice(region_value.axis, axes), "The direction it points in.",
@@ -289,47 +302,26 @@ Keys describe_region(RegionValue& region_value, Range values, std::string_view e
        {.range = extents, .is_required = true, .when = {"shape", {"cylinder"}}, .example = "0.5"}},
       {"width", &region_value.width, "Its standard deviation.",
        {.range = extents, .is_required = true, .when = {"shape", {"gaussian"}}, .example = "0.05"}},
-      {"formula", &region_value.formula, "A formula of x, y and z.", {.range = values, .is_required = true,
-       .when = {"shape", {"formula"}}, .example = "\"300 + 50*sin(pi*x)\"", .variables = "xyz"}},
+      {"formula", &region_value.formula, is_source ? "A formula of x, y, z and t." : "A formula of x, y and z.",
+       {.range = values, .is_required = true, .when = {"shape", {"formula"}},
+       .example = "\"300 + 50*sin(pi*x)\"", .variables = is_source ? "xyzt" : "xyz"}},
       {"file", &region_value.file,
        "An HDF5 file, or the directory of a run, whose last snapshot it is; a relative path starts at the "
        "deck's folder.",
        {.is_required = true, .when = {"shape", {"dataset"}}, .example = "start.h5"}},
-      {"dataset", &region_value.dataset, "The path in it of a dataset of shape (nz, ny, nx).",
-       {.when = {"shape", {"dataset"}}, .example = "/temperature"}},
+      {"dataset", &region_value.dataset, "The path in it of a dataset of shape (nz, ny, nx).",  // a run leaves temperatures
+       {.is_required = is_source, .when = {"shape", {"dataset"}}, .example = is_source ? "/heat" : "/temperature"}},
   };
 }
 Keys describe_initial(RegionValue& region_value) {
-  return describe_region(region_value, kelvins, "300");
+  return describe_region(region_value, false);
 }
 Keys describe_source(RegionValue& region_value) {
-  constexpr std::string_view ellipsoid = "double_ellipsoid";
-  Keys keys = describe_region(region_value, {-1e18, 1e18, "W/m^3"}, "1e6");
-  const auto value = std::ranges::find(keys, std::string_view("value"), &Key::name);
-  value->is_required = false;
-  value->partner = "power";
-  const auto dataset = std::ranges::find(keys, std::string_view("dataset"), &Key::name);
-  dataset->is_required = true;  // what a run leaves are temperatures
-  dataset->example = "/heat";
-  value->when.words.push_back(ellipsoid);
-  keys.insert(value + 1, {"power", &region_value.power,
+  Keys keys = describe_region(region_value, true);
+  keys.insert(keys.begin() + 3, {"power", &region_value.power,
       "Heat of the whole shape, instead of value: a number, a table or a formula of t; of a box also a floor plan.",
-      {.range = {-1e18, 1e18, "W"}, .partner = "value", .when = value->when, .example = "16", .variables = "t"}});
-  const auto place = [&](std::string_view name, std::array<Expression, 3>* target, std::string_view doc) {
-    const auto key = std::ranges::find(keys, name, &Key::name);
-    *key = {name, target, doc, {.range = positions, .is_required = true, .when = key->when,
-        .example = key->example, .variables = "t"}};
-    return key;
-  };
-  place("from", &region_value.from_at, "The corner with the least x, y and z: numbers, tables or formulas of t.");
-  place("to", &region_value.to_at, "The opposite corner, likewise.");
-  place("centre", &region_value.centre_at,
-        "Its middle: numbers, tables or formulas of t; of a double ellipsoid on the surface that the heat enters.")
-      ->when.words.push_back(ellipsoid);
-  const auto formula = std::ranges::find(keys, std::string_view("formula"), &Key::name);
-  formula->doc = "A formula of x, y, z and t.";
-  formula->variables = "xyzt";
-  const When only{"shape", {ellipsoid}};
+      {.range = {-1e18, 1e18, "W"}, .partner = "value", .when = keys[2].when, .example = "16", .variables = "t"}});
+  const When only{"shape", {"double_ellipsoid"}};
   const auto length = [&](std::string_view name, double* target, std::string_view doc) {
     keys.push_back({name, target, doc, {.range = extents, .is_required = true, .when = only, .example = "0.01"}});
   };

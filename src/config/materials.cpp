@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <string>
 
 #include "config/grid_axes.hpp"
-#include "config/parts.hpp"
 
 namespace isotherm {
 namespace {
@@ -107,11 +105,7 @@ std::array<Index, 2> reached(const GridAxis& axis, const RegionValue& shape, int
     low = shape.centre[a] - half;
     high = shape.centre[a] + half;
   }
-  const auto first_from = [&](double place) {
-    const double centre = std::ceil(axis.in_cells(place) - 0.5 - rounding_of_per_cell);
-    return static_cast<Index>(std::clamp(centre, 0.0, static_cast<double>(axis.cells())));
-  };
-  return {first_from(low), first_from(high)};
+  return {axis.first_centre_from(low), axis.first_centre_from(high)};
 }
 
 // Numbers the sizes of cells, and gives each material a class for those that its cells may have.

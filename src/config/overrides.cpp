@@ -49,11 +49,10 @@ YamlNode& entry(YamlNode& parent, const std::string& part, const Place& place) {
     throw YamlError{place, fmt::format("'{}' stands there in the deck, not a map; override it as a whole",
                                        printable(parent.text))};
   const std::size_t size = parent.items.size();
-  std::size_t index = 0;
+  std::size_t index = size;
   if (parent.kind == Kind::map) {
-    const auto known = std::ranges::find(parent.keys, part, &YamlKey::name);
-    index = static_cast<std::size_t>(known - parent.keys.begin());
-    if (known == parent.keys.end()) parent.keys.push_back({part, place});
+    if (YamlNode* const known = parent.find(part)) return *known;
+    parent.keys.push_back({part, place});
   } else {
     const ParsedNumber wanted = parse_number(part);
     if (!is_index(part) || !wanted.problem.empty() || wanted.value > static_cast<double>(size))

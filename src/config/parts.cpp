@@ -19,7 +19,7 @@ double place(const Config& config, int axis, double position) {
 
 class Parts {
  public:
-  Parts(const Config& config, const Reject& reject) : config_(config), reject_(reject) {}
+  Parts(const Config& config, Problems* problems) : config_(config), problems_(problems) {}
 
   std::vector<FieldPart> all() {
     const auto& slices = config_.output.slices;
@@ -32,17 +32,22 @@ class Parts {
  private:
   Box whole() const { return {{0, 0, 0}, config_.grid.cells}; }
 
+  void reject(const std::string& key, const std::string& problem) {
+    if (!problems_) throw deck_error(config_, key, "{}", problem);
+    problems_->add(key, problem);
+  }
+
   bool holds(const std::string& key, int axis, double position) {
     if (within_box(config_, axis, position)) return true;
-    reject_(key, fmt::format("{} m lies outside the box; write a position from {}", shortest(position),
-                             box_text(config_, axis)));
+    reject(key, fmt::format("{} m lies outside the box; write a position from {}", shortest(position),
+                            box_text(config_, axis)));
     return false;
   }
   bool holds(const std::string& key, int axis, std::int64_t cell) {
     const Index n = config_.grid.cells[axis];
     if (cell < n) return true;
-    reject_(key, fmt::format("there is no cell {} along {}; write an index from 0 to {}", cell, "xyz"[axis],
-                             n - 1));
+    reject(key, fmt::format("there is no cell {} along {}; write an index from 0 to {}", cell, "xyz"[axis],
+                            n - 1));
     return false;
   }
 
@@ -62,8 +67,8 @@ class Parts {
     part.box.hi[slice.axis] = cell + 1;
     const auto same = std::ranges::find(parts_, part.name, &FieldPart::name);
     if (same != parts_.end())
-      return reject_(key, fmt::format("its files would be those of {}, '{}'; give one of them another name",
-                                      same->key, name));
+      return reject(key, fmt::format("its files would be those of {}, '{}'; give one of them another name",
+                                     same->key, name));
     parts_.push_back(std::move(part));
   }
 
@@ -84,8 +89,8 @@ class Parts {
     box.lo[axis] = first;
     box.hi[axis] = last + 1;
     if (first <= last) return true;
-    reject_("output.region.last_cell",
-            fmt::format("{} is before {} along {}; write the larger corner last", last, first, "xyz"[axis]));
+    reject("output.region.last_cell",
+           fmt::format("{} is before {} along {}; write the larger corner last", last, first, "xyz"[axis]));
     return false;
   }
 
@@ -99,8 +104,8 @@ class Parts {
         static_cast<Index>(std::floor(place(config_, axis, from) + rounding_of_per_cell)), 0, n - 1);
     box.hi[axis] = std::clamp<Index>(static_cast<Index>(std::ceil(last)), box.lo[axis] + 1, n);
     if (from < to) return true;
-    reject_("output.region.to", fmt::format("{} is not beyond {} along {}; write the larger corner last",
-                                            shortest(to), shortest(from), "xyz"[axis]));
+    reject("output.region.to", fmt::format("{} is not beyond {} along {}; write the larger corner last",
+                                           shortest(to), shortest(from), "xyz"[axis]));
     return false;
   }
 
@@ -111,10 +116,10 @@ class Parts {
       if (n % factor == 0) continue;
       Index next = factor;
       while (n % next != 0) --next;
-      return reject_("output.coarse.factor",
-                     fmt::format("{} does not divide the {} cells along {} (each of the file is of as many "
-                                 "cells); write {}, or another divisor",
-                                 factor, n, "xyz"[axis], next));
+      return reject("output.coarse.factor",
+                    fmt::format("{} does not divide the {} cells along {} (each of the file is of as many "
+                                "cells); write {}, or another divisor",
+                                factor, n, "xyz"[axis], next));
     }
     parts_.push_back({.kind = PartKind::coarse,
                       .name = "coarse",
@@ -125,7 +130,7 @@ class Parts {
   }
 
   const Config& config_;
-  const Reject& reject_;
+  Problems* problems_;
   std::vector<FieldPart> parts_;
 };
 
@@ -147,14 +152,8 @@ std::string box_text(const Config& config, int axis) {
   return fmt::format("{:.6g} to {:.6g} m along {}", from, from + length, "xyz"[axis]);
 }
 
-std::vector<FieldPart> field_parts(const Config& config) {
-  return field_parts(config, [&](const std::string& key, const std::string& problem) {
-    throw deck_error(config, key, "{}", problem);
-  });
-}
-
-std::vector<FieldPart> field_parts(const Config& config, const Reject& reject) {
-  return Parts(config, reject).all();
+std::vector<FieldPart> field_parts(const Config& config, Problems* problems) {
+  return Parts(config, problems).all();
 }
 
 }  // namespace isotherm

@@ -1,7 +1,6 @@
 // Which cells of the grid the files beside whole snapshots hold: slices, the region, the coarse field.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -33,12 +32,10 @@ struct FieldPart {
   }
 };
 
-// In the deck's order: slices, region, coarse field. Throws Error(deck) where one does not fit the grid.
-std::vector<FieldPart> field_parts(const Config& config);
-
-// The same, but `reject(key, problem)` is told what does not fit, and that part is left out.
-using Reject = std::function<void(const std::string& key, const std::string& problem)>;
-std::vector<FieldPart> field_parts(const Config& config, const Reject& reject);
+// In the deck's order: slices, region, coarse field. Where one does not fit the grid, Error(deck) is thrown,
+// or it is left out and `problems` say why.
+class Problems;
+std::vector<FieldPart> field_parts(const Config& config, Problems* problems = nullptr);
 
 // The cell along `axis` that holds this position (m) of the box; on the face between two the upper one.
 Index cell_at(const Config& config, int axis, double position);

@@ -57,118 +57,6 @@ void check_syntax(const std::string& text) {
   }
 }
 
-// Tables of a deck: values at times, in place of a formula of t.
-//
-//     {table: trace.csv, time: t_s, column: P_W, interpolation: step}      columns of a file, by their names
-//     {table: [[0, 20], [1.5, 80]]}                                        [s, value], linear between them
-
-// What is wrong with a table, and what to do: "problem; advice".
-struct TableError {
-  std::string problem;
-};
-
-constexpr std::size_t most_knots = 1'000'000;  // of a file
-constexpr std::size_t most_pairs = 500;        // that have room on a line of the resolved deck
-constexpr std::string_view table_keys = "table, time, column, interpolation";
-
-template <class... Args>
-[[noreturn]] void fail(fmt::format_string<Args...> problem, Args&&... args) {
-  throw TableError{fmt::format(problem, std::forward<Args>(args)...)};
-}
-
-double number_of(const std::string& text, const std::string& where) {
-  const ParsedNumber number = parse_number(text);
-  if (!number.is_number || !number.problem.empty() || !std::isfinite(number.value))
-    fail("'{}' is not a number ({}); write numbers alone", printable(text), where);
-  return number.value;
-}
-
-std::vector<TableKnot> read_file(const std::string& path, const std::string& time,
-                                 const std::string& column) {
-  std::ifstream file(path);
-  if (!file) fail("{} cannot be read; give a file of values separated by commas", path);
-  std::vector<TableKnot> knots;
-  std::optional<std::array<std::size_t, 2>> columns;  // of times and values
-  std::string line;
-  for (int number = 1; std::getline(file, line); ++number) {
-    const std::vector<std::string> cells = comma_separated(line);
-    if (cells.empty() || (cells.size() == 1 && cells[0].empty()) || line[0] == '#') continue;
-    if (!columns) {
-      const auto place_of = [&](const std::string& name) {
-        const auto at = std::ranges::find(cells, name);
-        if (at == cells.end())
-          fail("{} has no column '{}'; its first line names {}", path, printable(name),
-               fmt::join(cells, ", "));
-        return static_cast<std::size_t>(at - cells.begin());
-      };
-      columns = {place_of(time), place_of(column)};
-      continue;
-    }
-    const std::string where = fmt::format("{}, line {}", path, number);
-    if (cells.size() <= std::ranges::max(*columns)) fail("{} has {} values only", where, cells.size());
-    knots.push_back({number_of(cells[(*columns)[0]], where), number_of(cells[(*columns)[1]], where)});
-    if (knots.size() > most_knots) fail("{} has more than {} lines; leave some out", path, most_knots);
-  }
-  return knots;
-}
-
-std::vector<TableKnot> read_list(const YamlNode& list) {
-  if (list.items.size() > most_pairs)
-    fail("{} pairs are more than {}; put them in a file", list.items.size(), most_pairs);
-  std::vector<TableKnot> knots;
-  for (const YamlNode& pair : list.items) {
-    if (pair.kind != YamlNode::Kind::list || pair.items.size() != 2)
-      fail("a table is a list of [time, value]; write [[0, 20], [1.5, 80]]");
-    const std::string where = fmt::format("entry {}", knots.size() + 1);
-    knots.push_back({number_of(pair.items[0].text, where), number_of(pair.items[1].text, where)});
-  }
-  return knots;
-}
-
-void check_knots(const std::vector<TableKnot>& knots) {
-  if (knots.empty()) fail("the table is empty; give a time and a value at least");
-  const auto falls = [](const TableKnot& a, const TableKnot& b) { return !(a.time < b.time); };
-  const auto bad = std::ranges::adjacent_find(knots, falls);
-  if (bad != knots.end())
-    fail("the time {} s does not follow {} s; times must rise", bad[1].time, bad[0].time);
-}
-
-// `node` is a map; a relative path starts at `folder`. Throws TableError.
-Expression read_table(const YamlNode& node, const std::string& folder) {
-  const YamlNode* table = nullptr;
-  std::string time, column, interpolation = "linear";
-  for (std::size_t i = 0; i < node.keys.size(); ++i) {
-    const std::string& name = node.keys[i].name;
-    const YamlNode& value = node.items[i];
-    std::string* const text = name == "time"            ? &time
-                              : name == "column"        ? &column
-                              : name == "interpolation" ? &interpolation
-                                                        : nullptr;
-    if (name == "table")
-      table = &value;
-    else if (!text || value.kind != YamlNode::Kind::scalar)
-      fail("'{}' is no part of a table; write {}", printable(name), table_keys);
-    else
-      *text = value.text;
-  }
-  if (!table) fail("a map stands where a number, a formula or a table is wanted; write table: FILE");
-  if (interpolation != "linear" && interpolation != "step")
-    fail("interpolation '{}' is unknown; use linear or step", printable(interpolation));
-  const bool is_list = table->kind == YamlNode::Kind::list;
-  if (is_list != (time.empty() && column.empty()) || (!is_list && (time.empty() || column.empty())))
-    fail("a file needs the names of its columns (time and column), a list has none");
-  // Absolute, so that the resolved deck finds it from anywhere.
-  const std::string file =
-      is_list ? "" : fs::absolute(fs::path(folder) / table->text).lexically_normal().string();
-  const std::vector<TableKnot> knots = is_list ? read_list(*table) : read_file(file, time, column);
-  check_knots(knots);
-  const bool steps = interpolation == "step";
-  const std::string source = is_list ? yaml_text(*table)
-                                     : fmt::format("{}, time: {}, column: {}", yaml_in_quotes(file),
-                                                   yaml_in_quotes(time), yaml_in_quotes(column));
-  return {knots, steps, fmt::format("{{table: {}{}}}", source, steps ? ", interpolation: step" : "")};
-}
-
 constexpr std::size_t longest_text = 4096;  // bytes of a formula or path
 
 // One value at one place. Each `read` stores the value and returns true, or adds a problem.
@@ -524,10 +412,7 @@ class Reader {
                key.target);
   }
 
-  void read_named(const YamlNode& node, const MapList& list, const Key& key, const std::string& path) {
-    if (node.kind != Kind::map && node.kind != Kind::null)
-      return problems_.add(node.place, path, "{} stands where a map is wanted; write {}", name_of(node.kind),
-                           wanted_text(key));
+  void read_named(const YamlNode& node, const MapList& list, const std::string& path) {
     for (std::size_t i = 0; i < node.items.size(); ++i) {
       const YamlKey& name = node.keys[i];
       const std::string entry_path = path_to(path, name.name);
@@ -544,10 +429,11 @@ class Reader {
   }
 
   void read_list(const YamlNode& node, const MapList& list, const Key& key, const std::string& path) {
-    if (list.name) return read_named(node, list, key, path);
-    if (node.kind != Kind::list && node.kind != Kind::null)
-      return problems_.add(node.place, path, "{} stands where a list is wanted; write {}", name_of(node.kind),
-                           wanted_text(key));
+    const Kind wanted = list.name ? Kind::map : Kind::list;
+    if (node.kind != wanted && node.kind != Kind::null)
+      return problems_.add(node.place, path, "{} stands where {} is wanted; write {}", name_of(node.kind),
+                           name_of(wanted), wanted_text(key));
+    if (list.name) return read_named(node, list, path);
     if (std::holds_alternative<Section>(key.target) && node.items.empty())
       problems_.add(node.place, path, "is an empty list; write one of {} at least", list.what);
     for (std::size_t i = 0; i < node.items.size(); ++i) {
@@ -663,11 +549,9 @@ void read_value(const YamlNode& node, const Key& key, const std::string& path, P
 
 void read_config(const YamlNode& original, Config& config, Problems& problems) {
   YamlNode deck = original;
-  for (std::size_t i = 0; i < deck.keys.size(); ++i)
-    if (deck.keys[i].name == "grid" && deck.items[i].kind == Kind::map)
-      fill_in_cells(deck.items[i]);
-    else if (deck.keys[i].name == "sources" && deck.items[i].kind == Kind::list)
-      lay_out_floorplans(deck.items[i], problems);
+  if (YamlNode* const grid = deck.find("grid"); grid && grid->kind == Kind::map) fill_in_cells(*grid);
+  if (YamlNode* const sources = deck.find("sources"); sources && sources->kind == Kind::list)
+    lay_out_floorplans(*sources, problems);
   StudyConfig study;  // known keys, though a run has no use for them
   const Keys keys = describe(config, study);
   if (deck.kind == Kind::null)

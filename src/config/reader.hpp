@@ -50,6 +50,11 @@ std::vector<Renamed> rename_former(YamlNode& deck);
 
 // The cells of axes with zones, where a deck's grid leaves them out: all three, or null in their place.
 void fill_in_cells(YamlNode& grid);
+// A table of values at times: `node` is a map, whose relative path starts at `folder`.
+struct TableError {
+  std::string problem;  // "problem; advice"
+};
+Expression read_table(const YamlNode& node, const std::string& folder);  // throws TableError
 // The blocks of floor plans, in place of the sources of a list whose power is one.
 void lay_out_floorplans(YamlNode& sources, Problems& problems);
 // Checks every key for itself; validate() checks what keys mean together. Problems are gathered.
@@ -64,12 +69,13 @@ Config settle_config(const YamlNode& deck, const std::string& path, const Regist
 
 // Checks that need more than one key, or the kernel registry.
 void validate(Config& config, const RegistryNames& registry, Problems& problems);
-// Its parts, and what they share: a box along an axis, and a kernel that must be able to do `what`.
+// Its parts, and what they share: a box along an axis, a steady error of `what`, a kernel that can do `what`.
 void check_zones(const Config& config, Problems& problems);
 void check_classes(const Config& config, Problems& problems);
 void check_materials(const Config& config, const RegistryNames& registry, Problems& problems);
 void check_boundaries(const Config& config, const RegistryNames& registry, Problems& problems);
 void check_corners(const std::string& key, int axis, double from, double to, Problems& problems);
+void check_error_is_known(const Config& config, const std::string& what, Problems& problems);
 void check_kernel_can(const Config& config, const RegistryNames& registry, bool RegistryNames::Kernel::*can,
                       const std::string& what, Problems& problems);
 

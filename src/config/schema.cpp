@@ -42,6 +42,13 @@ Json list(const Json& items, int count) {
 Json text() {
   return {{"type", "string"}, {"minLength", 1}, {"maxLength", 4096}};
 }
+Json described(Json schema, const char* description) {
+  schema["description"] = description;
+  return schema;
+}
+Json object_of(const Json& properties) {
+  return {{"type", "object"}, {"additionalProperties", false}, {"properties", properties}};
+}
 Json any_of(const Json& one, const Json& other) {
   return {{"anyOf", Json::array({one, other})}};
 }
@@ -89,31 +96,24 @@ Json held(const Numbers& numbers) {
 
 Json table_of_times() {
   const Json pair = list({{"type", "number"}}, 2),
-             pairs = {{"type", "array"}, {"items", pair}, {"minItems", 1}};
-  const auto described = [](Json schema, const char* description) {
-    schema["description"] = description;
-    return schema;
-  };
-  const Json between = {{"enum", Json::array({"linear", "step"})}, {"default", "linear"}};
-  const Json properties = {
-      {"table", described(any_of(text(), pairs), "A file of columns, or pairs [time in s, value].")},
-      {"time", described(text(), "The name of the file's column of times, s.")},
-      {"column", described(text(), "The name of its column of values.")},
-      {"interpolation", described(between, "Linear between the times, or constant from each to the next.")}};
-  return {{"type", "object"},
-          {"additionalProperties", false},
-          {"properties", properties},
-          {"required", Json::array({"table"})}};
+             pairs = {{"type", "array"}, {"items", pair}, {"minItems", 1}},
+             between = {{"enum", Json::array({"linear", "step"})}, {"default", "linear"}};
+  Json table = object_of(
+      {{"table", described(any_of(text(), pairs), "A file of columns, or pairs [time in s, value].")},
+       {"time", described(text(), "The name of the file's column of times, s.")},
+       {"column", described(text(), "The name of its column of values.")},
+       {"interpolation",
+        described(between, "Linear between the times, or constant from each to the next.")}});
+  table.update(required("table"));
+  return table;
 }
 
 Json floorplan() {
-  Json file = text();
-  file["description"] =
-      "A file of blocks: name, x, y, width, height (m, from the box's corner) and power (W).";
-  return {{"type", "object"},
-          {"additionalProperties", false},
-          {"properties", {{"floorplan", file}}},
-          {"required", Json::array({"floorplan"})}};
+  Json plan = object_of({{"floorplan", described(text(),
+                                                 "A file of blocks: name, x, y, width, height (m, from "
+                                                 "the box's corner) and power (W).")}});
+  plan.update(required("floorplan"));
+  return plan;
 }
 
 Json formula(const Key& key) {
@@ -153,7 +153,7 @@ bool is_needed(const Key& key, const Keys& keys) {
 }
 
 Json object(const Keys& keys, const Context& context) {
-  Json schema = {{"type", "object"}, {"additionalProperties", false}, {"properties", Json::object()}};
+  Json schema = object_of(Json::object());
   Json needed = Json::array();
   for (const Key& key : keys) {
     schema["properties"][std::string(key.name)] = schema_of(key, context);
@@ -253,21 +253,18 @@ class Varied {
   explicit Varied(const Context& context) : context_(context) {
     Config config;
     add_all(describe(config), "");
-    Json ranks = number("integer", {1, 1e6});
-    ranks["description"] = "MPI ranks of the case.";
-    entries_.push_back({"ranks", ranks});
+    entries_.push_back({"ranks", described(number("integer", {1, 1e6}), "MPI ranks of the case.")});
   }
 
   // {key: value}, and the case's name.
   Json settings() const {
-    Json object = object_of([](const Entry& entry) { return entry.value; });
-    object["properties"]["name"] = text();
-    object["properties"]["name"]["description"] = "The case's name, of which its folder has its own.";
+    Json object = paths_to([](const Entry& entry) { return entry.value; });
+    object["properties"]["name"] = described(text(), "The case's name, of which its folder has its own.");
     return object;
   }
   // {key: [values]}
   Json lists() const {
-    return object_of([](const Entry& entry) {
+    return paths_to([](const Entry& entry) {
       const bool is_property = entry.pattern().empty();  // of the other definition
       Json values =
           list(is_property ? Json{{"$ref", fmt::format("#/definitions/case/properties/{}", entry.path)}}
@@ -293,7 +290,7 @@ class Varied {
   };
 
   template <class Shape>
-  Json object_of(Shape shape) const {
+  Json paths_to(Shape shape) const {
     Json object = {{"type", "object"}, {"additionalProperties", false}, {"minProperties", 1}};
     for (const Entry& entry : entries_)
       if (const std::string pattern = entry.pattern(); pattern.empty())

@@ -266,9 +266,7 @@ void check_field_outputs(const Config& config, Problems& problems) {
   check_part("output.coarse", output.coarse.times, output.coarse.factor ? nullptr : "factor");
   check_part("output.probes", output.probes.times, output.probes.points.empty() ? "points" : nullptr);
   check_probes(config, problems);
-  if (one_region)
-    field_parts(config,
-                [&](const std::string& key, const std::string& problem) { problems.add(key, problem); });
+  if (one_region) field_parts(config, &problems);
 }
 
 // What leaves a result behind, of which none may come from a transport that moves nothing.
@@ -350,8 +348,8 @@ void check_material(const Config& config, Problems& problems) {
                  "conductivity, density and heat_capacity");
   if (m.conductivity) return;
   const auto needs_it = std::ranges::find_if(config.boundaries, [](const BoundaryConfig& each) {
-    return any_law(each, [](BoundaryKind kind, auto&...) {
-      return kind == BoundaryKind::flux || kind == BoundaryKind::convection;
+    return any_law(each, [](const LawConfig& law) {
+      return law.kind == BoundaryKind::flux || law.kind == BoundaryKind::convection;
     });
   });
   if (needs_it != config.boundaries.end())
@@ -365,9 +363,8 @@ void check_material(const Config& config, Problems& problems) {
 
 void check_steady(const Config& config, Problems& problems) {
   if (!problems.sound({"problem", "boundaries"}) || is_transient(config)) return;
-  visit_all_laws(config, [&](const std::string& key, BoundaryKind, const Expression& value,
-                             const Expression& coefficient) {
-    if (value.uses('t') || coefficient.uses('t'))
+  visit_all_laws(config, [&](const std::string& key, const LawConfig& law) {
+    if (law.value.uses('t') || law.coefficient.uses('t'))
       problems.add(key, "the formula uses t, but a steady problem has no time; leave t out");
   });
   const bool fixed = !mean_is_free(config);
@@ -552,6 +549,15 @@ void check_corners(const std::string& key, int axis, double from, double to, Pro
   if (!(from < to))
     problems.add(key + ".to", "{} is not beyond {} along {}; write the larger corner last", shortest(to),
                  shortest(from), "xyz"[axis]);
+}
+
+void check_error_is_known(const Config& config, const std::string& what, Problems& problems) {
+  const ProblemConfig& p = config.problem;
+  if (p.error || p.criterion == Criterion::error)
+    problems.add(p.error ? "problem.error" : "problem.criterion",
+                 "the error is not known for {} in this version; write tolerance with criterion relative or "
+                 "absolute",
+                 what);
 }
 
 void check_kernel_can(const Config& config, const RegistryNames& registry, bool RegistryNames::Kernel::*can,

@@ -45,7 +45,8 @@ void check_list(const Config& config, Face f, const std::vector<BoundaryConfig>&
   for (std::size_t i = 0; i < laws.size(); ++i) {
     const std::string key = fmt::format("{}.{}", face, i);
     check_law(config, f, laws[i], key, problems);
-    visit_laws(laws[i], key, [&](const std::string& at, BoundaryKind kind, const auto&, const auto&) {
+    visit_laws(laws[i], key, [&](const std::string& at, const LawConfig& law) {
+      const BoundaryKind kind = law.kind;
       if (kind != BoundaryKind::temperature && kind != BoundaryKind::periodic) return;
       problems.add(at,
                    "{} stands alone on a face, and here is a list of laws that add up; use flux, "
@@ -69,7 +70,6 @@ void check_depth(const Config& config, Face f, const std::string& key, Problems&
 
 void check_varying(const Config& config, const RegistryNames& registry, Problems& problems) {
   const char* const varying = "boundaries whose coefficients vary over a face";
-  const ProblemConfig& p = config.problem;
   const bool by_time = std::ranges::any_of(config.boundaries, coefficient_uses_time);
   if (by_time && is_implicit(config))
     problems.add("problem.method",
@@ -79,11 +79,7 @@ void check_varying(const Config& config, const RegistryNames& registry, Problems
     problems.add("boundaries",
                  "coefficients that change in time are not available for a body of several "
                  "materials in this version; leave t out");
-  if (p.error || p.criterion == Criterion::error)
-    problems.add(p.error ? "problem.error" : "problem.criterion",
-                 "the error is not known for {} in this version; write tolerance with criterion relative or "
-                 "absolute",
-                 varying);
+  check_error_is_known(config, varying, problems);
   if (!has_several_materials(config))
     check_kernel_can(config, registry, &RegistryNames::Kernel::takes_varying_a,
                      fmt::format("take {}", varying), problems);

@@ -11,14 +11,10 @@
 namespace isotherm {
 
 void fill_in_cells(YamlNode& grid) {
-  const auto find = [&](std::string_view name) -> YamlNode* {
-    const auto at = std::ranges::find(grid.keys, name, &YamlKey::name);
-    return at == grid.keys.end() ? nullptr : &grid.items[static_cast<std::size_t>(at - grid.keys.begin())];
-  };
-  const YamlNode* const spacing = find("spacing");
+  const YamlNode* const spacing = grid.find("spacing");
   if (!spacing || spacing->kind != YamlNode::Kind::list || spacing->items.size() != 3) return;
   const auto is_axis_of_zones = [](const YamlNode& axis) { return axis.kind == YamlNode::Kind::list; };
-  if (!find("cells") && std::ranges::all_of(spacing->items, is_axis_of_zones)) {
+  if (!grid.find("cells") && std::ranges::all_of(spacing->items, is_axis_of_zones)) {
     const YamlNode nothing{.kind = YamlNode::Kind::null, .place = spacing->place};
     YamlNode cells{
         .kind = YamlNode::Kind::list, .place = spacing->place, .items = {nothing, nothing, nothing}};
@@ -26,7 +22,7 @@ void fill_in_cells(YamlNode& grid) {
     grid.items.insert(grid.items.begin(), std::move(cells));
     return fill_in_cells(grid);
   }
-  YamlNode* const cells = find("cells");
+  YamlNode* const cells = grid.find("cells");
   if (!cells || cells->kind != YamlNode::Kind::list || cells->items.size() != 3) return;
   for (std::size_t axis = 0; axis < 3; ++axis) {
     if (cells->items[axis].kind != YamlNode::Kind::null || !is_axis_of_zones(spacing->items[axis])) continue;

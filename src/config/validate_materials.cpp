@@ -171,15 +171,10 @@ void check_regions(const Config& config, std::set<std::string>& used, Problems& 
 }
 
 void check_limits(const Config& config, const RegistryNames& registry, Problems& problems) {
-  const ProblemConfig& p = config.problem;
   const char* const several = config.grid.is_graded()
                                   ? "a grid whose spacing has zones"
                                   : "a body of several materials, or of one that differs by axis";
-  if (p.error || p.criterion == Criterion::error)
-    problems.add(p.error ? "problem.error" : "problem.criterion",
-                 "the error is not known for {} in this version; write tolerance with criterion relative or "
-                 "absolute",
-                 several);
+  check_error_is_known(config, several, problems);
   if (problems.sound({"problem.kind", "boundaries"}) && mean_is_free(config))
     problems.add("boundaries",
                  "none fixes the temperature, which a steady problem of {} needs in this version; give one a "

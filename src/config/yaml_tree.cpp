@@ -9,6 +9,7 @@
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -17,6 +18,11 @@
 #include "config/text.hpp"
 
 namespace isotherm {
+
+const YamlNode* YamlNode::find(std::string_view name) const {
+  const auto at = std::ranges::find(keys, name, &YamlKey::name);
+  return at == keys.end() ? nullptr : &items[static_cast<std::size_t>(at - keys.begin())];
+}
 
 std::string yaml_in_quotes(const std::string& text) {
   std::string quoted = "\"";

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace isotherm {
@@ -33,6 +34,10 @@ struct YamlNode {
   bool quoted = false;            // a scalar in quotes is never a number
   std::vector<YamlKey> keys{};    // of a map, in order, duplicates included
   std::vector<YamlNode> items{};  // of a list, or the values of a map's keys
+
+  // The value of the first key of this name; null where there is none.
+  const YamlNode* find(std::string_view name) const;
+  YamlNode* find(std::string_view name) { return const_cast<YamlNode*>(std::as_const(*this).find(name)); }
 };
 
 struct YamlError {

@@ -51,20 +51,10 @@ double tiled_cells_of_period(Int3 extent, Int3 faces, int ghosts, const Exchange
   return cells;
 }
 
-// The largest rank count up to `ranks` with a process grid of at most `most` parts an axis.
-Index largest_fitting(Index ranks, Int3 most) {
-  Index best = 1;
-  for (Index px = 1; px <= std::min(most.x, ranks); ++px) {
-    for (Index py = 1; py <= std::min(most.y, ranks / px); ++py) {
-      best = std::max(best, px * py * std::min(most.z, ranks / (px * py)));
-    }
-  }
-  return best;
-}
-
 // `widest`: the widest halo with a process grid of so many ranks; 0 without one.
 [[noreturn]] void throw_no_process_grid(Int3 cells, int ranks, Int3 most, int ghosts, int widest) {
-  const Index fitting = largest_fitting(ranks, most);
+  Index fitting = std::min<Index>(ranks, most.product());
+  while (process_grids(fitting, most).empty()) --fitting;
   std::string advice = fitting == most.product()
                            ? fmt::format("{}, the most that fit", counted(fitting, "rank"))
                            : fmt::format("{}, the next lower count that fits; the most are {}",

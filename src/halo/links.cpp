@@ -97,15 +97,14 @@ class BoundedTransport {
 template <class T>
 class LinkProbe {
  public:
-  LinkProbe(const TriedLink<T>& link, TransportMaker<T>* maker)
-      : link_(link), device_(link.device), maker_(maker), peer_(link.messages.front().peer) {}
+  LinkProbe(const TriedLink<T>& link, const OpenTransport<T>& open)
+      : link_(link), device_(link.device), open_(open), peer_(link.messages.front().peer) {}
 
-  // `why_not`: what this rank knows against it beforehand; `checked`: the cells that arrive.
-  TransportMeasurement run(const TransportEntry<T>& entry, const std::string& why_not, bool timed) {
-    verdict_.why_not = why_not.empty() ? maker_->why_not(peer_) : why_not;
+  TransportMeasurement run(bool timed) {
+    verdict_.why_not = open_.why_not.empty() ? open_.maker->why_not(peer_) : open_.why_not;
     settle();
-    prove(entry.moves_data);
-    TransportMeasurement measurement{std::string(entry.name), "", 0, 0};
+    prove();
+    TransportMeasurement measurement{std::string(open_.entry->name), "", 0, 0};
     if (timed) {
       std::vector<HaloMessage> cells;
       for (const HaloMessage& m : link_.messages) cells.push_back(one_cell_of(m));
@@ -185,21 +184,22 @@ class LinkProbe {
 
   // Every field, because a transport may reach each in its own way. The ghosts of both are poisoned before
   // either sends: settle() is where the two meet.
-  void prove(bool checked) {
+  void prove() {
     std::optional<BoundedTransport<T>> bounded;
     // One side may have given up on another peer what the other would wait for here.
     attempt([&] {
-      verdict_.why_not = maker_->why_broken();
+      verdict_.why_not = open_.maker->why_broken();
       dense_ = Buffer(device_, std::ranges::max(link_.messages, {}, &HaloMessage::cells).cells() * sizeof(T));
       host_ = Buffer(device_, dense_.bytes(), Memory::staging);
     });
-    attempt([&] { bounded.emplace(device_, maker_->connect(link_.fields, link_.messages), link_.timeout); });
+    attempt(
+        [&] { bounded.emplace(device_, open_.maker->connect(link_.fields, link_.messages), link_.timeout); });
     for (int i = 0; i < static_cast<int>(link_.fields.size()); ++i) {
       const HaloField<T>& field = link_.fields[i];
       attempt([&] { paint(field, i, bounded->stream()); });
       attempt([&] {
         verdict_.seconds = bounded->exchange(std::span(&field, 1), 1);
-        if (checked) verdict_.why_not = compare(field, i, bounded->stream());
+        if (open_.entry->moves_data) verdict_.why_not = compare(field, i, bounded->stream());
       });
     }
   }
@@ -210,7 +210,7 @@ class LinkProbe {
     attempt([&] {
       const double wanted = timing_seconds / batches / std::max(verdict_.seconds, 1e-9);
       const int repeats = static_cast<int>(std::clamp<double>(wanted, 1, most_repeats));
-      BoundedTransport<T> bounded(device_, maker_->connect(link_.fields, messages), link_.timeout);
+      BoundedTransport<T> bounded(device_, open_.maker->connect(link_.fields, messages), link_.timeout);
       bounded.exchange(link_.fields, 1);  // the first of a connection has more to do
       std::vector<double> seconds;
       for (int i = 0; i < batches; ++i) seconds.push_back(bounded.exchange(link_.fields, repeats) / repeats);
@@ -221,7 +221,7 @@ class LinkProbe {
 
   const TriedLink<T>& link_;
   Device& device_;
-  TransportMaker<T>* maker_;
+  const OpenTransport<T>& open_;
   int peer_;
   Verdict verdict_;
   Buffer dense_, host_;  // one message
@@ -292,7 +292,7 @@ void drop_broken(const Communicator& communicator, const std::vector<OpenTranspo
 
 template <class T>
 TransportMeasurement TriedLink<T>::try_transport(const OpenTransport<T>& open, bool timed) const {
-  return LinkProbe<T>(*this, open.maker.get()).run(*open.entry, open.why_not, timed);
+  return LinkProbe<T>(*this, open).run(timed);
 }
 
 template <class T>

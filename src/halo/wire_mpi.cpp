@@ -126,91 +126,41 @@ std::byte* at(void* base, std::size_t offset) {
   return static_cast<std::byte*>(base) + offset;
 }
 
-// MPI reads and writes the packed buffers themselves: host memory, or a GPU's where MPI can.
-class DirectWire final : public Wire {
+// MPI reads and writes the packed buffers themselves: host memory, or a GPU's where MPI can. `is_staged`:
+// over pinned host buffers beside those of the device; while a piece is on the network, the next is copied
+// out of the device, and the one before into the peer's.
+class MpiWire final : public Wire {
  public:
-  DirectWire(Device& device, const Communicator& communicator, std::span<const WireMessage> messages,
-             std::size_t piece_bytes)
-      : device_(device), communicator_(communicator), packed_(own_event(device)) {
+  MpiWire(Device& device, const Communicator& communicator, std::span<const WireMessage> messages,
+          std::size_t piece_bytes, bool is_staged)
+      : device_(device), communicator_(communicator), is_staged_(is_staged) {
     const MPI_Comm comm = communicator_.native().comm;
     for (const WireMessage& m : messages) {
+      void *out = m.send, *in = m.receive;
+      for (void** buffer : {&out, &in})
+        if (is_staged) *buffer = staging_.emplace_back(device, m.bytes, Memory::staging).data();
       for_each_piece(m.bytes, piece_bytes, [&](std::size_t offset, std::size_t bytes) {
-        sends_.add(at(m.send, offset), bytes, m.peer, m.send_tag, comm);
-        receives_.add(at(m.receive, offset), bytes, m.peer, m.receive_tag, comm);
+        sends_.add(at(out, offset), bytes, m.peer, m.send_tag, comm);
+        receives_.add(at(in, offset), bytes, m.peer, m.receive_tag, comm);
+        pieces_.push_back({at(out, offset), at(m.send, offset), at(m.receive, offset), at(in, offset), bytes,
+                           own_event(device)});
       });
     }
   }
 
   // On a GPU the host does not wait here for the packs: it has the interior to queue.
   void send(Stream stream) override {
-    device_.record(packed_, stream);
-    started_ = false;
-    start_if_packed();
-  }
-
-  bool arrived() override {
-    if (!started_) start_if_packed();
-    return started_ && receives_.test_all() && sends_.test_all();
-  }
-
-  void receive(Stream) override {
-    if (!started_) {
-      device_.synchronize(packed_);
-      start();
-    }
-    receives_.wait_all();
-    sends_.wait_all();  // the next pack may overwrite them
-  }
-
- private:
-  void start_if_packed() {
-    if (device_.passed(packed_)) start();
-  }
-  // Behind `packed_`, and so behind the unpacks of the exchange before: messages may arrive.
-  void start() {
-    receives_.start();
-    sends_.start();
-    started_ = true;
-  }
-
-  Device& device_;
-  Communicator communicator_;  // keeps the MPI_Comm of the requests alive
-  Owned<Event> packed_;
-  bool started_ = false;
-  Requests sends_{Requests::Way::send}, receives_{Requests::Way::receive};
-};
-
-// MPI over pinned host buffers beside those of the device. Messages travel in pieces: while one is on the
-// network, the next is copied out of the device, and the one before into the peer's.
-class StagedWire final : public Wire {
- public:
-  StagedWire(Device& device, const Communicator& communicator, std::span<const WireMessage> messages,
-             std::size_t piece_bytes)
-      : device_(device), communicator_(communicator) {
-    const MPI_Comm comm = communicator_.native().comm;
-    for (const WireMessage& m : messages) {
-      const Buffer& out = outgoing_.emplace_back(device, m.bytes, Memory::staging);
-      const Buffer& in = incoming_.emplace_back(device, m.bytes, Memory::staging);
-      for_each_piece(m.bytes, piece_bytes, [&](std::size_t offset, std::size_t bytes) {
-        sends_.add(at(out.data(), offset), bytes, m.peer, m.send_tag, comm);
-        receives_.add(at(in.data(), offset), bytes, m.peer, m.receive_tag, comm);
-        pieces_.push_back({at(out.data(), offset), at(m.send, offset), at(m.receive, offset),
-                           at(in.data(), offset), bytes, own_event(device)});
-      });
-    }
-  }
-
-  void send(Stream stream) override {
-    for (const Piece& piece : pieces_) {
-      device_.copy(piece.out, piece.packed, piece.bytes, stream);
-      device_.record(piece.staged, stream);
-    }
     started_ = 0;
     all_here_ = false;
+    for (const Piece& piece : pieces_) {
+      if (is_staged_) device_.copy(piece.out, piece.packed, piece.bytes, stream);
+      device_.record(piece.ready, stream);
+      if (!is_staged_) return start_ready();  // one event is behind the packs of all
+    }
   }
 
   bool arrived() override {
-    while (started_ < pieces_.size() && device_.passed(pieces_[started_].staged)) start_next();
+    start_ready();
     if (started_ < pieces_.size()) return false;
     all_here_ = all_here_ || receives_.test_all();
     return all_here_ && sends_.test_all();
@@ -218,39 +168,49 @@ class StagedWire final : public Wire {
 
   void receive(Stream stream) override {
     while (started_ < pieces_.size()) {
-      device_.synchronize(pieces_[started_].staged);
+      device_.synchronize(pieces_[started_].ready);
       start_next();
-      for (int i = receives_.any(false); i != MPI_UNDEFINED; i = receives_.any(false)) deliver(i, stream);
+      if (is_staged_) deliver_those_here(false, stream);
     }
-    for (int i = receives_.any(true); i != MPI_UNDEFINED; i = receives_.any(true)) deliver(i, stream);
-    for (std::size_t i = 0; all_here_ && i < pieces_.size(); ++i) deliver(static_cast<int>(i), stream);
+    if (is_staged_)
+      deliver_those_here(true, stream);
+    else
+      receives_.wait_all();
     sends_.wait_all();  // the next exchange may overwrite `out`
   }
 
  private:
-  struct Piece {  // by request
+  struct Piece {  // by request; `out` and `in` are the packed buffers themselves where nothing is staged
     void* out;
     const void* packed;
     void* unpacked;
     const void* in;
     std::size_t bytes;
-    Owned<Event> staged;  // it is in `out`
+    Owned<Event> ready;  // it is in `out`
   };
 
-  // Receives start with the first piece: until then the copies of the exchange before may read `in`.
+  void start_ready() {
+    while (started_ < pieces_.size() && device_.passed(pieces_[started_].ready)) start_next();
+  }
+  // Receives start with the first piece: until then what the exchange before has queued may read `in`.
   void start_next() {
     if (started_ == 0) receives_.start();
-    sends_.start(started_++);
+    do sends_.start(started_++);
+    while (!is_staged_ && started_ < pieces_.size());
   }
 
-  void deliver(int i, Stream stream) {
-    const Piece& piece = pieces_[i];
-    device_.copy(piece.unpacked, piece.in, piece.bytes, stream);
+  void deliver_those_here(bool all, Stream stream) {
+    const auto deliver = [&](const Piece& piece) {
+      device_.copy(piece.unpacked, piece.in, piece.bytes, stream);
+    };
+    for (int i = receives_.any(all); i != MPI_UNDEFINED; i = receives_.any(all)) deliver(pieces_[i]);
+    if (all && all_here_) std::ranges::for_each(pieces_, deliver);
   }
 
   Device& device_;
-  Communicator communicator_;
-  std::vector<Buffer> outgoing_, incoming_;
+  Communicator communicator_;  // keeps the MPI_Comm of the requests alive
+  bool is_staged_;
+  std::vector<Buffer> staging_;
   std::vector<Piece> pieces_;
   std::size_t started_ = 0;
   bool all_here_ = false;  // found by arrived(): no request is left to tell
@@ -261,7 +221,7 @@ class StagedWire final : public Wire {
 
 std::unique_ptr<Wire> make_direct_wire(Device& device, const Communicator& communicator,
                                        std::span<const WireMessage> messages, std::size_t piece_bytes) {
-  return std::make_unique<DirectWire>(device, communicator, messages, piece_bytes);
+  return std::make_unique<MpiWire>(device, communicator, messages, piece_bytes, false);
 }
 
 std::unique_ptr<Wire> make_host_wire(Device& device, const Communicator& communicator,
@@ -272,7 +232,7 @@ std::unique_ptr<Wire> make_host_wire(Device& device, const Communicator& communi
 
 std::unique_ptr<Wire> make_staged_wire(Device& device, const Communicator& communicator,
                                        std::span<const WireMessage> messages, std::size_t piece_bytes) {
-  return std::make_unique<StagedWire>(device, communicator, messages, piece_bytes);
+  return std::make_unique<MpiWire>(device, communicator, messages, piece_bytes, true);
 }
 
 std::string judge_device_memory(std::optional<bool> answer, const std::string& library,

@@ -21,7 +21,7 @@ bool BodyParts::holds(Face f, Int3 cell) const {
   const std::optional<FaceLaw>& law = laws_[static_cast<std::size_t>(f)];
   if (!law) return false;
   if (is_plain(boundary_of(config_, f))) return true;
-  Vector3 at = CellCentres(config_)(cell);
+  Vector3 at = GridAxes(config_).centre(cell);
   at[axis_of(f)] = face_position(config_, f);
   return law->at(1, 1, at, 0).a < 1;
 }
@@ -108,7 +108,7 @@ void BodyParts::check() {
   for (std::int64_t i = 0; i < std::ssize(parts_); ++i) {
     const Part& part = parts_[static_cast<std::size_t>(i)];
     if (part.parent != i || part.is_held) continue;
-    const Vector3 at = CellCentres(config_)(part.cell);
+    const Vector3 at = GridAxes(config_).centre(part.cell);
     throw deck_error(
         config_, "regions",
         "the steady problem has no one solution: nothing holds the temperature of the part of the "

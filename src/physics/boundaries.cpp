@@ -22,7 +22,7 @@ struct FaceCells {
   Int3 first;        // global cell of the index (0, 0)
   Int3 domain;       // cells of it
   std::array<bool, 3> periodic{};
-  CellCentres centre;
+  GridAxes axes;
   double plane;  // m, where the boundary stands
   Index pitch, rows, first_inside;
 
@@ -32,7 +32,7 @@ struct FaceCells {
         q(face_axes(f)[1]),
         first(subdomain.lo - Int3{ghosts, ghosts, ghosts}),
         domain(config.grid.cells),
-        centre(config),
+        axes(config),
         plane(face_position(config, f)),
         pitch(subdomain.extent()[p] + 2 * ghosts),
         rows(subdomain.extent()[q] + 2 * ghosts),
@@ -49,13 +49,13 @@ struct FaceCells {
   Vector3 place(Index i, Index j) const {
     Vector3 at{};
     at[normal] = plane;
-    at[p] = centre(p, cell(p, i));
-    at[q] = centre(q, cell(q, j));
+    at[p] = axes[p].centre(cell(p, i));
+    at[q] = axes[q].centre(cell(q, j));
     return at;
   }
   std::vector<double> along(int axis, Index count) const {
     std::vector<double> at;
-    for (Index i = 0; i < count; ++i) at.push_back(centre(axis, cell(axis, i)));
+    for (Index i = 0; i < count; ++i) at.push_back(axes[axis].centre(cell(axis, i)));
     return at;
   }
 };
@@ -260,7 +260,9 @@ class BoundaryConditions<T>::FaceValues {
     if (law.has_temperature() && value < lowest_) throw too_cold(value_keys_[i], value, where, at, t);
     if (law.kind != BoundaryKind::convection) return;
     if (!std::isfinite(H)) throw not_finite(coefficient_keys_[i], law.coefficient.text(), H, where, at, t);
-    if (H < 0) throw negative(coefficient_keys_[i], H, where, at, t);
+    if (H < 0)
+      throw too_low(coefficient_keys_[i], H, "W/(m^2 K)", where, at, t,
+                    "negative; give a coefficient of 0 or more");
   }
 
   Face face_;

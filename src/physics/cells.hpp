@@ -13,13 +13,6 @@
 
 namespace isotherm {
 
-// Of the deck's grid, m; `cell` is a global index.
-struct CellCentres : GridAxes {
-  explicit CellCentres(const Config& config) : GridAxes(config) {}
-  double operator()(int axis, Index i) const { return axes[static_cast<std::size_t>(axis)].centre(i); }
-  Vector3 operator()(Int3 cell) const { return {(*this)(0, cell.x), (*this)(1, cell.y), (*this)(2, cell.z)}; }
-};
-
 inline double square(double x) {
   return x * x;
 }
@@ -46,19 +39,16 @@ inline Error not_finite(const std::string& key, const std::string& what, double 
                       key, what, problem, cell.x, cell.y, cell.z, shown, place[0], place[1], place[2], t)};
 }
 
-inline Error too_cold(const std::string& key, double value, Int3 cell, Vector3 place, double t) {
-  return {
-      ExitCode::deck,
-      fmt::format("{}: {} K at cell ({}, {}, {}) (x = {} m, y = {} m, z = {} m, t = {} s) is below absolute "
-                  "zero; temperatures are in kelvin, 25 C is 298.15",
-                  key, value, cell.x, cell.y, cell.z, place[0], place[1], place[2], t)};
-}
-
-inline Error negative(const std::string& key, double value, Int3 cell, Vector3 place, double t) {
+// "<key>: -3 K at cell (1, 2, 3) (x = 0.1 m, ...) is <problem>"
+inline Error too_low(const std::string& key, double value, const char* unit, Int3 cell, Vector3 place,
+                     double t, const char* problem) {
   return {ExitCode::deck,
-          fmt::format("{}: {} W/(m^2 K) at cell ({}, {}, {}) (x = {} m, y = {} m, z = {} m, t = {} s) is "
-                      "negative; give a coefficient of 0 or more",
-                      key, value, cell.x, cell.y, cell.z, place[0], place[1], place[2], t)};
+          fmt::format("{}: {} {} at cell ({}, {}, {}) (x = {} m, y = {} m, z = {} m, t = {} s) is {}", key,
+                      value, unit, cell.x, cell.y, cell.z, place[0], place[1], place[2], t, problem)};
+}
+inline Error too_cold(const std::string& key, double value, Int3 cell, Vector3 place, double t) {
+  return too_low(key, value, "K", cell, place, t,
+                 "below absolute zero; temperatures are in kelvin, 25 C is 298.15");
 }
 
 }  // namespace isotherm

@@ -52,15 +52,18 @@ struct Midpoints {
 }  // namespace
 
 CentreCover::CentreCover(const Config& config, const RegionValue& shape)
-    : shape_(shape), cells_(config.grid.cells), centre_(config) {
-  const double smallest = std::min({centre_[0].smallest(), centre_[1].smallest(), centre_[2].smallest()});
+    : shape_(shape), cells_(config.grid.cells), axes_(config) {
+  const double smallest = std::min({axes_[0].smallest(), axes_[1].smallest(), axes_[2].smallest()});
   reach_ = std::max(0.0, shape.radius - rounding_of_per_cell * smallest);
   for (int axis = 0; axis < 3; ++axis) {
+    const auto between = [&](double low, double high) {
+      return CellRange{axes_[axis].first_centre_from(low), axes_[axis].first_centre_from(high)};
+    };
     if (shape.shape == Shape::box) {
-      between_[axis] = half_open(axis, shape.from[axis], shape.to[axis]);
+      between_[axis] = between(shape.from[axis], shape.to[axis]);
     } else if (shape.shape == Shape::cylinder && shape.axis == axis) {
       const double low = shape.centre[axis] - shape.length / 2;
-      between_[axis] = half_open(axis, low, low + shape.length);
+      between_[axis] = between(low, low + shape.length);
     } else {
       between_[axis] = {0, cells_[axis]};
     }
@@ -71,11 +74,11 @@ CellRange CentreCover::row(Index y, Index z) const {
   if (!between_[1].has(y) || !between_[2].has(z)) return {};
   if (shape_.shape == Shape::box) return between_[0];
   double left = square(reach_);  // of the squared radius, for x
-  if (is_round(shape_.shape, shape_.axis, 1)) left -= square(centre_(1, y) - shape_.centre[1]);
-  if (is_round(shape_.shape, shape_.axis, 2)) left -= square(centre_(2, z) - shape_.centre[2]);
+  if (is_round(shape_.shape, shape_.axis, 1)) left -= square(axes_[1].centre(y) - shape_.centre[1]);
+  if (is_round(shape_.shape, shape_.axis, 2)) left -= square(axes_[2].centre(z) - shape_.centre[2]);
   if (!(left > 0)) return {};
   if (!is_round(shape_.shape, shape_.axis, 0)) return between_[0];
-  const GridAxis& x = centre_[0];
+  const GridAxis& x = axes_[0];
   if (x.is_graded()) {
     const double low = x.in_cells(shape_.centre[0] - std::sqrt(left)),
                  high = x.in_cells(shape_.centre[0] + std::sqrt(left));
@@ -89,7 +92,7 @@ CellRange CentreCover::row(Index y, Index z) const {
 bool CentreCover::covers_any() const {
   Int3 nearest;
   for (int axis = 0; axis < 3; ++axis) {
-    const double u = std::floor(centre_[axis].in_cells(shape_.centre[axis]));
+    const double u = std::floor(axes_[axis].in_cells(shape_.centre[axis]));
     const Index at =
         is_round(shape_.shape, shape_.axis, axis) ? clipped(axis, u, u + 1).first : between_[axis].first;
     nearest[axis] = std::min(at, cells_[axis] - 1);
@@ -101,13 +104,6 @@ bool CentreCover::covers_any() const {
 CellRange CentreCover::clipped(int axis, double first, double last) const {
   const auto n = static_cast<double>(cells_[axis]);
   return {static_cast<Index>(std::clamp(first, 0.0, n)), static_cast<Index>(std::clamp(last, 0.0, n))};
-}
-
-CellRange CentreCover::half_open(int axis, double low, double high) const {
-  const auto first_from = [&](double place) {
-    return std::ceil(centre_[axis].in_cells(place) - 0.5 - rounding_of_per_cell);
-  };
-  return clipped(axis, first_from(low), first_from(high));
 }
 
 double Coverage::Lattice::snapped(double at) const {

@@ -46,11 +46,10 @@ class CentreCover {
 
  private:
   CellRange clipped(int axis, double first, double last) const;
-  CellRange half_open(int axis, double low, double high) const;
 
   const RegionValue& shape_;
   Int3 cells_;
-  CellCentres centre_;
+  GridAxes axes_;
   double reach_;  // m, the radius less the tolerance
   std::array<CellRange, 3> between_;
 };

@@ -21,11 +21,11 @@ void add_flux(const Config& config, Face f, Box cells, HeatBalance& balance) {
   const BoundaryConfig& boundary = config.boundaries[static_cast<int>(f)];
   const Expression flux = is_plain(boundary) ? boundary.value : face_law(config, f).heat;
   const int axis = axis_of(f);
-  const CellCentres centre(config);
+  const GridAxes axes(config);
   const auto area_at = [&, uniform = cell_volume(config) / spacing(config)[axis]](Int3 cell) {
     if (!config.grid.is_graded()) return uniform;
     const int p = (axis + 1) % 3, q = (axis + 2) % 3;
-    return centre[p].size(cell[p]) * centre[q].size(cell[q]);
+    return axes[p].size(cell[p]) * axes[q].size(cell[q]);
   };
   (is_max(f) ? cells.lo : cells.hi)[axis] = is_max(f) ? cells.hi[axis] - 1 : cells.lo[axis] + 1;
   for (Index z = cells.lo.z; z < cells.hi.z; ++z) {
@@ -33,7 +33,7 @@ void add_flux(const Config& config, Face f, Box cells, HeatBalance& balance) {
     for (Index y = cells.lo.y; y < cells.hi.y; ++y) {
       HeatBalance row;
       for (Index x = cells.lo.x; x < cells.hi.x; ++x) {
-        const Vector3 at = centre({x, y, z});  // a face's formula does not use the axis along its normal
+        const Vector3 at = axes.centre({x, y, z});  // a face's formula does not use the axis along its normal
         const double watts = area_at({x, y, z}) * flux(at[0], at[1], at[2]);
         row += {watts, std::abs(watts)};
       }
@@ -73,6 +73,22 @@ void add_row(const T* row, Index length, Index number, const std::function<bool(
   const bool first = !found.any();
   if (first || low < found.lowest.value) found.lowest = {low, place(low)};
   if (first || high > found.highest.value) found.highest = {high, place(high)};
+}
+
+// Of so many kinds of cells: add(y, z, number, found) does a row, whose first cell has that number.
+template <class Add>
+std::vector<TemperatureExtremes> over_rows(std::size_t kinds, Int3 n, Int3 lo, Int3 cells, const Add& add) {
+  std::vector<TemperatureExtremes> all(kinds);
+#pragma omp parallel
+  {
+    std::vector<TemperatureExtremes> mine(kinds);
+#pragma omp for collapse(2) schedule(static) nowait
+    for (Index z = 0; z < n.z; ++z)
+      for (Index y = 0; y < n.y; ++y) add(y, z, lo.x + cells.x * (lo.y + y + cells.y * (lo.z + z)), mine);
+#pragma omp critical(isotherm_temperature_extremes)
+    for (std::size_t i = 0; i < kinds; ++i) all[i].add(mine[i]);
+  }
+  return all;
 }
 
 NumberedTemperature over_ranks(const NumberedTemperature& mine, ReduceOp op,
@@ -144,52 +160,30 @@ template <class T>
 TemperatureExtremes temperature_extremes(FieldView<const T> field, Int3 lo, Int3 cells,
                                          const std::function<bool(Index, Index, Index)>& is_void) {
   const Int3 n = field.extent;
-  TemperatureExtremes all;
-#pragma omp parallel
-  {
-    TemperatureExtremes mine;
-#pragma omp for collapse(2) schedule(static) nowait
-    for (Index z = 0; z < n.z; ++z) {
-      for (Index y = 0; y < n.y; ++y) {
-        const Index number = lo.x + cells.x * (lo.y + y + cells.y * (lo.z + z));
-        std::function<bool(Index)> of_row;
-        if (is_void) of_row = [&](Index x) { return is_void(x, y, z); };
-        if (n.x > 0) add_row(&field(0, y, z), n.x, number, of_row, mine);
-      }
-    }
-#pragma omp critical(isotherm_temperature_extremes)
-    all.add(mine);
-  }
-  return all;
+  const auto add = [&](Index y, Index z, Index number, std::vector<TemperatureExtremes>& found) {
+    std::function<bool(Index)> of_row;
+    if (is_void) of_row = [&](Index x) { return is_void(x, y, z); };
+    if (n.x > 0) add_row(&field(0, y, z), n.x, number, of_row, found[0]);
+  };
+  return over_rows(1, n, lo, cells, add)[0];
 }
 
 template <class T>
 std::vector<TemperatureExtremes> material_extremes(const Config& config, FieldView<const T> field,
                                                    Box subdomain) {
-  const Int3 n = field.extent, lo = subdomain.lo, cells = config.grid.cells;
+  const Int3 n = field.extent, lo = subdomain.lo;
   MaterialPainter painter(config);
   painter.load(subdomain);
-  std::vector<TemperatureExtremes> all(config.materials.size() + 1);
-#pragma omp parallel
-  {
-    std::vector<TemperatureExtremes> mine(all.size());
+  const auto add = [&](Index y, Index z, Index number, std::vector<TemperatureExtremes>& found) {
     std::vector<std::uint8_t> row(static_cast<std::size_t>(n.x));
-#pragma omp for collapse(2) schedule(static) nowait
-    for (Index z = 0; z < n.z; ++z) {
-      for (Index y = 0; y < n.y; ++y) {
-        const Index number = lo.x + cells.x * (lo.y + y + cells.y * (lo.z + z));
-        painter.row(lo.x, lo.y + y, lo.z + z, row);
-        for (auto from = row.begin(), to = from; from != row.end(); from = to) {
-          to = std::find_if(from, row.end(), [&](std::uint8_t material) { return material != *from; });
-          const Index x = from - row.begin();
-          add_row(&field(x, y, z), to - from, number + x, {}, mine[*from]);
-        }
-      }
+    painter.row(lo.x, lo.y + y, lo.z + z, row);
+    for (auto from = row.begin(), to = from; from != row.end(); from = to) {
+      to = std::find_if(from, row.end(), [&](std::uint8_t material) { return material != *from; });
+      const Index x = from - row.begin();
+      add_row(&field(x, y, z), to - from, number + x, {}, found[*from]);
     }
-#pragma omp critical(isotherm_material_extremes)
-    for (std::size_t i = 0; i < all.size(); ++i) all[i].add(mine[i]);
-  }
-  return all;
+  };
+  return over_rows(config.materials.size() + 1, n, lo, config.grid.cells, add);
 }
 
 template std::vector<TemperatureExtremes> material_extremes(const Config&, FieldView<const float>, Box);
@@ -249,11 +243,10 @@ Bins choose_bins(const Config& config, double initial_min, double initial_max) {
   const HistogramConfig& histogram = config.output.histogram;
   if (histogram.range) return Bins::of((*histogram.range)[0], (*histogram.range)[1], histogram.bins);
   double low = initial_min, high = initial_max;
-  visit_all_laws(config, [&](const auto&, BoundaryKind kind, const Expression& value, const auto&) {
-    const bool is_temperature = kind == BoundaryKind::temperature || kind == BoundaryKind::convection;
-    if (!is_temperature || !value.is_constant()) return;
-    low = std::min(low, value(0, 0, 0));
-    high = std::max(high, value(0, 0, 0));
+  visit_all_laws(config, [&](const auto&, const LawConfig& law) {
+    if (!law.has_temperature() || !law.value.is_constant()) return;
+    low = std::min(low, law.value(0, 0, 0));
+    high = std::max(high, law.value(0, 0, 0));
   });
   const double largest = std::max(std::abs(low), std::abs(high));
   if (high - low <= std::max(1e-9 * largest, 1e-200)) {

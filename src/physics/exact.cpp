@@ -1,7 +1,6 @@
 #include "physics/exact.hpp"
 
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <cmath>
 #include <numbers>
@@ -327,31 +326,24 @@ std::optional<ExactField> make_exact(const Config& config) {
 template <class T>
 VerificationErrors verification_errors(const Config& config, FieldView<const T> field, Box subdomain,
                                        const ExactField& exact, double t) {
-  const CellCentres centre(config);
+  const GridAxes axes(config);
   const Int3 extent = subdomain.extent();
-  const auto factors = [&](int axis) {
-    return [all = volume_factors(config, axis, subdomain.lo[axis], extent[axis])](Index i) {
-      return all.empty() ? 1 : all[static_cast<std::size_t>(i)];
-    };
-  };
-  const auto of_x = factors(0), of_y = factors(1), of_z = factors(2);
+  const CellWeights volumes(config, subdomain);
   const auto add = [](VerificationErrors& sum, double largest, double squares) {
     if (!(largest <= sum.max) && !std::isnan(sum.max)) sum.max = largest;  // a NaN comes in, and stays
     sum.sum_squares += squares;
   };
-  const std::vector<ExactField> copies(omp_get_max_threads(), exact);
   const std::vector<std::uint8_t> voids = void_cells(config, subdomain);
   // One result a row, added up in order afterwards: the same sum for every number of threads.
   std::vector<VerificationErrors> rows(extent.y * extent.z);
-#pragma omp parallel for collapse(2) schedule(static) num_threads(static_cast <int>(copies.size()))
+#pragma omp parallel for collapse(2) schedule(static)
   for (Index z = 0; z < extent.z; ++z) {
     for (Index y = 0; y < extent.y; ++y) {
-      const ExactField& solution = copies[omp_get_thread_num()];
       for (Index x = 0; x < extent.x; ++x) {
         if (!voids.empty() && voids[static_cast<std::size_t>(x + extent.x * (y + extent.y * z))]) continue;
-        const Vector3 at = centre(subdomain.lo + Int3{x, y, z});
-        const double error = std::abs(static_cast<double>(field(x, y, z)) - solution(at[0], at[1], at[2], t));
-        const double weight = of_x(x) * of_y(y) * of_z(z);
+        const Vector3 at = axes.centre(subdomain.lo + Int3{x, y, z});
+        const double error = std::abs(static_cast<double>(field(x, y, z)) - exact(at[0], at[1], at[2], t));
+        const double weight = volumes.of(0, x) * volumes.of(1, y) * volumes.of(2, z);
         add(rows[y + z * extent.y], error, weight * (error * error));
       }
     }

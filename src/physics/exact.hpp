@@ -9,7 +9,7 @@
 
 namespace isotherm {
 
-// Metres and seconds. Formulas are not thread-safe: each thread takes its own copy.
+// Metres and seconds.
 struct ExactField {
   std::function<double(double x, double y, double z, double t)> temperature;  // K
   // The heat source that makes it a solution, W/m^3; 0 but for manufactured solutions.

@@ -66,11 +66,11 @@ Hoisted hoist(FormulaProgram& program, bool with_places) {
 }  // namespace
 
 std::array<FormulaAxis, 3> cell_axes(const Config& config, Box subdomain) {
-  const CellCentres centre(config);
+  const GridAxes axes(config);
   std::array<FormulaAxis, 3> all;
   for (int a = 0; a < 3; ++a) {
     all[a].variable = a;
-    for (Index i = subdomain.lo[a]; i < subdomain.hi[a]; ++i) all[a].at.push_back(centre(a, i));
+    for (Index i = subdomain.lo[a]; i < subdomain.hi[a]; ++i) all[a].at.push_back(axes[a].centre(i));
   }
   return all;
 }

@@ -109,7 +109,7 @@ class MaterialSurvey {
       return;
     }
     const auto bare = std::ranges::find(row, MaterialPainter::nothing);
-    const Vector3 at = CellCentres(config_)({bare - row.begin(), y, z});
+    const Vector3 at = GridAxes(config_).centre({bare - row.begin(), y, z});
     throw deck_error(config_, "regions",
                      "no region has the cell at ({}, {}, {}) m, and there is no material.default; add the "
                      "default, which may be void, or a region",

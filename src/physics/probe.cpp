@@ -71,13 +71,12 @@ Int3 Probe::cell(int corner) const {
 }
 
 double Probe::beyond_boundaries(const Config& config, int corner, double temperature, double t) const {
-  const CellCentres centre(config);
   const Int3 before = cell(corner);
   for (int axis = 0; axis < 3; ++axis) {
     const bool upper = corner >> axis & 1;
     if (!neighbours_[axis][upper].beyond_boundary) continue;
     const Face boundary = face(axis, upper);
-    Vector3 at = centre(before);
+    Vector3 at = GridAxes(config).centre(before);
     at[axis] = face_position(config, boundary);
     const double k = conductivities_[corner][axis];
     const BoundaryConfig& of_face = config.boundaries[static_cast<int>(boundary)];

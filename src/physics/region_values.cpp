@@ -56,24 +56,12 @@ struct Row {
 };
 
 // Sums of sources become those of a cell of the grid's first size: what a source gives counts with the volume
-// of its cell (config/grid_axes.hpp). Empty factors are 1.
-struct VolumeFactors {
-  std::array<std::vector<double>, 3> along;
-
-  VolumeFactors(const Config& config, Box cells) {
-    for (int axis = 0; axis < 3; ++axis)
-      along[static_cast<std::size_t>(axis)] =
-          volume_factors(config, axis, cells.lo[axis], cells.extent()[axis]);
-  }
-  double at(std::size_t axis, Index i) const {
-    return along[axis].empty() ? 1 : along[axis][static_cast<std::size_t>(i)];
-  }
-  void apply_to(std::vector<double>& sums, Index y, Index z) const {
-    if (along[0].empty() && along[1].empty() && along[2].empty()) return;
-    const double of_row = at(1, y) * at(2, z);
-    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] *= at(0, static_cast<Index>(i)) * of_row;
-  }
-};
+// of its cell.
+void weigh(std::vector<double>& sums, const CellWeights& volumes, Index y, Index z) {
+  if (!volumes.any()) return;
+  const double of_row = volumes.of(1, y) * volumes.of(2, z);
+  for (std::size_t i = 0; i < sums.size(); ++i) sums[i] *= volumes.of(0, static_cast<Index>(i)) * of_row;
+}
 
 // Stores the sums of a row. Notes the first cell that the precision cannot hold or that is below 0 K.
 template <class T>
@@ -105,7 +93,7 @@ RegionTotals totals_of(const std::vector<double>& values) {
 
 }  // namespace
 
-// One entry made ready. A copy sets in another thread.
+// One entry made ready.
 class RegionValues::Brush {
  public:
   Brush(const Config& config, const RegionValue& entry, std::string path, std::size_t number, bool is_source)
@@ -113,7 +101,7 @@ class RegionValues::Brush {
         path_(std::move(path)),
         number_(number),
         is_source_(is_source),
-        centre_(config),
+        axes_(config),
         value_(source_strength(config, entry)),
         formula_(entry.formula) {
     if (entry.shape == Shape::exact && !(exact_ = make_exact(config)))
@@ -198,14 +186,14 @@ class RegionValues::Brush {
 
   std::vector<double> formula_values(const Row& row) const {
     std::vector<double> x, values(row.sums.size());
-    for (Index i = 0; i < std::ssize(values); ++i) x.push_back(centre_(0, row.first.x + i));
-    const Vector3 at = centre_(row.first);
+    for (Index i = 0; i < std::ssize(values); ++i) x.push_back(axes_[0].centre(row.first.x + i));
+    const Vector3 at = axes_.centre(row.first);
     const double t = 0;
     formula_.evaluate({{{x.data(), true}, {&at[1]}, {&at[2]}, {&t}}, std::ssize(values)}, values.data());
     return values;
   }
   double value_at(const Row& row, Int3 cell) const {
-    const Vector3 at = centre_(cell), from = entry_->centre;
+    const Vector3 at = axes_.centre(cell), from = entry_->centre;
     const double distance = square(at[0] - from[0]) + square(at[1] - from[1]) + square(at[2] - from[2]);
     switch (entry_->shape) {
       case Shape::gaussian:
@@ -225,7 +213,7 @@ class RegionValues::Brush {
   std::string path_;  // "initial.2"
   std::size_t number_;
   bool is_source_;
-  CellCentres centre_;
+  GridAxes axes_;
   double value_;  // K or W/m^3, as Coverage scales it
   Expression formula_;
   std::optional<ExactField> exact_;
@@ -242,20 +230,19 @@ RegionValues::RegionValues(const Config& config, std::vector<RegionValue> entrie
   std::vector<Brush> brushes;
   for (std::size_t n = 0; n < entries_.size(); ++n)
     brushes.emplace_back(config_, entries_[n], fmt::format("{}.{}", key_, n), n, is_source_);
-  brushes_ = std::make_shared<const std::vector<std::vector<Brush>>>(omp_get_max_threads(), brushes);
+  brushes_ = std::make_shared<const std::vector<Brush>>(std::move(brushes));
 }
 
 Index RegionValues::repeated_until(Index z, Index end) const {
   const auto repeats = [&](const Brush& brush) { return brush.repeats(z); };
   if (has_void_) return z;
   const GridAxis along(config_, 2);
-  while (z < end && along.size(z) == along.size(z - 1) && std::ranges::all_of(brushes_->front(), repeats))
-    ++z;
+  while (z < end && along.size(z) == along.size(z - 1) && std::ranges::all_of(*brushes_, repeats)) ++z;
   return z;
 }
 
 void RegionValues::check_datasets() const {
-  for (const Brush& brush : brushes_->front()) brush.read_dataset(config_, {});
+  for (const Brush& brush : *brushes_) brush.read_dataset(config_, {});
 }
 
 template <class T>
@@ -263,11 +250,12 @@ RegionTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field
   const double lowest = is_source_ ? -std::numeric_limits<double>::infinity() : lowest_temperature(config_);
   const Int3 extent = subdomain.extent();
   Datasets datasets;
-  for (const Brush& brush : brushes_->front()) datasets.push_back(brush.read_dataset(config_, subdomain));
+  for (const Brush& brush : *brushes_) datasets.push_back(brush.read_dataset(config_, subdomain));
   const std::vector<std::uint8_t> voids =
       has_void_ ? void_cells(config_, subdomain) : std::vector<std::uint8_t>{};
-  const VolumeFactors factors(config_, subdomain);
-  std::vector<Row> rows(brushes_->size(), Row{{}, subdomain, &datasets, {}, {}, {}, {}});
+  const CellWeights volumes(config_, subdomain);
+  std::vector<Row> rows(static_cast<std::size_t>(omp_get_max_threads()),
+                        Row{{}, subdomain, &datasets, {}, {}, {}, {}});
   for (Row& row : rows) {
     row.sums.resize(static_cast<std::size_t>(extent.x));
     row.shares = row.sums;
@@ -276,15 +264,14 @@ RegionTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field
 #pragma omp parallel for collapse(2) schedule(static) num_threads(static_cast <int>(rows.size()))
   for (Index z = 0; z < extent.z; ++z) {
     for (Index y = 0; y < extent.y; ++y) {
-      const auto thread = static_cast<std::size_t>(omp_get_thread_num());
-      Row& row = rows[thread];
+      Row& row = rows[static_cast<std::size_t>(omp_get_thread_num())];
       row.first = subdomain.lo + Int3{0, y, z};
       std::fill(row.sums.begin(), row.sums.end(), 0.0);
       if (has_void_)
         row.is_void = std::span(voids).subspan(static_cast<std::size_t>(extent.x * (y + extent.y * z)),
                                                static_cast<std::size_t>(extent.x));
-      for (const Brush& brush : (*brushes_)[thread]) brush.apply_to(row);
-      if (is_source_) factors.apply_to(row.sums, y, z);
+      for (const Brush& brush : *brushes_) brush.apply_to(row);
+      if (is_source_) weigh(row.sums, volumes, y, z);
       store(row, scale, lowest, entries_.size(), &field(0, y, z));
       if (is_source_) totals[y + extent.y * z] = totals_of(row.sums);
     }
@@ -293,9 +280,9 @@ RegionTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field
     if (row.bad) rows[0].note(*row.bad);
   const std::optional<BadCell>& bad = rows[0].bad;
   if (!bad) return std::accumulate(totals.begin(), totals.end(), RegionTotals{});
-  const Vector3 place = CellCentres(config_)(bad->cell);
+  const Vector3 place = GridAxes(config_).centre(bad->cell);
   if (bad->is_too_cold) throw too_cold(config_.at(key_), bad->value, bad->cell, place, 0);
-  const Brush& brush = brushes_->front()[bad->entry];
+  const Brush& brush = (*brushes_)[bad->entry];
   throw not_finite(config_.at(brush.key()), brush.what(), bad->value, bad->cell, place, 0);
 }
 

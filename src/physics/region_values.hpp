@@ -53,8 +53,7 @@ class RegionValues {
   std::string key_;
   bool is_source_;
   bool has_void_;  // whose cells get 0: no entry reaches them
-  // Of each thread: what throws in a parallel region ends the program.
-  std::shared_ptr<const std::vector<std::vector<Brush>>> brushes_;
+  std::shared_ptr<const std::vector<Brush>> brushes_;
 };
 
 // A line for each shape that does less than it seems to: sources partly outside the domain, with the share

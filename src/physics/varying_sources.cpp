@@ -65,13 +65,13 @@ std::pair<double, double> reach(const SourceProfile& p) {
   return {p.centre - (p.share[0] > 0 ? p.cut / p.inverse_width[0] : 0),
           p.centre + (p.share[1] > 0 ? p.cut / p.inverse_width[1] : 0)};
 }
-CellRange reached(const SourceProfile& p, const CellCentres& cell, int axis, Index cells) {
+CellRange reached(const SourceProfile& p, const GridAxis& axis) {
   const auto [low, high] = reach(p);
-  if (cell[axis].in_cells(high) < 0) return {};
+  if (axis.in_cells(high) < 0) return {};
   const auto at = [&](double place) {
-    return static_cast<Index>(std::clamp(cell[axis].in_cells(place), 0.0, static_cast<double>(cells)));
+    return static_cast<Index>(std::clamp(axis.in_cells(place), 0.0, static_cast<double>(axis.cells())));
   };
-  return {at(low), std::min(cells, at(high) + 1)};
+  return {at(low), std::min(axis.cells(), at(high) + 1)};
 }
 
 struct Places {
@@ -118,20 +118,19 @@ PlacedSource placed_source(const Config& config, const RegionValue& source, doub
   if (!std::isfinite(placed.power * source_scale(config)))
     throw deck_error(config, "sources", "the power of a {} is not finite at t = {} s; give a formula that is",
                      word(source.shape), t);
-  const CellCentres cell(config);
-  for (int a = 0; a < 3; ++a) {
-    const double low = cell[a].edge(0), high = cell[a].edge(config.grid.cells[a]);
-    placed.axis[a] = source.shape == Shape::gaussian ? bell(at.centre[a], source.width, source.width)
-                     : source.shape == Shape::box    ? evenly(at.from[a], at.to[a])
-                                                     : evenly(low, high);
-  }
+  const GridAxes cell(config);
   if (source.shape == Shape::double_ellipsoid) placed.axis = double_ellipsoid(source, at.centre);
   for (int a = 0; a < 3; ++a) {
-    const CellRange range = reached(placed.axis[a], cell, a, config.grid.cells[a]);
+    const double low = cell[a].edge(0), high = cell[a].edge(config.grid.cells[a]);
+    SourceProfile& along = placed.axis[a];
+    if (source.shape == Shape::gaussian)
+      along = bell(at.centre[a], source.width, source.width);
+    else if (source.shape != Shape::double_ellipsoid)
+      along = source.shape == Shape::box ? evenly(at.from[a], at.to[a]) : evenly(low, high);
+    const CellRange range = reached(along, cell[a]);
     placed.cells.lo[a] = range.first;
     placed.cells.hi[a] = range.last;
-    const double low = cell[a].edge(0), high = cell[a].edge(config.grid.cells[a]);
-    placed.inside *= share_below(placed.axis[a], high) - share_below(placed.axis[a], low);
+    placed.inside *= share_below(along, high) - share_below(along, low);
   }
   return placed;
 }
@@ -160,11 +159,11 @@ class VaryingSources<T>::FormulaSource {
   void check() const {
     const auto time = at_points_.unsound_at();
     if (!time) return;
-    const CellCentres centre(config_);
+    const GridAxes axes(config_);
     for (Index z = subdomain_.lo.z; z < subdomain_.hi.z; ++z)
       for (Index y = subdomain_.lo.y; y < subdomain_.hi.y; ++y)
         for (Index x = subdomain_.lo.x; x < subdomain_.hi.x; ++x) {
-          const Vector3 at = centre({x, y, z});
+          const Vector3 at = axes.centre({x, y, z});
           const double value = formula_(at[0], at[1], at[2], *time);
           const double stored = weighted(config_, formula_)(at[0], at[1], at[2], *time);
           if (!std::isfinite(static_cast<T>(scale_ * stored)))
@@ -239,7 +238,7 @@ void VaryingSources<T>::update(double t, FieldView<const T> constant, FieldView<
 template <class T>
 void VaryingSources<T>::set_products(double t, FieldView<const T> constant, FieldView<T> field, Box box,
                                      Int3 first, Stream stream) const {
-  const CellCentres cell(config_);
+  const GridAxes cell(config_);
   SourceSum<T> sum{.to = field, .constant = constant, .box = box.within(field.interior())};
   if (sum.box.empty()) return;
   for (int axis = 0; axis < 3; ++axis) {

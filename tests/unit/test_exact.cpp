@@ -68,10 +68,10 @@ double half_waves(Pair pair, int m) {
 }
 
 std::vector<double> sampled(const Config& config, const ExactField& exact, double t) {
-  const CellCentres centre(config);
+  const GridAxes axes(config);
   std::vector<double> values;
   for_each_cell(config.grid.cells, [&](Int3 c) {
-    const Vector3 at = centre(c);
+    const Vector3 at = axes.centre(c);
     values.push_back(exact(at[0], at[1], at[2], t));
   });
   return values;
@@ -226,10 +226,10 @@ TEST(VerificationErrors, AreThoseOfTheSubdomain) {
   const Box subdomain{{2, 3, 4}, {7, 9, 11}};
   Field<double> field(*device, subdomain.extent(), 1);
   const auto view = field.view();
-  const CellCentres centre(config);
+  const GridAxes axes(config);
   double sum = 0;
   for_each_cell(subdomain.extent(), [&](Int3 c) {
-    const Vector3 at = centre(subdomain.lo + c);
+    const Vector3 at = axes.centre(subdomain.lo + c);
     const double error = static_cast<double>(c.x - 2 * c.y + 3 * c.z) / 16;
     view(c) = (*exact)(at[0], at[1], at[2], 2) + error;
     sum += error * error;

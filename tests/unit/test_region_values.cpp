@@ -86,10 +86,10 @@ std::vector<double> applied(const Config& config, const std::vector<RegionValue>
 // The value of each cell, said a second time from its centre.
 void expect_cells(const Config& config, const std::vector<double>& cells,
                   const std::function<double(Vector3)>& expected) {
-  const CellCentres centre(config);
+  const GridAxes axes(config);
   std::size_t i = 0;
   for_each_cell(config.grid.cells, [&](Int3 c) {
-    EXPECT_EQ(cells[i++], expected(centre(c))) << c.x << " " << c.y << " " << c.z;
+    EXPECT_EQ(cells[i++], expected(axes.centre(c))) << c.x << " " << c.y << " " << c.z;
   });
 }
 
@@ -106,7 +106,7 @@ TEST(RegionValue, CellsStartAtZeroAndEntriesGoInOrder) {
 TEST(RegionValue, BoxesSideBySideCoverEachCellOnce) {
   const Config config = grid({10, 3, 2});
   for (int i = 0; i < 10; ++i) {
-    const double cut = CellCentres(config)(0, i);
+    const double cut = GridAxis(config, 0).centre(i);
     const auto cells = applied(config, {box({0, 0, 0}, {cut, 9, 9}, 1, RegionMode::add),
                                         box({cut, 0, 0}, {9, 9, 9}, 10, RegionMode::add)});
     expect_cells(config, cells, [&](Vector3 at) { return at[0] < cut ? 1 : 10; });
@@ -134,8 +134,8 @@ TEST(RegionValue, SphereAndCylinderCoverCentresInside) {
 TEST(RegionValue, AGaussianAddsToWhatIsThere) {
   const Config config = grid({4, 3, 2});
   const auto cells = applied(config, {shape(Shape::constant, 300), bell({1.2, 2.1, 3.1}, 0.15, 50)});
-  const CellCentres centre(config);
-  const Vector3 at = centre({3, 1, 0});
+  const GridAxes axes(config);
+  const Vector3 at = axes.centre({3, 1, 0});
   const double r2 = std::pow(at[0] - 1.2, 2) + std::pow(at[1] - 2.1, 2) + std::pow(at[2] - 3.1, 2);
   EXPECT_NEAR(cells[3 + 4 * 1], 300 + 50 * std::exp(-r2 / (2 * 0.15 * 0.15)), 1e-12);
 }
@@ -523,7 +523,7 @@ TEST(Boundaries, FormulaOverTheFaceWrapsAndClampsInTheGhosts) {
   boundary_at(config, Face::y_min).kind = boundary_at(config, Face::y_max).kind = BoundaryKind::periodic;
   const Expression value("300 + 7*y*y + sin(z)", "yzt");
   boundary_at(config, Face::x_max) = {BoundaryKind::temperature, value, 0};
-  const CellCentres centre(config);
+  const GridAxes axes(config);
   const int ghosts = 3;
   for (const Box subdomain : {whole(config), Box{{2, 1, 2}, {5, 3, 6}}, Box{{4, 3, 0}, {5, 4, 1}}}) {
     const BoundaryConditions<float> rules(config, *device, subdomain, ghosts, only(Face::x_max));
@@ -533,7 +533,7 @@ TEST(Boundaries, FormulaOverTheFaceWrapsAndClampsInTheGhosts) {
       for (Index y = -ghosts; y < extent.y + ghosts; ++y) {
         const Index gy = (subdomain.lo.y + y + 4 * ghosts) % 4;
         const Index gz = std::clamp(subdomain.lo.z + z, Index{0}, Index{5});
-        const double expected = 2 * value(0, centre(1, gy), centre(2, gz));
+        const double expected = 2 * value(0, axes[1].centre(gy), axes[2].centre(gz));
         EXPECT_EQ(boundary.b_at(y, z), static_cast<float>(expected)) << y << " " << z;
       }
   }
@@ -555,7 +555,7 @@ TEST(Boundaries, FormulasOfTimeFollowIt) {
                        .faces[3]
                        .b_at(0, 0),
                    2 * (-2 + 4 * 0.02));
-  const double x = CellCentres(config)(0, 2);
+  const double x = GridAxis(config, 0).centre(2);
   for (const double t : {0.0, 0.5, 2.0}) {
     rules.update(std::array{t}, {});
     const auto& faces = rules.boundaries().faces;
@@ -582,7 +582,7 @@ TEST(Boundaries, EachSweepOfALaunchHasItsValues) {
   BoundaryConditions<double> rules(config, *device, whole(config), 2,
                                    {true, false, false, false, true, false}, 3);
   const auto& faces = rules.boundaries().faces;
-  const double y = CellCentres(config)(1, 3);
+  const double y = GridAxis(config, 1).centre(3);
   const std::array times{0.5, 1.0, 4.0};
   rules.update(times, {});
   for (int i = 0; i < 3; ++i) {

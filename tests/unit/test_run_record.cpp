@@ -373,19 +373,19 @@ double by_index(Int3 cell) {
 
 TEST(Probe, AtACentreItIsThatCells) {
   const Config config = config_of({4, 3, 2});
-  const CellCentres centre(config);
+  const GridAxes axes(config);
   for_each_cell(config.grid.cells,
-                [&](Int3 c) { EXPECT_EQ(read(config, centre(c), by_index), by_index(c)); });
+                [&](Int3 c) { EXPECT_EQ(read(config, axes.centre(c), by_index), by_index(c)); });
   // A neighbour that is not finite has no share in it.
   const auto broken = [](Int3 cell) { return cell == Int3{1, 1, 1} ? 7 : std::nan(""); };
-  EXPECT_EQ(read(config, centre(Int3{1, 1, 1}), broken), 7);
+  EXPECT_EQ(read(config, axes.centre(Int3{1, 1, 1}), broken), 7);
 }
 
 TEST(Probe, BetweenCentresItIsLinearAlongEachAxis) {
   const Config config = config_of({4, 3, 2});
-  const CellCentres centre(config);
+  const GridAxes axes(config);
   const auto linear = [&](Int3 cell) {
-    const Vector3 at = centre(cell);
+    const Vector3 at = axes.centre(cell);
     return 300 + 2 * at[0] + 3 * at[1] + 5 * at[2] + at[0] * at[1] * at[2];
   };
   for (const Vector3& at : {Vector3{-0.5, 3, 2}, Vector3{0.3, 4.1, 1.7}, Vector3{0.749, 2.501, 2.999}})

@@ -71,9 +71,9 @@ TEST(VaryingSources, ADoubleEllipsoidHasGoldaksDensity) {
   Field<double> field(*device, config.grid.cells, 1);
   std::fill_n(static_cast<double*>(field.data()), field.bytes() / sizeof(double), 0.0);
   VaryingSources<double>(config, *device, {{0, 0, 0}, config.grid.cells}).update(0, {}, field.view(), {});
-  const CellCentres centre(config);
+  const GridAxes axes(config);
   for (const Int3 c : {Int3{30, 20, 49}, Int3{35, 22, 45}, Int3{20, 15, 40}}) {
-    const Vector3 at = centre(c);
+    const Vector3 at = axes.centre(c);
     const double x = at[0] - 0.15, y = at[1] - 0.1, z = at[2] - 0.25, length = x > 0 ? 0.06 : 0.09;
     const double share = x > 0 ? 0.8 : 1.2;  // of 2, so that the density has no jump
     const double density = 6 * std::sqrt(3.0) * share * 100 /

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/grid_axes.hpp"
 #include "core/box.hpp"
 #include "core/communicator.hpp"
 #include "core/field_view.hpp"
@@ -158,16 +159,6 @@ class CellExchange {
   std::vector<Box> blocks_;
   Side arriving_, leaving_;
   std::vector<MPI_Request> requests_;
-};
-
-// Of the cells of the grid, as products of factors along the axes; empty: 1.
-struct CellWeights {
-  std::array<std::vector<double>, 3> along{};
-
-  bool any() const { return !along[0].empty() || !along[1].empty() || !along[2].empty(); }
-  double of(std::size_t axis, Index cell) const {
-    return along[axis].empty() ? 1 : along[axis][static_cast<std::size_t>(cell)];
-  }
 };
 
 // The field in larger cells, each the mean of those within it: the ones of coarse_begun_in(subdomain,
