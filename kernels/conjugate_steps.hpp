@@ -36,9 +36,11 @@ ISOTHERM_HOST_DEVICE void products_of(float residual, float correction, float br
   products[r_z] = z * static_cast<double>(residual);
 }
 
-// The parts of z and of d that a step has.
+// The parts of z and of d that a step has, and what all cells move by beside it, K: no equation sees it where
+// nothing holds the mean.
 struct ConjugateParts {
   float of_correction = 1, of_last = 0;
+  double shift = 0;
 };
 
 // All become those after the step.
@@ -49,6 +51,7 @@ ISOTHERM_HOST_DEVICE void take_step(ConjugateParts parts, T& field, float& resid
   image = fused_multiply_add(-parts.of_correction, brought, parts.of_last * image);
   residual -= image;
   field += step;
+  field += static_cast<T>(parts.shift);
 }
 
 template <class T>

@@ -52,6 +52,14 @@ LongAccumulator FieldSum<T>::mine(FieldView<const T> field, Box region) {
   return mine.unrounded;
 }
 template <class T>
+LongAccumulator FieldSum<T>::mine(FieldView<const T> field, Materials<T> materials, const double* weights) {
+  if (!weights) return mine(field);
+  materials.heat = weights;
+  return fetch<LongAccumulator>(*device_, result_, stream_, [&](LongAccumulator* result) {
+    field_reductions<T>(device_->backend()).heat_sum({field, materials}, result, stream_);
+  });
+}
+template <class T>
 LongAccumulator FieldSum<T>::of(FieldView<const T> field, Box region) {
   LongAccumulator sum = mine(field, region);
   communicator_.all_reduce<std::int64_t>(sum.word, ReduceOp::sum);
@@ -123,16 +131,6 @@ LongAccumulator Diagnosis<T>::over_ranks(LongAccumulator mine) {
 }
 
 template <class T>
-LongAccumulator Diagnosis<T>::body_sum(FieldView<const T> field, const double* weights) {
-  if (!weights) return sum_->mine(field);
-  Materials<T> alike = materials_;
-  alike.heat = weights;
-  return fetch<LongAccumulator>(*device_, result_, stream_, [&](LongAccumulator* result) {
-    reductions_->heat_sum({field, alike}, result, stream_);
-  });
-}
-
-template <class T>
 LongAccumulator Diagnosis<T>::void_flow_sum(FieldView<const T> field, int of_class) {
   LongAccumulator sum = fetch<LongAccumulator>(*device_, result_, stream_, [&](LongAccumulator* result) {
     reductions_->void_flow_sum({field, materials_, of_class}, result, stream_);
@@ -149,13 +147,14 @@ void Diagnosis<T>::start(FieldView<const T> initial, FieldView<const T> source) 
     bins_ = choose_bins(config_, of_initial.min, of_initial.max);
   }
   if (plan_.flows && !source.empty())
-    source_ = plan_.watts_a_source_kelvin * value_of(over_ranks(body_sum(source, body_.cells)));
+    source_ = plan_.watts_a_source_kelvin * value_of(over_ranks(sum_->mine(source, materials_, body_.cells)));
 }
 
 template <class T>
 void Diagnosis<T>::find_source(const SourceSum& source_sum) {
   if (!plan_.flows) return;
-  LongAccumulator sum = source_sum([&](FieldView<const T> field) { return body_sum(field, body_.cells); });
+  LongAccumulator sum =
+      source_sum([&](FieldView<const T> field) { return sum_->mine(field, materials_, body_.cells); });
   communicator_.all_reduce<std::int64_t>(sum.word, ReduceOp::sum);
   source_ = plan_.watts_a_source_kelvin * value_of(sum);
 }
@@ -164,7 +163,7 @@ template <class T>
 Diagnostics Diagnosis<T>::look(FieldView<const T> now, const std::optional<StepFields<T>>& step,
                                const Boundaries<T>& boundaries) {
   const Extremes of_now = extremes(now);
-  const LongAccumulator sum_of_now = over_ranks(body_sum(now, body_.weights));
+  const LongAccumulator sum_of_now = over_ranks(sum_->mine(now, materials_, body_.weights));
   const double total = value_of(sum_of_now);
   const bool any = of_now.min <= of_now.max;
   Diagnostics found;

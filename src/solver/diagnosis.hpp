@@ -34,7 +34,9 @@ class FieldSum {
   LongAccumulator of(FieldView<const T> field) { return of(field, field.interior()); }
   LongAccumulator mine(FieldView<const T> field, Box region);
   LongAccumulator of(FieldView<const T> field, Box region);  // each rank's own
-  double mean(FieldView<const T> field, Int3 cells) {        // of `cells` on all ranks
+  // Of this block, each cell by the weight of its class, on the device; null: by 1.
+  LongAccumulator mine(FieldView<const T> field, Materials<T> materials, const double* weights);
+  double mean(FieldView<const T> field, Int3 cells) {  // of `cells` on all ranks
     return of(field).rounded() / static_cast<double>(cells.product());
   }
 
@@ -87,8 +89,6 @@ class Diagnosis {
   // Over all ranks.
   Extremes extremes(FieldView<const T> field);
   LongAccumulator over_ranks(LongAccumulator mine);
-  // K, of cells of this rank by the weights of their classes.
-  LongAccumulator body_sum(FieldView<const T> field, const double* weights);
   LongAccumulator void_flow_sum(FieldView<const T> field, int of_class);
   LongAccumulator jump_sum(const BoundaryJump<T>& jump);
   LongAccumulator heat_sum(

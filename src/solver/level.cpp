@@ -234,7 +234,6 @@ bool Level<T>::initialise_by_formula() {
 
 template <class T>
 void Level<T>::initialise() {
-  LongAccumulator sum{};
   const auto fill = [&](const std::function<void(FieldView<T>)>& each_slab) {
     all_or_throw(communicator_, [&] {
       const RegionValues region_values(config_, config_.initial, "initial");
@@ -254,11 +253,14 @@ void Level<T>::initialise() {
   }
   // No boundary holds the temperature: the mean of the initial state is moved to that of the deck. Jacobi
   // sweeps of a balanced problem keep it.
-  fill([&](FieldView<T> view) { sum.add(exact_sum<T>(view)); });
+  fill({});
+  FieldSum<T> summed(communicator_, device_, extent(), compute_);
+  LongAccumulator sum = summed.mine(field(), materials(), body_.weights);
   communicator_.all_reduce<std::int64_t>(sum.word, ReduceOp::sum);
   // Rounded once: the same bits for any decomposition.
-  const double mean = sum.rounded() / static_cast<double>(config_.grid.cells.product());
+  const double mean = sum.rounded() / body_.volume;
   fill([&](FieldView<T> view) { shift<T>(view, *config_.problem.mean_temperature - mean); });
+  hold_voids();
 }
 
 template <class T>

@@ -2,9 +2,11 @@
 
 #include <array>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "kernels/conjugate_steps.hpp"
+#include "solver/diagnosis.hpp"
 #include "solver/material_multigrid.hpp"
 #include "solver/zeroed_field.hpp"
 
@@ -24,10 +26,14 @@ class MaterialCorrection : public Correction<T> {
                    }),
         last_(zeroed_field<float>(level_.communicator(), level_.device(), level_.extent(), 0)),
         image_(zeroed_field<float>(level_.communicator(), level_.device(), level_.extent(), 0)),
-        sums_(level_.device(), conjugate_products * sizeof(LongAccumulator)) {}
+        sums_(level_.device(), conjugate_products * sizeof(LongAccumulator)) {
+    if (mean_is_free(level_.config()))
+      sum_.emplace(level_.communicator(), level_.device(), level_.extent(), level_.compute());
+  }
 
   void take(bool from_the_start) override {
     solve(1, v_cycles(level_.config()), from_the_start);
+    restore_mean();
     level_.advance_in_place(level_.method().cycle());
   }
 
@@ -66,16 +72,33 @@ class MaterialCorrection : public Correction<T> {
     return body;
   }
 
+  ConjugateFields<T> fields() {
+    ConductanceGrid& grid = multigrid_.finest();
+    return {level_.current().view(),
+            grid.source().view(),
+            std::as_const(grid.current()).view(),
+            std::as_const(grid.other()).view(),
+            last_.view(),
+            image_.view(),
+            level_.whole()};
+  }
+
+  // Where no boundary fixes it, the mean over the volume of the body becomes that of the deck.
+  void restore_mean() {
+    if (!sum_) return;
+    const BodyCells& body = level_.body();
+    LongAccumulator sum = sum_->mine(level_.field(), level_.materials(), body.weights);
+    level_.communicator().template all_reduce<std::int64_t>(sum.word, ReduceOp::sum);
+    const double mean = sum.rounded() / body.volume;
+    conjugate_steps<T>(level_.device().backend())
+        .take(fields(), {0, 0, *level_.config().problem.mean_temperature - mean}, level_.compute());
+    if (level_.has_void()) level_.hold_voids();
+  }
+
   void add_correction() {
     ConductanceGrid& grid = multigrid_.finest();
     const ConjugateSteps<T>& steps = conjugate_steps<T>(level_.device().backend());
-    const ConjugateFields<T> fields{level_.current().view(),
-                                    grid.source().view(),
-                                    std::as_const(grid.current()).view(),
-                                    std::as_const(grid.other()).view(),
-                                    last_.view(),
-                                    image_.view(),
-                                    level_.whole()};
+    const ConjugateFields<T> fields = this->fields();
     ConjugateParts parts;
     grid.exchange(grid.current());
     grid.timed(Phase::sweep, [&] {
@@ -121,6 +144,7 @@ class MaterialCorrection : public Correction<T> {
   Field<float> last_, image_;  // the last step and what it takes from the residual
   double last_product_ = 0;    // of these two; 0: there is no last step
   Buffer sums_;
+  std::optional<FieldSum<T>> sum_;  // where no boundary fixes the mean
 };
 
 }  // namespace
