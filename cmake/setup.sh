@@ -10,8 +10,8 @@ build_packages=(g++ cmake ninja-build libopenmpi-dev openmpi-bin libhdf5-openmpi
   libcli11-dev libfmt-dev nlohmann-json3-dev tao-pegtl-dev libxxhash-dev)
 plot_packages=(python3 python3-numpy python3-h5py python3-matplotlib)
 test_packages=(libgtest-dev libmpfr-dev libmuparser-dev python3-pytest python3-jsonschema python3-yaml universal-ctags jube libhypre-dev)
-# pvpython is in the second, which the first only recommends.
-large_test_packages=(paraview python3-paraview clang-14 libclang-rt-14-dev slurm-wlm munge)
+# pvpython is in python3-paraview, which paraview only recommends.
+large_test_packages=(mkdocs-material paraview python3-paraview clang-14 libclang-rt-14-dev slurm-wlm munge)
 # Ubuntu has Chromium as a snap alone, which sees no folder of a test.
 grep -qs '^ID=ubuntu' /etc/os-release || large_test_packages+=(chromium ffmpeg)
 check_packages=(clang-format-14 shellcheck git)

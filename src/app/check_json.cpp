@@ -485,7 +485,8 @@ int check_json(const CommandLine& command) {
     print_now(whole.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
   } catch (const Json::exception& error) {
     throw Error(ExitCode::deck,
-                fmt::format("standard input: no requests ({}); docs/files.md has their form", error.what()));
+                fmt::format("standard input: no requests ({}); docs/reference/requests.md has their form",
+                            error.what()));
   }
   return static_cast<int>(ExitCode::done);
 }

@@ -40,7 +40,7 @@ int check(const CommandLine& command, const Communicator& world);
 bool names_study(const CommandLine& command);
 
 // `isotherm check DECK --json`: answers requests of a program (isotherm study), JSON on stdin, by JSON on
-// stdout (docs/files.md). One process, without MPI. Throws Error(deck) for other input.
+// stdout (docs/reference/requests.md). One process, without MPI. Throws Error(deck) for other input.
 int check_json(const CommandLine& command);
 
 // `isotherm info FILE`: prints to stdout, returns 0. Recomputes the fingerprint from the cells, and throws

@@ -1,4 +1,4 @@
-"""The pages of the documentation: command lines are command lines, links lead somewhere, the kernel of kernels/README.md is
+"""The pages of the documentation: command lines are command lines, links lead somewhere, the kernel of docs/developer/add.md is
 one, and what docs/cluster.md names of the program is there: keys, figures, messages, words for launchers. (Its job script:
 test_slurm_slow.py.)"""
 
@@ -19,7 +19,7 @@ from runs import record
 CLUSTER = TOP / "docs" / "cluster.md"
 RECORD = TOP / "tests/faults/fixtures/records/run_2026-11-20.json"
 # The program, however it is started, up to the end of the words for it.
-CALL = re.compile(r"(?:^|[\s'])isotherm ((?:-|[a-z]+\b)[^;|]*)")
+CALL = re.compile(r"(?:^|[\s'])isotherm ((?:-|[a-z]+\b)[^;|>]*)")
 
 
 def calls(page):
@@ -210,7 +210,7 @@ def test_errors_that_are_shown_are_those_of_the_program(tmp_path):
     assert [ran("run", "deck.yaml", cwd=tmp_path, code=65).stderr] == blocks(README, "text")
 
 
-KERNELS = TOP / "kernels" / "README.md"
+KERNELS = TOP / "docs" / "developer" / "add.md"
 FLAGS = ["-std=c++20", "-fopenmp", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas",
          "-I", TOP / "src", "-I", TOP, "-D", "ISOTHERM_ISA=Baseline", "-D", "ISOTHERM_HOST_VARIANTS=Baseline", "-D", "ISOTHERM_HAVE_CUDA=0"]
 # One sweep of 4 x 3 x 2 cells with a layer of ghosts, and the formula beside it.

@@ -231,8 +231,8 @@ def is_a_test(name):
     return name == "fuzz_slow" or any((TOP / "tests" / folder / f"test_{name}.py").is_file() for folder in ("faults", "verification"))
 
 
-FAULT_ROWS = rows(TOP / "tests" / "README.md", "Faults")
-PROMISE_ROWS = rows(TOP / "docs" / "promises.md", "Promises")
+FAULT_ROWS = rows(TOP / "docs" / "reliability" / "faults.md", "Faults")
+PROMISE_ROWS = rows(TOP / "docs" / "reliability" / "promises.md", "Promises")
 
 
 def test_all_faults_and_promises_stand_in_their_order():

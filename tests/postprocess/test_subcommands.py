@@ -15,7 +15,7 @@ import h5py
 import isotherm_tools
 import numpy as np
 import pytest
-from documentation import TOP, blocks, name_of
+from documentation import TOP, blocks, name_of, pages
 from failures import expect_failure
 from isotherm_tools import Failure, open_run
 from isotherm_tools import __main__ as cli
@@ -99,7 +99,9 @@ def test_ctrl_c_is_one_line(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err.count("\n") == 1
 
 
-PAGES = [TOP / name for name in ("README.md", "docs/tour.md", "docs/studies.md", "docs/cluster.md", "kernels/README.md", "postprocess/README.md")]
+PAGES = [page for page in pages(".") if "python3 -m isotherm_tools " in "".join(blocks(page, "sh", "text"))]
+PICTURES = TOP / "docs" / "guide" / "pictures.md"
+assert len(PAGES) >= 8 and PICTURES in PAGES
 COMMAND = re.compile(r"^(?:\$ )?python3 -m isotherm_tools +((?:.*\\\n)*.*)", re.MULTILINE)
 
 
@@ -114,10 +116,10 @@ def documented_folder(tmp_path_factory):
     return top
 
 
-@pytest.mark.parametrize("example", blocks(TOP / "postprocess/README.md", "python"), ids=lambda text: f"{len(text)}")
+@pytest.mark.parametrize("example", blocks(PICTURES, "python"), ids=lambda text: f"{len(text)}")
 def test_examples_run(documented_folder, monkeypatch, capsys, example):
     monkeypatch.chdir(documented_folder)
-    exec(compile(example, "postprocess/README.md", "exec"), {})  # noqa: S102
+    exec(compile(example, "pictures.md", "exec"), {})  # noqa: S102
     assert capsys.readouterr().out
 
 

@@ -1,4 +1,4 @@
-"""Decks of inputs/validation give the temperatures of published cases; docs/validation.md has the table."""
+"""Decks of inputs/validation give the temperatures of published cases; docs/theory/verification.md has the table."""
 
 import csv
 import json

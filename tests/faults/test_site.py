@@ -1,0 +1,106 @@
+"""The documentation site: built with warnings as errors, its reference from the program that is tested."""
+
+import functools
+import importlib.util
+import json
+import re
+import shutil
+import subprocess
+
+import jsonschema
+import pytest
+import yaml
+
+from documentation import TOP, blocks, name_of, pages
+from program import isotherm
+
+SPECIFICATION = importlib.util.spec_from_file_location("generate", TOP / "docs" / "generate.py")
+generate = importlib.util.module_from_spec(SPECIFICATION)
+SPECIFICATION.loader.exec_module(generate)
+
+
+def properties(schema):
+    """Names of all keys in a schema, at any depth."""
+    if isinstance(schema, dict):
+        yield from schema.get("properties", {})
+        for each in schema.values():
+            yield from properties(each)
+    elif isinstance(schema, list):
+        for each in schema:
+            yield from properties(each)
+
+
+def test_the_site_is_built_without_a_warning(tmp_path):
+    if not shutil.which("mkdocs"):
+        pytest.skip("mkdocs is not installed (Debian, Ubuntu: apt install mkdocs-material)")
+    done = subprocess.run(["mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path / "site"], cwd=TOP, capture_output=True,
+                          text=True, check=False)
+    if "Unrecognised theme name: 'material'" in done.stderr:
+        pytest.skip("mkdocs has no theme material (Debian, Ubuntu: apt install mkdocs-material)")
+    assert done.returncode == 0, done.stderr
+    for page in pages("docs"):
+        assert (tmp_path / "site" / page.relative_to(TOP / "docs").with_suffix(".html")).is_file(), page
+    front = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+    assert re.findall(r'(?:src|href)="https?://[^"]*"', front) == []  # it opens from disk, without a network
+
+
+def test_the_reference_has_every_key_of_decks_and_records():
+    deck, record = generate.keys_page(), generate.run_page()
+    schema = json.loads(isotherm("schema").stdout)
+    keys = {each for name, section in schema["properties"].items() for each in {name, *properties(section)}}
+    paths = set(re.findall(r"\w+", " ".join(re.findall(r"^(?:## |\| `)([^` ]+)", deck, re.MULTILINE))))
+    others = {"y_min", "y_max", "z_min", "z_max", "x_max", "floorplan"}  # as x_min; a form of power
+    assert {each for each in keys if re.fullmatch(r"[a-z_]+", each)} - others - paths == set()
+    assert "| `problem.dt` |" in deck and "W/(m K)" in deck and "| `output.probes.points[].at` |" in deck
+    assert set(properties(json.loads(isotherm("schema", "run").stdout))) <= set(re.findall(r"\w+", record))
+
+
+def test_the_reference_has_every_command_and_exit_code(tmp_path):
+    generate.main(str(tmp_path))
+    text = (tmp_path / "reference" / "commands.md").read_text(encoding="utf-8")
+    for title in ("isotherm run", "isotherm bench halo", "isotherm study", "isotherm report"):
+        assert f"\n## {title}\n" in text and (tmp_path / "man1" / f"{title.replace(' ', '-')}.1").is_file()
+    assert [code for code, _ in generate.exit_codes()] == "0 2 10 65 66 69 70 71 73 74 75 76".split()
+
+
+@pytest.mark.parametrize("typed, words", [("isotherm st", {"study", "study-plot"}), ("isotherm run --re", {"--restart"}),
+                                          ("isotherm bench ha", {"halo"}), ("isotherm bench halo --gh", {"--ghosts"})])
+def test_bash_completes(tmp_path, typed, words):
+    (tmp_path / "isotherm.bash").write_text(generate.completion(generate.commands()), encoding="utf-8")
+    typed = typed.split()
+    script = f"source isotherm.bash; COMP_WORDS=({' '.join(typed)}) COMP_CWORD={len(typed) - 1}; _isotherm; echo ${{COMPREPLY[*]}}"
+    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == words
+
+
+PIECES = [(page, text) for page in pages("docs/guide", "docs/theory") for text in blocks(page, "yaml")]
+assert len(PIECES) > 8
+
+
+@functools.cache
+def schema_of_pieces():
+    """That of decks, without the sections that a whole one needs."""
+    whole = json.loads(isotherm("schema").stdout)
+    return {key: value for key, value in whole.items() if key not in ("required", "anyOf", "allOf", "oneOf")}
+
+
+def with_numbers(node):
+    """1e-3 is a number to YAML 1.2, and to the program."""
+    if isinstance(node, dict):
+        return {str(key): with_numbers(each) for key, each in node.items()}
+    if isinstance(node, list):
+        return [with_numbers(each) for each in node]
+    return float(node) if isinstance(node, str) and re.fullmatch(r"-?[\d.]+e-?\d+", node) else node
+
+
+@pytest.mark.parametrize("page, text", PIECES, ids=lambda each: name_of(each) if hasattr(each, "parts") else "")
+def test_pieces_of_decks_have_the_keys_of_decks(page, text):
+    jsonschema.validate(with_numbers(yaml.safe_load(text)), schema_of_pieces())
+
+
+def test_links_become_those_of_the_site():
+    page = type("Page", (), {"file": type("File", (), {"src_path": "developer/architecture.md"})})
+    files = [type("File", (), {"src_path": path}) for path in ("developer/halos.md", "start.md", "source/run.sh.md")]
+    shown = generate.on_page_markdown("[a](docs/developer/halos.md) [b](docs/start.md#x) [c](run.sh) [d](inputs) `[e](no.md)` [f](no.md)",
+                                      page, None, files)
+    assert shown == "[a](halos.md) [b](../start.md#x) [c](../source/run.sh.md) d (`inputs`) `[e](no.md)` [f](no.md)"
