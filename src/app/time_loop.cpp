@@ -159,8 +159,11 @@ class Loop {
       if (outputs_.fields) outcome_.divergence += outputs_.fields->write_diverged(outcome_.files);
       return;
     }
-    // Of several materials an estimate of it would be no bound of the error; of coefficients that vary too.
-    const bool is_known = steady() && !has_several_materials(config_) && !has_varying_coefficients(config_);
+    // Else the slowest mode is estimated: of multigrid, whose residuals are mostly of fast ones, that is
+    // enough.
+    const bool is_known =
+        steady() && (config_.problem.method == MethodName::multigrid ||
+                     (!has_several_materials(config_) && !has_varying_coefficients(config_)));
     const double lowest = is_known ? sweep_spectrum(config_).lowest : 0;
     if (lowest > 0 && r.last) r.error = *r.last / lowest;
     const bool misses_tolerance = steady() && end_ != Convergence::reached && config_.problem.tolerance > 0;

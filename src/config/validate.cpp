@@ -553,10 +553,11 @@ void check_corners(const std::string& key, int axis, double from, double to, Pro
 
 void check_error_is_known(const Config& config, const std::string& what, Problems& problems) {
   const ProblemConfig& p = config.problem;
-  if (p.error || p.criterion == Criterion::error)
+  if (!p.error && p.criterion != Criterion::error) return;
+  if (p.method != MethodName::multigrid || mean_is_free(config))
     problems.add(p.error ? "problem.error" : "problem.criterion",
-                 "the error is not known for {} in this version; write tolerance with criterion relative or "
-                 "absolute",
+                 "the error of {} is estimated for method multigrid alone, where something fixes the "
+                 "temperature; write tolerance with criterion relative or absolute",
                  what);
 }
 

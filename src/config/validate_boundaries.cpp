@@ -75,12 +75,8 @@ void check_varying(const Config& config, const RegistryNames& registry, Problems
     problems.add("problem.method",
                  "implicit is not available for coefficients that change in time in this "
                  "version; use rkl or euler");
-  if (by_time && has_several_materials(config))
-    problems.add("boundaries",
-                 "coefficients that change in time are not available for a body of several "
-                 "materials in this version; leave t out");
   check_error_is_known(config, varying, problems);
-  if (!has_several_materials(config))
+  if (by_time || !has_several_materials(config))
     check_kernel_can(config, registry, &RegistryNames::Kernel::takes_varying_a,
                      fmt::format("take {}", varying), problems);
 }

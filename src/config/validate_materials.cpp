@@ -175,11 +175,12 @@ void check_limits(const Config& config, const RegistryNames& registry, Problems&
                                   ? "a grid whose spacing has zones"
                                   : "a body of several materials, or of one that differs by axis";
   check_error_is_known(config, several, problems);
-  if (problems.sound({"problem.kind", "boundaries"}) && mean_is_free(config))
-    problems.add("boundaries",
-                 "none fixes the temperature, which a steady problem of {} needs in this version; give one a "
-                 "temperature or convection, or a void an ambient",
-                 several);
+  const MethodName method = config.problem.method;
+  if (problems.sound({"problem.kind", "problem.method", "boundaries"}) && mean_is_free(config) &&
+      method != MethodName::multigrid)
+    problems.add("problem.method",
+                 "{} does not keep the mean temperature of {}, which no boundary fixes; use multigrid",
+                 word(method), several);
   const ExactSolution solution = config.verify.solution;
   if (solution != ExactSolution::none && solution != ExactSolution::formula)
     problems.add("verify.solution", "{} is not a solution for {}; use formula", word(solution), several);

@@ -105,9 +105,10 @@ void BodyParts::add(Index y, Index z, std::span<const std::uint8_t> materials) {
 }
 
 void BodyParts::check() {
+  bool may_be_free = mean_is_free(config_);  // of one part, whose mean the deck gives
   for (std::int64_t i = 0; i < std::ssize(parts_); ++i) {
     const Part& part = parts_[static_cast<std::size_t>(i)];
-    if (part.parent != i || part.is_held) continue;
+    if (part.parent != i || part.is_held || std::exchange(may_be_free, false)) continue;
     const Vector3 at = GridAxes(config_).centre(part.cell);
     throw deck_error(
         config_, "regions",

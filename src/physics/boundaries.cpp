@@ -103,49 +103,89 @@ class FaceFormula {
   Buffer values_;  // [sweep][q][p]
 };
 
-namespace {
-// Of a body of several materials: in the order of Boundary::b_field, ghosts included.
+// a and slope of the cells of a face of a body of several materials, in the order of Boundary::b_field,
+// ghosts included.
 template <class T>
-std::vector<CellBoundary<T>> cell_boundaries(const Config& config, Face f, const FaceCells& cells) {
-  MaterialPainter painter(config);
-  const MaterialClasses all = material_classes(config);
-  const bool varies = has_varying_coefficient(config, f);
-  const FaceLaw of_face = varies ? face_law(config, f) : FaceLaw{};
-  std::vector<CellBoundary<T>> by_class;
-  const double h = spacing(config)[cells.normal], k_first = conductivity(config);
-  for (std::size_t i = 0; i < all.count(); ++i) {
-    if (all.classes[i].is_void()) {  // insulated, whatever the boundary is
-      by_class.push_back({1, 0, 0});
-      continue;
+class BoundaryConditions<T>::BodyFace {
+ public:
+  BodyFace(const Config& config, Device& device, Face f, const FaceCells& cells)
+      : device_(device),
+        places_(cells),
+        varies_(has_varying_coefficient(config, f)),
+        size_(size_at(config, f)),
+        law_(face_law(config, f)) {
+    const MaterialClasses all = material_classes(config);
+    const double h = spacing(config)[cells.normal], k_first = conductivity(config);
+    for (std::size_t i = 0; i < all.count(); ++i) {
+      const double k = all.classes[i].conductivity[cells.normal];
+      conductivity_.push_back(k);
+      if (all.classes[i].is_void()) {  // insulated, whatever the boundary is
+        by_class_.push_back({1, 0, 0});
+        continue;
+      }
+      const double relative = config.grid.is_graded()
+                                  ? face_conductance(config, all, cells.normal, i, i) / (k_first / (h * h))
+                                  : k / k_first;
+      by_class_.push_back(of_law(boundary_law(config, f, k), relative));
     }
-    const double k = all.classes[i].conductivity[cells.normal];
-    const BoundaryLaw law = boundary_law(config, f, k);
-    const double relative = config.grid.is_graded()
-                                ? face_conductance(config, all, cells.normal, i, i) / (k_first / (h * h))
-                                : k / k_first;
-    by_class.push_back({static_cast<T>(law.a), static_cast<T>(law.slope), relative});
+    paint(config, f, all);
   }
-  std::vector<CellBoundary<T>> found;
-  Int3 cell;
-  cell[cells.normal] = is_max(f) ? config.grid.cells[cells.normal] - 1 : 0;
-  Int3 whole = config.grid.cells;
-  whole[cells.normal] = cell[cells.normal] + 1;
-  painter.load({cell, whole});
-  for (Index q = 0; q < cells.rows; ++q) {
-    for (Index p = 0; p < cells.pitch; ++p) {
-      cell[cells.p] = cells.cell(cells.p, p);
-      cell[cells.q] = cells.cell(cells.q, q);
-      const std::size_t own = all.of(painter.painted(cell), cell);
-      found.push_back(by_class[own]);
-      if (!varies || all.classes[own].is_void()) continue;
-      const BoundaryLaw law =
-          of_face.at(all.classes[own].conductivity[cells.normal], size_at(config, f), cells.place(p, q), 0);
-      found.back().a = static_cast<T>(law.a);
-      found.back().slope = static_cast<T>(law.slope);
-    }
+
+  bool over_time() const { return law_.coefficient.uses('t'); }
+  std::vector<CellBoundary<T>> at(double time) const {
+    std::vector<CellBoundary<T>> found;
+    const bool over_face =
+        law_.held || law_.coefficient.uses("xyz"[places_.p]) || law_.coefficient.uses("xyz"[places_.q]);
+    const auto law_of = [&](std::size_t own, Index p, Index q) {
+      const CellBoundary<T>& by_class = by_class_[own];
+      if (!varies_ || by_class.conductance == 0) return by_class;
+      return of_law(law_.at(conductivity_[own], size_, places_.place(p, q), time), by_class.conductance);
+    };
+    std::vector<CellBoundary<T>> everywhere;
+    for (std::size_t own = 0; !over_face && own < by_class_.size(); ++own)
+      everywhere.push_back(law_of(own, 0, 0));
+    for (Index q = 0; q < places_.rows; ++q)
+      for (Index p = 0; p < places_.pitch; ++p) {
+        const std::size_t own = classes_[found.size()];
+        found.push_back(over_face ? law_of(own, p, q) : everywhere[own]);
+      }
+    return found;
   }
-  return found;
-}
+  void copy(double time, Buffer& to, Stream stream) const {
+    const std::vector<CellBoundary<T>> now = at(time);
+    device_.copy(to.data(), now.data(), to.bytes(), stream);
+    device_.synchronize(stream);
+  }
+
+ private:
+  static CellBoundary<T> of_law(const BoundaryLaw& law, double conductance) {
+    return {static_cast<T>(law.a), static_cast<T>(law.slope), conductance};
+  }
+  void paint(const Config& config, Face f, const MaterialClasses& all) {
+    MaterialPainter painter(config);
+    Int3 cell, end = config.grid.cells;
+    cell[places_.normal] = is_max(f) ? end[places_.normal] - 1 : 0;
+    end[places_.normal] = cell[places_.normal] + 1;
+    painter.load({cell, end});
+    for (Index q = 0; q < places_.rows; ++q)
+      for (Index p = 0; p < places_.pitch; ++p) {
+        cell[places_.p] = places_.cell(places_.p, p);
+        cell[places_.q] = places_.cell(places_.q, q);
+        classes_.push_back(static_cast<std::uint8_t>(all.of(painter.painted(cell), cell)));
+      }
+  }
+
+  Device& device_;
+  FaceCells places_;
+  bool varies_;
+  double size_;  // m, of the cells along the normal
+  FaceLaw law_;
+  std::vector<double> conductivity_;       // by class, W/(m K), along the normal
+  std::vector<CellBoundary<T>> by_class_;  // of a law that does not vary; a conductance of 0: a void
+  std::vector<std::uint8_t> classes_;
+};
+
+namespace {
 
 // Where all cells of a face have one a and one slope, these go into the boundary, for kernels that read no
 // more, and cells keep a slope of 1: the same bits.
@@ -290,9 +330,11 @@ BoundaryConditions<T>::BoundaryConditions(const Config& config, Device& device, 
     if (!values->is_number()) varying_.push_back(values);
     if (!has_several_materials(config)) continue;
     const FaceCells place(config, f, subdomain, ghosts);
-    std::vector<CellBoundary<T>> cells = cell_boundaries<T>(config, f, place);
+    const auto face = std::make_shared<const BodyFace>(config, device, f, place);
+    std::vector<CellBoundary<T>> cells = face->at(0);
     by_cell_[i] = !values->is_number() || !make_one(boundary, cells);
     of_cells_[i] = copied_to(device, cells);
+    if (face->over_time()) renewed_[i] = face;
     boundary.cells_pitch = place.pitch;
     boundary.cells = of_cells_[i].template as<CellBoundary<T>>() + place.first_inside;
   }
@@ -310,6 +352,8 @@ void BoundaryConditions<T>::update(std::span<const double> times, Stream stream)
   check();
   for (const auto& values : varying_)
     if (values->over_time()) values->update(times, stream, boundaries_.faces[static_cast<int>(values->on())]);
+  for (std::size_t i = 0; i < face_count; ++i)
+    if (renewed_[i]) renewed_[i]->copy(times.front(), of_cells_[i], stream);
 }
 
 template <class T>

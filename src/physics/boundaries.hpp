@@ -43,9 +43,11 @@ class BoundaryConditions {
 
  private:
   class FaceValues;
+  class BodyFace;
   Boundaries<T> boundaries_;
   std::array<bool, face_count> by_cell_{};
-  std::array<Buffer, face_count> of_cells_;           // Boundary::cells, of several materials
+  std::array<Buffer, face_count> of_cells_;                          // Boundary::cells, of several materials
+  std::array<std::shared_ptr<const BodyFace>, face_count> renewed_;  // of these, where they change in time
   std::vector<std::shared_ptr<FaceValues>> varying_;  // faces whose value is a formula of place or time
 };
 
