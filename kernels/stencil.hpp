@@ -134,9 +134,39 @@ struct Materials {
   ISOTHERM_HOST_DEVICE bool is_void(int of_class) const { return held && held[of_class] == held[of_class]; }
 };
 
-// A cell in a body of several materials; `s` as stored; the sweep is the launch's `sweep`-th. At an interface
-// it is the sum of what its faces bring that is added to the cell: a uniform field is kept, and neighbours
-// exchange the same heat.
+// Of a cell at an interface, in one sweep: what weighs its neighbours' differences and a stored source.
+template <class T>
+struct InterfaceCoefficients {
+  T face[6], source;  // faces as the neighbours: x_lo, x_hi, y_lo, ...
+};
+template <class T>
+ISOTHERM_HOST_DEVICE InterfaceCoefficients<T> interface_coefficients(const Materials<T>& m, int own,
+                                                                     const int (&near)[6], int sweep) {
+  InterfaceCoefficients<T> c;
+  T sum = 0;
+  for (int f = 0; f < 6; ++f) {
+    c.face[f] = m.conductance[(f / 2 * m.count + own) * m.count + near[f]];
+    sum = sum + c.face[f];
+  }
+  const T divisor = m.capacity ? m.capacity[own] : sum;
+  const T step = divisor > 0 ? m.weight[sweep] / divisor : 0;  // a void, or a cell that voids enclose
+  for (int f = 0; f < 6; ++f) c.face[f] = step * c.face[f];
+  c.source = step * m.source;
+  return c;
+}
+
+// The sum of what its faces bring is added to the cell: a uniform field is kept, and neighbours exchange the
+// same heat. T: a number, or a vector of cells with the same coefficients.
+template <class T>
+ISOTHERM_HOST_DEVICE T interface_update(const InterfaceCoefficients<T>& c, T centre, T x_lo, T x_hi, T y_lo,
+                                        T y_hi, T z_lo, T z_hi, T s) {
+  const T beyond[] = {x_lo, x_hi, y_lo, y_hi, z_lo, z_hi};
+  T change = c.source * s;
+  for (int f = 0; f < 6; ++f) change = fused_multiply_add(c.face[f], beyond[f] - centre, change);
+  return centre + change;
+}
+
+// A cell in a body of several materials; `s` as stored; the sweep is the launch's `sweep`-th.
 template <class T>
 ISOTHERM_HOST_DEVICE T material_update(const Materials<T>& m, Index x, Index y, Index z, T centre, T x_lo,
                                        T x_hi, T y_lo, T y_hi, T z_lo, T z_hi, T s, int sweep = 0) {
@@ -149,17 +179,8 @@ ISOTHERM_HOST_DEVICE T material_update(const Materials<T>& m, Index x, Index y, 
     const Coefficients<T> c = m.coefficients[sweep][own];
     return stencil_update(c, centre, x_lo, x_hi, y_lo, y_hi, z_lo, z_hi, scaled_source(c, s));
   }
-  const T beyond[] = {x_lo, x_hi, y_lo, y_hi, z_lo, z_hi};
-  T g[6], sum = 0;
-  for (int f = 0; f < 6; ++f) {
-    g[f] = m.conductance[(f / 2 * m.count + own) * m.count + near[f]];
-    sum = sum + g[f];
-  }
-  const T divisor = m.capacity ? m.capacity[own] : sum;
-  const T step = divisor > 0 ? m.weight[sweep] / divisor : 0;  // a void, or a cell that voids enclose
-  T change = step * m.source * s;
-  for (int f = 0; f < 6; ++f) change = fused_multiply_add(step * g[f], beyond[f] - centre, change);
-  return centre + change;
+  return interface_update(interface_coefficients(m, own, near, sweep), centre, x_lo, x_hi, y_lo, y_hi, z_lo,
+                          z_hi, s);
 }
 
 inline constexpr std::array<std::string_view, 1> one_tile = {"-"};

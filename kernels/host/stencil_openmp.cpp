@@ -16,8 +16,7 @@
 #include <omp.h>
 
 #include "kernels/host/host_kernels.hpp"
-#include "kernels/host/update_norm.hpp"
-#include "kernels/host/vector.hpp"
+#include "kernels/host/material_rows.hpp"
 
 namespace isotherm::host {
 namespace {
@@ -270,28 +269,15 @@ void sweep_all(const SweepArgs<T>& args, bool many_planes) {
   }
 }
 
-// Of a body of several materials: cells [0, r.cells) of one plane from (x, y, z) on. Runs of cells among
-// their own class go by vectors, cells at interfaces one by one.
+// Of a body of several materials.
 template <class Isa, Source source, Update update, class T>
-void sweep_materials(const Materials<T>& m, const Runs<T>& r, Index x, Index y, Index z) {
-  constexpr Index most_cells = row_bytes / static_cast<Index>(sizeof(T)) + 1;
-  std::uint8_t differs[most_cells];  // is the cell at an interface?
-  const std::uint8_t* const c = &m.classes(x, y, z);
-  const Index py = m.classes.pitch_y, pz = m.classes.pitch_z;
-  for (Index i = 0; i < r.cells; ++i)
-    differs[i] = static_cast<std::uint8_t>((c[i] ^ c[i - 1]) | (c[i] ^ c[i + 1]) | (c[i] ^ c[i - py]) |
-                                           (c[i] ^ c[i + py]) | (c[i] ^ c[i - pz]) | (c[i] ^ c[i + pz]));
-  for (Index i = 0; i < r.cells; ++i) {
-    Index end = i;
-    while (end < r.cells && !differs[end]) ++end;
-    if (end > i) sweep_cached<Isa, source, update>(m.coefficients[0][c[i]], r, i, end);
-    i = end;
-    if (i == r.cells) return;
-    const T* p = r.in + i;
-    r.out[i] = material_update(m, x + i, y, z, p[0], i == 0 ? r.x_lo[0] : p[-1],
-                               i + 1 == r.cells ? r.x_hi[0] : p[1], p[-r.pitch_y], p[r.pitch_y],
-                               p[-r.pitch_z], p[r.pitch_z], source == Source::field ? r.source[i] : T(0));
-    if constexpr (update != Update::none) add_to_lane<update>(r.norm[0], i, r.out[i], p[0]);
+void sweep_material_row(const Materials<T>& m, const MaterialRow<T>& row) {
+  ClassCuts<row_bytes / static_cast<Index>(sizeof(T)) + 1> cuts(row.cells);
+  cuts.add(row.classes, 0, row.cells);
+  for (const std::uint8_t* const near : row.classes_near) cuts.add(near, 0, row.cells);
+  for (Index from = 0, to; from < row.cells; from = to) {
+    to = cuts.end_of(from);
+    sweep_between_cuts<Isa, source, update>(m, 0, row, from, to, from);
   }
 }
 
@@ -305,17 +291,22 @@ void sweep_all_materials(const SweepArgs<T>& args) {
       for (Index part = 0; part < parts; ++part) {
         const Range x = part_of({box.lo.x, box.hi.x}, part, parts);
         double norm[norm_lanes<T>] = {};
-        Runs<T> runs = {};
-        runs.in = runs.prefetch = &args.in(x.lo, y, z);
-        runs.pitch_y = args.in.pitch_y;
-        runs.pitch_z = args.in.pitch_z;
-        if (source == Source::field) runs.source = &args.source(x.lo, y, z);
-        runs.out = &args.out(x.lo, y, z);
-        runs.cells = x.hi - x.lo;
-        runs.x_lo[0] = beyond(args, Face::x_min, x.lo, y, z);
-        runs.x_hi[0] = beyond(args, Face::x_max, x.hi - 1, y, z);
-        runs.norm[0] = norm;
-        sweep_materials<Isa, source, update>(args.materials, runs, x.lo, y, z);
+        MaterialRow<T> row{};
+        const auto put_near = [&]<class Cell>(Cell*(&near)[4], const FieldView<Cell>& of) {
+          const Index py = of.pitch_y, pz = of.pitch_z;
+          Cell* const at = &of(x.lo, y, z);
+          near[0] = at - py, near[1] = at + py, near[2] = at - pz, near[3] = at + pz;
+          return at;
+        };
+        row.in = put_near(row.near, args.in);
+        row.classes = put_near(row.classes_near, args.materials.classes);
+        if (source == Source::field) row.source = &args.source(x.lo, y, z);
+        row.out = &args.out(x.lo, y, z);
+        row.cells = x.hi - x.lo;
+        row.x_lo = beyond(args, Face::x_min, x.lo, y, z);
+        row.x_hi = beyond(args, Face::x_max, x.hi - 1, y, z);
+        row.lanes = norm;
+        sweep_material_row<Isa, source, update>(args.materials, row);
         if (update != Update::none) *partial_norm(args, part, y, z) = combine_lanes<update, T>(norm);
       }
     }

@@ -16,8 +16,7 @@
 #include <new>
 
 #include "kernels/host/host_kernels.hpp"
-#include "kernels/host/update_norm.hpp"
-#include "kernels/host/vector.hpp"
+#include "kernels/host/material_rows.hpp"
 
 namespace isotherm::host {
 namespace temporal {
@@ -25,6 +24,7 @@ namespace temporal {
 // One pass of sweeps of a time block: a level's cells of some rows in two planes above each other. What it
 // reads and writes lies anywhere, in a field or in a queue of rows.
 
+inline constexpr Index run_bytes = 8 << 10;           // of a tile's row, so that a tile has rows enough
 inline constexpr int most_rows = 2, planes = 2;       // of a pass
 inline constexpr int most_runs = most_rows * planes;  // run r: the cells of row r / planes, plane r % planes
 
@@ -35,17 +35,22 @@ ISOTHERM_INLINE Index rounded_down(Index i, Index unit) {
   return (i >= 0 ? i : i - unit + 1) / unit * unit;
 }
 
+// Cells of a pass: a tile's row, and lines for its margins.
+template <class T>
+inline constexpr Index most_cells = run_bytes / static_cast<Index>(sizeof(T)) + 128;
+
 // The registers: those that suit the processor, or its widest.
 enum class Way { preferred, wide };
 
 // What stands beyond the first or the last cells of rows: the boundary, or what lies there in memory.
 template <class T>
 struct RowEnd {
-  bool is_boundary;
-  T a, b[most_runs];
+  const Boundary<T>* boundary;  // or null
+  Index y[most_rows], z[planes];
+  int sweep;
 
   ISOTHERM_INLINE_MEMBER T beyond(int r, T cell, const T* next) const {
-    return is_boundary ? boundary_ghost(a, b[r], cell) : *next;
+    return boundary ? boundary->ghost(y[r / planes], z[r % planes], cell, sweep) : *next;
   }
 };
 
@@ -60,11 +65,35 @@ struct Pass {
   Index cells;
   RowEnd<T> ends[2];
   double* norm[most_runs];  // where those of the runs go
+  // In a body of several materials: the cells that count, and the classes from the first of them on of rows
+  // y - 1, y, ... in planes z - 1 to z + 2.
+  Index counted[2];
+  const std::uint8_t* classes[planes + 2][most_rows + 2];
 
   ISOTHERM_INLINE_MEMBER const T* run(int r) const { return in[1 + r % planes] + r / planes * in_pitch; }
   ISOTHERM_INLINE_MEMBER T x_lo(int r) const { return ends[0].beyond(r, run(r)[0], run(r) - 1); }
   ISOTHERM_INLINE_MEMBER T x_hi(int r) const { return ends[1].beyond(r, run(r)[cells - 1], run(r) + cells); }
+  ISOTHERM_INLINE_MEMBER MaterialRow<T> material_row(int r, double* lanes) const {
+    const int p = r % planes, i = r / planes;
+    const T *const lower = in[p] + i * in_pitch, *const upper = in[p + 2] + i * in_pitch;
+    return {run(r),
+            {run(r) - in_pitch, run(r) + in_pitch, lower, upper},
+            source[r],
+            out[r],
+            cells,
+            x_lo(r),
+            x_hi(r),
+            lanes,
+            classes[p + 1][i + 1],
+            {classes[p + 1][i], classes[p + 1][i + 2], classes[p][i + 1], classes[p + 2][i + 1]}};
+  }
 };
+
+// Is row y + i - 1 of plane z + q - 1 one of a pass or the next to it?
+template <int rows>
+ISOTHERM_INLINE constexpr bool around(int q, int i) {
+  return (q > 0 && q <= planes) || (i > 0 && i <= rows);
+}
 
 // The lanes of the norms of its runs.
 template <class T>
@@ -154,9 +183,15 @@ void sweep_cells(const Coefficients<T>& c, const Pass<T>& pass, Lanes<T>& lanes,
   }
 }
 
-// All cells. Vectors start at a cache line of the output, of which only whole ones stream.
+template <class Isa, Update update, int rows, class T>
+ISOTHERM_INLINE void put_norms(const Pass<T>& pass, const Lanes<T>& lanes) {
+  if constexpr (update != Update::none)
+    for (int r = 0; r < rows * planes; ++r) *pass.norm[r] = combine_lanes<update, T>(lanes.of[r]);
+}
+
+// All cells, of one class. Vectors start at a cache line of the output, of which only whole ones stream.
 template <class Isa, Source source, Store store, Update update, Way way, int rows, class T>
-void sweep_pass(const Coefficients<T>& c, const Pass<T>& pass) {
+void sweep_alike(const Coefficients<T>& c, const Pass<T>& pass) {
   constexpr Index line = line_elements(sizeof(T));
   const Index cell = static_cast<Index>(reinterpret_cast<std::uintptr_t>(pass.out[0]) / sizeof(T));
   const Index first = smaller(pass.cells, (line - cell % line) % line);
@@ -169,13 +204,49 @@ void sweep_pass(const Coefficients<T>& c, const Pass<T>& pass) {
   }
   x = sweep_vectors<Isa, source, Store::cached, update, way, rows>(c, pass, lanes, x, pass.cells);
   if (x < pass.cells) sweep_cells<Isa, source, update, rows>(c, pass, lanes, x, pass.cells);
-  if constexpr (update != Update::none) {
-    for (int r = 0; r < rows * planes; ++r) *pass.norm[r] = combine_lanes<update, T>(lanes.of[r]);
+  put_norms<Isa, update, rows>(pass, lanes);
+}
+
+// Of a body of several materials. Where the rows, and those around them, are of one class, they go together.
+template <class Isa, Source source, Store store, Update update, Way way, int rows, class T>
+void sweep_materials(const Materials<T>& m, int sweep, const Pass<T>& pass) {
+  const Index lo = pass.counted[0], hi = pass.counted[1];
+  ClassCuts<most_cells<T>> cuts(pass.cells);
+  for (int q = 0; q < planes + 2; ++q)
+    for (int i = 0; i < rows + 2; ++i)
+      if (around<rows>(q, i)) cuts.add(pass.classes[q][i], lo, hi);
+  Lanes<T> lanes = {};
+  for (Index from = 0, to; from < pass.cells; from = to) {
+    to = cuts.end_of(from);
+    const Index at = smaller(larger(from, lo), hi - 1) - lo;
+    const int own = pass.classes[1][1][at];
+    bool is_one = to > from + 1;
+    for (int q = 0; q < planes + 2; ++q)
+      for (int i = 0; i < rows + 2; ++i)
+        is_one = is_one && (!around<rows>(q, i) || pass.classes[q][i][at] == own);
+    if (is_one) {
+      const Coefficients<T>& c = m.coefficients[sweep][own];
+      if (from == 0 && to == pass.cells) return sweep_alike<Isa, source, store, update, way, rows>(c, pass);
+      const Index x = sweep_vectors<Isa, source, Store::cached, update, way, rows>(c, pass, lanes, from, to);
+      sweep_cells<Isa, source, update, rows>(c, pass, lanes, x, to);
+    } else {
+      for (int r = 0; r < rows * planes; ++r)
+        sweep_between_cuts<Isa, source, update>(m, sweep, pass.material_row(r, lanes.of[r]), from, to, at);
+    }
   }
+  put_norms<Isa, update, rows>(pass, lanes);
+}
+
+template <class Isa, Source source, Store store, Update update, Way way, int rows, class T>
+void sweep_pass(const SweepArgs<T>& args, int sweep, const Pass<T>& pass) {
+  if (args.materials.empty())
+    sweep_alike<Isa, source, store, update, way, rows>(args.c[sweep], pass);
+  else
+    sweep_materials<Isa, source, store, update, way, rows>(args.materials, sweep, pass);
 }
 
 template <class T>
-using SweepPass = void (*)(const Coefficients<T>&, const Pass<T>&);
+using SweepPass = void (*)(const SweepArgs<T>&, int sweep, const Pass<T>&);
 
 template <class Isa, Update update, Way way, int rows, class T>
 SweepPass<T> pick_by_store(Source source, Store store) {
@@ -344,7 +415,8 @@ class Tile {
     for (int k = 0; k < 2; ++k)
       pass.ahead[k] = level == 1 || k == 0 || time_block_ < 4 ? ask(ahead) : nullptr;
     pass.ahead[2] = again;
-    (last ? last_ : inner_)(args_.c[level - 1], pass);
+    if (!args_.materials.empty()) put_classes(pass, level, x, y, z);
+    (last ? last_ : inner_)(args_, level - 1, pass);
   }
 
   static Index place_in_line(const T* cell) {
@@ -370,12 +442,23 @@ class Tile {
   void put_boundary(Pass<T>& pass, bool max, int level, Index x, Index y, Index z) const {
     const Boundary<T>& boundary = args_.boundaries.faces[static_cast<int>(face(0, max))];
     RowEnd<T>& end = pass.ends[max];
-    end.is_boundary = boundary.is_boundary && x == (max ? args_.in.extent.x : 0);
-    if (!end.is_boundary) return;
-    end.a = boundary.a;
+    end.boundary = boundary.is_boundary && x == (max ? args_.in.extent.x : 0) ? &boundary : nullptr;
+    end.sweep = level - 1;
+    for (int i = 0; i < rows; ++i) end.y[i] = within(y + i, levels_[level].box, 1);
+    for (int p = 0; p < planes; ++p) end.z[p] = within(z + p, levels_[level].box, 2);
+  }
+
+  // Those of rows and planes that count, and of their neighbours.
+  void put_classes(Pass<T>& pass, int level, Index x, Index y, Index z) const {
     const Box& box = levels_[level].box;
-    for (int r = 0; r < rows * planes; ++r)
-      end.b[r] = boundary.b_at(within(y + r / planes, box, 1), within(z + r % planes, box, 2), level - 1);
+    const Box known{{larger(box.lo.x, x), box.lo.y - 1, box.lo.z - 1},
+                    {box.hi.x, box.hi.y + 1, box.hi.z + 1}};
+    pass.counted[0] = known.lo.x - x;
+    pass.counted[1] = smaller(box.hi.x - x, pass.cells);
+    for (int q = 0; q < planes + 2; ++q)
+      for (int i = 0; i < rows + 2; ++i)
+        pass.classes[q][i] =
+            &args_.materials.classes(known.lo.x, within(y + i - 1, known, 1), within(z + q - 1, known, 2));
   }
 
   // The queue of the level before.
@@ -424,7 +507,7 @@ class Tile {
     const Boundary<T>& boundary = args_.boundaries.faces[static_cast<int>(f)];
     const Index end = smaller(cells, field_.hi.x - x);
     for (Index i = larger(0, field_.lo.x - x); i < end; ++i)
-      ghosts[i] = boundary_ghost(boundary.a, boundary.b_at(x + i, q, sweep), from[i]);
+      ghosts[i] = boundary.ghost(x + i, q, from[i], sweep);
   }
 
   // The rows of ghosts of a level that follow from its rows y... of planes z and z + 1. A ghost below the
@@ -500,7 +583,6 @@ namespace {
 using namespace temporal;
 
 constexpr std::array<std::string_view, 3> tiles = {"2rows", "1row", "2rows_wide"};
-constexpr Index run_bytes = 8 << 10;  // of a tile's row, so that a tile has rows enough
 // What a tile and what it reads may fill: so many eighths of an L2, or where that is more its thread's share
 // of the last level, but for no more than a twelfth of that.
 constexpr std::size_t cache_eighths = 7, far_part = 12;
@@ -650,6 +732,7 @@ void stencil_temporal_openmp(StencilKernel<T>& kernel) {
   kernel.tiles = tiles;
   kernel.norm_scratch_bytes = norm_scratch_bytes<T>;
   kernel.memory = &launch_memory<T>;
+  kernel.sweeps_materials = true;
 }
 
 template void stencil_temporal_openmp<ISOTHERM_ISA>(StencilKernel<float>&);

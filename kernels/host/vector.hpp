@@ -1,5 +1,5 @@
 // One register full of T. It has what stencil_update() asks of a
-// number, + and fused_multiply_add(), so that the formula stands once for scalars and vectors.
+// number, +, - and fused_multiply_add(), so that the formula stands once for scalars and vectors.
 #pragma once
 
 #include <utility>
@@ -115,6 +115,10 @@ struct Vector {
 template <class Isa, class T, Index width>
 ISOTHERM_INLINE Vector<Isa, T, width> operator+(Vector<Isa, T, width> a, Vector<Isa, T, width> b) {
   return {a.v + b.v};
+}
+template <class Isa, class T, Index width>
+ISOTHERM_INLINE Vector<Isa, T, width> operator-(Vector<Isa, T, width> a, Vector<Isa, T, width> b) {
+  return {a.v - b.v};
 }
 template <class Isa, class T, Index width>
 ISOTHERM_INLINE Vector<Isa, T, width> operator*(Vector<Isa, T, width> a, Vector<Isa, T, width> b) {

@@ -1,6 +1,8 @@
 // Problems for tests, as Config values: no two cells alike, every boundary kind, sources.
 #pragma once
 
+#include <string>
+
 #include "config/config.hpp"
 
 namespace isotherm::decks {
@@ -115,6 +117,36 @@ inline Config in_a_void(Int3 cells) {
   hole.place.centre = {0.1, 0.12, 0.1};
   hole.place.radius = 0.04;
   config.regions.insert(config.regions.end(), {room, hole});
+  return config;
+}
+
+// Of 2 to 254 materials in layers and boxes of few cells, which random numbers place.
+template <class Random>
+Config of_many_classes(Config config, Random& random) {
+  const auto of = [&](double least, double most) { return random.between(least, most); };
+  const int count = random.between(2, 254);
+  const auto name = [&] { return "m" + std::to_string(random.between(0, count - 1)); };
+  config.material = {};
+  config.material.default_material = "m0";
+  config.materials.clear();
+  for (int i = 0; i < count; ++i) {
+    const double k = of(0.1, 50);
+    const Vector3 along = random.coin() ? Vector3{k, k, k} : Vector3{k, of(0.1, 50), of(0.1, 50)};
+    config.materials.push_back({"m" + std::to_string(i), along, 1000, of(500, 2000), {}, {}});
+  }
+  config.contacts = {{{"m0", "m1"}, 1e-3}};
+  const Vector3 size = *config.grid.lengths;
+  for (int i = 0; i < count + 4; ++i) {
+    MaterialRegion box;
+    box.shape = RegionShape::box;
+    box.material = name();
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const bool is_layer = i < 4 && static_cast<int>(axis) != i % 3;
+      box.place.from[axis] = is_layer ? 0 : of(-0.1, 1) * size[axis];
+      box.place.to[axis] = is_layer ? 1 : box.place.from[axis] + of(0.02, 0.3) * size[axis];
+    }
+    config.regions.push_back(box);
+  }
   return config;
 }
 

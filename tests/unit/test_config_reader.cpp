@@ -647,6 +647,33 @@ TEST(ConfigRoundTrip, DatasetsAreFoundFromTheDecksFolder) {
   EXPECT_EQ(file_of("/else/start.h5"), "/else/start.h5");
 }
 
+// A kernel that can do less than a deck asks for, as some of a GPU.
+TEST(ConfigKernel, IsNamedWhereItCannot) {
+  RegistryNames registry = deck_text::registry();
+  registry.kernels[1].sweeps_materials = registry.kernels[1].takes_varying_a = false;
+  const auto expect = [&](const std::string& deck, const std::string& expected) {
+    EXPECT_NO_THROW(parse_deck(deck, "deck.yaml", {}, registry));
+    try {
+      parse_deck(deck, "deck.yaml", {"solver.kernel=openmp"}, registry);
+      FAIL() << expected;
+    } catch (const Error& error) {
+      expect_says(error.what(),
+                  "solver.kernel: 'openmp' does not " + expected + "use auto or one of reference, naive");
+    }
+  };
+  const std::string body = deck_text::replaced(base, "material:\n  diffusivity: 1\n",
+                                               "materials:\n"
+                                               "  core: {conductivity: 1, density: 1, heat_capacity: 1}\n"
+                                               "  board: {conductivity: 2, density: 1, heat_capacity: 1}\n"
+                                               "material: {default: core}\n"
+                                               "regions: [{layers: [{material: board, thickness: 0.5}]}]\n");
+  expect(body, "sweep a body of several materials in this version; ");
+  const std::string law =
+      deck_text::replaced(base, "diffusivity: 1", "conductivity: 1\n  density: 1\n  heat_capacity: 1");
+  expect(law + "boundaries: {x_min: {kind: convection, coefficient: 25 + y, ambient: 300}}\n",
+         "take boundaries whose coefficients vary over a face; ");
+}
+
 // Calls `visit` for every key of the table, with its path.
 void for_each_key(const Keys& keys, const std::string& path,
                   const std::function<void(const Key&, const std::string&)>& visit) {

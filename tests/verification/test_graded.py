@@ -138,7 +138,7 @@ def test_one_answer(tmp_path, precision, method):
     deck = {**moving_body(method), "precision": precision}
     plain = run(tmp_path, deck, "solver.kernel=reference")
     history = heats(tmp_path / "out")
-    for ranks, words in [(0, ["solver.kernel=openmp"]), (2, ["solver.kernel=openmp", "solver.halo_width=3"]), (3, [])]:
+    for ranks, words in [(0, ["solver.kernel=openmp"]), (2, ["solver.kernel=temporal_openmp", "solver.halo_width=3"]), (3, [])]:
         again = run(tmp_path, deck, *words, ranks=ranks)
         assert again["fingerprint"] == plain["fingerprint"], (ranks, words)
         assert heats(tmp_path / "out") == history

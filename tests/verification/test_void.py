@@ -153,7 +153,7 @@ def test_one_answer(tmp_path, problem):
     first = run(tmp_path, deck, "solver.kernel=reference", name="first")
     assert int(first["fingerprint"], 16) == runs.fingerprint(field(tmp_path / "first"))
     lines = runs.history(tmp_path / "first")
-    for number, (words, ranks) in enumerate([(["solver.kernel=openmp"], 0), (["solver.halo_width=3"], 2), ([], 3)]):
+    for number, (words, ranks) in enumerate([(["solver.kernel=openmp"], 0), (["solver.kernel=temporal_openmp", "solver.halo_width=3"], 2), ([], 3)]):
         name = f"again{number}"
         again = run(tmp_path, deck, *words, ranks=ranks, name=name)
         assert [again[key] for key in ("fingerprint", "materials")] == [first[key] for key in ("fingerprint", "materials")]
