@@ -576,10 +576,10 @@ void validate(Config& config, const RegistryNames& registry, Problems& problems)
   check_cells(config, problems);
   check_zones(config, problems);
   check_periodic_pairs(config, problems);
+  check_method(config, problems);  // which what follows asks for
   check_boundaries(config, registry, problems);
   check_material(config, problems);
   check_materials(config, registry, problems);
-  check_method(config, problems);
   check_time_step(config, problems);
   check_temperatures(config, problems);
   check_tolerance(config, problems);

@@ -264,6 +264,67 @@ def test_cells_that_nothing_covers_are_reported(tmp_path):
     assert "regions: no region has the cell at (0.0095, 0.0005, 0.0005) m" in done.stderr
 
 
+def test_a_body_whose_mean_is_given(tmp_path):
+    """Heat flux in and out, cells of two sizes: linear in each layer, the mean over the volume that of the deck."""
+    deck = {
+        "grid": {"cells": [None, 3, 2], "spacing": [[[6, 1e-3], [4, 2e-3]], 1e-3, 1e-3]},
+        "materials": MATERIALS,
+        "material": {"default": "core"},
+        "regions": [box("board", [0, 0, 0], [6e-3, 1, 1])],
+        "boundaries": {"x_min": {"kind": "flux", "value": 5000}, "x_max": {"kind": "flux", "value": -5000}},
+        "initial": [{"shape": "formula", "formula": "300 + 1e4*x*y"}],
+        "problem": {"kind": "steady", "mean_temperature": 350, "tolerance": 1e-13},
+    }
+    fingerprints = {run(tmp_path, deck, ranks=ranks)["fingerprint"] for ranks in (0, 2)}
+    assert len(fingerprints) == 1
+    sizes = np.array([1e-3] * 6 + [2e-3] * 4)
+    of_cell = np.where(np.arange(10) < 6, sizes / BOARD["conductivity"][0], sizes / CORE["conductivity"])
+    exact = -5000 * (np.cumsum(of_cell) - of_cell / 2)
+    exact += 350 - np.average(exact, weights=sizes)
+    assert field(tmp_path / "out") == pytest.approx(np.broadcast_to(exact, (2, 3, 10)), abs=1e-9)
+    parts = copy.deepcopy(deck)
+    parts["regions"].append(box("void", [4e-3, 0, 0], [5e-3, 1, 1]))
+    del parts["boundaries"]
+    said = isotherm("check", write_deck(tmp_path, json.dumps(parts)), cwd=tmp_path, code=65).stderr
+    assert "nothing holds the temperature of the part" in said
+
+
+def test_the_error_of_a_body_is_below_what_was_asked_for(tmp_path):
+    deck = jumps([24, 24, 24], blocks(3))
+    deck["output"] = {}
+    deck["problem"] = {"kind": "steady", "tolerance": 1e-14}
+    run(tmp_path, deck)
+    exact = field(tmp_path / "out")
+    deck["problem"] = {"kind": "steady", "error": 1e-3}
+    residual = run(tmp_path, deck)["residual"]
+    assert np.abs(field(tmp_path / "out") - exact).max() <= residual["error_K"] <= 1e-3
+
+
+COOLING = "50*(1 + 0.1*t)"
+
+
+@pytest.mark.parametrize("method", ["euler", "rkl"])
+def test_a_coefficient_that_changes_in_time(tmp_path, method):
+    """A thin body: T - Ta falls by exp(-integral of H / (rho c L)); alike by a formula of place, kernels, ranks, a restart."""
+    def cooled(name, words=(), ranks=0, **law):
+        deck = {
+            "grid": {"cells": [4, 3, 1], "spacing": [1e-3, 1e-3, 5e-4]},
+            "materials": {"hot": {**CORE, "conductivity": 40}, "warm": {**CORE, "conductivity": 30}},
+            "material": {"default": "hot"},
+            "regions": [box("warm", [0, 0, 0], [2e-3, 1, 1])],
+            "boundaries": {"z_max": {"kind": "convection", "ambient": 300, **law}},
+            "initial": [{"shape": "constant", "value": 400}],
+            "problem": {"method": method, "end_time": 10, **({} if method == "euler" else {"dt": 0.1})},
+        }
+        return run(tmp_path, deck, *words, ranks=ranks, name=name)["fingerprint"]
+
+    alike = {cooled("out", coefficient=COOLING), cooled("place", coefficient=COOLING + " + 0*x"),
+             cooled("reference", ["solver.kernel=reference"], coefficient=COOLING), cooled("ranks", ranks=2, coefficient=COOLING)}
+    assert len(alike) == 1
+    rate = 1 / (CORE["density"] * CORE["heat_capacity"] * 5e-4)
+    assert field(tmp_path / "out") == pytest.approx(300 + 100 * np.exp(-rate * 50 * (10 + 0.1 * 50)), abs=0.05)
+
+
 def box(material, lower, upper):
     return {"material": material, "shape": "box", "from": [*lower], "to": [*upper]}
 
