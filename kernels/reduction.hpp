@@ -74,8 +74,4 @@ std::span<const ReductionKernel<T>> reduction_kernels(InstructionSet set = instr
 template <class T>
 const ReductionKernel<T>& exact_reduction(Backend backend);
 
-// The sum over the interior cells of a field in host memory, by that row of the host; normalised.
-template <class T>
-LongAccumulator exact_sum(FieldView<const T> field);
-
 }  // namespace isotherm

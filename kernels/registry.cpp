@@ -259,15 +259,6 @@ const ReductionKernel<T>& exact_reduction(Backend backend) {
   no_cuda();  // the host has one
 }
 
-template <class T>
-LongAccumulator exact_sum(FieldView<const T> field) {
-  LongAccumulator sum{};
-  double rounded = 0;
-  exact_reduction<T>(Backend::host)
-      .launch({field, {}, field.interior(), ReductionOp::sum, &rounded, nullptr, &sum}, {});
-  return sum;
-}
-
 std::unique_ptr<BandwidthProbe> make_copy_probe(Device& device, std::size_t bytes) {
   if (device.backend() == Backend::host) return host::make_copy_probe(device, bytes);
 #if ISOTHERM_HAVE_CUDA
@@ -302,7 +293,6 @@ std::span<const BandwidthEntry<T>> bandwidth_registry(Backend backend) {
   template const MixedCellSearch<T>& mixed_cell_search<T>();                      \
   template const PeerCopy<T>& peer_copy();                                        \
   template const ReductionKernel<T>& exact_reduction(Backend);                    \
-  template LongAccumulator exact_sum(FieldView<const T>);                         \
   template std::span<const BandwidthEntry<T>> bandwidth_registry(Backend);        \
   template std::uint64_t fingerprint(FieldView<const T>, Int3, Int3);
 template const ChangeTransfer<float, float>& change_transfer(Backend);

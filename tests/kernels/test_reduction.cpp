@@ -282,7 +282,14 @@ TEST(ReductionReproducible, HasTheSameBitsForAnyNumberOfThreads) {
   const auto host = make_host_device();
   const Field<double> a = random_field<double>(*host, {97, 61, 53}, 1, 15);
   const LongAccumulator expected = one_by_one<double>(ReductionOp::sum, a, nullptr, a.view().interior());
-  on_threads({1, 2, 3, 4, 5}, [&] { EXPECT_TRUE(same_bits(exact_sum<double>(a.view()), expected)); });
+  on_threads({1, 2, 3, 4, 5}, [&] {
+    LongAccumulator sum{};
+    double rounded = 0;
+    exact_reduction<double>(Backend::host)
+        .launch({std::as_const(a).view(), {}, a.view().interior(), ReductionOp::sum, &rounded, nullptr, &sum},
+                {});
+    EXPECT_TRUE(same_bits(sum, expected));
+  });
 }
 
 // The exact sum itself: against sums made another way.

@@ -168,7 +168,8 @@ TEST_P(SemicoarseningOf, TakesSeveralSweepsAtOnce) {
           sweeps.push_back(sweep_of(at_once));
         }
         kernels.sweep(sweeps, {});
-        for (const std::size_t i : {0, 1}) expect_same_there(*device_, to_host(*device_, *host_, one_by_one[i]), at_once[i]);
+        for (const std::size_t i : {0, 1})
+          expect_same_there(*device_, to_host(*device_, *host_, one_by_one[i]), at_once[i]);
       }
     }
   });
