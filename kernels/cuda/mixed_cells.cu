@@ -11,6 +11,8 @@ namespace {
 
 constexpr Int3 brick = MixedCells::brick;
 constexpr dim3 brick_block(brick.x, brick.y, brick.z);
+constexpr std::int32_t most_blocks = 132 * 32;  // a few times what an H200 holds at once
+constexpr int beyond_all = 256;                 // more than any distance
 
 // One sweep of a launch, of the cells of `region`.
 template <class T>
@@ -22,20 +24,21 @@ struct CellSweep {
   Boundaries<T> boundaries;
   Box region;
   int sweep;
-  int distance;  // of the cells that are swept, at most; 255: of all
+  int distance;  // of the cells that are swept, at most
 
   __device__ __forceinline__ T beyond(Face f, bool is_last, Index p, Index q, T inside, T centre) const {
     const Boundary<T>& boundary = boundaries.faces[static_cast<int>(f)];
     return is_last && boundary.is_boundary ? boundary.ghost(p, q, centre, sweep) : inside;
   }
+  __device__ __forceinline__ int away(Int3 cell) const { return materials.mixed.distance(cell); }
   // What is needed of the cell is asked for at once: these are few cells, and long waits.
-  __device__ __forceinline__ void update(Int3 cell) const {
+  __device__ __forceinline__ void update(Int3 cell, int away) const {
     const auto [x, y, z] = cell;
     const T* const t = &in(cell);
     const T centre = t[0],
             around[] = {t[-1], t[1], t[-in.pitch_y], t[in.pitch_y], t[-in.pitch_z], t[in.pitch_z]};
     const T s = source.empty() ? T{0} : source(cell);
-    const int away = materials.mixed.distance(cell), own = materials.classes(cell);
+    const int own = materials.classes(cell);
     const Int3 last = in.extent - Int3{1, 1, 1};
     const T x_lo = beyond(Face::x_min, x == 0, y, z, around[0], centre),
             x_hi = beyond(Face::x_max, x == last.x, y, z, around[1], centre),
@@ -50,7 +53,7 @@ struct CellSweep {
     } else {
       value = material_update(materials, x, y, z, centre, x_lo, x_hi, y_lo, y_hi, z_lo, z_hi, s, sweep);
     }
-    if (away <= distance) out(cell) = value;
+    out(cell) = value;
   }
 };
 
@@ -59,17 +62,31 @@ __device__ __forceinline__ Int3 cell_of_brick(Int3 first) {
   return first + Int3{threadIdx.x, threadIdx.y, threadIdx.z};
 }
 
+// Blocks take bricks in turns. Of the next one they ask for the distances before they sweep this one, and of
+// the one after it where it is: so each brick has one wait, and only cells that are due read more.
 template <class T>
 __global__ void __launch_bounds__(brick.x* brick.y* brick.z)
-    mixed_cells(const __grid_constant__ CellSweep<T> a) {
-  const Int3 cell = cell_of_brick(a.materials.mixed.bricks[blockIdx.x]);
-  if (a.region.contains(cell)) a.update(cell);
+    mixed_cells(const __grid_constant__ CellSweep<T> a, std::int32_t count) {
+  const auto place = [&](std::int32_t i) { return a.materials.mixed.bricks[i < count ? i : count - 1]; };
+  const auto away_of = [&](Int3 cell) { return a.region.contains(cell) ? a.away(cell) : beyond_all; };
+  const auto stride = static_cast<std::int32_t>(gridDim.x);
+  std::int32_t i = static_cast<std::int32_t>(blockIdx.x);
+  Int3 cell = cell_of_brick(place(i)), next = place(i + stride);
+  int away = away_of(cell);
+  for (; i < count; i += stride) {
+    const Int3 next_cell = cell_of_brick(next);
+    const int next_away = away_of(next_cell);
+    next = place(i + 2 * stride);
+    if (away <= a.distance) a.update(cell, away);
+    cell = next_cell;
+    away = next_away;
+  }
 }
 
 template <class T>
 __global__ void __launch_bounds__(128) each_cell(const __grid_constant__ CellSweep<T> a, Int3 first) {
   const Int3 cell = cell_of_thread(first);
-  if (!beyond(cell, a.region.hi)) a.update(cell);
+  if (!beyond(cell, a.region.hi)) a.update(cell, a.away(cell));
 }
 
 // The cells that so many sweeps after this one look at: not beyond a boundary.
@@ -212,14 +229,15 @@ void sweep_mixed(const SweepArgs<T>& args, int sweeps, Stream stream) {
     a.out = left == 0 ? args.out : args.materials.between[a.sweep % 2];
     const std::int32_t count = mixed.within[a.distance];
     if (count > 0)
-      launch("mixed_cells", mixed_cells<T>, {dim3(static_cast<unsigned>(count)), brick_block}, stream, a);
+      launch("mixed_cells", mixed_cells<T>,
+             {dim3(static_cast<unsigned>(std::min(count, most_blocks))), brick_block}, stream, a, count);
     a.in = a.out;
   }
 }
 
 template <class T>
 void sweep_cell_by_cell(const SweepArgs<T>& args, Stream stream) {
-  const CellSweep<T> a{args.in, args.out, args.source, args.materials, args.boundaries, args.region, 0, 255};
+  const CellSweep<T> a{args.in, args.out, args.source, args.materials, args.boundaries, args.region, 0, 0};
   const dim3 block = fit_block(dim3(32, 4, 1), args.region.extent());
   cover(args.region, block, [&](dim3 grid, Int3 first) {
     launch("each_cell", each_cell<T>, {grid, block}, stream, a, first);

@@ -667,7 +667,7 @@ TEST(ConfigKernel, IsNamedWhereItCannot) {
                                                "  board: {conductivity: 2, density: 1, heat_capacity: 1}\n"
                                                "material: {default: core}\n"
                                                "regions: [{layers: [{material: board, thickness: 0.5}]}]\n");
-  expect(body, "sweep a body of several materials in this version; ");
+  expect(body, "sweep a body of several materials, or of one that differs by axis in this version; ");
   const std::string law =
       deck_text::replaced(base, "diffusivity: 1", "conductivity: 1\n  density: 1\n  heat_capacity: 1");
   expect(law + "boundaries: {x_min: {kind: convection, coefficient: 25 + y, ambient: 300}}\n",
