@@ -638,7 +638,7 @@ Keys describe(Config& config) {
       {"material", Section{describe(config.material)},
        "What the body is made of; only what the problem needs."},
       {"materials", materials,
-       "Materials by their names, for bodies of several: swept explicitly, by jacobi, euler or rkl.",
+       "Materials by their names, for bodies of several.",
        {.absent = "one material"}},
       {"regions", list_of("shapes, each of a material", config.regions, describe_material_region),
        "Where which material is, painted in order by the centres of cells.", {.absent = "material.default everywhere"}},

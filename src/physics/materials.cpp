@@ -292,10 +292,10 @@ void MaterialCells<T>::make_tables(const Config& config) {
     for (std::size_t i = 0; i < count; ++i)
       for (std::size_t j = 0; j < count; ++j)
         conductance.push_back(static_cast<T>(face_conductance(config, all_, axis, i, j) / unit));
+  const double dt = transient ? time_plan(config).dt : 0;  // once: it looks at all pairs of classes
   for (const MaterialClass& each : all_.classes) {
     const double ratio = volume_ratio(config, each);
-    if (transient)
-      capacity.push_back(static_cast<T>(each.heat_capacity * ratio / (unit * time_plan(config).dt)));
+    if (transient) capacity.push_back(static_cast<T>(each.heat_capacity * ratio / (unit * dt)));
     heat.push_back(each.heat_capacity * ratio / all_.classes[0].heat_capacity);
     body.push_back(each.is_void() ? 0 : ratio);
     is_body.push_back(each.is_void() ? 0 : 1);
@@ -379,14 +379,15 @@ void MaterialCells<T>::paint(const Config& config, Box subdomain, FieldView<std:
 
 template <class T>
 void MaterialCells<T>::use(const Config& config, const std::vector<double>& weights, Stream stream) {
-  const double unit = config.problem.kind == ProblemKind::transient ? time_plan(config).dt : 1;
+  const double unit = config.problem.kind == ProblemKind::transient ? time_plan(config).dt : 1,
+               scale = source_scale(config);
   on_host_.clear();
   weights_.clear();
   for (const double weight : weights) {
     weights_.push_back(static_cast<T>(weight / unit));
     for (const MaterialClass& own : all_.classes)
       on_host_.push_back(own.is_void() ? Coefficients<T>{1, 0, 0, 0, 0}
-                                       : rounded_sweep<T>(config, own, weight));
+                                       : rounded_sweep<T>(config, own, scale, weight));
   }
   const std::size_t bytes = on_host_.size() * sizeof(Coefficients<T>);
   if (coefficients_.bytes() < bytes) {

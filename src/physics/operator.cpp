@@ -263,7 +263,7 @@ Coefficients<T> rounded_sweep(const Config& config, double weight) {
 }
 
 template <class T>
-Coefficients<T> rounded_sweep(const Config& config, const MaterialClass& own, double weight) {
+Coefficients<T> rounded_sweep(const Config& config, const MaterialClass& own, double scale, double weight) {
   const bool transient = config.problem.kind == ProblemKind::transient;
   const Vector3& h = own.size;
   const double ratio = volume_ratio(config, own);
@@ -274,11 +274,11 @@ Coefficients<T> rounded_sweep(const Config& config, const MaterialClass& own, do
   };
   const double cx = along(0), cy = along(1), cz = along(2);
   const double c0 = transient ? 1 - 2 * (cx + cy + cz) : 1 - weight;
-  return rounded_coefficients<T>({c0, cx, cy, cz, weight / (divisor * ratio * source_scale(config))});
+  return rounded_coefficients<T>({c0, cx, cy, cz, weight / (divisor * ratio * scale)});
 }
 
-template Coefficients<float> rounded_sweep(const Config&, const MaterialClass&, double);
-template Coefficients<double> rounded_sweep(const Config&, const MaterialClass&, double);
+template Coefficients<float> rounded_sweep(const Config&, const MaterialClass&, double, double);
+template Coefficients<double> rounded_sweep(const Config&, const MaterialClass&, double, double);
 template Coefficients<float> rounded_coefficients(const Coefficients<double>&, double);
 template Coefficients<double> rounded_coefficients(const Coefficients<double>&, double);
 template Coefficients<float> rounded_sweep(const Config&, double);

@@ -27,9 +27,9 @@ template <class T>
 Coefficients<T> rounded_coefficients(const Coefficients<double>& c, double kept = 1);
 template <class T>
 Coefficients<T> rounded_sweep(const Config& config, double weight);
-// Of cells among their own class. Sources are stored as of the first class.
+// Of cells among their own class. Sources are stored as of the first class, by `scale`, source_scale().
 template <class T>
-Coefficients<T> rounded_sweep(const Config& config, const MaterialClass& own, double weight);
+Coefficients<T> rounded_sweep(const Config& config, const MaterialClass& own, double scale, double weight);
 
 // The slowest mode of a steady problem is known from the grid and the boundaries alone.
 //
