@@ -47,8 +47,10 @@ ConductanceGrid::ConductanceGrid(const Decomposition& decomposition, const Commu
   for (Field<float>* field : {&current_, &other_, &source_})
     face_copy<float>(device.backend()).fill(field->view(), 0.0F, compute_);
   if (!exchanges_) return;
-  halo_.use(ghosts_);
-  is_recordable_ = halo_.why_not_recordable().empty();
+  for (const int layers : {ghosts_, 1}) {  // both before a cycle is recorded, in which nothing is allocated
+    halo_.use(layers);
+    is_recordable_ = is_recordable_ && halo_.why_not_recordable().empty();
+  }
 }
 
 GridConductances ConductanceGrid::faces() const {
