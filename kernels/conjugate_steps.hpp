@@ -36,7 +36,7 @@ ISOTHERM_HOST_DEVICE void products_of(float residual, float correction, float br
   products[r_z] = z * static_cast<double>(residual);
 }
 
-// The parts of z and of d that a step has, and what all cells move by beside it, K: no equation sees it where
+// The parts of z and of d that a step has, and what all cells move by too, K: no equation sees it where
 // nothing holds the mean.
 struct ConjugateParts {
   float of_correction = 1, of_last = 0;

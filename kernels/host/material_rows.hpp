@@ -18,7 +18,7 @@ struct MaterialRow {
   const std::uint8_t *classes, *classes_near[4];
 };
 
-// Of rows above and beside each other, the places where the class of any changes; of up to `most` cells.
+// Of rows above and next to each other, the places where the class of any changes; of up to `most` cells.
 template <Index most>
 class ClassCuts {
  public:
@@ -94,7 +94,7 @@ void sweep_alike(const Any<T>& c, const MaterialRow<T>& r, Index from, Index to)
   for (; x < to; ++x) sweep_cell(x);
 }
 
-// Cells [from, to), which have the classes of cell `at`; classes of the row and beside it from `lo` on.
+// Cells [from, to), which have the classes of cell `at`; classes of the row and next to it from `lo` on.
 template <class Isa, Source source, Update update, class T>
 void sweep_between_cuts(const Materials<T>& m, int sweep, const MaterialRow<T>& r, Index from, Index to,
                         Index at) {

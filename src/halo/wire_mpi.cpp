@@ -127,7 +127,7 @@ std::byte* at(void* base, std::size_t offset) {
 }
 
 // MPI reads and writes the packed buffers themselves: host memory, or a GPU's where MPI can. `is_staged`:
-// over pinned host buffers beside those of the device; while a piece is on the network, the next is copied
+// over pinned host buffers next to those of the device; while a piece is on the network, the next is copied
 // out of the device, and the one before into the peer's.
 class MpiWire final : public Wire {
  public:

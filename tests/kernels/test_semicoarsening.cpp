@@ -134,7 +134,7 @@ TEST_P(SemicoarseningOf, HasTheBitsOfTheFormulas) {
   });
 }
 
-// Regions shrink at one side, as they do beside a neighbour.
+// Regions shrink at one side, as they do next to a neighbour.
 TEST_P(SemicoarseningOf, TakesSeveralSweepsAtOnce) {
   for_precision(GetParam().precision, [&]<class T>(T) {
     const Semicoarsening<T> kernels = semicoarsening_of<T>(GetParam());
