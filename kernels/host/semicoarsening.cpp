@@ -117,6 +117,19 @@ void find_residual(const GridConductances& g, const Halving& halving, FieldView<
   });
 }
 
+// body(axis, first, count) for every row, with the axis as a constant.
+template <class Body>
+void for_each_row_along(int axis, Box region, const Body& body) {
+  with_axis(axis, [&](auto along) {
+    for_each_row(
+        region,
+        [&](Index y, Index z) {
+          body(along, Int3{region.lo.x, y, z}, region.extent().x);
+        },
+        worth_threads);
+  });
+}
+
 // A row of coarse cells; those of fine ones are a stride apart.
 template <int axis>
 void restrict_row(const GridConductances& g, Halving h, FieldView<const float> residual,
@@ -142,13 +155,8 @@ void restrict_row(const GridConductances& g, Halving h, FieldView<const float> r
 
 void restrict_residual(const GridConductances& g, const Halving& h, FieldView<const float> residual,
                        FieldView<float> source, Box region, Stream) {
-  with_axis(h.axis, [&](auto axis) {
-    for_each_row(
-        region,
-        [&](Index y, Index z) {
-          restrict_row<axis>(g, h, residual, source, {region.lo.x, y, z}, region.extent().x);
-        },
-        worth_threads);
+  for_each_row_along(h.axis, region, [&](auto axis, Int3 first, Index count) {
+    restrict_row<axis>(g, h, residual, source, first, count);
   });
 }
 
@@ -184,13 +192,8 @@ void prolong_row(const GridConductances& g, Halving h, FieldView<const float> er
 
 void prolong_add(const GridConductances& g, const Halving& h, FieldView<const float> error,
                  FieldView<float> field, Box region, Stream) {
-  with_axis(h.axis, [&](auto axis) {
-    for_each_row(
-        region,
-        [&](Index y, Index z) {
-          prolong_row<axis>(g, h, error, field, {region.lo.x, y, z}, region.extent().x);
-        },
-        worth_threads);
+  for_each_row_along(h.axis, region, [&](auto axis, Int3 first, Index count) {
+    prolong_row<axis>(g, h, error, field, first, count);
   });
 }
 

@@ -61,7 +61,7 @@ std::optional<PredictedCycles> predicted_cycles(const Config& config) {
   const bool reads_cells = std::ranges::any_of(
       config.regions, [](const MaterialRegion& each) { return each.shape == RegionShape::dataset; });
   if (problem.kind != ProblemKind::steady || problem.method != MethodName::multigrid || reads_cells ||
-      !has_several_materials(config))
+      !has_several_materials(config) || mean_is_free(config))
     return std::nullopt;
   const double tolerance = problem.criterion == Criterion::relative && problem.tolerance > 0
                                ? *problem.tolerance

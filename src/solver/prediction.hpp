@@ -38,8 +38,9 @@ struct PredictedCycles {
   bool is_more;         // that many did not suffice
 };
 
-// By this process alone, in some tenths of a second. None where it is no multigrid of several materials, and
-// where few cells are not this body: datasets of regions have its own, and parts of it may get lost.
+// By this process alone, in some tenths of a second. None where it is no multigrid of several materials,
+// where no boundary takes the heat of a source, and where few cells are not this body: datasets of regions
+// have its own, and parts of it may get lost.
 std::optional<PredictedCycles> predicted_cycles(const Config& config);
 
 }  // namespace isotherm

@@ -277,6 +277,7 @@ def test_a_body_whose_mean_is_given(tmp_path):
     }
     fingerprints = {run(tmp_path, deck, ranks=ranks)["fingerprint"] for ranks in (0, 2)}
     assert len(fingerprints) == 1
+    assert "slow" not in isotherm("check", "deck.yaml", cwd=tmp_path).stdout
     sizes = np.array([1e-3] * 6 + [2e-3] * 4)
     of_cell = np.where(np.arange(10) < 6, sizes / BOARD["conductivity"][0], sizes / CORE["conductivity"])
     exact = -5000 * (np.cumsum(of_cell) - of_cell / 2)
