@@ -138,18 +138,6 @@ __device__ __forceinline__ void bulk_copies_see_loads() {
   ISOTHERM_PTX90("fence.proxy.async.global;" ::: "memory");
 }
 
-// Copies one value to shared memory while this thread goes on; await_copies() waits for all of this thread.
-template <class T>
-__device__ __forceinline__ void copy_aside(const T* from, T* to) {
-  ISOTHERM_PTX90("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(
-                     static_cast<std::uint32_t>(__cvta_generic_to_shared(to))),
-                 "l"(__cvta_generic_to_global(from)), "n"(sizeof(T))
-                 : "memory");
-}
-__device__ __forceinline__ void await_copies() {
-  ISOTHERM_PTX90("cp.async.wait_all;" ::: "memory");
-}
-
 // The dynamic shared memory of the block, aligned to 128 bytes.
 __device__ __forceinline__ unsigned char* dynamic_shared() {
   extern __shared__ __align__(128) unsigned char memory[];

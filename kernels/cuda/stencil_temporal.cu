@@ -2,7 +2,9 @@
 // read and written once for all of them.
 //
 // Algebra   `depth` sweeps, each stencil_update() of what the one before it left; boundaries on all faces are
-//           applied at every level, where the tile meets them. The same bits as so many single sweeps.
+//           applied at every level, where the tile meets them. The same bits as so many single sweeps. Where
+//           b varies over a face across x or y, tiles take one value for it, and varying_sides.cu sweeps the
+//           `depth` layers of cells behind the face again: to look values up would cost every tile.
 // Mapping   a block owns a tile of 32 packs of 16 bytes along x by some rows of y and walks along z. Each
 //           lane owns some rows of its pack, at all levels. When plane n arrives, level 1 computes plane
 //           n - 1, level 2 plane n - 2, ...: what a level makes of a row is at once the plane above of the
@@ -169,6 +171,11 @@ bool vary_at_sides(const SweepArgs<T>& args, int time_block) {
     if (varies_at(args, face, time_block)) return true;
   return false;
 }
+// Cells near such a face may be swept wrong and then once more, where nothing but the field counts.
+template <class T>
+bool may_sweep_twice(const SweepArgs<T>& args) {
+  return args.materials.empty() && !args.norm.result;
+}
 template <class T>
 bool any_scaled(const PerSweep<Coefficients<T>>& c) {
   return std::ranges::any_of(c.sweep, [](const Coefficients<T>& each) { return each.sigma != 1; });
@@ -187,27 +194,22 @@ void with_temporal(const SweepArgs<T>& args, int time_block, Body body) {
     if constexpr (d > 1) {
       const bool source = !args.source.empty(), norm = args.norm.result != nullptr;
       const bool simple = boundaries_are_simple<T, d, tile>(args);
-      const bool fields = vary_at_sides(args, time_block);
+      const bool one_value = may_sweep_twice(args) || !vary_at_sides(args, time_block);
       if (!args.materials.empty()) {
-        if (!simple || fields) return body.template operator()<d, AllOfMaterials>();
-        if (source)
-          return body.template operator()<d, TemporalExtras<false, false, true, false, true, true>>();
-        return body.template operator()<d, TemporalExtras<false, false, false, false, true, true>>();
+        if (!simple || !one_value) return body.template operator()<d, AllOfMaterials>();
+        if (source) return body.template operator()<d, TemporalExtras<false, true, false, true, true>>();
+        return body.template operator()<d, TemporalExtras<false, false, false, true, true>>();
       }
-      if (simple && !fields) {
+      if (simple && one_value) {
         // In fp64 scaling costs a twentieth of the rate (kernels/TUNING.md); in fp32 nothing.
         if constexpr (sizeof(T) == sizeof(double)) {
           if (source && !norm && !any_scaled(args.c))
-            return body.template operator()<d, TemporalExtras<false, false, true, false, false>>();
+            return body.template operator()<d, TemporalExtras<false, true, false, false>>();
         }
-        if (source && norm) return body.template operator()<d, TemporalExtras<false, false, true, true>>();
-        if (source) return body.template operator()<d, TemporalExtras<false, false, true, false>>();
-        if (norm) return body.template operator()<d, TemporalExtras<false, false, false, true>>();
-        return body.template operator()<d, TemporalExtras<false, false, false, false>>();
-      }
-      if (simple && !norm) {
-        if (source) return body.template operator()<d, TemporalExtras<false, true, true, false>>();
-        return body.template operator()<d, TemporalExtras<false, true, false, false>>();
+        if (source && norm) return body.template operator()<d, TemporalExtras<false, true, true>>();
+        if (source) return body.template operator()<d, TemporalExtras<false, true, false>>();
+        if (norm) return body.template operator()<d, TemporalExtras<false, false, true>>();
+        return body.template operator()<d, TemporalExtras<false, false, false>>();
       }
     }
     if (!args.materials.empty()) return body.template operator()<d, AllOfMaterials>();
@@ -216,38 +218,17 @@ void with_temporal(const SweepArgs<T>& args, int time_block, Body body) {
   of_time_block.template operator()<1>(of_time_block);
 }
 
-template <class T, PacedTile throttled>
-void sweep_region(const SweepArgs<T>& args, int time_block, Stream stream) {
-  with_temporal<T, throttled.tile>(args, time_block, [&]<int depth, class Extras>() {
-    Temporal<T, depth, throttled.tile, Extras>::sweep(args, throttled.throttle, stream);
-  });
-}
-
-// Tiles at a boundary whose b varies over it are a launch of their own: their kernel is a third slower,
-// and the others need not wait for it.
 template <class T>
 void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
   if (args.region.empty()) return finish_norm(args.norm, 0, stream);
   with_tile<tiles>(plan.tile, [&]<PacedTile throttled>() {
-    constexpr Tile tile = throttled.tile;
-    constexpr Index sector = 32 / sizeof(T);  // cells
-    // That one tile leaves, in whole sectors.
-    const Index left[] = {(warp_size * Pack<T>::cells - plan.time_block) / sector * sector,
-                          tile.x * tile.y - (plan.time_block - 1)};
-    SweepArgs<T> inner = args;
-    for (int face = 0; face < 4 && plan.time_block > 1 && !args.norm.result; ++face) {
-      const int axis = face / 2;
-      if (!varies_at(inner, face, plan.time_block) || inner.region.extent()[axis] < 2 * left[axis]) continue;
-      SweepArgs<T> side = inner;
-      if (face % 2 == 0)
-        inner.region.lo[axis] = side.region.hi[axis] = side.region.lo[axis] + left[axis];
-      else
-        inner.region.hi[axis] = side.region.lo[axis] = side.region.hi[axis] - left[axis];
-      sweep_region<T, throttled>(side, plan.time_block, stream);
-    }
-    sweep_region<T, throttled>(inner, plan.time_block, stream);
+    with_temporal<T, throttled.tile>(args, plan.time_block, [&]<int depth, class Extras>() {
+      Temporal<T, depth, throttled.tile, Extras>::sweep(args, throttled.throttle, stream);
+    });
   });
   if (!args.materials.empty()) sweep_mixed(args, plan.time_block, stream);
+  for (int face = 0; face < 4 && plan.time_block > 1 && may_sweep_twice(args); ++face)
+    if (varies_at(args, face, plan.time_block)) sweep_varying_side(args, face, plan.time_block, stream);
 }
 
 template <class T>
@@ -258,7 +239,7 @@ std::size_t norm_scratch_bytes(Box region, int) {
 template <class T>
 std::string unsupported(int tile) {
   return with_tile<tiles>(tile, [&]<PacedTile throttled>() {
-    using Longest = Temporal<T, max_time_block, throttled.tile, TemporalExtras<false, false, true, true>>;
+    using Longest = Temporal<T, max_time_block, throttled.tile, TemporalExtras<false, true, true>>;
     return without_bulk_copies(Longest::kernel, sizeof(typename Longest::Shared));
   });
 }
@@ -266,7 +247,7 @@ std::string unsupported(int tile) {
 template <class T>
 KernelResources resources(int tile) {
   return with_tile<tiles>(tile, [&]<PacedTile throttled>() {
-    using Longest = Temporal<T, max_time_block, throttled.tile, TemporalExtras<false, false, true, true>>;
+    using Longest = Temporal<T, max_time_block, throttled.tile, TemporalExtras<false, true, true>>;
     Longest::allow_shared();
     return resources_of(Longest::kernel, Longest::threads, sizeof(typename Longest::Shared));
   });

@@ -47,14 +47,6 @@ __device__ __forceinline__ T b_of(const Boundary<T>& boundary, int p, int q, Ind
   return boundary.b[sweep];
 }
 
-// b of the boundaries at the sides of a tile, in each sweep in the plane that it is at: of the lower and the
-// upper.
-template <class T, int time_block, int cells_x, int cells_y>
-struct alignas(16) SideValues {
-  T x[time_block][2][cells_y];
-  T y[time_block][2][cells_x];
-};
-
 // Where a lane's rows lie: in the tile, in the region, at the boundaries.
 template <class T, int rows>
 class TemporalLane {
@@ -98,40 +90,35 @@ class TemporalLane {
   }
 
   // Puts what stands beyond boundaries at the sides of the tile at the ends of a row, and what stands beyond
-  // those across y before the first row of all and behind the last: of the lower and the upper b_lo and b_hi.
-  __device__ __forceinline__ void apply_x_boundaries(const TemporalArgs<T>& a, T b_lo, T b_hi,
-                                                     Neighbours<T>& n) const {
+  // those across y before the first row of all and behind the last. One value of b holds for all of a face.
+  template <int sweep>
+  __device__ __forceinline__ void apply_x_boundaries(const TemporalArgs<T>& a, Neighbours<T>& n) const {
     const Boundary<T>&lower = a.face(Face::x_min), &upper = a.face(Face::x_max);
-    const bool is_behind = is_at_x_max();
+    const bool is_behind = behind_ == cells - 1;
     if constexpr (sizeof(T) ==
                   sizeof(double)) {  // an instruction that some lanes skip beats two more that choose
-      if (before_) n.x_lo = boundary_ghost(lower.a, b_lo, n.centre.v[0]);
-      if (is_behind) n.x_hi = boundary_ghost(upper.a, b_hi, n.centre.v[cells - 1]);
+      if (before_) n.x_lo = boundary_ghost(lower.a, lower.b[sweep], n.centre.v[0]);
+      if (is_behind) n.x_hi = boundary_ghost(upper.a, upper.b[sweep], n.centre.v[cells - 1]);
     } else {
-      const T before = boundary_ghost(lower.a, b_lo, n.centre.v[0]);
-      const T behind = boundary_ghost(upper.a, b_hi, n.centre.v[cells - 1]);
+      const T before = boundary_ghost(lower.a, lower.b[sweep], n.centre.v[0]);
+      const T behind = boundary_ghost(upper.a, upper.b[sweep], n.centre.v[cells - 1]);
       n.x_lo = before_ ? before : n.x_lo;
       n.x_hi = is_behind ? behind : n.x_hi;
     }
   }
-  __device__ __forceinline__ void apply_y_boundaries(const TemporalArgs<T>& a, const Pack<T>& b_lo,
-                                                     const Pack<T>& b_hi, const Pack<T> (&at)[rows],
+  template <int sweep>
+  __device__ __forceinline__ void apply_y_boundaries(const TemporalArgs<T>& a, const Pack<T> (&at)[rows],
                                                      Pack<T>& y_lo, Pack<T>& y_hi) const {
-    const auto put = [&](Face f, bool here, const Pack<T>& b, const Pack<T>& centre, Pack<T>& to) {
+    const auto put = [&](Face f, bool here, const Pack<T>& centre, Pack<T>& to) {
+      const Boundary<T>& boundary = a.face(f);
 #pragma unroll
       for (int i = 0; i < cells; ++i) {
-        const T ghost = boundary_ghost(a.face(f).a, b.v[i], centre.v[i]);
+        const T ghost = boundary_ghost(boundary.a, boundary.b[sweep], centre.v[i]);
         to.v[i] = here ? ghost : to.v[i];
       }
     };
-    put(Face::y_min, at_y_min_, b_lo, at[0], y_lo);
-    put(Face::y_max, is_at_y_max(), b_hi, at[rows - 1], y_hi);
-  }
-  __device__ __forceinline__ bool is_at_x_max() const {
-    return behind_ == cells - 1;
-  }
-  __device__ __forceinline__ bool is_at_y_max() const {
-    return at_y_max_ == rows - 1;
+    put(Face::y_min, at_y_min_, at[0], y_lo);
+    put(Face::y_max, at_y_max_ == rows - 1, at[rows - 1], y_hi);
   }
 
   // The same of boundaries that may be anywhere in the tile, with b of every cell. Behind the last cell of a
@@ -197,18 +184,17 @@ class TemporalLane {
 // What a fused sweep may have more than boundaries of one value per face at its tiles, and any across z: a
 // kernel for each lot of them.
 
-// `any_boundaries`: boundaries anywhere in a tile; regions that end within a pack. `fields`: b that varies
-// over a face across x or y. `scaled`: sources by weights other than the unit weight. `classes`: coefficients
-// of each pack's class.
-template <bool any_boundaries_, bool fields_, bool sources_, bool norm_, bool scaled_ = true,
-          bool classes_ = false>
+// `any_boundaries`: boundaries anywhere in a tile, whose b may vary over the face; regions that end within a
+// pack. `scaled`: sources by weights other than the unit weight. `classes`: coefficients of each pack's
+// class.
+template <bool any_boundaries_, bool sources_, bool norm_, bool scaled_ = true, bool classes_ = false>
 struct TemporalExtras {
-  static constexpr bool any_boundaries = any_boundaries_, fields = fields_, sources = sources_, norm = norm_,
-                        scaled = scaled_, classes = classes_;
+  static constexpr bool any_boundaries = any_boundaries_, sources = sources_, norm = norm_, scaled = scaled_,
+                        classes = classes_;
 };
 // All there is, asked for while the kernel runs; of one material, and of several, whose norm comes later.
-using AllExtras = TemporalExtras<true, true, true, true>;
-using AllOfMaterials = TemporalExtras<true, true, true, false, true, true>;
+using AllExtras = TemporalExtras<true, true, true>;
+using AllOfMaterials = TemporalExtras<true, true, false, true, true>;
 
 // Of the pack at (x, y, z); nothing where no cell depends on it.
 template <class T>
@@ -278,9 +264,6 @@ struct TemporalShared {
   SourceSlab sources[source_stages];
   ClassSlab classes[class_stages];
   Pack<T> edge[2][edges][warps][2][warp_size];  // [buffer][level][warp][first, last row]
-  // Where b varies over faces: of the plane at work and of the next.
-  static constexpr bool has_sides = Extras::fields && !Extras::any_boundaries;
-  SideValues<T, has_sides ? time_block : 1, has_sides ? x : 1, has_sides ? y : 1> sides[2];
   BytesBarrier full[stages];
   SharedPace throttle;
 };
@@ -352,11 +335,6 @@ class TemporalTile {
 
   __device__ __forceinline__ void sweep() {
     for (int n = 0; n < stages - 1; ++n) ask_for(n, (in_.stage + n) % stages);
-    if constexpr (Shared::has_sides) {
-      bring_sides(0, shared_.sides[in_.buffer]);
-      await_copies();
-      __syncthreads();
-    }
     walk();
   }
 
@@ -426,7 +404,6 @@ class TemporalTile {
   template <Around around, int phase>
   __device__ __forceinline__ void plane(int n) {
     const bool come = comes(n);
-    if constexpr (Shared::has_sides) bring_sides(n + 1, shared_.sides[in_.buffer ^ 1]);
     if (come) shared_.full[in_.stage].wait(in_.parity >> in_.stage & 1);
     if constexpr (Extras::classes) bring_classes(come && n > 0);
     Pack<T> made[rows];
@@ -435,7 +412,6 @@ class TemporalTile {
       made[r] = Pack<T>::load(&shared_.planes[in_.stage].cell[1 + warp_ * rows + r][lane_ * cells]);
     levels<around, phase, 0>(n, made);
     in_.buffer ^= 1;
-    if constexpr (Shared::has_sides) await_copies();
     __syncthreads();  // the rows at the edges of warps are there, and nobody reads the plane before this one
     ask_for(n + stages - 1, in_.last_stage());
     if (come) in_.parity ^= 1u << in_.stage;
@@ -452,10 +428,7 @@ class TemporalTile {
     Pack<T>(&above)[rows] = held_[level][(phase + 2) % 3];
     const int z = span_.first + n - 1 - level;
     Pack<T> y_lo = edge_row<level>(warp_ - 1, 1), y_hi = edge_row<level>(warp_ + 1, 0);
-    if constexpr (at_sides) {
-      const Pack<T> lower = y_values<level>(Shared::has_sides && at_.is_at_y_max());
-      at_.apply_y_boundaries(a_, lower, Shared::has_sides ? lower : y_values<level>(true), at, y_lo, y_hi);
-    }
+    if constexpr (at_sides) at_.template apply_y_boundaries<level>(a_, at, y_lo, y_hi);
 #pragma unroll
     for (int r = 0; r < rows; ++r) above[r] = made[r];
     if constexpr (around != Around::side_boundaries)
@@ -469,10 +442,7 @@ class TemporalTile {
                          above[r],
                          __shfl_up_sync(0xffffffffu, at[r].v[cells - 1], 1),
                          __shfl_down_sync(0xffffffffu, at[r].v[0], 1)};
-      if constexpr (at_sides) {
-        const T lower = x_value<level>(r, Shared::has_sides && at_.is_at_x_max());
-        at_.apply_x_boundaries(a_, lower, Shared::has_sides ? lower : x_value<level>(r, true), near);
-      }
+      if constexpr (at_sides) at_.template apply_x_boundaries<level>(a_, near);
       if constexpr (around == Around::anything) at_.template apply_side_boundaries<level>(a_, r, z, near);
       const Coefficients<T>& c = coefficients<level>(r);
       made[r] = updated_pack(c, near, source<level>(c, r, z));
@@ -533,45 +503,6 @@ class TemporalTile {
     } else {
       return scaled_source(c, source_of(a_, at_.x, at_.y + r, z));
     }
-  }
-
-  // Of step n, for the boundaries at the sides of the tile.
-  __device__ __forceinline__ void bring_sides(int n, decltype(Shared::sides[0])& to) const {
-    const Int3 extent = a_.in.extent;
-    for (int job = warp_; job < 2 * time_block; job += warps) {
-      const int level = job / 2, axis = job % 2, z = span_.first + n - 1 - level;
-      const int first = axis == 0 ? at_.tile_y : at_.tile_x, count = axis == 0 ? Shared::y : Shared::x;
-      const int lo = axis == 0 ? at_.tile_x : at_.tile_y, end = lo + (axis == 0 ? Shared::x : Shared::y);
-      for (int upper = 0; upper < 2; ++upper) {
-        const Boundary<T>& boundary = a_.face(face(axis, upper != 0));
-        const int wall = upper != 0 ? static_cast<int>(extent[axis]) : 0;
-        if (!boundary.is_boundary || wall < lo || wall > end) continue;
-        T* const values = axis == 0 ? to.x[level][upper] : to.y[level][upper];
-        for (int i = lane_; i < count; i += warp_size) {
-          if (!boundary.b_field)
-            values[i] = boundary.b[level];
-          else
-            copy_aside(place_of_b(boundary, level, first + i, z, extent[1 - axis], extent.z, a_.in.ghosts),
-                       &values[i]);
-        }
-      }
-    }
-  }
-  // b of the boundary across x next to row r of the lane, and of that across y next to its pack; of the lower
-  // or the upper, of which it has one at most where they are fields.
-  template <int level>
-  __device__ __forceinline__ T x_value(int r, bool upper) const {
-    if constexpr (Shared::has_sides) return shared_.sides[in_.buffer].x[level][upper][warp_ * rows + r];
-    return a_.face(upper ? Face::x_max : Face::x_min).b[level];
-  }
-  template <int level>
-  __device__ __forceinline__ Pack<T> y_values(bool upper) const {
-    if constexpr (Shared::has_sides)
-      return Pack<T>::load(&shared_.sides[in_.buffer].y[level][upper][lane_ * cells]);
-    Pack<T> all;
-#pragma unroll
-    for (T& each : all.v) each = a_.face(upper ? Face::y_max : Face::y_min).b[level];
-    return all;
   }
 
   // What another warp left of the plane at work, or, beyond the tile, anything. `last`: its last row.

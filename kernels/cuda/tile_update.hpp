@@ -130,6 +130,11 @@ void sweep_thin(const SweepArgs<T>& args, std::span<const Box> boxes, Stream str
 template <class T>
 std::size_t thin_scratch_bytes(std::span<const Box> boxes);
 
+// Of args.region, swept already as if b were one value over that face across x or y: the cells for which this
+// is wrong, again. One material, no norm, at most four sweeps. In varying_sides.cu.
+template <class T>
+void sweep_varying_side(const SweepArgs<T>& args, int face, int sweeps, Stream stream);
+
 // The chunk of a block: 32 packs along x for each warp beside another, so many rows and planes.
 template <class T>
 struct WideTile {

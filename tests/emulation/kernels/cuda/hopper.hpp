@@ -84,12 +84,6 @@ class BytesBarrier {
 };
 
 inline void bulk_copies_see_loads() {}
-template <class T>
-void copy_aside(const T* from, T* to) {
-  *to = *from;
-}
-inline void await_copies() {}
-
 inline unsigned char* dynamic_shared() {
   return static_cast<unsigned char*>(emulation::dynamic_shared_memory());
 }
