@@ -5,6 +5,7 @@
 // Mapping   a thread owns a line of cells from the face inwards, twice as many as there are sweeps; a block
 //           owns 32 x 32 lines next to each other. Each sweep leaves lines a cell shorter, and the block's
 //           patch of lines a line narrower on every side: after four sweeps 24 x 24 lines of 4 cells are due.
+//           Patches that meet no other boundary look for none.
 // Storage   registers: the line, and b at its end for each sweep, all asked for at once. Shared memory: the
 //           lines before each sweep, twice, for the neighbours along the face.
 // Traffic   twice the layers that are due, 1.8 times each for four sweeps; of 512 x 512 x 512 cells a
@@ -47,9 +48,13 @@ class LinePatch {
         row_(static_cast<int>(threadIdx.y)) {
     const int due = patch - 2 * sweeps;  // lines along either axis
     const Index patches = ceil_div(a.region.extent()[along], Index{due});
-    first_[axis] = upper != 0 ? a.in.extent[axis] - 1 : 0;
-    first_[along] = a.region.lo[along] + blockIdx.x % patches * due + lane_ - sweeps;
-    first_.z = a.region.lo.z + blockIdx.x / patches * due + row_ - sweeps;
+    corner_[axis] = upper != 0 ? a.in.extent[axis] - 1 : 0;
+    corner_[along] = a.region.lo[along] + blockIdx.x % patches * due - sweeps;
+    corner_.z = a.region.lo.z + blockIdx.x / patches * due - sweeps;
+    first_ = corner_;
+    first_[along] += lane_;
+    first_.z += row_;
+    is_read_ = is_read(along) && is_read(2);
     is_due_ =
         is_inside(lane_) && is_inside(row_) && first_[along] < a.region.hi[along] && first_.z < a.region.hi.z;
     // Beyond a boundary at the other end of the lines there is nothing.
@@ -60,10 +65,11 @@ class LinePatch {
   __device__ __forceinline__ void sweep() {
     T line[most_line], b[most_line_sweeps];
     load(line, b);
-#pragma unroll
-    for (int s = 0; s < most_line_sweeps; ++s) {
-      if (s < sweeps_) sweep_once(s, b[s], line);
-    }
+    // The same for all threads. Most patches meet no other boundary, and need not look for one.
+    if (meets_boundaries(along) || meets_boundaries(2) || length_ < 2 * sweeps_)
+      sweep_all<true>(b, line);
+    else
+      sweep_all<false>(b, line);
     if (is_due_) store(line);
   }
 
@@ -71,11 +77,20 @@ class LinePatch {
   __device__ __forceinline__ const Boundary<T>& face(int across, int upper) const {
     return a_.boundaries.faces[2 * across + upper];
   }
-  __device__ __forceinline__ const Boundary<T>& far() const {
-    return face(axis, 1 - upper_);
-  }
+  __device__ __forceinline__ const Boundary<T>& far() const { return face(axis, 1 - upper_); }
   __device__ __forceinline__ bool is_inside(int line) const {
     return sweeps_ <= line && line < patch - sweeps_;
+  }
+  __device__ __forceinline__ bool meets_boundaries(int across) const {
+    return (face(across, 0).is_boundary && corner_[across] <= 0) ||
+           (face(across, 1).is_boundary && corner_[across] + patch >= a_.in.extent[across]);
+  }
+  // Does any line that is due depend on this one's?
+  __device__ __forceinline__ bool is_read(int across) const {
+    const bool lower = face(across, 0).is_boundary, upper = face(across, 1).is_boundary;
+    const Index lo = a_.region.lo[across] - sweeps_, hi = a_.region.hi[across] + sweeps_;
+    return first_[across] >= (lower ? max(lo, Index{0}) : lo) &&
+           first_[across] < (upper ? min(hi, a_.in.extent[across]) : hi);
   }
   __device__ __forceinline__ Int3 at(int k) const {
     Int3 cell = first_;
@@ -87,26 +102,26 @@ class LinePatch {
     const Index upwards = axis == 0 ? 1 : pitch_y;
     return upper_ != 0 ? -upwards : upwards;
   }
-  // Does any line that is due depend on this one's?
-  __device__ __forceinline__ bool is_read(int across) const {
-    const bool lower = face(across, 0).is_boundary, upper = face(across, 1).is_boundary;
-    const Index lo = a_.region.lo[across] - sweeps_, hi = a_.region.hi[across] + sweeps_;
-    return first_[across] >= (lower ? max(lo, Index{0}) : lo) &&
-           first_[across] < (upper ? min(hi, a_.in.extent[across]) : hi);
-  }
 
   __device__ __forceinline__ void load(T (&line)[most_line], T (&b)[most_line_sweeps]) const {
-    const bool is_there = is_read(along) && is_read(2);
-    const T* const from = is_there ? &a_.in(first_) : nullptr;
+    const T* const from = &a_.in(is_read_ ? first_ : a_.region.lo);
     const Index inwards = step(a_.in.pitch_y);
 #pragma unroll
-    for (int k = 0; k < most_line; ++k) line[k] = is_there && k < length_ ? from[k * inwards] : T{0};
+    for (int k = 0; k < most_line; ++k) line[k] = is_read_ && k < length_ ? from[k * inwards] : T{0};
 #pragma unroll
     for (int s = 0; s < most_line_sweeps; ++s)
-      b[s] = is_there && s < sweeps_ ? face(axis, upper_).b_at(first_[along], first_.z, s) : T{0};
+      b[s] = is_read_ && s < sweeps_ ? face(axis, upper_).b_at(first_[along], first_.z, s) : T{0};
   }
 
+  template <bool at_boundaries>
+  __device__ __forceinline__ void sweep_all(const T (&b)[most_line_sweeps], T (&line)[most_line]) const {
+#pragma unroll
+    for (int s = 0; s < most_line_sweeps; ++s) {
+      if (s < sweeps_) sweep_once<at_boundaries>(s, b[s], line);
+    }
+  }
   // Cells without a neighbour of their own are nobody's.
+  template <bool at_boundaries>
   __device__ __forceinline__ void sweep_once(int s, T b, T (&line)[most_line]) const {
     const Coefficients<T> c = a_.c[s];
     const int last = min(2 * sweeps_ - 2 - s, length_ - 1);
@@ -118,22 +133,29 @@ class LinePatch {
     __syncthreads();
     const int before = max(lane_ - 1, 0), behind = min(lane_ + 1, patch - 1), below = max(row_ - 1, 0),
               above = min(row_ + 1, patch - 1);
+    const T* const source = a_.source.empty() || !is_read_ ? nullptr : &a_.source(first_);
+    const Index inwards = step(a_.source.pitch_y);
     T nearer = boundary_ghost(face(axis, upper_).a, b, line[0]);
 #pragma unroll
     for (int k = 0; k < most_line - 1; ++k) {
       if (k > last) break;
       const T centre = line[k];
-      const Int3 cell = at(k);
-      const auto next = [&](int across, int upper, T inside) {
-        const bool is_last = cell[across] == (upper != 0 ? a_.in.extent[across] - 1 : 0);
-        const Boundary<T>& boundary = face(across, upper);
-        return is_last && boundary.is_boundary ? beyond_face(boundary, across, cell, s, centre) : inside;
-      };
-      const T further = next(axis, 1 - upper_, line[k + 1]);
-      const T lo = next(along, 0, shared[k][row_][before]), hi = next(along, 1, shared[k][row_][behind]);
-      const T z_lo = next(2, 0, shared[k][below][lane_]), z_hi = next(2, 1, shared[k][above][lane_]);
-      const T source = a_.source.empty() || !is_read(along) || !is_read(2) ? T{0} : a_.source(cell);
-      const T scaled = scaled_source(c, source);
+      T further = line[k + 1], lo = shared[k][row_][before], hi = shared[k][row_][behind],
+        z_lo = shared[k][below][lane_], z_hi = shared[k][above][lane_];
+      if constexpr (at_boundaries) {
+        const Int3 cell = at(k);
+        const auto put = [&](int across, int upper, T& next) {
+          const Boundary<T>& boundary = face(across, upper);
+          if (boundary.is_boundary && cell[across] == (upper != 0 ? a_.in.extent[across] - 1 : 0))
+            next = beyond_face(boundary, across, cell, s, centre);
+        };
+        put(axis, 1 - upper_, further);
+        put(along, 0, lo);
+        put(along, 1, hi);
+        put(2, 0, z_lo);
+        put(2, 1, z_hi);
+      }
+      const T scaled = scaled_source(c, source ? source[k * inwards] : T{0});
       line[k] = axis == 0 ? stencil_update(c, centre, nearer, further, lo, hi, z_lo, z_hi, scaled)
                           : stencil_update(c, centre, lo, hi, nearer, further, z_lo, z_hi, scaled);
       nearer = centre;
@@ -153,9 +175,9 @@ class LinePatch {
   const SweepArgs<T>& a_;
   Lines<T>& shared_;
   const int upper_, sweeps_, lane_, row_;
-  Int3 first_;  // cell of this thread's line, at the face
-  int length_;  // of a line: cells that are read
-  bool is_due_;
+  Int3 corner_, first_;  // cells at the face: of the patch's first line, and of this thread's
+  int length_;           // of a line: cells that are read
+  bool is_read_, is_due_;
 };
 
 template <class T, int axis>
