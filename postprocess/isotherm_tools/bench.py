@@ -34,7 +34,7 @@ def add(subcommands):
         subcommand.set_defaults(figure=name, make=make)
         subcommand.add_argument("bench", metavar="BENCH.json", help="written by isotherm bench ... --json")
         subcommand.add_argument("--best", action="store_true", help="only the fastest tile of each kernel")
-        subcommand.add_argument("--out", metavar="FILE", help="png, pdf or svg by its ending (default: beside the JSON)")
+        subcommand.add_argument("--out", metavar="FILE", help="png, pdf or svg by its ending (default: next to the JSON)")
 
 
 def draw_bench(options):
@@ -145,7 +145,7 @@ def draw_ladder(panel, ladder, subject):
         known = [(variant.limits[which], place - 0.45, place + 0.45) for place, variant in enumerate(variants)
                  if which in variant.limits]
         if known:
-            panel.vlines(*zip(*known), color=colour, linewidth=2, label=f"{which} bandwidth beside it")
+            panel.vlines(*zip(*known), color=colour, linewidth=2, label=f"{which} bandwidth measured with it")
     for place, variant in enumerate(variants):
         panel.annotate(figure_text(variant, end), (1.01, place), xycoords=("axes fraction", "data"), va="center", fontsize=8)
     panel.set_yticks(places, [variant.label for variant in variants])

@@ -212,7 +212,7 @@ def run_page(run, record, benches):
     cells = extent_text(record["grid"]["cells"])
     problem, phases = f"{record['method']['problem']}, {cells} cells, {record['grid']['precision']}", record["phases_s"]
     chart = picture(phases_figure(phases), "Time of each phase", "Share of the whole run. Files that are written "
-                    "beside the sweeps count as output only as far as sweeps waited for them.")
+                    "during the sweeps count as output only as far as sweeps waited for them.")
     rows = [(name, *(si(phases[name][key], "s") for key in ("min", "mean", "max")))
             for name in (*PHASES, "total") if name in phases]
     sections = [
@@ -283,7 +283,7 @@ def field_pictures(run, snapshots):
     lines = f" Isotherms every {scale.distance:g} K." if scale.distance else ""
     stretched = stretched_axes(ends[0])
     note = f" Drawn to scale, but {' and '.join(stretched)} stretched." if stretched else ""
-    return [pictures(*items), paragraph(f"Planes {which}: z = {cuts[2]}; above it y = {cuts[1]}; beside it x = {cuts[0]}."
+    return [pictures(*items), paragraph(f"Planes {which}: z = {cuts[2]}; above it y = {cuts[1]}; to its right x = {cuts[0]}."
                                         f"{lines}{note} One scale of colours, inferno, for all times.")]
 
 
@@ -617,9 +617,9 @@ def bench_section(number, bench, devices):
         figure = ladder_figure(bench, [ladder])
         figure.suptitle("")
         items.append(picture(figure, f"Kernels of bench {bench.subject}, {ladder.title}: a bar per kernel",
-                             f"{ladder.title}. The tick across a bar is the rate at the copy bandwidth beside it."))
+                             f"{ladder.title}. The tick across a bar is the rate at the copy bandwidth measured with it."))
     roofline = [picture(roofline_figure(bench, narrow=True), "Roofline of the stencil kernels", f"{FLOPS_A_POINT} flop a point "
-                        "over least traffic; the slanted line is the copy bandwidth, the band those beside every kernel.")
+                        "over least traffic; the slanted line is the copy bandwidth, the band those measured with each kernel.")
                 ] if bench.subject == "stencil" else []
     return Section(f"bench{number}", f"Benchmark: {bench.subject}", [
         paragraph(f"Measured on {bench.device}, of each kernel the fastest tile."), paragraph(of_another),

@@ -284,8 +284,8 @@ MEASURED, PREDICTED = "#b5367a", "#3a6ea5"
 
 
 def add(subcommands):
-    subcommand = add_subcommand(subcommands, "scaling", scaling, "runs on several rank counts: measured beside predicted",
-                    "Speed-up and efficiency of runs of one problem, and a model's beside them.", None)
+    subcommand = add_subcommand(subcommands, "scaling", scaling, "runs on several rank counts: measured and predicted",
+                    "Speed-up and efficiency of runs of one problem, and those of a model.", None)
     subcommand.add_argument("runs", nargs="+", metavar="RUN",
                             help="run directory, or its run.json; or the directory of one study of a deck with scaling:")
     subcommand.add_argument("--series", metavar="LABEL",

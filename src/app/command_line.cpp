@@ -87,7 +87,7 @@ bool is_known_tool(const std::string& name) {
 
 std::string missing_tool_text(const std::string& name) {
   return fmt::format(
-      "the tool {0}{1} is not installed (it is neither beside {2} nor on PATH); install the Python package "
+      "the tool {0}{1} is not installed (it is neither next to {2} nor on PATH); install the Python package "
       "isotherm-tools: pip install ./postprocess",
       prefix, name, in_quotes(this_program()));
 }
@@ -254,7 +254,7 @@ void declare_stencil(CLI::App* app, BenchOptions& options) {
   app->add_flag("--boundaries", options.boundaries, "with boundary conditions on six faces");
   app->add_flag("--source", options.source, "with a source field");
   app->add_flag("--overlap", options.overlap,
-                "as beside an exchange on six faces: the interior, then the exterior");
+                "as during an exchange on six faces: the interior, then the exterior");
 }
 
 void declare_bench(CLI::App& app, CommandLine& command) {
@@ -275,7 +275,7 @@ void declare_bench(CLI::App& app, CommandLine& command) {
   CLI::App* halo = add_names(add(BenchSubject::halo, "transports across each face, of all ranks", "64,256"),
                              "transports", 0.05, options);
   add_list(halo, "--ghosts", options.ghosts, "layers (default: 1,2,4)")->check(number_from(1, 64));
-  CLI::App* io = add(BenchSubject::io, "snapshots beside plain writes, of all ranks", "256");
+  CLI::App* io = add(BenchSubject::io, "snapshots compared with plain writes, of all ranks", "256");
   io->add_option("--folder", options.folder, "where the files are written (default: here)");
   io->add_option("--repeats", options.repeats, "files of each way (default: 5)")->check(number_from(1, 1000));
   CLI::App* solve = add_names(add(BenchSubject::solve, "methods to a steady field, of all ranks", grid),

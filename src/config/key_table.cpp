@@ -507,7 +507,7 @@ Keys describe(OutputConfig& output) {
       {"history", choice(output.history, off_on), "Write history.csv, a line a check."},
       {"diagnostics", &output.diagnostics,
        "Sweeps from one line of diagnostics in history.csv to the next: extremes, mean, heat (needs density "
-       "and heat_capacity, or diffusivity, beside conductivity), heat through each face (needs "
+       "and heat_capacity, or diffusivity, as well as conductivity), heat through each face (needs "
        "conductivity), the balance, the histogram.",
        {.range = counts, .when = history, .example = "100", .absent = "none"}},
       {"histogram", Section{describe(output.histogram)},
@@ -521,10 +521,10 @@ Keys describe(OutputConfig& output) {
        "is written a file needs the room of one that is not compressed. Checkpoints never are: where one is "
        "wanted, there is no time to lose.", {.range = {0, 9}, .example = "1"}},
       {"xdmf", choice(output.xdmf, off_on),
-       "Write NAME.xmf beside NAME.hdf.series: XDMF over the same files, for ParaView, PyVista and VisIt, as "
+       "Write NAME.xmf as well as NAME.hdf.series: XDMF over the same files, for ParaView, PyVista and VisIt, as "
        "cells in the box that they fill; always for files one cell thick."},
       {"slices", list_of("planes", output.slices, describe_slice),
-       "Planes of cells, each in files of its own beside the snapshots.", {.absent = "none"}},
+       "Planes of cells, each in files of its own next to the snapshots.", {.absent = "none"}},
       {"region", Section{describe(output.region)},
        "A box of cells in files of its own: from and to, or first_cell and last_cell."},
       {"coarse", Section{describe(output.coarse)},
@@ -598,7 +598,7 @@ Keys describe(StudyConfig& study) {
        "Keys with lists of equal length: their first values together, then their second ones, and so on.",
        {.example = "{grid.cells: [32, 64], problem.steps: [100, 400]}", .absent = "none"}},
       {"list", Written{&study.list, Written::Form::maps},
-       "Cases one by one: a name, and keys with one value each. Where matrix and zip stand beside it, each "
+       "Cases one by one: a name, and keys with one value each. Where matrix or zip is given too, each "
        "with each.",
        {.example = "[{name: thin, grid.lengths: [1, 1, 0.1]}, {name: thick}]", .absent = "none"}},
       {"exclude", Written{&study.exclude, Written::Form::maps},

@@ -121,7 +121,7 @@ void check_tolerance(Config& config, Problems& problems) {
         is_implicit(config) ? word(p.scheme) : word(p.method));
   if (!p.error) return;
   for (const char* key : {"problem.tolerance", "problem.criterion"})
-    if (problems.given(key)) problems.add("problem.error", "stands beside {}; keep one", key);
+    if (problems.given(key)) problems.add("problem.error", "{} is given too; keep one", key);
   p.criterion = Criterion::error;
   p.tolerance = *std::exchange(p.error, std::nullopt);
 }
@@ -190,7 +190,7 @@ void check_name(const std::string& key, const std::string& name, Problems& probl
 // Of snapshots, checkpoints, and everything beside them.
 void check_times(const Config& config, const std::string& key, const OutputTimes& times, Problems& problems) {
   if (times.every_steps && times.every_time)
-    problems.add(key + ".every_time", "stands beside every_steps; keep one");
+    problems.add(key + ".every_time", "every_steps is given too; keep one");
   if (times.every_time && !is_transient(config))
     problems.add(key + ".every_time", "a steady problem has no time; use every_steps, in sweeps");
 }
@@ -334,9 +334,10 @@ void check_material(const Config& config, Problems& problems) {
                         has_density ? "heat_capacity" : "density");
   }
   if (m.diffusivity && m.density)
-    return problems.add("material.diffusivity",
-                        "stands beside density and heat_capacity, which say the same with conductivity; keep "
-                        "diffusivity or the two");
+    return problems.add(
+        "material.diffusivity",
+        "density and heat_capacity, which say the same with conductivity, are given too; keep "
+        "diffusivity or the two");
   if (!problems.sound({"problem.kind", "boundaries"})) return;
   if (is_transient(config) && !m.diffusivity && !(m.conductivity && m.density))
     problems.add("material",
@@ -344,7 +345,7 @@ void check_material(const Config& config, Problems& problems) {
                  "heat_capacity");
   else if (is_transient(config) && !config.sources.empty() && !m.conductivity)
     problems.add("material",
-                 "sources in a transient problem need rho c; add conductivity beside diffusivity, or give "
+                 "sources in a transient problem need rho c; add conductivity to diffusivity, or give "
                  "conductivity, density and heat_capacity");
   if (m.conductivity) return;
   const auto needs_it = std::ranges::find_if(config.boundaries, [](const BoundaryConfig& each) {

@@ -78,7 +78,7 @@ MpiSession::MpiSession(int& argc, char**& argv) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   if (provided < MPI_THREAD_FUNNELED) {
     throw Error(ExitCode::unavailable,
-                "this MPI gives thread level MPI_THREAD_SINGLE (isotherm runs threads beside it and needs "
+                "this MPI gives thread level MPI_THREAD_SINGLE (isotherm runs threads of its own and needs "
                 "MPI_THREAD_FUNNELED); use an MPI library built with thread support");
   }
 }

@@ -122,7 +122,7 @@ void check_earlier_run(const RunDirectoryPlan& plan, const std::vector<std::stri
   if (files.empty()) return;
   if (std::ranges::find(files, mark) == files.end())
     reject(plan.path,
-           fmt::format("it holds {}, which no run of isotherm put there: {} is missing beside it",
+           fmt::format("it holds {}, which no run of isotherm put there: {} is missing next to it",
                        some_names(files), mark),
            "move these files away, or choose another with output.directory=...");
   const auto is_checkpoint = [&](const std::string& name) {

@@ -64,7 +64,7 @@ def test_each_tool_starts_from_the_build_tree(tool):
 def test_a_tool_that_is_missing_is_told_in_one_line(alone, own):
     done = call(alone, "study", "deck.yaml")
     assert (done.returncode, done.stdout) == (69, "")
-    assert done.stderr.startswith(f"isotherm: the tool isotherm-study is not installed (it is neither beside '{alone}' nor on PATH); ")
+    assert done.stderr.startswith(f"isotherm: the tool isotherm-study is not installed (it is neither next to '{alone}' nor on PATH); ")
     assert call(alone, "study", "deck.yaml", PATH=str(own)).returncode == 7
     assert "unknown subcommand 'stduy'; use one of run, check, " in call(alone, "stduy").stderr
 

@@ -95,7 +95,7 @@ def test_the_page_opens_with_the_answer(run, written):
         assert said in card, said
     order = re.findall(r'<section id="(\w+)">', text)
     assert order == ["answer", "field", "convergence", "performance", "time", "bench1", "run"]
-    assert f"Planes through the hottest cell at the end: z = {z:.4g} mm; above it y = {y:.4g} mm; beside it x = {x:.4g} mm" in (
+    assert f"Planes through the hottest cell at the end: z = {z:.4g} mm; above it y = {y:.4g} mm; to its right x = {x:.4g} mm" in (
         Page(text).text)
     # Of any size, as it depends on what else the machine does.
     assert re.search(r"\d [kMGT]?B/s", text).start() > text.index("<section id=\"performance\">")

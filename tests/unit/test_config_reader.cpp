@@ -179,9 +179,8 @@ TEST(ConfigCrossChecks, Material) {
   expect_problem(with("  conductivity: 1\n"), needs);
   expect_good(with("  conductivity: 1\n  density: 1\n  heat_capacity: 1\n"));
   expect_problem(with("  diffusivity: 1\n  density: 1\n"), "deck.yaml:6:12: material.density: says");
-  expect_problem(
-      with("  diffusivity: 1\n  density: 1\n  heat_capacity: 1\n"),
-      "deck.yaml:5:16: material.diffusivity: stands beside density and heat_capacity, which say the same");
+  expect_problem(with("  diffusivity: 1\n  density: 1\n  heat_capacity: 1\n"),
+                 "deck.yaml:5:16: material.diffusivity: density and heat_capacity, which say the same");
   expect_problem(with_boundary("{kind: flux, value: 3}"), "deck.yaml:4:1: material.conductivity: is missing");
 }
 
@@ -206,7 +205,7 @@ TEST(ConfigCrossChecks, Steady) {
       steady("boundaries: {z_max: {kind: temperature, value: 300 + t}}\n"),
       "deck.yaml:10:14: boundaries.z_max: the formula uses t, but a steady problem has no time; leave t out");
   expect_problem(steady("  error: 0.01\n  criterion: absolute\n" + boundary),
-                 "deck.yaml:10:10: problem.error: stands beside problem.criterion; keep one");
+                 "deck.yaml:10:10: problem.error: problem.criterion is given too; keep one");
   expect_problem(steady("  weight: 1.01\n" + boundary), "deck.yaml:10:11: problem.weight: 1.01 is out of");
   EXPECT_EQ(deck_text::parse(steady("  weight: 1\n" + boundary)).warnings,
             std::vector<std::string>{"deck.yaml:10:11: problem.weight: with 1 a checkerboard error never "
@@ -240,7 +239,7 @@ TEST(ConfigCrossChecks, ShapesAndOutput) {
       steady("  mean_temperature: 300\noutput: {every_time: 1}\n"),
       "deck.yaml:11:22: output.every_time: a steady problem has no time; use every_steps, in sweeps");
   expect_problem(base + "output: {every_time: 1, every_steps: 1}\n",
-                 "deck.yaml:10:22: output.every_time: stands beside every_steps; keep one");
+                 "deck.yaml:10:22: output.every_time: every_steps is given too; keep one");
   for (const char* interval : {"every_steps: 11", "every_time: 1"}) {
     const Config off =
         deck_text::parse(base + "output: {" + interval + ", snapshots: false}\n");  // whatever the deck says
@@ -432,7 +431,7 @@ TEST(Parts, WrongKeysAreToldApart) {
   expect_rejected("region: {every_steps: 3}", "32: output.region.every_steps: says when, but not what to");
   expect_rejected("coarse: {factor: 3}", "27: output.coarse.factor: 3 does not divide the 8 cells along x");
   expect_rejected("coarse: {factor: 1, every_steps: 2, every_time: 0.1}",
-                  "58: output.coarse.every_time: stands beside every_steps; keep one");
+                  "58: output.coarse.every_time: every_steps is given too; keep one");
   expect_rejected("probes: {points: [[0, 0, 0], [0.5, 0.5, 1.5]]}",
                   "39: output.probes.points.1.at: 1.5 m lies outside the box; write a position from 0 to 1 m "
                   "along z");

@@ -83,7 +83,7 @@ class Command:
             program.write_text(deck.directory / "study.csv", collection.csv)
             state.write_json(deck.directory / "study.json", collection.record)
             program.say(f"\n{collection.table}\n{collection.finished} of {counted(len(deck.cases), 'case')} finished; all columns in "
-                        f"{in_quotes(deck.directory / 'study.csv')}, all records in study.json beside it\n")
+                        f"{in_quotes(deck.directory / 'study.csv')}, all records in study.json next to it\n")
             return self.conclude(deck, collection, stopped_by)
 
     def submission(self, deck):

@@ -451,7 +451,7 @@ SnapshotHeader read_checkpoint_header(const std::string& path) {
   SnapshotHeader header = read_snapshot_header(path);
   if (!header.checkpoint)
     throw Error(ExitCode::deck, path +
-                                    ": a snapshot (it has the field, and not what a run needs beside it "
+                                    ": a snapshot (it has the field, and not what else a run needs "
                                     "to go on); name a checkpoint, a file *.checkpoint.hdf");
   return header;
 }

@@ -660,7 +660,7 @@ static Described profile(const PhaseTimes& p, std::size_t rank) {
   return object({{"rank", rank},
                  {"setup_s", p[Phase::setup], "before the loop"},
                  {"interior_s", p[Phase::interior],
-                  "sweeps beside exchanges: cells that need no ghost of another rank"},
+                  "sweeps during exchanges: cells that need no ghost of another rank"},
                  {"exterior_s", p[Phase::exterior], "the other cells of these sweeps"},
                  {"sweep_s", any_sign(p[Phase::sweep]), "whole sweeps, and the wait for the device"},
                  {"boundaries_s", any_sign(p[Phase::boundaries]),
