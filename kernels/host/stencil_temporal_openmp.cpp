@@ -714,9 +714,11 @@ constexpr LaunchMemory launch_memory{&queue_bytes<T>, [] { return queues.bytes; 
 template <class Isa, class T>
 void sweep_temporal_openmp(const SweepArgs<T>& args, SweepPlan plan, Store store, std::size_t tile_bytes) {
   if (!args.region.empty()) {
+    // Where the widest registers are the preferred ones, their code need not be there twice.
+    constexpr Way wide = widest<Isa> == preferred<Isa> ? Way::preferred : Way::wide;
     const auto sweep = plan.tile == 0   ? sweep_all<Isa, Way::preferred, 2, T>
                        : plan.tile == 1 ? sweep_all<Isa, Way::preferred, 1, T>
-                                        : sweep_all<Isa, Way::wide, 2, T>;
+                                        : sweep_all<Isa, wide, 2, T>;
     sweep(args, plan.time_block, store, tile_bytes);
   }
   if (!args.norm.result) return;
