@@ -31,18 +31,16 @@ void check(const StencilKernel<T>& kernel, Device& device, Int3 shape, int time_
   }
 }
 
-// A field whose tiles have boundaries at their sides only: of one value over a face, with and without a source
-// and a norm, a kernel each; or of values that vary, over more than one patch of lines of a face.
+// A field whose tiles have boundaries at their sides only: of one value over a face, with and without a
+// source and a norm, a kernel each; or of values that vary, over more than one patch of lines of a face.
 template <class T>
 void check_lots(const StencilKernel<T>& kernel, Device& device, int time_block) {
   for (const bool has_source : {false, true}) {
     SCOPED_TRACE(has_source ? "source" : "no source");
     const auto expect = [&](Index planes, unsigned fields, std::optional<ReductionOp> norm) {
-      const SweepCase<T> temporal(kernel, device,
-                                  {.shape = {136, 40, planes},
-                                   .fields = fields,
-                                   .has_source = has_source,
-                                   .time_block = time_block});
+      const SweepCase<T> temporal(
+          kernel, device,
+          {.shape = {136, 40, planes}, .fields = fields, .has_source = has_source, .time_block = time_block});
       temporal.expect_of(kernel, 0, temporal.region(0), norm);
     };
     expect(19, 0, {});
