@@ -11,7 +11,7 @@
 // fiftieth.
 #include "kernels/cuda/hopper.hpp"
 #include "kernels/cuda/launch.hpp"
-#include "kernels/cuda/tile_update.hpp"
+#include "kernels/production/tile_update.hpp"
 
 namespace isotherm::cuda {
 namespace {
