@@ -36,6 +36,9 @@ constexpr Purpose lecture = Purpose::lecture, production = Purpose::production;
 // clang-format off
 #define ISOTHERM_STENCILS(HOST, CUDA) \
   HOST(stencil, reference, lecture, untried, "plain loops, one thread") \
+  HOST(stencil, vectorised, lecture, untried, "threads over rows, vectors along x") \
+  HOST(stencil, cache_blocked, lecture, untried, "rows in blocks of which three planes fit in cache") \
+  HOST(stencil, cache_temporal, lecture, untried, "temporal blocking: overlapped tiles in cache, planes of all sweeps") \
   HOST(stencil, openmp, production, tried, "threads, vectors, blocks in cache, streaming stores") \
   HOST(stencil, temporal_openmp, production, tried, "temporal blocking: overlapped tiles in L2, boundaries in the kernel") \
   CUDA(stencil, naive, lecture, tried, "one thread per cell, neighbours from the caches") \
@@ -46,6 +49,9 @@ constexpr Purpose lecture = Purpose::lecture, production = Purpose::production;
   CUDA(stencil, streaming_25d, lecture, tried, "2.5-D: blocks walk along z, three slices in shared memory") \
   CUDA(stencil, streaming_25d_single, lecture, tried, "2.5-D: one slice in shared memory, z neighbours in registers") \
   CUDA(stencil, coarsened, lecture, tried, "several cells per thread, 16-byte accesses") \
+  CUDA(stencil, streaming_async, lecture, untried, "2.5-D: a multistage pipeline of asynchronous copies") \
+  CUDA(stencil, streaming_tma, lecture, untried, "2.5-D: the pipeline filled by TMA (compute capability 9.0)") \
+  CUDA(stencil, streaming_temporal, lecture, untried, "2.5-D: temporal blocking, a slice for each sweep") \
   CUDA(stencil, register_tile, production, tried, "planes in registers, 16-byte accesses, boundaries in the kernel") \
   CUDA(stencil, tma_pipeline, production, tried, "planes by TMA, multistage pipeline (compute capability 9.0)") \
   CUDA(stencil, temporal, production, tried, "temporal blocking: a column of tiles in registers (compute capability 9.0)")
