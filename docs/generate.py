@@ -141,9 +141,9 @@ def kernels_page():
     for key, title in (("kernels", "Stencils: `solver.kernel`"), ("reductions", "Reductions: `solver.reduction`"),
                        ("histograms", "Histograms: `solver.histogram`"), ("transports", "Transports: `parallel.transport`")):
         several = any("backend" in each for each in listed[key])
-        lines += ["", f"## {title}", "", "| name | where | description |" if several else "| name | description |",
-                  "| --- | --- | --- |" if several else "| --- | --- |"]
-        lines += [f"| `{each['name']}` | " + (f"{each.get('backend', '')} | " if several else "") + f"{cell(each['description'])} |"
+        lines += ["", f"## {title}", "", "| name | where | purpose | description |" if several else "| name | description |",
+                  "| --- | --- | --- | --- |" if several else "| --- | --- |"]
+        lines += [f"| `{each['name']}` | " + (f"{each['backend']} | {each['purpose']} | " if several else "") + f"{cell(each['description'])} |"
                   for each in listed[key]]
     return "\n".join(lines) + "\n"
 

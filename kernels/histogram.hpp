@@ -65,6 +65,7 @@ struct HistogramKernel {
   void (*launch)(const HistogramArgs<T>& args, Stream stream) = nullptr;  // null: not in this build
   KernelResources (*resources)() = nullptr;  // of the pass over the cells; null on the host
   bool is_candidate = true;                  // whether `auto` may take it
+  Purpose purpose = Purpose::lecture;
 
   bool available() const { return launch != nullptr; }
 };

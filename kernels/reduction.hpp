@@ -22,6 +22,13 @@ struct KernelResources {
   double occupancy = 0;          // resident warps over the most that a multiprocessor holds, 0 to 1
 };
 
+// What the kernel registry has a kernel for: a lecture shows one idea, in a file of its own that is short; a
+// production kernel is as fast as we know how.
+enum class Purpose { lecture, production };
+constexpr std::string_view word(Purpose purpose) {
+  return purpose == Purpose::lecture ? "lecture" : "production";
+}
+
 enum class ReductionOp {
   sum,          // sum of d
   max_abs,      // max |d|; 0 over no cells; NaN if any d is NaN
@@ -62,6 +69,7 @@ struct ReductionKernel {
   SumBits sum_bits = SumBits::repeat;
   bool fused = false;        // no launch: the sweep returns the norm (StencilKernel::fuses_norm)
   bool is_candidate = true;  // whether `auto` may take it
+  Purpose purpose = Purpose::lecture;
 
   bool available() const { return launch != nullptr || fused; }
 };

@@ -25,55 +25,63 @@
 
 namespace isotherm {
 
-// The lists of kernels, by the deck's word: HOST(stencil, openmp, ...) is completed by stencil_openmp() of
-// host/stencil_openmp.cpp, CUDA(stencil, naive, ...) by stencil_naive() of cuda/stencil_naive.cu. The kernels
+// The lists of kernels, by the deck's keyword: HOST(stencil, openmp, ...) is completed by stencil_openmp() of
+// host/stencil_openmp.cpp, CUDA(stencil, naive, ...) by stencil_naive() of lectures/stencil/01_naive.cu: a
+// `lecture` is in lectures/, in teaching order, `production` kernels on a GPU are in production/. The kernels
 // of a backend go in order of speed: of those that are `tried` by `auto` a run takes the last where it tries
 // none.
 constexpr bool tried = true, untried = false;
+constexpr Purpose lecture = Purpose::lecture, production = Purpose::production;
 
 // clang-format off
 #define ISOTHERM_STENCILS(HOST, CUDA) \
-  HOST(stencil, reference, untried, "plain loops, one thread") \
-  HOST(stencil, openmp, tried, "threads, vectors, blocks in cache, streaming stores") \
-  HOST(stencil, temporal_openmp, tried, "temporal blocking: overlapped tiles in L2, boundaries in the kernel") \
-  CUDA(stencil, naive, tried, "one thread per cell, neighbours from the caches") \
-  CUDA(stencil, shared, tried, "a 3-D tile and its halo in shared memory") \
-  CUDA(stencil, shared_cached_halo, tried, "the tile in shared memory, its halo from the caches") \
-  CUDA(stencil, shared_coalesced, tried, "as shared, the halo loaded by whole warps") \
-  CUDA(stencil, temporal_shared, tried, "temporal blocking: a tile and its layers in shared memory, for small grids") \
-  CUDA(stencil, streaming_25d, tried, "2.5-D: blocks walk along z, three slices in shared memory") \
-  CUDA(stencil, streaming_25d_single, tried, "2.5-D: one slice in shared memory, z neighbours in registers") \
-  CUDA(stencil, coarsened, tried, "several cells per thread, 16-byte accesses") \
-  CUDA(stencil, register_tile, tried, "planes in registers, 16-byte accesses, boundaries in the kernel") \
-  CUDA(stencil, tma_pipeline, tried, "planes by TMA, multistage pipeline (compute capability 9.0)") \
-  CUDA(stencil, temporal, tried, "temporal blocking: a column of tiles in registers (compute capability 9.0)")
+  HOST(stencil, reference, lecture, untried, "plain loops, one thread") \
+  HOST(stencil, vectorised, lecture, untried, "threads over rows, vectors along x") \
+  HOST(stencil, cache_blocked, lecture, untried, "rows in blocks of which three planes fit in cache") \
+  HOST(stencil, cache_temporal, lecture, untried, "temporal blocking: overlapped tiles in cache, planes of all sweeps") \
+  HOST(stencil, openmp, production, tried, "threads, vectors, blocks in cache, streaming stores") \
+  HOST(stencil, temporal_openmp, production, tried, "temporal blocking: overlapped tiles in L2, boundaries in the kernel") \
+  CUDA(stencil, naive, lecture, tried, "one thread per cell, neighbours from the caches") \
+  CUDA(stencil, shared, lecture, tried, "a 3-D tile and its halo in shared memory") \
+  CUDA(stencil, shared_cached_halo, lecture, tried, "the tile in shared memory, its halo from the caches") \
+  CUDA(stencil, shared_coalesced, lecture, tried, "as shared, the halo loaded by whole warps") \
+  CUDA(stencil, temporal_shared, production, tried, "temporal blocking: a tile and its layers in shared memory, for small grids") \
+  CUDA(stencil, streaming_25d, lecture, tried, "2.5-D: blocks walk along z, three slices in shared memory") \
+  CUDA(stencil, streaming_25d_single, lecture, tried, "2.5-D: one slice in shared memory, z neighbours in registers") \
+  CUDA(stencil, coarsened, lecture, tried, "several cells per thread, 16-byte accesses") \
+  CUDA(stencil, streaming_async, lecture, untried, "2.5-D: a multistage pipeline of asynchronous copies") \
+  CUDA(stencil, streaming_tma, lecture, untried, "2.5-D: the pipeline filled by TMA (compute capability 9.0)") \
+  CUDA(stencil, streaming_temporal, lecture, untried, "2.5-D: temporal blocking, a slice for each sweep") \
+  CUDA(stencil, register_tile, production, tried, "planes in registers, 16-byte accesses, boundaries in the kernel") \
+  CUDA(stencil, tma_pipeline, production, tried, "planes by TMA, multistage pipeline (compute capability 9.0)") \
+  CUDA(stencil, temporal, production, tried, "temporal blocking: a column of tiles in registers (compute capability 9.0)")
 
 // `fused` stands for the norm that a sweep returns.
 #define ISOTHERM_REDUCTIONS(HOST, CUDA) \
-  HOST(reduction, reference, untried, "one serial loop") \
-  HOST(reduction, openmp, tried, "fixed chunks of rows, then their sums in order: the same bits for any number of threads") \
-  HOST(reduction, reproducible, untried, "sums without rounding: the same bits for any ranks, threads and order") \
-  HOST(reduction, fused, tried, "the sweep returns the norm of its update: no second pass") \
-  CUDA(reduction, global_atomic, untried, "every cell added to one address; the last digits vary from run to run") \
-  CUDA(reduction, global_pairwise, untried, "passes over memory, each half as long") \
-  CUDA(reduction, shared_interleaved, untried, "a tree in shared memory; divergent") \
-  CUDA(reduction, shared_strided, untried, "the same tree, contiguous threads; bank conflicts") \
-  CUDA(reduction, shared_sequential, untried, "sequential addressing; no conflicts") \
-  CUDA(reduction, shared_first_add, untried, "the first addition while loading") \
-  CUDA(reduction, shared_unroll_warp, untried, "the last warp without block barriers") \
-  CUDA(reduction, shared_unroll_full, untried, "the whole tree unrolled") \
-  CUDA(reduction, grid_stride, tried, "many cells per thread, then the tree") \
-  CUDA(reduction, warp_shuffle, tried, "shuffles in the warp, one partial per block") \
-  CUDA(reduction, cub, tried, "NVIDIA's library") \
-  CUDA(reduction, fused, tried, "the sweep returns the norm of its update: no second pass") \
-  CUDA(reduction, reproducible, untried, "sums without rounding: the same bits for any ranks, blocks and order")
+  HOST(reduction, reference, lecture, untried, "one serial loop") \
+  HOST(reduction, openmp, production, tried, "fixed chunks of rows, then their sums in order: the same bits for any number of threads") \
+  HOST(reduction, reproducible, production, untried, "sums without rounding: the same bits for any ranks, threads and order") \
+  HOST(reduction, fused, production, tried, "the sweep returns the norm of its update: no second pass") \
+  CUDA(reduction, global_atomic, lecture, untried, "every cell added to one address; the last digits vary from run to run") \
+  CUDA(reduction, global_pairwise, lecture, untried, "passes over memory, each half as long") \
+  CUDA(reduction, shared_interleaved, lecture, untried, "a tree in shared memory; divergent") \
+  CUDA(reduction, shared_strided, lecture, untried, "the same tree, contiguous threads; bank conflicts") \
+  CUDA(reduction, shared_sequential, lecture, untried, "sequential addressing; no conflicts") \
+  CUDA(reduction, shared_first_add, lecture, untried, "the first addition while loading") \
+  CUDA(reduction, shared_unroll_warp, lecture, untried, "the last warp without block barriers") \
+  CUDA(reduction, shared_unroll_full, lecture, untried, "the whole tree unrolled") \
+  CUDA(reduction, grid_stride, lecture, tried, "many cells per thread, then the tree") \
+  CUDA(reduction, warp_shuffle, lecture, tried, "shuffles in the warp, one partial per block") \
+  CUDA(reduction, cub, lecture, tried, "NVIDIA's library") \
+  CUDA(reduction, fused, production, tried, "the sweep returns the norm of its update: no second pass") \
+  CUDA(reduction, reproducible, production, untried, "sums without rounding: the same bits for any ranks, blocks and order")
 
 #define ISOTHERM_HISTOGRAMS(HOST, CUDA) \
-  HOST(histogram, reference, tried, "one serial loop") \
-  HOST(histogram, openmp, tried, "counts of its own for each thread, added at the end") \
-  CUDA(histogram, global_atomic, tried, "every cell an atomic addition to global memory") \
-  CUDA(histogram, shared_private, tried, "counts of its own for each block, in shared memory") \
-  CUDA(histogram, shared_private_coarsened, tried, "the same, many cells per thread, runs of equal bins in registers")
+  HOST(histogram, reference, lecture, tried, "one serial loop") \
+  HOST(histogram, openmp, production, tried, "counts of its own for each thread, added at the end") \
+  CUDA(histogram, global_atomic, lecture, tried, "every cell an atomic addition to global memory") \
+  CUDA(histogram, shared_private, lecture, tried, "counts of its own for each block, in shared memory") \
+  CUDA(histogram, shared_private_coarsened, lecture, tried, "the same, many cells per thread, runs of equal bins in registers")
 // clang-format on
 
 template <class T>
@@ -121,9 +129,10 @@ namespace {
 
 // `complete` null: the backend is not in this build.
 template <template <class T> class Entry, class T>
-Entry<T> completed(std::string_view name, Backend backend, bool is_candidate, std::string_view description,
-                   void (*complete)(Entry<T>&)) {
+Entry<T> completed(std::string_view name, Backend backend, Purpose purpose, bool is_candidate,
+                   std::string_view description, void (*complete)(Entry<T>&)) {
   Entry<T> entry{name, backend, description};
+  entry.purpose = purpose;
   entry.is_candidate = is_candidate;
   if (complete) complete(entry);
 #if ISOTHERM_HAVE_CUDA
@@ -134,10 +143,12 @@ Entry<T> completed(std::string_view name, Backend backend, bool is_candidate, st
 #endif
   return entry;
 }
-#define HOST_ENTRY(kind, word, is_candidate, description) \
-  completed<kind##_entry, T>(#word, Backend::host, is_candidate, description, host::kind##_##word<Isa, T>),
-#define CUDA_ENTRY(kind, word, is_candidate, description) \
-  completed<kind##_entry, T>(#word, Backend::cuda, is_candidate, description, CUDA_FUNCTION(kind##_##word)),
+#define HOST_ENTRY(kind, word, purpose, is_candidate, description)                     \
+  completed<kind##_entry, T>(#word, Backend::host, purpose, is_candidate, description, \
+                             host::kind##_##word<Isa, T>),
+#define CUDA_ENTRY(kind, word, purpose, is_candidate, description)                     \
+  completed<kind##_entry, T>(#word, Backend::cuda, purpose, is_candidate, description, \
+                             CUDA_FUNCTION(kind##_##word)),
 
 [[noreturn]] void no_cuda() {
   throw Error(ExitCode::unavailable,

@@ -246,8 +246,9 @@ struct FaceStore {
 // Cells of a column that may be read, whatever the length of the face.
 inline constexpr Index column_unit = 64;
 // Of all faces that have a neighbour. The k-th sweep with them tells all neighbours that the (k-1)-th has
-// ended, and goes on when they have told it the same (cuda/face_stores.hpp). So neighbours take such sweeps
-// alike, in two fields that alternate. It waits on the device: each of its ranks has a device of its own.
+// ended, and goes on when they have told it the same (production/face_stores.hpp). So neighbours take such
+// sweeps alike, in two fields that alternate. It waits on the device: each of its ranks has a device of its
+// own.
 template <class T>
 struct FaceStores {
   FaceStore<T> faces[face_count];  // by Face
@@ -342,9 +343,10 @@ struct StencilKernel {
   // The most cells that a block may have along an axis.
   Index longest_axis = std::numeric_limits<Index>::max();
 
-  bool sweeps_materials = false;    // bodies of several; on a GPU without a norm
-  bool calls_ghost = false;         // of Boundary, across its own_boundaries
-  bool is_candidate = true;         // whether `auto` may take it
+  bool sweeps_materials = false;  // bodies of several; on a GPU without a norm
+  bool calls_ghost = false;       // of Boundary, across its own_boundaries
+  bool is_candidate = true;       // whether `auto` may take it
+  Purpose purpose = Purpose::lecture;
   bool suits_small_blocks = false;  // of a GPU: where blocks that walk leave most of it waiting
 
   bool available() const { return launch != nullptr; }

@@ -9,7 +9,7 @@
 // Traffic   a read and a write of the lines that the box touches, and its six neighbours' from the caches.
 #include "core/error.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
-#include "kernels/cuda/tile_update.hpp"
+#include "kernels/production/tile_update.hpp"
 
 namespace isotherm::cuda {
 namespace {

@@ -1,9 +1,8 @@
 // Multigrid's transfers between two grids on the GPU.
 //
 // Mapping   restriction: where cells nest, two by two by two, a thread takes a column of coarse cells and
-// walks up
-//           along z; the planes of its fine cells stay in registers, x neighbours come by shuffle, rows
-//           beside its own from L1. Any other grids: a thread takes a coarse cell, and its fine cells'
+//           walks up along z; the planes of its fine cells stay in registers, x neighbours come by shuffle,
+//           rows beside its own from L1. Any other grids: a thread takes a coarse cell, and its fine cells'
 //           neighbours from L1. Prolongation: a thread takes a column of fine cells; what it has interpolated
 //           in a coarse plane serves all fine planes beside that.
 // Traffic   restriction: a read of the fine field, and of its source. Prolongation: a read and a write of the

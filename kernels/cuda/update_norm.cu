@@ -1,5 +1,5 @@
 // The last step of a fused norm: one block combines the partial results of all.
-#include "kernels/cuda/tile_update.hpp"
+#include "kernels/production/tile_update.hpp"
 
 namespace isotherm::cuda {
 namespace {

@@ -8,11 +8,10 @@
 //           Patches that meet no other boundary look for none.
 // Storage   registers: the line, and b at its end for each sweep, all asked for at once. Shared memory: the
 //           lines before each sweep, twice, for the neighbours along the face.
-// Traffic   twice the layers that are due, 1.8 times each for four sweeps; of 512 x 512 x 512 cells a
-// fiftieth.
+// Traffic   twice the layers that are due, 1.8 times each for four sweeps; of 512^3 cells a fiftieth.
 #include "kernels/cuda/hopper.hpp"
 #include "kernels/cuda/launch.hpp"
-#include "kernels/cuda/tile_update.hpp"
+#include "kernels/production/tile_update.hpp"
 
 namespace isotherm::cuda {
 namespace {

@@ -47,12 +47,12 @@ TextTable kernel_table(const Registry& registry, const std::string& why_no_gpu) 
   constexpr bool has_time_block = requires {
     registry.front().max_time_block;
   };
-  TextTable table{has_time_block ? "lllll" : "llll", {{"name", "backend"}}};
+  TextTable table{has_time_block ? "llllll" : "lllll", {{"name", "backend", "purpose"}}};
   if (has_time_block) table.rows[0].push_back("time block");
   table.rows[0].insert(table.rows[0].end(), {"available", "description"});
   for (const auto& kernel : registry) {
-    auto& cells = table.rows.emplace_back(
-        std::vector<std::string>{std::string(kernel.name), std::string(word(kernel.backend))});
+    auto& cells = table.rows.emplace_back(std::vector<std::string>{
+        std::string(kernel.name), std::string(word(kernel.backend)), std::string(word(kernel.purpose))});
     if constexpr (has_time_block)
       cells.push_back(kernel.max_time_block > 1 ? fmt::format("1-{}", kernel.max_time_block) : "1");
     cells.insert(cells.end(), {availability(kernel, why_no_gpu), std::string(kernel.description)});
@@ -131,6 +131,7 @@ Json registry_json(const Registry& registry, const std::string& why_no_gpu) {
   for (const auto& kernel : registry) {
     Json& json = all.emplace_back(entry(kernel.name, availability(kernel, why_no_gpu), kernel.description));
     json["backend"] = word(kernel.backend);
+    json["purpose"] = word(kernel.purpose);
     if constexpr (requires { kernel.is_candidate; }) json["automatic"] = kernel.is_candidate;
   }
   return all;

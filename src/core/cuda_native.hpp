@@ -1,5 +1,5 @@
 // The CUDA side of Device: what its handles are, and how a failed call becomes an Error. Only
-// core/device_cuda.cpp, kernels/cuda and CUDA transports include this. No fmt: nvcc compiles it too.
+// core/device_cuda.cpp, CUDA kernels and CUDA transports include this. No fmt: nvcc compiles it too.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -71,7 +71,7 @@ def test_help_and_version_go_to_standard_output(tmp_path, arguments):
     assert os.listdir(tmp_path) == []
 
 
-KERNEL = {"name", "available", "why_not", "description", "automatic", "backend"}
+KERNEL = {"name", "available", "why_not", "description", "automatic", "backend", "purpose"}
 
 
 def listed():
@@ -88,7 +88,7 @@ def test_keys():
     assert (record["schema"], record["schema_version"]) == ("isotherm-list", 1)
     assert record["version"] == isotherm("--version").stdout.split()[1]
     for key, keys in (("kernels", KERNEL | {"max_time_block", "tiles"}), ("reductions", KERNEL), ("histograms", KERNEL),
-                      ("transports", KERNEL - {"backend", "automatic"}), ("devices", {"backend", "index", "name", "uuid", "description"})):
+                      ("transports", KERNEL - {"backend", "automatic", "purpose"}), ("devices", {"backend", "index", "name", "uuid", "description"})):
         assert record[key] and all(set(entry) == keys for entry in record[key]), key
     assert record["devices"][0]["backend"] == "cpu" and record["devices"][0]["index"] is None
     assert len(record["devices"]) == 1 and record["why_no_gpu"]

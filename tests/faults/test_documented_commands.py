@@ -253,7 +253,7 @@ def test_the_kernel_of_the_page_gives_the_bits_of_the_formula_and_needs_its_line
     """The table has the kernel, and asks for its function: nothing but the linker misses that."""
     kernel, line = [block for block in blocks(KERNELS, "cpp") if "student" in block]
     word = re.search(r"HOST\(stencil, (\w+),", line)[1]
-    assert f"host/stencil_{word}.cpp" in KERNELS.read_text(encoding="utf-8")
+    assert f"lectures/cpu/05_{word}.cpp" in KERNELS.read_text(encoding="utf-8")
     (tmp_path / "row.cpp").write_text(kernel)
     (tmp_path / "main.cpp").write_text(MAIN.format(row="row.cpp", word=word))
     compiled("-O1", "-I", tmp_path, tmp_path / "main.cpp", "-o", tmp_path / "main")

@@ -29,9 +29,9 @@ LIBRARIES = {
     r"core/mpi_native\.hpp": r"src/core/communicator\.cpp|src/(halo|output)/.*|src/app/bench/hypre\.cpp",
     r"HYPRE": r"src/app/bench/hypre\.cpp",
     r"nccl\.h": r"src/halo/wire_nccl\.cpp",
-    r"cuda|cub/|thrust/|cooperative_groups": r"kernels/cuda/.*|src/core/(device_cuda\.cpp|cuda_native\.hpp)",
+    r"cuda|cub/|thrust/|cooperative_groups": r"kernels/(cuda|production|lectures)/.*|src/core/(device_cuda\.cpp|cuda_native\.hpp)",
     r"nvtx3/": r"src/core/trace_nvtx\.cpp",
-    r"core/cuda_native\.hpp": r"kernels/cuda/.*|src/core/device_cuda\.cpp|src/halo/\w+_(nccl|cuda)\.cpp",
+    r"core/cuda_native\.hpp": r"kernels/(cuda|production|lectures)/.*|src/core/device_cuda\.cpp|src/halo/\w+_(nccl|cuda)\.cpp",
 }
 # the kernel registry, the host-device attribute, and what host kernels must ask of compiler and processor.
 CONDITIONAL = (

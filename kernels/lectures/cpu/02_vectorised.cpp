@@ -1,0 +1,37 @@
+// Stencil kernel `vectorised`: the plain loops with two pragmas, threads over rows and vectors along x.
+//
+// Algebra   one sweep, stencil_update(); boundaries are in the ghosts.
+// Mapping   threads share the rows of the region; the cells of a row are vectors of 4 to 16, as long as the
+//           instruction set has them (`omp simd` in row.hpp).
+// Storage   vector registers: the seven values.
+// Traffic   seven vector loads and a store. x neighbours are in L1; y neighbours are three rows of one plane,
+//           in L1 or L2; z neighbours are in cache as long as it holds three planes of a thread's rows.
+//           Beyond that, memory delivers the field three times: `cache_blocked` is the answer. A store first
+//           reads its line, so that memory moves three values per cell at best; `openmp` bypasses the caches
+//           there.
+#include "kernels/lectures/cpu/row.hpp"
+
+namespace isotherm::host {
+namespace {
+
+template <class T>
+void sweep(const SweepArgs<T>& args, SweepPlan, Stream) {
+  const Box box = args.region;
+  if (box.empty()) return;
+#pragma omp parallel for collapse(2) schedule(static) if (box.cells() >= cells_worth_threads)
+  for (Index z = box.lo.z; z < box.hi.z; ++z) {
+    for (Index y = box.lo.y; y < box.hi.y; ++y) sweep_row(args, y, z);
+  }
+}
+
+}  // namespace
+
+template <class Isa, class T>
+void stencil_vectorised(StencilKernel<T>& kernel) {
+  kernel.launch = sweep<T>;
+}
+
+template void stencil_vectorised<ISOTHERM_ISA>(StencilKernel<float>&);
+template void stencil_vectorised<ISOTHERM_ISA>(StencilKernel<double>&);
+
+}  // namespace isotherm::host

@@ -1,0 +1,45 @@
+// Histogram kernel `shared_private`: each block counts for itself, then adds its counts to those of all
+// (privatisation; Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th edition, chapter 9).
+//
+// Mapping   one thread per cell, as in global_atomic.
+// Storage   shared memory: 32-bit counts of one block, 16 KB for the most bins there may be.
+// Traffic   one read per cell; atomics stay within the multiprocessor. But a block of 256 cells sets all its
+//           counts to zero and looks at all of them again: with as many bins as cells that is more work than
+//           the counting, and shared_private_coarsened is the answer.
+#include "kernels/lectures/lecture.hpp"
+
+namespace isotherm::cuda {
+namespace {
+
+template <class T>
+__global__ void __launch_bounds__(block_threads)
+    count_privately(FieldView<const T> field, Int3 first, Int3 hi, Bins bins, Count* counts) {
+  __shared__ unsigned own[most_slots];
+  clear_block<block_threads>(own, bins.slots());
+  const Int3 cell = cell_of_thread(first);
+  if (!beyond(cell, hi)) atomicAdd(&own[bins.slot(static_cast<double>(field(cell)))], 1u);
+  add_block<block_threads>(own, bins.slots(), counts);
+}
+
+template <class T>
+void count(const HistogramArgs<T>& args, Stream stream) {
+  Count* const counts = cleared(args.counts, args.bins, stream);
+  const dim3 block(32, 8);
+  cover(args.region, block, [&](dim3 grid, Int3 first) {
+    launch("shared_private: count_privately", count_privately<T>, {grid, block}, stream, args.field, first,
+           args.region.hi, args.bins, counts);
+  });
+}
+
+}  // namespace
+
+template <class T>
+void histogram_shared_private(HistogramKernel<T>& kernel) {
+  kernel.launch = count<T>;
+  kernel.resources = [] { return resources_of(count_privately<T>, block_threads); };
+}
+
+template void histogram_shared_private(HistogramKernel<float>&);
+template void histogram_shared_private(HistogramKernel<double>&);
+
+}  // namespace isotherm::cuda

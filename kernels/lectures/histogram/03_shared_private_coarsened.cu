@@ -1,0 +1,72 @@
+// Histogram kernel `shared_private_coarsened`: private counts, and so many cells per thread that setting them
+// to zero and adding them up is nothing beside the counting (coarsening and aggregation; Hwu, Kirk, El Hajj,
+// Programming Massively Parallel Processors, 4th edition, chapter 9).
+//
+// Mapping   segments of rows to warps, as in the reduction warp_shuffle (cells.hpp). As many blocks as a GPU
+//           holds a few times over.
+// Storage   shared memory: 32-bit counts of one block, 16 KB. Registers: the slot that the lane met last
+//           and how often in a row; temperatures are smooth, so most cells only count on in a register,
+//           and few become an atomic addition to shared memory.
+// Traffic   one read of 4 (8) bytes per cell; the counts of at most 1024 blocks are nothing beside it.
+#include "kernels/lectures/lecture.hpp"
+
+namespace isotherm::cuda {
+namespace {
+
+struct LaunchShape {
+  static constexpr int threads = 256;
+  static constexpr Index most_blocks = 1024;
+};
+
+// Equal slots in a row, counted in registers and written where the slot changes.
+struct Run {
+  int slot;
+  unsigned length;
+
+  __device__ __forceinline__ void add(int next, unsigned* own) {
+    if (next != slot) {
+      write(own);
+      slot = next;
+      length = 0;
+    }
+    ++length;
+  }
+  __device__ __forceinline__ void write(unsigned* own) const {
+    if (length != 0) atomicAdd(&own[slot], length);
+  }
+};
+
+template <class T>
+__global__ void __launch_bounds__(LaunchShape::threads)
+    count_coarsened(FieldView<const T> field, Box region, Bins bins, Count* counts) {
+  __shared__ unsigned own[most_slots];
+  clear_block<LaunchShape::threads>(own, bins.slots());
+  Run run{0, 0};
+  visit_cells<LaunchShape::threads>(field, FieldView<const T>(), region,
+                                    [&](double value) { run.add(bins.slot(value), own); });
+  run.write(own);
+  add_block<LaunchShape::threads>(own, bins.slots(), counts);
+}
+
+template <class T>
+void count(const HistogramArgs<T>& args, Stream stream) {
+  Count* const counts = cleared(args.counts, args.bins, stream);
+  if (args.region.empty()) return;
+  const Index blocks = RowSegments::blocks(args.region, LaunchShape::threads, LaunchShape::most_blocks);
+  launch("shared_private_coarsened: count_coarsened", count_coarsened<T>,
+         {static_cast<unsigned>(blocks), LaunchShape::threads}, stream, args.field, args.region, args.bins,
+         counts);
+}
+
+}  // namespace
+
+template <class T>
+void histogram_shared_private_coarsened(HistogramKernel<T>& kernel) {
+  kernel.launch = count<T>;
+  kernel.resources = [] { return resources_of(count_coarsened<T>, LaunchShape::threads); };
+}
+
+template void histogram_shared_private_coarsened(HistogramKernel<float>&);
+template void histogram_shared_private_coarsened(HistogramKernel<double>&);
+
+}  // namespace isotherm::cuda

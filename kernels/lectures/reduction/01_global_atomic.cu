@@ -1,0 +1,65 @@
+// Reduction kernel `global_atomic`: every thread adds to one address. The ladder's lowest kernel.
+//
+// Algebra   r = join over the cells of the region of part(a - b), in fp64 from the first difference
+//           on; join is + or the larger. 0 over no cells. Parts are never negative where the larger
+//           is asked for, and for such doubles the order of the numbers is that of their bits, read
+//           as an integer: an integer maximum, in which NaN, all ones in the exponent and more
+//           behind, beats even infinity.
+// Mapping   one thread per cell, by the cell's number (cells.hpp): reads are coalesced.
+// Storage   registers: the cell's part. Shared memory: nothing.
+// Traffic   each field once from memory; one atomic operation per cell on the same 8 bytes in L2.
+// Slower    than anything above: atomic operations on one address go one after the other, whichever SM sends
+//           them, so the time is that of one L2 slice and not of the memory. And sums are added in the order
+//           of arrival: two runs differ in their last digits. Pairs of values added first (global_pairwise),
+//           or by a block (shared_*), leave nothing to arrive in disorder.
+#include "kernels/lectures/lecture.hpp"
+
+namespace isotherm::cuda {
+namespace {
+
+// *to combined with a cell's part. Sums: in the order of arrival. The maximum: of magnitudes, whose bits have
+// the order of the numbers; the sign that a NaN may carry is taken off, so that a NaN is beyond all others.
+template <ReductionOp op>
+__device__ __forceinline__ void atomic_combine(double* to, double part) {
+  if constexpr (op == ReductionOp::max_abs) {
+    static_assert(sizeof(unsigned long long) == sizeof(double));
+    const auto bits = __builtin_bit_cast(unsigned long long, part) & 0x7fffffffffffffffull;
+    atomicMax(reinterpret_cast<unsigned long long*>(to), bits);
+  } else {
+    atomicAdd(to, part);
+  }
+}
+
+template <class T, ReductionOp op>
+__global__ void __launch_bounds__(block_threads)
+    combine_cells(CellTerm<T, op> cell_term, Index cells, Index first, double* result) {
+  const Index cell = first + Index{blockIdx.x} * block_threads + threadIdx.x;
+  if (cell < cells) atomic_combine<op>(result, cell_term(cell));
+}
+
+template <class T>
+void reduce(const ReductionArgs<T>& args, Stream stream) {
+  const Index cells = args.region.cells();
+  with_operation(args.op, [&]<ReductionOp op>() {
+    combine_partials<op>(nullptr, 0, args.result, stream);  // of nothing: 0
+    for_grids(ceil_div(cells, block_threads), [&](unsigned blocks, Index first) {
+      launch("global_atomic: combine_cells", combine_cells<T, op>, {blocks, block_threads}, stream,
+             CellTerm<T, op>(args), cells, first * block_threads, args.result);
+    });
+  });
+}
+
+}  // namespace
+
+template <class T>
+void reduction_global_atomic(ReductionKernel<T>& kernel) {
+  kernel.launch = reduce<T>;
+  kernel.scratch_bytes = [](Box) { return std::size_t{0}; };
+  kernel.resources = [] { return resources_of(combine_cells<T, ReductionOp::sum_squares>, block_threads); };
+  kernel.sum_bits = SumBits::vary;
+}
+
+template void reduction_global_atomic(ReductionKernel<float>&);
+template void reduction_global_atomic(ReductionKernel<double>&);
+
+}  // namespace isotherm::cuda

@@ -1,0 +1,74 @@
+// Reduction kernel `grid_stride`: many cells per thread, then one tree.
+//
+// Algebra   as in global_atomic.
+// Mapping   as many blocks as fill a large GPU several times, whatever the region. Each thread combines the
+//           cells i, i + n, i + 2 n, ... by number, n the threads of the whole grid, in one register; then
+//           the tree of shared_unroll_full, once a block. The number of blocks is a constant, not one of
+//           the GPU: every run, and every GPU, gives the same bits.
+// Storage   registers: the running result and four loads. Shared memory: 256 doubles, 2 KB a block.
+// Traffic   each field once; at most 32 KB of partial results.
+// Faster    than shared_unroll_full: launch, tree and barriers are paid once in some hundred or thousand
+//           cells instead of 512, and four loads of a thread are under way at a time (two fields: eight).
+// Slower    than it need be: a cell's place costs two divisions by multiplication, where warp_shuffle walks
+//           along rows; and the tree goes through shared memory, where registers can be shuffled.
+#include "kernels/lectures/lecture.hpp"
+
+namespace isotherm::cuda {
+namespace {
+
+struct LaunchShape {
+  static constexpr int threads = 256;
+  static constexpr Index least_cells = 4 * threads;  // below it a block would not fill its loads in flight
+  static constexpr Index most_blocks = 4096;
+};
+
+template <class T, ReductionOp op>
+__global__ void __launch_bounds__(LaunchShape::threads)
+    combine_cells(CellTerm<T, op> cell_term, Index cells, double* partials) {
+  __shared__ double values[LaunchShape::threads];
+  const int me = threadIdx.x;
+  const Index threads = Index{gridDim.x} * LaunchShape::threads;
+  double mine = 0;
+#pragma unroll 4
+  for (Index cell = Index{blockIdx.x} * LaunchShape::threads + me; cell < cells; cell += threads) {
+    mine = Combine<op>{}(mine, cell_term(cell));
+  }
+  values[me] = mine;
+  __syncthreads();
+  combine_tree<op, LaunchShape::threads>(values);
+  if (me == 0) partials[blockIdx.x] = values[0];
+}
+
+Index blocks_of(Box region) {
+  return std::min(ceil_div(region.cells(), LaunchShape::least_cells), LaunchShape::most_blocks);
+}
+
+template <class T>
+void reduce(const ReductionArgs<T>& args, Stream stream) {
+  double* const partials = static_cast<double*>(args.scratch);
+  const Index blocks = blocks_of(args.region);
+  with_operation(args.op, [&]<ReductionOp op>() {
+    if (blocks > 0) {
+      launch("grid_stride: combine_cells", combine_cells<T, op>,
+             {static_cast<unsigned>(blocks), LaunchShape::threads}, stream, CellTerm<T, op>(args),
+             args.region.cells(), partials);
+    }
+    combine_partials<op>(partials, blocks, args.result, stream);
+  });
+}
+
+}  // namespace
+
+template <class T>
+void reduction_grid_stride(ReductionKernel<T>& kernel) {
+  kernel.launch = reduce<T>;
+  kernel.scratch_bytes = [](Box region) { return partials_bytes(blocks_of(region)); };
+  kernel.resources = [] {
+    return resources_of(combine_cells<T, ReductionOp::sum_squares>, LaunchShape::threads);
+  };
+}
+
+template void reduction_grid_stride(ReductionKernel<float>&);
+template void reduction_grid_stride(ReductionKernel<double>&);
+
+}  // namespace isotherm::cuda

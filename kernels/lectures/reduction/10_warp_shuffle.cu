@@ -1,0 +1,71 @@
+// Reduction kernel `warp_shuffle`: sums and maxima in registers, shared memory only between warps.
+//
+// Algebra   as in global_atomic.
+// Mapping   rows of the region are cut into segments of 1024 cells; warps take segments in grid strides,
+//           their 32 lanes 32 neighbours in x at a time, so reads are coalesced and the division that
+//           finds a segment is paid once in 32 reads of a lane (cells.hpp). Each lane combines all its
+//           cells first, in one register; then five shuffles join a warp, one shared value per warp and five
+//           more shuffles a block. Blocks leave one value each, and a second kernel of one block combines
+//           these: without atomics, and in an order that depends on the region alone, so that every run,
+//           and every GPU, gives the same bits.
+// Storage   registers: the running result. Shared memory: one value per warp (64 bytes per block).
+// Traffic   each field once: 4 (8) bytes per cell in fp32 (fp64), twice that with a second field; 16 KB of
+//           partial results are nothing beside it. Each lane loads four cells before it uses the first: with
+//           the 48 warps that fit, 24 KB (one field, fp32) to 96 KB (two, fp64) are in flight on a
+//           multiprocessor, and an H200 needs about 23 KB to fill its memory's pipe.
+// Faster    than grid_stride: no division a cell, one barrier per block instead of three, and no shared
+//           memory in the tree.
+#include "kernels/lectures/lecture.hpp"
+
+namespace isotherm::cuda {
+namespace {
+
+// Two waves on a large GPU; more leave more to the second stage (TUNING.md). A constant, not the number of
+// multiprocessors, which would change the order of the sum from GPU to GPU.
+struct LaunchShape {
+  static constexpr int threads = 256;
+  static constexpr Index most_blocks = 2048;
+};
+
+template <class T, ReductionOp op>
+__global__ void __launch_bounds__(LaunchShape::threads)
+    combine_cells(FieldView<const T> a, FieldView<const T> b, Box region, double* partials) {
+  double mine = 0;
+  visit_cells<LaunchShape::threads>(a, b, region, [&](double d) { mine = Combine<op>{}(mine, part<op>(d)); });
+  mine = combine_block<LaunchShape::threads>(mine, Combine<op>{});
+  if (threadIdx.x == 0) partials[blockIdx.x] = mine;
+}
+
+Index blocks_of(Box region) {
+  return RowSegments::blocks(region, LaunchShape::threads, LaunchShape::most_blocks);
+}
+
+template <class T>
+void reduce(const ReductionArgs<T>& args, Stream stream) {
+  double* const partials = static_cast<double*>(args.scratch);
+  const Index blocks = blocks_of(args.region);
+  with_operation(args.op, [&]<ReductionOp op>() {
+    if (blocks > 0) {
+      launch("warp_shuffle: combine_cells", combine_cells<T, op>,
+             {static_cast<unsigned>(blocks), LaunchShape::threads}, stream, args.a, args.b, args.region,
+             partials);
+    }
+    combine_partials<op>(partials, blocks, args.result, stream);
+  });
+}
+
+}  // namespace
+
+template <class T>
+void reduction_warp_shuffle(ReductionKernel<T>& kernel) {
+  kernel.launch = reduce<T>;
+  kernel.scratch_bytes = [](Box region) { return partials_bytes(blocks_of(region)); };
+  kernel.resources = [] {
+    return resources_of(combine_cells<T, ReductionOp::sum_squares>, LaunchShape::threads);
+  };
+}
+
+template void reduction_warp_shuffle(ReductionKernel<float>&);
+template void reduction_warp_shuffle(ReductionKernel<double>&);
+
+}  // namespace isotherm::cuda

@@ -1,0 +1,76 @@
+// Columns of cells for thread blocks that walk along z. For .cu files only.
+#pragma once
+
+#include "kernels/cuda/launch.hpp"
+
+namespace isotherm::cuda {
+
+// How rows that walk along z cut a box: columns of x by y cells, each in chunks of planes, one block a chunk.
+// Neighbouring columns follow each other in the queue, so that what one block reads at its edge is in L2 when
+// the next one wants it.
+
+// Planes a chunk, for so many columns on a device that holds `slots` blocks at once. Short chunks fill it
+// better, long ones pay less at their ends: `overhead` planes a chunk.
+inline Index balanced_planes(Index columns, Index planes, Index slots, Index overhead) {
+  Index best = planes, least = 0;
+  for (Index chunks = 1; chunks <= planes; ++chunks) {
+    const Index each = ceil_div(planes, chunks);
+    const Index cost = ceil_div(columns * ceil_div(planes, each), slots) * (each + overhead);
+    if (least != 0 && cost >= least) continue;
+    least = cost;
+    best = each;
+  }
+  return best;
+}
+
+struct Columns {
+  Box box;
+  Index first_x = 0;               // where columns begin: at box.lo.x or before it
+  Index x = 1, y = 1, planes = 1;  // cells of a chunk
+  Index count_x = 1, count_y = 1, count_z = 1;
+  // Columns in the middle that are left out: the first of them, and how many.
+  Index hole_x = 0, hole_y = 0, hole_count_x = 0, hole_count_y = 0;
+
+  // `unit`: columns begin at a multiple of so many cells along x.
+  static Columns of(Box box, Index x, Index y, Index planes, Index unit = 1) {
+    const Int3 n = box.extent();
+    const Index first_x = floor_div(box.lo.x, unit) * unit;
+    return {
+        box, first_x, x, y, planes, ceil_div(box.hi.x - first_x, x), ceil_div(n.y, y), ceil_div(n.z, planes)};
+  }
+  // Without those of `hole`, a box of whole columns.
+  Columns without(Box hole) const {
+    Columns rest = *this;
+    rest.hole_x = (hole.lo.x - first_x) / x;
+    rest.hole_y = (hole.lo.y - box.lo.y) / y;
+    rest.hole_count_x = ceil_div(hole.hi.x - first_x, x) - rest.hole_x;
+    rest.hole_count_y = ceil_div(hole.hi.y - box.lo.y, y) - rest.hole_y;
+    return rest;
+  }
+  ISOTHERM_HOST_DEVICE Index columns() const { return count_x * count_y - hole_count_x * hole_count_y; }
+  unsigned blocks() const { return static_cast<unsigned>(columns() * count_z); }
+  // Of all columns: those that reach beyond the box count as if they did not.
+  double cells() const {
+    const double share = static_cast<double>(columns()) / static_cast<double>(count_x * count_y);
+    return share * static_cast<double>(box.cells());
+  }
+
+  // The chunk of this block. It may reach beyond the box in x, at either end, and in y; not in z.
+  __device__ __forceinline__ Box of_block() const {
+    const Index chunk = blockIdx.x / columns(), column = numbered(blockIdx.x % columns());
+    const Int3 lo{first_x + column % count_x * x, box.lo.y + column / count_x * y, box.lo.z + chunk * planes};
+    const Index end = lo.z + planes;
+    return {lo, {lo.x + x, lo.y + y, end < box.hi.z ? end : box.hi.z}};
+  }
+
+  // The i-th column that is not left out, among all.
+  __device__ __forceinline__ Index numbered(Index i) const {
+    const Index before = hole_y * count_x, a_row = count_x - hole_count_x;
+    if (i < before) return i;
+    if (i >= before + hole_count_y * a_row) return i + hole_count_x * hole_count_y;
+    const Index row = (i - before) / a_row, in_row = (i - before) % a_row;
+    return before + row * count_x + in_row + (in_row < hole_x ? 0 : hole_count_x);
+  }
+};
+
+}  // namespace isotherm::cuda

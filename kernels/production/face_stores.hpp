@@ -1,0 +1,212 @@
+// Sweeps that store what they leave at the faces of the block into the neighbours' ghosts too, or across x
+// into their columns, so that no exchange follows (FaceStores in stencil.hpp). For .cu files only.
+//
+//     block:  sweep k-1 has ended -> all peers, that the launch before was the last to store
+//             until every peer has said the same
+//             planes of its chunk -> out, and what is at a face -> the peer's ghosts or columns
+//
+// Why one number will do. Sweep k reads the ghosts of one field, which the peers' sweeps k - 1 have stored,
+// and stores into those of the other, which these sweeps have read: that a peer has ended k - 1 says both.
+// Why the next launch says it. A sweep that says its own end has a fence behind stores that are still on
+// their way to another device, where nothing is left to hide it: 4 us of 80 (TUNING.md). Between launches
+// they arrive in any case. Why it ends. A block says it for all links before it waits for anyone, however few
+// blocks fit on the GPU. It waits for the start of a launch on another device, which comes whatever becomes
+// of this one. All blocks wait, not those at faces alone: blocks that set out late stay late, and read again
+// what the others have brought into L2 (pace.hpp). Who stores what. At a face across x lanes store their
+// cells as they make them. Across y and z whole rows and planes are at the face, and a choice among rows
+// would cost every row of every block: they are read back (TUNING.md). Memory order. What a launch has
+// stored, its follower releases with the flag. What the peers have stored is read by bulk copies of a thread
+// that combines those that have acquired the flags, behind a fence between the two ways.
+#pragma once
+
+#include "kernels/cuda/hopper.hpp"
+#include "kernels/cuda/peer_flags.hpp"
+#include "kernels/production/wide_row.hpp"
+
+namespace isotherm::cuda {
+
+struct NoStores {
+  static constexpr bool any = false;
+  __device__ __forceinline__ static bool is_down(Index chunk) { return chunk % 2 != 0; }
+  struct Item {
+    template <class... Arguments>
+    __device__ __forceinline__ explicit Item(const Arguments&...) {}
+  };
+  using RowEnd = Item;
+};
+
+template <class T>
+class RowEnd;
+template <class T>
+class FaceItem;
+
+// What a launch takes along.
+template <class T>
+struct SweepStores {
+  static constexpr bool any = true;
+  using Item = FaceItem<T>;
+  using RowEnd = cuda::RowEnd<T>;
+  FaceStores<T> faces;
+  bool first_is_down;  // the first chunk, and every other; else the second
+
+  static SweepStores of(const FaceStores<T>& faces, const Columns& columns) {
+    // What is stored at another device is on its way the longer, the earlier in the sweep it was made: where
+    // it is the upper face alone that goes, its chunk is walked down.
+    const bool lower = faces.at(Face::z_min).to, upper = faces.at(Face::z_max).to;
+    return {faces, upper && !lower && columns.count_z % 2 != 0};
+  }
+
+  // Every other chunk is walked down, so that neighbours read the planes between them at one time.
+  ISOTHERM_HOST_DEVICE bool is_down(Index chunk) const { return (chunk % 2 != 0) != first_is_down; }
+
+  ISOTHERM_HOST_DEVICE bool goes(Face f) const { return faces.at(f).to != nullptr; }
+  // Is the first or last layer of the chunk along the face's axis the block's, and does it go elsewhere?
+  __device__ __forceinline__ bool is_at(Face f, Int3 n, const Box& chunk) const {
+    const int axis = axis_of(f);
+    return goes(f) && (is_max(f) ? chunk.hi[axis] >= n[axis] : chunk.lo[axis] == 0);
+  }
+  // Do the cells beside the chunk, beyond the lower or upper face across x, come in columns?
+  __device__ __forceinline__ bool has_column(bool upper, Int3 n, const Box& chunk) const {
+    return faces.columns[upper] && (upper ? chunk.hi.x >= n.x : chunk.lo.x == 0);
+  }
+  // From row y on, of the plane z or the one next to it that is the block's.
+  __device__ __forceinline__ const T* column(bool upper, Int3 n, int y, int z) const {
+    const Index plane = max(0, min(z, static_cast<int>(n.z) - 1));
+    return faces.columns[upper] + y + plane * faces.column_pitch;
+  }
+
+  // By all threads of each block, before the first bulk copy. False where it was given up: the block ends
+  // without a store.
+  __device__ __forceinline__ bool meet_peers() const {
+    const PeerLinks& links = faces.links;
+    const std::uint64_t sweep = links.progress->swept;
+    const int lane = static_cast<int>(threadIdx.x % warp_size),
+              warp = static_cast<int>(threadIdx.x / warp_size);
+    const bool has_link = lane < links.count;
+    if (warp == 1 && has_link) publish(links.link[lane].there->swept, sweep);
+    const bool here = warp != 0 || !has_link || await(links.link[lane].here->swept, sweep, *links.abandoned);
+    if (!__syncthreads_and(here)) return false;
+    bulk_copies_see_loads();
+    if (threadIdx.x == warp_size) count_block(sweep);
+    return true;
+  }
+
+  __device__ __forceinline__ T* place(Face f, int p, int q) const {
+    return faces.at(f).to + p + q * faces.at(f).pitch;
+  }
+
+  // The pack at (x, y) of a face across z, of which `mine` says the cells.
+  __device__ __forceinline__ void store_pack(Face f, const Pack<T>& value, unsigned mine, int x,
+                                             int y) const {
+    T* const to = place(f, x, y);
+    if (mine == (1u << Pack<T>::cells) - 1) return value.store(to);
+#pragma unroll
+    for (int i = 0; i < Pack<T>::cells; ++i) {
+      if ((mine >> i & 1u) != 0) to[i] = value.v[i];
+    }
+  }
+
+ private:
+  __device__ __forceinline__ void count_block(std::uint64_t sweep) const {
+    PeerProgress& progress = *faces.links.progress;
+    if (atomicAdd(&progress.blocks_in_sweep, 1u) + 1 != gridDim.x) return;
+    progress.blocks_in_sweep = 0;
+    progress.swept = sweep + 1;
+  }
+};
+
+// The cell that a thread has at a face across x in each of its rows.
+template <class T>
+class RowEnd {
+ public:
+  // A lane of the first or the last warp along x (`first`, `last`) with rows from y on, in a block whose
+  // first plane is z, going by `step`.
+  __device__ __forceinline__ RowEnd(const SweepStores<T>& stores, const TileArgs<T>& a, const Box& chunk,
+                                    bool first, bool last, int y, int z, int step)
+      : is_first_(threadIdx.x % warp_size == 0) {
+    const bool is_last = threadIdx.x % warp_size == warp_size - 1;
+    const Face f = is_first_ ? Face::x_min : Face::x_max;
+    if (!(is_first_ && first) && !(is_last && last)) return;
+    if (!stores.is_at(f, a.in.extent, chunk)) return;
+    to_ = stores.place(f, y, z);
+    step_ = step * stores.faces.at(f).pitch;
+  }
+  // In each plane, for the r-th row; the face is that of a whole pack.
+  __device__ __forceinline__ void store(int r, const Pack<T>& made) const {
+    if (to_) to_[r] = is_first_ ? made.v[0] : made.v[Pack<T>::cells - 1];
+  }
+  __device__ __forceinline__ void advance() {
+    if (to_) to_ += step_;
+  }
+
+ private:
+  bool is_first_;
+  T* to_ = nullptr;
+  Index step_ = 0;
+};
+
+// Of the cells that a block has at faces across y, in every plane a pack of one thread. It is read back when
+// the next plane is there, and stored behind its rows: no load must be on its way when the wait for a plane
+// begins.
+template <class T>
+class FaceItem {
+ public:
+  // A tile of `packs` along x, of a block whose first plane is z, going by `step`.
+  __device__ __forceinline__ FaceItem(const SweepStores<T>& stores, const TileArgs<T>& a, const Box& chunk,
+                                      int packs, int z, int step) {
+    // Not the first warps: what holds up the thread that asks for planes holds up its block.
+    int i = static_cast<int>(threadIdx.x) - others;
+    for (const Face f : {Face::y_min, Face::y_max}) {
+      if (0 <= i && i < packs && stores.is_at(f, a.in.extent, chunk)) take(stores, a, chunk, f, i, z, step);
+      i -= packs;
+    }
+  }
+
+  __device__ __forceinline__ void load() {
+    if (count_ == 0) return;
+    if (count_ == cells) {
+      held_ = Pack<T>::load(from_);
+    } else {
+#pragma unroll
+      for (int i = 0; i < cells - 1; ++i) {
+        if (i < count_) held_.v[i] = from_[i];
+      }
+    }
+    from_ += from_step_;
+  }
+  __device__ __forceinline__ void store() {
+    if (count_ == 0) return;
+    if (count_ == cells) {
+      held_.store(to_);
+    } else {
+#pragma unroll
+      for (int i = 0; i < cells - 1; ++i) {
+        if (i < count_) to_[i] = held_.v[i];
+      }
+    }
+    to_ += to_step_;
+  }
+
+ private:
+  static constexpr int cells = Pack<T>::cells, others = 2 * warp_size;
+
+  __device__ __forceinline__ void take(const SweepStores<T>& stores, const TileArgs<T>& a, const Box& chunk,
+                                       Face f, int i, int z, int step) {
+    const int last_x = static_cast<int>(a.in.extent.x) - 1, last_y = static_cast<int>(a.in.extent.y) - 1;
+    const int x = static_cast<int>(chunk.lo.x) + i * cells, y = is_max(f) ? last_y : 0;
+    if (x > last_x) return;
+    count_ = min(cells, last_x + 1 - x);
+    from_ = &a.out(x, y, z);
+    to_ = stores.place(f, x, z);
+    from_step_ = step * a.out.pitch_z;
+    to_step_ = step * stores.faces.at(f).pitch;
+  }
+
+  int count_ = 0;  // cells of the thread's
+  const T* from_ = nullptr;
+  T* to_ = nullptr;
+  Index from_step_ = 0, to_step_ = 0;
+  Pack<T> held_;
+};
+
+}  // namespace isotherm::cuda

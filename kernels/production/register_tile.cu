@@ -1,0 +1,203 @@
+// Stencil kernel `register_tile`: our own single sweep. A tile lives in the registers of its warps; shared
+// memory carries only what warps have to tell each other.
+//
+// Algebra   one sweep, stencil_update(); boundaries on all faces are applied where the tile meets them: no
+//           ghost beyond a boundary is ever filled or read.
+// Mapping   a warp spans 32 packs of 16 bytes along x, 128 cells in fp32 and 64 in fp64; each lane owns some
+//           rows of y of its pack; the warps of a block stand above each other in y, and the block walks
+//           along z. A lane finds x neighbours in its pack or, by one shuffle a row, in its neighbour lane's;
+//           y neighbours in its own rows, but for the first and last row of the warp, which the warps beside
+//           it hold; z neighbours in the planes that it keeps.
+// Storage   registers: the planes below, at and above the one at work, and the one after that, which is on
+//           its way from memory while this one is computed. Shared memory: the first and last row of each
+//           warp, twice, so that one barrier per plane is enough.
+// Traffic   each cell is loaded once by its lane, as part of 512 contiguous bytes per warp. Beyond that: two
+//           rows per block (2 / (rows x warps) of the reads, 6 % for 4 x 8), two cells per row beside the
+//           warp (64 of 512 bytes in sectors), and the planes at the ends of a chunk (2 / planes). The first
+//           two come from L2, as the block beside this one reads the same lines at about the same time.
+#include "kernels/cuda/launch.hpp"
+#include "kernels/production/wide_row.hpp"
+
+namespace isotherm::cuda {
+namespace {
+
+// x: rows of y that a lane owns; y: warps of a block; z: planes of a chunk.
+constexpr std::array tiles = {Tile{4, 4, 64}, Tile{2, 8, 64}, Tile{4, 8, 64}};
+
+// Blocks that a multiprocessor must hold, so that the compiler keeps to as many registers: what the tiles
+// were measured with.
+constexpr int least_blocks(int rows, int warps) {
+  return rows * warps == 16 ? (warps == 4 ? 3 : 2) : 1;
+}
+
+// What a lane holds of one plane.
+template <class T, int rows>
+struct LanePlane {
+  Pack<T> row[rows];
+  T edge[rows];    // in lanes 0 and 31: the cell beside the warp
+  Pack<T> beside;  // in the first and last warp: the row beside the block
+
+  __device__ __forceinline__ static LanePlane zero() {
+    LanePlane p;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      p.row[r] = Pack<T>::zero();
+      p.edge[r] = T{0};
+    }
+    p.beside = Pack<T>::zero();
+    return p;
+  }
+};
+
+// Where a lane stands in its block, and what it has to load of every plane.
+template <class T, int rows, int warps>
+struct Place {
+  int x, y, lane, warp;  // of its first cell
+  int end_y;             // rows from here on are not the region's
+  bool in_x;             // its pack has cells that are needed
+  int edge;              // cells from x to the one beside the warp; 0: not needed
+  int beside;            // rows from y to the one beside the block; 0: not needed
+
+  __device__ __forceinline__ Place(const TileArgs<T>& a, const Box& chunk) {
+    const Box& region = a.columns.box;
+    lane = threadIdx.x % warp_size;
+    warp = threadIdx.x / warp_size;
+    x = static_cast<int>(chunk.lo.x) + lane * Pack<T>::cells;
+    y = static_cast<int>(chunk.lo.y) + warp * rows;
+    end_y = static_cast<int>(region.hi.y);
+    // One cell beyond the region is its last cell's neighbour, unless a boundary stands there.
+    in_x = x <= region.hi.x;
+    edge = lane == 0 ? -1 : lane == warp_size - 1 ? Pack<T>::cells : 0;
+    const bool x_boundary = (x + edge < 0 && a.face(Face::x_min).is_boundary) ||
+                            (x + edge >= a.in.extent.x && a.face(Face::x_max).is_boundary);
+    if (x + edge > region.hi.x || x_boundary) edge = 0;
+    beside = warp == 0 ? -1 : warp == warps - 1 ? rows : 0;
+    if (!in_x || y + beside > region.hi.y || a.beyond_y_boundary(y + beside)) beside = 0;
+  }
+
+  // `from`: this lane's first cell in plane z. A plane that is only below or above those at work needs no
+  // neighbours within it. `inner`: all lanes of the warp have all their cells.
+  __device__ __forceinline__ LanePlane<T, rows> load(const TileArgs<T>& a, const T* from, int z, bool at_work,
+                                                     bool inner) const {
+    LanePlane<T, rows> p = LanePlane<T, rows>::zero();
+    if (a.beyond_z_boundary(z)) return p;
+    if (inner) {
+#pragma unroll
+      for (int r = 0; r < rows; ++r) p.row[r] = Pack<T>::load(from + r * a.in.pitch_y);
+      if (at_work && edge != 0) {
+#pragma unroll
+        for (int r = 0; r < rows; ++r) p.edge[r] = from[r * a.in.pitch_y + edge];
+      }
+    } else {
+      const int last_y = at_work && !a.beyond_y_boundary(end_y) ? end_y : end_y - 1;
+#pragma unroll
+      for (int r = 0; r < rows; ++r) {
+        const T* row = from + r * a.in.pitch_y;
+        if (in_x && y + r <= last_y) p.row[r] = Pack<T>::load(row);
+        if (at_work && edge != 0 && y + r < end_y) p.edge[r] = row[edge];
+      }
+    }
+    if (at_work && beside != 0) p.beside = Pack<T>::load(from + beside * a.in.pitch_y);
+    return p;
+  }
+};
+
+template <class T, int rows, int warps, int planes, class Norm>
+__global__ void __launch_bounds__(warps* warp_size, least_blocks(rows, warps))
+    register_tile(const TileArgs<T> a) {
+  __shared__ Pack<T> rows_of_warp[2][warps][2][warp_size];  // [buffer][warp][first, last]
+  const Box chunk = a.columns.of_block();
+  const Place<T, rows, warps> place(a, chunk);
+  const int lane = place.lane, warp = place.warp;
+  const int begin = static_cast<int>(chunk.lo.z), end = static_cast<int>(chunk.hi.z);
+  Norm norm;
+
+  const Edges edges = edges_of(a, chunk);
+  const bool whole = edges == Edges::none;
+  TileWarp<T, rows> mine(a, lane, place.x, place.y);
+  if (edges == Edges::boundaries) mine.fetch_boundaries(a, lane, place.x, place.y, begin);
+  const T* from = &a.in(place.x, place.y, begin - 1);
+  LanePlane<T, rows> below = place.load(a, from, begin - 1, false, whole);
+  LanePlane<T, rows> at = place.load(a, from += a.in.pitch_z, begin, true, whole);
+  LanePlane<T, rows> above = place.load(a, from += a.in.pitch_z, begin + 1, begin + 1 < end, whole);
+  if (a.beyond_z_boundary(begin - 1)) {
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      if (mine.has_row(r)) below.row[r] = mine.beyond_z(a.face(Face::z_min), at.row[r], place.x, place.y + r);
+    }
+  }
+  T* to = &a.out(place.x, place.y, begin);
+  int buffer = 0;
+  for (int z = begin; z < end; ++z) {
+    LanePlane<T, rows> next = LanePlane<T, rows>::zero();
+    from += a.in.pitch_z;
+    if (z + 1 < end) next = place.load(a, from, z + 2, z + 2 < end, whole);
+    rows_of_warp[buffer][warp][0][lane] = at.row[0];
+    rows_of_warp[buffer][warp][1][lane] = at.row[rows - 1];
+    __syncthreads();
+    const Pack<T> y_before = warp == 0 ? at.beside : rows_of_warp[buffer][warp - 1][1][lane];
+    const Pack<T> y_behind = warp == warps - 1 ? at.beside : rows_of_warp[buffer][warp + 1][0][lane];
+    if (a.beyond_z_boundary(z + 1)) {
+#pragma unroll
+      for (int r = 0; r < rows; ++r) {
+        if (mine.has_row(r))
+          above.row[r] = mine.beyond_z(a.face(Face::z_max), at.row[r], place.x, place.y + r);
+      }
+    }
+    with_edges(edges, [&]<Edges here>() {
+#pragma unroll
+      for (int r = 0; r < rows; ++r) {
+        const Pack<T>& centre = at.row[r];
+        T x_lo = __shfl_up_sync(0xffffffffu, centre.v[Pack<T>::cells - 1], 1);
+        T x_hi = __shfl_down_sync(0xffffffffu, centre.v[0], 1);
+        x_lo = lane == 0 ? at.edge[r] : x_lo;
+        x_hi = lane == warp_size - 1 ? at.edge[r] : x_hi;
+        mine.template update<here, false>(
+            a, a.c, r,
+            {centre, r > 0 ? at.row[r - 1] : y_before, r < rows - 1 ? at.row[r + 1] : y_behind, below.row[r],
+             above.row[r], x_lo, x_hi},
+            place.x, place.y + r, z, to + r * a.out.pitch_y, norm);
+      }
+    });
+    if (edges == Edges::boundaries && z + 1 < end) mine.fetch_boundaries(a, lane, place.x, place.y, z + 1);
+    below = at;
+    at = above;
+    above = next;
+    to += a.out.pitch_z;
+    buffer ^= 1;
+  }
+  norm.template leave<warps * warp_size>(static_cast<double*>(a.norm.scratch));
+}
+
+template <class T, Tile tile>
+struct LaneWay {
+  static WideTile<T> chunk(Box, Box) { return {1, tile.x * tile.y, tile.z}; }
+  static void sweep(const SweepArgs<T>& args, const Columns& columns, Stream stream) {
+    const TileArgs<T> a{args.in, args.out, args.source, args.c[0], args.boundaries, columns, args.norm};
+    with_norm(args.norm, [&]<class Norm>() {
+      launch("register_tile", register_tile<T, tile.x, tile.y, tile.z, Norm>,
+             {columns.blocks(), tile.y * warp_size}, stream, a);
+    });
+    finish_norm(args.norm, columns.blocks(), stream);
+  }
+};
+
+template <class T>
+KernelResources resources(int tile_index) {
+  return with_tile<tiles>(tile_index, [&]<Tile tile>() {
+    return resources_of(register_tile<T, tile.x, tile.y, tile.z, NoNorm>, tile.y * warp_size);
+  });
+}
+
+}  // namespace
+
+template <class T>
+void stencil_register_tile(StencilKernel<T>& kernel) {
+  WideRow<T, tiles, LaneWay>::complete(kernel);
+  kernel.resources = resources<T>;
+}
+
+template void stencil_register_tile(StencilKernel<float>&);
+template void stencil_register_tile(StencilKernel<double>&);
+
+}  // namespace isotherm::cuda

@@ -1,0 +1,274 @@
+// Stencil kernel `temporal`: several sweeps in one pass over the field (temporal blocking), so that memory is
+// read and written once for all of them.
+//
+// Algebra   `depth` sweeps, each stencil_update() of what the one before it left; boundaries on all faces are
+//           applied at every level, where the tile meets them. The same bits as so many single sweeps. Where
+//           b varies over a face across x or y, tiles take one value for it, and varying_sides.cu sweeps the
+//           `depth` layers of cells behind the face again: to look values up would cost every tile.
+// Mapping   a block owns a tile of 32 packs of 16 bytes along x by some rows of y and walks along z. Each
+//           lane owns some rows of its pack, at all levels. When plane n arrives, level 1 computes plane
+//           n - 1, level 2 plane n - 2, ...: what a level makes of a row is at once the plane above of the
+//           next level in the same lane. x neighbours come by shuffle, y neighbours from the lane's own rows
+//           or, at the first and last row of a warp, from the warps beside it. Tiles overlap by `depth`
+//           cells along x, by one less along y, as the first level's neighbours there come from memory, and
+//           parts of a column by `depth` planes along z; what is computed there is wrong a cell deeper at
+//           each level, and is not left. Blocks stay, and share the columns of tiles evenly.
+// Storage   registers: of each level the plane below and the one at work. Shared memory: a ring of planes of
+//           the field, and one of the source, which bulk tensor copies bring ahead of the warps (compute
+//           capability 9.0), and the first and last row of each warp at each level, twice, so that one
+//           barrier per plane is enough for all levels.
+// Traffic   one read and one write of the field for `depth` sweeps, and the overlap, which L2 absorbs: a
+//           tile of 64 x 32 cells (fp64) leaves 56 x 26 at depth 4, in whole sectors of memory.
+// Source    tiles in registers that overlap: FastStencil (SC 2026); levels that follow each other through a
+//           stream of planes: AN5D (Matsumura et al., CGO 2020). Neither is right beside boundaries.
+#include <algorithm>
+#include <cstddef>
+
+#include "kernels/cuda/cuda_kernels.hpp"
+#include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/mixed_cells.hpp"
+#include "kernels/production/temporal_tile.hpp"
+
+namespace isotherm::cuda {
+namespace {
+
+constexpr int max_time_block = 4;  // deeper ones find no room in registers and are slower: kernels/TUNING.md
+constexpr Index least_planes = 4;  // that are worth a block
+constexpr Index most_blocks = 1024;  // each of which leaves a part of a norm
+// Of an axis of a block; ghosts beyond it: what the copy engine counts.
+constexpr Index longest_axis = (Index{1} << 30) - 64;
+
+// A block: warps above each other along y, rows of y that a lane owns, planes of the ring; and the cycles
+// between its planes, 0: as fast as they come. Blocks that ask for planes a little slower than the
+// instructions of four levels allow stay side by side in large fields (kernels/TUNING.md).
+struct PacedTile {
+  Tile tile;
+  int throttle;
+  std::string name() const {
+    return throttle > 0 ? tile.name() + "@" + std::to_string(throttle) : tile.name();
+  }
+};
+constexpr Tile only{8, 4, 4};
+constexpr std::array tiles = {PacedTile{only, 0}, PacedTile{only, 2050}, PacedTile{only, 2100},
+                              PacedTile{only, 2000}};
+
+template <class T, int time_block, int warps, int rows, int stages, class Extras>
+__global__ void __launch_bounds__(warps* warp_size, 1)
+    temporal(const __grid_constant__ TemporalMaps<T> maps, const __grid_constant__ TemporalArgs<T> a,
+             const __grid_constant__ ClassMap<Extras> class_map) {
+  constexpr Tile tile{warps, rows, stages};
+  auto& shared = *reinterpret_cast<TemporalShared<T, time_block, tile, Extras>*>(dynamic_shared());
+  if (threadIdx.x == 0) {
+    shared.throttle.begin();
+    for (BytesBarrier& full : shared.full) full.init();
+    BytesBarrier::publish();
+  }
+  __syncthreads();
+  TemporalPosition<tile> position;
+  FusedNorm norm;
+  ColumnPart part;
+  for (ColumnWalk parts(a.shares, blockIdx.x); parts.next(part);)
+    TemporalTile<T, time_block, tile, Extras>(a, maps, class_map, shared, position, norm, part).sweep();
+  if constexpr (Extras::norm) {
+    if (a.norm.result) norm.template leave<warps * warp_size>(a.norm);
+  }
+}
+
+template <class T, int time_block, Tile tile, class Extras>
+struct Temporal {
+  using Shared = TemporalShared<T, time_block, tile, Extras>;
+  static constexpr auto kernel = temporal<T, time_block, tile.x, tile.y, tile.z, Extras>;
+  static constexpr int threads = tile.x * warp_size;
+
+  static void allow_shared() {
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(sizeof(Shared))),
+          "cudaFuncSetAttribute");
+  }
+  static Index slots() {
+    static const Index number = [] {  // one device a process
+      allow_shared();
+      return blocks_at_once(kernel, threads, sizeof(Shared));
+    }();
+    return number;
+  }
+  // But for the shares of blocks. `boundaries`: which there are.
+  static TemporalArgs<T> cut(Box region, Int3 extent, const Boundaries<T>& boundaries) {
+    const auto boundary = [&](Face f) { return boundaries.faces[static_cast<int>(f)].is_boundary; };
+    constexpr Index halo_x = ceil_div(time_block, Pack<T>::cells) * Pack<T>::cells;
+    TemporalArgs<T> a{};
+    a.region = region;
+    a.read = region;
+    const auto grow = [&](Index& lo, Index& hi, Index end, Face lower, Face upper) {
+      lo = boundary(lower) ? std::max<Index>(lo - time_block, 0) : lo - time_block;
+      hi = boundary(upper) ? std::min(hi + time_block, end) : hi + time_block;
+    };
+    grow(a.read.lo.x, a.read.hi.x, extent.x, Face::x_min, Face::x_max);
+    grow(a.read.lo.y, a.read.hi.y, extent.y, Face::y_min, Face::y_max);
+    grow(a.read.lo.z, a.read.hi.z, extent.z, Face::z_min, Face::z_max);
+    a.x = TileCuts::of(region.lo.x, region.hi.x, extent.x, boundary(Face::x_min), boundary(Face::x_max),
+                       Shared::x, halo_x, Pack<T>::cells, 32 / sizeof(T));
+    a.y = TileCuts::of(region.lo.y, region.hi.y, extent.y, boundary(Face::y_min), boundary(Face::y_max),
+                       Shared::y, time_block - 1);
+    return a;
+  }
+
+  static TemporalMaps<T> maps(const SweepArgs<T>& args) {
+    const FieldView<const T>& source = Shared::has_sources ? args.source : args.in;
+    return {TensorMap<T>::make(args.in, {Shared::x, Shared::y + 2, 1}),
+            TensorMap<T>::make(source, {Shared::x, Shared::y, 1})};
+  }
+
+  static ClassMap<Extras> class_map(const SweepArgs<T>& args) {
+    if constexpr (Extras::classes)
+      return TensorMap<std::uint8_t>::make(args.materials.mixed.packs,
+                                           {ClassRow::packs_of(warp_size), Shared::y, 1});
+    return {};
+  }
+
+  static void sweep(const SweepArgs<T>& args, int throttle, Stream stream) {
+    TemporalArgs<T> a = cut(args.region, args.in.extent, args.boundaries);
+    a.in = args.in;
+    a.out = args.out;
+    a.source = args.source;
+    a.c = args.c;
+    a.boundaries = args.boundaries;
+    a.norm = args.norm;
+    a.throttle = static_cast<unsigned>(throttle);
+    a.by_class = args.materials.coefficients;
+    allow_shared();
+    // Beside its own planes a part of a column reads `depth` at either end, and waits for its first.
+    constexpr Index overhead = 2 * time_block + 2;
+    a.shares = ColumnShares::of(a.x.count * a.y.count, args.region.extent().z, std::min(slots(), most_blocks),
+                                least_planes, overhead);
+    const auto blocks = static_cast<unsigned>(a.shares.blocks);
+    launch("temporal", kernel, {dim3(blocks), dim3(threads), sizeof(Shared)}, stream, maps(args), a,
+           class_map(args));
+    finish_norm(args.norm, blocks, stream);
+  }
+};
+
+// Do boundaries stand at the ends of tiles only, and does each tile leave whole packs?
+template <class T, int time_block, Tile tile>
+bool boundaries_are_simple(const SweepArgs<T>& args) {
+  const TemporalArgs<T> a =
+      Temporal<T, time_block, tile, AllExtras>::cut(args.region, args.in.extent, args.boundaries);
+  // A lane has one boundary across each axis at most.
+  return a.x.aligned && a.y.aligned && args.in.extent.x > Pack<T>::cells && args.in.extent.y > tile.y;
+}
+// Does b vary over a face across x or y that sweeps of the region meet?
+template <class T>
+bool varies_at(const SweepArgs<T>& args, int face, int time_block) {
+  const int axis = face / 2;
+  const Boundary<T>& boundary = args.boundaries.faces[face];
+  const bool meets = face % 2 == 0 ? args.region.lo[axis] < time_block
+                                   : args.region.hi[axis] > args.in.extent[axis] - time_block;
+  return boundary.is_boundary && boundary.b_field != nullptr && meets;
+}
+template <class T>
+bool vary_at_sides(const SweepArgs<T>& args, int time_block) {
+  for (int face = 0; face < 4; ++face)
+    if (varies_at(args, face, time_block)) return true;
+  return false;
+}
+// Cells near such a face may be swept wrong and then once more, where nothing but the field counts.
+template <class T>
+bool may_sweep_twice(const SweepArgs<T>& args) {
+  return args.materials.empty() && !args.norm.result;
+}
+template <class T>
+bool any_scaled(const PerSweep<Coefficients<T>>& c) {
+  return std::ranges::any_of(c.sweep, [](const Coefficients<T>& each) { return each.sigma != 1; });
+}
+
+// Calls body.operator()<depth, extras>() for the kernel that does what is asked and little more.
+template <class T, Tile tile, class Body>
+void with_temporal(const SweepArgs<T>& args, int time_block, Body body) {
+  const auto of_time_block = [&]<int d>(auto self) {
+    if constexpr (d < max_time_block) {
+      if (time_block != d) return self.template operator()<d + 1>(self);
+    }
+    if (time_block != d)
+      throw Error(ExitCode::internal, "the kernel temporal was asked for a time block that it does not have");
+    // A single sweep is what is left at the end of several: not worth kernels that can do less.
+    if constexpr (d > 1) {
+      const bool source = !args.source.empty(), norm = args.norm.result != nullptr;
+      const bool simple = boundaries_are_simple<T, d, tile>(args);
+      const bool one_value = may_sweep_twice(args) || !vary_at_sides(args, time_block);
+      if (!args.materials.empty()) {
+        if (!simple || !one_value) return body.template operator()<d, AllOfMaterials>();
+        if (source) return body.template operator()<d, TemporalExtras<false, true, false, true, true>>();
+        return body.template operator()<d, TemporalExtras<false, false, false, true, true>>();
+      }
+      if (simple && one_value) {
+        // In fp64 scaling costs a twentieth of the rate (kernels/TUNING.md); in fp32 nothing.
+        if constexpr (sizeof(T) == sizeof(double)) {
+          if (source && !norm && !any_scaled(args.c))
+            return body.template operator()<d, TemporalExtras<false, true, false, false>>();
+        }
+        if (source && norm) return body.template operator()<d, TemporalExtras<false, true, true>>();
+        if (source) return body.template operator()<d, TemporalExtras<false, true, false>>();
+        if (norm) return body.template operator()<d, TemporalExtras<false, false, true>>();
+        return body.template operator()<d, TemporalExtras<false, false, false>>();
+      }
+    }
+    if (!args.materials.empty()) return body.template operator()<d, AllOfMaterials>();
+    body.template operator()<d, AllExtras>();
+  };
+  of_time_block.template operator()<1>(of_time_block);
+}
+
+template <class T>
+void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
+  if (args.region.empty()) return finish_norm(args.norm, 0, stream);
+  with_tile<tiles>(plan.tile, [&]<PacedTile throttled>() {
+    with_temporal<T, throttled.tile>(args, plan.time_block, [&]<int depth, class Extras>() {
+      Temporal<T, depth, throttled.tile, Extras>::sweep(args, throttled.throttle, stream);
+    });
+  });
+  if (!args.materials.empty()) sweep_mixed(args, plan.time_block, stream);
+  for (int face = 0; face < 4 && plan.time_block > 1 && may_sweep_twice(args); ++face)
+    if (varies_at(args, face, plan.time_block)) sweep_varying_side(args, face, plan.time_block, stream);
+}
+
+template <class T>
+std::size_t norm_scratch_bytes(Box region, int) {
+  return region.empty() ? 0 : most_blocks * sizeof(double);
+}
+
+template <class T>
+std::string unsupported(int tile) {
+  return with_tile<tiles>(tile, [&]<PacedTile throttled>() {
+    using Longest = Temporal<T, max_time_block, throttled.tile, TemporalExtras<false, true, true>>;
+    return without_bulk_copies(Longest::kernel, sizeof(typename Longest::Shared));
+  });
+}
+
+template <class T>
+KernelResources resources(int tile) {
+  return with_tile<tiles>(tile, [&]<PacedTile throttled>() {
+    using Longest = Temporal<T, max_time_block, throttled.tile, TemporalExtras<false, true, true>>;
+    Longest::allow_shared();
+    return resources_of(Longest::kernel, Longest::threads, sizeof(typename Longest::Shared));
+  });
+}
+
+}  // namespace
+
+template <class T>
+void stencil_temporal(StencilKernel<T>& kernel) {
+  kernel.launch = sweep<T>;
+  kernel.max_time_block = max_time_block;
+  kernel.longest_axis = longest_axis;
+  kernel.own_boundaries = {true, true, true};
+  kernel.tiles = names_of<tiles>();
+  kernel.norm_scratch_bytes = norm_scratch_bytes<T>;
+  kernel.unsupported = unsupported<T>;
+  kernel.resources = resources<T>;
+  kernel.sweeps_materials = true;
+}
+
+template void stencil_temporal(StencilKernel<float>&);
+template void stencil_temporal(StencilKernel<double>&);
+
+}  // namespace isotherm::cuda

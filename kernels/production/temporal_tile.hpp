@@ -1,0 +1,567 @@
+// The thread block of the row `temporal`: its ring of planes, the levels that follow each other through its
+// registers, and the boundaries that each applies. stencil_temporal.cu says how it goes. For .cu files only.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/cuda/grids.hpp"
+#include "kernels/cuda/hopper.hpp"
+#include "kernels/production/throttle.hpp"
+#include "kernels/production/tile_update.hpp"
+
+namespace isotherm::cuda {
+
+// The kernel's parameters, in constant memory: read by all threads at once.
+template <class T>
+struct TemporalArgs {
+  FieldView<const T> in;
+  FieldView<T> out;
+  FieldView<const T> source;
+  PerSweep<Coefficients<T>> c;
+  Boundaries<T> boundaries;
+  UpdateNorm norm;
+  Box region, read;  // `read`: the cells that the region depends on
+  TileCuts x, y;
+  ColumnShares shares;
+  unsigned throttle;                          // cycles between planes of a block; 0: none
+  PerSweep<const Coefficients<T>*> by_class;  // of a body of several materials
+
+  __device__ __forceinline__ const Boundary<T>& face(Face f) const {
+    return boundaries.faces[static_cast<int>(f)];
+  }
+};
+
+// A value at (p, q) of a boundary whose b is a field. What a tile has beyond the cells and ghosts of the face
+// is nobody's.
+template <class T>
+__device__ __forceinline__ const T* place_of_b(const Boundary<T>& boundary, int sweep, int p, int q,
+                                               Index extent_p, Index extent_q, int ghosts) {
+  p = min(max(p, -ghosts), static_cast<int>(extent_p) + ghosts - 1);
+  q = min(max(q, -ghosts), static_cast<int>(extent_q) + ghosts - 1);
+  return boundary.b_field + p + q * boundary.pitch + sweep * boundary.sweep_pitch;
+}
+template <int sweep, class T>
+__device__ __forceinline__ T b_of(const Boundary<T>& boundary, int p, int q, Index extent_p, Index extent_q,
+                                  int ghosts) {
+  if (boundary.b_field) return *place_of_b(boundary, sweep, p, q, extent_p, extent_q, ghosts);
+  return boundary.b[sweep];
+}
+
+// Where a lane's rows lie: in the tile, in the region, at the boundaries.
+template <class T, int rows>
+class TemporalLane {
+  static constexpr int cells = Pack<T>::cells;
+
+ public:
+  static constexpr unsigned all_cells = (1u << cells) - 1;
+  const int tile_x, tile_y, x, y;  // first cell of the tile, and of this lane
+
+  __device__ __forceinline__ TemporalLane(const TemporalArgs<T>& a, Index tile, int lane, int warp)
+      : tile_x(static_cast<int>(a.x.start(tile % a.x.count))),
+        tile_y(static_cast<int>(a.y.start(tile / a.x.count))),
+        x(tile_x + lane * cells),
+        y(tile_y + warp * rows) {
+    const Index ix = tile % a.x.count, iy = tile / a.x.count;
+    const int end_x = static_cast<int>(a.in.extent.x), end_y = static_cast<int>(a.in.extent.y);
+    const int lo_x = static_cast<int>(a.x.left_from(ix)), hi_x = static_cast<int>(a.x.left_from(ix + 1));
+    const int lo_y = static_cast<int>(a.y.left_from(iy)), hi_y = static_cast<int>(a.y.left_from(iy + 1));
+#pragma unroll
+    for (int i = 0; i < cells; ++i) mine_ |= (lo_x <= x + i && x + i < hi_x ? 1u : 0u) << i;
+    first_row_ = lo_y - y;
+    end_row_ = hi_y - y;
+    at_y_min_ = y == 0 && a.face(Face::y_min).is_boundary;
+    before_ = lane == 0 && x == 0 && a.face(Face::x_min).is_boundary;
+    if (a.face(Face::y_max).is_boundary) at_y_max_ = end_y - 1 - y;
+    if (a.face(Face::x_max).is_boundary) behind_ = end_x - 1 - x;
+  }
+
+  // A bit for each cell of this lane's pack in row r that is its block's to leave.
+  __device__ __forceinline__ unsigned cells_of(int r) const {
+    return first_row_ <= r && r < end_row_ ? mine_ : 0u;
+  }
+
+  // Puts what stands beyond boundaries across z below or above plane z, if there is one.
+  template <int sweep>
+  __device__ __forceinline__ void apply_z_boundaries(const TemporalArgs<T>& a, int z, Pack<T> (&below)[rows],
+                                                     const Pack<T> (&at)[rows],
+                                                     Pack<T> (&above)[rows]) const {
+    if (z == 0 && a.face(Face::z_min).is_boundary) beyond_z<sweep>(a, Face::z_min, at, below);
+    if (z == a.in.extent.z - 1 && a.face(Face::z_max).is_boundary) beyond_z<sweep>(a, Face::z_max, at, above);
+  }
+
+  // Puts what stands beyond boundaries at the sides of the tile at the ends of a row, and what stands beyond
+  // those across y before the first row of all and behind the last. One value of b holds for all of a face.
+  template <int sweep>
+  __device__ __forceinline__ void apply_x_boundaries(const TemporalArgs<T>& a, Neighbours<T>& n) const {
+    const Boundary<T>&lower = a.face(Face::x_min), &upper = a.face(Face::x_max);
+    const bool is_behind = behind_ == cells - 1;
+    if constexpr (sizeof(T) ==
+                  sizeof(double)) {  // an instruction that some lanes skip beats two more that choose
+      if (before_) n.x_lo = boundary_ghost(lower.a, lower.b[sweep], n.centre.v[0]);
+      if (is_behind) n.x_hi = boundary_ghost(upper.a, upper.b[sweep], n.centre.v[cells - 1]);
+    } else {
+      const T before = boundary_ghost(lower.a, lower.b[sweep], n.centre.v[0]);
+      const T behind = boundary_ghost(upper.a, upper.b[sweep], n.centre.v[cells - 1]);
+      n.x_lo = before_ ? before : n.x_lo;
+      n.x_hi = is_behind ? behind : n.x_hi;
+    }
+  }
+  template <int sweep>
+  __device__ __forceinline__ void apply_y_boundaries(const TemporalArgs<T>& a, const Pack<T> (&at)[rows],
+                                                     Pack<T>& y_lo, Pack<T>& y_hi) const {
+    const auto put = [&](Face f, bool here, const Pack<T>& centre, Pack<T>& to) {
+      const Boundary<T>& boundary = a.face(f);
+#pragma unroll
+      for (int i = 0; i < cells; ++i) {
+        const T ghost = boundary_ghost(boundary.a, boundary.b[sweep], centre.v[i]);
+        to.v[i] = here ? ghost : to.v[i];
+      }
+    };
+    put(Face::y_min, at_y_min_, at[0], y_lo);
+    put(Face::y_max, at_y_max_ == rows - 1, at[rows - 1], y_hi);
+  }
+
+  // The same of boundaries that may be anywhere in the tile, with b of every cell. Behind the last cell of a
+  // row it may stand in its pack: what is there is nobody's.
+  template <int sweep>
+  __device__ __forceinline__ void apply_side_boundaries(const TemporalArgs<T>& a, int r, int z,
+                                                        Neighbours<T>& n) const {
+    const Int3 extent = a.in.extent;
+    const int ghosts = a.in.ghosts;
+    const auto x_ghost = [&](Face f, T centre) {
+      return boundary_ghost(a.face(f).a, b_of<sweep>(a.face(f), y + r, z, extent.y, extent.z, ghosts),
+                            centre);
+    };
+    const Pack<T> centre = n.centre;
+    const T before = x_ghost(Face::x_min, centre.v[0]);
+    n.x_lo = before_ ? before : n.x_lo;
+#pragma unroll
+    for (int i = 0; i < cells; ++i) {
+      T& next = i < cells - 1 ? n.centre.v[i + 1] : n.x_hi;
+      next = i == behind_ ? x_ghost(Face::x_max, centre.v[i]) : next;
+    }
+    const auto put = [&](Face f, bool here, Pack<T>& to) {
+#pragma unroll
+      for (int i = 0; i < cells; ++i) {
+        const T b = b_of<sweep>(a.face(f), x + i, z, extent.x, extent.z, ghosts);
+        to.v[i] = here ? boundary_ghost(a.face(f).a, b, centre.v[i]) : to.v[i];
+      }
+    };
+    if (r == 0) put(Face::y_min, at_y_min_, n.y_lo);
+    put(Face::y_max, r == at_y_max_, n.y_hi);
+  }
+
+ private:
+  // Offsets of 32 bits from an address that all threads share, and volatile reads, which are not all made at
+  // once, leave registers for the levels. What a tile has beyond the face and its ghosts is nobody's.
+  template <int sweep>
+  __device__ __forceinline__ void beyond_z(const TemporalArgs<T>& a, Face f, const Pack<T> (&at)[rows],
+                                           Pack<T> (&beyond)[rows]) const {
+    const Boundary<T>& boundary = a.face(f);
+    const T* const field = boundary.b_field + sweep * boundary.sweep_pitch;
+    const int pitch = static_cast<int>(boundary.pitch), ghosts = a.in.ghosts;
+    const int first = -ghosts * (pitch + 1);
+    const int last = pitch * (static_cast<int>(a.in.extent.y) + ghosts) - ghosts - cells;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      const int place = min(max(x + (y + r) * pitch, first), last);
+#pragma unroll
+      for (int i = 0; i < cells; ++i) {
+        T b = boundary.b[sweep];
+        if (boundary.b_field) b = *static_cast<const volatile T*>(field + place + i);
+        beyond[r].v[i] = boundary_ghost(boundary.a, b, at[r].v[i]);
+      }
+    }
+  }
+
+  unsigned mine_ = 0;        // a bit for each cell of the pack that is the block's to leave
+  int first_row_, end_row_;  // of the rows that are
+  bool before_, at_y_min_;   // a boundary beside this lane's pack: the lower across x; across y
+  int at_y_max_ = -1;        // the row at the upper boundary across y, if it is one of the lane's
+  int behind_ = -1;          // the cell at the upper boundary across x, if it is one of the pack's
+};
+
+// What a fused sweep may have more than boundaries of one value per face at its tiles, and any across z: a
+// kernel for each lot of them.
+
+// `any_boundaries`: boundaries anywhere in a tile, whose b may vary over the face; regions that end within a
+// pack. `scaled`: sources by weights other than the unit weight. `classes`: coefficients of each pack's
+// class.
+template <bool any_boundaries_, bool sources_, bool norm_, bool scaled_ = true, bool classes_ = false>
+struct TemporalExtras {
+  static constexpr bool any_boundaries = any_boundaries_, sources = sources_, norm = norm_, scaled = scaled_,
+                        classes = classes_;
+};
+// All there is, asked for while the kernel runs; of one material, and of several, whose norm comes later.
+using AllExtras = TemporalExtras<true, true, true>;
+using AllOfMaterials = TemporalExtras<true, true, false, true, true>;
+
+// Of the pack at (x, y, z); nothing where no cell depends on it.
+template <class T>
+__device__ __forceinline__ Pack<T> source_of(const TemporalArgs<T>& a, int x, int y, int z) {
+  const Box& r = a.read;
+  const bool any = !a.source.empty() && x + Pack<T>::cells > r.lo.x && x < r.hi.x && y >= r.lo.y &&
+                   y < r.hi.y && z >= r.lo.z && z < r.hi.z;
+  return any ? Pack<T>::load_constant(&a.source(x, y, z)) : Pack<T>::zero();
+}
+
+// What a thread sums of the last level's updates, with an operation that is chosen once a plane.
+class FusedNorm {
+ public:
+  // for_each(add) calls add(value, before) for each cell of the thread's.
+  template <class ForEach>
+  __device__ __forceinline__ void add(ReductionOp op, ForEach for_each) {
+    const auto with = [&](auto part, auto join) {
+      for_each([&](auto value, auto before) { total_ = join(total_, part(difference(&value, &before))); });
+    };
+    const auto plus = [](double p, double q) { return p + q; };
+    if (op == ReductionOp::sum_abs) return with([](double d) { return fabs(d); }, plus);
+    if (op == ReductionOp::sum_squares) return with([](double d) { return d * d; }, plus);
+    with([](double d) { return fabs(d); }, Combine<ReductionOp::max_abs>{});
+  }
+  // By all threads of the block, once.
+  template <int threads>
+  __device__ __forceinline__ void leave(const UpdateNorm& norm) {
+    const auto join = [op = norm.op](double p, double q) {
+      return op == ReductionOp::max_abs ? Combine<ReductionOp::max_abs>{}(p, q) : p + q;
+    };
+    const double of_block = combine_block<threads>(total_, join);
+    if (threadIdx.x == 0) static_cast<double*>(norm.scratch)[blockIdx.x] = of_block;
+  }
+
+ private:
+  double total_ = 0;
+};
+
+// What a plane of a tile has around it.
+enum class Around {
+  side_boundaries,  // perhaps boundaries across x and y at the sides of the tile
+  boundaries,       // and boundaries across z
+  anything          // boundaries anywhere
+};
+
+template <class T, int time_block, Tile tile, class Extras>
+struct TemporalShared {
+  static constexpr int warps = tile.x, rows = tile.y, stages = tile.z;
+  static constexpr int x = warp_size * Pack<T>::cells, y = warps * rows, edges = std::max(time_block - 1, 1);
+  // The tile's rows, and one more at either end: what the first level needs.
+  struct alignas(128) Slab {
+    T cell[y + 2][x];
+  };
+  // A source is wanted by one level after another, and comes a plane behind the field: with its barrier.
+  // Where boundaries are anywhere each level reads it from memory.
+  static constexpr bool has_sources = Extras::sources && !Extras::any_boundaries;
+  static constexpr int source_stages = has_sources ? time_block + stages - 2 : 1;
+  struct alignas(128) SourceSlab {
+    T cell[has_sources ? y : 1][x];
+  };
+  // Of the plane before that of the same place.
+  static constexpr int class_stages = Extras::classes ? stages : 1;
+  struct alignas(128) ClassSlab {
+    std::uint8_t pack[Extras::classes ? y : 1][ClassRow::packs_of(warp_size)];
+  };
+  Slab planes[stages];
+  SourceSlab sources[source_stages];
+  ClassSlab classes[class_stages];
+  Pack<T> edge[2][edges][warps][2][warp_size];  // [buffer][level][warp][first, last row]
+  BytesBarrier full[stages];
+  SharedPace throttle;
+};
+
+template <class T>
+struct TemporalMaps {
+  TensorMap<T> field, source;
+};
+struct NoClassMap {};
+template <class Extras>
+using ClassMap = std::conditional_t<Extras::classes, TensorMap<std::uint8_t>, NoClassMap>;
+
+// Where a block stands in its ring of planes and its buffers of edges, whatever column it walks.
+template <Tile tile>
+struct TemporalPosition {
+  static constexpr int stages = tile.z;
+  unsigned parity = 0;  // of each plane's barrier, a bit
+  int stage = 0, buffer = 0;
+
+  __device__ __forceinline__ int last_stage() const { return (stage + stages - 1) % stages; }
+};
+
+// The planes that a part of a column reads, and those that it leaves. The n-th of `count` steps brings plane
+// first + n, if that is below `end`.
+struct Span {
+  int from, first, end, count;
+
+  template <class T>
+  __device__ __forceinline__ Span(const TemporalArgs<T>& a, const ColumnPart& part, int time_block) {
+    const int lo = static_cast<int>(a.region.lo.z), to = lo + static_cast<int>(part.to);
+    from = lo + static_cast<int>(part.from);
+    first = max(from - time_block, static_cast<int>(a.read.lo.z));
+    end = min(to + time_block, static_cast<int>(a.read.hi.z));
+    count = to + time_block - first;
+  }
+};
+
+template <class T, int time_block, Tile tile, class Extras>
+class TemporalTile {
+  using Shared = TemporalShared<T, time_block, tile, Extras>;
+  static constexpr int rows = tile.y, warps = tile.x, stages = tile.z, cells = Pack<T>::cells;
+
+ public:
+  __device__ __forceinline__ TemporalTile(const TemporalArgs<T>& a, const TemporalMaps<T>& maps,
+                                          const ClassMap<Extras>& class_map, Shared& shared,
+                                          TemporalPosition<tile>& position, FusedNorm& norm,
+                                          const ColumnPart& part)
+      : a_(a),
+        maps_(maps),
+        class_map_(class_map),
+        shared_(shared),
+        in_(position),
+        norm_(norm),
+        span_(a, part, time_block),
+        lane_(threadIdx.x % warp_size),
+        warp_(threadIdx.x / warp_size),
+        at_(a, part.column, lane_, warp_),
+        first_pack_(ClassRow::place<T>(at_.tile_x, at_.tile_x)),
+        to_(&a.out(at_.x, at_.y, 0)) {
+#pragma unroll
+    for (int level = 0; level < time_block; ++level) {
+#pragma unroll
+      for (int r = 0; r < rows; ++r) {
+        held_[level][0][r] = Pack<T>::zero();
+        held_[level][1][r] = Pack<T>::zero();
+      }
+    }
+  }
+
+  __device__ __forceinline__ void sweep() {
+    for (int n = 0; n < stages - 1; ++n) ask_for(n, (in_.stage + n) % stages);
+    walk();
+  }
+
+ private:
+  // The plane of step n, and the source of the plane before it.
+  __device__ __forceinline__ void ask_for(int n, int stage) {
+    if (threadIdx.x != 0 || n >= span_.count || !comes(n)) return;
+    if (n >= stages - 1) shared_.throttle.wait(a_.throttle);
+    BytesBarrier& full = shared_.full[stage];
+    const int z = span_.first + n;
+    const bool field = z < span_.end, source = Shared::has_sources && n > 0,
+               classes = Extras::classes && n > 0;
+    full.expect((field ? sizeof(shared_.planes[0]) : 0) + (source ? sizeof(shared_.sources[0]) : 0) +
+                (classes ? sizeof(shared_.classes[0]) : 0));
+    if (field) full.copy(maps_.field, shared_.planes[stage].cell, at_.tile_x, at_.tile_y - 1, z);
+    if (source) {
+      auto& slab = shared_.sources[(n - 1) % Shared::source_stages];
+      full.copy(maps_.source, slab.cell, at_.tile_x, at_.tile_y, z - 1);
+    }
+    if constexpr (Extras::classes) {
+      if (classes)
+        full.copy(class_map_, shared_.classes[stage].pack, ClassRow::start<T>(at_.tile_x), at_.tile_y, z - 1);
+    }
+  }
+  __device__ __forceinline__ bool comes(int n) const {
+    return span_.first + n < span_.end + (Shared::has_sources || Extras::classes ? 1 : 0);
+  }
+
+  // The plane registers rotate by renaming: the loop is unrolled by three. At the ends of the field, and
+  // where boundaries may be anywhere, they are moved instead: a fifth slower, and compiled in a third of the
+  // time. Tiles without boundaries are treated as if they had some beside them: faster, they would wait for
+  // the others.
+  __device__ __forceinline__ void walk() {
+    constexpr Around at_the_ends = Extras::any_boundaries ? Around::anything : Around::boundaries;
+    for (int n = 0; n < span_.count;) {
+      if constexpr (!Extras::any_boundaries) {
+        for (const int end = n + 3 * turns_from(n); n < end; n += 3) {
+          plane<Around::side_boundaries, 0>(n);
+          plane<Around::side_boundaries, 1>(n + 1);
+          plane<Around::side_boundaries, 2>(n + 2);
+        }
+        if (n >= span_.count) break;
+      }
+      plane<at_the_ends, 0>(n++);
+      move_down();
+    }
+  }
+  // So many times three steps from n on no level stands at a boundary across z.
+  __device__ __forceinline__ int turns_from(int n) const {
+    const int bottom = span_.first + n - time_block, top = span_.first + n - 1;  // planes at work
+    if (a_.face(Face::z_min).is_boundary && bottom <= 0) return 0;
+    int steps = span_.count - n;
+    if (a_.face(Face::z_max).is_boundary) steps = min(steps, static_cast<int>(a_.in.extent.z) - 1 - top);
+    return max(steps, 0) / 3;
+  }
+  __device__ __forceinline__ void move_down() {
+#pragma unroll
+    for (int level = 0; level < time_block; ++level) {
+#pragma unroll
+      for (int r = 0; r < rows; ++r) {
+        held_[level][0][r] = held_[level][1][r];
+        held_[level][1][r] = held_[level][2][r];
+      }
+    }
+  }
+
+  template <Around around, int phase>
+  __device__ __forceinline__ void plane(int n) {
+    const bool come = comes(n);
+    if (come) shared_.full[in_.stage].wait(in_.parity >> in_.stage & 1);
+    if constexpr (Extras::classes) bring_classes(come && n > 0);
+    Pack<T> made[rows];
+#pragma unroll
+    for (int r = 0; r < rows; ++r)
+      made[r] = Pack<T>::load(&shared_.planes[in_.stage].cell[1 + warp_ * rows + r][lane_ * cells]);
+    levels<around, phase, 0>(n, made);
+    in_.buffer ^= 1;
+    __syncthreads();  // the rows at the edges of warps are there, and nobody reads the plane before this one
+    ask_for(n + stages - 1, in_.last_stage());
+    if (come) in_.parity ^= 1u << in_.stage;
+    in_.stage = (in_.stage + 1) % stages;
+    if (++source_stage_ == Shared::source_stages) source_stage_ = 0;
+  }
+
+  // Of plane first + n - level, from the one above it, `made` by the level before.
+  template <Around around, int phase, int level>
+  __device__ __forceinline__ void levels(int n, Pack<T> (&made)[rows]) {
+    constexpr bool at_sides = around != Around::anything;
+    Pack<T>(&below)[rows] = held_[level][phase];
+    Pack<T>(&at)[rows] = held_[level][(phase + 1) % 3];
+    Pack<T>(&above)[rows] = held_[level][(phase + 2) % 3];
+    const int z = span_.first + n - 1 - level;
+    Pack<T> y_lo = edge_row<level>(warp_ - 1, 1), y_hi = edge_row<level>(warp_ + 1, 0);
+    if constexpr (at_sides) at_.template apply_y_boundaries<level>(a_, at, y_lo, y_hi);
+#pragma unroll
+    for (int r = 0; r < rows; ++r) above[r] = made[r];
+    if constexpr (around != Around::side_boundaries)
+      at_.template apply_z_boundaries<level>(a_, z, below, at, above);
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      Neighbours<T> near{at[r],
+                         r > 0 ? at[r - 1] : y_lo,
+                         r < rows - 1 ? at[r + 1] : y_hi,
+                         below[r],
+                         above[r],
+                         __shfl_up_sync(0xffffffffu, at[r].v[cells - 1], 1),
+                         __shfl_down_sync(0xffffffffu, at[r].v[0], 1)};
+      if constexpr (at_sides) at_.template apply_x_boundaries<level>(a_, near);
+      if constexpr (around == Around::anything) at_.template apply_side_boundaries<level>(a_, r, z, near);
+      const Coefficients<T>& c = coefficients<level>(r);
+      made[r] = updated_pack(c, near, source<level>(c, r, z));
+    }
+    if constexpr (level + 1 < time_block) {
+      shared_.edge[in_.buffer][level][warp_][0][lane_] = made[0];
+      shared_.edge[in_.buffer][level][warp_][1][lane_] = made[rows - 1];
+      levels<around, phase, level + 1>(n, made);
+    } else if (z >= span_.from) {
+      leave<around>(z, made, at);
+    }
+  }
+
+  // The classes of the lane's packs in the plane that came before this one, which the first level is at.
+  // Mostly all of a warp are one: one_ has a bit for each level.
+  __device__ __forceinline__ void bring_classes(bool come) {
+#pragma unroll
+    for (int level = time_block - 1; level > 0; --level) classes_[level] = classes_[level - 1];
+    unsigned all = 0;
+    static_assert(rows == 4, "a word holds their classes");
+#pragma unroll
+    for (int r = 0; r < rows && come; ++r)
+      all |= unsigned{shared_.classes[in_.stage].pack[warp_ * rows + r][first_pack_ + lane_]} << (8 * r);
+    const unsigned of_first_lane = __shfl_sync(0xffffffffu, all, 0);
+    const bool is_one = all == of_first_lane && all == (all & 0xffu) * 0x01010101u;
+    one_ = one_ << 1 | (__all_sync(0xffffffffu, is_one) != 0 ? 1u : 0u);
+    classes_[0] = all;
+  }
+  // Of row r, in the plane that a level is at.
+  template <int level>
+  __device__ __forceinline__ const Coefficients<T>& coefficients(int r) {
+    if constexpr (!Extras::classes) {
+      return a_.c[level];
+    } else {
+      if (r == 0 || (one_ >> level & 1u) == 0) {
+        const Coefficients<T>* const c = a_.by_class[level] + (classes_[level] >> (8 * r) & 0xffu);
+        if (c != held_from_)
+          held_coefficients_ = {__ldg(&c->c0), __ldg(&c->cx), __ldg(&c->cy), __ldg(&c->cz),
+                                Extras::sources ? __ldg(&c->sigma) : T{0}};
+        held_from_ = c;
+      }
+      return held_coefficients_;
+    }
+  }
+  __device__ __forceinline__ static int behind(int stage, int level, int stages) {
+    return stage < level ? stage - level + stages : stage - level;
+  }
+
+  // Of the plane that a level is at, in row r of the lane.
+  template <int level>
+  __device__ __forceinline__ Pack<T> source(const Coefficients<T>& c, int r, int z) const {
+    if constexpr (!Extras::sources) {
+      return Pack<T>::zero();
+    } else if constexpr (Shared::has_sources) {
+      const int stage = behind(source_stage_, level, Shared::source_stages);
+      const auto pack = Pack<T>::load(&shared_.sources[stage].cell[warp_ * rows + r][lane_ * cells]);
+      return Extras::scaled ? scaled_source(c, pack) : pack;
+    } else {
+      return scaled_source(c, source_of(a_, at_.x, at_.y + r, z));
+    }
+  }
+
+  // What another warp left of the plane at work, or, beyond the tile, anything. `last`: its last row.
+  template <int level>
+  __device__ __forceinline__ Pack<T> edge_row(int warp, int last) const {
+    if constexpr (level == 0) {
+      return Pack<T>::load(
+          &shared_.planes[in_.last_stage()].cell[1 + warp * rows + last * (rows - 1)][lane_ * cells]);
+    } else {
+      const int inside = min(max(warp, 0), warps - 1);
+      return shared_.edge[in_.buffer ^ 1][level - 1][inside][last][lane_];
+    }
+  }
+
+  template <Around around>
+  __device__ __forceinline__ void leave(int z, const Pack<T> (&made)[rows], const Pack<T> (&before)[rows]) {
+    T* const to = to_ + z * a_.out.pitch_z;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      const unsigned mine = at_.cells_of(r);
+      T* const row = to + r * a_.out.pitch_y;
+      if (mine == at_.all_cells) made[r].store(row);
+      if constexpr (around != Around::anything) continue;
+#pragma unroll
+      for (int i = 0; i < cells; ++i) {
+        if ((mine >> i & 1u) != 0 && mine != at_.all_cells) row[i] = made[r].v[i];
+      }
+    }
+    if constexpr (Extras::norm) {
+      if (!a_.norm.result) return;
+      norm_.add(a_.norm.op, [&](auto add) {
+#pragma unroll
+        for (int r = 0; r < rows; ++r) {
+          const unsigned mine = at_.cells_of(r);
+#pragma unroll
+          for (int i = 0; i < cells; ++i) {
+            if ((mine >> i & 1u) != 0) add(made[r].v[i], before[r].v[i]);
+          }
+        }
+      });
+    }
+  }
+
+  const TemporalArgs<T>& a_;
+  const TemporalMaps<T>& maps_;
+  const ClassMap<Extras>& class_map_;
+  Shared& shared_;
+  TemporalPosition<tile>& in_;
+  FusedNorm& norm_;
+  const Span span_;
+  const int lane_, warp_;
+  const TemporalLane<T, rows> at_;
+  const int first_pack_;  // of the tile, in a row of classes
+  T* const to_;
+  int source_stage_ = Shared::source_stages - 1;  // of the plane that the first level is at
+  Pack<T> held_[time_block][3][rows];             // of each level two planes and the one that comes, in turns
+  unsigned classes_[time_block] = {}, one_ = 0;   // of the lane's rows in the plane that each level is at
+  const Coefficients<T>* held_from_ = nullptr;
+  Coefficients<T> held_coefficients_{};
+};
+
+}  // namespace isotherm::cuda

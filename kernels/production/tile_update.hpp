@@ -1,0 +1,168 @@
+// What the rows of wide tiles and the exterior share: the arguments of their kernels, the update of one pack
+// of cells, and the norm of the update. For .cu files only.
+#pragma once
+
+#include <span>
+
+#include "kernels/cuda/combine.hpp"
+#include "kernels/production/columns.hpp"
+#include "kernels/stencil.hpp"
+
+namespace isotherm::cuda {
+
+// The norm of an update while its values are in registers: each thread sums its cells, a block leaves one
+// partial result, and a last kernel of one block combines these in order: the same bits in every run.
+
+// What a sweep without a norm sums.
+struct NoNorm {
+  template <class T>
+  __device__ __forceinline__ void add(T, T, int = 0) {}
+  template <int threads>
+  __device__ __forceinline__ void leave(double*) {}
+};
+
+// What a thread sums. A kernel takes it as a template argument: an operation chosen while it runs would cost
+// more instructions per cell than the update.
+template <ReductionOp op>
+class UpdateSum {
+ public:
+  // Cells of a pack are summed apart: each addition waits for the one before it, some 16 cycles in fp64.
+  template <class T>
+  __device__ __forceinline__ void add(T value, T centre, int cell_of_pack = 0) {
+    double& total = totals_[cell_of_pack];
+    const double d = difference(&value, &centre);
+    if constexpr (op == ReductionOp::sum_squares) {
+      total = fused_multiply_add(d, d, total);
+    } else {
+      total = Combine<op>{}(total, part<op>(d));
+    }
+  }
+  // All threads of the block, once.
+  template <int threads>
+  __device__ __forceinline__ void leave(double* partials) {
+    double total = totals_[0];
+#pragma unroll
+    for (int i = 1; i < most_cells; ++i) total = Combine<op>{}(total, totals_[i]);
+    const double combined = combine_block<threads>(total, Combine<op>{});
+    if (threadIdx.x == 0) partials[blockIdx.x] = combined;
+  }
+
+ private:
+  static constexpr int most_cells = Pack<float>::cells;
+  double totals_[most_cells] = {};
+};
+
+// Calls body.operator()<Norm>(): NoNorm, or the sum of the operation asked for.
+template <class Body>
+void with_norm(const UpdateNorm& norm, Body body) {
+  if (!norm.result) return body.template operator()<NoNorm>();
+  with_norm_operation(norm.op, [&]<ReductionOp op>() { body.template operator()<UpdateSum<op>>(); });
+}
+
+// Joins the partial results of `blocks` blocks in norm.scratch into norm.result; nothing without a result.
+void finish_norm(const UpdateNorm& norm, unsigned blocks, Stream stream);
+
+// The kernel's parameters, in constant memory: read by all threads at once.
+template <class T>
+struct TileArgs {
+  FieldView<const T> in;
+  FieldView<T> out;
+  FieldView<const T> source;
+  Coefficients<T> c;
+  Boundaries<T> boundaries;
+  Columns columns;  // .box is the region
+  UpdateNorm norm;
+  const Coefficients<T>* by_class = nullptr;  // of a body of several materials
+
+  __device__ __forceinline__ const Boundary<T>& face(Face f) const {
+    return boundaries.faces[static_cast<int>(f)];
+  }
+  // Is row y, or plane z, one that a boundary stands for?
+  __device__ __forceinline__ bool beyond_y_boundary(int y) const {
+    return (y < 0 && face(Face::y_min).is_boundary) || (y >= in.extent.y && face(Face::y_max).is_boundary);
+  }
+  __device__ __forceinline__ bool beyond_z_boundary(int z) const {
+    return (z < 0 && face(Face::z_min).is_boundary) || (z >= in.extent.z && face(Face::z_max).is_boundary);
+  }
+};
+
+// The classes of the packs of a tile's row, as bulk copies bring them: from multiples of 16 bytes on.
+struct ClassRow {
+  static constexpr int unit = 16;
+  // The first pack that comes for a tile whose first cell is at tile_x, and where among those the pack at x
+  // is.
+  template <class T>
+  __device__ __forceinline__ static int start(int tile_x) {
+    return static_cast<int>(floor_div(tile_x / Pack<T>::cells, unit)) * unit;
+  }
+  template <class T>
+  __device__ __forceinline__ static int place(int x, int tile_x) {
+    return x / Pack<T>::cells - start<T>(tile_x);
+  }
+  static constexpr int packs_of(int packs) { return packs + unit; }  // `packs` from anywhere on
+};
+
+// A pack and the cells around it. x neighbours within the pack are its own.
+template <class T>
+struct Neighbours {
+  Pack<T> centre, y_lo, y_hi, z_lo, z_hi;
+  T x_lo, x_hi;  // beside the first and the last cell
+};
+
+// Of a pack without boundaries.
+template <class T>
+__device__ __forceinline__ Pack<T> updated_pack(const Coefficients<T>& c, const Neighbours<T>& n,
+                                                const Pack<T>& source) {
+  constexpr int cells = Pack<T>::cells;
+  Pack<T> value;
+#pragma unroll
+  for (int i = 0; i < cells; ++i) {
+    value.v[i] = stencil_update(c, n.centre.v[i], i > 0 ? n.centre.v[i - 1] : n.x_lo,
+                                i < cells - 1 ? n.centre.v[i + 1] : n.x_hi, n.y_lo.v[i], n.y_hi.v[i],
+                                n.z_lo.v[i], n.z_hi.v[i], source.v[i]);
+  }
+  return value;
+}
+
+// Boxes too thin for a wide tile, at most six. args.region is not looked at. In exterior.cu.
+template <class T>
+void sweep_thin(const SweepArgs<T>& args, std::span<const Box> boxes, Stream stream);
+template <class T>
+std::size_t thin_scratch_bytes(std::span<const Box> boxes);
+
+// Of args.region, swept already as if b were one value over that face across x or y: the cells for which this
+// is wrong, again. One material, no norm, at most four sweeps. In varying_sides.cu.
+template <class T>
+void sweep_varying_side(const SweepArgs<T>& args, int face, int sweeps, Stream stream);
+
+// The chunk of a block: 32 packs along x for each warp beside another, so many rows and planes.
+template <class T>
+struct WideTile {
+  static constexpr Index warp_x = warp_size * Pack<T>::cells;
+  Index warps_x, y, planes;
+
+  Index x() const { return warps_x * warp_x; }
+  // Not where it would be mostly idle, or where the box is too long for 32-bit coordinates.
+  bool fits(Box region) const {
+    constexpr Index longest = Index{1} << 30;
+    const Int3 n = region.extent();
+    return !region.empty() && 4 * n.x >= x() && 4 * n.y >= y && region.hi.x <= longest &&
+           region.hi.y <= longest && region.hi.z <= longest;
+  }
+  Columns columns(Box region) const { return Columns::of(region, x(), y, planes, Pack<T>::cells); }
+
+  // The columns of the region that lie in `available`, between its ends along z.
+  Box interior(Box region, Box available) const {
+    const Index first_x = columns(region).first_x;
+    const auto up = [](Index n, Index unit) { return ceil_div(n, unit) * unit; };
+    const auto down = [](Index n, Index unit) { return floor_div(n, unit) * unit; };
+    Box box = available;
+    if (box.lo.x > region.lo.x) box.lo.x = first_x + up(box.lo.x - first_x, x());
+    if (box.hi.x < region.hi.x) box.hi.x = first_x + down(box.hi.x - first_x, x());
+    if (box.lo.y > region.lo.y) box.lo.y = region.lo.y + up(box.lo.y - region.lo.y, y);
+    if (box.hi.y < region.hi.y) box.hi.y = region.lo.y + down(box.hi.y - region.lo.y, y);
+    return box;
+  }
+};
+
+}  // namespace isotherm::cuda
