@@ -1,4 +1,5 @@
-// Threads, vectors, some planes at a time, blocks in cache, streaming stores.
+// Threads, vectors, some planes at a time, blocks in cache, streaming stores. The lectures 02_vectorised.cpp
+// and 03_cache_blocked.cpp in lectures/cpu have the first two ideas alone.
 //
 // Algebra: one sweep, stencil_update() on vectors of x. Threads share the box by share(), the split by which
 // FaceCopy::fill touched the memory first. A thread walks its share in blocks of rows: x fastest, then y

@@ -1,5 +1,5 @@
 // Several sweeps in one pass over memory: tiles whose levels stay in L2 while a wavefront of them walks
-// through.
+// through. The lecture lectures/cpu/04_cache_temporal.cpp has the idea alone.
 //
 // Algebra: `depth` sweeps, each stencil_update() on vectors of x, two planes of one or two rows at once.
 // Threads share the region by share(); a thread cuts its share into tiles of rows (and of columns, where rows

@@ -73,4 +73,22 @@ struct Columns {
   }
 };
 
+// The planes of a chunk as its block comes to them: the first that it updates is the 1st, and the 0th lies
+// behind that.
+struct PlaneWalk {
+  int first, step, count;
+
+  // Every other chunk is walked down.
+  template <class Stores>
+  __device__ __forceinline__ PlaneWalk(const Columns& columns, const Box& chunk, const Stores& stores) {
+    const bool down = stores.is_down((chunk.lo.z - columns.box.lo.z) / columns.planes);
+    first = static_cast<int>(down ? chunk.hi.z - 1 : chunk.lo.z);
+    step = down ? -1 : 1;
+    count = static_cast<int>(chunk.hi.z - chunk.lo.z);
+  }
+  __device__ __forceinline__ int plane(int n) const { return first + (n - 1) * step; }
+  __device__ __forceinline__ Face behind() const { return step > 0 ? Face::z_min : Face::z_max; }
+  __device__ __forceinline__ Face ahead() const { return step > 0 ? Face::z_max : Face::z_min; }
+};
+
 }  // namespace isotherm::cuda

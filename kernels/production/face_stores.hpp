@@ -12,7 +12,7 @@
 // they arrive in any case. Why it ends. A block says it for all links before it waits for anyone, however few
 // blocks fit on the GPU. It waits for the start of a launch on another device, which comes whatever becomes
 // of this one. All blocks wait, not those at faces alone: blocks that set out late stay late, and read again
-// what the others have brought into L2 (pace.hpp). Who stores what. At a face across x lanes store their
+// what the others have brought into L2 (throttle.hpp). Who stores what. At a face across x lanes store their
 // cells as they make them. Across y and z whole rows and planes are at the face, and a choice among rows
 // would cost every row of every block: they are read back (TUNING.md). Memory order. What a launch has
 // stored, its follower releases with the flag. What the peers have stored is read by bulk copies of a thread
@@ -21,31 +21,20 @@
 
 #include "kernels/cuda/hopper.hpp"
 #include "kernels/cuda/peer_flags.hpp"
-#include "kernels/production/wide_row.hpp"
+#include "kernels/production/tile_boundaries.hpp"
 
 namespace isotherm::cuda {
 
 struct NoStores {
   static constexpr bool any = false;
   __device__ __forceinline__ static bool is_down(Index chunk) { return chunk % 2 != 0; }
-  struct Item {
-    template <class... Arguments>
-    __device__ __forceinline__ explicit Item(const Arguments&...) {}
-  };
-  using RowEnd = Item;
+  __device__ __forceinline__ static bool has_column(bool, Int3, const Box&) { return false; }
 };
-
-template <class T>
-class RowEnd;
-template <class T>
-class FaceItem;
 
 // What a launch takes along.
 template <class T>
 struct SweepStores {
   static constexpr bool any = true;
-  using Item = FaceItem<T>;
-  using RowEnd = cuda::RowEnd<T>;
   FaceStores<T> faces;
   bool first_is_down;  // the first chunk, and every other; else the second
 
@@ -207,6 +196,83 @@ class FaceItem {
   T* to_ = nullptr;
   Index from_step_ = 0, to_step_ = 0;
   Pack<T> held_;
+};
+
+// All that a lane of `tma_pipeline` stores at neighbours, plane by plane; by default nothing.
+template <class T, int rows, class Stores>
+struct HaloStores {
+  template <class... Arguments>
+  __device__ __forceinline__ explicit HaloStores(const Arguments&...) {}
+  template <class... Arguments>
+  __device__ __forceinline__ void load(const Arguments&...) {}
+  __device__ __forceinline__ void store_row(int, const Pack<T>&) {}
+  template <class... Arguments>
+  __device__ __forceinline__ void store(const Arguments&...) {}
+  template <class... Arguments>
+  __device__ __forceinline__ void finish(const Arguments&...) {}
+};
+
+template <class T, int rows>
+class HaloStores<T, rows, SweepStores<T>> {
+ public:
+  // A lane of warp `warp_x` of `warps_x` along x, its first cell at (x, y).
+  __device__ __forceinline__ HaloStores(const SweepStores<T>& stores, const TileArgs<T>& a, const Box& chunk,
+                                        const PlaneWalk& walk, int x, int y, int warp_x, int warps_x)
+      : stores_(stores),
+        a_(a),
+        chunk_(chunk),
+        walk_(walk),
+        x_(x),
+        y_(y),
+        first_goes_(stores.is_at(walk.behind(), a.in.extent, chunk)),
+        item_(stores, a, chunk, warps_x * warp_size, walk.first, walk.step),
+        row_end_(stores, a, chunk, warp_x == 0, warp_x == warps_x - 1, y, walk.first, walk.step) {}
+
+  // Results of the plane before the n-th, before the rows of the n-th are updated. The first plane follows
+  // row by row.
+  __device__ __forceinline__ void load(int n, const TileWarp<T, rows>& mine) {
+    if (n > 1) item_.load();
+    if (first_goes_ && 1 < n && n <= rows + 1 && mine.cells_of(n - 2) != 0)
+      first_ = Pack<T>::load(&a_.out(x_, y_ + n - 2, walk_.first));
+  }
+  __device__ __forceinline__ void store_row(int r, const Pack<T>& made) { row_end_.store(r, made); }
+  __device__ __forceinline__ void store(int n, const TileWarp<T, rows>& mine) {
+    row_end_.advance();
+    if (n > 1) item_.store();
+    if (first_goes_ && 1 < n && n <= rows + 1)  // of the first plane per row with each that follows
+      stores_.store_pack(walk_.behind(), first_, mine.cells_of(n - 2), x_, y_ + n - 2);
+  }
+  __device__ __forceinline__ void finish(const TileWarp<T, rows>& mine) {
+    item_.load();
+    item_.store();
+    if (walk_.count <= rows && first_goes_) store_plane(walk_.behind(), mine, walk_.first);
+    if (stores_.is_at(walk_.ahead(), a_.in.extent, chunk_))
+      store_plane(walk_.ahead(), mine, walk_.plane(walk_.count));
+  }
+
+ private:
+  // Plane z, at a face across z.
+  __device__ __forceinline__ void store_plane(Face f, const TileWarp<T, rows>& mine, int z) const {
+    Pack<T> value[rows];
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      if (mine.cells_of(r) != 0) value[r] = Pack<T>::load(&a_.out(x_, y_ + r, z));
+    }
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      if (mine.cells_of(r) != 0) stores_.store_pack(f, value[r], mine.cells_of(r), x_, y_ + r);
+    }
+  }
+
+  const SweepStores<T>& stores_;
+  const TileArgs<T>& a_;
+  const Box& chunk_;
+  const PlaneWalk& walk_;
+  int x_, y_;
+  bool first_goes_;
+  Pack<T> first_;
+  FaceItem<T> item_;
+  RowEnd<T> row_end_;
 };
 
 }  // namespace isotherm::cuda

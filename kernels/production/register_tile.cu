@@ -1,6 +1,9 @@
-// Stencil kernel `register_tile`: our own single sweep. A tile lives in the registers of its warps; shared
-// memory carries only what warps have to tell each other.
+// Stencil kernel `register_tile`: one sweep with the tile in the registers of its warps; shared memory
+// carries only the rows that warps exchange.
 //
+// Lecture   lectures/stencil/07_coarsened.cu has the packs of cells, 06_streaming_25d_single.cu the walk
+// along
+//           z with z neighbours in registers.
 // Algebra   one sweep, stencil_update(); boundaries on all faces are applied where the tile meets them: no
 //           ghost beyond a boundary is ever filled or read.
 // Mapping   a warp spans 32 packs of 16 bytes along x, 128 cells in fp32 and 64 in fp64; each lane owns some

@@ -1,5 +1,6 @@
 // Reduction kernel `reproducible`: sums without any rounding but the last one.
 //
+// Lecture   lectures/reduction/10_warp_shuffle.cu has the walk along rows.
 // Algebra   r = sum over the cells of the region of part(a - b), part in fp64, the sum exact and rounded
 //           once: a LongAccumulator, whose integer digits add in any order. Bits and digits are those of the
 //           host kernel of that name, for any blocks, ranks and GPUs. 0 over no cells. The maximum is not

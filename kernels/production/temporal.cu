@@ -1,6 +1,8 @@
 // Stencil kernel `temporal`: several sweeps in one pass over the field (temporal blocking), so that memory is
 // read and written once for all of them.
 //
+// Lecture   lectures/stencil/10_streaming_temporal.cu has the levels and the overlap, 09_streaming_tma.cu the
+//           copies; the tile in registers is that of register_tile.cu.
 // Algebra   `depth` sweeps, each stencil_update() of what the one before it left; boundaries on all faces are
 //           applied at every level, where the tile meets them. The same bits as so many single sweeps. Where
 //           b varies over a face across x or y, tiles take one value for it, and varying_sides.cu sweeps the

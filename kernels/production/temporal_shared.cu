@@ -1,6 +1,8 @@
 // Stencil kernel `temporal_shared`: several sweeps of a tile in shared memory (temporal blocking), for grids
 // that are small: all tiles are swept at once, and a launch takes a few microseconds whatever it sweeps.
 //
+// Lecture   lectures/stencil/10_streaming_temporal.cu has the overlapped tiles, 02_shared.cu the tile in
+//           shared memory.
 // Algebra   up to 4 sweeps, each stencil_update() of what the one before it left; boundaries on all faces are
 //           applied in each. The same bits as so many single sweeps.
 // Mapping   a block owns a tile and has the cells around it, one more layer on each side for each sweep. All

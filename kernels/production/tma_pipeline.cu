@@ -1,33 +1,37 @@
 // Stencil kernel `tma_pipeline`: planes of a tile arrive in shared memory by bulk tensor copies, ahead of
 // the warps that compute (compute capability 9.0 and later).
 //
+// Lecture   lectures/stencil/09_streaming_tma.cu has the pipeline, 07_coarsened.cu the packs of cells.
+// Parts     tma_planes.hpp: the pipeline of planes; tile_boundaries.hpp: boundaries; tile_update.hpp: a pack
+//           of cells, and the norm; throttle.hpp: thread blocks that stay at the same plane; face_stores.hpp:
+//           stores at neighbours; wide_row.hpp: how a region becomes columns. Here: the walk of a thread
+//           block through its planes, and the launch.
 // Algebra   one sweep, stencil_update(); boundaries on all faces are applied where the tile meets them.
 // Mapping   a block owns a column of 32 or 64 packs of 16 bytes along x by some rows of y and walks along z.
-//           One thread asks the copy engine for the next plane of the tile and its halo in y and x; a barrier
-//           in shared memory opens when its bytes have come. Each lane of a warp then updates some rows of
+//           One thread requests the next plane of the tile and its halo in y and x by TMA; an mbarrier in
+//           shared memory opens when its bytes have arrived. Each lane of a warp then updates some rows of
 //           its pack: y neighbours come from shared memory, or its own rows; x neighbours by shuffle; z
 //           neighbours from registers and from the plane above, which is in shared memory already.
-// Storage   shared memory: a ring of planes of x by (y + 2) cells and the packs beside them, some 36 KB each,
-//           and their barriers. Registers: the plane behind and the one at work.
+// Storage   shared memory: stages of a plane of x by (y + 2) cells and the packs on either side, some 36 KB
+//           each, and their barriers. Registers: the previous plane and the current one.
 // Traffic   as `register_tile`: each cell once, and the tile's halo, which comes from L2. What differs is who
 //           loads: no thread computes an address or waits in a register for a load. Blocks that drift apart
-//           would read their halos from memory twice: a schedule (pace.hpp) keeps them together, and blocks
-//           above each other walk towards each other, or apart, so that they read the planes between them at
-//           one time (TUNING.md).
+//           would read their halos from memory twice: a schedule (throttle.hpp) keeps them together, and
+//           blocks above each other walk towards each other, or apart, so that they read the planes between
+//           them at one time (TUNING.md).
 #include <algorithm>
 #include <cstddef>
 
-#include "kernels/cuda/hopper.hpp"
 #include "kernels/cuda/launch.hpp"
 #include "kernels/production/face_stores.hpp"
-#include "kernels/production/throttle.hpp"
+#include "kernels/production/tma_planes.hpp"
 #include "kernels/production/wide_row.hpp"
 
 namespace isotherm::cuda {
 namespace {
 
-// A block: warps beside each other along x and above each other along y, rows of y that a lane owns, planes
-// of the ring. `pace`: the percent of the memory's peak that its schedule is made for; 0: it has none.
+// A thread block: warps along x and y, rows of y that a lane owns, stages of the pipeline. `throttle`: the
+// percent of the memory's peak that its schedule is made for; 0: it has none.
 struct PipelineTile {
   int warps_x, warps_y, rows, stages, throttle;
   constexpr int warps() const { return warps_x * warps_y; }
@@ -38,8 +42,8 @@ struct PipelineTile {
     return text;
   }
 };
-// A pace that memory cannot give is worse than none. What it gives differs by some percent from machine to
-// machine and from shape to shape: a run's autotuner finds the best.
+// A rate that memory cannot reach is worse than no throttle. What it reaches differs by some percent from
+// machine to machine and from shape to shape: a run's autotuner finds the best.
 constexpr std::array tiles = {
     PipelineTile{2, 4, 8, 4, 83}, PipelineTile{2, 4, 8, 4, 87}, PipelineTile{2, 4, 8, 4, 86},
     PipelineTile{2, 4, 8, 4, 85}, PipelineTile{2, 4, 8, 4, 84}, PipelineTile{2, 4, 8, 4, 82},
@@ -49,50 +53,10 @@ constexpr std::array tiles = {
 // Planes that a chunk costs beside its own: the two it only reads, and the time until the first has come.
 constexpr Index chunk_overhead = 6;
 
-// Planes that a block on its schedule has asked for and not yet begun to compute: with the third place of the
-// ring the one at work, a block that is late has one in reserve to catch up with.
-constexpr int planes_ahead = 2;
-
-// A plane of the ring: the tile with the rows beside it, and the packs beside these rows. The engine fetches
-// whole lines of 128 bytes; a box that started a pack before the tile would move six lines per row for four.
-// `classes`: of a body of several materials, with the class of each pack.
-template <class T, int warps_x, int warps_y, int rows, bool classes>
-struct Plane {
-  static constexpr int cells = Pack<T>::cells, x = warps_x * warp_size * cells, y = warps_y * rows;
-  static_assert(x <= 256 && y % 8 == 0, "the engine's boxes, and what aligns the sides to 128 bytes");
-  static_assert(column_unit % y == 0, "a side may be a part of a column");
-  alignas(128) T cell[y + 2][x];
-  alignas(128) T side[2][y][cells];
-  alignas(128) std::uint8_t class_of[classes ? y : 1][ClassRow::packs_of(warps_x * warp_size)];
-
-  static constexpr std::uint32_t bytes = sizeof(cell) + sizeof(side) + (classes ? sizeof(class_of) : 0),
-                                 column_bytes = y * sizeof(T);
-};
-
-template <class T, int warps_x, int warps_y, int rows, int stages, bool classes>
-struct Pipeline {
-  Plane<T, warps_x, warps_y, rows, classes> planes[stages];
-  BytesBarrier full[stages];
-
-  __device__ __forceinline__ void begin() {
-    for (int i = 0; i < stages; ++i) full[i].init();
-    BytesBarrier::publish();
-  }
-};
-
 // A thread's. Blocks of others (the stores of `peer`, 10 000 registers) find room beside one of 256 threads
 // that asks for no norm and leaves the faces to them; the compiler would take all there are.
 template <class Norm, class Stores, class Classes>
 constexpr unsigned most_registers = std::is_same_v<Norm, NoNorm> && !Stores::any && !Classes::any ? 208 : 255;
-
-// What a sweep of a body of several materials has more, and any other not: packs of classes.
-struct OneClass {
-  static constexpr bool any = false;
-};
-struct SeveralClasses {
-  static constexpr bool any = true;
-  TensorMap<std::uint8_t> map;
-};
 
 // Of the rows of a lane in one plane. Mostly all of a warp's are of one class, and are read once.
 template <class T, int rows, class Classes>
@@ -134,24 +98,6 @@ class RowCoefficients {
   Coefficients<T> held_;
 };
 
-// The planes of a chunk as its block comes to them: the first that it updates is the 1st, and the 0th lies
-// behind that.
-struct Walk {
-  int first, step, count;
-
-  // Every other chunk is walked down.
-  template <class Stores>
-  __device__ __forceinline__ Walk(const Columns& columns, const Box& chunk, const Stores& stores) {
-    const bool down = stores.is_down((chunk.lo.z - columns.box.lo.z) / columns.planes);
-    first = static_cast<int>(down ? chunk.hi.z - 1 : chunk.lo.z);
-    step = down ? -1 : 1;
-    count = static_cast<int>(chunk.hi.z - chunk.lo.z);
-  }
-  __device__ __forceinline__ int plane(int n) const { return first + (n - 1) * step; }
-  __device__ __forceinline__ Face behind() const { return step > 0 ? Face::z_min : Face::z_max; }
-  __device__ __forceinline__ Face ahead() const { return step > 0 ? Face::z_max : Face::z_min; }
-};
-
 // Where a lane finds the cell beside its warp: in the tile, or in the packs beside it, or in the column that
 // takes their place. Only the first and the last lane need it; that the others read what the first one does
 // saves a branch a row.
@@ -175,88 +121,43 @@ struct Beside {
   }
 };
 
-template <class Stores, class T>
-__device__ __forceinline__ bool has_column(const Stores& stores, bool upper, const TileArgs<T>& a,
-                                           const Box& chunk) {
-  if constexpr (Stores::any) return stores.has_column(upper, a.in.extent, chunk);
-  return false;
-}
-
-// What a lane has left of plane z, at a face across z.
-template <int rows, class Stores, class T>
-__device__ __forceinline__ void store_plane(const Stores& stores, Face f, const TileArgs<T>& a,
-                                            const TileWarp<T, rows>& mine, int x, int y, int z) {
-  Pack<T> value[rows];
-#pragma unroll
-  for (int r = 0; r < rows; ++r) {
-    if (mine.cells_of(r) != 0) value[r] = Pack<T>::load(&a.out(x, y + r, z));
-  }
-#pragma unroll
-  for (int r = 0; r < rows; ++r) {
-    if (mine.cells_of(r) != 0) stores.store_pack(f, value[r], mine.cells_of(r), x, y + r);
-  }
-}
-
 template <class T, int warps_x, int warps_y, int rows, int stages, class Norm, class Stores, class Classes>
 __global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
     tma_pipeline(const __grid_constant__ TensorMap<T> map, const __grid_constant__ TensorMap<T> side_map,
                  const __grid_constant__ TileArgs<T> a, Schedule schedule,
                  const __grid_constant__ Stores stores, const __grid_constant__ Classes classes) {
   using Slab = Plane<T, warps_x, warps_y, rows, Classes::any>;
-  using Pipe = Pipeline<T, warps_x, warps_y, rows, stages, Classes::any>;
-  Pipe& pipeline = *reinterpret_cast<Pipe*>(dynamic_shared());
   const Box chunk = a.columns.of_block();
-  const Walk walk(a.columns, chunk, stores);
+  const PlaneWalk walk(a.columns, chunk, stores);
   const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
   const int warp_x = warp % warps_x, row = warp / warps_x * rows;  // in the tile
   const int pack = (warp_x * warp_size + lane) * Pack<T>::cells;
   const int tile_x = static_cast<int>(chunk.lo.x), tile_y = static_cast<int>(chunk.lo.y);
   const int x = tile_x + pack, y = tile_y + row;
-  const bool columns[2] = {has_column(stores, false, a, chunk), has_column(stores, true, a, chunk)};
+  const bool columns[2] = {stores.has_column(false, a.in.extent, chunk),
+                           stores.has_column(true, a.in.extent, chunk)};
   const Beside<Slab> beside(lane, warp_x, warps_x, row, columns);
   Norm norm;
 
   if constexpr (Stores::any) {
     if (!stores.meet_peers()) return;
   }
-  // The n-th plane of the walk goes to place n % stages of the ring.
   const Throttle throttle(schedule);
-  const auto ask_for = [&](int n) {
-    if (threadIdx.x != 0 || n > walk.count + 1) return;
-    if (n >= stages) throttle.wait_for_plane(n - planes_ahead);
-    const int z = walk.plane(n);
-    BytesBarrier& full = pipeline.full[n % stages];
-    Slab& plane = pipeline.planes[n % stages];
-    constexpr std::uint32_t saved = sizeof(plane.side[0]) - Slab::column_bytes;
-    full.expect(Slab::bytes - (columns[0] + columns[1]) * saved);
-    full.copy(map, plane.cell, tile_x, tile_y - 1, z);
-    if constexpr (Classes::any) full.copy(classes.map, plane.class_of, ClassRow::start<T>(tile_x), tile_y, z);
-    for (const bool upper : {false, true}) {
-      if constexpr (Stores::any) {
-        if (columns[upper]) {
-          full.copy_line(stores.column(upper, a.in.extent, tile_y, z), plane.side[upper], Slab::column_bytes);
-          continue;
-        }
-      }
-      full.copy(side_map, plane.side[upper], upper ? tile_x + Slab::x : tile_x - Slab::cells, tile_y, z);
-    }
-  };
-  const auto wait_for = [&](int n) { pipeline.full[n % stages].wait(n / stages % 2); };
-
-  if (threadIdx.x == 0) pipeline.begin();
-  __syncthreads();
-  for (int n = 0; n < stages; ++n) ask_for(n);
+  auto& shared = *reinterpret_cast<PipelineShared<Slab, stages>*>(dynamic_shared());
+  const PlanePipeline<T, Slab, stages, Stores, Classes> pipeline{
+      shared, map, side_map, classes, stores, a, walk, throttle, columns, tile_x, tile_y};
+  pipeline.begin();
 
   Pack<T> behind[rows], at[rows];
-  wait_for(0);
-  wait_for(1);
+  pipeline.wait(0);
+  pipeline.wait(1);
 #pragma unroll
   for (int r = 0; r < rows; ++r) {
-    behind[r] = Pack<T>::load(&pipeline.planes[0].cell[row + 1 + r][pack]);
-    at[r] = Pack<T>::load(&pipeline.planes[1].cell[row + 1 + r][pack]);
+    behind[r] = Pack<T>::load(&pipeline.plane(0).cell[row + 1 + r][pack]);
+    at[r] = Pack<T>::load(&pipeline.plane(1).cell[row + 1 + r][pack]);
   }
   __syncthreads();  // the first place is free
-  ask_for(stages);
+  pipeline.request(stages);
 
   const Edges edges = edges_of(a, chunk);
   TileWarp<T, rows> mine(a, lane, x, y);
@@ -268,23 +169,14 @@ __global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
     }
   }
   T* to = &a.out(x, y, walk.first);
-  bool first_goes = false;
-  Pack<T> first;
-  if constexpr (Stores::any) first_goes = stores.is_at(walk.behind(), a.in.extent, chunk);
-  static_assert(2 + 2 * warps_x <= warps_x * warps_y, "warps for two faces across y, beside the first two");
-  typename Stores::Item item(stores, a, chunk, warps_x * warp_size, walk.first, walk.step);
-  typename Stores::RowEnd row_end(stores, a, chunk, warp_x == 0, warp_x == warps_x - 1, y, walk.first,
-                                  walk.step);
+  static_assert(2 + 2 * warps_x <= warps_x * warps_y, "warps for two faces across y, and the first two");
+  HaloStores<T, rows, Stores> halo_stores(stores, a, chunk, walk, x, y, warp_x, warps_x);
   for (int n = 1; n <= walk.count; ++n) {
     const int z = walk.plane(n);
-    wait_for(n + 1);
-    if constexpr (Stores::any) {  // what the plane before has left, while the rows of this one are at work
-      if (n > 1) item.load();
-      if (first_goes && 1 < n && n <= rows + 1 && mine.cells_of(n - 2) != 0)
-        first = Pack<T>::load(&a.out(x, y + n - 2, walk.first));
-    }
-    const Slab& plane = pipeline.planes[n % stages];
-    Slab& next = pipeline.planes[(n + 1) % stages];
+    pipeline.wait(n + 1);
+    halo_stores.load(n, mine);
+    const Slab& plane = pipeline.plane(n);
+    Slab& next = pipeline.plane(n + 1);
     if (a.beyond_z_boundary(walk.plane(n + 1))) {  // each lane puts there what it alone reads
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
@@ -309,9 +201,7 @@ __global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
         const Pack<T> made = mine.template update < here,
                       Stores::any || Classes::any > (a, coefficients(r), r, near, x, y + r, z,
                                                      to + r * a.out.pitch_y, norm);
-        if constexpr (Stores::any) {
-          if (here == Edges::none || mine.has_row(r)) row_end.store(r, made);
-        }
+        if (here == Edges::none || mine.has_row(r)) halo_stores.store_row(r, made);
         behind[r] = ahead;  // kept until all rows have had the plane behind them
       }
     });
@@ -324,27 +214,16 @@ __global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
     }
     to += walk.step * a.out.pitch_z;
     __syncthreads();  // nobody reads the plane any more
-    ask_for(n + stages);
-    if constexpr (Stores::any) {
-      row_end.advance();
-      if (n > 1) item.store();
-      if (first_goes && 1 < n && n <= rows + 1)  // of the first plane per row with each that follows
-        stores.store_pack(walk.behind(), first, mine.cells_of(n - 2), x, y + n - 2);
-    }
+    pipeline.request(n + stages);
+    halo_stores.store(n, mine);
   }
-  if constexpr (Stores::any) {
-    item.load();
-    item.store();
-    if (walk.count <= rows && first_goes) store_plane<rows>(stores, walk.behind(), a, mine, x, y, walk.first);
-    if (stores.is_at(walk.ahead(), a.in.extent, chunk))
-      store_plane<rows>(stores, walk.ahead(), a, mine, x, y, walk.plane(walk.count));
-  }
+  halo_stores.finish(mine);
   norm.template leave<warps_x * warps_y * warp_size>(static_cast<double*>(a.norm.scratch));
 }
 
 template <class T, PipelineTile tile, bool classes = false>
 constexpr std::size_t pipeline_bytes =
-    sizeof(Pipeline<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages, classes>);
+    sizeof(PipelineShared<Plane<T, tile.warps_x, tile.warps_y, tile.rows, classes>, tile.stages>);
 
 template <class T, PipelineTile tile, class Norm = NoNorm, class Stores = NoStores, class Classes = OneClass>
 constexpr auto kernel =

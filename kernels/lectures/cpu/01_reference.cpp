@@ -1,4 +1,10 @@
-// The rows `reference`: plain loops in one thread, x fastest, that every other row is compared with.
+// The kernels `reference`: plain loops in one thread, x fastest. Tests compare all others with them.
+//
+// Algebra   the formulas as they are: stencil_update(), or material_update() in a body of several materials;
+//           a sum or a maximum in fp64; counts of bins.
+// Mapping   one thread, one cell after another.
+// Storage   registers: the values of a cell.
+// Traffic   what the caches make of it: at best each cell is read once, and written once by a sweep.
 #include "kernels/host/update_norm.hpp"
 
 namespace isotherm::host {

@@ -8,13 +8,11 @@
 //           field, level 1 computes plane z - 1 of the first sweep, level 2 plane z - 2 of the second, and so
 //           on. Tiles overlap: each level has a cell less on each side than the one before it, and the last
 //           level the tile itself.
-// Storage   on the stack, and so in L2: four planes of each level, 280 KB in fp32 and 4 sweeps. Three are
-// read;
-//           the fourth has room for the ghosts beyond an upper boundary.
+// Storage   on the stack, and so in L2: four planes of each level, 230 KB in fp32. Three are read; the fourth
+//           has room for the ghosts beyond an upper boundary.
 // Traffic   one read and one write for all sweeps, and the overlap: with 4 sweeps a tile of 128 x 16 reads
-// 136 x
-//           24 cells, and computes 1.2 cells for each that counts. `temporal_openmp` (kernels/host) keeps the
-//           idea, overlaps in y alone and updates planes in place.
+//           136 x 24 cells. `temporal_openmp` (kernels/host) keeps the idea, overlaps in y alone and updates
+//           planes in place.
 #include "kernels/lectures/cpu/row.hpp"
 
 namespace isotherm::host {

@@ -1,7 +1,9 @@
-// Histogram kernel `global_atomic`: every cell is one atomic addition to global memory. The lowest kernel.
+// Histogram kernel `global_atomic`: every cell is one atomic addition to global memory. The slowest kernel.
 //
+// Algebra   counts[bin] += 1 for each cell, bin by Bins::slot(): edges decide, so rounding moves no value.
+//           Integers: any order gives the same counts.
 // Mapping   one thread per cell, blocks of 32 x 8: a warp reads 32 neighbours in x.
-// Storage   registers: nothing but the cell's slot. The counts live in L2, where atomics are carried out.
+// Storage   registers: nothing but the cell's slot. The counts are in L2, where atomics are executed.
 // Traffic   one read of 4 (8) bytes per cell, and one atomic of 8 bytes to L2. Neighbouring cells of a smooth
 //           field fall into the same bin: their additions wait for each other at one address, and the fewer
 //           bins hold cells, the longer they wait.

@@ -1,11 +1,12 @@
 // Histogram kernel `shared_private`: each block counts for itself, then adds its counts to those of all
 // (privatisation; Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th edition, chapter 9).
 //
+// Algebra   as in global_atomic.
 // Mapping   one thread per cell, as in global_atomic.
 // Storage   shared memory: 32-bit counts of one block, 16 KB for the most bins there may be.
-// Traffic   one read per cell; atomics stay within the multiprocessor. But a block of 256 cells sets all its
-//           counts to zero and looks at all of them again: with as many bins as cells that is more work than
-//           the counting, and shared_private_coarsened is the answer.
+// Traffic   one read per cell; atomics stay within the multiprocessor. But a block of 256 cells clears and
+//           adds up all its counts: with as many bins as cells that is more work than the counting.
+//           shared_private_coarsened is the answer.
 #include "kernels/lectures/lecture.hpp"
 
 namespace isotherm::cuda {

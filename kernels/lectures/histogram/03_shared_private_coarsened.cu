@@ -1,13 +1,14 @@
-// Histogram kernel `shared_private_coarsened`: private counts, and so many cells per thread that setting them
-// to zero and adding them up is nothing beside the counting (coarsening and aggregation; Hwu, Kirk, El Hajj,
-// Programming Massively Parallel Processors, 4th edition, chapter 9).
+// Histogram kernel `shared_private_coarsened`: private counts, and so many cells per thread that clearing and
+// adding them up costs little (coarsening and aggregation; Hwu, Kirk, El Hajj, Programming Massively Parallel
+// Processors, 4th edition, chapter 9).
 //
+// Algebra   as in global_atomic.
 // Mapping   segments of rows to warps, as in the reduction warp_shuffle (cells.hpp). As many blocks as a GPU
 //           holds a few times over.
-// Storage   shared memory: 32-bit counts of one block, 16 KB. Registers: the slot that the lane met last
-//           and how often in a row; temperatures are smooth, so most cells only count on in a register,
-//           and few become an atomic addition to shared memory.
-// Traffic   one read of 4 (8) bytes per cell; the counts of at most 1024 blocks are nothing beside it.
+// Storage   shared memory: 32-bit counts of one block, 16 KB. Registers: the slot of the lane's last cell,
+//           and how many cells in succession had it; temperatures are smooth, so most cells are counted in a
+//           register, and few need an atomic addition to shared memory.
+// Traffic   one read of 4 (8) bytes per cell; the counts of at most 1024 blocks are negligible.
 #include "kernels/lectures/lecture.hpp"
 
 namespace isotherm::cuda {

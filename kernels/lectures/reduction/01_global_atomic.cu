@@ -1,17 +1,16 @@
-// Reduction kernel `global_atomic`: every thread adds to one address. The ladder's lowest kernel.
+// Reduction kernel `global_atomic`: every thread adds to one address. The slowest kernel of the ladder.
 //
-// Algebra   r = join over the cells of the region of part(a - b), in fp64 from the first difference
-//           on; join is + or the larger. 0 over no cells. Parts are never negative where the larger
-//           is asked for, and for such doubles the order of the numbers is that of their bits, read
-//           as an integer: an integer maximum, in which NaN, all ones in the exponent and more
-//           behind, beats even infinity.
+// Algebra   r = combination over the cells of the region of part(a - b), in fp64 from the first difference
+//           on; values combine by + or by the larger. 0 over no cells. Parts are never negative where the
+//           larger is wanted, and such doubles have the order of their bits, read as an integer: so it is an
+//           integer maximum, in which a NaN is above infinity.
 // Mapping   one thread per cell, by the cell's number (cells.hpp): reads are coalesced.
 // Storage   registers: the cell's part. Shared memory: nothing.
 // Traffic   each field once from memory; one atomic operation per cell on the same 8 bytes in L2.
-// Slower    than anything above: atomic operations on one address go one after the other, whichever SM sends
-//           them, so the time is that of one L2 slice and not of the memory. And sums are added in the order
-//           of arrival: two runs differ in their last digits. Pairs of values added first (global_pairwise),
-//           or by a block (shared_*), leave nothing to arrive in disorder.
+// Slower    than any other: atomic operations on one address are serialised, whichever SM sends them, so the
+//           limit is one L2 slice and not the memory. And sums are added in the order of arrival: two runs
+//           differ in their last digits. Pairs of values added first (global_pairwise), or by a block
+//           (shared_*), do not depend on the order of arrival.
 #include "kernels/lectures/lecture.hpp"
 
 namespace isotherm::cuda {

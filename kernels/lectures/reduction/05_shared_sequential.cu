@@ -1,6 +1,6 @@
-// Reduction kernel `shared_sequential`: the tree from its other end, free of bank conflicts.
+// Reduction kernel `shared_sequential`: the tree from its other end, without bank conflicts.
 //
-// Algebra   as in global_atomic. Other pairs than in the kernels below, so other last digits.
+// Algebra   as in global_atomic. Other pairs than in the kernels before, so other last digits.
 // Mapping   one thread per cell. In the level of stride s, 128 first, thread i < s combines the values i and
 //           i + s: working threads are neighbours, and so is what they read. A second stage combines the
 //           blocks, as in shared_interleaved.
@@ -8,7 +8,7 @@
 // Traffic   as in shared_interleaved.
 // Faster    than shared_strided: 32 lanes read 32 neighbours, all banks evenly.
 // Slower    than it need be: half of the threads do nothing after they have loaded their cell, not even in
-//           the first level, and a block of 256 threads lives for 256 cells.
+//           the first level, and a block of 256 threads has 256 cells only.
 #include "kernels/lectures/lecture.hpp"
 
 namespace isotherm::cuda {

@@ -2,14 +2,13 @@
 //
 // Algebra   as in global_atomic.
 // Mapping   two cells per thread, the tree of shared_first_add down to 64 values; those one warp combines by
-//           itself (reduction_variant.hpp), with barriers of the warp. A second stage combines the blocks, as
-//           in shared_interleaved.
+//           itself (lecture.hpp), with barriers of the warp. A second stage combines the blocks, as in
+//           shared_interleaved.
 // Storage   shared memory: 256 doubles, 2 KB a block.
 // Traffic   as in shared_first_add.
-// Faster    than shared_first_add: six of eight barriers are gone, and with them the seven warps that came to
-//           each only to leave again; the unrolled levels have neither loop counter nor branch. Lectures from
-//           before Volta leave the warp's barriers out as well, for a warp marched in step then: today that
-//           is a race.
+// Faster    than shared_first_add: six of eight barriers are gone, at each of which seven warps had nothing
+//           to do; the unrolled levels have neither loop counter nor branch. Lectures from before Volta omit
+//           the barriers of the warp, too, as its lanes ran in lockstep: today that is a race.
 // Slower    than it need be: the loop above still counts and compares at run time.
 #include "kernels/lectures/lecture.hpp"
 

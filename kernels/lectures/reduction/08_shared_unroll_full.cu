@@ -2,15 +2,15 @@
 //
 // Algebra   as in global_atomic.
 // Mapping   two cells per thread; the tree of shared_unroll_warp, its block's size a template's argument
-//           (reduction_variant.hpp). A second stage combines the blocks, as in shared_interleaved.
+//           (lecture.hpp). A second stage combines the blocks, as in shared_interleaved.
 // Storage   shared memory: 256 doubles, 2 KB a block.
 // Traffic   as in shared_first_add.
 // Faster    than shared_unroll_warp by the loop's counter, comparison and jump in two levels: little, and
-//           less on today's GPUs than in the lectures, where instructions were dearer beside memory. What it
-//           teaches stays true: what the compiler knows costs nothing at run time.
-// Slower    than it need be: a block still lives for 512 cells. Launching it, its place in the region (two
-//           divisions a cell), the tree and its barriers are paid for two loads a thread, and two loads are
-//           too few to fill the memory's pipe.
+//           less on today's GPUs than in the lectures, where instructions cost more in comparison with
+//           memory. The lesson stays true: what the compiler knows costs nothing at run time.
+// Slower    than it need be: a block still has 512 cells only. Its launch, the indices (two divisions per
+//           cell), the tree and its barriers serve two loads per thread, and two loads in flight are too few
+//           for the memory.
 #include "kernels/lectures/lecture.hpp"
 
 namespace isotherm::cuda {

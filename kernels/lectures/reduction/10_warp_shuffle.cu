@@ -2,17 +2,17 @@
 //
 // Algebra   as in global_atomic.
 // Mapping   rows of the region are cut into segments of 1024 cells; warps take segments in grid strides,
-//           their 32 lanes 32 neighbours in x at a time, so reads are coalesced and the division that
-//           finds a segment is paid once in 32 reads of a lane (cells.hpp). Each lane combines all its
-//           cells first, in one register; then five shuffles join a warp, one shared value per warp and five
-//           more shuffles a block. Blocks leave one value each, and a second kernel of one block combines
-//           these: without atomics, and in an order that depends on the region alone, so that every run,
-//           and every GPU, gives the same bits.
+//           their 32 lanes 32 neighbours in x at a time, so reads are coalesced and the division that finds a
+//           segment comes once in 32 reads of a lane (cells.hpp). Each lane combines all its cells first, in
+//           one register; then five shuffles combine a warp, one shared value per warp and five more shuffles
+//           a block. Blocks leave one value each, and a second kernel of one block combines these: without
+//           atomics, and in an order that depends on the region alone, so that every run, and every GPU,
+//           gives the same bits.
 // Storage   registers: the running result. Shared memory: one value per warp (64 bytes per block).
 // Traffic   each field once: 4 (8) bytes per cell in fp32 (fp64), twice that with a second field; 16 KB of
-//           partial results are nothing beside it. Each lane loads four cells before it uses the first: with
-//           the 48 warps that fit, 24 KB (one field, fp32) to 96 KB (two, fp64) are in flight on a
-//           multiprocessor, and an H200 needs about 23 KB to fill its memory's pipe.
+//           partial results are negligible. Each lane loads four cells before it uses the first: with the 48
+//           warps that fit, 24 KB (one field, fp32) to 96 KB (two, fp64) are in flight on a multiprocessor,
+//           and an H200 needs about 23 KB to use its memory fully.
 // Faster    than grid_stride: no division a cell, one barrier per block instead of three, and no shared
 //           memory in the tree.
 #include "kernels/lectures/lecture.hpp"

@@ -6,9 +6,9 @@
 //           numbers, so reads are coalesced within a row. CUB chooses blocks, items a thread and its second
 //           pass; for one kind of GPU the order is fixed, and so are the bits.
 // Storage   registers: some sixteen cells per thread; shared memory: one value per warp.
-// Traffic   each field once, as in warp_shuffle, but a cell's number must become its place: two divisions by
-//           multiplication (grids.hpp) a cell, against two real ones a segment there. CUB's 16-byte
-//           loads are for plain arrays only, and rows with ghosts between them are none.
+// Traffic   each field once, as in warp_shuffle, but a cell's number must become its indices: two divisions
+//           by multiplication (grids.hpp) per cell, where warp_shuffle has two real ones per segment. CUB's
+//           16-byte loads are for plain arrays only; rows with ghosts between them are not one.
 #include <thrust/iterator/counting_iterator.h>
 
 #include <cub/device/device_reduce.cuh>

@@ -1,20 +1,20 @@
 // Stencil kernel `naive`: the plainest sweep, and the baseline of the ladder.
 //
 // Algebra   out = c0 T + cx (T[x-1] + T[x+1]) + cy (T[y-1] + T[y+1]) + cz (T[z-1] + T[z+1]) + s, once; the
-//           formula is stencil_update(). Boundaries stand in the ghosts already: no branch knows of them.
+//           formula is stencil_update(). Boundaries are in the ghosts: the kernel has no branch for them.
 // Mapping   one thread per cell, x fastest: the 32 lanes of a warp take 32 neighbours in x, so each of the
-//           seven reads and the write is one contiguous run of 128 (fp32) or 256 (fp64) bytes per warp.
-//           The runs at x - 1 and x + 1 straddle two cache lines. Only blocks at the region's upper ends
-//           have idle threads.
-// Storage   registers: the seven values. Shared memory: nothing. Constant memory: all else, as the kernel's
-//           parameters lie there: coefficients, addresses, pitches and the region's end are read by every
-//           thread at once, which is what its cache is made for.
+//           seven reads and the write is one contiguous run of 128 (fp32) or 256 (fp64) bytes per warp. The
+//           runs at x - 1 and x + 1 straddle two cache lines. Only blocks at the region's upper ends have
+//           idle threads.
+// Storage   registers: the seven values. Shared memory: nothing. Constant memory: coefficients, addresses,
+//           pitches and the region's end, as they are parameters of the kernel. All threads read them at
+//           once, for which its cache is made.
 // Traffic   seven reads and a write are issued per cell: 32 bytes in fp32, 64 in fp64. Of the reads, x
-//           neighbours come from the lines that the warp holds in L1 anyhow, y neighbours from L1 where
-//           the block has several rows, else from L2, z neighbours from L2 as long as it holds three
-//           planes. Device memory then sees the least there is: one read and one write per cell, 8 or 16
-//           bytes, and 4 or 8 more with a source. What keeps the row off the copy bandwidth is the number
-//           of narrow accesses, not the bytes.
+//           neighbours come from the lines that the warp holds in L1 already, y neighbours from L1 where the
+//           block has several rows, else from L2, z neighbours from L2 as long as it holds three planes.
+//           Device memory then moves the least that is possible: one read and one write per cell, 8 or 16
+//           bytes, and 4 or 8 more with a source. The number of narrow accesses, not of bytes, keeps the
+//           kernel below the copy bandwidth.
 #include "kernels/lectures/lecture.hpp"
 
 namespace isotherm::cuda {

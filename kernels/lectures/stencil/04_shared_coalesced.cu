@@ -1,15 +1,14 @@
 // Stencil kernel `shared_coalesced`: the tile of `shared`, its halo loaded by whole warps.
 //
-// Algebra   one sweep, stencil_update(); boundaries stand in the ghosts.
-// Mapping   one thread per cell, a block a tile. To load, threads forget their cells: warps take the
-//           tile's rows in turn, halo rows too, and the 32 lanes of a warp read consecutive cells of a
-//           row, so no thread has another load than its neighbour. After the barrier each thread
-//           computes its own cell.
+// Algebra   one sweep, stencil_update(); boundaries are in the ghosts.
+// Mapping   one thread per cell, a block a tile. Loads do not follow the cells of threads: warps take the
+//           tile's rows in turn, halo rows too, and the 32 lanes of a warp read consecutive cells of a row,
+//           so all lanes load alike. After the barrier each thread computes its own cell.
 // Storage   shared memory: (x + 2)(y + 2)(z + 2) cells as in `shared`; the rows in the corners of the (y, z)
 //           plane are not loaded.
-// Traffic   the bytes of `shared`: 1 + 2/x + 2/y + 2/z reads per cell. Divergence, which whole warps were to
-//           avoid, `shared` has none; this row has some at the ends of rows (28 of 32 lanes are at work), and
-//           takes twice the instructions of `shared` to find out which cell is whose: it is half as fast.
+// Traffic   the bytes of `shared`: 1 + 2/x + 2/y + 2/z reads per cell. Whole warps were to avoid divergence,
+//           but `shared` has none; this kernel has some at the ends of rows (28 of 32 lanes are active), and
+//           twice the instructions of `shared` for its indices: it is half as fast.
 #include "kernels/lectures/lecture.hpp"
 
 namespace isotherm::cuda {

@@ -1,15 +1,14 @@
 // Stencil kernel `streaming_25d`: 2.5-D blocking. A block owns a column of x by y cells and walks along z
 // with three slices on chip.
 //
-// Algebra   one sweep, stencil_update(); boundaries stand in the ghosts.
+// Algebra   one sweep, stencil_update(); boundaries are in the ghosts.
 // Mapping   one thread per cell of the slice; the block walks through its planes. The slices below, at and
-//           above the plane at work stand in shared memory; when the walk goes on, the lowest is
-//           overwritten by the next one (the slices change names, nothing is copied). Threads at the
-//           slice's edge load its halo.
+//           above the current plane are in shared memory; at the next plane the lowest is overwritten (the
+//           slices change names, nothing is copied). Threads at the slice's edge load its halo.
 // Storage   shared memory: three slices of (x + 2)(y + 2) cells, 32x16 in fp32: 7.3 KB.
 // Traffic   z neighbours cost nothing: a plane is read once for its three uses. The halo is paid in x and y
 //           only, 1 + 2/x + 2/y reads per cell (1.19 for 32x16), and the two planes at the ends of a chunk.
-//           Two barriers per plane are the price. (Nguyen, Satish, Chhugani, Kim and Dubey, 3.5-D Blocking
+//           It costs two barriers per plane. (Nguyen, Satish, Chhugani, Kim and Dubey, 3.5-D Blocking
 //           Optimization for Stencil Computations, SC 2010; Micikevicius, 3D Finite Difference Computation on
 //           GPUs using CUDA, GPGPU-2, 2009.)
 #include "kernels/lectures/lecture.hpp"
@@ -24,7 +23,7 @@ template <class T, Tile tile>
 struct Slice {
   T t[tile.y + 2][tile.x + 2];
 
-  // Each thread its own cell, and those at the edge the halo beside it.
+  // Each thread loads its own cell, and those at the edge the halo.
   __device__ __forceinline__ void load(FieldView<const T> in, Int3 cell, Int3 hi) {
     const int x = threadIdx.x + 1, y = threadIdx.y + 1;
     const T* g = &in(cell);

@@ -12,10 +12,10 @@
 // Storage   registers: two values for each level, the plane below and the plane at work. Shared memory: the
 //           plane at work of each level, 32x16 in fp32: 4 KB.
 // Traffic   one read and one write for two sweeps, and the overlap: 32x16 threads read 1.52 cells for each
-//           one stored, which L2 absorbs in part. Redundant work grows with each level and shrinks with the
-//           tile. `temporal` (kernels/production) keeps the idea and takes larger tiles in registers, planes
-//           by TMA and four levels. (Nguyen et al., 3.5-D Blocking Optimization for Stencil Computations, SC
-//           2010.)
+//           one stored, which L2 absorbs in part. Redundant work grows with each level and shrinks with
+//           the tile. `temporal` (kernels/production) keeps the idea and takes larger tiles in registers,
+//           planes by TMA and four levels. (Nguyen et al., 3.5-D Blocking Optimization for Stencil
+//           Computations, SC 2010.)
 #include "kernels/lectures/lecture.hpp"
 
 namespace isotherm::cuda {
