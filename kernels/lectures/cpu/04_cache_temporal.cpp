@@ -109,7 +109,6 @@ void stencil_cache_temporal(StencilKernel<T>& kernel) {
   kernel.launch = sweep<T>;
   kernel.max_time_block = max_time_block;
   kernel.own_boundaries = {true, true, true};
-  kernel.calls_ghost = true;
 }
 
 template void stencil_cache_temporal<ISOTHERM_ISA>(StencilKernel<float>&);

@@ -104,7 +104,6 @@ void stencil_streaming_temporal(StencilKernel<T>& kernel) {
   };
   kernel.max_time_block = max_time_block;
   kernel.own_boundaries = {true, true, true};
-  kernel.calls_ghost = true;
   kernel.tiles = names_of<tiles>();
   kernel.resources = [](int tile_index) {
     return with_tile<tiles>(tile_index, [&]<Tile tile>() {
