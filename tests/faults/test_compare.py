@@ -32,6 +32,9 @@ def folder(tmp_path):
     return tmp_path
 
 
+LECTURES = ["vectorised", "cache_blocked", "cache_temporal"]  # which return no norm of their update
+
+
 def compare(folder, *words, ranks=1, code=0):
     """What was printed, and the JSON."""
     done = ran("compare", "deck.yaml", *QUICK, "--json", "compare.json", "--ranks", ranks, *words, cwd=folder, code=code)
@@ -73,7 +76,8 @@ def check_record(done, record):
 def test_one_rank_compares_kernels_and_reductions(folder):
     done, record = compare(folder)
     check_record(done, record)
-    assert settings(record) == set(itertools.product(["reference", "openmp", "temporal_openmp"], ["openmp", "fused"]))
+    assert settings(record) == set(itertools.product(LECTURES, ["openmp"])) | set(
+        itertools.product(["reference", "openmp", "temporal_openmp"], ["openmp", "fused"]))
     assert record["reference"] == "kernel=reference reduction=openmp"
     assert [axis["key"] for axis in record["axes"]] == ["solver.kernel", "solver.reduction"]
     assert {entry["halo_exposed_s"] for entry in record["entries"]} == {None}
@@ -120,7 +124,7 @@ def test_what_is_named_is_pinned_unless_it_is_asked_for(folder):
     assert settings(record) == {("openmp",), ("fused",)}
     assert {entry["method"]["kernel"] for entry in record["entries"]} == {"openmp"}
     done, record = compare(folder, "solver.kernel=openmp", "--axes", "kernel,tile")
-    assert ("reference", "auto") in settings(record) and len(record["entries"]) == 7
+    assert ("reference", "auto") in settings(record) and len(record["entries"]) == 7 + len(LECTURES)
     assert done.stdout.count("solver.kernel=") == 1  # of the fastest: the override makes way
     _, record = compare(folder, "solver.kernel=temporal_openmp", "--axes", "time_block")
     assert {(entry["settings"]["solver.time_block"], entry["method"]["time_block"]) for entry in record["entries"]} == {("1", 1), ("2", 2)}
@@ -163,10 +167,10 @@ def test_other_bits_are_found_and_have_no_time(folder, tmp_path_factory):
     program = write_script(tmp_path_factory.mktemp("bin") / "isotherm", WRONG.format(program=os.environ["ISOTHERM"]))
     words = ["compare", "deck.yaml", *QUICK, "--axes", "kernel", "--json", "compare.json"]
     done = finished([sys.executable, "-m", "isotherm_tools", *words], 76, cwd=folder, env={**os.environ, "ISOTHERM_PROGRAM": str(program)})
-    assert done.stderr.startswith("compare: 1 of 3 combinations have other bits than 'kernel=reference' ")
+    assert done.stderr.startswith("compare: 1 of 6 combinations have other bits than 'kernel=reference' ")
     record = json.loads((folder / "compare.json").read_text())
-    assert record["result"] == "FAIL" and [entry["verdict"] for entry in record["entries"]] == ["same", "same", "differs"]
-    wrong = record["entries"][2]
+    assert record["result"] == "FAIL" and [entry["verdict"] for entry in record["entries"]] == ["same"] * 5 + ["differs"]
+    wrong = record["entries"][-1]
     value = r"30\d\.\d+"
     assert re.fullmatch(rf"[\d ]+ of 3 520 cells; the first, \(0, 0, 0\), is {value} and should be {value}", wrong["note"]), wrong["note"]
     assert wrong["sweep_s"] is None and f"DIFFER: {wrong['note']}\n" in done.stdout
@@ -174,12 +178,12 @@ def test_other_bits_are_found_and_have_no_time(folder, tmp_path_factory):
 
 
 def test_too_many(folder):
-    done, record = compare(folder, "--limit", 3)
-    assert settings(record) == {("reference",), ("openmp",), ("temporal_openmp",)} and record["left_to_the_deck"] == ["reduction"]
+    done, record = compare(folder, "--limit", 6)
+    assert settings(record) == {(kernel,) for kernel in ["reference", *LECTURES, "openmp", "temporal_openmp"]} and record["left_to_the_deck"] == ["reduction"]
     assert "left to the deck, as they would be too many: reduction; see --axes and --limit\n" in done.stdout
     (folder / "compare.json").unlink()
     done = isotherm("compare", "deck.yaml", "--axes", "kernel,reduction", "--limit", 7, cwd=folder)
-    expect_rejected(folder, done, 2, "compare: kernel (3) x reduction (4) have more than 7 legal combinations; ")
+    expect_rejected(folder, done, 2, "compare: kernel (6) x reduction (4) have more than 7 legal combinations; ")
 
 
 REFUSED = [

@@ -56,7 +56,7 @@ def test_bars_are_rates_whiskers_their_spread_and_roofs_what_a_copy_would_reach(
     assert bars(panels[1]) == pytest.approx([0.25e-3])
     assert [text.get_text() for text in panels[0].get_yticklabels()] == ["slow", "fast, 32x8x1", "fused, time block 4"]
     # 20 MB/s are 1.25 MPts/s of 16 bytes; a launch of four sweeps moves as much for four times the points.
-    assert limits(panels[0], "copy bandwidth beside it") == pytest.approx([1.25e-3, 1.25e-3, 5e-3])
+    assert limits(panels[0], "copy bandwidth measured with it") == pytest.approx([1.25e-3, 1.25e-3, 5e-3])
     assert panels[0].yaxis_inverted()
     figure.draw_without_rendering()
     legend = figure.legends[0].get_window_extent()
@@ -72,8 +72,8 @@ def test_reductions_are_drawn_in_bytes_with_both_roofs(tmp_path):
     path = write(tmp_path, [entry("tree", 2e-3, read_bandwidth_bytes_per_s=read)], subject="reduction")
     panel = ladder_figure(BenchRecord(path)).axes[0]
     assert bars(panel) == pytest.approx([8e-3])  # GB/s
-    assert limits(panel, "copy bandwidth beside it") == pytest.approx([20e-3])
-    assert limits(panel, "read bandwidth beside it") == pytest.approx([40e-3])
+    assert limits(panel, "copy bandwidth measured with it") == pytest.approx([20e-3])
+    assert limits(panel, "read bandwidth measured with it") == pytest.approx([40e-3])
 
 
 def test_a_difference_does_not_squeeze_the_others(tmp_path):
@@ -88,7 +88,7 @@ def test_a_difference_does_not_squeeze_the_others(tmp_path):
     panel = ladder_figure(BenchRecord(path)).axes[0]
     assert bars(panel) == pytest.approx([16e-3, 1.6, 0, 0])
     assert panel.get_xlim() == pytest.approx((0, 1.1 * 20e-3))  # of the copy bandwidth
-    assert limits(panel, "copy bandwidth beside it") == pytest.approx([20e-3] * 4)
+    assert limits(panel, "copy bandwidth measured with it") == pytest.approx([20e-3] * 4)
     assert [text.get_text() for text in panel.texts] == [
         "0.016  (1.00x)", "1.6  (100x), cut off", "not above the noise", "not above the noise",
     ]

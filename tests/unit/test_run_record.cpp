@@ -467,14 +467,15 @@ TEST(List, SaysWhyAKernelDoesNotRunHere) {
   }
   registry[1].unsupported = [](int) { return std::string("it needs more"); };
   registry[2].unsupported = [](int) { return std::string(); };
+  registry[3].purpose = Purpose::production;
   EXPECT_EQ(stencil_table(registry, ""),
-            "  name    backend  time block  available          description\n"
-            "  absent  cuda     1           not in this build  a\n"
-            "  picky   cuda     1           no: it needs more  b\n"
-            "  any     cuda     1           yes                c\n"
-            "  plain   cpu      1           yes                d\n");
+            "  name    backend  purpose     time block  available          description\n"
+            "  absent  cuda     lecture     1           not in this build  a\n"
+            "  picky   cuda     lecture     1           no: it needs more  b\n"
+            "  any     cuda     lecture     1           yes                c\n"
+            "  plain   cpu      production  1           yes                d\n");
   expect_says(stencil_table(registry, "no driver"),
-              "  picky   cuda     1           no CUDA device     b\n");  // not asked
+              "  picky   cuda     lecture     1           no CUDA device     b\n");  // not asked
 }
 
 TEST(List, ResourceTableHasEveryFigure) {
