@@ -143,9 +143,10 @@ class LinePatch {
         z_lo = shared[k][below][lane_], z_hi = shared[k][above][lane_];
       if constexpr (at_boundaries) {
         const Int3 cell = at(k);
+        // Of lines that nobody reads a boundary may have no b.
         const auto put = [&](int across, int upper, T& next) {
           const Boundary<T>& boundary = face(across, upper);
-          if (boundary.is_boundary && cell[across] == (upper != 0 ? a_.in.extent[across] - 1 : 0))
+          if (is_read_ && boundary.is_boundary && cell[across] == (upper != 0 ? a_.in.extent[across] - 1 : 0))
             next = beyond_face(boundary, across, cell, s, centre);
         };
         put(axis, 1 - upper_, further);
