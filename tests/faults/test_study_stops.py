@@ -120,7 +120,7 @@ exit $code
 
 def test_a_second_signal_leaves_at_once(tmp_path):
     """A case that does not stop holds nobody up, and does not outlive the study either."""
-    launcher = write_script(tmp_path / "deaf.sh", "#!/bin/sh\ntrap '' INT USR1\ntouch out/deaf/began\nexec sleep 10000\n")
+    launcher = write_script(tmp_path / "deaf.sh", "#!/bin/sh\ntrap '' INT USR1\n: > out/deaf/began\nexec sleep 10000\n")
     write_study(tmp_path, f"  list: [{{name: deaf, ranks: 2}}]\n  launcher: {launcher} {{ranks}}\n")
     job = Study(tmp_path)
     job.wait_for("deaf", "began")
