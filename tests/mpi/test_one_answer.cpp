@@ -48,13 +48,6 @@ Outcome<T> solve_plainly(const Config& config) {
   return outcome_of(*solver);
 }
 
-// Of all combinations of process grids with what a rank computes by; of these each `nth` on a slow device,
-// and each fifth on more than four ranks: there who meets whom is new, and other ones with each deck show it.
-bool skipped(const Device& device, int nth) {
-  static const bool many = Communicator::world().size() > 4;
-  return many && !is_slow(device) ? combinations++ % 5 != 0 : left_out(device, nth);
-}
-
 // The cells of `subdomain` out of the whole field.
 template <class T>
 std::vector<T> part(const std::vector<T>& whole, Int3 n, Box subdomain) {
@@ -86,7 +79,7 @@ void expect_one_answer(Config config, const std::string& what, Device& device) {
       if (kernel.backend != device.backend()) continue;
       if (has_varying_coefficients(config) && !kernel.takes_varying_a()) continue;
       for (const Overlap overlap : {Overlap::off, Overlap::on}) {
-        if (skipped(device, 7)) continue;
+        if (left_out(device, 7)) continue;
         config.solver.kernel = kernel.name;
         config.parallel.overlap = overlap;
         SCOPED_TRACE(fmt::format("{} kernel {} process grid {} overlap {}", what, kernel.name, text(grid),
@@ -134,7 +127,7 @@ void expect_one_answer_at_every_halo_width(Config config, const std::string& wha
       config.solver.halo_width = halo_width;
       for (const std::string& kernel : kernels_of_kinds(device.backend())) {
         for (const Overlap overlap : {Overlap::off, Overlap::on}) {
-          if (skipped(device, 5)) continue;
+          if (left_out(device, 5)) continue;
           config.solver.kernel = kernel;
           config.parallel.overlap = overlap;
           SCOPED_TRACE(fmt::format("{} depth {} kernel {} process grid {} overlap {}", what, halo_width,
@@ -195,7 +188,7 @@ void expect_one_answer_of_cycles(MethodName method, Config config, Device& devic
     if (n.x < 4 * grid.x || n.y < 4 * grid.y || n.z < 4 * grid.z) continue;
     const Decomposition decomposition = blocks_of(config, grid, 4);
     for (const std::string& kernel : kernels) {
-      if (skipped(device, 7)) continue;
+      if (left_out(device, 3)) continue;
       config.solver.kernel = kernel;
       SCOPED_TRACE(fmt::format("kernel {} process grid {}", kernel, text(grid)));
       Solver<T> solver = solver_of<T>(config, decomposition, world, device);
@@ -382,7 +375,7 @@ void expect_one_sum(Config config, Device& device) {
     ASSERT_GT(expected, 0);
     fix_transport(config, device, world);
     for (const Int3 grid : tested_process_grids(world.size())) {
-      if (skipped(device, 5)) continue;
+      if (left_out(device, 5)) continue;
       SCOPED_TRACE(fmt::format("norm {} process grid {}", static_cast<int>(norm), text(grid)));
       EXPECT_EQ(solve<T>(config, grid, world, device).residual, expected);
     }
