@@ -194,7 +194,7 @@ def test_two_names_of_one_material_are_one_body(tmp_path, problem):
 
 PROBLEMS = {"euler": {"steps": 40}, "rkl": {"method": "rkl", "steps": 2},
             "implicit": {"method": "implicit", "end_time": 900, "dt": 300},
-            "sdirk2": {"method": "implicit", "scheme": "sdirk2", "end_time": 900, "dt": 300, "tolerance": 10},
+            "sdirk2": {"method": "implicit", "scheme": "sdirk2", "end_time": 900, "dt": 300, "tolerance": 1},
             "jacobi": {"kind": "steady", "method": "jacobi", "tolerance": 0, "max_sweeps": 60, "check_interval": 20},
             "chebyshev": {"kind": "steady", "method": "chebyshev", "tolerance": 0, "cycle": 32, "max_cycles": 2},
             "multigrid": {"kind": "steady", "method": "multigrid", "tolerance": 0, "max_cycles": 3}}
