@@ -5,6 +5,7 @@
 // Mapping   a thread owns a line of cells from the face inwards, twice as many as there are sweeps; a block
 //           owns 32 x 32 lines next to each other. Each sweep leaves lines a cell shorter, and the block's
 //           patch of lines a line narrower on every side: after four sweeps 24 x 24 lines of 4 cells are due.
+//           Memory is read and written by warps along x, whichever way the lines go.
 //           Patches that meet no other boundary look for none.
 // Storage   registers: the line, and b at its end for each sweep, all asked for at once. Shared memory: the
 //           lines before each sweep, twice, for the neighbours along the face.
@@ -16,60 +17,52 @@
 namespace isotherm::cuda {
 namespace {
 
-constexpr int most_line_sweeps = 4, most_line = 2 * most_line_sweeps;
 constexpr int patch = 32;  // lines of a block along either axis of the face
+constexpr int longest_line = 8;
 
-template <class T>
+template <class T, int sweeps>
 struct Lines {
-  T cell[2][most_line - 1][patch][patch];
+  // Threads that bring lines along x write to several layers at once: not to the same banks.
+  static constexpr int padding = 16 / sizeof(T);
+  T cell[4 * sweeps - 2][patch * patch + padding];
+
+  // Of the lines before sweep s, the first 2 * sweeps - s layers.
+  __device__ __forceinline__ T* layer(int s, int k) { return cell[s % 2 * 2 * sweeps + k]; }
 };
 
-// b of a cell at that face.
-template <class T>
-__device__ __forceinline__ T beyond_face(const Boundary<T>& boundary, int across, Int3 cell, int sweep,
-                                         T centre) {
-  const Index p = across == 0 ? cell.y : cell.x, q = across == 2 ? cell.y : cell.z;
-  return boundary_ghost(boundary.a, boundary.b_at(p, q, sweep), centre);
-}
-
 // A block's patch of lines from the face across `axis`, x or y. `along`: the face's other axis but z.
-template <class T, int axis>
+template <class T, int axis, int sweeps>
 class LinePatch {
-  static constexpr int along = 1 - axis;
+  static constexpr int along = 1 - axis, length = 2 * sweeps;  // of a line
+  static_assert(length <= longest_line);
 
  public:
-  __device__ __forceinline__ LinePatch(const SweepArgs<T>& a, int upper, int sweeps)
+  __device__ __forceinline__ LinePatch(const SweepArgs<T>& a, int upper, int patches)
       : a_(a),
-        shared_(*reinterpret_cast<Lines<T>*>(dynamic_shared())),
+        shared_(*reinterpret_cast<Lines<T, sweeps>*>(dynamic_shared())),
         upper_(upper),
-        sweeps_(sweeps),
-        lane_(static_cast<int>(threadIdx.x)),
-        row_(static_cast<int>(threadIdx.y)) {
-    const int due = patch - 2 * sweeps;  // lines along either axis
-    const Index patches = ceil_div(a.region.extent()[along], Index{due});
+        lane_(static_cast<int>(threadIdx.x) % patch),
+        row_(static_cast<int>(threadIdx.x) / patch) {
+    constexpr int due = patch - 2 * sweeps;  // lines along either axis
+    const int block = static_cast<int>(blockIdx.x);
     corner_[axis] = upper != 0 ? a.in.extent[axis] - 1 : 0;
-    corner_[along] = a.region.lo[along] + blockIdx.x % patches * due - sweeps;
-    corner_.z = a.region.lo.z + blockIdx.x / patches * due - sweeps;
-    first_ = corner_;
-    first_[along] += lane_;
-    first_.z += row_;
-    is_read_ = is_read(along) && is_read(2);
-    is_due_ =
-        is_inside(lane_) && is_inside(row_) && first_[along] < a.region.hi[along] && first_.z < a.region.hi.z;
+    corner_[along] = a.region.lo[along] + block % patches * due - sweeps;
+    corner_.z = a.region.lo.z + block / patches * due - sweeps;
+    reads_ = is_read(lane_, row_);
     // Beyond a boundary at the other end of the lines there is nothing.
-    length_ = 2 * sweeps;
-    if (far().is_boundary) length_ = static_cast<int>(min(Index{length_}, a.in.extent[axis]));
+    if (far().is_boundary) length_ = static_cast<int>(min(Index{length}, a.in.extent[axis]));
   }
 
-  __device__ __forceinline__ void sweep() {
-    T line[most_line], b[most_line_sweeps];
+  __device__ __forceinline__ void sweep(FusedNorm& norm) {
+    T line[length], b[sweeps];
     load(line, b);
     // The same for all threads. Most patches meet no other boundary, and need not look for one.
-    if (meets_boundaries(along) || meets_boundaries(2) || length_ < 2 * sweeps_)
-      sweep_all<true>(b, line);
+    const bool meets_others = meets_boundaries(along) || meets_boundaries(2) || length_ < length;
+    if (a_.source.empty())
+      meets_others ? sweep_all<true, false>(b, line, norm) : sweep_all<false, false>(b, line, norm);
     else
-      sweep_all<false>(b, line);
-    if (is_due_) store(line);
+      meets_others ? sweep_all<true, true>(b, line, norm) : sweep_all<false, true>(b, line, norm);
+    store();
   }
 
  private:
@@ -77,77 +70,107 @@ class LinePatch {
     return a_.boundaries.faces[2 * across + upper];
   }
   __device__ __forceinline__ const Boundary<T>& far() const { return face(axis, 1 - upper_); }
-  __device__ __forceinline__ bool is_inside(int line) const {
-    return sweeps_ <= line && line < patch - sweeps_;
-  }
   __device__ __forceinline__ bool meets_boundaries(int across) const {
     return (face(across, 0).is_boundary && corner_[across] <= 0) ||
            (face(across, 1).is_boundary && corner_[across] + patch >= a_.in.extent[across]);
   }
-  // Does any line that is due depend on this one's?
-  __device__ __forceinline__ bool is_read(int across) const {
+  // Does any line that is due depend on lines at this place of the patch along the axis?
+  __device__ __forceinline__ bool reaches(int across, int line) const {
     const bool lower = face(across, 0).is_boundary, upper = face(across, 1).is_boundary;
-    const Index lo = a_.region.lo[across] - sweeps_, hi = a_.region.hi[across] + sweeps_;
-    return first_[across] >= (lower ? max(lo, Index{0}) : lo) &&
-           first_[across] < (upper ? min(hi, a_.in.extent[across]) : hi);
+    const Index lo = a_.region.lo[across] - sweeps, hi = a_.region.hi[across] + sweeps,
+                at = corner_[across] + line;
+    return at >= (lower ? max(lo, Index{0}) : lo) && at < (upper ? min(hi, a_.in.extent[across]) : hi);
   }
-  __device__ __forceinline__ Int3 at(int k) const {
-    Int3 cell = first_;
+  __device__ __forceinline__ bool is_read(int lane, int row) const {
+    return reaches(along, lane) && reaches(2, row);
+  }
+  __device__ __forceinline__ bool is_due(int lane, int row) const {
+    const auto inside = [](int line) { return sweeps <= line && line < patch - sweeps; };
+    return inside(lane) && inside(row) && corner_[along] + lane < a_.region.hi[along] &&
+           corner_.z + row < a_.region.hi.z;
+  }
+  __device__ __forceinline__ bool is_due(int lane, int row, int k) const {
+    const Index cell = at(lane, row, k)[axis];
+    return is_due(lane, row) && cell >= a_.region.lo[axis] && cell < a_.region.hi[axis];
+  }
+  // Cell k of a line, from the face inwards.
+  __device__ __forceinline__ Int3 at(int lane, int row, int k) const {
+    Int3 cell = corner_;
     cell[axis] += upper_ != 0 ? -k : k;
+    cell[along] += lane;
+    cell.z += row;
     return cell;
   }
-  // Between cells of a line, from the face inwards.
-  __device__ __forceinline__ Index step(Index pitch_y) const {
-    const Index upwards = axis == 0 ? 1 : pitch_y;
-    return upper_ != 0 ? -upwards : upwards;
-  }
 
-  __device__ __forceinline__ void load(T (&line)[most_line], T (&b)[most_line_sweeps]) const {
-    const T* const from = &a_.in(is_read_ ? first_ : a_.region.lo);
-    const Index inwards = step(a_.in.pitch_y);
-#pragma unroll
-    for (int k = 0; k < most_line; ++k) line[k] = is_read_ && k < length_ ? from[k * inwards] : T{0};
-#pragma unroll
-    for (int s = 0; s < most_line_sweeps; ++s)
-      b[s] = is_read_ && s < sweeps_ ? face(axis, upper_).b_at(first_[along], first_.z, s) : T{0};
-  }
+  __device__ __forceinline__ int here() const { return row_ * patch + lane_; }
 
-  template <bool at_boundaries>
-  __device__ __forceinline__ void sweep_all(const T (&b)[most_line_sweeps], T (&line)[most_line]) const {
+  // Calls f(lane, row, k) for the first `count` cells of all lines, next to each other along x for the
+  // threads of a warp.
+  template <int count, class F>
+  __device__ __forceinline__ void for_each_cell(F f) const {
+    if constexpr (axis == 0) {
+      constexpr int width = count > 4 ? 8 : 4;
+      const int thread = here(), k = thread % width;
 #pragma unroll
-    for (int s = 0; s < most_line_sweeps; ++s) {
-      if (s < sweeps_) sweep_once<at_boundaries>(s, b[s], line);
+      for (int i = 0; i < width; ++i) {
+        if (k < count) f(thread / width % patch, thread / width / patch + i * (patch / width), k);
+      }
+    } else {
+#pragma unroll
+      for (int k = 0; k < count; ++k) f(lane_, row_, k);
     }
+  }
+
+  __device__ __forceinline__ void load(T (&line)[length], T (&b)[sweeps]) {
+#pragma unroll
+    for (int s = 0; s < sweeps; ++s)
+      b[s] = reads_ ? face(axis, upper_).b_at(corner_[along] + lane_, corner_.z + row_, s) : T{0};
+    for_each_cell<length>([&](int lane, int row, int k) {
+      const bool any = is_read(lane, row) && k < length_;
+      shared_.layer(0, k)[row * patch + lane] = any ? a_.in(at(lane, row, k)) : T{0};
+    });
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < length; ++k) line[k] = shared_.layer(0, k)[here()];
+  }
+
+  template <bool at_boundaries, bool sources>
+  __device__ __forceinline__ void sweep_all(const T (&b)[sweeps], T (&line)[length], FusedNorm& norm) {
+    T before[sweeps];
+#pragma unroll
+    for (int s = 0; s < sweeps; ++s) {
+#pragma unroll
+      for (int k = 0; k < sweeps; ++k) before[k] = line[k];
+      sweep_once<at_boundaries, sources>(s, b[s], line);
+      const int needed = s + 1 < sweeps ? length - 2 - s : sweeps;
+#pragma unroll
+      for (int k = 0; k < needed; ++k) shared_.layer(s + 1, k)[here()] = line[k];
+      __syncthreads();
+    }
+    if (!a_.norm.result) return;
+    norm.add(a_.norm.op, [&](auto add) {
+#pragma unroll
+      for (int k = 0; k < sweeps; ++k) {
+        if (is_due(lane_, row_, k)) add(line[k], before[k]);
+      }
+    });
   }
   // Cells without a neighbour of their own are nobody's.
-  template <bool at_boundaries>
-  __device__ __forceinline__ void sweep_once(int s, T b, T (&line)[most_line]) const {
+  template <bool at_boundaries, bool sources>
+  __device__ __forceinline__ void sweep_once(int s, T b, T (&line)[length]) {
     const Coefficients<T> c = a_.c[s];
-    const int last = min(2 * sweeps_ - 2 - s, length_ - 1);
-    auto& shared = shared_.cell[s % 2];
-#pragma unroll
-    for (int k = 0; k < most_line - 1; ++k) {
-      if (k <= last) shared[k][row_][lane_] = line[k];
-    }
-    __syncthreads();
-    const int before = max(lane_ - 1, 0), behind = min(lane_ + 1, patch - 1), below = max(row_ - 1, 0),
-              above = min(row_ + 1, patch - 1);
-    const T* const source = a_.source.empty() || !is_read_ ? nullptr : &a_.source(first_);
-    const Index inwards = step(a_.source.pitch_y);
+    const int before = row_ * patch + max(lane_ - 1, 0), behind = row_ * patch + min(lane_ + 1, patch - 1),
+              below = max(row_ - 1, 0) * patch + lane_, above = min(row_ + 1, patch - 1) * patch + lane_;
     T nearer = boundary_ghost(face(axis, upper_).a, b, line[0]);
 #pragma unroll
-    for (int k = 0; k < most_line - 1; ++k) {
-      if (k > last) break;
+    for (int k = 0; k < length - 1 - s; ++k) {
+      const T* const layer = shared_.layer(s, k);
       const T centre = line[k];
-      T further = line[k + 1], lo = shared[k][row_][before], hi = shared[k][row_][behind],
-        z_lo = shared[k][below][lane_], z_hi = shared[k][above][lane_];
+      T further = line[k + 1], lo = layer[before], hi = layer[behind], z_lo = layer[below],
+        z_hi = layer[above];
       if constexpr (at_boundaries) {
-        const Int3 cell = at(k);
-        // Of lines that nobody reads a boundary may have no b.
         const auto put = [&](int across, int upper, T& next) {
-          const Boundary<T>& boundary = face(across, upper);
-          if (is_read_ && boundary.is_boundary && cell[across] == (upper != 0 ? a_.in.extent[across] - 1 : 0))
-            next = beyond_face(boundary, across, cell, s, centre);
+          if (is_at(across, upper, k)) next = beyond(across, upper, k, s, centre);
         };
         put(axis, 1 - upper_, further);
         put(along, 0, lo);
@@ -155,64 +178,84 @@ class LinePatch {
         put(2, 0, z_lo);
         put(2, 1, z_hi);
       }
-      const T scaled = scaled_source(c, source ? source[k * inwards] : T{0});
-      line[k] = axis == 0 ? stencil_update(c, centre, nearer, further, lo, hi, z_lo, z_hi, scaled)
-                          : stencil_update(c, centre, lo, hi, nearer, further, z_lo, z_hi, scaled);
+      T source = 0;
+      if constexpr (sources) {
+        if (reads_ && k < length_) source = scaled_source(c, a_.source(at(lane_, row_, k)));
+      }
+      line[k] = axis == 0 ? stencil_update(c, centre, nearer, further, lo, hi, z_lo, z_hi, source)
+                          : stencil_update(c, centre, lo, hi, nearer, further, z_lo, z_hi, source);
       nearer = centre;
     }
   }
+  // Of lines that nobody reads a boundary may have no b.
+  __device__ __forceinline__ bool is_at(int across, int upper, int k) const {
+    return reads_ && k < length_ && face(across, upper).is_boundary &&
+           at(lane_, row_, k)[across] == (upper != 0 ? a_.in.extent[across] - 1 : 0);
+  }
+  __device__ __forceinline__ T beyond(int across, int upper, int k, int s, T centre) const {
+    const Int3 cell = at(lane_, row_, k);
+    const Boundary<T>& boundary = face(across, upper);
+    return boundary_ghost(
+        boundary.a, boundary.b_at(across == 0 ? cell.y : cell.x, across == 2 ? cell.y : cell.z, s), centre);
+  }
 
-  __device__ __forceinline__ void store(const T (&line)[most_line]) const {
-    T* const to = &a_.out(first_);
-    const Index inwards = step(a_.out.pitch_y);
-#pragma unroll
-    for (int k = 0; k < most_line_sweeps; ++k) {
-      const Index cell = at(k)[axis];
-      if (cell >= a_.region.lo[axis] && cell < a_.region.hi[axis]) to[k * inwards] = line[k];
-    }
+  // What the last sweep left.
+  __device__ __forceinline__ void store() {
+    for_each_cell<sweeps>([&](int lane, int row, int k) {
+      if (is_due(lane, row, k)) a_.out(at(lane, row, k)) = shared_.layer(sweeps, k)[row * patch + lane];
+    });
   }
 
   const SweepArgs<T>& a_;
-  Lines<T>& shared_;
-  const int upper_, sweeps_, lane_, row_;
-  Int3 corner_, first_;  // cells at the face: of the patch's first line, and of this thread's
-  int length_;           // of a line: cells that are read
-  bool is_read_, is_due_;
+  Lines<T, sweeps>& shared_;
+  const int upper_, lane_, row_;
+  Int3 corner_;          // the cell at the face of the patch's first line
+  int length_ = length;  // of a line: cells that are read
+  bool reads_;           // this thread's line
 };
 
-template <class T, int axis>
+template <class T, int axis, int sweeps>
 __global__ void __launch_bounds__(patch* patch)
-    sweep_lines(const __grid_constant__ SweepArgs<T> a, int upper, int sweeps) {
-  LinePatch<T, axis>(a, upper, sweeps).sweep();
+    sweep_lines(const __grid_constant__ SweepArgs<T> a, int upper, int patches) {
+  FusedNorm norm;
+  LinePatch<T, axis, sweeps>(a, upper, patches).sweep(norm);
+  if (a.norm.result) norm.template leave<patch * patch>(a.norm);
 }
 
-template <class T, int axis>
-void sweep_face(const SweepArgs<T>& args, int upper, int sweeps, Stream stream) {
+Index patches_of(Index lines, int sweeps) {
+  return ceil_div(lines, Index{patch} - 2 * sweeps);
+}
+
+template <class T, int axis, int sweeps>
+void sweep_face(const SweepArgs<T>& args, int upper, Stream stream) {
+  constexpr auto kernel = sweep_lines<T, axis, sweeps>;
+  constexpr std::size_t bytes = sizeof(Lines<T, sweeps>);
   const Int3 n = args.region.extent();
-  const Index due = patch - 2 * sweeps;
-  check(cudaFuncSetAttribute(sweep_lines<T, axis>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(sizeof(Lines<T>))),
+  const Index across = patches_of(n[1 - axis], sweeps), blocks = across * patches_of(n.z, sweeps);
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
         "cudaFuncSetAttribute");
-  launch("sweep_lines", sweep_lines<T, axis>,
-         {dim3(static_cast<unsigned>(ceil_div(n[1 - axis], due) * ceil_div(n.z, due))), dim3(patch, patch),
-          sizeof(Lines<T>)},
-         stream, args, upper, sweeps);
+  launch("sweep_lines", kernel, {dim3(static_cast<unsigned>(blocks)), dim3(patch * patch), bytes}, stream,
+         args, upper, static_cast<int>(across));
+  finish_norm(args.norm, static_cast<unsigned>(blocks), stream);
 }
 
 }  // namespace
 
 template <class T>
 void sweep_varying_side(const SweepArgs<T>& args, int face, int sweeps, Stream stream) {
-  SweepArgs<T> side = args;
-  const int axis = face / 2, upper = face % 2;
-  if (upper != 0)
-    side.region.lo[axis] = std::max(side.region.lo[axis], args.in.extent[axis] - sweeps);
-  else
-    side.region.hi[axis] = std::min<Index>(side.region.hi[axis], sweeps);
-  if (axis == 0)
-    sweep_face<T, 0>(side, upper, sweeps, stream);
-  else
-    sweep_face<T, 1>(side, upper, sweeps, stream);
+  const auto with_sweeps = [&]<int n>(auto self) {
+    if (sweeps != n) {
+      if constexpr (n > 2) return self.template operator()<n - 1>(self);
+      throw Error(ExitCode::internal, "cells at a side that varies were asked for an unknown time block");
+    }
+    face / 2 == 0 ? sweep_face<T, 0, n>(args, face % 2, stream) : sweep_face<T, 1, n>(args, face % 2, stream);
+  };
+  with_sweeps.template operator()<longest_line / 2>(with_sweeps);
+}
+
+Index most_blocks_at_sides(Box region) {
+  const Int3 n = region.extent();
+  return patches_of(std::max(n.x, n.y), longest_line / 2) * patches_of(n.z, longest_line / 2);
 }
 
 template void sweep_varying_side(const SweepArgs<float>&, int, int, Stream);

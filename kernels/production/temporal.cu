@@ -128,8 +128,9 @@ struct Temporal {
     return {};
   }
 
-  static void sweep(const SweepArgs<T>& args, int throttle, Stream stream) {
+  static void sweep(const SweepArgs<T>& args, Box counted, int throttle, Stream stream) {
     TemporalArgs<T> a = cut(args.region, args.in.extent, args.boundaries);
+    a.counted = counted;
     a.in = args.in;
     a.out = args.out;
     a.source = args.source;
@@ -158,25 +159,32 @@ bool boundaries_are_simple(const SweepArgs<T>& args) {
   // A lane has one boundary across each axis at most.
   return a.x.aligned && a.y.aligned && args.in.extent.x > Pack<T>::cells && args.in.extent.y > tile.y;
 }
-// Does b vary over a face across x or y that sweeps of the region meet?
+// The layers of cells that see b of a face across x or y on which it varies, and the rest of the region.
+// Tiles take one value for such a face; the layers are swept once more, and counted in a norm only then.
 template <class T>
-bool varies_at(const SweepArgs<T>& args, int face, int time_block) {
-  const int axis = face / 2;
-  const Boundary<T>& boundary = args.boundaries.faces[face];
-  const bool meets = face % 2 == 0 ? args.region.lo[axis] < time_block
-                                   : args.region.hi[axis] > args.in.extent[axis] - time_block;
-  return boundary.is_boundary && boundary.b_field != nullptr && meets;
-}
+struct Sides {
+  Box layers[4], rest;
+
+  Sides(const SweepArgs<T>& args, int time_block) : rest(args.region) {
+    if (time_block == 1 || !args.materials.empty()) return;  // swept once, with b of every cell
+    for (int face = 0; face < 4; ++face) {
+      const Boundary<T>& boundary = args.boundaries.faces[face];
+      if (!boundary.is_boundary || !boundary.b_field) continue;
+      const int axis = face / 2;
+      layers[face] = rest;
+      Index &lo = rest.lo[axis], &hi = rest.hi[axis];
+      if (face % 2 == 0)
+        lo = layers[face].hi[axis] = std::clamp<Index>(time_block, lo, hi);
+      else
+        hi = layers[face].lo[axis] = std::clamp<Index>(args.in.extent[axis] - time_block, lo, hi);
+    }
+  }
+};
 template <class T>
-bool vary_at_sides(const SweepArgs<T>& args, int time_block) {
-  for (int face = 0; face < 4; ++face)
-    if (varies_at(args, face, time_block)) return true;
-  return false;
-}
-// Cells near such a face may be swept wrong and then once more, where nothing but the field counts.
-template <class T>
-bool may_sweep_twice(const SweepArgs<T>& args) {
-  return args.materials.empty() && !args.norm.result;
+bool vary_at_sides(const SweepArgs<T>& args) {
+  const auto& faces = args.boundaries.faces;
+  return std::any_of(faces, faces + 4,
+                     [](const Boundary<T>& each) { return each.is_boundary && each.b_field; });
 }
 template <class T>
 bool any_scaled(const PerSweep<Coefficients<T>>& c) {
@@ -196,13 +204,12 @@ void with_temporal(const SweepArgs<T>& args, int time_block, Body body) {
     if constexpr (d > 1) {
       const bool source = !args.source.empty(), norm = args.norm.result != nullptr;
       const bool simple = boundaries_are_simple<T, d, tile>(args);
-      const bool one_value = may_sweep_twice(args) || !vary_at_sides(args, time_block);
       if (!args.materials.empty()) {
-        if (!simple || !one_value) return body.template operator()<d, AllOfMaterials>();
+        if (!simple || vary_at_sides(args)) return body.template operator()<d, AllOfMaterials>();
         if (source) return body.template operator()<d, TemporalExtras<false, true, false, true, true>>();
         return body.template operator()<d, TemporalExtras<false, false, false, true, true>>();
       }
-      if (simple && one_value) {
+      if (simple) {
         // In fp64 scaling costs a twentieth of the rate (kernels/TUNING.md); in fp32 nothing.
         if constexpr (sizeof(T) == sizeof(double)) {
           if (source && !norm && !any_scaled(args.c))
@@ -223,19 +230,25 @@ void with_temporal(const SweepArgs<T>& args, int time_block, Body body) {
 template <class T>
 void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
   if (args.region.empty()) return finish_norm(args.norm, 0, stream);
+  const Sides<T> sides(args, plan.time_block);
   with_tile<tiles>(plan.tile, [&]<PacedTile throttled>() {
     with_temporal<T, throttled.tile>(args, plan.time_block, [&]<int depth, class Extras>() {
-      Temporal<T, depth, throttled.tile, Extras>::sweep(args, throttled.throttle, stream);
+      Temporal<T, depth, throttled.tile, Extras>::sweep(args, sides.rest, throttled.throttle, stream);
     });
   });
   if (!args.materials.empty()) sweep_mixed(args, plan.time_block, stream);
-  for (int face = 0; face < 4 && plan.time_block > 1 && may_sweep_twice(args); ++face)
-    if (varies_at(args, face, plan.time_block)) sweep_varying_side(args, face, plan.time_block, stream);
+  for (int face = 0; face < 4; ++face) {
+    if (sides.layers[face].empty()) continue;
+    SweepArgs<T> side = args;
+    side.region = sides.layers[face];
+    side.norm.accumulate = true;
+    sweep_varying_side(side, face, plan.time_block, stream);
+  }
 }
 
 template <class T>
 std::size_t norm_scratch_bytes(Box region, int) {
-  return region.empty() ? 0 : most_blocks * sizeof(double);
+  return region.empty() ? 0 : std::max(most_blocks, most_blocks_at_sides(region)) * sizeof(double);
 }
 
 template <class T>

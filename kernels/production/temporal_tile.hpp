@@ -21,6 +21,7 @@ struct TemporalArgs {
   Boundaries<T> boundaries;
   UpdateNorm norm;
   Box region, read;  // `read`: the cells that the region depends on
+  Box counted;       // in the norm
   TileCuts x, y;
   ColumnShares shares;
   unsigned throttle;                          // cycles between planes of a block; 0: none
@@ -73,11 +74,25 @@ class TemporalLane {
     before_ = lane == 0 && x == 0 && a.face(Face::x_min).is_boundary;
     if (a.face(Face::y_max).is_boundary) at_y_max_ = end_y - 1 - y;
     if (a.face(Face::x_max).is_boundary) behind_ = end_x - 1 - x;
+    const Box& counted = a.counted;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+#pragma unroll
+      for (int i = 0; i < cells; ++i) {
+        const bool is_counted =
+            counted.lo.x <= x + i && x + i < counted.hi.x && counted.lo.y <= y + r && y + r < counted.hi.y;
+        counted_ |= (is_counted ? cells_of(r) >> i & 1u : 0u) << (r * cells + i);
+      }
+    }
   }
 
   // A bit for each cell of this lane's pack in row r that is its block's to leave.
   __device__ __forceinline__ unsigned cells_of(int r) const {
     return first_row_ <= r && r < end_row_ ? mine_ : 0u;
+  }
+  // Is cell i of that pack one of those that a norm counts?
+  __device__ __forceinline__ bool is_counted(int r, int i) const {
+    return (counted_ >> (r * cells + i) & 1u) != 0;
   }
 
   // Puts what stands beyond boundaries across z below or above plane z, if there is one.
@@ -175,6 +190,7 @@ class TemporalLane {
   }
 
   unsigned mine_ = 0;        // a bit for each cell of the pack that is the block's to leave
+  unsigned counted_ = 0;     // a bit for each cell of all rows that is, and that a norm counts
   int first_row_, end_row_;  // of the rows that are
   bool before_, at_y_min_;   // a boundary beside this lane's pack: the lower across x; across y
   int at_y_max_ = -1;        // the row at the upper boundary across y, if it is one of the lane's
@@ -204,34 +220,6 @@ __device__ __forceinline__ Pack<T> source_of(const TemporalArgs<T>& a, int x, in
                    y < r.hi.y && z >= r.lo.z && z < r.hi.z;
   return any ? Pack<T>::load_constant(&a.source(x, y, z)) : Pack<T>::zero();
 }
-
-// What a thread sums of the last level's updates, with an operation that is chosen once a plane.
-class FusedNorm {
- public:
-  // for_each(add) calls add(value, before) for each cell of the thread's.
-  template <class ForEach>
-  __device__ __forceinline__ void add(ReductionOp op, ForEach for_each) {
-    const auto with = [&](auto part, auto join) {
-      for_each([&](auto value, auto before) { total_ = join(total_, part(difference(&value, &before))); });
-    };
-    const auto plus = [](double p, double q) { return p + q; };
-    if (op == ReductionOp::sum_abs) return with([](double d) { return fabs(d); }, plus);
-    if (op == ReductionOp::sum_squares) return with([](double d) { return d * d; }, plus);
-    with([](double d) { return fabs(d); }, Combine<ReductionOp::max_abs>{});
-  }
-  // By all threads of the block, once.
-  template <int threads>
-  __device__ __forceinline__ void leave(const UpdateNorm& norm) {
-    const auto join = [op = norm.op](double p, double q) {
-      return op == ReductionOp::max_abs ? Combine<ReductionOp::max_abs>{}(p, q) : p + q;
-    };
-    const double of_block = combine_block<threads>(total_, join);
-    if (threadIdx.x == 0) static_cast<double*>(norm.scratch)[blockIdx.x] = of_block;
-  }
-
- private:
-  double total_ = 0;
-};
 
 // What a plane of a tile has around it.
 enum class Around {
@@ -536,10 +524,9 @@ class TemporalTile {
       norm_.add(a_.norm.op, [&](auto add) {
 #pragma unroll
         for (int r = 0; r < rows; ++r) {
-          const unsigned mine = at_.cells_of(r);
 #pragma unroll
           for (int i = 0; i < cells; ++i) {
-            if ((mine >> i & 1u) != 0) add(made[r].v[i], before[r].v[i]);
+            if (at_.is_counted(r, i)) add(made[r].v[i], before[r].v[i]);
           }
         }
       });

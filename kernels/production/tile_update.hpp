@@ -59,6 +59,34 @@ void with_norm(const UpdateNorm& norm, Body body) {
   with_norm_operation(norm.op, [&]<ReductionOp op>() { body.template operator()<UpdateSum<op>>(); });
 }
 
+// What a thread sums where the operation is chosen once for many cells.
+class FusedNorm {
+ public:
+  // for_each(add) calls add(value, before) for each cell of the thread's.
+  template <class ForEach>
+  __device__ __forceinline__ void add(ReductionOp op, ForEach for_each) {
+    const auto with = [&](auto part, auto join) {
+      for_each([&](auto value, auto before) { total_ = join(total_, part(difference(&value, &before))); });
+    };
+    const auto plus = [](double p, double q) { return p + q; };
+    if (op == ReductionOp::sum_abs) return with([](double d) { return fabs(d); }, plus);
+    if (op == ReductionOp::sum_squares) return with([](double d) { return d * d; }, plus);
+    with([](double d) { return fabs(d); }, Combine<ReductionOp::max_abs>{});
+  }
+  // By all threads of the block, once.
+  template <int threads>
+  __device__ __forceinline__ void leave(const UpdateNorm& norm) {
+    const auto join = [op = norm.op](double p, double q) {
+      return op == ReductionOp::max_abs ? Combine<ReductionOp::max_abs>{}(p, q) : p + q;
+    };
+    const double of_block = combine_block<threads>(total_, join);
+    if (threadIdx.x == 0) static_cast<double*>(norm.scratch)[blockIdx.x] = of_block;
+  }
+
+ private:
+  double total_ = 0;
+};
+
 // Joins the partial results of `blocks` blocks in norm.scratch into norm.result; nothing without a result.
 void finish_norm(const UpdateNorm& norm, unsigned blocks, Stream stream);
 
@@ -130,10 +158,12 @@ void sweep_thin(const SweepArgs<T>& args, std::span<const Box> boxes, Stream str
 template <class T>
 std::size_t thin_scratch_bytes(std::span<const Box> boxes);
 
-// Of args.region, swept already as if b were one value over that face across x or y: the cells for which this
-// is wrong, again. One material, no norm, at most four sweeps. In varying_sides.cu.
+// args.region, layers of cells behind a face across x or y, swept as if b were one value over that face:
+// again, with their part of the norm. One material, two to four sweeps. In varying_sides.cu.
 template <class T>
 void sweep_varying_side(const SweepArgs<T>& args, int face, int sweeps, Stream stream);
+// Of one such launch, each of which leaves a part of the norm.
+Index most_blocks_at_sides(Box region);
 
 // The chunk of a block: 32 packs along x for each warp beside another, so many rows and planes.
 template <class T>
