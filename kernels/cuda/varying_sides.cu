@@ -30,6 +30,12 @@ struct Lines {
   __device__ __forceinline__ T* layer(int s, int k) { return cell[s % 2 * 2 * sweeps + k]; }
 };
 
+// Some places next to each other.
+struct Range {
+  int from, to;
+  __device__ __forceinline__ bool has(int i) const { return from <= i && i < to; }
+};
+
 // A block's patch of lines from the face across `axis`, x or y. `along`: the face's other axis but z.
 template <class T, int axis, int sweeps>
 class LinePatch {
@@ -41,16 +47,24 @@ class LinePatch {
       : a_(a),
         shared_(*reinterpret_cast<Lines<T, sweeps>*>(dynamic_shared())),
         upper_(upper),
-        lane_(static_cast<int>(threadIdx.x) % patch),
-        row_(static_cast<int>(threadIdx.x) / patch) {
+        lane_(static_cast<int>(threadIdx.x % patch)),
+        row_(static_cast<int>(threadIdx.x / patch)) {
     constexpr int due = patch - 2 * sweeps;  // lines along either axis
     const int block = static_cast<int>(blockIdx.x);
-    corner_[axis] = upper != 0 ? a.in.extent[axis] - 1 : 0;
-    corner_[along] = a.region.lo[along] + block % patches * due - sweeps;
-    corner_.z = a.region.lo.z + block / patches * due - sweeps;
-    reads_ = is_read(lane_, row_);
+    const Box& region = a.region;
+    const Index end = a.in.extent[axis] - 1;  // the last cell of a line that goes all the way
+    corner_[axis] = upper != 0 ? end : 0;
+    corner_[along] = region.lo[along] + block % patches * due - sweeps;
+    corner_.z = region.lo.z + block / patches * due - sweeps;
     // Beyond a boundary at the other end of the lines there is nothing.
-    if (far().is_boundary) length_ = static_cast<int>(min(Index{length}, a.in.extent[axis]));
+    if (face(axis, 1 - upper).is_boundary) length_ = static_cast<int>(min(Index{length}, end + 1));
+    due_layers_ = upper != 0 ? Range{static_cast<int>(end + 1 - region.hi[axis]),
+                                     static_cast<int>(end + 1 - region.lo[axis])}
+                             : Range{static_cast<int>(region.lo[axis]), static_cast<int>(region.hi[axis])};
+    read_lanes_ = read(along);
+    read_rows_ = read(2);
+    due_lanes_ = {sweeps, static_cast<int>(min(Index{patch - sweeps}, region.hi[along] - corner_[along]))};
+    due_rows_ = {sweeps, static_cast<int>(min(Index{patch - sweeps}, region.hi.z - corner_.z))};
   }
 
   __device__ __forceinline__ void sweep(FusedNorm& norm) {
@@ -69,29 +83,23 @@ class LinePatch {
   __device__ __forceinline__ const Boundary<T>& face(int across, int upper) const {
     return a_.boundaries.faces[2 * across + upper];
   }
-  __device__ __forceinline__ const Boundary<T>& far() const { return face(axis, 1 - upper_); }
   __device__ __forceinline__ bool meets_boundaries(int across) const {
     return (face(across, 0).is_boundary && corner_[across] <= 0) ||
            (face(across, 1).is_boundary && corner_[across] + patch >= a_.in.extent[across]);
   }
-  // Does any line that is due depend on lines at this place of the patch along the axis?
-  __device__ __forceinline__ bool reaches(int across, int line) const {
-    const bool lower = face(across, 0).is_boundary, upper = face(across, 1).is_boundary;
-    const Index lo = a_.region.lo[across] - sweeps, hi = a_.region.hi[across] + sweeps,
-                at = corner_[across] + line;
-    return at >= (lower ? max(lo, Index{0}) : lo) && at < (upper ? min(hi, a_.in.extent[across]) : hi);
+  // The lines of the patch along that axis on which any that is due depends.
+  __device__ __forceinline__ Range read(int across) const {
+    Index lo = a_.region.lo[across] - sweeps, hi = a_.region.hi[across] + sweeps;
+    if (face(across, 0).is_boundary) lo = max(lo, Index{0});
+    if (face(across, 1).is_boundary) hi = min(hi, a_.in.extent[across]);
+    return {static_cast<int>(max(lo - corner_[across], Index{0})),
+            static_cast<int>(min(hi - corner_[across], Index{patch}))};
   }
-  __device__ __forceinline__ bool is_read(int lane, int row) const {
-    return reaches(along, lane) && reaches(2, row);
-  }
-  __device__ __forceinline__ bool is_due(int lane, int row) const {
-    const auto inside = [](int line) { return sweeps <= line && line < patch - sweeps; };
-    return inside(lane) && inside(row) && corner_[along] + lane < a_.region.hi[along] &&
-           corner_.z + row < a_.region.hi.z;
+  __device__ __forceinline__ bool is_read(int lane, int row, int k) const {
+    return read_lanes_.has(lane) && read_rows_.has(row) && k < length_;
   }
   __device__ __forceinline__ bool is_due(int lane, int row, int k) const {
-    const Index cell = at(lane, row, k)[axis];
-    return is_due(lane, row) && cell >= a_.region.lo[axis] && cell < a_.region.hi[axis];
+    return due_lanes_.has(lane) && due_rows_.has(row) && due_layers_.has(k);
   }
   // Cell k of a line, from the face inwards.
   __device__ __forceinline__ Int3 at(int lane, int row, int k) const {
@@ -101,33 +109,35 @@ class LinePatch {
     cell.z += row;
     return cell;
   }
-
   __device__ __forceinline__ int here() const { return row_ * patch + lane_; }
 
-  // Calls f(lane, row, k) for the first `count` cells of all lines, next to each other along x for the
-  // threads of a warp.
-  template <int count, class F>
-  __device__ __forceinline__ void for_each_cell(F f) const {
+  // Calls f(cell, lane, row, k) for the first `count` cells of all lines in a field, next to each other along
+  // x for the threads of a warp.
+  template <int count, class View, class F>
+  __device__ __forceinline__ void for_each_cell(const View& field, F f) const {
     if constexpr (axis == 0) {
-      constexpr int width = count > 4 ? 8 : 4;
-      const int thread = here(), k = thread % width;
+      constexpr unsigned width = count > 4 ? 8 : 4, rows = patch / width;  // of a warp along x; at a time
+      const unsigned k = threadIdx.x % width, lane = threadIdx.x / width % patch,
+                     row = threadIdx.x / width / patch;
+      auto* cell = &field(at(static_cast<int>(lane), static_cast<int>(row), static_cast<int>(k)));
 #pragma unroll
-      for (int i = 0; i < width; ++i) {
-        if (k < count) f(thread / width % patch, thread / width / patch + i * (patch / width), k);
-      }
+      for (unsigned i = 0; i < width; ++i, cell += rows * field.pitch_z)
+        if (k < count) f(cell, static_cast<int>(lane), static_cast<int>(row + i * rows), static_cast<int>(k));
     } else {
+      auto* cell = &field(at(lane_, row_, 0));
+      const Index inwards = upper_ != 0 ? -field.pitch_y : field.pitch_y;
 #pragma unroll
-      for (int k = 0; k < count; ++k) f(lane_, row_, k);
+      for (int k = 0; k < count; ++k, cell += inwards) f(cell, lane_, row_, k);
     }
   }
 
   __device__ __forceinline__ void load(T (&line)[length], T (&b)[sweeps]) {
+    const Boundary<T>& near = face(axis, upper_);
+    const T* const of_line = near.b_field + (corner_[along] + lane_) + (corner_.z + row_) * near.pitch;
 #pragma unroll
-    for (int s = 0; s < sweeps; ++s)
-      b[s] = reads_ ? face(axis, upper_).b_at(corner_[along] + lane_, corner_.z + row_, s) : T{0};
-    for_each_cell<length>([&](int lane, int row, int k) {
-      const bool any = is_read(lane, row) && k < length_;
-      shared_.layer(0, k)[row * patch + lane] = any ? a_.in(at(lane, row, k)) : T{0};
+    for (int s = 0; s < sweeps; ++s) b[s] = is_read(lane_, row_, 0) ? of_line[s * near.sweep_pitch] : T{0};
+    for_each_cell<length>(a_.in, [&](const T* cell, int lane, int row, int k) {
+      shared_.layer(0, k)[row * patch + lane] = is_read(lane, row, k) ? *cell : T{0};
     });
     __syncthreads();
 #pragma unroll
@@ -180,7 +190,7 @@ class LinePatch {
       }
       T source = 0;
       if constexpr (sources) {
-        if (reads_ && k < length_) source = scaled_source(c, a_.source(at(lane_, row_, k)));
+        if (is_read(lane_, row_, k)) source = scaled_source(c, a_.source(at(lane_, row_, k)));
       }
       line[k] = axis == 0 ? stencil_update(c, centre, nearer, further, lo, hi, z_lo, z_hi, source)
                           : stencil_update(c, centre, lo, hi, nearer, further, z_lo, z_hi, source);
@@ -189,7 +199,7 @@ class LinePatch {
   }
   // Of lines that nobody reads a boundary may have no b.
   __device__ __forceinline__ bool is_at(int across, int upper, int k) const {
-    return reads_ && k < length_ && face(across, upper).is_boundary &&
+    return is_read(lane_, row_, k) && face(across, upper).is_boundary &&
            at(lane_, row_, k)[across] == (upper != 0 ? a_.in.extent[across] - 1 : 0);
   }
   __device__ __forceinline__ T beyond(int across, int upper, int k, int s, T centre) const {
@@ -201,8 +211,8 @@ class LinePatch {
 
   // What the last sweep left.
   __device__ __forceinline__ void store() {
-    for_each_cell<sweeps>([&](int lane, int row, int k) {
-      if (is_due(lane, row, k)) a_.out(at(lane, row, k)) = shared_.layer(sweeps, k)[row * patch + lane];
+    for_each_cell<sweeps>(a_.out, [&](T* cell, int lane, int row, int k) {
+      if (is_due(lane, row, k)) *cell = shared_.layer(sweeps, k)[row * patch + lane];
     });
   }
 
@@ -211,7 +221,7 @@ class LinePatch {
   const int upper_, lane_, row_;
   Int3 corner_;          // the cell at the face of the patch's first line
   int length_ = length;  // of a line: cells that are read
-  bool reads_;           // this thread's line
+  Range read_lanes_, read_rows_, due_lanes_, due_rows_, due_layers_;
 };
 
 template <class T, int axis, int sweeps>
