@@ -151,10 +151,13 @@ class LinePatch {
     for (int s = 0; s < sweeps; ++s) {
 #pragma unroll
       for (int k = 0; k < sweeps; ++k) before[k] = line[k];
-      sweep_once<at_boundaries, sources>(s, b[s], line);
-      const int needed = s + 1 < sweeps ? length - 2 - s : sweeps;
+      // Of rows at the edge of the patch, which are a warp each, nothing right would come.
+      if (s < row_ && row_ < patch - 1 - s) {
+        sweep_once<at_boundaries, sources>(s, b[s], line);
+        const int needed = s + 1 < sweeps ? length - 2 - s : sweeps;
 #pragma unroll
-      for (int k = 0; k < needed; ++k) shared_.layer(s + 1, k)[here()] = line[k];
+        for (int k = 0; k < needed; ++k) shared_.layer(s + 1, k)[here()] = line[k];
+      }
       __syncthreads();
     }
     if (!a_.norm.result) return;
@@ -170,7 +173,7 @@ class LinePatch {
   __device__ __forceinline__ void sweep_once(int s, T b, T (&line)[length]) {
     const Coefficients<T> c = a_.c[s];
     const int before = row_ * patch + max(lane_ - 1, 0), behind = row_ * patch + min(lane_ + 1, patch - 1),
-              below = max(row_ - 1, 0) * patch + lane_, above = min(row_ + 1, patch - 1) * patch + lane_;
+              below = here() - patch, above = here() + patch;
     T nearer = boundary_ghost(face(axis, upper_).a, b, line[0]);
 #pragma unroll
     for (int k = 0; k < length - 1 - s; ++k) {
