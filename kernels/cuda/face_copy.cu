@@ -79,6 +79,11 @@ template <class T>
 void fill(FieldView<T> field, T value, Stream stream) {
   Box box = field.padded();
   box.hi.x = field.pitch_y - field.ghosts;  // what pads the rows too: wide loads reach into it
+  if (value == 0) {                         // in two thirds of the time
+    T* const from = &field(box.lo);
+    const auto bytes = static_cast<std::size_t>(&field(box.hi - Int3{1, 1, 1}) + 1 - from) * sizeof(T);
+    return check(cudaMemsetAsync(from, 0, bytes, native(stream)), "cudaMemsetAsync");
+  }
   over_cells(box, [&](const Threads& threads, Int3 first) {
     launch("fill_cells", fill_cells<T>, threads, stream, field, first, box.hi, value);
   });

@@ -7,7 +7,8 @@
 //           applied in each. The same bits as so many single sweeps.
 // Mapping   a block owns a tile and has the cells around it, one more layer on each side for each sweep. All
 //           threads sweep the box of cells whose neighbours are right, which is a layer thinner after each
-//           sweep; the last one is the tile itself. Barriers part the sweeps.
+//           sweep; the last one is the tile itself. Barriers part the sweeps. Rows of 8 or 16 cells share a
+//           warp.
 // Storage   shared memory: two fields of the tile and its layers, which sweeps read and write in turn, and
 //           their source.
 // Traffic   a tile of 24 x 4 x 4 reads 32 x 12 x 12 cells for four sweeps, mostly from L2, and writes its
@@ -21,8 +22,17 @@ namespace {
 
 constexpr int max_time_block = 4;
 constexpr std::array tiles = {Tile{24, 4, 4}};  // 24 x 8 x 8 is slower up to 48^3
-constexpr int threads_y = 4, threads_z = 4;     // of a block, a warp along x
-constexpr dim3 threads(warp_size, threads_y, threads_z);
+constexpr int threads = 512;                    // of a block, along x, y and z:
+template <int along_x>
+constexpr Tile threads_of = {along_x, along_x == 32 ? 4 : 8, along_x == 8 ? 8 : 4};
+
+// Calls body.operator()<threads along x>(): short rows share a warp.
+template <class Body>
+void with_threads(Index cells_x, Body body) {
+  if (cells_x <= 8) return body.template operator()<8>();
+  if (cells_x <= 16) return body.template operator()<16>();
+  body.template operator()<32>();
+}
 
 template <class T, Tile tile>
 struct Shared {
@@ -50,20 +60,21 @@ __device__ __forceinline__ Span span_of(const SweepArgs<T>& a, int axis, Index l
 }
 
 // With `layers` more on each side, but none beyond those that the block has.
-template <class Visit>
+template <int along_x, class Visit>
 __device__ __forceinline__ void each_cell(const Span (&spans)[3], int layers, Visit visit) {
   const auto lo = [&](int axis) { return max(spans[axis].lo - layers, 0); };
   const auto hi = [&](int axis) { return min(spans[axis].hi + layers, spans[axis].most); };
   const int end_x = hi(0), end_y = hi(1), end_z = hi(2);
-  for (int z = lo(2) + static_cast<int>(threadIdx.z); z < end_z; z += threads_z) {
-    for (int y = lo(1) + static_cast<int>(threadIdx.y); y < end_y; y += threads_y) {
-      for (int x = lo(0) + static_cast<int>(threadIdx.x); x < end_x; x += warp_size) visit(x, y, z);
+  constexpr Tile step = threads_of<along_x>;
+  for (int z = lo(2) + static_cast<int>(threadIdx.z); z < end_z; z += step.z) {
+    for (int y = lo(1) + static_cast<int>(threadIdx.y); y < end_y; y += step.y) {
+      for (int x = lo(0) + static_cast<int>(threadIdx.x); x < end_x; x += step.x) visit(x, y, z);
     }
   }
 }
 
-template <class T, int tile_x, int tile_y, int tile_z>
-__global__ void __launch_bounds__(warp_size* threads_y* threads_z)
+template <class T, int along_x, int tile_x, int tile_y, int tile_z>
+__global__ void __launch_bounds__(threads)
     temporal_shared(const __grid_constant__ SweepArgs<T> a, Int3 first, int sweeps) {
   constexpr Tile tile{tile_x, tile_y, tile_z};
   using Block = Shared<T, tile>;
@@ -77,7 +88,7 @@ __global__ void __launch_bounds__(warp_size* threads_y* threads_z)
   const auto place = [&](int x, int y, int z) { return x + y * pitches[1] + z * pitches[2]; };
   const auto there = [&](int x, int y, int z) { return Int3{origin.x + x, origin.y + y, origin.z + z}; };
   const bool has_source = !a.source.empty();
-  each_cell(spans, sweeps, [&](int x, int y, int z) {
+  each_cell<along_x>(spans, sweeps, [&](int x, int y, int z) {
     shared.cells[0][place(x, y, z)] = a.in(there(x, y, z));
     shared.source[place(x, y, z)] = has_source ? a.source(there(x, y, z)) : T{0};
   });
@@ -86,7 +97,7 @@ __global__ void __launch_bounds__(warp_size* threads_y* threads_z)
     const T* const from = shared.cells[sweep % 2];
     T* const to = shared.cells[1 - sweep % 2];
     const Coefficients<T> c = a.c[sweep];
-    each_cell(spans, sweeps - 1 - sweep, [&](int x, int y, int z) {
+    each_cell<along_x>(spans, sweeps - 1 - sweep, [&](int x, int y, int z) {
       const int at = place(x, y, z);
       const T centre = from[at];
       const auto lower = [&](int axis, int cell, Index p, Index q) {
@@ -114,15 +125,31 @@ __global__ void __launch_bounds__(warp_size* threads_y* threads_z)
   }
 }
 
+template <class T, int along_x, Tile tile>
+constexpr auto kernel_of = temporal_shared<T, along_x, tile.x, tile.y, tile.z>;
+
+template <class T, int along_x, Tile tile>
+void allow_shared() {
+  check(cudaFuncSetAttribute(kernel_of<T, along_x, tile>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(sizeof(Shared<T, tile>))),
+        "cudaFuncSetAttribute");
+}
+
 template <class T>
 void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
+  // Of a block along x, or more: there are no layers beyond boundaries.
+  const auto layers = [&](Face f) {
+    return args.boundaries.faces[static_cast<int>(f)].is_boundary ? 0 : plan.time_block;
+  };
+  const Index cells_x = args.region.extent().x + layers(Face::x_min) + layers(Face::x_max);
   with_tile<tiles>(plan.tile, [&]<Tile tile>() {
-    constexpr std::size_t bytes = sizeof(Shared<T, tile>);
-    static constexpr auto kernel = temporal_shared<T, tile.x, tile.y, tile.z>;
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-          "cudaFuncSetAttribute");
-    cover(args.region, dim3(tile.x, tile.y, tile.z), [&](dim3 grid, Int3 first) {
-      launch("temporal_shared", kernel, {grid, threads, bytes}, stream, args, first, plan.time_block);
+    with_threads(cells_x, [&]<int along_x>() {
+      constexpr Tile t = threads_of<along_x>;
+      allow_shared<T, along_x, tile>();
+      cover(args.region, dim3(tile.x, tile.y, tile.z), [&](dim3 grid, Int3 first) {
+        launch("temporal_shared", kernel_of<T, along_x, tile>,
+               {grid, dim3(t.x, t.y, t.z), sizeof(Shared<T, tile>)}, stream, args, first, plan.time_block);
+      });
     });
   });
 }
@@ -140,11 +167,8 @@ std::string unsupported(int tile_index) {
 template <class T>
 KernelResources resources(int tile_index) {
   return with_tile<tiles>(tile_index, []<Tile tile>() {
-    constexpr std::size_t bytes = sizeof(Shared<T, tile>);
-    static constexpr auto kernel = temporal_shared<T, tile.x, tile.y, tile.z>;
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-          "cudaFuncSetAttribute");
-    return resources_of(kernel, static_cast<int>(threads.x * threads.y * threads.z), bytes);
+    allow_shared<T, warp_size, tile>();
+    return resources_of(kernel_of<T, warp_size, tile>, threads, sizeof(Shared<T, tile>));
   });
 }
 
