@@ -51,7 +51,7 @@ draw_picture() {
 
 say_where() {
   echo
-  echo "to go on, type    source $(quoted "$top/build/env.sh")"
+  echo "to continue, type  source $(quoted "$top/build/env.sh")"
   echo "everything is in  $directory"
   if [[ -e ${picture:-} ]]; then
     echo "picture           $picture"
