@@ -11,19 +11,20 @@ import subprocess
 
 import pytest
 
-from program import command, measured, ran
+from program import command, listed, measured, ran
 
 SIZES = "16,20x7x9"
 CELLS = [[16, 16, 16], [20, 7, 9]]
 QUICK = ["--device", "cpu", "--seconds", "0.02"]
+STENCILS, LECTURES = listed("kernels")
 HOST_KERNELS = {
-    "stencil": ["reference", "vectorised", "cache_blocked", "cache_temporal", "openmp", "temporal_openmp"],
-    "reduction": ["reference", "openmp", "reproducible", "fused"],
+    "stencil": STENCILS,
+    "reduction": listed("reductions")[0],
     "bandwidth": ["copy", "copy_cached", "read", "write", "write_cached",
                   "strided_2", "strided_4", "strided_8", "strided_16", "strided_32",
                   "offset_1", "offset_2", "offset_4", "offset_8"],
 }
-WITHOUT_NORM = {"vectorised", "cache_blocked", "cache_temporal"}  # which return no norm of their update
+WITHOUT_NORM = set(LECTURES) - {"reference"}  # of their update
 
 
 def bench(folder, subject, *arguments):

@@ -2,6 +2,7 @@
 
 import atexit
 import functools
+import json
 import os
 import resource
 import shutil
@@ -102,6 +103,12 @@ def isotherm(*arguments, ranks=0, cwd=None, code=None, timeout=HANGS, **environm
 
 
 ran = functools.partial(isotherm, code=0)  # unless another code is wanted
+
+
+def listed(kind):
+    """The names of the CPU's kernels or reductions, and those of them that are lectures."""
+    entries = [each for each in json.loads(ran("list", "--json").stdout)[kind] if each["backend"] == "cpu"]
+    return [each["name"] for each in entries], [each["name"] for each in entries if each["purpose"] == "lecture"]
 
 
 OTHER_USER = 65534 if os.getuid() == 0 else None  # root reads every file
