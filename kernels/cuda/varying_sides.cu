@@ -1,15 +1,15 @@
 // The cells next to a boundary across x or y whose b varies over it, for the kernel `temporal`, whose tiles
 // take one value for the face: as many layers of cells as sweeps, swept once more from the same field.
 //
-// Algebra   each sweep stencil_update() of what the one before it left; boundaries on all faces are applied.
+// Algebra   each sweep stencil_update() of the previous result; boundaries on all faces are applied.
 // Mapping   a thread owns a line of cells from the face inwards, twice as many as there are sweeps; a block
 //           owns 32 x 32 lines next to each other. Each sweep leaves lines a cell shorter, and the block's
-//           patch of lines a line narrower on every side: after four sweeps 24 x 24 lines of 4 cells are due.
-//           Memory is read and written by warps along x, whichever way the lines go.
-//           Patches that meet no other boundary look for none.
+//           patch of lines a line narrower on every side: after four sweeps 24 x 24 lines of 4 cells are
+//           right, and stored. Memory is read and written by warps along x, whichever way the lines go.
+//           Patches that touch no other boundary test for none.
 // Storage   registers: the line, and b at its end for each sweep, all asked for at once. Shared memory: the
 //           lines before each sweep, twice, for the neighbours along the face.
-// Traffic   twice the layers that are due, 1.8 times each for four sweeps; of 512^3 cells a fiftieth.
+// Traffic   twice the layers that are stored, 1.8 times each for four sweeps; of 512^3 cells a fiftieth.
 #include "kernels/cuda/hopper.hpp"
 #include "kernels/cuda/launch.hpp"
 #include "kernels/production/tile_update.hpp"
@@ -30,7 +30,7 @@ struct Lines {
   __device__ __forceinline__ T* layer(int s, int k) { return cell[s % 2 * 2 * sweeps + k]; }
 };
 
-// Some places next to each other.
+// A half-open range of indices.
 struct Range {
   int from, to;
   __device__ __forceinline__ bool has(int i) const { return from <= i && i < to; }
@@ -49,33 +49,33 @@ class LinePatch {
         upper_(upper),
         lane_(static_cast<int>(threadIdx.x % patch)),
         row_(static_cast<int>(threadIdx.x / patch)) {
-    constexpr int due = patch - 2 * sweeps;  // lines along either axis
+    constexpr int stored = patch - 2 * sweeps;  // lines along either axis
     const int block = static_cast<int>(blockIdx.x);
     const Box& region = a.region;
-    const Index end = a.in.extent[axis] - 1;  // the last cell of a line that goes all the way
+    const Index end = a.in.extent[axis] - 1;  // the last cell along the axis
     corner_[axis] = upper != 0 ? end : 0;
-    corner_[along] = region.lo[along] + block % patches * due - sweeps;
-    corner_.z = region.lo.z + block / patches * due - sweeps;
+    corner_[along] = region.lo[along] + block % patches * stored - sweeps;
+    corner_.z = region.lo.z + block / patches * stored - sweeps;
     // Beyond a boundary at the other end of the lines there is nothing.
     if (face(axis, 1 - upper).is_boundary) length_ = static_cast<int>(min(Index{length}, end + 1));
-    due_layers_ = upper != 0 ? Range{static_cast<int>(end + 1 - region.hi[axis]),
-                                     static_cast<int>(end + 1 - region.lo[axis])}
-                             : Range{static_cast<int>(region.lo[axis]), static_cast<int>(region.hi[axis])};
+    stored_layers_ = upper != 0 ? Range{static_cast<int>(end + 1 - region.hi[axis]),
+                                        static_cast<int>(end + 1 - region.lo[axis])}
+                                : Range{static_cast<int>(region.lo[axis]), static_cast<int>(region.hi[axis])};
     read_lanes_ = read(along);
     read_rows_ = read(2);
-    due_lanes_ = {sweeps, static_cast<int>(min(Index{patch - sweeps}, region.hi[along] - corner_[along]))};
-    due_rows_ = {sweeps, static_cast<int>(min(Index{patch - sweeps}, region.hi.z - corner_.z))};
+    stored_lanes_ = {sweeps, static_cast<int>(min(Index{patch - sweeps}, region.hi[along] - corner_[along]))};
+    stored_rows_ = {sweeps, static_cast<int>(min(Index{patch - sweeps}, region.hi.z - corner_.z))};
   }
 
   __device__ __forceinline__ void sweep(FusedNorm& norm) {
     T line[length], b[sweeps];
     load(line, b);
-    // The same for all threads. Most patches meet no other boundary, and need not look for one.
-    const bool meets_others = meets_boundaries(along) || meets_boundaries(2) || length_ < length;
+    // The same for all threads. Most patches touch no other boundary, and need not test for one.
+    const bool touches_others = touches_boundaries(along) || touches_boundaries(2) || length_ < length;
     if (a_.source.empty())
-      meets_others ? sweep_all<true, false>(b, line, norm) : sweep_all<false, false>(b, line, norm);
+      touches_others ? sweep_all<true, false>(b, line, norm) : sweep_all<false, false>(b, line, norm);
     else
-      meets_others ? sweep_all<true, true>(b, line, norm) : sweep_all<false, true>(b, line, norm);
+      touches_others ? sweep_all<true, true>(b, line, norm) : sweep_all<false, true>(b, line, norm);
     store();
   }
 
@@ -83,11 +83,11 @@ class LinePatch {
   __device__ __forceinline__ const Boundary<T>& face(int across, int upper) const {
     return a_.boundaries.faces[2 * across + upper];
   }
-  __device__ __forceinline__ bool meets_boundaries(int across) const {
+  __device__ __forceinline__ bool touches_boundaries(int across) const {
     return (face(across, 0).is_boundary && corner_[across] <= 0) ||
            (face(across, 1).is_boundary && corner_[across] + patch >= a_.in.extent[across]);
   }
-  // The lines of the patch along that axis on which any that is due depends.
+  // The lines of the patch along that axis on which any stored line depends.
   __device__ __forceinline__ Range read(int across) const {
     Index lo = a_.region.lo[across] - sweeps, hi = a_.region.hi[across] + sweeps;
     if (face(across, 0).is_boundary) lo = max(lo, Index{0});
@@ -98,8 +98,8 @@ class LinePatch {
   __device__ __forceinline__ bool is_read(int lane, int row, int k) const {
     return read_lanes_.has(lane) && read_rows_.has(row) && k < length_;
   }
-  __device__ __forceinline__ bool is_due(int lane, int row, int k) const {
-    return due_lanes_.has(lane) && due_rows_.has(row) && due_layers_.has(k);
+  __device__ __forceinline__ bool is_stored(int lane, int row, int k) const {
+    return stored_lanes_.has(lane) && stored_rows_.has(row) && stored_layers_.has(k);
   }
   // Cell k of a line, from the face inwards.
   __device__ __forceinline__ Int3 at(int lane, int row, int k) const {
@@ -151,7 +151,7 @@ class LinePatch {
     for (int s = 0; s < sweeps; ++s) {
 #pragma unroll
       for (int k = 0; k < sweeps; ++k) before[k] = line[k];
-      // Of rows at the edge of the patch, which are a warp each, nothing right would come.
+      // Rows at the edge of the patch, a warp each, would be wrong.
       if (s < row_ && row_ < patch - 1 - s) {
         sweep_once<at_boundaries, sources>(s, b[s], line);
         const int needed = s + 1 < sweeps ? length - 2 - s : sweeps;
@@ -164,11 +164,11 @@ class LinePatch {
     norm.add(a_.norm.op, [&](auto add) {
 #pragma unroll
       for (int k = 0; k < sweeps; ++k) {
-        if (is_due(lane_, row_, k)) add(line[k], before[k]);
+        if (is_stored(lane_, row_, k)) add(line[k], before[k]);
       }
     });
   }
-  // Cells without a neighbour of their own are nobody's.
+  // Cells at the edge of the patch have no valid neighbour, and are never stored.
   template <bool at_boundaries, bool sources>
   __device__ __forceinline__ void sweep_once(int s, T b, T (&line)[length]) {
     const Coefficients<T> c = a_.c[s];
@@ -200,7 +200,7 @@ class LinePatch {
       nearer = centre;
     }
   }
-  // Of lines that nobody reads a boundary may have no b.
+  // b may be undefined for lines that are not read.
   __device__ __forceinline__ bool is_at(int across, int upper, int k) const {
     return is_read(lane_, row_, k) && face(across, upper).is_boundary &&
            at(lane_, row_, k)[across] == (upper != 0 ? a_.in.extent[across] - 1 : 0);
@@ -215,7 +215,7 @@ class LinePatch {
   // What the last sweep left.
   __device__ __forceinline__ void store() {
     for_each_cell<sweeps>(a_.out, [&](T* cell, int lane, int row, int k) {
-      if (is_due(lane, row, k)) *cell = shared_.layer(sweeps, k)[row * patch + lane];
+      if (is_stored(lane, row, k)) *cell = shared_.layer(sweeps, k)[row * patch + lane];
     });
   }
 
@@ -224,7 +224,7 @@ class LinePatch {
   const int upper_, lane_, row_;
   Int3 corner_;          // the cell at the face of the patch's first line
   int length_ = length;  // of a line: cells that are read
-  Range read_lanes_, read_rows_, due_lanes_, due_rows_, due_layers_;
+  Range read_lanes_, read_rows_, stored_lanes_, stored_rows_, stored_layers_;
 };
 
 template <class T, int axis, int sweeps>
