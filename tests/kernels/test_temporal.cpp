@@ -45,7 +45,8 @@ void check_lots(const StencilKernel<T>& kernel, Device& device, int time_block) 
     };
     expect(19, 0, {});
     expect(19, 0, ReductionOp::sum_abs);
-    if (has_source == (time_block % 2 == 0)) expect(27, BoundedBlock<double>::all_faces, ReductionOp::sum_squares);
+    if (has_source == (time_block % 2 == 0))
+      expect(27, BoundedBlock<double>::all_faces, ReductionOp::sum_squares);
   }
 }
 
