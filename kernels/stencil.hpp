@@ -245,10 +245,9 @@ struct FaceStore {
 };
 // Cells of a column that may be read, whatever the length of the face.
 inline constexpr Index column_unit = 64;
-// Of all faces that have a neighbour. The k-th sweep with them tells all neighbours that the (k-1)-th has
-// ended, and continues when they have signalled the same (production/face_stores.hpp). So neighbours take
-// such sweeps alike, in two fields that alternate. It waits on the device: each of its ranks has a device of
-// its own.
+// Of all faces that have a neighbour. The k-th sweep with them signals to all neighbours that the (k-1)-th
+// has ended, and continues when they have signalled the same (production/face_stores.hpp). So neighbours
+// take such sweeps alike, in two fields that alternate. It waits on the device: each rank needs its own.
 template <class T>
 struct FaceStores {
   FaceStore<T> faces[face_count];  // by Face
