@@ -250,7 +250,7 @@ class Loop {
                      files.failed() ? 1.0 : 0.0, files.backlog()};
     frame_.world.all_reduce<double>(seen, ReduceOp::max);
     if (seen[2] > 0) files.finish();  // throws
-    lookout_.looked(solver_.sweeps(), seen[1] - elapsed_);
+    lookout_.polled(solver_.sweeps(), seen[1] - elapsed_);
     elapsed_ = seen[1];
     tell_progress();
     const double write = (outputs_.checkpoints ? outputs_.checkpoints->seconds() : 0) + seen[3];

@@ -11,13 +11,13 @@
 
 namespace isotherm {
 
-// What came of one transport between two neighbours; both have the same.
+// The result of testing one transport between two neighbours, the same on both.
 struct TransportMeasurement {
   std::string transport;
   std::string why_not;  // empty: it works
-  // Of an exchange of all messages between the two, both ways, one of some that are queued; 0: not timed.
+  // Of an exchange of all their messages in both directions, the mean of a queued batch; 0: not timed.
   double seconds = 0;
-  double latency = 0;  // s, of one with a cell a message, queued likewise
+  double latency = 0;  // s, likewise, of messages of one cell
 };
 
 struct TransportSettings {
@@ -50,7 +50,7 @@ struct OpenTransport {
   std::string why_not;
 };
 
-// All that goes between this rank and one neighbour, and the fields that it goes between.
+// The messages between this rank and one neighbour, and their fields.
 template <class T>
 struct TriedLink {
   Device& device;
@@ -61,7 +61,7 @@ struct TriedLink {
 
   // Both ranks of the link try the same transports in the same order. Every field's edges and ghosts are
   // overwritten: a pattern of rank, cell and field has to arrive in ghosts that were poisoned. A transport
-  // that does not come back in time is left as it is until the program ends.
+  // that does not return in time is never destroyed.
   TransportMeasurement try_transport(const OpenTransport<T>& transport, bool timed) const;
 };
 

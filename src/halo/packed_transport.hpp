@@ -47,7 +47,7 @@ Wires wires_of(Device& device, const Communicator& communicator) {
 
 template <class T>
 std::unique_ptr<TransportMaker<T>> packed_transports(Device& device, Wires wires);
-// For the table of transports. `open_wires` is collective, and throws where all ranks have to do without.
+// For the registry of transports. `open_wires` is collective, and throws if it is unavailable on all ranks.
 template <class T, Wires (*open_wires)(Device&, const Communicator&)>
 std::unique_ptr<TransportMaker<T>> packed_transports(Device& device, const Communicator& communicator) {
   return packed_transports<T>(device, open_wires(device, communicator));

@@ -1,4 +1,4 @@
-// The one interface to a way of bringing halos from rank to rank, and the table of the ways.
+// The interface of a halo transport, and the registry of transports.
 #pragma once
 
 #include <memory>
@@ -33,24 +33,24 @@ template <class T>
 class Transport {
  public:
   virtual ~Transport() = default;
-  // Once an exchange, in this order; `field` is one of the bound fields, on all ranks the same one of them.
-  // `stream` is where the work of the exchange runs, and where the cells of `edge` are ready. Neither side
-  // waits for the other in send().
+  // Each once per exchange, in this order; `field` is one of the bound fields, the same on all ranks. The
+  // work of the exchange runs on `stream`, where the cells of `edge` are ready. send() does not wait for the
+  // peer.
   virtual void send(FieldView<T> field, Stream stream) = 0;
-  // What is queued on `stream` later finds the peers' cells in the ghosts. May keep the host waiting for the
-  // peers, who have to call send() too.
+  // Work queued on `stream` later finds the peers' cells in the ghosts. The host may wait until the peers
+  // have called send().
   virtual void receive(FieldView<T> field, Stream stream) = 0;
-  // After send(): would receive() come back at once? Never waits; moves on what the host has to do for it.
+  // After send(): would receive() return immediately? Never blocks, and progresses the host's part.
   virtual bool arrived() = 0;
-  // The peer was given up: what is under way must end without touching the fields any more, as far as it can
-  // be ended. Then nothing else is called, not even the destructor.
+  // The peer was abandoned: pending operations must end, where they can, without touching the fields again.
+  // No other function is called afterwards, not even the destructor.
   virtual void abandon() noexcept {}
   // Can send() and receive() be recorded into a graph? Not while phases are timed.
   virtual bool recordable() const { return false; }
 
-  // Can sweeps of the block store what send() would, all of it? Then, in place of exchanges, a sweep from
-  // field `in` to `out` takes stores(). The first needs hand_ghosts() of what the last exchange has brought;
-  // what is queued behind take_ghosts() finds in the ghosts what it would after receive().
+  // Can sweeps of the subdomain store all that send() would? Then a sweep from field `in` to `out` takes
+  // stores(), and replaces an exchange. Before the first, hand_ghosts() publishes what the last exchange
+  // received; after take_ghosts() the ghosts are as after receive().
   virtual bool serves_sweeps() const { return false; }
   virtual FaceStores<T> stores(FieldView<T> /*in*/, FieldView<T> /*out*/, Stream) { return {}; }
   virtual void hand_ghosts(FieldView<T>, Stream) {}
@@ -82,19 +82,19 @@ class Transport {
   PhaseTimes times_;
 };
 
-// One way, made ready on all ranks.
+// A transport made ready on all ranks.
 template <class T>
 class TransportMaker {
  public:
   virtual ~TransportMaker() = default;
-  // Why this rank cannot reach that one so; empty: it may try. Does not communicate.
+  // Why this rank cannot reach that one by it; empty: it may try. Does not communicate.
   virtual std::string why_not(int /*peer*/) const { return {}; }
   // Called by the ranks of all these messages at about the same time, with one another's messages. Their
   // boxes lie within the fields. Throws where this rank or one of its peers cannot.
   virtual std::unique_ptr<Transport<T>> connect(std::span<const HaloField<T>> fields,
                                                 std::span<const HaloMessage> messages) = 0;
-  // Why nothing that it connected can be used any more, at any rank; empty: it can. For ways whose ranks
-  // share a state, which a transport that was given up takes with it. Does not communicate.
+  // Why nothing that it connected can be used any more, on any rank; empty: it can. For transports whose
+  // ranks share a state, which is lost with an abandoned one. Does not communicate.
   virtual std::string why_broken() const { return {}; }
 };
 
@@ -103,12 +103,12 @@ template <class T>
 struct TransportEntry {
   std::string_view name;
   std::string_view description;
-  bool moves_data;  // else nothing that it leaves in the ghosts is worth anything: never chosen unasked
+  bool moves_data;  // else its ghosts are invalid: never chosen unless named
   bool packs;       // an exchange is a pack, a wire and an unpack; else one kernel does it all
   // Why it cannot work in this build or with this device, whoever the neighbours are; empty: it may.
   std::string (*unsupported)(const Device& device);
-  // Collective. `communicator` is its own to use and outlives it, as the device does. Throws where all ranks
-  // have to do without.
+  // Collective. `communicator` is for it alone and outlives it, as does the device. Throws if it is
+  // unavailable on all ranks.
   std::unique_ptr<TransportMaker<T>> (*make)(Device& device, const Communicator& communicator);
 };
 

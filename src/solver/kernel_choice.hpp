@@ -64,7 +64,7 @@ struct KernelChoices {
   }
 };
 
-// From one look at the field to the next, where checks, diagnostics and snapshots come by sweeps.
+// The fewest sweeps between two checks, diagnostics or snapshots, where these come by sweeps.
 std::int64_t sweeps_until_due(const Config& config);
 
 // The most sweeps that a launch may fuse: 1 where a field of sources varies in time, or sweeps store their
@@ -82,8 +82,9 @@ SweepChoice<T> fitting(SweepChoice<T> sweep, const Config& config, const Decompo
   return sweep;
 }
 
-// Layers of ghosts for the fields of a run: solver.halo_width, or the most that the autotuner may try, which
-// no period between two events, and no block, is too short for. `most`: of the memory. Arithmetic only.
+// Layers of ghosts for the fields of a run: solver.halo_width, or the most that the autotuner may try,
+// limited by the shortest interval between events and by the subdomain. `most`: of the memory. Arithmetic
+// only.
 int widest_halo(const Config& config, const Decomposition& decomposition, int most = 8);
 
 // Is there a kernel for `auto` on the current device whose launches can fuse sweeps?
@@ -98,9 +99,9 @@ bool has_temporal_kernel(Backend backend) {
 // Why a kernel with room for so many cells along an axis has none for this block; empty where it has.
 std::string why_no_room(Index longest_axis, Int3 subdomain);
 
-// Throws Error(deck) where what the deck names does not run on `backend`, with what does. Rows that the
-// current device cannot run, or that have no room for `subdomain`, the largest of a rank, are left out, or
-// rejected by Error(unavailable) where named. Fused depths are those worth a measurement.
+// Throws Error(deck) where a kernel that the deck names does not run on `backend`, with those that do.
+// Kernels that the current device cannot run, or that have no room for `subdomain`, the largest of a rank,
+// are left out, or rejected by Error(unavailable) where named. Time blocks are those worth measuring.
 template <class T>
 KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subdomain = {0, 0, 0});
 // The first of each: without a measurement, or while there is none.

@@ -12,7 +12,7 @@
 
 namespace isotherm {
 
-// Something that comes again every so many steps, or every so much time of the problem.
+// An event at a fixed interval of steps, or of simulated time.
 class Recurrence {
  public:
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
@@ -57,11 +57,11 @@ class Series : public Recurrence {
 // second and halves above one.
 class ControlPoll {
  public:
-  // `unit`: sweeps that are not to be parted. The first look comes after so many from `start`.
+  // `unit`: sweeps that form one unit. The first poll comes a unit after `start`.
   ControlPoll(std::int64_t start, std::int64_t unit) : unit_(unit), next_(start + unit) {}
 
-  std::int64_t next() const { return next_; }  // the sweep of the next look, or the end of a unit beyond it
-  void looked(std::int64_t sweep, double seconds_since_last);  // seconds: the same on all ranks
+  std::int64_t next() const { return next_; }  // the sweep of the next poll, at the end of a unit
+  void polled(std::int64_t sweep, double seconds_since_last);  // seconds: the same on all ranks
 
  private:
   std::int64_t unit_, units_ = 1, next_;
@@ -79,7 +79,7 @@ class Schedule {
   std::int64_t next_after(std::int64_t sweep) const;
   // A residual: of the first update (or initial state), every check_interval, and at the last sweep.
   bool check_due(std::int64_t sweep) const;
-  // May this residual be seen when next something is due: where no file of an unchecked field is written?
+  // May this residual be evaluated at the next event, as no file of an unchecked field is written before?
   bool check_is_asynchronous(std::int64_t sweep) const;
   bool diagnostics_due(std::int64_t sweep) const {  // at the first and last state, and every so many sweeps
     return diagnostics_.recurs() && (sweep == 0 || sweep == last_ || diagnostics_.due(sweep));

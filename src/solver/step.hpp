@@ -14,7 +14,7 @@ namespace isotherm {
 inline void operator+=(PhaseTimes& sum, const PhaseTimes& times) {
   for (std::size_t p = 0; p < sum.values.size(); ++p) sum.values[p] += times.values[p];
 }
-// Of the phases that a step and what is found out about it take.
+// Time of a step with its norms and diagnostics.
 inline double sum_of(const PhaseTimes& t) {
   return t[Phase::interior] + t[Phase::exterior] + t[Phase::sweep] + t[Phase::halo] + t[Phase::reduction] +
          t[Phase::diagnostics];
@@ -24,7 +24,7 @@ template <class T>
 class Step {
  public:
   // `level` outlives the step. The first plan is that of the deck, or the default. Collective: throws
-  // CollectiveError where the deck insists on an overlap that is not to be had here.
+  // CollectiveError where the deck insists on an overlap that is unavailable.
   Step(Level<T>& level, const SweepChoice<T>& sweep);
 
   Level<T>& level() const { return level_; }

@@ -345,7 +345,7 @@ std::vector<std::int64_t> ways(double seconds, std::int64_t unit, int looks) {
   for (std::int64_t at = 100; std::ssize(all) < looks;) {
     all.push_back(poll.next() - at);
     at = poll.next();
-    poll.looked(at, seconds * static_cast<double>(all.back()));
+    poll.polled(at, seconds * static_cast<double>(all.back()));
   }
   return all;
 }
@@ -358,9 +358,9 @@ TEST(ControlPoll, DoublesItsWayUntilItTakesAQuarterOfASecond) {
 TEST(ControlPoll, NeverPartsAUnitAndFindsBackWhereSweepsGetSlower) {
   EXPECT_EQ(ways(30, 16, 4), (std::vector<std::int64_t>{16, 16, 16, 16}));
   ControlPoll poll(0, 1);
-  for (int i = 0; i < 20; ++i) poll.looked(0, 0.001);
+  for (int i = 0; i < 20; ++i) poll.polled(0, 0.001);
   EXPECT_EQ(poll.next(), 1 << 20);
-  for (int i = 0; i < 18; ++i) poll.looked(0, 5);
+  for (int i = 0; i < 18; ++i) poll.polled(0, 5);
   EXPECT_EQ(poll.next(), 4);
 }
 
