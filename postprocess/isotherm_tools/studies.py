@@ -1,5 +1,6 @@
 """What a study has come to, by its study.json, and its quantities against what varies as figures."""
 
+import math
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -95,6 +96,7 @@ def add(subcommands):
     subcommand = add_subcommand(subcommands, "study-plot", draw_study, "draw what a study reports against what varies in it",
                     "Draws each quantity that the study reports, a line for all that varies else.", "STUDY_DIRECTORY")
     subcommand.add_argument("--columns", metavar="NAME,NAME", help="of study.csv, without units (default: those of study.report)")
+    subcommand.add_argument("--orders", action="store_true", help="with the order of each line: its slope in logarithms, at its low end")
     subcommand.add_argument("--out", metavar="FILE", help="png, pdf or svg by its ending (default: in the study's directory)")
 
 
@@ -111,7 +113,7 @@ def draw_study(options):
         raise Failure(DATA, f"{study.path} reports no number of any case; name columns with --columns")
     if (why := why_not(study)) is not None:
         raise Failure(DATA, f"{study.path} cannot be drawn ({why}); all values are in study.csv")
-    return figures.draw(path, quantities_figure, study, names, f"{figures.plain(study.name)}: {len(study.cases)} cases")
+    return figures.draw(path, quantities_figure, study, names, f"{figures.plain(study.name)}: {len(study.cases)} cases", options.orders)
 
 
 def why_not(study):
@@ -127,15 +129,15 @@ def lines_of(study):
     return groups(study.cases, lambda case: tuple(map(case.value, study.axes[1:])))
 
 
-def quantities_figure(study, names, title=""):
+def quantities_figure(study, names, title="", orders=False):
     figure, panels = pyplot.subplots(len(names), squeeze=False, figsize=(WIDTH, HEIGHT * len(names)), layout="constrained")
     for panel, name in zip(panels[:, 0], names):
-        draw_quantity(panel, study, name)
+        draw_quantity(panel, study, name, orders)
     panels[0, 0].set_title(title, loc="left")
     return figure
 
 
-def draw_quantity(panel, study, name):
+def draw_quantity(panel, study, name, orders=False):
     """Numbers in a line, words side by side. Cases that did not end well leave a gap; open points: not converged."""
     axis = study.axes[0]
     along = list(dict.fromkeys(case.value(axis) for case in study.cases))  # words in the order of the study
@@ -149,8 +151,8 @@ def draw_quantity(panel, study, name):
         look = {"color": f"C{number % len(figures.CURVES)}", "marker": MARKERS[number % len(MARKERS)], "markersize": 5}
         if points:
             reach += [value for _, value, _ in points]
-            line, = panel.plot(*zip(*(point[:2] for point in points)), linewidth=1.5, label=figures.plain(", ".join(map(short, values))),
-                               **look)
+            label = [*map(short, values), *([order_text(points)] if orders and is_line else [])]
+            line, = panel.plot(*zip(*(point[:2] for point in points)), linewidth=1.5, label=figures.plain(", ".join(label)), **look)
             if not is_line:
                 line.set_linestyle("none")
         if odd := [(x, value) for x, value, case in points if case.state == "not converged"]:
@@ -167,6 +169,12 @@ def draw_quantity(panel, study, name):
     panel.grid(which="major", color="0.9")
     panel.set_axisbelow(True)
     figures.name_curves(panel, title=", ".join(map(study.title, study.axes[1:])), fontsize=9, title_fontsize=9)
+
+
+def order_text(points):
+    """Of an error against a step, from the two shortest steps."""
+    (x0, low, _), (x1, high, _) = points[:2] if len(points) > 1 else 2 * points
+    return f"order {math.log(high / low) / math.log(x1 / x0):.2f}" if 0 < x0 < x1 and 0 < low and 0 < high else "no order"
 
 
 def label_axis(panel, study, along, is_line):

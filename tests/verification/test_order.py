@@ -16,6 +16,7 @@ import pytest
 
 import runs
 from documentation import TOP
+from isotherm_tools import studies
 from program import ran, write_deck
 
 IRON = {"conductivity": 80, "density": 7870, "heat_capacity": 450}
@@ -229,3 +230,13 @@ def test_an_order_that_there_is_not_or_that_is_not_reached(tmp_path):
     assert "verify.order: a grid of a single cell has no order" in run(tmp_path, deck, code=65)
     run(tmp_path, "verify_order.yaml", "verify.expected_order=4", "verify.order=[8,16,32]", code=76)
     assert runs.record(tmp_path / "run")["verification"]["verdict"] == "failed"
+
+
+@pytest.mark.parametrize("axis, lines", [("space", {"1x1x1": 2, "2x1x1": 2}), ("time", {"euler": 1, "rkl": 2, "implicit": 2})])
+def test_the_pictures_of_docs_theory_show_these_orders(tmp_path, axis, lines):
+    ran("study", TOP / f"inputs/study_order_{axis}.yaml", cwd=tmp_path, timeout=None)
+    study = studies.Study(tmp_path / "runs" / f"study_order_{axis}")
+    panel, = studies.quantities_figure(study, ["l2_error_K"], orders=True).axes
+    shown = dict(text.get_text().split(", order ") for text in panel.get_legend().get_texts())
+    assert {name: float(order) for name, order in shown.items()} == pytest.approx(lines, abs=0.03)
+    assert (panel.get_xscale(), panel.get_yscale()) == ("log", "log")
