@@ -15,13 +15,14 @@ from isotherm_tools import figures
 from isotherm_tools.program import DATA, Failure, add_subcommand, read_record
 from isotherm_tools.text import extent_text, groups
 
-COLOURS = {"fp32": "#3a6ea5", "fp64": "#b5367a"}
 COLUMNS = 2
-MARKERS = "osD^vP*X<>h"  # a row each
+WIDTH = 5.6  # inches, of a panel: what a phone shows of it can still be read
+MARKERS = "osD^vP*X<>hpd8"  # a row each
 FILLS = ("full", "none", "left", "top")  # a grid each
 LINES = ("-", "--", ":", "-.")  # a grid each
 FLOPS_A_POINT = 8  # the usual count of a 7-point stencil, whatever the instructions are
-ENTRIES_A_COLUMN = 24  # of the legend, at the figure's height
+# GFlop/s outside tensor cores by their data sheets: of H100 SXM and of H200.
+PEAKS = dict.fromkeys(("NVIDIA H100 80GB HBM3", "NVIDIA H200"), {"fp32": 67e3, "fp64": 34e3})
 
 
 def add(subcommands):
@@ -97,12 +98,14 @@ def variant_of(entry, subject):
     copy, read = (entry[key] and entry[key]["median"] for key in ("copy_bandwidth_bytes_per_s", "read_bandwidth_bytes_per_s"))
     fast, launch, slow = (float(entry["launch_s"][key]) for key in ("p10", "median", "p90"))
 
+    launches = entry["kernel"] + ("" if tile == "-" else f", {tile}")
+
     def rate(seconds):
         return (points if subject == "stencil" else moved) / 1e9 / seconds if seconds > 0 else None
 
     return SimpleNamespace(
         # the kernel, and what tells its ways to launch apart
-        label=f"{entry['kernel']}{'' if tile == '-' else f', {tile}'}{f', time block {time_block}' if time_block > 1 else ''}",
+        label=launches + (f", time block {time_block}" if time_block > 1 else ""), launches=launches,
         kernel=entry["kernel"], time_block=time_block, launch=launch, speedup=entry["speedup"], copy=copy,
         intensity=points and FLOPS_A_POINT * points / moved,  # flop per byte of least traffic; None where nothing is updated
         rate=rate(launch), fastest=rate(fast), slowest=rate(slow), difference=entry.get("base_s") is not None,
@@ -112,12 +115,13 @@ def variant_of(entry, subject):
 def ladder_figure(record, ladders=None):
     """`ladders`: all of the record, unless given."""
     ladders = ladders or record.ladders
-    columns = min(COLUMNS, len(ladders))
+    same = len({tuple(variant.label for variant in ladder.variants) for ladder in ladders}) == 1
+    columns = min(COLUMNS, len(ladders)) if same else 1  # side by side only with one set of names
     rows = math.ceil(len(ladders) / columns)
     most = max(len(ladder.variants) for ladder in ladders)
-    figure, panels = pyplot.subplots(rows, columns, squeeze=False, figsize=(6 * columns, rows * (1.2 + 0.38 * most)),
-                                     layout="constrained")
-    figure.suptitle(f"bench {record.subject} on {record.device}")
+    figure, panels = pyplot.subplots(rows, columns, squeeze=False, figsize=(WIDTH + 2.2 * (columns - 1), rows * (1.2 + 0.28 * most)),
+                                     sharey=same, layout="constrained")
+    figure.suptitle(f"bench {record.subject} on {record.device}", x=0.01, ha="left")
     for panel in panels.flat[len(ladders):]:
         panel.axis("off")
     for panel, ladder in zip(panels.flat, ladders):
@@ -126,7 +130,7 @@ def ladder_figure(record, ladders=None):
     if handles:  # one legend for all panels, which have the same copy bandwidths, in a strip below them
         strip = 0.3 / figure.get_figheight()  # inches
         figure.get_layout_engine().set(rect=(0, strip, 1, 1 - strip))
-        figure.legend(handles, labels, loc="lower center", ncols=len(handles), fontsize=8, frameon=False)
+        figure.legend(handles, labels, loc="lower center", ncols=len(handles))
     return figure
 
 
@@ -138,18 +142,18 @@ def draw_ladder(panel, ladder, subject):
     places = range(len(variants))
     spreads = [(0, 0) if each.rate is None else
                (each.rate - each.slowest, 2 * end if each.fastest is None else each.fastest - each.rate) for each in variants]
-    panel.barh(places, [variant.rate or 0 for variant in variants], color=COLOURS[ladder.precision], xerr=list(zip(*spreads)),
+    panel.barh(places, [variant.rate or 0 for variant in variants], color=figures.PRECISIONS[ladder.precision], xerr=list(zip(*spreads)),
                ecolor="0.4", height=0.7)
-    for which, colour in (("copy", "black"), ("read", "0.5")) if subject == "reduction" else (("copy", "black"),):
+    for which, colour in (("copy", figures.LIMIT), ("read", figures.LESS))[: 2 if subject == "reduction" else 1]:
         # A tick across each bar: what a row would reach that moves its least bytes at that bandwidth.
         known = [(variant.limits[which], place - 0.45, place + 0.45) for place, variant in enumerate(variants)
                  if which in variant.limits]
         if known:
             panel.vlines(*zip(*known), color=colour, linewidth=2, label=f"{which} bandwidth measured with it")
     for place, variant in enumerate(variants):
-        panel.annotate(figure_text(variant, end), (1.01, place), xycoords=("axes fraction", "data"), va="center", fontsize=8)
+        panel.annotate(figure_text(variant, end), (1.01, place), xycoords=("axes fraction", "data"), va="center", fontsize=figures.SMALL)
     panel.set_yticks(places, [variant.label for variant in variants])
-    panel.invert_yaxis()  # the lowest kernel, the first of the table, stands at the top as in the table
+    panel.set_ylim(len(variants) - 0.4, -0.6)  # the lowest kernel, the first of the table, stands at the top as in the table
     panel.set(xlim=(0, end), xlabel="GPts/s" if subject == "stencil" else "GB/s of least traffic")
     panel.set_title(ladder.title, loc="left")
 
@@ -164,25 +168,33 @@ def figure_text(variant, end):
     return text + (", cut off" if end is not None and value > end else "")
 
 
-def roofline_figure(record, narrow=False):
+def roofline_figure(record):
     """As Williams, Waterman and Patterson, Communications of the ACM 52-4, 2009. The intensity is by least traffic; the
-    slanted limit is the median of the copies beside all rows, the band holds every row's own. No arithmetic ceiling was
-    measured, and none is drawn. `narrow`: with the legend below, for a page that a phone shows too."""
-    figure, panel = pyplot.subplots(figsize=(5.6 if narrow else 8, 5.5), layout="constrained")
+    slanted limit is the median of the copies measured with all kernels, the band holds every one's own. Level limits are the peaks of
+    arithmetic, of devices whose peaks are known. A number at a point is its sweeps per launch."""
+    figure, panel = pyplot.subplots(layout="constrained")
+    peaks = {ladder.precision: peak for ladder in record.ladders if (peak := PEAKS.get(record.device, {}).get(ladder.precision))}
     copies = [variant.copy for variant in record.variants if variant.copy]
     if copies:
         intensities = [variant.intensity for variant in record.variants]
-        ends = np.array([min(intensities) / 2, max(intensities) * 2])
         middle = float(np.median(copies))
-        panel.plot(ends, ends * middle / 1e9, color="black", label=f"copy: {middle / 1e9:.4g} GB/s")
+        highest = max(peaks.values(), default=0) * 1e9 / middle  # intensity, from which on no kernel is limited by memory
+        ends = np.array([min(intensities) / 2, highest or max(intensities) * 2])
+        panel.plot(ends, ends * middle / 1e9, color=figures.LIMIT, label=f"copy: {middle / 1e9:.4g} GB/s")
         panel.fill_between(ends, ends * min(copies) / 1e9, ends * max(copies) / 1e9, color="0.85", linewidth=0)
-    markers = dealt_out(MARKERS, [variant.label for variant in record.variants])
+        for precision, peak in peaks.items():
+            panel.plot([peak * 1e9 / middle, 2 * highest], [peak] * 2, color=figures.PRECISIONS[precision],
+                       label=f"arithmetic, {precision}: {peak / 1e3:g} TFlop/s")
+    markers = dealt_out(MARKERS, [variant.launches for variant in record.variants])
     fills = dealt_out(FILLS, [ladder.cells for ladder in record.ladders])
     for ladder in record.ladders:
         for variant in ladder.variants:
-            panel.plot(variant.intensity, FLOPS_A_POINT * variant.rate, markersize=7,
-                       marker=markers[variant.label], color=COLOURS[ladder.precision], fillstyle=fills[ladder.cells],
-                       linestyle="none")
+            place = variant.intensity, FLOPS_A_POINT * variant.rate
+            panel.plot(*place, markersize=7, marker=markers[variant.launches], color=figures.PRECISIONS[ladder.precision],
+                       fillstyle=fills[ladder.cells], linestyle="none")
+            if variant.time_block > 1:
+                panel.annotate(variant.time_block, place, xytext=(6, 1 if ladder.precision == "fp64" else -8),
+                               textcoords="offset points", fontsize=figures.SMALL)
     panel.set_xscale("log", base=2)
     panel.set_yscale("log")
     figures.plain_ticks(panel.yaxis)
@@ -192,16 +204,13 @@ def roofline_figure(record, narrow=False):
                                                        lambda points: points * FLOPS_A_POINT))
     points.set_ylabel("GPts/s")
     figures.plain_ticks(points.yaxis)
-    panel.grid(which="major", color="0.9")
+    panel.grid()
     panel.set_title(f"roofline of bench stencil on {record.device}", loc="left")
     entries = [line for line in panel.get_lines() if not line.get_label().startswith("_")]
     entries += [dot(marker, "0.3", "full", label) for label, marker in markers.items()]
-    entries += [dot("o", COLOURS[ladder.precision], fills[ladder.cells], ladder.title) for ladder in record.ladders]
-    if narrow:
-        figure.set_figheight(4.6 + 0.17 * math.ceil(len(entries) / 2))
-    panel.legend(handles=entries, fontsize=8, frameon=False, **(
-        {"ncols": 2, "loc": "upper center", "bbox_to_anchor": (0.5, -0.14)} if narrow else
-        {"ncols": math.ceil(len(entries) / ENTRIES_A_COLUMN), "loc": "center left", "bbox_to_anchor": (1.16, 0.5)}))
+    entries += [dot("o", figures.PRECISIONS[ladder.precision], fills[ladder.cells], ladder.title) for ladder in record.ladders]
+    figure.set_size_inches(WIDTH, 4.4 + 0.2 * math.ceil(len(entries) / 2))
+    panel.legend(handles=entries, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.13))
     return figure
 
 
@@ -216,28 +225,32 @@ def dot(marker, colour, fill, label):
 
 def time_block_figure(record):
     """A panel for each precision: points per second under the copy bandwidths of the copies measured beside them, for one sweep
-    per pass over memory, which no kernel of single sweeps exceeds, and for as many sweeps per pass as the kernel takes."""
+    per pass over memory, which no kernel of single sweeps exceeds (the fastest of them is drawn), and for as many sweeps per pass
+    as the kernel takes."""
     precisions = list(dict.fromkeys(ladder.precision for ladder in record.ladders))
-    figure, panels = pyplot.subplots(1, len(precisions), squeeze=False, figsize=(5.6 * len(precisions), 5.2), layout="constrained")
-    figure.suptitle(f"temporal blocking on {record.device}")
+    figure, panels = pyplot.subplots(len(precisions), squeeze=False, figsize=(WIDTH, 4.6 * len(precisions)), layout="constrained")
+    figure.suptitle(f"temporal blocking on {record.device}", x=0.01, ha="left")
     markers = dealt_out(MARKERS, [variant.kernel for variant in record.variants])
     for panel, precision in zip(panels.flat, precisions):
         ladders = [ladder for ladder in record.ladders if ladder.precision == precision]
         for ladder, line in zip(ladders, LINES * len(ladders)):
             best = sorted(ladder.of_best_tiles().variants, key=lambda variant: variant.time_block)  # of each time block
-            for kernel in dict.fromkeys(variant.kernel for variant in ladder.variants):
-                variants = [variant for variant in best if variant.kernel == kernel]
+            kernels = groups(best, lambda variant: variant.kernel)
+            single = [variants[0] for variants in kernels.values() if variants[-1].time_block == 1]
+            for kernel, variants in kernels.items():
+                if variants[0] in single and variants[0] is not max(single, key=lambda variant: variant.rate):
+                    continue
                 panel.plot([each.time_block for each in variants], [each.rate for each in variants], line,
-                           marker=markers[kernel], color=COLOURS[precision] if variants[-1].time_block > 1 else "0.4",
+                           marker=markers[kernel], color=figures.PRECISIONS[precision] if variants[-1].time_block > 1 else figures.LESS,
                            label=f"{kernel}, {extent_text(ladder.cells)}")
         draw_copy_bandwidths(panel, [variant for ladder in ladders for variant in ladder.variants if variant.copy])
         panel.set_ylim(bottom=0)
         panel.xaxis.get_major_locator().set_params(integer=True)
         panel.set_xlabel("sweeps per launch")
-        panel.grid(axis="y", color="0.9")
-        panel.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
+        panel.grid(axis="y")
+        panel.set_ylabel("GPts/s")
+        panel.legend(loc="upper left", bbox_to_anchor=(0, -0.16))
         panel.set_title(precision, loc="left")
-    panels.flat[0].set_ylabel("GPts/s")
     return figure
 
 
@@ -249,5 +262,5 @@ def draw_copy_bandwidths(panel, variants):
     one = sum(variant.limits["copy"] / variant.time_block for variant in variants) / len(variants)
     highest = max(value for drawn in panel.get_lines() for value in drawn.get_ydata())
     end = min(max(variant.time_block for variant in variants), max(1.0, 1.25 * highest / one))
-    panel.axhline(one, color="black", linewidth=1.5, label="copy bandwidth, one sweep per pass")
-    panel.plot([1, end], [one, one * end], color="0.6", linewidth=1.5, label="copy bandwidth, so many sweeps per pass")
+    panel.axhline(one, color=figures.LIMIT, label="copy bandwidth, one sweep per pass")
+    panel.plot([1, end], [one, one * end], color=figures.LESS, label="copy bandwidth, so many sweeps per pass")

@@ -74,11 +74,11 @@ def plane_figure(record, snapshot, axis, plane):
     def law(axis, end, length):
         return laws_text(record["boundaries"][f"{AXES[axis]}_{end}"], int(LETTERS * length) + 4)
 
-    panel.set_xlabel(f"{law(up, 'min', drawn[0])}\n{AXES[across]} [{unit.name}]", fontsize=9)
-    panel.set_ylabel(f"{AXES[up]} [{unit.name}]\n{law(across, 'min', drawn[1])}", fontsize=9)
-    panel.set_title(law(up, "max", drawn[0]), fontsize=9)
-    panel.text(1.02, 0.5, law(across, "max", drawn[1]), rotation=270, ha="left", va="center", transform=panel.transAxes, fontsize=9)
-    legend = figure.legend(handles=handles, loc="lower center", ncol=columns, frameon=False, fontsize=8, handlelength=1.2,
+    panel.set_xlabel(f"{law(up, 'min', drawn[0])}\n{AXES[across]} [{unit.name}]", fontsize=figures.SMALL)
+    panel.set_ylabel(f"{AXES[up]} [{unit.name}]\n{law(across, 'min', drawn[1])}", fontsize=figures.SMALL)
+    panel.set_title(law(up, "max", drawn[0]), fontsize=figures.SMALL)
+    panel.text(1.02, 0.5, law(across, "max", drawn[1]), rotation=270, ha="left", va="center", transform=panel.transAxes, fontsize=figures.SMALL)
+    legend = figure.legend(handles=handles, loc="lower center", ncol=columns, handlelength=1.2,
                            columnspacing=1.2, labelspacing=0.3, borderpad=0.2)
     for each in (*legend.get_patches(), *legend.get_lines()):
         stays(each)

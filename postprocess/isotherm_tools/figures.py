@@ -21,9 +21,13 @@ MOST_LETTERS = 22  # of a line beside curves
 FORMATS = ("png", "pdf", "svg")
 OUT_HELP = "png, pdf or svg by its ending (default: in the run directory)"
 # Okabe and Ito's colours, which those who tell few colours apart can tell, and dashes for print without any.
-CURVES = cycler(color=["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"]) + cycler(
-    linestyle=["-", "--", "-.", ":", "-", "--"])
+PALETTE = BLUE, RED, *_ = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+PRECISIONS = {"fp32": BLUE, "fp64": RED}
+MEASURED, PREDICTED, LIMIT, LESS = RED, BLUE, "black", "0.5"  # LESS: what is of less weight
+CURVES = cycler(color=PALETTE) + cycler(linestyle=["-", "--", "-.", ":", "-", "--"])
+SMALL = 9  # points, of notes and names beside curves: the least that a phone shows
 STYLE = {"axes.prop_cycle": CURVES, "font.size": 10, "axes.titlesize": 11, "axes.spines.top": False, "axes.spines.right": False,
+         "grid.color": "0.9", "axes.axisbelow": True, "legend.frameon": False, "legend.fontsize": SMALL,
          "axes.formatter.useoffset": False,  # 300.01 K, not 0.01 above a corner's "+3e2"
          "figure.dpi": 150}
 
@@ -51,7 +55,7 @@ def plain(text):
 def name_curves(panel, **looks):
     """Beside the panel, where no curve is; a single curve needs no name."""
     if len(panel.get_legend_handles_labels()[0]) > 1:
-        legend = panel.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, frameon=False, **looks)
+        legend = panel.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, **looks)
         for text in (legend.get_title(), *legend.get_texts()):
             text.set_text(textwrap.fill(text.get_text(), MOST_LETTERS))  # or there was no room for the curves
 

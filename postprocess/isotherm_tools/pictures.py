@@ -404,7 +404,7 @@ def draw_history(options):
 
 def history_figure(name, history, columns=None):
     """The residual, or columns: all of one quantity share a panel; the panels stand above each other."""
-    by_axis, look = {}, {} if columns else {"color": "#b5367a"}
+    by_axis, look = {}, {} if columns else {"color": figures.MEASURED}
     for column in columns or ["residual"]:
         words, short, axis, unit = quantity(column)
         by_axis.setdefault((axis, unit), []).append((words, short, history.due(column)))
@@ -413,11 +413,11 @@ def history_figure(name, history, columns=None):
     for panel, ((axis, unit), curves) in zip(panels[:, 0], by_axis.items()):
         for words, short, (sweep, _, value) in curves:
             marker = "." if len(sweep) < 50 else ""  # single checks show, long histories stay a line
-            panel.plot(sweep, value, linewidth=1.5, marker=marker, label=short, **look)
+            panel.plot(sweep, value, marker=marker, label=short, **look)
             if not columns and np.any(value > 0):
                 panel.set_yscale("log", nonpositive="mask")
         panel.set_ylabel(titled(axis if len(curves) > 1 else words, unit))
-        panel.grid(which="major", color="0.9")
+        panel.grid()
         figures.name_curves(panel)
     panels[-1, 0].set_xlabel("sweep")
     panels[0, 0].set_title(f"{figures.plain(name)}: {'diagnostics' if columns else 'residual history'}", loc="left")

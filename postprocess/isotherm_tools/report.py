@@ -482,10 +482,8 @@ ISOTHERMS = 8  # about, between the coldest and the hottest
 SLIVER = 1 / 6  # of the longest side: thinner ones are stretched to it
 MOST_CONTOUR_CELLS = 400  # along a side
 LEAST_SHARE = 0.0005  # of the time, for a bar
-PHASES = {  # of run.json, from the bottom up; `stepping` and `total` are sums of others
-    "sweeps": "#3a6ea5", "halo": "#b5367a", "reduction": "#e08e2b", "diagnostics": "#5b8c5a", "output": "#7b6ca8",
-    "setup": "#8a8f98",
-}
+# Of run.json, from the bottom up; `stepping` and `total` are sums of others.
+PHASES = dict(zip(("sweeps", "halo", "reduction", "diagnostics", "output", "setup"), figures.PALETTE))
 
 
 class Scale:
@@ -552,9 +550,9 @@ def curves_figure(curves, along, named=True):
     """Temperatures: (places, kelvin, name) each."""
     figure, panel = pyplot.subplots(figsize=(WIDTH, 3.4), layout="constrained")
     for places, values, name in curves:
-        panel.plot(places, values, linewidth=1.5, label=name)
+        panel.plot(places, values, label=name)
     panel.set(xlabel=along, ylabel="temperature [K]")
-    panel.grid(which="major", color="0.9")
+    panel.grid()
     if named:
         figures.name_curves(panel)
     return figure
@@ -577,22 +575,21 @@ def phases_figure(phases):
         panel.barh(number, mean, color=PHASES[name], height=0.7, xerr=[[max(0.0, mean - least)], [max(0.0, most - mean)]],
                    ecolor="0.25", capsize=2)
         panel.annotate(f"{phases[name]['mean'] / whole:.1%}", (1.01, number), xycoords=("axes fraction", "data"), va="center",
-                       fontsize=9)
+                       fontsize=figures.SMALL)
     panel.set_yticks(range(len(names)), names)
     panel.set_xlim(left=0)
     panel.set_xlabel(f"time [{unit.name}], mean of the ranks; least and most of one")
-    panel.grid(axis="x", color="0.9")
-    panel.set_axisbelow(True)
+    panel.grid(axis="x")
     return figure
 
 
 def bandwidth_figure(effective, copy):
     """Bytes per second of the sweeps under those of a copy, which no sweep of large blocks can pass."""
     figure, panel = pyplot.subplots(figsize=(WIDTH, 1.35), layout="constrained")
-    panel.barh(0, effective / 1e9, color="#b5367a", height=0.6)
-    panel.axvline(copy / 1e9, color="black", linewidth=2)
+    panel.barh(0, effective / 1e9, color=figures.MEASURED, height=0.6)
+    panel.axvline(copy / 1e9, color=figures.LIMIT, linewidth=2)
     panel.annotate(f"{effective / copy:.1%} of the copy bandwidth", (effective / 1e9, 0), xytext=(5, 0), textcoords="offset points",
-                   va="center", ha="left", fontsize=9,
+                   va="center", ha="left", fontsize=figures.SMALL,
                    bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1})
     panel.set_yticks([0], ["this run"])
     panel.set(xlim=(0, 1.25 * max(copy, effective) / 1e9), ylim=(-0.6, 0.6),
@@ -618,7 +615,7 @@ def bench_section(number, bench, devices):
         figure.suptitle("")
         items.append(picture(figure, f"Kernels of bench {bench.subject}, {ladder.title}: a bar per kernel",
                              f"{ladder.title}. The tick across a bar is the rate at the copy bandwidth measured with it."))
-    roofline = [picture(roofline_figure(bench, narrow=True), "Roofline of the stencil kernels", f"{FLOPS_A_POINT} flop a point "
+    roofline = [picture(roofline_figure(bench), "Roofline of the stencil kernels", f"{FLOPS_A_POINT} flop a point "
                         "over least traffic; the slanted line is the copy bandwidth, the band those measured with each kernel.")
                 ] if bench.subject == "stencil" else []
     return Section(f"bench{number}", f"Benchmark: {bench.subject}", [

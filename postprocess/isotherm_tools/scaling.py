@@ -280,7 +280,6 @@ def modelled(study, scaled, wishes):
     return scaling_series(records, wishes._replace(kind=wishes.kind or scaled.kind))
 
 
-MEASURED, PREDICTED = "#b5367a", "#3a6ea5"
 
 
 def add(subcommands):
@@ -456,11 +455,11 @@ def scaling_figure(series):
     ranks = sorted({row.ranks for row in series.rows})
     base = series.base
     ideal = [base.step * (base.ranks / n if series.kind == STRONG else 1) for n in ranks]
-    above.plot(ranks, [1e3 * step for step in ideal], color="0.6", linestyle=":", label="ideal")
-    below.plot(ranks, [1] * len(ranks), color="0.6", linestyle=":")
+    above.plot(ranks, [1e3 * step for step in ideal], color=figures.LESS, linestyle=":", label="ideal")
+    below.plot(ranks, [1] * len(ranks), color=figures.LESS, linestyle=":")
     for panel, value in ((above, lambda row: 1e3 * row.step), (below, lambda row: row.efficiency)):
         draw(panel, series.rows, value)
-        panel.grid(which="major", color="0.9")
+        panel.grid()
     above.set_xscale("log", base=2)
     above.set_xticks(ranks, list(map(str, ranks)), rotation=45 if len(ranks) > 9 else 0)
     above.xaxis.set_minor_locator(NullLocator())
@@ -478,10 +477,10 @@ def scaling_figure(series):
 def draw(panel, rows, value):
     """All runs as dots. Where several have as many ranks, the line goes through the fastest prediction."""
     measured = [(row.ranks, value(row.measured)) for row in rows if row.measured]
-    panel.plot(*zip(*measured), color=MEASURED, linestyle="none", marker="o", zorder=3, label="measured")
+    panel.plot(*zip(*measured), color=figures.MEASURED, linestyle="none", marker="o", zorder=3, label="measured")
     fastest = {}
     for row in rows:
         if row.predicted:
             fastest[row.ranks] = max(fastest.get(row.ranks, row.predicted), row.predicted, key=lambda each: each.rate)
     if fastest:
-        panel.plot(list(fastest), list(map(value, fastest.values())), color=PREDICTED, marker=".", label="predicted")
+        panel.plot(list(fastest), list(map(value, fastest.values())), color=figures.PREDICTED, marker=".", label="predicted")

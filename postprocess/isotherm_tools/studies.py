@@ -152,7 +152,7 @@ def draw_quantity(panel, study, name, orders=False):
         if points:
             reach += [value for _, value, _ in points]
             label = [*map(short, values), *([order_text(points)] if orders and is_line else [])]
-            line, = panel.plot(*zip(*(point[:2] for point in points)), linewidth=1.5, label=figures.plain(", ".join(label)), **look)
+            line, = panel.plot(*zip(*(point[:2] for point in points)), label=figures.plain(", ".join(label)), **look)
             if not is_line:
                 line.set_linestyle("none")
         if odd := [(x, value) for x, value, case in points if case.state == "not converged"]:
@@ -166,9 +166,8 @@ def draw_quantity(panel, study, name, orders=False):
         panel.set_ylabel(quantity)
         panel.yaxis.set_major_formatter(EngFormatter(unit))
         panel.yaxis.set_minor_formatter(NullFormatter())
-    panel.grid(which="major", color="0.9")
-    panel.set_axisbelow(True)
-    figures.name_curves(panel, title=", ".join(map(study.title, study.axes[1:])), fontsize=9, title_fontsize=9)
+    panel.grid()
+    figures.name_curves(panel, title=", ".join(map(study.title, study.axes[1:])), title_fontsize=figures.SMALL)
 
 
 def order_text(points):

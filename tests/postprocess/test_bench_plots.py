@@ -1,8 +1,10 @@
 """Ladders and rooflines: bars, copy bandwidths and dots stand where the benchmark's figures are."""
 
 import json
+import re
 
 import pytest
+from documentation import TOP
 
 from isotherm_tools.bench import BenchRecord, time_block_figure, ladder_figure, roofline_figure
 from isotherm_tools.__main__ import main
@@ -106,6 +108,30 @@ def test_dots_and_slanted_roof_of_the_roofline(bench):
     assert x[0] < 0.5 and x[1] > 2
 
 
+def test_known_devices_have_the_limits_of_arithmetic_and_time_blocks_their_number(tmp_path):
+    entries = [entry("fused", 1e-3, time_block=4, points_per_launch=4000.0), entry("slow", 4e-3, "fp32")]
+    panel = roofline_figure(BenchRecord(write(tmp_path, entries, device={"name": "NVIDIA H200"}))).axes[0]
+    copy, fp64, fp32, *_ = panel.get_lines()
+    assert list(fp64.get_ydata()) == [34e3, 34e3] and list(fp32.get_ydata()) == [67e3, 67e3]
+    assert fp64.get_xdata()[0] * 20e-3 == pytest.approx(34e3) and copy.get_ydata()[-1] == pytest.approx(67e3)
+    assert [text.get_text() for text in panel.texts] == ["4"]
+
+
+LADDERS = TOP / "docs" / "performance"
+
+
+@pytest.mark.parametrize("subject, title", [("stencil", "Stencils on a GPU"), ("reduction", "Reductions")])
+def test_the_pictures_of_the_ladders_are_of_their_tables(subject, title):
+    text = (LADDERS / "ladders.md").read_text(encoding="utf-8").split(f"## {title}\n")[1].split("\n## ")[0]
+    rows = [re.findall(r"\| \**([\d.]+)(?= \()", line) for line in text.splitlines()]
+    entries = json.loads((LADDERS / f"h200_{subject}.json").read_text(encoding="utf-8"))["entries"]
+    assert len(entries) >= 24
+    for each in entries:
+        rate = each["points_per_launch"] / each["launch_s"]["median"] / 1e9
+        column = ("fp32", "fp64").index(each["precision"])
+        assert f"`{each['kernel']}`" in text and any(float(row[column]) == pytest.approx(rate, rel=1e-3) for row in rows if len(row) > 1)
+
+
 def test_rows_differ_by_marker_precisions_by_colour_and_grids_by_fill(tmp_path):
     path = write(tmp_path, [
         entry(row, 1e-3, precision, cells=[cells] * 3)
@@ -172,13 +198,13 @@ def test_time_blocks_rise_under_their_copy_bandwidths(tmp_path):
     """A kernel of one sweep and a temporal one; the figures of the fastest tile, one panel a precision."""
     fused = [entry("fused", 1e-3, time_block=d, points_per_launch=1000.0 * d) for d in (4, 1, 2)]
     slower = entry("fused", 2e-3, time_block=2, tile="other", points_per_launch=2000.0)
-    record = BenchRecord(write(tmp_path, [entry("single", 1e-3), *fused, slower, entry("fused", 1e-3, "fp32")]))
+    record = BenchRecord(write(tmp_path, [entry("slow", 3e-3), entry("single", 1e-3), *fused, slower, entry("fused", 1e-3, "fp32")]))
     assert main(["time-blocks", str(record.path)]) == 0 and (tmp_path / "bench_time-blocks.png").stat().st_size > 10000
     fp64, fp32 = time_block_figure(record).axes
     assert [fp64.get_title(loc="left"), fp32.get_title(loc="left")] == ["fp64", "fp32"]
     lines = {line.get_label(): (list(line.get_xdata()), list(line.get_ydata())) for line in fp64.get_lines()}
     assert lines["fused, 10 x 10 x 10"][0] == [1, 2, 4]
     assert lines["fused, 10 x 10 x 10"][1] == pytest.approx([1e-3, 2e-3, 4e-3])  # GPts/s
-    assert lines["single, 10 x 10 x 10"] == ([1], pytest.approx([1e-3]))
+    assert "slow, 10 x 10 x 10" not in lines and lines["single, 10 x 10 x 10"] == ([1], pytest.approx([1e-3]))
     assert lines["copy bandwidth, one sweep per pass"][1] == pytest.approx([1.25e-3, 1.25e-3])  # 20 MB/s at 16 bytes
     assert lines["copy bandwidth, so many sweeps per pass"] == ([1, 4], pytest.approx([1.25e-3, 5e-3]))
