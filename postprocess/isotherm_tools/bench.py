@@ -16,7 +16,6 @@ from isotherm_tools.program import DATA, Failure, add_subcommand, read_record
 from isotherm_tools.text import extent_text, groups
 
 COLUMNS = 2
-WIDTH = 5.6  # inches, of a panel: what a phone shows of it can still be read
 MARKERS = "osD^vP*X<>hpd8"  # a row each
 FILLS = ("full", "none", "left", "top")  # a grid each
 LINES = ("-", "--", ":", "-.")  # a grid each
@@ -119,8 +118,8 @@ def ladder_figure(record, ladders=None):
     columns = min(COLUMNS, len(ladders)) if same else 1  # side by side only with one set of names
     rows = math.ceil(len(ladders) / columns)
     most = max(len(ladder.variants) for ladder in ladders)
-    figure, panels = pyplot.subplots(rows, columns, squeeze=False, figsize=(WIDTH + 2.2 * (columns - 1), rows * (1.2 + 0.28 * most)),
-                                     sharey=same, layout="constrained")
+    figure, panels = pyplot.subplots(rows, columns, squeeze=False, layout="constrained",
+                                     sharey=same, figsize=(figures.WIDTH + 2.2 * (columns - 1), rows * (1.2 + 0.28 * most)))
     figure.suptitle(f"bench {record.subject} on {record.device}", x=0.01, ha="left")
     for panel in panels.flat[len(ladders):]:
         panel.axis("off")
@@ -209,7 +208,7 @@ def roofline_figure(record):
     entries = [line for line in panel.get_lines() if not line.get_label().startswith("_")]
     entries += [dot(marker, "0.3", "full", label) for label, marker in markers.items()]
     entries += [dot("o", figures.PRECISIONS[ladder.precision], fills[ladder.cells], ladder.title) for ladder in record.ladders]
-    figure.set_size_inches(WIDTH, 4.4 + 0.2 * math.ceil(len(entries) / 2))
+    figure.set_size_inches(figures.WIDTH, 4.4 + 0.2 * math.ceil(len(entries) / 2))
     panel.legend(handles=entries, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.13))
     return figure
 
@@ -228,7 +227,7 @@ def time_block_figure(record):
     per pass over memory, which no kernel of single sweeps exceeds (the fastest of them is drawn), and for as many sweeps per pass
     as the kernel takes."""
     precisions = list(dict.fromkeys(ladder.precision for ladder in record.ladders))
-    figure, panels = pyplot.subplots(len(precisions), squeeze=False, figsize=(WIDTH, 4.6 * len(precisions)), layout="constrained")
+    figure, panels = pyplot.subplots(len(precisions), squeeze=False, figsize=(figures.WIDTH, 4.6 * len(precisions)), layout="constrained")
     figure.suptitle(f"temporal blocking on {record.device}", x=0.01, ha="left")
     markers = dealt_out(MARKERS, [variant.kernel for variant in record.variants])
     for panel, precision in zip(panels.flat, precisions):

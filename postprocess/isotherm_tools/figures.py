@@ -1,5 +1,6 @@
 """What all figures share: a look, light or dark, and how they are saved."""
 
+import re
 import textwrap
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter  # noq
 
 from isotherm_tools.program import COMMAND_LINE, Failure, write_whole  # noqa: E402
 
-MOST_LETTERS = 22  # of a line beside curves
+MOST_LETTERS = 23  # of a line beside curves
 FORMATS = ("png", "pdf", "svg")
 OUT_HELP = "png, pdf or svg by its ending (default: in the run directory)"
 # Okabe and Ito's colours, which those who tell few colours apart can tell, and dashes for print without any.
@@ -25,6 +26,7 @@ PALETTE = BLUE, RED, *_ = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00"
 PRECISIONS = {"fp32": BLUE, "fp64": RED}
 MEASURED, PREDICTED, LIMIT, LESS = RED, BLUE, "black", "0.5"  # LESS: what is of less weight
 CURVES = cycler(color=PALETTE) + cycler(linestyle=["-", "--", "-.", ":", "-", "--"])
+WIDTH = 5.6  # inches of a panel: what a phone shows of it can still be read
 SMALL = 9  # points, of notes and names beside curves: the least that a phone shows
 STYLE = {"axes.prop_cycle": CURVES, "font.size": 10, "axes.titlesize": 11, "axes.spines.top": False, "axes.spines.right": False,
          "grid.color": "0.9", "axes.axisbelow": True, "legend.frameon": False, "legend.fontsize": SMALL,
@@ -57,7 +59,8 @@ def name_curves(panel, **looks):
     if len(panel.get_legend_handles_labels()[0]) > 1:
         legend = panel.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, **looks)
         for text in (legend.get_title(), *legend.get_texts()):
-            text.set_text(textwrap.fill(text.get_text(), MOST_LETTERS))  # or there was no room for the curves
+            paths = re.sub(rf"(?=.{{{MOST_LETTERS + 1}}})(.{{1,{MOST_LETTERS - 1}}}\.)(?=[a-z])", r"\1\n", text.get_text())
+            text.set_text("\n".join(textwrap.fill(line, MOST_LETTERS) for line in paths.split("\n")))  # or curves have no room
 
 
 def plain_ticks(axis):

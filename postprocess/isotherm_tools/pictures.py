@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from matplotlib import animation, pyplot
+from matplotlib import animation, cm, colors, pyplot
 from matplotlib.ticker import MaxNLocator
 from PIL import Image
 
@@ -215,7 +215,7 @@ def isotherm_colour(level, coldest, hottest):
 
 def arrange(count, aspect):
     """Columns, rows and inches of a figure of `count` panels, each `aspect` times as wide as high."""
-    longest = 7.0 if count == 1 else 3.4  # with room for a title over a sliver
+    longest = figures.WIDTH if count == 1 else 2.4  # with room for a title over a sliver
     width, height = max(longest * min(aspect, 1), 1.2), max(longest / max(aspect, 1), 1.0)
 
     def distance_from_a_page(columns):
@@ -288,7 +288,8 @@ def write_gif(path, figure, frames, rate):
     for _ in frames:
         figure.canvas.draw()
         pixels = Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert("RGB")
-        pictures.append(pixels.quantize(256, dither=Image.Dither.NONE))
+        # With the colours of the first frame, whose scale has all: of the others only what has changed is stored.
+        pictures.append(pixels.quantize(256, palette=pictures[0] if pictures else None, dither=Image.Dither.NONE))
     pictures[0].save(path, format="GIF", save_all=True, append_images=pictures[1:], duration=round(1000 / rate), loop=0)
 
 
@@ -305,9 +306,9 @@ def write_mp4(path, figure, frames, rate):
 
 MOST_CELLS = 256**3  # of which surfaces are drawn: of larger fields every other cell, every third, ...
 SURFACES = 7
-SIZE = (1400, 950)  # pixels
-COLOURS = {"vertical": True, "position_x": 0.9, "position_y": 0.2, "height": 0.6, "width": 0.06, "color": "black",
-           "fmt": "%.4g"}
+SIZE = (1600, 1200)  # pixels
+VIEW = (-0.45, -1.0, 0.75)  # from there: x to the right, y away, z up
+EDGES = ((0, (0.5, 0, 0), (0, -14)), (1, (0, 0.5, 0), (-14, 0)), (2, (1, 0, 0.5), (12, -4)))  # axis, where on the box, points beside it
 
 
 def draw_volume(options):
@@ -324,9 +325,8 @@ def draw_volume(options):
     if stride > 1:
         print(f"note: of {snapshot.path} one cell in {stride} along each axis is drawn", file=sys.stderr)
     field = snapshot.every(stride)
-    pixels = surfaces(pyvista, name, snapshot, stride, field, levels_of(field, options.isotherms, snapshot.path))
-    write_whole(path, lambda part: Image.fromarray(pixels).save(part, format="PNG"))
-    return path
+    levels = levels_of(field, options.isotherms, snapshot.path)
+    return figures.draw(path, volume_figure, name, snapshot, colour_range([field]), levels, *surfaces(pyvista, snapshot, stride, field, levels))
 
 
 def load_pyvista():
@@ -358,36 +358,67 @@ def levels_of(field, wish, path):
     return inside
 
 
-def surfaces(pyvista, name, snapshot, stride, field, levels):
-    """The picture as an array (height, width, 3)."""
+def surfaces(pyvista, snapshot, stride, field, levels):
+    """The field behind the hottest cell, with isotherms on it, and surfaces before it, as an array (height, width, 3); and the pixels
+    of the middles of EDGES, from below."""
     low, high = snapshot.bounds
-    unit = length_unit(max(high - low))
-    if snapshot.edges:
-        grid = pyvista.RectilinearGrid(*(snapshot.centres(axis)[::stride] / unit.si for axis in range(3)))
-    else:
-        grid = pyvista.ImageData(dimensions=field.shape[::-1], spacing=snapshot.spacing * stride / unit.si,
-                                 origin=snapshot.centre / unit.si)
-    box = [end / unit.si for ends in zip(low, high) for end in ends]
-    grid.point_data["temperature [K]"] = field.ravel()
-    if np.isnan(field).any():  # voids: surfaces end at them
-        grid = grid.threshold(tuple(map(float, (np.nanmin(field), np.nanmax(field)))), all_scalars=True)
+    # To the faces of the box, with the temperature of the outermost cells.
+    places = [np.concatenate(([low[axis]], snapshot.centres(axis)[::stride], [high[axis]])) / max(high - low) for axis in range(3)]
+    field = np.pad(field, 1, mode="edge")
+    cut = min(int(np.unravel_index(np.nanargmax(field), field.shape)[1]), field.shape[1] // 2)
+
+    def grid(rows):
+        part = pyvista.RectilinearGrid(places[0], places[1][rows], places[2])
+        part.point_data["kelvin"] = field[:, rows].ravel()
+        if np.isnan(field).any():  # voids: surfaces end at them
+            part = part.threshold(tuple(map(float, (np.nanmin(field), np.nanmax(field)))), all_scalars=True)
+        return part
+
     plotter = pyvista.Plotter(off_screen=True, window_size=SIZE)
+    look = {"cmap": "inferno", "clim": colour_range([field]), "show_scalar_bar": False}
     try:
         plotter.set_background("white")
         plotter.enable_anti_aliasing("ssaa")
-        plotter.add_mesh(pyvista.Box(box).outline(), color="black", line_width=2)
-        plotter.add_mesh(grid.contour(levels), cmap="inferno", clim=colour_range([field]), opacity=0.55,
-                         smooth_shading=True, scalar_bar_args=COLOURS)
-        plotter.show_bounds(bounds=box, color="black", location="outer", grid=False, font_size=11, n_xlabels=4, n_ylabels=4,
-                            n_zlabels=2, **{f"{axis}title": f"{axis} [{unit.name}]" for axis in AXES})
-        isotherms = ", ".join(f"{level:g}" for level in levels)
-        plotter.add_text(f"{name}, {moment(snapshot, not snapshot.time)}\nisotherms {isotherms} K", position="upper_left",
-                         font_size=12, color="black")
-        plotter.view_vector((-0.45, -1.0, 0.75), viewup=(0, 0, 1))  # x to the right, y away, z up
-        plotter.camera.SetWindowCenter(0.1, 0)  # leaves the right to the colours
-        return plotter.screenshot(None, return_img=True)
+        plotter.add_mesh(pyvista.Box([end for each in places for end in each[[0, -1]]]).outline(), color="black", line_width=4)
+        body = grid(slice(cut, None))
+        plotter.add_mesh(body, lighting=False, **look)
+        lines = body.contour(levels).extract_feature_edges(feature_edges=False, non_manifold_edges=False)
+        if lines.n_points:
+            plotter.add_mesh(lines, color="white", line_width=4, lighting=False)
+        before = grid(slice(None, cut + 1)).contour(levels)
+        if before.n_points:
+            plotter.add_mesh(before, opacity=0.5, smooth_shading=True, **look)
+        plotter.view_vector(VIEW, viewup=(0, 0, 1))
+        pixels = plotter.screenshot(None, return_img=True)
+        middles = []
+        for _, shares, _ in EDGES:
+            plotter.renderer.SetWorldPoint(*(each[0] + share * (each[-1] - each[0]) for each, share in zip(places, shares)), 1)
+            plotter.renderer.WorldToDisplay()
+            middles.append(plotter.renderer.GetDisplayPoint()[:2])
+        return pixels, middles
     finally:
         plotter.close()
+
+
+def volume_figure(name, snapshot, span, levels, pixels, middles):
+    """With the edges' lengths; the scale of colours names the isotherms."""
+    low, high = snapshot.bounds
+    unit = length_unit(max(high - low))
+    rows, columns = (np.flatnonzero((pixels < 255).any(axis=(axis, 2))) for axis in (1, 0))
+    wide, tall = np.ptp(columns), np.ptp(rows)
+    figure, panel = pyplot.subplots(figsize=(figures.WIDTH, 0.7 + 4.3 * tall / wide), layout="constrained")
+    panel.imshow(pixels, extent=(0, SIZE[0], 0, SIZE[1]))
+    panel.set(xlim=(columns[0] - 0.05 * wide, columns[-1] + 0.05 * wide), ylim=(SIZE[1] - rows[-1] - 0.08 * tall, SIZE[1] - rows[0]))
+    panel.axis("off")
+    for (axis, _, beside), middle in zip(EDGES, middles):
+        panel.annotate(f"{AXES[axis]} {format_length(high[axis] - low[axis], unit)}", middle, xytext=beside, textcoords="offset points",
+                       ha=("center", "right", "left")[axis], va="center")
+    panel.set_title(f"{figures.plain(name)}, {moment(snapshot, not snapshot.time)}", loc="left")
+    colours = figure.colorbar(cm.ScalarMappable(colors.Normalize(*span), "inferno"), ax=panel, label="isotherms [K]", ticks=levels,
+                              shrink=0.9, aspect=25, pad=0.02)
+    for level in levels:
+        colours.ax.axhline(level, color=isotherm_colour(level, *span), linewidth=0.8)
+    return figure
 
 
 def draw_history(options):
@@ -409,7 +440,7 @@ def history_figure(name, history, columns=None):
         words, short, axis, unit = quantity(column)
         by_axis.setdefault((axis, unit), []).append((words, short, history.due(column)))
     figure, panels = pyplot.subplots(len(by_axis), sharex=True, squeeze=False, layout="constrained",
-                                     figsize=(7, 1 + 3.2 * len(by_axis)))
+                                     figsize=(figures.WIDTH, 1 + 2.2 * len(by_axis)))
     for panel, ((axis, unit), curves) in zip(panels[:, 0], by_axis.items()):
         for words, short, (sweep, _, value) in curves:
             marker = "." if len(sweep) < 50 else ""  # single checks show, long histories stay a line

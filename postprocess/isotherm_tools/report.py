@@ -302,7 +302,7 @@ def plane_picture(name, snapshot, series):
     plane = snapshot.picture(axis, index)
     figure = slice_figure(name, [snapshot], axis, index, [plane])
     wide, high = figure.get_size_inches()
-    shrink = min(WIDTH / wide, HEIGHT / high)
+    shrink = min(figures.WIDTH / wide, HEIGHT / high)
     figure.set_size_inches(max(2.5, wide * shrink), max(1.6, high * shrink))
     figure.axes[0].set_title("")
     when, values = moment(snapshot, is_steady(series)), span([plane])
@@ -346,7 +346,7 @@ def convergence(run):
 
 def small(figure, alt, caption):
     """A figure of another subcommand at the width of the page's, without its title: the caption says it."""
-    figure.set_size_inches(WIDTH, max(3.4, 0.75 * figure.get_figheight()))
+    figure.set_size_inches(figures.WIDTH, max(3.4, 0.75 * figure.get_figheight()))
     for panel in figure.axes:
         panel.set_title("", loc="left")
     return picture(figure, alt, caption)
@@ -475,7 +475,7 @@ def answer(record, history):
         paragraph(f"Heat is not known: {end['why_no_heat']}."), paragraph(MEANING.get(record["result"], ""))])
 
 
-WIDTH, HEIGHT = 5.6, 4.6  # inches, at most: what a phone shows of it can still be read
+HEIGHT = 4.6  # inches, at most
 DRAWING = 3.9  # inches, of the planes' longer side together
 LEFT, RIGHT, BOTTOM, TOP, GAP = 0.75, 0.95, 0.55, 0.2, 0.15  # inches
 ISOTHERMS = 8  # about, between the coldest and the hottest
@@ -548,7 +548,7 @@ def profile_figure(snapshots, labels):
 
 def curves_figure(curves, along, named=True):
     """Temperatures: (places, kelvin, name) each."""
-    figure, panel = pyplot.subplots(figsize=(WIDTH, 3.4), layout="constrained")
+    figure, panel = pyplot.subplots(figsize=(figures.WIDTH, 3.4), layout="constrained")
     for places, values, name in curves:
         panel.plot(places, values, label=name)
     panel.set(xlabel=along, ylabel="temperature [K]")
@@ -569,7 +569,7 @@ def phases_figure(phases):
     whole = phases["total"]["mean"]
     names = [name for name in PHASES if name in phases and phases[name]["mean"] >= LEAST_SHARE * whole > 0][::-1]
     unit = time_unit(phases["total"]["max"])
-    figure, panel = pyplot.subplots(figsize=(WIDTH, 0.9 + 0.36 * len(names)), layout="constrained")
+    figure, panel = pyplot.subplots(figsize=(figures.WIDTH, 0.9 + 0.36 * len(names)), layout="constrained")
     for number, name in enumerate(names):
         least, mean, most = (phases[name][key] / unit.si for key in ("min", "mean", "max"))
         panel.barh(number, mean, color=PHASES[name], height=0.7, xerr=[[max(0.0, mean - least)], [max(0.0, most - mean)]],
@@ -585,7 +585,7 @@ def phases_figure(phases):
 
 def bandwidth_figure(effective, copy):
     """Bytes per second of the sweeps under those of a copy, which no sweep of large blocks can pass."""
-    figure, panel = pyplot.subplots(figsize=(WIDTH, 1.35), layout="constrained")
+    figure, panel = pyplot.subplots(figsize=(figures.WIDTH, 1.35), layout="constrained")
     panel.barh(0, effective / 1e9, color=figures.MEASURED, height=0.6)
     panel.axvline(copy / 1e9, color=figures.LIMIT, linewidth=2)
     panel.annotate(f"{effective / copy:.1%} of the copy bandwidth", (effective / 1e9, 0), xytext=(5, 0), textcoords="offset points",

@@ -451,7 +451,7 @@ def as_json(series):
 
 
 def scaling_figure(series):
-    figure, (above, below) = pyplot.subplots(2, sharex=True, figsize=(7, 7), layout="constrained")
+    figure, (above, below) = pyplot.subplots(2, sharex=True, figsize=(figures.WIDTH, 5.6), layout="constrained")
     ranks = sorted({row.ranks for row in series.rows})
     base = series.base
     ideal = [base.step * (base.ranks / n if series.kind == STRONG else 1) for n in ranks]

@@ -81,7 +81,7 @@ def axes_of(study):
     return sorted(found, key=lambda key: (not numeric(key), -len(set(found[key])) if numeric(key) else 0, study.varied.index(key)))
 
 
-WIDTH, HEIGHT = 5.6, 3.6  # inches, of one quantity
+HEIGHT = 3.6  # inches, of one quantity
 MOST_LINES = 8  # more cannot be told apart
 MOST_TICKS = 9  # at the values themselves
 WIDE = 8  # times: axes that reach further are logarithmic
@@ -130,7 +130,7 @@ def lines_of(study):
 
 
 def quantities_figure(study, names, title="", orders=False):
-    figure, panels = pyplot.subplots(len(names), squeeze=False, figsize=(WIDTH, HEIGHT * len(names)), layout="constrained")
+    figure, panels = pyplot.subplots(len(names), squeeze=False, figsize=(figures.WIDTH, HEIGHT * len(names)), layout="constrained")
     for panel, name in zip(panels[:, 0], names):
         draw_quantity(panel, study, name, orders)
     panels[0, 0].set_title(title, loc="left")
