@@ -14,7 +14,7 @@ test_packages=(libgtest-dev libmpfr-dev libmuparser-dev python3-pytest python3-j
 large_test_packages=(mkdocs-material paraview python3-paraview clang-14 libclang-rt-14-dev slurm-wlm munge)
 # Ubuntu has Chromium as a snap alone, which sees no folder of a test.
 grep -qs '^ID=ubuntu' /etc/os-release || large_test_packages+=(chromium ffmpeg)
-check_packages=(clang-format-14 shellcheck git)
+check_packages=(clang-format-14 codespell shellcheck git)
 
 # The packages above belong to the system's interpreter; another python3 may come first on PATH.
 python=${ISOTHERM_PYTHON:-/usr/bin/python3}

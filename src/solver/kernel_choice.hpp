@@ -82,9 +82,8 @@ SweepChoice<T> fitting(SweepChoice<T> sweep, const Config& config, const Decompo
   return sweep;
 }
 
-// Layers of ghosts for the fields of a run: solver.halo_width, or the most that the autotuner may try,
-// limited by the shortest interval between events and by the subdomain. `most`: of the memory. Arithmetic
-// only.
+// Layers of ghosts of a run's fields: solver.halo_width, or the most that the autotuner may try, limited by
+// the shortest interval between events and by the subdomain. `most`: of the memory. Arithmetic only.
 int widest_halo(const Config& config, const Decomposition& decomposition, int most = 8);
 
 // Is there a kernel for `auto` on the current device whose launches can fuse sweeps?
