@@ -466,7 +466,7 @@ def scaling_figure(series):
     above.set_yscale("log")
     figures.plain_ticks(above.yaxis)
     above.set_ylabel("time per sweep [ms]")
-    above.set_title(f"{figures.plain(base.name)}: {series.kind} scaling on {', '.join(base.devices)}", loc="left")
+    above.set_title(f"{figures.plain(base.name)}:\n{series.kind} scaling on {', '.join(base.devices)}", loc="left")
     figures.name_curves(above)
     below.set_ylim(bottom=0)
     below.yaxis.set_major_formatter(PercentFormatter(1))
