@@ -308,7 +308,7 @@ MOST_CELLS = 256**3  # of which surfaces are drawn: of larger fields every other
 SURFACES = 7
 SIZE = (1600, 1200)  # pixels
 VIEW = (-0.45, -1.0, 0.75)  # from there: x to the right, y away, z up
-EDGES = ((0, (0.5, 0, 0), (0, -14)), (1, (0, 0.5, 0), (-14, 0)), (2, (1, 0, 0.5), (12, -4)))  # axis, where on the box, points beside it
+EDGES = ((0, (0.5, 0, 0), (0, -14)), (1, (0, 0.5, 0), (-14, 0)), (2, (1, 0, 0.5), (12, -4)))  # axis, where on the box, points from it
 
 
 def draw_volume(options):
@@ -411,7 +411,7 @@ def volume_figure(name, snapshot, span, levels, pixels, middles):
     panel.set(xlim=(columns[0] - 0.05 * wide, columns[-1] + 0.05 * wide), ylim=(SIZE[1] - rows[-1] - 0.08 * tall, SIZE[1] - rows[0]))
     panel.axis("off")
     for (axis, _, beside), middle in zip(EDGES, middles):
-        panel.annotate(f"{AXES[axis]} {format_length(high[axis] - low[axis], unit)}", middle, xytext=beside, textcoords="offset points",
+        panel.annotate(f"{AXES[axis]} {format_length(high[axis] - low[axis], unit)}", middle, xytext=aside, textcoords="offset points",
                        ha=("center", "right", "left")[axis], va="center")
     panel.set_title(f"{figures.plain(name)}, {moment(snapshot, not snapshot.time)}", loc="left")
     colours = figure.colorbar(cm.ScalarMappable(colors.Normalize(*span), "inferno"), ax=panel, label="isotherms [K]", ticks=levels,
