@@ -331,7 +331,7 @@ def test_dots_and_lines_stand_where_the_figures_are(strong, tmp_path):
         assert list(values) == [value(row) for row in fastest]
     ranks, values = line_of(above, "ideal")
     assert list(values) == pytest.approx([0.263 / n for n in ranks])
-    assert above.get_title(loc="left") == "plate: strong scaling on GPU"
+    assert above.get_title(loc="left") == "plate:\nstrong scaling on GPU"
     assert [text.get_text() for text in below.get_xticklabels()] == [str(2**i) for i in range(13)]
 
 
