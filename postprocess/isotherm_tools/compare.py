@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import median
 from types import SimpleNamespace
 from typing import Callable, NamedTuple
 
@@ -192,9 +192,14 @@ class Entry:
 
     @property
     def range(self):
-        """Without the lowest and the highest tenth."""
-        tenths = quantiles(self.samples, n=10, method="inclusive")
-        return tenths[0], tenths[-1]
+        """Without the lowest and the highest tenth, linear between samples: statistics.quantiles rounds below equal samples."""
+        ordered = sorted(self.samples)
+
+        def at(share):
+            part, below = math.modf(share * (len(ordered) - 1))
+            low, high = ordered[int(below)], ordered[math.ceil(below + part)]
+            return low + part * (high - low)
+        return at(0.1), at(0.9)
 
     def figures(self):
         """None of a wrong answer: it has no speed."""

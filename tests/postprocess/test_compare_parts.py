@@ -52,6 +52,12 @@ def entry(name, *samples, verdict="same"):
     return compare.Entry(name, verdict=verdict, samples=list(samples))
 
 
+def test_the_range_lies_within_the_samples():
+    assert entry("equal", *[2.7625408450704225e-05] * 5).range == (2.7625408450704225e-05,) * 2
+    assert entry("one", 3.0).range == (3.0, 3.0)
+    assert entry("four", 1.0, 4.0, 2.0, 3.0).range == pytest.approx((1.3, 3.7))
+
+
 def test_the_first_has_company_where_ranges_overlap():
     """The range is that without the lowest and the highest tenth: one sample of eleven outside makes no noise."""
     entries = [entry("left", verdict="left_out"), entry("slow", *[9.0] * 11), entry("wrong", verdict="differs"),
