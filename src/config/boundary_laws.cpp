@@ -170,19 +170,26 @@ bool is_of_flux(const Config& config, Face f) {
   return !law.held && is_zero(law.coefficient) && !is_zero(law.heat);
 }
 
-bool coefficient_uses_time(const BoundaryConfig& boundary) {
-  return any_law(boundary, [](const LawConfig& law) {
+bool coefficients_use_time(const Config& config, int axis) {
+  const auto uses_time = [](const LawConfig& law) {
     return law.kind == BoundaryKind::convection && law.coefficient.uses('t');
-  });
+  };
+  return any_law(boundary_of(config, face(axis, false)), uses_time) ||
+         any_law(boundary_of(config, face(axis, true)), uses_time);
+}
+
+bool coefficients_use_time(const Config& config) {
+  return coefficients_use_time(config, 0) || coefficients_use_time(config, 1) ||
+         coefficients_use_time(config, 2);
 }
 
 bool boundaries_use_time(const Config& config) {
   const auto value_uses_time = [](const LawConfig& law) {
     return law.kind != BoundaryKind::periodic && law.value.uses('t');
   };
-  return std::ranges::any_of(config.boundaries, [&](const BoundaryConfig& each) {
-    return any_law(each, value_uses_time) || coefficient_uses_time(each);
-  });
+  return coefficients_use_time(config) || std::ranges::any_of(config.boundaries, [&](const auto& each) {
+           return any_law(each, value_uses_time);
+         });
 }
 
 BoundaryLaw strongest_law(const Config& config, Face f, double k) {
@@ -208,14 +215,16 @@ double mean_a(const Config& config, Face f, double k) {
   const auto [p, q] = face_axes(f);
   const GridAxes axes(config);
   const Int3 n = config.grid.cells;
-  const Index width = std::min(n[p], most_places), rows = std::min(n[q], most_places);
+  const bool over_face = a.uses("xyz"[p]) || a.uses("xyz"[q]);
+  const Index width = over_face ? std::min(n[p], most_places) : 1,
+              rows = over_face ? std::min(n[q], most_places) : 1;
   double sum = 0;
   Vector3 at{};
   for (Index j = 0; j < rows; ++j) {
     for (Index i = 0; i < width; ++i) {
       at[p] = axes[p].centre((2 * i + 1) * n[p] / (2 * width));
       at[q] = axes[q].centre((2 * j + 1) * n[q] / (2 * rows));
-      const double here = a(at[0], at[1], at[2]);
+      const double here = a(at[0], at[1], at[2], config.problem.implicit_time);
       sum += std::abs(here) <= 1 ? here : -1;  // NaN is reported by the cell that has it
     }
   }

@@ -88,12 +88,14 @@ bool has_varying_coefficients(const Config& config);
 bool has_varying_coefficient(const Config& config, Face face);
 // Heat flux alone, whatever the temperature?
 bool is_of_flux(const Config& config, Face face);
-bool coefficient_uses_time(const BoundaryConfig& boundary);
+bool coefficients_use_time(const Config& config);
+bool coefficients_use_time(const Config& config, int axis);
 bool boundaries_use_time(const Config& config);
 
 // boundary_law() of a face that is not plain.
 BoundaryLaw strongest_law(const Config& config, Face face, double conductivity);
-// An estimate for spectra: `a` of the conductance that the cells of a face have on average at t = 0.
+// An estimate for spectra: `a` of the conductance that the cells of a face have on average at
+// problem.implicit_time, 0 but for implicit steps.
 double mean_a(const Config& config, Face face, double conductivity);
 
 // The same faces with all temperatures and fluxes 0, as of a change of the field.

@@ -172,9 +172,10 @@ struct ProblemConfig {
   std::int64_t max_sweeps = 3000000;       // 256^3 cells that one face holds need 2.2 million
   std::optional<std::int64_t> max_cycles;  // instead of max_sweeps
   std::optional<double> mean_temperature;  // K; fixes the mean where no boundary does
-  // Not of the deck: s; of the grids on which an implicit step is solved. Their operator is T/implicit_dt
-  // less that of a steady problem.
+  // Not of the deck, s: of the grids on which an implicit step is solved. Their operator is T/implicit_dt
+  // less that of a steady problem, with the coefficients of boundaries at implicit_time.
   std::optional<double> implicit_dt;
+  double implicit_time = 0;
   // both
   // Steady: absolute, error: K; relative: to the first residual. Transient: K, of a part of a step; none:
   // steps are of one length.

@@ -70,13 +70,8 @@ void check_depth(const Config& config, Face f, const std::string& key, Problems&
 
 void check_varying(const Config& config, const RegistryNames& registry, Problems& problems) {
   const char* const varying = "boundaries whose coefficients vary over a face";
-  const bool by_time = std::ranges::any_of(config.boundaries, coefficient_uses_time);
-  if (by_time && is_implicit(config))
-    problems.add("problem.method",
-                 "implicit is not available for coefficients that change in time in this "
-                 "version; use rkl or euler");
   check_error_is_known(config, varying, problems);
-  if (by_time || !has_several_materials(config))
+  if (coefficients_use_time(config) || !has_several_materials(config))
     check_kernel_can(config, registry, &RegistryNames::Kernel::takes_varying_a,
                      fmt::format("take {}", varying), problems);
 }

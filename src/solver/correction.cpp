@@ -39,6 +39,7 @@ class CorrectionBy : public Correction<T> {
   void solve(double scale, int cycles, bool from_the_start) override {
     const ChangeTransfer<T, Change>& transfer = change_transfer<T, Change>(level_.device().backend());
     const Config& config = level_.config();
+    follow_step();
     level_.wait_for_copy(true);  // the field is changed in place
     step_.refresh_ghosts();
     level_.fill_boundaries(level_.whole());
@@ -57,14 +58,6 @@ class CorrectionBy : public Correction<T> {
       transfer.add(change_.field(), level_.current().view(), level_.whole(), level_.compute());
     });
     step_.forget_ghosts();
-  }
-
-  void use_step(double dt) override {
-    if (dt == dt_) return;
-    dt_ = dt;
-    change_.use_implicit_dt(dt * implicit_share(level_.config()), is_coarsest_);
-    multigrid_.use_implicit_dt(dt * implicit_share(level_.config()));
-    weigh();
   }
 
   void time_phases() override {
@@ -92,6 +85,17 @@ class CorrectionBy : public Correction<T> {
     weigh();
     if (mean_is_free(config))
       sum_.emplace(level_.communicator(), level_.device(), level_.extent(), level_.compute());
+  }
+
+  // Its length, and coefficients of boundaries at the time of the stage.
+  void follow_step() {
+    const Config& config = level_.config();
+    if (level_.dt() == dt_ && !coefficients_use_time(config)) return;
+    dt_ = level_.dt();
+    const double dt = dt_ * implicit_share(config), time = level_.values_time();
+    change_.use_stage(dt, time, is_coarsest_);
+    multigrid_.use_stage(dt, time);
+    weigh();
   }
 
   // Of the update of a sweep of the unit weight: inversely as the diagonals.

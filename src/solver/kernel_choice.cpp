@@ -206,8 +206,7 @@ KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subd
   auto kernels = kernels_of(config, "solver.kernel", stencil_kernels<T>(), s.kernel, backend);
   if (has_several_materials(config))
     std::erase_if(kernels, [](const auto* kernel) { return !kernel->sweeps_materials; });
-  if (has_several_materials(config) ? std::ranges::any_of(config.boundaries, coefficient_uses_time)
-                                    : has_varying_coefficients(config))
+  if (has_several_materials(config) ? coefficients_use_time(config) : has_varying_coefficients(config))
     std::erase_if(kernels, [](const auto* kernel) { return !kernel->takes_varying_a(); });
   // The table goes up the ladder: what stands last is what to take unasked.
   std::reverse(kernels.begin(), kernels.end());

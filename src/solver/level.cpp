@@ -275,7 +275,7 @@ void Level<T>::read(const StoredField& stored) {
 
 template <class T>
 void Level<T>::update_values(int sweeps, std::optional<double> share) {
-  if (!between_cycles()) return;
+  if (!between_cycles() || !own_stream_) return;  // a grid below the field's has use_stage()
   const double of_cycle = method_.cycle() > 1 && !probes_ ? 0.5 : 0;
   times_ = {time() + share.value_or(of_cycle) * dt()};
   if (part_) times_[0] = std::min(times_[0], std::nextafter(part_->jump, part_->time));

@@ -168,6 +168,7 @@ class Level {
   // of its beginning, and for all sweeps of a longer cycle those of its middle, or of another `share` of its
   // time. Sources have one for all sweeps.
   void update_values(int sweeps, std::optional<double> share = {});
+  double values_time() const { return times_.front(); }  // s, of the last of these
   // Ghosts beyond the boundaries at which `region` ends, but for those that a `kernel` computes itself.
   void fill_boundaries(Box region, const StencilKernel<T>* kernel = nullptr);
   void start_exchange() { halo_.start(current_.view(), compute_, halo_stream_); }
@@ -239,9 +240,12 @@ class Level {
     part_.reset();
     sweeps_ = sweep;
   }
-  // Of a grid on which an implicit step is solved: steps of another length from here on.
-  void use_implicit_dt(double dt, bool coarsest) {
+  // Of a grid on which an implicit step is solved, from here on: the length of a stage, and the time at which
+  // coefficients of boundaries are taken, s.
+  void use_stage(double dt, double time, bool coarsest) {
     config_.problem.implicit_dt = dt;
+    config_.problem.implicit_time = time;
+    if (boundaries_.vary_in_time()) boundaries_.update(std::array{time}, compute_);
     use(coarsest ? coarsest_method(config_) : make_method(config_));
   }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "config/boundary_laws.hpp"
 #include "kernels/conjugate_steps.hpp"
 #include "solver/diagnosis.hpp"
 #include "solver/material_multigrid.hpp"
@@ -38,6 +39,11 @@ class MaterialCorrection : public Correction<T> {
   }
 
   void solve(double scale, int cycles, bool) override {
+    if (level_.dt() != dt_) {
+      dt_ = level_.dt();
+      multigrid_.take_ground();
+    }
+    if (coefficients_use_time(level_.config())) multigrid_.take_faces();
     level_.wait_for_copy(true);  // the field is changed in place
     step_.refresh_ghosts();
     level_.fill_boundaries(level_.whole());
@@ -51,12 +57,6 @@ class MaterialCorrection : public Correction<T> {
       add_correction();
     }
     step_.forget_ghosts();
-  }
-
-  void use_step(double dt) override {
-    if (dt == dt_) return;
-    dt_ = dt;
-    multigrid_.take_ground();
   }
 
   void time_phases() override { multigrid_.time_phases(); }

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "config/boundary_laws.hpp"
 #include "config/materials.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/error.hpp"
@@ -158,6 +159,12 @@ void MaterialMultigrid::find_conductances(std::size_t i, int along) {
 
 void MaterialMultigrid::take_ground() {
   for (std::size_t i = 0; i < grids_.size(); ++i) find_conductances(i, ground_of_cells);
+}
+
+void MaterialMultigrid::take_faces() {
+  for (int axis = 0; axis < 3; ++axis)
+    if (coefficients_use_time(config_, axis))
+      for (std::size_t i = 0; i < grids_.size(); ++i) find_conductances(i, axis);
 }
 
 void MaterialMultigrid::restrict_to(std::size_t i) {

@@ -30,7 +30,9 @@ class MaterialMultigrid {
   // The grid of the body's cells. A cycle takes its source, and leaves the correction in its current field.
   ConductanceGrid& finest() { return grid(0); }
   void v_cycle();
-  void take_ground();  // anew, of all grids
+  // Anew, of all grids, where the body's have changed.
+  void take_ground();
+  void take_faces();  // along axes whose boundaries have coefficients that use t
 
   std::vector<TimedGrid> timed();  // the finest first
   void time_phases();

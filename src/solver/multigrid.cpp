@@ -56,17 +56,25 @@ struct Multigrid<T>::Coarse {
         read.lo[axis] = each_overlap[restricted.lo[axis]].first;
         read.hi[axis] = last.first + last.count;
       }
-      std::vector<Interpolation<T>> each_interpolation;
-      for (Index cell = 0; cell < fine.extent()[axis]; ++cell) {
-        Interpolation<T> local = between(grid.config, axis, cell + fine_lo[axis], n[axis]);
-        local.lower -= static_cast<int>(lo[axis]);
-        local.upper -= static_cast<int>(lo[axis]);
-        each_interpolation.push_back(local);
-      }
       overlaps[axis] = copied_to(fine.device(), each_overlap);
-      interpolations[axis] = copied_to(fine.device(), each_interpolation);
     }
     nested = nested && read.lo.x % 2 == 0;
+    find_interpolations(fine);
+  }
+
+  void find_interpolations(const Level<T>& fine) {
+    for (int axis = 0; axis < 3; ++axis) {
+      const auto coarse_lo = static_cast<int>(level.subdomain().lo[axis]);
+      std::vector<Interpolation<T>> each;
+      for (Index cell = 0; cell < fine.extent()[axis]; ++cell) {
+        Interpolation<T> local =
+            between(level.config(), axis, cell + fine.subdomain().lo[axis], fine.config().grid.cells[axis]);
+        local.lower -= coarse_lo;
+        local.upper -= coarse_lo;
+        each.push_back(local);
+      }
+      interpolations[axis] = copied_to(fine.device(), each);
+    }
   }
 
   // Of the update of a unit sweep: inversely as the diagonals.
@@ -277,10 +285,11 @@ void Multigrid<T>::take(bool from_the_start) {
 }
 
 template <class T>
-void Multigrid<T>::use_implicit_dt(double dt) {
+void Multigrid<T>::use_stage(double dt, double time) {
   for (std::size_t i = 1; i <= coarse_.size(); ++i) {
-    level(i).use_implicit_dt(dt, i == coarse_.size());
+    level(i).use_stage(dt, time, i == coarse_.size());
     coarse_[i - 1]->weigh(level(i - 1).config());
+    if (coefficients_use_time(level(i).config())) coarse_[i - 1]->find_interpolations(level(i - 1));
   }
   start_.starts_at = v_cycle_.starts_at = nullptr;  // they are no longer what the graphs hold
 }

@@ -50,8 +50,8 @@ class Multigrid : public WholeCycle {
   // One V cycle; `from_the_start` after a full multigrid cycle, which starts on the coarsest level, and in
   // which each finer one begins with what the coarser one found (Brandt 1977, section 4).
   void take(bool from_the_start) override;
-  // Of all coarse levels, whose finest has changed, too.
-  void use_implicit_dt(double dt);
+  // Level::use_stage() of all coarse levels, where that of the finest was called.
+  void use_stage(double dt, double time);
   // Where no boundary fixes it: that of the field, K; unasked that of the deck.
   void want_mean(double kelvin) { wanted_mean_ = kelvin; }
 
@@ -86,11 +86,9 @@ class Multigrid : public WholeCycle {
 template <class T>
 class Correction : public WholeCycle {
  public:
-  // Source: `scale` times the field's residual; boundaries as they are now. Adds the change after so many V
-  // cycles, the first after a full multigrid cycle where `from_the_start`.
+  // Source: `scale` times the field's residual; the step's length and boundaries as they are now. Adds the
+  // change after so many V cycles, the first after a full multigrid cycle where `from_the_start`.
   virtual void solve(double scale, int cycles, bool from_the_start) = 0;
-  // Of an implicit method: steps of another length, s, from here on.
-  virtual void use_step(double dt) = 0;
 };
 
 // The step of a level whose method solves by correction outlives it. Collective; throws as Multigrid does.

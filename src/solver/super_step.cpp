@@ -88,16 +88,12 @@ void SuperStep<T>::take_whole() {
 // From one jump to the next, in one part or as many as the tolerance asks for.
 template <class T>
 void SuperStep<T>::take_parts(double from, double length, double jump) {
-  const auto begin_part = [&](double time, double part) {
-    level_.begin_part(time, part, jump);
-    if (correction_) correction_->use_step(part);
-  };
   if (!control_) {
-    begin_part(from, length);
+    level_.begin_part(from, length, jump);
     return take_whole();
   }
   for (control_->begin_step(); !control_->at_end();) {
-    begin_part(from + control_->passed() * length, std::ldexp(length, -control_->halvings()));
+    level_.begin_part(from + control_->passed() * length, std::ldexp(length, -control_->halvings()), jump);
     combine(*start_, 1, 0, 1, 0);
     take_whole();
     ++counts_.parts;
@@ -128,7 +124,6 @@ void SuperStep<T>::take(bool) {
   take_parts(from, from == time ? dt : end - from,
              is_within() ? std::min(*jump, end) : std::numeric_limits<double>::infinity());
   level_.end_parts(begin + cycle);
-  if (correction_ && !control_) correction_->use_step(dt);
 }
 
 template class SuperStep<float>;

@@ -172,13 +172,27 @@ def test_order_in_time(tmp_path, method, steps, least, most):
     assert np.abs(fields[-1] - euler).max() < 2 * differences[1] + 0.005
 
 
-def test_implicit_follows_boundaries_to_second_order(tmp_path):
+@pytest.mark.parametrize("coefficient", ["3", "3 + 40*sin(20*t)*sin(20*t)"])
+def test_implicit_follows_boundaries_to_second_order(tmp_path, coefficient):
     """Which it takes at the times of its stages. From a steady state, so that nothing else changes."""
     write_deck(tmp_path, TRANSIENT.replace("value: 300}", 'value: "300 + 20*sin(20*t)*sin(20*t)"}').replace("value: 50", "value: 0")
+               .replace("ambient: 300, coefficient: 3}", f'ambient: "300 - 20*sin(10*t)", coefficient: "{coefficient}"}}')
                .replace('shape: formula, formula: "300 + 10*sin(2.1*x)*(1 + cos(pi*y/0.8))"', "shape: constant, value: 300"))
     fields = [field_of_steps(tmp_path, steps, *LONG_STEPS[1]) for steps in (32, 64, 128)]
     differences = [np.abs(a - b).max() for a, b in zip(fields, fields[1:])]
     assert 3.5 < differences[0] / differences[1] < 5
+
+
+@pytest.mark.parametrize("coefficient", [0.01, 1, 1e6])
+@pytest.mark.parametrize("before", ["0", "1e6"])
+def test_a_stage_is_solved_with_the_coefficient_of_its_time(tmp_path, coefficient, before):
+    """Whatever it was: on all grids as one that never changed."""
+    fields = []
+    for each in (coefficient, f"{before} + ({coefficient} - {before})*(t > 0)"):
+        write_deck(tmp_path, TRANSIENT.replace("coefficient: 3}", f'coefficient: "{each}"}}'))
+        run(tmp_path, "output.overwrite=true", "problem={method: implicit, scheme: backward_euler, dt: 10, end_time: 10}")
+        fields.append(runs.cells(tmp_path / "run" / runs.snapshots(tmp_path / "run")[-1]))
+    assert np.abs(fields[1] - fields[0]).max() < 2e-5
 
 
 def test_implicit_steps_of_any_length(tmp_path):
