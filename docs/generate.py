@@ -17,7 +17,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
 SHOWN = {"ARCHITECTURE.md": "developer/architecture.md", "CONTRIBUTING.md": "developer/contributing.md",
-         "CHANGELOG.md": "developer/changelog.md", "kernels/TUNING.md": "performance/tuning-log.md"}
+         "CHANGELOG.md": "developer/changelog.md"}
 LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\[\]]*\])*\])\((?!https?:|#)([^)#\s]+)(#[^)\s]*)?\)")
 SOURCES = {".cu": "cuda", ".cpp": "cpp", ".hpp": "cpp", ".py": "python", ".yaml": "yaml", ".json": "json", ".csv": "text",
            ".sbatch": "bash", ".sh": "bash", ".def": "bash"}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the figures that docs/performance/ladders.md and TUNING.md quote: all kernels with all tiles, fused norms, boundaries,
+# Makes the figures that docs/performance/ladders.md and docs/tuning-log quote: all kernels with all tiles, fused norms, boundaries,
 # small grids, bandwidths, and whole runs next to what the benchmark says of their kernel. One table a line of work below, the numbers in JSON.
 #   kernels/measure.sh ISOTHERM FOLDER [cuda|cpu] [SIZES]        (SIZES: 512,1024 on a GPU, 256,384 on a CPU)
 set -euo pipefail

@@ -26,7 +26,7 @@ template <>
 inline constexpr Index widest<V4> = 64;
 
 // The one to compute with. Under V4 the 32 registers and permutations of AVX-512 pay, its width does not: the
-// row `openmp` is a third faster in halves (Zen 5, TUNING.md).
+// row `openmp` is a third faster in halves (Zen 5, docs/tuning-log).
 template <class Isa>
 inline constexpr Index preferred = widest<Isa> < 32 ? widest<Isa> : 32;
 

@@ -8,15 +8,15 @@
 // Why one number will do. Sweep k reads the ghosts of one field, which the peers' sweeps k - 1 have stored,
 // and stores into those of the other, which these sweeps have read: that a peer has ended k - 1 says both.
 // Why the next launch says it. A sweep that says its own end has a fence behind stores that are still on
-// their way to another device, where nothing is left to hide it: 4 us of 80 (TUNING.md). Between launches
-// they arrive in any case. Why it ends. A block says it for all links before it waits for anyone, however few
-// blocks fit on the GPU. It waits for the start of a launch on another device, which comes whatever becomes
-// of this one. All blocks wait, not those at faces alone: blocks that set out late stay late, and read again
-// what the others have brought into L2 (throttle.hpp). Who stores what. At a face across x lanes store their
-// cells as they make them. Across y and z whole rows and planes are at the face, and a choice among rows
-// would cost every row of every block: they are read back (TUNING.md). Memory order. What a launch has
-// stored, its follower releases with the flag. What the peers have stored is read by bulk copies of a thread
-// that combines those that have acquired the flags, behind a fence between the two ways.
+// their way to another device, where nothing is left to hide it: 4 us of 80 (docs/tuning-log). Between
+// launches they arrive in any case. Why it ends. A block says it for all links before it waits for anyone,
+// however few blocks fit on the GPU. It waits for the start of a launch on another device, which comes
+// whatever becomes of this one. All blocks wait, not those at faces alone: blocks that set out late stay
+// late, and read again what the others have brought into L2 (throttle.hpp). Who stores what. At a face across
+// x lanes store their cells as they make them. Across y and z whole rows and planes are at the face, and a
+// choice among rows would cost every row of every block: they are read back (docs/tuning-log). Memory order.
+// What a launch has stored, its follower releases with the flag. What the peers have stored is read by bulk
+// copies of a thread that combines those that have acquired the flags, behind a fence between the two ways.
 #pragma once
 
 #include "kernels/cuda/hopper.hpp"

@@ -34,15 +34,15 @@
 namespace isotherm::cuda {
 namespace {
 
-constexpr int max_time_block = 4;  // deeper ones find no room in registers and are slower: kernels/TUNING.md
-constexpr Index least_planes = 4;  // that are worth a block
+constexpr int max_time_block = 4;    // deeper ones find no room in registers and are slower: docs/tuning-log
+constexpr Index least_planes = 4;    // that are worth a block
 constexpr Index most_blocks = 1024;  // each of which leaves a part of a norm
 // Of an axis of a block; ghosts beyond it: what the copy engine counts.
 constexpr Index longest_axis = (Index{1} << 30) - 64;
 
 // A block: warps above each other along y, rows of y that a lane owns, planes of the ring; and the cycles
 // between its planes, 0: as fast as they come. Blocks that ask for planes a little slower than the
-// instructions of four levels allow stay side by side in large fields (kernels/TUNING.md).
+// instructions of four levels allow stay side by side in large fields (docs/tuning-log).
 struct PacedTile {
   Tile tile;
   int throttle;
@@ -210,7 +210,7 @@ void with_temporal(const SweepArgs<T>& args, int time_block, Body body) {
         return body.template operator()<d, TemporalExtras<false, false, false, true, true>>();
       }
       if (simple) {
-        // In fp64 scaling costs a twentieth of the rate (kernels/TUNING.md); in fp32 nothing.
+        // In fp64 scaling costs a twentieth of the rate (docs/tuning-log); in fp32 nothing.
         if constexpr (sizeof(T) == sizeof(double)) {
           if (source && !norm && !any_scaled(args.c))
             return body.template operator()<d, TemporalExtras<false, true, false, false>>();

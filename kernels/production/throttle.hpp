@@ -4,8 +4,8 @@
 // multiprocessors get different shares of the bandwidth: some tens of planes later the neighbours' lines have
 // left the cache and are read from memory again, a quarter more in all for a tile of 64 cells. Blocks that
 // keep to a schedule stay together: none asks for its n-th plane before n times the time of a plane at a
-// bandwidth that the memory can give. A block that is late is not delayed until it has caught up. TUNING.md
-// has the measurements.
+// bandwidth that the memory can give. A block that is late is not delayed until it has caught up.
+// docs/tuning-log has the measurements.
 #pragma once
 
 #include <algorithm>

@@ -18,7 +18,7 @@
 //           loads: no thread computes an address or waits in a register for a load. Blocks that drift apart
 //           would read their halos from memory twice: a schedule (throttle.hpp) keeps them together, and
 //           blocks above each other walk towards each other, or apart, so that they read the planes between
-//           them at one time (TUNING.md).
+//           them at one time (docs/tuning-log).
 #include <algorithm>
 #include <cstddef>
 

@@ -9,7 +9,7 @@
 namespace isotherm::cuda {
 
 // A sweep that scales its source takes the kernel of thin boxes: code for it in the wide tiles, where fp64
-// fills the registers, costs every other sweep a tenth (TUNING.md). Not one that stores its faces.
+// fills the registers, costs every other sweep a tenth (docs/tuning-log). Not one that stores its faces.
 template <class T>
 bool scales_source(const SweepArgs<T>& args) {
   return !args.source.empty() && args.c[0].sigma != T{1} && !args.stores.any() && args.materials.empty();
@@ -18,7 +18,7 @@ bool scales_source(const SweepArgs<T>& args) {
 // A step in two parts keeps the columns of the whole: the interior is the columns that need nothing an
 // exchange brings, but for the layers below and above them, and the rest is the other columns from end to
 // end, and these layers. No tile is cut, so both parts together move what one sweep moves. Shells one cell
-// thick on all faces took a tenth of a sweep (TUNING.md).
+// thick on all faces took a tenth of a sweep (docs/tuning-log).
 
 // `Way<T, tile>`: of one of the kernel's tiles,
 //     static WideTile<T> chunk(Box region, Box hole);   planes chosen for the columns without `hole`

@@ -74,7 +74,7 @@ double tiled_cells_of_period(Int3 extent, Int3 faces, int ghosts, const Exchange
 // sheet); a sector is 32 bytes, in memory and as the payload of a store over NVLink, one for each piece;
 // packing, unpacking and the sweep of the shell (in and out) touch a row; a message is two launches and a
 // signal; faces across z and x made steps of 80 us and more 3 us longer than one across y
-// (kernels/TUNING.md); a tile is that of the wide rows, a warp of 16-byte loads along x. Host: a core's share
+// (docs/tuning-log); a tile is that of the wide rows, a warp of 16-byte loads along x. Host: a core's share
 // of memory and of copies within it, a line of the cache, packing and unpacking, an MPI message within a
 // host, the widest vector.
 ExchangeWeights ExchangeWeights::of(Backend backend, int cell_bytes) {

@@ -15,7 +15,7 @@ constexpr std::int64_t least_sweeps = 16, most_sweeps = 512;  // of a cycle that
 // Of several materials: the heat of good conductors that poor ones enclose is lost in many more.
 constexpr std::int64_t most_sweeps_of_materials = 4096;
 constexpr int smoothing_sweeps = 4;     // of multigrid, before and after a correction
-constexpr double expected_decay = 2.3;  // of a V cycle: measured rates are 0.06 to 0.1 (kernels/TUNING.md)
+constexpr double expected_decay = 2.3;  // of a V cycle: measured rates are 0.06 to 0.1 (docs/tuning-log)
 // ... of several materials, where coarse grids are less like the finest: of geometric bodies 0.07 to 0.34,
 // slower where single cells differ by much.
 constexpr double expected_decay_of_materials = 0.6;

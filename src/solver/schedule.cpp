@@ -149,7 +149,7 @@ SweepWork sweep_work(const Config& config, const Decomposition& decomposition, B
   const bool has_coarse_grids = method.by_correction || method.has_coarse_grids;
   const bool blocks = shares_launches(of_sweeps);
   constexpr double usual_block = 4;  // sweeps of a launch; those of a V cycle before a correction too
-  // How many times as fast as a pass for each sweep launches of several sweeps are (kernels/TUNING.md).
+  // How many times as fast as a pass for each sweep launches of several sweeps are (docs/tuning-log).
   const double gain = !blocks ? 1 : backend == Backend::cuda ? 2.8 : 1.5;
   const auto sweeps = static_cast<double>(likely_sweeps(config)),
              size = static_cast<double>(element_bytes(of_sweeps));

@@ -20,8 +20,8 @@
 namespace isotherm::cuda {
 namespace {
 
-// Two waves on a large GPU; more leave more to the second stage (TUNING.md). A constant, not the number of
-// multiprocessors, which would change the order of the sum from GPU to GPU.
+// Two waves on a large GPU; more leave more to the second stage (docs/tuning-log). A constant, not the number
+// of multiprocessors, which would change the order of the sum from GPU to GPU.
 struct LaunchShape {
   static constexpr int threads = 256;
   static constexpr Index most_blocks = 2048;
