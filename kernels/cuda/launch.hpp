@@ -32,8 +32,13 @@ struct Threads {
   std::size_t shared_bytes = 0;
 };
 
-// Queues a kernel and reports what is wrong with the launch itself; errors of the kernel come with the next
-// synchronisation.
+// Throws when a launch has failed: behind kernel<<<grid, block, shared_bytes, stream>>>(...), which returns
+// no code. Errors of the kernel come with the next synchronisation.
+inline void check_launch(const char* name, cudaError_t code = cudaGetLastError()) {
+  if (code != cudaSuccess) check(code, (std::string("the launch of kernel ") + name).c_str());
+}
+
+// Queues a kernel, as <<<>>> does, and checks the launch.
 template <class... Formal, class... Actual>
 void launch(const char* name, void (*kernel)(Formal...), const Threads& threads, Stream stream,
             Actual&&... arguments) {
@@ -42,8 +47,7 @@ void launch(const char* name, void (*kernel)(Formal...), const Threads& threads,
   config.blockDim = threads.block;
   config.dynamicSmemBytes = threads.shared_bytes;
   config.stream = native(stream);
-  const cudaError_t code = cudaLaunchKernelEx(&config, kernel, std::forward<Actual>(arguments)...);
-  if (code != cudaSuccess) check(code, (std::string("the launch of kernel ") + name).c_str());
+  check_launch(name, cudaLaunchKernelEx(&config, kernel, std::forward<Actual>(arguments)...));
 }
 
 // The block `wide`, made narrower where the box is thin and longer in y and z instead, so that warps stay

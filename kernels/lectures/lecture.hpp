@@ -2,11 +2,12 @@
 // its launch, its registry entry. For .cu files only.
 //
 // What a lecture calls is in few places: the formula stencil_update() and SweepArgs in kernels/stencil.hpp;
-// launch(), cover() and cell_of_thread() in kernels/cuda/launch.hpp; what a reduction adds and how two values
-// combine in kernels/cuda/combine.hpp; cells by number or by segments of rows in kernels/cuda/cells.hpp.
+// check_launch(), cover() and cell_of_thread() in kernels/cuda/launch.hpp; what a reduction adds and how two
+// values combine in kernels/cuda/combine.hpp; cells by number or by segments of rows in
+// kernels/cuda/cells.hpp.
 //
-// launch(name, kernel, {grid, block, shared}, stream, ...) is kernel<<<grid, block, shared, stream>>>(...)
-// and a check of its error: so host compilers, too, compile a lecture, for tests without a GPU.
+// A kernel is launched by kernel<<<grid, block, shared_bytes, stream>>>(...), and check_launch(name) behind
+// it throws when the launch itself has failed.
 #pragma once
 
 #include "kernels/cuda/cells.hpp"

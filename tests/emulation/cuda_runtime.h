@@ -4,8 +4,8 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <bit>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -183,7 +183,7 @@ inline bool emulated_launch_is_valid(const cudaLaunchConfig_t& c) {
 template <class... Formal, class... Actual>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Formal...),
                                Actual&&... arguments) {
-  if (!emulated_launch_is_valid(*config)) return cudaErrorInvalidConfiguration;
+  if (!emulated_launch_is_valid(*config)) return emulation::result(cudaErrorInvalidConfiguration);
   const std::tuple<std::decay_t<Formal>...> values(std::forward<Actual>(arguments)...);
   emulation::queue(config->stream, [=, threads = *config] {
     emulation::run_grid(threads.gridDim, threads.blockDim, threads.dynamicSmemBytes,
@@ -191,6 +191,18 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
   });
   return cudaSuccess;
 }
+
+namespace emulation {
+// What kernel<<<grid, block, shared_bytes, stream>>> becomes by TranslateLaunches.cmake; (...) follows.
+template <class... Formal>
+auto launcher(void (*kernel)(Formal...), dim3 grid, dim3 block, std::size_t shared_bytes = 0,
+              cudaStream_t stream = nullptr) {
+  return [=](auto&&... arguments) {
+    const cudaLaunchConfig_t config{grid, block, shared_bytes, stream};
+    cudaLaunchKernelEx(&config, kernel, std::forward<decltype(arguments)>(arguments)...);
+  };
+}
+}  // namespace emulation
 
 template <class Kernel>
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, Kernel*) {

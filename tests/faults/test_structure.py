@@ -46,6 +46,7 @@ MOST_LINES = 800
 MOST_LINES_OF_A_LECTURE, MOST_LINES_OF_THEIR_HEADER = 120, 150
 OF_LECTURES = r"kernels/lectures/(lecture|cpu/row)\.hpp|kernels/cuda/hopper\.hpp|kernels/host/update_norm\.hpp"
 HEADS = ("Algebra", "Mapping", "Storage", "Traffic")
+LAUNCHED_BY_A_LIBRARY = "kernels/lectures/reduction/11_cub.cu"
 MOST_LINES_OF_A_FUNCTION = 60
 # Longer ones that are known, by name: each may only become shorter.
 LONG_FUNCTIONS = {"tma_pipeline": 97, "__launch_bounds__": 65}  # the second: register_tile, as ctags calls it
@@ -121,7 +122,7 @@ def too_long(path, text):
 
 
 def no_lecture(path, text):
-    """Short, self-contained but for the header of lectures, and explained under four heads."""
+    """Short, self-contained but for the header of lectures, explained under four heads, and on a GPU launched by <<<>>>."""
     if not path.startswith("kernels/lectures/"):
         return []
     if path.endswith(".hpp"):
@@ -129,6 +130,8 @@ def no_lecture(path, text):
     own = [name for mark, name in INCLUDE.findall(text) if mark == '"' and not re.fullmatch(OF_LECTURES, name)]
     lacking = [head for head in HEADS if not re.search(rf"^// {head} ", text, re.MULTILINE)]
     long = [f"{path} is too long"] if text.count("\n") > MOST_LINES_OF_A_LECTURE else []
+    if path.endswith(".cu") and path != LAUNCHED_BY_A_LIBRARY and not re.search(r"^[^/\n]*<<<", text, re.MULTILINE):
+        lacking.append("launch: kernel<<<grid, block, shared_bytes, stream>>>(...)")
     return long + [f"{path} includes {name}" for name in own] + [f"{path} does not explain its {head}" for head in lacking]
 
 
@@ -212,12 +215,37 @@ def test_the_project_weighs_what_its_budget_says():
     (wrong_clock, "src/app/run.cpp", "const auto now = std::chrono::system_clock::now();\n"),
     (too_long, "src/main.cpp", "\n" * MOST_LINES),
     (no_lecture, "kernels/lectures/stencil/02_shared.cu", "// Algebra  a sum\n"),
+    (no_lecture, "kernels/lectures/stencil/02_shared.cu", "".join(f"// {head}  a sum\n" for head in HEADS) + "// <<<1, 1>>>\n"),
     (no_lecture, "kernels/lectures/lecture.hpp", "\n" * (MOST_LINES_OF_THEIR_HEADER + 1)),
 ])
 def test_rule_refuses(rule, path, text):
     assert rule(path, text)
     allowed = '#pragma once\n#include <vector>\n#include "core/box.hpp"\n#include "halo/transport.hpp"\n// #if\n'
     assert rule("src/solver/solver.hpp", allowed) == [] and rule("src/main.cpp", '#include "app/run.hpp"\n') == []
+
+
+def translated(folder, text):
+    """A .cu file as the emulation compiles it; or the message that refuses it."""
+    (folder / "kernel.cu").write_text(text)
+    done = subprocess.run(["cmake", "-D", f"SOURCE={folder}/kernel.cu", "-D", f"RESULT={folder}/kernel.cpp", "-P",
+                           TOP / "tests/emulation/TranslateLaunches.cmake"], capture_output=True, text=True, check=False)
+    return (folder / "kernel.cpp").read_text() if done.returncode == 0 else " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("launch, call", [
+    ("copy<<<1, 2>>>(a);", "copy, 1, 2)(a);"),
+    ("copy<T, f(2)>\n  <<<dim3(4, 2), g<T>(1 << 3), 0, native(s)>>>(a,\n  h(b));",
+     "copy<T, f(2)>, dim3(4, 2), g<T>(1 << 3), 0, native(s))(a,\n  h(b));"),
+    ("copy<Pack<T>><<<1, 2>>>(a); // one <<<\nb::scale<<<1, 2>>>(a);",
+     "copy<Pack<T>>, 1, 2)(a); // one <<<\nemulation::launcher(b::scale, 1, 2)(a);")])
+def test_launches_are_translated(tmp_path, launch, call):
+    expected = f'#line 1 "{tmp_path}/kernel.cu"\nemulation::launcher({call}\n'
+    assert translated(tmp_path, launch + "\n") == expected
+
+
+@pytest.mark.parametrize("launch", ["(*copy)<<<1, 2>>>(a);", "copy<<<1, 2>>>;", "copy<<<[] { return 1; }(), 2>>>(a);"])
+def test_what_is_no_plain_launch_is_refused(tmp_path, launch):
+    assert f"{tmp_path}/kernel.cu:2: the emulation of CUDA understands" in translated(tmp_path, f"int a[] = {{1}};\n{launch}\n")
 
 
 def test_no_file_names_this_machine():

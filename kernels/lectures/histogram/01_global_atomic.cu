@@ -25,8 +25,9 @@ void count(const HistogramArgs<T>& args, Stream stream) {
   Count* const counts = cleared(args.counts, args.bins, stream);
   const dim3 block(32, 8);
   cover(args.region, block, [&](dim3 grid, Int3 first) {
-    launch("global_atomic: count_globally", count_globally<T>, {grid, block}, stream, args.field, first,
-           args.region.hi, args.bins, counts);
+    count_globally<T>
+        <<<grid, block, 0, native(stream)>>>(args.field, first, args.region.hi, args.bins, counts);
+    check_launch("global_atomic: count_globally");
   });
 }
 

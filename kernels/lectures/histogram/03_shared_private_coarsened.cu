@@ -54,9 +54,9 @@ void count(const HistogramArgs<T>& args, Stream stream) {
   Count* const counts = cleared(args.counts, args.bins, stream);
   if (args.region.empty()) return;
   const Index blocks = RowSegments::blocks(args.region, LaunchShape::threads, LaunchShape::most_blocks);
-  launch("shared_private_coarsened: count_coarsened", count_coarsened<T>,
-         {static_cast<unsigned>(blocks), LaunchShape::threads}, stream, args.field, args.region, args.bins,
-         counts);
+  count_coarsened<T><<<static_cast<unsigned>(blocks), LaunchShape::threads, 0, native(stream)>>>(
+      args.field, args.region, args.bins, counts);
+  check_launch("shared_private_coarsened: count_coarsened");
 }
 
 }  // namespace

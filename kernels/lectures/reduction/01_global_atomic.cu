@@ -42,8 +42,9 @@ void reduce(const ReductionArgs<T>& args, Stream stream) {
   with_operation(args.op, [&]<ReductionOp op>() {
     combine_partials<op>(nullptr, 0, args.result, stream);  // of nothing: 0
     for_grids(ceil_div(cells, block_threads), [&](unsigned blocks, Index first) {
-      launch("global_atomic: combine_cells", combine_cells<T, op>, {blocks, block_threads}, stream,
-             CellTerm<T, op>(args), cells, first * block_threads, args.result);
+      combine_cells<T, op><<<blocks, block_threads, 0, native(stream)>>>(CellTerm<T, op>(args), cells,
+                                                                         first * block_threads, args.result);
+      check_launch("global_atomic: combine_cells");
     });
   });
 }

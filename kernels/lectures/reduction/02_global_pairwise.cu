@@ -55,7 +55,8 @@ void reduce(const ReductionArgs<T>& args, Stream stream) {
       const Index half = half_of(count);
       double* const to = half == 1 ? args.result : values;
       for_grids(ceil_div(half, block_threads), [&](unsigned blocks, Index first) {
-        launch(name, kernel, {blocks, block_threads}, stream, of, count, half, first * block_threads, to);
+        kernel<<<blocks, block_threads, 0, native(stream)>>>(of, count, half, first * block_threads, to);
+        check_launch(name);
       });
       count = half;
     };

@@ -39,8 +39,9 @@ void reduce(const ReductionArgs<T>& args, Stream stream) {
   with_operation(args.op, [&]<ReductionOp op>() {
     const CellTerm<T, op> cell_term(args);
     for_grids(count, [&](unsigned blocks, Index first) {
-      launch("shared_sequential: combine_cells", combine_cells<T, op>, {blocks, block_threads}, stream,
-             cell_term, cells, first * cells_per_block, partials + first);
+      combine_cells<T, op><<<blocks, block_threads, 0, native(stream)>>>(
+          cell_term, cells, first * cells_per_block, partials + first);
+      check_launch("shared_sequential: combine_cells");
     });
     combine_partials<op>(partials, count, args.result, stream);
   });

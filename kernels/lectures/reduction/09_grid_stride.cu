@@ -49,9 +49,9 @@ void reduce(const ReductionArgs<T>& args, Stream stream) {
   const Index blocks = blocks_of(args.region);
   with_operation(args.op, [&]<ReductionOp op>() {
     if (blocks > 0) {
-      launch("grid_stride: combine_cells", combine_cells<T, op>,
-             {static_cast<unsigned>(blocks), LaunchShape::threads}, stream, CellTerm<T, op>(args),
-             args.region.cells(), partials);
+      combine_cells<T, op><<<static_cast<unsigned>(blocks), LaunchShape::threads, 0, native(stream)>>>(
+          CellTerm<T, op>(args), args.region.cells(), partials);
+      check_launch("grid_stride: combine_cells");
     }
     combine_partials<op>(partials, blocks, args.result, stream);
   });

@@ -46,9 +46,9 @@ void reduce(const ReductionArgs<T>& args, Stream stream) {
   const Index blocks = blocks_of(args.region);
   with_operation(args.op, [&]<ReductionOp op>() {
     if (blocks > 0) {
-      launch("warp_shuffle: combine_cells", combine_cells<T, op>,
-             {static_cast<unsigned>(blocks), LaunchShape::threads}, stream, args.a, args.b, args.region,
-             partials);
+      combine_cells<T, op><<<static_cast<unsigned>(blocks), LaunchShape::threads, 0, native(stream)>>>(
+          args.a, args.b, args.region, partials);
+      check_launch("warp_shuffle: combine_cells");
     }
     combine_partials<op>(partials, blocks, args.result, stream);
   });

@@ -4,7 +4,8 @@
 // Mapping   CUB reduces a sequence: here the numbers 0, 1, 2, ... of the region's cells, x fastest, which a
 //           transform turns into the cells' parts of the result. Neighbouring threads get neighbouring
 //           numbers, so reads are coalesced within a row. CUB chooses blocks, items a thread and its second
-//           pass; for one kind of GPU the order is fixed, and so are the bits.
+//           pass, and launches its kernels itself, so no <<<>>> is here; for one kind of GPU the order is
+//           fixed, and so are the bits.
 // Storage   registers: some sixteen cells per thread; shared memory: one value per warp.
 // Traffic   each field once, as in warp_shuffle, but a cell's number must become its indices: two divisions
 //           by multiplication (grids.hpp) per cell, where warp_shuffle has two real ones per segment. CUB's

@@ -58,11 +58,15 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
   with_tile<tiles<T>>(plan.tile, [&]<Tile tile>() {
     const dim3 block = fit_block(dim3(tile.x, tile.y, tile.z), args.region.extent());
     cover(args.region, block, [&](dim3 grid, Int3 first) {
-      if (!args.materials.empty())
-        return launch("naive_materials", naive_materials<T, tile.product()>, {grid, block}, stream, args.in,
-                      args.out, args.source, args.materials, first, args.region.hi);
-      launch("naive", naive<T, tile.product()>, {grid, block}, stream, args.in, args.out, args.source,
-             args.c[0], first, args.region.hi);
+      if (args.materials.empty()) {
+        naive<T, tile.product()><<<grid, block, 0, native(stream)>>>(args.in, args.out, args.source,
+                                                                     args.c[0], first, args.region.hi);
+        check_launch("naive");
+      } else {
+        naive_materials<T, tile.product()><<<grid, block, 0, native(stream)>>>(
+            args.in, args.out, args.source, args.materials, first, args.region.hi);
+        check_launch("naive_materials");
+      }
     });
   });
 }

@@ -50,8 +50,9 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
   with_tile<tiles>(plan.tile, [&]<Tile tile>() {
     const dim3 block(tile.x, tile.y, tile.z);
     cover(args.region, block, [&](dim3 grid, Int3 first) {
-      launch("shared", shared_tile<T, tile.x, tile.y, tile.z>, {grid, block}, stream, args.in, args.out,
-             args.source, args.c[0], first, args.region.hi);
+      shared_tile<T, tile.x, tile.y, tile.z><<<grid, block, 0, native(stream)>>>(
+          args.in, args.out, args.source, args.c[0], first, args.region.hi);
+      check_launch("shared");
     });
   });
 }

@@ -46,8 +46,9 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
   with_tile<tiles>(plan.tile, [&]<Tile tile>() {
     const dim3 block(tile.x, tile.y, tile.z);
     cover(args.region, block, [&](dim3 grid, Int3 first) {
-      launch("shared_cached_halo", shared_cached_halo<T, tile.x, tile.y, tile.z>, {grid, block}, stream,
-             args.in, args.out, args.source, args.c[0], first, args.region.hi);
+      shared_cached_halo<T, tile.x, tile.y, tile.z><<<grid, block, 0, native(stream)>>>(
+          args.in, args.out, args.source, args.c[0], first, args.region.hi);
+      check_launch("shared_cached_halo");
     });
   });
 }

@@ -73,8 +73,9 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
     const Box threads{{0, 0, 0}, {packs, ceil_div(box.extent().y, tile.z), box.extent().z}};
     cover(threads, dim3(tile.x, tile.y), [&](dim3 grid, Int3 at) {
       const Int3 first{pack_floor<T>(box.lo.x) + at.x * cells, box.lo.y + at.y * tile.z, box.lo.z + at.z};
-      launch("coarsened", coarsened<T, tile.x, tile.y, tile.z>, {grid, dim3(tile.x, tile.y)}, stream, args.in,
-             args.out, args.source, args.c[0], first, box);
+      coarsened<T, tile.x, tile.y, tile.z><<<grid, dim3(tile.x, tile.y), 0, native(stream)>>>(
+          args.in, args.out, args.source, args.c[0], first, box);
+      check_launch("coarsened");
     });
   });
 }

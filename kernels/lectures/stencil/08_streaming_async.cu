@@ -87,8 +87,9 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
   with_tile<tiles>(plan.tile, [&]<Tile tile>() {
     const dim3 columns(tile.x, tile.y, tile.z), threads(tile.x, tile.y);
     cover(args.region, columns, [&](dim3 grid, Int3 first) {
-      launch("streaming_async", streaming_async<T, tile.x, tile.y, tile.z>, {grid, threads}, stream, args.in,
-             args.out, args.source, args.c[0], first, args.region.hi);
+      streaming_async<T, tile.x, tile.y, tile.z><<<grid, threads, 0, native(stream)>>>(
+          args.in, args.out, args.source, args.c[0], first, args.region.hi);
+      check_launch("streaming_async");
     });
   });
 }

@@ -88,8 +88,9 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
     const Box box{{pack_floor<T>(args.region.lo.x), args.region.lo.y, args.region.lo.z}, args.region.hi};
     const dim3 columns(tile.x, tile.y, tile.z), threads(tile.x, tile.y);
     cover(box, columns, [&](dim3 grid, Int3 first) {
-      launch("streaming_tma", streaming_tma<T, tile.x, tile.y, tile.z>, {grid, threads}, stream, map,
-             args.out, args.source, args.c[0], first, args.region);
+      streaming_tma<T, tile.x, tile.y, tile.z>
+          <<<grid, threads, 0, native(stream)>>>(map, args.out, args.source, args.c[0], first, args.region);
+      check_launch("streaming_tma");
     });
   });
 }

@@ -89,8 +89,9 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
   with_tile<tiles>(plan.tile, [&]<Tile tile>() {
     const dim3 columns(tile.x - 2 * sweeps, tile.y - 2 * sweeps, tile.z), threads(tile.x, tile.y);
     cover(args.region, columns, [&](dim3 grid, Int3 first) {
-      launch("streaming_temporal", streaming_temporal<T, sweeps, tile.x, tile.y, tile.z>, {grid, threads},
-             stream, args, readable, first);
+      streaming_temporal<T, sweeps, tile.x, tile.y, tile.z>
+          <<<grid, threads, 0, native(stream)>>>(args, readable, first);
+      check_launch("streaming_temporal");
     });
   });
 }
