@@ -17,7 +17,7 @@ from isotherm_tools.text import extent_text, groups
 
 COLUMNS = 2
 MARKERS = "osD^vP*X<>hpd8"  # a row each
-FILLS = ("full", "none", "left", "top")  # a grid each
+FILLS = ("full", "none", "left", "top")  # a grid in a precision each: print may have no colours
 LINES = ("-", "--", ":", "-.")  # a grid each
 FLOPS_A_POINT = 8  # the usual count of a 7-point stencil, whatever the instructions are
 # GFlop/s outside tensor cores by their data sheets: of H100 SXM and of H200.
@@ -115,11 +115,12 @@ def ladder_figure(record, ladders=None):
     """`ladders`: all of the record, unless given."""
     ladders = ladders or record.ladders
     same = len({tuple(variant.label for variant in ladder.variants) for ladder in ladders}) == 1
-    columns = min(COLUMNS, len(ladders)) if same else 1  # side by side only with one set of names
+    short = all(len(variant.label) <= figures.MOST_LETTERS for variant in ladders[0].variants)
+    columns = min(COLUMNS, len(ladders)) if same and short else 1  # side by side only with one set of names, which leaves room for bars
     rows = math.ceil(len(ladders) / columns)
     most = max(len(ladder.variants) for ladder in ladders)
     figure, panels = pyplot.subplots(rows, columns, squeeze=False, layout="constrained",
-                                     sharey=same, figsize=(figures.WIDTH + 2.2 * (columns - 1), rows * (1.2 + 0.28 * most)))
+                                     sharey=same, figsize=(figures.WIDTH, rows * (1.2 + 0.28 * most)))
     figure.suptitle(f"bench {record.subject} on {record.device}", x=0.01, ha="left")
     for panel in panels.flat[len(ladders):]:
         panel.axis("off")
@@ -185,12 +186,12 @@ def roofline_figure(record):
             panel.plot([peak * 1e9 / middle, 2 * highest], [peak] * 2, color=figures.PRECISIONS[precision],
                        label=f"arithmetic, {precision}: {peak / 1e3:g} TFlop/s")
     markers = dealt_out(MARKERS, [variant.launches for variant in record.variants])
-    fills = dealt_out(FILLS, [ladder.cells for ladder in record.ladders])
+    fills = dealt_out(FILLS, [ladder.title for ladder in record.ladders])
     for ladder in record.ladders:
         for variant in ladder.variants:
             place = variant.intensity, FLOPS_A_POINT * variant.rate
             panel.plot(*place, markersize=7, marker=markers[variant.launches], color=figures.PRECISIONS[ladder.precision],
-                       fillstyle=fills[ladder.cells], linestyle="none")
+                       fillstyle=fills[ladder.title], linestyle="none")
             if variant.time_block > 1:
                 panel.annotate(variant.time_block, place, xytext=(6, 1 if ladder.precision == "fp64" else -8),
                                textcoords="offset points", fontsize=figures.SMALL)
@@ -207,7 +208,7 @@ def roofline_figure(record):
     panel.set_title(f"roofline of bench stencil on {record.device}", loc="left")
     entries = [line for line in panel.get_lines() if not line.get_label().startswith("_")]
     entries += [dot(marker, "0.3", "full", label) for label, marker in markers.items()]
-    entries += [dot("o", figures.PRECISIONS[ladder.precision], fills[ladder.cells], ladder.title) for ladder in record.ladders]
+    entries += [dot("o", figures.PRECISIONS[ladder.precision], fills[ladder.title], ladder.title) for ladder in record.ladders]
     figure.set_size_inches(figures.WIDTH, 4.4 + 0.2 * math.ceil(len(entries) / 2))
     panel.legend(handles=entries, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.13))
     return figure

@@ -22,7 +22,7 @@ AXES = "xyz"
 MOST_PANELS = 9
 CONTOURS = 9
 NARROW = 0.8  # inches
-DPI = 110  # of a film
+DPI = 150  # of a film
 
 
 def add(subcommands):
@@ -203,7 +203,7 @@ def draw_contours(panel, plane, extent, coldest, hottest, levels=None, values=Tr
                           **{"linewidths": 0.5, "alpha": 0.7, **look})
     if values:  # that have room for them; on a narrow panel on every second
         inches = panel.get_position().size * panel.figure.get_size_inches()
-        texts = panel.clabel(lines, lines.levels[::2 if min(inches) < NARROW else 1], fmt="%g", fontsize=7, inline_spacing=2)
+        texts = panel.clabel(lines, lines.levels[::2 if min(inches) < NARROW else 1], fmt="%g", fontsize=8, inline_spacing=2)
         for artist in (*texts, *panel.collections):
             stays(artist)
 
@@ -215,8 +215,8 @@ def isotherm_colour(level, coldest, hottest):
 
 def arrange(count, aspect):
     """Columns, rows and inches of a figure of `count` panels, each `aspect` times as wide as high."""
-    longest = figures.WIDTH if count == 1 else 2.4  # with room for a title over a sliver
-    width, height = max(longest * min(aspect, 1), 1.2), max(longest / max(aspect, 1), 1.0)
+    longest = figures.WIDTH - 1.9 if count == 1 else 1.5  # three and the scale of colours: little more than WIDTH
+    width, height = max(longest * min(aspect, 1), 1.2), max(longest / max(aspect, 1), 0.75)
 
     def distance_from_a_page(columns):
         return abs(math.log(columns * width / (math.ceil(count / columns) * height * 1.4)))

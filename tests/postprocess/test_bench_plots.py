@@ -7,6 +7,7 @@ import pytest
 from documentation import TOP
 
 from isotherm_tools.bench import BenchRecord, time_block_figure, ladder_figure, roofline_figure
+from isotherm_tools.figures import WIDTH
 from isotherm_tools.__main__ import main
 from program import ran
 
@@ -67,6 +68,12 @@ def test_bars_are_rates_whiskers_their_spread_and_roofs_what_a_copy_would_reach(
     whiskers = next(lines for lines in panel.collections if len(lines.get_segments()) == 3 and not
                     lines.get_label().startswith("copy"))
     assert [list(segment[:, 0]) for segment in whiskers.get_segments()][1] == pytest.approx([0.5e-3, 2e-3])
+
+
+@pytest.mark.parametrize("name, columns", [("low", 2), ("a_name_that_leaves_no_room", 1)])
+def test_ladders_are_side_by_side_where_names_leave_room(tmp_path, name, columns):
+    figure = ladder_figure(BenchRecord(write(tmp_path, [entry(name, 1e-3, precision) for precision in ("fp32", "fp64")])))
+    assert figure.axes[0].get_gridspec().ncols == columns and figure.get_figwidth() == WIDTH
 
 
 def test_reductions_are_drawn_in_bytes_with_both_roofs(tmp_path):
@@ -132,13 +139,13 @@ def test_the_pictures_of_the_ladders_are_of_their_tables(subject, title):
         assert f"`{each['kernel']}`" in text and any(float(row[column]) == pytest.approx(rate, rel=1e-3) for row in rows if len(row) > 1)
 
 
-def test_rows_differ_by_marker_precisions_by_colour_and_grids_by_fill(tmp_path):
+def test_rows_differ_by_marker_and_grids_in_a_precision_by_fill_even_without_colours(tmp_path):
     path = write(tmp_path, [
         entry(row, 1e-3, precision, cells=[cells] * 3)
         for cells in (10, 20) for precision in ("fp32", "fp64") for row in ("low", "high")
     ])
     panel = roofline_figure(BenchRecord(path)).axes[0]
-    looks = [(line.get_marker(), line.get_color(), line.get_fillstyle()) for line in panel.get_lines()[1:]]
+    looks = [(line.get_marker(), line.get_fillstyle()) for line in panel.get_lines()[1:]]
     assert len(looks) == len(set(looks)) == 8
     assert [text.get_text() for text in panel.get_legend().get_texts()] == [
         "copy: 0.02 GB/s", "low", "high",
