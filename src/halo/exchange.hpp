@@ -45,8 +45,8 @@ class HaloExchange {
   FaceStores<T> stores(FieldView<T> in, FieldView<T> out, Stream compute) {
     return first().stores(in, out, compute);
   }
-  void hand_ghosts(FieldView<T> field, Stream compute) { first().hand_ghosts(field, compute); }
-  void take_ghosts(FieldView<T> field, Stream compute) { first().take_ghosts(field, compute); }
+  void publish_ghosts(FieldView<T> field, Stream compute) { first().publish_ghosts(field, compute); }
+  void unpack_ghosts(FieldView<T> field, Stream compute) { first().unpack_ghosts(field, compute); }
 
   // From now on times() has this rank's exchanges; on a GPU the host waits behind each phase.
   void time_phases();

@@ -49,12 +49,12 @@ class Transport {
   virtual bool recordable() const { return false; }
 
   // Can sweeps of the subdomain store all that send() would? Then a sweep from field `in` to `out` takes
-  // stores(), and replaces an exchange. Before the first, hand_ghosts() publishes what the last exchange
-  // received; after take_ghosts() the ghosts are as after receive().
+  // stores(), and replaces an exchange. Before the first, publish_ghosts() publishes what the last exchange
+  // received; after unpack_ghosts() the ghosts are as after receive().
   virtual bool serves_sweeps() const { return false; }
   virtual FaceStores<T> stores(FieldView<T> /*in*/, FieldView<T> /*out*/, Stream) { return {}; }
-  virtual void hand_ghosts(FieldView<T>, Stream) {}
-  virtual void take_ghosts(FieldView<T>, Stream) {}
+  virtual void publish_ghosts(FieldView<T>, Stream) {}
+  virtual void unpack_ghosts(FieldView<T>, Stream) {}
 
   // From now on times() has the pack, wire and unpack times of the host's thread, which waits behind each
   // phase for what that has queued: on a GPU it costs the overlap. Until then phases are ranges for tools

@@ -205,10 +205,10 @@ class PeerTransport final : public Transport<T> {
     stores.links = links_;
     return stores;
   }
-  void hand_ghosts(FieldView<T> field, Stream stream) override {
+  void publish_ghosts(FieldView<T> field, Stream stream) override {
     copy_.copy(bound_to(field).to_columns, stream);
   }
-  void take_ghosts(FieldView<T> field, Stream stream) override {
+  void unpack_ghosts(FieldView<T> field, Stream stream) override {
     stream_ = stream;
     copy_.await_sweeps(links_, stream);
     copy_.copy(bound_to(field).from_columns, stream);

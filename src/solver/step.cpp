@@ -71,26 +71,26 @@ void Step<T>::sweep_exterior(const PeriodLaunch& launch, UpdateNorm& norm) {
 }
 
 template <class T>
-void Step<T>::bring_ghosts() {
+void Step<T>::fetch_ghosts() {
   if (ghosts_ != Ghosts::absent) return;
   exchange();
-  level_.halo().hand_ghosts(level_.current().view(), level_.compute());
-  ghosts_ = Ghosts::here;
+  level_.halo().publish_ghosts(level_.current().view(), level_.compute());
+  ghosts_ = Ghosts::valid;
 }
 
 // No exchange but the first, and one behind a sweep with a norm, which has no room for stores: the kernel
 // itself stores the cells at its faces into the neighbours' ghosts.
 template <class T>
 void Step<T>::sweep_and_store(const PeriodLaunch& launch, const UpdateNorm& norm) {
-  bring_ghosts();
+  fetch_ghosts();
   const bool stores = norm.result == nullptr;
-  if (!stores && ghosts_ == Ghosts::under_way)
-    level_.halo().take_ghosts(level_.current().view(), level_.compute());
+  if (!stores && ghosts_ == Ghosts::pending)
+    level_.halo().unpack_ghosts(level_.current().view(), level_.compute());
   fill_boundaries(launch.region);
   const TraceRange range(Phase::sweep);
   level_.sweep(kernel(), plan(launch), launch.region, norm, stores);
   lap(Phase::sweep);
-  ghosts_ = stores ? Ghosts::under_way : Ghosts::absent;
+  ghosts_ = stores ? Ghosts::pending : Ghosts::absent;
 }
 
 template <class T>
@@ -149,7 +149,7 @@ bool Step<T>::graph(std::int64_t until) {
   if (!plan_.graph || !level_.between_cycles() || level_.sweeps() + count > until) return false;
   level_.wait_for_copy(true);  // its second sweep would overwrite the field
   if (graph_.graph && level_.field().origin != graph_.starts_at) return false;
-  if (plan_.overlap == Overlap::in_kernel) bring_ghosts();  // not in the graph
+  if (plan_.overlap == Overlap::in_kernel) fetch_ghosts();  // not in the graph
   if (!graph_.graph)
     level_.record(graph_, [&] {
       for (std::int64_t left = count; left > 0; left -= interval_)
@@ -178,7 +178,7 @@ void Step<T>::queue_part(StepPart part) {
   const PeriodLaunch first =
       launches_of_period(level_.extent(), level_.sides(), interval_, {time_block(), false}).front();
   const bool in_kernel = plan_.overlap == Overlap::in_kernel;
-  if (in_kernel) bring_ghosts();
+  if (in_kernel) fetch_ghosts();
   if (part == StepPart::exchange) return exchange();
   if (part == StepPart::both)
     return in_kernel ? sweep_and_store(first, norm) : exchange_and_sweep(first, norm);

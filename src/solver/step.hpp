@@ -115,7 +115,7 @@ class Step {
     level_.finish_exchange();
     sweep_exterior(launch, norm);
   }
-  void bring_ghosts();
+  void fetch_ghosts();
   void sweep_and_store(const PeriodLaunch& launch, const UpdateNorm& norm);
 
   Level<T>& level_;
@@ -125,7 +125,7 @@ class Step {
   Timer timer_;
   // Those of the current field, where sweeps store their faces: brought by an exchange, or by the last sweeps
   // of the neighbours, which may not have ended.
-  enum class Ghosts { absent, here, under_way } ghosts_ = Ghosts::absent;
+  enum class Ghosts { absent, valid, pending } ghosts_ = Ghosts::absent;
   RecordedSweeps<T> graph_;  // of sweeps_of_a_graph() sweeps
 };
 

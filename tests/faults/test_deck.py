@@ -92,7 +92,7 @@ DECKS = [
     (15, "interval 0", BASE_DECK + "output: {every_steps: 0}\n", "deck.yaml:10:23: output.every_steps: 0 is out of"),
     (15, "negative steps", BASE_DECK.replace("steps: 10", "steps: -10"), "deck.yaml:9:10: problem.steps: -10 is out"),
     (16, "unknown boundary", BASE_DECK + "boundaries: {x_min: perodic}\n",
-     "deck.yaml:10:21: boundaries.x_min.kind: unknown word 'perodic'; did you mean 'periodic'? One of temperature, "),
+     "deck.yaml:10:21: boundaries.x_min.kind: unknown value 'perodic'; did you mean 'periodic'? One of temperature, "),
     (17, "formula cut short", wall("2*"), "deck.yaml:11:37: boundaries.x_min.value: unexpected end of expression at"),
     (17, "unknown variable", wall("y*x"), "deck.yaml:11:37: boundaries.x_min.value: unknown name 'x' at character 3"),
     (17, "division by zero", wall("1/0"), "deck.yaml:11:37: boundaries.x_min.value: the formula '1/0' gives inf"),
@@ -112,13 +112,13 @@ DECKS = [
     (67, "a formula of the conductivity", BASE_DECK.replace("diffusivity: 1", "diffusivity: 1\n  conductivity: 400 + T"),
      "deck.yaml:6:17: material.conductivity: '400 + T' is not a number (what differs by axis or place takes materials "),
     (67, "radiation", BASE_DECK + "boundaries: {x_min: {kind: radiation}}\n",
-     "deck.yaml:10:28: boundaries.x_min.kind: unknown word 'radiation'; radiation is not available in this version; use "),
+     "deck.yaml:10:28: boundaries.x_min.kind: unknown value 'radiation'; radiation is not available in this version; use "),
     (67, "a section of radiation", BASE_DECK + "radiation: {}\n",
      "deck.yaml:10:1: radiation: unknown key; radiation is not available in this version"),
     (67, "the material of one body as materials", BASE_DECK.replace("material:", "materials:"),
      "deck.yaml:5:16: materials.diffusivity: one value stands where a map is wanted; write keys of conductivity, density, "),
     *((None, f"materials: {name}", BODY.replace(old, new), f"deck.yaml:{where}") for name, old, new, where in [
-        ("an unknown name", "material: board, from", "material: bord, from", "9:16: regions.0.material: unknown word 'bord'; did you "),
+        ("an unknown name", "material: board, from", "material: bord, from", "9:16: regions.0.material: unknown value 'bord'; did you "),
         ("both forms", "{default: core}", "{default: core, density: 1}", "7:36: material.density: is of one material, and the deck has materials"),
         ("no default", "{default: core}", "{}", "9:3: regions: no region has the cell at (0.5625, "),
         ("a default alone", "regions:", "region:", "8:1: region: unknown key; did you mean 'regions'?"),
@@ -190,7 +190,7 @@ def test_a_deck_that_cannot_be_read(write, make, why):
 def test_unknown_kernel_is_named_with_the_known_ones(write):
     result = ran("check", "deck.yaml", cwd=write(BASE_DECK + "solver: {kernel: nonsense}\n"), code=65)
     line, known = result.stderr.split("use one of auto, ")
-    assert line == "deck.yaml:10:18: solver.kernel: unknown word 'nonsense'; " and known.count("\n") == 1
+    assert line == "deck.yaml:10:18: solver.kernel: unknown value 'nonsense'; " and known.count("\n") == 1
     assert {"reference", "openmp"} <= set(known.strip().split(", "))
 
 

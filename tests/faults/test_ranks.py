@@ -109,7 +109,7 @@ NO_RESULTS = ["output.snapshots=false", "output.history=false"]
 # The words, the code and the line.
 NO_TRANSPORTS = {
     "no name": ([CPU, "parallel.transport=hots"], 65,
-                "argument 4: parallel.transport: unknown word 'hots'; did you mean 'host'? One of auto, host"),
+                "argument 4: parallel.transport: unknown value 'hots'; did you mean 'host'? One of auto, host"),
     "needs a GPU": ([CPU, "parallel.transport=mpi_device"], 69,
                     "argument 4: parallel.transport: transport 'mpi_device' cannot be used here (needs a GPU; "),
     "NCCL": ([CPU, "parallel.transport=nccl"], 69, "argument 4: parallel.transport: transport 'nccl' cannot be used here ("),

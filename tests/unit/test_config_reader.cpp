@@ -80,10 +80,10 @@ TEST(ConfigReader, ChecksNumbers) {
 }
 
 TEST(ConfigReader, ChecksWords) {
-  expect_problem(base + "precision: fp23\n", "deck.yaml:10:12: precision: unknown word 'fp23'");
-  expect_problem(base + "output: {history: yes}\n", "deck.yaml:10:19: output.history: unknown word 'yes'");
+  expect_problem(base + "precision: fp23\n", "deck.yaml:10:12: precision: unknown value 'fp23'");
+  expect_problem(base + "output: {history: yes}\n", "deck.yaml:10:19: output.history: unknown value 'yes'");
   expect_problem(with_boundary("insulted"),
-                 "deck.yaml:11:10: boundaries.x_min.kind: unknown word 'insulted'");
+                 "deck.yaml:11:10: boundaries.x_min.kind: unknown value 'insulted'");
 }
 
 TEST(ConfigReader, ChecksWhichKeysApply) {
@@ -282,7 +282,7 @@ TEST(ConfigCrossChecks, Diagnostics) {
 TEST(ConfigCrossChecks, Registry) {
   const auto with = [](const std::string& solver) { return base + "solver: {" + solver + "}\n"; };
   expect_good(with("histogram: openmp, kernel: openmp"));
-  expect_problem(with("histogram: opnmp"), "deck.yaml:10:21: solver.histogram: unknown word 'opnmp'");
+  expect_problem(with("histogram: opnmp"), "deck.yaml:10:21: solver.histogram: unknown value 'opnmp'");
   expect_problem(with("histogram: global_atomic, kernel: openmp"),
                  "deck.yaml:10:21: solver.histogram: 'global_atomic' runs on another device than the kernel");
   expect_problem(with("histogram: openmp, reduction: warp_shuffle"),
@@ -312,7 +312,7 @@ const std::string no_results = "output: {snapshots: false, history: false}\n";
 TEST(ConfigTransport, IsAWordOfTheTableAndLeavesNoResultsWhereItMovesNothing) {
   expect_good(base + "parallel: {transport: mpi_device}\n");
   expect_problem(base + "parallel: {transport: hots}\n",
-                 "deck.yaml:10:23: parallel.transport: unknown word 'hots'; did you mean 'host'?");
+                 "deck.yaml:10:23: parallel.transport: unknown value 'hots'; did you mean 'host'?");
   const std::string start =
       "deck.yaml:10:23: parallel.transport: 'mock' moves nothing, so that every result is wrong; use "
       "another, or leave "
