@@ -1,249 +1,550 @@
-#include "solver/material_multigrid.hpp"
-
+// The change of a body of several materials for which a steady problem or an implicit step is solved, by V
+// cycles within conjugate gradients, as some errors are left by every V cycle where materials differ by much.
+// The residual is the field's, in its precision; changes are in fp32 (defect correction; Trottenberg,
+// Oosterlee and Schueller, Multigrid, Academic Press 2001, chapter 2). Conjugate gradients begin anew with
+// each solution, so that the field is all that a cycle, and a checkpoint, needs to know.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <functional>
 #include <utility>
 
 #include "config/boundary_laws.hpp"
 #include "config/materials.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/error.hpp"
-#include "solver/coarsening.hpp"
+#include "kernels/conjugate_steps.hpp"
+#include "kernels/semicoarsening.hpp"
 #include "solver/diagnosis.hpp"
 #include "solver/gathering.hpp"
+#include "solver/multigrid.hpp"
+#include "solver/zeroed_field.hpp"
 
 namespace isotherm {
+namespace {
 
-// Before and after a correction, from the finest grid on; the last of all coarser ones.
-constexpr std::array sweeps_of_grid{3, 8};
-
-// A grid, and how it lies in the next finer one.
-struct MaterialMultigrid::Grid {
-  Grid(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
-       Device& device, bool has_ground, Stream compute)
-      : grid(decomposition, communicator, device,
-             {config.parallel.transport, config.at("parallel.transport"), config.parallel.probe_timeout,
-              false},
-             has_ground, compute),
-        mine(grid.whole()) {}
-
-  ConductanceGrid grid;
-  Halving halving{.axis = -1};
-  Box mine;                                   // cells that this rank restricts to
-  std::optional<Gathering<float>> gathering;  // where this grid is whole, and the finer one is not
-};
-
-MaterialMultigrid::MaterialMultigrid(const Config& config, const Decomposition& decomposition,
-                                     const Communicator& communicator, Device& device, bool has_ground,
-                                     Stream compute, OfBody of_body)
-    : config_(config),
-      decomposition_(decomposition),
-      communicator_(communicator),
-      self_(Communicator::self()),
-      device_(device),
-      has_ground_(has_ground),
-      compute_(compute),
-      of_body_(std::move(of_body)),
-      kernels_(semicoarsening<float>(device.backend())) {
-  // No conductances have an eigenvalue above 2 (Gershgorin).
-  for (const int sweeps : sweeps_of_grid) {
-    const std::vector<double> weights = smoothing_weights(2, sweeps);
-    weights_.emplace_back(weights.begin(), weights.end());
-  }
-  check_blocks();
-  add_finest();
-  for (std::size_t i = 0; grid(i).decomposition().cells().product() > 1; ++i) add_grid(i, axis_below(i));
-  if (!can_be_recorded()) return;
-  // Loads the kernels too, which the first cycle would pay for.
-  device_.begin_recording(compute_);
-  cycle(0);
-  graph_.emplace(device_, device_.end_recording(compute_));
-}
-
-MaterialMultigrid::~MaterialMultigrid() = default;
-
-// A neighbour's boundary is not known where it is beyond the first of its cells.
-void MaterialMultigrid::check_blocks() const {
+// Layers of ghosts: as many as the thinnest block has, that of any rank.
+int layers_of(const Decomposition& decomposition) {
+  constexpr Index least = 2, most = 4;
+  Index thinnest = most;
+  bool any = false;
   for (int axis = 0; axis < 3; ++axis) {
-    const Index cells = decomposition_.cells()[axis], ranks = decomposition_.process_grid()[axis];
-    if (ranks > 1 && cells / ranks < 2)
-      throw CollectiveError(
-          ExitCode::deck, fmt::format("{}: multigrid of several materials needs two layers of cells for each "
-                                      "rank, and axis {} has {} cells for {} ranks; use fewer ranks, or "
-                                      "method {}",
-                                      config_.at("problem.method"), "xyz"[axis], cells, ranks,
-                                      is_implicit(config_) ? "rkl" : "chebyshev"));
+    if (decomposition.process_grid()[axis] == 1 && !decomposition.periodic()[axis]) continue;
+    thinnest = std::min(thinnest, decomposition.cells()[axis] / decomposition.process_grid()[axis]);
+    any = true;
   }
+  return static_cast<int>(any ? std::max(thinnest, least) : least);
 }
 
-ConductanceGrid& MaterialMultigrid::grid(std::size_t i) {
-  return grids_[i]->grid;
-}
-
-// The axis along which the next coarser grid than the i-th has half the cells.
-int MaterialMultigrid::axis_below(std::size_t i) {
-  ConductanceGrid& fine = grid(i);
-  const Int3 cells = fine.decomposition().cells(), lo = fine.subdomain().lo;
-  FieldSum<float> sum(fine.communicator(), device_, fine.whole().extent(), compute_);
-  Vector3 coupling{};
-  for (int axis = 0; axis < 3; ++axis) {
-    if (cells[axis] == 1) continue;
-    const bool wraps = fine.decomposition().periodic()[axis];
-    Box inner = fine.whole();
-    if (!wraps && lo[axis] == 0) ++inner.lo[axis];
-    const auto count = static_cast<double>(cells[axis]);
-    const double faces = static_cast<double>(cells.product()) / count * (wraps ? count : count - 1);
-    coupling[axis] = sum.of(fine.faces().faces[axis], inner).rounded() / faces;
-  }
-  return strongest_axis(cells, coupling);
-}
-
-void MaterialMultigrid::add_finest() {
-  grids_.push_back(
-      std::make_unique<Grid>(config_, decomposition_, communicator_, device_, has_ground_, compute_));
-  for (int along = 0; along < 3 + has_ground_; ++along) find_conductances(0, along);
-}
-
-void MaterialMultigrid::add_grid(std::size_t fine, int axis) {
-  const Communicator& ranks = communicator_;
-  const Decomposition finer = grid(fine).decomposition();
-  const HalvedGrid next = halved(finer, finer.ranks() == 1, axis);
-  const bool alone = next.whole && ranks.size() > 1;
-  const auto make = [&] {
-    return std::make_unique<Grid>(config_, next.decomposition, alone ? self_ : ranks, device_, has_ground_,
-                                  compute_);
-  };
-  grids_.push_back(alone ? all_or_throw(ranks, make) : make());
-  Grid& coarse = *grids_.back();
-  const std::array<bool, 3> wraps = finer.periodic();
-  coarse.halving = {axis,
-                    finer.cells(),
-                    {wraps[0], wraps[1], wraps[2]},
-                    grid(fine).subdomain().lo,
-                    coarse.grid.subdomain().lo};
-  if (alone && finer.ranks() > 1) {
-    const Decomposition parts_of = finer.halved(axis);
-    std::vector<Box> parts;
-    for (int rank = 0; rank < finer.ranks(); ++rank) parts.push_back(parts_of.subdomain(rank));
-    coarse.mine = parts[ranks.rank()];
-    all_or_throw(ranks, [&] { coarse.gathering.emplace(ranks, device_, coarse.grid.source(), parts); });
-    coarse.gathering->connect(grid(fine).halo());
-  }
-  for (int along = 0; along < 3 + has_ground_; ++along) {
-    const bool to_itself = along < 3 && wraps[along] && next.decomposition.cells()[along] == 1;
-    if (!to_itself) find_conductances(fine + 1, along);
-  }
-}
-
-// Of that grid, from the body or from the next finer one.
-void MaterialMultigrid::find_conductances(std::size_t i, int along) {
-  Grid& to = *grids_[i];
-  const auto find = [&](bool above, Box cells) {
-    if (i == 0)
-      of_body_(along, above, to.grid.source().view(), cells);
-    else
-      kernels_.coarsen(grid(i - 1).faces(), to.halving, along, above, to.grid.source().view(), cells,
-                       compute_);
-    if (to.gathering) to.gathering->gather(compute_);
-    above ? to.grid.take_upper_faces(along) : to.grid.take_lower_faces(along);
-  };
-  find(false, to.mine);
-  if (along == ground_of_cells || to.grid.decomposition().periodic()[along]) return;
-  Box last = to.mine;
-  const Index end = to.grid.decomposition().cells()[along] - to.grid.subdomain().lo[along];
-  last.lo[along] = std::max(last.lo[along], end - 1);
-  find(true, last);
-}
-
-void MaterialMultigrid::take_ground() {
-  for (std::size_t i = 0; i < grids_.size(); ++i) find_conductances(i, ground_of_cells);
-}
-
-void MaterialMultigrid::take_faces() {
-  for (int axis = 0; axis < 3; ++axis)
-    if (coefficients_use_time(config_, axis))
-      for (std::size_t i = 0; i < grids_.size(); ++i) find_conductances(i, axis);
-}
-
-void MaterialMultigrid::restrict_to(std::size_t i) {
-  ConductanceGrid& fine = grid(i - 1);
-  Grid& coarse = *grids_[i];
-  fine.exchange(fine.current());
-  fine.timed(Phase::sweep, [&] {
-    kernels_.find_residual(fine.faces(), coarse.halving, std::as_const(fine.current()).view(),
-                           std::as_const(fine.source()).view(), fine.other().view(), fine.whole(), compute_);
-  });
-  fine.exchange(fine.other());
-  fine.timed(Phase::sweep, [&] {
-    kernels_.restrict_residual(fine.faces(), coarse.halving, std::as_const(fine.other()).view(),
-                               coarse.grid.source().view(), coarse.mine, compute_);
-  });
-  if (coarse.gathering) fine.timed(Phase::halo, [&] { coarse.gathering->gather(compute_); });
-}
-
-void MaterialMultigrid::prolong_from(std::size_t i) {
-  ConductanceGrid& fine = grid(i - 1);
-  Grid& coarse = *grids_[i];
-  coarse.grid.exchange(coarse.grid.current());
-  fine.timed(Phase::sweep, [&] {
-    kernels_.prolong_add(fine.faces(), coarse.halving, std::as_const(coarse.grid.current()).view(),
-                         fine.current().view(), fine.whole(), compute_);
-  });
-}
-
-void MaterialMultigrid::cycle(std::size_t i) {
-  // A single cell is solved by one sweep; two end in the field in which they began.
-  if (i + 1 == grids_.size()) return grid(i).sweep({1, 1}, true);
-  const std::vector<float>& weights = weights_[std::min(i, weights_.size() - 1)];
-  grid(i).sweep(weights, true);
-  restrict_to(i + 1);
-  cycle(i + 1);
-  prolong_from(i + 1);
-  grid(i).sweep(weights, false);
-}
-
-// As Multigrid's.
-bool MaterialMultigrid::can_be_recorded() {
-  if (config_.solver.cuda_graph == GraphChoice::off || !why_no_graph(config_, device_).empty()) return false;
-  return std::ranges::all_of(grids_, [](const auto& each) {
-    return each->grid.is_recordable() && !(each->gathering && each->gathering->needs_host());
-  });
-}
-
-void MaterialMultigrid::v_cycle() {
-  if (!graph_ || times_phases_) return cycle(0);
-  finest().timed(Phase::sweep, [&] { device_.launch(*graph_, compute_); });
-}
-
-std::vector<TimedGrid> MaterialMultigrid::timed() {
-  std::vector<TimedGrid> all;
-  for (const auto& each : grids_) all.push_back({each->grid.decomposition().cells(), &each->grid.times});
-  return all;
-}
-
-void MaterialMultigrid::time_phases() {
-  times_phases_ = true;
-  for (const auto& each : grids_) each->grid.time_phases();
-}
-
+// Has a cell more than faces?
 bool has_ground(const Config& config) {
   return is_implicit(config) || has_void(material_classes(config));
 }
 
-std::size_t material_grid_bytes(const Config& config, const Decomposition& decomposition, int rank,
-                                Backend backend) {
-  const bool ground = has_ground(config);
-  std::size_t bytes = conductance_grid_bytes(decomposition, rank, ground, backend);
+// A grid of the body: conductances of faces, an error from 0, its halos, in fp32
+// (kernels/semicoarsening.hpp); and how it lies in the next finer one. Its work is queued on `compute`, and
+// the constructor is collective; errors of one rank are thrown on all.
+class ConductanceGrid {
+ public:
+  ConductanceGrid(const Config& config, const Decomposition& cut, const Communicator& ranks, Device& device,
+                  Stream compute)
+      : decomposition(cut),
+        communicator(ranks),
+        subdomain(cut.subdomain(ranks.rank())),
+        mine(whole()),
+        device_(device),
+        sides_(ghost_sides(cut, ranks.rank())),
+        exchanges_(exchanges(sides_)),
+        ghosts_(layers_of(cut)),
+        current_(new_field()),
+        other_(new_field()),
+        source_(new_field()),
+        halo_(cut, communicator, device, {halo_field(current_), halo_field(other_), halo_field(source_)},
+              {config.parallel.transport, config.at("parallel.transport"), config.parallel.probe_timeout,
+               false}),
+        compute_(compute),
+        halo_stream_(own_stream(device, Priority::high)) {
+    for (int i = 0; i < 3 + has_ground(config); ++i) faces_.push_back(new_field());
+    // Transports were proved with patterns in the ghosts; beyond boundaries fields hold 0.
+    for (Field<float>* field : {&current_, &other_, &source_})
+      face_copy<float>(device.backend()).fill(field->view(), 0.0F, compute_);
+    if (!exchanges_) return;
+    for (const int layers : {ghosts_, 1}) {  // both before a cycle is recorded, in which nothing is allocated
+      halo_.use(layers);
+      is_recordable_ = is_recordable_ && halo_.why_not_recordable().empty();
+    }
+  }
+  ConductanceGrid(const ConductanceGrid&) = delete;
+  ConductanceGrid& operator=(const ConductanceGrid&) = delete;
+
+  Box whole() const { return {{0, 0, 0}, subdomain.extent()}; }
+  const HaloExchange<float>& halo() const { return halo_; }
+  bool is_recordable() const { return is_recordable_ && !(gathering && gathering->needs_host()); }
+  GridConductances faces() const {
+    GridConductances g{{faces_[0].view(), faces_[1].view(), faces_[2].view()}, {}};
+    if (faces_.size() > 3) g.ground = faces_[3].view();
+    return g;
+  }
+  // The field, K; another one, which sweeps write to; what is left of the equation.
+  Field<float>& current() { return current_; }
+  Field<float>& other() { return other_; }
+  Field<float>& source() { return source_; }
+
+  // What source() holds for this rank's cells becomes the conductances of their lower faces along the axis,
+  // or those of ground_of_cells, with the neighbours'.
+  void take_lower_faces(int axis) {
+    exchange(source_, ghosts_);
+    Field<float>& to = faces_[axis];
+    device_.copy(to.data(), source_.data(), to.bytes(), compute_);
+  }
+  // What it holds for cells at the upper boundary, those of their upper faces. Where there is a neighbour,
+  // its lower faces are these.
+  void take_upper_faces(int axis) {
+    exchange(source_, ghosts_);
+    if (sides_.filled[static_cast<int>(face(axis, true))]) return;
+    Box cells = widened_subdomain(subdomain.extent(), sides_.filled, ghosts_);
+    cells.lo[axis] = cells.hi[axis] - 1;
+    Int3 up{};
+    up[axis] = 1;
+    const FaceCopy<float>& copy = face_copy<float>(device_.backend());
+    const Buffer dense(device_, static_cast<std::size_t>(cells.cells()) * sizeof(float));
+    copy.pack(std::as_const(source_).view(), cells, dense.as<float>(), compute_);
+    copy.unpack(dense.as<float>(), faces_[axis].view(), cells.shifted(up), compute_);
+    device_.synchronize(compute_);
+  }
+
+  void exchange(Field<float>& field, int layers = 1) {  // one of the three
+    if (!exchanges_) return;
+    timed(Phase::halo, [&] {
+      halo_.use(layers);
+      halo_.start(field.view(), compute_, halo_stream_);
+      halo_.finish(field.view(), compute_, halo_stream_);
+    });
+  }
+
+  // From 0, whatever the field holds, or from there. The number of sweeps, over a cycle, is even. Between
+  // exchanges each goes through what the next one reads of it.
+  void sweep(const std::vector<float>& weights, bool from_zero) {
+    const std::size_t at_once = exchanges_ ? static_cast<std::size_t>(ghosts_) : weights.size();
+    if (from_zero) exchange(source_, ghosts_);
+    for (std::size_t i = 0; i < weights.size(); i += at_once) {
+      const std::size_t end = std::min(i + at_once, weights.size());
+      if (!from_zero) exchange(current_, ghosts_);
+      std::vector<ConductanceSweep> sweeps;
+      for (std::size_t j = i; j < end; ++j, from_zero = false, std::swap(current_, other_))
+        sweeps.push_back(
+            {faces(), from_zero ? FieldView<const float>{} : std::as_const(current_).view(),
+             std::as_const(source_).view(), other_.view(),
+             widened_subdomain(subdomain.extent(), sides_.filled, static_cast<Index>(end - j - 1)),
+             weights[j]});
+      timed(Phase::sweep, [&] { semicoarsening<float>(device_.backend()).sweep(sweeps, compute_); });
+    }
+  }
+
+  void time_phases() { times_phases_ = true; }
+  template <class Work>
+  void timed(Phase phase, const Work& work) {
+    Timer timer;
+    work();
+    if (times_phases_) device_.synchronize(compute_);
+    times[phase] += timer.lap();
+  }
+
+  const Decomposition decomposition;
+  const Communicator communicator;
+  const Box subdomain;
+  Halving halving{.axis = -1};
+  Box mine;                                   // cells that this rank restricts to
+  std::optional<Gathering<float>> gathering;  // where this grid is whole, and the finer one is not
+  PhaseTimes times{};                         // seconds of this rank's host thread, as those of a Step
+
+ private:
+  Field<float> new_field() const {
+    return zeroed_field<float>(communicator, device_, subdomain.extent(), ghosts_);
+  }
+
+  Device& device_;
+  GhostSides sides_;
+  bool exchanges_, is_recordable_ = true, times_phases_ = false;
+  int ghosts_;  // layers; so many sweeps follow an exchange of all, which has edges and corners
+  Field<float> current_, other_, source_;
+  std::vector<Field<float>> faces_;  // by axis, and the ground where there is one
+  HaloExchange<float> halo_;
+  Stream compute_;
+  Owned<Stream> halo_stream_;
+};
+
+// V cycles over a grid of the body and coarser ones by semicoarsening (kernels/semicoarsening.hpp): each has
+// half the cells along the axis of the strongest coupling, down to one cell. Axes follow from exact sums of
+// conductances over the whole grid, formulas are local and in fixed order: the same bits by any kernel,
+// backend, rank count and process grid. A coarse cell is the rank's that has it on the finer grid; small
+// grids every rank has whole, as in Multigrid.
+class MaterialMultigrid {
+ public:
+  // Puts conductances of the body's cells into the box of a field, as Semicoarsening::take_conductances.
+  using OfBody = std::function<void(int along, bool above, FieldView<float> to, Box cells)>;
+
+  // Of a level's grid, in whose stream work is queued. What is passed outlives it. Collective. Throws
+  // CollectiveError where a rank has but one layer of cells.
+  template <class T>
+  MaterialMultigrid(const Level<T>& level, OfBody of_body)
+      : config_(level.config()),
+        ranks_(level.communicator()),
+        self_(Communicator::self()),
+        device_(level.device()),
+        conductances_(3 + has_ground(config_)),
+        compute_(level.compute()),
+        of_body_(std::move(of_body)),
+        kernels_(semicoarsening<float>(device_.backend())) {
+    // Of the finest grid, and of all coarser ones, before and after a correction. No conductances have an
+    // eigenvalue above 2 (Gershgorin).
+    for (const int sweeps : {3, 8}) {
+      const std::vector<double> weights = smoothing_weights(2, sweeps);
+      weights_.emplace_back(weights.begin(), weights.end());
+    }
+    check_blocks(level.decomposition());
+    grids_.push_back(
+        std::make_unique<ConductanceGrid>(config_, level.decomposition(), ranks_, device_, compute_));
+    for (int along = 0; along < conductances_; ++along) find_conductances(0, along);
+    for (std::size_t i = 0; grid(i).decomposition.cells().product() > 1; ++i) add_grid(i, axis_below(i));
+    if (!can_be_recorded()) return;
+    // Loads the kernels too, which the first cycle would pay for.
+    device_.begin_recording(compute_);
+    cycle(0);
+    graph_.emplace(device_, device_.end_recording(compute_));
+  }
+
+  // The grid of the body's cells. A cycle takes its source, and leaves the correction in its current field.
+  ConductanceGrid& finest() { return grid(0); }
+  void v_cycle() {
+    if (!graph_ || times_phases_) return cycle(0);
+    finest().timed(Phase::sweep, [&] { device_.launch(*graph_, compute_); });
+  }
+  // Anew, of all grids, where the body's have changed.
+  void take_ground() {
+    for (std::size_t i = 0; i < grids_.size(); ++i) find_conductances(i, ground_of_cells);
+  }
+  void take_faces() {  // along axes whose boundaries have coefficients that use t
+    for (int axis = 0; axis < 3; ++axis)
+      if (coefficients_use_time(config_, axis))
+        for (std::size_t i = 0; i < grids_.size(); ++i) find_conductances(i, axis);
+  }
+
+  std::vector<TimedGrid> timed() {  // the finest first
+    std::vector<TimedGrid> all;
+    for (const auto& each : grids_) all.push_back({each->decomposition.cells(), &each->times});
+    return all;
+  }
+  void time_phases() {
+    times_phases_ = true;
+    for (const auto& each : grids_) each->time_phases();
+  }
+
+ private:
+  ConductanceGrid& grid(std::size_t i) { return *grids_[i]; }
+
+  // A neighbour's boundary is not known where it is beyond the first of its cells.
+  void check_blocks(const Decomposition& decomposition) const {
+    for (int axis = 0; axis < 3; ++axis) {
+      const Index cells = decomposition.cells()[axis], ranks = decomposition.process_grid()[axis];
+      if (ranks > 1 && cells / ranks < 2)
+        throw CollectiveError(
+            ExitCode::deck,
+            fmt::format("{}: multigrid of several materials needs two layers of cells for each "
+                        "rank, and axis {} has {} cells for {} ranks; use fewer ranks, or "
+                        "method {}",
+                        config_.at("problem.method"), "xyz"[axis], cells, ranks,
+                        is_implicit(config_) ? "rkl" : "chebyshev"));
+    }
+  }
+
+  // The axis along which the next coarser grid than the i-th has half the cells.
+  int axis_below(std::size_t i) {
+    ConductanceGrid& fine = grid(i);
+    const Int3 cells = fine.decomposition.cells(), lo = fine.subdomain.lo;
+    FieldSum<float> sum(fine.communicator, device_, fine.whole().extent(), compute_);
+    Vector3 coupling{};
+    for (int axis = 0; axis < 3; ++axis) {
+      if (cells[axis] == 1) continue;
+      const bool wraps = fine.decomposition.periodic()[axis];
+      Box inner = fine.whole();
+      if (!wraps && lo[axis] == 0) ++inner.lo[axis];
+      const auto count = static_cast<double>(cells[axis]);
+      const double faces = static_cast<double>(cells.product()) / count * (wraps ? count : count - 1);
+      coupling[axis] = sum.of(fine.faces().faces[axis], inner).rounded() / faces;
+    }
+    return strongest_axis(cells, coupling);
+  }
+
+  void add_grid(std::size_t i, int axis) {
+    const ConductanceGrid& fine = grid(i);
+    const Decomposition& finer = fine.decomposition;
+    const HalvedGrid next = halved(finer, finer.ranks() == 1, axis);
+    const bool alone = next.whole && ranks_.size() > 1;
+    const auto make = [&] {
+      return std::make_unique<ConductanceGrid>(config_, next.decomposition, alone ? self_ : ranks_, device_,
+                                               compute_);
+    };
+    grids_.push_back(alone ? all_or_throw(ranks_, make) : make());
+    ConductanceGrid& coarse = *grids_.back();
+    const std::array<bool, 3> wraps = finer.periodic();
+    coarse.halving = {
+        axis, finer.cells(), {wraps[0], wraps[1], wraps[2]}, fine.subdomain.lo, coarse.subdomain.lo};
+    if (alone && finer.ranks() > 1) {
+      const Decomposition parts_of = finer.halved(axis);
+      std::vector<Box> parts;
+      for (int rank = 0; rank < finer.ranks(); ++rank) parts.push_back(parts_of.subdomain(rank));
+      coarse.mine = parts[ranks_.rank()];
+      all_or_throw(ranks_, [&] { coarse.gathering.emplace(ranks_, device_, coarse.source(), parts); });
+      coarse.gathering->connect(fine.halo());
+    }
+    for (int along = 0; along < conductances_; ++along) {
+      const bool to_itself = along < 3 && wraps[along] && next.decomposition.cells()[along] == 1;
+      if (!to_itself) find_conductances(i + 1, along);
+    }
+  }
+
+  // Of that grid, from the body or from the next finer one.
+  void find_conductances(std::size_t i, int along) {
+    ConductanceGrid& to = grid(i);
+    const auto find = [&](bool above, Box cells) {
+      if (i == 0)
+        of_body_(along, above, to.source().view(), cells);
+      else
+        kernels_.coarsen(grid(i - 1).faces(), to.halving, along, above, to.source().view(), cells, compute_);
+      if (to.gathering) to.gathering->gather(compute_);
+      above ? to.take_upper_faces(along) : to.take_lower_faces(along);
+    };
+    find(false, to.mine);
+    if (along == ground_of_cells || to.decomposition.periodic()[along]) return;
+    Box last = to.mine;
+    const Index end = to.decomposition.cells()[along] - to.subdomain.lo[along];
+    last.lo[along] = std::max(last.lo[along], end - 1);
+    find(true, last);
+  }
+
+  void restrict_to(std::size_t i) {
+    ConductanceGrid &fine = grid(i - 1), &coarse = grid(i);
+    fine.exchange(fine.current());
+    fine.timed(Phase::sweep, [&] {
+      kernels_.find_residual(fine.faces(), coarse.halving, std::as_const(fine.current()).view(),
+                             std::as_const(fine.source()).view(), fine.other().view(), fine.whole(),
+                             compute_);
+    });
+    fine.exchange(fine.other());
+    fine.timed(Phase::sweep, [&] {
+      kernels_.restrict_residual(fine.faces(), coarse.halving, std::as_const(fine.other()).view(),
+                                 coarse.source().view(), coarse.mine, compute_);
+    });
+    if (coarse.gathering) fine.timed(Phase::halo, [&] { coarse.gathering->gather(compute_); });
+  }
+
+  void prolong_from(std::size_t i) {
+    ConductanceGrid &fine = grid(i - 1), &coarse = grid(i);
+    coarse.exchange(coarse.current());
+    fine.timed(Phase::sweep, [&] {
+      kernels_.prolong_add(fine.faces(), coarse.halving, std::as_const(coarse.current()).view(),
+                           fine.current().view(), fine.whole(), compute_);
+    });
+  }
+
+  void cycle(std::size_t i) {
+    // A single cell is solved by one sweep; two end in the field in which they began.
+    if (i + 1 == grids_.size()) return grid(i).sweep({1, 1}, true);
+    const std::vector<float>& weights = weights_[std::min(i, weights_.size() - 1)];
+    grid(i).sweep(weights, true);
+    restrict_to(i + 1);
+    cycle(i + 1);
+    prolong_from(i + 1);
+    grid(i).sweep(weights, false);
+  }
+
+  // As Multigrid's.
+  bool can_be_recorded() {
+    return config_.solver.cuda_graph != GraphChoice::off && why_no_graph(config_, device_).empty() &&
+           std::ranges::all_of(grids_, [](const auto& each) { return each->is_recordable(); });
+  }
+
+  const Config& config_;
+  Communicator ranks_, self_;
+  Device& device_;
+  bool times_phases_ = false;
+  int conductances_;  // kinds of conductances of a cell: three faces, and perhaps the ground
+  Stream compute_;
+  OfBody of_body_;
+  const Semicoarsening<float>& kernels_;
+  std::vector<std::vector<float>> weights_;  // of the sweeps before a correction, and after it
+  std::vector<std::unique_ptr<ConductanceGrid>> grids_;
+  std::optional<Owned<Graph>> graph_;
+};
+
+template <class T>
+class MaterialCorrection : public Correction<T> {
+ public:
+  explicit MaterialCorrection(Step<T>& step)
+      : step_(step),
+        level_(step.level()),
+        multigrid_(level_,
+                   [this](int along, bool above, FieldView<float> to, Box cells) {
+                     kernels().take_conductances(body(), along, above, to, cells, level_.compute());
+                   }),
+        last_(zeroed_field<float>(level_.communicator(), level_.device(), level_.extent(), 0)),
+        image_(zeroed_field<float>(level_.communicator(), level_.device(), level_.extent(), 0)),
+        sums_(level_.device(), conjugate_products * sizeof(LongAccumulator)) {
+    if (mean_is_free(level_.config()))
+      sum_.emplace(level_.communicator(), level_.device(), level_.extent(), level_.compute());
+  }
+
+  void take(bool from_the_start) override {
+    solve(1, v_cycles(level_.config()), from_the_start);
+    restore_mean();
+    level_.advance_in_place(level_.method().cycle());
+  }
+
+  void solve(double scale, int cycles, bool) override {
+    if (level_.dt() != dt_) {
+      dt_ = level_.dt();
+      multigrid_.take_ground();
+    }
+    if (coefficients_use_time(level_.config())) multigrid_.take_faces();
+    level_.wait_for_copy(true);  // the field is changed in place
+    step_.refresh_ghosts();
+    level_.fill_boundaries(level_.whole());
+    step_.timed(Phase::sweep, [&] {
+      kernels().find_residual_of_body(body(), static_cast<T>(scale), level_.field(), level_.source(),
+                                      multigrid_.finest().source().view(), level_.whole(), level_.compute());
+    });
+    for (int i = 0; i < cycles; ++i) {
+      if (i == 0) last_product_ = 0;
+      multigrid_.v_cycle();
+      add_correction();
+    }
+    step_.forget_ghosts();
+  }
+
+  void time_phases() override { multigrid_.time_phases(); }
+  std::vector<TimedGrid> timed() override { return multigrid_.timed(); }
+
+ private:
+  const Semicoarsening<T>& kernels() const { return semicoarsening<T>(level_.device().backend()); }
+  BodyConductances<T> body() {
+    BodyConductances<T> body{level_.materials(), level_.boundaries().boundaries(), level_.extent()};
+    const Config& config = level_.config();
+    if (is_implicit(config))
+      body.storage = static_cast<T>(time_plan(config).dt / (dt_ * implicit_share(config)));
+    return body;
+  }
+
+  ConjugateFields<T> fields() {
+    ConductanceGrid& grid = multigrid_.finest();
+    return {level_.current().view(),
+            grid.source().view(),
+            std::as_const(grid.current()).view(),
+            std::as_const(grid.other()).view(),
+            last_.view(),
+            image_.view(),
+            level_.whole()};
+  }
+
+  // Where no boundary fixes it, the mean over the volume of the body becomes that of the deck.
+  void restore_mean() {
+    if (!sum_) return;
+    const BodyCells& body = level_.body();
+    LongAccumulator sum = sum_->mine(level_.field(), level_.materials(), body.weights);
+    level_.communicator().template all_reduce<std::int64_t>(sum.word, ReduceOp::sum);
+    const double mean = sum.rounded() / body.volume;
+    conjugate_steps<T>(level_.device().backend())
+        .take(fields(), {0, 0, *level_.config().problem.mean_temperature - mean}, level_.compute());
+    if (level_.has_void()) level_.hold_voids();
+  }
+
+  void add_correction() {
+    ConductanceGrid& grid = multigrid_.finest();
+    const ConjugateSteps<T>& steps = conjugate_steps<T>(level_.device().backend());
+    const ConjugateFields<T> fields = this->fields();
+    ConjugateParts parts;
+    grid.exchange(grid.current());
+    grid.timed(Phase::sweep, [&] {
+      kernels().find_residual(grid.faces(), {.axis = -1}, fields.correction, {}, grid.other().view(),
+                              level_.whole(), level_.compute());
+    });
+    if (level_.config().problem.accelerate == Acceleration::cg)
+      grid.timed(Phase::reduction, [&] {
+        steps.products(fields, sums_.template as<LongAccumulator>(), level_.compute());
+        parts = best_parts();
+      });
+    grid.timed(Phase::sweep, [&] { steps.take(fields, parts, level_.compute()); });
+  }
+
+  // Those that leave the least error in the norm of A; all of the correction, and a new beginning, where
+  // rounding spoils them.
+  ConjugateParts best_parts() {
+    std::array<LongAccumulator, conjugate_products> sums;
+    level_.device().copy(sums.data(), sums_.data(), sums_.bytes(), level_.compute());
+    level_.device().synchronize(level_.compute());
+    std::array<double, conjugate_products> of{};
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      level_.communicator().template all_reduce<std::int64_t>(sums[i].word, ReduceOp::sum);
+      of[i] = sums[i].rounded();
+    }
+    const double d_Ad = std::exchange(last_product_, 0), determinant = of[z_Az] * d_Ad - of[z_Ad] * of[z_Ad];
+    double of_correction = of[r_z] / of[z_Az], of_last = 0;
+    constexpr double independent = 1e-12, most = 100;
+    if (determinant > independent * of[z_Az] * d_Ad) {
+      of_correction = of[r_z] * d_Ad / determinant;
+      of_last = -of[r_z] * of[z_Ad] / determinant;
+    }
+    if (!(of_correction > 0 && of_correction < most && std::abs(of_last) < most)) return {};
+    last_product_ =
+        of_correction * (of_correction * of[z_Az] + 2 * of_last * of[z_Ad]) + of_last * of_last * d_Ad;
+    return {static_cast<float>(of_correction), static_cast<float>(of_last)};
+  }
+
+  Step<T>& step_;
+  Level<T>& level_;
+  double dt_ = level_.dt();
+  MaterialMultigrid multigrid_;
+  Field<float> last_, image_;  // the last step and what it takes from the residual
+  double last_product_ = 0;    // of these two; 0: there is no last step
+  Buffer sums_;
+  std::optional<FieldSum<T>> sum_;  // where no boundary fixes the mean
+};
+
+std::size_t fp32_bytes(Int3 cells, int ghosts, Backend backend) {
+  return sizeof(float) *
+         static_cast<std::size_t>(
+             FieldLayout::make(cells, ghosts, sizeof(float), row_alignment(backend)).elements);
+}
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Correction<T>> make_material_correction(Step<T>& step) {
+  return std::make_unique<MaterialCorrection<T>>(step);
+}
+
+// Grids as if of one material: others differ in shape, not in cells.
+std::size_t material_correction_bytes(const Config& config, const Decomposition& decomposition, int rank,
+                                      Backend backend) {
+  const std::size_t fields = has_ground(config) ? 7 : 6;
+  const auto grid_bytes = [&](const Decomposition& cut, int of) {
+    return fields * fp32_bytes(cut.subdomain(of).extent(), layers_of(cut), backend);
+  };
+  std::size_t bytes =
+      2 * fp32_bytes(decomposition.subdomain(rank).extent(), 0, backend) + grid_bytes(decomposition, rank);
   bool finer_is_whole = decomposition.ranks() == 1;
   for (const HalvedGrid& grid : likely_halved_grids(config, decomposition)) {
-    bytes += conductance_grid_bytes(grid.decomposition, grid.whole ? 0 : rank, ground, backend);
+    bytes += grid_bytes(grid.decomposition, grid.whole ? 0 : rank);
     if (grid.whole && !finer_is_whole)
       bytes += sizeof(float) * static_cast<std::size_t>(grid.decomposition.cells().product());
     finer_is_whole = grid.whole;
   }
   return bytes;
 }
+
+template std::unique_ptr<Correction<float>> make_material_correction(Step<float>&);
+template std::unique_ptr<Correction<double>> make_material_correction(Step<double>&);
 
 }  // namespace isotherm

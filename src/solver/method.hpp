@@ -69,7 +69,7 @@ Method coarsest_method(const Config& config);
 std::vector<ImplicitStage> implicit_stages(Scheme scheme);
 double implicit_share(const Config& config);
 
-// Of a cycle of multigrid, with conjugate gradients several (solver/material_correction.hpp); of a stage of
+// Of a cycle of multigrid, with conjugate gradients several (solver/material_multigrid.cpp); of a stage of
 // an implicit step.
 int v_cycles(const Config& config);
 

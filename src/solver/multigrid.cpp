@@ -2,16 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <type_traits>
+
 #include "config/boundary_laws.hpp"
+#include "config/materials.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/error.hpp"
+#include "kernels/change.hpp"
 #include "kernels/grid_transfer.hpp"
-#include "physics/diagnostics.hpp"
 #include "physics/operator.hpp"
+#include "solver/diagnosis.hpp"
 #include "solver/gathering.hpp"
 
 namespace isotherm {
+namespace {
 
+// The kernel of sweeps that a cycle takes whole, where nothing is measured.
 template <class T>
 SweepChoice<T> smoothing_kernel(const Config& config, const Decomposition& decomposition, Backend backend) {
   const Int3 largest = decomposition.subdomain(0).extent();
@@ -20,9 +27,9 @@ SweepChoice<T> smoothing_kernel(const Config& config, const Decomposition& decom
 
 // A coarse level, and the tables between the next finer one and it: of this rank's cells, on the device.
 template <class T>
-struct Multigrid<T>::Coarse {
-  Coarse(const CoarseGrid& grid, bool coarsest, const Communicator& communicator, Level<T>& fine,
-         Stream compute)
+struct CoarseLevel {
+  CoarseLevel(const CoarseGrid& grid, bool coarsest, const Communicator& communicator, Level<T>& fine,
+              Stream compute)
       : level(grid.config, grid.decomposition, communicator, fine.device(),
               {.method = coarsest ? coarsest_method(grid.config) : make_method(grid.config),
                .compute = compute}),
@@ -111,197 +118,310 @@ struct Multigrid<T>::Coarse {
 };
 
 template <class T>
-void run_recorded(Step<T>& step, RecordedSweeps<T>& recorded, const std::function<void()>& work) {
-  Level<T>& field = step.level();
-  field.wait_for_copy(true);  // its second launch would overwrite the field
-  if (recorded.starts_at != field.field().origin) field.record(recorded, work);
-  step.timed(Phase::sweep, [&] { field.launch(recorded, false); });
-}
+class Multigrid : public WholeCycle {
+ public:
+  // The step of the finest level, which has its sources, outlives it. Collective. Throws CollectiveError
+  // where ghosts of the finest level are too few for the blocks of the next one.
+  explicit Multigrid(Step<T>& finest) : finest_(finest), self_(Communicator::self()) {
+    Level<T>& field = finest.level();
+    const Communicator& ranks = field.communicator();
+    const std::vector<CoarseGrid> grids = coarse_grids(field.config(), field.decomposition());
+    if (!grids.empty()) widen_halo(grids.front());
+    for (const CoarseGrid& grid : grids) {
+      Level<T>& finer = level(coarse_.size());
+      const bool whole = grid.whole && ranks.size() > 1;
+      const auto make = [&] {
+        return std::make_unique<CoarseLevel<T>>(grid, &grid == &grids.back(), whole ? self_ : ranks, finer,
+                                                field.compute());
+      };
+      coarse_.push_back(whole ? all_or_throw(ranks, make) : make());
+      if (coarse_.back()->gathering) coarse_.back()->gathering->connect(finer.halo());
+    }
+    if (mean_is_free(field.config())) {
+      sum_.emplace(ranks, field.device(), field.extent(), field.compute());
+      wanted_mean_ = *field.config().problem.mean_temperature;
+    }
+    records_ = can_be_recorded();
+    if (!records_) return;
+    // Loads the kernels too, which the first cycle would pay for.
+    field.record(start_, [&] { start(); });
+    field.record(v_cycle_, [&] { v_cycle(0); });
+  }
 
-template <class T>
-Multigrid<T>::Multigrid(Step<T>& finest) : finest_(finest), self_(Communicator::self()) {
-  Level<T>& field = finest.level();
-  const Communicator& ranks = field.communicator();
-  const std::vector<CoarseGrid> grids = coarse_grids(field.config(), field.decomposition());
-  if (!grids.empty()) widen_halo(grids.front());
-  for (const CoarseGrid& grid : grids) {
-    Level<T>& finer = level(coarse_.size());
-    const bool whole = grid.whole && ranks.size() > 1;
-    const auto make = [&] {
-      return std::make_unique<Coarse>(grid, &grid == &grids.back(), whole ? self_ : ranks, finer,
-                                      field.compute());
+  // One V cycle; `from_the_start` after a full multigrid cycle, which starts on the coarsest level, and in
+  // which each finer one begins with what the coarser one found (Brandt 1977, section 4).
+  void take(bool from_the_start) override {
+    if (from_the_start) run(start_, [&] { start(); });
+    run(v_cycle_, [&] { v_cycle(0); });
+  }
+  // Level::use_stage() of all coarse levels, where that of the finest was called.
+  void use_stage(double dt, double time) {
+    for (std::size_t i = 1; i <= coarse_.size(); ++i) {
+      level(i).use_stage(dt, time, i == coarse_.size());
+      coarse_[i - 1]->weigh(level(i - 1).config());
+      if (coefficients_use_time(level(i).config())) coarse_[i - 1]->find_interpolations(level(i - 1));
+    }
+    start_.starts_at = v_cycle_.starts_at = nullptr;  // they are no longer what the graphs hold
+  }
+  // Where no boundary fixes it: that of the field, K; unasked that of the deck.
+  void want_mean(double kelvin) { wanted_mean_ = kelvin; }
+
+  std::vector<TimedGrid> timed() override {
+    std::vector<TimedGrid> all;
+    for (const auto& each : coarse_) all.push_back({each->level.config().grid.cells, &each->step.times});
+    return all;
+  }
+  void time_phases() override {
+    for (const auto& each : coarse_) each->step.time_phases();
+  }
+
+ private:
+  Step<T>& step(std::size_t i) { return i == 0 ? finest_ : coarse_[i - 1]->step; }
+  Level<T>& level(std::size_t i) { return step(i).level(); }
+
+  // As many layers as restriction to the next grid reads.
+  void widen_halo(const CoarseGrid& next) {
+    const Level<T>& field = finest_.level();
+    const Config& config = field.config();
+    const Index needed = transfer_reach(field.decomposition(), next).fine;
+    StepPlan<T> plan = finest_.plan();
+    if (!exchanges(field.sides()) || plan.halo_width >= needed) return;
+    if (needed > ghost_layers(config))
+      throw CollectiveError(ExitCode::deck,
+                            fmt::format("{}: multigrid needs a halo of {} layers between these blocks, and "
+                                        "fields have {} (it may be set, and is few for overlap in_kernel, "
+                                        "thin blocks and periodic axes, or little memory); use auto and "
+                                        "fewer ranks, or problem.method {}",
+                                        config.at("solver.halo_width"), needed, ghost_layers(config),
+                                        config.problem.implicit_dt ? "rkl" : "chebyshev"));
+    plan.halo_width = static_cast<int>(needed);
+    finest_.use(plan);
+  }
+
+  void restrict_to(std::size_t i) {
+    CoarseLevel<T>& coarse = *coarse_[i - 1];
+    Step<T>& finer = step(i - 1);
+    Level<T>& fine = finer.level();
+    const auto table = [&](int axis) { return coarse.overlaps[axis].template as<const CellOverlap<T>>(); };
+    finer.refresh_ghosts();
+    fine.fill_boundaries(coarse.read);
+    finer.timed(Phase::sweep, [&] {
+      grid_transfer<T>(fine.device().backend())
+          .restrict_residual({fine.field(),
+                              fine.source(),
+                              fine.coefficients(),
+                              coarse.level.source_field().view(),
+                              coarse.restricted,
+                              coarse.scale,
+                              {table(0), table(1), table(2)},
+                              coarse.nested},
+                             fine.compute());
+      coarse.level.set_zero();
+      coarse.step.forget_ghosts();
+    });
+    finer.timed(Phase::halo, [&] {
+      if (coarse.gathering) coarse.gathering->gather(fine.compute());
+      if (exchanges(coarse.level.sides())) coarse.level.exchange_source();
+    });
+  }
+
+  void prolong_from(std::size_t i, double shift) {
+    CoarseLevel<T>& coarse = *coarse_[i - 1];
+    Step<T>& finer = step(i - 1);
+    Level<T>& fine = finer.level();
+    const auto table = [&](int axis) {
+      return coarse.interpolations[axis].template as<const Interpolation<T>>();
     };
-    coarse_.push_back(whole ? all_or_throw(ranks, make) : make());
-    if (coarse_.back()->gathering) coarse_.back()->gathering->connect(finer.halo());
+    coarse.step.refresh_ghosts();
+    finer.timed(Phase::sweep, [&] {
+      grid_transfer<T>(fine.device().backend())
+          .prolong_add({coarse.level.field(),
+                        fine.current().view(),
+                        fine.whole(),
+                        static_cast<T>(shift),
+                        {table(0), table(1), table(2)}},
+                       fine.compute());
+    });
+    finer.forget_ghosts();
   }
-  if (mean_is_free(field.config())) {
-    sum_.emplace(ranks, field.device(), field.extent(), field.compute());
-    wanted_mean_ = *field.config().problem.mean_temperature;
+
+  void v_cycle(std::size_t i) {
+    const std::int64_t sweeps = level(i).method().cycle();
+    if (i == coarse_.size()) return step(i).advance(sweeps);
+    step(i).advance(sweeps / 2);
+    restrict_to(i + 1);
+    v_cycle(i + 1);
+    // Interpolation keeps an error's mean only where cells nest; what a cycle leaves of it converges too.
+    const bool moves_mean = i == 0 && sum_;
+    prolong_from(i + 1,
+                 moves_mean ? wanted_mean_ - sum_->mean(level(0).field(), level(0).config().grid.cells) : 0);
+    step(i).advance(sweeps / 2);
   }
-  records_ = can_be_recorded();
-  if (!records_) return;
-  // Loads the kernels too, which the first cycle would pay for.
-  field.record(start_, [&] { start(); });
-  field.record(v_cycle_, [&] { v_cycle(0); });
-}
 
-// As many layers as restriction to the next grid reads.
-template <class T>
-void Multigrid<T>::widen_halo(const CoarseGrid& next) {
-  const Level<T>& field = finest_.level();
-  const Config& config = field.config();
-  const Index needed = transfer_reach(field.decomposition(), next).fine;
-  StepPlan<T> plan = finest_.plan();
-  if (!exchanges(field.sides()) || plan.halo_width >= needed) return;
-  if (needed > ghost_layers(config))
-    throw CollectiveError(ExitCode::deck,
-                          fmt::format("{}: multigrid needs a halo of {} layers between these blocks, and "
-                                      "fields have {} (it may be set, and is few for overlap in_kernel, "
-                                      "thin blocks and periodic axes, or little memory); use auto and "
-                                      "fewer ranks, or problem.method {}",
-                                      config.at("solver.halo_width"), needed, ghost_layers(config),
-                                      config.problem.implicit_dt ? "rkl" : "chebyshev"));
-  plan.halo_width = static_cast<int>(needed);
-  finest_.use(plan);
-}
-
-template <class T>
-Multigrid<T>::~Multigrid() = default;
-
-template <class T>
-Step<T>& Multigrid<T>::step(std::size_t i) {
-  return i == 0 ? finest_ : coarse_[i - 1]->step;
-}
-
-template <class T>
-void Multigrid<T>::time_phases() {
-  for (const auto& each : coarse_) each->step.time_phases();
-}
-
-template <class T>
-std::vector<TimedGrid> Multigrid<T>::timed() {
-  std::vector<TimedGrid> all;
-  for (const auto& each : coarse_) all.push_back({each->level.config().grid.cells, &each->step.times});
-  return all;
-}
-
-template <class T>
-void Multigrid<T>::restrict_to(std::size_t i) {
-  Coarse& coarse = *coarse_[i - 1];
-  Step<T>& finer = step(i - 1);
-  Level<T>& fine = finer.level();
-  const auto table = [&](int axis) { return coarse.overlaps[axis].template as<const CellOverlap<T>>(); };
-  finer.refresh_ghosts();
-  fine.fill_boundaries(coarse.read);
-  finer.timed(Phase::sweep, [&] {
-    grid_transfer<T>(fine.device().backend())
-        .restrict_residual({fine.field(),
-                            fine.source(),
-                            fine.coefficients(),
-                            coarse.level.source_field().view(),
-                            coarse.restricted,
-                            coarse.scale,
-                            {table(0), table(1), table(2)},
-                            coarse.nested},
-                           fine.compute());
-    coarse.level.set_zero();
-    coarse.step.forget_ghosts();
-  });
-  finer.timed(Phase::halo, [&] {
-    if (coarse.gathering) coarse.gathering->gather(fine.compute());
-    if (exchanges(coarse.level.sides())) coarse.level.exchange_source();
-  });
-}
-
-template <class T>
-void Multigrid<T>::prolong_from(std::size_t i, double shift) {
-  Coarse& coarse = *coarse_[i - 1];
-  Step<T>& finer = step(i - 1);
-  Level<T>& fine = finer.level();
-  const auto table = [&](int axis) {
-    return coarse.interpolations[axis].template as<const Interpolation<T>>();
-  };
-  coarse.step.refresh_ghosts();
-  finer.timed(Phase::sweep, [&] {
-    grid_transfer<T>(fine.device().backend())
-        .prolong_add({coarse.level.field(),
-                      fine.current().view(),
-                      fine.whole(),
-                      static_cast<T>(shift),
-                      {table(0), table(1), table(2)}},
-                     fine.compute());
-  });
-  finer.forget_ghosts();
-}
-
-template <class T>
-void Multigrid<T>::v_cycle(std::size_t i) {
-  const std::int64_t sweeps = level(i).method().cycle();
-  if (i == coarse_.size()) return step(i).advance(sweeps);
-  step(i).advance(sweeps / 2);
-  restrict_to(i + 1);
-  v_cycle(i + 1);
-  // Interpolation keeps an error's mean only where cells nest; what a cycle leaves of it converges too.
-  const bool moves_mean = i == 0 && sum_;
-  prolong_from(i + 1,
-               moves_mean ? wanted_mean_ - sum_->mean(level(0).field(), level(0).config().grid.cells) : 0);
-  step(i).advance(sweeps / 2);
-}
-
-template <class T>
-void Multigrid<T>::start() {
-  level(0).wait_for_copy(true);  // the field is changed in place; within a cycle, another one
-  for (std::size_t i = 1; i <= coarse_.size(); ++i) restrict_to(i);
-  for (std::size_t i = coarse_.size(); i > 0; --i) {
-    v_cycle(i);
-    prolong_from(i, 0);
+  void start() {
+    level(0).wait_for_copy(true);  // the field is changed in place; within a cycle, another one
+    for (std::size_t i = 1; i <= coarse_.size(); ++i) restrict_to(i);
+    for (std::size_t i = coarse_.size(); i > 0; --i) {
+      v_cycle(i);
+      prolong_from(i, 0);
+    }
   }
-}
 
-// Launches are shorter than queueing them. No graph where the host gathers, finds means or times phases.
-template <class T>
-bool Multigrid<T>::can_be_recorded() {
-  const Config& config = level(0).config();
-  if (coarse_.empty()) return false;  // nor is its number of launches even
-  if (config.solver.cuda_graph == GraphChoice::off || finest_.times_phases() || sum_) return false;
-  if (!why_no_graph(config, level(0).device()).empty()) return false;
-  for (std::size_t i = 0; i <= coarse_.size(); ++i)
-    if (!level(i).halo().why_not_recordable().empty() ||
-        (i > 0 && coarse_[i - 1]->gathering && coarse_[i - 1]->gathering->needs_host()))
-      return false;
-  return true;
-}
-
-template <class T>
-void Multigrid<T>::run(RecordedSweeps<T>& recorded, const std::function<void()>& work) {
-  if (!records_ || finest_.times_phases()) return work();
-  run_recorded(finest_, recorded, work);
-}
-
-template <class T>
-void Multigrid<T>::take(bool from_the_start) {
-  if (from_the_start) run(start_, [&] { start(); });
-  run(v_cycle_, [&] { v_cycle(0); });
-}
-
-template <class T>
-void Multigrid<T>::use_stage(double dt, double time) {
-  for (std::size_t i = 1; i <= coarse_.size(); ++i) {
-    level(i).use_stage(dt, time, i == coarse_.size());
-    coarse_[i - 1]->weigh(level(i - 1).config());
-    if (coefficients_use_time(level(i).config())) coarse_[i - 1]->find_interpolations(level(i - 1));
+  // Launches are shorter than queueing them. No graph where the host gathers, finds means or times phases.
+  bool can_be_recorded() {
+    const Config& config = level(0).config();
+    if (coarse_.empty()) return false;  // nor is its number of launches even
+    if (config.solver.cuda_graph == GraphChoice::off || finest_.times_phases() || sum_) return false;
+    if (!why_no_graph(config, level(0).device()).empty()) return false;
+    for (std::size_t i = 0; i <= coarse_.size(); ++i)
+      if (!level(i).halo().why_not_recordable().empty() ||
+          (i > 0 && coarse_[i - 1]->gathering && coarse_[i - 1]->gathering->needs_host()))
+        return false;
+    return true;
   }
-  start_.starts_at = v_cycle_.starts_at = nullptr;  // they are no longer what the graphs hold
-}
 
-std::size_t element_bytes(const Config& config) {
-  return config.precision == Precision::fp32 ? 4 : 8;
-}
+  // A cycle with an even number of launches on each grid, which ends in its first fields, as a graph.
+  void run(RecordedSweeps<T>& recorded, const std::function<void()>& work) {
+    if (!records_ || finest_.times_phases()) return work();
+    Level<T>& field = level(0);
+    field.wait_for_copy(true);  // its second launch would overwrite the field
+    if (recorded.starts_at != field.field().origin) field.record(recorded, work);
+    finest_.timed(Phase::sweep, [&] { field.launch(recorded, false); });
+  }
 
+  Step<T>& finest_;
+  Communicator self_;
+  std::vector<std::unique_ptr<CoarseLevel<T>>> coarse_;  // the finest of them first
+  std::optional<FieldSum<T>> sum_;                       // where no boundary fixes the mean
+  double wanted_mean_ = 0;                               // K
+  RecordedSweeps<T> start_, v_cycle_;
+  bool records_ = false;
+};
+
+template <class T, class Change>
+class CorrectionBy : public Correction<T> {
+ public:
+  explicit CorrectionBy(Step<T>& step) : CorrectionBy(step, config_of_change(step.level().config())) {}
+
+  void take(bool from_the_start) override {
+    solve(1, 1, from_the_start);
+    level_.advance_in_place(level_.method().cycle());
+  }
+
+  void solve(double scale, int cycles, bool from_the_start) override {
+    const ChangeTransfer<T, Change>& transfer = change_transfer<T, Change>(level_.device().backend());
+    const Config& config = level_.config();
+    follow_step();
+    level_.wait_for_copy(true);  // the field is changed in place
+    step_.refresh_ghosts();
+    level_.fill_boundaries(level_.whole());
+    if (sum_)
+      multigrid_.want_mean(*config.problem.mean_temperature - sum_->mean(level_.field(), config.grid.cells));
+    step_.timed(Phase::sweep, [&] {
+      transfer.find_defect({level_.field(), level_.source(), level_.coefficients(),
+                            change_.source_field().view(), level_.whole(), static_cast<T>(scale * scale_)},
+                           level_.compute());
+      change_.set_zero();
+    });
+    change_step_.forget_ghosts();
+    if (exchanges(change_.sides())) step_.timed(Phase::halo, [&] { change_.exchange_source(); });
+    for (int i = 0; i < cycles; ++i) multigrid_.take(i == 0 && from_the_start);
+    step_.timed(Phase::sweep, [&] {
+      transfer.add(change_.field(), level_.current().view(), level_.whole(), level_.compute());
+    });
+    step_.forget_ghosts();
+  }
+
+  void time_phases() override {
+    change_step_.time_phases();
+    multigrid_.time_phases();
+  }
+  std::vector<TimedGrid> timed() override {
+    std::vector<TimedGrid> all = multigrid_.timed();
+    all.insert(all.begin(), {change_.config().grid.cells, &change_step_.times});
+    return all;
+  }
+
+ private:
+  CorrectionBy(Step<T>& step, const Config& config)
+      : level_(step.level()),
+        step_(step),
+        is_coarsest_(coarse_grids(config, level_.decomposition()).empty()),
+        change_(config, level_.decomposition(), level_.communicator(), level_.device(),
+                {.method = is_coarsest_ ? coarsest_method(config) : make_method(config),
+                 .compute = level_.compute()}),
+        change_step_(change_,
+                     smoothing_kernel<Change>(config, level_.decomposition(), level_.device().backend())),
+        multigrid_(change_step_),
+        dt_(level_.dt()) {
+    weigh();
+    if (mean_is_free(config))
+      sum_.emplace(level_.communicator(), level_.device(), level_.extent(), level_.compute());
+  }
+
+  // Its length, and coefficients of boundaries at the time of the stage.
+  void follow_step() {
+    const Config& config = level_.config();
+    if (level_.dt() == dt_ && !coefficients_use_time(config)) return;
+    dt_ = level_.dt();
+    const double dt = dt_ * implicit_share(config), time = level_.values_time();
+    change_.use_stage(dt, time, is_coarsest_);
+    multigrid_.use_stage(dt, time);
+    weigh();
+  }
+
+  // Of the update of a sweep of the unit weight: inversely as the diagonals.
+  void weigh() { scale_ = half_diagonal(level_.config()) / half_diagonal(change_.config()); }
+
+  Level<T>& level_;
+  Step<T>& step_;
+  bool is_coarsest_;
+  Level<Change> change_;
+  Step<Change> change_step_;
+  Multigrid<Change> multigrid_;
+  std::optional<FieldSum<T>> sum_;  // where no boundary fixes the mean
+  double dt_, scale_ = 1;
+};
+
+// Of the fields and the source of a grid of which a rank has such a block.
 std::size_t level_bytes(const Config& config, Int3 block, Backend backend) {
   const FieldLayout layout =
       FieldLayout::make(block, ghost_layers(config), element_bytes(config), row_alignment(backend));
   return 3 * element_bytes(config) * static_cast<std::size_t>(layout.elements);
+}
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<WholeCycle> make_multigrid(Step<T>& finest) {
+  return std::make_unique<Multigrid<T>>(finest);
+}
+
+template <class T>
+std::unique_ptr<Correction<T>> make_correction(Step<T>& step) {
+  if (has_several_materials(step.level().config())) return make_material_correction(step);
+  if constexpr (std::is_same_v<T, double>)
+    if (step.level().config().precision == Precision::mixed)
+      return std::make_unique<CorrectionBy<T, float>>(step);
+  return std::make_unique<CorrectionBy<T, T>>(step);
+}
+
+// What boundaries hold does not change.
+Config config_of_change(const Config& config) {
+  Config change = config;
+  ProblemConfig& problem = change.problem;
+  if (config.precision == Precision::mixed) change.precision = Precision::fp32;
+  if (is_implicit(config)) problem.implicit_dt = implicit_share(config) * time_plan(config).dt;
+  problem.kind = ProblemKind::steady;
+  problem.method = MethodName::multigrid;
+  clear_values(change.boundaries);
+  change.initial.clear();
+  change.sources.clear();
+  return change;
+}
+
+std::size_t element_bytes(const Config& config) {
+  return config.precision == Precision::fp32 ? 4 : 8;
 }
 
 std::size_t coarse_bytes(const Config& config, const Decomposition& decomposition, int rank,
@@ -316,11 +436,17 @@ std::size_t coarse_bytes(const Config& config, const Decomposition& decompositio
   return bytes;
 }
 
-template class Multigrid<float>;
-template class Multigrid<double>;
-template void run_recorded(Step<float>&, RecordedSweeps<float>&, const std::function<void()>&);
-template void run_recorded(Step<double>&, RecordedSweeps<double>&, const std::function<void()>&);
-template SweepChoice<float> smoothing_kernel(const Config&, const Decomposition&, Backend);
-template SweepChoice<double> smoothing_kernel(const Config&, const Decomposition&, Backend);
+std::size_t correction_bytes(const Config& config, const Decomposition& decomposition, int rank,
+                             Backend backend) {
+  if (has_several_materials(config)) return material_correction_bytes(config, decomposition, rank, backend);
+  const Config change = config_of_change(config);
+  return level_bytes(change, decomposition.subdomain(rank).extent(), backend) +
+         coarse_bytes(change, decomposition, rank, backend);
+}
+
+template std::unique_ptr<WholeCycle> make_multigrid(Step<float>&);
+template std::unique_ptr<WholeCycle> make_multigrid(Step<double>&);
+template std::unique_ptr<Correction<float>> make_correction(Step<float>&);
+template std::unique_ptr<Correction<double>> make_correction(Step<double>&);
 
 }  // namespace isotherm

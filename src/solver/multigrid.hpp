@@ -6,13 +6,10 @@
 // one gathering of its source.
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "solver/coarsening.hpp"
-#include "solver/diagnosis.hpp"
 #include "solver/level.hpp"
 #include "solver/step.hpp"
 
@@ -35,49 +32,10 @@ class WholeCycle {
   virtual void time_phases() = 0;
 };
 
-// A cycle with an even number of launches on each grid, which ends in its first fields, as a graph.
+// The step of the finest level, which has its sources, outlives it. Collective. Throws CollectiveError where
+// ghosts of the finest level are too few for the blocks of the next one.
 template <class T>
-void run_recorded(Step<T>& finest, RecordedSweeps<T>& recorded, const std::function<void()>& work);
-
-template <class T>
-class Multigrid : public WholeCycle {
- public:
-  // The step of the finest level, which has its sources, outlives it. Collective.
-  // Throws CollectiveError where ghosts of the finest level are too few for the blocks of the next one.
-  explicit Multigrid(Step<T>& finest);
-  ~Multigrid() override;
-
-  // One V cycle; `from_the_start` after a full multigrid cycle, which starts on the coarsest level, and in
-  // which each finer one begins with what the coarser one found (Brandt 1977, section 4).
-  void take(bool from_the_start) override;
-  // Level::use_stage() of all coarse levels, where that of the finest was called.
-  void use_stage(double dt, double time);
-  // Where no boundary fixes it: that of the field, K; unasked that of the deck.
-  void want_mean(double kelvin) { wanted_mean_ = kelvin; }
-
-  std::vector<TimedGrid> timed() override;
-  void time_phases() override;
-
- private:
-  struct Coarse;
-  Step<T>& step(std::size_t i);
-  Level<T>& level(std::size_t i) { return step(i).level(); }
-  void widen_halo(const CoarseGrid& next);
-  void restrict_to(std::size_t coarse);
-  void prolong_from(std::size_t coarse, double shift);
-  void v_cycle(std::size_t i);
-  void start();
-  bool can_be_recorded();
-  void run(RecordedSweeps<T>& recorded, const std::function<void()>& work);
-
-  Step<T>& finest_;
-  Communicator self_;
-  std::vector<std::unique_ptr<Coarse>> coarse_;  // the finest of them first
-  std::optional<FieldSum<T>> sum_;               // where no boundary fixes the mean
-  double wanted_mean_ = 0;                       // K
-  RecordedSweeps<T> start_, v_cycle_;
-  bool records_ = false;
-};
+std::unique_ptr<WholeCycle> make_multigrid(Step<T>& finest);
 
 // Solves for a change of the field, on a grid of the same cells, where it starts at 0: of an implicit stage,
 // or what is missing to the steady field. What rounding takes is a part of the change, so the change may be
@@ -91,24 +49,23 @@ class Correction : public WholeCycle {
   virtual void solve(double scale, int cycles, bool from_the_start) = 0;
 };
 
-// The step of a level whose method solves by correction outlives it. Collective; throws as Multigrid does.
+// The step of a level whose method solves by correction outlives it. Collective; throws as make_multigrid(),
+// and of several materials where a rank has but one layer of cells.
 template <class T>
 std::unique_ptr<Correction<T>> make_correction(Step<T>& step);
+template <class T>  // solver/material_multigrid.cpp
+std::unique_ptr<Correction<T>> make_material_correction(Step<T>& step);
 
 // The deck of that grid.
 Config config_of_change(const Config& config);
 // Bytes of all its grids of a rank.
 std::size_t correction_bytes(const Config& config, const Decomposition& decomposition, int rank,
                              Backend backend);
+std::size_t material_correction_bytes(const Config& config, const Decomposition& decomposition, int rank,
+                                      Backend backend);
 
 // Bytes of all coarse levels of a rank: fields, sources, and cells that are gathered.
 std::size_t coarse_bytes(const Config& config, const Decomposition& decomposition, int rank, Backend backend);
 std::size_t element_bytes(const Config& config);
-// Of the fields and the source of a grid of which a rank has such a block.
-std::size_t level_bytes(const Config& config, Int3 block, Backend backend);
-
-// The kernel of sweeps that a cycle takes whole, where nothing is measured.
-template <class T>
-SweepChoice<T> smoothing_kernel(const Config& config, const Decomposition& decomposition, Backend backend);
 
 }  // namespace isotherm

@@ -94,7 +94,7 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
   } else if (level_.method().by_correction) {
     whole_cycle_ = make_correction(step_);
   } else if (level_.method().has_coarse_grids) {
-    whole_cycle_ = std::make_unique<Multigrid<T>>(step_);
+    whole_cycle_ = make_multigrid(step_);
   }
   if (has_cycles() && is_asynchronous()) residual();  // loads its kernels, as a graph loads those of a cycle
   step_.times = {};
