@@ -22,6 +22,7 @@
 #include "output/field_files/cell_boxes.hpp"
 #include "output/field_files/snapshot.hpp"
 #include "output/field_files/snapshot_file.hpp"
+#include "physics/cells.hpp"
 #include "physics/diagnostics.hpp"
 #include "physics/exact.hpp"
 #include "physics/probe.hpp"
@@ -120,10 +121,8 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int
   plan.field = static_cast<std::size_t>(layout.elements) * size;
   plan.fields = plan.field * (2 + fields_of_sources(config));
   if (has_several_materials(config))
-    plan.fields += (config.precision == Precision::fp32
-                        ? material_bytes<float>
-                        : material_bytes<double>)(layout.extent, class_ghosts(config), backend,
-                                                  longest_launch<double>(config, backend));
+    plan.fields += material_bytes(layout.extent, class_ghosts(config), backend,
+                                  longest_launch<double>(config, backend), size);
   if (backend == Backend::host && has_void(material_classes(config)))
     plan.fields += plan.field;  // the copy for output, whose cells of voids are NaN
   const Method method = make_method(config);

@@ -11,7 +11,7 @@
 #include "config/boundary_laws.hpp"
 #include "physics/cells.hpp"
 #include "physics/formula_values.hpp"
-#include "physics/materials.hpp"
+#include "physics/material_painter.hpp"
 
 namespace isotherm {
 
@@ -21,7 +21,7 @@ struct FaceCells {
   int normal, p, q;  // axes; p and q are the indices of a face in kernels/stencil.hpp
   Int3 first;        // global cell of the index (0, 0)
   Int3 domain;       // cells of it
-  std::array<bool, 3> periodic{};
+  std::array<bool, 3> periodic;
   GridAxes axes;
   double plane;  // m, where the boundary stands
   Index pitch, rows, first_inside;
@@ -32,19 +32,15 @@ struct FaceCells {
         q(face_axes(f)[1]),
         first(subdomain.lo - Int3{ghosts, ghosts, ghosts}),
         domain(config.grid.cells),
+        periodic(periodic_axes(config)),
         axes(config),
         plane(face_position(config, f)),
         pitch(subdomain.extent()[p] + 2 * ghosts),
         rows(subdomain.extent()[q] + 2 * ghosts),
-        first_inside(ghosts + ghosts * pitch) {
-    for (int axis = 0; axis < 3; ++axis)
-      periodic[axis] = config.boundaries[2 * axis].kind == BoundaryKind::periodic;
-  }
+        first_inside(ghosts + ghosts * pitch) {}
 
   Index cell(int axis, Index i) const {  // global
-    const Index at = first[axis] + i, n = domain[axis];
-    if (at >= 0 && at < n) return at;
-    return periodic[axis] ? (at % n + n) % n : std::clamp<Index>(at, 0, n - 1);
+    return cell_like(first[axis] + i, domain[axis], periodic[axis]);
   }
   Vector3 place(Index i, Index j) const {
     Vector3 at{};

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -15,6 +17,17 @@ namespace isotherm {
 
 inline double square(double x) {
   return x * x;
+}
+
+inline std::array<bool, 3> periodic_axes(const Config& config) {
+  std::array<bool, 3> periodic{};
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    periodic[axis] = config.boundaries[2 * axis].kind == BoundaryKind::periodic;
+  return periodic;
+}
+// The cell of n that one beyond them is like: that behind a periodic face, or else the nearest.
+inline Index cell_like(Index i, Index n, bool is_periodic) {
+  return is_periodic ? (i % n + n) % n : std::clamp<Index>(i, 0, n - 1);
 }
 
 // K. A problem with an exact solution may be about differences of temperatures.

@@ -32,7 +32,7 @@ inline bool is_solid(Shape shape) {
 
 class CentreCover {
  public:
-  // Of a solid shape, which must outlive it.
+  // Of a solid shape.
   CentreCover(const Config& config, const RegionValue& shape);
 
   CellRange row(Index y, Index z) const;  // the cells covered of one row along x
@@ -47,7 +47,7 @@ class CentreCover {
  private:
   CellRange clipped(int axis, double first, double last) const;
 
-  const RegionValue& shape_;
+  RegionValue shape_;
   Int3 cells_;
   GridAxes axes_;
   double reach_;  // m, the radius less the tolerance

@@ -8,7 +8,7 @@
 #include "config/materials.hpp"
 #include "config/problems.hpp"
 #include "physics/cells.hpp"
-#include "physics/materials.hpp"
+#include "physics/material_painter.hpp"
 #include "physics/operator.hpp"
 #include "physics/region_values.hpp"
 

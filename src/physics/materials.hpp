@@ -1,86 +1,71 @@
-// A body of several materials: which one each cell has, painted by the centres of cells from global indices
-// alone, so that every rank finds the same; and what sweeps read of it on a device.
+// A body of several materials on a device: which class each cell has, and what sweeps read of it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
-#include <span>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "config/config.hpp"
 #include "config/materials.hpp"
 #include "core/device.hpp"
 #include "grid/field.hpp"
+#include "kernels/mixed_cells.hpp"
 #include "kernels/stencil.hpp"
-#include "physics/coverage.hpp"
-#include "physics/region_dataset.hpp"
+#include "physics/material_painter.hpp"
+#include "physics/operator.hpp"
 
 namespace isotherm {
 
-class MaterialPainter {
- public:
-  static constexpr std::uint8_t nothing = no_material;  // where no region and no default reach
-  // Opens the datasets of regions. Throws Error(file_missing) or Error(deck) where one does not fit.
-  explicit MaterialPainter(const Config& config);
-  MaterialPainter(const MaterialPainter&) = delete;
-  MaterialPainter& operator=(const MaterialPainter&) = delete;
-
-  // Reads the datasets of regions for these cells (global indices, which may lie beyond the domain): row()
-  // may be asked for them from here on, in any thread. Without datasets nothing is read, and any may be asked
-  // for.
-  void load(Box cells);
-  // The materials (their numbers) of the cells (x + i, y, z), in global indices. A cell beyond the domain has
-  // that of the cell behind a periodic face, or else of the nearest one.
-  void row(Index x, Index y, Index z, std::span<std::uint8_t> materials) const;
-  std::uint8_t painted(Int3 cell) const {  // of those cells
-    std::uint8_t material = nothing;
-    row(cell.x, cell.y, cell.z, {&material, 1});
-    return material;
-  }
-  std::uint8_t at(Int3 cell) {  // of any
-    load({cell, cell + Int3{1, 1, 1}});
-    return painted(cell);
-  }
-  std::vector<std::size_t> empty_shapes() const;  // the numbers of those that hold no cell centre
-  Index inside(int axis, Index i) const;          // the cell of the domain that a cell beyond it is like
-
- private:
-  Int3 cells_;
-  std::array<bool, 3> periodic_;
-  std::uint8_t default_;
-  std::vector<PaintedShape> shapes_;
-  struct Brush {  // one of the two, of each shape
-    std::optional<CentreCover> cover;
-    std::optional<RegionDataset> dataset;
-  };
-  std::vector<Brush> brushes_;
-  Box loaded_;
-};
-
 // Layers of ghosts of the classes of cells: where coarser grids are made from them, two at the least.
-int class_ghosts(const Config& config);
-
-// Of each cell of a block (`cells`: global indices), x fastest: 1 of a void, else 0. Empty: there is no void.
-std::vector<std::uint8_t> void_cells(const Config& config, Box cells);
-
-// Places of the deck's shapes that hold no cell centre. Throws Error(deck) where a cell has no material, or a
-// material no cell because others cover it; in a steady problem, where a part of the body that voids separate
-// from the rest touches nothing that holds a temperature.
-std::vector<std::string> material_warnings(const Config& config);
-
-// The cell's conductivity along the axis.
-double conductivity_at(const Config& config, Int3 cell, int axis);
+inline int class_ghosts(const Config& config) {
+  return std::max(ghost_layers(config), 2);
+}
+// Fields of a GPU between the sweeps of a launch.
+inline int fields_between(int most_sweeps) {
+  return std::clamp(most_sweeps - 1, 0, 2);
+}
+inline Int3 extent_in_packs(Int3 extent, std::size_t cell_bytes) {
+  return {ceil_div(extent.x, static_cast<Index>(16 / cell_bytes)), extent.y, extent.z};
+}
 
 // The mixed cells of a block on a GPU, and where they are.
 template <class T>
 class MixedCellTables {
  public:
   // `by_cell`: by Face, does the block end there at a boundary that differs by cell?
+  // Bricks are sorted on the host: there is one for 128 cells.
   MixedCellTables(Device& device, FieldView<const std::uint8_t> classes,
-                  const std::array<bool, face_count>& by_cell);
+                  const std::array<bool, face_count>& by_cell)
+      : packs_(device, extent_in_packs(classes.extent, sizeof(T)), classes.ghosts),
+        distance_(device, classes.extent, classes.ghosts),
+        view_{packs_.view(), distance_.view()} {
+    Field<std::uint8_t> work(device, classes.extent, classes.ghosts);
+    const auto count = static_cast<std::size_t>(bricks_of(classes.padded()).product());
+    const Buffer least(device, count);
+    std::vector<std::uint8_t> on_host(count);
+    const Owned<Stream> stream = own_stream(device, Priority::normal);
+    const MixedCellSearch<T>& search = mixed_cell_search<T>();
+    search.find(classes, by_cell, packs_.view(), distance_.view(), work.view(), stream);
+    search.of_bricks(view_.distance, least.template as<std::uint8_t>(), stream);
+    device.copy(on_host.data(), least.data(), count, stream);
+    device.synchronize(stream.get());
+    for (const std::uint8_t distance : on_host)
+      for (int d = distance; d <= MixedCells::most_distance; ++d) ++view_.within[d];
+    std::vector<Int3> bricks(static_cast<std::size_t>(view_.within[MixedCells::most_distance]));
+    std::array<std::size_t, MixedCells::most_distance + 1> next{};
+    for (std::size_t d = 1; d < next.size(); ++d) next[d] = static_cast<std::size_t>(view_.within[d - 1]);
+    for (std::size_t i = 0; i < count; ++i)
+      if (on_host[i] <= MixedCells::most_distance)
+        bricks[next[on_host[i]]++] =
+            brick_of(classes.padded(), bricks_of(classes.padded()), static_cast<Index>(i));
+    bricks_ = copied_to(device, bricks);
+    view_.bricks = bricks_.template as<Int3>();
+  }
   const MixedCells& view() const { return view_; }
 
  private:
@@ -95,13 +80,61 @@ class MaterialCells {
   // Of this block, with class_ghosts(); `device` must outlive it. `differ_by_cell`: as BoundaryConditions has
   // them. `most_sweeps`: of a launch.
   MaterialCells(const Config& config, Device& device, Box subdomain, int ghosts,
-                const std::array<bool, face_count>& differ_by_cell, int most_sweeps);
+                const std::array<bool, face_count>& differ_by_cell, int most_sweeps)
+      : device_(device),
+        all_(material_classes(config)),
+        classes_(device, subdomain.extent(), ghosts),
+        counts_(config.materials.size() + 1),
+        class_counts_(all_.count()) {
+    const bool on_host = device.backend() == Backend::host;
+    if (on_host) {
+      paint_classes(config, all_, subdomain, classes_.view(), counts_, class_counts_);
+    } else {
+      host_ = make_host_device(device.row_alignment());
+      painted_.emplace(*host_, subdomain.extent(), ghosts);
+      paint_classes(config, all_, subdomain, painted_->view(), counts_, class_counts_);
+      const Owned<Stream> stream = own_stream(device, Priority::normal);
+      device.copy(classes_.data(), painted_->data(), painted_->bytes(), stream);
+      device.synchronize(stream.get());
+      tables_.mixed = mixed_.emplace(device, classes_.view(), differ_by_cell).view();
+      for (int i = 0; i < fields_between(most_sweeps); ++i)
+        tables_.between[i] = between_.emplace_back(device, subdomain.extent(), ghosts).view();
+      if (!isotherm::has_void(all_)) painted_.reset();
+    }
+    host_classes_ = painted_ ? std::as_const(*painted_).view() : std::as_const(classes_).view();
+    make_tables(config);
+  }
 
   // Sweeps of these weights from here on, in the order of the stream.
-  void use(const Config& config, const std::vector<double>& weights, Stream stream);
+  void use(const Config& config, const std::vector<double>& weights, Stream stream) {
+    const double unit = config.problem.kind == ProblemKind::transient ? time_plan(config).dt : 1,
+                 scale = source_scale(config);
+    on_host_.clear();
+    weights_.clear();
+    for (const double weight : weights) {
+      weights_.push_back(static_cast<T>(weight / unit));
+      for (const MaterialClass& own : all_.classes)
+        on_host_.push_back(own.is_void() ? Coefficients<T>{1, 0, 0, 0, 0}
+                                         : rounded_sweep<T>(config, own, scale, weight));
+    }
+    const std::size_t bytes = on_host_.size() * sizeof(Coefficients<T>);
+    if (coefficients_.bytes() < bytes) {
+      device_.synchronize(stream);
+      coefficients_ = Buffer(device_, bytes);
+    }
+    device_.copy(coefficients_.data(), on_host_.data(), bytes, stream);
+  }
   // What a launch reads whose first sweep is that of weights[i], and the others those that follow in a cycle
   // of so many.
-  Materials<T> of_launch(std::size_t i, std::size_t cycle) const;
+  Materials<T> of_launch(std::size_t i, std::size_t cycle) const {
+    Materials<T> materials = tables_;
+    for (int sweep = 0; sweep < most_sweeps_per_launch; ++sweep) {
+      materials.coefficients.sweep[sweep] = coefficients_.template as<Coefficients<T>>() + i * all_.count();
+      materials.weight.sweep[sweep] = weights_[i];
+      if (i < cycle) i = (i + 1) % cycle;
+    }
+    return materials;
+  }
   // Of this block, by number.
   const std::vector<std::int64_t>& cells_of_class() const { return class_counts_; }
   const std::vector<std::int64_t>& cells_of_material() const { return counts_; }
@@ -114,17 +147,48 @@ class MaterialCells {
   // In host memory: is the cell, in indices of the block, of a void?
   bool is_void(Index x, Index y, Index z) const { return all_.classes[host_classes_(x, y, z)].is_void(); }
   // Stores in the cells of voids what they hold, in a field of the block on the device.
-  void hold(FieldView<T> field, Stream stream) const;
+  void hold(FieldView<T> field, Stream stream) const {
+    if (device_.backend() == Backend::cuda) return mixed_cell_search<T>().hold_voids(field, tables_, stream);
+    fill_voids(field, all_, host_classes_, {}, false);
+  }
   // Stores NaN there, as all files and reports have it. `field` is in host memory, of the cells from `lo` on,
   // in indices of the block.
-  void blank(FieldView<T> field, Int3 lo = {}) const;
+  void blank(FieldView<T> field, Int3 lo = {}) const { fill_voids(field, all_, host_classes_, lo, true); }
 
  private:
-  void make_tables(const Config& config);
-  template <class Value>
-  void fill_voids(FieldView<T> field, Int3 lo, const Value& value) const;
-
-  void paint(const Config& config, Box subdomain, FieldView<std::uint8_t> classes);
+  void make_tables(const Config& config) {
+    const std::size_t count = all_.count();
+    const double unit = own_conductance(config, all_.classes[0]);  // keeps fp32 within its range
+    const bool transient = config.problem.kind == ProblemKind::transient;
+    std::vector<T> conductance, capacity, held;
+    std::vector<double> heat, body, is_body;
+    for (int axis = 0; axis < 3; ++axis)
+      for (std::size_t i = 0; i < count; ++i)
+        for (std::size_t j = 0; j < count; ++j)
+          conductance.push_back(static_cast<T>(face_conductance(config, all_, axis, i, j) / unit));
+    const double dt = transient ? time_plan(config).dt : 0;  // once: it looks at all pairs of classes
+    for (const MaterialClass& each : all_.classes) {
+      const double ratio = volume_ratio(config, each);
+      if (transient) capacity.push_back(static_cast<T>(each.heat_capacity * ratio / (unit * dt)));
+      heat.push_back(each.heat_capacity * ratio / all_.classes[0].heat_capacity);
+      body.push_back(each.is_void() ? 0 : ratio);
+      is_body.push_back(each.is_void() ? 0 : 1);
+      held.push_back(each.is_void() ? static_cast<T>(each.ambient) : std::numeric_limits<T>::quiet_NaN());
+    }
+    conductance_ = copied_to(device_, conductance);
+    if (transient) capacity_ = copied_to(device_, capacity);
+    heat_ = copied_to(device_, heat);
+    body_ = copied_to(device_, body);
+    is_body_ = copied_to(device_, is_body);
+    held_ = copied_to(device_, held);
+    tables_.classes = classes_.view();
+    tables_.count = static_cast<int>(count);
+    tables_.conductance = conductance_.template as<T>();
+    tables_.capacity = capacity_.template as<T>();
+    tables_.heat = heat_.template as<double>();
+    if (isotherm::has_void(all_)) tables_.held = held_.template as<T>();
+    tables_.source = static_cast<T>(1 / (source_scale(config) * unit));
+  }
 
   Device& device_;
   MaterialClasses all_;
@@ -142,7 +206,15 @@ class MaterialCells {
 };
 
 // Of a block whose fields have rows of such an alignment: what MaterialCells holds for each cell.
-template <class T>
-std::size_t material_bytes(Int3 extent, int ghosts, Backend backend, int most_sweeps);
+inline std::size_t material_bytes(Int3 extent, int ghosts, Backend backend, int most_sweeps,
+                                  std::size_t element_bytes) {
+  const auto bytes = [&](Int3 cells, std::size_t each) {
+    return each *
+           static_cast<std::size_t>(FieldLayout::make(cells, ghosts, each, row_alignment(backend)).elements);
+  };
+  if (backend == Backend::host) return bytes(extent, 1);
+  return 2 * bytes(extent, 1) + bytes(extent_in_packs(extent, element_bytes), 1) +
+         static_cast<std::size_t>(fields_between(most_sweeps)) * bytes(extent, element_bytes);
+}
 
 }  // namespace isotherm

@@ -10,7 +10,7 @@
 
 #include "config/boundary_laws.hpp"
 #include "physics/cells.hpp"
-#include "physics/materials.hpp"
+#include "physics/material_painter.hpp"
 
 namespace isotherm {
 namespace {

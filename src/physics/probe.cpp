@@ -9,7 +9,7 @@
 #include "config/problems.hpp"
 #include "physics/boundaries.hpp"
 #include "physics/cells.hpp"
-#include "physics/materials.hpp"
+#include "physics/material_painter.hpp"
 
 namespace isotherm {
 namespace {
@@ -24,7 +24,7 @@ double between(double lower, double upper, double weight) {
 Probe::Probe(const Config& config, const Vector3& at, const std::string& key) {
   for (int axis = 0; axis < 3; ++axis) {
     const Index n = config.grid.cells[axis];
-    const bool periodic = config.boundaries[2 * axis].kind == BoundaryKind::periodic;
+    const bool periodic = periodic_axes(config)[axis];
     // In cells from the first centre; from -1/2 to n - 1/2 within the box.
     const GridAxis along(config, axis);
     const double place = std::clamp(along.in_cells(at[axis]) - 0.5, -0.5, static_cast<double>(n) - 0.5);
@@ -33,7 +33,7 @@ Probe::Probe(const Config& config, const Vector3& at, const std::string& key) {
     for (const Index side : {Index{0}, Index{1}}) {
       const Index wanted = lower + side;
       Neighbour& neighbour = neighbours_[axis][side];
-      neighbour.cell = periodic ? (wanted + n) % n : std::clamp<Index>(wanted, 0, n - 1);
+      neighbour.cell = cell_like(wanted, n, periodic);
       neighbour.beyond_boundary = !periodic && neighbour.cell != wanted;
     }
     // Centres of cells of two sizes are not one cell apart. A ghost beyond a boundary is of its cell's size.

@@ -18,7 +18,7 @@
 #include "physics/coverage.hpp"
 #include "physics/dataset_reader.hpp"
 #include "physics/exact.hpp"
-#include "physics/materials.hpp"
+#include "physics/material_painter.hpp"
 #include "physics/varying_sources.hpp"
 
 namespace isotherm {

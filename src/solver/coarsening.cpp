@@ -6,6 +6,7 @@
 #include "config/boundary_laws.hpp"
 #include "config/materials.hpp"
 #include "halo/messages.hpp"
+#include "physics/cells.hpp"
 #include "solver/kernel_choice.hpp"
 
 namespace isotherm {
@@ -77,13 +78,6 @@ Index beyond(Index lo, Index hi, Index block_lo, Index block_hi) {
 }
 
 }  // namespace
-
-std::array<bool, 3> periodic_axes(const Config& config) {
-  std::array<bool, 3> periodic{};
-  for (std::size_t axis = 0; axis < 3; ++axis)
-    periodic[axis] = config.boundaries[2 * axis].kind == BoundaryKind::periodic;
-  return periodic;
-}
 
 std::vector<CoarseGrid> coarse_grids(const Config& config, const Decomposition& decomposition) {
   std::vector<CoarseGrid> all;

@@ -1,7 +1,6 @@
 // The grids of multigrid below the deck's, who has which cells, and how cells of two belong together.
 #pragma once
 
-#include <array>
 #include <vector>
 
 #include "config/config.hpp"
@@ -10,8 +9,6 @@
 #include "kernels/grid_transfer.hpp"
 
 namespace isotherm {
-
-std::array<bool, 3> periodic_axes(const Config& config);
 
 // A grid for the error of the next finer one: no sources yet, boundaries that hold 0.
 struct CoarseGrid {

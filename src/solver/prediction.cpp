@@ -5,7 +5,7 @@
 
 #include "config/boundary_laws.hpp"
 #include "core/error.hpp"
-#include "solver/coarsening.hpp"
+#include "physics/cells.hpp"
 
 namespace isotherm {
 namespace {

@@ -6,7 +6,7 @@
 #include "output/field_files/cell_boxes.hpp"
 #include "output/field_files/snapshot_file.hpp"
 #include "output/safe_file.hpp"
-#include "physics/materials.hpp"
+#include "physics/material_painter.hpp"
 
 namespace isotherm {
 namespace {

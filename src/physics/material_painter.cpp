@@ -1,0 +1,491 @@
+#include "physics/material_painter.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "config/boundary_laws.hpp"
+#include "config/problems.hpp"
+#include "physics/coverage.hpp"
+#include "physics/dataset_reader.hpp"
+
+namespace isotherm {
+namespace {
+
+// Opened once to be checked: what throws names the key.
+DatasetReader open_region(const Config& config, const PaintedShape& shape) {
+  const std::string &file = shape.place.file, &dataset = shape.place.dataset;
+  try {
+    DatasetReader reader(file, dataset);
+    check_shape(reader, file, dataset, config.grid.cells);
+    if (reader.type() != StoredType::integer)
+      throw Error(ExitCode::deck,
+                  fmt::format("{}:{}: expected whole numbers, found floating point; store the "
+                              "numbers of materials as integers",
+                              file, dataset));
+    return reader;
+  } catch (const Error& e) {
+    throw Error(e.code(), fmt::format("{}: {}", config.at(shape.key + ".dataset"), e.what()));
+  }
+}
+
+// A dataset of whole numbers that says which material each cell is of.
+class RegionDataset {
+ public:
+  // Throws as DatasetReader does, and Error(deck) where it is not of the grid's shape or not of whole
+  // numbers.
+  RegionDataset(const Config& config, const PaintedShape& shape)
+      : reader_(open_region(config, shape)), map_(shape.map) {}
+
+  // Reads the cells with an index of each of these lists (global, within the domain, in any order) along x, y
+  // and z. Beyond a periodic face these are of the opposite side: along an axis a few runs of cells.
+  void load(const std::array<std::vector<Index>, 3>& indices) {
+    std::size_t count = 1;
+    for (int axis = 0; axis < 3; ++axis) {
+      Axis& held = axes_[axis];
+      held.cells = indices[axis];
+      std::ranges::sort(held.cells);
+      held.cells.erase(std::unique(held.cells.begin(), held.cells.end()), held.cells.end());
+      held.places.clear();
+      for (const Index cell : indices[axis]) held.places.push_back(held.place(cell));
+      count *= held.cells.size();
+    }
+    materials_.assign(count, MaterialPainter::nothing);
+    for (const auto& [z, z_end] : axes_[2].runs())
+      for (const auto& [y, y_end] : axes_[1].runs())
+        for (const auto& [x, x_end] : axes_[0].runs()) read({{x, y, z}, {x_end, y_end, z_end}});
+  }
+  // Paints a row of them over what is there; `first`: places in the lists. A number that the map lacks leaves
+  // a cell as it is.
+  void paint(Int3 first, std::span<std::uint8_t> materials) const {
+    const auto place = [&](int axis, Index i) { return axes_[axis].places[static_cast<std::size_t>(i)]; };
+    const Index nx = std::ssize(axes_[0].cells), ny = std::ssize(axes_[1].cells);
+    const Index row = nx * (place(1, first.y) + ny * place(2, first.z));
+    for (Index x = 0; x < std::ssize(materials); ++x) {
+      const std::uint8_t found = materials_[static_cast<std::size_t>(row + place(0, first.x + x))];
+      if (found != MaterialPainter::nothing) materials[static_cast<std::size_t>(x)] = found;
+    }
+  }
+
+ private:
+  struct Axis {
+    std::vector<Index> cells;   // that are held, ascending
+    std::vector<Index> places;  // in these, of each entry of the list
+
+    std::vector<std::pair<Index, Index>> runs() const {  // of cells in a row: from, to
+      std::vector<std::pair<Index, Index>> all;
+      for (const Index cell : cells) {
+        if (!all.empty() && all.back().second == cell)
+          ++all.back().second;
+        else
+          all.emplace_back(cell, cell + 1);
+      }
+      return all;
+    }
+    Index place(Index cell) const { return std::ranges::lower_bound(cells, cell) - cells.begin(); }
+  };
+
+  // By slabs: the numbers take eight times the memory of what is kept of them.
+  void read(Box box) {
+    constexpr Index slab_cells = Index{8} << 20;
+    const Index planes = std::max<Index>(1, slab_cells / (box.extent().x * box.extent().y));
+    const Index nx = std::ssize(axes_[0].cells), ny = std::ssize(axes_[1].cells);
+    std::vector<std::int64_t> ids;
+    for (Box slab = box; slab.lo.z < box.hi.z; slab.lo.z = slab.hi.z) {
+      slab.hi.z = std::min(slab.lo.z + planes, box.hi.z);
+      ids.resize(static_cast<std::size_t>(slab.cells()));
+      reader_.read(slab, ids.data());
+      const Int3 n = slab.extent();
+#pragma omp parallel for collapse(2) schedule(static)
+      for (Index z = slab.lo.z; z < slab.hi.z; ++z) {
+        for (Index y = slab.lo.y; y < slab.hi.y; ++y) {
+          const std::int64_t* const id =
+              &ids[static_cast<std::size_t>(((z - slab.lo.z) * n.y + y - slab.lo.y) * n.x)];
+          const Index row = axes_[0].place(slab.lo.x) + nx * (axes_[1].place(y) + ny * axes_[2].place(z));
+          for (Index x = 0; x < n.x; ++x) materials_[static_cast<std::size_t>(row + x)] = material_of(id[x]);
+        }
+      }
+    }
+  }
+  std::uint8_t material_of(std::int64_t id) const {
+    const auto found = std::ranges::lower_bound(map_, id, {}, &std::pair<std::int64_t, std::uint8_t>::first);
+    return found != map_.end() && found->first == id ? found->second : MaterialPainter::nothing;
+  }
+
+  DatasetReader reader_;
+  std::vector<std::pair<std::int64_t, std::uint8_t>> map_;
+  std::array<Axis, 3> axes_;
+  std::vector<std::uint8_t> materials_;  // of the cells that are held, x fastest; nothing: as it is
+};
+
+}  // namespace
+
+struct MaterialPainter::Brush {
+  std::uint8_t material;               // of a cover
+  std::optional<CentreCover> cover{};  // one of the two
+  std::optional<RegionDataset> dataset{};
+};
+
+MaterialPainter::MaterialPainter(const Config& config)
+    : cells_(config.grid.cells),
+      periodic_(periodic_axes(config)),
+      default_(static_cast<std::uint8_t>(config.materials.empty() ? 0
+                                         : config.material.default_material.empty()
+                                             ? nothing
+                                             : material_number(config, config.material.default_material))),
+      brushes_(std::make_shared<std::vector<Brush>>()) {
+  for (const PaintedShape& shape : painted_shapes(config)) {
+    Brush& brush = brushes_->emplace_back(Brush{static_cast<std::uint8_t>(shape.material)});
+    if (shape.place.shape == Shape::dataset)
+      brush.dataset.emplace(config, shape);
+    else
+      brush.cover.emplace(config, shape.place);
+  }
+}
+
+void MaterialPainter::load(Box cells) {
+  std::array<std::vector<Index>, 3> indices;
+  for (Brush& brush : *brushes_) {
+    if (!brush.dataset || cells == loaded_) continue;
+    for (int axis = 0; axis < 3 && indices[axis].empty(); ++axis)
+      for (Index i = cells.lo[axis]; i < cells.hi[axis]; ++i) indices[axis].push_back(inside(axis, i));
+    brush.dataset->load(indices);
+  }
+  loaded_ = cells;
+}
+
+void MaterialPainter::row(Index x, Index y, Index z, std::span<std::uint8_t> materials) const {
+  const Index end = x + std::ssize(materials), domain_end = cells_.x;
+  const auto at = [&](Index i) { return materials.begin() + (i - x); };
+  std::ranges::fill(materials, default_);
+  for (const Brush& brush : *brushes_) {
+    if (brush.dataset) {
+      brush.dataset->paint(Int3{x, y, z} - loaded_.lo, materials);
+      continue;
+    }
+    const CellRange range = brush.cover->row(inside(1, y), inside(2, z));
+    const Index from = std::max(x, range.first), to = std::min(end, range.last);
+    if (from < to) std::fill(at(from), at(to), brush.material);
+    for (Index cell = x; cell < std::min<Index>(end, 0); ++cell)
+      if (range.has(inside(0, cell))) *at(cell) = brush.material;
+    for (Index cell = std::max(x, domain_end); cell < end; ++cell)
+      if (range.has(inside(0, cell))) *at(cell) = brush.material;
+  }
+}
+
+std::vector<std::size_t> MaterialPainter::empty_shapes() const {
+  std::vector<std::size_t> empty;
+  for (std::size_t i = 0; i < brushes_->size(); ++i)
+    if (const auto& cover = (*brushes_)[i].cover; cover && !cover->covers_any()) empty.push_back(i);
+  return empty;
+}
+
+namespace {
+
+// The parts into which voids divide a body: cells that are connected by faces. A steady problem needs in each
+// of them something that holds a temperature. Cells of the body in a row along x are a run; runs that touch
+// are joined by union-find (Galler and Fischer, CACM 7, 1964), so the memory is that of the runs, not of the
+// cells.
+class BodyParts {
+ public:
+  explicit BodyParts(const Config& config) : config_(config) {
+    for (std::size_t i = 0; i < face_count; ++i) {
+      const auto f = static_cast<Face>(i);
+      if (boundary_law(config, f).a < 1)  // of several laws the strongest
+        laws_[i] = face_law(config, f);
+    }
+  }
+
+  // The materials (their numbers) of all cells of a row, row by row, plane by plane.
+  void add(Index y, Index z, std::span<const std::uint8_t> materials) {
+    const Int3 n = config_.grid.cells;
+    const std::array<bool, 3> is_periodic = periodic_axes(config_);
+    const Row row = runs_of(y, z, materials);
+    for (std::size_t i = 0; i + 1 < row.size(); ++i)
+      if (row[i].last == row[i + 1].first) touch(row[i].part, row[i + 1].part);
+    if (!row.empty() && is_periodic[0] && row.front().first == 0 && row.back().last == n.x)
+      touch(row.front().part, row.back().part);
+    if (y == 0) {
+      if (z == 1) first_plane_ = plane_;
+      before_ = std::exchange(plane_, {});
+    }
+    if (y > 0) touch(row, plane_.back());
+    if (z > 0) touch(row, before_[static_cast<std::size_t>(y)]);
+    if (y == n.y - 1 && y > 0 && is_periodic[1]) touch(row, plane_.front());
+    if (z == n.z - 1 && z > 0 && is_periodic[2])
+      touch(row, (z == 1 ? before_ : first_plane_)[static_cast<std::size_t>(y)]);
+    plane_.push_back(row);
+  }
+
+  // After all rows. Throws Error(deck) with a cell of a part that nothing holds.
+  void check() {
+    bool may_be_free = mean_is_free(config_);  // of one part, whose mean the deck gives
+    for (std::int64_t i = 0; i < std::ssize(parts_); ++i) {
+      const Part& part = parts_[static_cast<std::size_t>(i)];
+      if (part.parent != i || part.is_held || std::exchange(may_be_free, false)) continue;
+      const Vector3 at = GridAxes(config_).centre(part.cell);
+      throw deck_error(
+          config_, "regions",
+          "the steady problem has no one solution: nothing holds the temperature of the part of the "
+          "body with the cell at ({}, {}, {}) m, which voids separate from the rest; give it a "
+          "boundary with a temperature or convection, or the void around it an ambient",
+          at[0], at[1], at[2]);
+    }
+  }
+
+ private:
+  struct Run {
+    Index first, last;  // cells, last excluded
+    std::int64_t part;  // its number; of_void: of a void with a law
+  };
+  using Row = std::vector<Run>;
+  struct Part {
+    std::int64_t parent;
+    bool is_held;
+    Int3 cell;
+  };
+  static constexpr std::int64_t of_void = -1;
+
+  bool holds(Face f, Int3 cell) const {
+    const std::optional<FaceLaw>& law = laws_[static_cast<std::size_t>(f)];
+    if (!law) return false;
+    if (is_plain(boundary_of(config_, f))) return true;
+    Vector3 at = GridAxes(config_).centre(cell);
+    at[axis_of(f)] = face_position(config_, f);
+    return law->at(1, 1, at, 0).a < 1;
+  }
+
+  Row runs_of(Index y, Index z, std::span<const std::uint8_t> materials) {
+    Row runs;
+    const Int3 n = config_.grid.cells;
+    for (Index x = 0; x < n.x;) {
+      const auto material_at = [&](Index i) -> const NamedMaterial& {
+        return material_of_number(config_, materials[static_cast<std::size_t>(i)]);
+      };
+      const bool is_body = !material_at(x).is_void(),
+                 has_law = !is_body && material_at(x).coefficient.value_or(0) > 0;
+      const Index first = x;
+      while (x < n.x && (is_body ? !material_at(x).is_void() : &material_at(x) == &material_at(first))) ++x;
+      if (!is_body && !has_law) continue;
+      runs.push_back({first, x, is_body ? std::ssize(parts_) : of_void});
+      if (is_body) parts_.push_back({std::ssize(parts_), false, {first, y, z}});
+    }
+    const auto touches = [&](int f, Int3 cell) { return cell[f / 2] == (f % 2 == 0 ? 0 : n[f / 2] - 1); };
+    for (const Run& run : runs) {
+      if (run.part == of_void) continue;
+      bool& is_held = parts_[static_cast<std::size_t>(run.part)].is_held;
+      for (int f = 0; f < face_count; ++f) {
+        const bool is_across_x = f < 2;  // where the ends alone can touch
+        if (!is_across_x && !touches(f, {0, y, z})) continue;
+        const Index step = is_across_x ? std::max<Index>(1, run.last - 1 - run.first) : 1;
+        for (Index i = run.first; i < run.last && !is_held; i += step)
+          is_held = touches(f, {i, y, z}) && holds(static_cast<Face>(f), {i, y, z});
+      }
+    }
+    return runs;
+  }
+
+  std::int64_t root(std::int64_t part) {
+    const auto parent = [&](std::int64_t of) -> std::int64_t& {
+      return parts_[static_cast<std::size_t>(of)].parent;
+    };
+    while (parent(part) != part) part = parent(part) = parent(parent(part));
+    return part;
+  }
+  void touch(std::int64_t a, std::int64_t b) {
+    if (a == of_void && b == of_void) return;
+    if (a == of_void || b == of_void) {
+      parts_[static_cast<std::size_t>(root(std::max(a, b)))].is_held = true;
+      return;
+    }
+    const std::int64_t low = std::min(root(a), root(b)), high = std::max(root(a), root(b));
+    parts_[static_cast<std::size_t>(high)].parent = low;
+    parts_[static_cast<std::size_t>(low)].is_held |= parts_[static_cast<std::size_t>(high)].is_held;
+  }
+  void touch(const Row& a, const Row& b) {
+    for (auto one = a.begin(), other = b.begin(); one != a.end() && other != b.end();) {
+      if (one->first < other->last && other->first < one->last) touch(one->part, other->part);
+      one->last < other->last ? ++one : ++other;
+    }
+  }
+
+  const Config& config_;
+  std::array<std::optional<FaceLaw>, face_count> laws_;  // of faces that hold a temperature anywhere
+  std::vector<Part> parts_;
+  std::vector<Row> first_plane_, before_, plane_;  // by y
+};
+
+// What a pass over all cells of the domain finds.
+class MaterialSurvey {
+ public:
+  MaterialSurvey(const Config& config, const std::vector<std::size_t>& empty_shapes) : config_(config) {
+    const std::vector<PaintedShape> shapes = painted_shapes(config);
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      if (std::ranges::count(empty_shapes, i) > 0) continue;
+      if (shapes[i].map.empty()) sought_[shapes[i].material] = true;
+      for (const auto& [id, material] : shapes[i].map) sought_[material] = mapped_[material] = true;
+    }
+    if (config.problem.kind == ProblemKind::steady && has_void(material_classes(config)))
+      parts_.emplace(config);
+  }
+  // Row by row, plane by plane.
+  void add(Index y, Index z, std::span<const std::uint8_t> row) {
+    std::array<bool, 256> found{};
+    for (const std::uint8_t material : row) found[material] = true;
+    if (!found[MaterialPainter::nothing]) {
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        if (!found[i]) continue;
+        sought_[i] = false;
+        is_body_ = is_body_ || !material_of_number(config_, i).is_void();
+      }
+      if (parts_) parts_->add(y, z, row);
+      return;
+    }
+    const auto bare = std::ranges::find(row, MaterialPainter::nothing);
+    const Vector3 at = GridAxes(config_).centre({bare - row.begin(), y, z});
+    throw deck_error(config_, "regions",
+                     "no region has the cell at ({}, {}, {}) m, and there is no material.default; add the "
+                     "default, which may be void, or a region",
+                     at[0], at[1], at[2]);
+  }
+  bool is_over() const {  // are later rows of no interest?
+    return !parts_ && is_body_ && !config_.material.default_material.empty() &&
+           std::ranges::count(sought_, true) == 0;
+  }
+  void end(std::vector<std::string>& warnings) {
+    for (std::size_t i = 0; i < sought_.size(); ++i) {
+      if (!sought_[i]) continue;
+      const std::string& name = material_of_number(config_, i).name;
+      if (mapped_[i])
+        warnings.push_back(
+            fmt::format("{}: no cell is of {}, which a map names; remove it there, or check "
+                        "the numbers of the dataset",
+                        config_.at("regions"), name));
+      else
+        throw deck_error(config_, "regions",
+                         "later regions cover every cell of {}; change their order, or remove it", name);
+    }
+    if (!is_body_)
+      throw deck_error(config_, "regions",
+                       "every cell is of a void, and none of the body; give one a material");
+    if (parts_) parts_->check();
+  }
+
+ private:
+  const Config& config_;
+  std::array<bool, 256> sought_{}, mapped_{};  // by number
+  bool is_body_ = false;                       // any cell
+  std::optional<BodyParts> parts_;
+};
+
+}  // namespace
+
+void paint_classes(const Config& config, const MaterialClasses& all, Box subdomain,
+                   FieldView<std::uint8_t> classes, std::vector<std::int64_t>& of_material,
+                   std::vector<std::int64_t>& of_class) {
+  MaterialPainter painter(config);
+  const Box box = classes.padded();
+  painter.load(box.shifted(subdomain.lo));
+  std::vector<std::size_t> size_along_x;
+  for (Index x = box.lo.x; x < box.hi.x; ++x)
+    size_along_x.push_back(all.size_number(0, painter.inside(0, subdomain.lo.x + x)));
+#pragma omp parallel
+  {
+    std::vector<std::uint8_t> row(static_cast<std::size_t>(box.extent().x));
+    std::vector<std::int64_t> counts(of_material.size()), class_counts(of_class.size());
+#pragma omp for schedule(static)
+    for (Index z = box.lo.z; z < box.hi.z; ++z) {
+      for (Index y = box.lo.y; y < box.hi.y; ++y) {
+        painter.row(subdomain.lo.x + box.lo.x, subdomain.lo.y + y, subdomain.lo.z + z, row);
+        const std::size_t of_y = all.size_number(1, painter.inside(1, subdomain.lo.y + y)),
+                          of_z = all.size_number(2, painter.inside(2, subdomain.lo.z + z));
+        const bool counted = y >= 0 && y < classes.extent.y && z >= 0 && z < classes.extent.z;
+        for (Index x = box.lo.x; x < box.hi.x; ++x) {
+          const std::uint8_t material = row[static_cast<std::size_t>(x - box.lo.x)];
+          classes(x, y, z) =
+              all.of_sizes(material, {size_along_x[static_cast<std::size_t>(x - box.lo.x)], of_y, of_z});
+          if (!counted || x < 0 || x >= classes.extent.x) continue;
+          ++counts[material];
+          ++class_counts[classes(x, y, z)];
+        }
+      }
+    }
+#pragma omp critical(isotherm_paint)
+    {
+      for (std::size_t i = 0; i < counts.size(); ++i) of_material[i] += counts[i];
+      for (std::size_t i = 0; i < class_counts.size(); ++i) of_class[i] += class_counts[i];
+    }
+  }
+}
+
+template <class T>
+void fill_voids(FieldView<T> field, const MaterialClasses& all, FieldView<const std::uint8_t> classes,
+                Int3 lo, bool with_nan) {
+  const Int3 n = field.extent;
+#pragma omp parallel for collapse(2) schedule(static)
+  for (Index z = 0; z < n.z; ++z)
+    for (Index y = 0; y < n.y; ++y)
+      for (Index x = 0; x < n.x; ++x) {
+        const MaterialClass& own = all.classes[classes(lo + Int3{x, y, z})];
+        if (own.is_void())
+          field(x, y, z) = with_nan ? std::numeric_limits<T>::quiet_NaN() : static_cast<T>(own.ambient);
+      }
+}
+template void fill_voids(FieldView<float>, const MaterialClasses&, FieldView<const std::uint8_t>, Int3, bool);
+template void fill_voids(FieldView<double>, const MaterialClasses&, FieldView<const std::uint8_t>, Int3,
+                         bool);
+
+std::vector<std::uint8_t> void_cells(const Config& config, Box cells) {
+  const MaterialClasses all = material_classes(config);
+  if (!has_void(all) || cells.empty()) return {};
+  MaterialPainter painter(config);
+  painter.load(cells);
+  const Int3 n = cells.extent();
+  std::vector<std::uint8_t> found(static_cast<std::size_t>(n.product()));
+#pragma omp parallel for collapse(2) schedule(static)
+  for (Index z = 0; z < n.z; ++z) {
+    for (Index y = 0; y < n.y; ++y) {
+      const std::span row(&found[static_cast<std::size_t>(n.x * (y + n.y * z))],
+                          static_cast<std::size_t>(n.x));
+      painter.row(cells.lo.x, cells.lo.y + y, cells.lo.z + z, row);
+      for (std::uint8_t& each : row) each = material_of_number(config, each).is_void();
+    }
+  }
+  return found;
+}
+
+std::vector<std::string> material_warnings(const Config& config) {
+  std::vector<std::string> warnings;
+  if (config.materials.empty()) return warnings;
+  MaterialPainter painter(config);
+  const std::vector<std::size_t> empty = painter.empty_shapes();
+  for (const std::size_t shape : empty)
+    warnings.push_back(fmt::format(
+        "{}: holds no cell centre, or has a layer that holds none, so that changes nothing; use a "
+        "finer grid or a larger shape",
+        config.at(painted_shapes(config)[shape].key)));
+  MaterialSurvey survey(config, empty);
+  const Int3 n = config.grid.cells;
+  std::vector<std::uint8_t> row(static_cast<std::size_t>(n.x));
+  for (Index z = 0; z < n.z && !survey.is_over(); ++z) {
+    painter.load({{0, 0, z}, {n.x, n.y, z + 1}});
+    for (Index y = 0; y < n.y; ++y) {
+      painter.row(0, y, z, row);
+      survey.add(y, z, row);
+    }
+  }
+  survey.end(warnings);
+  return warnings;
+}
+
+double conductivity_at(const Config& config, Int3 cell, int axis) {
+  if (!has_several_materials(config)) return conductivity(config);
+  const MaterialClasses all = material_classes(config);
+  MaterialPainter painter(config);
+  return all.classes[all.of(painter.at(cell), cell)].conductivity[axis];
+}
+
+}  // namespace isotherm
