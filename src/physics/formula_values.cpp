@@ -76,63 +76,46 @@ std::array<FormulaAxis, 3> cell_axes(const Config& config, Box subdomain) {
 }
 
 template <class T>
-FormulaValues<T>::FormulaValues(Device& device, const Expression& formula,
+FormulaValues<T>::FormulaValues(Device& device, FormulaProgram program,
                                 const std::array<FormulaAxis, 3>& axes, double scale, double lowest,
                                 bool is_face)
     : device_(&device), unsound_(device, sizeof(std::uint64_t), Memory::staging) {
-  FormulaProgram program = *formula.program();
-  for (FormulaStep& step : program.steps) {
-    if (step.op != FormulaOp::variable || step.variable == time_variable) continue;
-    const auto axis = std::ranges::find(axes, int{step.variable}, &FormulaAxis::variable);
-    step.variable = static_cast<std::uint8_t>(axis - axes.begin());
-  }
+  *unsound_.as<std::uint64_t>() = no_time;
   for (int i = 0; i < 3; ++i) {
     const std::vector<double>& at = axes[i].at;
     points_[i] = std::ssize(at);
     at_[i] = copied_to(device, at);
   }
-  *unsound_.as<std::uint64_t>() = no_time;
+  const Index pitch_y = points_.x, pitch_z = points_.x * points_.y;
   // Knots follow a table as if they were steps.
   if (std::ranges::find(program.steps, FormulaOp::table, &FormulaStep::op) == program.steps.end()) {
     Hoisted parts = hoist(program, is_face);
     of_time_ = std::move(parts.of_time);
-    for (const FormulaProgram& part : parts.of_place) of_place_.push_back(part_of_place(part));
+    const Owned<Stream> stream = own_stream(device, Priority::normal);
+    for (const FormulaProgram& part : parts.of_place) {
+      // It need not be finite where the formula does not use it.
+      FormulaValues<double> at_points(device, part, axes, 1, -std::numeric_limits<double>::infinity(), false);
+      Buffer& to =
+          of_place_.emplace_back(device, static_cast<std::size_t>(points_.product()) * sizeof(double));
+      at_points.evaluate({{0, 0, 0}, points_}, std::array{0.0}, {to.as<double>(), pitch_y, pitch_z, 0},
+                         stream);
+      device.synchronize(stream);
+    }
+  }
+  for (FormulaStep& step : program.steps) {
+    if (step.op != FormulaOp::variable || step.variable >= time_variable) continue;
+    const auto axis = std::ranges::find(axes, int{step.variable}, &FormulaAxis::variable);
+    step.variable = static_cast<std::uint8_t>(axis - axes.begin());
   }
   steps_ = copied_to(device, program.steps);
   grid_.steps = steps_.as<FormulaStep>();
   grid_.step_count = std::ssize(program.steps);
   grid_.depth = program.depth;
-  grid_.place_pitch_y = points_.x;
-  grid_.place_pitch_z = points_.x * points_.y;
+  grid_.place_pitch_y = pitch_y;
+  grid_.place_pitch_z = pitch_z;
   grid_.scale = scale;
   grid_.lowest = lowest;
   grid_.unsound = unsound_.as<std::uint64_t>();
-}
-
-// At all points. It need not be finite where the formula does not use it.
-template <class T>
-Buffer FormulaValues<T>::part_of_place(const FormulaProgram& part) {
-  Buffer values(*device_, static_cast<std::size_t>(points_.product()) * sizeof(double));
-  const Buffer steps = copied_to(*device_, part.steps),
-               ignored(*device_, sizeof(std::uint64_t), Memory::staging);
-  FormulaGrid<double> grid{};
-  grid.steps = steps.as<FormulaStep>();
-  grid.step_count = std::ssize(part.steps);
-  grid.depth = part.depth;
-  for (std::size_t i = 0; i < 3; ++i) grid.at[i] = at_[i].template as<double>();
-  grid.points = points_;
-  grid.times = 1;
-  grid.scale = 1;
-  grid.lowest = -std::numeric_limits<double>::infinity();
-  grid.values = values.as<double>();
-  grid.pitch_y = points_.x;
-  grid.pitch_z = points_.x * points_.y;
-  grid.unsound = ignored.as<std::uint64_t>();
-  *grid.unsound = no_time;
-  const Owned<Stream> stream = own_stream(*device_, Priority::normal);
-  formula_grids<double>(device_->backend()).evaluate(grid, stream);
-  device_->synchronize(stream);
-  return values;
 }
 
 template <class T>

@@ -27,7 +27,10 @@ class FormulaValues {
   // `axes`: from the fastest on. Values are `scale` times the formula, at least `lowest`. `formula` is not a
   // plain number. Of a face, parts that hold no time are kept for its points. `device` must outlive this.
   FormulaValues(Device& device, const Expression& formula, const std::array<FormulaAxis, 3>& axes,
-                double scale, double lowest, bool is_face = false);
+                double scale, double lowest, bool is_face = false)
+      : FormulaValues(device, *formula.program(), axes, scale, lowest, is_face) {}
+  FormulaValues(Device& device, FormulaProgram program, const std::array<FormulaAxis, 3>& axes, double scale,
+                double lowest, bool is_face);
 
   // Those of the points in `box`, by their places along the axes, at each of at most
   // FormulaGrid<T>::most_times times, s. Element pitches of `values`, the device's memory.
@@ -40,7 +43,6 @@ class FormulaValues {
   std::optional<double> unsound_at() const;
 
  private:
-  Buffer part_of_place(const FormulaProgram& part);
   Device* device_;
   FormulaGrid<T> grid_{};
   std::array<Buffer, 3> at_;

@@ -7,13 +7,11 @@
 
 #include "core/all_or_throw.hpp"
 #include "core/trace.hpp"
-#include "kernels/face_copy.hpp"
 #include "physics/cells.hpp"
 #include "physics/diagnostics.hpp"
 #include "physics/formula_values.hpp"
 #include "physics/operator.hpp"
 #include "solver/kernel_choice.hpp"
-#include "solver/zeroed_field.hpp"
 
 namespace isotherm {
 namespace {
@@ -86,13 +84,6 @@ void pack(Backend backend, FieldView<const T> field, const std::vector<Box>& box
   }
 }
 
-template <class T>
-std::vector<Coefficients<T>> coefficients_of(const Config& config, const Method& method) {
-  std::vector<Coefficients<T>> all;
-  for (const double weight : method.weights) all.push_back(rounded_sweep<T>(config, weight));
-  return all;
-}
-
 }  // namespace
 
 template <class T>
@@ -105,11 +96,11 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
       device_(device),
       subdomain_(decomposition.subdomain(communicator.rank())),
       sides_(ghost_sides(decomposition, communicator.rank())),
-      current_(zeroed_field<T>(communicator, device, extent(), ghost_layers(config))),
-      next_(zeroed_field<T>(communicator, device, extent(), ghost_layers(config))),
+      current_(new_field()),
+      next_(new_field()),
       source_(options.compute || (sources_in_boxes(config) ? !constant_sources(config).empty()
                                                            : !all_sources(config).empty())
-                  ? std::optional(zeroed_field<T>(communicator, device, extent(), ghost_layers(config)))
+                  ? std::optional(new_field())
                   : std::nullopt),
       boundaries_(all_or_throw(communicator,
                                [&] {
@@ -136,16 +127,9 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
       own_stream_(options.compute ? std::nullopt : std::optional(own_stream(device, Priority::normal))),
       compute_(options.compute ? *options.compute : own_stream_->get()),
       halo_stream_(own_stream(device, Priority::high)),
-      coefficients_(coefficients_of<T>(config, method_)),
-      unit_(rounded_sweep<T>(config, method_.unit)),
       dt_(config.problem.kind == ProblemKind::transient ? time_plan(config).dt : 0) {
-  if (materials_) all_or_throw(communicator, [&] { use(method_); });
+  all_or_throw(communicator, [&] { use(method_); });
   find_body();
-}
-
-template <class T>
-void Level<T>::hold_voids() {
-  if (has_void()) materials_->hold(current_.view(), compute_);
 }
 
 template <class T>
@@ -177,8 +161,7 @@ SourceTotals Level<T>::fill_sources() {
   SourceTotals mine;
   const bool in_boxes = sources_in_boxes(config_);
   if (source_) face_copy<T>(device_.backend()).fill(source_->view(), T(0), compute_);
-  if (any_vary && !in_boxes && !entries.empty())
-    constant_source_.emplace(zeroed_field<T>(communicator_, device_, extent(), ghost_layers(config_)));
+  if (any_vary && !in_boxes && !entries.empty()) constant_source_.emplace(new_field());
   all_or_throw(communicator_, [&] {
     if (!entries.empty()) {
       const RegionValues region_values(config_, entries, "sources");
@@ -207,7 +190,7 @@ SourceTotals Level<T>::fill_sources() {
 template <class T>
 void Level<T>::bring_source_ghosts() {
   if (ghost_layers(config_) == 1) return;
-  exchange_source();
+  exchange(*source_);
   synchronize();
 }
 
@@ -234,32 +217,26 @@ bool Level<T>::initialise_by_formula() {
 
 template <class T>
 void Level<T>::initialise() {
-  const auto fill = [&](const std::function<void(FieldView<T>)>& each_slab) {
+  const auto fill = [&](std::optional<double> shift_by) {
     all_or_throw(communicator_, [&] {
       const RegionValues region_values(config_, config_.initial, "initial");
       const MakePlanes<T> make = [&](Box cells, FieldView<T> view, Index) {
         region_values.apply(1.0, cells, view);
-        if (each_slab) each_slab(view);
+        if (shift_by) shift<T>(view, *shift_by);
       };
-      const RepeatedUntil repeated = std::bind_front(&RegionValues::repeated_until, &region_values);
       fill_from_host<T>(current_, subdomain_, device_, compute_, make,
-                        each_slab ? RepeatedUntil{} : repeated);
+                        std::bind_front(&RegionValues::repeated_until, &region_values));
     });
   };
-  if (!mean_is_free(config_)) {
-    const bool mine = all_or_throw(communicator_, [&] { return initialise_by_formula(); });
-    if (!communicator_.all_reduce(std::int64_t{mine}, ReduceOp::min)) fill({});
-    return hold_voids();
+  const bool is_free = mean_is_free(config_);
+  const bool mine = !is_free && all_or_throw(communicator_, [&] { return initialise_by_formula(); });
+  if (!communicator_.all_reduce(std::int64_t{mine}, ReduceOp::min)) fill({});
+  if (is_free) {
+    // No boundary holds the temperature: the mean of the initial state is moved to that of the deck. Jacobi
+    // sweeps of a balanced problem keep it.
+    FieldSum<T> sum(communicator_, device_, extent(), compute_);
+    fill(*config_.problem.mean_temperature - mean(sum));
   }
-  // No boundary holds the temperature: the mean of the initial state is moved to that of the deck. Jacobi
-  // sweeps of a balanced problem keep it.
-  fill({});
-  FieldSum<T> summed(communicator_, device_, extent(), compute_);
-  LongAccumulator sum = summed.mine(field(), materials(), body_.weights);
-  communicator_.all_reduce<std::int64_t>(sum.word, ReduceOp::sum);
-  // Rounded once: the same bits for any decomposition.
-  const double mean = sum.rounded() / body_.volume;
-  fill([&](FieldView<T> view) { shift<T>(view, *config_.problem.mean_temperature - mean); });
   hold_voids();
 }
 
@@ -303,7 +280,8 @@ LongAccumulator Level<T>::source_sum(const std::function<LongAccumulator(FieldVi
 template <class T>
 void Level<T>::use(const Method& method) {
   method_ = method;
-  coefficients_ = coefficients_of<T>(config_, method_);
+  coefficients_.clear();
+  for (const double weight : method_.weights) coefficients_.push_back(rounded_sweep<T>(config_, weight));
   unit_ = rounded_sweep<T>(config_, method_.unit);
   if (!materials_) return;
   std::vector<double> weights = method_.weights;
@@ -391,20 +369,14 @@ std::vector<T> Level<T>::host_cells(const std::vector<Box>& boxes) {
     pack<T>(device_.backend(), field(), boxes, packed_.as<T>(), compute_);
     device_.copy(dense.data(), packed_.data(), bytes, compute_);
     device_.synchronize(compute_);
-    blank(boxes, dense);
+    T* cells = dense.data();
+    for (const Box& box : boxes) {
+      const Int3 n = box.extent();
+      if (has_void() && !box.empty()) materials_->blank({cells, n.x, n.x * n.y, n, 0}, box.lo);
+      cells += box.cells();
+    }
   }
   return dense;
-}
-
-template <class T>
-void Level<T>::blank(const std::vector<Box>& boxes, std::vector<T>& dense) const {
-  T* cells = dense.data();
-  for (const Box& box : boxes) {
-    if (box.empty()) continue;
-    const Int3 n = box.extent();
-    if (has_void()) materials_->blank({cells, n.x, n.x * n.y, n, 0}, box.lo);
-    cells += box.cells();
-  }
 }
 
 // The sweeps wait, not the host. The first sweep after the copy began reads its field, the second overwrites

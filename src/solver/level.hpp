@@ -11,11 +11,13 @@
 #include <vector>
 
 #include "config/config.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/communicator.hpp"
 #include "core/device.hpp"
 #include "grid/decomposition.hpp"
 #include "grid/field.hpp"
 #include "halo/exchange.hpp"
+#include "kernels/face_copy.hpp"
 #include "kernels/stencil.hpp"
 #include "physics/boundaries.hpp"
 #include "physics/dataset_reader.hpp"
@@ -27,6 +29,19 @@
 #include "solver/source_boxes.hpp"
 
 namespace isotherm {
+
+// Memory of a field that holds 0, touched first by the threads that will sweep it. Collective; errors of one
+// rank are thrown on all.
+template <class T>
+Field<T> zeroed_field(const Communicator& communicator, Device& device, Int3 extent, int ghosts) {
+  return all_or_throw(communicator, [&] {
+    Field<T> field(device, extent, ghosts);
+    const Owned<Stream> stream = own_stream(device, Priority::normal);
+    face_copy<T>(device.backend()).fill(field.view(), T(0), stream);
+    device.synchronize(stream);
+    return field;
+  });
+}
 
 // A field as it was at one sweep, in host memory, while the next sweeps go on. Taken by Solver::copy_to(),
 // which lets no sweep write over what is still being copied.
@@ -134,11 +149,14 @@ class Level {
   }
 
   // Cells of voids hold what they did before, where something else than sweeps has changed the field.
-  void hold_voids();
+  void hold_voids() {
+    if (has_void()) materials_->hold(current_.view(), compute_);
+  }
   // Is a part of the domain no body? Its cells hold NaN in what goes to the host.
   bool has_void() const { return materials_ && materials_->has_void(); }
   bool is_void(Index x, Index y, Index z) const { return materials_->is_void(x, y, z); }  // in host memory
   const BodyCells& body() const { return body_; }
+  double mean(FieldSum<T>& sum) const { return sum.mean(field(), materials(), body_); }  // K; collective
 
   // The field now, the one from which the last sweep made it, and the sources (empty where there are none).
   Field<T>& current() { return current_; }
@@ -147,6 +165,9 @@ class Level {
   Field<T>& other() { return next_; }  // what the next sweep writes to
   FieldView<const T> source() const { return source_ ? source_->view() : FieldView<const T>{}; }
   Field<T>& source_field() { return *source_; }
+  Field<T> new_field() const {  // as these; collective
+    return zeroed_field<T>(communicator_, device_, extent(), ghost_layers(config_));
+  }
   // What flows from sources that vary in time, where they do, in the last sweep: as an exact sum over the
   // block. sum(field): that of a field. Not collective.
   bool sources_vary() const { return varying_ && varying_->vary_in_time(); }
@@ -173,7 +194,6 @@ class Level {
   void fill_boundaries(Box region, const StencilKernel<T>* kernel = nullptr);
   void start_exchange() { halo_.start(current_.view(), compute_, halo_stream_); }
   void finish_exchange() { halo_.finish(current_.view(), compute_, halo_stream_); }
-  void exchange_source() { exchange(*source_); }
   void exchange(Field<T>& field) {  // one of this level's
     halo_.start(field.view(), compute_, halo_stream_);
     halo_.finish(field.view(), compute_, halo_stream_);
@@ -258,7 +278,6 @@ class Level {
  private:
   bool initialise_by_formula();
   void find_body();
-  void blank(const std::vector<Box>& boxes, std::vector<T>& dense) const;
   void bring_source_ghosts();
   void update_sources(double t);
   SweepArgs<T> sweep_args(Box region, const UpdateNorm& norm);
@@ -289,7 +308,7 @@ class Level {
   Stream compute_;
   Owned<Stream> halo_stream_;
   std::vector<Coefficients<T>> coefficients_;  // of each sweep of a cycle
-  Coefficients<T> unit_;
+  Coefficients<T> unit_{};
   bool probes_ = false, norm_alone_ = false;
   double dt_ = 0;
   struct Part {

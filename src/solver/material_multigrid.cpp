@@ -20,7 +20,6 @@
 #include "solver/diagnosis.hpp"
 #include "solver/gathering.hpp"
 #include "solver/multigrid.hpp"
-#include "solver/zeroed_field.hpp"
 
 namespace isotherm {
 namespace {
@@ -451,10 +450,7 @@ class MaterialCorrection : public Correction<T> {
   // Where no boundary fixes it, the mean over the volume of the body becomes that of the deck.
   void restore_mean() {
     if (!sum_) return;
-    const BodyCells& body = level_.body();
-    LongAccumulator sum = sum_->mine(level_.field(), level_.materials(), body.weights);
-    level_.communicator().template all_reduce<std::int64_t>(sum.word, ReduceOp::sum);
-    const double mean = sum.rounded() / body.volume;
+    const double mean = level_.mean(*sum_);
     conjugate_steps<T>(level_.device().backend())
         .take(fields(), {0, 0, *level_.config().problem.mean_temperature - mean}, level_.compute());
     if (level_.has_void()) level_.hold_voids();
@@ -486,8 +482,7 @@ class MaterialCorrection : public Correction<T> {
     level_.device().synchronize(level_.compute());
     std::array<double, conjugate_products> of{};
     for (std::size_t i = 0; i < sums.size(); ++i) {
-      level_.communicator().template all_reduce<std::int64_t>(sums[i].word, ReduceOp::sum);
-      of[i] = sums[i].rounded();
+      of[i] = over_ranks(sums[i], level_.communicator()).rounded();
     }
     const double d_Ad = std::exchange(last_product_, 0), determinant = of[z_Az] * d_Ad - of[z_Ad] * of[z_Ad];
     double of_correction = of[r_z] / of[z_Az], of_last = 0;

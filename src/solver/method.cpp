@@ -92,14 +92,10 @@ std::vector<double> leja_order(std::vector<double> weights, std::vector<double> 
 
 Method multigrid_method(const Config& config) {
   const double unit = config.problem.weight, highest = sweep_spectrum(config).highest;
-  std::vector<double> weights(smoothing_sweeps, unit);
-  if (highest > 0) weights = smoothing_weights(highest, smoothing_sweeps);
-  const std::vector<double> after = weights;
-  weights.insert(weights.end(), after.begin(), after.end());
+  std::vector<double> before(smoothing_sweeps, unit), weights;  // a correction, and after it
+  if (highest > 0) before = smoothing_weights(highest, smoothing_sweeps);
+  for (int i = 0; i < 2 * v_cycles(config); ++i) weights.insert(weights.end(), before.begin(), before.end());
   const double decay = has_several_materials(config) ? expected_decay_of_materials : expected_decay;
-  const std::vector<double> v_cycle = weights;
-  for (int more = v_cycles(config); more > 1; --more)
-    weights.insert(weights.end(), v_cycle.begin(), v_cycle.end());
   Method method{"multigrid", weights, unit, decay / (2 * smoothing_sweeps)};
   method.by_correction = config.precision == Precision::mixed || has_several_materials(config);
   method.has_coarse_grids = !method.by_correction;

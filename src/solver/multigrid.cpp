@@ -221,7 +221,7 @@ class Multigrid : public WholeCycle {
     });
     finer.timed(Phase::halo, [&] {
       if (coarse.gathering) coarse.gathering->gather(fine.compute());
-      if (exchanges(coarse.level.sides())) coarse.level.exchange_source();
+      if (exchanges(coarse.level.sides())) coarse.level.exchange(coarse.level.source_field());
     });
   }
 
@@ -253,8 +253,7 @@ class Multigrid : public WholeCycle {
     v_cycle(i + 1);
     // Interpolation keeps an error's mean only where cells nest; what a cycle leaves of it converges too.
     const bool moves_mean = i == 0 && sum_;
-    prolong_from(i + 1,
-                 moves_mean ? wanted_mean_ - sum_->mean(level(0).field(), level(0).config().grid.cells) : 0);
+    prolong_from(i + 1, moves_mean ? wanted_mean_ - level(0).mean(*sum_) : 0);
     step(i).advance(sweeps / 2);
   }
 
@@ -310,13 +309,11 @@ class CorrectionBy : public Correction<T> {
 
   void solve(double scale, int cycles, bool from_the_start) override {
     const ChangeTransfer<T, Change>& transfer = change_transfer<T, Change>(level_.device().backend());
-    const Config& config = level_.config();
     follow_step();
     level_.wait_for_copy(true);  // the field is changed in place
     step_.refresh_ghosts();
     level_.fill_boundaries(level_.whole());
-    if (sum_)
-      multigrid_.want_mean(*config.problem.mean_temperature - sum_->mean(level_.field(), config.grid.cells));
+    if (sum_) multigrid_.want_mean(*level_.config().problem.mean_temperature - level_.mean(*sum_));
     step_.timed(Phase::sweep, [&] {
       transfer.find_defect({level_.field(), level_.source(), level_.coefficients(),
                             change_.source_field().view(), level_.whole(), static_cast<T>(scale * scale_)},
@@ -324,7 +321,8 @@ class CorrectionBy : public Correction<T> {
       change_.set_zero();
     });
     change_step_.forget_ghosts();
-    if (exchanges(change_.sides())) step_.timed(Phase::halo, [&] { change_.exchange_source(); });
+    if (exchanges(change_.sides()))
+      step_.timed(Phase::halo, [&] { change_.exchange(change_.source_field()); });
     for (int i = 0; i < cycles; ++i) multigrid_.take(i == 0 && from_the_start);
     step_.timed(Phase::sweep, [&] {
       transfer.add(change_.field(), level_.current().view(), level_.whole(), level_.compute());

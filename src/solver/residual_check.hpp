@@ -8,10 +8,13 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <vector>
 
 #include "config/config.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/communicator.hpp"
 #include "core/device.hpp"
+#include "core/error.hpp"
 #include "kernels/long_accumulator.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
@@ -83,21 +86,71 @@ class ResidualCheck {
   // `cells`: of the body. `kernel` may be the fused one. `device` must outlive it. Collective; errors are
   // thrown on all ranks.
   ResidualCheck(const Config& config, const Communicator& communicator, Device& device,
-                const ReductionKernel<T>& kernel, std::size_t scratch_bytes, std::int64_t cells);
+                const ReductionKernel<T>& kernel, std::size_t scratch_bytes, std::int64_t cells)
+      : problem_(config.problem),
+        cells_(static_cast<double>(cells)),
+        op_(by_norm[static_cast<int>(config.problem.norm)]),
+        communicator_(communicator.duplicate()),
+        device_(device),
+        kernel_(&kernel),
+        result_(device, sizeof(Result)),
+        result_host_(device, sizeof(Result), Memory::staging),
+        scratch_(all_or_throw(communicator, [&] { return Buffer(device, scratch_bytes); })),
+        swept_(own_event(device)),
+        copied_(own_event(device)) {}
 
   // Where a sweep leaves a fused norm; a later one may too: start() has queued the copy ahead of it.
   UpdateNorm norm_of_sweep() const { return {op_, &result_.as<Result>()->value, scratch_.data(), false}; }
 
   // Of `now` - `before`, on this device, behind `stream`. finish() comes before the next start().
-  void start(FieldView<const T> now, FieldView<const T> before, Stream stream);
+  void start(FieldView<const T> now, FieldView<const T> before, Stream stream) {
+    if (under_way_) throw Error(ExitCode::internal, "two residual checks at once; please report it");
+    Result* const there = result_.as<Result>();
+    device_.record(swept_, stream);
+    if (!kernel_->fused)
+      kernel_->launch({now, before, now.interior(), op_, &there->value, scratch_.data(),
+                       is_exact() ? &there->unrounded : nullptr},
+                      stream);
+    device_.copy(result_host_.data(), there, is_exact() ? sizeof(Result) : sizeof(double), stream);
+    device_.record(copied_, stream);
+    under_way_ = true;
+    poll();
+  }
   bool under_way() const { return under_way_; }
   // Starts the all-reduce once the value is on the host, and lets MPI go on with it. Does not wait.
-  void poll();
+  void poll() {
+    if (!under_way_) return;
+    if (!all_reduce_) {
+      if (!device_.passed(copied_)) return;
+      start_all_reduce();
+    }
+    all_reduce_->done();
+  }
   void wait_for_sweeps() {  // for what the stream held at start(), so that the rest is the check's own time
     if (under_way_) device_.synchronize(swept_);
   }
   // K: the norm over all ranks, over the weight if steady; NaN: an update is not finite. Waits for start().
-  double finish();
+  double finish() {
+    if (!under_way_) throw Error(ExitCode::internal, "no residual check is under way; please report it");
+    device_.synchronize(copied_);
+    if (!all_reduce_) start_all_reduce();
+    const PendingAllReduce::Values all = all_reduce_->wait();
+    double value = 0;
+    if (const auto* words = std::get_if<std::vector<std::int64_t>>(&all)) {
+      LongAccumulator sum{};
+      std::ranges::copy(*words, sum.word);
+      value = sum.rounded();
+    } else {
+      const auto& value_and_lost = std::get<std::vector<double>>(all);
+      value = value_and_lost[1] > 0 ? std::numeric_limits<double>::quiet_NaN() : value_and_lost[0];
+    }
+    all_reduce_.reset();
+    under_way_ = false;
+    if (problem_.norm == Norm::l2) value = std::sqrt(value / cells_);
+    if (problem_.norm == Norm::l1) value /= cells_;
+    if (problem_.kind == ProblemKind::steady) value /= problem_.weight;
+    return std::isfinite(value) ? value : std::numeric_limits<double>::quiet_NaN();
+  }
 
  private:
   // What a reduction kernel leaves.
@@ -106,8 +159,23 @@ class ResidualCheck {
     LongAccumulator unrounded;
   };
 
+  static constexpr ReductionOp by_norm[] = {ReductionOp::max_abs, ReductionOp::sum_squares,
+                                            ReductionOp::sum_abs};
+
   bool is_exact() const { return kernel_->sum_bits == SumBits::exact && op_ != ReductionOp::max_abs; }
-  void start_all_reduce();
+  // MPI_MAX may drop a NaN, and a sum says so of itself only: whether a rank's value is finite is sent too.
+  void start_all_reduce() {
+    const Result& mine = *result_host_.as<Result>();
+    if (is_exact()) {
+      const auto& words = mine.unrounded.word;
+      all_reduce_ = communicator_.start_all_reduce(
+          std::vector<std::int64_t>(std::begin(words), std::end(words)), ReduceOp::sum);
+      return;
+    }
+    const bool lost = !std::isfinite(mine.value);
+    all_reduce_ = communicator_.start_all_reduce(std::vector<double>{lost ? 0 : mine.value, lost ? 1.0 : 0.0},
+                                                 op_ == ReductionOp::max_abs ? ReduceOp::max : ReduceOp::sum);
+  }
 
   ProblemConfig problem_;
   double cells_;

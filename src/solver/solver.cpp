@@ -1,5 +1,6 @@
 #include "solver/solver.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -26,48 +27,41 @@ std::vector<T> plane_on_host(const Level<T>& level, FieldView<const T> field, In
   return on_host(level, &field(0, 0, z), (field.extent.y - 1) * field.pitch_y + field.extent.x);
 }
 
-// What a flux boundary adds to its cells in a sweep, K.
+// What a flux boundary adds to each of its cells in a sweep, K, in the order of Boundary::b_field. Empty: the
+// block has none there.
 template <class T>
-class Flux {
- public:
-  Flux(const Level<T>& level, Face f) : wall_(level.boundaries().boundaries().faces[static_cast<int>(f)]) {
-    const Coefficients<T>& c = level.coefficients();
-    const Int3 extent = level.extent();
-    const int axis = axis_of(f);
-    scale_ = axis == 0 ? c.cx : axis == 1 ? c.cy : c.cz;
-    there_ = wall_.is_boundary && is_of_flux(level.config(), f);
-    if (!there_ || !wall_.b_field) return;
-    const Index width = axis == 0 ? extent.y : extent.x, rows = axis == 2 ? extent.y : extent.z;
-    values_ = on_host(level, wall_.b_field, (rows - 1) * wall_.pitch + width);
-    wall_.b_field = values_.data();
+std::vector<double> flux_into(const Level<T>& level, Face f) {
+  Boundary<T> boundary = level.boundaries().boundaries().faces[static_cast<int>(f)];
+  if (!boundary.is_boundary || !is_of_flux(level.config(), f)) return {};
+  const auto [p, q] = face_axes(f);
+  const Int3 n = level.extent();
+  std::vector<T> values;
+  if (boundary.b_field) {
+    values = on_host(level, boundary.b_field, (n[q] - 1) * boundary.pitch + n[p]);
+    boundary.b_field = values.data();
   }
+  const Coefficients<T>& c = level.coefficients();
+  const auto scale = static_cast<double>(std::array{c.cx, c.cy, c.cz}[static_cast<std::size_t>(axis_of(f))]);
+  std::vector<double> added;
+  for (Index j = 0; j < n[q]; ++j)
+    for (Index i = 0; i < n[p]; ++i) added.push_back(scale * static_cast<double>(boundary.b_at(i, j)));
+  return added;
+}
 
-  bool there() const { return there_; }
-  double at(Index p, Index q) const {
-    return static_cast<double>(scale_) * static_cast<double>(wall_.b_at(p, q));
-  }
-
- private:
-  Boundary<T> wall_;
-  T scale_ = 0;
-  bool there_ = false;
-  std::vector<T> values_;
-};
-
-// `fluxes`: by Face.
+// Memory for the norms that launches of the kernel return, interior and exterior by themselves.
 template <class T>
-double flux_into(const std::vector<Flux<T>>& fluxes, Int3 extent, Index x, Index y, Index z) {
-  const Index at[] = {x, y, z}, last[] = {extent.x - 1, extent.y - 1, extent.z - 1};
-  const std::array<Index, 2> tangents[] = {{y, z}, {x, z}, {x, y}};
-  double sum = 0;
-  for (int axis = 0; axis < 3; ++axis) {
-    for (const bool max : {false, true}) {
-      const Flux<T>& flux = fluxes[static_cast<int>(face(axis, max))];
-      if (flux.there() && at[axis] == (max ? last[axis] : 0))
-        sum += flux.at(tangents[axis][0], tangents[axis][1]);
-    }
+std::size_t norm_scratch_bytes(Int3 extent, const GhostSides& sides, const SweepChoice<T>& choice) {
+  const Box whole{{0, 0, 0}, extent};
+  const StencilKernel<T>& kernel = *choice.kernel;
+  std::size_t most = kernel.norm_scratch_bytes(whole, choice.tile);
+  // The last launch of a period has the norm, also where it is the first.
+  for (int sweeps = 1; sweeps <= choice.time_block; ++sweeps) {
+    const PeriodLaunch launch = launches_of_period(extent, sides, sweeps, {sweeps}).front();
+    const SweepPlan plan{launch.sweeps, choice.tile};
+    most = std::max(
+        most, split_scratch_bytes(kernel, whole, interior_of(kernel, whole, launch.interior, plan), plan));
   }
-  return sum;
+  return most;
 }
 
 }  // namespace
@@ -227,23 +221,31 @@ SwallowedHeat Solver<T>::swallowed_heat() {
   synchronize();
   const FieldView<const T> field = level_.field(), source = level_.source();
   const Int3 n = field.extent;
-  std::vector<Flux<T>> fluxes;
+  std::array<std::vector<double>, face_count> fluxes;
   bool any = !source.empty();
-  for (int f = 0; f < face_count; ++f) {
-    fluxes.emplace_back(level_, static_cast<Face>(f));
-    any = any || fluxes.back().there();
+  for (std::size_t f = 0; f < face_count; ++f) {
+    fluxes[f] = flux_into(level_, static_cast<Face>(f));
+    any = any || !fluxes[f].empty();
   }
+  const auto flux_at = [&](Int3 cell) {
+    double sum = 0;
+    for (std::size_t i = 0; i < face_count; ++i) {
+      const auto f = static_cast<Face>(i);
+      if (fluxes[i].empty() || cell[axis_of(f)] != (is_max(f) ? n[axis_of(f)] - 1 : 0)) continue;
+      const auto [p, q] = face_axes(f);
+      sum += fluxes[i][static_cast<std::size_t>(cell[p] + n[p] * cell[q])];
+    }
+    return sum;
+  };
   double all = 0, lost = 0;
   for (Index z = 0; any && z < n.z; ++z) {
-    const std::vector<T> plane = plane_on_host(level_, field, z);
-    const std::vector<T> heat =
-        source.empty() ? std::vector<T>(plane.size()) : plane_on_host(level_, source, z);
-    const T *const temperature = plane.data(), *const of_source = heat.data();
+    const std::vector<T> temperature = plane_on_host(level_, field, z);
+    const std::vector<T> of_source =
+        source.empty() ? std::vector<T>(temperature.size()) : plane_on_host(level_, source, z);
 #pragma omp parallel for schedule(static) reduction(+ : all, lost)
     for (Index y = 0; y < n.y; ++y) {
       for (Index x = 0; x < n.x; ++x) {
-        const double added =
-            static_cast<double>(of_source[x + y * source.pitch_y]) + flux_into(fluxes, n, x, y, z);
+        const double added = static_cast<double>(of_source[x + y * source.pitch_y]) + flux_at({x, y, z});
         const T here = temperature[x + y * field.pitch_y];
         all += std::abs(added);
         if (static_cast<T>(static_cast<double>(here) + added) == here) lost += std::abs(added);

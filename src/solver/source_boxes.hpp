@@ -5,12 +5,16 @@
 // leaves the box in the field. So every cell has the bits of single sweeps with a source everywhere.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "config/boundary_laws.hpp"
 #include "core/device.hpp"
 #include "grid/field.hpp"
+#include "kernels/face_copy.hpp"
 #include "kernels/long_accumulator.hpp"
 #include "kernels/stencil.hpp"
 #include "physics/varying_sources.hpp"
@@ -21,7 +25,12 @@ template <class T>
 class SourceBoxes {
  public:
   // Both must outlive it.
-  SourceBoxes(Device& device, const VaryingSources<T>& sources);
+  SourceBoxes(Device& device, const VaryingSources<T>& sources)
+      : device_(device),
+        sources_(sources),
+        kernel_(*std::ranges::find(stencil_kernels<T>(),
+                                   device.backend() == Backend::host ? "openmp" : "naive",
+                                   &StencilKernel<T>::name)) {}
 
   // Behind the launch of as many sweeps as there are times: `args` are the launch's.
   void sweep(const SweepArgs<T>& args, std::span<const double> times, Stream stream) {
@@ -29,14 +38,124 @@ class SourceBoxes {
   }
   // What sources at t add to the sum of `constant` (may be empty) over such a block; sum(field): of a box.
   LongAccumulator sum(double t, FieldView<const T> constant, Int3 extent, Stream stream,
-                      const std::function<LongAccumulator(FieldView<const T>)>& sum);
+                      const std::function<LongAccumulator(FieldView<const T>)>& sum) {
+    LongAccumulator all{};
+    for (const Box& box : changed(std::array{t}, 0, {{0, 0, 0}, extent})) {
+      make_room(box.extent());
+      set_source(t, constant, box.lo, source_.interior(), stream);
+      all.add(sum(source_));
+      if (!constant.empty()) all.subtract(sum(part_of(constant, box.lo, box.extent())));
+    }
+    return all;
+  }
 
  private:
   // Boxes of cells that so many sweeps change, which do not overlap.
-  std::vector<Box> changed(std::span<const double> times, Index beyond, Box within) const;
-  void make_room(Int3 extent);
-  void set_source(double t, FieldView<const T> constant, Int3 first, Box region, Stream stream);
-  void sweep(const SweepArgs<T>& args, Box box, std::span<const double> times, Stream stream);
+  std::vector<Box> changed(std::span<const double> times, Index beyond, Box within) const {
+    std::vector<Box> boxes;
+    for (const Box& reached : sources_.reached(times)) {
+      Box box = reached.grown(beyond).within(within);
+      if (reached.empty() || box.empty()) continue;
+      // One that holds all that it meets; it may meet more then.
+      for (auto other = boxes.begin(); other != boxes.end();) {
+        if (other->within(box).empty()) {
+          ++other;
+          continue;
+        }
+        box = around(box, *other);
+        boxes.erase(other);
+        other = boxes.begin();
+      }
+      boxes.push_back(box);
+    }
+    return boxes;
+  }
+  // Whatever is in the fields is finite.
+  void make_room(Int3 extent) {
+    const FieldLayout layout = FieldLayout::make(extent, 1, sizeof(T), device_.row_alignment());
+    const std::size_t bytes = static_cast<std::size_t>(layout.elements) * sizeof(T);
+    FieldView<T>* const fields[] = {&in_, &out_, &source_, {}};
+    for (int i = 0; i < 3; ++i) {
+      if (memory_[i].bytes() < bytes) {
+        memory_[i] = Buffer(device_, bytes + bytes / 4);
+        const Index values = static_cast<Index>(memory_[i].bytes() / sizeof(T));
+        const Owned<Stream> stream = own_stream(device_, Priority::normal);
+        face_copy<T>(device_.backend())
+            .fill({memory_[i].template as<T>(), values, values, {values, 1, 1}, 0}, T(0), stream);
+        device_.synchronize(stream);
+      }
+      *fields[i] = layout.view(memory_[i].template as<T>());
+    }
+  }
+  // In source_, whose first cell has that index in the block.
+  void set_source(double t, FieldView<const T> constant, Int3 first, Box region, Stream stream) {
+    const FieldView<const T> here = constant.empty() ? constant : part_of(constant, first, source_.extent);
+    sources_.set_products(t, here, source_, region, first, stream);
+  }
+  void sweep(const SweepArgs<T>& args, Box box, std::span<const double> times, Stream stream) {
+    const Index sweeps = std::ssize(times);
+    const Int3 block = args.in.extent;
+    const auto around_box = [&](Index cells) { return clipped(box.grown(cells), args.boundaries, block); };
+    const Box all = around_box(sweeps - 1);
+    const auto here = [&](Box cells) { return cells.shifted(Int3{0, 0, 0} - all.lo); };
+    make_room(all.extent());
+    const SourceSum<T> copy{
+        .to = in_, .constant = part_of(args.in, all.lo, all.extent()), .box = here(around_box(sweeps))};
+    source_sums<T>(device_.backend()).set(copy, stream);
+    for (Index i = 0; i < sweeps; ++i) {
+      const Box region = here(around_box(sweeps - 1 - i));
+      set_source(times[static_cast<std::size_t>(i)], args.source, all.lo, region, stream);
+      const bool is_last = i + 1 == sweeps;  // which leaves the box where it belongs
+      SweepArgs<T> one{in_,
+                       is_last ? part_of(args.out, all.lo, all.extent()) : out_,
+                       region,
+                       args.c[static_cast<int>(i)],
+                       boundaries_of(args.boundaries, all, block, static_cast<int>(i)),
+                       source_,
+                       {}};
+      face_copy<T>(device_.backend())
+          .fill_boundaries(in_, boundaries_in_ghosts(kernel_, one.boundaries), one.region, stream);
+      kernel_.launch(one, {}, stream);
+      std::swap(in_, out_);
+    }
+  }
+
+  // The cells of a field from `lo` on, as a field of its own.
+  template <class Cell>
+  static FieldView<Cell> part_of(FieldView<Cell> field, Int3 lo, Int3 extent) {
+    return {&field(lo), field.pitch_y, field.pitch_z, extent, 0};
+  }
+
+  // Not beyond boundaries.
+  static Box clipped(Box box, const Boundaries<T>& boundaries, Int3 extent) {
+    for (int f = 0; f < face_count; ++f) {
+      if (!boundaries.faces[f].is_boundary) continue;
+      const int axis = f / 2;
+      if (f % 2 == 0)
+        box.lo[axis] = std::max<Index>(box.lo[axis], 0);
+      else
+        box.hi[axis] = std::min(box.hi[axis], extent[axis]);
+    }
+    return box;
+  }
+
+  // As a block that holds the cells of `box` sees the boundaries, in that sweep.
+  static Boundaries<T> boundaries_of(const Boundaries<T>& all, Box box, Int3 extent, int sweep) {
+    Boundaries<T> own = all;
+    for (int f = 0; f < face_count; ++f) {
+      Boundary<T>& boundary = own.faces[f];
+      const int axis = f / 2;
+      const auto [p, q] = face_axes(static_cast<Face>(f));
+      const bool stands_here = f % 2 == 0 ? box.lo[axis] == 0 : box.hi[axis] == extent[axis];
+      boundary.is_boundary = boundary.is_boundary && stands_here;
+      boundary.b = boundary.b[sweep];
+      if (boundary.b_field)
+        boundary.b_field += box.lo[p] + box.lo[q] * boundary.pitch + sweep * boundary.sweep_pitch;
+      if (boundary.a_field) boundary.a_field += box.lo[p] + box.lo[q] * boundary.pitch;
+      boundary.sweep_pitch = 0;
+    }
+    return own;
+  }
 
   Device& device_;
   const VaryingSources<T>& sources_;

@@ -1,8 +1,13 @@
 // One period on a level: an exchange of halos and the sweeps that it serves, which overlap it or not.
 #pragma once
 
-#include <cstdint>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "core/error.hpp"
 #include "core/timer.hpp"
 #include "core/trace.hpp"
 #include "halo/hiding.hpp"
@@ -25,17 +30,51 @@ class Step {
  public:
   // `level` outlives the step. The first plan is that of the deck, or the default. Collective: throws
   // CollectiveError where the deck insists on an overlap that is unavailable.
-  Step(Level<T>& level, const SweepChoice<T>& sweep);
+  Step(Level<T>& level, const SweepChoice<T>& sweep) : level_(level) {
+    const Config& config = level.config();
+    const Overlap wanted = config.parallel.overlap;
+    const int ranks = level.communicator().size();
+    const bool overlap = wanted != Overlap::in_kernel && overlaps(wanted, level.device().backend(), ranks);
+    StepPlan<T> plan{sweep, config.solver.halo_width.value_or(sweep.time_block),
+                     overlap ? Overlap::on : Overlap::off};
+    use(plan);
+    if (wanted != Overlap::in_kernel || ranks == 1) return;
+    if (!can_store_faces())
+      throw CollectiveError(
+          ExitCode::unavailable,
+          fmt::format(
+              "{}: sweeps cannot store their faces here (that takes kernel tma_pipeline, halo_width 1, "
+              "transport peer between all neighbours, a GPU for each rank, whole tiles along x where "
+              "x is cut, and no periodic axis that is not cut); use auto",
+              config.at("parallel.overlap")));
+    plan.overlap = wanted;
+    use(plan);
+  }
 
   Level<T>& level() const { return level_; }
 
   // Some of the sweeps until sweep `end`: those of a graph, where steps are queued as graphs, or one exchange
   // and the sweeps that it serves. The last of all covers the subdomain, stores its norm where the result of
   // `norm` is not null, and is a launch of its own where `last_alone`.
-  void advance_towards(std::int64_t end, bool last_alone = false, const UpdateNorm& norm = {});
+  void advance_towards(std::int64_t end, bool last_alone = false, const UpdateNorm& norm = {}) {
+    // A launch that returns a norm is not in the graph, nor is one that is alone.
+    if (graph(norm.result || (last_alone && time_block() > 1) ? end - 1 : end)) return;
+    const auto count = static_cast<int>(std::min<std::int64_t>(interval_, end - level_.sweeps()));
+    const bool last = level_.sweeps() + count == end;
+    period(count, last && last_alone, last ? norm : UpdateNorm{});
+  }
   // One sweep of the unit weight by this kernel, with its norm; the field stays as it is, and before() holds
   // the update.
-  void probe(const SweepChoice<T>& by, const UpdateNorm& norm);
+  void probe(const SweepChoice<T>& by, const UpdateNorm& norm) {
+    const StepPlan<T> plan = plan_;
+    plan_.sweep = by;
+    if (plan_.overlap == Overlap::in_kernel) plan_.overlap = Overlap::off;
+    level_.begin_probe(norm.result != nullptr);
+    period(1, true, norm);
+    level_.end_probe();
+    plan_ = plan;
+    forget_ghosts();
+  }
   void advance(std::int64_t count) {  // so many sweeps
     for (const std::int64_t end = level_.sweeps() + count; level_.sweeps() < end;) advance_towards(end);
   }
@@ -49,14 +88,44 @@ class Step {
 
   // How steps are made. It may change between steps, on all ranks alike. Collective.
   const StepPlan<T>& plan() const { return plan_; }
-  void use(const StepPlan<T>& plan);
-  bool can_store_faces() const;  // may plan().overlap be in_kernel? Collective
+  void use(const StepPlan<T>& plan) {
+    if (plan == plan_) return;
+    plan_ = plan;
+    plan_.graph = plan.graph && !times_phases_;
+    const bool exchanged = exchanges(level_.sides());
+    if (exchanged) level_.halo().use(plan.halo_width);
+    interval_ = time_block() > 1 && !exchanged ? time_block() : plan.halo_width;
+    graph_.graph.reset();
+    forget_ghosts();
+  }
+  // May plan().overlap be in_kernel? Collective.
+  bool can_store_faces() const {
+    const StencilKernel<T>& entry = kernel();
+    const Communicator& ranks = level_.communicator();
+    const bool column_above = level_.decomposition().neighbour(ranks.rank(), {1, 0, 0}).has_value();
+    const bool mine = !level_.sources_vary() && level_.materials().empty() && level_.halo().serves_sweeps() &&
+                      time_block() == 1 && entry.stores_faces &&
+                      entry.stores_faces(level_.whole(), column_above, plan_.sweep.tile);
+    return ranks.all_reduce(std::int64_t{mine}, ReduceOp::min) != 0;
+  }
 
   // Sweeps that are queued as a whole: of a graph, or of a period.
   std::int64_t unit() const { return plan_.graph ? sweeps_of_a_graph() : interval_; }
 
   // The first launch of a period alone: what measure_halo_cost() times. The field is not advanced.
-  void queue_part(StepPart part);
+  void queue_part(StepPart part) {
+    timer_ = Timer();
+    UpdateNorm norm;
+    const PeriodLaunch first =
+        launches_of_period(level_.extent(), level_.sides(), interval_, {time_block(), false}).front();
+    const bool in_kernel = plan_.overlap == Overlap::in_kernel;
+    if (in_kernel) fetch_ghosts();
+    if (part == StepPart::exchange) return exchange();
+    if (part == StepPart::both)
+      return in_kernel ? sweep_and_store(first, norm) : exchange_and_sweep(first, norm);
+    sweep_interior(first, norm);
+    sweep_exterior(first, norm);
+  }
   // Ghosts of the current field are no longer known to be those of the neighbours.
   void forget_ghosts() { ghosts_ = Ghosts::absent; }
 
@@ -84,39 +153,110 @@ class Step {
   std::int64_t sweeps_of_a_graph() const {
     return isotherm::sweeps_of_a_graph(interval_, time_block(), level_.method().cycle());
   }
-  void period(int count, bool last_alone, const UpdateNorm& norm);
-  bool graph(std::int64_t until);
+  void period(int count, bool last_alone, const UpdateNorm& norm) {
+    const std::vector<PeriodLaunch> all =
+        launches_of_period(level_.extent(), level_.sides(), count, {time_block(), last_alone});
+    for (const PeriodLaunch& each : all)
+      launch(each, &each == &all.front(), &each == &all.back() ? norm : UpdateNorm{});
+  }
+  // The sweeps of a graph, if they end by sweep `until`. False where nothing was done: also where the other
+  // field is the current one. A graph holds whole periods, so that the exchanges of a rank are the same with
+  // graphs and without; the stream of the halos forks from compute() in each exchange, and combines it again.
+  bool graph(std::int64_t until) {
+    const std::int64_t count = sweeps_of_a_graph();
+    if (!plan_.graph || !level_.between_cycles() || level_.sweeps() + count > until) return false;
+    level_.wait_for_copy(true);  // its second sweep would overwrite the field
+    if (graph_.graph && level_.field().origin != graph_.starts_at) return false;
+    if (plan_.overlap == Overlap::in_kernel) fetch_ghosts();  // not in the graph
+    if (!graph_.graph)
+      level_.record(graph_, [&] {
+        for (std::int64_t left = count; left > 0; left -= interval_)
+          period(static_cast<int>(std::min<std::int64_t>(interval_, left)), false, {});
+      });
+    timed(Phase::sweep, [&] { level_.launch(graph_, time_block() == 1); });
+    return true;
+  }
   // To this phase goes what the host has done since the last one and, where phases are timed, the device.
   void lap(Phase phase) {
     if (times_phases_) level_.device().synchronize(level_.compute());
     times[phase] += timer_.lap();
   }
-  void launch(const PeriodLaunch& launch, bool first, UpdateNorm norm);
+  void launch(const PeriodLaunch& launch, bool first, UpdateNorm norm) {
+    timer_ = Timer();
+    level_.wait_for_copy();
+    level_.update_values(launch.sweeps);
+    lap(Phase::sweep);  // no communication
+    if (plan_.overlap == Overlap::in_kernel) {
+      sweep_and_store(launch, norm);
+    } else if (first) {
+      exchange_and_sweep(launch, norm);
+    } else {
+      fill_boundaries(launch.region);
+      queue(launch, launch.region, norm, Phase::sweep);
+    }
+    level_.sweep_source_boxes(launch.sweeps, launch.region);
+    lap(Phase::sweep);
+    level_.advance(launch.sweeps);
+  }
   SweepPlan plan(const PeriodLaunch& launch) const { return {launch.sweeps, plan_.sweep.tile}; }
   // What of the first launch of a period this kernel sweeps during the exchange.
   Box interior(const PeriodLaunch& launch) const {
     return interior_of(kernel(), launch.region, launch.interior, plan(launch));
   }
-  void exchange() {
-    level_.start_exchange();
-    level_.finish_exchange();
-  }
+  void exchange() { level_.exchange(level_.current()); }
   // Ghosts beyond the boundaries at which the region ends, but for those that the kernel computes itself.
   void fill_boundaries(Box region) {
     level_.fill_boundaries(region, &kernel());
     lap(Phase::halo);
   }
-  void queue(const PeriodLaunch& launch, Box region, UpdateNorm& norm, Phase part);
-  void sweep_interior(const PeriodLaunch& launch, UpdateNorm& norm);
-  void sweep_exterior(const PeriodLaunch& launch, UpdateNorm& norm);
+  // A step in several regions has one norm: the first region's starts it, the others join it. The launches
+  // are in order, so they share the scratch memory.
+  void queue(const PeriodLaunch& launch, Box region, UpdateNorm& norm, Phase part) {
+    if (region.empty()) return;
+    const TraceRange range(part);
+    level_.sweep(kernel(), plan(launch), region, norm);
+    norm.accumulate = true;
+    lap(part);
+  }
+  // The first launch of a period in two parts: what can be swept during the exchange, where the run overlaps
+  // the two, and what has to wait for it.
+  void sweep_interior(const PeriodLaunch& launch, UpdateNorm& norm) {
+    fill_boundaries(launch.available);
+    if (plan_.overlap == Overlap::on) queue(launch, interior(launch), norm, Phase::interior);
+  }
+  void sweep_exterior(const PeriodLaunch& launch, UpdateNorm& norm) {
+    if (!(launch.available == launch.region)) fill_boundaries(launch.region);
+    lap(Phase::halo);
+    if (plan_.overlap != Overlap::on) return queue(launch, launch.region, norm, Phase::sweep);
+    const TraceRange range(Phase::exterior);
+    level_.sweep_exterior(kernel(), plan(launch), launch.region, interior(launch), norm);
+    lap(Phase::exterior);
+  }
   void exchange_and_sweep(const PeriodLaunch& launch, UpdateNorm& norm) {
     level_.start_exchange();
     sweep_interior(launch, norm);
     level_.finish_exchange();
     sweep_exterior(launch, norm);
   }
-  void fetch_ghosts();
-  void sweep_and_store(const PeriodLaunch& launch, const UpdateNorm& norm);
+  void fetch_ghosts() {
+    if (ghosts_ != Ghosts::absent) return;
+    exchange();
+    level_.halo().publish_ghosts(level_.current().view(), level_.compute());
+    ghosts_ = Ghosts::valid;
+  }
+  // No exchange but the first, and one behind a sweep with a norm, which has no room for stores: the kernel
+  // itself stores the cells at its faces into the neighbours' ghosts.
+  void sweep_and_store(const PeriodLaunch& launch, const UpdateNorm& norm) {
+    fetch_ghosts();
+    const bool stores = norm.result == nullptr;
+    if (!stores && ghosts_ == Ghosts::pending)
+      level_.halo().unpack_ghosts(level_.current().view(), level_.compute());
+    fill_boundaries(launch.region);
+    const TraceRange range(Phase::sweep);
+    level_.sweep(kernel(), plan(launch), launch.region, norm, stores);
+    lap(Phase::sweep);
+    ghosts_ = stores ? Ghosts::pending : Ghosts::absent;
+  }
 
   Level<T>& level_;
   StepPlan<T> plan_{};
@@ -128,9 +268,5 @@ class Step {
   enum class Ghosts { absent, valid, pending } ghosts_ = Ghosts::absent;
   RecordedSweeps<T> graph_;  // of sweeps_of_a_graph() sweeps
 };
-
-// Memory for the norms that launches of the kernel return, interior and exterior by themselves.
-template <class T>
-std::size_t norm_scratch_bytes(Int3 extent, const GhostSides& sides, const SweepChoice<T>& choice);
 
 }  // namespace isotherm

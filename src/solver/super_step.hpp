@@ -3,12 +3,14 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "grid/field.hpp"
+#include "kernels/field_algebra.hpp"
 #include "solver/multigrid.hpp"
 #include "solver/residual_check.hpp"
 
@@ -73,9 +75,38 @@ template <class T>
 class SuperStep : public WholeCycle {
  public:
   // `step` outlives it. Collective.
-  explicit SuperStep(Step<T>& step);
+  explicit SuperStep(Step<T>& step)
+      : level_(step.level()),
+        step_(step),
+        control_(step_control(level_.config())),
+        jumps_(jump_times(level_.config())) {
+    if (level_.method().by_correction) correction_ = make_correction(step);
+    if (control_ || !correction_) other_.emplace(level_.new_field());
+    if (!control_) return;
+    start_.emplace(level_.new_field());
+    Config config = level_.config();
+    config.problem.norm = Norm::max;
+    const ReductionKernel<T>& kernel = exact_reduction<T>(level_.device().backend());
+    difference_.emplace(config, level_.communicator(), level_.device(), kernel,
+                        kernel.scratch_bytes(level_.whole()), level_.body().count);
+  }
 
-  void take(bool from_the_start) override;
+  void take(bool) override {
+    const std::int64_t begin = level_.sweeps(), cycle = level_.method().cycle();
+    const double time = level_.time(), dt = level_.dt(), end = time + dt;
+    const double close = 1e-9 * dt;  // times that are the same but for rounding
+    double from = time;
+    auto jump = std::ranges::upper_bound(jumps_, from + close);
+    const auto is_within = [&] { return jump != jumps_.end() && *jump <= end + close; };
+    if (!control_ && !is_within()) return take_whole();
+    for (; is_within() && *jump < end - close; ++jump) {
+      take_parts(from, *jump - from, *jump);
+      from = *jump;
+    }
+    take_parts(from, from == time ? dt : end - from,
+               is_within() ? std::min(*jump, end) : std::numeric_limits<double>::infinity());
+    level_.end_parts(begin + cycle);
+  }
   std::vector<TimedGrid> timed() override {
     return correction_ ? correction_->timed() : std::vector<TimedGrid>{};
   }
@@ -90,11 +121,64 @@ class SuperStep : public WholeCycle {
   const StepCounts& counts() const { return counts_; }
 
  private:
-  void take_parts(double from, double length, double jump);
-  void take_whole();
-  void take_runs();
-  void take_stages();
-  void combine(Field<T>& other, T xx, T xy, T yx, T yy);
+  // From one jump to the next, in one part or as many as the tolerance asks for.
+  void take_parts(double from, double length, double jump) {
+    if (!control_) {
+      level_.begin_part(from, length, jump);
+      return take_whole();
+    }
+    for (control_->begin_step(); !control_->at_end();) {
+      level_.begin_part(from + control_->passed() * length, std::ldexp(length, -control_->halvings()), jump);
+      combine(*start_, 1, 0, 1, 0);
+      take_whole();
+      ++counts_.parts;
+      double error = 0;  // K, the largest difference of a cell from what the method of first order has
+      step_.timed(Phase::reduction, [&] {
+        difference_->start(level_.field(), other_->view(), level_.compute());
+        error = difference_->finish();
+      });
+      if (control_->judge(error)) continue;
+      ++counts_.rejected;
+      combine(*start_, 0, 1, 0, 1);
+    }
+  }
+  void take_whole() {
+    correction_ ? take_stages() : take_runs();
+    counts_.sweeps += level_.method().cycle();
+  }
+  void take_runs() {
+    const Method& method = level_.method();
+    const Combination& combination = *method.combination;
+    combine(*other_, 1, 0, 1, 0);
+    step_.advance(combination.first);
+    combine(*other_, 0, 1, 1, 0);
+    step_.advance(method.cycle() - combination.first);
+    const T share = static_cast<T>(combination.share);
+    combine(*other_, share, 1 - share, 0, 1);
+    level_.hold_voids();
+  }
+  // The rate at the first stage, for the whole step, is what a method of first order has.
+  void take_stages() {
+    const std::vector<ImplicitStage>& stages = level_.method().stages;
+    if (control_) combine(*other_, 1, 0, 1, 0);
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+      level_.update_values(1, stages[i].time);
+      correction_->solve(stages[i].scale, v_cycles(level_.config()), true);
+      // Of that step, which the first stage has left in the field.
+      const double part = 1 - stages.front().time;
+      if (control_ && i == 0) combine(*other_, 1, 0, static_cast<T>(1 / part), static_cast<T>(1 - 1 / part));
+    }
+    level_.advance_in_place(level_.method().cycle());
+  }
+  // The current field and another one: xx current + xy other, yx current + yy other.
+  void combine(Field<T>& other, T xx, T xy, T yx, T yy) {
+    level_.wait_for_copy(true);  // the field is changed in place
+    step_.timed(Phase::sweep, [&] {
+      field_algebra<T>(level_.device().backend())
+          .combine({level_.current().view(), other.view(), level_.whole(), xx, xy, yx, yy}, level_.compute());
+    });
+    step_.forget_ghosts();
+  }
 
   Level<T>& level_;
   Step<T>& step_;
@@ -109,6 +193,8 @@ class SuperStep : public WholeCycle {
 };
 
 // Fields that it has beside those of the level.
-int fields_of_super_step(const Config& config);
+inline int fields_of_super_step(const Config& config) {
+  return (is_rkl(config) ? 1 : 0) + (!step_control(config) ? 0 : is_rkl(config) ? 1 : 2);
+}
 
 }  // namespace isotherm
