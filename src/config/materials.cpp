@@ -96,8 +96,10 @@ std::vector<std::size_t> painted_materials(const Config& config) {
 
 namespace {
 
+using CellRange = std::array<Index, 2>;  // from, to
+
 // The cells along an axis whose centres a shape can hold.
-std::array<Index, 2> reached(const GridAxis& axis, const RegionValue& shape, int a) {
+CellRange reached(const GridAxis& axis, const RegionValue& shape, int a) {
   double low = shape.from[a], high = shape.to[a];
   if (shape.shape != Shape::box) {
     const bool is_length = shape.shape == Shape::cylinder && shape.axis == a;
@@ -111,9 +113,7 @@ std::array<Index, 2> reached(const GridAxis& axis, const RegionValue& shape, int
 // Numbers the sizes of cells, and gives each material a class for those that its cells may have.
 class SizeClasses {
  public:
-  SizeClasses(const Config& config, const MaterialClasses& of_materials,
-              std::vector<std::size_t> representatives)
-      : by_material_(of_materials), representatives_(std::move(representatives)) {
+  SizeClasses(const Config& config, const MaterialClasses& of_materials) : by_material_(of_materials) {
     for (int a = 0; a < 3; ++a) {
       std::vector<double>& sizes = sizes_[a];
       Index first = 0;
@@ -130,79 +130,66 @@ class SizeClasses {
     }
     const std::size_t materials = config.materials.size() + 1;  // and the word void
     found_.of_material.resize(materials * found_.sizes[0] * found_.sizes[1] * found_.sizes[2]);
-    kind_.resize(found_.of_material.size(), unused);
   }
 
-  // More classes than a byte can number are too many, and counted no further.
-  bool full() const { return found_.count() > most_materials; }
-
-  // `cells`: from and to, by axis.
-  void add(std::size_t material, const std::array<std::array<Index, 2>, 3>& cells) {
-    std::array<std::vector<std::size_t>, 3> reached;
-    for (std::size_t a = 0; a < 3; ++a) {
-      if (cells[a][0] >= cells[a][1]) return;
-      const std::vector<Index>& first = found_.first_of_zone[a];
-      if (first.empty()) reached[a].push_back(0);
-      for (std::size_t zone = 0; zone < first.size(); ++zone) {
-        const bool ends_before = zone + 1 < first.size() && first[zone + 1] <= cells[a][0];
-        const std::size_t number = found_.number_of_size[a][zone];
-        if (!ends_before && first[zone] < cells[a][1] &&
-            std::ranges::find(reached[a], number) == reached[a].end())
-          reached[a].push_back(number);
-      }
-    }
-    for (const std::size_t z : reached[2])
-      for (const std::size_t y : reached[1])
-        for (const std::size_t x : reached[0])
-          if (!full()) add_one(material, x, y, z);
+  void add(std::size_t material, const std::array<CellRange, 3>& cells) {
+    for (const std::size_t z : sizes_within(2, cells[2]))
+      for (const std::size_t y : sizes_within(1, cells[1]))
+        for (const std::size_t x : sizes_within(0, cells[0])) add_one(material, x, y, z);
   }
 
   MaterialClasses all() {
     if (found_.classes.empty()) add_one(0, 0, 0, 0);
-    const std::size_t count = found_.count();
-    for (std::size_t i = 0; i < count; ++i)
-      for (std::size_t j = 0; j < count; ++j)
-        found_.resistances.push_back(by_material_.resistance(material_class_[i], material_class_[j]));
+    for (const auto& [i, own] : made_)
+      for (const auto& [j, other] : made_) found_.resistances.push_back(by_material_.resistance(i, j));
     return std::move(found_);
   }
 
  private:
-  static constexpr std::size_t unused = ~std::size_t{0};
-
-  void add_one(std::size_t material, std::size_t x, std::size_t y, std::size_t z) {
-    const std::size_t of = by_material_.of_material.empty() ? 0 : by_material_.of_material[material];
-    const std::size_t sizes = found_.sizes[0] * found_.sizes[1] * found_.sizes[2];
-    const std::size_t size = (z * found_.sizes[1] + y) * found_.sizes[0] + x;
-    // Materials of one class share its first material's entry.
-    const std::size_t first = representatives_.empty() ? 0 : representatives_[of];
-    std::size_t& kind = kind_[first * sizes + size];
-    if (kind == unused) {
-      kind = found_.count();
-      MaterialClass own = by_material_.classes[of];
-      own.size = {sizes_[0][x], sizes_[1][y], sizes_[2][z]};
-      found_.classes.push_back(own);
-      material_class_.push_back(of);
+  std::vector<std::size_t> sizes_within(std::size_t axis, const CellRange& cells) const {
+    const std::vector<Index>& first = found_.first_of_zone[axis];
+    if (cells[0] >= cells[1]) return {};
+    if (first.empty()) return {0};
+    std::vector<std::size_t> numbers;
+    for (std::size_t zone = 0; zone < first.size(); ++zone) {
+      const bool ends_before = zone + 1 < first.size() && first[zone + 1] <= cells[0];
+      const std::size_t number = found_.number_of_size[axis][zone];
+      if (!ends_before && first[zone] < cells[1] && std::ranges::find(numbers, number) == numbers.end())
+        numbers.push_back(number);
     }
-    found_.of_material[material * sizes + size] = static_cast<std::uint8_t>(kind);
+    return numbers;
+  }
+
+  // More classes than a byte can number are too many, and counted no further.
+  void add_one(std::size_t material, std::size_t x, std::size_t y, std::size_t z) {
+    if (found_.count() > most_materials) return;
+    const std::size_t of = by_material_.of_material.empty() ? 0 : by_material_.of_material[material];
+    const std::pair own(of, Vector3{sizes_[0][x], sizes_[1][y], sizes_[2][z]});
+    const auto kind = std::ranges::find(made_, own) - made_.begin();
+    if (kind == std::ssize(made_)) {
+      made_.push_back(own);
+      found_.classes.push_back(by_material_.classes[of]);
+      found_.classes.back().size = own.second;
+    }
+    const auto& [nx, ny, nz] = found_.sizes;
+    found_.of_material[((material * nz + z) * ny + y) * nx + x] = static_cast<std::uint8_t>(kind);
   }
 
   const MaterialClasses& by_material_;
-  std::vector<std::size_t> representatives_;  // a material of each class of those
   std::array<std::vector<double>, 3> sizes_;
   MaterialClasses found_;
-  std::vector<std::size_t> kind_, material_class_;
+  std::vector<std::pair<std::size_t, Vector3>> made_;  // of each class: that of its material, its size
 };
 
-MaterialClasses with_sizes(const Config& config, const MaterialClasses& of_materials,
-                           const std::vector<std::size_t>& representatives) {
-  SizeClasses all(config, of_materials, representatives);
+MaterialClasses with_sizes(const Config& config, const MaterialClasses& of_materials) {
+  SizeClasses all(config, of_materials);
   const Int3 n = config.grid.cells;
-  const std::array<std::array<Index, 2>, 3> whole{{{0, n.x}, {0, n.y}, {0, n.z}}};
+  const std::array<CellRange, 3> whole{{{0, n.x}, {0, n.y}, {0, n.z}}};
   if (config.materials.empty()) all.add(0, whole);
   const GridAxes axes(config);
   const std::vector<PaintedShape> shapes = painted_shapes(config);
   for (const bool voids : {false, true}) {  // these are behind all others
-    const auto add = [&](std::size_t material, const std::array<std::array<Index, 2>, 3>& cells) {
+    const auto add = [&](std::size_t material, const std::array<CellRange, 3>& cells) {
       if (material != no_material && material_of_number(config, material).is_void() == voids)
         all.add(material, cells);
     };
@@ -211,7 +198,7 @@ MaterialClasses with_sizes(const Config& config, const MaterialClasses& of_mater
     for (const PaintedShape& shape : shapes) {
       for (const auto& [number, material] : shape.map) add(material, whole);
       if (!shape.map.empty()) continue;
-      std::array<std::array<Index, 2>, 3> cells;
+      std::array<CellRange, 3> cells;
       for (int a = 0; a < 3; ++a) cells[static_cast<std::size_t>(a)] = reached(axes[a], shape.place, a);
       add(shape.material, cells);
     }
@@ -228,7 +215,7 @@ MaterialClasses material_classes(const Config& config) {
     const double k = conductivity(config);
     all.classes = {{{k, k, k}, volumetric_heat_capacity(config), {}, 0, h}};
     all.resistances = {0};
-    return config.grid.is_graded() ? with_sizes(config, all, {}) : all;
+    return config.grid.is_graded() ? with_sizes(config, all) : all;
   }
   const ContactTable contact(config);
   std::vector<std::size_t> representatives;  // a material of each class
@@ -247,7 +234,7 @@ MaterialClasses material_classes(const Config& config) {
   }
   for (const std::size_t i : representatives)
     for (const std::size_t j : representatives) all.resistances.push_back(contact(i, j));
-  return config.grid.is_graded() ? with_sizes(config, all, representatives) : all;
+  return config.grid.is_graded() ? with_sizes(config, all) : all;
 }
 
 bool has_void(const MaterialClasses& all) {
