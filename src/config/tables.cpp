@@ -9,6 +9,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <map>
 
 #include "config/reader.hpp"
 #include "config/text.hpp"
@@ -67,7 +68,6 @@ bool read_columns(const std::string& path, const std::vector<std::string>& colum
 
 constexpr std::size_t most_knots = 1'000'000;  // of a file
 constexpr std::size_t most_pairs = 500;        // that have room on a line of the resolved deck
-constexpr std::string_view table_keys = "table, time, column, interpolation";
 
 std::vector<TableKnot> read_file(const std::string& path, const std::string& time,
                                  const std::string& column) {
@@ -92,14 +92,6 @@ std::vector<TableKnot> read_list(const YamlNode& list) {
   return knots;
 }
 
-void check_knots(const std::vector<TableKnot>& knots) {
-  if (knots.empty()) fail("the table is empty; give a time and a value at least");
-  const auto falls = [](const TableKnot& a, const TableKnot& b) { return !(a.time < b.time); };
-  const auto bad = std::ranges::adjacent_find(knots, falls);
-  if (bad != knots.end())
-    fail("the time {} s does not follow {} s; times must rise", bad[1].time, bad[0].time);
-}
-
 // Floor plans: `power: {floorplan: ev6.csv}` of a box lays out the blocks of a file in it, each a box with a
 // power of its own. They take its place before the deck is read, so that nothing else knows floor plans.
 //
@@ -119,17 +111,19 @@ std::vector<PlanBlock> read_plan(const std::string& path, const std::array<doubl
   const std::vector<std::string> columns{"name", "x", "y", "width", "height", "power"};
   std::vector<PlanBlock> blocks;
   const auto add = [&](const std::vector<std::string>& cells, const std::string& where) {
-    std::array<double, 6> value{};
-    for (std::size_t i = 1; i < columns.size(); ++i)
-      value[i] = number_of(cells[i], fmt::format("{}, {}", where, columns[i]));
-    const PlanBlock block{{value[1], value[2]}, {value[3], value[4]}, value[5]};
-    if (!(block.size[0] > 0 && block.size[1] > 0))
-      fail("block '{}' is {} m wide and {} m high ({}); give both above 0", printable(cells[0]),
-           block.size[0], block.size[1], where);
-    for (std::size_t a = 0; a < 2; ++a)
-      if (block.from[a] < -rounding * size[a] || block.from[a] + block.size[a] > (1 + rounding) * size[a])
+    const auto value = [&](std::size_t i) {
+      return number_of(cells[i], fmt::format("{}, {}", where, columns[i]));
+    };
+    const PlanBlock block{{value(1), value(2)}, {value(3), value(4)}, value(5)};
+    for (std::size_t a = 0; a < 2; ++a) {
+      const double from = block.from[a], to = from + block.size[a];
+      if (!(block.size[a] > 0))
+        fail("block '{}' is {} m long along {} ({}); give it a size above 0", printable(cells[0]),
+             block.size[a], "xy"[a], where);
+      if (from < -rounding * size[a] || to > (1 + rounding) * size[a])
         fail("block '{}' reaches from {} to {} m along {}, and its box is {} m long ({}); use a larger box",
-             printable(cells[0]), block.from[a], block.from[a] + block.size[a], "xy"[a], size[a], where);
+             printable(cells[0]), from, to, "xy"[a], size[a], where);
+    }
     if (block.power != 0) blocks.push_back(block);
     if (blocks.size() > most_blocks)
       fail("{} has more than {} blocks with a power; join some", path, most_blocks);
@@ -187,21 +181,16 @@ std::vector<YamlNode> laid_out(const YamlNode& source, const YamlNode& power, co
 }  // namespace
 
 Expression read_table(const YamlNode& node, const std::string& folder) {
-  const YamlNode* table = nullptr;
+  const YamlNode* const table = node.find("table");
   std::string time, column, interpolation = "linear";
+  const std::map<std::string_view, std::string*> texts{
+      {"time", &time}, {"column", &column}, {"interpolation", &interpolation}};
   for (std::size_t i = 0; i < node.keys.size(); ++i) {
     const std::string& name = node.keys[i].name;
-    const YamlNode& value = node.items[i];
-    std::string* const text = name == "time"            ? &time
-                              : name == "column"        ? &column
-                              : name == "interpolation" ? &interpolation
-                                                        : nullptr;
-    if (name == "table")
-      table = &value;
-    else if (!text || value.kind != YamlNode::Kind::scalar)
-      fail("'{}' is no part of a table; write {}", printable(name), table_keys);
-    else
-      *text = value.text;
+    if (name == "table") continue;
+    if (!texts.contains(name) || node.items[i].kind != YamlNode::Kind::scalar)
+      fail("'{}' is no part of a table; write table, time, column, interpolation", printable(name));
+    *texts.at(name) = node.items[i].text;
   }
   if (!table) fail("a map stands where a number, a formula or a table is wanted; write table: FILE");
   if (interpolation != "linear" && interpolation != "step")
@@ -213,7 +202,10 @@ Expression read_table(const YamlNode& node, const std::string& folder) {
   const std::string file =
       is_list ? "" : fs::absolute(fs::path(folder) / table->text).lexically_normal().string();
   const std::vector<TableKnot> knots = is_list ? read_list(*table) : read_file(file, time, column);
-  check_knots(knots);
+  if (knots.empty()) fail("the table is empty; give a time and a value at least");
+  const auto falls = [](const TableKnot& a, const TableKnot& b) { return !(a.time < b.time); };
+  if (const auto bad = std::ranges::adjacent_find(knots, falls); bad != knots.end())
+    fail("the time {} s does not follow {} s; times must rise", bad[1].time, bad[0].time);
   const bool steps = interpolation == "step";
   const std::string source = is_list ? yaml_text(*table)
                                      : fmt::format("{}, time: {}, column: {}", yaml_in_quotes(file),
