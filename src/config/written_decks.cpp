@@ -229,7 +229,7 @@ class Commented {
  private:
   // Of maps in a row that may be the same word, only the first shows its keys. `behind`: as of line().
   void entries(const Keys& keys, const Keys& defaults, const std::string& indent,
-               const std::string& behind = "") {
+               const std::string& behind = "", bool are_of_list = false) {
     for (std::size_t i = 0; i < keys.size(); ++i) {
       if (const auto* inner = std::get_if<Section>(&keys[i].target)) {
         const auto* before = i > 0 ? std::get_if<Section>(&keys[i - 1].target) : nullptr;
@@ -238,7 +238,8 @@ class Commented {
       } else if (const auto* inner_list = std::get_if<MapList>(&keys[i].target)) {
         list(keys[i], *inner_list, std::get<MapList>(defaults[i].target), indent);
       } else {
-        line(keys[i], keys, defaults[i], indent, behind);
+        const bool begins = are_of_list && i == 0;
+        line(keys[i], keys, defaults[i], begins ? indent.substr(2) + "- " : indent, behind);
       }
     }
   }
@@ -275,12 +276,7 @@ class Commented {
     const Keys keys = used ? list.entry(0) : list.append(), default_keys = defaults.append();
     text_ += fmt::format("{}{}{}:\n", behind, indent, key.name);
     if (list.name) text_ += fmt::format("{}{}  NAME:\n", behind, indent);
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      if (const auto* inner = std::get_if<MapList>(&keys[i].target))
-        this->list(keys[i], *inner, std::get<MapList>(default_keys[i].target), indent + "    ");
-      else
-        line(keys[i], keys, default_keys[i], indent + (i == 0 && !list.name ? "  - " : "    "), behind);
-    }
+    entries(keys, default_keys, indent + "    ", behind, !list.name);
   }
 
   // `behind`: "#" for a list or section that the example leaves out as a whole.
