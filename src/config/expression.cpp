@@ -211,12 +211,33 @@ class Compiler {
   }
 
   static FormulaError unknown(const Node& name) {
+    if (name.string_view() == "T")
+      return {"'T' is no variable (what depends on the temperature is not available in this version)",
+              name.begin().byte};
     return {fmt::format("unknown name '{}'", name.string_view()), name.begin().byte};
   }
 
   std::string_view allowed_;
   std::vector<FormulaStep> steps_;
 };
+
+FormulaError explained(const pegtl::parse_error& error, const std::string& text) {
+  const std::size_t stop = std::min(error.positions().front().byte, text.size()),
+                    at = std::min(text.find_first_not_of(' ', stop), text.size());
+  const auto last = at == 0 ? text.npos : text.find_last_not_of(' ', at - 1);
+  const char sign = at < text.size() ? text[at] : '\0', before = last == text.npos ? '(' : text[last];
+  const auto follows = [&](std::string_view any) { return any.find(before) != any.npos; };
+  // What other programs would read: decimal commas, assignments, other operators.
+  if (sign == ',' && !follows("(,"))
+    return {"',' outside the arguments of a function (the decimal sign is '.')", at};
+  if (sign == '=' && !follows("=<>!") && text[at + 1] != '=') return {"'=' would assign ('==' compares)", at};
+  if (sign == '*' && at > 0 && text[at - 1] == '*') return {"'**' is no operator (powers are '^')", at - 1};
+  const std::string_view problem = error.message();
+  if (problem.starts_with("maximum")) return {"more than 400 parts within each other", stop};
+  if (!problem.starts_with("parse error")) return {std::string(problem), stop};
+  return {stop < text.size() ? fmt::format("unexpected '{}'", text[stop]) : "unexpected end of expression",
+          stop};
+}
 
 }  // namespace
 
@@ -229,13 +250,7 @@ Expression::Expression(std::string text, std::string_view variables) : text_(std
         pegtl::parse_tree::parse<grammar::formula, grammar::kept, grammar::limits, grammar::control>(input);
     program_ = std::make_shared<const FormulaProgram>(Compiler(variables).program(*root->children.front()));
   } catch (const pegtl::parse_error& error) {
-    const std::size_t place = error.positions().front().byte;
-    std::string problem(error.message());
-    if (problem.starts_with("maximum")) problem = "more than 400 parts within each other";
-    if (problem.starts_with("parse error"))
-      problem = place < text_.size() ? fmt::format("unexpected '{}'", text_[place])
-                                     : "unexpected end of expression";
-    throw FormulaError{problem, std::min(place, text_.size())};
+    throw explained(error, text_);
   }
 }
 

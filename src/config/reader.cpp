@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -30,31 +29,6 @@ const char* name_of(Kind kind) {
          : kind == Kind::scalar ? "one value"
          : kind == Kind::list   ? "a list"
                                 : "a map";
-}
-
-bool is_of_name(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-}
-
-// What other programs would read: decimal commas, assignments, other operators.
-void check_syntax(const std::string& text) {
-  std::vector<bool> in_call;  // of each open parenthesis: does it follow a name?
-  const auto at = [&](std::size_t i) { return i < text.size() ? text[i] : '\0'; };
-  char before = '\0';  // the last character that is no space
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '(') in_call.push_back(is_of_name(before));
-    if (c == ')' && !in_call.empty()) in_call.pop_back();
-    if (c == ',' && (in_call.empty() || !in_call.back()))
-      throw FormulaError{"',' outside the arguments of a function (the decimal sign is '.')", i};
-    if (c == '=' && at(i + 1) != '=' && std::string_view("=<>!").find(before) == std::string_view::npos)
-      throw FormulaError{"'=' would assign ('==' compares)", i};
-    if (c == '*' && at(i + 1) == '*') throw FormulaError{"'**' is no operator (powers are '^')", i};
-    if (c == 'T' && !is_of_name(at(i + 1)) && (i == 0 || !is_of_name(text[i - 1])))
-      throw FormulaError{
-          "'T' is no variable (what depends on the temperature is not available in this version)", i};
-    if (c != ' ') before = c;
-  }
 }
 
 constexpr std::size_t longest_text = 4096;  // bytes of a formula or path
@@ -109,7 +83,7 @@ class ValueReader {
       return is_in_range(number.value);
     }
     try {
-      target = compile_formula(node_.text, key_.variables);
+      target = Expression(node_.text, key_.variables);
     } catch (const FormulaError& error) {
       return reject_formula(error);
     }
@@ -529,11 +503,6 @@ void complete(Config& config, const std::string& path, const Problems& problems)
 }
 
 }  // namespace
-
-Expression compile_formula(const std::string& text, std::string_view variables) {
-  check_syntax(text);
-  return Expression(text, variables);
-}
 
 void read_value(const YamlNode& node, const Key& key, const std::string& path, Problems& problems) {
   ValueReader reader(node, key, path, problems);

@@ -82,7 +82,4 @@ void check_kernel_can(const Config& config, const RegistryNames& registry, bool 
 // Stores the value in the key's target, or adds a problem. Not for maps and lists of maps.
 void read_value(const YamlNode& node, const Key& key, const std::string& path, Problems& problems);
 
-// With advice where a text is of another language. Throws FormulaError.
-Expression compile_formula(const std::string& text, std::string_view variables);
-
 }  // namespace isotherm
