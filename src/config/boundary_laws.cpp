@@ -26,13 +26,6 @@ Expression if_then(const Expression& condition, const Expression& yes, const Exp
   return Expression::combined(FormulaOp::choose, {condition, yes, no});
 }
 
-Expression at_most(const Expression& a, const Expression& b) {
-  return combined(FormulaOp::min, a, b);
-}
-Expression at_least_zero(const Expression& a) {
-  return combined(FormulaOp::max, 0.0, a);
-}
-
 // Of a cell that lies within an interval, exactly 1, and beyond it exactly 0, whatever is rounded.
 Expression share_of(const Config& config, Face f, const FacePatch& patch) {
   Expression all;
@@ -41,8 +34,8 @@ Expression share_of(const Config& config, Face f, const FacePatch& patch) {
     const Expression at(std::string(1, "xyz"[axis]), "xyz"), h = GridAxis(config, axis).size_formula();
     // From where the distance ends, of a cell.
     const auto share = [&](const Expression& distance) {
-      return at_most(1.0,
-                     at_least_zero(combined(FormulaOp::add, combined(FormulaOp::divide, distance, h), 0.5)));
+      const Expression cells = combined(FormulaOp::add, combined(FormulaOp::divide, distance, h), 0.5);
+      return combined(FormulaOp::min, 1.0, combined(FormulaOp::max, 0.0, cells));
     };
     const Expression below = share(combined(FormulaOp::subtract, (*patch.to)[i], at)),
                      above = share(combined(FormulaOp::subtract, at, (*patch.from)[i]));

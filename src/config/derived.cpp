@@ -10,6 +10,7 @@
 #include "config/config.hpp"
 #include "config/grid_axes.hpp"
 #include "config/materials.hpp"
+#include "config/parts.hpp"
 #include "config/problems.hpp"
 
 namespace isotherm {
@@ -196,11 +197,8 @@ double common_measure(double a, double b) {
 // Of the outputs that recur by time, and of the end: what whole steps should divide.
 double common_measure(const Config& config) {
   const ProblemConfig& problem = config.problem;
-  const OutputConfig& output = config.output;
-  std::vector<OutputTimes> all{output, output.region.times, output.coarse.times, output.probes.times};
-  for (const SliceConfig& slice : output.slices) all.push_back(slice.times);
   double measure = problem.end_time.value_or(0);
-  for (const OutputTimes& times : all) {
+  for (const auto& [key, times] : output_times(config)) {
     if (!times.every_time || (problem.end_time && *times.every_time > *problem.end_time)) continue;
     measure = measure > 0 ? common_measure(measure, *times.every_time) : *times.every_time;
     if (measure == 0) return 0;

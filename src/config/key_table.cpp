@@ -38,13 +38,13 @@ MapList list_of(std::string_view what, std::vector<Entry>& entries,
           [&entries, describe] { return describe(entries.emplace_back()); }, {}};
 }
 
-// The keys of something that is written again and again, with the two that say when.
-Keys with_times(Keys keys, OutputTimes& when) {
+// The keys of something that is written again and again, with the two that say when. `what` says what.
+Keys with_times(Keys keys, OutputTimes& when, const std::vector<std::string_view>& what) {
   keys.push_back({"every_steps", &when.every_steps, "Steps or sweeps from one to the next.",
-      {.range = counts, .example = "10", .absent = "only the last state"}});
+      {.range = counts, .needs = what, .example = "10", .absent = "only the last state"}});
   keys.push_back({"every_time", &when.every_time,
       "Time from one to the next, instead of every_steps; transient problems only.",
-      {.range = times, .example = "0.1", .absent = "only the last state"}});
+      {.range = times, .needs = what, .excludes = {"every_steps"}, .example = "0.1", .absent = "only the last state"}});
   return keys;
 }
 
@@ -67,22 +67,24 @@ Keys describe_slice(SliceConfig& slice) {
        {.range = {0, 1e12}, .partner = "position", .example = "12"}},
       {"name", &slice.name, "Of its files, NAME_slice_THIS_00000100.hdf.",
        {.example = "midplane", .absent = "axis and cell, such as z12"}},
-  }, slice.times);
+  }, slice.times, {});
 }
 
 Keys describe(RegionConfig& region) {
   return with_times({
       {"from", &region.from,
        "The corner with the least x, y and z: all cells that the box overlaps are written.",
-       {.range = positions, .example = "[0.02, 0.02, 0.02]", .absent = "no region"}},
+       {.range = positions, .needs = {"to"}, .example = "[0.02, 0.02, 0.02]", .absent = "no region"}},
       {"to", &region.to, "The opposite corner.",
-       {.range = positions, .example = "[0.05, 0.05, 0.05]", .absent = "no region"}},
+       {.range = positions, .needs = {"from"}, .example = "[0.05, 0.05, 0.05]", .absent = "no region"}},
       {"first_cell", &region.first_cell,
        "Instead of from and to: the cell with the least indices along x, y and z, from 0.",
-       {.range = {0, 1e12}, .example = "[0, 0, 0]", .absent = "no region"}},
+       {.range = {0, 1e12}, .needs = {"last_cell"}, .excludes = {"from", "to"}, .example = "[0, 0, 0]",
+        .absent = "no region"}},
       {"last_cell", &region.last_cell, "The opposite cell, itself within the region.",
-       {.range = {0, 1e12}, .example = "[15, 15, 15]", .absent = "no region"}},
-  }, region.times);
+       {.range = {0, 1e12}, .needs = {"first_cell"}, .excludes = {"from", "to"}, .example = "[15, 15, 15]",
+        .absent = "no region"}},
+  }, region.times, {"from", "first_cell"});
 }
 
 Keys describe(CoarseConfig& coarse) {
@@ -90,15 +92,15 @@ Keys describe(CoarseConfig& coarse) {
       {"factor", &coarse.factor,
        "Cells along x, y and z whose mean makes one; one number for all. Must divide grid.cells.",
        {.range = {1, 64}, .example = "[4, 4, 4]", .absent = "no coarse field", .one_for_all = true}},
-  }, coarse.times);
+  }, coarse.times, {"factor"});
 }
 
 Keys describe(ProbesConfig& probes) {
   return with_times({
       {"points", list_of("points, each [x, y, z] or with a name", probes.points, describe_point, "at"),
        "Points whose temperature is interpolated between cell centres, and near a boundary with the "
-       "boundary's own value.", {.absent = "none"}},
-  }, probes.times);
+       "boundary's own value.", {.example = "[[0.05, 0.05, 0.05]]", .absent = "none"}},
+  }, probes.times, {"points"});
 }
 
 Keys describe(GridConfig& grid) {
@@ -123,12 +125,12 @@ Keys describe(MaterialConfig& material) {
        "Thermal conductivity k; flux and convection boundaries and steady sources need it.",
        {.range = {1e-12, 1e12, "W/(m K)"}, .example = "400"}},
       {"density", &material.density, "Density; together with heat_capacity.",
-       {.range = {1e-12, 1e12, "kg/m^3"}, .example = "8960"}},
+       {.range = {1e-12, 1e12, "kg/m^3"}, .needs = {"heat_capacity"}, .example = "8960"}},
       {"heat_capacity", &material.heat_capacity, "Specific heat capacity c; together with density.",
-       {.range = {1e-12, 1e12, "J/(kg K)"}, .example = "385"}},
+       {.range = {1e-12, 1e12, "J/(kg K)"}, .needs = {"density"}, .example = "385"}},
       {"diffusivity", &material.diffusivity,
        "Thermal diffusivity alpha = k/(rho c), instead of density and heat_capacity.",
-       {.range = {1e-12, 1e12, "m^2/s"}, .example = "1.16e-4"}},
+       {.range = {1e-12, 1e12, "m^2/s"}, .excludes = {"density", "heat_capacity"}, .example = "1.16e-4"}},
       {"default", &material.default_material,
        "The entry of materials, or void, that all cells have which no region covers; then nothing else stands "
        "here.",
@@ -142,15 +144,15 @@ Keys describe_material(NamedMaterial& material) {
        {.range = {1e-12, 1e12, "W/(m K)"}, .partner = "ambient", .example = "[20, 20, 0.4]",
         .one_for_all = true}},
       {"density", &material.density, "Density; transient problems need it, together with heat_capacity.",
-       {.range = {1e-12, 1e12, "kg/m^3"}, .example = "1850"}},
+       {.range = {1e-12, 1e12, "kg/m^3"}, .needs = {"heat_capacity"}, .excludes = {"ambient"}, .example = "1850"}},
       {"heat_capacity", &material.heat_capacity, "Specific heat capacity c; together with density.",
-       {.range = {1e-12, 1e12, "J/(kg K)"}, .example = "1100"}},
+       {.range = {1e-12, 1e12, "J/(kg K)"}, .needs = {"density"}, .excludes = {"ambient"}, .example = "1100"}},
       {"ambient", &material.ambient,
        "Makes the entry a void, which is no part of the body: its temperature, in place of conductivity.",
-       {.range = kelvins, .partner = "conductivity", .example = "293.15"}},
+       {.range = kelvins, .partner = "conductivity", .needs = {"coefficient"}, .example = "293.15"}},
       {"coefficient", &material.coefficient,
        "Of a void, together with ambient: heat transfer coefficient of the faces between it and the body.",
-       {.range = {1e-12, 1e12, "W/(m^2 K)"}, .example = "10", .absent = "of a void it must be given"}},
+       {.range = {1e-12, 1e12, "W/(m^2 K)"}, .needs = {"ambient"}, .example = "10", .absent = "of a void it must be given"}},
   };
 }
 
@@ -240,10 +242,10 @@ Keys describe_boundary(BoundaryConfig& boundary, std::string_view variables) {
        {.range = positions, .is_required = true, .example = "[0, 0]", .pair = corner}},
       {"to", &boundary.where.to, "The opposite corner.",
        {.range = positions, .is_required = true, .example = "[0.02, 0.02]", .pair = corner}}}, {}, true, is_given},
-      "A rectangle on the face, on which alone this holds."});
+      "A rectangle on the face, on which alone this holds.", {.example = "{from: [0, 0], to: [0.02, 0.02]}"}});
   keys.push_back({"else", Section{
       describe_law(boundary.rest, kinds.first(kinds.size() - 1), "The boundary condition there.", variables), "kind",
-      true, is_given}, "What holds around the rectangle (default: insulated)."});
+      true, is_given}, "What holds around the rectangle (default: insulated).", {.needs = {"where"}}});
   return keys;
 }
 
@@ -379,7 +381,7 @@ Keys describe(ProblemConfig& problem) {
        .absent = "1e-6 of steady problems; steps of one length of transient ones"}},
       {"error", &problem.error,
        "Estimated error of the field that ends the run, instead of tolerance.", {.range = {0, 1e12, "K", true},
-       .when = steady, .example = "0.01", .absent = "tolerance ends the run"}},
+       .excludes = {"tolerance", "criterion"}, .when = steady, .example = "0.01", .absent = "tolerance ends the run"}},
       {"norm", choice(problem.norm), "Of the residual: largest, root mean square, mean absolute.", {.when = steady}},
       {"criterion", choice(problem.criterion),
        "What tolerance bounds: the residual, absolute or relative to the first one, or the estimated error, "
@@ -475,7 +477,7 @@ Keys describe(CheckpointConfig& checkpoint) {
        {.range = counts, .when = written, .example = "10000", .absent = "none by steps"}},
       {"every_time", &checkpoint.every_time,
        "Time from one checkpoint to the next, instead of every_steps; transient problems only.",
-       {.range = times, .when = written, .example = "10", .absent = "none by time"}},
+       {.range = times, .excludes = {"every_steps"}, .when = written, .example = "10", .absent = "none by time"}},
       {"every_wall", &checkpoint.every_wall, "Wall time from one checkpoint to the next.",
        {.range = {0.1, 1e9, "s of wall time"}, .when = written, .example = "1800",
        .absent = "none by the clock"}},
@@ -500,7 +502,7 @@ Keys describe(OutputConfig& output) {
        {.range = counts, .example = "100", .absent = "only the last state"}},
       {"every_time", &output.every_time,
        "Time from one snapshot to the next, instead of every_steps; transient problems only.",
-       {.range = times, .example = "0.1", .absent = "only the last state"}},
+       {.range = times, .excludes = {"every_steps"}, .example = "0.1", .absent = "only the last state"}},
       {"asynchronous", choice(output.asynchronous, off_on),
        "Write snapshots, slices, the region and the coarse field while sweeps go on, from a copy, by a "
        "thread that wants a core of its own; false: in step."},

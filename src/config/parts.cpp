@@ -38,10 +38,9 @@ class Parts {
   }
 
   bool holds(const std::string& key, int axis, double position) {
-    if (within_box(config_, axis, position)) return true;
-    reject(key, fmt::format("{} m lies outside the box; write a position from {}", shortest(position),
-                            box_text(config_, axis)));
-    return false;
+    const std::string problem = beyond_box(config_, axis, position);
+    if (!problem.empty()) reject(key, problem);
+    return problem.empty();
   }
   bool holds(const std::string& key, int axis, std::int64_t cell) {
     const Index n = config_.grid.cells[axis];
@@ -141,15 +140,27 @@ Index cell_at(const Config& config, int axis, double position) {
   return std::clamp<Index>(cell, 0, config.grid.cells[axis] - 1);
 }
 
-bool within_box(const Config& config, int axis, double position) {
-  const double at = place(config, axis, position);
-  return at >= -rounding_of_per_cell &&
-         at <= static_cast<double>(config.grid.cells[axis]) * (1 + rounding_of_per_cell);
+std::string beyond_box(const Config& config, int axis, double position) {
+  const double at = place(config, axis, position), cells = static_cast<double>(config.grid.cells[axis]);
+  if (at >= -rounding_of_per_cell && at <= cells * (1 + rounding_of_per_cell)) return {};
+  return fmt::format("{} m lies outside the box; write a position from {}", shortest(position),
+                     box_text(config, axis));
 }
 
 std::string box_text(const Config& config, int axis) {
   const double from = config.grid.origin[axis], length = GridAxis(config, axis).length();
   return fmt::format("{:.6g} to {:.6g} m along {}", from, from + length, "xyz"[axis]);
+}
+
+std::vector<std::pair<std::string, OutputTimes>> output_times(const Config& config) {
+  const OutputConfig& output = config.output;
+  std::vector<std::pair<std::string, OutputTimes>> all{{"output", output},
+                                                       {"output.region", output.region.times},
+                                                       {"output.coarse", output.coarse.times},
+                                                       {"output.probes", output.probes.times}};
+  for (std::size_t i = 0; i < output.slices.size(); ++i)
+    all.emplace_back(fmt::format("output.slices.{}", i), output.slices[i].times);
+  return all;
 }
 
 std::vector<FieldPart> field_parts(const Config& config, Problems* problems) {

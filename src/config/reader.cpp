@@ -214,16 +214,12 @@ class ValueReader {
     return true;
   }
   bool read_zone(SpacingZone& zone) {
-    constexpr double most_cells = 1e12;
     if (node_.kind != Kind::list || node_.items.size() != 2)
       return reject_with("write zones [[count, size], ...], such as [[20, 1e-6], [40, 25e-6]]",
                          "a zone is no pair of a count and a size");
-    const ParsedNumber count = parse_number(node_.items[0].text);
-    if (!count.is_number || !count.problem.empty() || count.value != std::floor(count.value) ||
-        !(count.value >= 1 && count.value <= most_cells))
-      return reject_with("write a whole number from 1 to 1e+12", "'{}' is no count of cells",
-                         printable(node_.items[0].text));
-    zone.cells = static_cast<std::int64_t>(count.value);
+    const Key count("count", &zone.cells, "", {.range = {1, 1e12}});
+    if (!ValueReader(node_.items[0], count, path_ + ".0", problems_).read(std::get<Numbers>(count.target)))
+      return false;
     return ValueReader(node_.items[1], key_, path_ + ".1", problems_).read_number(zone.size, false);
   }
 
@@ -314,17 +310,29 @@ class Reader {
       const Place& place = node.keys[at->second].place;
       const bool is_map = std::holds_alternative<Section>(key.target) && value.kind == Kind::map;
       problems_.remember(key_path, is_map ? place : value.place);
+      const auto rival = std::ranges::find_if(key.excludes, [&](auto each) { return found.contains(each); });
       if (!applies(key, keys)) {
         const auto word = std::get<Choice>(find_key(keys, key.when.key)->target).word();
         problems_.add(place, key_path, "does not apply to {} {} (only to {}); remove it", key.when.key, word,
                       join(key.when.words));
-      } else if (key.is_one_of_two() && found.count(key.partner) && found.at(key.partner) < at->second) {
-        problems_.add(place, key_path, "says what {} ({}) says too; keep one", key.partner,
-                      where(node.keys[found.at(key.partner)].place));
+      } else if (rival != key.excludes.end()) {
+        problems_.add(place, key_path, "does not go with {} ({}); keep one", *rival,
+                      where(node.keys[found.at(*rival)].place));
       } else {
+        check_needs(key, keys, place, path, found);
         read(value, key, key_path);
       }
     }
+  }
+
+  void check_needs(const Key& key, const Keys& keys, const Place& place, const std::string& path,
+                   const Found& found) {
+    const auto is_there = [&](std::string_view need) {
+      return found.contains(need) || !problems_.sound({path_to(path, need)});
+    };
+    if (!key.needs.empty() && std::ranges::none_of(key.needs, is_there))
+      problems_.add(place, path_to(path, key.name), "says nothing without {}; add {}: {}, or remove it",
+                    join(key.needs, " or "), key.needs[0], find_key(keys, key.needs[0])->example);
   }
 
   // Rejects keys that are unknown or given twice.
@@ -484,22 +492,19 @@ void complete(Config& config, const std::string& path, const Problems& problems)
   for (std::size_t i = 0; i < points.size(); ++i)
     if (points[i].name.empty()) points[i].name = fmt::format("p{}", i);
   for (MaterialRegion& region : config.regions) complete_file(region.place, path);
-  for (std::vector<RegionValue>* entries : {&config.initial, &config.sources}) {
-    const bool are_sources = entries == &config.sources;
-    for (std::size_t i = 0; i < entries->size(); ++i) {
-      RegionValue& region_value = (*entries)[i];
-      const bool is_free = !problems.given(fmt::format("{}.{}.mode", are_sources ? "sources" : "initial", i));
-      if (region_value.shape == Shape::gaussian || (region_value.varies() && is_free))
-        region_value.mode = RegionMode::add;
-      if (are_sources)
-        for (std::size_t a = 0; a < 3; ++a) {
-          region_value.from[a] = region_value.from_at[a](0, 0, 0, 0);
-          region_value.to[a] = region_value.to_at[a](0, 0, 0, 0);
-          region_value.centre[a] = region_value.centre_at[a](0, 0, 0, 0);
-        }
-      complete_file(region_value, path);
+  for (RegionValue& source : config.sources)
+    for (std::size_t a = 0; a < 3; ++a) {
+      source.from[a] = source.from_at[a](0, 0, 0);
+      source.to[a] = source.to_at[a](0, 0, 0);
+      source.centre[a] = source.centre_at[a](0, 0, 0);
     }
-  }
+  for (auto [key, entries] : {std::pair("initial", &config.initial), std::pair("sources", &config.sources)})
+    for (std::size_t i = 0; i < entries->size(); ++i) {
+      RegionValue& entry = (*entries)[i];
+      const bool is_free = !problems.given(fmt::format("{}.{}.mode", key, i));
+      if (entry.shape == Shape::gaussian || (entry.varies() && is_free)) entry.mode = RegionMode::add;
+      complete_file(entry, path);
+    }
 }
 
 }  // namespace

@@ -120,8 +120,6 @@ void check_tolerance(Config& config, Problems& problems) {
         "scheme sdirk2",
         is_implicit(config) ? word(p.scheme) : word(p.method));
   if (!p.error) return;
-  for (const char* key : {"problem.tolerance", "problem.criterion"})
-    if (problems.given(key)) problems.add("problem.error", "{} is given too; keep one", key);
   p.criterion = Criterion::error;
   p.tolerance = *std::exchange(p.error, std::nullopt);
 }
@@ -187,14 +185,6 @@ void check_name(const std::string& key, const std::string& name, Problems& probl
                  printable(name), longest);
 }
 
-// Of snapshots, checkpoints, and everything beside them.
-void check_times(const Config& config, const std::string& key, const OutputTimes& times, Problems& problems) {
-  if (times.every_steps && times.every_time)
-    problems.add(key + ".every_time", "every_steps is given too; keep one");
-  if (times.every_time && !is_transient(config))
-    problems.add(key + ".every_time", "a steady problem has no time; use every_steps, in sweeps");
-}
-
 // What waits for the field at every check leaves an asynchronous check nothing to gain.
 void check_lag(const Config& config, const std::string& key, std::optional<std::int64_t> interval,
                Problems& problems) {
@@ -206,22 +196,18 @@ void check_lag(const Config& config, const std::string& key, std::optional<std::
                   key, *interval);
 }
 
-bool check_output_region(const RegionConfig& region, Problems& problems) {
-  const std::string key = "output.region";
-  const bool metres = region.from || region.to, cells = region.first_cell || region.last_cell;
-  if (metres && cells) {
-    problems.add(key, "has corners in metres and in cells; keep from and to, or first_cell and last_cell");
-    return false;
-  }
-  const auto are_two = [&](bool has_low, bool has_high, const char* low, const char* high) {
-    if (has_low != has_high)
-      problems.add(fmt::format("{}.{}", key, has_low ? low : high), "is one corner of two; add {}",
-                   has_low ? high : low);
-    return has_low == has_high;
+void check_times(const Config& config, Problems& problems) {
+  if (!problems.sound({"output", "problem.kind"})) return;
+  const auto check_time = [&](const std::string& key, const OutputTimes& times) {
+    if (times.every_time && !is_transient(config))
+      problems.add(key + ".every_time", "a steady problem has no time; use every_steps, in sweeps");
   };
-  return metres ? are_two(region.from.has_value(), region.to.has_value(), "from", "to")
-                : are_two(region.first_cell.has_value(), region.last_cell.has_value(), "first_cell",
-                          "last_cell");
+  check_lag(config, "output.diagnostics", config.output.diagnostics, problems);
+  check_time("output.checkpoint", config.output.checkpoint);
+  for (const auto& [key, times] : output_times(config)) {
+    check_time(key, times);
+    check_lag(config, key + ".every_steps", times.every_steps, problems);
+  }
 }
 
 void check_probes(const Config& config, Problems& problems) {
@@ -233,40 +219,19 @@ void check_probes(const Config& config, Problems& problems) {
     check_name(key + ".name", name, problems);
     if (!names.insert(name).second)
       problems.add(key, "a probe before it is called '{}' too; give one another name", printable(name));
-    for (int axis = 0; axis < 3; ++axis) {
-      const double at = points[i].at[axis];
-      if (!within_box(config, axis, at))
-        problems.add(key + ".at", "{} m lies outside the box; write a position from {}", shortest(at),
-                     box_text(config, axis));
-    }
+    for (int axis = 0; axis < 3; ++axis)
+      if (const std::string problem = beyond_box(config, axis, points[i].at[axis]); !problem.empty())
+        problems.add(key + ".at", problem);
   }
 }
 
 void check_field_outputs(const Config& config, Problems& problems) {
   const OutputConfig& output = config.output;
-  const RegionConfig& region = output.region;
   if (!problems.sound({"grid", "problem.kind", "output", "precision"})) return;
-  // `missing`: what the section must hold, where it does not.
-  const auto check_part = [&](const std::string& key, const OutputTimes& times, const char* missing) {
-    check_times(config, key, times, problems);
-    check_lag(config, key + ".every_steps", times.every_steps, problems);
-    for (const char* const name : {"every_steps", "every_time"})
-      if (missing && problems.given(fmt::format("{}.{}", key, name)))
-        problems.add(fmt::format("{}.{}", key, name),
-                     "says when, but not what to write; add {}, or remove it", missing);
-  };
-  for (std::size_t i = 0; i < output.slices.size(); ++i) {
-    const std::string key = fmt::format("output.slices.{}", i);
-    check_name(key + ".name", output.slices[i].name, problems);
-    check_part(key, output.slices[i].times, nullptr);
-  }
-  const bool one_region = check_output_region(region, problems);
-  const bool has_region = region.from || region.to || region.first_cell || region.last_cell;
-  check_part("output.region", region.times, has_region ? nullptr : "from and to");
-  check_part("output.coarse", output.coarse.times, output.coarse.factor ? nullptr : "factor");
-  check_part("output.probes", output.probes.times, output.probes.points.empty() ? "points" : nullptr);
+  for (std::size_t i = 0; i < output.slices.size(); ++i)
+    check_name(fmt::format("output.slices.{}.name", i), output.slices[i].name, problems);
   check_probes(config, problems);
-  if (one_region) field_parts(config, &problems);
+  field_parts(config, &problems);
 }
 
 // What leaves a result behind, of which none may come from a transport that moves nothing.
@@ -323,21 +288,10 @@ void check_periodic_pairs(const Config& config, Problems& problems) {
   }
 }
 
-// diffusivity = conductivity / (density heat_capacity): enough must be given, and nothing twice.
+// diffusivity = conductivity / (density heat_capacity): enough must be given.
 void check_material(const Config& config, Problems& problems) {
   if (!config.materials.empty() || !problems.sound({"material", "materials"})) return;
   const MaterialConfig& m = config.material;
-  if (m.density.has_value() != m.heat_capacity.has_value()) {
-    const bool has_density = m.density.has_value();
-    return problems.add(has_density ? "material.density" : "material.heat_capacity",
-                        "says nothing without {0} (only their product counts); add {0}, or give diffusivity",
-                        has_density ? "heat_capacity" : "density");
-  }
-  if (m.diffusivity && m.density)
-    return problems.add(
-        "material.diffusivity",
-        "density and heat_capacity, which say the same with conductivity, are given too; keep "
-        "diffusivity or the two");
   if (!problems.sound({"problem.kind", "boundaries"})) return;
   if (is_transient(config) && !m.diffusivity && !(m.conductivity && m.density))
     problems.add("material",
@@ -430,9 +384,6 @@ void check_verify(const Config& config, Problems& problems) {
 void check_output(const Config& config, Problems& problems) {
   const OutputConfig& output = config.output;
   if (!problems.sound({"output", "problem.kind", "problem.steps"})) return;
-  check_times(config, "output", output, problems);
-  check_lag(config, "output.diagnostics", output.diagnostics, problems);
-  if (output.snapshots) check_lag(config, "output.every_steps", output.every_steps, problems);
   if (is_transient(config) && output.every_steps && config.problem.steps &&
       *output.every_steps > *config.problem.steps)
     problems.warn("output.every_steps",
@@ -442,8 +393,7 @@ void check_output(const Config& config, Problems& problems) {
 
 void check_checkpoints(const Config& config, Problems& problems) {
   const CheckpointConfig& checkpoint = config.output.checkpoint;
-  if (!problems.sound({"output", "problem.kind", "verify.order"})) return;
-  check_times(config, "output.checkpoint", checkpoint, problems);
+  if (!problems.sound({"output", "verify.order"})) return;
   if (checkpoint.write && checkpoint.has_interval() && !config.verify.order.empty())
     problems.add("output.checkpoint",
                  "a series of grids has no checkpoints (verify.order); remove the intervals, or run its "
@@ -592,6 +542,7 @@ void validate(Config& config, const RegistryNames& registry, Problems& problems)
   if (problems.sound({"initial", "verify.solution"}) && config.initial.empty())
     problems.add("initial", "is missing; add initial: [{shape: constant, value: 300}]");
   check_verify(config, problems);
+  check_times(config, problems);
   check_output(config, problems);
   check_checkpoints(config, problems);
   check_diagnostics(config, problems);

@@ -19,25 +19,18 @@ void check_patch(const Config& config, Face f, const FacePatch& patch, const std
     const int axis = face_axes(f)[i];
     const double from = (*patch.from)[i], to = (*patch.to)[i];
     for (const auto& [name, at] : {std::pair("from", from), std::pair("to", to)})
-      if (!within_box(config, axis, at))
-        problems.add(fmt::format("{}.{}", key, name), "{} m lies outside the face; write a position from {}",
-                     shortest(at), box_text(config, axis));
+      if (const std::string problem = beyond_box(config, axis, at); !problem.empty())
+        problems.add(fmt::format("{}.{}", key, name), problem);
     check_corners(key, axis, from, to, problems);
   }
 }
 
 void check_law(const Config& config, Face f, const BoundaryConfig& law, const std::string& key,
                Problems& problems) {
-  const std::string patch = key + ".where", rest = key + ".else";
-  if (law.where.is_given()) {
-    check_patch(config, f, law.where, patch, problems);
-    if (law.kind == BoundaryKind::periodic)
-      problems.add(patch, "does not apply to periodic, which is of the whole face; remove it");
-  } else if (problems.given(rest) && problems.sound({patch})) {
-    problems.add(rest,
-                 "says what holds around a patch, of which there is none; add where: {{from: [0, 0], to: "
-                 "[0.02, 0.02]}}, or remove it");
-  }
+  if (!law.where.is_given()) return;
+  check_patch(config, f, law.where, key + ".where", problems);
+  if (law.kind == BoundaryKind::periodic)
+    problems.add(key + ".where", "does not apply to periodic, which is of the whole face; remove it");
 }
 
 void check_list(const Config& config, Face f, const std::vector<BoundaryConfig>& laws,

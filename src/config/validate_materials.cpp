@@ -36,17 +36,6 @@ void check_absent_materials(const Config& config, Problems& problems) {
                  config.material.default_material.empty() ? "NAME" : config.material.default_material);
 }
 
-void check_void(const NamedMaterial& material, const std::string& key, Problems& problems) {
-  if (!material.coefficient)
-    problems.add(
-        key + ".coefficient",
-        "is missing, which says how well the faces to this void conduct; add coefficient: 10, or use "
-        "the word void, which is insulated");
-  if (material.density || material.heat_capacity)
-    problems.add(key + (material.density ? ".density" : ".heat_capacity"),
-                 "says nothing of a void, whose temperature is its ambient; remove it");
-}
-
 void check_one_material(const Config& config, const NamedMaterial& material, Problems& problems) {
   constexpr std::string_view good = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
   const std::string key = "materials." + material.name;
@@ -58,18 +47,8 @@ void check_one_material(const Config& config, const NamedMaterial& material, Pro
                         "is the word for cells that are no part of the body, and needs no entry; remove "
                         "it, or choose another name");
   if (!problems.sound({key})) return;
-  if (material.is_void()) return check_void(material, key, problems);
-  if (material.coefficient)
-    return problems.add(key + ".coefficient",
-                        "is of a void, and {} has a conductivity; remove it, or write "
-                        "ambient in place of conductivity",
-                        material.name);
-  if (material.density.has_value() != material.heat_capacity.has_value())
-    problems.add(key + (material.density ? ".density" : ".heat_capacity"),
-                 "says nothing without {0} (only their product counts); add {0}",
-                 material.density ? "heat_capacity" : "density");
-  else if (problems.sound({"problem.kind"}) && config.problem.kind == ProblemKind::transient &&
-           !material.density)
+  if (problems.sound({"problem.kind"}) && config.problem.kind == ProblemKind::transient &&
+      !material.is_void() && !material.density)
     problems.add(key, "a transient problem needs rho c; add density and heat_capacity");
 }
 
@@ -139,7 +118,7 @@ void check_layers(const Config& config, const MaterialRegion& region, const std:
 void check_map(const Config& config, const MaterialRegion& region, const std::string& key,
                std::set<std::string>& used, Problems& problems) {
   if (region.map.empty())
-    return problems.add(key, "is empty, so the dataset paints nothing; write {{1: board}}");
+    return problems.add(key, "is empty, so the dataset paints nothing; write {1: board}");
   std::set<std::int64_t> ids;
   for (const MappedId& each : region.map) {
     const auto id = whole_number(each.id);

@@ -66,7 +66,8 @@ TEST(ConfigReader, NamesUnknownKeysAndWhatWasMeant) {
 
 TEST(ConfigReader, ChecksNumbers) {
   const std::string at = "deck.yaml:2:10: grid.cells: ";
-  expect_problem(base + "  end_time: 1\n", "deck.yaml:10:3: problem.end_time: says what steps");
+  expect_problem(base + "  end_time: 1\n",
+                 "deck.yaml:9:3: problem.steps: does not go with end_time (on line 10); keep one");
   expect_problem(with_cells("'8'"), at + "'8' in quotes is text, not a number; write a whole number");
   expect_problem(with_cells("[8, 8]"), at + "has 2 entries, not three; write a whole number");
   expect_problem(with_cells("{x: 8}"), at + "a map stands where three are wanted; write a whole number");
@@ -178,9 +179,12 @@ TEST(ConfigCrossChecks, Material) {
   expect_problem(with(""), needs);
   expect_problem(with("  conductivity: 1\n"), needs);
   expect_good(with("  conductivity: 1\n  density: 1\n  heat_capacity: 1\n"));
-  expect_problem(with("  diffusivity: 1\n  density: 1\n"), "deck.yaml:6:12: material.density: says");
+  expect_problem(
+      with("  conductivity: 1\n  density: 1\n"),
+      "deck.yaml:6:3: material.density: says nothing without heat_capacity; add heat_capacity: 385, "
+      "or remove it");
   expect_problem(with("  diffusivity: 1\n  density: 1\n  heat_capacity: 1\n"),
-                 "deck.yaml:5:16: material.diffusivity: density and heat_capacity, which say the same");
+                 "deck.yaml:5:3: material.diffusivity: does not go with density (on line 6); keep one");
   expect_problem(with_boundary("{kind: flux, value: 3}"), "deck.yaml:4:1: material.conductivity: is missing");
 }
 
@@ -205,7 +209,7 @@ TEST(ConfigCrossChecks, Steady) {
       steady("boundaries: {z_max: {kind: temperature, value: 300 + t}}\n"),
       "deck.yaml:10:14: boundaries.z_max: the formula uses t, but a steady problem has no time; leave t out");
   expect_problem(steady("  error: 0.01\n  criterion: absolute\n" + boundary),
-                 "deck.yaml:10:10: problem.error: problem.criterion is given too; keep one");
+                 "deck.yaml:10:3: problem.error: does not go with criterion (on line 11); keep one");
   expect_problem(steady("  weight: 1.01\n" + boundary), "deck.yaml:10:11: problem.weight: 1.01 is out of");
   EXPECT_EQ(deck_text::parse(steady("  weight: 1\n" + boundary)).warnings,
             std::vector<std::string>{"deck.yaml:10:11: problem.weight: with 1 a checkerboard error never "
@@ -239,7 +243,7 @@ TEST(ConfigCrossChecks, ShapesAndOutput) {
       steady("  mean_temperature: 300\noutput: {every_time: 1}\n"),
       "deck.yaml:11:22: output.every_time: a steady problem has no time; use every_steps, in sweeps");
   expect_problem(base + "output: {every_time: 1, every_steps: 1}\n",
-                 "deck.yaml:10:22: output.every_time: every_steps is given too; keep one");
+                 "deck.yaml:10:10: output.every_time: does not go with every_steps (on line 10); keep one");
   for (const char* interval : {"every_steps: 11", "every_time: 1"}) {
     const Config off =
         deck_text::parse(base + "output: {" + interval + ", snapshots: false}\n");  // whatever the deck says
@@ -416,29 +420,34 @@ void expect_rejected(const std::string& output, const std::string& problem) {
 
 TEST(Parts, WrongKeysAreToldApart) {
   expect_rejected("slices: [{axis: x}]", "19: output.slices.0.cell: is missing, and so is position");
-  expect_rejected("slices: [{cell: 1, position: 0.5}]", "29: output.slices.0.position: says what cell");
+  expect_rejected("slices: [{cell: 1, position: 0.5}]",
+                  "29: output.slices.0.position: does not go with cell");
   expect_rejected("slices: [{cell: 10}]", "26: output.slices.0.cell: there is no cell 10 along z");
   expect_rejected("slices: [{axis: y, position: -0.1}]", "39: output.slices.0.position: -0.1 m lies outside");
   expect_rejected("slices: [{position: 0.51}, {cell: 5}]", "37: output.slices.1: its files would be those");
   expect_rejected("slices: [{cell: 1, name: a/b}]", "35: output.slices.0.name: 'a/b' becomes a part of");
   expect_rejected("slices: [{cell: 1, evry_steps: 3}]", "29: output.slices.0.evry_steps: unknown key");
-  expect_rejected("region: {from: [0, 0, 0]}", "25: output.region.from: is one corner of two; add to");
-  expect_rejected("region: {from: [0, 0, 0], last_cell: [1, 1, 1]}",
-                  "10: output.region: has corners in metres and in cells");
+  expect_rejected("region: {from: [0, 0, 0]}", "19: output.region.from: says nothing without to; add to: [");
+  expect_rejected(
+      "region: {from: [0, 0, 0], last_cell: [1, 1, 1]}",
+      "19: output.region.from: says nothing without to; add to: [0.05, 0.05, 0.05], or remove it\n"
+      "deck.yaml:10:36: output.region.last_cell: does not go with from (on line 10); keep one");
   expect_rejected("region: {from: [0, 0.5, 0], to: [1, 0.5, 1]}", "42: output.region.to: 0.5 is not beyond");
   expect_rejected("region: {first_cell: [0, 0, 4], last_cell: [7, 8, 3]}",
                   "53: output.region.last_cell: 3 is before 4 along z; write the larger corner last");
-  expect_rejected("region: {every_steps: 3}", "32: output.region.every_steps: says when, but not what to");
+  expect_rejected("region: {every_steps: 3}",
+                  "19: output.region.every_steps: says nothing without from or first_cell");
   expect_rejected("coarse: {factor: 3}", "27: output.coarse.factor: 3 does not divide the 8 cells along x");
   expect_rejected("coarse: {factor: 1, every_steps: 2, every_time: 0.1}",
-                  "58: output.coarse.every_time: every_steps is given too; keep one");
+                  "46: output.coarse.every_time: does not go with every_steps (on line 10); keep one");
   expect_rejected("probes: {points: [[0, 0, 0], [0.5, 0.5, 1.5]]}",
                   "39: output.probes.points.1.at: 1.5 m lies outside the box; write a position from 0 to 1 m "
                   "along z");
   expect_rejected("probes: {points: [{at: [0, 0, 0], name: p1}, [1, 1, 1]]}",
                   "55: output.probes.points.1: a probe before it is called 'p1' too; give one another name");
   expect_rejected("probes: {points: [0.5]}", "28: output.probes.points.0.at: one value stands where three");
-  expect_rejected("probes: {every_steps: 3}", "32: output.probes.every_steps: says when, but not what to");
+  expect_rejected("probes: {every_steps: 3}",
+                  "19: output.probes.every_steps: says nothing without points; add points: [[0.05, ");
 }
 
 TEST(Parts, TimeIsTheTransientProblems) {
