@@ -119,10 +119,10 @@ DECKS = [
      "deck.yaml:5:16: materials.diffusivity: one value stands where a map is wanted; write keys of conductivity, density, "),
     *((None, f"materials: {name}", BODY.replace(old, new), f"deck.yaml:{where}") for name, old, new, where in [
         ("an unknown name", "material: board, from", "material: bord, from", "9:16: regions.0.material: unknown value 'bord'; did you "),
-        ("both forms", "{default: core}", "{default: core, density: 1}", "7:36: material.density: is of one material, and the deck has materials"),
+        ("both forms", "{default: core}", "{default: core, conductivity: 1}", "7:41: material.conductivity: is of one material, and the deck has materials"),
         ("no default", "{default: core}", "{}", "9:3: regions: no region has the cell at (0.5625, "),
         ("a default alone", "regions:", "region:", "8:1: region: unknown key; did you mean 'regions'?"),
-        ("a lone density", ", heat_capacity: 1000}", "}", "6:57: materials.board.density: says nothing without heat_capacity "),
+        ("a lone density", ", heat_capacity: 1000}", "}", "6:48: materials.board.density: says nothing without heat_capacity; add "),
         ("thick layers", "thickness: 0.5", "thickness: 1.5", "10:44: regions.1.layers.0.thickness: brings the layers to 1.5 m, "),
         ("a negative resistance", "resistance: 1e-5", "resistance: -1e-5", "12:42: contacts.0.resistance: -1e-5 is out of range"),
         ("a contact with itself", "[core, board]", "[core, core]", "12:15: contacts.0.between: names one material twice"),
