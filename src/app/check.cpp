@@ -1,6 +1,5 @@
 #include "app/subcommands.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <set>
@@ -12,7 +11,6 @@
 #include "config/deck.hpp"
 #include "config/grid_axes.hpp"
 #include "core/all_or_throw.hpp"
-#include "core/error.hpp"
 #include "core/text.hpp"
 #include "output/console/console.hpp"
 #include "physics/region_values.hpp"
@@ -278,10 +276,10 @@ std::string sweeps_text(const Session& session, const std::optional<PredictedCyc
 void check_gpu_memory(const Session& session, const CheckOptions& options) {
   const std::size_t wanted = session.memory.device();
   if (options.gpu_bytes > 0 && static_cast<double>(wanted) > options.gpu_bytes)
-    throw CollectiveError(ExitCode::memory, fmt::format("a rank needs {} of device memory and --gpu-memory "
-                                                        "gives it {}; use a smaller grid, fp32 or more ranks",
-                                                        human_bytes(static_cast<double>(wanted)),
-                                                        human_bytes(options.gpu_bytes)));
+    throw error_of<CollectiveError>(ExitCode::memory,
+                                    "a rank needs {} of device memory and --gpu-memory gives it {}; use a "
+                                    "smaller grid, fp32 or more ranks",
+                                    human_bytes(static_cast<double>(wanted)), human_bytes(options.gpu_bytes));
 }
 
 }  // namespace

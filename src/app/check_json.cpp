@@ -1,7 +1,5 @@
 #include "app/subcommands.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -11,6 +9,7 @@
 #include "config/reader.hpp"
 #include "config/text.hpp"
 #include "core/build_info.hpp"
+#include "core/text.hpp"
 #include "grid/process_grid.hpp"
 #include "kernels/bandwidth.hpp"
 #include "kernels/stencil.hpp"
@@ -198,10 +197,9 @@ bool scale_case(YamlNode& deck, const ScalingConfig& scaling, const Config& conf
                      "has grids of its own (and weak scaling lets that of the deck grow); remove it, or "
                      "write scaling.kind: strong");
   if (config.grid.is_graded())
-    throw deck_error(
-        config, "grid.spacing",
-        "has zones (and weak scaling lets the body grow, which says nothing of its zones); write "
-        "numbers, or scaling.kind: strong");
+    throw deck_error(config, "grid.spacing",
+                     "has zones (and weak scaling lets the body grow, which says nothing of its zones); "
+                     "write numbers, or scaling.kind: strong");
   const Int3 growth = weak_growth(config, ranks);
   const auto cells = [&](int axis) { return fmt::format("{}", config.grid.cells[axis] * growth[axis]); };
   const Vector3 h = spacing(config);
@@ -484,9 +482,9 @@ int check_json(const CommandLine& command) {
     const Json whole = {{"schema", "isotherm-check"}, {"schema_version", 1}, {"answers", std::move(answers)}};
     print_now(whole.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
   } catch (const Json::exception& error) {
-    throw Error(ExitCode::deck,
-                fmt::format("standard input: no requests ({}); docs/reference/requests.md has their form",
-                            error.what()));
+    throw error_of(ExitCode::deck,
+                   "standard input: no requests ({}); docs/reference/requests.md has their form",
+                   error.what());
   }
   return static_cast<int>(ExitCode::done);
 }

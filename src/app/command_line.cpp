@@ -19,7 +19,6 @@
 
 #include "config/key_table.hpp"
 #include "core/build_info.hpp"
-#include "core/error.hpp"
 #include "core/text.hpp"
 
 namespace isotherm {
@@ -158,9 +157,8 @@ double parse_bytes(const std::string& text) {
   const auto number = read_number<double>(all.substr(0, end));
   const auto unit = units.find(all.substr(std::min(all.find_first_not_of(' ', end), all.size())));
   if (!number || unit == units.end() || !(*number > 0) || !std::isfinite(*number))
-    throw Error(
-        ExitCode::command_line,
-        fmt::format("--gpu-memory: {} is no size of a memory; write one as 80GiB, 141GB", in_quotes(text)));
+    throw error_of(ExitCode::command_line,
+                   "--gpu-memory: {} is no size of a memory; write one as 80GiB, 141GB", in_quotes(text));
   return *number * unit->second;
 }
 
@@ -454,8 +452,8 @@ void start_tool(const std::string& name, const std::vector<std::string>& words) 
   for (std::string& word : all) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   ::execv(path->c_str(), pointers.data());
-  throw Error(ExitCode::unavailable,
-              fmt::format("cannot start {} ({}); install it anew", in_quotes(*path), std::strerror(errno)));
+  throw error_of(ExitCode::unavailable, "cannot start {} ({}); install it anew", in_quotes(*path),
+                 std::strerror(errno));
 }
 
 std::vector<std::string> without(const std::vector<std::string>& overrides, std::string_view key) {

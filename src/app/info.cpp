@@ -1,12 +1,9 @@
 #include "app/subcommands.hpp"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <filesystem>
 #include <vector>
 
-#include "core/error.hpp"
 #include "core/text.hpp"
 #include "output/console/console.hpp"
 #include "output/field_files/snapshot.hpp"
@@ -125,10 +122,10 @@ int print_info(const CommandLine& command) {
              same ? "recomputed from" : "NOT that of");
   print_now("");  // all of it
   if (!same)
-    throw Error(ExitCode::deck,
-                fmt::format("{}: the cells have fingerprint {}, the file says {} (a value was changed after "
-                            "it was written); use another copy",
-                            path, fingerprint_text(found), fingerprint_text(header.meta.fingerprint)));
+    throw error_of(ExitCode::deck,
+                   "{}: the cells have fingerprint {}, the file says {} (a value was changed after it was "
+                   "written); use another copy",
+                   path, fingerprint_text(found), fingerprint_text(header.meta.fingerprint));
   return 0;
 }
 

@@ -225,10 +225,9 @@ std::string tile_table(std::span<const StencilKernel<float>> fp32,
 std::string list_text() {
   const Gpu gpu = first_gpu();
   return fmt::format(
-      "stencil kernels (solver.kernel)\n{}\ntheir tiles (solver.tile), the default first\n{}\n"
-      "reductions (solver.reduction)\n{}\nhistograms (solver.histogram)\n{}\n{}\ntransports "
-      "(parallel.transport)\n{}\n"
-      "devices\n{}",
+      "stencil kernels (solver.kernel)\n{}\ntheir tiles (solver.tile), the default first\n{}\nreductions "
+      "(solver.reduction)\n{}\nhistograms (solver.histogram)\n{}\n{}\ntransports "
+      "(parallel.transport)\n{}\ndevices\n{}",
       stencil_table(stencil_kernels<double>(), gpu.why_none),
       tile_table(stencil_kernels<float>(), stencil_kernels<double>()),
       kernel_table(reduction_kernels<double>(), gpu.why_none).text(2),

@@ -1,7 +1,5 @@
 #include "app/session.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
@@ -10,7 +8,6 @@
 #include <numeric>
 #include <set>
 
-#include "core/error.hpp"
 #include "core/text.hpp"
 #include "output/records/json_value.hpp"
 #include "solver/kernel_choice.hpp"
@@ -219,9 +216,9 @@ Seat choose_seat(const Config& config, const Wish& wish, const std::string& prob
   if (problem.empty()) return {Backend::cuda, Host::this_one};
   if (wish.demanded_by.empty()) return {};
   if (allowed != Host::this_one && none_here) return {Backend::cuda, Host::another};
-  throw CollectiveError(ExitCode::unavailable,
-                        fmt::format("{}: {}; use parallel.device=cpu, or run where every rank sees a GPU",
-                                    config.at(wish.demanded_by), problem));
+  throw error_of<CollectiveError>(ExitCode::unavailable,
+                                  "{}: {}; use parallel.device=cpu, or run where every rank sees a GPU",
+                                  config.at(wish.demanded_by), problem);
 }
 
 // Its control daemon leaves a pipe of this name in the folder where clients look for it.
@@ -252,12 +249,10 @@ void take_gpus(const Config& config, const std::vector<RankSight>& sights, const
                Placement& placement, RankInfo& mine) {
   const std::optional<int> limit = config.parallel.ranks_per_gpu;
   const DeviceMap map = map_devices(sights, limit.has_value());
-  if (limit && map.most_sharers > *limit) {
-    throw CollectiveError(
-        ExitCode::unavailable,
-        fmt::format("{}: {} ranks share one GPU and {} may; start fewer ranks or raise the limit",
-                    config.at("parallel.ranks_per_gpu"), map.most_sharers, *limit));
-  }
+  if (limit && map.most_sharers > *limit)
+    throw error_of<CollectiveError>(
+        ExitCode::unavailable, "{}: {} ranks share one GPU and {} may; start fewer ranks or raise the limit",
+        config.at("parallel.ranks_per_gpu"), map.most_sharers, *limit);
   const DeviceInfo& device = found.devices[map.gpu[rank]];
   mine.backend = Backend::cuda;
   mine.device = device.name;

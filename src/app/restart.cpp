@@ -1,6 +1,5 @@
 #include "app/run.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <cmath>
@@ -44,9 +43,9 @@ void check_link(const fs::path& file) {
   if (!fs::is_symlink(fs::symlink_status(file, error))) return;
   const fs::path target = fs::canonical(file, error);
   if (error || target.parent_path() != fs::weakly_canonical(file.parent_path(), error))
-    throw Error(ExitCode::deck,
-                fmt::format("{}: a link that leaves its folder, or leads nowhere; name the file itself",
-                            file.string()));
+    throw error_of(ExitCode::deck,
+                   "{}: a link that leaves its folder, or leads nowhere; name the file itself",
+                   file.string());
 }
 
 // Each rank reads the cells that it will own: together they must be what the header says. Collective.
@@ -59,11 +58,10 @@ void verify_cells(const std::string& file, const SnapshotHeader& header, const S
       world, [&] { return fingerprint_on_disk(file, subdomain, config.grid.cells, config.precision, slab); });
   const std::uint64_t found = world.all_reduce(mine, ReduceOp::sum);
   if (found != header.meta.fingerprint)
-    throw CollectiveError(
-        ExitCode::deck,
-        fmt::format("{}: its cells have fingerprint {}, its header says {} (a value was changed since it was "
-                    "written); use another one",
-                    file, fingerprint_text(found), fingerprint_text(header.meta.fingerprint)));
+    throw error_of<CollectiveError>(ExitCode::deck,
+                                    "{}: its cells have fingerprint {}, its header says {} (a value was "
+                                    "changed since it was written); use another one",
+                                    file, fingerprint_text(found), fingerprint_text(header.meta.fingerprint));
 }
 
 // Whether steps of this deck may be of that length: by dt: auto any, by end_time down to half of its dt.
@@ -120,9 +118,8 @@ std::vector<std::string> candidates(const Asked& asked, const std::string& run_n
   if (!asked.file.empty()) {
     std::error_code ignored;
     if (fs::exists(fs::symlink_status(asked.file, ignored))) return {asked.file};
-    throw Error(
-        ExitCode::file_missing,
-        fmt::format("no checkpoint {} (--restart); name one, its folder, or latest", in_quotes(asked.file)));
+    throw error_of(ExitCode::file_missing, "no checkpoint {} (--restart); name one, its folder, or latest",
+                   in_quotes(asked.file));
   }
   std::vector<std::string> files;
   for (const std::int64_t sweep : find_checkpoints(asked.folder.string(), run_name))
@@ -193,10 +190,9 @@ std::optional<Restart> plan_restart(const std::string& asked_for, Force force, S
   if (asked_for.empty()) return std::nullopt;
   Config& config = session.deck.config;
   if (!config.verify.order.empty())
-    throw CollectiveError(
-        ExitCode::deck,
-        fmt::format("{}: a series of grids has no checkpoints; start it again without --restart",
-                    config.at("verify.order")));
+    throw error_of<CollectiveError>(
+        ExitCode::deck, "{}: a series of grids has no checkpoints; start it again without --restart",
+        config.at("verify.order"));
   // Rank 0 looks: others may not see new files yet.
   Asked asked;
   std::vector<std::string> files;
@@ -208,10 +204,9 @@ std::optional<Restart> plan_restart(const std::string& asked_for, Force force, S
       lock = std::make_shared<RunLock>(asked.folder, force);
     files = candidates(asked, config.name);
     if (files.empty())
-      throw Error(
-          ExitCode::file_missing,
-          fmt::format("no checkpoint of {} in {} (--restart {}); name a file, or start without --restart",
-                      in_quotes(config.name), in_quotes(asked.folder.string()), escaped(asked_for)));
+      throw error_of(ExitCode::file_missing,
+                     "no checkpoint of {} in {} (--restart {}); name a file, or start without --restart",
+                     in_quotes(config.name), in_quotes(asked.folder.string()), escaped(asked_for));
   });
   asked.folder = world.broadcast(asked.folder.string());
   files.resize(static_cast<std::size_t>(world.all_reduce(std::ssize(files), ReduceOp::max)));
@@ -220,10 +215,10 @@ std::optional<Restart> plan_restart(const std::string& asked_for, Force force, S
   std::vector<std::string> passed_over;
   std::optional<Restart> restart = first_sound(files, session, world, passed_over);
   if (!restart)
-    throw CollectiveError(
+    throw error_of<CollectiveError>(
         ExitCode::deck,
-        fmt::format("{}\nno sound checkpoint of {} for --restart {}; name another one, or start without it",
-                    fmt::join(passed_over, "\n"), in_quotes(config.name), escaped(asked_for)));
+        "{}\nno sound checkpoint of {} for --restart {}; name another one, or start without it",
+        fmt::join(passed_over, "\n"), in_quotes(config.name), escaped(asked_for));
   for (const std::string& why : passed_over)
     restart->warnings.push_back(fmt::format("passed over: {}; going on from {}", why, restart->file));
   restart->same_directory =

@@ -1,7 +1,5 @@
 #include "app/run.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -500,10 +498,10 @@ class Run {
   void resume() {
     const Restart& restart = *plan_.restart;
     if (moves_data(config()) && solver_->fingerprint() != restart.header.meta.fingerprint)
-      throw CollectiveError(ExitCode::io,
-                            fmt::format("{}: what was read is not what was looked at before (the file or its "
-                                        "disk changes); try again, or name another one",
-                                        restart.file));
+      throw error_of<CollectiveError>(ExitCode::io,
+                                      "{}: what was read is not what was looked at before (the file or its "
+                                      "disk changes); try again, or name another one",
+                                      restart.file);
     on_root(plan_.world, [&] {
       if (restart.same_directory) set_aside_later(directory_->path.string(), config().name, restart.sweep());
     });
@@ -518,10 +516,9 @@ class Run {
     if (!outcome.divergence.empty()) throw CollectiveError(ExitCode::diverged, outcome.divergence);
     if (moves_data(config)) record_.fingerprint = solver_->fingerprint();
     if (!outcome.stopped_by.empty())
-      throw CollectiveError(
-          ExitCode::stopped,
-          fmt::format("stopped by {} at sweep {}{}; {}", outcome.stopped_by, solver_->sweeps(),
-                      has_checkpoint(outcome) ? "" : " (it has left no checkpoint)", next(outcome)));
+      throw error_of<CollectiveError>(
+          ExitCode::stopped, "stopped by {} at sweep {}{}; {}", outcome.stopped_by, solver_->sweeps(),
+          has_checkpoint(outcome) ? "" : " (it has left no checkpoint)", next(outcome));
     const std::string end = steady_end_text(
         config, outcome, solver_->sweeps(),
         next(outcome, config.problem.max_cycles ? "problem.max_cycles" : "problem.max_sweeps"));

@@ -1,7 +1,5 @@
 #include "app/session.hpp"
 
-#include <fmt/format.h>
-
 #include <cmath>
 
 #include "config/grid_axes.hpp"
@@ -10,7 +8,6 @@
 #include "config/problems.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/build_info.hpp"
-#include "core/error.hpp"
 #include "core/text.hpp"
 #include "core/watchdog.hpp"
 #include "grid/field.hpp"
@@ -244,10 +241,11 @@ void check_memory(const MemoryPlan& mine, const Placement& placement, const Comm
     const auto check = [&](const std::string& ranks, const char* memory, double wanted, double free,
                            const char* more) {
       if (wanted > free)
-        throw Error(ExitCode::memory, fmt::format("the ranks of {} need {} of {} and {} are free; use a "
-                                                  "smaller grid, fp32 or more {}. Rank {} needs:\n{}",
-                                                  ranks, human_bytes(wanted), memory, human_bytes(free), more,
-                                                  world.rank(), memory_table(mine, placement.backend)));
+        throw error_of(ExitCode::memory,
+                       "the ranks of {} need {} of {} and {} are free; use a smaller grid, fp32 or more {}. "
+                       "Rank {} needs:\n{}",
+                       ranks, human_bytes(wanted), memory, human_bytes(free), more, world.rank(),
+                       memory_table(mine, placement.backend));
     };
     const double free = static_cast<double>(make_host_device()->memory().free_bytes);
     check("host " + processor_name(), "memory", on_host, free + programs,
@@ -296,16 +294,16 @@ void compare_ranks(const CommandLine& command, const Communicator& world) {
   const std::vector<std::string> all = world.all_gather(mine);
   for (std::size_t rank = 0; rank < all.size(); ++rank)
     if (all[rank] != all[0])
-      throw CollectiveError(ExitCode::internal,
-                            fmt::format("rank {} runs '{}' and rank 0 runs '{}' (one job is one problem); "
-                                        "start all ranks with the same program and arguments",
-                                        rank, all[rank], all[0]));
+      throw error_of<CollectiveError>(ExitCode::internal,
+                                      "rank {} runs '{}' and rank 0 runs '{}' (one job is one problem); "
+                                      "start all ranks with the same program and arguments",
+                                      rank, all[rank], all[0]);
 }
 
 // The resolved one: with the overrides of that run, and its datasets by their whole paths.
 std::string deck_within(const SnapshotProvenance& from, const std::string& file) {
   const auto reject = [&](const std::string& problem) {
-    throw Error(ExitCode::deck, fmt::format("{}: {}; name another file, or a deck", file, problem));
+    throw error_of(ExitCode::deck, "{}: {}; name another file, or a deck", file, problem);
   };
   if (from.resolved_deck.empty()) reject("holds no deck (its /isotherm/resolved_deck is empty)");
   if (from.name.find('/') != std::string::npos)
@@ -326,18 +324,17 @@ void validate_time_step(const Config& each) {
   if (is_implicit(each)) return;
   const double limit = is_rkl(each) ? rkl_limit(each, most_rkl_stages(each)) : stable_dt(each);
   if (!problem.dt || (problem.allow_unstable && !is_rkl(each)) || *problem.dt <= limit) return;
-  throw deck_error(each, "problem.dt",
-                   "{:.6g} s is above the limit {:.6g} s of the grid {} x {} x {} of the series; "
-                   "lower it, or write auto",
-                   *problem.dt, limit, each.grid.cells.x, each.grid.cells.y, each.grid.cells.z);
+  throw deck_error(
+      each, "problem.dt",
+      "{:.6g} s is above the limit {:.6g} s of the grid {} x {} x {} of the series; lower it, or write auto",
+      *problem.dt, limit, each.grid.cells.x, each.grid.cells.y, each.grid.cells.z);
 }
 
 void validate_compression(const Config& config) {
   if (config.output.compression == 0) return;
   if (const std::string why = why_not_compressed(); !why.empty())
-    throw Error(ExitCode::unavailable,
-                fmt::format("{}: {} cannot be written ({}); write 0, or use an HDF5 with zlib",
-                            config.at("output.compression"), config.output.compression, why));
+    throw error_of(ExitCode::unavailable, "{}: {} cannot be written ({}); write 0, or use an HDF5 with zlib",
+                   config.at("output.compression"), config.output.compression, why);
 }
 
 // Collective. Where no boundary holds the temperature, all heat that comes in must go out.
@@ -430,11 +427,10 @@ void refine_zones(const Config& config, Config& level, int axis, std::int64_t ce
   const std::int64_t n = config.grid.cells[axis], more = level.grid.cells[axis];
   for (SpacingZone& zone : level.grid.zones[axis]) {
     if (zone.cells * more % n != 0)
-      throw deck_error(
-          config, "verify.order",
-          "{} cells leave {} x {} / {} in a zone along {}, not a whole number; choose cells that are "
-          "multiples of each other",
-          cells, zone.cells, more, n, "xyz"[axis]);
+      throw deck_error(config, "verify.order",
+                       "{} cells leave {} x {} / {} in a zone along {}, not a whole number; choose cells "
+                       "that are multiples of each other",
+                       cells, zone.cells, more, n, "xyz"[axis]);
     zone.size *= static_cast<double>(n) / static_cast<double>(more);
     zone.cells = zone.cells * more / n;
   }
@@ -450,12 +446,11 @@ Config refined(const Config& config, std::int64_t cells) {
                      "a grid of a single cell has no order; give grid.cells more than one along an axis");
   for (int axis = 0; axis < 3; ++axis) {
     if (n[axis] == 1) continue;  // a direction in which nothing varies
-    if (n[axis] * cells % n[along] != 0) {
+    if (n[axis] * cells % n[along] != 0)
       throw deck_error(config, "verify.order",
                        "{} cells along {} leave {} x {} / {} along {}, not a whole number; choose cells that "
                        "are multiples of each other",
                        cells, "xyz"[along], n[axis], cells, n[along], "xyz"[axis]);
-    }
     level.grid.cells[axis] = n[axis] * cells / n[along];
   }
   level.grid.lengths.emplace();
@@ -516,10 +511,9 @@ void validate_transport(const Config& config, const Device& device) {
   if (!entry) return;  // auto
   const std::string why = entry->unsupported(device);
   if (why.empty()) return;
-  throw Error(
-      ExitCode::unavailable,
-      fmt::format("{}: transport '{}' cannot be used here ({}); use auto, or another of isotherm list",
-                  config.at("parallel.transport"), entry->name, why));
+  throw error_of(ExitCode::unavailable,
+                 "{}: transport '{}' cannot be used here ({}); use auto, or another of isotherm list",
+                 config.at("parallel.transport"), entry->name, why);
 }
 
 Session plan_session(const CommandLine& command, const Communicator& world) {

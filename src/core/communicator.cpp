@@ -1,7 +1,5 @@
 #include "core/communicator.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -10,8 +8,8 @@
 #include <new>
 
 #include "core/all_or_throw.hpp"
-#include "core/error.hpp"
 #include "core/mpi_native.hpp"
+#include "core/text.hpp"
 
 namespace isotherm {
 
@@ -57,10 +55,8 @@ MPI_Datatype type_of() {
 }
 
 int checked_count(std::size_t bytes) {
-  if (bytes > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-    throw Error(ExitCode::internal,
-                fmt::format("a collective of {} bytes is too long for one MPI call", bytes));
-  }
+  if (bytes > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+    throw error_of(ExitCode::internal, "a collective of {} bytes is too long for one MPI call", bytes);
   return static_cast<int>(bytes);
 }
 
@@ -72,15 +68,13 @@ MpiSession::MpiSession(int& argc, char**& argv) {
   // Open MPI 4 starts a daemon, for up to 1.5 s, for processes to spawn others; isotherm never does.
   if (!is_under_launcher()) setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
   int provided = MPI_THREAD_SINGLE;
-  if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS) {
+  if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
     throw Error(ExitCode::unavailable, "MPI_Init_thread failed; check the MPI installation and the launcher");
-  }
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  if (provided < MPI_THREAD_FUNNELED) {
+  if (provided < MPI_THREAD_FUNNELED)
     throw Error(ExitCode::unavailable,
                 "this MPI gives thread level MPI_THREAD_SINGLE (isotherm runs threads of its own and needs "
                 "MPI_THREAD_FUNNELED); use an MPI library built with thread support");
-  }
 }
 
 MpiSession::~MpiSession() {
@@ -111,10 +105,9 @@ void check_mpi(int code, const char* call) {
   int length = 0, rank = -1;
   MPI_Error_string(code, text, &length);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  throw Error(
-      ExitCode::internal,
-      fmt::format("{} failed on rank {} ({}); the network or another rank is at fault, see its message", call,
-                  rank, std::string_view(text, static_cast<std::size_t>(length))));
+  throw error_of(ExitCode::internal,
+                 "{} failed on rank {} ({}); the network or another rank is at fault, see its message", call,
+                 rank, std::string_view(text, static_cast<std::size_t>(length)));
 }
 
 Communicator::Communicator(std::shared_ptr<Native> native) : native_(std::move(native)) {

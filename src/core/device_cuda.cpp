@@ -2,14 +2,12 @@
 // devices and threads of one process do not get in each other's way; kernels that the thread launches next
 // run there.
 #include <cuda_runtime_api.h>
-#include <fmt/format.h>
-
 #include <string>
 #include <string_view>
 
 #include "core/cuda_native.hpp"
 #include "core/device.hpp"
-#include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace isotherm {
 namespace {
@@ -53,11 +51,11 @@ DeviceInfo describe(int index) {
   check(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
   const Versions v = versions();
   return {Backend::cuda, index, properties.name, uuid_text(properties.uuid, properties.name),
-          fmt::format(
-              "compute capability {}.{}, {} multiprocessors, PCI {:04x}:{:02x}:{:02x}, driver CUDA {}, "
-              "runtime CUDA {}",
-              properties.major, properties.minor, properties.multiProcessorCount, properties.pciDomainID,
-              properties.pciBusID, properties.pciDeviceID, version_text(v.driver), version_text(v.runtime))};
+          fmt::format("compute capability {}.{}, {} multiprocessors, PCI {:04x}:{:02x}:{:02x}, driver CUDA "
+                      "{}, runtime CUDA {}",
+                      properties.major, properties.minor, properties.multiProcessorCount,
+                      properties.pciDomainID, properties.pciBusID, properties.pciDeviceID,
+                      version_text(v.driver), version_text(v.runtime))};
 }
 
 std::string why_no_device(cudaError_t code) {
@@ -81,19 +79,16 @@ class CudaDevice final : public Device {
     if (code == cudaSuccess) code = cudaFree(nullptr);
     if (code != cudaSuccess) {
       cudaGetLastError();
-      throw Error(ExitCode::unavailable,
-                  fmt::format("{} cannot be used ({}); see with nvidia-smi who holds it, or use "
-                              "parallel.device cpu",
-                              label(), error_text(code)));
+      throw error_of(ExitCode::unavailable,
+                     "{} cannot be used ({}); see with nvidia-smi who holds it, or use parallel.device cpu",
+                     label(), error_text(code));
     }
     std::string why;
-    if (!cuda::image_available(why)) {
-      throw Error(
-          ExitCode::unavailable,
-          fmt::format("{} cannot run this build ({}); configure with -D CMAKE_CUDA_ARCHITECTURES=native "
-                      "on this machine, or use parallel.device cpu",
-                      label(), why));
-    }
+    if (!cuda::image_available(why))
+      throw error_of(ExitCode::unavailable,
+                     "{} cannot run this build ({}); configure with -D CMAKE_CUDA_ARCHITECTURES=native on "
+                     "this machine, or use parallel.device cpu",
+                     label(), why);
   }
 
   DeviceInfo info() const override { return info_; }
@@ -115,18 +110,15 @@ class CudaDevice final : public Device {
       return pointer;
     }
     cudaGetLastError();
-    if (on_device) {
-      throw Error(
-          ExitCode::memory,
-          fmt::format("cannot allocate {} bytes on CUDA device {}, {} ({} bytes are free); use a smaller "
-                      "grid, fp32 or more GPUs",
-                      bytes, info_.index, info_.name, memory().free_bytes));
-    }
-    throw Error(
-        ExitCode::memory,
-        fmt::format("cannot allocate {} bytes of pinned host memory ({} bytes are free); use a smaller "
-                    "grid, raise the limit of locked memory, or use more hosts",
-                    bytes, make_host_device()->memory().free_bytes));
+    if (on_device)
+      throw error_of(ExitCode::memory,
+                     "cannot allocate {} bytes on CUDA device {}, {} ({} bytes are free); use a smaller "
+                     "grid, fp32 or more GPUs",
+                     bytes, info_.index, info_.name, memory().free_bytes);
+    throw error_of(ExitCode::memory,
+                   "cannot allocate {} bytes of pinned host memory ({} bytes are free); use a smaller grid, "
+                   "raise the limit of locked memory, or use more hosts",
+                   bytes, make_host_device()->memory().free_bytes);
   }
   void release(void* pointer, Memory kind) noexcept override {
     forgive(cudaSetDevice(info_.index));
@@ -261,18 +253,15 @@ CudaDevices find_cuda_devices() {
 
 std::unique_ptr<Device> make_cuda_device(int index) {
   CudaDevices found = find_cuda_devices();
-  if (found.devices.empty()) {
-    throw Error(ExitCode::unavailable,
-                fmt::format("no CUDA device ({}); use parallel.device cpu", found.why_none));
-  }
+  if (found.devices.empty())
+    throw error_of(ExitCode::unavailable, "no CUDA device ({}); use parallel.device cpu", found.why_none);
   for (DeviceInfo& info : found.devices) {
     if (info.index == index) return std::make_unique<CudaDevice>(std::move(info));
   }
-  throw Error(
-      ExitCode::unavailable,
-      fmt::format("no CUDA device {} (this process sees {}); use a number from 0 to {}, or show it more "
-                  "with CUDA_VISIBLE_DEVICES",
-                  index, found.devices.size(), found.devices.size() - 1));
+  throw error_of(ExitCode::unavailable,
+                 "no CUDA device {} (this process sees {}); use a number from 0 to {}, or show it more with "
+                 "CUDA_VISIBLE_DEVICES",
+                 index, found.devices.size(), found.devices.size() - 1);
 }
 
 }  // namespace isotherm

@@ -11,8 +11,8 @@
 
 #include "core/box.hpp"
 #include "core/device.hpp"
-#include "core/error.hpp"
 #include "core/host_threads.hpp"
+#include "core/text.hpp"
 #include "core/timer.hpp"
 
 namespace isotherm {
@@ -66,12 +66,11 @@ class HostDevice final : public Device {
     const std::size_t unit = large ? huge_page : alignment;
     const std::size_t rounded = round_up(bytes, unit);
     void* pointer = rounded < bytes ? nullptr : std::aligned_alloc(unit, rounded);
-    if (!pointer) {
-      throw Error(ExitCode::memory,
-                  fmt::format("cannot allocate {} bytes of host memory ({} bytes are free); use a "
-                              "smaller grid, fp32 or more ranks",
-                              bytes, memory().free_bytes));
-    }
+    if (!pointer)
+      throw error_of(ExitCode::memory,
+                     "cannot allocate {} bytes of host memory ({} bytes are free); use a smaller grid, fp32 "
+                     "or more ranks",
+                     bytes, memory().free_bytes);
     // A sweep walks three planes and the output at once: small pages would miss the TLB at every row.
     if (large) madvise(pointer, rounded, MADV_HUGEPAGE);
     return pointer;

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <optional>
 
-#include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace isotherm {
 
@@ -27,8 +27,8 @@ hid_t check_hdf5(hid_t result, const char* call, const std::string& path) {
     return 0;
   };
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first, &reason);
-  throw Error(ExitCode::io, fmt::format("{}: {} failed ({}); check the file system, its free space and quota",
-                                        path, call, reason.empty() ? "HDF5 gives no reason" : reason));
+  throw error_of(ExitCode::io, "{}: {} failed ({}); check the file system, its free space and quota", path,
+                 call, reason.empty() ? "HDF5 gives no reason" : reason);
 }
 
 std::string hdf5_library_version() {
@@ -40,11 +40,10 @@ std::string hdf5_library_version() {
 Hdf5File open_hdf5_file(const std::string& path, const char* wanted) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0 || ::access(path.c_str(), R_OK) != 0)
-    throw Error(ExitCode::file_missing,
-                fmt::format("{}: cannot be read ({}); check the path", path, std::strerror(errno)));
+    throw error_of(ExitCode::file_missing, "{}: cannot be read ({}); check the path", path,
+                   std::strerror(errno));
   if (!S_ISREG(status.st_mode))
-    throw Error(ExitCode::file_missing,
-                fmt::format("{}: not a file (a folder or device); name {}", path, wanted));
+    throw error_of(ExitCode::file_missing, "{}: not a file (a folder or device); name {}", path, wanted);
   start_hdf5();
   Hdf5List access(H5Pcreate(H5P_FILE_ACCESS));
   H5Pset_file_locking(access.get(), false, true);
@@ -65,10 +64,9 @@ namespace {
 constexpr std::size_t longest_text = std::size_t{16} << 20;  // bytes; no file makes us allocate more
 
 [[noreturn]] void reject(const std::string& path, const char* name, const char* expected) {
-  throw Error(ExitCode::deck,
-              fmt::format("{}: no valid '{}' (expected {}); the file was not written by isotherm, "
-                          "or is damaged",
-                          path, name, expected));
+  throw error_of(ExitCode::deck,
+                 "{}: no valid '{}' (expected {}); the file was not written by isotherm, or is damaged", path,
+                 name, expected);
 }
 
 // ASCII where it is: VTK compares types.

@@ -2,17 +2,27 @@
 // asks no locale.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <array>
 #include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/box.hpp"
+#include "core/error.hpp"
 
 namespace isotherm {
+
+// An Error, or a CollectiveError, with a formatted message.
+template <class Kind = Error, class... Args>
+Kind error_of(ExitCode code, fmt::format_string<Args...> message, Args&&... args) {
+  return {code, fmt::format(message, std::forward<Args>(args)...)};
+}
 
 // bash reads it as one word, and as this text. Control characters are escaped: none reaches a terminal.
 std::string shell_word(std::string_view text);

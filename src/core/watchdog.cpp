@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <utility>
 
-#include "core/error.hpp"
 #include "core/text.hpp"
 
 namespace isotherm {
@@ -46,11 +45,10 @@ Watchdog::Seconds io_timeout() {
   if (!text) return Watchdog::Seconds(300);
   const auto seconds = read_number<double>(text);
   if (!(seconds >= 0.0) || seconds > 1e6)
-    throw Error(
-        ExitCode::command_line,
-        fmt::format("ISOTHERM_IO_TIMEOUT is '{}' (not a number of seconds from 0 to 1e6); unset it, or "
-                    "give the longest time that a file system may stall, 0 for ever",
-                    text));
+    throw error_of(ExitCode::command_line,
+                   "ISOTHERM_IO_TIMEOUT is '{}' (not a number of seconds from 0 to 1e6); unset it, or give "
+                   "the longest time that a file system may stall, 0 for ever",
+                   text);
   return Watchdog::Seconds(*seconds);
 }
 

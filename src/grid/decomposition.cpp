@@ -1,11 +1,8 @@
 #include "grid/decomposition.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 
-#include "core/error.hpp"
 #include "core/text.hpp"
 
 namespace isotherm {
@@ -22,17 +19,14 @@ std::string product_text(Int3 n) {
 void check_cells(Int3 cells) {
   Index product = 1;
   for (int axis = 0; axis < 3; ++axis) {
-    if (cells[axis] < 1) {
-      throw Error(ExitCode::deck,
-                  fmt::format("grid of {} cells is impossible (axis {} has {}); use at least 1 "
-                              "cell along each axis",
-                              product_text(cells), axis_names[axis], cells[axis]));
-    }
-    if (cells[axis] > most_cells / product) {
-      throw Error(ExitCode::deck, fmt::format("grid of {} cells is too large (their number passes 2^61); use "
-                                              "fewer cells",
-                                              product_text(cells)));
-    }
+    if (cells[axis] < 1)
+      throw error_of(ExitCode::deck,
+                     "grid of {} cells is impossible (axis {} has {}); use at least 1 cell along each axis",
+                     product_text(cells), axis_names[axis], cells[axis]);
+    if (cells[axis] > most_cells / product)
+      throw error_of(ExitCode::deck,
+                     "grid of {} cells is too large (their number passes 2^61); use fewer cells",
+                     product_text(cells));
     product *= cells[axis];
   }
 }
@@ -60,13 +54,12 @@ std::optional<Index> thinnest_exchanged(Int3 cells, Int3 parts, std::array<bool,
   const Index most = most_parts_of(cells, periodic, ghosts);
   const std::string fewer_ranks =
       most == 0 ? "" : fmt::format("at most {} along {}, ", counted(most, "rank"), name);
-  throw Error(
-      ExitCode::deck,
-      fmt::format(
-          "subdomains along {} are thinner than the halo ({} over {} leave {} per subdomain, the halo "
-          "is {} wide); use {}at least {} along {}, or {}",
-          name, counted(cells, "cell"), counted(parts, "rank"), counted(cells / parts, "cell"),
-          counted(ghosts, "cell"), fewer_ranks, counted(parts * ghosts, "cell"), name, halo_advice(widest)));
+  throw error_of(ExitCode::deck,
+                 "subdomains along {} are thinner than the halo ({} over {} leave {} per subdomain, the halo "
+                 "is {} wide); use {}at least {} along {}, or {}",
+                 name, counted(cells, "cell"), counted(parts, "rank"), counted(cells / parts, "cell"),
+                 counted(ghosts, "cell"), fewer_ranks, counted(parts * ghosts, "cell"), name,
+                 halo_advice(widest));
 }
 
 // As many along each axis.
@@ -119,30 +112,25 @@ Decomposition::Decomposition(Int3 cells, Int3 process_grid, std::array<bool, 3> 
   for (int axis = 0; axis < 3; ++axis) {
     const Index parts = process_grid[axis];
     const char name = axis_names[axis];
-    if (parts < 1) {
-      throw Error(ExitCode::deck,
-                  fmt::format("process grid {} is impossible (axis {} has {} ranks); use at least "
-                              "1 rank along each axis",
-                              product_text(process_grid), name, parts));
-    }
-    if (parts > cells[axis]) {
-      throw Error(
+    if (parts < 1)
+      throw error_of(
           ExitCode::deck,
-          fmt::format("process grid {} leaves ranks without cells (axis {} has {} for {}); use at most {} "
-                      "along {}",
-                      product_text(process_grid), name, counted(cells[axis], "cell"), counted(parts, "rank"),
-                      counted(std::max<Index>(1, most_parts_of(cells[axis], periodic[axis], ghosts)), "rank"),
-                      name));
-    }
+          "process grid {} is impossible (axis {} has {} ranks); use at least 1 rank along each axis",
+          product_text(process_grid), name, parts);
+    if (parts > cells[axis])
+      throw error_of(
+          ExitCode::deck,
+          "process grid {} leaves ranks without cells (axis {} has {} for {}); use at most {} along {}",
+          product_text(process_grid), name, counted(cells[axis], "cell"), counted(parts, "rank"),
+          counted(std::max<Index>(1, most_parts_of(cells[axis], periodic[axis], ghosts)), "rank"), name);
     if (parts > most_parts_of(cells[axis], periodic[axis], ghosts)) {
       const Index widest = thinnest_exchanged(cells, process_grid, periodic).value_or(1);
       throw_too_thin(axis, cells[axis], parts, periodic[axis], ghosts, std::max<Index>(widest, 1));
     }
-    if (parts > std::numeric_limits<int>::max() / ranks) {
-      throw Error(ExitCode::deck,
-                  fmt::format("process grid {} is too large (its product passes 2^31 - 1); use fewer ranks",
-                              product_text(process_grid)));
-    }
+    if (parts > std::numeric_limits<int>::max() / ranks)
+      throw error_of(ExitCode::deck,
+                     "process grid {} is too large (its product passes 2^31 - 1); use fewer ranks",
+                     product_text(process_grid));
     ranks *= parts;
   }
 }

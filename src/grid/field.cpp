@@ -1,10 +1,7 @@
 #include "grid/field.hpp"
 
-#include <fmt/format.h>
-
 #include <limits>
 
-#include "core/error.hpp"
 #include "core/text.hpp"
 
 namespace isotherm {
@@ -24,13 +21,11 @@ FieldLayout FieldLayout::make(Int3 extent, int ghosts, std::size_t element_bytes
   Index elements = 0;
   if (__builtin_mul_overflow(layout.pitch_y, rows_y, &layout.pitch_z) ||
       __builtin_mul_overflow(layout.pitch_z, rows_z, &elements) ||
-      elements > std::numeric_limits<Index>::max() / static_cast<Index>(2 * element_bytes)) {
-    throw Error(
+      elements > std::numeric_limits<Index>::max() / static_cast<Index>(2 * element_bytes))
+    throw error_of(
         ExitCode::deck,
-        fmt::format("a subdomain of {} cells has more bytes than 64 bits can count; use a smaller grid or "
-                    "more ranks",
-                    extent_text(extent)));
-  }
+        "a subdomain of {} cells has more bytes than 64 bits can count; use a smaller grid or more ranks",
+        extent_text(extent));
   layout.origin = lead + ghosts * (layout.pitch_y + layout.pitch_z);
   layout.elements = lead + elements;
   return layout;

@@ -1,11 +1,8 @@
 #include "grid/process_grid.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
-#include "core/error.hpp"
 #include "core/text.hpp"
 #include "grid/decomposition.hpp"
 
@@ -60,12 +57,11 @@ double tiled_cells_of_period(Int3 extent, Int3 faces, int ghosts, const Exchange
                            : fmt::format("{}, the next lower count that fits; the most are {}",
                                          counted(fitting, "rank"), most.product());
   if (widest > 0) advice += "; or use " + halo_advice(widest);
-  throw Error(
-      ExitCode::deck,
-      fmt::format("no process grid of {} fits {}x{}x{} cells (there is room for {}x{}x{} subdomains, none "
-                  "thinner than {}); use {}",
-                  counted(ranks, "rank"), cells.x, cells.y, cells.z, most.x, most.y, most.z,
-                  counted(ghosts, "cell"), advice));
+  throw error_of(ExitCode::deck,
+                 "no process grid of {} fits {}x{}x{} cells (there is room for {}x{}x{} subdomains, none "
+                 "thinner than {}); use {}",
+                 counted(ranks, "rank"), cells.x, cells.y, cells.z, most.x, most.y, most.z,
+                 counted(ghosts, "cell"), advice);
 }
 
 }  // namespace

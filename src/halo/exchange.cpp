@@ -1,11 +1,9 @@
 #include "halo/exchange.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "core/all_or_throw.hpp"
-#include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace isotherm {
 
@@ -28,19 +26,18 @@ HaloExchange<T>::HaloExchange(const Decomposition& decomposition, const Communic
 
 template <class T>
 void HaloExchange<T>::check_arguments() const {
-  if (decomposition_.ranks() != communicator_.size()) {
-    throw Error(ExitCode::internal, fmt::format("halo exchange of {} subdomains on {} ranks (one per rank); "
-                                                "please report this",
-                                                decomposition_.ranks(), communicator_.size()));
-  }
+  if (decomposition_.ranks() != communicator_.size())
+    throw error_of(ExitCode::internal,
+                   "halo exchange of {} subdomains on {} ranks (one per rank); please report this",
+                   decomposition_.ranks(), communicator_.size());
   if (fields_.empty()) throw Error(ExitCode::internal, "halo exchange of no field; please report this");
   const int ghosts = fields_.front().view.ghosts;
   for (const HaloField<T>& field : fields_) {
     const Int3 n = field.view.extent;
     if (decomposition_.subdomain(communicator_.rank()).extent() == n && field.view.ghosts == ghosts) continue;
-    throw Error(ExitCode::internal, fmt::format("halo exchange of {}x{}x{} cells on rank {} (its subdomain "
-                                                "differs); please report this",
-                                                n.x, n.y, n.z, communicator_.rank()));
+    throw error_of(ExitCode::internal,
+                   "halo exchange of {}x{}x{} cells on rank {} (its subdomain differs); please report this",
+                   n.x, n.y, n.z, communicator_.rank());
   }
   // Throws where a block of any rank is too thin to fill its neighbour's ghosts.
   Decomposition(decomposition_.cells(), decomposition_.process_grid(), decomposition_.periodic(), ghosts);
@@ -91,9 +88,8 @@ std::string HaloExchange<T>::why_not_recorded(const Layers& layers) const {
 template <class T>
 void HaloExchange<T>::use(int layers) {
   if (layers < 1 || layers > fields_.front().view.ghosts)
-    throw Error(
-        ExitCode::internal,
-        fmt::format("halo exchange of {} layers, more than the fields have; please report this", layers));
+    throw error_of(ExitCode::internal,
+                   "halo exchange of {} layers, more than the fields have; please report this", layers);
   if (by_number_.count(layers) == 0) by_number_.emplace(layers, connect(layers));
   layers_ = layers;
 }

@@ -1,13 +1,12 @@
 #include "halo/links.hpp"
 
-#include <fmt/format.h>
-
 #include <cstdint>
 #include <optional>
 #include <thread>
 
 #include "core/all_or_throw.hpp"
 #include "core/statistics.hpp"
+#include "core/text.hpp"
 #include "halo/handshake.hpp"
 #include "kernels/face_copy.hpp"
 
@@ -80,7 +79,7 @@ class BoundedTransport {
     while (!holds()) {
       if (timer.seconds() > seconds_) {
         hangs_ = true;
-        throw Error(ExitCode::unavailable, fmt::format("no answer within {:.3g} s", seconds_));
+        throw error_of(ExitCode::unavailable, "no answer within {:.3g} s", seconds_);
       }
       std::this_thread::yield();
     }
@@ -244,9 +243,9 @@ std::vector<const TransportEntry<T>*> asked_for(const TransportSettings& setting
     if (settings.name == entry.name || (settings.name == "auto" && entry.moves_data)) asked.push_back(&entry);
   }
   if (!asked.empty()) return asked;
-  throw Error(ExitCode::deck, fmt::format("{}: there is no transport '{}' (isotherm list names them); use "
-                                          "auto, or one of: {}",
-                                          settings.place, settings.name, names_of(registry)));
+  throw error_of(ExitCode::deck,
+                 "{}: there is no transport '{}' (isotherm list names them); use auto, or one of: {}",
+                 settings.place, settings.name, names_of(registry));
 }
 
 // The fastest that works; empty where none does. Both ranks have the same figures and choose alike.
@@ -263,16 +262,15 @@ std::string fastest(const std::vector<TransportMeasurement>& measurements) {
   const std::string pair =
       fmt::format("between ranks {} and {}", std::min(rank, link.peer), std::max(rank, link.peer));
   if (settings.name != "auto")
-    throw Error(ExitCode::unavailable,
-                fmt::format("{}: transport '{}' does not work {} ({}); use auto, or another of: {}",
-                            settings.place, settings.name, pair, link.measurements.front().why_not, names));
+    throw error_of(ExitCode::unavailable,
+                   "{}: transport '{}' does not work {} ({}); use auto, or another of: {}", settings.place,
+                   settings.name, pair, link.measurements.front().why_not, names);
   std::vector<std::string> reasons;
   for (const TransportMeasurement& each : link.measurements)
     reasons.push_back(fmt::format("{}: {}", each.transport, each.why_not));
-  throw Error(ExitCode::unavailable,
-              fmt::format("{}: no transport works {} ({}); look at the MPI library and the network between "
-                          "them",
-                          settings.place, pair, fmt::join(reasons, "; ")));
+  throw error_of(ExitCode::unavailable,
+                 "{}: no transport works {} ({}); look at the MPI library and the network between them",
+                 settings.place, pair, fmt::join(reasons, "; "));
 }
 
 // A measurement that failed on one link may have taken its transport from all.

@@ -1,7 +1,5 @@
 // What a rank needs before its GPU can store into another rank's: both open the memory of each other's fields
 // and inboxes, once, and close it at the end. Between the two the host queues two launches an exchange.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -10,7 +8,7 @@
 #include <utility>
 
 #include "core/cuda_native.hpp"
-#include "core/error.hpp"
+#include "core/text.hpp"
 #include "core/timer.hpp"
 #include "halo/handshake.hpp"
 #include "halo/transport.hpp"
@@ -25,7 +23,7 @@ constexpr double abandon_seconds = 1;  // that kernels are given to see that the
 void check_ipc(cudaError_t code, const char* call) {
   if (code == cudaSuccess) return;
   cudaGetLastError();
-  throw Error(ExitCode::unavailable, fmt::format("{} failed ({})", call, cuda::error_text(code)));
+  throw error_of(ExitCode::unavailable, "{} failed ({})", call, cuda::error_text(code));
 }
 
 // Memory that other processes open: of the whole allocation that begins there. Throws Error(unavailable).
@@ -274,10 +272,8 @@ class PeerTransport final : public Transport<T> {
 
   void bind(int link, int peer, std::string_view offer, std::span<const HaloField<T>> fields,
             std::span<const HaloMessage> messages) {
-    if (offer.size() != sizeof(OfferedInbox) + fields.size() * sizeof(OfferedField)) {
-      throw Error(ExitCode::internal,
-                  fmt::format("rank {} exchanges other fields; please report this", peer));
-    }
+    if (offer.size() != sizeof(OfferedInbox) + fields.size() * sizeof(OfferedField))
+      throw error_of(ExitCode::internal, "rank {} exchanges other fields; please report this", peer);
     const auto inbox = take<OfferedInbox>(offer);
     std::byte* const there = open_.emplace_back(open_peer_memory(device_.info().index, inbox.memory)).get();
     links_.link[link] = {inbox_.as<PeerFlags>() + link, reinterpret_cast<PeerFlags*>(there + inbox.flags)};

@@ -240,16 +240,16 @@ std::string judge_device_memory(std::optional<bool> answer, const std::string& l
   if (strcasestr(library.c_str(), "cray")) {  // "CRAY MPICH version 8.1.28" has been written in other ways
     if (cray_switch != "1") {
       return fmt::format(
-          "the GPU support of {} is off; set MPICH_GPU_SUPPORT_ENABLED=1, in a program that was built "
-          "with the accelerator's module loaded",
+          "the GPU support of {} is off; set MPICH_GPU_SUPPORT_ENABLED=1, in a program that was built with "
+          "the accelerator's module loaded",
           library);
     }
     if (!answer) return {};  // its MPI_Init would have failed without the library for GPUs
   }
   if (!answer) {
     return fmt::format(
-        "{} has no query that says whether it takes device memory; build with an Open MPI or an MPICH "
-        "(4.0 or later) that knows CUDA",
+        "{} has no query that says whether it takes device memory; build with an Open MPI or an MPICH (4.0 "
+        "or later) that knows CUDA",
         library);
   }
   if (*answer) return {};

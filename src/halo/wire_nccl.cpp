@@ -17,6 +17,7 @@
 #include "core/all_or_throw.hpp"
 #include "core/cuda_native.hpp"
 #include "core/mpi_native.hpp"
+#include "core/text.hpp"
 #include "halo/packed_transport.hpp"
 
 namespace isotherm {
@@ -35,9 +36,8 @@ void check_nccl(ncclResult_t result, const char* call, ncclComm_t comm, ExitCode
   const char* const last = ncclGetLastError(comm);
   std::string detail = last ? last : "";
   while (!detail.empty() && std::isspace(static_cast<unsigned char>(detail.back()))) detail.pop_back();
-  throw Error(
-      code, fmt::format("{} failed ({}{}{}); set NCCL_DEBUG=WARN to see more, or use another transport", call,
-                        ncclGetErrorString(result), detail.empty() ? "" : ": ", detail));
+  throw error_of(code, "{} failed ({}{}{}); set NCCL_DEBUG=WARN to see more, or use another transport", call,
+                 ncclGetErrorString(result), detail.empty() ? "" : ": ", detail);
 }
 
 // The result of `work`, done in a thread of its own. One that does not come back keeps its thread, and what
@@ -49,7 +49,7 @@ auto in_time(Work work) {
   std::thread thread(std::move(task));
   if (result.wait_for(std::chrono::duration<double>(patience)) != std::future_status::ready) {
     thread.detach();
-    throw Error(ExitCode::unavailable, fmt::format("NCCL did not come back within {:.3g} s", patience));
+    throw error_of(ExitCode::unavailable, "NCCL did not come back within {:.3g} s", patience);
   }
   thread.join();
   return result.get();
@@ -87,10 +87,10 @@ void check_shared_gpus(const std::vector<std::string>& uuids) {
   for (std::size_t rank = 0; rank < uuids.size(); ++rank) {
     const auto [first, is_new] = owner.emplace(uuids[rank], rank);
     if (is_new) continue;
-    throw Error(ExitCode::unavailable,
-                fmt::format("ranks {} and {} share {}, which NCCL does not allow; start one rank "
-                            "a GPU, or use another transport",
-                            first->second, rank, uuids[rank]));
+    throw error_of(
+        ExitCode::unavailable,
+        "ranks {} and {} share {}, which NCCL does not allow; start one rank a GPU, or use another transport",
+        first->second, rank, uuids[rank]);
   }
 }
 

@@ -21,7 +21,6 @@
 #include <system_error>
 
 #include "core/all_or_throw.hpp"
-#include "core/error.hpp"
 #include "core/text.hpp"
 #include "output/safe_file.hpp"
 
@@ -35,8 +34,8 @@ constexpr std::string_view mark = "deck.resolved.yaml";
 constexpr std::string_view name_line = "# run: ";  // the first of the mark, with the run's name in quotes
 
 [[noreturn]] void reject(const fs::path& path, const std::string& why, const std::string& what_to_do) {
-  throw Error(ExitCode::cannot_create, fmt::format("cannot use {} as run directory ({}); {}",
-                                                   in_quotes(path.string()), why, what_to_do));
+  throw error_of(ExitCode::cannot_create, "cannot use {} as run directory ({}); {}", in_quotes(path.string()),
+                 why, what_to_do);
 }
 
 constexpr const char* choose_another = "choose another with output.directory=...";
@@ -314,19 +313,17 @@ void RunLock::take(Force force) {
       ::unlink(path_.c_str());
     }
     if (fd >= 0 || errno != EEXIST)
-      throw Error(ExitCode::cannot_create,
-                  fmt::format("cannot write {} ({}); check the folder and its free space",
-                              in_quotes(path_.string()), std::strerror(errno)));
+      throw error_of(ExitCode::cannot_create, "cannot write {} ({}); check the folder and its free space",
+                     in_quotes(path_.string()), std::strerror(errno));
     struct stat seen {};
     if (::stat(path_.c_str(), &seen) != 0) continue;  // it has just gone
     const Owner owner = owner_of(path_);
     const std::string stale = force == Force::yes ? std::string("--force") : why_stale(owner, seen);
     if (stale.empty())
-      throw Error(
-          ExitCode::cannot_create,
-          fmt::format("cannot use {} as run directory (process {} on {} writes to it); wait for its end, or "
-                      "take the directory with --force where that run is gone",
-                      in_quotes(path_.parent_path().string()), owner.process, escaped(owner.host)));
+      throw error_of(ExitCode::cannot_create,
+                     "cannot use {} as run directory (process {} on {} writes to it); wait for its end, or "
+                     "take the directory with --force where that run is gone",
+                     in_quotes(path_.parent_path().string()), owner.process, escaped(owner.host));
     const std::string old = fmt::format("{}.{}.{}", path_.string(), this_process().host, getpid());
     if (::rename(path_.c_str(), old.c_str()) != 0) continue;
     struct stat taken {};
@@ -339,8 +336,8 @@ void RunLock::take(Force force) {
     warning_ = fmt::format("{} of process {} on {} was taken ({})", in_quotes(path_.string()), owner.process,
                            escaped(owner.host), stale);
   }
-  throw Error(ExitCode::cannot_create, fmt::format("cannot get {} (other runs are after it too); try again",
-                                                   in_quotes(path_.string())));
+  throw error_of(ExitCode::cannot_create, "cannot get {} (other runs are after it too); try again",
+                 in_quotes(path_.string()));
 }
 
 void RunLock::keep_alive(const std::stop_token& stop) {

@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace isotherm {
 
@@ -21,8 +21,7 @@ namespace {
 [[noreturn]] void fail(ExitCode code, const std::string& path, const char* action,
                        const char* what_to_check = "the folder, its permissions and its free space") {
   const int reason = errno;
-  throw Error(
-      code, fmt::format("{}: {} failed ({}); check {}", path, action, std::strerror(reason), what_to_check));
+  throw error_of(code, "{}: {} failed ({}); check {}", path, action, std::strerror(reason), what_to_check);
 }
 
 class Descriptor {
@@ -68,10 +67,10 @@ std::optional<std::int64_t> free_bytes(const std::string& path) {
 
 [[noreturn]] void reject(const std::string& path, const char* reason, std::int64_t wanted) {
   const auto free = free_bytes(path);
-  throw Error(ExitCode::io,
-              fmt::format("{}: no room for the file ({}: {} bytes wanted, {} free); free some, or write less "
-                          "with output.snapshots, output.every_steps, fp32",
-                          path, reason, wanted, free ? std::to_string(*free) : "an unknown number"));
+  throw error_of(ExitCode::io,
+                 "{}: no room for the file ({}: {} bytes wanted, {} free); free some, or write less with "
+                 "output.snapshots, output.every_steps, fp32",
+                 path, reason, wanted, free ? std::to_string(*free) : "an unknown number");
 }
 
 }  // namespace

@@ -12,7 +12,6 @@
 #include "config/materials.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/build_info.hpp"
-#include "core/error.hpp"
 #include "core/text.hpp"
 #include "kernels/host_info.hpp"
 #include "output/records/json_value.hpp"
@@ -39,9 +38,10 @@ struct Entry {
 ISOTHERM_KEYS(Entry, key, choice)
 
 [[noreturn]] void reject(const std::string& path, const char* why) {
-  throw Error(ExitCode::deck, fmt::format("{} is no tuning file of this version ({}); name another in "
-                                          "solver.tuning_file, or remove it",
-                                          in_quotes(path), why));
+  throw error_of(
+      ExitCode::deck,
+      "{} is no tuning file of this version ({}); name another in solver.tuning_file, or remove it",
+      in_quotes(path), why);
 }
 
 // Entries of version 1 are of other programs' kernels, by their key.
@@ -49,8 +49,8 @@ std::vector<Entry> read(const std::string& path) {
   std::ifstream file(path);
   if (!file) {
     if (errno == ENOENT || errno == ENOTDIR) return {};
-    throw Error(ExitCode::io, fmt::format("{} cannot be read ({}); name another in solver.tuning_file",
-                                          in_quotes(path), std::strerror(errno)));
+    throw error_of(ExitCode::io, "{} cannot be read ({}); name another in solver.tuning_file",
+                   in_quotes(path), std::strerror(errno));
   }
   const Json json = Json::parse(file, nullptr, false);
   if (json.is_discarded()) reject(path, "it is not JSON");

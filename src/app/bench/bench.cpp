@@ -111,12 +111,10 @@ std::unique_ptr<Device> open_device(const BenchOptions& options, const Communica
   if (fewest == 0 && is_open) return make_host_device();
   const auto local = static_cast<std::size_t>(world.split_by_host().rank());
   return all_or_throw(world, [&] {
-    if (found.devices.empty()) {
-      throw Error(
-          ExitCode::unavailable,
-          fmt::format("bench: no CUDA device ({}); use --device cpu, or run where every rank sees a GPU",
-                      found.why_none));
-    }
+    if (found.devices.empty())
+      throw error_of(ExitCode::unavailable,
+                     "bench: no CUDA device ({}); use --device cpu, or run where every rank sees a GPU",
+                     found.why_none);
     return make_cuda_device(found.devices[local % found.devices.size()].index);
   });
 }
@@ -128,9 +126,8 @@ void validate_names(const BenchOptions& options, const std::vector<std::string_v
                                                                     : "kernel";
   for (const std::string& name : options.names) {
     if (holds(names, {name})) continue;
-    throw Error(ExitCode::command_line,
-                fmt::format("bench: --{}s: no {} {} of bench {} runs on {}; use one of {}", what, what,
-                            in_quotes(name), word(options.subject), word(backend), fmt::join(names, ", ")));
+    throw error_of(ExitCode::command_line, "bench: --{}s: no {} {} of bench {} runs on {}; use one of {}",
+                   what, what, in_quotes(name), word(options.subject), word(backend), fmt::join(names, ", "));
   }
 }
 
@@ -142,11 +139,10 @@ void validate_memory(const Bench& bench, const Subject& subject, const std::vect
     for (const Precision precision : bench.options.precisions) {
       const double bytes = subject.memory(bench, cells, precision).*needed;
       if (bench.world.all_reduce(std::int64_t{bytes <= free}, ReduceOp::min)) continue;
-      throw CollectiveError(
-          ExitCode::memory,
-          fmt::format("bench: {} cells need {} of {} memory and {} are free; use smaller --sizes",
-                      extent_text(cells), human_bytes(bytes),
-                      device.backend() == Backend::host ? "host" : "device", human_bytes(free)));
+      throw error_of<CollectiveError>(
+          ExitCode::memory, "bench: {} cells need {} of {} memory and {} are free; use smaller --sizes",
+          extent_text(cells), human_bytes(bytes), device.backend() == Backend::host ? "host" : "device",
+          human_bytes(free));
     }
   }
 }
@@ -192,10 +188,10 @@ int bench(const CommandLine& command, const Communicator& world) {
   const BenchOptions& options = command.bench;
   // Halos, files and solutions are of all ranks.
   if (world.size() > 1 && options.subject < BenchSubject::halo)
-    throw CollectiveError(ExitCode::command_line,
-                          fmt::format("bench: {} ranks were started (it measures one device by one process); "
-                                      "start it without mpirun, or with one rank",
-                                      world.size()));
+    throw error_of<CollectiveError>(ExitCode::command_line,
+                                    "bench: {} ranks were started (it measures one device by one process); "
+                                    "start it without mpirun, or with one rank",
+                                    world.size());
   const Subject subjects[] = {stencil_subject(), reduction_subject(), bandwidth_subject(),
                               halo_subject(),    io_subject(),        solve_subject()};
   const Subject& subject = subjects[static_cast<std::size_t>(options.subject)];

@@ -1,6 +1,4 @@
 // `isotherm bench halo`: every transport across every face of a block, pack and wire apart.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "app/bench/bench.hpp"
@@ -181,17 +179,18 @@ void measure_all(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord
 
 void check_usage(const Bench& bench, const std::vector<Int3>& sizes) {
   const int ranks = bench.world.size();
-  if (ranks % 2 != 0) {
-    throw Error(ExitCode::command_line, fmt::format("bench: halo needs an even number of ranks, and {} {} "
-                                                    "started; use mpirun -np 2 isotherm bench halo",
-                                                    ranks, ranks == 1 ? "was" : "were"));
-  }
+  if (ranks % 2 != 0)
+    throw error_of(
+        ExitCode::command_line,
+        "bench: halo needs an even number of ranks, and {} {} started; use mpirun -np 2 isotherm bench halo",
+        ranks, ranks == 1 ? "was" : "were");
   const int most = *std::ranges::max_element(bench.options.ghosts);
   for (const Int3 cells : sizes) {
     if (std::min({cells.x, cells.y, cells.z}) >= most) continue;
-    throw Error(ExitCode::command_line, fmt::format("bench: a subdomain of {} cells has no {} layers for its "
-                                                    "neighbour; use larger --sizes or fewer --ghosts",
-                                                    extent_text(cells), most));
+    throw error_of(ExitCode::command_line,
+                   "bench: a subdomain of {} cells has no {} layers for its neighbour; use larger --sizes or "
+                   "fewer --ghosts",
+                   extent_text(cells), most);
   }
 }
 

@@ -1,6 +1,4 @@
 // `isotherm bench io`: snapshots beside the same bytes by plain system calls, by all ranks into one folder.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -10,6 +8,7 @@
 #include "app/bench/bench.hpp"
 #include "app/session.hpp"
 #include "core/all_or_throw.hpp"
+#include "core/text.hpp"
 #include "output/console/console.hpp"
 #include "output/field_files/snapshot.hpp"
 #include "output/safe_file.hpp"
@@ -24,9 +23,9 @@ class ScratchFolder {
     std::string made = (std::filesystem::path(parent) / "isotherm-bench-XXXXXX").string();
     on_root(world, [&] {
       if (!mkdtemp(made.data()))
-        throw Error(ExitCode::cannot_create,
-                    fmt::format("bench: no folder can be made in {} ({}); name another with --folder", parent,
-                                std::strerror(errno)));
+        throw error_of(ExitCode::cannot_create,
+                       "bench: no folder can be made in {} ({}); name another with --folder", parent,
+                       std::strerror(errno));
     });
     path_ = world.broadcast(made);
   }

@@ -1,7 +1,5 @@
 // `isotherm bench stencil`, `reduction` and `bandwidth`: all kernels of one device on blocks of random
 // numbers. What a kernel returns is compared with the reference before it is timed.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -291,10 +289,9 @@ void validate_time_blocks(const Bench& bench, const std::vector<Int3>&) {
       if (!bench.options.norm || kernel->fuses_norm()) most = std::max(most, kernel->max_time_block);
     }
     if (found) continue;
-    throw Error(
-        ExitCode::command_line,
-        fmt::format("bench: --time-blocks: none of these kernels {} {} sweeps; use time blocks up to {}",
-                    bench.options.norm ? "returns the norm of" : "takes", time_block, most));
+    throw error_of(ExitCode::command_line,
+                   "bench: --time-blocks: none of these kernels {} {} sweeps; use time blocks up to {}",
+                   bench.options.norm ? "returns the norm of" : "takes", time_block, most);
   }
 }
 

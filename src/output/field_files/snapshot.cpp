@@ -1,7 +1,5 @@
 #include "output/field_files/snapshot.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -10,7 +8,7 @@
 #include <utility>
 
 #include "core/all_or_throw.hpp"
-#include "core/error.hpp"
+#include "core/text.hpp"
 #include "kernels/fingerprint.hpp"
 #include "output/field_files/cell_boxes.hpp"
 #include "output/run_directory.hpp"
@@ -358,12 +356,11 @@ void SnapshotWriter::read_back(const std::string& part, Box subdomain, const Sna
   });
   const std::uint64_t on_disk = communicator_.all_reduce(here, ReduceOp::sum);
   if (on_disk != header.meta.fingerprint)
-    throw CollectiveError(
+    throw error_of<CollectiveError>(
         ExitCode::io,
-        fmt::format(
-            "{}: the file does not hold what was written (fingerprint {} on the disk, {} of the field); "
-            "the file system or its MPI-IO driver loses data: write to another one",
-            part, fingerprint_text(on_disk), fingerprint_text(header.meta.fingerprint)));
+        "{}: the file does not hold what was written (fingerprint {} on the disk, {} of the field); the file "
+        "system or its MPI-IO driver loses data: write to another one",
+        part, fingerprint_text(on_disk), fingerprint_text(header.meta.fingerprint));
 }
 
 void SnapshotWriter::continue_series(std::int64_t sweep) {

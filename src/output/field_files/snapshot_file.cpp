@@ -1,15 +1,13 @@
 #include "output/field_files/snapshot_file.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
-
 #include <array>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "config/grid_axes.hpp"
-#include "core/error.hpp"
+#include "core/text.hpp"
 #include "kernels/fingerprint.hpp"
 #include "output/field_files/cell_boxes.hpp"
 #include "output/safe_file.hpp"
@@ -98,11 +96,10 @@ std::uint64_t fingerprint_of(const std::string& path, Box subdomain, Int3 cells,
   const DatasetReader reader = open_cells(path);
   const StoredType wanted = std::is_same_v<T, float> ? StoredType::fp32 : StoredType::fp64;
   if (!(reader.cells() == cells) || reader.type() != wanted)
-    throw Error(
-        ExitCode::io,
-        fmt::format("{}: the dataset {} has not the shape and type that the file is meant to have; the "
-                    "file is damaged, write it again",
-                    path, temperature_dataset));
+    throw error_of(ExitCode::io,
+                   "{}: the dataset {} has not the shape and type that the file is meant to have; the file "
+                   "is damaged, write it again",
+                   path, temperature_dataset);
   std::uint64_t sum = 0;
   std::vector<T> dense;
   // By chunks: HDF5 keeps none of them, and would decompress one for each slab that cuts it.

@@ -55,8 +55,8 @@ std::string why_not_collective(hid_t transfer) {
   std::uint32_t here = 0, anywhere = 0;
   if (H5Pget_mpio_no_collective_cause(transfer, &here, &anywhere) < 0 || anywhere == 0) return {};
   return fmt::format(
-      "HDF5 wrote independently, not collectively (cause {:#x} of H5D_mpio_no_collective_cause_t); "
-      "the data is right, the speed is not",
+      "HDF5 wrote independently, not collectively (cause {:#x} of H5D_mpio_no_collective_cause_t); the data "
+      "is right, the speed is not",
       anywhere);
 }
 

@@ -1,12 +1,10 @@
 // What a snapshot says beside its cells, written and read back.
-#include <fmt/format.h>
-
 #include <array>
 #include <cmath>
 #include <limits>
 #include <type_traits>
 
-#include "core/error.hpp"
+#include "core/text.hpp"
 #include "output/field_files/snapshot_file.hpp"
 
 // All of it in this file: no library to link.
@@ -46,9 +44,8 @@ void read_value(hid_t id, const std::string& name, T& value, const std::string& 
     const auto text = read_attribute<std::string>(id, name.c_str(), path);
     const auto found = from_word<Precision>(text);
     if (!found)
-      throw Error(ExitCode::deck, fmt::format("{}: unknown precision '{}' (expected fp32 or fp64); the file "
-                                              "is damaged",
-                                              path, text));
+      throw error_of(ExitCode::deck,
+                     "{}: unknown precision '{}' (expected fp32 or fp64); the file is damaged", path, text);
     value = *found;
   } else if constexpr (std::is_same_v<T, bool>) {
     value = read_attribute<std::int64_t>(id, name.c_str(), path) != 0;
@@ -128,11 +125,10 @@ std::int64_t read_version(hid_t id, const char* name, const char* what, std::int
                           const std::string& path) {
   const auto version = read_attribute<std::int64_t>(id, name, path);
   if (version >= 1 && version <= newest) return version;
-  throw Error(
+  throw error_of(
       ExitCode::deck,
-      fmt::format("{}: {} version {} (this isotherm reads 1 to {}); use the isotherm that wrote it, or "
-                  "a newer one",
-                  path, what, version, newest));
+      "{}: {} version {} (this isotherm reads 1 to {}); use the isotherm that wrote it, or a newer one", path,
+      what, version, newest);
 }
 
 // A soft or external link of this name would lead out of the file.

@@ -126,10 +126,10 @@ std::string table_of(const std::vector<Column>& columns, const std::vector<Json>
     for (const Column& column : columns) marked |= row.emplace_back(column.cell(e)).starts_with('*');
   }
   if (!marked) return table.text(2);
-  return table.text(2) + fmt::format(
-                             "  * spread above {:.0f} %: the machine was busy or the samples are too few; "
-                             "measure longer\n",
-                             100 * most_spread);
+  return table.text(2) +
+         fmt::format(
+             "  * spread above {:.0f} %: the machine was busy or the samples are too few; measure longer\n",
+             100 * most_spread);
 }
 
 std::string grid_title(const Json& entry) {
