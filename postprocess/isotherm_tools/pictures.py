@@ -410,7 +410,7 @@ def volume_figure(name, snapshot, span, levels, pixels, middles):
     panel.imshow(pixels, extent=(0, SIZE[0], 0, SIZE[1]))
     panel.set(xlim=(columns[0] - 0.05 * wide, columns[-1] + 0.05 * wide), ylim=(SIZE[1] - rows[-1] - 0.08 * tall, SIZE[1] - rows[0]))
     panel.axis("off")
-    for (axis, _, beside), middle in zip(EDGES, middles):
+    for (axis, _, aside), middle in zip(EDGES, middles):
         panel.annotate(f"{AXES[axis]} {format_length(high[axis] - low[axis], unit)}", middle, xytext=aside, textcoords="offset points",
                        ha=("center", "right", "left")[axis], va="center")
     panel.set_title(f"{figures.plain(name)}, {moment(snapshot, not snapshot.time)}", loc="left")

@@ -144,6 +144,12 @@ def test_large_fields_are_thinned(shown_run, monkeypatch):
     assert np.array_equal(snapshot.every(2), snapshot.T[::2, ::2, ::2])
 
 
+def test_the_edges_of_a_volume_have_their_lengths(shown_run):
+    pixels = np.zeros((12, 16, 3), dtype=np.uint8)  # of surfaces: PyVista's, which may not be there
+    figure = pictures.volume_figure("demo", Run(shown_run).snapshots[0], (300, 400), [350], pixels, [(1, 1)] * 3)
+    assert [text.get_text() for text in figure.axes[0].texts] == ["x 16 mm", "y 24 mm", "z 40 mm"]
+
+
 @needs_pyvista
 def test_the_hot_corner_is_where_it_is(shown_run, capsys):
     assert main(["volume", str(shown_run), "--isotherms", "390"]) == 0
