@@ -266,14 +266,6 @@ def test_readme_and_tour_are_typed_word_for_word(fresh_checkout):
     assert shown >= 5
 
 
-def test_a_folder_without_the_file_to_source_is_told_in_one_line(fresh_checkout):
-    """By the first python3: it finds the tools, but not what they need."""
-    done = finished(["python3", "-m", "isotherm_tools", "slice", "runs/quickstart"], 69, cwd=fresh_checkout.folder / "postprocess",
-                    env=fresh_checkout.environment())
-    assert done.stdout == ""
-    assert re.fullmatch(r"isotherm_tools: \S+/python3 has no numpy, h5py, matplotlib, pillow; source build/env\.sh, .*\n", done.stderr)
-
-
 def test_pieces_of_decks_stand_in_the_decks():
     decks = [path.read_text(encoding="utf-8") for path in (TOP / "inputs").glob("*.yaml")]
     pieces = [text for kind, text in BLOCK.findall(TOUR.read_text(encoding="utf-8")) if kind == "yaml"]

@@ -110,6 +110,7 @@ def refusal(start, parse, *words, **options):
     return said
 
 
+SCALING, GPUS = "scaling: {kind: strong, ranks: [1, 2]}\n", "scaling: {kind: strong, gpus: [1, 4]}\n"
 WRONG = [
     # Keys, where they stand.
     ("  list: [{name: a, steps: 3}]\n", "deck.yaml:11:20: study.list.0.steps: unknown key; did you mean 'problem.steps'?"),
@@ -149,19 +150,27 @@ WRONG = [
     ("  list: [{name: deck}]\n", "deck.yaml:10:1: study.name: the name 'deck' of case 1"),
     ("  matrix: {problem.steps: [3, 4], ranks: [1, 4]}\n  name: \"{problem.steps}\"\n",
      "deck.yaml:12:9: study.name: case 1 (problem.steps 3, ranks 1) and case 2 (problem.steps 3, ranks 4) have one name, '3' ("),
+    # Overrides of what varies.
+    ("  matrix: {precision: [fp32, fp64]}\n", "argument 1: precision: varies in this study ", ["precision=fp32"]),
+    ("  matrix: {solver: [{kernel: openmp}, {kernel: reference}]}\n", "argument 1: solver.halo_width: varies in this study ",
+     ["solver.halo_width=2"]),
+    # Scaling.
+    ("scaling: {kind: strong, ranks: [1, 2, 1]}\n", "deck.yaml:10:32: scaling.ranks: 1 stands twice; keep one"),
+    ("scaling: {kind: strong, ranks: [0, 2]}\n", "deck.yaml:10:33: scaling.ranks.0: 0 is out of range"),
+    ("scaling: {ranks: [1, 2]}\n", "deck.yaml:10:1: scaling.kind: is missing; add kind: strong"),
+    ("scaling: {kind: weak, ranks: []}\n", "deck.yaml:10:30: scaling.ranks: the list is empty"),
+    (SCALING + "study: {matrix: {ranks: [3]}}\n", "deck.yaml:11:18: study.matrix.ranks: scaling.ranks on line 10"),
+    (SCALING + "study: {ranks: 3}\n", "deck.yaml:11:16: study.ranks: says what scaling says too; keep one"),
+    (SCALING + "study: {launcher: \"srun -N {nodes} -n {ranks}\"}\n", "deck.yaml:11:19: study.launcher: has {nodes}"),
+    (GPUS, "argument 1: parallel.device: cpu (and scaling counts GPUs); write scaling.ranks, or cuda", ["parallel.device=cpu"]),
+    (GPUS, "argument 1: parallel.ranks_per_gpu: 2 (and scaling.gpus counts GPUs with a rank", ["parallel.ranks_per_gpu=2"]),
 ]
 
 
-@pytest.mark.parametrize("text, message", WRONG, ids=[text.strip()[:50] for text, _ in WRONG])
-def test_what_is_wrong_is_said_where_it_stands(parse, text, message):
-    assert "; " in refusal(message, parse, study(text))
-
-
-@pytest.mark.parametrize("text, override, key", [
-    ("  matrix: {precision: [fp32, fp64]}\n", "precision=fp32", "precision"),
-    ("  matrix: {solver: [{kernel: openmp}, {kernel: reference}]}\n", "solver.halo_width=2", "solver.halo_width")])
-def test_an_override_of_what_varies_is_refused(parse, text, override, key):
-    refusal(f"argument 1: {key}: varies in this study ", parse, study(text), override)
+@pytest.mark.parametrize("text, message, overrides", [row if row[2:] else (*row, ()) for row in WRONG],
+                         ids=[text.strip()[:50] for text, *_ in WRONG])
+def test_what_is_wrong_is_said_where_it_stands(parse, text, message, overrides):
+    assert "; " in refusal(message, parse, text if text.startswith("scaling") else study(text), *overrides)
 
 
 def test_more_cases_than_any_study_may_have_are_refused_before_they_are_made(parse):
@@ -219,29 +228,10 @@ def test_repeats_take_turns_and_each_other_case_of_a_study_is_a_series(parse):
     assert [case.series for case in deck.cases] == [0, 1, 2, 2, 3, 3, 0, 1, 2, 2, 3, 3]
 
 
-@pytest.mark.parametrize("override, message", [
-    ("parallel.device=cpu", "argument 1: parallel.device: cpu (and scaling counts GPUs); write scaling.ranks, or cuda"),
-    ("parallel.ranks_per_gpu=2", "argument 1: parallel.ranks_per_gpu: 2 (and scaling.gpus counts GPUs with a rank")])
-def test_gpus_are_ranks_with_a_gpu_each(parse, override, message):
-    deck = parse("scaling: {kind: strong, gpus: [1, 4]}\n")
+def test_gpus_are_ranks_with_a_gpu_each(parse):
+    deck = parse(GPUS)
     assert names(deck) == ["ranks-1", "ranks-4"]
     assert {(resolved(case)["parallel"]["device"], resolved(case)["parallel"]["ranks_per_gpu"]) for case in deck.cases} == {("cuda", 1)}
-    refusal(message, parse, "scaling: {kind: strong, gpus: [1, 4]}\n", override)
-
-
-SCALING = "scaling: {kind: strong, ranks: [1, 2]}\n"
-
-
-@pytest.mark.parametrize("text, message", [
-    ("scaling: {kind: strong, ranks: [1, 2, 1]}\n", "deck.yaml:10:32: scaling.ranks: 1 stands twice; keep one"),
-    ("scaling: {kind: strong, ranks: [0, 2]}\n", "deck.yaml:10:33: scaling.ranks.0: 0 is out of range"),
-    ("scaling: {ranks: [1, 2]}\n", "deck.yaml:10:1: scaling.kind: is missing; add kind: strong"),
-    ("scaling: {kind: weak, ranks: []}\n", "deck.yaml:10:30: scaling.ranks: the list is empty"),
-    (SCALING + "study: {matrix: {ranks: [3]}}\n", "deck.yaml:11:18: study.matrix.ranks: scaling.ranks on line 10"),
-    (SCALING + "study: {ranks: 3}\n", "deck.yaml:11:16: study.ranks: says what scaling says too; keep one"),
-    (SCALING + "study: {launcher: \"srun -N {nodes} -n {ranks}\"}\n", "deck.yaml:11:19: study.launcher: has {nodes}")])
-def test_what_is_wrong_with_scaling_is_said_where_it_stands(parse, text, message):
-    refusal(message, parse, text)
 
 
 # isotherm check --json
