@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import StrMethodFormatter
 
 from isotherm_tools import figures
-from isotherm_tools.program import DATA, Failure, add_subcommand, read_record
+from isotherm_tools.program import DATA, Failure, add_subcommand, content_of, read_record
 from isotherm_tools.text import extent_text, groups
 
 COLUMNS = 2
@@ -70,14 +70,12 @@ class BenchRecord:
         self.path = Path(path)
         content = read_record(self.path, "isotherm-bench", "benchmark", "write it with isotherm bench ... --json FILE")
         found = {}  # in the order of the file; kernels that were skipped or wrong have none
-        try:
+        with content_of(path, "benchmark"):
             self.subject, self.device = content["subject"], content["device"]["name"]
             for entry in content["entries"]:
                 if entry["verdict"] == "right" and entry["launch_s"] is not None:
                     variant = variant_of(entry, self.subject)
                     found.setdefault((tuple(entry["cells"]), entry["precision"]), []).append(variant)
-        except (KeyError, TypeError, ValueError) as error:
-            raise Failure(DATA, f"{path} is no benchmark of isotherm ({error!r})") from error
         self.ladders = [Ladder(*key, variants) for key, variants in found.items()]
         if not found:
             raise Failure(DATA, f"{path} holds no kernel that was measured and right")

@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from isotherm_tools.text import in_quotes
@@ -136,6 +136,15 @@ def read_record(path, schemas, noun, hint):
         else:
             content.setdefault(section, later)
     return content
+
+
+@contextmanager
+def content_of(path, noun):
+    """Within it a file is read: where something is not there, or of another type, it is no `noun`."""
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise Failure(DATA, f"{path} is no {noun} of isotherm ({error!r})") from error
 
 
 def with_new_names(content):

@@ -14,7 +14,7 @@ from isotherm_tools.bench import FLOPS_A_POINT, BenchRecord, ladder_figure, roof
 from isotherm_tools.figures import stays
 from isotherm_tools.pictures import (
     AXES, colour_range, draw_contours, history_figure, is_steady, isotherm_colour, moment, round_levels, slice_figure)
-from isotherm_tools.program import COMMAND_LINE, DATA, FILE_MISSING, Failure, add_subcommand, write_text
+from isotherm_tools.program import COMMAND_LINE, FILE_MISSING, Failure, add_subcommand, content_of, write_text
 from isotherm_tools.report_page import (
     Section, facts, page, paragraph, picture, pictures, table, text_block, tiles, warnings)
 from isotherm_tools.run import open_run
@@ -42,12 +42,9 @@ def report(options):
     if path.suffix.lower() not in (".html", ".htm"):
         raise Failure(COMMAND_LINE, f"{path}: a report is a page; end the name in .html")
     benches = [BenchRecord(bench) for bench in options.bench]
-    record, what = subject.record, "study.json is no study" if of_study else "run.json is no run record"
-    try:
-        with figures.look(**{"axes.titlesize": 10}):
-            text = study_page(subject, record, benches) if of_study else run_page(subject, record, benches)
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise Failure(DATA, f"{subject.path}/{what} of isotherm ({error!r})") from error
+    file, noun, make = ("study.json", "study", study_page) if of_study else ("run.json", "run record", run_page)
+    with content_of(subject.path / file, noun), figures.look(**{"axes.titlesize": 10}):
+        text = make(subject, subject.record, benches)
     write_text(path, text)
     return path
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from isotherm_tools.program import COMMAND_LINE, DATA, FILE_MISSING, Failure, read_record
+from isotherm_tools.program import COMMAND_LINE, DATA, FILE_MISSING, Failure, content_of, read_record
 from isotherm_tools.text import split_unit
 
 SNAPSHOT = re.compile(r"(?P<name>.+)_(?P<sweep>\d+)\.hdf")
@@ -92,11 +92,8 @@ class Run:
     def materials(self, axis, index):
         """The materials of a plane of cells, as numbers of `record["materials"]`; laid out as `Snapshot.plane`."""
         path = self.path / f"{self.name}_material.h5"
-        with open_hdf5(path) as file:
-            try:
-                return file["material"][tuple(index if each == axis else slice(None) for each in (2, 1, 0))]
-            except (KeyError, AttributeError, TypeError, ValueError) as error:
-                raise Failure(DATA, f"{path} holds no materials of isotherm ({error})") from error
+        with open_hdf5(path) as file, content_of(path, "file of materials"):
+            return file["material"][tuple(index if each == axis else slice(None) for each in (2, 1, 0))]
 
     def hottest_place(self):
         """(x, y, z) in metres of the hottest cell when the run ended; None where run.json does not say it."""
@@ -117,7 +114,11 @@ class Table(dict):
         """`hint`: what a run without the file may have lacked."""
         self.path = path
         try:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_bytes()
+        except FileNotFoundError as error:
+            raise Failure(FILE_MISSING, f"{path} does not exist; {hint}") from error
+        with content_of(path, "table"):
+            text = text.decode()
             self.remarks = [line[1:].strip() for line in text.splitlines() if line.startswith("#")]
             lines = [line for line in text.splitlines() if not line.startswith("#")]
             if not text.endswith("\n") and lines and lines[-1].count(",") < lines[0].count(","):
@@ -127,10 +128,6 @@ class Table(dict):
             self._given = {name: np.array([text != "" for text in column], dtype=bool) for name, column in columns.items()}
             super().__init__({name: np.array([int(text) for text in column], dtype=np.int64) if name == "sweep" else np.array(
                 [np.nan if text == "" else float(text) for text in column]) for name, column in columns.items()})
-        except FileNotFoundError as error:
-            raise Failure(FILE_MISSING, f"{path} does not exist; {hint}") from error
-        except (IndexError, TypeError, ValueError) as error:
-            raise Failure(DATA, f"{path} is no table of isotherm ({error})") from error
 
     @property
     def units(self):
@@ -201,23 +198,20 @@ class Snapshot:
 
     def __init__(self, path, sweep):
         self.path, self.sweep = path, sweep
-        with open_hdf5(path) as file:
-            try:
-                self.dataset = next((name for name in TEMPERATURES if name in file), TEMPERATURES[0])
-                self.shape = file[self.dataset].shape  # (nz, ny, nx)
-                attributes = file["isotherm"].attrs
-                self.spacing = np.array(attributes["spacing"], dtype=float)  # m: x, y, z
-                self.centre = np.array(attributes["origin"], dtype=float) + 0.5 * self.spacing  # m, of the first cell
-                self.time = float(attributes["time"])  # s
-                # m, the faces of the cells along x, y and z, where cells differ in size; else None
-                self.edges = [np.array(file[f"isotherm/edges_{axis}"]) for axis in "xyz"] if "edges_x" in file["isotherm"] else None
-            except (KeyError, AttributeError, TypeError, ValueError) as error:
-                raise Failure(DATA, f"{path} is no snapshot of isotherm ({error})") from error
-        if len(self.shape) != 3 or self.spacing.shape != (3,) or self.centre.shape != (3,):
-            raise Failure(DATA, f"{path} is no snapshot of isotherm (its grid is not of three axes)")
-        self.cells = self.shape[::-1]  # nx, ny, nz
-        if self.edges and [len(edges) for edges in self.edges] != [count + 1 for count in self.cells]:
-            raise Failure(DATA, f"{path} is no snapshot of isotherm (it has faces of other cells)")
+        with open_hdf5(path) as file, content_of(path, "snapshot"):
+            self.dataset = next((name for name in TEMPERATURES if name in file), TEMPERATURES[0])
+            self.shape = file[self.dataset].shape  # (nz, ny, nx)
+            self.cells = self.shape[::-1]  # nx, ny, nz
+            attributes = file["isotherm"].attrs
+            self.spacing = np.array(attributes["spacing"], dtype=float)  # m: x, y, z
+            self.centre = np.array(attributes["origin"], dtype=float) + 0.5 * self.spacing  # m, of the first cell
+            self.time = float(attributes["time"])  # s
+            # m, the faces of the cells along x, y and z, where cells differ in size; else None
+            self.edges = [np.array(file[f"isotherm/edges_{axis}"]) for axis in "xyz"] if "edges_x" in file["isotherm"] else None
+            if len(self.shape) != 3 or self.spacing.shape != (3,) or self.centre.shape != (3,):
+                raise ValueError("its grid is not of three axes")
+            if self.edges and [len(edges) for edges in self.edges] != [count + 1 for count in self.cells]:
+                raise ValueError("it has faces of other cells")
         # "x", "y" or "z": the first along which there is one cell, as in a slice; None without one.
         self.thin_axis = next((axis for axis, count in zip("xyz", self.cells) if count == 1), None)
         # Two corners of the box in metres: half a cell around the outer cell centres.

@@ -19,7 +19,7 @@ from matplotlib.ticker import NullLocator, PercentFormatter
 
 from isotherm_tools import figures
 from isotherm_tools import scaling_model as model
-from isotherm_tools.program import COMMAND_LINE, DATA, Failure, add_subcommand, number_from, read_record, write_text
+from isotherm_tools.program import COMMAND_LINE, DATA, Failure, add_subcommand, content_of, number_from, read_record, write_text
 from isotherm_tools.scaling_model import SURFACE, Weights, process_grid
 from isotherm_tools.studies import Study, is_study
 from isotherm_tools.text import aligned, counted, format_time, groups
@@ -39,11 +39,9 @@ class RunRecord:
         self.path = path / "run.json" if path.is_dir() and content is None else path
         if content is None:
             content = read_record(self.path, "isotherm-run", "run record", "name the directory of a finished run")
-        try:
+        with content_of(self.path, "run record"):
             self._read(content)
             self.name = name or content["name"]
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            raise Failure(DATA, f"{self.path} is no run record of isotherm ({error!r})") from error
 
     def _read(self, content):
         performance, method, phases, split = (content[key] for key in ("performance", "method", "phases_s", "decomposition"))
@@ -278,8 +276,6 @@ def modelled(study, scaled, wishes):
     runs = {case.name: case.run for case in study.cases}
     records = [RunRecord(study.path / row.case, runs[row.case], title) for row in scaled.rows if row.case is not None]
     return scaling_series(records, wishes._replace(kind=wishes.kind or scaled.kind))
-
-
 
 
 def add(subcommands):

@@ -76,7 +76,6 @@ class Layout(NamedTuple):
 
 class Prediction(NamedTuple):
     step: float  # s per sweep, everything in it
-    exchange: float  # s per sweep, of the slowest rank
     hidden: Optional[float]  # share of the exchange behind the interior; None without an exchange
 
 
@@ -115,8 +114,7 @@ def predict(costs, method, machine, layout):
     rounds = sum((count - 1).bit_length() * wire.latency
                  for count, wire in ((inner, machine.inside), (hosts, machine.between)) if count > 1)
     check = costs.check + costs.check_cell * math.prod(slowest.block) + rounds
-    return Prediction(times[slowest] / method.halo_width + check / method.check_interval, wait / method.halo_width,
-                      min(1.0, covered / wait) if wait else None)
+    return Prediction(times[slowest] / method.halo_width + check / method.check_interval, min(1.0, covered / wait) if wait else None)
 
 
 def period(costs, method, machine, share):

@@ -8,7 +8,7 @@ from matplotlib import pyplot
 from matplotlib.ticker import EngFormatter, NullFormatter, NullLocator
 
 from isotherm_tools import figures
-from isotherm_tools.program import COMMAND_LINE, DATA, FILE_MISSING, Failure, add_subcommand, read_record
+from isotherm_tools.program import COMMAND_LINE, DATA, FILE_MISSING, Failure, add_subcommand, content_of, read_record
 from isotherm_tools.study.state import FINISHED
 from isotherm_tools.text import WORDS, groups, is_number, split_unit, titled
 
@@ -26,7 +26,7 @@ class Study:
             raise Failure(FILE_MISSING, f"{self.path} is no directory; name one that isotherm study has written")
         self.record = read_record(self.path / FILE, "isotherm-study", "study", "name the directory of a study: isotherm study "
                                   "--collect writes it")
-        try:
+        with content_of(self.path / FILE, "study"):
             self.varied, self.units = list(self.record["varied"]), dict(self.record["units"])
             self.reported, self.columns = list(self.record["report"]), list(self.record["columns"])
             # `value` of a column, or a varied key; None where it is not known.
@@ -39,8 +39,6 @@ class Study:
             self.scaling = [SimpleNamespace(**{**each, "kind": scaling["kind"], "rows": [SimpleNamespace(**row) for row in each["rows"]]})
                             for each in scaling["series"]]
             self.axes = axes_of(self)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise Failure(DATA, f"{self.path}/{FILE} is no study of isotherm ({error!r})") from error
 
     @property
     def quantities(self):
