@@ -17,56 +17,66 @@
 
 namespace isotherm {
 
+// What a step computes of its operand a, or of its operands a and b.
+// clang-format off
+#define ISOTHERM_UNARY_STEPS(STEP) \
+  STEP(negative, -a) \
+  STEP(logical_not, of_bool(a == 0)) \
+  STEP(square, a * a) \
+  STEP(sqrt, ::sqrt(a)) \
+  STEP(cbrt, math::cbrt(a)) \
+  STEP(abs, ::fabs(a)) \
+  STEP(sign, of_bool(a > 0) - of_bool(a < 0)) \
+  STEP(floor, ::floor(a)) \
+  STEP(ceil, ::ceil(a)) \
+  STEP(round, ::round(a)) \
+  STEP(rint, ::rint(a)) \
+  STEP(exp, math::exp(a)) \
+  STEP(log, math::log(a)) \
+  STEP(log2, math::log2(a)) \
+  STEP(log10, math::log10(a)) \
+  STEP(erf, math::erf(a)) \
+  STEP(sin, math::sin(a)) \
+  STEP(cos, math::cos(a)) \
+  STEP(tan, math::tan(a)) \
+  STEP(asin, math::asin(a)) \
+  STEP(acos, math::acos(a)) \
+  STEP(atan, math::atan(a)) \
+  STEP(sinh, math::sinh(a)) \
+  STEP(cosh, math::cosh(a)) \
+  STEP(tanh, math::tanh(a)) \
+  STEP(asinh, math::asinh(a)) \
+  STEP(acosh, math::acosh(a)) \
+  STEP(atanh, math::atanh(a))
+#define ISOTHERM_BINARY_STEPS(STEP) \
+  STEP(add, a + b) \
+  STEP(subtract, a - b) \
+  STEP(multiply, a * b) \
+  STEP(divide, a / b) \
+  STEP(power, math::pow(a, b)) \
+  STEP(less, of_bool(a < b)) \
+  STEP(less_equal, of_bool(a <= b)) \
+  STEP(greater, of_bool(a > b)) \
+  STEP(greater_equal, of_bool(a >= b)) \
+  STEP(equal, of_bool(a == b)) \
+  STEP(not_equal, of_bool(a != b)) \
+  STEP(logical_and, of_bool(a != 0 && b != 0)) \
+  STEP(logical_or, of_bool(a != 0 || b != 0)) \
+  STEP(min, b < a ? b : a) \
+  STEP(max, a < b ? b : a) \
+  STEP(atan2, math::atan2(a, b))
+#define ISOTHERM_STEP_NAME(name, result) name,
+
 enum class FormulaOp : std::uint8_t {
   number,
-  variable,  // one value more
-  negative,
-  logical_not,
-  square,
-  sqrt,
-  cbrt,
-  abs,
-  sign,
-  floor,
-  ceil,
-  round,
-  rint,
-  exp,
-  log,
-  log2,
-  log10,
-  erf,  // of one
-  sin,
-  cos,
-  tan,
-  asin,
-  acos,
-  atan,
-  sinh,
-  cosh,
-  tanh,
-  asinh,
-  acosh,
-  atanh,
-  table,  // its knots follow, table_value() has them
-  add,
-  subtract,
-  multiply,
-  divide,
-  power,
-  less,
-  less_equal,
-  greater,
-  greater_equal,
-  equal,
-  not_equal,  // of two
-  logical_and,
-  logical_or,
-  min,
-  max,
-  atan2,
+  variable,
+  ISOTHERM_UNARY_STEPS(ISOTHERM_STEP_NAME)
+  table,  // of one operand: its knots follow, table_value() has them
+  ISOTHERM_BINARY_STEPS(ISOTHERM_STEP_NAME)
   choose  // of three: the second where the first is not 0, else the third
 };
+#undef ISOTHERM_STEP_NAME
+// clang-format on
 
 constexpr int operands_of(FormulaOp op) {
   return op <= FormulaOp::variable ? 0 : op < FormulaOp::add ? 1 : op < FormulaOp::choose ? 2 : 3;

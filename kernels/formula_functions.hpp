@@ -34,68 +34,6 @@ ISOTHERM_HOST_DEVICE double table_value(const FormulaStep* table, double t) {
 }
 
 template <class Machine>
-ISOTHERM_HOST_DEVICE void take_step_of_one(FormulaOp op, Machine& m) {
-  switch (op) {
-    case FormulaOp::negative:
-      return m.unary([](double a) { return -a; });
-    case FormulaOp::logical_not:
-      return m.unary([](double a) { return of_bool(a == 0); });
-    case FormulaOp::square:
-      return m.unary([](double a) { return a * a; });
-    case FormulaOp::sqrt:
-      return m.unary([](double a) { return ::sqrt(a); });
-    case FormulaOp::cbrt:
-      return m.unary([](double a) { return math::cbrt(a); });
-    case FormulaOp::abs:
-      return m.unary([](double a) { return ::fabs(a); });
-    case FormulaOp::sign:
-      return m.unary([](double a) { return of_bool(a > 0) - of_bool(a < 0); });
-    case FormulaOp::floor:
-      return m.unary([](double a) { return ::floor(a); });
-    case FormulaOp::ceil:
-      return m.unary([](double a) { return ::ceil(a); });
-    case FormulaOp::round:
-      return m.unary([](double a) { return ::round(a); });
-    case FormulaOp::rint:
-      return m.unary([](double a) { return ::rint(a); });
-    case FormulaOp::exp:
-      return m.unary([](double a) { return math::exp(a); });
-    case FormulaOp::log:
-      return m.unary([](double a) { return math::log(a); });
-    case FormulaOp::log2:
-      return m.unary([](double a) { return math::log2(a); });
-    case FormulaOp::log10:
-      return m.unary([](double a) { return math::log10(a); });
-    case FormulaOp::erf:
-      return m.unary([](double a) { return math::erf(a); });
-    case FormulaOp::sin:
-      return m.unary([](double a) { return math::sin(a); });
-    case FormulaOp::cos:
-      return m.unary([](double a) { return math::cos(a); });
-    case FormulaOp::tan:
-      return m.unary([](double a) { return math::tan(a); });
-    case FormulaOp::asin:
-      return m.unary([](double a) { return math::asin(a); });
-    case FormulaOp::acos:
-      return m.unary([](double a) { return math::acos(a); });
-    case FormulaOp::atan:
-      return m.unary([](double a) { return math::atan(a); });
-    case FormulaOp::sinh:
-      return m.unary([](double a) { return math::sinh(a); });
-    case FormulaOp::cosh:
-      return m.unary([](double a) { return math::cosh(a); });
-    case FormulaOp::tanh:
-      return m.unary([](double a) { return math::tanh(a); });
-    case FormulaOp::asinh:
-      return m.unary([](double a) { return math::asinh(a); });
-    case FormulaOp::acosh:
-      return m.unary([](double a) { return math::acosh(a); });
-    default:
-      return m.unary([](double a) { return math::atanh(a); });
-  }
-}
-
-template <class Machine>
 ISOTHERM_HOST_DEVICE void take_step(FormulaOp op, Machine& m) {
   switch (op) {
     case FormulaOp::number:
@@ -103,42 +41,18 @@ ISOTHERM_HOST_DEVICE void take_step(FormulaOp op, Machine& m) {
       return m.value();
     case FormulaOp::table:
       return m.unary([table = m.step()](double t) { return table_value(table, t); });
-    case FormulaOp::add:
-      return m.binary([](double a, double b) { return a + b; });
-    case FormulaOp::subtract:
-      return m.binary([](double a, double b) { return a - b; });
-    case FormulaOp::multiply:
-      return m.binary([](double a, double b) { return a * b; });
-    case FormulaOp::divide:
-      return m.binary([](double a, double b) { return a / b; });
-    case FormulaOp::power:
-      return m.binary([](double a, double b) { return math::pow(a, b); });
-    case FormulaOp::less:
-      return m.binary([](double a, double b) { return of_bool(a < b); });
-    case FormulaOp::less_equal:
-      return m.binary([](double a, double b) { return of_bool(a <= b); });
-    case FormulaOp::greater:
-      return m.binary([](double a, double b) { return of_bool(a > b); });
-    case FormulaOp::greater_equal:
-      return m.binary([](double a, double b) { return of_bool(a >= b); });
-    case FormulaOp::equal:
-      return m.binary([](double a, double b) { return of_bool(a == b); });
-    case FormulaOp::not_equal:
-      return m.binary([](double a, double b) { return of_bool(a != b); });
-    case FormulaOp::logical_and:
-      return m.binary([](double a, double b) { return of_bool(a != 0 && b != 0); });
-    case FormulaOp::logical_or:
-      return m.binary([](double a, double b) { return of_bool(a != 0 || b != 0); });
-    case FormulaOp::min:
-      return m.binary([](double a, double b) { return b < a ? b : a; });
-    case FormulaOp::max:
-      return m.binary([](double a, double b) { return a < b ? b : a; });
-    case FormulaOp::atan2:
-      return m.binary([](double a, double b) { return math::atan2(a, b); });
     case FormulaOp::choose:
       return m.ternary([](double a, double b, double c) { return a != 0 ? b : c; });
-    default:
-      return take_step_of_one(op, m);
+#define UNARY_STEP(name, result) \
+  case FormulaOp::name:          \
+    return m.unary([](double a) { return result; });
+#define BINARY_STEP(name, result) \
+  case FormulaOp::name:           \
+    return m.binary([](double a, double b) { return result; });
+      ISOTHERM_UNARY_STEPS(UNARY_STEP)
+      ISOTHERM_BINARY_STEPS(BINARY_STEP)
+#undef UNARY_STEP
+#undef BINARY_STEP
   }
 }
 
