@@ -64,13 +64,6 @@ struct ConjugateSteps {
 template <class T>
 const ConjugateSteps<T>& conjugate_steps(Backend backend);  // throws as face_copy() does
 
-// Where the backends have it.
-namespace host {
-template <class Isa, class T>
-struct ConjugateStepFunctions {
-  static const ConjugateSteps<T> functions;
-};
-}  // namespace host
 namespace cuda {
 template <class T>
 const ConjugateSteps<T>& conjugate_steps_cuda();

@@ -10,7 +10,7 @@ namespace isotherm {
 void evaluate(const FormulaStep* steps, Index count, int depth, const FormulaPoints& points, double* values) {
   static thread_local std::vector<FormulaSlot> stack;
   if (std::ssize(stack) < depth) stack.resize(static_cast<std::size_t>(depth));
-  static const auto run = host::for_this_cpu([](auto isa) { return &host::Formula<decltype(isa)>::run; });
+  static const auto run = host::for_this_cpu([](auto isa) { return &host::run_formula<decltype(isa)>; });
   run(steps, count, points, stack.data(), values);
 }
 

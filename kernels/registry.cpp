@@ -159,84 +159,54 @@ const Table& of_cuda(const Table& (*table)()) {
   if (!table) no_cuda();
   return table();
 }
+template <class Interface>
+const Interface& of_this_cpu() {
+  return *host::for_this_cpu([]<class Isa>(Isa) { return &host::functions<Isa, Interface>(); });
+}
 
 }  // namespace
 
-template <class T>
-std::span<const StencilKernel<T>> stencil_kernels(InstructionSet set) {
-  return host::for_instruction_set(set, []<class Isa>(Isa) -> std::span<const StencilKernel<T>> {
-    static const StencilKernel<T> table[] = {ISOTHERM_STENCILS(HOST_ENTRY, CUDA_ENTRY)};
-    return table;
-  });
-}
-template <class T>
-std::span<const ReductionKernel<T>> reduction_kernels(InstructionSet set) {
-  return host::for_instruction_set(set, []<class Isa>(Isa) -> std::span<const ReductionKernel<T>> {
-    static const ReductionKernel<T> table[] = {ISOTHERM_REDUCTIONS(HOST_ENTRY, CUDA_ENTRY)};
-    return table;
-  });
-}
-template <class T>
-std::span<const HistogramKernel<T>> histogram_kernels(InstructionSet set) {
-  return host::for_instruction_set(set, []<class Isa>(Isa) -> std::span<const HistogramKernel<T>> {
-    static const HistogramKernel<T> table[] = {ISOTHERM_HISTOGRAMS(HOST_ENTRY, CUDA_ENTRY)};
-    return table;
-  });
-}
+// The table of a list of kernels.
+#define DEFINE_KERNELS(Kernel, function, list)                                               \
+  template <class T>                                                                         \
+  std::span<const Kernel<T>> function(InstructionSet set) {                                  \
+    return host::for_instruction_set(set, []<class Isa>(Isa) -> std::span<const Kernel<T>> { \
+      static const Kernel<T> table[] = {list(HOST_ENTRY, CUDA_ENTRY)};                       \
+      return table;                                                                          \
+    });                                                                                      \
+  }                                                                                          \
+  template std::span<const Kernel<float>> function(InstructionSet);                          \
+  template std::span<const Kernel<double>> function(InstructionSet);
+DEFINE_KERNELS(StencilKernel, stencil_kernels, ISOTHERM_STENCILS)
+DEFINE_KERNELS(ReductionKernel, reduction_kernels, ISOTHERM_REDUCTIONS)
+DEFINE_KERNELS(HistogramKernel, histogram_kernels, ISOTHERM_HISTOGRAMS)
 
-template <class T>
-const FaceCopy<T>& face_copy(Backend backend) {
-  if (backend == Backend::cuda) return of_cuda<FaceCopy<T>>(CUDA_FUNCTION(face_copy_cuda));
-  return *host::for_this_cpu([](auto isa) { return &host::FaceCopyFunctions<decltype(isa), T>::functions; });
-}
-
-template <class T>
-const GridTransfer<T>& grid_transfer(Backend backend) {
-  if (backend == Backend::cuda) return of_cuda<GridTransfer<T>>(CUDA_FUNCTION(grid_transfer_cuda));
-  return *host::for_this_cpu(
-      [](auto isa) { return &host::GridTransferFunctions<decltype(isa), T>::functions; });
-}
-
-template <class T>
-const Semicoarsening<T>& semicoarsening(Backend backend) {
-  if (backend == Backend::cuda) return of_cuda<Semicoarsening<T>>(CUDA_FUNCTION(semicoarsening_cuda));
-  return *host::for_this_cpu(
-      [](auto isa) { return &host::SemicoarseningFunctions<decltype(isa), T>::functions; });
-}
+// The functions of an interface: those of word_cuda() on a GPU, else `of_host`.
+#define DEFINE_FUNCTIONS(Interface, word, of_host)                                                 \
+  template <class T>                                                                               \
+  const Interface<T>& word(Backend backend) {                                                      \
+    return backend == Backend::cuda ? of_cuda<Interface<T>>(CUDA_FUNCTION(word##_cuda)) : of_host; \
+  }                                                                                                \
+  template const Interface<float>& word(Backend);                                                  \
+  template const Interface<double>& word(Backend);
+DEFINE_FUNCTIONS(FaceCopy, face_copy, of_this_cpu<FaceCopy<T>>())
+DEFINE_FUNCTIONS(FieldAlgebra, field_algebra, of_this_cpu<FieldAlgebra<T>>())
+DEFINE_FUNCTIONS(FieldReductions, field_reductions, of_this_cpu<FieldReductions<T>>())
+DEFINE_FUNCTIONS(GridTransfer, grid_transfer, of_this_cpu<GridTransfer<T>>())
+DEFINE_FUNCTIONS(Semicoarsening, semicoarsening, of_this_cpu<Semicoarsening<T>>())
+DEFINE_FUNCTIONS(ConjugateSteps, conjugate_steps, of_this_cpu<ConjugateSteps<T>>())
+DEFINE_FUNCTIONS(FormulaGrids, formula_grids, host::formula_grids<T>())
+DEFINE_FUNCTIONS(SourceSums, source_sums, host::source_sums<T>())
 
 template <class T, class Change>
 const ChangeTransfer<T, Change>& change_transfer(Backend backend) {
-  if (backend == Backend::cuda)
-    return of_cuda<ChangeTransfer<T, Change>>(CUDA_FUNCTION(change_transfer_cuda, Change));
-  return *host::for_this_cpu(
-      [](auto isa) { return &host::ChangeFunctions<decltype(isa), T, Change>::functions; });
+  using Both = ChangeTransfer<T, Change>;
+  return backend == Backend::cuda ? of_cuda<Both>(CUDA_FUNCTION(change_transfer_cuda, Change))
+                                  : of_this_cpu<Both>();
 }
-
-template <class T>
-const FieldAlgebra<T>& field_algebra(Backend backend) {
-  if (backend == Backend::cuda) return of_cuda<FieldAlgebra<T>>(CUDA_FUNCTION(field_algebra_cuda));
-  return *host::for_this_cpu(
-      [](auto isa) { return &host::FieldAlgebraFunctions<decltype(isa), T>::functions; });
-}
-
-template <class T>
-const ConjugateSteps<T>& conjugate_steps(Backend backend) {
-  if (backend == Backend::cuda) return of_cuda<ConjugateSteps<T>>(CUDA_FUNCTION(conjugate_steps_cuda));
-  return *host::for_this_cpu(
-      [](auto isa) { return &host::ConjugateStepFunctions<decltype(isa), T>::functions; });
-}
-
-template <class T>
-const FormulaGrids<T>& formula_grids(Backend backend) {
-  if (backend == Backend::cuda) return of_cuda<FormulaGrids<T>>(CUDA_FUNCTION(formula_grids_cuda));
-  return host::formula_grids<T>();
-}
-
-template <class T>
-const SourceSums<T>& source_sums(Backend backend) {
-  if (backend == Backend::cuda) return of_cuda<SourceSums<T>>(CUDA_FUNCTION(source_sums_cuda));
-  return host::source_sums<T>();
-}
+template const ChangeTransfer<float, float>& change_transfer(Backend);
+template const ChangeTransfer<double, double>& change_transfer(Backend);
+template const ChangeTransfer<double, float>& change_transfer(Backend);
 
 template <class T>
 const MixedCellSearch<T>& mixed_cell_search() {
@@ -249,16 +219,9 @@ const PeerCopy<T>& peer_copy() {
 }
 
 template <class T>
-const FieldReductions<T>& field_reductions(Backend backend) {
-  if (backend == Backend::cuda) return of_cuda<FieldReductions<T>>(CUDA_FUNCTION(field_reductions_cuda));
-  return *host::for_this_cpu(
-      [](auto isa) { return &host::FieldReductionFunctions<decltype(isa), T>::functions; });
-}
-
-template <class T>
 std::uint64_t fingerprint(FieldView<const T> field, Int3 global_lo, Int3 global_extent) {
   static const auto compute =
-      host::for_this_cpu([](auto isa) { return &host::Fingerprint<decltype(isa), T>::compute; });
+      host::for_this_cpu([](auto isa) { return &host::fingerprint<decltype(isa), T>; });
   return compute(field, global_lo, global_extent);
 }
 
@@ -289,26 +252,12 @@ std::span<const BandwidthEntry<T>> bandwidth_registry(Backend backend) {
 #endif
 }
 
-#define ISOTHERM_PRECISION(T)                                                     \
-  template std::span<const StencilKernel<T>> stencil_kernels(InstructionSet);     \
-  template std::span<const ReductionKernel<T>> reduction_kernels(InstructionSet); \
-  template std::span<const HistogramKernel<T>> histogram_kernels(InstructionSet); \
-  template const FieldReductions<T>& field_reductions(Backend);                   \
-  template const FaceCopy<T>& face_copy(Backend);                                 \
-  template const GridTransfer<T>& grid_transfer(Backend);                         \
-  template const Semicoarsening<T>& semicoarsening(Backend);                      \
-  template const ConjugateSteps<T>& conjugate_steps(Backend);                     \
-  template const FieldAlgebra<T>& field_algebra(Backend);                         \
-  template const FormulaGrids<T>& formula_grids(Backend);                         \
-  template const SourceSums<T>& source_sums(Backend);                             \
-  template const MixedCellSearch<T>& mixed_cell_search<T>();                      \
-  template const PeerCopy<T>& peer_copy();                                        \
-  template const ReductionKernel<T>& exact_reduction(Backend);                    \
-  template std::span<const BandwidthEntry<T>> bandwidth_registry(Backend);        \
+#define ISOTHERM_PRECISION(T)                                              \
+  template const MixedCellSearch<T>& mixed_cell_search<T>();               \
+  template const PeerCopy<T>& peer_copy();                                 \
+  template const ReductionKernel<T>& exact_reduction(Backend);             \
+  template std::span<const BandwidthEntry<T>> bandwidth_registry(Backend); \
   template std::uint64_t fingerprint(FieldView<const T>, Int3, Int3);
-template const ChangeTransfer<float, float>& change_transfer(Backend);
-template const ChangeTransfer<double, double>& change_transfer(Backend);
-template const ChangeTransfer<double, float>& change_transfer(Backend);
 ISOTHERM_PRECISION(float)
 ISOTHERM_PRECISION(double)
 

@@ -322,13 +322,6 @@ struct Semicoarsening {
 template <class T>
 const Semicoarsening<T>& semicoarsening(Backend backend);  // throws as face_copy() does
 
-// Where the backends have it.
-namespace host {
-template <class Isa, class T>
-struct SemicoarseningFunctions {
-  static const Semicoarsening<T> functions;
-};
-}  // namespace host
 namespace cuda {
 template <class T>
 const Semicoarsening<T>& semicoarsening_cuda();

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/host/rows.hpp"
+
 namespace isotherm::host {
 namespace {
 
@@ -29,23 +31,20 @@ void set(const SourceSum<T>& source, Stream) {
   const Box& box = source.box;
   std::vector<Means> means;
   for (int p = 0; p < source.count; ++p) means.push_back(means_of(source, source.products[p]));
-#pragma omp parallel for collapse(2) schedule(static) if (box.cells() > 4096)
-  for (Index z = box.lo.z; z < box.hi.z; ++z) {
-    for (Index y = box.lo.y; y < box.hi.y; ++y) {
-      const Index cells = box.extent().x;
-      T* const row = &source.to(box.lo.x, y, z);
-      const T* const constant = source.constant.empty() ? nullptr : &source.constant(box.lo.x, y, z);
-      for (Index i = 0; i < cells; ++i) row[i] = constant ? constant[i] : T(0);
-      for (int p = 0; p < source.count; ++p) {
-        const auto& [of_x, of_y, of_z] = means[static_cast<std::size_t>(p)];
-        const double in_y = of_y[static_cast<std::size_t>(y - box.lo.y)],
-                     in_z = of_z[static_cast<std::size_t>(z - box.lo.z)],
-                     strength = source.products[p].strength;
-        if (in_y == 0 || in_z == 0) continue;
-        for (Index i = 0; i < cells; ++i) row[i] += static_cast<T>(strength * of_x[i] * in_y * in_z);
-      }
+  for_each_busy_row(box, [&](Index y, Index z) {
+    const Index cells = box.extent().x;
+    T* const row = &source.to(box.lo.x, y, z);
+    const T* const constant = source.constant.empty() ? nullptr : &source.constant(box.lo.x, y, z);
+    for (Index i = 0; i < cells; ++i) row[i] = constant ? constant[i] : T(0);
+    for (int p = 0; p < source.count; ++p) {
+      const auto& [of_x, of_y, of_z] = means[static_cast<std::size_t>(p)];
+      const double in_y = of_y[static_cast<std::size_t>(y - box.lo.y)],
+                   in_z = of_z[static_cast<std::size_t>(z - box.lo.z)],
+                   strength = source.products[p].strength;
+      if (in_y == 0 || in_z == 0) continue;
+      for (Index i = 0; i < cells; ++i) row[i] += static_cast<T>(strength * of_x[i] * in_y * in_z);
     }
-  }
+  });
 }
 
 }  // namespace

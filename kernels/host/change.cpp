@@ -12,12 +12,9 @@ void find_defect(const Defect<T, Change>& d, Stream) {
   for_each_row(d.region, [&](Index y, Index z) {
     const T* const t = &d.field(lo, y, z);
     Change* const out = &d.defect(lo, y, z);
-    if (d.source.empty()) {
-      for (Index i = 0; i < count; ++i) out[i] = defect_of(d, t + i, T(0));
-    } else {
-      const T* const s = &d.source(lo, y, z);
-      for (Index i = 0; i < count; ++i) out[i] = defect_of(d, t + i, s[i]);
-    }
+    with_row(d.source, {lo, y, z}, [&](auto source) {
+      for (Index i = 0; i < count; ++i) out[i] = defect_of(d, t + i, source(i));
+    });
   });
 }
 
@@ -34,11 +31,12 @@ void add(FieldView<const Change> change, FieldView<T> field, Box region, Stream)
 }  // namespace
 
 template <class Isa, class T, class Change>
-const ChangeTransfer<T, Change> ChangeFunctions<Isa, T, Change>::functions = {find_defect<T, Change>,
-                                                                              add<T, Change>};
+void complete(ChangeTransfer<T, Change>& functions) {
+  functions = {find_defect<T, Change>, add<T, Change>};
+}
 
-template struct ChangeFunctions<ISOTHERM_ISA, float, float>;
-template struct ChangeFunctions<ISOTHERM_ISA, double, double>;
-template struct ChangeFunctions<ISOTHERM_ISA, double, float>;
+template void complete<ISOTHERM_ISA>(ChangeTransfer<float, float>&);
+template void complete<ISOTHERM_ISA>(ChangeTransfer<double, double>&);
+template void complete<ISOTHERM_ISA>(ChangeTransfer<double, float>&);
 
 }  // namespace isotherm::host

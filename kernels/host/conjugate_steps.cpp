@@ -1,8 +1,6 @@
 // Conjugate gradients, OpenMP over rows.
 #include "kernels/conjugate_steps.hpp"
 
-#include <array>
-
 #include "kernels/host/rows.hpp"
 #include "kernels/host/sliced_sum.hpp"
 
@@ -18,27 +16,23 @@ void products(const ConjugateFields<T>& f, LongAccumulator* sums, Stream) {
   std::fill_n(sums, static_cast<int>(conjugate_products), LongAccumulator{});
 #pragma omp parallel if (box.cells() >= cells_worth_threads)
   {
-    std::array<SlicedSum<Isa, ReductionOp::sum, double>, conjugate_products> mine;
+    SlicedSum<Isa, ReductionOp::sum, double> mine[conjugate_products];
     double of_cells[conjugate_products][segment];
-#pragma omp for collapse(2) schedule(static) nowait
-    for (Index z = box.lo.z; z < box.hi.z; ++z) {
-      for (Index y = box.lo.y; y < box.hi.y; ++y) {
-        for (Index lo = box.lo.x; lo < box.hi.x; lo += segment) {
-          const Index count = std::min(segment, box.hi.x - lo);
-          const float *const residual = &f.residual(lo, y, z), *const correction = &f.correction(lo, y, z),
-                             *const brought = &f.brought(lo, y, z), *const image = &f.image(lo, y, z);
-          for (Index i = 0; i < count; ++i) {
-            double products[conjugate_products];
-            products_of(residual[i], correction[i], brought[i], image[i], products);
-            for (int p = 0; p < conjugate_products; ++p) of_cells[p][i] = products[p];
-          }
-          for (int p = 0; p < conjugate_products; ++p)
-            mine[static_cast<std::size_t>(p)].add_row(of_cells[p], nullptr, count);
+    for_each_row_of_thread(box, [&](Index y, Index z) {
+      for (Index lo = box.lo.x; lo < box.hi.x; lo += segment) {
+        const Index count = smaller(segment, box.hi.x - lo);
+        const float *const residual = &f.residual(lo, y, z), *const correction = &f.correction(lo, y, z),
+                           *const brought = &f.brought(lo, y, z), *const image = &f.image(lo, y, z);
+        for (Index i = 0; i < count; ++i) {
+          double products[conjugate_products];
+          products_of(residual[i], correction[i], brought[i], image[i], products);
+          for (int p = 0; p < conjugate_products; ++p) of_cells[p][i] = products[p];
         }
+        for (int p = 0; p < conjugate_products; ++p) mine[p].add_row(of_cells[p], nullptr, count);
       }
-    }
+    });
     for (int p = 0; p < conjugate_products; ++p) {
-      const LongAccumulator part = mine[static_cast<std::size_t>(p)].total();
+      const LongAccumulator part = mine[p].total();
 #pragma omp critical(isotherm_conjugate)
       sums[p].add(part);
     }
@@ -63,9 +57,11 @@ void take(const ConjugateFields<T>& f, ConjugateParts parts, Stream) {
 }  // namespace
 
 template <class Isa, class T>
-const ConjugateSteps<T> ConjugateStepFunctions<Isa, T>::functions = {products<Isa, T>, take<T>};
+void complete(ConjugateSteps<T>& functions) {
+  functions = {products<Isa, T>, take<T>};
+}
 
-template struct ConjugateStepFunctions<ISOTHERM_ISA, float>;
-template struct ConjugateStepFunctions<ISOTHERM_ISA, double>;
+template void complete<ISOTHERM_ISA>(ConjugateSteps<float>&);
+template void complete<ISOTHERM_ISA>(ConjugateSteps<double>&);
 
 }  // namespace isotherm::host

@@ -97,10 +97,11 @@ void fill(FieldView<T> field, T value, Stream) {
 }  // namespace
 
 template <class Isa, class T>
-const FaceCopy<T> FaceCopyFunctions<Isa, T>::functions = {pack<T>, unpack<T>, copy_within<T>,
-                                                          fill_boundaries<T>, fill<T>};
+void complete(FaceCopy<T>& functions) {
+  functions = {pack<T>, unpack<T>, copy_within<T>, fill_boundaries<T>, fill<T>};
+}
 
-template struct FaceCopyFunctions<ISOTHERM_ISA, float>;
-template struct FaceCopyFunctions<ISOTHERM_ISA, double>;
+template void complete<ISOTHERM_ISA>(FaceCopy<float>&);
+template void complete<ISOTHERM_ISA>(FaceCopy<double>&);
 
 }  // namespace isotherm::host

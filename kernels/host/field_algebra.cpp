@@ -18,9 +18,11 @@ void combine(const FieldPair<T>& pair, Stream) {
 }  // namespace
 
 template <class Isa, class T>
-const FieldAlgebra<T> FieldAlgebraFunctions<Isa, T>::functions = {combine<T>};
+void complete(FieldAlgebra<T>& functions) {
+  functions = {combine<T>};
+}
 
-template struct FieldAlgebraFunctions<ISOTHERM_ISA, float>;
-template struct FieldAlgebraFunctions<ISOTHERM_ISA, double>;
+template void complete<ISOTHERM_ISA>(FieldAlgebra<float>&);
+template void complete<ISOTHERM_ISA>(FieldAlgebra<double>&);
 
 }  // namespace isotherm::host

@@ -3,7 +3,7 @@
 #include "kernels/field_reductions.hpp"
 
 #include "kernels/fingerprint.hpp"
-#include "kernels/host/host_kernels.hpp"
+#include "kernels/host/rows.hpp"
 
 namespace isotherm::host {
 namespace {
@@ -19,19 +19,14 @@ inline __attribute__((always_inline)) std::uint64_t mix64(std::uint64_t h) {
 // Their increment, odd: multiplying by it spreads neighbouring indices over all 64 bits.
 constexpr std::uint64_t golden = 0x9e3779b97f4a7c15u;
 
-std::uint64_t bits_of(double value) {
-  return __builtin_bit_cast(std::uint64_t, value);
-}
-std::uint64_t bits_of(float value) {
-  return __builtin_bit_cast(std::uint32_t, value);
-}
-
 // For a given index a bijection of the bits: one flipped bit always changes the sum.
 template <class T>
 std::uint64_t of_row(const T* row, Index cells, std::uint64_t first_index) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
   std::uint64_t sum = 0;
   for (Index x = 0; x < cells; ++x) {
-    sum += mix64(bits_of(row[x]) + (first_index + static_cast<std::uint64_t>(x) + 1) * golden);
+    sum +=
+        mix64(__builtin_bit_cast(Bits, row[x]) + (first_index + static_cast<std::uint64_t>(x) + 1) * golden);
   }
   return sum;
 }
@@ -43,36 +38,32 @@ void extremes(const BodyCell<T>& cell, Extremes* result, void*, Stream) {
 #pragma omp parallel if (n.product() >= cells_worth_threads)
   {
     Extremes mine = Extremes::none();
-#pragma omp for collapse(2) schedule(static) nowait
-    for (Index z = 0; z < n.z; ++z) {
-      for (Index y = 0; y < n.y; ++y) {
-        for (Index x = 0; x < n.x; ++x) mine.add(cell(x, y, z));
-      }
-    }
+    for_each_row_of_thread({{}, n}, [&](Index y, Index z) {
+      for (Index x = 0; x < n.x; ++x) mine.add(cell(x, y, z));
+    });
 #pragma omp critical(isotherm_reduce_extremes)
     all.join(mine);
   }
   *result = all;
 }
 
-// Of value(x, y), row by row, each added to its thread's accumulator at once.
+// Of value(x, y, z), each added to its thread's accumulator at once.
 template <class Value>
-void sum_exactly(Index nx, Index ny, const Value& value, LongAccumulator* result) {
+void sum_exactly(Int3 n, const Value& value, LongAccumulator* result) {
   constexpr Index most_additions = Index{1} << 30;  // that an accumulator takes before it is normalised
   LongAccumulator all{};
-#pragma omp parallel if (nx * ny >= cells_worth_threads)
+#pragma omp parallel if (n.product() >= cells_worth_threads)
   {
     LongAccumulator mine{};
     Index additions = 0;
-#pragma omp for schedule(static) nowait
-    for (Index y = 0; y < ny; ++y) {
-      for (Index x = 0; x < nx; ++x) {
-        mine.add(value(x, y));
+    for_each_row_of_thread({{}, n}, [&](Index y, Index z) {
+      for (Index x = 0; x < n.x; ++x) {
+        mine.add(value(x, y, z));
         if (++additions < most_additions) continue;
         mine.normalise();
         additions = 0;
       }
-    }
+    });
     mine.normalise();
 #pragma omp critical(isotherm_reduce_jumps)
     all.add(mine);
@@ -83,20 +74,19 @@ void sum_exactly(Index nx, Index ny, const Value& value, LongAccumulator* result
 
 template <class T>
 void jump_sum(const BoundaryJump<T>& jump, LongAccumulator* result, Stream) {
-  sum_exactly(jump.extent_p(), jump.extent_q(), jump, result);
+  sum_exactly(
+      {jump.extent_p(), jump.extent_q(), 1}, [&](Index p, Index q, Index) { return jump(p, q); }, result);
 }
 
 template <class Cell>
 void sum_of_cells(const Cell& cell, LongAccumulator* result, Stream) {
-  const Int3 n = cell.field.extent;
-  sum_exactly(
-      n.x, n.y * n.z, [&](Index x, Index row) { return cell(x, row % n.y, row / n.y); }, result);
+  sum_exactly(cell.field.extent, cell, result);
 }
 
 }  // namespace
 
 template <class Isa, class T>
-std::uint64_t Fingerprint<Isa, T>::compute(FieldView<const T> field, Int3 global_lo, Int3 global_extent) {
+std::uint64_t fingerprint(FieldView<const T> field, Int3 global_lo, Int3 global_extent) {
   const Int3 n = field.extent;
   std::uint64_t sum = 0;
 #pragma omp parallel for collapse(2) schedule(static) reduction(+ : sum) if (n.product() >= cells_worth_threads)
@@ -110,14 +100,15 @@ std::uint64_t Fingerprint<Isa, T>::compute(FieldView<const T> field, Int3 global
   return sum;
 }
 
-template struct Fingerprint<ISOTHERM_ISA, float>;
-template struct Fingerprint<ISOTHERM_ISA, double>;
+template std::uint64_t fingerprint<ISOTHERM_ISA>(FieldView<const float>, Int3, Int3);
+template std::uint64_t fingerprint<ISOTHERM_ISA>(FieldView<const double>, Int3, Int3);
 
 template <class Isa, class T>
-const FieldReductions<T> FieldReductionFunctions<Isa, T>::functions = {
-    extremes<T>, jump_sum<T>, sum_of_cells<CellHeat<T>>, sum_of_cells<VoidFlow<T>>, 0};
+void complete(FieldReductions<T>& functions) {
+  functions = {extremes<T>, jump_sum<T>, sum_of_cells<CellHeat<T>>, sum_of_cells<VoidFlow<T>>, 0};
+}
 
-template struct FieldReductionFunctions<ISOTHERM_ISA, float>;
-template struct FieldReductionFunctions<ISOTHERM_ISA, double>;
+template void complete<ISOTHERM_ISA>(FieldReductions<float>&);
+template void complete<ISOTHERM_ISA>(FieldReductions<double>&);
 
 }  // namespace isotherm::host

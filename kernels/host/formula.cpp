@@ -79,8 +79,8 @@ class Machine {
 }  // namespace
 
 template <class Isa>
-void Formula<Isa>::run(const FormulaStep* steps, Index count, const FormulaPoints& points, FormulaSlot* stack,
-                       double* values) {
+void run_formula(const FormulaStep* steps, Index count, const FormulaPoints& points, FormulaSlot* stack,
+                 double* values) {
   for (Index first = 0; first < points.count; first += FormulaSlot::points) {
     Machine machine(points, first, smaller(FormulaSlot::points, points.count - first), stack);
     machine.run(steps, count);
@@ -88,6 +88,7 @@ void Formula<Isa>::run(const FormulaStep* steps, Index count, const FormulaPoint
   }
 }
 
-template struct Formula<ISOTHERM_ISA>;
+template void run_formula<ISOTHERM_ISA>(const FormulaStep*, Index, const FormulaPoints&, FormulaSlot*,
+                                        double*);
 
 }  // namespace isotherm::host

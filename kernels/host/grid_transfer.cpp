@@ -10,7 +10,6 @@ namespace isotherm::host {
 namespace {
 
 constexpr Index longest_run = 512;  // cells of the fine grid that are added up at a time
-constexpr Index worth_threads = cells_worth_threads / 8;  // a cell has more work than in a copy
 
 // sums[i] += share * update of cell (lo + i, y, z).
 template <class T>
@@ -18,14 +17,10 @@ void add_updates(const Restriction<T>& r, Index lo, Index count, Index y, Index 
   const T* t = &r.fine(lo, y, z);
   const Index pitch_y = r.fine.pitch_y, pitch_z = r.fine.pitch_z;
   const Coefficients<T> c = r.unit;
-  if (r.source.empty()) {
+  with_row(r.source, {lo, y, z}, [=](auto source) {
     for (Index i = 0; i < count; ++i)
-      sums[i] = fused_multiply_add(share, update_of(c, t + i, pitch_y, pitch_z, T(0)), sums[i]);
-    return;
-  }
-  const T* s = &r.source(lo, y, z);
-  for (Index i = 0; i < count; ++i)
-    sums[i] = fused_multiply_add(share, update_of(c, t + i, pitch_y, pitch_z, s[i]), sums[i]);
+      sums[i] = fused_multiply_add(share, update_of(c, t + i, pitch_y, pitch_z, source(i)), sums[i]);
+  });
 }
 
 template <class T>
@@ -56,8 +51,7 @@ void restrict_row(const Restriction<T>& r, Index y, Index z) {
 
 template <class T>
 void restrict_residual(const Restriction<T>& r, Stream) {
-  for_each_row(
-      r.region, [&](Index y, Index z) { restrict_row(r, y, z); }, worth_threads);
+  for_each_busy_row(r.region, [&](Index y, Index z) { restrict_row(r, y, z); });
 }
 
 template <class T>
@@ -82,16 +76,17 @@ void prolong_row(const Prolongation<T>& p, Index y, Index z) {
 
 template <class T>
 void prolong_add(const Prolongation<T>& p, Stream) {
-  for_each_row(
-      p.region, [&](Index y, Index z) { prolong_row(p, y, z); }, worth_threads);
+  for_each_busy_row(p.region, [&](Index y, Index z) { prolong_row(p, y, z); });
 }
 
 }  // namespace
 
 template <class Isa, class T>
-const GridTransfer<T> GridTransferFunctions<Isa, T>::functions = {restrict_residual<T>, prolong_add<T>};
+void complete(GridTransfer<T>& functions) {
+  functions = {restrict_residual<T>, prolong_add<T>};
+}
 
-template struct GridTransferFunctions<ISOTHERM_ISA, float>;
-template struct GridTransferFunctions<ISOTHERM_ISA, double>;
+template void complete<ISOTHERM_ISA>(GridTransfer<float>&);
+template void complete<ISOTHERM_ISA>(GridTransfer<double>&);
 
 }  // namespace isotherm::host

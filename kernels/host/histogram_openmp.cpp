@@ -1,6 +1,6 @@
 // Threads with counts of their own, on their stacks: a shared count would cross from core to core with every
 // cell. They are added up once a thread. Traffic a cell: one read.
-#include "kernels/host/host_kernels.hpp"
+#include "kernels/host/rows.hpp"
 
 namespace isotherm::host {
 namespace {
@@ -14,13 +14,10 @@ void count(const HistogramArgs<T>& args, Stream) {
   {
     std::uint64_t mine[Bins::most + 3];
     for (int i = 0; i < bins.slots(); ++i) mine[i] = 0;
-#pragma omp for collapse(2) schedule(static) nowait
-    for (Index z = box.lo.z; z < box.hi.z; ++z) {
-      for (Index y = box.lo.y; y < box.hi.y; ++y) {
-        const T* row = &args.field(0, y, z);
-        for (Index x = box.lo.x; x < box.hi.x; ++x) ++mine[bins.slot(static_cast<double>(row[x]))];
-      }
-    }
+    for_each_row_of_thread(box, [&](Index y, Index z) {
+      const T* row = &args.field(0, y, z);
+      for (Index x = box.lo.x; x < box.hi.x; ++x) ++mine[bins.slot(static_cast<double>(row[x]))];
+    });
 #pragma omp critical(isotherm_histogram)
     for (int i = 0; i < bins.slots(); ++i) args.counts[i] += mine[i];
   }

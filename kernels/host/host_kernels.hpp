@@ -11,6 +11,7 @@
 
 #include "kernels/bandwidth.hpp"
 #include "kernels/change.hpp"
+#include "kernels/conjugate_steps.hpp"
 #include "kernels/face_copy.hpp"
 #include "kernels/field_algebra.hpp"
 #include "kernels/field_reductions.hpp"
@@ -19,6 +20,7 @@
 #include "kernels/histogram.hpp"
 #include "kernels/host_info.hpp"
 #include "kernels/reduction.hpp"
+#include "kernels/semicoarsening.hpp"
 #include "kernels/stencil.hpp"
 
 namespace isotherm::host {
@@ -35,45 +37,42 @@ struct V4 {
 
 enum class Store { cached, streaming };
 
+// Fill an interface with the functions for an instruction set.
 template <class Isa, class T>
-struct FieldReductionFunctions {
-  static const FieldReductions<T> functions;
-};
-
+void complete(FieldReductions<T>& functions);
 template <class Isa, class T>
-struct FaceCopyFunctions {
-  static const FaceCopy<T> functions;
-};
-
+void complete(FaceCopy<T>& functions);
 template <class Isa, class T>
-struct GridTransferFunctions {
-  static const GridTransfer<T> functions;
-};
-
+void complete(GridTransfer<T>& functions);
+template <class Isa, class T>
+void complete(Semicoarsening<T>& functions);
 template <class Isa, class T, class Change>
-struct ChangeFunctions {
-  static const ChangeTransfer<T, Change> functions;
-};
-
+void complete(ChangeTransfer<T, Change>& functions);
 template <class Isa, class T>
-struct FieldAlgebraFunctions {
-  static const FieldAlgebra<T> functions;
-};
+void complete(FieldAlgebra<T>& functions);
+template <class Isa, class T>
+void complete(ConjugateSteps<T>& functions);
 
-// The steps of a program for all points; `stack`: as many slots as it is deep.
-template <class Isa>
-struct Formula {
-  static void run(const FormulaStep* steps, Index count, const FormulaPoints& points, FormulaSlot* stack,
-                  double* values);
-};
+template <class Isa, class Interface>
+const Interface& functions() {
+  static const Interface completed = [] {
+    Interface table{};
+    complete<Isa>(table);
+    return table;
+  }();
+  return completed;
+}
 
 template <class T>
 const FormulaGrids<T>& formula_grids();
 
+// The steps of a program for all points; `stack`: as many slots as it is deep.
+template <class Isa>
+void run_formula(const FormulaStep* steps, Index count, const FormulaPoints& points, FormulaSlot* stack,
+                 double* values);
+
 template <class Isa, class T>
-struct Fingerprint {
-  static std::uint64_t compute(FieldView<const T> field, Int3 global_lo, Int3 global_extent);
-};
+std::uint64_t fingerprint(FieldView<const T> field, Int3 global_lo, Int3 global_extent);
 
 // Ways to move arrays of `count` elements, aligned to 128 bytes, by all threads: the work of
 // the bandwidth probes.

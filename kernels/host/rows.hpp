@@ -5,14 +5,33 @@
 
 namespace isotherm::host {
 
+// body(y, z) for the rows of the box that are this thread's, in a parallel region; without a barrier.
+template <class Body>
+void for_each_row_of_thread(Box box, const Body& body) {
+#pragma omp for collapse(2) schedule(static) nowait
+  for (Index z = box.lo.z; z < box.hi.z; ++z) {
+    for (Index y = box.lo.y; y < box.hi.y; ++y) body(y, z);
+  }
+}
+
 // body(y, z) for every row of the box; by one thread where it has fewer cells than are `worth` several.
 template <class Body>
 void for_each_row(Box box, const Body& body, Index worth = cells_worth_threads) {
   if (box.empty()) return;
-#pragma omp parallel for collapse(2) schedule(static) if (box.cells() >= worth)
-  for (Index z = box.lo.z; z < box.hi.z; ++z) {
-    for (Index y = box.lo.y; y < box.hi.y; ++y) body(y, z);
-  }
+#pragma omp parallel if (box.cells() >= worth)
+  for_each_row_of_thread(box, body);
+}
+// ... where a cell has more work than in a copy.
+template <class Body>
+void for_each_busy_row(Box box, const Body& body) {
+  for_each_row(box, body, cells_worth_threads / 8);
+}
+
+// body(value), where value(i) is that of the i-th cell from `first` on along x, or 0 of an empty field.
+template <class T, class Body>
+static inline void with_row(FieldView<const T> field, Int3 first, const Body& body) {
+  if (field.empty()) return body([](Index) { return T(0); });
+  body([row = &field(first)](Index i) { return row[i]; });
 }
 
 }  // namespace isotherm::host

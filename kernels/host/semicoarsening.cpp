@@ -8,16 +8,11 @@
 namespace isotherm::host {
 namespace {
 
-constexpr Index worth_threads = cells_worth_threads / 8;  // a cell has more work than in a copy
-
 template <class Body>
 void for_each_cell_of_rows(Box box, const Body& body) {
-  for_each_row(
-      box,
-      [&](Index y, Index z) {
-        for (Index x = box.lo.x; x < box.hi.x; ++x) body(Int3{x, y, z});
-      },
-      worth_threads);
+  for_each_busy_row(box, [&](Index y, Index z) {
+    for (Index x = box.lo.x; x < box.hi.x; ++x) body(Int3{x, y, z});
+  });
 }
 
 struct GridPass {
@@ -30,17 +25,14 @@ struct GridPass {
 // out = use(faces, heat, centre, cell) in a row, `heat` being the source, and what the faces bring.
 template <class Use>
 void pass_row(const GridPass p, const Use use, Index y, Index z) {
-  const Index lo = p.region.lo.x, count = p.region.extent().x, pitch_y = p.in.pitch_y, pitch_z = p.in.pitch_z;
-  const auto row_of = [&](FieldView<const float> field) {
-    return field.empty() ? nullptr : &field(lo, y, z);
-  };
-  const float *const gx = row_of(p.g.faces[0]), *const gy = row_of(p.g.faces[1]),
-                     *const gz = row_of(p.g.faces[2]), *const t = row_of(p.in),
-                     *const source = row_of(p.source), *const ground = row_of(p.g.ground);
-  float* const to = &p.out(lo, y, z);
+  const Int3 first{p.region.lo.x, y, z};
+  const Index count = p.region.extent().x, pitch_y = p.in.pitch_y, pitch_z = p.in.pitch_z;
+  const float *const gx = &p.g.faces[0](first), *const gy = &p.g.faces[1](first),
+                     *const gz = &p.g.faces[2](first), *const t = p.in.empty() ? nullptr : &p.in(first);
+  float* const to = &p.out(first);
   const auto pass = [&](auto source_of, auto ground_of) {
     const auto faces = [&](Index i) { return p.g.all(gx + i, gy + i, gz + i, ground_of(i)); };
-    const auto cell = [&](Index i) { return Int3{lo + i, y, z}; };
+    const auto cell = [&](Index i) { return first + Int3{i, 0, 0}; };
     if (t) {
 #pragma GCC ivdep
       for (Index i = 0; i < count; ++i) {
@@ -52,17 +44,9 @@ void pass_row(const GridPass p, const Use use, Index y, Index z) {
       for (Index i = 0; i < count; ++i) to[i] = use(faces(i), source_of(i), 0, cell(i));
     }
   };
-  const auto zero = [](Index) { return 0.0F; };
-  const auto with_source = [&](auto ground_of) {
-    if (source)
-      pass([source](Index i) { return source[i]; }, ground_of);
-    else
-      pass(zero, ground_of);
-  };
-  if (ground)
-    with_source([ground](Index i) { return ground[i]; });
-  else
-    with_source(zero);
+  with_row(p.source, first, [&](auto source_of) {
+    with_row(p.g.ground, first, [&](auto ground_of) { pass(source_of, ground_of); });
+  });
 }
 
 void sweep_row(const ConductanceSweep& s, Index y, Index z) {
@@ -77,7 +61,7 @@ void sweep_row(const ConductanceSweep& s, Index y, Index z) {
 void sweep(std::span<const ConductanceSweep> sweeps, Stream) {
   const Box first = sweeps.front().region;  // has all others
   const auto count = static_cast<Index>(sweeps.size());
-  const bool threads = first.cells() >= worth_threads;
+  const bool threads = first.cells() >= cells_worth_threads / 8;
   constexpr Index cache = 512 * 1024, fields = 6;  // bytes of a thread; of those that a sweep goes through
   const Index planes = 2 * count + 2,
               of_row = static_cast<Index>(sizeof(float)) * fields * planes * first.extent().x,
@@ -99,8 +83,7 @@ void sweep(std::span<const ConductanceSweep> sweeps, Stream) {
 
 template <class Use>
 void pass_rows(const GridPass& pass, const Use& use) {
-  for_each_row(
-      pass.region, [&](Index y, Index z) { pass_row(pass, use, y, z); }, worth_threads);
+  for_each_busy_row(pass.region, [&](Index y, Index z) { pass_row(pass, use, y, z); });
 }
 
 void find_residual(const GridConductances& g, const Halving& halving, FieldView<const float> field,
@@ -121,12 +104,9 @@ void find_residual(const GridConductances& g, const Halving& halving, FieldView<
 template <class Body>
 void for_each_row_along(int axis, Box region, const Body& body) {
   with_axis(axis, [&](auto along) {
-    for_each_row(
-        region,
-        [&](Index y, Index z) {
-          body(along, Int3{region.lo.x, y, z}, region.extent().x);
-        },
-        worth_threads);
+    for_each_busy_row(region, [&](Index y, Index z) {
+      body(along, Int3{region.lo.x, y, z}, region.extent().x);
+    });
   });
 }
 
@@ -180,14 +160,10 @@ void prolong_row(const GridConductances& g, Halving h, FieldView<const float> er
   const float *const lower = &g.faces[axis](first), *const upper =
                                                         lower + (axis == 1 ? g.faces[axis].pitch_y
                                                                            : g.faces[axis].pitch_z);
-  const auto add = [&](auto ground_of) {
+  with_row(g.ground, first, [&](auto ground_of) {
 #pragma GCC ivdep
     for (Index i = 0; i < count; ++i) to[i] += between(lower[i], upper[i], ground_of(i), below[i], above[i]);
-  };
-  if (g.has_ground())
-    add([ground = &g.ground(first)](Index i) { return ground[i]; });
-  else
-    add([](Index) { return 0.0F; });
+  });
 }
 
 void prolong_add(const GridConductances& g, const Halving& h, FieldView<const float> error,
@@ -222,11 +198,12 @@ void find_residual_of_body(const BodyConductances<T>& g, T scale, FieldView<cons
 }  // namespace
 
 template <class Isa, class T>
-const Semicoarsening<T> SemicoarseningFunctions<Isa, T>::functions = {
-    sweep,   find_residual,        restrict_residual,       prolong_add,
-    coarsen, take_conductances<T>, find_residual_of_body<T>};
+void complete(Semicoarsening<T>& functions) {
+  functions = {sweep,   find_residual,        restrict_residual,       prolong_add,
+               coarsen, take_conductances<T>, find_residual_of_body<T>};
+}
 
-template struct SemicoarseningFunctions<ISOTHERM_ISA, float>;
-template struct SemicoarseningFunctions<ISOTHERM_ISA, double>;
+template void complete<ISOTHERM_ISA>(Semicoarsening<float>&);
+template void complete<ISOTHERM_ISA>(Semicoarsening<double>&);
 
 }  // namespace isotherm::host

@@ -9,7 +9,7 @@ namespace {
 template <class T, class Change>
 ChangeTransfer<T, Change> change_transfer_of(const KernelCase& c) {
   return functions_of(c, change_transfer<T, Change>(c.backend),
-                      []<class Isa>(Isa) { return host::ChangeFunctions<Isa, T, Change>::functions; });
+                      []<class Isa>(Isa) { return host::functions<Isa, ChangeTransfer<T, Change>>(); });
 }
 
 class ChangeOf : public OnDevice {

@@ -10,7 +10,7 @@ namespace {
 template <class T>
 ConjugateSteps<T> conjugate_steps_of(const KernelCase& c) {
   return functions_of(c, conjugate_steps<T>(c.backend),
-                      []<class Isa>(Isa) { return host::ConjugateStepFunctions<Isa, T>::functions; });
+                      []<class Isa>(Isa) { return host::functions<Isa, ConjugateSteps<T>>(); });
 }
 
 class ConjugateStepsOf : public OnDevice {};

@@ -12,7 +12,7 @@ namespace {
 template <class T>
 FaceCopy<T> face_copy_of(const KernelCase& c) {
   return functions_of(c, face_copy<T>(c.backend),
-                      []<class Isa>(Isa) { return host::FaceCopyFunctions<Isa, T>::functions; });
+                      []<class Isa>(Isa) { return host::functions<Isa, FaceCopy<T>>(); });
 }
 
 // Every cell holds its own number, so that a cell out of place is seen.

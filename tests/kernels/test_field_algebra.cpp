@@ -8,7 +8,7 @@ namespace {
 template <class T>
 FieldAlgebra<T> field_algebra_of(const KernelCase& c) {
   return functions_of(c, field_algebra<T>(c.backend),
-                      []<class Isa>(Isa) { return host::FieldAlgebraFunctions<Isa, T>::functions; });
+                      []<class Isa>(Isa) { return host::functions<Isa, FieldAlgebra<T>>(); });
 }
 
 class FieldAlgebraOf : public OnDevice {};

@@ -22,7 +22,7 @@ class Survey : public OnDevice {
   template <class T>
   FieldReductions<T> survey() const {
     return functions_of(GetParam(), field_reductions<T>(GetParam().backend),
-                        []<class Isa>(Isa) { return host::FieldReductionFunctions<Isa, T>::functions; });
+                        []<class Isa>(Isa) { return host::functions<Isa, FieldReductions<T>>(); });
   }
   // What launch(result) leaves.
   template <class Part, class Launch>
@@ -323,7 +323,7 @@ TYPED_TEST(FingerprintOf, IsTheSameForEveryInstructionSet) {
   const Field<T> field = this->any_field();
   for (std::string_view set : instruction_sets()) {
     for_instruction_set(set, [&](auto isa) {
-      EXPECT_EQ((host::Fingerprint<decltype(isa), T>::compute(field.view(), {0, 0, 0}, this->shape_)),
+      EXPECT_EQ((host::fingerprint<decltype(isa), T>(field.view(), {0, 0, 0}, this->shape_)),
                 this->of(field));
     });
   }

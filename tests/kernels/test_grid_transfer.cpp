@@ -10,7 +10,7 @@ namespace {
 template <class T>
 GridTransfer<T> grid_transfer_of(const KernelCase& c) {
   return functions_of(c, grid_transfer<T>(c.backend),
-                      []<class Isa>(Isa) { return host::GridTransferFunctions<Isa, T>::functions; });
+                      []<class Isa>(Isa) { return host::functions<Isa, GridTransfer<T>>(); });
 }
 
 template <class T>

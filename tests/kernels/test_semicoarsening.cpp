@@ -12,7 +12,7 @@ namespace {
 template <class T>
 Semicoarsening<T> semicoarsening_of(const KernelCase& c) {
   return functions_of(c, semicoarsening<T>(c.backend),
-                      []<class Isa>(Isa) { return host::SemicoarseningFunctions<Isa, T>::functions; });
+                      []<class Isa>(Isa) { return host::functions<Isa, Semicoarsening<T>>(); });
 }
 
 // Of the faces by axis, and the ground where there is one.
