@@ -8,34 +8,33 @@
 namespace isotherm::host {
 namespace {
 
+// The rows of a box of so many cells, from one place to another; pitches in elements.
+template <class T>
+void copy_rows(Int3 cells, const T* from, Index from_pitch_y, Index from_pitch_z, T* to, Index to_pitch_y,
+               Index to_pitch_z) {
+  for_each_row({{}, cells}, [&](Index y, Index z) {
+    const T* const source = from + y * from_pitch_y + z * from_pitch_z;
+    T* const target = to + y * to_pitch_y + z * to_pitch_z;
+    for (Index x = 0; x < cells.x; ++x) target[x] = source[x];
+  });
+}
+
 template <class T>
 void pack(FieldView<const T> field, Box box, T* dense, Stream) {
   const Int3 n = box.extent();
-  for_each_row(box, [&](Index y, Index z) {
-    const T* from = &field(box.lo.x, y, z);
-    T* to = dense + ((z - box.lo.z) * n.y + (y - box.lo.y)) * n.x;
-    for (Index x = 0; x < n.x; ++x) to[x] = from[x];
-  });
+  copy_rows(n, &field(box.lo), field.pitch_y, field.pitch_z, dense, n.x, n.x * n.y);
 }
 
 template <class T>
 void unpack(const T* dense, FieldView<T> field, Box box, Stream) {
   const Int3 n = box.extent();
-  for_each_row(box, [&](Index y, Index z) {
-    const T* from = dense + ((z - box.lo.z) * n.y + (y - box.lo.y)) * n.x;
-    T* to = &field(box.lo.x, y, z);
-    for (Index x = 0; x < n.x; ++x) to[x] = from[x];
-  });
+  copy_rows(n, dense, n.x, n.x * n.y, &field(box.lo), field.pitch_y, field.pitch_z);
 }
 
 template <class T>
 void copy_within(FieldView<T> field, Box from, Box to, Stream) {
-  const Int3 shift = from.lo - to.lo, n = to.extent();
-  for_each_row(to, [&](Index y, Index z) {
-    const T* source = &field(from.lo.x, y + shift.y, z + shift.z);
-    T* target = &field(to.lo.x, y, z);
-    for (Index x = 0; x < n.x; ++x) target[x] = source[x];
-  });
+  const Index pitch_y = field.pitch_y, pitch_z = field.pitch_z;
+  copy_rows<T>(to.extent(), &field(from.lo), pitch_y, pitch_z, &field(to.lo), pitch_y, pitch_z);
 }
 
 // The ghosts beyond the boundary that a region looks into; empty where it ends before the boundary.
