@@ -47,41 +47,29 @@ ISOTHERM_INLINE void stream_fence() {
 #endif
 }
 
+#define ISOTHERM_STREAM(T, Register, instruction)  \
+  ISOTHERM_INLINE void stream(T* to, Register r) { \
+    instruction(to, r);                            \
+  }
+#define ISOTHERM_FMA(Register, instruction)                                \
+  ISOTHERM_INLINE Register fma_lanes(Register a, Register b, Register c) { \
+    return instruction(a, b, c);                                           \
+  }
 #if defined(__x86_64__)
-ISOTHERM_INLINE void stream(double* to, __m128d r) {
-  _mm_stream_pd(to, r);
-}
-ISOTHERM_INLINE void stream(float* to, __m128 r) {
-  _mm_stream_ps(to, r);
-}
+ISOTHERM_STREAM(double, __m128d, _mm_stream_pd)
+ISOTHERM_STREAM(float, __m128, _mm_stream_ps)
 #endif
 #if defined(__FMA__)
-ISOTHERM_INLINE __m256d fma_lanes(__m256d a, __m256d b, __m256d c) {
-  return _mm256_fmadd_pd(a, b, c);
-}
-ISOTHERM_INLINE __m256 fma_lanes(__m256 a, __m256 b, __m256 c) {
-  return _mm256_fmadd_ps(a, b, c);
-}
-ISOTHERM_INLINE void stream(double* to, __m256d r) {
-  _mm256_stream_pd(to, r);
-}
-ISOTHERM_INLINE void stream(float* to, __m256 r) {
-  _mm256_stream_ps(to, r);
-}
+ISOTHERM_STREAM(double, __m256d, _mm256_stream_pd)
+ISOTHERM_STREAM(float, __m256, _mm256_stream_ps)
+ISOTHERM_FMA(__m256d, _mm256_fmadd_pd)
+ISOTHERM_FMA(__m256, _mm256_fmadd_ps)
 #endif
 #if defined(__AVX512F__)
-ISOTHERM_INLINE __m512d fma_lanes(__m512d a, __m512d b, __m512d c) {
-  return _mm512_fmadd_pd(a, b, c);
-}
-ISOTHERM_INLINE __m512 fma_lanes(__m512 a, __m512 b, __m512 c) {
-  return _mm512_fmadd_ps(a, b, c);
-}
-ISOTHERM_INLINE void stream(double* to, __m512d r) {
-  _mm512_stream_pd(to, r);
-}
-ISOTHERM_INLINE void stream(float* to, __m512 r) {
-  _mm512_stream_ps(to, r);
-}
+ISOTHERM_STREAM(double, __m512d, _mm512_stream_pd)
+ISOTHERM_STREAM(float, __m512, _mm512_stream_ps)
+ISOTHERM_FMA(__m512d, _mm512_fmadd_pd)
+ISOTHERM_FMA(__m512, _mm512_fmadd_ps)
 #endif
 
 template <class Isa, class T, Index width = preferred<Isa>>
@@ -104,6 +92,13 @@ struct Vector {
   ISOTHERM_INLINE Vector one_after(Vector a, Vector b) { return join<1>(a, b, Lanes{}); }
   ISOTHERM_INLINE bool aligned(const T* p) { return reinterpret_cast<std::uintptr_t>(p) % bytes == 0; }
 
+  friend ISOTHERM_INLINE_MEMBER Vector operator+(Vector a, Vector b) { return {a.v + b.v}; }
+  friend ISOTHERM_INLINE_MEMBER Vector operator-(Vector a, Vector b) { return {a.v - b.v}; }
+  friend ISOTHERM_INLINE_MEMBER Vector operator*(Vector a, Vector b) { return {a.v * b.v}; }
+  friend ISOTHERM_INLINE_MEMBER Vector fused_multiply_add(Vector a, Vector b, Vector c) {
+    return {fma_lanes(a.v, b.v, c.v)};
+  }
+
  private:
   using Lanes = std::make_index_sequence<static_cast<std::size_t>(lanes)>;
   template <std::size_t first, std::size_t... i>
@@ -111,24 +106,6 @@ struct Vector {
     return {__builtin_shufflevector(a.v, b.v, (first + i)...)};
   }
 };
-
-template <class Isa, class T, Index width>
-ISOTHERM_INLINE Vector<Isa, T, width> operator+(Vector<Isa, T, width> a, Vector<Isa, T, width> b) {
-  return {a.v + b.v};
-}
-template <class Isa, class T, Index width>
-ISOTHERM_INLINE Vector<Isa, T, width> operator-(Vector<Isa, T, width> a, Vector<Isa, T, width> b) {
-  return {a.v - b.v};
-}
-template <class Isa, class T, Index width>
-ISOTHERM_INLINE Vector<Isa, T, width> operator*(Vector<Isa, T, width> a, Vector<Isa, T, width> b) {
-  return {a.v * b.v};
-}
-template <class Isa, class T, Index width>
-ISOTHERM_INLINE Vector<Isa, T, width> fused_multiply_add(Vector<Isa, T, width> a, Vector<Isa, T, width> b,
-                                                         Vector<Isa, T, width> c) {
-  return {fma_lanes(a.v, b.v, c.v)};
-}
 
 template <class V, class T>
 ISOTHERM_INLINE Coefficients<V> broadcast(const Coefficients<T>& c) {
