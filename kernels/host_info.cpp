@@ -95,15 +95,8 @@ int count_processors(std::string_view list) {
 }  // namespace
 
 std::string_view name(InstructionSet set) {
-  switch (set) {
-    case InstructionSet::v4:
-      return "v4";
-    case InstructionSet::v3:
-      return "v3";
-    case InstructionSet::baseline:
-      break;
-  }
-  return "baseline";
+  constexpr std::string_view names[] = {"baseline", "v3", "v4"};
+  return names[static_cast<int>(set)];
 }
 
 bool can_use(InstructionSet set) {
@@ -131,15 +124,8 @@ InstructionSet instruction_set() {
 }
 
 std::string_view host_instruction_set() {
-  switch (instruction_set()) {
-    case InstructionSet::v4:
-      return "x86-64-v4 (AVX-512)";
-    case InstructionSet::v3:
-      return "x86-64-v3 (AVX2, FMA)";
-    case InstructionSet::baseline:
-      break;
-  }
-  return "baseline";
+  constexpr std::string_view names[] = {"baseline", "x86-64-v3 (AVX2, FMA)", "x86-64-v4 (AVX-512)"};
+  return names[static_cast<int>(instruction_set())];
 }
 
 std::size_t last_level_cache_bytes() {
