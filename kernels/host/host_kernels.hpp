@@ -165,24 +165,13 @@ static inline Store choose_store(std::size_t bytes_of_output) {
 
 // One step of a reduction: how a value combines a total, and how two totals join. Both start from 0.
 
-template <ReductionOp op>
-struct OpTag {
-  static constexpr ReductionOp value = op;
-};
-
+// Calls body.template operator()<op>().
 template <class Body>
 static inline double for_op(ReductionOp op, const Body& body) {
-  switch (op) {
-    case ReductionOp::max_abs:
-      return body(OpTag<ReductionOp::max_abs>{});
-    case ReductionOp::sum_abs:
-      return body(OpTag<ReductionOp::sum_abs>{});
-    case ReductionOp::sum_squares:
-      return body(OpTag<ReductionOp::sum_squares>{});
-    case ReductionOp::sum:
-      break;
-  }
-  return body(OpTag<ReductionOp::sum>{});
+  if (op == ReductionOp::max_abs) return body.template operator()<ReductionOp::max_abs>();
+  if (op == ReductionOp::sum_abs) return body.template operator()<ReductionOp::sum_abs>();
+  if (op == ReductionOp::sum_squares) return body.template operator()<ReductionOp::sum_squares>();
+  return body.template operator()<ReductionOp::sum>();
 }
 
 static inline __attribute__((always_inline)) double magnitude(double d) {

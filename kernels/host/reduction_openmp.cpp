@@ -65,7 +65,8 @@ double reduce(const ReductionArgs<T>& args) {
 
 template <class T>
 void launch(const ReductionArgs<T>& args, Stream) {
-  *args.result = args.region.empty() ? 0.0 : for_op(args.op, [&](auto op) { return reduce<op.value>(args); });
+  *args.result =
+      args.region.empty() ? 0.0 : for_op(args.op, [&]<ReductionOp op>() { return reduce<op>(args); });
 }
 
 std::size_t scratch_bytes(Box region) {

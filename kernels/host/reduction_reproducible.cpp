@@ -44,8 +44,8 @@ template <class Isa, class T>
 void launch(const ReductionArgs<T>& args, Stream stream) {
   if (args.op == ReductionOp::max_abs) return row_openmp<Isa, T>().launch(args, stream);
   LongAccumulator total{};
-  for_op(args.op, [&](auto op) {
-    if constexpr (op.value != ReductionOp::max_abs) total = sum<Isa, op.value>(args);
+  for_op(args.op, [&]<ReductionOp op>() {
+    if constexpr (op != ReductionOp::max_abs) total = sum<Isa, op>(args);
     return 0.0;
   });
   *args.result = total.rounded();

@@ -135,9 +135,9 @@ ISOTHERM_INLINE void with_update(const UpdateNorm& norm, const Body& body) {
 
 // Joins `count` partial results in order into the norm's result.
 static inline void finish_norm(const UpdateNorm& norm, const double* partials, Index count) {
-  const double total = for_op(norm.op, [&](auto op) {
+  const double total = for_op(norm.op, [&]<ReductionOp op>() {
     double combined = norm.accumulate ? *norm.result : 0.0;
-    for (Index i = 0; i < count; ++i) combined = combine<op.value>(combined, partials[i]);
+    for (Index i = 0; i < count; ++i) combined = combine<op>(combined, partials[i]);
     return combined;
   });
   *norm.result = total;

@@ -10,22 +10,26 @@
 namespace isotherm::host {
 namespace {
 
+template <class Body>
+void for_each_cell(Box box, const Body& body) {
+  for (Index z = box.lo.z; z < box.hi.z; ++z) {
+    for (Index y = box.lo.y; y < box.hi.y; ++y) {
+      for (Index x = box.lo.x; x < box.hi.x; ++x) body(x, y, z);
+    }
+  }
+}
+
 // Where each cell becomes cell_update(x, y, z).
 template <class T, class CellUpdate>
 void sweep_cells(const SweepArgs<T>& args, const CellUpdate& cell_update) {
   const FieldView<const T> in = args.in;
-  const Box box = args.region;
   with_update(args.norm, [&]<Update update>() {
     double norm = 0;
-    for (Index z = box.lo.z; z < box.hi.z; ++z) {
-      for (Index y = box.lo.y; y < box.hi.y; ++y) {
-        for (Index x = box.lo.x; x < box.hi.x; ++x) {
-          const T value = cell_update(x, y, z);
-          args.out(x, y, z) = value;
-          norm = add_update<update>(norm, value, in(x, y, z));
-        }
-      }
-    }
+    for_each_cell(args.region, [&](Index x, Index y, Index z) {
+      const T value = cell_update(x, y, z);
+      args.out(x, y, z) = value;
+      norm = add_update<update>(norm, value, in(x, y, z));
+    });
     if (update != Update::none) finish_norm(args.norm, &norm, 1);
   });
 }
@@ -49,30 +53,20 @@ void sweep(const SweepArgs<T>& args, SweepPlan, Stream) {
 // In fp64.
 template <ReductionOp op, class T>
 double reduce(const ReductionArgs<T>& args) {
-  const Box box = args.region;
   double total = 0;
-  for (Index z = box.lo.z; z < box.hi.z; ++z) {
-    for (Index y = box.lo.y; y < box.hi.y; ++y) {
-      for (Index x = box.lo.x; x < box.hi.x; ++x) {
-        const double a = args.a(x, y, z);
-        total = accumulate<op>(total, args.b.empty() ? a : a - static_cast<double>(args.b(x, y, z)));
-      }
-    }
-  }
+  for_each_cell(args.region, [&](Index x, Index y, Index z) {
+    const double a = args.a(x, y, z);
+    total = accumulate<op>(total, args.b.empty() ? a : a - static_cast<double>(args.b(x, y, z)));
+  });
   return total;
 }
 
 template <class T>
 void count(const HistogramArgs<T>& args, Stream) {
   for (int i = 0; i < args.bins.slots(); ++i) args.counts[i] = 0;
-  const Box box = args.region;
-  for (Index z = box.lo.z; z < box.hi.z; ++z) {
-    for (Index y = box.lo.y; y < box.hi.y; ++y) {
-      for (Index x = box.lo.x; x < box.hi.x; ++x) {
-        ++args.counts[args.bins.slot(static_cast<double>(args.field(x, y, z)))];
-      }
-    }
-  }
+  for_each_cell(args.region, [&](Index x, Index y, Index z) {
+    ++args.counts[args.bins.slot(static_cast<double>(args.field(x, y, z)))];
+  });
 }
 
 }  // namespace
@@ -90,7 +84,7 @@ template void stencil_reference<ISOTHERM_ISA>(StencilKernel<double>&);
 template <class Isa, class T>
 void reduction_reference(ReductionKernel<T>& kernel) {
   kernel.launch = [](const ReductionArgs<T>& args, Stream) {
-    *args.result = for_op(args.op, [&](auto op) { return reduce<op.value>(args); });
+    *args.result = for_op(args.op, [&]<ReductionOp op>() { return reduce<op>(args); });
   };
   kernel.scratch_bytes = [](Box) { return std::size_t{0}; };
 }
