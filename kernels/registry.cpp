@@ -1,23 +1,11 @@
 // The kernel registry, and the backends' functions behind the interfaces that have no kernels to choose from.
 // The table of every build holds all kernels; where a backend was not compiled, their launch is null.
 #include "core/error.hpp"
-#include "kernels/bandwidth.hpp"
-#include "kernels/change.hpp"
-#include "kernels/conjugate_steps.hpp"
-#include "kernels/face_copy.hpp"
-#include "kernels/field_algebra.hpp"
-#include "kernels/field_reductions.hpp"
 #include "kernels/fingerprint.hpp"
-#include "kernels/formula.hpp"
-#include "kernels/grid_transfer.hpp"
-#include "kernels/histogram.hpp"
 #include "kernels/host/host_kernels.hpp"
 #include "kernels/mixed_cells.hpp"
 #include "kernels/peer_copy.hpp"
-#include "kernels/reduction.hpp"
-#include "kernels/semicoarsening.hpp"
 #include "kernels/source_product.hpp"
-#include "kernels/stencil.hpp"
 
 #if ISOTHERM_HAVE_CUDA
 #include "kernels/cuda/cuda_kernels.hpp"

@@ -36,14 +36,8 @@ enum class Way { prefetched, lines };
 // Planes of a pass, each with a stream of its own: fewer read more rows; more are too many for prefetchers.
 // And the eighths of an L2 that the planes + 2 of a block may fill: prefetchers that run ahead need room.
 template <Way way>
-struct Pass;
-template <>
-struct Pass<Way::prefetched> {
-  static constexpr int planes = 3, eighths = 7;
-};
-template <>
-struct Pass<Way::lines> {
-  static constexpr int planes = 4, eighths = 5;
+struct Pass {
+  static constexpr int planes = way == Way::lines ? 4 : 3, eighths = way == Way::lines ? 5 : 7;
 };
 constexpr int most_planes = 4;
 
