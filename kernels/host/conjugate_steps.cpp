@@ -61,7 +61,6 @@ void complete(ConjugateSteps<T>& functions) {
   functions = {products<Isa, T>, take<T>};
 }
 
-template void complete<ISOTHERM_ISA>(ConjugateSteps<float>&);
-template void complete<ISOTHERM_ISA>(ConjugateSteps<double>&);
+ISOTHERM_INSTANTIATE(complete, ConjugateSteps);
 
 }  // namespace isotherm::host

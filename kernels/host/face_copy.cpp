@@ -100,7 +100,6 @@ void complete(FaceCopy<T>& functions) {
   functions = {pack<T>, unpack<T>, copy_within<T>, fill_boundaries<T>, fill<T>};
 }
 
-template void complete<ISOTHERM_ISA>(FaceCopy<float>&);
-template void complete<ISOTHERM_ISA>(FaceCopy<double>&);
+ISOTHERM_INSTANTIATE(complete, FaceCopy);
 
 }  // namespace isotherm::host

@@ -22,7 +22,6 @@ void complete(FieldAlgebra<T>& functions) {
   functions = {combine<T>};
 }
 
-template void complete<ISOTHERM_ISA>(FieldAlgebra<float>&);
-template void complete<ISOTHERM_ISA>(FieldAlgebra<double>&);
+ISOTHERM_INSTANTIATE(complete, FieldAlgebra);
 
 }  // namespace isotherm::host

@@ -108,7 +108,6 @@ void complete(FieldReductions<T>& functions) {
   functions = {extremes<T>, jump_sum<T>, sum_of_cells<CellHeat<T>>, sum_of_cells<VoidFlow<T>>, 0};
 }
 
-template void complete<ISOTHERM_ISA>(FieldReductions<float>&);
-template void complete<ISOTHERM_ISA>(FieldReductions<double>&);
+ISOTHERM_INSTANTIATE(complete, FieldReductions);
 
 }  // namespace isotherm::host

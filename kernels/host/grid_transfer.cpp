@@ -86,7 +86,6 @@ void complete(GridTransfer<T>& functions) {
   functions = {restrict_residual<T>, prolong_add<T>};
 }
 
-template void complete<ISOTHERM_ISA>(GridTransfer<float>&);
-template void complete<ISOTHERM_ISA>(GridTransfer<double>&);
+ISOTHERM_INSTANTIATE(complete, GridTransfer);
 
 }  // namespace isotherm::host

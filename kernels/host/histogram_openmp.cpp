@@ -30,7 +30,6 @@ void histogram_openmp(HistogramKernel<T>& kernel) {
   kernel.launch = count<T>;
 }
 
-template void histogram_openmp<ISOTHERM_ISA>(HistogramKernel<float>&);
-template void histogram_openmp<ISOTHERM_ISA>(HistogramKernel<double>&);
+ISOTHERM_INSTANTIATE(histogram_openmp, HistogramKernel);
 
 }  // namespace isotherm::host

@@ -35,6 +35,11 @@ struct V4 {
   static constexpr InstructionSet set = InstructionSet::v4;
 };
 
+// Both precisions of a function that completes a kernel or an interface, for the instruction set of a file.
+#define ISOTHERM_INSTANTIATE(function, Completed)          \
+  template void function<ISOTHERM_ISA>(Completed<float>&); \
+  template void function<ISOTHERM_ISA>(Completed<double>&)
+
 enum class Store { cached, streaming };
 
 // Fill an interface with the functions for an instruction set.

@@ -83,7 +83,6 @@ void reduction_openmp(ReductionKernel<T>& kernel) {
   kernel.scratch_bytes = scratch_bytes;
 }
 
-template void reduction_openmp<ISOTHERM_ISA>(ReductionKernel<float>&);
-template void reduction_openmp<ISOTHERM_ISA>(ReductionKernel<double>&);
+ISOTHERM_INSTANTIATE(reduction_openmp, ReductionKernel);
 
 }  // namespace isotherm::host

@@ -61,7 +61,6 @@ void reduction_reproducible(ReductionKernel<T>& kernel) {
   kernel.sum_bits = SumBits::exact;
 }
 
-template void reduction_reproducible<ISOTHERM_ISA>(ReductionKernel<float>&);
-template void reduction_reproducible<ISOTHERM_ISA>(ReductionKernel<double>&);
+ISOTHERM_INSTANTIATE(reduction_reproducible, ReductionKernel);
 
 }  // namespace isotherm::host

@@ -203,7 +203,6 @@ void complete(Semicoarsening<T>& functions) {
                coarsen, take_conductances<T>, find_residual_of_body<T>};
 }
 
-template void complete<ISOTHERM_ISA>(Semicoarsening<float>&);
-template void complete<ISOTHERM_ISA>(Semicoarsening<double>&);
+ISOTHERM_INSTANTIATE(complete, Semicoarsening);
 
 }  // namespace isotherm::host

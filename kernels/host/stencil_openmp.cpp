@@ -364,8 +364,7 @@ void stencil_openmp(StencilKernel<T>& kernel) {
   kernel.calls_ghost = true;
 }
 
-template void stencil_openmp<ISOTHERM_ISA>(StencilKernel<float>&);
-template void stencil_openmp<ISOTHERM_ISA>(StencilKernel<double>&);
+ISOTHERM_INSTANTIATE(stencil_openmp, StencilKernel);
 template void sweep_openmp<ISOTHERM_ISA>(const SweepArgs<float>&, SweepPlan, Store);
 template void sweep_openmp<ISOTHERM_ISA>(const SweepArgs<double>&, SweepPlan, Store);
 

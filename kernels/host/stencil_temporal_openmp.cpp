@@ -737,8 +737,7 @@ void stencil_temporal_openmp(StencilKernel<T>& kernel) {
   kernel.sweeps_materials = true;
 }
 
-template void stencil_temporal_openmp<ISOTHERM_ISA>(StencilKernel<float>&);
-template void stencil_temporal_openmp<ISOTHERM_ISA>(StencilKernel<double>&);
+ISOTHERM_INSTANTIATE(stencil_temporal_openmp, StencilKernel);
 template void sweep_temporal_openmp<ISOTHERM_ISA>(const SweepArgs<float>&, SweepPlan, Store, std::size_t);
 template void sweep_temporal_openmp<ISOTHERM_ISA>(const SweepArgs<double>&, SweepPlan, Store, std::size_t);
 

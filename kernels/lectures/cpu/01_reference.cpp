@@ -78,8 +78,7 @@ void stencil_reference(StencilKernel<T>& kernel) {
   kernel.sweeps_materials = true;
 }
 
-template void stencil_reference<ISOTHERM_ISA>(StencilKernel<float>&);
-template void stencil_reference<ISOTHERM_ISA>(StencilKernel<double>&);
+ISOTHERM_INSTANTIATE(stencil_reference, StencilKernel);
 
 template <class Isa, class T>
 void reduction_reference(ReductionKernel<T>& kernel) {
@@ -89,15 +88,13 @@ void reduction_reference(ReductionKernel<T>& kernel) {
   kernel.scratch_bytes = [](Box) { return std::size_t{0}; };
 }
 
-template void reduction_reference<ISOTHERM_ISA>(ReductionKernel<float>&);
-template void reduction_reference<ISOTHERM_ISA>(ReductionKernel<double>&);
+ISOTHERM_INSTANTIATE(reduction_reference, ReductionKernel);
 
 template <class Isa, class T>
 void histogram_reference(HistogramKernel<T>& kernel) {
   kernel.launch = count<T>;
 }
 
-template void histogram_reference<ISOTHERM_ISA>(HistogramKernel<float>&);
-template void histogram_reference<ISOTHERM_ISA>(HistogramKernel<double>&);
+ISOTHERM_INSTANTIATE(histogram_reference, HistogramKernel);
 
 }  // namespace isotherm::host

@@ -31,7 +31,6 @@ void stencil_vectorised(StencilKernel<T>& kernel) {
   kernel.launch = sweep<T>;
 }
 
-template void stencil_vectorised<ISOTHERM_ISA>(StencilKernel<float>&);
-template void stencil_vectorised<ISOTHERM_ISA>(StencilKernel<double>&);
+ISOTHERM_INSTANTIATE(stencil_vectorised, StencilKernel);
 
 }  // namespace isotherm::host

@@ -40,7 +40,6 @@ void stencil_cache_blocked(StencilKernel<T>& kernel) {
   kernel.launch = sweep<T>;
 }
 
-template void stencil_cache_blocked<ISOTHERM_ISA>(StencilKernel<float>&);
-template void stencil_cache_blocked<ISOTHERM_ISA>(StencilKernel<double>&);
+ISOTHERM_INSTANTIATE(stencil_cache_blocked, StencilKernel);
 
 }  // namespace isotherm::host

@@ -111,7 +111,6 @@ void stencil_cache_temporal(StencilKernel<T>& kernel) {
   kernel.own_boundaries = {true, true, true};
 }
 
-template void stencil_cache_temporal<ISOTHERM_ISA>(StencilKernel<float>&);
-template void stencil_cache_temporal<ISOTHERM_ISA>(StencilKernel<double>&);
+ISOTHERM_INSTANTIATE(stencil_cache_temporal, StencilKernel);
 
 }  // namespace isotherm::host
