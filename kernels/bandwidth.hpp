@@ -1,5 +1,5 @@
-// How fast this very device moves bytes: the copy that is the copy bandwidth of every report, and the other
-// ways for `isotherm bench bandwidth`.
+// Measures how fast a device moves bytes: by the copy that defines the copy bandwidth of every report, and by
+// the other ways of `isotherm bench bandwidth`.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@
 
 namespace isotherm {
 
-// Arrays, and one way to move them. Ranks that share memory must move at the same time.
+// Arrays and one way to move them. Ranks that share memory must measure at the same time.
 class BandwidthProbe {
  public:
   virtual ~BandwidthProbe() = default;
   virtual void enqueue(Stream stream) = 0;  // one pass, asynchronous where the device is
-  virtual double bytes() const = 0;         // of one pass, read plus written, by those who asked for them
-  virtual bool right() = 0;                 // whether the last pass, which has passed, did what it should
+  virtual double bytes() const = 0;         // of one pass: read plus written, as the kernel requests them
+  virtual bool right() = 0;                 // whether the last completed pass moved the right data
   virtual void prepare() {}                 // untimed, before every sample
 };
 
@@ -28,17 +28,17 @@ struct BandwidthEntry {
   // `bytes` of each array; `step` as below.
   std::unique_ptr<BandwidthProbe> (*make)(Device& device, std::size_t bytes, Index step) = nullptr;
   Index step = 0;       // elements of T: the stride, or the offset of what is read
-  bool single = false;  // only the first pass after prepare() shows what the row is for
+  bool single = false;  // only the first pass after prepare() shows the effect
 };
 
 template <class T>
-std::span<const BandwidthEntry<T>> bandwidth_registry(Backend backend);  // none of what this build lacks
+std::span<const BandwidthEntry<T>> bandwidth_registry(Backend backend);  // empty if not in this build
 
 // A copy from one array to another as fast as the device can: streaming stores by all threads on the host,
 // 16-byte accesses on a GPU. `bytes` of each array.
 std::unique_ptr<BandwidthProbe> make_copy_probe(Device& device, std::size_t bytes);
 
-// Bytes read plus bytes written a second by this process alone: the median of some copies.
+// Bytes read plus bytes written per second by this process alone: the median of several copies.
 double measure_copy_bandwidth(Device& device, std::size_t bytes);
 
 namespace cuda {  // kernels/cuda/bandwidth.cu

@@ -1,9 +1,9 @@
-// Conjugate gradients for A T = s, A symmetric, where something else finds corrections (here V cycles): which
-// part of a correction, and of the step before it, leaves the least error in the norm of A (flexible
-// conjugate gradients; Notay, SIAM J. Sci. Comput. 22, 2000). One struct a backend.
+// Flexible conjugate gradients for A T = s with a symmetric A (Notay, SIAM J. Sci. Comput. 22, 2000). V
+// cycles supply the corrections; a step combines a correction with the previous step so that the error is
+// least in the norm of A. One struct per backend.
 //
-// Corrections and steps are in fp32. Sums are exact, so that the same parts are taken by any kernel, backend,
-// rank count and process grid.
+// Corrections and steps are in fp32. Sums are exact, so every kernel, backend, rank count and process grid
+// takes the same steps.
 #pragma once
 
 #include "core/field_view.hpp"
@@ -13,7 +13,7 @@
 
 namespace isotherm {
 
-// All of one block. Layouts may differ.
+// All of one subdomain. Layouts may differ.
 template <class T>
 struct ConjugateFields {
   FieldView<T> field;                 // T
@@ -36,14 +36,14 @@ ISOTHERM_HOST_DEVICE void products_of(float residual, float correction, float br
   products[r_z] = z * static_cast<double>(residual);
 }
 
-// The parts of z and of d that a step has, and what all cells move by too, K: no equation sees it where
-// nothing holds the mean.
+// A step is of_correction z + of_last d. `shift`, K, is added to all cells too: the equations do not
+// determine it where no boundary fixes the mean.
 struct ConjugateParts {
   float of_correction = 1, of_last = 0;
   double shift = 0;
 };
 
-// All become those after the step.
+// Updates all values to those after the step.
 template <class T>
 ISOTHERM_HOST_DEVICE void take_step(ConjugateParts parts, T& field, float& residual, float correction,
                                     float brought, float& step, float& image) {
@@ -56,7 +56,7 @@ ISOTHERM_HOST_DEVICE void take_step(ConjugateParts parts, T& field, float& resid
 
 template <class T>
 struct ConjugateSteps {
-  // Of this block, normalised: conjugate_products of them, in this device's memory, in stream order.
+  // The conjugate_products sums of this subdomain, normalised, in this device's memory, in stream order.
   void (*products)(const ConjugateFields<T>& fields, LongAccumulator* sums, Stream stream);
   void (*take)(const ConjugateFields<T>& fields, ConjugateParts parts, Stream stream);
 };

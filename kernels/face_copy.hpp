@@ -1,5 +1,5 @@
 // The per-cell work around a halo exchange: pack a box into a dense buffer, unpack it, copy a box within a
-// field, fill the ghosts beyond boundaries, fill a field. One struct a backend.
+// field, fill the ghosts beyond boundaries, fill a field. One struct per backend.
 #pragma once
 
 #include "core/field_view.hpp"
@@ -10,14 +10,13 @@ namespace isotherm {
 
 template <class T>
 struct FaceCopy {
-  // Dense order: x fastest, then y, then z of the box. Boxes are in interior indices and may lie
-  // in the ghosts.
+  // Dense order: x fastest, then y, then z of the box. Boxes are in interior indices and may include ghosts.
   void (*pack)(FieldView<const T> field, Box box, T* dense, Stream stream);
   void (*unpack)(const T* dense, FieldView<T> field, Box box, Stream stream);
   // Cells of `to` become those of the equally large `from`, of the same field; the boxes do not overlap.
   void (*copy_within)(FieldView<T> field, Box from, Box to, Stream stream);
-  // The first ghost layer beyond each boundary that `region` ends at, over the region's whole side there:
-  // what a sweep of the region looks into. It reaches beyond no boundary, but may reach into other ghosts.
+  // Fills the ghosts beyond boundaries that a sweep of `region` reads: one layer over each side of the region
+  // that is at a boundary. The region may include ghosts, but none beyond a boundary.
   void (*fill_boundaries)(FieldView<T> field, Boundaries<T> boundaries, Box region, Stream stream);
   // Every cell of the padded block, ghosts included, by the threads that will sweep it (first touch
   // on the host).

@@ -1,5 +1,5 @@
-// Linear combinations of whole fields, cell by cell: what methods need that combine the results of several
-// runs of sweeps. One struct a backend.
+// Linear combinations of whole fields, cell by cell, for methods that combine the results of several runs of
+// sweeps. One struct per backend.
 #pragma once
 
 #include "core/field_view.hpp"
@@ -8,7 +8,7 @@
 
 namespace isotherm {
 
-// Two fields of the same layout become two combinations of both, in place:
+// Replaces two fields of the same layout by two combinations of both, in place:
 //
 //     x, y  <-  xx x + xy y, yx x + yy y        each fma(first, x, second * y)
 //

@@ -1,5 +1,5 @@
-// A field reductions of a field: its extremes, and the sums of the jumps across its boundaries. One struct a
-// backend. No order of cells, threads or ranks changes a bit of what it finds.
+// Reductions of a field: extremes, and sums of jumps across boundaries, of heat and of heat flow to voids.
+// One struct per backend. Results have the same bits for any order of cells, threads and ranks.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ struct Extremes {
   }
 };
 
-// What one sweep from `field` sees beyond a boundary, less the cell at the boundary: kelvin, ghost - T. Times
-// k/h it is the heat flux into the body that the sweep applies; of several materials k is that of the first.
+// Ghost value minus cell value at a boundary, K, in the next sweep of `field`. Times k/h it is the heat flux
+// into the body; with several materials k is that of the first.
 template <class T>
 struct BoundaryJump {
   FieldView<const T> field;
@@ -64,7 +64,7 @@ struct CellHeat {
   }
 };
 
-// K of a cell of the body; NaN of a void's.
+// Temperature of a cell of the body, K; NaN in a void.
 template <class T>
 struct BodyCell {
   FieldView<const T> field;
@@ -76,8 +76,8 @@ struct BodyCell {
   }
 };
 
-// What the faces of a cell to a void of that class bring in one sweep from `field`: kelvin times a
-// conductance over the unit of the tables.
+// Heat that a cell gains in one sweep of `field` through its faces to voids of that class: kelvin times a
+// conductance in the unit of the tables.
 template <class T>
 struct VoidFlow {
   FieldView<const T> field;
@@ -99,7 +99,7 @@ struct VoidFlow {
   }
 };
 
-// Results and scratch lie in this device's memory and are written in stream order.
+// Results and scratch are in this device's memory and are written in stream order.
 template <class T>
 struct FieldReductions {
   // Of all interior cells.

@@ -1,9 +1,9 @@
-// Formulas of the deck as short programs, whose functions have the same bits on every device and instruction
-// set: config/expression.hpp makes them of a text.
+// Formulas of the deck as short programs, with the same bits on every device and instruction set.
+// config/expression.hpp compiles them.
 //
-// A program is in postfix: a step takes its operands from the top of a stack and leaves its result there. It
-// runs for many points at once, some hundred at a time for each step, so that loops over points are vectors;
-// what has one value for all of these points is computed once.
+// A program is in postfix order: a step replaces its operands on top of a stack by its result. Each step runs
+// for about a hundred points at a time, in vectorised loops; a value that is the same at all of these points
+// is computed once.
 #pragma once
 
 #include <cmath>
@@ -82,8 +82,8 @@ constexpr int operands_of(FormulaOp op) {
   return op <= FormulaOp::variable ? 0 : op < FormulaOp::add ? 1 : op < FormulaOp::choose ? 2 : 3;
 }
 
-// Variables by their numbers: x, y, z, t. Of a grid also what parts of a formula are worth that hold no
-// place, at a time, and that hold no time, at a point: computed once.
+// Variables by number: x, y, z, t. On a grid also the values, computed once, of parts of a formula that
+// depend on the time alone or on the place alone.
 inline constexpr int time_variable = 3, most_parts = 4, first_of_time = 4, first_of_place = 8;
 inline constexpr int variable_count = first_of_place + most_parts;
 
@@ -97,7 +97,7 @@ struct FormulaProgram {
   std::vector<FormulaStep> steps;
   int depth = 0;  // values on the stack at once
 };
-inline constexpr int deepest_formula = 192;  // that has room for its stack in a GPU's shared memory
+inline constexpr int deepest_formula = 192;  // whose stack fits in a GPU's shared memory
 
 // Points of a row. A variable has one value for each of them, or one for all.
 struct FormulaPoints {
@@ -109,14 +109,14 @@ struct FormulaPoints {
   Index count = 1;
 };
 
-// Values of as many points as are computed at once, or of all of them one.
+// Values of the points that are computed at once, or one value for all of them.
 struct FormulaSlot {
   static constexpr Index points = 128;
   double values[points];
   Index count;
 };
 
-// values[i] becomes that of point i: NaN or infinite where a function is. In the calling thread.
+// values[i] becomes the value at point i, which may be NaN or infinite. Runs in the calling thread.
 void evaluate(const FormulaStep* steps, Index count, int depth, const FormulaPoints& points, double* values);
 inline void evaluate(const FormulaProgram& program, const FormulaPoints& points, double* values) {
   evaluate(program.steps.data(), std::ssize(program.steps), program.depth, points, values);
@@ -144,12 +144,12 @@ struct FormulaGrid {
   std::uint64_t* unsound;  // the bits of the earliest time at which a value was not is_sound(), or no_time
 };
 
-// A value that a field can hold and a body can have.
+// Whether a value is finite and not below `lowest`.
 template <class T>
 ISOTHERM_HOST_DEVICE bool is_sound(T value, double lowest) {
   return ::fabs(value) <= std::numeric_limits<T>::max() && value >= lowest;
 }
-// Times from 0 on are ordered as their bits are; this one is behind all.
+// Times from 0 on have the order of their bits; this one is later than all.
 inline constexpr std::uint64_t no_time = ~std::uint64_t{0};
 
 template <class T>

@@ -1,6 +1,6 @@
-// What each step of a formula computes. It stands here once for all evaluators: a machine has value(),
-// unary(), binary() and ternary(), which take a function of so many numbers and apply it to the top of its
-// stack; and step(), where it is in the program. Behind a table its run() leaves out steps_of_knots().
+// Runs a step of a formula, in all evaluators. A machine has value(), which pushes a number or a variable;
+// unary(), binary() and ternary(), which apply a function to the top of the stack; and step(), the current
+// step. After a table its run() skips steps_of_knots().
 #pragma once
 
 #include "kernels/formula.hpp"

@@ -1,14 +1,13 @@
-// Between a grid and a coarser one over the same box: what multigrid needs beside sweeps. One struct a
-// backend.
+// Multigrid transfers between a grid and a coarser one over the same box. One struct per backend.
 //
-// Of a steady problem a sweep of the unit weight adds u = w D^-1 (b - A T) to the field T. The coarse grid
-// has the equation of the error: its source is the mean of u over each coarse cell, scaled to the weight of
-// the coarse grid, and its boundaries hold 0. The error found there is added to T by linear interpolation
+// In a steady problem a sweep of the unit weight adds u = w D^-1 (b - A T) to the field T. The coarse grid
+// solves the equation of the error: its source is the mean of u over each coarse cell, scaled to the weight
+// of the coarse grid, and its boundaries hold 0. The error found there is added to T by linear interpolation
 // (Trottenberg, Oosterlee and Schueller, Multigrid, Academic Press 2001, chapter 2; cell-centred grids:
 // section 2.8.4).
 //
-// A grid of n cells and a coarser one of any m <= n cells: coarse cells overlap fine ones, which are weighed
-// by their overlap. Tables hold the weights, an axis at a time.
+// A grid of n cells may have a coarser one of any m <= n cells: fine cells are weighted by their overlap with
+// a coarse one. Tables hold the weights along each axis.
 #pragma once
 
 #include "core/field_view.hpp"
@@ -17,22 +16,22 @@
 
 namespace isotherm {
 
-// The fine cells that a coarse one overlaps along an axis, and their shares of it: 1 in all.
+// The fine cells that a coarse one overlaps along an axis, and their shares of it, which sum to 1.
 template <class T>
 struct CellOverlap {
   int first = 0, count = 0;
   T share[3] = {};
 };
-// The two coarse cells between whose centres that of a fine cell lies along an axis. Beyond a boundary there
-// is no cell: its weight is part of the other's, by the boundary rule.
+// The two coarse cells whose centres enclose that of a fine cell along an axis. Beyond a boundary there is no
+// cell: by the boundary rule its weight is part of the other's.
 template <class T>
 struct Interpolation {
   int lower = 0, upper = 0;
   T lower_weight = 0, upper_weight = 0;
 };
 
-// Interior indices of this rank's blocks throughout; tables by axis, in the device's memory, for each cell of
-// the region.
+// Indices are interior ones of this rank's subdomains. Tables, by axis, are in the device's memory and have
+// an entry for each cell of the region.
 template <class T>
 struct Restriction {
   FieldView<const T> fine;    // K; valid one cell around those that the region overlaps
@@ -73,7 +72,7 @@ ISOTHERM_HOST_DEVICE T update_of(const Coefficients<T>& c, const T* t, Index pit
          t[0];
 }
 
-// On one axis. All backends take y first, then z, then x: the same bits.
+// Along one axis. All backends interpolate along y, then z, then x: the same bits.
 template <class T>
 ISOTHERM_HOST_DEVICE T interpolated(const Interpolation<T>& i, T lower, T upper, T added = 0) {
   return fused_multiply_add(i.upper_weight, upper, fused_multiply_add(i.lower_weight, lower, added));

@@ -1,4 +1,4 @@
-// What a histogram kernel is, and the one rule that puts a value into a bin.
+// The interface of histogram kernels, and the rule that assigns a value to a bin.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace isotherm {
 
-// `count` bins of equal width from `low` to `high`, kelvin. Bin i holds edge(i) <= T < edge(i + 1), the last
+// `count` bins of equal width from `low` to `high`, kelvin. Bin i counts edge(i) <= T < edge(i + 1), the last
 // one T = high too.
 struct Bins {
   double low = 0, high = 1;
   int count = 1;
   double width = 1, inverse_width = 1;
 
-  static constexpr int most = 4096;  // a block's own counts lie in shared memory
+  static constexpr int most = 4096;  // a thread block keeps counts in shared memory
 
   static Bins of(double low, double high, int count) {
     return {low, high, count, (high - low) / count, count / (high - low)};
@@ -56,7 +56,7 @@ struct HistogramArgs {
   std::uint64_t* counts;  // bins.slots() of this device's memory, written in stream order
 };
 
-// One kernel of the table. Counts are integers: every kernel gives the same, in any order.
+// One kernel of the registry. Counts are integers: every kernel gives the same, in any order.
 template <class T>
 struct HistogramKernel {
   std::string_view name;

@@ -15,8 +15,8 @@ enum class InstructionSet { baseline, v3, v4 };
 std::string_view name(InstructionSet set);  // "baseline", "v3", "v4"
 bool can_use(InstructionSet set);           // this build has it, and this processor can run it
 
-// The one that is wished for by name, or with no wish (null or empty) the best that can be used.
-// Throws Error(unavailable) when the wish is unknown or cannot be used, or none can.
+// The set of that name, or without one (null or empty) the best that can be used. Throws Error(unavailable)
+// when the name is unknown or its set cannot be used, or none can.
 InstructionSet choose_instruction_set(const char* wish);
 
 // What the host kernels use: the choice for the environment variable ISOTHERM_ISA, made once.
@@ -28,9 +28,8 @@ std::string_view host_instruction_set();
 // The last-level cache that one core sees, by sysfs (sysconf() was seen to answer with the sum over a
 // socket); 32 MiB where the system does not say.
 std::size_t last_level_cache_bytes();
-// The threads that share it, where this process has so many and other processors are as busy: at least 1. And
-// those of a cache with the processors `shared` ("0-7,64-71"; empty: not known), by a process that may run on
-// `mask`.
+// How many threads share it, at least 1, if a process has so many and spreads them evenly. The second is for
+// a cache of the processors `shared` ("0-7,64-71"; empty: not known) and a process that may run on `mask`.
 int sharers_of_last_level_cache(int threads);
 int sharers_of_cache(std::string_view shared, const std::vector<int>& mask, int threads);
 // The second-level cache of one core, 512 KiB at least and where the system does not say.

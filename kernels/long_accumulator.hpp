@@ -13,12 +13,12 @@
 
 namespace isotherm {
 
-// word[i], 0 <= i < digits, counts units of 2^(32 i - 1074), the least subnormal at i = 0; the words behind
-// count what is no number. Zero is all words zero. Words of several accumulators may be added one by one, as
-// int64, in any order.
+// word[i], 0 <= i < digits, counts units of 2^(32 i - 1074), the least subnormal at i = 0; the words after
+// these count NaNs and infinities. Zero is all words zero. Words of several accumulators may be added one by
+// one, as int64, in any order.
 //
-// Bounds: an addition changes a digit by less than 2^32, so 2^30 of them may stand between two calls of
-// normalise(), which leaves digits in [0, 2^32) (the last has the sign and the rest): 2^30 normalised
+// Bounds: an addition changes a digit by less than 2^32, so up to 2^30 of them are allowed between two calls
+// of normalise(), which puts digits into [0, 2^32) (the last has the sign and the rest): 2^30 normalised
 // accumulators may be added up, or taken away. The last digit holds sums of 2^63 of the largest doubles.
 struct LongAccumulator {
   static constexpr int digits = 67;
@@ -61,15 +61,15 @@ struct LongAccumulator {
     for (int i = 0; i < words; ++i) word[i] += other.word[i];
   }
 
-  // Of two sums the difference, exactly. It is that of the other's values with their signs turned: infinities
-  // change sides, and a NaN stays one.
+  // Subtracts exactly, as if the other's values were added with the opposite sign: infinities change sign,
+  // NaNs stay.
   ISOTHERM_HOST_DEVICE void subtract(const LongAccumulator& other) {
     for (int i = 0; i < digits; ++i) word[i] -= other.word[i];
     word[nans] += other.word[nans];
     word[infinities] += other.word[negative_infinities];
     word[negative_infinities] += other.word[infinities];
   }
-  // Whether all that was added is a number, and finite. Their sum may still be beyond every double.
+  // Whether all values that were added are finite. Their sum may still be beyond every double.
   ISOTHERM_HOST_DEVICE bool all_finite() const {
     return word[nans] == 0 && word[infinities] == 0 && word[negative_infinities] == 0;
   }

@@ -1,4 +1,4 @@
-// What a reduction kernel is: one number out of one or two fields.
+// The interface of reduction kernels: one number from one or two fields.
 #pragma once
 
 #include <span>
@@ -11,19 +11,19 @@
 
 namespace isotherm {
 
-// What one launch of a CUDA kernel takes of a multiprocessor of the current device, and how many fit there:
-// from the compiled kernel and the occupancy calculator of the CUDA runtime; nothing is estimated here.
+// Resources of a CUDA kernel on a multiprocessor of the current device, from the compiled kernel and the
+// occupancy calculator of the CUDA runtime; nothing is estimated here.
 struct KernelResources {
-  int threads = 0;               // a block
-  int registers = 0;             // a thread
-  std::size_t shared_bytes = 0;  // a block, static and dynamic
-  std::size_t local_bytes = 0;   // a thread: spilled registers and arrays that are none
+  int threads = 0;               // of a thread block
+  int registers = 0;             // of a thread
+  std::size_t shared_bytes = 0;  // of a thread block, static and dynamic
+  std::size_t local_bytes = 0;   // of a thread: spilled registers and local arrays
   int blocks = 0;                // resident on a multiprocessor
   double occupancy = 0;          // resident warps over the most that a multiprocessor holds, 0 to 1
 };
 
-// What the kernel registry has a kernel for: a lecture shows one idea, in a file of its own that is short; a
-// production kernel is as fast as we know how.
+// Why a kernel is in the registry: a lecture shows one idea in a short file of its own; a production kernel
+// is as fast as we know how.
 enum class Purpose { lecture, production };
 constexpr std::string_view word(Purpose purpose) {
   return purpose == Purpose::lecture ? "lecture" : "production";
@@ -40,7 +40,7 @@ enum class ReductionOp {
 enum class SumBits {
   vary,    // not even in two runs: atomics add in the order in which they arrive
   repeat,  // for the same region on the same device
-  exact,   // in any order, for any split of the cells: the row sums in a LongAccumulator
+  exact,   // in any order, for any split of the cells: the kernel sums in a LongAccumulator
 };
 
 // d is a - b in fp64 of each cell of `region`, or a where b is empty. What is added, d, |d| or d d, is
@@ -53,8 +53,8 @@ struct ReductionArgs {
   ReductionOp op;
   double* result;  // one value in this device's memory, written in stream order
   void* scratch;   // scratch_bytes(region) of this device's memory
-  // Of rows whose sums are exact: where in this device's memory the sum goes before it is rounded as well,
-  // normalised, to be combined with those of other ranks. Null: nowhere. The maximum does not go there.
+  // Of kernels with exact sums: where in this device's memory they also store the sum before it is rounded,
+  // normalised, to be combined with those of other ranks. Null: nowhere. Not for the maximum.
   LongAccumulator* unrounded = nullptr;
 };
 
@@ -74,11 +74,11 @@ struct ReductionKernel {
   bool available() const { return launch != nullptr || fused; }
 };
 
-// The host's rows with their functions for that instruction set, which this processor must have.
+// The host's kernels with their functions for that instruction set, which this processor must have.
 template <class T>
 std::span<const ReductionKernel<T>> reduction_kernels(InstructionSet set = instruction_set());
 
-// The backend's row whose sums are exact: `reproducible`. Throws Error(unavailable) as face_copy does.
+// The backend's kernel with exact sums: `reproducible`. Throws Error(unavailable) as face_copy does.
 template <class T>
 const ReductionKernel<T>& exact_reduction(Backend backend);
 

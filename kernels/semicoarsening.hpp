@@ -1,17 +1,17 @@
-// Multigrid for bodies of several materials: grids that know the conductances of their faces alone, each with
-// half the cells of the next finer one along the axis of the strongest coupling (semicoarsening; Ashby and
-// Falgout, Nucl. Sci. Eng. 124, 1996). One struct a backend.
+// Multigrid for bodies of several materials. Grids store only the conductances of their faces; each has half
+// the cells of the next finer one along the axis of the strongest coupling (semicoarsening; Ashby and
+// Falgout, Nucl. Sci. Eng. 124, 1996). One struct per backend.
 //
-// A coarse cell is every second cell of the finer grid. What the error has in a cell between two of them
-// follows from its two faces, T = (g- T- + g+ T+) / (g- + g+): so jumps of the conductivity, contacts and
-// anisotropy are in the interpolation. Restriction is its adjoint. Along the axis a coarse face is the two
-// faces of such a cell in series; across it, conductances are shared out by the weights of interpolation.
+// Every second cell of the finer grid is a coarse cell. The error in a cell between two of them is
+// interpolated with the conductances of its two faces, T = (g- T- + g+ T+) / (g- + g+), and so respects jumps
+// of the conductivity, contacts and anisotropy. Restriction is the adjoint. Along the axis a coarse face is
+// the two faces of such a cell in series; across it, the weights of interpolation distribute conductances.
 //
-// Of any number of cells. Conductances are in units that do not matter, residuals in kelvin times these.
-// Boundaries are faces too, to a cell of the error 0. So is the ground of a cell, which is no face of the
-// box: what it has to voids, whose temperature is given, and the heat that it stores in an implicit step.
-// Grids are in fp32, whatever the field is in, as they correct it, and residuals are those of the field.
-// Fixed orders, explicit fma: the same bits by all backends.
+// Any number of cells is possible. Conductances may be in any unit; residuals are in kelvin times that unit.
+// A boundary is a face to a cell of error 0. So is the ground of a cell, a further conductance: that of its
+// faces to voids, whose temperature is given, and of the heat that it stores in an implicit step. Grids are
+// in fp32 for fields of either precision, which they correct; the residual is that of the field. Fixed orders
+// and explicit fma give the same bits on all backends.
 #pragma once
 
 #include <span>
@@ -31,11 +31,11 @@ template <class T>
 struct CellFaces {
   T x_lo, x_hi, y_lo, y_hi, z_lo, z_hi, ground;
 
-  // What a sweep of the weight 1 divides a residual by.
+  // Divisor of the residual in a sweep of weight 1.
   ISOTHERM_HOST_DEVICE T sum() const { return (((((x_lo + x_hi) + y_lo) + y_hi) + z_lo) + z_hi) + ground; }
   ISOTHERM_HOST_DEVICE T lower(int axis) const { return axis == 0 ? x_lo : axis == 1 ? y_lo : z_lo; }
   ISOTHERM_HOST_DEVICE T upper(int axis) const { return axis == 0 ? x_hi : axis == 1 ? y_hi : z_hi; }
-  // `sum` and what the faces bring.
+  // `sum` plus the heat through faces and ground.
   ISOTHERM_HOST_DEVICE T add_to(T sum, T centre, T x_prev, T x_next, T y_prev, T y_next, T z_prev,
                                 T z_next) const {
     sum = fused_multiply_add(-ground, centre, sum);
@@ -53,8 +53,7 @@ struct CellFaces {
 };
 
 // Of a coarse grid. faces[axis](cell): of the face to the lower neighbour along the axis. Interior indices,
-// valid in the ghosts that an exchange fills, and one cell beyond an upper boundary. These and all fields of
-// the grid are of one layout.
+// valid in exchanged ghosts and one cell beyond an upper boundary. All fields of the grid have this layout.
 struct GridConductances {
   FieldView<const float> faces[3];
   FieldView<const float> ground;  // may be empty: none
@@ -80,8 +79,8 @@ struct GridConductances {
   }
 };
 
-// Of a body, by the tables of its materials; `boundaries` are those of the block. `storage`: of an implicit
-// step, which part of Materials::capacity a cell has as ground.
+// Of a body, by the tables of its materials; `boundaries` are those of the subdomain. `storage`: in an
+// implicit step, the part of Materials::capacity that is ground of a cell.
 template <class T>
 struct BodyConductances {
   Materials<T> materials;
@@ -108,7 +107,7 @@ struct BodyConductances {
     cell[axis] += step;
     return materials.conductance[(axis * materials.count + own) * materials.count + materials.classes(cell)];
   }
-  // Through a boundary whose ghost is a T: 1 - a times what a cell has to its own kind.
+  // Through a boundary whose ghost is a T: 1 - a times the conductance to a cell of the same class.
   ISOTHERM_HOST_DEVICE T face(int axis, bool above, Int3 cell) const {
     if (is_void(axis, cell, above ? 1 : -1)) return 0;
     const T inner = between(axis, cell, above ? 1 : -1);
@@ -117,7 +116,7 @@ struct BodyConductances {
     const Index p = axis == 0 ? cell.y : cell.x, q = axis == 2 ? cell.y : cell.z;
     return inner * (1 - boundary.cells[p + q * boundary.cells_pitch].a);
   }
-  // What take_conductances() takes.
+  // What take_conductances() stores.
   ISOTHERM_HOST_DEVICE T conductance(int along, bool above, Int3 cell) const {
     return along == ground_of_cells ? ground_of(cell) : face(along, above, cell);
   }
@@ -134,10 +133,10 @@ struct BodyConductances {
   }
 };
 
-// How the cells of two grids belong together: every second one along `axis`, from the first of the whole grid
-// on. Indices are of this rank's blocks, whose first cells are `fine_lo` and `coarse_lo` of the whole grids.
+// Which cells of two grids correspond: every second one along `axis`, from the first of the whole grid on.
+// Indices are those of this rank's subdomains, which start at `fine_lo` and `coarse_lo` of the whole grids.
 struct Halving {
-  int axis = 0;         // less: there is no coarser grid
+  int axis = 0;         // negative: there is no coarser grid
   Int3 cells{1, 1, 1};  // of the whole fine grid
   bool wraps[3] = {};   // periodic axes of it
   Int3 fine_lo{}, coarse_lo{};
@@ -147,27 +146,27 @@ struct Halving {
     coarse[axis] *= 2;
     return coarse - fine_lo;
   }
-  // Of a fine cell: is it between two coarse ones, or beyond the last?
+  // Is a fine cell between two coarse ones, or beyond the last?
   ISOTHERM_HOST_DEVICE bool is_between(Int3 cell) const {
     return axis >= 0 && ((cell[axis] + fine_lo[axis]) & 1) != 0;
   }
-  // The coarse cell that it is, or the one below it.
+  // The coarse cell that is this fine cell, or else the one below it.
   ISOTHERM_HOST_DEVICE Int3 coarse(Int3 cell) const {
     cell = cell + fine_lo;
     cell[axis] = (cell[axis] - (cell[axis] & 1)) / 2;
     return cell - coarse_lo;
   }
-  // Has a fine cell that is a coarse one such a neighbour?
+  // Does a fine cell that is a coarse one have a neighbour between coarse ones?
   ISOTHERM_HOST_DEVICE bool has_between(Int3 cell, bool above) const {
     const Index at = cell[axis] + fine_lo[axis];
     return above ? at + 1 < cells[axis] : at > 0 || (wraps[axis] && cells[axis] % 2 == 0);
   }
-  // Does a boundary lie there?
+  // Is the cell at a boundary on that side?
   ISOTHERM_HOST_DEVICE bool is_outer(int across, bool above, Int3 cell) const {
     return !wraps[across] && cell[across] + fine_lo[across] == (above ? cells[across] - 1 : 0);
   }
 };
-// Calls body with the axis as a constant: an index of it in a cell stays in registers.
+// Calls body with the axis as a constant, so that a cell indexed by it stays in registers.
 template <class Body>
 void with_axis(int axis, const Body& body) {
   if (axis == 0) return body(std::integral_constant<int, 0>{});
@@ -180,7 +179,7 @@ ISOTHERM_HOST_DEVICE Int3 neighbour_of(Int3 cell, int axis, bool above) {
   return cell;
 }
 
-// What divides a residual, or nothing where a cell has no face that conducts.
+// Factor of a residual: 0 in a cell without a face that conducts.
 ISOTHERM_HOST_DEVICE float inverse_of(float sum) {
   return sum > 0 ? 1 / sum : 0;
 }
@@ -188,14 +187,14 @@ ISOTHERM_HOST_DEVICE float inverse_of(float sum) {
 ISOTHERM_HOST_DEVICE float inverse_between(const GridConductances& g, const Halving& h, Int3 cell) {
   return inverse_of(g.lower(h.axis, cell) + g.upper(h.axis, cell) + g.ground_of(cell));
 }
-// Its weight for the coarse cell above or below it.
+// The weight of such a cell for the coarse cell above or below it.
 ISOTHERM_HOST_DEVICE float weight_between(const GridConductances& g, const Halving& h, Int3 cell,
                                           bool above) {
   return (above ? g.upper(h.axis, cell) : g.lower(h.axis, cell)) * inverse_between(g, h, cell);
 }
 
-// A residual as restricted() reads it: between coarse cells divided, so that a neighbour needs only the face
-// to it.
+// A residual as restricted() reads it: divided in cells between coarse ones, so that a neighbour needs only
+// the face to it.
 ISOTHERM_HOST_DEVICE float shared(const Halving& h, Int3 cell, CellFaces<float> faces, float residual) {
   if (!h.is_between(cell)) return residual;
   return residual * inverse_of(faces.lower(h.axis) + faces.upper(h.axis) + faces.ground);
@@ -204,7 +203,7 @@ ISOTHERM_HOST_DEVICE float shared_residual(const GridConductances& g, const Halv
                                            FieldView<const float> field, Int3 cell, float source) {
   return shared(h, cell, g.all(cell), g.residual(field, cell, source));
 }
-// `own` of a coarse cell's fine cell, and of those below and above it, if they are between coarse ones.
+// `own` is of the coarse cell itself; `below` and `above` are of its neighbours between coarse cells, if any.
 ISOTHERM_HOST_DEVICE float restricted(float own, bool has_below, float lower, float below, bool has_above,
                                       float upper, float above) {
   float sum = own;
@@ -219,11 +218,11 @@ ISOTHERM_HOST_DEVICE float restricted(const GridConductances& g, const Halving& 
                     shared(neighbour_of(cell, h.axis, false)), h.has_between(cell, true),
                     g.upper(h.axis, cell), shared(neighbour_of(cell, h.axis, true)));
 }
-// What an error of the coarse grid, `below` and `above`, is in a fine cell between two.
+// Interpolates the error of the coarse cells `below` and `above` to the fine cell between them.
 ISOTHERM_HOST_DEVICE float between(float lower, float upper, float ground, float below, float above) {
   return fused_multiply_add(lower, below, upper * above) * inverse_of(lower + upper + ground);
 }
-// ... in any.
+// ... to any fine cell.
 ISOTHERM_HOST_DEVICE float prolonged(const GridConductances& g, const Halving& h,
                                      FieldView<const float> error, Int3 cell) {
   const Int3 coarse = h.coarse(cell);
@@ -240,8 +239,8 @@ ISOTHERM_HOST_DEVICE float coarse_face_along(const GridConductances& g, const Ha
   const Int3 between = neighbour_of(cell, h.axis, above);
   return g.lower(h.axis, between) * weight_between(g, h, between, true);
 }
-// ... across the axis. The two cells at a face between coarse ones share it out by the mean of their weights,
-// but not to the cell of a void.
+// ... across the axis. A face of two cells between coarse ones is distributed by the mean of their weights,
+// but not to cells of a void.
 ISOTHERM_HOST_DEVICE float coarse_face_across(const GridConductances& g, const Halving& h, int across,
                                               bool above, Int3 coarse) {
   const auto face = [&](Int3 cell) { return above ? g.upper(across, cell) : g.lower(across, cell); };
@@ -271,7 +270,7 @@ ISOTHERM_HOST_DEVICE float coarse_ground(const GridConductances& g, const Halvin
   return sum;
 }
 
-// What coarsen() makes.
+// What coarsen() stores.
 ISOTHERM_HOST_DEVICE float coarse_conductance(const GridConductances& g, const Halving& h, int along,
                                               bool above, Int3 coarse) {
   if (along == ground_of_cells) return coarse_ground(g, h, coarse);
@@ -287,17 +286,17 @@ struct ConductanceSweep {
   Box region;
   float weight;
 
-  // Of a cell of that temperature, 0 at the start: `heat` is the source, and what the faces bring.
+  // The new temperature of a cell with `centre` now. `heat`: the source plus the heat through its faces.
   ISOTHERM_HOST_DEVICE float update(CellFaces<float> faces, float heat, float centre) const {
     return fused_multiply_add(weight * inverse_of(faces.sum()), heat, centre);
   }
 };
 
-// Regions are of the fine grid, but of the coarse one in restrict_residual and coarsen.
+// Regions are of the fine grid; in restrict_residual and coarsen of the coarse one.
 template <class T>
 struct Semicoarsening {
-  // One after the other, each of the result of the one before, and of a region that the one before has, with
-  // the cells around it. Two fields take turns.
+  // Runs sweeps in order, each on the result of the one before, which has covered its region and the cells
+  // around it. Two fields alternate.
   void (*sweep)(std::span<const ConductanceSweep> sweeps, Stream stream);
   // shared_residual() of a field; `source` may be empty.
   void (*find_residual)(const GridConductances& g, const Halving& halving, FieldView<const float> field,
@@ -310,7 +309,7 @@ struct Semicoarsening {
   // coarse_conductance(); with `above` of upper faces, in a region at a boundary.
   void (*coarsen)(const GridConductances& g, const Halving& halving, int along, bool above,
                   FieldView<float> coarse, Box region, Stream stream);
-  // The same of a body's own cells: lower or upper faces along an axis, or the ground.
+  // The same for the cells of a body: lower or upper faces along an axis, or the ground.
   void (*take_conductances)(const BodyConductances<T>& g, int along, bool above, FieldView<float> to,
                             Box region, Stream stream);
   // `scale` times the residual of the body's field.

@@ -1,6 +1,6 @@
 // Heat sources that are products of a profile along each axis: gaussians, double ellipsoids (Goldak et al.,
-// Metallurgical Transactions B 15, 1984), boxes. A cell takes the mean over its volume, from the share of the
-// heat below each of its faces, so that the cells sum to the power without a reduction.
+// Metallurgical Transactions B 15, 1984), boxes. A cell has the mean over its volume, from the shares of heat
+// below each of its faces, so that the cells sum to the power without a reduction.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +11,13 @@
 
 namespace isotherm {
 
-// How a share of heat lies along an axis: the integral is 1.
+// The distribution of heat along an axis; its integral is 1.
 struct SourceProfile {
-  // Two halves of gaussians that meet at the centre, or, where `to` is above `from`, evenly between these; m.
+  // Two half gaussians that meet at the centre, or, where `to` is above `from`, uniform between these; m.
   double centre = 0, from = 0, to = 0;
   double inverse_width[2] = {};  // below and above the centre: 1/(sqrt(2) standard deviation), 1/m
   double share[2] = {};          // of the heat; sum to 1
-  // Cut there, in sqrt(2) standard deviations, and scaled so that nothing is lost.
+  // The gaussians are cut at so many sqrt(2) standard deviations, and scaled so that no heat is lost.
   double cut = 0, inverse_erf_of_cut = 1;
 };
 
@@ -36,18 +36,18 @@ ISOTHERM_HOST_DEVICE double share_below(const SourceProfile& p, double place) {
 // Strength times the product of the means along the axes.
 struct SourceProduct {
   SourceProfile axis[3];
-  double strength = 0;  // W, times what makes K of W/m^3
+  double strength = 0;  // W, times the factor from W/m^3 to K
   Box cells{};          // global: it is 0 elsewhere
 };
 
-// The cells of `box` become what is constant and then, in order, each product more.
+// Sets the cells of `box` to `constant` plus each product, in order.
 template <class T>
 struct SourceSum {
   static constexpr int most_products = 8;
   FieldView<T> to{};
   FieldView<const T> constant{};  // cell for cell that of `to`, which it may be; empty: 0
   Box box{};
-  double origin[3] = {}, h[3] = {};  // m, of the grid and of a cell, where these differ of the first
+  double origin[3] = {}, h[3] = {};  // m: of the grid; of a cell, or of the first where they differ
   const double* edges[3] = {};       // m, faces of all cells, one more than these; null: evenly spaced
   Index cells[3] = {};               // of the grid, along an axis with edges
   Int3 first{};                      // global index of the cell (0, 0, 0) of the field

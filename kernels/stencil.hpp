@@ -1,5 +1,4 @@
-// The formula and the boundary rule of isotherm. They stand here once; every kernel on every backend calls
-// them.
+// The formula and the boundary rule of isotherm, written once: every kernel on every backend calls them.
 //
 // One Jacobi sweep of the 7-point operator on a uniform grid (cell-centred finite volumes; LeVeque, Finite
 // Difference Methods for Ordinary and Partial Differential Equations, SIAM 2007, chapters 3 and 9):
@@ -12,7 +11,7 @@
 // Explicit fma in a fixed order, and no contraction by the compiler (-ffp-contract=off, --fmad=false), give
 // the same bits from every compiler, instruction set and device that follows IEEE 754.
 //
-// Below them: the arguments of a stencil kernel, and its entry in the table.
+// Then: the arguments of a stencil kernel, and its entry in the registry.
 #pragma once
 
 #include <algorithm>
@@ -47,14 +46,14 @@ ISOTHERM_HOST_DEVICE double fused_multiply_add(double a, double b, double c) {
   return ::fma(a, b, c);
 }
 
-// What a source adds in a sweep. Kernels scale what they have read: where there is no source, nothing.
+// Contribution of a source to a sweep. Kernels scale source values as they read them; no source: 0.
 template <class T>
 ISOTHERM_HOST_DEVICE T scaled_source(const Coefficients<T>& c, T source) {
   return c.sigma * source;
 }
 
-// The sum without the neighbours along z: what a kernel that walks along z holds until the next
-// plane arrives. T: all temperatures in kelvin; s: scaled_source() in kelvin (0 where there is none).
+// The sum without the neighbours along z: what a kernel that walks along z keeps until it reads the next
+// plane. T: all temperatures in kelvin; s: scaled_source() in kelvin (0 where there is none).
 template <class T>
 ISOTHERM_HOST_DEVICE T stencil_in_plane(const Coefficients<T>& c, T centre, T x_lo, T x_hi, T y_lo, T y_hi,
                                         T s) {
@@ -73,14 +72,14 @@ ISOTHERM_HOST_DEVICE T stencil_update(const Coefficients<T>& c, T centre, T x_lo
   return stencil_add_z(c, stencil_in_plane(c, centre, x_lo, x_hi, y_lo, y_hi, s), z_lo, z_hi);
 }
 
-// What stands beyond a boundary: a T + b of the cell at the boundary. (a, b) hold the kind of boundary, its
+// Ghost value at a boundary: a T + b, with T of the cell there. (a, b) express the kind of boundary, its
 // value and the mesh width; physics/boundaries.hpp has the table.
 template <class T>
 ISOTHERM_HOST_DEVICE T boundary_ghost(T a, T b, T centre) {
   return fused_multiply_add(a, centre, b);
 }
 
-// A value for each sweep of a launch, in order. Of one value: the same in all.
+// A value for each sweep of a launch, in order. Made of one value, it is the same for all.
 inline constexpr int most_sweeps_per_launch = 8;
 template <class Value>
 struct PerSweep {
@@ -91,10 +90,10 @@ struct PerSweep {
   ISOTHERM_HOST_DEVICE const Value& operator[](int i) const { return sweep[i]; }
 };
 
-// Kernels of a GPU that work by tiles take the 16 bytes of a row as cells of one class, that of the first,
-// each among its own, and sweep the cells for which this is wrong a second time, one by one: those at an
+// Tiled kernels of a GPU treat the cells in 16 bytes of a row as cells of one class, that of the first, with
+// neighbours of the same class. Cells for which this is wrong are swept again, one by one: those at an
 // interface, or of another class than the first of their 16 bytes, or at a boundary that differs by cell.
-// Behind a launch of n sweeps the n - 1 cells around these are wrong too. All indices as those of the fields.
+// After a launch of n sweeps the n - 1 cells around these are wrong too. Indices are those of the fields.
 struct MixedCells {
   static constexpr int most_sweeps = 4, most_distance = 2 * (most_sweeps - 1);
   static constexpr Int3 brick{32, 4, 1};  // cells
@@ -109,32 +108,31 @@ struct MixedCells {
   std::int32_t within[most_distance + 1] = {};
 };
 
-// The materials of a body that has several, as a sweep needs them: one byte for each cell, its class, and
-// tables by class. Cells among their own class are swept by the formula above, others by material_update().
-// A void is a class too: its cells take part in no exchange and keep what they hold, which is what the cells
-// of the body see beyond their faces to it.
+// The materials of a body that has several: a byte for each cell, its class, and tables by class. Cells with
+// neighbours of their own class are swept by the formula above, others by material_update(). A void is a
+// class too: its cells keep their values, which are the neighbour values of cells of the body next to them.
 template <class T>
 struct Materials {
-  // With as many ghosts as the fields; beyond a boundary that of the cell before it. Empty: of one material.
+  // With as many ghosts as the fields; beyond a boundary the class of the cell at it. Empty: one material.
   FieldView<const std::uint8_t> classes;
   int count = 0;                                  // of classes
   PerSweep<const Coefficients<T>*> coefficients;  // by class
-  // [axis][class][class of the neighbour], of a face in W/(m^3 K) over a unit of the tables, as the first
-  // sees it: 0 of a void's own.
+  // [axis][class][class of the neighbour], of a face in W/(m^3 K) over the unit of the tables, from the side
+  // of the first class: 0 if that is a void.
   const T* conductance = nullptr;
   const T* capacity = nullptr;   // rho c over that unit and the unit weight; null in a steady problem
   PerSweep<T> weight;            // in a transient problem over the unit weight
-  T source = 0;                  // what a stored source is multiplied with: its heat over the unit
+  T source = 0;                  // factor of a stored source: its heat over the unit
   const double* heat = nullptr;  // rho c over that of class 0; 0 of a void
   const T* held = nullptr;       // K, by class: in cells of a void; NaN of a material. Null: there is no void
   MixedCells mixed;              // on a GPU
-  FieldView<T> between[2];       // there, for launches of several sweeps: as the fields
+  FieldView<T> between[2];       // on a GPU, for launches of several sweeps: as the fields
 
   ISOTHERM_HOST_DEVICE bool empty() const { return classes.empty(); }
   ISOTHERM_HOST_DEVICE bool is_void(int of_class) const { return held && held[of_class] == held[of_class]; }
 };
 
-// Of a cell at an interface, in one sweep: what weighs its neighbours' differences and a stored source.
+// Weights of a cell at an interface in one sweep: of differences to its neighbours, and of a stored source.
 template <class T>
 struct InterfaceCoefficients {
   T face[6], source;  // faces as the neighbours: x_lo, x_hi, y_lo, ...
@@ -155,8 +153,8 @@ ISOTHERM_HOST_DEVICE InterfaceCoefficients<T> interface_coefficients(const Mater
   return c;
 }
 
-// The sum of what its faces bring is added to the cell: a uniform field is kept, and neighbours exchange the
-// same heat. T: a number, or a vector of cells with the same coefficients.
+// Adds the heat through its faces to a cell: a uniform field stays uniform, and neighbours exchange the same
+// heat. T: a number, or a vector of cells with the same coefficients.
 template <class T>
 ISOTHERM_HOST_DEVICE T interface_update(const InterfaceCoefficients<T>& c, T centre, T x_lo, T x_hi, T y_lo,
                                         T y_hi, T z_lo, T z_hi, T s) {
@@ -166,7 +164,7 @@ ISOTHERM_HOST_DEVICE T interface_update(const InterfaceCoefficients<T>& c, T cen
   return centre + change;
 }
 
-// A cell in a body of several materials; `s` as stored; the sweep is the launch's `sweep`-th.
+// A cell in a body of several materials, in sweep `sweep` of a launch; `s` as stored.
 template <class T>
 ISOTHERM_HOST_DEVICE T material_update(const Materials<T>& m, Index x, Index y, Index z, T centre, T x_lo,
                                        T x_hi, T y_lo, T y_hi, T z_lo, T z_hi, T s, int sweep = 0) {
@@ -196,8 +194,8 @@ struct CellBoundary {
 // neighbour). b: kelvin. Where `b_field` is null, b is the same over the face; else b of the cell with
 // tangential indices (p, q) is b_field[p + q * pitch], and in the n-th sweep of a launch n * sweep_pitch
 // behind it. (p, q) are (y, z) on x faces, (x, z) on y faces, (x, y) on z faces, interior indices; they run
-// from -ghosts to extent + ghosts - 1, and b_field points at (0, 0). It lies in the device's memory. So does
-// a_field, of which only kernels that takes_varying_a() know: a of each cell, in all sweeps of a launch.
+// from -ghosts to extent + ghosts - 1, and b_field points at (0, 0). It is in the device's memory. So is
+// a_field, which only kernels with takes_varying_a() read: a of each cell, in all sweeps of a launch.
 template <class T>
 struct Boundary {
   bool is_boundary = false;
@@ -212,7 +210,7 @@ struct Boundary {
   ISOTHERM_HOST_DEVICE T b_at(Index p, Index q, int sweep = 0) const {
     return b_field ? b_field[p + q * pitch + sweep * sweep_pitch] : b[sweep];
   }
-  // In any body, where kernels of one material alone read a and b.
+  // For any body; kernels for one material may read a and b themselves.
   ISOTHERM_HOST_DEVICE T ghost(Index p, Index q, T centre, int sweep = 0) const {
     if (!cells) return boundary_ghost(a_field ? a_field[p + q * pitch] : a, b_at(p, q, sweep), centre);
     const CellBoundary<T>& cell = cells[p + q * cells_pitch];
@@ -233,10 +231,10 @@ struct Boundaries {
   }
 };
 
-// Where a sweep stores the cells at a face of the block beside `out`, for the neighbour there, whom another
-// device may hold: cell (p, q), indices as a boundary's, goes to to[p + q * pitch]; null: nowhere. Across y
-// and z these are the neighbour's ghosts; across x, where a ghost stands alone in its row, a column for each
-// plane, beside the field. Rows start at multiples of 16 bytes.
+// Where a sweep stores the cells at a face a second time, for the neighbour there, perhaps on another device:
+// cell (p, q), indices as in Boundary, in to[p + q * pitch]; null: nowhere. Across y and z these are the
+// neighbour's ghosts; across x, where ghosts are not contiguous, a column for each plane, outside the field.
+// Rows start at multiples of 16 bytes.
 template <class T>
 struct FaceStore {
   T* to = nullptr;
@@ -246,13 +244,13 @@ struct FaceStore {
 // Cells of a column that may be read, whatever the length of the face.
 inline constexpr Index column_unit = 64;
 // Of all faces that have a neighbour. The k-th sweep with them signals to all neighbours that the (k-1)-th
-// has ended, and continues when they have signalled the same (production/face_stores.hpp). So neighbours
-// take such sweeps alike, in two fields that alternate. It waits on the device: each rank needs its own.
+// has ended, and continues when they have signalled the same (production/face_stores.hpp). So neighbours run
+// the same such sweeps, in two fields that alternate. The wait is on the device: each rank needs its own.
 template <class T>
 struct FaceStores {
   FaceStore<T> faces[face_count];  // by Face
-  // What the neighbours have left for this device beyond the lower and the upper face across x of `in`, in
-  // place of ghosts: cell (y, z) at columns[upper][y + z * column_pitch]. Null where there is none.
+  // What the neighbours have stored for this device, instead of ghosts beyond the lower and the upper face
+  // across x of `in`: cell (y, z) at columns[upper][y + z * column_pitch]. Null where there is none.
   const T* columns[2] = {};
   Index column_pitch = 0;
   PeerLinks links = {};
@@ -270,7 +268,7 @@ struct UpdateNorm {
   bool accumulate = false;   // combined with the value that is there: a step in several regions has one norm
 };
 
-// How a kernel goes about it; the bits of the field depend on neither.
+// Launch configuration of a kernel; the bits of the field do not depend on it.
 struct SweepPlan {
   int time_block = 1;  // sweeps per launch
   int tile = 0;        // of the kernel's tiles
@@ -281,8 +279,8 @@ template <class T>
 struct SweepArgs {
   FieldView<const T> in;  // kelvin; valid `time_block` cells around the region, beyond boundaries one
   FieldView<T> out;       // same shape as in, other memory
-  // Interior indices: the block, its interior, a box beside that. It may reach into the ghosts, `time_block`
-  // layers short of the last, where these hold a neighbour's cells: never beyond a boundary.
+  // Interior indices: the block, its interior, or a box next to that. It may include ghosts that hold a
+  // neighbour's cells, except the last `time_block` layers; never cells beyond a boundary.
   Box region;
   PerSweep<Coefficients<T>> c;
   Boundaries<T> boundaries;  // applied by the kernel across its own_boundaries; across other axes boundaries
@@ -294,8 +292,8 @@ struct SweepArgs {
   FaceStores<T> stores = {};  // only to a kernel that stores_faces(), of the whole block, and without a norm
 };
 
-// How a kernel takes one sweep in two parts: the interior, which needs nothing that an exchange brings, and
-// the rest of the region, once it is there. Boundaries of all axes are applied.
+// How a kernel runs one sweep in two parts: the interior, which reads no exchanged ghost, and after the
+// exchange the exterior, the rest of the region. Boundaries of all axes are applied.
 template <class T>
 struct ExteriorSweep {
   // The part of `available`, which lies in `region`, that is best swept first; may be empty.
@@ -305,18 +303,18 @@ struct ExteriorSweep {
   std::size_t (*norm_scratch_bytes)(Box region, Box interior, int tile);
 };
 
-// Memory beside the fields that launches of a kernel keep for those that follow, in the thread that launches.
+// Memory that launches of a kernel keep for later ones of the same thread.
 struct LaunchMemory {
   std::size_t (*bytes)(Box region, SweepPlan plan);  // that a launch needs
   std::size_t (*held)();                             // by this thread, now
   void (*release)();                                 // until the next launch
 };
 
-// One kernel of the table. Asynchronous on `stream`; holds no state but LaunchMemory; allocates and
+// One kernel of the registry. Asynchronous on `stream`; holds no state but LaunchMemory; allocates and
 // synchronises nothing else.
 template <class T>
 struct StencilKernel {
-  std::string_view name;  // the deck's word, the report's, the test's
+  std::string_view name;  // keyword in decks, reports and tests
   Backend backend;
   std::string_view description;
   void (*launch)(const SweepArgs<T>& args, SweepPlan plan,
@@ -324,9 +322,9 @@ struct StencilKernel {
   // Sweeps that one launch can fuse. Where more than one, the kernel applies the boundaries of all axes
   // itself.
   int max_time_block = 1;
-  // The axes across which the kernel applies the boundary rule itself: nobody fills those ghosts for it.
+  // The axes across which the kernel applies the boundary rule itself: those ghosts are not filled for it.
   std::array<bool, 3> own_boundaries{};
-  // Ways to cut the work (block shapes, rows per thread, chunks of z), by name; the first is taken unasked.
+  // Tiles (block shapes, rows per thread, chunks of z), by name; the first is the default.
   std::span<const std::string_view> tiles = one_tile;
   // Null where the kernel cannot return the norm of its update.
   std::size_t (*norm_scratch_bytes)(Box region, int tile) = nullptr;
@@ -346,11 +344,11 @@ struct StencilKernel {
   bool calls_ghost = false;       // of Boundary, across its own_boundaries
   bool is_candidate = true;       // whether `auto` may take it
   Purpose purpose = Purpose::lecture;
-  bool suits_small_blocks = false;  // of a GPU: where blocks that walk leave most of it waiting
+  bool suits_small_blocks = false;  // of a GPU: where kernels that walk along z leave most of it idle
 
   bool available() const { return launch != nullptr; }
   bool fuses_norm() const { return norm_scratch_bytes != nullptr; }
-  // Where the rule's a differs by cell, in a body of one material.
+  // Whether the boundary rule's a may differ by cell, in a body of one material.
   bool takes_varying_a() const { return calls_ghost || own_boundaries == std::array<bool, 3>{}; }
   std::string why_unsupported(int tile) const { return unsupported ? unsupported(tile) : ""; }
 };
@@ -368,21 +366,21 @@ Boundaries<T> boundaries_in_ghosts(const StencilKernel<T>& kernel, Boundaries<T>
   return boundaries;
 }
 
-// Does a step in two parts go the kernel's own way? Temporal blocking take boxes, each with margins of its
-// own.
+// Does the kernel's `exterior` run a step in two parts? With temporal blocking boxes are swept, each with its
+// margins.
 template <class T>
 bool has_exterior(const StencilKernel<T>& kernel, SweepPlan plan) {
   return kernel.exterior && plan.time_block == 1;
 }
-// What of `region` this kernel sweeps before an exchange is over, out of what is at hand by then; may be
-// empty.
+// The part of `region` that this kernel sweeps before an exchange ends, among the cells available then; may
+// be empty.
 template <class T>
 Box interior_of(const StencilKernel<T>& kernel, Box region, Box available, SweepPlan plan) {
   return has_exterior(kernel, plan) && !available.empty()
              ? kernel.exterior->interior(region, available, plan.tile)
              : available;
 }
-// Sweeps args.region without that, into one norm.
+// Sweeps the rest of args.region, into the same norm.
 template <class T>
 void launch_exterior(const StencilKernel<T>& kernel, SweepArgs<T> args, Box interior, SweepPlan plan,
                      Stream stream) {
@@ -395,7 +393,7 @@ void launch_exterior(const StencilKernel<T>& kernel, SweepArgs<T> args, Box inte
     args.norm.accumulate = true;
   }
 }
-// For their norm, interior and exterior, where the kernel fuses it.
+// Scratch for the norm of interior and exterior, where the kernel fuses it.
 template <class T>
 std::size_t split_scratch_bytes(const StencilKernel<T>& kernel, Box region, Box interior, SweepPlan plan) {
   std::size_t most = 0;
