@@ -34,15 +34,12 @@ LongAccumulator sum(const ReductionArgs<T>& args) {
 }
 
 template <class Isa, class T>
-ReductionKernel<T> row_openmp() {
-  ReductionKernel<T> kernel{};
-  reduction_openmp<Isa>(kernel);
-  return kernel;
-}
-
-template <class Isa, class T>
 void launch(const ReductionArgs<T>& args, Stream stream) {
-  if (args.op == ReductionOp::max_abs) return row_openmp<Isa, T>().launch(args, stream);
+  if (args.op == ReductionOp::max_abs) {
+    ReductionKernel<T> openmp{};
+    reduction_openmp<Isa>(openmp);
+    return openmp.launch(args, stream);
+  }
   LongAccumulator total{};
   for_op(args.op, [&]<ReductionOp op>() {
     if constexpr (op != ReductionOp::max_abs) total = sum<Isa, op>(args);
@@ -56,8 +53,8 @@ void launch(const ReductionArgs<T>& args, Stream stream) {
 
 template <class Isa, class T>
 void reduction_reproducible(ReductionKernel<T>& kernel) {
+  reduction_openmp<Isa>(kernel);  // for the maximum
   kernel.launch = launch<Isa, T>;
-  kernel.scratch_bytes = row_openmp<Isa, T>().scratch_bytes;
   kernel.sum_bits = SumBits::exact;
 }
 
