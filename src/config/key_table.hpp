@@ -185,7 +185,7 @@ struct KeyTraits {
   bool is_required = false;                  // where it applies
   std::string_view partner{};                // exactly one of this key and its partner must be given
   std::vector<std::string_view> needs{};     // where it is given, one of these keys beside it is, too
-  std::vector<std::string_view> excludes{};  // where it is given, none of these is
+  std::vector<std::string_view> excludes{};  // where it is given, none of these is, its partner among them
   When when{};
   std::string_view example{};      // as YAML; for keys without a default
   std::string_view absent{};       // what it means to leave the key out, where the target cannot say it
@@ -205,7 +205,7 @@ struct Key : KeyTraits {
 
   Key(std::string_view name_, Target target_, std::string_view doc_, KeyTraits traits = {})
       : KeyTraits(std::move(traits)), name(name_), target(std::move(target_)), doc(doc_) {
-    if (is_one_of_two() && partner < name) excludes.push_back(partner);  // the other need not, too
+    if (is_one_of_two() && partner < name) excludes.push_back(partner);  // checked once
   }
   bool is_one_of_two() const { return !partner.empty(); }
   bool has_default() const { return !is_required && !is_one_of_two(); }

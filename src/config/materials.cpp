@@ -1,34 +1,33 @@
 #include "config/materials.hpp"
 
 #include <algorithm>
-#include <charconv>
+#include <map>
 #include <string>
 
 #include "config/grid_axes.hpp"
+#include "core/text.hpp"
 
 namespace isotherm {
 namespace {
 
-// Resistances of contacts between any two materials, m^2 K/W.
+// Resistances of contacts, m^2 K/W, by the numbers of two materials, either first.
 class ContactTable {
  public:
-  explicit ContactTable(const Config& config)
-      : count_(config.materials.size()), resistances_(count_ * count_) {
+  explicit ContactTable(const Config& config) {
     for (const ContactConfig& contact : config.contacts) {
-      if (contact.between.size() != 2) continue;  // reported by the checks, as unknown names are
+      if (contact.between.size() != 2) continue;  // reported by the checks
       const std::size_t i = material_number(config, contact.between[0]),
                         j = material_number(config, contact.between[1]);
-      if (i < count_ && j < count_)
-        resistances_[i * count_ + j] = resistances_[j * count_ + i] = contact.resistance;
+      resistances_[{i, j}] = resistances_[{j, i}] = contact.resistance;
     }
   }
   double operator()(std::size_t i, std::size_t j) const {
-    return std::max(i, j) < count_ ? resistances_[i * count_ + j] : 0;  // a void has none
+    const auto found = resistances_.find({i, j});
+    return found == resistances_.end() ? 0 : found->second;
   }
 
  private:
-  std::size_t count_;
-  std::vector<double> resistances_;
+  std::map<std::pair<std::size_t, std::size_t>, double> resistances_;
 };
 
 // Is there no difference between the two for any cell?
@@ -46,20 +45,13 @@ std::vector<std::pair<std::int64_t, std::uint8_t>> numbers_of(const Config& conf
                                                               const MaterialRegion& region) {
   std::vector<std::pair<std::int64_t, std::uint8_t>> map;
   for (const MappedId& each : region.map)
-    if (const auto id = whole_number(each.id))
+    if (const auto id = read_number<std::int64_t>(each.id))
       map.emplace_back(*id, static_cast<std::uint8_t>(material_number(config, each.material)));
   std::ranges::sort(map);
   return map;
 }
 
 }  // namespace
-
-std::optional<std::int64_t> whole_number(const std::string& id) {
-  std::int64_t value = 0;
-  const char* const end = id.data() + id.size();
-  const auto [rest, error] = std::from_chars(id.data(), end, value);
-  return error == std::errc() && rest == end ? std::optional(value) : std::nullopt;
-}
 
 std::size_t material_number(const Config& config, const std::string& name) {
   const auto found = std::ranges::find(config.materials, name, &NamedMaterial::name);

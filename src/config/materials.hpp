@@ -114,7 +114,6 @@ std::vector<PaintedShape> painted_shapes(const Config& config);  // in order
 std::vector<std::size_t> painted_materials(const Config& config);
 // The number of a name: that of the word void is their count; of no material: no_material.
 std::size_t material_number(const Config& config, const std::string& name);
-std::optional<std::int64_t> whole_number(const std::string& id);  // of a map; none where it is not one
 const NamedMaterial& material_of_number(const Config& config, std::size_t number);  // also of the word void
 
 }  // namespace isotherm

@@ -310,29 +310,36 @@ class Reader {
       const Place& place = node.keys[at->second].place;
       const bool is_map = std::holds_alternative<Section>(key.target) && value.kind == Kind::map;
       problems_.remember(key_path, is_map ? place : value.place);
-      const auto rival = std::ranges::find_if(key.excludes, [&](auto each) { return found.contains(each); });
       if (!applies(key, keys)) {
         const auto word = std::get<Choice>(find_key(keys, key.when.key)->target).word();
         problems_.add(place, key_path, "does not apply to {} {} (only to {}); remove it", key.when.key, word,
                       join(key.when.words));
-      } else if (rival != key.excludes.end()) {
-        problems_.add(place, key_path, "does not go with {} ({}); keep one", *rival,
-                      where(node.keys[found.at(*rival)].place));
       } else {
-        check_needs(key, keys, place, path, found);
+        check_neighbours(node, key, keys, path, found);
         read(value, key, key_path);
       }
     }
   }
 
-  void check_needs(const Key& key, const Keys& keys, const Place& place, const std::string& path,
-                   const Found& found) {
+  // Of two keys that exclude each other the later one is rejected.
+  void check_neighbours(const YamlNode& node, const Key& key, const Keys& keys, const std::string& path,
+                        const Found& found) {
+    const auto is_given = [&](std::string_view name) { return found.contains(name); };
+    if (const auto rival = std::ranges::find_if(key.excludes, is_given); rival != key.excludes.end()) {
+      const auto [first, second] = std::minmax({found.at(key.name), found.at(*rival)});
+      const YamlKey &before = node.keys[first], &later = node.keys[second];
+      if (const std::string at = path_to(path, later.name); problems_.sound({at}))
+        problems_.add(later.place, at, "does not go with {} ({}); keep one", before.name,
+                      where(before.place));
+    }
     const auto is_there = [&](std::string_view need) {
-      return found.contains(need) || !problems_.sound({path_to(path, need)});
+      return is_given(need) || !problems_.sound({path_to(path, need)});
     };
-    if (!key.needs.empty() && std::ranges::none_of(key.needs, is_there))
-      problems_.add(place, path_to(path, key.name), "says nothing without {}; add {}: {}, or remove it",
-                    join(key.needs, " or "), key.needs[0], find_key(keys, key.needs[0])->example);
+    const std::string at = path_to(path, key.name);
+    if (!key.needs.empty() && problems_.sound({at}) && std::ranges::none_of(key.needs, is_there))
+      problems_.add(node.keys[found.at(key.name)].place, at,
+                    "says nothing without {}; add {}: {}, or remove it", join(key.needs, " or "),
+                    key.needs[0], find_key(keys, key.needs[0])->example);
   }
 
   // Rejects keys that are unknown or given twice.
@@ -430,6 +437,32 @@ class Reader {
   const Keys& deck_keys_;
   Problems& problems_;
 };
+
+// The cells of axes with zones, where a deck's grid leaves them out: all three, or null in their place.
+void fill_in_cells(YamlNode& grid) {
+  const YamlNode* const spacing = grid.find("spacing");
+  if (!spacing || spacing->kind != YamlNode::Kind::list || spacing->items.size() != 3) return;
+  const auto is_axis_of_zones = [](const YamlNode& axis) { return axis.kind == YamlNode::Kind::list; };
+  if (!grid.find("cells") && std::ranges::all_of(spacing->items, is_axis_of_zones)) {
+    const YamlNode nothing{.kind = YamlNode::Kind::null, .place = spacing->place};
+    YamlNode cells{
+        .kind = YamlNode::Kind::list, .place = spacing->place, .items = {nothing, nothing, nothing}};
+    grid.keys.insert(grid.keys.begin(), {"cells", spacing->place});
+    grid.items.insert(grid.items.begin(), std::move(cells));
+    return fill_in_cells(grid);
+  }
+  YamlNode* const cells = grid.find("cells");
+  if (!cells || cells->kind != YamlNode::Kind::list || cells->items.size() != 3) return;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    if (cells->items[axis].kind != YamlNode::Kind::null || !is_axis_of_zones(spacing->items[axis])) continue;
+    double sum = 0;  // what is no count is reported where spacing is read
+    for (const YamlNode& zone : spacing->items[axis].items)
+      if (zone.kind == YamlNode::Kind::list && !zone.items.empty())
+        sum += parse_number(zone.items[0].text).value;
+    cells->items[axis] = {
+        .kind = YamlNode::Kind::scalar, .place = cells->items[axis].place, .text = shortest(sum)};
+  }
+}
 
 void rename_in(YamlNode& map, const Keys& keys, const std::string& path, std::vector<Renamed>& renamed) {
   for (std::size_t i = 0; i < map.keys.size(); ++i) {

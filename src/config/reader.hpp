@@ -48,8 +48,6 @@ struct Renamed {
 };
 std::vector<Renamed> rename_former(YamlNode& deck);
 
-// The cells of axes with zones, where a deck's grid leaves them out: all three, or null in their place.
-void fill_in_cells(YamlNode& grid);
 // A table of values at times: `node` is a map, whose relative path starts at `folder`.
 struct TableError {
   std::string problem;  // "problem; advice"
@@ -70,8 +68,6 @@ Config settle_config(const YamlNode& deck, const std::string& path, const Regist
 // Checks that need more than one key, or the kernel registry.
 void validate(Config& config, const RegistryNames& registry, Problems& problems);
 // Its parts, and what they share: a box along an axis, a steady error of `what`, a kernel that can do `what`.
-void check_zones(const Config& config, Problems& problems);
-void check_classes(const Config& config, Problems& problems);
 void check_materials(const Config& config, const RegistryNames& registry, Problems& problems);
 void check_boundaries(const Config& config, const RegistryNames& registry, Problems& problems);
 void check_corners(const std::string& key, int axis, double from, double to, Problems& problems);

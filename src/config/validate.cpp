@@ -276,6 +276,20 @@ void check_cells(const Config& config, Problems& problems) {
                  n.x, n.y, n.z);
 }
 
+// Zones and cells are read for themselves.
+void check_zones(const Config& config, Problems& problems) {
+  if (!problems.sound({"grid"})) return;
+  for (int axis = 0; axis < 3; ++axis) {
+    if (!config.grid.is_graded(axis)) continue;
+    std::int64_t sum = 0;
+    for (const SpacingZone& zone : config.grid.zones[axis]) sum += zone.cells;
+    if (sum != config.grid.cells[axis])
+      problems.add("grid.cells",
+                   "{} cells along {} are not the {} of the zones of spacing; write {}, or null",
+                   config.grid.cells[axis], "xyz"[axis], sum, sum);
+  }
+}
+
 void check_periodic_pairs(const Config& config, Problems& problems) {
   for (int f = 0; f < face_count; ++f) {
     const int other = static_cast<int>(opposite(static_cast<Face>(f)));
@@ -426,16 +440,13 @@ struct KernelChoice {
   const std::string& chosen;
   const std::vector<RegistryNames::Kernel>& table;
 
-  static bool runs(const RegistryNames::Kernel& kernel, DeviceChoice device) {
-    return kernel.available &&
-           (device == DeviceChoice::automatic || kernel.on_cuda == (device == DeviceChoice::cuda));
-  }
   // auto, and the names of this build's kernels that run on the device, each once: views into the table.
   std::vector<std::string_view> names_on(DeviceChoice device) const {
     std::vector<std::string_view> names{"auto"};
-    for (const RegistryNames::Kernel& each : table)
-      if (runs(each, device) && std::ranges::find(names, each.name) == names.end())
-        names.push_back(each.name);
+    for (const RegistryNames::Kernel& each : table) {
+      const bool runs = device == DeviceChoice::automatic || each.on_cuda == (device == DeviceChoice::cuda);
+      if (each.available && runs && std::ranges::count(names, each.name) == 0) names.push_back(each.name);
+    }
     return names;
   }
   bool runs_on(DeviceChoice device) const { return std::ranges::count(names_on(device), chosen) > 0; }

@@ -11,15 +11,14 @@
 #include "config/parts.hpp"
 #include "config/reader.hpp"
 #include "config/text.hpp"
+#include "core/text.hpp"
 
 namespace isotherm {
 namespace {
 
-// Also notes the name as used.
 void check_name_of_material(const Config& config, const std::string& key, const std::string& name,
-                            std::set<std::string>& used, Problems& problems) {
+                            Problems& problems) {
   if (!problems.sound({key})) return;
-  used.insert(name);
   std::vector<std::string_view> known;
   for (const NamedMaterial& material : config.materials) known.push_back(material.name);
   known.push_back(void_word);
@@ -52,7 +51,7 @@ void check_one_material(const Config& config, const NamedMaterial& material, Pro
     problems.add(key, "a transient problem needs rho c; add density and heat_capacity");
 }
 
-void check_contacts(const Config& config, std::set<std::string>& used, Problems& problems) {
+void check_contacts(const Config& config, Problems& problems) {
   std::set<std::pair<std::string, std::string>> pairs;
   for (std::size_t i = 0; i < config.contacts.size(); ++i) {
     const std::string key = fmt::format("contacts.{}.between", i);
@@ -62,7 +61,7 @@ void check_contacts(const Config& config, std::set<std::string>& used, Problems&
       problems.add(key, "has {} entries; write two materials", between.size());
       continue;
     }
-    for (const std::string& name : between) check_name_of_material(config, key, name, used, problems);
+    for (const std::string& name : between) check_name_of_material(config, key, name, problems);
     const auto is_void = [&](const std::string& name) {
       const std::size_t number = material_number(config, name);
       return number != no_material && material_of_number(config, number).is_void();
@@ -79,7 +78,7 @@ void check_contacts(const Config& config, std::set<std::string>& used, Problems&
 }
 
 void check_layers(const Config& config, const MaterialRegion& region, const std::string& key,
-                  std::set<std::string>& used, Problems& problems) {
+                  Problems& problems) {
   if (region.layers.empty())
     return problems.add(key,
                         "has neither layers nor a shape; add layers: [{{material: NAME, thickness: "
@@ -88,7 +87,7 @@ void check_layers(const Config& config, const MaterialRegion& region, const std:
   const int axis = region.place.axis;
   for (std::size_t i = 0; i < region.layers.size(); ++i)
     check_name_of_material(config, fmt::format("{}.layers.{}.material", key, i), region.layers[i].material,
-                           used, problems);
+                           problems);
   if (!problems.sound({key, "grid"})) return;
   const GridAxis along(config, axis);
   const auto cells = static_cast<double>(along.cells());
@@ -116,34 +115,34 @@ void check_layers(const Config& config, const MaterialRegion& region, const std:
 }
 
 void check_map(const Config& config, const MaterialRegion& region, const std::string& key,
-               std::set<std::string>& used, Problems& problems) {
+               Problems& problems) {
   if (region.map.empty())
     return problems.add(key, "is empty, so the dataset paints nothing; write {1: board}");
   std::set<std::int64_t> ids;
   for (const MappedId& each : region.map) {
-    const auto id = whole_number(each.id);
+    const auto id = read_number<std::int64_t>(each.id);
     if (!id)
       problems.add(key, "'{}' is no whole number; write the numbers of the dataset", printable(each.id));
     else if (!ids.insert(*id).second)
       problems.add(key, "has {} twice; keep one", *id);
-    check_name_of_material(config, key + "." + each.id, each.material, used, problems);
+    check_name_of_material(config, key + "." + each.id, each.material, problems);
   }
 }
 
-void check_regions(const Config& config, std::set<std::string>& used, Problems& problems) {
+void check_regions(const Config& config, Problems& problems) {
   for (std::size_t i = 0; i < config.regions.size(); ++i) {
     const MaterialRegion& region = config.regions[i];
     const std::string key = fmt::format("regions.{}", i);
     if (!problems.sound({key})) continue;
     if (region.shape == RegionShape::layers) {
-      check_layers(config, region, key, used, problems);
+      check_layers(config, region, key, problems);
       continue;
     }
     if (region.shape == RegionShape::dataset) {
-      check_map(config, region, key + ".map", used, problems);
+      check_map(config, region, key + ".map", problems);
       continue;
     }
-    check_name_of_material(config, key + ".material", region.material, used, problems);
+    check_name_of_material(config, key + ".material", region.material, problems);
     for (int axis = 0; region.shape == RegionShape::box && axis < 3; ++axis)
       check_corners(key, axis, region.place.from[axis], region.place.to[axis], problems);
   }
@@ -169,35 +168,55 @@ void check_limits(const Config& config, const RegistryNames& registry, Problems&
 
 void check_several_materials(const Config& config, Problems& problems) {
   const MaterialConfig& m = config.material;
-  const std::pair<const char*, bool> of_one[] = {{"conductivity", m.conductivity.has_value()},
-                                                 {"density", m.density.has_value()},
-                                                 {"heat_capacity", m.heat_capacity.has_value()},
-                                                 {"diffusivity", m.diffusivity.has_value()}};
-  for (const auto& [name, is_given] : of_one)
-    if (is_given)
+  for (const char* const name : {"conductivity", "density", "heat_capacity", "diffusivity"})
+    if (const std::string key = fmt::format("material.{}", name); problems.given(key))
       problems.add(
-          fmt::format("material.{}", name),
+          key,
           "is of one material, and the deck has materials with properties of their own; keep one of the two, "
           "with material: {{default: {}}}",
           config.materials[0].name);
   if (config.materials.size() > most_materials)
     problems.add("materials", "{} are too many; write at most {}", config.materials.size(), most_materials);
   for (const NamedMaterial& material : config.materials) check_one_material(config, material, problems);
-  std::set<std::string> used, touched;
   if (!m.default_material.empty())
-    check_name_of_material(config, "material.default", m.default_material, used, problems);
+    check_name_of_material(config, "material.default", m.default_material, problems);
   else if (config.regions.empty() && problems.sound({"materials", "material", "regions"}))
     problems.add("material.default", "is missing, and so are regions; add default: {}",
                  config.materials[0].name);
-  check_regions(config, used, problems);
-  check_contacts(config, touched, problems);
+  check_regions(config, problems);
+  check_contacts(config, problems);
   if (!problems.sound({"material", "materials", "regions", "contacts"})) return;
-  for (const NamedMaterial& material : config.materials)
-    if (!used.contains(material.name))
-      problems.warn("materials." + material.name,
+  const std::vector<std::size_t> painted = painted_materials(config);
+  for (std::size_t i = 0; i < config.materials.size(); ++i)
+    if (std::ranges::find(painted, i) == painted.end())
+      problems.warn("materials." + config.materials[i].name,
                     "no cell has it: neither regions nor material.default name it");
-  if (material_of_number(config, painted_materials(config)[0]).is_void())
+  if (material_of_number(config, painted[0]).is_void())
     problems.add("regions", "every cell is of a void, and none of the body; give one a material");
+}
+
+// What a source gives counts with the volumes of cells, which makes its formula longer.
+void check_depth_of_sources(const Config& config, Problems& problems) {
+  for (std::size_t i = 0; i < config.sources.size(); ++i) {
+    try {
+      Expression::combined(FormulaOp::multiply, {config.sources[i].formula, volume_formula(config)});
+    } catch (const FormulaError& error) {
+      problems.add(fmt::format("sources.{}.formula", i),
+                   "is too long for a grid with zones ({}); write a shorter one", error.problem);
+    }
+  }
+}
+
+void check_classes(const Config& config, Problems& problems) {
+  if (!config.grid.is_graded() || !problems.sound({"grid", "material", "materials", "regions", "contacts"}))
+    return;
+  if (problems.sound({"sources"})) check_depth_of_sources(config, problems);
+  if (material_classes(config).count() > most_materials)
+    problems.add(
+        "grid.spacing",
+        "its zones and the materials make more than {} kinds of cells, which differ in material or in "
+        "size along an axis; use fewer sizes, or regions that reach into fewer zones",
+        most_materials);
 }
 
 }  // namespace

@@ -12,31 +12,31 @@
 namespace isotherm {
 namespace {
 
-std::optional<std::string> numbers_yaml(const Numbers& numbers) {
+// [text of the first, ...]
+template <class Entries, class Text>
+std::string in_brackets(const Entries& entries, const Text& text) {
   std::vector<std::string> all;
-  for (const double value : numbers.get())
-    all.push_back(numbers.are_whole ? fmt::format("{}", static_cast<std::int64_t>(value)) : shortest(value));
-  if (all.empty()) return std::nullopt;
-  return numbers.count == 1 ? all[0] : fmt::format("[{}]", fmt::join(all, ", "));
+  for (const auto& entry : entries) all.push_back(text(entry));
+  return fmt::format("[{}]", fmt::join(all, ", "));
+}
+
+std::optional<std::string> numbers_yaml(const Numbers& numbers) {
+  const auto text = [&](double value) {
+    return numbers.are_whole ? fmt::format("{}", static_cast<std::int64_t>(value)) : shortest(value);
+  };
+  const std::vector<double> values = numbers.get();
+  if (values.empty()) return std::nullopt;
+  return numbers.count == 1 ? text(values[0]) : in_brackets(values, text);
 }
 
 std::optional<std::string> sizes_yaml(const GridConfig& grid) {
   if (!grid.spacing) return std::nullopt;
-  std::vector<std::string> axes;
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    std::vector<std::string> zones;
-    for (const SpacingZone& zone : grid.zones[axis])
-      zones.push_back(fmt::format("[{}, {}]", zone.cells, shortest(zone.size)));
-    axes.push_back(zones.empty() ? shortest((*grid.spacing)[axis])
-                                 : fmt::format("[{}]", fmt::join(zones, ", ")));
-  }
-  return fmt::format("[{}]", fmt::join(axes, ", "));
-}
-
-std::optional<std::string> words_yaml(const std::vector<std::string>& words) {
-  std::vector<std::string> all;
-  for (const std::string& word : words) all.push_back(yaml_text(word));
-  return all.empty() ? std::nullopt : std::optional(fmt::format("[{}]", fmt::join(all, ", ")));
+  const auto zone_yaml = [](const SpacingZone& zone) {
+    return fmt::format("[{}, {}]", zone.cells, shortest(zone.size));
+  };
+  return in_brackets(std::array{0, 1, 2}, [&](int axis) {
+    return grid.is_graded(axis) ? in_brackets(grid.zones[axis], zone_yaml) : shortest((*grid.spacing)[axis]);
+  });
 }
 
 std::string formula_yaml(const Expression& formula) {
@@ -117,11 +117,13 @@ std::optional<std::string> value_yaml(const Key& key) {
           [](const Numbers& numbers) { return numbers_yaml(numbers); },
           [](const CellSizes& sizes) { return sizes_yaml(*sizes.grid); },
           [](const std::string* text) { return text->empty() ? std::nullopt : Text(yaml_text(*text)); },
-          [](const std::vector<std::string>* words) { return words_yaml(*words); },
+          [](const std::vector<std::string>* words) {
+            const auto text = [](const std::string& word) { return yaml_text(word); };
+            return words->empty() ? std::nullopt : Text(in_brackets(*words, text));
+          },
           [](const Expression* formula) { return Text(formula_yaml(*formula)); },
           [](const std::array<Expression, 3>* formulas) {
-            const auto& [x, y, z] = *formulas;
-            return Text(fmt::format("[{}, {}, {}]", formula_yaml(x), formula_yaml(y), formula_yaml(z)));
+            return Text(in_brackets(*formulas, formula_yaml));
           },
           [](const std::optional<Expression>* formula) {
             return *formula ? Text(formula_yaml(**formula)) : std::nullopt;

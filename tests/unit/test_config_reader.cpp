@@ -67,7 +67,7 @@ TEST(ConfigReader, NamesUnknownKeysAndWhatWasMeant) {
 TEST(ConfigReader, ChecksNumbers) {
   const std::string at = "deck.yaml:2:10: grid.cells: ";
   expect_problem(base + "  end_time: 1\n",
-                 "deck.yaml:9:3: problem.steps: does not go with end_time (on line 10); keep one");
+                 "deck.yaml:10:3: problem.end_time: does not go with steps (on line 9); keep one");
   expect_problem(with_cells("'8'"), at + "'8' in quotes is text, not a number; write a whole number");
   expect_problem(with_cells("[8, 8]"), at + "has 2 entries, not three; write a whole number");
   expect_problem(with_cells("{x: 8}"), at + "a map stands where three are wanted; write a whole number");
@@ -184,7 +184,7 @@ TEST(ConfigCrossChecks, Material) {
       "deck.yaml:6:3: material.density: says nothing without heat_capacity; add heat_capacity: 385, "
       "or remove it");
   expect_problem(with("  diffusivity: 1\n  density: 1\n  heat_capacity: 1\n"),
-                 "deck.yaml:5:3: material.diffusivity: does not go with density (on line 6); keep one");
+                 "deck.yaml:6:3: material.density: does not go with diffusivity (on line 5); keep one");
   expect_problem(with_boundary("{kind: flux, value: 3}"), "deck.yaml:4:1: material.conductivity: is missing");
 }
 
@@ -209,7 +209,7 @@ TEST(ConfigCrossChecks, Steady) {
       steady("boundaries: {z_max: {kind: temperature, value: 300 + t}}\n"),
       "deck.yaml:10:14: boundaries.z_max: the formula uses t, but a steady problem has no time; leave t out");
   expect_problem(steady("  error: 0.01\n  criterion: absolute\n" + boundary),
-                 "deck.yaml:10:3: problem.error: does not go with criterion (on line 11); keep one");
+                 "deck.yaml:11:3: problem.criterion: does not go with error (on line 10); keep one");
   expect_problem(steady("  weight: 1.01\n" + boundary), "deck.yaml:10:11: problem.weight: 1.01 is out of");
   EXPECT_EQ(deck_text::parse(steady("  weight: 1\n" + boundary)).warnings,
             std::vector<std::string>{"deck.yaml:10:11: problem.weight: with 1 a checkerboard error never "
@@ -243,7 +243,7 @@ TEST(ConfigCrossChecks, ShapesAndOutput) {
       steady("  mean_temperature: 300\noutput: {every_time: 1}\n"),
       "deck.yaml:11:22: output.every_time: a steady problem has no time; use every_steps, in sweeps");
   expect_problem(base + "output: {every_time: 1, every_steps: 1}\n",
-                 "deck.yaml:10:10: output.every_time: does not go with every_steps (on line 10); keep one");
+                 "deck.yaml:10:25: output.every_steps: does not go with every_time (on line 10); keep one");
   for (const char* interval : {"every_steps: 11", "every_time: 1"}) {
     const Config off =
         deck_text::parse(base + "output: {" + interval + ", snapshots: false}\n");  // whatever the deck says

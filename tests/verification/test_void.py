@@ -268,9 +268,9 @@ def changed(**keys):
 
 @pytest.mark.parametrize("deck, words", [
     (changed(materials={"core": CORE, "void": HOT}), ["materials.void", "needs no entry"]),
-    (changed(materials={"core": CORE, "room": {"ambient": 300}}), ["materials.room.coefficient", "missing"]),
-    (changed(materials={"core": {**CORE, "coefficient": 3}}), ["materials.core.coefficient", "of a void"]),
-    (changed(materials={"core": CORE, "room": {**HOT, "density": 1}}), ["materials.room.density", "void"]),
+    (changed(materials={"core": CORE, "room": {"ambient": 300}}), ["materials.room.ambient", "without coefficient"]),
+    (changed(materials={"core": {**CORE, "coefficient": 3}}), ["materials.core.coefficient", "without ambient"]),
+    (changed(materials={"core": CORE, "room": {**HOT, "density": 1}}), ["materials.room.density", "ambient"]),
     (changed(material={"default": "void"}), ["every cell is of a void"]),
     (changed(contacts=[{"between": ["core", "room"], "resistance": 1}]), ["contacts.0.between", "a void"]),
     (changed(regions=[{**BOX, "material": "rooom"}]), ["regions.0.material", "did you mean"]),
