@@ -272,19 +272,18 @@ class BoundaryConditions<T>::FaceValues {
   // The first of them.
   [[noreturn]] void throw_unsound(const FaceFormula<T>& formula, double t) const {
     for (Index q = 0; q < cells_.rows; ++q)
-      for (Index p = 0; p < cells_.pitch; ++p)
-        if (!formula.is_sound_at(cells_.place(p, q), t)) throw_unsound(p, q, t);
+      for (Index p = 0; p < cells_.pitch; ++p) {
+        const Vector3 at = cells_.place(p, q);
+        if (formula.is_sound_at(at, t)) continue;
+        Int3 where;
+        where[cells_.normal] = is_max(face_) ? cells_.domain[cells_.normal] - 1 : 0;
+        where[cells_.p] = cells_.cell(cells_.p, p);
+        where[cells_.q] = cells_.cell(cells_.q, q);
+        for (std::size_t i = 0; i < laws_.size(); ++i) throw_if_unsound(i, where, at, t);
+        const Expression& sum = formulas_[0].formula();
+        throw not_finite(key_, sum.text(), sum(at[0], at[1], at[2], t), where, at, t);
+      }
     throw Error(ExitCode::internal, "a boundary value changed while it was looked at; please report it");
-  }
-  [[noreturn]] void throw_unsound(Index p, Index q, double t) const {
-    Int3 where;
-    where[cells_.normal] = is_max(face_) ? cells_.domain[cells_.normal] - 1 : 0;
-    where[cells_.p] = cells_.cell(cells_.p, p);
-    where[cells_.q] = cells_.cell(cells_.q, q);
-    const Vector3 at = cells_.place(p, q);
-    for (std::size_t i = 0; i < laws_.size(); ++i) throw_if_unsound(i, where, at, t);
-    const Expression& sum = formulas_[0].formula();
-    throw not_finite(key_, sum.text(), sum(at[0], at[1], at[2], t), where, at, t);
   }
   void throw_if_unsound(std::size_t i, Int3 where, const Vector3& at, double t) const {
     const PlacedLaw& law = laws_[i];

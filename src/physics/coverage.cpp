@@ -1,7 +1,5 @@
 #include "physics/coverage.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <numbers>
 
 #include "config/parts.hpp"

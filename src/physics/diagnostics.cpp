@@ -50,24 +50,18 @@ void add_row(const T* row, Index length, Index number, const std::function<bool(
   const auto place = [&](double value) {
     return number + std::distance(row, std::find(row, row + length, static_cast<T>(value)));
   };
-  const std::int64_t nans_before = found.nan_cells;
   double low = std::numeric_limits<double>::infinity(), high = -low;
+  bool any_nan = false;
   for (Index x = 0; x < length; ++x) {
     const auto value = static_cast<double>(row[x]);
-    found.nan_cells += value != value;
+    any_nan |= value != value;
     low = value < low ? value : low;
     high = value > high ? value : high;
   }
-  if (is_void && found.nan_cells > nans_before) {
-    found.nan_cells = nans_before;
-    for (Index x = 0; x < length; ++x) {
-      if (row[x] == row[x] || is_void(x)) continue;
-      ++found.nan_cells;
-      found.first_nan = std::min(found.first_nan, number + x);
-    }
-  } else if (found.nan_cells > nans_before) {
-    const T* const nan = std::find_if(row, row + length, [](T value) { return value != value; });
-    found.first_nan = std::min(found.first_nan, number + std::distance(row, nan));
+  for (Index x = 0; any_nan && x < length; ++x) {
+    if (row[x] == row[x] || (is_void && is_void(x))) continue;
+    ++found.nan_cells;
+    found.first_nan = std::min(found.first_nan, number + x);
   }
   if (low > high) return;
   const bool first = !found.any();

@@ -176,13 +176,6 @@ void MaterialPainter::row(Index x, Index y, Index z, std::span<std::uint8_t> mat
   }
 }
 
-std::vector<std::size_t> MaterialPainter::empty_shapes() const {
-  std::vector<std::size_t> empty;
-  for (std::size_t i = 0; i < brushes_->size(); ++i)
-    if (const auto& cover = (*brushes_)[i].cover; cover && !cover->covers_any()) empty.push_back(i);
-  return empty;
-}
-
 namespace {
 
 // The parts into which voids divide a body: cells that are connected by faces. A steady problem needs in each
@@ -321,12 +314,10 @@ class BodyParts {
 // What a pass over all cells of the domain finds.
 class MaterialSurvey {
  public:
-  MaterialSurvey(const Config& config, const std::vector<std::size_t>& empty_shapes) : config_(config) {
-    const std::vector<PaintedShape> shapes = painted_shapes(config);
-    for (std::size_t i = 0; i < shapes.size(); ++i) {
-      if (std::ranges::count(empty_shapes, i) > 0) continue;
-      if (shapes[i].map.empty()) sought_[shapes[i].material] = true;
-      for (const auto& [id, material] : shapes[i].map) sought_[material] = mapped_[material] = true;
+  MaterialSurvey(const Config& config, const std::vector<PaintedShape>& shapes) : config_(config) {
+    for (const PaintedShape& shape : shapes) {
+      if (shape.map.empty()) sought_[shape.material] = true;
+      for (const auto& [id, material] : shape.map) sought_[material] = mapped_[material] = true;
     }
     if (config.problem.kind == ProblemKind::steady && has_void(material_classes(config)))
       parts_.emplace(config);
@@ -460,14 +451,19 @@ std::vector<std::uint8_t> void_cells(const Config& config, Box cells) {
 std::vector<std::string> material_warnings(const Config& config) {
   std::vector<std::string> warnings;
   if (config.materials.empty()) return warnings;
+  std::vector<PaintedShape> shapes = painted_shapes(config);
+  std::erase_if(shapes, [&](const PaintedShape& shape) {
+    const bool is_empty =
+        shape.place.shape != Shape::dataset && !CentreCover(config, shape.place).covers_any();
+    if (is_empty)
+      warnings.push_back(fmt::format(
+          "{}: holds no cell centre, or has a layer that holds none, so that changes nothing; use a "
+          "finer grid or a larger shape",
+          config.at(shape.key)));
+    return is_empty;
+  });
   MaterialPainter painter(config);
-  const std::vector<std::size_t> empty = painter.empty_shapes();
-  for (const std::size_t shape : empty)
-    warnings.push_back(fmt::format(
-        "{}: holds no cell centre, or has a layer that holds none, so that changes nothing; use a "
-        "finer grid or a larger shape",
-        config.at(painted_shapes(config)[shape].key)));
-  MaterialSurvey survey(config, empty);
+  MaterialSurvey survey(config, shapes);
   const Int3 n = config.grid.cells;
   std::vector<std::uint8_t> row(static_cast<std::size_t>(n.x));
   for (Index z = 0; z < n.z && !survey.is_over(); ++z) {
@@ -479,13 +475,6 @@ std::vector<std::string> material_warnings(const Config& config) {
   }
   survey.end(warnings);
   return warnings;
-}
-
-double conductivity_at(const Config& config, Int3 cell, int axis) {
-  if (!has_several_materials(config)) return conductivity(config);
-  const MaterialClasses all = material_classes(config);
-  MaterialPainter painter(config);
-  return all.classes[all.of(painter.at(cell), cell)].conductivity[axis];
 }
 
 }  // namespace isotherm

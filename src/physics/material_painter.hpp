@@ -40,8 +40,7 @@ class MaterialPainter {
     load({cell, cell + Int3{1, 1, 1}});
     return painted(cell);
   }
-  std::vector<std::size_t> empty_shapes() const;  // the numbers of those that hold no cell centre
-  Index inside(int axis, Index i) const {         // the cell of the domain that a cell beyond it is like
+  Index inside(int axis, Index i) const {  // the cell of the domain that a cell beyond it is like
     return cell_like(i, cells_[axis], periodic_[axis]);
   }
 
@@ -72,8 +71,5 @@ std::vector<std::uint8_t> void_cells(const Config& config, Box cells);
 // material no cell because others cover it; in a steady problem, where a part of the body that voids separate
 // from the rest touches nothing that holds a temperature.
 std::vector<std::string> material_warnings(const Config& config);
-
-// The cell's conductivity along the axis.
-double conductivity_at(const Config& config, Int3 cell, int axis);
 
 }  // namespace isotherm

@@ -24,10 +24,6 @@ Vector3 inverse_squares(const Config& config) {
   return inverse;
 }
 
-double sum(const Vector3& v) {
-  return v[0] + v[1] + v[2];
-}
-
 // Of half_diagonal(), in 1/m^2.
 double share_of_time(const Config& config) {
   const auto& dt = config.problem.implicit_dt;
@@ -219,7 +215,8 @@ Spectrum spectrum_of_materials(const Config& config) {
 double half_diagonal(const Config& config) {
   if (config.problem.kind == ProblemKind::transient)
     return config.problem.weight / (2 * diffusivity(config) * euler_dt(config));
-  return sum(inverse_squares(config)) + share_of_time(config);
+  const Vector3 inverse = inverse_squares(config);
+  return inverse[0] + inverse[1] + inverse[2] + share_of_time(config);
 }
 
 Coefficients<double> sweep_coefficients(const Config& config, double weight) {

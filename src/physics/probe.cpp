@@ -19,6 +19,14 @@ double between(double lower, double upper, double weight) {
   return weight == 0 ? lower : lower + weight * (upper - lower);
 }
 
+// The cell's conductivity along the axis.
+double conductivity_at(const Config& config, Int3 cell, int axis) {
+  if (!has_several_materials(config)) return conductivity(config);
+  const MaterialClasses all = material_classes(config);
+  MaterialPainter painter(config);
+  return all.classes[all.of(painter.at(cell), cell)].conductivity[axis];
+}
+
 }  // namespace
 
 Probe::Probe(const Config& config, const Vector3& at, const std::string& key) {
@@ -57,17 +65,6 @@ Probe::Probe(const Config& config, const Vector3& at, const std::string& key) {
     throw deck_error(config, key,
                      "({}, {}, {}) m is in a void, which has no temperature; move the probe into the body",
                      at[0], at[1], at[2]);
-}
-
-double Probe::weight(int corner) const {
-  double product = 1;
-  for (int axis = 0; axis < 3; ++axis) product *= corner >> axis & 1 ? weights_[axis] : 1 - weights_[axis];
-  return product;
-}
-
-Int3 Probe::cell(int corner) const {
-  const auto along = [&](std::size_t axis) { return neighbours_[axis][corner >> axis & 1].cell; };
-  return {along(0), along(1), along(2)};
 }
 
 double Probe::beyond_boundaries(const Config& config, int corner, double temperature, double t) const {

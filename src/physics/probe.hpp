@@ -21,7 +21,10 @@ class Probe {
 
   // The cell whose temperature stands for this corner of the eight around the point; its bits 0, 1 and 2 say
   // whether it is the upper one along x, y and z. Corners beyond a boundary are the cells before it.
-  Int3 cell(int corner) const;
+  Int3 cell(int corner) const {
+    const auto along = [&](std::size_t axis) { return neighbours_[axis][corner >> axis & 1].cell; };
+    return {along(0), along(1), along(2)};
+  }
   // K, in a fixed order of operations. `cells`: temperatures of cell(0), cell(1), ..., at the time t (s).
   double value(const Config& config, const std::array<double, corners>& cells, double t) const;
 
@@ -30,7 +33,11 @@ class Probe {
     Index cell = 0;
     bool beyond_boundary = false;
   };
-  double weight(int corner) const;
+  double weight(int corner) const {
+    double product = 1;
+    for (int axis = 0; axis < 3; ++axis) product *= corner >> axis & 1 ? weights_[axis] : 1 - weights_[axis];
+    return product;
+  }
   double beyond_boundaries(const Config& config, int corner, double temperature, double t) const;
 
   std::array<std::array<Neighbour, 2>, 3> neighbours_;  // by axis; lower, upper

@@ -337,10 +337,6 @@ SourceTotals source_totals(const Config& config) {
          formula_totals(config, {{0, 0, 0}, config.grid.cells});
 }
 
-SourceTotals source_totals(const Config& config, const RegionTotals& totals) {
-  return {totals.sum * cell_volume(config), totals.cells};
-}
-
 std::vector<RegionValue> all_sources(const Config& config) {
   std::vector<RegionValue> sources = config.sources;
   if (config.verify.solution == ExactSolution::manufactured) {

@@ -71,7 +71,9 @@ struct SourceTotals {
 RegionTotals sum_regions(const RegionValues& values, Box subdomain);
 RegionTotals sum_sources(const Config& config, Box subdomain);
 SourceTotals source_totals(const Config& config);
-SourceTotals source_totals(const Config& config, const RegionTotals& totals);
+inline SourceTotals source_totals(const Config& config, const RegionTotals& totals) {
+  return {totals.sum * cell_volume(config), totals.cells};
+}
 
 // The deck's sources and, for a manufactured solution, the source that it needs. Empty: the problem has none.
 std::vector<RegionValue> all_sources(const Config& config);

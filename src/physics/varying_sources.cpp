@@ -1,17 +1,13 @@
 #include "physics/varying_sources.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <tuple>
 
 #include "config/materials.hpp"
 #include "config/problems.hpp"
-#include "kernels/field_algebra.hpp"
-#include "physics/cells.hpp"
 #include "physics/coverage.hpp"
-#include "physics/formula_values.hpp"
 #include "physics/operator.hpp"
 
 namespace isotherm {
@@ -22,16 +18,14 @@ constexpr double sqrt2 = std::numbers::sqrt2;
 // Of the cells: beyond that, a field of sources costs less than sweeping boxes twice.
 constexpr double largest_share_in_boxes = 0.125;
 
+bool is_formula(const RegionValue& source) {
+  return source.shape == Shape::formula;
+}
+
 int axis_of(AxisDirection direction) {
   return static_cast<int>(direction) / 2;
 }
 
-SourceProfile evenly(double from, double to) {
-  SourceProfile profile;
-  profile.from = from;
-  profile.to = to;
-  return profile;
-}
 // Standard deviations and shares below and above the centre.
 SourceProfile bell(double centre, double below, double above, double share_below = 0.5) {
   SourceProfile profile;
@@ -126,153 +120,14 @@ PlacedSource placed_source(const Config& config, const RegionValue& source, doub
     if (source.shape == Shape::gaussian)
       along = bell(at.centre[a], source.width, source.width);
     else if (source.shape != Shape::double_ellipsoid)
-      along = source.shape == Shape::box ? evenly(at.from[a], at.to[a]) : evenly(low, high);
+      std::tie(along.from, along.to) =
+          source.shape == Shape::box ? std::pair(at.from[a], at.to[a]) : std::pair(low, high);
     const CellRange range = reached(along, cell[a]);
     placed.cells.lo[a] = range.first;
     placed.cells.hi[a] = range.last;
     placed.inside *= share_below(along, high) - share_below(along, low);
   }
   return placed;
-}
-
-// Values of its own memory, added to the field: what the others leave is not to be written over.
-template <class T>
-class VaryingSources<T>::FormulaSource {
- public:
-  FormulaSource(const Config& config, Device& device, Box subdomain, const RegionValue& entry,
-                std::string key, double scale)
-      : config_(config),
-        subdomain_(subdomain),
-        formula_(entry.formula),
-        key_(std::move(key)),
-        scale_(scale),
-        values_(device, static_cast<std::size_t>(subdomain.cells()) * sizeof(T)),
-        at_points_(device, weighted(config, formula_), cell_axes(config, subdomain), scale,
-                   -std::numeric_limits<double>::infinity()) {}
-
-  FieldView<T> evaluate(double t, Stream stream) {
-    const Int3 n = subdomain_.extent();
-    T* const values = values_.template as<T>();
-    at_points_.evaluate({{0, 0, 0}, n}, std::array{t}, {values, n.x, n.x * n.y, n.product()}, stream);
-    return {values, n.x, n.x * n.y, n, 0};
-  }
-  void check() const {
-    const auto time = at_points_.unsound_at();
-    if (!time) return;
-    const GridAxes axes(config_);
-    for (Index z = subdomain_.lo.z; z < subdomain_.hi.z; ++z)
-      for (Index y = subdomain_.lo.y; y < subdomain_.hi.y; ++y)
-        for (Index x = subdomain_.lo.x; x < subdomain_.hi.x; ++x) {
-          const Vector3 at = axes.centre({x, y, z});
-          const double value = formula_(at[0], at[1], at[2], *time);
-          const double stored = weighted(config_, formula_)(at[0], at[1], at[2], *time);
-          if (!std::isfinite(static_cast<T>(scale_ * stored)))
-            throw not_finite(config_.at(key_), formula_.text(), value, {x, y, z}, at, *time);
-        }
-  }
-
- private:
-  // As RegionValues stores sources: for the volume of the grid's first cell.
-  static Expression weighted(const Config& config, const Expression& formula) {
-    return config.grid.is_graded()
-               ? Expression::combined(FormulaOp::multiply, {formula, volume_formula(config)})
-               : formula;
-  }
-
-  const Config& config_;
-  Box subdomain_;
-  const Expression& formula_;
-  std::string key_;
-  double scale_;
-  Buffer values_;
-  FormulaValues<T> at_points_;
-};
-
-template <class T>
-VaryingSources<T>::VaryingSources(const Config& config, Device& device, Box subdomain)
-    : config_(config), device_(device), subdomain_(subdomain), scale_(source_scale(config)) {
-  for (int axis = 0; axis < 3; ++axis) {
-    const GridAxis along(config, axis);
-    if (!along.is_graded()) continue;
-    std::vector<double> edges;
-    for (Index i = 0; i <= along.cells(); ++i) edges.push_back(along.edge(i));
-    edges_[static_cast<std::size_t>(axis)] = copied_to(device, edges);
-  }
-  for (std::size_t i = 0; i < config.sources.size(); ++i) {
-    const RegionValue& entry = config.sources[i];
-    if (!entry.varies()) continue;
-    if (entry.shape == Shape::formula)
-      formulas_.push_back(std::make_unique<FormulaSource>(config, device, subdomain, entry,
-                                                          fmt::format("sources.{}.formula", i), scale_));
-    else
-      products_.push_back(entry);
-  }
-}
-template <class T>
-VaryingSources<T>::~VaryingSources() = default;
-
-template <class T>
-bool VaryingSources<T>::vary_in_time() const {
-  return std::ranges::any_of(config_.sources, &RegionValue::uses_time);
-}
-
-template <class T>
-void VaryingSources<T>::check() const {
-  for (const auto& formula : formulas_) formula->check();
-}
-
-template <class T>
-void VaryingSources<T>::update(double t, FieldView<const T> constant, FieldView<T> field, Stream stream) {
-  check();
-  const Box block{{0, 0, 0}, subdomain_.extent()};
-  const bool is_whole = !formulas_.empty() || std::exchange(is_first_, false);
-  std::vector<Box> now = is_whole ? std::vector{block} : reached(std::array{t});
-  for (const std::vector<Box>* boxes : {&used_, &now})  // what was there goes, then what is there comes
-    for (const Box& box : *boxes) set_products(t, constant, field, box, {0, 0, 0}, stream);
-  used_ = std::move(now);
-  for (const auto& formula : formulas_)
-    field_algebra<T>(device_.backend())
-        .combine({field, formula->evaluate(t, stream), block, 1, 1, 0, 1}, stream);
-}
-
-template <class T>
-void VaryingSources<T>::set_products(double t, FieldView<const T> constant, FieldView<T> field, Box box,
-                                     Int3 first, Stream stream) const {
-  const GridAxes cell(config_);
-  SourceSum<T> sum{.to = field, .constant = constant, .box = box.within(field.interior())};
-  if (sum.box.empty()) return;
-  for (int axis = 0; axis < 3; ++axis) {
-    sum.origin[axis] = cell[axis].edge(0);
-    sum.h[axis] = cell[axis].size(0);
-    sum.cells[axis] = cell[axis].cells();
-    if (cell[axis].is_graded())
-      sum.edges[axis] = edges_[static_cast<std::size_t>(axis)].template as<double>();
-  }
-  sum.first = subdomain_.lo + first;
-  const SourceSums<T>& sums = source_sums<T>(device_.backend());
-  for (const RegionValue& entry : products_) {
-    if (sum.count == sum.most_products) {
-      sums.set(sum, stream);
-      sum.constant = field;
-      sum.count = 0;
-    }
-    const PlacedSource placed = placed_source(config_, entry, t);
-    SourceProduct& product = sum.products[sum.count++];
-    std::ranges::copy(placed.axis, product.axis);
-    product.strength = placed.power * scale_;
-    product.cells = placed.cells;
-  }
-  sums.set(sum, stream);
-}
-
-template <class T>
-std::vector<Box> VaryingSources<T>::reached(std::span<const double> times) const {
-  std::vector<Box> boxes;
-  for (const RegionValue& entry : products_) {
-    for (const double t : times)
-      boxes.push_back(placed_source(config_, entry, t).cells.shifted(Int3{0, 0, 0} - subdomain_.lo));
-  }
-  return boxes;
 }
 
 std::vector<RegionValue> varying_sources(const Config& config) {
@@ -283,11 +138,10 @@ std::vector<RegionValue> varying_sources(const Config& config) {
 
 bool sources_in_boxes(const Config& config) {
   const std::vector<RegionValue> sources = varying_sources(config);
-  const auto is_formula = [](const RegionValue& source) { return source.shape == Shape::formula; };
-  const auto is_periodic = [](const BoundaryConfig& b) { return b.kind == BoundaryKind::periodic; };
+  const std::array<bool, 3> periodic = periodic_axes(config);
   if (has_several_materials(config)) return false;
   if (config.problem.method != MethodName::euler || std::ranges::none_of(sources, &RegionValue::uses_time) ||
-      std::ranges::any_of(sources, is_formula) || std::ranges::any_of(config.boundaries, is_periodic))
+      std::ranges::any_of(sources, is_formula) || std::ranges::count(periodic, true) > 0)
     return false;
   const Vector3 h = spacing(config);
   const TimePlan plan = time_plan(config);
@@ -319,7 +173,7 @@ bool sources_in_boxes(const Config& config) {
 SourceTotals product_totals(const Config& config) {
   SourceTotals totals;
   for (const RegionValue& source : varying_sources(config)) {
-    if (source.shape == Shape::formula) continue;
+    if (is_formula(source)) continue;
     const PlacedSource placed = placed_source(config, source, 0);
     totals = totals + SourceTotals{placed.power * placed.inside, placed.cells.cells()};
   }
@@ -328,7 +182,7 @@ SourceTotals product_totals(const Config& config) {
 SourceTotals formula_totals(const Config& config, Box subdomain) {
   SourceTotals totals;
   for (const RegionValue& source : varying_sources(config)) {
-    if (source.shape != Shape::formula) continue;
+    if (!is_formula(source)) continue;
     const RegionTotals found = sum_regions({config, {source}, "sources"}, subdomain);
     totals = totals + source_totals(config, found);
   }
@@ -339,11 +193,7 @@ std::size_t fields_of_sources(const Config& config) {
   const std::size_t constant = constant_sources(config).empty() ? 0 : 1;
   const std::vector<RegionValue> varying = varying_sources(config);
   if (varying.empty() || sources_in_boxes(config)) return constant;
-  const auto is_formula = [](const RegionValue& source) { return source.shape == Shape::formula; };
   return 1 + constant + static_cast<std::size_t>(std::ranges::count_if(varying, is_formula));
 }
-
-template class VaryingSources<float>;
-template class VaryingSources<double>;
 
 }  // namespace isotherm

@@ -2,14 +2,26 @@
 // and double_ellipsoid are products of profiles along the axes, whose cells sum to the power.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "config/config.hpp"
 #include "core/device.hpp"
 #include "core/field_view.hpp"
+#include "kernels/field_algebra.hpp"
 #include "kernels/source_product.hpp"
+#include "physics/cells.hpp"
+#include "physics/formula_values.hpp"
+#include "physics/operator.hpp"
 #include "physics/region_values.hpp"
 
 namespace isotherm {
@@ -27,23 +39,137 @@ template <class T>
 class VaryingSources {
  public:
   // `subdomain`: this rank's global cells. `config` and `device` must outlive it.
-  VaryingSources(const Config& config, Device& device, Box subdomain);
-  ~VaryingSources();
+  VaryingSources(const Config& config, Device& device, Box subdomain)
+      : config_(config), device_(device), subdomain_(subdomain), scale_(source_scale(config)) {
+    for (int axis = 0; axis < 3; ++axis) {
+      const GridAxis along(config, axis);
+      if (!along.is_graded()) continue;
+      std::vector<double> edges;
+      for (Index i = 0; i <= along.cells(); ++i) edges.push_back(along.edge(i));
+      edges_[static_cast<std::size_t>(axis)] = copied_to(device, edges);
+    }
+    for (std::size_t i = 0; i < config.sources.size(); ++i) {
+      const RegionValue& entry = config.sources[i];
+      if (!entry.varies()) continue;
+      if (entry.shape == Shape::formula)
+        formulas_.push_back(std::make_unique<FormulaSource>(config, device, subdomain, entry,
+                                                            fmt::format("sources.{}.formula", i), scale_));
+      else
+        products_.push_back(entry);
+    }
+  }
 
-  bool vary_in_time() const;
+  bool vary_in_time() const { return std::ranges::any_of(config_.sources, &RegionValue::uses_time); }
   // The cells that entries without a formula reach at these times, in indices of the block.
-  std::vector<Box> reached(std::span<const double> times) const;
+  std::vector<Box> reached(std::span<const double> times) const {
+    std::vector<Box> boxes;
+    for (const RegionValue& entry : products_) {
+      for (const double t : times)
+        boxes.push_back(placed_source(config_, entry, t).cells.shifted(Int3{0, 0, 0} - subdomain_.lo));
+    }
+    return boxes;
+  }
   // Makes `field` (K per sweep of the unit weight) the sources at time t: `constant`, products, formulas. It
   // must hold what the last call left, or anything at the first. Throws as check() does.
-  void update(double t, FieldView<const T> constant, FieldView<T> field, Stream stream);
+  void update(double t, FieldView<const T> constant, FieldView<T> field, Stream stream) {
+    check();
+    const Box block{{0, 0, 0}, subdomain_.extent()};
+    const bool is_whole = !formulas_.empty() || std::exchange(is_first_, false);
+    std::vector<Box> now = is_whole ? std::vector{block} : reached(std::array{t});
+    for (const std::vector<Box>* boxes : {&used_, &now})  // what was there goes, then what is there comes
+      for (const Box& box : *boxes) set_products(t, constant, field, box, {0, 0, 0}, stream);
+    used_ = std::move(now);
+    for (const auto& formula : formulas_)
+      field_algebra<T>(device_.backend())
+          .combine({field, formula->evaluate(t, stream), block, 1, 1, 0, 1}, stream);
+  }
   // Throws Error(deck) where a formula was not finite, as far as the device has come.
-  void check() const;
+  void check() const {
+    for (const auto& formula : formulas_) formula->check();
+  }
   // The cells of `box` alone, of fields whose cell (0, 0, 0) is `first` of the block, without the formulas.
   void set_products(double t, FieldView<const T> constant, FieldView<T> field, Box box, Int3 first,
-                    Stream stream) const;
+                    Stream stream) const {
+    const GridAxes cell(config_);
+    SourceSum<T> sum{.to = field, .constant = constant, .box = box.within(field.interior())};
+    if (sum.box.empty()) return;
+    for (int axis = 0; axis < 3; ++axis) {
+      sum.origin[axis] = cell[axis].edge(0);
+      sum.h[axis] = cell[axis].size(0);
+      sum.cells[axis] = cell[axis].cells();
+      if (cell[axis].is_graded())
+        sum.edges[axis] = edges_[static_cast<std::size_t>(axis)].template as<double>();
+    }
+    sum.first = subdomain_.lo + first;
+    const SourceSums<T>& sums = source_sums<T>(device_.backend());
+    for (const RegionValue& entry : products_) {
+      if (sum.count == sum.most_products) {
+        sums.set(sum, stream);
+        sum.constant = field;
+        sum.count = 0;
+      }
+      const PlacedSource placed = placed_source(config_, entry, t);
+      SourceProduct& product = sum.products[sum.count++];
+      std::ranges::copy(placed.axis, product.axis);
+      product.strength = placed.power * scale_;
+      product.cells = placed.cells;
+    }
+    sums.set(sum, stream);
+  }
 
  private:
-  class FormulaSource;
+  // Values of its own memory, added to the field: what the others leave is not to be written over.
+  class FormulaSource {
+   public:
+    FormulaSource(const Config& config, Device& device, Box subdomain, const RegionValue& entry,
+                  std::string key, double scale)
+        : config_(config),
+          subdomain_(subdomain),
+          formula_(entry.formula),
+          key_(std::move(key)),
+          scale_(scale),
+          values_(device, static_cast<std::size_t>(subdomain.cells()) * sizeof(T)),
+          at_points_(device, weighted(config, formula_), cell_axes(config, subdomain), scale,
+                     -std::numeric_limits<double>::infinity()) {}
+
+    FieldView<T> evaluate(double t, Stream stream) {
+      const Int3 n = subdomain_.extent();
+      T* const values = values_.template as<T>();
+      at_points_.evaluate({{0, 0, 0}, n}, std::array{t}, {values, n.x, n.x * n.y, n.product()}, stream);
+      return {values, n.x, n.x * n.y, n, 0};
+    }
+    void check() const {
+      const auto time = at_points_.unsound_at();
+      if (!time) return;
+      const GridAxes axes(config_);
+      for (Index z = subdomain_.lo.z; z < subdomain_.hi.z; ++z)
+        for (Index y = subdomain_.lo.y; y < subdomain_.hi.y; ++y)
+          for (Index x = subdomain_.lo.x; x < subdomain_.hi.x; ++x) {
+            const Vector3 at = axes.centre({x, y, z});
+            const double value = formula_(at[0], at[1], at[2], *time);
+            const double stored = weighted(config_, formula_)(at[0], at[1], at[2], *time);
+            if (!std::isfinite(static_cast<T>(scale_ * stored)))
+              throw not_finite(config_.at(key_), formula_.text(), value, {x, y, z}, at, *time);
+          }
+    }
+
+   private:
+    // As RegionValues stores sources: for the volume of the grid's first cell.
+    static Expression weighted(const Config& config, const Expression& formula) {
+      return config.grid.is_graded()
+                 ? Expression::combined(FormulaOp::multiply, {formula, volume_formula(config)})
+                 : formula;
+    }
+
+    const Config& config_;
+    Box subdomain_;
+    const Expression& formula_;
+    std::string key_;
+    double scale_;
+    Buffer values_;
+    FormulaValues<T> at_points_;
+  };
+
   const Config& config_;
   Device& device_;
   Box subdomain_;

@@ -124,16 +124,14 @@ class Diagnosis {
         histogram_(histogram),
         materials_(materials),
         body_(body.value_or(all_cells(config.grid.cells))) {
-    if (plan_.bins > 0 && !histogram) {
+    if (plan_.bins > 0 && !histogram)
       throw Error(ExitCode::internal, "a histogram without a kernel to count it; please report it");
-    }
     all_or_throw(communicator, [&] {
       sum_.emplace(communicator, device, subdomain, stream);
       result_ = Buffer(device, std::max(sizeof(Extremes), sizeof(LongAccumulator)));
       scratch_ = Buffer(device, reductions_->scratch_bytes);
-      if (plan_.bins > 0) {
+      if (plan_.bins > 0)
         counts_ = Buffer(device, static_cast<std::size_t>(plan_.bins + 3) * sizeof(std::uint64_t));
-      }
     });
   }
 

@@ -24,10 +24,9 @@ auto kernels_of(const Config& config, const char* key, const Registry& kernels, 
     if (kernel.name == name || (name == "auto" && kernel.is_candidate)) found.push_back(&kernel);
     valid += fmt::format("{}{}", valid.empty() ? "" : ", ", kernel.name);
   }
-  if (found.empty()) {
+  if (found.empty())
     throw Error(ExitCode::deck, fmt::format("{}: '{}' does not run on {}; use auto or one of: {}",
                                             config.at(key), name, word(backend), valid));
-  }
   return found;
 }
 
@@ -66,10 +65,9 @@ void add_tiles(const Config& config, const StencilKernel<T>& kernel, Int3 subdom
     for (const int time_block : time_blocks)
       if (unsupported.empty()) choices.push_back({&kernel, i, time_block});
   }
-  if (choices.empty() && s.kernel != "auto") {
+  if (choices.empty() && s.kernel != "auto")
     throw Error(ExitCode::unavailable, fmt::format("{}: '{}' does not run on this device ({}); use auto",
                                                    config.at("solver.kernel"), s.kernel, unsupported));
-  }
 }
 
 // Bytes of a block below which kernels that walk through it leave most of a GPU idle, in any precision.
@@ -84,6 +82,10 @@ std::optional<Backend> backend_of(const Registry& registry, std::string_view nam
     found = kernel.backend;
   }
   return found;
+}
+
+bool sources_vary_by_sweep(const Config& config) {
+  return !takes_long_steps(config) && std::ranges::any_of(config.sources, &RegionValue::uses_time);
 }
 
 bool stores_faces(const Config& config, const Decomposition& decomposition) {
@@ -116,15 +118,11 @@ void match_fused_norm(const Config& config, Backend backend, KernelChoices<T>& c
 
 }  // namespace
 
-bool sources_vary_by_sweep(const Config& config) {
-  return !takes_long_steps(config) && std::ranges::any_of(config.sources, &RegionValue::uses_time);
+bool values_vary_by_sweep(const Config& config) {
+  return sources_vary_by_sweep(config) || (!takes_long_steps(config) && boundaries_use_time(config));
 }
 bool sources_fill_a_field(const Config& config) {
   return sources_vary_by_sweep(config) && !sources_in_boxes(config);
-}
-bool values_vary_by_sweep(const Config& config) {
-  if (takes_long_steps(config)) return false;
-  return sources_vary_by_sweep(config) || boundaries_use_time(config);
 }
 
 std::string why_no_room(Index longest_axis, Int3 subdomain) {
@@ -154,15 +152,6 @@ int longest_time_block(const Config& config, const Decomposition& decomposition)
   return exchanges(ghost_sides(decomposition, 0)) ? std::min(longest, ghost_layers(config)) : longest;
 }
 
-template <class T>
-int longest_launch(const Config& config, Backend backend) {
-  int most = 1;
-  for (const StencilKernel<T>& kernel : stencil_kernels<T>())
-    if (kernel.backend == backend && (config.solver.kernel == "auto" || config.solver.kernel == kernel.name))
-      most = std::max(most, kernel.max_time_block);
-  return std::min(most, longest_time_block(config));
-}
-
 int widest_halo(const Config& config, const Decomposition& decomposition, int most) {
   const SolverConfig& s = config.solver;
   if (s.halo_width) return *s.halo_width;
@@ -187,16 +176,10 @@ std::string why_no_graph(const Config& config, const Device& device) {
 
 bool settle_graph(const Config& config, bool wanted, const std::string& why_not) {
   if (why_not.empty()) return wanted;
-  if (config.solver.cuda_graph == GraphChoice::on) {
+  if (config.solver.cuda_graph == GraphChoice::on)
     throw Error(ExitCode::deck, fmt::format("{}: sweeps cannot be queued as graphs here ({}); use auto",
                                             config.at("solver.cuda_graph"), why_not));
-  }
   return false;
-}
-
-bool overlaps(Overlap choice, Backend backend, int ranks) {
-  if (choice != Overlap::automatic) return choice != Overlap::off;
-  return backend != Backend::host && ranks > 1;
 }
 
 template <class T>
@@ -244,10 +227,6 @@ std::optional<RequiredBackend> required_backend(const Config& config) {
   return std::nullopt;
 }
 
-bool exchanges(const GhostSides& sides) {
-  return std::ranges::find(sides.filled, true) != sides.filled.end();
-}
-
 std::vector<int> launch_sizes(int count, const Fusing& fusing) {
   const int alone = fusing.last_alone && count > 0 ? 1 : 0;
   std::vector<int> launches;
@@ -282,12 +261,6 @@ std::int64_t sweeps_of_a_graph(int period, int fused, std::int64_t cycle) {
   return cycle == 1 ? (enough_sweeps + even - 1) / even * even : even;
 }
 
-std::int64_t whole_periods(std::int64_t wanted, std::int64_t left, int period) {
-  return std::min(left, std::max<std::int64_t>(wanted / period, 1) * period);
-}
-
-template int longest_launch<float>(const Config&, Backend);
-template int longest_launch<double>(const Config&, Backend);
 template KernelChoices<float> kernel_choices<float>(const Config&, Backend, Int3);
 template KernelChoices<double> kernel_choices<double>(const Config&, Backend, Int3);
 

@@ -73,7 +73,13 @@ int longest_time_block(const Config& config);
 int longest_time_block(const Config& config, const Decomposition& decomposition);
 // ... that a kernel of the backend can, of those that the deck leaves open.
 template <class T>
-int longest_launch(const Config& config, Backend backend);
+int longest_launch(const Config& config, Backend backend) {
+  int most = 1;
+  for (const StencilKernel<T>& kernel : stencil_kernels<T>())
+    if (kernel.backend == backend && (config.solver.kernel == "auto" || config.solver.kernel == kernel.name))
+      most = std::max(most, kernel.max_time_block);
+  return std::min(most, longest_time_block(config));
+}
 
 // With no more sweeps fused than that.
 template <class T>
@@ -123,8 +129,7 @@ SolverKernels<T> choose_kernels(const Config& config, Backend backend, Int3 subd
 
 // Has any boundary or source of the deck other values in each sweep? In sweeps of a long step it has one.
 bool values_vary_by_sweep(const Config& config);
-bool sources_vary_by_sweep(const Config& config);
-bool sources_fill_a_field(const Config& config);  // of them, and not in boxes
+bool sources_fill_a_field(const Config& config);  // of sources, and not in boxes
 
 // Why sweeps cannot be recorded here: values that vary by sweep. Empty: they can, but for their halos.
 std::string why_no_graph(const Config& config, const Device& device);
@@ -132,7 +137,10 @@ std::string why_no_graph(const Config& config, const Device& device);
 bool settle_graph(const Config& config, bool wanted, const std::string& why_not);
 
 // Does a run overlap halos and interior, unmeasured? `auto`: with several ranks on GPUs.
-bool overlaps(Overlap choice, Backend backend, int ranks);
+inline bool overlaps(Overlap choice, Backend backend, int ranks) {
+  if (choice != Overlap::automatic) return choice != Overlap::off;
+  return backend != Backend::host && ranks > 1;
+}
 
 // The backend that the deck's kernels need, and the key that says so; none where the deck leaves it open.
 struct RequiredBackend {
@@ -155,7 +163,9 @@ std::optional<RequiredBackend> required_backend(const Config& config);
 //     d = 5, f = 2    exchange | 2 -> block + 3 | 2 -> block + 1 | 1 -> block | exchange ...
 
 // Are there ghosts that an exchange fills? The same on all ranks: where one has a neighbour, all have.
-bool exchanges(const GhostSides& sides);
+inline bool exchanges(const GhostSides& sides) {
+  return std::ranges::find(sides.filled, true) != sides.filled.end();
+}
 
 struct PeriodLaunch {
   int sweeps = 1;
@@ -182,6 +192,8 @@ std::vector<PeriodLaunch> launches_of_period(Int3 extent, const GhostSides& side
 std::int64_t sweeps_of_a_graph(int period, int fused = 1, std::int64_t cycle = 1);
 
 // About `wanted` of the sweeps `left`, to the end of a period or of all: ranks exchange at the same sweeps.
-std::int64_t whole_periods(std::int64_t wanted, std::int64_t left, int period);
+inline std::int64_t whole_periods(std::int64_t wanted, std::int64_t left, int period) {
+  return std::min(left, std::max<std::int64_t>(wanted / period, 1) * period);
+}
 
 }  // namespace isotherm

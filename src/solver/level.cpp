@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <utility>
 
 #include "core/all_or_throw.hpp"
 #include "core/trace.hpp"
@@ -109,15 +108,6 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
                                      decomposition.boundaries(communicator.rank()),
                                      std::min(longest_time_block(config), most_sweeps_per_launch));
                                })),
-      materials_(has_several_materials(config)
-                     ? std::optional(all_or_throw(communicator,
-                                                  [&] {
-                                                    return MaterialCells<T>(
-                                                        config, device, subdomain_, class_ghosts(config),
-                                                        boundaries_.differ_by_cell(),
-                                                        longest_launch<T>(config, device.backend()));
-                                                  }))
-                     : std::nullopt),
       halo_(decomposition, communicator_, device,
             source_ ? std::vector{halo_field(current_), halo_field(next_), halo_field(*source_)}
                     : std::vector{halo_field(current_), halo_field(next_)},
@@ -128,7 +118,12 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
       compute_(options.compute ? *options.compute : own_stream_->get()),
       halo_stream_(own_stream(device, Priority::high)),
       dt_(config.problem.kind == ProblemKind::transient ? time_plan(config).dt : 0) {
-  all_or_throw(communicator, [&] { use(method_); });
+  all_or_throw(communicator, [&] {
+    if (has_several_materials(config))
+      materials_.emplace(config, device, subdomain_, class_ghosts(config), boundaries_.differ_by_cell(),
+                         longest_launch<T>(config, device.backend()));
+    use(method_);
+  });
   find_body();
 }
 
@@ -184,21 +179,6 @@ SourceTotals Level<T>::fill_sources() {
     bring_source_ghosts();
   return {communicator_.all_reduce(mine.power, ReduceOp::sum),
           communicator_.all_reduce(mine.cells, ReduceOp::sum)};
-}
-
-// Launches of several sweeps read the ghosts.
-template <class T>
-void Level<T>::bring_source_ghosts() {
-  if (ghost_layers(config_) == 1) return;
-  exchange(*source_);
-  synchronize();
-}
-
-template <class T>
-void Level<T>::update_sources(double t) {
-  varying_->update(t, constant_source_ ? std::as_const(*constant_source_).view() : FieldView<const T>{},
-                   source_->view(), compute_);
-  bring_source_ghosts();
 }
 
 // Where that is one formula, and its values are sound: else initialise() says which is not.
@@ -263,82 +243,6 @@ void Level<T>::update_values(int sweeps, std::optional<double> share) {
 }
 
 template <class T>
-void Level<T>::sweep_source_boxes(int sweeps, Box region) {
-  if (boxes_)
-    boxes_->sweep(sweep_args(region, {}), std::span(times_).first(static_cast<std::size_t>(sweeps)),
-                  compute_);
-}
-
-template <class T>
-LongAccumulator Level<T>::source_sum(const std::function<LongAccumulator(FieldView<const T>)>& sum) {
-  LongAccumulator all{};
-  if (source_) all.add(sum(source()));
-  if (boxes_) all.add(boxes_->sum(times_.front(), source(), extent(), compute_, sum));
-  return all;
-}
-
-template <class T>
-void Level<T>::use(const Method& method) {
-  method_ = method;
-  coefficients_.clear();
-  for (const double weight : method_.weights) coefficients_.push_back(rounded_sweep<T>(config_, weight));
-  unit_ = rounded_sweep<T>(config_, method_.unit);
-  if (!materials_) return;
-  std::vector<double> weights = method_.weights;
-  weights.push_back(method_.unit);
-  materials_->use(config_, weights, compute_);
-}
-
-template <class T>
-void Level<T>::fill_boundaries(Box region, const StencilKernel<T>* kernel) {
-  const TraceRange range(Phase::boundaries);
-  const Boundaries<T>& all = boundaries_.boundaries();
-  face_copy<T>(device_.backend())
-      .fill_boundaries(current_.view(), kernel ? boundaries_in_ghosts(*kernel, all) : all, region, compute_);
-}
-
-template <class T>
-SweepArgs<T> Level<T>::sweep_args(Box region, const UpdateNorm& norm) {
-  SweepArgs<T> args{field(), next_.view(), region, unit_, boundaries_.boundaries(), source(), norm};
-  // Planes that overwrite each other stay in a GPU's cache: nothing is written to memory.
-  if (probes_ && norm_alone_ && device_.backend() == Backend::cuda) args.out.pitch_z = 0;
-  args.materials = materials();
-  if (probes_) return args;
-  auto at = static_cast<std::size_t>(sweeps_ % method_.cycle());
-  if (materials_) args.materials = materials_->of_launch(at, method_.weights.size());
-  for (Coefficients<T>& c : args.c.sweep) {
-    c = coefficients_[at];
-    if (++at == coefficients_.size()) at = 0;
-  }
-  return args;
-}
-
-template <class T>
-void Level<T>::sweep(const StencilKernel<T>& kernel, SweepPlan plan, Box region, const UpdateNorm& norm,
-                     bool stores_faces) {
-  SweepArgs<T> args = sweep_args(region, norm);
-  if (stores_faces) args.stores = halo_.stores(current_.view(), next_.view(), compute_);
-  kernel.launch(args, plan, compute_);
-}
-
-template <class T>
-void Level<T>::record(RecordedSweeps<T>& recorded, const std::function<void()>& work) {
-  const std::int64_t before = sweeps_;
-  recorded.starts_at = field().origin;
-  device_.begin_recording(compute_);
-  work();
-  recorded.graph.emplace(device_, device_.end_recording(compute_));
-  recorded.count = std::exchange(sweeps_, before) - before;
-}
-
-template <class T>
-void Level<T>::launch(const RecordedSweeps<T>& recorded, bool has_before) {
-  const TraceRange range(Phase::graph);
-  device_.launch(*recorded.graph, compute_);
-  advance_in_place(recorded.count, has_before);
-}
-
-template <class T>
 FieldView<const T> Level<T>::host_field() {
   if (on_host() && !has_void()) return field();
   if (!mirror_) mirror_.emplace(*host_, extent(), field().ghosts);
@@ -377,15 +281,6 @@ std::vector<T> Level<T>::host_cells(const std::vector<Box>& boxes) {
     }
   }
   return dense;
-}
-
-// The sweeps wait, not the host. The first sweep after the copy began reads its field, the second overwrites
-// it.
-template <class T>
-void Level<T>::wait_for_copy(bool at_once) {
-  if (!copying_ || (!at_once && sweeps_ == copying_->sweep)) return;
-  device_.wait(compute_, copying_->done);
-  copying_.reset();
 }
 
 template class Level<float>;

@@ -14,6 +14,7 @@
 #include "core/all_or_throw.hpp"
 #include "core/communicator.hpp"
 #include "core/device.hpp"
+#include "core/trace.hpp"
 #include "grid/decomposition.hpp"
 #include "grid/field.hpp"
 #include "halo/exchange.hpp"
@@ -171,7 +172,12 @@ class Level {
   // What flows from sources that vary in time, where they do, in the last sweep: as an exact sum over the
   // block. sum(field): that of a field. Not collective.
   bool sources_vary() const { return varying_ && varying_->vary_in_time(); }
-  LongAccumulator source_sum(const std::function<LongAccumulator(FieldView<const T>)>& sum);
+  LongAccumulator source_sum(const std::function<LongAccumulator(FieldView<const T>)>& sum) {
+    LongAccumulator all{};
+    if (source_) all.add(sum(source()));
+    if (boxes_) all.add(boxes_->sum(times_.front(), source(), extent(), compute_, sum));
+    return all;
+  }
   std::int64_t sweeps() const { return sweeps_; }  // since the initial state
   // s: of the last end of a cycle, or of a part of one, and how long the next takes; 0 in a steady problem.
   double time() const {
@@ -191,7 +197,13 @@ class Level {
   void update_values(int sweeps, std::optional<double> share = {});
   double values_time() const { return times_.front(); }  // s, of the last of these
   // Ghosts beyond the boundaries at which `region` ends, but for those that a `kernel` computes itself.
-  void fill_boundaries(Box region, const StencilKernel<T>* kernel = nullptr);
+  void fill_boundaries(Box region, const StencilKernel<T>* kernel = nullptr) {
+    const TraceRange range(Phase::boundaries);
+    const Boundaries<T>& all = boundaries_.boundaries();
+    face_copy<T>(device_.backend())
+        .fill_boundaries(current_.view(), kernel ? boundaries_in_ghosts(*kernel, all) : all, region,
+                         compute_);
+  }
   void start_exchange() { halo_.start(current_.view(), compute_, halo_stream_); }
   void finish_exchange() { halo_.finish(current_.view(), compute_, halo_stream_); }
   void exchange(Field<T>& field) {  // one of this level's
@@ -204,13 +216,21 @@ class Level {
   // A launch of sweeps of `region` from the current field into the other one, with `stores_faces` into the
   // neighbours' ghosts too; and of the region without `interior`, which was swept before.
   void sweep(const StencilKernel<T>& kernel, SweepPlan plan, Box region, const UpdateNorm& norm,
-             bool stores_faces = false);
+             bool stores_faces = false) {
+    SweepArgs<T> args = sweep_args(region, norm);
+    if (stores_faces) args.stores = halo_.stores(current_.view(), next_.view(), compute_);
+    kernel.launch(args, plan, compute_);
+  }
   void sweep_exterior(const StencilKernel<T>& kernel, SweepPlan plan, Box region, Box interior,
                       const UpdateNorm& norm) {
     launch_exterior(kernel, sweep_args(region, norm), interior, plan, compute_);
   }
   // Behind a launch of `region`, where its sources are swept in boxes.
-  void sweep_source_boxes(int sweeps, Box region);
+  void sweep_source_boxes(int sweeps, Box region) {
+    if (boxes_)
+      boxes_->sweep(sweep_args(region, {}), std::span(times_).first(static_cast<std::size_t>(sweeps)),
+                    compute_);
+  }
   // The other field becomes the current one, so many sweeps later, which one launch made.
   void advance(int sweeps) {
     std::swap(current_, next_);
@@ -235,11 +255,28 @@ class Level {
     has_before_ = has_before;
   }
   // The sweeps that `work` queues from the current field, an even number of launches: none is done yet.
-  void record(RecordedSweeps<T>& recorded, const std::function<void()>& work);
-  void launch(const RecordedSweeps<T>& recorded, bool has_before);
+  void record(RecordedSweeps<T>& recorded, const std::function<void()>& work) {
+    const std::int64_t before = sweeps_;
+    recorded.starts_at = field().origin;
+    device_.begin_recording(compute_);
+    work();
+    recorded.graph.emplace(device_, device_.end_recording(compute_));
+    recorded.count = std::exchange(sweeps_, before) - before;
+  }
+  void launch(const RecordedSweeps<T>& recorded, bool has_before) {
+    const TraceRange range(Phase::graph);
+    device_.launch(*recorded.graph, compute_);
+    advance_in_place(recorded.count, has_before);
+  }
   // `copied`: when the copy of the current field is complete. The sweep that overwrites it waits.
   void protect_until(Event copied) { copying_ = {copied, sweeps_}; }
-  void wait_for_copy(bool at_once = false);
+  // The sweeps wait, not the host. The first sweep after the copy began reads its field, the second
+  // overwrites it.
+  void wait_for_copy(bool at_once = false) {
+    if (!copying_ || (!at_once && sweeps_ == copying_->sweep)) return;
+    device_.wait(compute_, copying_->done);
+    copying_.reset();
+  }
   void synchronize() {
     device_.synchronize(halo_stream_);
     device_.synchronize(compute_);
@@ -278,10 +315,41 @@ class Level {
  private:
   bool initialise_by_formula();
   void find_body();
-  void bring_source_ghosts();
-  void update_sources(double t);
-  SweepArgs<T> sweep_args(Box region, const UpdateNorm& norm);
-  void use(const Method& method);
+  // Launches of several sweeps read the ghosts.
+  void bring_source_ghosts() {
+    if (ghost_layers(config_) == 1) return;
+    exchange(*source_);
+    synchronize();
+  }
+  void update_sources(double t) {
+    varying_->update(t, constant_source_ ? std::as_const(*constant_source_).view() : FieldView<const T>{},
+                     source_->view(), compute_);
+    bring_source_ghosts();
+  }
+  SweepArgs<T> sweep_args(Box region, const UpdateNorm& norm) {
+    SweepArgs<T> args{field(), next_.view(), region, unit_, boundaries_.boundaries(), source(), norm};
+    // Planes that overwrite each other stay in a GPU's cache: nothing is written to memory.
+    if (probes_ && norm_alone_ && device_.backend() == Backend::cuda) args.out.pitch_z = 0;
+    args.materials = materials();
+    if (probes_) return args;
+    auto at = static_cast<std::size_t>(sweeps_ % method_.cycle());
+    if (materials_) args.materials = materials_->of_launch(at, method_.weights.size());
+    for (Coefficients<T>& c : args.c.sweep) {
+      c = coefficients_[at];
+      if (++at == coefficients_.size()) at = 0;
+    }
+    return args;
+  }
+  void use(const Method& method) {
+    method_ = method;
+    coefficients_.clear();
+    for (const double weight : method_.weights) coefficients_.push_back(rounded_sweep<T>(config_, weight));
+    unit_ = rounded_sweep<T>(config_, method_.unit);
+    if (!materials_) return;
+    std::vector<double> weights = method_.weights;
+    weights.push_back(method_.unit);
+    materials_->use(config_, weights, compute_);
+  }
 
   Config config_;
   Method method_;

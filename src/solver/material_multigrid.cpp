@@ -76,7 +76,6 @@ class ConductanceGrid {
     }
   }
   ConductanceGrid(const ConductanceGrid&) = delete;
-  ConductanceGrid& operator=(const ConductanceGrid&) = delete;
 
   Box whole() const { return {{0, 0, 0}, subdomain.extent()}; }
   const HaloExchange<float>& halo() const { return halo_; }
@@ -398,7 +397,12 @@ class MaterialCorrection : public Correction<T> {
 
   void take(bool from_the_start) override {
     solve(1, v_cycles(level_.config()), from_the_start);
-    restore_mean();
+    if (sum_) {  // no boundary fixes it: the mean over the volume of the body becomes that of the deck
+      const double mean = level_.mean(*sum_);
+      conjugate_steps<T>(level_.device().backend())
+          .take(fields(), {0, 0, *level_.config().problem.mean_temperature - mean}, level_.compute());
+      level_.hold_voids();
+    }
     level_.advance_in_place(level_.method().cycle());
   }
 
@@ -445,15 +449,6 @@ class MaterialCorrection : public Correction<T> {
             last_.view(),
             image_.view(),
             level_.whole()};
-  }
-
-  // Where no boundary fixes it, the mean over the volume of the body becomes that of the deck.
-  void restore_mean() {
-    if (!sum_) return;
-    const double mean = level_.mean(*sum_);
-    conjugate_steps<T>(level_.device().backend())
-        .take(fields(), {0, 0, *level_.config().problem.mean_temperature - mean}, level_.compute());
-    if (level_.has_void()) level_.hold_voids();
   }
 
   void add_correction() {

@@ -59,8 +59,8 @@ struct Method {
 // grid, whose sweeps are those of the cycle; of several materials eight V cycles in conjugate gradients.
 // `dt`: of another length of step than the deck's, s.
 Method make_method(const Config& config, std::optional<double> dt = {});
-// Of sweeps that smooth: of the errors up to the highest eigenvalue they take those that oscillate, whatever
-// else there is (Chebyshev polynomials of the fourth kind; Lottes, Numer. Linear Algebra Appl. 30, 2023).
+// Of sweeps that smooth, as multigrid's: of the errors up to the highest eigenvalue they take those that
+// oscillate, whatever else there is.
 std::vector<double> smoothing_weights(double highest, int sweeps);
 // Of the coarsest grid of multigrid: a cycle of Chebyshev weights, long enough to solve it.
 Method coarsest_method(const Config& config);

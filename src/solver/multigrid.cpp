@@ -49,7 +49,6 @@ struct CoarseLevel {
     restricted = parts[finer.ranks() == 1 ? 0 : static_cast<std::size_t>(rank)];
     if (grid.whole && fine.communicator().size() > 1)
       gathering.emplace(fine.communicator(), fine.device(), level.source_field(), parts);
-    nested = n == m + m;
     for (int axis = 0; axis < 3; ++axis) {
       std::vector<CellOverlap<T>> each_overlap;
       for (Index cell = 0; cell < level.extent()[axis]; ++cell) {
@@ -65,7 +64,7 @@ struct CoarseLevel {
       }
       overlaps[axis] = copied_to(fine.device(), each_overlap);
     }
-    nested = nested && read.lo.x % 2 == 0;
+    nested = n == m + m && read.lo.x % 2 == 0;
     find_interpolations(fine);
   }
 
@@ -416,10 +415,6 @@ Config config_of_change(const Config& config) {
   change.initial.clear();
   change.sources.clear();
   return change;
-}
-
-std::size_t element_bytes(const Config& config) {
-  return config.precision == Precision::fp32 ? 4 : 8;
 }
 
 std::size_t coarse_bytes(const Config& config, const Decomposition& decomposition, int rank,

@@ -66,6 +66,8 @@ std::size_t material_correction_bytes(const Config& config, const Decomposition&
 
 // Bytes of all coarse levels of a rank: fields, sources, and cells that are gathered.
 std::size_t coarse_bytes(const Config& config, const Decomposition& decomposition, int rank, Backend backend);
-std::size_t element_bytes(const Config& config);
+inline std::size_t element_bytes(const Config& config) {
+  return config.precision == Precision::fp32 ? 4 : 8;
+}
 
 }  // namespace isotherm

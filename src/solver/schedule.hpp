@@ -1,6 +1,8 @@
 // When something is due in a run, and how much work a run is: arithmetic alone, without a device.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -26,12 +28,33 @@ class Recurrence {
   bool recurs() const { return every_steps_ || every_time_; }
   // Never at sweep 0.
   bool due(std::int64_t sweep) const { return sweep > 0 && next_after(sweep - 1) == sweep; }
-  std::int64_t next_after(std::int64_t sweep) const;   // the next that is due, or `never`
-  std::int64_t count_before(std::int64_t last) const;  // how often it is due from sweep 1 to last - 1
+  // The next that is due, or `never`.
+  std::int64_t next_after(std::int64_t sweep) const {
+    const std::int64_t step = sweep / cycle_;
+    if (every_steps_) return (step / *every_steps_ + 1) * *every_steps_ * cycle_;
+    if (!every_time_) return never;
+    std::int64_t k = std::max<std::int64_t>(1, last_until(step));
+    while (nth(k) <= step) ++k;
+    return nth(k) < never / cycle_ ? nth(k) * cycle_ : never;
+  }
+  // How often it is due from sweep 1 to last - 1.
+  std::int64_t count_before(std::int64_t last) const {
+    if (last <= 0) return 0;
+    const std::int64_t steps = last / cycle_;
+    if (every_steps_) return (steps - 1) / *every_steps_;
+    if (!every_time_) return 0;
+    std::int64_t k = last_until(steps) + 1;
+    while (k >= 1 && nth(k) >= steps) --k;
+    return k;
+  }
 
  private:
   std::int64_t nth(std::int64_t k) const;  // the step of the k-th, k >= 1
-  std::int64_t last_until(std::int64_t step) const;
+  // The last that is surely not after `step`.
+  std::int64_t last_until(std::int64_t step) const {
+    const double passed = std::floor(static_cast<double>(step) * dt_ / *every_time_);
+    return passed < static_cast<double>(step) ? static_cast<std::int64_t>(passed) : step;
+  }
 
   std::optional<std::int64_t> every_steps_;
   std::optional<double> every_time_;
@@ -46,7 +69,10 @@ class Series : public Recurrence {
   Series(const Recurrence& between, std::int64_t last) : Recurrence(between), last_(last) {}
 
   bool due(std::int64_t sweep) const { return sweep == 0 ? recurs() : Recurrence::due(sweep); }
-  std::int64_t count() const;  // expected, the last included; in a steady problem the most
+  std::int64_t count() const {  // expected, the last included; in a steady problem the most
+    if (last_ == never) return 0;
+    return last_ == 0 ? 1 : (recurs() ? 2 : 1) + count_before(last_);
+  }
 
  private:
   std::int64_t last_ = never;  // sweep
@@ -61,9 +87,16 @@ class ControlPoll {
   ControlPoll(std::int64_t start, std::int64_t unit) : unit_(unit), next_(start + unit) {}
 
   std::int64_t next() const { return next_; }  // the sweep of the next poll, at the end of a unit
-  void polled(std::int64_t sweep, double seconds_since_last);  // seconds: the same on all ranks
+  void polled(std::int64_t sweep, double seconds_since_last) {  // seconds: the same on all ranks
+    if (seconds_since_last < too_often) units_ = std::min(2 * units_, most_units);
+    if (seconds_since_last > too_seldom) units_ = std::max<std::int64_t>(units_ / 2, 1);
+    next_ = sweep + units_ * unit_;
+  }
 
  private:
+  static constexpr double too_often = 0.25, too_seldom = 1;  // s
+  static constexpr std::int64_t most_units = std::int64_t{1} << 40;
+
   std::int64_t unit_, units_ = 1, next_;
 };
 
@@ -78,9 +111,16 @@ class Schedule {
   // The next sweep after `sweep` at which anything is due; last() at most.
   std::int64_t next_after(std::int64_t sweep) const;
   // A residual: of the first update (or initial state), every check_interval, and at the last sweep.
-  bool check_due(std::int64_t sweep) const;
+  bool check_due(std::int64_t sweep) const {
+    if (cycle_ > 1) return sweep % check_interval_ == 0 || sweep == last_;
+    return sweep > 0 && (sweep == 1 || sweep % check_interval_ == 0 || sweep == last_);
+  }
   // May this residual be evaluated at the next event, as no file of an unchecked field is written before?
-  bool check_is_asynchronous(std::int64_t sweep) const;
+  bool check_is_asynchronous(std::int64_t sweep) const {
+    const auto due = [&](const Series& part) { return part.due(sweep); };
+    return asynchronous_ && sweep < last_ && !diagnostics_due(sweep) && !snapshots.due(sweep) &&
+           !probes.due(sweep) && std::ranges::none_of(parts, due);
+  }
   bool diagnostics_due(std::int64_t sweep) const {  // at the first and last state, and every so many sweeps
     return diagnostics_.recurs() && (sweep == 0 || sweep == last_ || diagnostics_.due(sweep));
   }

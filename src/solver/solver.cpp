@@ -176,23 +176,6 @@ void Solver<T>::sweep(std::int64_t count, bool last_alone) {
 }
 
 template <class T>
-std::vector<TimedGrid> Solver<T>::timed() {
-  std::vector<TimedGrid> all{{level_.config().grid.cells, &step_.times}};
-  if (whole_cycle_)
-    for (const TimedGrid& each : whole_cycle_->timed()) all.push_back(each);
-  return all;
-}
-
-template <class T>
-PhaseTimes Solver<T>::times() {
-  PhaseTimes t = level_.halo().times();
-  for (const TimedGrid& each : timed()) t += *each.times;
-  t[Phase::sweeps] = t[Phase::interior] + t[Phase::exterior] + t[Phase::sweep];
-  t[Phase::boundaries] = t[Phase::halo] - t[Phase::pack] - t[Phase::wire] - t[Phase::unpack];
-  return t;
-}
-
-template <class T>
 void Solver<T>::start_residual() {
   const TraceRange range(Phase::reduction);
   if (has_cycles())
@@ -254,29 +237,6 @@ SwallowedHeat Solver<T>::swallowed_heat() {
   }
   const Communicator& ranks = level_.communicator();
   return {ranks.all_reduce(all, ReduceOp::sum), ranks.all_reduce(lost, ReduceOp::sum)};
-}
-
-// Where the bins lie depends on the initial state: it is looked at before the first sweep.
-template <class T>
-Diagnosis<T> Solver<T>::make_diagnosis() {
-  Diagnosis<T> diagnosis(level_.config(), level_.communicator(), level_.extent(), level_.device(),
-                         kernels_.histogram, level_.compute(), level_.materials(), level_.body());
-  diagnosis.start(level_.field(), level_.source());
-  return diagnosis;
-}
-
-// Between cycles a sweep that is not kept says what flows; where nothing is stored, the field alone.
-template <class T>
-StepFields<T> Solver<T>::step_between_cycles() {
-  if (level_.config().problem.kind == ProblemKind::steady) return {level_.field(), level_.field()};
-  step_.probe(kernels_.probe, UpdateNorm{});
-  return {level_.field(), level_.before()};
-}
-
-template <class T>
-void Solver<T>::find_varying_source() {
-  if (level_.sources_vary() && own_sweeps() > 0)
-    diagnosis_->find_source([&](const auto& sum) { return level_.source_sum(sum); });
 }
 
 template <class T>

@@ -138,14 +138,41 @@ class Solver {
   double bytes_per_point() const {
     return (least_bytes_per_cell<T>(has_sources()) + (level_.materials().empty() ? 0 : 1)) / time_block();
   }
-  PhaseTimes times();              // of all grids; with their sums
-  std::vector<TimedGrid> timed();  // each by itself, the finest first
+  // Of all grids; with their sums.
+  PhaseTimes times() {
+    PhaseTimes t = level_.halo().times();
+    for (const TimedGrid& each : timed()) t += *each.times;
+    t[Phase::sweeps] = t[Phase::interior] + t[Phase::exterior] + t[Phase::sweep];
+    t[Phase::boundaries] = t[Phase::halo] - t[Phase::pack] - t[Phase::wire] - t[Phase::unpack];
+    return t;
+  }
+  // Each by itself, the finest first.
+  std::vector<TimedGrid> timed() {
+    std::vector<TimedGrid> all{{level_.config().grid.cells, &step_.times}};
+    if (whole_cycle_)
+      for (const TimedGrid& each : whole_cycle_->timed()) all.push_back(each);
+    return all;
+  }
 
  private:
   void make_check();
-  Diagnosis<T> make_diagnosis();
-  void find_varying_source();
-  StepFields<T> step_between_cycles();
+  // Where the bins lie depends on the initial state: it is looked at before the first sweep.
+  Diagnosis<T> make_diagnosis() {
+    Diagnosis<T> diagnosis(level_.config(), level_.communicator(), level_.extent(), level_.device(),
+                           kernels_.histogram, level_.compute(), level_.materials(), level_.body());
+    diagnosis.start(level_.field(), level_.source());
+    return diagnosis;
+  }
+  void find_varying_source() {
+    if (level_.sources_vary() && own_sweeps() > 0)
+      diagnosis_->find_source([&](const auto& sum) { return level_.source_sum(sum); });
+  }
+  // Between cycles a sweep that is not kept says what flows; where nothing is stored, the field alone.
+  StepFields<T> step_between_cycles() {
+    if (level_.config().problem.kind == ProblemKind::steady) return {level_.field(), level_.field()};
+    step_.probe(kernels_.probe, UpdateNorm{});
+    return {level_.field(), level_.before()};
+  }
 
   SolverKernels<T> kernels_;
   Level<T> level_;

@@ -82,7 +82,7 @@ class Step {
   // An exchange of the current field by itself, for others than sweeps.
   void refresh_ghosts() {
     if (!exchanges(level_.sides())) return;
-    timed(Phase::halo, [&] { exchange(); });
+    timed(Phase::halo, [&] { level_.exchange(level_.current()); });
     forget_ghosts();
   }
 
@@ -120,7 +120,7 @@ class Step {
         launches_of_period(level_.extent(), level_.sides(), interval_, {time_block(), false}).front();
     const bool in_kernel = plan_.overlap == Overlap::in_kernel;
     if (in_kernel) fetch_ghosts();
-    if (part == StepPart::exchange) return exchange();
+    if (part == StepPart::exchange) return level_.exchange(level_.current());
     if (part == StepPart::both)
       return in_kernel ? sweep_and_store(first, norm) : exchange_and_sweep(first, norm);
     sweep_interior(first, norm);
@@ -203,7 +203,6 @@ class Step {
   Box interior(const PeriodLaunch& launch) const {
     return interior_of(kernel(), launch.region, launch.interior, plan(launch));
   }
-  void exchange() { level_.exchange(level_.current()); }
   // Ghosts beyond the boundaries at which the region ends, but for those that the kernel computes itself.
   void fill_boundaries(Box region) {
     level_.fill_boundaries(region, &kernel());
@@ -240,7 +239,7 @@ class Step {
   }
   void fetch_ghosts() {
     if (ghosts_ != Ghosts::absent) return;
-    exchange();
+    level_.exchange(level_.current());
     level_.halo().publish_ghosts(level_.current().view(), level_.compute());
     ghosts_ = Ghosts::valid;
   }
