@@ -5,22 +5,12 @@ import json
 import numpy as np
 import pytest
 
+from bodies import PROBLEMS, TEMPORAL, expect_one_answer, expect_the_same_bits_after_a_restart, field, run
 from program import isotherm, ran, write_deck
 import runs
 
 K, RHO_C = 3.0, 2000 * 800.0
 METAL = {"conductivity": K, "density": 2000, "heat_capacity": 800}
-
-
-def run(folder, deck, *words, ranks=0, name="out"):
-    write_deck(folder, json.dumps(deck))
-    ran("run", "deck.yaml", "--progress=off", f"output.directory={name}", "output.overwrite=true", *words, cwd=folder,
-        ranks=ranks, code={0, 10}, OMP_NUM_THREADS="1")
-    return runs.record(folder / name)
-
-
-def field(folder):
-    return runs.cells(sorted(folder.glob("deck_*.hdf"))[-1])
 
 
 def deck(boundaries, problem, cells=(6, 5, 8), h=1e-3, **more):
@@ -164,33 +154,21 @@ def laws_everywhere(several, problem):
     }
 
 
-ONE = {"euler": {"steps": 40}, "rkl": {"method": "rkl", "steps": 2}, "implicit": {"method": "implicit", "steps": 2, "dt": 20},
-       "jacobi": {"kind": "steady", "method": "jacobi", "tolerance": 0, "max_sweeps": 60, "check_interval": 20},
-       "chebyshev": {"kind": "steady", "method": "chebyshev", "tolerance": 0, "cycle": 32, "max_cycles": 2},
-       "multigrid": {"kind": "steady", "tolerance": 0, "max_cycles": 2}}
+METHODS = {**PROBLEMS, "implicit": {"method": "implicit", "steps": 2, "dt": 20}}
 
 
-@pytest.mark.parametrize("method", ONE)
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("several, precision", [(False, "fp64"), (False, "fp32"), (True, "fp64")])
 def test_one_answer(tmp_path, several, precision, method):
-    body = {**laws_everywhere(several, ONE[method]), "precision": precision}
-    plain = run(tmp_path, body, "solver.kernel=reference")
-    blocks = "temporal_openmp" if several and "kind" in ONE[method] else "auto"  # none takes coefficients that use t
-    history = runs.history(tmp_path / "out")
-    for ranks, words in [(0, ["solver.kernel=openmp"]), (2, [f"solver.kernel={blocks}", "solver.halo_width=3"]), (4, [])]:
-        again = run(tmp_path, body, *words, ranks=ranks)
-        assert again["fingerprint"] == plain["fingerprint"], (ranks, words)
-        assert runs.history(tmp_path / "out") == history
-    if precision == "fp64" and "kind" not in ONE[method]:
-        assert plain["end_state"]["heat"]["relative_balance"] <= 1e-9, plain["end_state"]["heat"]
+    body = {**laws_everywhere(several, METHODS[method]), "precision": precision}
+    blocks = TEMPORAL if several and "kind" in METHODS[method] else "auto"  # none takes coefficients that use t
+    first = expect_one_answer(tmp_path, body, kernel=blocks, ranks=4, residuals=True)
+    if precision == "fp64" and "kind" not in METHODS[method]:
+        assert first["end_state"]["heat"]["relative_balance"] <= 1e-9, first["end_state"]["heat"]
 
 
 def test_a_restart_on_other_ranks_ends_in_the_same_field(tmp_path):
-    body = laws_everywhere(False, {"steps": 40})
-    whole = run(tmp_path, body)
-    run(tmp_path, body, "problem.steps=17", "output.checkpoint.final=true", ranks=2)
-    ran("run", "deck.yaml", "--progress=off", "output.directory=out", "--restart", "latest", cwd=tmp_path, ranks=3)
-    assert runs.record(tmp_path / "out")["fingerprint"] == whole["fingerprint"]
+    expect_the_same_bits_after_a_restart(tmp_path, laws_everywhere(False, {"steps": 40}), 17)
 
 
 def test_the_resolved_deck_is_the_same_problem(tmp_path):

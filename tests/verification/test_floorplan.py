@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from program import isotherm, ran, write_deck
-import runs
+from bodies import run
+from program import isotherm, write_deck
 
 LOW, HIGH = [1e-3, 1e-3, 2e-3], [9e-3, 9e-3, 3e-3]
 PLAN = """\
@@ -29,9 +29,7 @@ def planned(**more):
 
 
 def fingerprint(folder, sources, name):
-    write_deck(folder, json.dumps(deck(*sources), indent=0))
-    ran("run", "deck.yaml", "--progress=off", f"output.directory={name}", cwd=folder)
-    return runs.record(folder / name)["fingerprint"]
+    return run(folder, deck(*sources), name=name)["fingerprint"]
 
 
 def test_a_floor_plan_is_its_boxes(tmp_path):

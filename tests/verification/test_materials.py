@@ -9,100 +9,34 @@ import re
 import numpy as np
 import pytest
 
-from program import isotherm, ran, write_deck
-import runs
+from bodies import BOARD, CORE, PROBLEMS, expect_one_answer, expect_the_same_bits_after_a_restart, field, run, slab
+from program import isotherm, write_deck
 
-CORE = {"conductivity": 7, "density": 2000, "heat_capacity": 800}
-BOARD = {"conductivity": [3, 2, 0.5], "density": 1500, "heat_capacity": 1000}
 MATERIALS = {"core": CORE, "board": BOARD}
+LAYERS = ((15, 4e6, 0.02), (1, 2e6, 0.06))  # W/(m K), J/(m^3 K), m
 
 
-def run(folder, deck, *words, ranks=0, name="out"):
-    write_deck(folder, json.dumps(deck, indent=0))
-    ran("run", "deck.yaml", "--progress=off", f"output.directory={name}", "output.overwrite=true", *words, cwd=folder,
-        ranks=ranks, code={0, 10}, OMP_NUM_THREADS="1")
-    return runs.record(folder / name)
-
-
-def heats(folder):
-    return [(row.get("heat_J"), row.get("balance_W"), row.get("wall_x_max_W")) for row in runs.history(folder)]
-
-
-def field(folder):
-    return runs.cells(sorted(folder.glob("deck_*.hdf"))[-1])
-
-
-SLAB_CELLS, H, RESISTANCE, HEAT_TRANSFER = 12, 1e-3, 4e-4, 500  # 5 cells of core, 4 of board, 3 of core
-
-
-def slab(axis, problem):
-    """Across `axis`: 400 K below, convection to 300 K above."""
-    cells = [3, 3, 3]
-    cells[axis] = SLAB_CELLS
-    letter = "xyz"[axis]
+def cooling_layers(cells, problem, resistance=0, **output):
+    """LAYERS along x between faces at 0, from 1."""
     return {
-        "grid": {"cells": cells, "spacing": H},
-        "materials": MATERIALS,
-        "material": {"default": "core"},
-        "regions": [{"layers": [{"material": "core", "thickness": 5 * H}, {"material": "board", "thickness": 4 * H}],
-                     "axis": letter}],
-        "contacts": [{"between": ["core", "board"], "resistance": RESISTANCE}],
-        "boundaries": {f"{letter}_min": {"kind": "temperature", "value": 400},
-                       f"{letter}_max": {"kind": "convection", "ambient": 300, "coefficient": HEAT_TRANSFER}},
-        "initial": [{"shape": "constant", "value": 350}],
-        "problem": problem,
-        "output": {"diagnostics": 1000},
+        "grid": {"cells": [cells, 1, 1], "lengths": [0.08, 0.001, 0.001]},
+        "materials": {name: {"conductivity": k, "density": c, "heat_capacity": 1} for name, (k, c, _) in zip("ab", LAYERS)},
+        "regions": [{"layers": [{"material": name, "thickness": size} for name, (_, _, size) in zip("ab", LAYERS)], "axis": "x"}],
+        "contacts": [{"between": ["a", "b"], "resistance": resistance}] if resistance else [],
+        "boundaries": {face: {"kind": "temperature", "value": 0} for face in ("x_min", "x_max")},
+        "initial": [{"shape": "constant", "value": 1}],
+        "problem": {"end_time": 600, **problem},
+        "output": output,
     }
 
 
-def slab_temperatures(axis):
-    """Of its cells: in series are the layers, two contacts, and the air."""
-    board = BOARD["conductivity"][axis]
-    of_cell = [H / CORE["conductivity"]] * 5 + [H / board] * 4 + [H / CORE["conductivity"]] * 3  # m^2 K/W
-    before = np.cumsum(of_cell) - np.array(of_cell) / 2
-    before[5:] += RESISTANCE
-    before[9:] += RESISTANCE
-    return 400 - 100 * before / (sum(of_cell) + 2 * RESISTANCE + 1 / HEAT_TRANSFER)
-
-
-@pytest.mark.parametrize("problem", [{"kind": "steady", "method": "jacobi", "tolerance": 0, "max_sweeps": 30000},
-                                     {"kind": "steady", "method": "chebyshev", "tolerance": 0, "max_cycles": 20},
-                                     {"kind": "steady", "method": "multigrid", "tolerance": 0, "max_cycles": 40}, {"end_time": 600}],
-                         ids=["jacobi", "chebyshev", "multigrid", "euler"])
-@pytest.mark.parametrize("axis", [0, 1, 2])
-def test_a_layered_slab_is_exact(tmp_path, axis, problem):
-    record = run(tmp_path, slab(axis, problem))
-    found = np.moveaxis(field(tmp_path / "out"), 2 - axis, 0)
-    error = np.abs(found - slab_temperatures(axis)[:, None, None]).max()
-    assert error <= 1e-11 * 100, error
-    faces = record["end_state"]["heat"]["faces_W"]
-    capacity = np.repeat([2000 * 800, 1500 * 1000, 2000 * 800], [5, 4, 3])[:, None, None] * H**3
-    assert float(heats(tmp_path / "out")[-1][0]) == pytest.approx((capacity * found).sum(), rel=1e-12)
-    flux = 100 / (5 * H / 7 + 4 * H / BOARD["conductivity"][axis] + 3 * H / 7 + 2 * RESISTANCE + 1 / HEAT_TRANSFER)
-    assert faces["xyz"[axis] + "_min"] == pytest.approx(flux * 9 * H * H, rel=1e-10)
-    assert faces["xyz"[axis] + "_max"] == pytest.approx(-flux * 9 * H * H, rel=1e-10)
-
-
-@pytest.mark.parametrize("problem", [{"end_time": 600}, {"end_time": 600, "method": "rkl"},
-                                     {"end_time": 600, "dt": 2, "method": "implicit", "scheme": "sdirk2"}],
+@pytest.mark.parametrize("problem", [{}, {"method": "rkl"}, {"dt": 2, "method": "implicit", "scheme": "sdirk2"}],
                          ids=["euler", "rkl", "implicit"])
 def test_two_layers_cool_as_their_series_says(tmp_path, problem):
-    """20 mm and 60 mm between faces at 0, from 1; what the roots of tan(b1)/e1 + tan(b2)/e2 = 0 give after 600 s."""
-    metal, foam = ({"conductivity": k, "density": rho, "heat_capacity": 1000} for k, rho in ((15, 4000), (1, 2000)))
-    run(tmp_path, {
-        "grid": {"cells": [160, 1, 1], "lengths": [0.08, 0.001, 0.001]},
-        "materials": {"metal": metal, "foam": foam},
-        "regions": [{"layers": [{"material": "metal", "thickness": 0.02}, {"material": "foam", "thickness": 0.06}],
-                     "axis": "x"}],
-        "boundaries": {face: {"kind": "temperature", "value": 0} for face in ("x_min", "x_max")},
-        "initial": [{"shape": "constant", "value": 1}],
-        "problem": problem,
-        "output": {"snapshots": False, "probes": {"points": [[0.01, 0, 0], [0.05, 0, 0]]}}})
+    """20 mm and 60 mm; what the roots of tan(b1)/e1 + tan(b2)/e2 = 0 give after 600 s."""
+    run(tmp_path, cooling_layers(160, problem, snapshots=False, probes={"points": [[0.01, 0, 0], [0.05, 0, 0]]}))
     last = (tmp_path / "out" / "probes.csv").read_text().splitlines()[-1].split(",")[2:]
     assert [float(each) for each in last] == pytest.approx([0.0223517, 0.5984726], rel=2e-4)
-
-
-LAYERS = ((15, 4e6, 0.02), (1, 2e6, 0.06))  # W/(m K), J/(m^3 K), m
 
 
 def cooled_layers(x, t, resistance):
@@ -141,14 +75,7 @@ def test_two_layers_in_contact_cool_to_second_order(tmp_path, resistance):
     assert cooled_layers(np.array([0.01, 0.05]), 600, 0) == pytest.approx([0.0223517, 0.5984726], abs=1e-7)
     errors = []
     for cells in (40, 80, 160):
-        run(tmp_path, {
-            "grid": {"cells": [cells, 1, 1], "lengths": [0.08, 0.001, 0.001]},
-            "materials": {name: {"conductivity": k, "density": c, "heat_capacity": 1} for name, (k, c, _) in zip("ab", LAYERS)},
-            "regions": [{"layers": [{"material": name, "thickness": size} for name, (_, _, size) in zip("ab", LAYERS)], "axis": "x"}],
-            "contacts": [{"between": ["a", "b"], "resistance": resistance}] if resistance else [],
-            "boundaries": {face: {"kind": "temperature", "value": 0} for face in ("x_min", "x_max")},
-            "initial": [{"shape": "constant", "value": 1}],
-            "problem": {"end_time": 600}})
+        run(tmp_path, cooling_layers(cells, {}, resistance))
         errors.append(np.abs(field(tmp_path / "out")[0, 0] - cooled_layers((np.arange(cells) + 0.5) * 0.08 / cells, 600, resistance)).max())
     assert rates(errors) == pytest.approx(2, abs=0.2) and errors[-1] > 1e-8, errors
 
@@ -192,12 +119,8 @@ def test_two_names_of_one_material_are_one_body(tmp_path, problem):
     assert run(tmp_path, two)["fingerprint"] == run(tmp_path, uniform)["fingerprint"]
 
 
-PROBLEMS = {"euler": {"steps": 40}, "rkl": {"method": "rkl", "steps": 2},
-            "implicit": {"method": "implicit", "end_time": 900, "dt": 300},
-            "sdirk2": {"method": "implicit", "scheme": "sdirk2", "end_time": 900, "dt": 300, "tolerance": 1},
-            "jacobi": {"kind": "steady", "method": "jacobi", "tolerance": 0, "max_sweeps": 60, "check_interval": 20},
-            "chebyshev": {"kind": "steady", "method": "chebyshev", "tolerance": 0, "cycle": 32, "max_cycles": 2},
-            "multigrid": {"kind": "steady", "method": "multigrid", "tolerance": 0, "max_cycles": 3}}
+IMPLICIT = {"method": "implicit", "end_time": 900, "dt": 300}
+METHODS = {**PROBLEMS, "implicit": IMPLICIT, "sdirk2": {**IMPLICIT, "scheme": "sdirk2", "tolerance": 1}}
 
 
 def random_body(seed, problem):
@@ -234,34 +157,16 @@ def random_body(seed, problem):
     }
 
 
-@pytest.mark.parametrize("method", PROBLEMS)
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("seed, precision", [(1, "fp64"), (2, "fp32"), (3, "fp64")])
 def test_one_answer(tmp_path, seed, precision, method):
-    deck = {**random_body(seed, PROBLEMS[method]), "precision": precision}
-    plain = run(tmp_path, deck, "solver.kernel=reference")
-    history = heats(tmp_path / "out")
-    for ranks, words in [(0, ["solver.kernel=openmp"]), (2, ["solver.kernel=temporal_openmp", "solver.halo_width=3"]), (3, [])]:
-        again = run(tmp_path, deck, *words, ranks=ranks)
-        assert again["fingerprint"] == plain["fingerprint"], (ranks, words)
-        assert heats(tmp_path / "out") == history
+    first = expect_one_answer(tmp_path, {**random_body(seed, METHODS[method]), "precision": precision})
     if precision == "fp64" and method in ("euler", "rkl"):
-        assert plain["end_state"]["heat"]["relative_balance"] <= 1e-9, plain["end_state"]["heat"]
+        assert first["end_state"]["heat"]["relative_balance"] <= 1e-9, first["end_state"]["heat"]
 
 
 def test_a_restart_on_other_ranks_ends_in_the_same_field(tmp_path):
-    deck = random_body(4, {"steps": 40})
-    whole = run(tmp_path, deck)
-    run(tmp_path, deck, "problem.steps=17", "output.checkpoint.final=true", ranks=2)
-    ran("run", "deck.yaml", "--progress=off", "output.directory=out", "--restart", "latest", cwd=tmp_path, ranks=3)
-    assert runs.record(tmp_path / "out")["fingerprint"] == whole["fingerprint"]
-
-
-def test_cells_that_nothing_covers_are_reported(tmp_path):
-    deck = copy.deepcopy(slab(0, {"steps": 1}))
-    deck["material"] = {}
-    write_deck(tmp_path, json.dumps(deck))
-    done = isotherm("check", "deck.yaml", cwd=tmp_path, code=65)
-    assert "regions: no region has the cell at (0.0095, 0.0005, 0.0005) m" in done.stderr
+    expect_the_same_bits_after_a_restart(tmp_path, random_body(4, {"steps": 40}), 17)
 
 
 def test_a_body_whose_mean_is_given(tmp_path):

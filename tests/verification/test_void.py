@@ -1,32 +1,20 @@
 """Bodies that do not fill the box: cells of a void are no part of them, and faces to a void with a law are convective."""
 
 import copy
-import json
 from xml.etree import ElementTree
 
 import h5py
 import numpy as np
 import pytest
 
-from program import isotherm, ran, write_deck
+from bodies import BOARD, CORE, PROBLEMS, expect_one_answer, expect_the_same_bits_after_a_restart, field, run
+from program import ran
 import runs
 
-CORE = {"conductivity": 7, "density": 2000, "heat_capacity": 800}
-BOARD = {"conductivity": [3, 2, 0.5], "density": 1500, "heat_capacity": 1000}
 HOT = {"ambient": 400, "coefficient": 500}
 COLD = {"ambient": 300, "coefficient": 80}
 H = 1e-3
-
-
-def run(folder, deck, *words, ranks=0, name="out", code=frozenset({0, 10})):
-    write_deck(folder, json.dumps(deck, indent=0))
-    done = isotherm("run", "deck.yaml", "--progress=off", f"output.directory={name}", "output.overwrite=true", *words,
-                    cwd=folder, ranks=ranks, code=set(code), OMP_NUM_THREADS="1")
-    return runs.record(folder / name) if done.returncode in (0, 10) else done.stderr
-
-
-def field(folder, name="deck"):
-    return runs.cells(sorted(folder.glob(f"{name}_{'[0-9]' * 8}.hdf"))[-1])
+METHODS = {**PROBLEMS, "implicit": {"method": "implicit", "end_time": 200, "dt": 100}}
 
 
 def slab(axis, problem):
@@ -86,12 +74,6 @@ def test_an_exact_field_is_compared_in_the_body_alone(tmp_path):
     assert run(tmp_path, deck)["verification"]["max_error_K"] < 1e-9
 
 
-PROBLEMS = {"euler": {"steps": 30}, "rkl": {"method": "rkl", "steps": 2}, "implicit": {"method": "implicit", "end_time": 200, "dt": 100},
-            "multigrid": {"kind": "steady", "method": "multigrid", "tolerance": 0, "max_cycles": 2},
-            "jacobi": {"kind": "steady", "method": "jacobi", "tolerance": 0, "max_sweeps": 60, "check_interval": 20},
-            "chebyshev": {"kind": "steady", "method": "chebyshev", "tolerance": 0, "cycle": 32, "max_cycles": 2}}
-
-
 @pytest.mark.parametrize("problem", [{"steps": 30, "dt": 2}, {"steps": 3, "dt": 40, "method": "rkl"},
                                      {"kind": "steady", "tolerance": 1e-13}], ids=["euler", "rkl", "chebyshev"])
 def test_an_insulated_void_around_a_bar_changes_nothing(tmp_path, problem):
@@ -147,21 +129,13 @@ def shapes(problem):
     }
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
-def test_one_answer(tmp_path, problem):
-    deck = shapes(PROBLEMS[problem])
-    first = run(tmp_path, deck, "solver.kernel=reference", name="first")
+@pytest.mark.parametrize("method", METHODS)
+def test_one_answer(tmp_path, method):
+    first = expect_one_answer(tmp_path, shapes(METHODS[method]))
     assert int(first["fingerprint"], 16) == runs.fingerprint(field(tmp_path / "first"))
-    lines = runs.history(tmp_path / "first")
-    for number, (words, ranks) in enumerate([(["solver.kernel=openmp"], 0), (["solver.kernel=temporal_openmp", "solver.halo_width=3"], 2), ([], 3)]):
-        name = f"again{number}"
-        again = run(tmp_path, deck, *words, ranks=ranks, name=name)
-        assert [again[key] for key in ("fingerprint", "materials")] == [first[key] for key in ("fingerprint", "materials")]
-        kept = [{key: text for key, text in line.items() if "residual" not in key} for line in runs.history(tmp_path / name)]
-        assert kept == [{key: text for key, text in line.items() if "residual" not in key} for line in lines]
-    end = first["end_state"]
-    assert end["heat"]["relative_balance"] < 1e-9 or problem in ("jacobi", "chebyshev")
-    assert len(end["heat"]["voids_W"]) == 2
+    heat = first["end_state"]["heat"]
+    assert heat["relative_balance"] < 1e-9 or method in ("jacobi", "chebyshev")
+    assert len(heat["voids_W"]) == 2
 
 
 @pytest.mark.parametrize("problem", [{"kind": "steady", "tolerance": 1e-11},
@@ -178,21 +152,11 @@ def test_corrections_leave_a_void_as_it_is(tmp_path, problem):
 
 
 def test_a_restart_of_long_steps_has_the_same_bits(tmp_path):
-    deck = shapes({"method": "rkl", "dt": 30})
-    whole = run(tmp_path, deck, "problem.steps=20", name="whole")
-    run(tmp_path, deck, "problem.steps=10")
-    ran("run", "deck.yaml", "--progress=off", "--restart", "latest", "output.directory=out", "problem.steps=20", cwd=tmp_path,
-        ranks=2)
-    assert runs.record(tmp_path / "out")["fingerprint"] == whole["fingerprint"]
+    expect_the_same_bits_after_a_restart(tmp_path, shapes({"method": "rkl", "dt": 30, "steps": 20}), 10)
 
 
 def test_a_restart_has_the_same_bits_on_other_ranks(tmp_path):
-    deck = shapes(PROBLEMS["euler"])
-    whole = run(tmp_path, deck, name="whole")
-    run(tmp_path, deck, "problem.steps=20")
-    ran("run", "deck.yaml", "--progress=off", "--restart", "latest", "output.directory=out", "problem.steps=30", cwd=tmp_path,
-        ranks=2)
-    assert runs.record(tmp_path / "out")["fingerprint"] == whole["fingerprint"]
+    expect_the_same_bits_after_a_restart(tmp_path, shapes(PROBLEMS["euler"]), 20)
     found, blocks = field(tmp_path / "out"), field(tmp_path / "out", "deck_coarse")
     pairs = found.reshape(6, 2, 7, 2, 7, 3)
     counts = (~np.isnan(pairs)).sum(axis=(1, 3, 5))

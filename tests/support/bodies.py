@@ -1,0 +1,82 @@
+"""Bodies of several materials, of voids and of cells of several sizes: decks as dicts, and what all of them must keep."""
+
+import json
+
+import numpy as np
+
+import runs
+from program import isotherm, ran, write_deck
+
+CORE = {"conductivity": 7, "density": 2000, "heat_capacity": 800}
+BOARD = {"conductivity": [3, 2, 0.5], "density": 1500, "heat_capacity": 1000}
+RESISTANCE, HEAT_TRANSFER = 4e-4, 500  # of contacts, of the boundary of a slab
+UNIFORM = [[5, 1e-3], [4, 1e-3], [3, 1e-3]]  # zones of a slab: core, board, core
+
+# Of each method as much as shows that bits differ.
+PROBLEMS = {"euler": {"steps": 40}, "rkl": {"method": "rkl", "steps": 2},
+            "jacobi": {"kind": "steady", "method": "jacobi", "tolerance": 0, "max_sweeps": 60, "check_interval": 20},
+            "chebyshev": {"kind": "steady", "method": "chebyshev", "tolerance": 0, "cycle": 32, "max_cycles": 2},
+            "multigrid": {"kind": "steady", "method": "multigrid", "tolerance": 0, "max_cycles": 3}}
+
+
+def run(folder, deck, *words, ranks=0, name="out", code=frozenset({0, 10})):
+    """The record of the run; what it said where another code was wanted."""
+    write_deck(folder, json.dumps(deck, indent=0))
+    done = isotherm("run", "deck.yaml", "--progress=off", f"output.directory={name}", "output.overwrite=true", *words,
+                    cwd=folder, ranks=ranks, code=set(code), OMP_NUM_THREADS="1")
+    return runs.record(folder / name) if done.returncode in (0, 10) else done.stderr
+
+
+def field(folder, name="deck"):
+    """The last of a run."""
+    return runs.cells(sorted(folder.glob(f"{name}_{'[0-9]' * 8}.hdf"))[-1])
+
+
+def sizes(zones):
+    return np.repeat([size for _, size in zones], [count for count, _ in zones])
+
+
+def slab(axis, problem, zones=UNIFORM):
+    """Core, board and core across `axis`, a zone of cells each: 400 K below, convection to 300 K above. Graded across the
+    other axes too, where it is along this one."""
+    graded = len(set(sizes(zones))) > 1
+    spacing, cells = [[[2, 1e-3], [1, 3e-3]] if graded else 1e-3] * 3, [3, 3, 3]
+    spacing[axis], cells[axis] = zones if graded else 1e-3, sum(count for count, _ in zones)
+    letter = "xyz"[axis]
+    layers = [{"material": name, "thickness": count * size} for name, (count, size) in zip(("core", "board", "core"), zones)]
+    return {
+        "grid": {"cells": cells, "spacing": spacing},
+        "materials": {"core": CORE, "board": BOARD},
+        "regions": [{"layers": layers, "axis": letter}],
+        "contacts": [{"between": ["core", "board"], "resistance": RESISTANCE}],
+        "boundaries": {f"{letter}_min": {"kind": "temperature", "value": 400},
+                       f"{letter}_max": {"kind": "convection", "ambient": 300, "coefficient": HEAT_TRANSFER}},
+        "initial": [{"shape": "constant", "value": 350}],
+        "problem": problem,
+        "output": {"diagnostics": 1000},
+    }
+
+
+TEMPORAL = "temporal_openmp"
+
+
+def expect_one_answer(folder, deck, kernel=TEMPORAL, ranks=3, residuals=False):
+    """On other kernels and ranks; the history too, in which sums of residuals may differ in their last digits. Returns the
+    record of the run by the reference, which is in `first`."""
+    def lines(name):
+        return [{key: text for key, text in line.items() if residuals or "residual" not in key} for line in runs.history(folder / name)]
+
+    first = run(folder, deck, "solver.kernel=reference", name="first")
+    for count, words in ((0, ["solver.kernel=openmp"]), (2, [f"solver.kernel={kernel}", "solver.halo_width=3"]), (ranks, [])):
+        again = run(folder, deck, *words, ranks=count)
+        assert [again.get(key) for key in ("fingerprint", "materials")] == [first.get(key) for key in ("fingerprint", "materials")], words
+        assert lines("out") == lines("first"), words
+    return first
+
+
+def expect_the_same_bits_after_a_restart(folder, deck, stop):
+    """After so many steps on two ranks, on three."""
+    whole = run(folder, deck, name="whole")
+    run(folder, deck, f"problem.steps={stop}", "output.checkpoint.final=true", ranks=2)
+    ran("run", "deck.yaml", "--progress=off", "output.directory=out", "--restart", "latest", cwd=folder, ranks=3)
+    assert runs.record(folder / "out")["fingerprint"] == whole["fingerprint"]
