@@ -64,6 +64,14 @@ constexpr Box around(Box a, const Box& b) {
   return a;
 }
 
+// Calls body(cell), x fastest.
+template <class Body>
+void for_each_cell(Box box, Body&& body) {
+  for (Index z = box.lo.z; z < box.hi.z; ++z)
+    for (Index y = box.lo.y; y < box.hi.y; ++y)
+      for (Index x = box.lo.x; x < box.hi.x; ++x) body(Int3{x, y, z});
+}
+
 // The six faces of a box, in the order of every table and array over faces.
 enum class Face : int { x_min, x_max, y_min, y_max, z_min, z_max };
 inline constexpr int face_count = 6;

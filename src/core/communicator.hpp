@@ -73,6 +73,8 @@ class Communicator {
     all_reduce(std::span(&value, 1), op);
     return value;
   }
+  bool all(bool mine) const { return all_reduce(std::int64_t{mine}, ReduceOp::min) != 0; }
+  bool any(bool mine) const { return all_reduce(std::int64_t{mine}, ReduceOp::max) != 0; }
   // As every collective, in the same order on all ranks of this communicator. Every rank gives as many
   // values.
   PendingAllReduce start_all_reduce(PendingAllReduce::Values values, ReduceOp op) const;

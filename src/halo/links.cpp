@@ -28,16 +28,6 @@ T pattern(int rank, int field, Int3 cell) {
 }
 constexpr double poison = -1;
 
-template <class Use>
-void for_each_cell(Box box, Use use) {
-  std::size_t i = 0;
-  for (Index z = box.lo.z; z < box.hi.z; ++z) {
-    for (Index y = box.lo.y; y < box.hi.y; ++y) {
-      for (Index x = box.lo.x; x < box.hi.x; ++x) use(i++, Int3{x, y, z});
-    }
-  }
-}
-
 // Exchanges that end by the deadline, however the peer behaves. A transport that did not is given up.
 template <class T>
 class BoundedTransport {
@@ -156,7 +146,7 @@ class LinkProbe {
   void paint(const HaloField<T>& field, int index, Stream stream) {
     const FaceCopy<T>& copy = face_copy<T>(device_.backend());
     const auto put = [&](Box box, auto value) {
-      for_each_cell(box, [&](std::size_t i, Int3 cell) { host_.as<T>()[i] = value(cell); });
+      for_each_cell(box, [&, next = host_.as<T>()](Int3 cell) mutable { *next++ = value(cell); });
       device_.copy(dense_.data(), host_.data(), static_cast<std::size_t>(box.cells()) * sizeof(T), stream);
       copy.unpack(dense_.as<T>(), field.view, box, stream);
       device_.synchronize(stream);
@@ -173,10 +163,10 @@ class LinkProbe {
       face_copy<T>(device_.backend()).pack(field.view, m.ghosts, dense_.as<T>(), stream);
       device_.copy(host_.data(), dense_.data(), m.cells() * sizeof(T), stream);
       device_.synchronize(stream);
-      for_each_cell(m.peer_edge, [&](std::size_t i, Int3 cell) {
-        wrong += host_.as<T>()[i] != pattern<T>(peer_, index, cell);
-        ++all;
+      for_each_cell(m.peer_edge, [&, next = host_.as<T>()](Int3 cell) mutable {
+        wrong += *next++ != pattern<T>(peer_, index, cell);
       });
+      all += m.cells();
     }
     return wrong == 0 ? "" : fmt::format("{} of {} cells arrived wrong", wrong, all);
   }
@@ -233,19 +223,6 @@ std::string names_of(auto registry, std::string_view without = {}) {
       names += fmt::format("{}{}", names.empty() ? "" : ", ", kernel.name);
   }
   return names;
-}
-
-template <class T>
-std::vector<const TransportEntry<T>*> asked_for(const TransportSettings& settings,
-                                                std::span<const TransportEntry<T>> registry) {
-  std::vector<const TransportEntry<T>*> asked;
-  for (const TransportEntry<T>& entry : registry) {
-    if (settings.name == entry.name || (settings.name == "auto" && entry.moves_data)) asked.push_back(&entry);
-  }
-  if (!asked.empty()) return asked;
-  throw error_of(ExitCode::deck,
-                 "{}: there is no transport '{}' (isotherm list names them); use auto, or one of: {}",
-                 settings.place, settings.name, names_of(registry));
 }
 
 // The fastest that works; empty where none does. Both ranks have the same figures and choose alike.
@@ -316,10 +293,13 @@ ChosenTransports<T>::ChosenTransports(const TransportSettings& settings,
                                       std::span<const HaloField<T>> fields) {
   const int rank = communicator.rank();
   std::vector<OpenTransport<T>> candidates;
-  for (const TransportEntry<T>* entry :
-       all_or_throw(communicator, [&] { return asked_for(settings, registry); })) {
-    candidates.emplace_back(*entry, communicator, device);
-  }
+  for (const TransportEntry<T>& entry : registry)
+    if (settings.name == entry.name || (settings.name == "auto" && entry.moves_data))
+      candidates.emplace_back(entry, communicator, device);
+  if (candidates.empty())  // on all ranks, as they have one deck
+    throw error_of<CollectiveError>(
+        ExitCode::deck, "{}: there is no transport '{}' (isotherm list names them); use auto, or one of: {}",
+        settings.place, settings.name, names_of(registry));
   const Communicator own = communicator.duplicate();
   const std::vector<HaloMessage> messages = halo_messages(decomposition, rank, ghosts);
   // Pair by pair, so that no other traffic of this rank disturbs a figure.
@@ -346,10 +326,8 @@ ChosenTransports<T>::ChosenTransports(const TransportSettings& settings,
     }
   });
   for (OpenTransport<T>& c : candidates) {
-    const bool mine = std::any_of(links.begin(), links.end(),
-                                  [&](const HaloLink& link) { return link.transport == c.entry->name; });
-    const bool anyones = communicator.all_reduce(std::int64_t{mine}, ReduceOp::max) != 0;
-    if (anyones) open.push_back(std::move(c));
+    const bool mine = std::ranges::find(links, c.entry->name, &HaloLink::transport) != links.end();
+    if (communicator.any(mine)) open.push_back(std::move(c));
   }
 }
 

@@ -8,14 +8,6 @@
 
 namespace isotherm {
 
-// x fastest.
-template <class Use>
-void for_each_cell(Box box, Use use) {
-  for (Index z = box.lo.z; z < box.hi.z; ++z)
-    for (Index y = box.lo.y; y < box.hi.y; ++y)
-      for (Index x = box.lo.x; x < box.hi.x; ++x) use(Int3{x, y, z});
-}
-
 template <class Use>
 void for_each_cell(Int3 extent, Use use) {
   for_each_cell(Box{{0, 0, 0}, extent}, use);

@@ -292,3 +292,15 @@ def test_what_is_wrong_of_a_dataset_is_said(tmp_path, change, code, words):
     said = run(tmp_path, deck, code={code})
     for each in words:
         assert each in said, said
+
+
+def test_means_of_cells_of_several_sizes_leave_a_void_out(tmp_path):
+    deck = {"grid": {"cells": [2, 2, 4], "spacing": [H, H, [[1, H], [3, 2 * H]]]}, "materials": {"core": CORE},
+            "material": {"default": "core"}, "initial": [{"shape": "formula", "formula": "300 + 1000*z"}],
+            "regions": [{"material": "void", "shape": "box", "from": [0, 0, 0], "to": [H, H, H]}],
+            "problem": {"steps": 1}, "output": {"coarse": {"factor": [2, 2, 2]}}}
+    run(tmp_path, deck)
+    cells = field(tmp_path / "out")[:2].reshape(2, 4)
+    sizes = np.array([[1.0], [2.0]]) * ~np.isnan(cells)
+    assert sizes.sum() == 3 + 4 * 2
+    assert field(tmp_path / "out", "deck_coarse")[0, 0, 0] == pytest.approx(np.nansum(sizes * cells) / sizes.sum(), rel=1e-14)

@@ -17,14 +17,6 @@
 namespace isotherm {
 namespace {
 
-// Calls body(cell) in the order of memory.
-template <class Body>
-void for_each_cell(Int3 extent, const Body& body) {
-  for (Index z = 0; z < extent.z; ++z)
-    for (Index y = 0; y < extent.y; ++y)
-      for (Index x = 0; x < extent.x; ++x) body(Int3{x, y, z});
-}
-
 constexpr double tolerance = 1e-8;  // of the first l2 residual
 
 // Temperature 0 at all faces, source and conductivity 1, start 0; cubic cells, the longest edge 1.
@@ -92,7 +84,7 @@ class SolveBench {
     level.fill_boundaries(level.whole());
     const BodyConductances<T> body{level.materials(), level.boundaries().boundaries(), level.extent()};
     Equations all;
-    for_each_cell(level.extent(), [&](Int3 cell) {
+    for_each_cell({{}, level.extent()}, [&](Int3 cell) {
       double faces[face_count], sum = 0;
       for (int f = 0; f < face_count; ++f) {
         sum += faces[f] = body.face(f / 2, f % 2 == 1, cell);
@@ -202,8 +194,7 @@ class SolveBench {
     const double moved = (2 + 2 + 0.25) * static_cast<double>(solver_.subdomain().cells()) * sizeof(T);
     double cells = 0;
     for (const TimedGrid& each : solver_.timed()) cells += static_cast<double>(each.cells.product());
-    return (sweeps + moved / copy->bytes() * copies) * cells /
-           static_cast<double>(config_.grid.cells.product());
+    return (sweeps + moved / copy->bytes() * copies) * cells / config_.grid.cells.product();
   }
 
   const Bench& bench_;
@@ -215,8 +206,7 @@ class SolveBench {
 // Of the problem without a deck. Beyond a boundary at temperature 0 the neighbour is -T.
 Equations uniform_equations(Int3 cells, Box block) {
   Equations all;
-  for_each_cell(block.extent(), [&](Int3 cell) {
-    const Int3 at = cell + block.lo;
+  for_each_cell(block, [&](Int3 at) {
     const std::size_t diagonal = all.rows.size();
     all.rows.push_back(0);
     for (int axis = 0; axis < 3; ++axis)

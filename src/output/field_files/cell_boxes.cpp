@@ -49,28 +49,16 @@ namespace {
 // Of the cells that are numbers: those of a void are not. `at(x, y, z)`: a cell of the grid.
 template <class At>
 double mean(Box cells, const CellWeights& weights, const At& at) {
-  if (weights.any()) {
-    double sum = 0, whole = 0;
-    for (Index z = cells.lo.z; z < cells.hi.z; ++z)
-      for (Index y = cells.lo.y; y < cells.hi.y; ++y)
-        for (Index x = cells.lo.x; x < cells.hi.x; ++x) {
-          const double weight = weights.of(0, x) * weights.of(1, y) * weights.of(2, z);
-          sum += weight * static_cast<double>(at(x, y, z));
-          whole += weight;
-        }
-    return sum / whole;
-  }
-  double sum = 0;
-  Index count = 0;
-  for (Index z = cells.lo.z; z < cells.hi.z; ++z)
-    for (Index y = cells.lo.y; y < cells.hi.y; ++y)
-      for (Index x = cells.lo.x; x < cells.hi.x; ++x) {
-        const auto value = static_cast<double>(at(x, y, z));
-        if (std::isnan(value)) continue;
-        sum += value;
-        ++count;
-      }
-  return count > 0 ? sum / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
+  const bool alike = !weights.any();
+  double sum = 0, whole = 0;
+  for_each_cell(cells, [&](Int3 c) {
+    const double value = at(c.x, c.y, c.z);
+    if (std::isnan(value)) return;
+    const double weight = alike ? 1 : weights.of(0, c.x) * weights.of(1, c.y) * weights.of(2, c.z);
+    sum += weight * value;
+    whole += weight;
+  });
+  return whole > 0 ? sum / whole : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace
