@@ -9,7 +9,6 @@
 #include "app/run.hpp"
 #include "app/session.hpp"
 #include "config/deck.hpp"
-#include "config/grid_axes.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/text.hpp"
 #include "output/console/console.hpp"
@@ -137,8 +136,7 @@ std::string time_text(const Config& config, const std::optional<PredictedCycles>
   if (step_control(config))
     parts = fmt::format(", in parts with errors of {:.6g} K at most", *config.problem.tolerance);
   return fmt::format("dt              {:.6g} s ({} the stable limit {:.6g} s), {} steps to {:.6g} s{}\n",
-                     plan.dt, of_limit, stable_dt(config), plan.steps,
-                     plan.dt * static_cast<double>(plan.steps), parts);
+                     plan.dt, of_limit, stable_dt(config), plan.steps, plan.dt * plan.steps, parts);
 }
 
 // Where a body is known to be slow.
@@ -154,17 +152,7 @@ std::string slow_text(const PredictedCycles& predicted) {
 // Size, and the heat of the sources. Those of more cells than this process counts in seconds are for the run.
 std::string domain_text(const Config& config) {
   constexpr Index most_cells = Index{1} << 31;
-  const GridAxes axes(config);
-  Vector3 lengths, smallest, largest;
-  for (int axis = 0; axis < 3; ++axis) {
-    const auto a = static_cast<std::size_t>(axis);
-    lengths[a] = axes[axis].length();
-    smallest[a] = axes[axis].smallest();
-    largest[a] = axes[axis].largest();
-  }
-  std::string text =
-      fmt::format("domain          {}, cells of {}{}\n", size_text(lengths), size_text(smallest),
-                  config.grid.is_graded() ? " to " + size_text(largest) : "");
+  const std::string text = fmt::format("domain          {}\n", domain_sizes(config));
   if (all_sources(config).empty()) return text;
   if (config.grid.cells.product() > most_cells)
     return text + "sources         their power is computed by the run\n";
@@ -228,16 +216,14 @@ std::string halo_text(const Config& config) {
 }
 
 std::string memory_text(const char* place, std::size_t bytes) {
-  return fmt::format("{} a rank of {} memory", human_bytes(static_cast<double>(bytes)), place);
+  return fmt::format("{} a rank of {} memory", human_bytes(bytes), place);
 }
 
 std::string memory_lines(const Session& session, const CheckOptions& options) {
   const Placement& placement = session.placement;
   const MemoryPlan& memory = session.memory;
   const bool is_here = placement.host == Host::this_one;
-  const auto free = [](const Device& device) {
-    return human_bytes(static_cast<double>(device.memory().free_bytes)) + " free";
-  };
+  const auto free = [](const Device& device) { return human_bytes(device.memory().free_bytes) + " free"; };
   std::string text =
       fmt::format("memory          {}{}\n", memory_text("host", memory.host(placement.backend)),
                   is_here ? fmt::format(", {} on this host", free(*make_host_device())) : "");
@@ -279,7 +265,7 @@ void check_gpu_memory(const Session& session, const CheckOptions& options) {
     throw error_of<CollectiveError>(ExitCode::memory,
                                     "a rank needs {} of device memory and --gpu-memory gives it {}; use a "
                                     "smaller grid, fp32 or more ranks",
-                                    human_bytes(static_cast<double>(wanted)), human_bytes(options.gpu_bytes));
+                                    human_bytes(wanted), human_bytes(options.gpu_bytes));
 }
 
 }  // namespace

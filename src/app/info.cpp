@@ -9,7 +9,6 @@
 #include "output/field_files/snapshot.hpp"
 #include "output/field_files/snapshot_file.hpp"
 #include "output/records/run_record.hpp"
-#include "physics/cells.hpp"
 #include "physics/dataset_reader.hpp"
 
 namespace isotherm {
@@ -97,8 +96,8 @@ void print_summary(const std::string& path, const SnapshotHeader& header) {
 void print_compression(const std::string& path, const SnapshotHeader& header) {
   const DatasetReader reader(path, temperature_dataset);
   if (reader.chunk() == Int3{1, 1, 1}) return;
-  fmt::print("compressed    {} of cells in {}\n", human_bytes(static_cast<double>(header.cell_bytes())),
-             human_bytes(static_cast<double>(reader.stored_bytes())));
+  fmt::print("compressed    {} of cells in {}\n", human_bytes(header.cell_bytes()),
+             human_bytes(reader.stored_bytes()));
 }
 
 }  // namespace

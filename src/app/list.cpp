@@ -105,12 +105,10 @@ std::string device_text() {
   TextTable table{"llll", {{"device", "name", "memory", "description"}}};
   const auto host = make_host_device();
   const DeviceInfo processor = host->info();
-  table.rows.push_back({"cpu", processor.name, human_bytes(static_cast<double>(host->memory().total_bytes)),
-                        processor.detail});
+  table.rows.push_back({"cpu", processor.name, human_bytes(host->memory().total_bytes), processor.detail});
   const CudaDevices cuda = find_cuda_devices();
-  for (const DeviceInfo& gpu : cuda.devices) {
+  for (const DeviceInfo& gpu : cuda.devices)
     table.rows.push_back({fmt::format("cuda {}", gpu.index), gpu.name, "", gpu.detail});
-  }
   std::string text = table.text(2);
   if (cuda.devices.empty()) text += fmt::format("  no CUDA device: {}\n", cuda.why_none);
   return text;
@@ -199,7 +197,7 @@ std::string resource_table(const std::vector<ResourceLine>& lines) {
       {{"kernel", "precision", "tile", "threads", "registers", "shared", "spilled", "blocks", "occupancy"}}};
   for (const ResourceLine& line : lines) {
     const KernelResources& r = line.resources;
-    const auto bytes = [](auto count) { return human_bytes(static_cast<double>(count)); };
+    const auto bytes = [](auto count) { return human_bytes(count); };
     table.rows.push_back({line.name, line.precision, line.tile, std::to_string(r.threads),
                           std::to_string(r.registers), bytes(r.shared_bytes), bytes(r.local_bytes),
                           std::to_string(r.blocks), fmt::format("{:.0f} %", 100 * r.occupancy)});

@@ -298,10 +298,8 @@ Placement place_ranks(const Config& config, const Communicator& world, int threa
     }
   }
   placement.ranks = gather_ranks(mine, world);
-  if (placement.backend == Backend::host) {
-    placement.ranks_on_device =
-        static_cast<int>(std::ranges::count(placement.ranks, mine.host, &RankInfo::host));
-  }
+  if (placement.backend == Backend::host)
+    placement.ranks_on_device = std::ranges::count(placement.ranks, mine.host, &RankInfo::host);
   return placement;
 }
 

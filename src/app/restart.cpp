@@ -221,8 +221,7 @@ std::optional<Restart> plan_restart(const std::string& asked_for, Force force, S
         fmt::join(passed_over, "\n"), in_quotes(config.name), escaped(asked_for));
   for (const std::string& why : passed_over)
     restart->warnings.push_back(fmt::format("passed over: {}; going on from {}", why, restart->file));
-  restart->same_directory =
-      world.all_reduce(std::int64_t{goes_on_in(asked.folder, config)}, ReduceOp::min) != 0;
+  restart->same_directory = world.all(goes_on_in(asked.folder, config));
   restart->lock = std::move(lock);
   if (!config.places.contains("output.directory")) config.output.directory = asked.folder.string();
   session.cases = {config};
@@ -238,9 +237,7 @@ std::optional<ExitCode> nothing_to_do(const Restart& restart, const Config& conf
   const bool converged = checked && has_converged(config, *state.first_residual, *state.last_residual);
   const bool stagnated = checked && state.stagnated && config.problem.tolerance > 0;
   if (!converged && !stagnated && restart.sweep() < schedule.last()) return std::nullopt;
-  const bool failed =
-      world.all_reduce(std::int64_t{world.is_root() && failed_verification(restart.file, config)},
-                       ReduceOp::max) != 0;
+  const bool failed = world.any(world.is_root() && failed_verification(restart.file, config));
   if (world.is_root()) {
     for (const std::string& warning : restart.warnings) fmt::print(stderr, "warning: {}\n", warning);
     const std::string end = converged   ? "reached its tolerance"

@@ -68,7 +68,7 @@ MethodRecord describe_method(const Session& session) {
     const TimePlan plan = time_plan(config);
     method.dt = plan.dt;
     method.dt_limit = stable_dt(config);
-    method.end_time = plan.dt * static_cast<double>(plan.steps);
+    method.end_time = plan.dt * plan.steps;
   }
   return method;
 }
@@ -111,13 +111,8 @@ RunRecord describe_run(const CommandLine& command, const Session& session, const
   record.directory = directory;
   record.resolved_deck = to_yaml(config);
   record.cells = last.grid.cells;
-  for (int axis = 0; axis < 3; ++axis) {
-    const GridAxis along(last, axis);
-    record.lengths[axis] = GridAxis(config, axis).length();
-    if (!config.grid.is_graded()) continue;
-    record.smallest_cell[axis] = along.smallest();
-    record.largest_cell[axis] = along.largest();
-  }
+  for (int axis = 0; axis < 3; ++axis) record.lengths[axis] = GridAxis(config, axis).length();
+  record.domain = domain_sizes(last);
   record.process_grid = d.process_grid();
   record.weights = exchange_weights(last, session.placement.backend);
   record.smallest_rank_cells = d.smallest_subdomain();
@@ -181,10 +176,9 @@ std::string unconverged_text(const Config& config, const Residual& r, double lar
   const double missing = std::log(*r.last / tolerance) / decay;
   if (!(decay > 0 && missing < 1e15)) return text;
   const double all = static_cast<double>(sweeps) + 1.1 * missing;
-  const std::string enough =
-      config.problem.max_cycles
-          ? fmt::format("max_cycles={}", rounded_up(all / static_cast<double>(sweeps_of_cycle(config))))
-          : fmt::format("max_sweeps={}", rounded_up(all));
+  const std::string enough = config.problem.max_cycles
+                                 ? fmt::format("max_cycles={}", rounded_up(all / sweeps_of_cycle(config)))
+                                 : fmt::format("max_sweeps={}", rounded_up(all));
   return text + fmt::format("; about {} more are likely to be needed: {} problem.{}", rounded_up(missing),
                             next, enough);
 }
@@ -216,8 +210,7 @@ std::string steady_end_text(const Config& config, const LoopOutcome& outcome, st
 std::string why_in_step(const Config& config, const Communicator& world) {
   if (!config.output.asynchronous) return "output.asynchronous is false";
   if (config.output.on_error == OnError::warn) return "output.on_error is warn";
-  const bool threads = world.all_reduce(std::int64_t{mpi_takes_threads()}, ReduceOp::min) != 0;
-  return threads ? "" : "this MPI gives no MPI_THREAD_MULTIPLE";
+  return world.all(mpi_takes_threads()) ? "" : "this MPI gives no MPI_THREAD_MULTIPLE";
 }
 
 std::string why_no_heat(const Config& config, bool swept) {
@@ -704,7 +697,7 @@ double measure_copy_bandwidth(const Session& session, Device& device, const Comm
     seconds.push_back(world.all_reduce(watch.seconds(copy), ReduceOp::max));
     const auto passes = static_cast<double>(seconds.size());
     const bool more = passes < passes_of_run && (passes < 3 || timer.seconds() < 0.25);
-    go_on = world.all_reduce(std::int64_t{more}, ReduceOp::min) != 0;
+    go_on = world.all(more);
   }
   return world.all_reduce(2.0 * static_cast<double>(bytes), ReduceOp::sum) / median(std::move(seconds));
 }

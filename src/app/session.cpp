@@ -41,9 +41,8 @@ std::size_t norm_bytes(const KernelChoices<T>& choices, Int3 subdomain) {
   for (const ReductionKernel<T>* kernel : choices.reductions) {
     if (!kernel->fused) most = std::max(most, kernel->scratch_bytes(box));
     for (const SweepChoice<T>& sweep : choices.sweeps) {
-      if (kernel->fused && sweep.kernel->fuses_norm()) {
+      if (kernel->fused && sweep.kernel->fuses_norm())
         most = std::max(most, sweep.kernel->norm_scratch_bytes(box, sweep.tile));
-      }
     }
   }
   return most;
@@ -99,9 +98,7 @@ std::size_t copy_bytes(const Config& config, Box subdomain, std::size_t field) {
 std::size_t copy_probe_bytes(std::size_t field_bytes, double moved, Backend backend, int sharers) {
   constexpr std::size_t mebibyte = std::size_t{1} << 20, beyond_caches = 64 * mebibyte;
   const std::size_t least =
-      backend == Backend::host
-          ? static_cast<std::size_t>(std::clamp(moved / 2, 8.0 * mebibyte, 1.0 * beyond_caches))
-          : 256 * mebibyte;
+      backend == Backend::host ? std::clamp(moved / 2, 8.0 * mebibyte, 1.0 * beyond_caches) : 256 * mebibyte;
   const std::size_t share = least / static_cast<std::size_t>(std::clamp(sharers, 1, 8)),
                     most = 4 * (backend == Backend::host ? beyond_caches : least);
   return std::clamp(field_bytes, share, most);
@@ -145,8 +142,7 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int
     plan.copies = copy_bytes(config, decomposition.subdomain(rank), beside ? plan.field : 0);
   const auto datasets = std::max(std::ranges::count(config.initial, Shape::dataset, &RegionValue::shape),
                                  std::ranges::count(config.sources, Shape::dataset, &RegionValue::shape));
-  plan.initialising =
-      static_cast<std::size_t>(datasets) * sizeof(double) * static_cast<std::size_t>(layout.extent.product());
+  plan.initialising = datasets * sizeof(double) * layout.extent.product();
   const double moved = 2.0 * static_cast<double>(likely_sweeps(config)) * static_cast<double>(plan.field);
   plan.copy_bandwidth = 2 * copy_probe_bytes(plan.field, moved, backend, sharers);
   plan.program = proc_bytes("/proc/self/status", "VmRSS");
@@ -165,16 +161,27 @@ std::vector<FileGroup> plan_files(const Config& config) {
   return groups;
 }
 
+std::string domain_sizes(const Config& config) {
+  Vector3 lengths, smallest, largest;
+  for (int axis = 0; axis < 3; ++axis) {
+    const GridAxis along(config, axis);
+    lengths[axis] = along.length();
+    smallest[axis] = along.smallest();
+    largest[axis] = along.largest();
+  }
+  return fmt::format("{}, cells of {}{}", size_text(lengths), size_text(smallest),
+                     config.grid.is_graded() ? " to " + size_text(largest) : "");
+}
+
 FileGroup plan_checkpoints(const Config& config) {
   const CheckpointConfig& checkpoint = config.output.checkpoint;
   // Without an interval there is the one of a stop, or of the end.
   const int files = !checkpoint.write ? 0 : checkpoint.has_interval() ? checkpoint.keep + 1 : 1;
-  return {config.name, files,
-          static_cast<double>(config.grid.cells.product()) * static_cast<double>(element_bytes(config))};
+  return {config.name, files, static_cast<double>(config.grid.cells.product()) * element_bytes(config)};
 }
 
 ExchangeWeights exchange_weights(const Config& config, Backend backend) {
-  return ExchangeWeights::of(backend, static_cast<int>(element_bytes(config)));
+  return ExchangeWeights::of(backend, element_bytes(config));
 }
 
 SweepCost estimate(const Config& config, Int3 process_grid, Backend backend) {
@@ -218,7 +225,7 @@ std::string memory_table(const MemoryPlan& plan, Backend backend) {
                            (backend == Backend::host ? plan.queues + plan.writing + plan.copies : 0);
   std::string table;
   const auto add = [&](const char* purpose, std::size_t bytes, const char* where) {
-    table += fmt::format("  {:<26}{:>10}  {}\n", purpose, human_bytes(static_cast<double>(bytes)), where);
+    table += fmt::format("  {:<26}{:>10}  {}\n", purpose, human_bytes(bytes), where);
   };
   add("fields, ghosts, sources", plan.fields, place);
   add("packed halos", plan.halo, place);
@@ -251,8 +258,7 @@ void check_memory(const MemoryPlan& mine, const Placement& placement, const Comm
     check("host " + processor_name(), "memory", on_host, free + programs,
           "hosts");  // which are there already
     if (placement.backend != Backend::cuda) return;
-    check(place_text(placement.ranks[world.rank()]), "its memory",
-          static_cast<double>(mine.device()) * placement.ranks_on_device,
+    check(place_text(placement.ranks[world.rank()]), "its memory", mine.device() * placement.ranks_on_device,
           static_cast<double>(open_device(placement)->memory().free_bytes), "GPUs");
   });
 }

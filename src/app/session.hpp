@@ -115,6 +115,8 @@ std::vector<FileGroup> plan_files(const Config& config);
 // Checkpoints on the disk at once: those that stay, and the next while it is written.
 FileGroup plan_checkpoints(const Config& config);
 
+std::string domain_sizes(const Config& config);  // "20 x 20 x 4 mm, cells of 1 x 1 x 1 mm to 1 x 1 x 2 mm"
+
 // On the process grid of the deck, or on the cheapest for this backend.
 Decomposition decompose(const Config& config, int ranks, Backend backend);
 

@@ -65,9 +65,8 @@ std::string why_no_device(cudaError_t code) {
     return fmt::format("the NVIDIA driver is too old: it supports CUDA {}, this build uses CUDA {}",
                        version_text(v.driver), version_text(v.runtime));
   }
-  if (code == cudaSuccess || code == cudaErrorNoDevice) {
+  if (code == cudaSuccess || code == cudaErrorNoDevice)
     return "the NVIDIA driver finds no GPU, or CUDA_VISIBLE_DEVICES hides it";
-  }
   return error_text(code);
 }
 

@@ -21,24 +21,16 @@ namespace isotherm {
 
 namespace {
 
+namespace fs = std::filesystem;
+
 // Behind `key`, with which its line begins; 0 where there is no such line. By lines, not by words: the first
 // line of /proc/self/status holds the program's name, and that may hold any word.
-std::size_t number_behind(const std::filesystem::path& path, const std::string& key) {
+std::size_t number_behind(const fs::path& path, const std::string& key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);)
     if (line.starts_with(key)) return std::strtoull(line.c_str() + key.size(), nullptr, 10);
   return 0;
 }
-
-}  // namespace
-
-std::size_t proc_bytes(const std::filesystem::path& path, std::string_view key) {
-  return 1024 * number_behind(path, std::string(key) + ":");
-}
-
-namespace {
-
-namespace fs = std::filesystem;
 
 std::string read_small_file(const fs::path& path) {
   std::ifstream file(path);
@@ -141,6 +133,10 @@ ThreadPlan plan_share(const HostCores& cores, const std::vector<std::vector<int>
 }
 
 }  // namespace
+
+std::size_t proc_bytes(const fs::path& path, std::string_view key) {
+  return 1024 * number_behind(path, std::string(key) + ":");
+}
 
 // Lines such as "4:cpu,cpuacct:/a/b"; version 2 names no controllers. Only the path may hold a further colon.
 Cgroups parse_cgroups(const std::string& text, const std::string& controller, const fs::path& root) {

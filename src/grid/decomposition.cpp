@@ -65,9 +65,7 @@ std::optional<Index> thinnest_exchanged(Int3 cells, Int3 parts, std::array<bool,
 // As many along each axis.
 Int3 most_parts_of(Int3 cells, std::array<bool, 3> periodic, int ghosts) {
   Int3 most;
-  for (int axis = 0; axis < 3; ++axis) {
-    most[axis] = most_parts_of(cells[axis], periodic[axis], ghosts);
-  }
+  for (int axis = 0; axis < 3; ++axis) most[axis] = most_parts_of(cells[axis], periodic[axis], ghosts);
   return most;
 }
 

@@ -20,12 +20,11 @@ Rows rows_beyond(Int3 extent, Int3 faces, int ghosts) {
   const auto size = [&](int axis) { return static_cast<double>(extent[axis]); };
   const double subdomain = size(1) * size(2);
   if (ghosts == 1) {
-    const double y = static_cast<double>(faces.y) * size(2), z = static_cast<double>(faces.z) * size(1);
-    return {static_cast<double>(faces.x) * subdomain, y + z};
+    const double y = faces.y * size(2), z = faces.z * size(1);
+    return {faces.x * subdomain, y + z};
   }
-  const double padded =
-      (size(1) + static_cast<double>(faces.y * ghosts)) * (size(2) + static_cast<double>(faces.z * ghosts));
-  return {static_cast<double>(faces.x) * padded, padded - subdomain};
+  const double padded = (size(1) + faces.y * ghosts) * (size(2) + faces.z * ghosts);
+  return {faces.x * padded, padded - subdomain};
 }
 
 Index messages(Int3 faces, int ghosts) {
@@ -42,8 +41,7 @@ double tiled_cells_of_period(Int3 extent, Int3 faces, int ghosts, const Exchange
   double cells = 0;
   for (int layers = 0; layers < ghosts; ++layers) {
     const auto size = [&](int axis) { return static_cast<double>(extent[axis] + faces[axis] * layers); };
-    cells += ceil_to(size(0), static_cast<double>(w.columns)) *
-             ceil_to(size(1), static_cast<double>(w.rows)) * size(2);
+    cells += ceil_to(size(0), w.columns) * ceil_to(size(1), w.rows) * size(2);
   }
   return cells;
 }

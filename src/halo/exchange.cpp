@@ -61,7 +61,7 @@ typename HaloExchange<T>::Layers HaloExchange<T>::connect(int layers) {
   made.why_not_recordable = why_not_recorded(made);
   const bool mine = layers == 1 && made.copies.empty() && made.transports.size() == 1 &&
                     made.transports.front().transport->serves_sweeps();
-  made.serves_sweeps = communicator_.all_reduce(std::int64_t{mine}, ReduceOp::min) != 0;
+  made.serves_sweeps = communicator_.all(mine);
   if (times_phases_)
     for (const auto& each : made.transports) each.transport->time_phases(device_);
   return made;

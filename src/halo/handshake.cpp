@@ -13,8 +13,7 @@ std::vector<std::string> swap_texts(const Communicator& communicator, std::span<
   const MPI_Comm comm = communicator.native().comm;
   std::vector<MPI_Request> sends(peers.size());
   for (std::size_t i = 0; i < peers.size(); ++i) {
-    check_mpi(MPI_Isend(mine[i].data(), static_cast<int>(mine[i].size()), MPI_BYTE, peers[i], text_tag, comm,
-                        &sends[i]),
+    check_mpi(MPI_Isend(mine[i].data(), mine[i].size(), MPI_BYTE, peers[i], text_tag, comm, &sends[i]),
               "MPI_Isend");
   }
   std::vector<std::string> theirs;

@@ -134,9 +134,8 @@ Index exchanged_cells(const Decomposition& decomposition, int rank, int layers) 
 
 HaloMessage one_cell_of(const HaloMessage& message) {
   HaloMessage cut = message;
-  for (Box* box : {&cut.edge, &cut.ghosts, &cut.peer_edge, &cut.peer_ghosts}) {
+  for (Box* box : {&cut.edge, &cut.ghosts, &cut.peer_edge, &cut.peer_ghosts})
     box->hi = box->lo + Int3{1, 1, 1};
-  }
   return cut;
 }
 

@@ -166,9 +166,7 @@ class PeerTransport final : public Transport<T> {
       links_ = {
           {}, static_cast<int>(peers_.size()), progress_.as<PeerProgress>(), abandoned_.as<std::uint32_t>()};
       for (const HaloField<T>& field : fields) fields_.push_back({field.view.origin, {}, {}, {}, {}, {}});
-      for (int i = 0; i < links_.count; ++i) {
-        bind(i, peers_[i], offers[i], fields, messages);
-      }
+      for (int i = 0; i < links_.count; ++i) bind(i, peers_[i], offers[i], fields, messages);
     });
     agreement.swap(std::vector<std::string>(peers_.size()));
     if (agreement.why_not().empty()) return;
@@ -177,9 +175,8 @@ class PeerTransport final : public Transport<T> {
   }
   PeerTransport& operator=(PeerTransport&&) = delete;
   ~PeerTransport() override {
-    if (cudaSetDevice(device_.info().index) != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess) {
+    if (cudaSetDevice(device_.info().index) != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess)
       cudaGetLastError();
-    }
     part();
   }
 
@@ -218,9 +215,8 @@ class PeerTransport final : public Transport<T> {
     try {
       const Owned<Event> ended = own_event(device_);
       device_.record(ended, stream_);
-      for (const Timer timer; !device_.passed(ended) && timer.seconds() < abandon_seconds;) {
+      for (const Timer timer; !device_.passed(ended) && timer.seconds() < abandon_seconds;)
         std::this_thread::yield();
-      }
       if (device_.passed(ended)) open_.clear();
     } catch (const std::exception&) {  // a device that has failed stores nothing any more
     }

@@ -209,8 +209,7 @@ std::vector<std::string> ranks_and_gpus(const Communicator& communicator, const 
 std::shared_ptr<NcclRanks> shared_nccl_ranks(Device& device, const Communicator& communicator) {
   check_shared_gpus(communicator.all_gather(device.info().uuid));
   std::shared_ptr<NcclRanks>& ranks = open_ranks()[ranks_and_gpus(communicator, device.info().uuid)];
-  const bool usable = ranks && ranks->usable();
-  if (communicator.all_reduce(std::int64_t{usable}, ReduceOp::min) == 0) {
+  if (!communicator.all(ranks && ranks->usable())) {
     ranks.reset();
     ranks = std::make_shared<NcclRanks>(device, communicator);
   }

@@ -356,8 +356,7 @@ class Autotuner {
     if (is_first && sweep_seconds_ > 0) known = std::min(known, sweep_seconds_ * static_cast<double>(unit));
     const double wanted = std::clamp(budget() / samples_in_budget, shortest_sample, longest_sample);
     const std::int64_t left = room / unit - (is_first ? 1 : 0);
-    const std::int64_t units =
-        std::min(left, static_cast<std::int64_t>(std::clamp(wanted / known, 1.0, 1e6)));
+    const std::int64_t units = std::min<std::int64_t>(left, std::clamp(wanted / known, 1.0, 1e6));
     const double seconds = timed([&] { advance(units); }) / static_cast<double>(units * unit);
     candidate.samples.push_back(seconds);
     if (!fewer_) tuning_.sweeps += level().sweeps() - before;
@@ -369,8 +368,7 @@ class Autotuner {
   void use_fewer_planes() {
     Level<T>& whole = solver_.level();
     const Int3 extent = whole.extent();
-    const double planes_in_budget =
-        share_of_planes * budget() / sweep_seconds_ * static_cast<double>(extent.z);
+    const double planes_in_budget = share_of_planes * budget() / sweep_seconds_ * extent.z;
     const std::size_t plane = static_cast<std::size_t>(extent.x * extent.y) * sizeof(T);
     const Index planes = std::clamp(static_cast<Index>(planes_in_budget), fewest_planes,
                                     std::max(fewest_planes, static_cast<Index>(most_bytes / plane)));
@@ -384,7 +382,7 @@ class Autotuner {
     fewer_ = std::make_unique<FewerPlanes>(config, whole, tried_.front().plan.sweep);
     tuning_.planes = agreed;
     tried_.front().samples.clear();
-    shrunk_ = static_cast<double>(extent.z) / static_cast<double>(agreed);
+    shrunk_ = extent.z / static_cast<double>(agreed);
     sweep_seconds_ /= shrunk_;
   }
 
@@ -445,7 +443,7 @@ KernelChoices<T> common_choices(const Config& config, const Decomposition& decom
     for (int tile = 0; tile < static_cast<int>(kernel.tiles.size()); ++tile) {
       const auto is_this = [&](const SweepChoice<T>& c) { return c.kernel == &kernel && c.tile == tile; };
       const bool mine = std::ranges::any_of(choices.sweeps, is_this);
-      const bool all = world.all_reduce(std::int64_t{mine}, ReduceOp::min) != 0;
+      const bool all = world.all(mine);
       if (mine && !all) std::erase_if(choices.sweeps, is_this);
     }
   all_or_throw(world, [&] {

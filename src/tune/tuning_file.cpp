@@ -68,8 +68,7 @@ std::vector<Entry> read(const std::string& path) {
 
 double tuning_seconds(const Config& config, double sweep_seconds) {
   constexpr double share_of_run = 0.05;
-  return std::min(config.solver.tuning_budget,
-                  share_of_run * static_cast<double>(likely_sweeps(config)) * sweep_seconds);
+  return std::min(config.solver.tuning_budget, share_of_run * likely_sweeps(config) * sweep_seconds);
 }
 
 TuningKey tuning_key(const Config& config, const Decomposition& decomposition, const Device& device,

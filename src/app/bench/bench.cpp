@@ -138,7 +138,7 @@ void validate_memory(const Bench& bench, const Subject& subject, const std::vect
   for (const Int3 cells : sizes) {
     for (const Precision precision : bench.options.precisions) {
       const double bytes = subject.memory(bench, cells, precision).*needed;
-      if (bench.world.all_reduce(std::int64_t{bytes <= free}, ReduceOp::min)) continue;
+      if (bench.world.all(bytes <= free)) continue;
       throw error_of<CollectiveError>(
           ExitCode::memory, "bench: {} cells need {} of {} memory and {} are free; use smaller --sizes",
           extent_text(cells), human_bytes(bytes), device.backend() == Backend::host ? "host" : "device",

@@ -89,7 +89,7 @@ class FaceBench {
         TriedLink<T>{bench_.device, own, fields_, messages_, probe_timeout}.try_transport(open, true);
     const bool missing = !open.maker || !open.maker->why_not(messages_.front().peer).empty();
     const std::string note = bench_.world.first_of_all(measurement.why_not);
-    const bool anyone_lacks_it = bench_.world.all_reduce(std::int64_t{missing}, ReduceOp::max) != 0;
+    const bool anyone_lacks_it = bench_.world.any(missing);
     return {note.empty()      ? BenchVerdict::right
             : anyone_lacks_it ? BenchVerdict::skipped
                               : BenchVerdict::wrong,

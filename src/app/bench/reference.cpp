@@ -61,7 +61,7 @@ template <class T>
 void fill_random(FieldView<T> field, std::uint64_t seed, T low, T high) {
   const Box box = field.padded();
   const Int3 n = box.extent();
-  const double scale = (static_cast<double>(high) - static_cast<double>(low)) * 0x1p-53;
+  const double scale = (static_cast<double>(high) - low) * 0x1p-53;
 #pragma omp parallel for schedule(static)
   for (Index z = box.lo.z; z < box.hi.z; ++z) {
     for (Index y = box.lo.y; y < box.hi.y; ++y) {
@@ -69,8 +69,7 @@ void fill_random(FieldView<T> field, std::uint64_t seed, T low, T high) {
       std::uint64_t state = scrambled(seed + 0x9e3779b97f4a7c15u * (row + 1));
       for (Index x = box.lo.x; x < box.hi.x; ++x) {
         state += 0x9e3779b97f4a7c15u;
-        field(x, y, z) =
-            static_cast<T>(static_cast<double>(low) + scale * static_cast<double>(scrambled(state) >> 11));
+        field(x, y, z) = static_cast<T>(low + scale * (scrambled(state) >> 11));
       }
     }
   }
@@ -121,8 +120,7 @@ ExactReduction reduce_exactly(FieldView<const T> a, FieldView<const T> b, Box re
     Plane plane;
     for (Index y = region.lo.y; y < region.hi.y; ++y) {
       for (Index x = region.lo.x; x < region.hi.x; ++x) {
-        const double d =
-            static_cast<double>(a(x, y, z)) - (b.empty() ? 0.0 : static_cast<double>(b(x, y, z)));
+        const double d = a(x, y, z) - (b.empty() ? 0.0 : b(x, y, z));
         add_term(plane, d, op);
       }
     }

@@ -159,8 +159,7 @@ std::string eta_text(const Forecast& forecast) {
 }
 
 double fraction_done(const ProgressState& s) {
-  const double sweeps =
-      s.last_sweep > 0 ? static_cast<double>(s.sweep) / static_cast<double>(s.last_sweep) : 1.0;
+  const double sweeps = s.last_sweep > 0 ? static_cast<double>(s.sweep) / s.last_sweep : 1.0;
   double way = 0;  // down to the tolerance, where that is known
   if (s.residual > 0.0 && s.tolerance > 0.0 && s.first_residual > s.tolerance)
     way = std::log(*s.first_residual / *s.residual) / std::log(*s.first_residual / *s.tolerance);

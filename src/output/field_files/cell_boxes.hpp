@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <utility>
 #include <vector>
 
@@ -101,20 +100,19 @@ class CellExchange {
     arriving_.lay_out(communicator_, [&](std::size_t rank) { return intersect(boxes[me], blocks_[rank]); });
     leaving_.lay_out(communicator_, [&](std::size_t rank) { return intersect(boxes[rank], subdomain); });
     for (const Part& part : arriving_.parts)
-      check_mpi(MPI_Irecv(part.dense, static_cast<int>(part.cells.cells()), type, part.rank, tag, comm,
-                          &requests_.emplace_back()),
-                "MPI_Irecv");
+      check_mpi(
+          MPI_Irecv(part.dense, part.cells.cells(), type, part.rank, tag, comm, &requests_.emplace_back()),
+          "MPI_Irecv");
     for (const Part& part : leaving_.parts) {
       copy_to_dense(field, part.cells.shifted(Int3{} - subdomain.lo), part.dense);
       // Synchronous: a fast rank must not fill another's memory with cells that it has not asked for yet.
-      check_mpi(MPI_Issend(part.dense, static_cast<int>(part.cells.cells()), type, part.rank, tag, comm,
-                           &requests_.emplace_back()),
-                "MPI_Issend");
+      check_mpi(
+          MPI_Issend(part.dense, part.cells.cells(), type, part.rank, tag, comm, &requests_.emplace_back()),
+          "MPI_Issend");
     }
   }
   const std::vector<Part>& finish() {
-    check_mpi(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE),
-              "MPI_Waitall");
+    check_mpi(MPI_Waitall(requests_.size(), requests_.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
     requests_.clear();
     return arriving_.parts;
   }

@@ -321,7 +321,7 @@ std::int64_t SnapshotWriter::write_part(const std::string& part, const CellsView
     file.close();  // nothing has failed in HDF5, and every rank is here
     throw;
   }
-  if (communicator_.all_reduce(std::int64_t{reserved == Reserved::estimated}, ReduceOp::max))
+  if (communicator_.any(reserved == Reserved::estimated))
     remark("this file system cannot reserve space for a file (quotas and other writers may still fill it)");
 
   remark(file.write(field, subdomain, slab_bytes_, watchdog));

@@ -27,8 +27,7 @@ FileGrid grid_of_snapshots(const Config& config) {
   grid.spacing = spacing(config);
   for (int axis = 0; axis < 3 && config.grid.is_graded(); ++axis) {
     const GridAxis along(config, axis);
-    for (Index i = 0; i <= along.cells(); ++i)
-      grid.edges[static_cast<std::size_t>(axis)].push_back(along.edge(i));
+    for (Index i = 0; i <= along.cells(); ++i) grid.edges[axis].push_back(along.edge(i));
   }
   grid.precision = config.output.precision == OutputPrecision::fp32 ? Precision::fp32 : of_field(config);
   grid.compression = config.output.compression;
@@ -56,10 +55,10 @@ FileGrid grid_of(const Config& config, const FieldPart& part) {
     grid.origin[axis] += static_cast<double>(part.box.lo[axis]) * grid.spacing[axis];
     grid.spacing[axis] *= static_cast<double>(part.factor[axis]);
     if (!config.grid.is_graded()) continue;
-    std::vector<double>& edges = grid.edges[static_cast<std::size_t>(axis)];
+    std::vector<double>& edges = grid.edges[axis];
     std::vector<double> of_part;
     for (Index i = part.box.lo[axis]; i <= part.box.hi[axis]; i += part.factor[axis])
-      of_part.push_back(edges[static_cast<std::size_t>(i)]);
+      of_part.push_back(edges[i]);
     edges = std::move(of_part);
     grid.origin[axis] = edges[0];
     grid.spacing[axis] = edges[1] - edges[0];

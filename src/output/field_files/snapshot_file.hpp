@@ -57,9 +57,7 @@ struct FileGrid {
   // Of several layers of equal cells, which VTKHDF can hold.
   bool is_image() const { return cells.x > 1 && cells.y > 1 && cells.z > 1 && !is_graded(); }
   double centre(int axis, Index i) const {  // m
-    const auto a = static_cast<std::size_t>(axis);
-    if (!is_graded()) return origin[a] + (static_cast<double>(i) + 0.5) * spacing[a];
-    return (edges[a][static_cast<std::size_t>(i)] + edges[a][static_cast<std::size_t>(i) + 1]) / 2;
+    return is_graded() ? (edges[axis][i] + edges[axis][i + 1]) / 2 : origin[axis] + (i + 0.5) * spacing[axis];
   }
   std::int64_t cell_bytes() const { return cells.product() * (precision == Precision::fp32 ? 4 : 8); }
 };

@@ -25,12 +25,9 @@ bool open_and_close(MPI_Comm ranks, const char* path, int mode) {
 bool mpi_io_works(const Communicator& communicator, const std::string& folder) {
   const std::string probe = (std::filesystem::path(folder) / "mpi_io_probe.part").string();
   Watchdog watchdog(io_timeout(), probe, "opening a file by MPI-IO", communicator.rank());
-  const auto on_all = [&](bool works) {
-    return communicator.all_reduce(std::int64_t{works}, ReduceOp::min) != 0;
-  };
-  return on_all(open_and_close(MPI_COMM_SELF, "/dev/null", MPI_MODE_RDWR)) &&
-         on_all(open_and_close(communicator.native().comm, probe.c_str(),
-                               MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE));
+  return communicator.all(open_and_close(MPI_COMM_SELF, "/dev/null", MPI_MODE_RDWR)) &&
+         communicator.all(open_and_close(communicator.native().comm, probe.c_str(),
+                                         MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE));
 }
 
 }  // namespace

@@ -113,7 +113,7 @@ auto reader_of(hid_t id, const std::string& path) {
 }
 
 void describe_slice(hid_t id, const FileGrid& grid, const std::string& path) {
-  const auto axis = static_cast<std::size_t>(grid.normal);
+  const int axis = grid.normal;
   write_attribute(id, "slice_axis", std::string_view("xyz").substr(axis, 1), path);
   write_attribute(id, "slice_cell", std::int64_t{grid.first_cell[grid.normal]}, path);
   write_attribute(id, "slice_centre", grid.origin[axis] + 0.5 * grid.spacing[axis], path);
@@ -210,11 +210,8 @@ SnapshotHeader read_snapshot_header(const std::string& path) {
   header.format = read_version(id, "format_version", "format", SnapshotHeader::newest_format, path);
   for_each_value(header, reader_of(id, path));
   if (H5Aexists(id, "grid_cells") <= 0) header.grid_cells = header.cells;  // they hold all of the run's grid
-  for (int axis = 0; axis < 3 && H5Lexists(id, edges_of[0], H5P_DEFAULT) > 0; ++axis) {
-    const auto a = static_cast<std::size_t>(axis);
-    header.edges[a] =
-        read_row_dataset(id, edges_of[a], static_cast<std::size_t>(header.cells[axis]) + 1, path);
-  }
+  for (int axis = 0; axis < 3 && H5Lexists(id, edges_of[0], H5P_DEFAULT) > 0; ++axis)
+    header.edges[axis] = read_row_dataset(id, edges_of[axis], header.cells[axis] + 1, path);
   header.provenance.deck = read_text_dataset(id, "deck", path);
   header.provenance.resolved_deck = read_text_dataset(id, "resolved_deck", path);
   if (const Hdf5Object checkpoint = open_own_group(id, "checkpoint"); checkpoint.valid()) {

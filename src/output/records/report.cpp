@@ -59,15 +59,6 @@ std::string problem_text(const RunRecord& r) {
                    (m.end_time ? fmt::format(" to {:.6g} s", *m.end_time) : "")});
 }
 
-std::string domain_text(const RunRecord& r) {
-  std::array<double, 3> cell = r.lengths;
-  for (int axis = 0; axis < 3; ++axis) cell[axis] /= static_cast<double>(r.cells[axis]);
-  if (r.largest_cell[0] > 0)
-    return fmt::format("{}, cells of {} to {}", size_text(r.lengths), size_text(r.smallest_cell),
-                       size_text(r.largest_cell));
-  return fmt::format("{}, cells of {}", size_text(r.lengths), size_text(cell));
-}
-
 std::string ranks_text(const RunRecord& r) {
   const std::string cells =
       r.smallest_rank_cells == r.largest_rank_cells
@@ -138,10 +129,8 @@ std::string verification_text(const Verification& v) {
 
 std::string memory_text(const RunRecord& r) {
   const std::int64_t peak = most_peak_bytes(r);
-  return join({r.memory_estimate_bytes > 0
-                   ? human_bytes(static_cast<double>(r.memory_estimate_bytes)) + " estimated a rank"
-                   : "",
-               peak > 0 ? human_bytes(static_cast<double>(peak)) + " host peak" : ""});
+  return join({r.memory_estimate_bytes > 0 ? human_bytes(r.memory_estimate_bytes) + " estimated a rank" : "",
+               peak > 0 ? human_bytes(peak) + " host peak" : ""});
 }
 
 std::string phase_table(const RunRecord& r) {
@@ -207,7 +196,7 @@ std::string banner(const RunRecord& r) {
   add(text, "deck", join({escaped(r.deck_path), escaped(r.directory)}, " -> "));
   add(text, "grid",
       fmt::format("{} = {} cells, {}", extent_text(r.cells), grouped(r.cells.product()), word(r.precision)));
-  add(text, "domain", domain_text(r));
+  add(text, "domain", r.domain);
   if (r.sources)
     add(text, "sources",
         fmt::format("{} in {}", watts_text(r.sources->power), plural(r.sources->cells, "cell")));

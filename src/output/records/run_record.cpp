@@ -69,13 +69,13 @@ std::optional<double> hidden_percent(const WritingRecord& record) {
 // How many times smaller the files are than their cells. None where they are not compressed.
 std::optional<double> compression_ratio(const WritingRecord& record) {
   if (record.compression == 0 || record.bytes == 0) return std::nullopt;
-  return static_cast<double>(record.cell_bytes) / static_cast<double>(record.bytes);
+  return static_cast<double>(record.cell_bytes) / record.bytes;
 }
 
 // Bytes of the files a second. None without files.
 std::optional<double> bandwidth(const WritingRecord& record) {
   if (record.files == 0 || !(record.seconds > 0)) return std::nullopt;
-  return static_cast<double>(record.bytes) / record.seconds;
+  return record.bytes / record.seconds;
 }
 
 constexpr std::size_t most_lines = 32;  // of ranks; a page of a terminal, and a node or four of GPUs
@@ -160,12 +160,10 @@ std::vector<std::string> halo_lines(const HaloRecord& record) {
 std::string writing_line(const WritingRecord& record) {
   const auto rate = bandwidth(record);
   if (!rate) return {};
-  std::string text =
-      fmt::format("{} of {} in {}, {:.3g} GB/s", human_bytes(static_cast<double>(record.bytes)),
-                  counted(record.files, "file"), human_duration(record.seconds), *rate / 1e9);
+  std::string text = fmt::format("{} of {} in {}, {:.3g} GB/s", human_bytes(record.bytes),
+                                 counted(record.files, "file"), human_duration(record.seconds), *rate / 1e9);
   if (const auto ratio = compression_ratio(record))
-    text += fmt::format(", compressed from {} ({:.3g} times)",
-                        human_bytes(static_cast<double>(record.cell_bytes)), *ratio);
+    text += fmt::format(", compressed from {} ({:.3g} times)", human_bytes(record.cell_bytes), *ratio);
   if (!record.why_in_step.empty()) return text + fmt::format(", in step ({})", record.why_in_step);
   const auto hidden = hidden_percent(record);
   const std::string end =
@@ -336,8 +334,7 @@ static Described described(const HaloPair& pair) {
        {"peer", link.peer},
        {"directions", directions, "of its messages, as the lower rank sees them"},
        {"bytes", link.bytes, "each way, an exchange"},
-       {"bandwidth_bytes_per_s", if_measured(seconds ? static_cast<double>(link.bytes) / *seconds : 0),
-        "each way"},
+       {"bandwidth_bytes_per_s", if_measured(seconds ? link.bytes / *seconds : 0), "each way"},
        {"trials", link.measurements, "every transport that was asked, in the order of isotherm list"}});
 }
 
