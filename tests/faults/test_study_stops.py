@@ -87,8 +87,10 @@ def test_a_case_that_is_killed_has_failed(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-def test_a_signal_stops_the_cases_with_checkpoints(tmp_path, whole, name):
+def test_a_directory_has_one_study_which_a_signal_stops_with_checkpoints(tmp_path, whole, name):
     job = sweeping(tmp_path)
+    second = ran("study", "deck.yaml", cwd=tmp_path, code=73)
+    assert f"cannot use 'out' as run directory (process {job.process.pid} on " in second.stderr
     job.process.send_signal(getattr(signal, name))
     code, out, err = job.end()
     assert code == 75
@@ -135,14 +137,6 @@ def test_a_second_signal_leaves_at_once(tmp_path):
     wait_until_gone(case)
     ran("study", "deck.yaml", f"study.launcher={LAUNCHER}", cwd=tmp_path)
     assert states(tmp_path / "out") == {"deaf": "done"}
-
-
-def test_one_study_a_directory(tmp_path):
-    job = sweeping(tmp_path)
-    second = ran("study", "deck.yaml", cwd=tmp_path, code=73)
-    assert f"cannot use 'out' as run directory (process {job.process.pid} on " in second.stderr
-    job.process.send_signal(signal.SIGINT)
-    assert job.end()[0] == 75
 
 
 def test_a_case_that_was_stopped_and_then_fails_has_failed(tmp_path):
