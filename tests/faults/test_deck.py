@@ -82,7 +82,6 @@ DECKS = [
     (10, "nan", diffusivity(".nan"), "deck.yaml:5:16: material.diffusivity: '.nan' is not a finite number"),
     (10, "overflow", diffusivity("1e400"), "deck.yaml:5:16: material.diffusivity: '1e400' does not fit a 64-bit float"),
     (10, "decimal comma", diffusivity("1,5"), "deck.yaml:5:16: material.diffusivity: '1,5' is not a number; write 1.5"),
-    (11, "cells beyond int64", cells("1e9"), "deck.yaml:2:10: grid.cells: 1000000000 x 1000000000 x 1000000000 cells"),
     (14, "unstable dt", cells("1") + "  dt: 0.5\n",
      "deck.yaml:10:7: problem.dt: 0.5 s is above the stability limit of 0.16666666666666666 s, "),
     (14, "negative dt", BASE_DECK + "  dt: -1\n", "deck.yaml:10:7: problem.dt: -1 is out of range"),

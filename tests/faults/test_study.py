@@ -173,14 +173,6 @@ def test_jobs_share_the_cores(tmp_path, monkeypatch):
         assert record(tmp_path / "out" / name)["ranks"][0]["threads"] == cores // 2
 
 
-@pytest.mark.parametrize("text, message", [  # others: test_study_deck.py
-    ("  matrix: {problem.steps: [3, 4]}\n  report: [stepp_s]\n", "deck.yaml:13:11: study.report: unknown column"),
-    ("  matrix: {output.slices: [[{position: 5}]]}\n", "deck.yaml:12:40: output.slices.0.position: 5 m lies")])
-def test_what_is_wrong_is_said_before_anything_runs(tmp_path, text, message):
-    write_study(tmp_path, text)
-    expect_rejected(tmp_path, study(tmp_path, code=65), 65, message)
-
-
 def test_a_case_that_this_machine_cannot_run_is_refused(tmp_path):
     """No GPU is seen, whatever the machine has."""
     write_study(tmp_path, "  matrix: {parallel.device: [cpu, cuda]}\n", BASE.replace("parallel: {device: cpu}\n", "").replace(
@@ -190,17 +182,19 @@ def test_a_case_that_this_machine_cannot_run_is_refused(tmp_path):
     assert os.listdir(tmp_path) == ["deck.yaml"]
 
 
-def test_more_cases_than_the_limit_and_one_run_are_no_study_nor_is_a_study_one_run(tmp_path):
-    write_study(tmp_path, FOUR)
-    expect_rejected(tmp_path, study(tmp_path, "--limit", "3", code=65), 65,
-                    "deck.yaml:11:1: study.limit: 4 cases are more than 3; write --limit 4 ")
-    expect_rejected(tmp_path, isotherm("run", "deck.yaml", cwd=tmp_path), 65,
-                    "deck.yaml:11:1: study: the deck is of several cases, not of one run; start them with isotherm study deck.yaml")
-    write_deck(tmp_path, BASE + "scaling: {kind: strong, ranks: [1]}\n")
-    expect_rejected(tmp_path, isotherm("run", "deck.yaml", cwd=tmp_path), 65,
-                    "deck.yaml:11:1: scaling: the deck is of several cases")
-    (tmp_path / "deck.yaml").write_text(BASE)
-    expect_rejected(tmp_path, study(tmp_path, code=65), 65, "deck.yaml:1:1: study: is missing (the deck is of one run); ")
+SCALED = "scaling: {kind: strong, ranks: [1]}\n"
+
+
+@pytest.mark.parametrize("sections, words, message", [  # others: test_study_deck.py
+    ("study:\n  matrix: {problem.steps: [3, 4]}\n  report: [stepp_s]\n", ["study"], "13:11: study.report: unknown column"),
+    ("study:\n  matrix: {output.slices: [[{position: 5}]]}\n", ["study"], "12:40: output.slices.0.position: 5 m lies"),
+    ("study:\n" + FOUR, ["study", "--limit", "3"], "11:1: study.limit: 4 cases are more than 3; write --limit 4 "),
+    ("study:\n" + FOUR, ["run"],
+     "11:1: study: the deck is of several cases, not of one run; start them with isotherm study deck.yaml"),
+    (SCALED, ["run"], "11:1: scaling: the deck is of several cases"), ("", ["study"], "1:1: study: is missing (the deck is of one run); ")])
+def test_what_is_wrong_is_said_before_anything_runs(tmp_path, sections, words, message):
+    write_deck(tmp_path, BASE + sections)
+    expect_rejected(tmp_path, isotherm(*words, "deck.yaml", cwd=tmp_path), 65, f"deck.yaml:{message}")
 
 
 def test_check_looks_at_all_cases(tmp_path):

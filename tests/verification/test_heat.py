@@ -64,29 +64,6 @@ def test_a_slab_between_two_temperatures(tmp_path):
     assert columns["mean_K"][-1] == pytest.approx(350, rel=1e-8)
 
 
-# In fp64. A sweep may round each temperature by a unit of its last place, so what is not accounted for is at most that
-# share of the body's heat in each step; where the source moves much heat, below 1e-12 of all that moves.
-@pytest.mark.parametrize("kind, wall, source", [
-    ("flux", {"kind": "flux", "value": 2e5}, False), ("flux in place", {"kind": "flux", "value": "2e5*sin(50*y) + 1e6*z"}, True),
-    ("temperature in time", temperature("320 + 30*sin(3*t) + 5*t"), False), ("convection", convection(350, 5000), True),
-    ("convection in time", convection("400 - 4*t + 100*y", 2000), True), ("periodic", None, False)])
-def test_the_balance_closes(tmp_path, kind, wall, source):
-    deck = slab(wall, convection(280, 900), **({"sources": [BOX]} if source else {}))
-    if kind == "periodic":
-        deck["boundaries"] = {"x_min": "periodic", "x_max": "periodic", "z_max": temperature(310)}
-    _, rows = run(tmp_path, deck)
-    columns = diagnosed(rows)
-    assert len(columns["sweep"]) == 12
-    dt = float(rows[1]["time_s"]) / float(rows[1]["sweep"])
-    assert (np.abs(columns["balance_W"]) <= EPSILON * columns["heat_J"] / dt).all()
-    assert not source or (columns["relative_balance"] <= 1e-12).all()
-    assert (np.abs(columns["rate_W"]) > 1).any()
-    assert columns["source_W"][-1] == pytest.approx(3e6 * 0.1 * 0.03 * 0.05 if source else 0, rel=1e-14)
-    assert ("wall_x_min_W" in columns) == (kind != "periodic")
-    if kind == "flux":
-        assert columns["wall_x_min_W"] == pytest.approx(2e5 * 0.03 * 0.05, rel=1e-12)
-
-
 def test_lines_hold_what_was_due_and_the_material_can_fill(tmp_path):
     deck = slab(temperature(350), "insulated")
     _, rows = run(tmp_path, deck, "problem.steps=100", "problem.check_interval=40", "output.diagnostics=30", "output.histogram.bins=3")
@@ -95,6 +72,10 @@ def test_lines_hold_what_was_due_and_the_material_can_fill(tmp_path):
         ("0", False, True, False, True), ("1", True, False, False, False), ("30", False, True, True, True),
         ("40", True, False, False, False), ("60", False, True, True, True), ("80", True, False, False, False),
         ("90", False, True, True, True), ("100", True, True, True, True)]
+    walls = {name for name in rows[0] if name.startswith("wall_")}
+    assert walls == {f"wall_{axis}_{end}_W" for axis in "xyz" for end in ("min", "max")}
+    around = run(tmp_path, deck, "boundaries={x_min: periodic, x_max: periodic}", "output.diagnostics=50")[1]
+    assert walls - set(around[0]) == {"wall_x_min_W", "wall_x_max_W"}
     plain = ["sweep", "time_s", "residual", "relative_residual"]
     assert list(run(tmp_path, deck, "output={snapshots: false, directory: out, overwrite: true}")[1][0]) == plain
     assert list(run(tmp_path, deck, "material={diffusivity: 1e-4}")[1][0]) == plain + ["min_K", "max_K", "mean_K", "nan_cells"]
