@@ -10,15 +10,9 @@ import sys
 
 import pytest
 
-from program import expect_rejected, finished, isotherm, LAUNCHER, listed, ran, write_deck, write_script
+from program import expect_rejected, finished, isotherm, LAUNCHER, listed, ran, SMALL_BLOCK, write_deck, write_script
 
-DECK = """\
-grid: {cells: [11, 16, 20], lengths: [0.11, 0.16, 0.2]}
-material: {diffusivity: 1.0e-5}
-boundaries:
-  x_min: {kind: temperature, value: "300 + 10*y"}
-initial:
-  - {shape: formula, formula: "300 + 50*x + 7*y + 3*z*z"}
+DECK = SMALL_BLOCK.replace("[17, 13, 15]", "[11, 16, 20]") + """\
 problem: {kind: transient, steps: 40, check_interval: 2}
 parallel: {device: cpu}
 """
@@ -156,7 +150,7 @@ def test_decks_of_cycles_are_compared_by_their_sweeps(folder, words):
 # As isotherm, but runs of one kernel begin with a cell that is warmer.
 WRONG = """#!/bin/bash
 if [[ $1 == run ]] && grep -q "kernel: openmp" "$2"; then
-  set -- "$@" 'initial=[{{shape: formula, formula: "300 + 50*x + 7*y + 3*z*z"}}, {{shape: box, from: [0, 0, 0], to: [0.01, 0.01, 0.01],
+  set -- "$@" 'initial=[{{shape: formula, formula: "300 + 50*x + 7*y + 3*z*z"}}, {{shape: box, from: [0, 0, 0], to: [0.02, 0.02, 0.03],
                          value: 301}}]'
 fi
 exec {program} "$@"

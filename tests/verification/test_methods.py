@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import runs
+from bodies import field
 from documentation import TOP
 from program import STEADY_BODY, ran, write_deck
 
@@ -39,8 +40,7 @@ def test_an_error_in_kelvin_ends_a_run(tmp_path, method):
     record = run(tmp_path, f"problem.method={method}")
     assert record["residual"]["criterion"] == "error" and record["residual"]["error_K"] <= 1e-5
     ran("run", "deck.yaml", "output.directory=exact", "problem.error=1e-12", cwd=tmp_path)
-    field, exact = (runs.cells(next((tmp_path / name).glob("deck_*.hdf"))) for name in ("run", "exact"))
-    assert np.sqrt(np.mean((field - exact)**2)) <= 1e-5
+    assert np.sqrt(np.mean((field(tmp_path / "run") - field(tmp_path / "exact"))**2)) <= 1e-5
 
 
 def test_a_restart_ends_in_the_same_field(tmp_path):
@@ -121,9 +121,9 @@ def test_the_error_is_below_its_estimate(tmp_path):
     """And not far below: what multigrid leaves is mostly the slowest mode."""
     write_deck(tmp_path, CUBE.replace("chebyshev", "multigrid").replace("snapshots: false", "snapshots: true"))
     estimate = run(tmp_path, "problem.tolerance=1e-3")["residual"]["error_K"]
-    rough = runs.cells(tmp_path / "run" / runs.snapshots(tmp_path / "run")[-1])
+    rough = field(tmp_path / "run")
     run(tmp_path, "output.overwrite=true", "problem.tolerance=1e-9")
-    error = np.sqrt(np.mean((runs.cells(tmp_path / "run" / runs.snapshots(tmp_path / "run")[-1]) - rough) ** 2))
+    error = np.sqrt(np.mean((field(tmp_path / "run") - rough) ** 2))
     assert 0.1 * estimate < error < estimate
 
 
@@ -153,7 +153,7 @@ problem: {method: rkl, end_time: 0.2}
 def field_of_steps(folder, steps, *settings, ranks=0):
     record = run(folder, "output.overwrite=true", f"problem.dt={0.2 / steps}", *settings, ranks=ranks)
     assert record["performance"]["cycles"] == steps
-    return runs.cells(folder / "run" / runs.snapshots(folder / "run")[-1])
+    return field(folder / "run")
 
 
 LONG_STEPS = [["problem.method=rkl"], ["problem.method=implicit"], ["problem.method=implicit", "problem.scheme=backward_euler"]]
@@ -168,8 +168,7 @@ def test_order_in_time(tmp_path, method, steps, least, most):
     differences = [np.abs(a - b).max() for a, b in zip(fields, fields[1:])]
     assert least < differences[0] / differences[1] < most
     run(tmp_path, "problem.method=euler", name="euler")
-    euler = runs.cells(tmp_path / "euler" / runs.snapshots(tmp_path / "euler")[-1])
-    assert np.abs(fields[-1] - euler).max() < 2 * differences[1] + 0.005
+    assert np.abs(fields[-1] - field(tmp_path / "euler")).max() < 2 * differences[1] + 0.005
 
 
 @pytest.mark.parametrize("coefficient", ["3", "3 + 40*sin(20*t)*sin(20*t)"])
@@ -229,9 +228,9 @@ def test_a_tolerance_halves_steps(tmp_path, method):
     exact = field_of_steps(tmp_path, 2000, "problem.method=rkl")
     parts = []
     for tolerance in (1, 0.1, 0.01):
-        field = field_of_steps(tmp_path, 10, f"problem.method={method}", f"problem.tolerance={tolerance}")
+        found = field_of_steps(tmp_path, 10, f"problem.method={method}", f"problem.tolerance={tolerance}")
         performance = runs.record(tmp_path / "run")["performance"]
-        assert np.abs(field - exact).max() < tolerance and performance["steps"] >= 10 + 2 * performance["rejected_steps"]
+        assert np.abs(found - exact).max() < tolerance and performance["steps"] >= 10 + 2 * performance["rejected_steps"]
         parts.append(performance["steps"])
     assert 1.5 < parts[1] / parts[0] < 5 and 1.5 < parts[2] / parts[1] < 5
 
@@ -244,8 +243,7 @@ def test_a_steady_run_is_the_start_of_a_transient(tmp_path):
     (tmp_path / "deck.yaml").write_text(TRANSIENT.replace('{shape: formula, formula: "300 + 10*sin(2.1*x)*(1 + cos(pi*y/0.8))"}',
                                                           "{shape: dataset, file: steady}"))
     assert run(tmp_path, "problem.end_time=0")["fingerprint"] == record["fingerprint"]
-    steady_field = runs.cells(tmp_path / "steady" / runs.snapshots(tmp_path / "steady")[-1])
-    assert np.abs(field_of_steps(tmp_path, 4) - steady_field).max() < 1e-6
+    assert np.abs(field_of_steps(tmp_path, 4) - field(tmp_path / "steady")).max() < 1e-6
     (tmp_path / "steady").rename(tmp_path / "away")
     assert "initial.0.dataset: " in ran("check", "deck.yaml", cwd=tmp_path, code=66).stderr
 

@@ -1,14 +1,12 @@
 """Boundaries that move or vary in time give the temperatures of published cases and exact integrals: NAFEMS T3, and the
 half spaces of Rosenthal and of Eagar and Tsai; and so does Goldak's double ellipsoid, a source in the volume."""
 
-import json
 import math
 
 import numpy as np
 import pytest
 
-from program import ran, write_deck
-import runs
+import bodies
 
 MM = 1e-3  # m
 START, POWER, SPEED, DIFFUSIVITY = 300, 1000, 0.005, 30 / (7800 * 600)  # K, W, m/s, m^2/s; of all plates
@@ -16,11 +14,9 @@ START, POWER, SPEED, DIFFUSIVITY = 300, 1000, 0.005, 30 / (7800 * 600)  # K, W, 
 
 def run(folder, deck, *words, ranks=0):
     """Its record, the temperatures of its probes at the end, and its folder."""
-    write_deck(folder, json.dumps(deck))
-    ran("run", "deck.yaml", "--progress=off", "output.directory=out", "output.overwrite=true", *words, cwd=folder,
-        ranks=ranks, OMP_NUM_THREADS="1")
+    record = bodies.run(folder, deck, *words, ranks=ranks, code={0})
     last = (folder / "out" / "probes.csv").read_text().splitlines()[-1]
-    return runs.record(folder / "out"), [float(value) for value in last.split(",")[2:]], folder / "out"
+    return record, [float(value) for value in last.split(",")[2:]], folder / "out"
 
 
 def nodes_in_time(t):
@@ -117,7 +113,7 @@ def gaussian_plate(spacing, **problem):
 
 def surface_errors(folder, spacing):
     """K; of the cells below the surface after 1 s, against the integral at their own centres, half a cell deep."""
-    top = runs.cells(folder / runs.snapshots(folder)[-1])[-1]
+    top = bodies.field(folder)[-1]
     x, y = ((np.arange(n) + 0.5) * spacing for n in top.shape[::-1])
     return top - START - eagar_tsai(1, x - SOURCE - SPEED, y[:, None], spacing / 2, WIDTH)
 
