@@ -107,27 +107,26 @@ struct Numbers {
   std::function<void(const std::vector<double>&)> set;  // none: leaves it out
 
   template <class T>
-  Numbers(T* value)
-      : Numbers(
-            T{}, [value] { return in(*value); },
-            [value](const std::vector<double>& numbers) { put(numbers, *value); }) {}
+  Numbers(T* value) : are_whole(holds_whole(T{})), count(in(T{}).size()) {
+    get = [value] { return in(*value); };
+    set = [value](const std::vector<double>& numbers) { put(numbers, *value); };
+  }
   template <class T>
-  Numbers(std::optional<T>* value)
-      : Numbers(
-            T{}, [value] { return *value ? in(**value) : std::vector<double>(); },
-            [value](const std::vector<double>& numbers) {
-              value->reset();
-              if (!numbers.empty()) put(numbers, value->emplace());
-            }) {}
+  Numbers(std::optional<T>* value) : are_whole(holds_whole(T{})), count(in(T{}).size()) {
+    get = [value] { return *value ? in(**value) : std::vector<double>(); };
+    set = [value](const std::vector<double>& numbers) {
+      value->reset();
+      if (!numbers.empty()) put(numbers, value->emplace());
+    };
+  }
 
  private:
-  template <class T, class Get, class Set>
-  Numbers(const T& value, Get get_, Set set_)
-      : count(in(value).size()), get(std::move(get_)), set(std::move(set_)) {
+  template <class T>
+  static constexpr bool holds_whole(const T& value) {
     if constexpr (std::is_arithmetic_v<T>)
-      are_whole = std::is_integral_v<T>;
+      return std::is_integral_v<T>;
     else
-      are_whole = std::is_integral_v<std::remove_cvref_t<decltype(value[0])>>;
+      return std::is_integral_v<std::remove_cvref_t<decltype(value[0])>>;
   }
   template <class T>
   static std::vector<double> in(const T& value) {

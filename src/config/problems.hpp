@@ -88,6 +88,7 @@ class Problems {
   // Whether none of the keys, nor anything within them, has a problem: what a later check may rely on.
   bool sound(std::initializer_list<std::string_view> keys) const;
 
+  bool empty() const { return lines_.empty(); }
   // Throws one Error with a line for each problem: the deck's from top to bottom, then the overrides'.
   void throw_if_any() const;
 

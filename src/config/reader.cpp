@@ -464,22 +464,21 @@ void fill_in_cells(YamlNode& grid) {
   }
 }
 
-void rename_in(YamlNode& map, const Keys& keys, const std::string& path, std::vector<Renamed>& renamed) {
+void rename_in(YamlNode& map, const Keys& keys, const std::string& path, Problems& problems) {
   for (std::size_t i = 0; i < map.keys.size(); ++i) {
     YamlKey& name = map.keys[i];
     YamlNode& value = map.items[i];
     for (const Key& key : keys) {
       if (!key.former_name.empty() && key.former_name == name.name) {
-        renamed.push_back({name.place, path_to(path, name.name), fmt::format("is called {} now", key.name)});
+        problems.add(name.place, path_to(path, name.name), "is called {} now", key.name);
         name.name = key.name;
       }
       if (key.name != name.name) continue;
       if (const auto* section = std::get_if<Section>(&key.target))
-        rename_in(value, section->keys, path_to(path, key.name), renamed);
+        rename_in(value, section->keys, path_to(path, key.name), problems);
       const auto word = std::ranges::find(key.former_words, value.text, &FormerWord::was);
       if (value.kind != Kind::scalar || word == key.former_words.end()) continue;
-      renamed.push_back(
-          {value.place, path_to(path, key.name), fmt::format("'{}' is called {} now", word->was, word->is)});
+      problems.add(value.place, path_to(path, key.name), "'{}' is called {} now", word->was, word->is);
       value.text = word->is;
     }
   }
@@ -547,10 +546,8 @@ void read_value(const YamlNode& node, const Key& key, const std::string& path, P
   std::visit(Overloaded{[](const Section&) {}, [](const MapList&) {},
                         [&](const Written& written) { *written.node = node; },
                         [&](std::optional<Expression>* formula) { reader.read(formula->emplace()); },
-                        [&](const Choice& choice) { reader.read(choice); },
-                        [&](const Numbers& numbers) { reader.read(numbers); },
-                        [&](const CellSizes& sizes) { reader.read(sizes); },
-                        [&](auto* target) { reader.read(*target); }},
+                        [&](auto* target) { reader.read(*target); },
+                        [&](const auto& target) { reader.read(target); }},
              key.target);
 }
 
@@ -612,15 +609,13 @@ YamlNode read_tree(const std::string& text, const std::vector<std::string>& over
   }
   if (deck.kind == Kind::map)
     for (const Override& replacement : replacements) apply_override(deck, replacement, problems);
-  for (const Renamed& each : rename_former(deck)) problems.add(each.place, each.key, each.problem);
+  rename_former(deck, problems);
   return deck;
 }
 
-std::vector<Renamed> rename_former(YamlNode& deck) {
+void rename_former(YamlNode& deck, Problems& problems) {
   Config config;
-  std::vector<Renamed> renamed;
-  rename_in(deck, describe(config), "", renamed);
-  return renamed;
+  rename_in(deck, describe(config), "", problems);
 }
 
 std::optional<YamlKey> section_of_study(const YamlNode& deck) {

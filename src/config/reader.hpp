@@ -41,12 +41,8 @@ void put_value(YamlNode& deck, const std::string& key, YamlNode value, Problems&
 YamlNode read_tree(const std::string& text, const std::vector<std::string>& overrides,
                    const std::vector<int>& arguments, Problems& problems);
 
-// Gives keys and words of earlier versions their new names.
-struct Renamed {
-  Place place;
-  std::string key, problem;  // "is called tile now"
-};
-std::vector<Renamed> rename_former(YamlNode& deck);
+// Gives keys and words of earlier versions their new names, and says of each which it is now.
+void rename_former(YamlNode& deck, Problems& problems);
 
 // A table of values at times: `node` is a map, whose relative path starts at `folder`.
 struct TableError {

@@ -124,14 +124,15 @@ std::string_view nearest_word(std::string_view word, std::span<const std::string
   // Edits (insert, delete, change, swap two neighbours) between prefixes: optimal string alignment.
   const auto edits = [&](std::string_view a, std::string_view b) {
     std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-    for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
-    for (std::size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
-    for (std::size_t i = 1; i <= a.size(); ++i)
-      for (std::size_t j = 1; j <= b.size(); ++j) {
-        d[i][j] =
-            std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0u : 1u)});
+    for (std::size_t i = 0; i <= a.size(); ++i)
+      for (std::size_t j = 0; j <= b.size(); ++j) {
+        std::size_t& fewest = d[i][j];
+        fewest = std::max(i, j);  // where one prefix is empty
+        if (i > 0 && j > 0)
+          fewest = std::min(
+              {d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0u : 1u)});
         if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-          d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+          fewest = std::min(fewest, d[i - 2][j - 2] + 1);
       }
     return d[a.size()][b.size()];
   };

@@ -156,7 +156,8 @@ Config read_resolved_deck(const std::string& text, const std::string& place) {
   Config config;
   try {
     YamlNode deck = parse_yaml(text);
-    rename_former(deck);
+    Problems known("");
+    rename_former(deck, known);
     read_config(deck, config, problems);
   } catch (const YamlError& error) {
     problems.add(error.place, "", error.problem);
@@ -171,7 +172,9 @@ Config read_resolved_deck(const std::string& text, const std::string& place) {
 
 std::string stored_deck_text(const std::string& text) {
   YamlNode deck = parse_yaml(text);
-  return rename_former(deck).empty() ? text : yaml_text(deck) + "\n";
+  Problems renamed("");
+  rename_former(deck, renamed);
+  return renamed.empty() ? text : yaml_text(deck) + "\n";
 }
 
 std::vector<Change> changes(const Config& before, const Config& now) {
