@@ -32,6 +32,8 @@ DatasetReader open_region(const Config& config, const PaintedShape& shape) {
   }
 }
 
+}  // namespace
+
 // A dataset of whole numbers that says which material each cell is of.
 class RegionDataset {
  public:
@@ -120,8 +122,6 @@ class RegionDataset {
   std::array<Axis, 3> axes_;
   std::vector<std::uint8_t> materials_;  // of the cells that are held, x fastest; nothing: as it is
 };
-
-}  // namespace
 
 struct MaterialPainter::Brush {
   std::uint8_t material;               // of a cover
