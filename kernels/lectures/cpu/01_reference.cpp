@@ -11,7 +11,7 @@ namespace isotherm::host {
 namespace {
 
 template <class Body>
-void for_each_cell(Box box, const Body& body) {
+void plain_loops(Box box, const Body& body) {
   for (Index z = box.lo.z; z < box.hi.z; ++z) {
     for (Index y = box.lo.y; y < box.hi.y; ++y) {
       for (Index x = box.lo.x; x < box.hi.x; ++x) body(x, y, z);
@@ -25,7 +25,7 @@ void sweep_cells(const SweepArgs<T>& args, const CellUpdate& cell_update) {
   const FieldView<const T> in = args.in;
   with_update(args.norm, [&]<Update update>() {
     double norm = 0;
-    for_each_cell(args.region, [&](Index x, Index y, Index z) {
+    plain_loops(args.region, [&](Index x, Index y, Index z) {
       const T value = cell_update(x, y, z);
       args.out(x, y, z) = value;
       norm = add_update<update>(norm, value, in(x, y, z));
@@ -54,7 +54,7 @@ void sweep(const SweepArgs<T>& args, SweepPlan, Stream) {
 template <ReductionOp op, class T>
 double reduce(const ReductionArgs<T>& args) {
   double total = 0;
-  for_each_cell(args.region, [&](Index x, Index y, Index z) {
+  plain_loops(args.region, [&](Index x, Index y, Index z) {
     const double a = args.a(x, y, z);
     total = accumulate<op>(total, args.b.empty() ? a : a - static_cast<double>(args.b(x, y, z)));
   });
@@ -64,7 +64,7 @@ double reduce(const ReductionArgs<T>& args) {
 template <class T>
 void count(const HistogramArgs<T>& args, Stream) {
   for (int i = 0; i < args.bins.slots(); ++i) args.counts[i] = 0;
-  for_each_cell(args.region, [&](Index x, Index y, Index z) {
+  plain_loops(args.region, [&](Index x, Index y, Index z) {
     ++args.counts[args.bins.slot(static_cast<double>(args.field(x, y, z)))];
   });
 }
