@@ -8,7 +8,7 @@ import h5py
 import matplotlib.image
 import numpy as np
 import pytest
-from html_page import Page, report
+from html_page import DECK, Page, report
 from isotherm_tools import body, figures, pictures, report_page, studies
 from isotherm_tools import report as pages
 from isotherm_tools.__main__ import main
@@ -18,22 +18,6 @@ from matplotlib import colors, pyplot
 from program import finished_run, ran
 from runs import write_snapshot
 from studies import BASE, changed_study, write_study
-
-DECK = """
-grid: {cells: [24, 16, 8], spacing: 1e-3}
-material: {conductivity: 20, density: 8000, heat_capacity: 500}
-boundaries:
-  x_min: {kind: temperature, value: "350 + 1000*y"}
-  x_max: {kind: convection, ambient: 290, coefficient: 200}
-initial: [{shape: constant, value: 300}, {shape: sphere, centre: [0.012, 0.008, 0.004], radius: 0.004, value: 400}]
-problem: {kind: transient, steps: 60, check_interval: 5}
-solver: {kernel: reference, reduction: reference, halo_width: 1}
-output:
-  every_steps: 20
-  diagnostics: 5
-  slices: [{axis: z, cell: 2, every_steps: 30}]
-  probes: {points: [{at: [0.012, 0.008, 0.004], name: centre}], every_steps: 5}
-"""
 
 
 @pytest.fixture(scope="module")

@@ -7,24 +7,12 @@ import numpy as np
 import pytest
 
 from browser import CHROMIUM, Browser
+from html_page import DECK
 from isotherm_tools.__main__ import main
 from program import finished_run, ran, write_deck
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed")
 
-DECK = """
-grid: {cells: [40, 20, 5], spacing: 1e-3}
-material: {conductivity: 20, density: 8000, heat_capacity: 500}
-boundaries: {x_min: {kind: temperature, value: 350}, x_max: {kind: convection, ambient: 290, coefficient: 200}}
-initial: [{shape: constant, value: 300}, {shape: sphere, centre: [0.02, 0.01, 0.002], radius: 0.004, value: 400}]
-problem: {kind: transient, steps: 60, check_interval: 5}
-solver: {kernel: reference, reduction: reference, halo_width: 1}
-output:
-  every_steps: 30
-  diagnostics: 5
-  slices: [{axis: z, cell: 2, every_steps: 30}]
-  probes: {points: [[0.02, 0.01, 0.002]], every_steps: 5}
-"""
 # With a name that a phone has no room for.
 STUDY = """
 study:

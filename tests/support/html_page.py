@@ -1,6 +1,22 @@
-"""The page of a report as text, without a browser."""
+"""The page of a report as text, without a browser; the deck of the run that most are of."""
 
 from html.parser import HTMLParser
+
+DECK = """
+grid: {cells: [24, 16, 8], spacing: 1e-3}
+material: {conductivity: 20, density: 8000, heat_capacity: 500}
+boundaries:
+  x_min: {kind: temperature, value: "350 + 1000*y"}
+  x_max: {kind: convection, ambient: 290, coefficient: 200}
+initial: [{shape: constant, value: 300}, {shape: sphere, centre: [0.012, 0.008, 0.004], radius: 0.004, value: 400}]
+problem: {kind: transient, steps: 60, check_interval: 5}
+solver: {kernel: reference, reduction: reference, halo_width: 1}
+output:
+  every_steps: 20
+  diagnostics: 5
+  slices: [{axis: z, cell: 2, every_steps: 30}]
+  probes: {points: [{at: [0.012, 0.008, 0.004], name: centre}], every_steps: 5}
+"""
 
 
 class Page(HTMLParser):
