@@ -105,24 +105,20 @@ def unknown_wires(machine, ranks):
 
 def predict(costs, method, machine, layout):
     """For a layout that fits, on a machine of which the wires that it needs are known."""
-    times = {share: period(costs, method, machine, share) for share in shares(method, machine, layout)}
-    slowest = max(times, key=times.get)
-    wait = exchange(method, machine, slowest.messages)
-    covered = costs.cell * interior(slowest) if method.overlap else 0.0
+    period, wait, covered, slowest = max(period_of(costs, method, machine, share) for share in shares(method, machine, layout))
     # The all-reduce: over the ranks of a host, then over hosts, in rounds that double what is summed.
     inner, hosts = min(layout.ranks, machine.ranks_a_host), -(-layout.ranks // machine.ranks_a_host)
     rounds = sum((count - 1).bit_length() * wire.latency
                  for count, wire in ((inner, machine.inside), (hosts, machine.between)) if count > 1)
     check = costs.check + costs.check_cell * math.prod(slowest.block) + rounds
-    return Prediction(times[slowest] / method.halo_width + check / method.check_interval, min(1.0, covered / wait) if wait else None)
+    return Prediction(period / method.halo_width + check / method.check_interval, min(1.0, covered / wait) if wait else None)
 
 
-def period(costs, method, machine, share):
-    computed = costs.cell * computed_cells(method.halo_width, share)
-    inner = costs.cell * interior(share)
-    wait = exchange(method, machine, share.messages)
-    swept = computed - inner + max(inner, wait) if method.overlap else computed + wait
-    return method.halo_width * costs.launch + swept
+def period_of(costs, method, machine, share):
+    """Seconds, those of the exchange and of the interior that may hide it; and whose they are."""
+    computed, wait = costs.cell * computed_cells(method.halo_width, share), exchange(method, machine, share.messages)
+    covered = costs.cell * interior(share) if method.overlap else 0.0
+    return method.halo_width * costs.launch + computed - covered + max(covered, wait), wait, covered, share
 
 
 def computed_cells(halo_width, share):
