@@ -1,11 +1,8 @@
 """A floor plan is the boxes that its file names, and what is wrong with one is said with file and line."""
 
-import json
-
 import pytest
 
 from bodies import run
-from program import isotherm, write_deck
 
 LOW, HIGH = [1e-3, 1e-3, 2e-3], [9e-3, 9e-3, 3e-3]
 PLAN = """\
@@ -50,8 +47,7 @@ def test_a_floor_plan_is_its_boxes(tmp_path):
     ("D,1 W,0,0,1e-3,1e-3", ["'1 W' is not a number", "plan.csv, line 6, power"])])
 def test_a_wrong_line_is_named(tmp_path, line, words):
     (tmp_path / "plan.csv").write_text(PLAN + line + "\n")
-    write_deck(tmp_path, json.dumps(deck(planned()), indent=0))
-    said = isotherm("check", "deck.yaml", cwd=tmp_path, code=65).stderr
+    said = run(tmp_path, deck(planned()), code={65})
     assert all(word in said for word in ["sources.0.power", *words])
 
 
@@ -62,5 +58,4 @@ def test_a_wrong_line_is_named(tmp_path, line, words):
 def test_a_wrong_plan_is_refused(tmp_path, more, plan, words):
     if plan is not None:
         (tmp_path / "plan.csv").write_text(plan)
-    write_deck(tmp_path, json.dumps(deck(planned(**more)), indent=0))
-    assert words in isotherm("check", "deck.yaml", cwd=tmp_path, code=65).stderr
+    assert words in run(tmp_path, deck(planned(**more)), code={65})
