@@ -25,15 +25,20 @@ GATHERED = {"OMPI_MCA_io": "^ompio,romio321,romio341"}  # no MPI-IO is left: ran
 # machine may be busy beside it.
 HANGS = 900
 
-DECK = """\
-grid: {cells: [17, 23, 31], lengths: [0.17, 0.46, 0.93], origin: [-1, 2, 0.5]}  # no two axes alike
+# Of a block with other values everywhere.
+UNEVEN = """\
 material: {diffusivity: 1.0e-5}
 boundaries:
   x_min: {kind: temperature, value: "300 + 10*y"}
 initial:
   - {shape: formula, formula: "300 + 50*x + 7*y + 3*z*z"}
-problem: {kind: transient, steps: 40}
-output: {every_steps: 20}
+"""
+# What tests of stops and disks compute.
+SMALL_BLOCK = "grid: {cells: [17, 13, 15], lengths: [0.17, 0.26, 0.45]}\n" + UNEVEN
+DECK = f"""\
+grid: {{cells: [17, 23, 31], lengths: [0.17, 0.46, 0.93], origin: [-1, 2, 0.5]}}  # no two axes alike
+{UNEVEN}problem: {{kind: transient, steps: 40}}
+output: {{every_steps: 20}}
 """
 
 # Ends within `problem:`, so that a test can go on there.
@@ -59,16 +64,6 @@ boundaries:
   z_max: {kind: flux, value: 1000}
 initial:
   - {shape: formula, formula: "290 + 60*x*y + 20*z"}
-"""
-
-# What tests of stops and disks compute: small, uneven, with other values everywhere.
-SMALL_BLOCK = """\
-grid: {cells: [17, 13, 15], lengths: [0.17, 0.26, 0.45]}
-material: {diffusivity: 1.0e-5}
-boundaries:
-  x_min: {kind: temperature, value: "300 + 10*y"}
-initial:
-  - {shape: formula, formula: "300 + 50*x + 7*y + 3*z*z"}
 """
 
 
