@@ -101,38 +101,6 @@ std::vector<TableKnot> read_list(const YamlNode& list) {
 constexpr std::size_t most_blocks = 4000;  // that have room in the resolved deck
 constexpr double rounding = 1e-9;  // of the box: blocks of a plan in decimals may end that far beyond it
 
-struct PlanBlock {
-  std::array<double, 2> from, size;  // m
-  double power;                      // W
-};
-
-// Those of a power, within a box of this size.
-std::vector<PlanBlock> read_plan(const std::string& path, const std::array<double, 2>& size) {
-  const std::vector<std::string> columns{"name", "x", "y", "width", "height", "power"};
-  std::vector<PlanBlock> blocks;
-  const auto add = [&](const std::vector<std::string>& cells, const std::string& where) {
-    const auto value = [&](std::size_t i) {
-      return number_of(cells[i], fmt::format("{}, {}", where, columns[i]));
-    };
-    const PlanBlock block{{value(1), value(2)}, {value(3), value(4)}, value(5)};
-    for (std::size_t a = 0; a < 2; ++a) {
-      const double from = block.from[a], to = from + block.size[a];
-      if (!(block.size[a] > 0))
-        fail("block '{}' is {} m long along {} ({}); give it a size above 0", printable(cells[0]),
-             block.size[a], "xy"[a], where);
-      if (from < -rounding * size[a] || to > (1 + rounding) * size[a])
-        fail("block '{}' reaches from {} to {} m along {}, and its box is {} m long ({}); use a larger box",
-             printable(cells[0]), from, to, "xy"[a], size[a], where);
-    }
-    if (block.power != 0) blocks.push_back(block);
-    if (blocks.size() > most_blocks)
-      fail("{} has more than {} blocks with a power; join some", path, most_blocks);
-  };
-  if (!read_columns(path, columns, add))
-    fail("{} is empty; its first line names {}", path, fmt::join(columns, ", "));
-  return blocks;
-}
-
 YamlNode scalar_at(const Place& place, std::string text) {
   return {.kind = YamlNode::Kind::scalar, .place = place, .text = std::move(text)};
 }
@@ -150,31 +118,52 @@ std::array<double, 3> corner_of(const YamlNode& source, std::string_view name) {
   return corner;
 }
 
-// A source of each block. `folder`: where a relative path starts.
+// A source of each block that has a power. `folder`: where a relative path starts.
 std::vector<YamlNode> laid_out(const YamlNode& source, const YamlNode& power, const std::string& folder) {
   const YamlNode* const shape = source.find("shape");
   if (!shape || shape->text != "box") fail("a floor plan lies in a box; write shape: box");
   const YamlNode& file = power.items[0];
   if (power.items.size() != 1 || file.kind != YamlNode::Kind::scalar)
     fail("a floor plan is the name of a file and no more; write {{floorplan: FILE}}");
-  const std::array<double, 3> from = corner_of(source, "from"), to = corner_of(source, "to");
+  const std::array<double, 3> low = corner_of(source, "from"), high = corner_of(source, "to");
   const std::string path = (fs::path(folder) / file.text).lexically_normal().string();
+  const std::vector<std::string> columns{"name", "x", "y", "width", "height", "power"};
   std::vector<YamlNode> sources;
-  for (const PlanBlock& block : read_plan(path, {to[0] - from[0], to[1] - from[1]})) {
+  const auto corner = [&](const std::array<double, 3>& place) {
+    YamlNode list{.kind = YamlNode::Kind::list, .place = power.place};
+    for (const double value : place) list.items.push_back(scalar_at(power.place, shortest(value)));
+    return list;
+  };
+  const auto add = [&](const std::vector<std::string>& cells, const std::string& where) {
+    std::array<double, 6> value{};  // by column
+    for (std::size_t i = 1; i < columns.size(); ++i)
+      value[i] = number_of(cells[i], fmt::format("{}, {}", where, columns[i]));
+    std::array<double, 3> from = low, to = high;
+    for (std::size_t a = 0; a < 2; ++a) {
+      const double box = high[a] - low[a], begin = value[1 + a], size = value[3 + a], end = begin + size;
+      if (!(size > 0))
+        fail("block '{}' is {} m long along {} ({}); give it a size above 0", printable(cells[0]), size,
+             "xy"[a], where);
+      if (begin < -rounding * box || end > (1 + rounding) * box)
+        fail("block '{}' reaches from {} to {} m along {}, and its box is {} m long ({}); use a larger box",
+             printable(cells[0]), begin, end, "xy"[a], box, where);
+      from[a] = low[a] + begin;
+      to[a] = from[a] + size;
+    }
+    if (value[5] == 0) return;
     YamlNode& each = sources.emplace_back(source);
-    const auto corner = [&](double x, double y, double z) {
-      YamlNode list{.kind = YamlNode::Kind::list, .place = power.place};
-      for (const double value : {x, y, z}) list.items.push_back(scalar_at(power.place, shortest(value)));
-      return list;
-    };
-    const double x = from[0] + block.from[0], y = from[1] + block.from[1];
-    *each.find("from") = corner(x, y, from[2]);
-    *each.find("to") = corner(x + block.size[0], y + block.size[1], to[2]);
-    *each.find("power") = scalar_at(power.place, shortest(block.power));
-    if (source.find("mode")) continue;  // blocks share the cells that their edges cut
-    each.keys.push_back({"mode", power.place});
-    each.items.push_back(scalar_at(power.place, "add"));
-  }
+    *each.find("from") = corner(from);
+    *each.find("to") = corner(to);
+    *each.find("power") = scalar_at(power.place, shortest(value[5]));
+    if (!source.find("mode")) {  // blocks share the cells that their edges cut
+      each.keys.push_back({"mode", power.place});
+      each.items.push_back(scalar_at(power.place, "add"));
+    }
+    if (sources.size() > most_blocks)
+      fail("{} has more than {} blocks with a power; join some", path, most_blocks);
+  };
+  if (!read_columns(path, columns, add))
+    fail("{} is empty; its first line names {}", path, fmt::join(columns, ", "));
   return sources;
 }
 

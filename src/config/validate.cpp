@@ -357,10 +357,8 @@ void check_region(const Config& config, const std::vector<RegionValue>& entries,
       check_corners(entry, axis, region_value.from[axis], region_value.to[axis], problems);
     if (region_value.shape == Shape::double_ellipsoid && key == "initial")
       problems.add(entry + ".shape", "double_ellipsoid is a heat source; use another shape");
-    const bool is_product = region_value.shape == Shape::constant || region_value.shape == Shape::box ||
-                            region_value.shape == Shape::gaussian ||
-                            region_value.shape == Shape::double_ellipsoid;
-    if (region_value.uses_time() && !is_product && region_value.shape != Shape::formula)
+    constexpr Shape fixed[] = {Shape::sphere, Shape::cylinder, Shape::dataset, Shape::exact};
+    if (region_value.uses_time() && std::ranges::count(fixed, region_value.shape) > 0)
       problems.add(entry + ".shape",
                    "a {} cannot change in time; use gaussian, double_ellipsoid, box or formula",
                    word(region_value.shape));

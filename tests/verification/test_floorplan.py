@@ -42,7 +42,7 @@ def test_a_floor_plan_is_its_boxes(tmp_path):
 @pytest.mark.parametrize("line, words", [
     ("D,1,7.5e-3,0,1e-3,1e-3", ["block 'D' reaches", "plan.csv, line 6"]),
     ("D,1,-1e-3,0,1e-3,1e-3", ["block 'D' reaches", "plan.csv, line 6"]),
-    ("D,1,0,0,0,1e-3", ["0 m wide", "plan.csv, line 6"]),
+    ("D,1,0,0,0,1e-3", ["0 m long along x", "plan.csv, line 6"]),
     ("D,1,0,0", ["plan.csv, line 6 has 4 values"]),
     ("D,1 W,0,0,1e-3,1e-3", ["'1 W' is not a number", "plan.csv, line 6, power"])])
 def test_a_wrong_line_is_named(tmp_path, line, words):
