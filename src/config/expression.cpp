@@ -98,24 +98,20 @@ struct limits<operand> : limit_depth<400> {};
 
 using Node = pegtl::parse_tree::node;
 
-struct Function {
-  std::string_view name;
-  FormulaOp op;
-  std::size_t operands;  // 0: one or more, of which the operator takes two at a time
-};
-constexpr Function functions[] = {
-    {"sin", FormulaOp::sin, 1},     {"cos", FormulaOp::cos, 1},     {"tan", FormulaOp::tan, 1},
-    {"asin", FormulaOp::asin, 1},   {"acos", FormulaOp::acos, 1},   {"atan", FormulaOp::atan, 1},
-    {"sinh", FormulaOp::sinh, 1},   {"cosh", FormulaOp::cosh, 1},   {"tanh", FormulaOp::tanh, 1},
-    {"asinh", FormulaOp::asinh, 1}, {"acosh", FormulaOp::acosh, 1}, {"atanh", FormulaOp::atanh, 1},
-    {"atan2", FormulaOp::atan2, 2}, {"exp", FormulaOp::exp, 1},     {"log", FormulaOp::log, 1},
-    {"ln", FormulaOp::log, 1},      {"log2", FormulaOp::log2, 1},   {"log10", FormulaOp::log10, 1},
-    {"erf", FormulaOp::erf, 1},     {"pow", FormulaOp::power, 2},   {"sqrt", FormulaOp::sqrt, 1},
-    {"cbrt", FormulaOp::cbrt, 1},   {"abs", FormulaOp::abs, 1},     {"sign", FormulaOp::sign, 1},
-    {"floor", FormulaOp::floor, 1}, {"ceil", FormulaOp::ceil, 1},   {"round", FormulaOp::round, 1},
-    {"rint", FormulaOp::rint, 1},   {"if", FormulaOp::choose, 3},   {"min", FormulaOp::min, 0},
-    {"max", FormulaOp::max, 0},     {"sum", FormulaOp::add, 0},     {"avg", FormulaOp::add, 0}};
-constexpr std::pair<std::string_view, FormulaOp> signs[] = {
+using Operation = std::pair<std::string_view, FormulaOp>;
+constexpr Operation functions[] = {
+    {"sin", FormulaOp::sin},     {"cos", FormulaOp::cos},     {"tan", FormulaOp::tan},
+    {"asin", FormulaOp::asin},   {"acos", FormulaOp::acos},   {"atan", FormulaOp::atan},
+    {"sinh", FormulaOp::sinh},   {"cosh", FormulaOp::cosh},   {"tanh", FormulaOp::tanh},
+    {"asinh", FormulaOp::asinh}, {"acosh", FormulaOp::acosh}, {"atanh", FormulaOp::atanh},
+    {"atan2", FormulaOp::atan2}, {"exp", FormulaOp::exp},     {"log", FormulaOp::log},
+    {"ln", FormulaOp::log},      {"log2", FormulaOp::log2},   {"log10", FormulaOp::log10},
+    {"erf", FormulaOp::erf},     {"pow", FormulaOp::power},   {"sqrt", FormulaOp::sqrt},
+    {"cbrt", FormulaOp::cbrt},   {"abs", FormulaOp::abs},     {"sign", FormulaOp::sign},
+    {"floor", FormulaOp::floor}, {"ceil", FormulaOp::ceil},   {"round", FormulaOp::round},
+    {"rint", FormulaOp::rint},   {"if", FormulaOp::choose},   {"min", FormulaOp::min},
+    {"max", FormulaOp::max},     {"sum", FormulaOp::add},     {"avg", FormulaOp::add}};
+constexpr Operation signs[] = {
     {"*", FormulaOp::multiply},    {"/", FormulaOp::divide},         {"+", FormulaOp::add},
     {"-", FormulaOp::subtract},    {"<", FormulaOp::less},           {"<=", FormulaOp::less_equal},
     {">", FormulaOp::greater},     {">=", FormulaOp::greater_equal}, {"==", FormulaOp::equal},
@@ -155,8 +151,7 @@ class Compiler {
     }
     for (std::size_t i = 1; i + 1 < parts.size(); i += 2) {
       add(*parts[i + 1]);
-      apply(std::ranges::find(signs, parts[i]->string_view(), &std::pair<std::string_view, FormulaOp>::first)
-                ->second);
+      apply(std::ranges::find(signs, parts[i]->string_view(), &Operation::first)->second);
     }
   }
 
@@ -175,18 +170,20 @@ class Compiler {
   void add_call(const Node& node) {
     const Node& name = *node.children[0];
     const std::size_t given = node.children.size() - 1;
-    const auto function = std::ranges::find(functions, name.string_view(), &Function::name);
+    const auto function = std::ranges::find(functions, name.string_view(), &Operation::first);
     if (function == std::end(functions)) throw unknown(name);
-    if (function->operands != 0 && function->operands != given)
-      throw FormulaError{
-          fmt::format("{} takes {}, not {}", function->name, counted(function->operands, "value"), given),
-          name.begin().byte};
+    const auto [word, op] = *function;
+    // These take any number of values, and the operator two at a time.
+    const bool takes_any = op == FormulaOp::min || op == FormulaOp::max || op == FormulaOp::add;
+    if (!takes_any && given != static_cast<std::size_t>(operands_of(op)))
+      throw FormulaError{fmt::format("{} takes {}, not {}", word, counted(operands_of(op), "value"), given),
+                         name.begin().byte};
     for (std::size_t i = 1; i <= given; ++i) {
       add(*node.children[i]);
-      if (function->operands == 0 && i > 1) apply(function->op);
+      if (takes_any && i > 1) apply(op);
     }
-    if (function->operands != 0) apply(function->op);
-    if (function->name != "avg") return;
+    if (!takes_any) apply(op);
+    if (word != "avg") return;
     steps_.push_back({FormulaOp::number, 0, static_cast<double>(given)});
     apply(FormulaOp::divide);
   }

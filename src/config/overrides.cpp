@@ -26,15 +26,6 @@ std::vector<std::string> split_key(const std::string& key) {
   return parts;
 }
 
-std::string unknown(const Keys& deck, const Keys& keys, const std::string& before, const std::string& part) {
-  const std::vector<std::string_view> names = names_of(keys);
-  std::string meant(nearest_word(part, names));
-  meant = meant.empty() ? find_anywhere(deck, part) : before + meant;
-  if (!meant.empty()) return fmt::format("unknown key; did you mean '{}'?", meant);
-  return fmt::format("unknown key; use {}one of {}", before.empty() ? "" : fmt::format("'{}' and ", before),
-                     join(names));
-}
-
 void place_all(YamlNode& node, const Place& place) {
   node.place = place;
   for (YamlKey& key : node.keys) key.place = place;
@@ -67,6 +58,18 @@ YamlNode& entry(YamlNode& parent, const std::string& part, const Place& place) {
 
 }  // namespace
 
+std::string unknown_key(const Keys& deck, const Keys& keys, const std::string& before,
+                        const std::string& name) {
+  const std::vector<std::string_view> names = names_of(keys);
+  if (const auto absent = absent_feature(name); !absent.empty())
+    return fmt::format("unknown key; {}", absent);
+  std::string meant(nearest_word(name, names));
+  meant = meant.empty() ? find_anywhere(deck, name) : before + meant;
+  if (!meant.empty()) return fmt::format("unknown key; did you mean '{}'?", meant);
+  return fmt::format("unknown key; use {}one of {}", before.empty() ? "" : fmt::format("'{}' and ", before),
+                     join(names));
+}
+
 KeyAtPath find_key_at(const std::string& path) {
   Config config;
   const Keys deck = describe(config);
@@ -75,7 +78,7 @@ KeyAtPath find_key_at(const std::string& path) {
   const std::vector<std::string> parts = split_key(path);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Key* key = find_key(keys, parts[i]);
-    if (!key) return {unknown(deck, keys, before, parts[i]), ""};
+    if (!key) return {unknown_key(deck, keys, before, parts[i]), ""};
     before += parts[i] + ".";
     const bool is_last = i + 1 == parts.size();
     if (const auto* section = std::get_if<Section>(&key->target)) {

@@ -361,20 +361,12 @@ class Reader {
     const std::string key_path = path_to(path, key.name);
     if (key.name == "<<")
       return problems_.add(key.place, key_path, "merge keys are not supported; write the keys out");
-    const std::string_view absent = absent_feature(key.name);
-    const std::vector<std::string_view> names = names_of(keys);
-    std::string advice = fmt::format("use one of {}", join(names));
-    if (key.name.find('.') != std::string::npos) {
-      advice = "write the keys as maps within maps (dots are for the command line)";
-    } else if (const auto nearest = nearest_word(key.name, names); !nearest.empty()) {
-      advice = absent.empty() ? fmt::format("did you mean '{}'?", nearest) : std::string(absent);
+    if (key.name.find('.') != key.name.npos)
+      return problems_.add(key.place, key_path,
+                           "unknown key; write the keys as maps within maps (dots are for the command line)");
+    if (const auto nearest = nearest_word(key.name, names_of(keys)); !nearest.empty())
       problems_.mark_failed(path_to(path, nearest));
-    } else if (!absent.empty()) {
-      advice = absent;
-    } else if (const auto elsewhere = find_anywhere(deck_keys_, key.name); !elsewhere.empty()) {
-      advice = fmt::format("did you mean '{}'?", elsewhere);
-    }
-    problems_.add(key.place, key_path, "unknown key; {}", advice);
+    problems_.add(key.place, key_path, unknown_key(deck_keys_, keys, "", key.name));
   }
 
   void read_absent(const Key& key, const Keys& keys, const std::string& path, const Found& found) {

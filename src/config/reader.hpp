@@ -21,6 +21,9 @@ struct KeyAtPath {
   std::string unit;     // "W/(m K)"; empty for words, counts, ratios and maps
 };
 KeyAtPath find_key_at(const std::string& path);
+// What may be meant by a name that is no key of `keys`, which are within `before`, "solver.".
+std::string unknown_key(const Keys& deck, const Keys& keys, const std::string& before,
+                        const std::string& name);
 
 struct Override {
   int argument;       // its number on the command line
