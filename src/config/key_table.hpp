@@ -183,7 +183,7 @@ struct KeyTraits {
   Range range{};
   bool is_required = false;                  // where it applies
   std::string_view partner{};                // exactly one of this key and its partner must be given
-  std::vector<std::string_view> needs{};     // where it is given, one of these keys beside it is, too
+  std::vector<std::string_view> needs{};     // where it is given, one of these neighbours is, too
   std::vector<std::string_view> excludes{};  // where it is given, none of these is, its partner among them
   When when{};
   std::string_view example{};      // as YAML; for keys without a default
