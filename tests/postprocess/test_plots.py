@@ -232,16 +232,6 @@ def test_units_of_lengths_and_times():
     assert {seconds: format_time(seconds) for seconds in times} == times
 
 
-def test_missing_things_are_66(refused, tmp_path):
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    nowhere = tmp_path / "nowhere"
-    for figure, folder, why in (("slice", nowhere, " is no folder"), ("slice", empty, " holds no snapshots"),
-                                ("history", empty, "/history.csv does not exist")):
-        code, message = refused(figure, folder)
-        assert code == 66 and message.startswith(f"{folder}{why}; ")
-
-
 def test_wrong_data_is_65(refused, tmp_path):
     text = tmp_path / "demo_00000001.hdf"
     text.write_text("no HDF5")
