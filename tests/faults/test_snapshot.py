@@ -62,7 +62,7 @@ def test_the_file_knows_its_run(run, whole):
     with h5py.File(whole) as file:
         own, values = file["isotherm"], file["temperature"][:]
         assert own.attrs["sweep"] == 40 and own.attrs["format_version"] == 2 and own.attrs["time"] > 0
-        assert own["deck"][()].decode() == DECK
+        assert own["deck"][()].decode() == (run / "deck.yaml").read_text() == DECK
         assert "# run: \"deck\"\n" + own["resolved_deck"][()].decode() == (run / "deck.resolved.yaml").read_text()
         assert int(own.attrs["fingerprint"]) == int(own.attrs["fingerprint_hex"], 16) == fingerprint(values)
     assert f"{fingerprint(values):016x}" == json.loads((run / "run.json").read_text())["fingerprint"]

@@ -248,33 +248,8 @@ TEST(VerificationErrors, AreThoseOfTheSubdomain) {
   EXPECT_TRUE(std::isnan(errors().sum_squares));
 }
 
-// What diagnostics can know of a deck, where bins lie, how a balance closes, and extremes.
-
-TEST(Diagnostics, KnowsWhatTheMaterialSays) {
-  Config config = decks::base({4, 5, 6});  // transient, k, rho and c
-  DiagnosticsPlan plan = plan_diagnostics(config);
-  const double volume = 0.3 / 4 * (0.2 / 5) * (0.25 / 6);
-  EXPECT_DOUBLE_EQ(*plan.heat_capacity, 7800 * 500.0 * volume);
-  EXPECT_TRUE(plan.flows && plan.rate);
-  EXPECT_DOUBLE_EQ(plan.conductance[2], 15 * (0.3 / 4) * (0.25 / 6) / (0.2 / 5));
-  config.boundaries[4].kind = config.boundaries[5].kind = BoundaryKind::periodic;
-  EXPECT_EQ(plan_diagnostics(config).boundaries,
-            (std::array<bool, face_count>{true, true, true, true, false, false}));
-
-  config.material = {};
-  config.material.diffusivity = 1e-5;
-  plan = plan_diagnostics(config);
-  EXPECT_FALSE(plan.heat_capacity || plan.flows || plan.rate);
-  config.material.conductivity = 15;
-  EXPECT_DOUBLE_EQ(*plan_diagnostics(config).heat_capacity, 15 / 1e-5 * volume);
-
-  config = decks::steady({4, 5, 6});
-  config.material = {};
-  EXPECT_FALSE(plan_diagnostics(config).flows);
-  config.material.conductivity = 15;
-  plan = plan_diagnostics(config);
-  EXPECT_TRUE(plan.flows && !plan.rate && !plan.heat_capacity);
-}
+// Where bins lie, how a balance closes, and extremes. What diagnostics can know of a deck:
+// verification/test_heat.py.
 
 TEST(Diagnostics, BinsCoverWhatIsKnownBeforeTheFirstSweep) {
   Config config = decks::base({4, 5, 6});
@@ -399,12 +374,6 @@ TEST(Balance, WhatIsLeftOverIsRejectedInWatts) {
   expect_start(error_of(config, {2.5, 10}), "deck.yaml: boundaries: the steady problem has no solution");
   expect_says(error_of(config, {-2e-9, 1}), "2e-09 W more heat leaves the body");
   EXPECT_NE(error_of(config, {std::nan(""), 1}), "no error");
-}
-
-TEST(Balance, ShiftMovesTheMeanOnly) {
-  std::vector<double> cells{1, 2, 3, 4};
-  shift(FieldView<double>{cells.data(), 2, 4, {2, 2, 1}, 0}, 297.5);
-  EXPECT_EQ(cells, (std::vector<double>{298.5, 299.5, 300.5, 301.5}));
 }
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();

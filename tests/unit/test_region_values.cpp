@@ -11,9 +11,7 @@
 #include "physics/boundaries.hpp"
 #include "physics/cells.hpp"
 #include "physics/coverage.hpp"
-#include "physics/exact.hpp"
 #include "physics/region_values.hpp"
-#include "support/devices.hpp"
 #include "support/error_text.hpp"
 #include "support/field_by_index.hpp"
 #include "support/repeat.hpp"
@@ -213,36 +211,6 @@ TEST(RegionValue, CentresOnASurfaceButForRoundingAreOnIt) {
                  [](Vector3 at) { return 0.34 < at[0] && at[0] < 0.74 ? 7 : 0; });
 }
 
-TEST(RegionValue, AValueBeyondThePrecisionIsRejected) {
-  const Config config = grid({2, 2, 2});
-  const std::vector<RegionValue> entries{shape(Shape::constant, 1e39)};
-  EXPECT_NO_THROW(applied<double>(config, entries, {{0, 0, 0}, {2, 2, 2}}));
-  expect_says(deck_error([&] {
-                applied<float>(config, entries, {{0, 0, 0}, {2, 2, 2}});
-              }),
-              "too large for the");
-}
-
-TEST(RegionValue, ExactSetsTheStartAndTheSourceItNeeds) {
-  Config config = grid({6, 5, 4});
-  config.problem.kind = ProblemKind::steady;
-  config.material.conductivity = 3;
-  for (auto& boundary : config.boundaries) boundary = {BoundaryKind::temperature, 300.0, 0};
-  config.verify.solution = ExactSolution::manufactured;
-  config.verify.amplitude = 10;
-  const auto exact = make_exact(config);
-  const Box all{{0, 0, 0}, config.grid.cells};
-  expect_cells(config, applied(config, {shape(Shape::exact, 0)}, all, 1, "initial"),
-               [&](Vector3 at) { return (*exact)(at[0], at[1], at[2], 0); });
-  EXPECT_EQ(all_sources(config).size(), 1u);
-  expect_cells(config, applied(config, all_sources(config), all, 1, "sources"),
-               [&](Vector3 at) { return exact->source(at[0], at[1], at[2]); });
-  EXPECT_GT(exact->source(1.3, 2.25, 3.2), 1000);
-  config.verify.solution = ExactSolution::none;
-  EXPECT_TRUE(all_sources(config).empty());
-  expect_says(deck_error([&] { applied(config, {shape(Shape::exact, 0)}); }), "verify.solution is none");
-}
-
 std::vector<double> covered(const Config& config, const std::vector<RegionValue>& sources) {
   return applied(config, sources, {{0, 0, 0}, config.grid.cells}, 1, "sources");
 }
@@ -417,18 +385,6 @@ TEST(RegionValue, PlanesRepeatOnlyWhereTheirCellsDo) {
   }
 }
 
-TEST(ShapeWarnings, WhatLiesOutsideIsToldOrRefused) {
-  Config config = grid_of({4, 4, 4}, {0.1, 0.1, 0.1});
-  config.sources = {box({0.3, 0, 0}, {0.5, 0.4, 0.4}, 1)};
-  ASSERT_EQ(shape_warnings(config).size(), 1u);
-  expect_says(shape_warnings(config)[0], "sources.0: only 50 % of its heat");
-  config.sources[0].to[0] = 0.4;
-  EXPECT_TRUE(shape_warnings(config).empty());
-  config.sources[0].from[0] = 0.4;
-  config.sources[0].to[0] = 0.5;
-  expect_says(deck_error([&] { shape_warnings(config); }), "sources.0: lies outside the domain");
-}
-
 TEST(ShapeWarnings, AnInitialShapeBetweenCentresIsTold) {
   Config config = grid_of({4, 4, 4}, {0.1, 0.1, 0.1});
   for (const Shape shape : {Shape::box, Shape::sphere, Shape::cylinder}) {
@@ -447,7 +403,8 @@ TEST(ShapeWarnings, AnInitialShapeBetweenCentresIsTold) {
   }
 }
 
-// Boundaries as the kernels see them, and the layout of fields.
+// Boundaries as the kernels see them, and the layout of fields. What varies over faces and in time:
+// mpi/test_one_answer.cpp and verification/test_order.py.
 
 constexpr double k = 15;  // W/(m K), steel
 
@@ -505,111 +462,12 @@ TEST(Boundaries, GhostOfALinearProfileIsExact) {
   }
 }
 
-TEST(Boundaries, InsulatedOnesAndNeighboursHaveNoValue) {
-  const auto device = make_host_device();
-  const BoundaryConditions<double> rules(steel(), *device, whole(steel()), 1, only(Face::y_max));
-  const auto& faces = rules.boundaries().faces;
-  EXPECT_EQ(faces[3].a, 1);
-  EXPECT_EQ(faces[3].b[0], 0);
-  EXPECT_FALSE(faces[4].is_boundary);
-  EXPECT_FALSE(rules.vary_in_time());
-  for (const auto& face : faces) EXPECT_EQ(face.b_field, nullptr);
-}
-
-// Every rank must see the value of the same global cell, in its ghosts too: y wraps, z is clamped.
-TEST(Boundaries, FormulaOverTheFaceWrapsAndClampsInTheGhosts) {
-  const auto device = make_host_device();
-  Config config = steel({5, 4, 6});
-  boundary_at(config, Face::y_min).kind = boundary_at(config, Face::y_max).kind = BoundaryKind::periodic;
-  const Expression value("300 + 7*y*y + sin(z)", "yzt");
-  boundary_at(config, Face::x_max) = {BoundaryKind::temperature, value, 0};
-  const GridAxes axes(config);
-  const int ghosts = 3;
-  for (const Box subdomain : {whole(config), Box{{2, 1, 2}, {5, 3, 6}}, Box{{4, 3, 0}, {5, 4, 1}}}) {
-    const BoundaryConditions<float> rules(config, *device, subdomain, ghosts, only(Face::x_max));
-    const Boundary<float>& boundary = rules.boundaries().faces[static_cast<int>(Face::x_max)];
-    const Int3 extent = subdomain.extent();
-    for (Index z = -ghosts; z < extent.z + ghosts; ++z)
-      for (Index y = -ghosts; y < extent.y + ghosts; ++y) {
-        const Index gy = (subdomain.lo.y + y + 4 * ghosts) % 4;
-        const Index gz = std::clamp(subdomain.lo.z + z, Index{0}, Index{5});
-        const double expected = 2 * value(0, axes[1].centre(gy), axes[2].centre(gz));
-        EXPECT_EQ(boundary.b_at(y, z), static_cast<float>(expected)) << y << " " << z;
-      }
-  }
-}
-
-TEST(Boundaries, FormulasOfTimeFollowIt) {
-  const auto device = make_host_device();
-  Config config = steel();
-  boundary_at(config, Face::x_min) = {BoundaryKind::temperature, Expression("300 + 10*t", "yzt"), 0};
-  boundary_at(config, Face::z_min) = {BoundaryKind::flux, Expression("x*t", "xyt"), 0};
-  boundary_at(config, Face::z_max) = {BoundaryKind::flux, Expression("x", "xyt"), 0};
-  BoundaryConditions<double> rules(config, *device, whole(config), 1,
-                                   {true, false, false, false, true, true});
-  EXPECT_TRUE(rules.vary_in_time());
-  boundary_at(config, Face::y_max) = {BoundaryKind::temperature, Expression("y + 0*x", "xyzt"),
-                                      0};  // its own y
-  EXPECT_DOUBLE_EQ(BoundaryConditions<double>(config, *device, whole(config), 1, only(Face::y_max))
-                       .boundaries()
-                       .faces[3]
-                       .b_at(0, 0),
-                   2 * (-2 + 4 * 0.02));
-  const double x = GridAxis(config, 0).centre(2);
-  for (const double t : {0.0, 0.5, 2.0}) {
-    rules.update(std::array{t}, {});
-    const auto& faces = rules.boundaries().faces;
-    EXPECT_EQ(faces[0].b_field, nullptr);  // the same over the face: a number travels, not a field
-    EXPECT_EQ(faces[0].b[0], 2 * (300 + 10 * t));
-    EXPECT_DOUBLE_EQ(faces[4].b_at(2, 1), x * t * 0.03 / k);
-    EXPECT_DOUBLE_EQ(faces[5].b_at(2, 1), x * 0.03 / k);
-  }
-}
-
 TEST(Boundaries, AValueBeyondThePrecisionIsRejected) {
   const auto device = make_host_device();
   Config config = steel();
   boundary_at(config, Face::x_min) = {BoundaryKind::temperature, 3e38, 0};
   EXPECT_NO_THROW(BoundaryConditions<double>(config, *device, whole(config), 1, only(Face::x_min)));
   EXPECT_THROW(BoundaryConditions<float>(config, *device, whole(config), 1, only(Face::x_min)), Error);
-}
-
-TEST(Boundaries, EachSweepOfALaunchHasItsValues) {
-  const auto device = make_host_device();
-  Config config = steel();
-  boundary_at(config, Face::x_min) = {BoundaryKind::temperature, Expression("300 + y + 10*t", "yzt"), 0};
-  boundary_at(config, Face::z_min) = {BoundaryKind::temperature, Expression("300 + 20*t", "xyt"), 0};
-  BoundaryConditions<double> rules(config, *device, whole(config), 2,
-                                   {true, false, false, false, true, false}, 3);
-  const auto& faces = rules.boundaries().faces;
-  const double y = GridAxis(config, 1).centre(3);
-  const std::array times{0.5, 1.0, 4.0};
-  rules.update(times, {});
-  for (int i = 0; i < 3; ++i) {
-    const double t = times[static_cast<std::size_t>(i)];
-    EXPECT_EQ(faces[0].b_at(3, 4, i), 2 * (300 + y + 10 * t));
-    EXPECT_EQ(faces[4].b_at(3, 4, i), 2 * (300 + 20 * t));
-  }
-  rules.update(std::array{2.0}, {});  // one for all
-  for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(faces[0].b_at(3, 4, i), 2 * (300 + y + 20));
-    EXPECT_EQ(faces[4].b_at(3, 4, i), 2 * (300 + 40));
-  }
-}
-
-TEST(Boundaries, TemperaturesBelowZeroAreNamed) {
-  const auto device = make_host_device();
-  Config config = steel();
-  config.verify.solution = ExactSolution::none;
-  boundary_at(config, Face::x_min) = {BoundaryKind::temperature, Expression("100*(y + 1.9)", "yzt"), 0};
-  const auto rules = [&] {
-    BoundaryConditions<double>(config, *device, whole(config), 1, only(Face::x_min));
-  };
-  const std::string said = deck_error(rules);
-  expect_says(said, "boundaries.x_min.value: -9");
-  expect_says(said, "below absolute zero");
-  boundary_at(config, Face::x_min).kind = BoundaryKind::flux;
-  EXPECT_NO_THROW(rules());
 }
 
 template <class T>
@@ -637,25 +495,6 @@ TEST(Field, RowsStartWhereTheirDeviceWantsThem) {
       expect_aligned_rows<float>(*host, extent, ghosts);
       expect_aligned_rows<double>(*host, extent, ghosts);
     }
-}
-
-// A GPU, as far as fields see one.
-class WideDevice final : public WatchedDevice {
- public:
-  using WatchedDevice::WatchedDevice;
-  Backend backend() const override { return Backend::cuda; }
-  std::ptrdiff_t row_alignment() const override { return isotherm::row_alignment(Backend::cuda); }
-};
-
-TEST(Field, OfAMirrorHasTheLayoutOfWhatItMirrors) {
-  const auto host = make_host_device();
-  WideDevice gpu(*host);
-  const auto mirror = make_host_device(gpu.row_alignment());
-  expect_aligned_rows<float>(gpu, {17, 3, 2}, 1);
-  Field<float> there(gpu, {17, 3, 2}, 1), here(*mirror, {17, 3, 2}, 1), own(*host, {17, 3, 2}, 1);
-  EXPECT_EQ(here.view().pitch_y, there.view().pitch_y);
-  EXPECT_EQ(here.bytes(), there.bytes());
-  EXPECT_LT(own.bytes(), there.bytes());
 }
 
 }  // namespace

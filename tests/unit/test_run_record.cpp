@@ -298,22 +298,6 @@ struct History : LineFile {
   void add(const HistoryLine& line) { LineFile::add(history_line(line)); }
 };
 
-TEST(History, GoesOnBehindTheLinesThatStay) {
-  const test::TemporaryFolder folder;
-  const auto path = folder.path() / "history.csv";
-  Console console(0);
-  test::write_file(path, history_head() + "1,0,2,1,0.5\n10,0,1,0.5,0.6\n20,0,1,0.5,0.7\n30,0,1,0.");
-  {
-    History history(path, console, 10);
-    history.add({11, 0, 2, 1, 0});
-    history.flush();
-    EXPECT_EQ(read_file(path), history_head() + "1,0,2,1,0.5\n10,0,1,0.5,0.6\n11,0,2,1,0.000000\n");
-  }
-  { History cut_short(path, console, 100); }
-  EXPECT_EQ(read_file(path), history_head() + "1,0,2,1,0.5\n10,0,1,0.5,0.6\n11,0,2,1,0.000000\n");
-  EXPECT_TRUE(console.warnings().empty());
-}
-
 TEST(History, BeginsWhereThereIsNoneToGoOnWith) {
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "history.csv";
@@ -381,20 +365,6 @@ TEST(Probe, AtACentreItIsThatCells) {
   EXPECT_EQ(read(config, axes.centre(Int3{1, 1, 1}), broken), 7);
 }
 
-TEST(Probe, BetweenCentresItIsLinearAlongEachAxis) {
-  const Config config = config_of({4, 3, 2});
-  const GridAxes axes(config);
-  const auto linear = [&](Int3 cell) {
-    const Vector3 at = axes.centre(cell);
-    return 300 + 2 * at[0] + 3 * at[1] + 5 * at[2] + at[0] * at[1] * at[2];
-  };
-  for (const Vector3& at : {Vector3{-0.5, 3, 2}, Vector3{0.3, 4.1, 1.7}, Vector3{0.749, 2.501, 2.999}})
-    EXPECT_DOUBLE_EQ(read(config, at, linear),
-                     300 + 2 * at[0] + 3 * at[1] + 5 * at[2] + at[0] * at[1] * at[2]);
-  // Weights, to the bit: a quarter of the way along x, half along y.
-  EXPECT_EQ(read(config, {-0.625, 3, 1}, by_index), 300 + 0.25 + 5);
-}
-
 // Boundaries of every kind, two of them, periodic faces and a grid one cell thick.
 TEST(Probe, TowardsABoundaryItFollowsItsRule) {
   const auto expect_read = [](Int3 cells, const std::map<int, BoundaryConfig>& boundaries,
@@ -427,16 +397,6 @@ TEST(Probe, TowardsABoundaryItFollowsItsRule) {
               {{{-1, 2.5, 1}, between}, {{1, 2.5, 1}, between}, {{0.875, 2.5, 1}, 303 - 3 * 0.25}});
   expect_read({1, 1, 1}, {{0, held(10)}, {1, held(20)}},
               {{{-1, 2, 0}, 10}, {{-0.75, 2.25, 1.5}, 300}, {{-0.5, 3, 2}, 20}});
-}
-
-TEST(ProbeFile, SaysWhereItsColumnsAreMeasured) {
-  ProbesConfig probes;
-  probes.points = {{"p0", {0, 0.1, 1e-9}}, {"tip", {-1.5, 2, 3}}};
-  EXPECT_EQ(probes_head(probes),
-            "# p0: 0 0.1 1e-09 m\n"
-            "# tip: -1.5 2 3 m\n"
-            "sweep,time_s,p0_K,tip_K\n");
-  EXPECT_EQ(probes_line(7, 0.1, {1.0 / 3, -std::nan("")}), "7,0.1,0.3333333333333333,nan\n");
 }
 
 // The tables of a build and a machine: faults/test_command_line.py and test_ranks.py.

@@ -137,11 +137,12 @@ def test_a_box_of_16_watts_has_16_watts_on_any_grid(tmp_path, cells, value):
 
 
 def test_a_source_partly_outside_the_domain_and_a_boundary_below_0_kelvin_are_told(tmp_path):
-    """One that is all outside: unit/test_region_values.cpp."""
     deck = chip([10, 10, 4])
     deck["sources"][0] |= {"from": [0.019, 0.01, 0], "to": [0.021, 0.02, 0.004]}
     assert "only 50 % of its heat is inside the domain" in run(tmp_path, deck)[0].stderr
     assert runs.record(tmp_path / "out")["sources"]["power_W"] == pytest.approx(8)
+    deck["sources"][0] |= {"from": [0.021, 0.01, 0], "to": [0.022, 0.02, 0.004]}
+    assert "sources.0: lies outside the domain" in run(tmp_path, deck, code=65)[0].stderr
     done, _ = run(tmp_path, chip([8, 8, 4], boundaries={"z_max": temperature("300 - 1e9*t*x")}), code=65)
     assert "boundaries.z_max.value" in done.stderr and "below absolute zero" in done.stderr
 
