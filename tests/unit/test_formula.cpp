@@ -120,7 +120,7 @@ TEST(Formula, HasTheSameBitsByPointsAndByRowsOnEveryInstructionSet) {
       std::vector<FormulaSlot> stack(static_cast<std::size_t>(formula.program()->depth));
       host::for_instruction_set(set, [&](auto isa) {
         const auto& steps = formula.program()->steps;
-        host::Formula<decltype(isa)>::run(steps.data(), std::ssize(steps), points, stack.data(), rows.data());
+        host::run_formula<decltype(isa)>(steps.data(), std::ssize(steps), points, stack.data(), rows.data());
       });
       EXPECT_EQ(bits(rows), bits(single)) << static_cast<int>(set);
     }
