@@ -1,11 +1,12 @@
-// What compute capability 9.0 adds and CUDA C++ has no words for: barriers in shared memory that count bytes,
-// and bulk tensor copies that complete on them (PTX ISA, "mbarrier" and "cp.async.bulk.tensor"; CUDA Driver
-// API, cuTensorMapEncodeTiled). For .cu files only. On older devices nobody may call these.
+// What compute capability 9.0 adds: barriers in shared memory that count bytes, and bulk tensor copies that
+// complete on them (PTX ISA, "mbarrier" and "cp.async.bulk.tensor"; CUDA Driver API, cuTensorMapEncodeTiled),
+// by cuda::ptx of libcu++ where it has them. For .cu files only. On older devices nobody may call these.
 #pragma once
 
 #include <cuda.h>
 #include <cuda_runtime.h>
 
+#include <cuda/ptx>
 #include <nv/target>
 
 #include <cstdint>
@@ -14,6 +15,8 @@
 #include "kernels/cuda/launch.hpp"
 
 namespace isotherm::cuda {
+
+namespace ptx = ::cuda::ptx;
 
 // Describes a padded block to the copy engine, all ghosts included, in boxes of `box` cells. What a box has
 // beyond them arrives as zeros. Rows begin `lead_x` cells before the block, the ghosts rounded up to 16
@@ -70,41 +73,40 @@ TensorMap<T> TensorMap<T>::make(FieldView<const T> field, Int3 box) {
 }
 
 // Compiled for older devices too, where nobody comes.
-#define ISOTHERM_PTX90(...) NV_IF_ELSE_TARGET(NV_PROVIDES_SM_90, (asm volatile(__VA_ARGS__);), (__trap();))
+#define ISOTHERM_SM90(...) NV_IF_ELSE_TARGET(NV_PROVIDES_SM_90, (__VA_ARGS__;), (__trap();))
 
 // A barrier in shared memory. One thread arrives and says how many bytes will come; it opens when they have.
 // It alternates between two phases.
 class BytesBarrier {
  public:
   // By one thread; then publish() by it and a __syncthreads().
-  __device__ __forceinline__ void init() {
-    ISOTHERM_PTX90("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address()) : "memory");
-  }
+  __device__ __forceinline__ void init() { ISOTHERM_SM90(ptx::mbarrier_init(&state_, 1)); }
   __device__ __forceinline__ static void publish() {
-    ISOTHERM_PTX90("fence.mbarrier_init.release.cluster;" ::: "memory");
+    ISOTHERM_SM90(ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster));
   }
   __device__ __forceinline__ void expect(std::uint32_t bytes) {
-    ISOTHERM_PTX90("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address()), "r"(bytes)
-                   : "memory");
+    ISOTHERM_SM90(
+        ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &state_, bytes));
   }
-  // Until the phase of that parity is complete.
+  // Until the phase of that parity is complete. In one statement: around cuda::ptx::mbarrier_try_wait_parity,
+  // whose result is a value, the compiler unrolls less.
   __device__ __forceinline__ void wait(std::uint32_t parity) {
-    ISOTHERM_PTX90(
-        "{\n"
-        ".reg .pred done;\n"
-        "again:\n"
-        "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-        "@!done bra again;\n"
-        "}\n" ::"r"(address()),
-        "r"(parity)
-        : "memory");
+    ISOTHERM_SM90(
+        asm volatile("{\n"
+                     ".reg .pred done;\n"
+                     "again:\n"
+                     "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+                     "@!done bra again;\n"
+                     "}\n" ::"r"(address()),
+                     "r"(parity)
+                     : "memory"));
   }
   // Copies the box at cell (x, y, z) of the field to shared memory, aligned to 128 bytes. By one thread,
-  // which has said that the bytes will come. L2 keeps what it reads longer than what others write: the blocks
-  // beside this one want its edges a little later.
+  // which has said that the bytes will come. L2 keeps what it reads longer than what others write, as the
+  // blocks next to this one want its edges a little later: cuda::ptx has no copy with such a policy.
   template <class T>
   __device__ __forceinline__ void copy(const TensorMap<T>& map, void* to, int x, int y, int z) {
-    ISOTHERM_PTX90(
+    ISOTHERM_SM90(asm volatile(
         "{\n"
         ".reg .b64 keep;\n"
         "createpolicy.fractional.L2::evict_last.b64 keep, 1.0;\n"
@@ -112,16 +114,12 @@ class BytesBarrier {
         "[%1, {%3, %4, %5}], [%2], keep;\n"
         "}\n" ::"r"(shared_address(to)),
         "l"(&map.map), "r"(address()), "r"(x + map.lead_x), "r"(y + map.ghosts), "r"(z + map.ghosts)
-        : "memory");
+        : "memory"));
   }
 
   // So many bytes, in multiples of 16 as both addresses.
   __device__ __forceinline__ void copy_line(const void* from, void* to, std::uint32_t bytes) {
-    ISOTHERM_PTX90(
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-            shared_address(to)),
-        "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(address())
-        : "memory");
+    ISOTHERM_SM90(ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, to, from, bytes, &state_));
   }
 
  private:
@@ -135,7 +133,7 @@ class BytesBarrier {
 
 // Bulk copies that this thread asks for find what its loads have found: the two go different ways.
 __device__ __forceinline__ void bulk_copies_see_loads() {
-  ISOTHERM_PTX90("fence.proxy.async.global;" ::: "memory");
+  ISOTHERM_SM90(ptx::fence_proxy_async(ptx::space_global));
 }
 
 // The dynamic shared memory of the block, aligned to 128 bytes.
