@@ -17,23 +17,10 @@ std::string material_names(const Config& config) {
   return text.append(void_word);
 }
 
-Hdf5Object create_materials(hid_t file, const FileGrid& grid, const std::string& path) {
-  Hdf5List creation(H5Pcreate(H5P_DATASET_CREATE));
-  check_hdf5(H5Pset_chunk(creation.get(), 3, hdf5_extent(chunk_of(grid)).data()), "H5Pset_chunk", path);
-  H5Pset_obj_track_times(creation.get(), false);
-  if (why_not_compressed().empty())
-    check_hdf5(H5Pset_deflate(creation.get(), static_cast<unsigned>(grid.compression)), "H5Pset_deflate",
-               path);
-  const Hdf5Space space = hdf5_space(grid.cells);
-  return Hdf5Object(check_hdf5(
-      H5Dcreate2(file, "material", H5T_STD_U8LE, space.get(), H5P_DEFAULT, creation.get(), H5P_DEFAULT),
-      "H5Dcreate", path));
-}
-
 void write_materials(const Config& config, const std::string& path, Watchdog& watchdog) {
   constexpr Index most_cells = Index{1} << 24;  // held at a time
   FileGrid grid = grid_of_snapshots(config);
-  grid.compression = 1;
+  grid.compression = why_not_compressed().empty() ? 1 : 0;
   Hdf5List creation(H5Pcreate(H5P_FILE_CREATE)), access(H5Pcreate(H5P_FILE_ACCESS));
   H5Pset_obj_track_times(creation.get(), false);
   H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V18);
@@ -41,7 +28,7 @@ void write_materials(const Config& config, const std::string& path, Watchdog& wa
   const Hdf5File file(
       check_hdf5(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), "H5Fcreate", path));
   write_text_dataset(file.get(), "names", material_names(config), true, path);
-  const Hdf5Object dataset = create_materials(file.get(), grid, path);
+  const Hdf5Object dataset(create_cells(file.get(), "material", H5T_STD_U8LE, grid, path));
   const Hdf5Space in_file = hdf5_space(grid.cells);
   MaterialPainter painter(config);
   std::vector<std::uint8_t> cells;

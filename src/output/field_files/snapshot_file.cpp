@@ -113,32 +113,15 @@ std::uint64_t fingerprint_of(const std::string& path, Box subdomain, Int3 cells,
 }
 
 // Contiguous, because its size is known and reserved, or else in chunks that are compressed.
-void choose_layout(hid_t creation, const SnapshotHeader& header, const std::string& path) {
-  if (header.compression == 0) {
+void choose_layout(hid_t creation, const FileGrid& grid, const std::string& path) {
+  if (grid.compression == 0) {
     H5Pset_layout(creation, H5D_CONTIGUOUS);
     H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY);  // a place in the file; no block on the disk yet
     return;
   }
-  check_hdf5(H5Pset_chunk(creation, 3, hdf5_extent(chunk_of(header)).data()), "H5Pset_chunk", path);
+  check_hdf5(H5Pset_chunk(creation, 3, hdf5_extent(chunk_of(grid)).data()), "H5Pset_chunk", path);
   check_hdf5(H5Pset_shuffle(creation), "H5Pset_shuffle", path);
-  check_hdf5(H5Pset_deflate(creation, static_cast<unsigned>(header.compression)), "H5Pset_deflate", path);
-}
-
-// No fill: every cell is written, and a fill would write the file twice.
-hid_t create_cells(hid_t file, const SnapshotHeader& header, const std::string& path) {
-  const Hdf5Space space = hdf5_space(header.cells);
-  check_hdf5(space.get(), "H5Screate_simple", path);
-  Hdf5List creation(H5Pcreate(H5P_DATASET_CREATE));
-  choose_layout(creation.get(), header, path);
-  H5Pset_fill_time(creation.get(), H5D_FILL_TIME_NEVER);
-  H5Pset_obj_track_times(creation.get(), false);
-  const hid_t type = header.precision == Precision::fp32 ? H5T_IEEE_F32LE : H5T_IEEE_F64LE;
-  const hid_t cells = check_hdf5(
-      H5Dcreate2(file, temperature_dataset, type, space.get(), H5P_DEFAULT, creation.get(), H5P_DEFAULT),
-      "H5Dcreate", path);
-  write_attribute(cells, "long_name", "temperature", path);
-  write_attribute(cells, "units", "K", path);
-  return cells;
+  check_hdf5(H5Pset_deflate(creation, static_cast<unsigned>(grid.compression)), "H5Pset_deflate", path);
 }
 
 void describe_for_vtk(hid_t file, const SnapshotHeader& header, const std::string& path) {
@@ -161,6 +144,18 @@ void describe_for_vtk(hid_t file, const SnapshotHeader& header, const std::strin
 }
 
 }  // namespace
+
+// No fill: every cell is written, and a fill would write the file twice.
+hid_t create_cells(hid_t file, const char* name, hid_t type, const FileGrid& grid, const std::string& path) {
+  const Hdf5Space space = hdf5_space(grid.cells);
+  check_hdf5(space.get(), "H5Screate_simple", path);
+  const Hdf5List creation(H5Pcreate(H5P_DATASET_CREATE));
+  choose_layout(creation.get(), grid, path);
+  H5Pset_fill_time(creation.get(), H5D_FILL_TIME_NEVER);
+  H5Pset_obj_track_times(creation.get(), false);
+  return check_hdf5(H5Dcreate2(file, name, type, space.get(), H5P_DEFAULT, creation.get(), H5P_DEFAULT),
+                    "H5Dcreate", path);
+}
 
 Int3 chunk_of(const FileGrid& grid) {
   if (grid.compression == 0) return {1, 1, 1};
@@ -212,7 +207,10 @@ SnapshotFile::SnapshotFile(const std::string& path, const Communicator& communic
     H5Pset_file_locking(access.get(), false, true);  // as MPI-IO; the run directory has one writer
   file_ = check_hdf5(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), "H5Fcreate", path);
   write_snapshot_header(file_, header, root, path);
-  cells_ = create_cells(file_, header, path);
+  const hid_t type = header.precision == Precision::fp32 ? H5T_IEEE_F32LE : H5T_IEEE_F64LE;
+  cells_ = create_cells(file_, temperature_dataset, type, header, path);
+  write_attribute(cells_, "long_name", "temperature", path);
+  write_attribute(cells_, "units", "K", path);
   if (header.is_image()) describe_for_vtk(file_, header, path);
   check_hdf5(H5Fflush(file_, H5F_SCOPE_GLOBAL), "H5Fflush", path);
 }

@@ -72,6 +72,9 @@ Int3 chunk_of(const FileGrid& grid);
 std::int64_t most_bytes_of_cells(const FileGrid& grid);  // that they take in the file
 std::string why_not_compressed();  // empty where this HDF5 can write with shuffle and deflate
 
+// A dataset for the cells of a file, of this type there. Collective where the file is.
+hid_t create_cells(hid_t file, const char* name, hid_t type, const FileGrid& grid, const std::string& path);
+
 // What a run must know beside its field to go on as if it had never stopped.
 struct CheckpointState {
   static constexpr std::int64_t newest_version = 3;  // 1: without stagnation; 2: without step_halvings

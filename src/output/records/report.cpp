@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -254,8 +253,7 @@ std::string final_table(const RunRecord& r) {
 std::string figures_of_merit(const RunRecord& r) {
   std::string text;
   for (const FigureOfMerit& fom : foms(r))
-    if (std::isfinite(fom.value))
-      text += fmt::format("FOM {}: {} {}\n", fom.name, plain_decimal(fom.value, fom.decimals), fom.unit);
+    text += fmt::format("FOM {}: {} {}\n", fom.name, plain_decimal(fom.value, fom.decimals), fom.unit);
   return text;
 }
 

@@ -243,7 +243,7 @@ std::vector<FigureOfMerit> foms(const RunRecord& r) {
   std::vector<FigureOfMerit> all;
   const auto add = [&](const char* name, const std::optional<double>& value, const char* unit, Better better,
                        int decimals) {
-    if (value) all.push_back({name, *value, unit, better, decimals});
+    if (value && std::isfinite(*value)) all.push_back({name, *value, unit, better, decimals});
   };
   const auto rate = bandwidth(r.writing);
   add("cell_updates", f->points_per_second / 1e9, "GLUP/s", Better::higher, 3);
@@ -702,12 +702,10 @@ static Described performance(const RunRecord& r) {
        {"copy_bandwidth_share_percent", percent(f ? f->copy_share : std::nullopt)}});
 }
 
-// Those that are finite, by name.
 static Described described_foms(const RunRecord& record) {
   Described all{Json::object(),
                 {{"type", "object"}, {"additionalProperties", described(FigureOfMerit{}).schema}}};
-  for (const FigureOfMerit& fom : foms(record))
-    if (std::isfinite(fom.value)) all.value[fom.name] = described(fom).value;
+  for (const FigureOfMerit& fom : foms(record)) all.value[fom.name] = described(fom).value;
   return all;
 }
 

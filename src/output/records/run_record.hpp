@@ -280,7 +280,7 @@ struct FigureOfMerit {  // by which a run is better or worse than another
   Better better = Better::higher;
   int decimals = 3;  // behind the point, where it is printed
 };
-// What the FOM lines and `figures_of_merit` hold; none of a run whose answer is wrong, or that has none.
+// What the FOM lines and `figures_of_merit` hold, finite; none of a run whose answer is wrong or missing.
 std::vector<FigureOfMerit> foms(const RunRecord& record);
 // What was shown, the word of the RESULT line:
 //
@@ -316,7 +316,7 @@ std::string banner(const RunRecord& record);
 std::string final_table(const RunRecord& record);
 
 // A line for each of foms(), for Ramble, ReFrame and JUBE: fixed words, plain decimals, unit last, "FOM
-// cell_updates: 123.456 GLUP/s". Empty where the answer is wrong or missing; none for what is not finite.
+// cell_updates: 123.456 GLUP/s".
 std::string figures_of_merit(const RunRecord& record);
 
 // What a run ends with: figures of merit, its end state, its result.
