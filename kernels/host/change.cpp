@@ -12,7 +12,7 @@ void find_defect(const Defect<T, Change>& d, Stream) {
   for_each_row(d.region, [&](Index y, Index z) {
     const T* const t = &d.field(lo, y, z);
     Change* const out = &d.defect(lo, y, z);
-    with_row(d.source, {lo, y, z}, [&](auto source) {
+    with_row(row_from(d.source, {lo, y, z}), [&](auto source) {
       for (Index i = 0; i < count; ++i) out[i] = defect_of(d, t + i, source(i));
     });
   });

@@ -27,11 +27,16 @@ void for_each_busy_row(Box box, const Body& body) {
   for_each_row(box, body, cells_worth_threads / 8);
 }
 
-// body(value), where value(i) is that of the i-th cell from `first` on along x, or 0 of an empty field.
+// The cells from `first` on along x; null of an empty field.
+template <class T>
+static inline T* row_from(FieldView<T> field, Int3 first) {
+  return field.empty() ? nullptr : &field(first);
+}
+// body(value), where value(i) is row[i], or 0 without a row.
 template <class T, class Body>
-static inline void with_row(FieldView<const T> field, Int3 first, const Body& body) {
-  if (field.empty()) return body([](Index) { return T(0); });
-  body([row = &field(first)](Index i) { return row[i]; });
+static inline void with_row(const T* row, const Body& body) {
+  if (!row) return body([](Index) { return T(0); });
+  body([row](Index i) { return row[i]; });
 }
 
 }  // namespace isotherm::host

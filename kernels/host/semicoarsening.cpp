@@ -25,14 +25,15 @@ struct GridPass {
 // out = use(faces, heat, centre, cell) in a row, `heat` being the source, and what the faces bring.
 template <class Use>
 void pass_row(const GridPass p, const Use use, Index y, Index z) {
-  const Int3 first{p.region.lo.x, y, z};
-  const Index count = p.region.extent().x, pitch_y = p.in.pitch_y, pitch_z = p.in.pitch_z;
-  const float *const gx = &p.g.faces[0](first), *const gy = &p.g.faces[1](first),
-                     *const gz = &p.g.faces[2](first), *const t = p.in.empty() ? nullptr : &p.in(first);
-  float* const to = &p.out(first);
+  const Index lo = p.region.lo.x, count = p.region.extent().x, pitch_y = p.in.pitch_y, pitch_z = p.in.pitch_z;
+  const auto row_of = [&](FieldView<const float> field) { return row_from(field, {lo, y, z}); };
+  const float *const gx = row_of(p.g.faces[0]), *const gy = row_of(p.g.faces[1]),
+                     *const gz = row_of(p.g.faces[2]), *const t = row_of(p.in),
+                     *const source = row_of(p.source), *const ground = row_of(p.g.ground);
+  float* const to = &p.out(lo, y, z);
   const auto pass = [&](auto source_of, auto ground_of) {
     const auto faces = [&](Index i) { return p.g.all(gx + i, gy + i, gz + i, ground_of(i)); };
-    const auto cell = [&](Index i) { return first + Int3{i, 0, 0}; };
+    const auto cell = [&](Index i) { return Int3{lo + i, y, z}; };
     if (t) {
 #pragma GCC ivdep
       for (Index i = 0; i < count; ++i) {
@@ -44,9 +45,17 @@ void pass_row(const GridPass p, const Use use, Index y, Index z) {
       for (Index i = 0; i < count; ++i) to[i] = use(faces(i), source_of(i), 0, cell(i));
     }
   };
-  with_row(p.source, first, [&](auto source_of) {
-    with_row(p.g.ground, first, [&](auto ground_of) { pass(source_of, ground_of); });
-  });
+  const auto zero = [](Index) { return 0.0F; };
+  const auto with_source = [&](auto ground_of) {
+    if (source)
+      pass([source](Index i) { return source[i]; }, ground_of);
+    else
+      pass(zero, ground_of);
+  };
+  if (ground)
+    with_source([ground](Index i) { return ground[i]; });
+  else
+    with_source(zero);
 }
 
 void sweep_row(const ConductanceSweep& s, Index y, Index z) {
@@ -160,7 +169,7 @@ void prolong_row(const GridConductances& g, Halving h, FieldView<const float> er
   const float *const lower = &g.faces[axis](first), *const upper =
                                                         lower + (axis == 1 ? g.faces[axis].pitch_y
                                                                            : g.faces[axis].pitch_z);
-  with_row(g.ground, first, [&](auto ground_of) {
+  with_row(row_from(g.ground, first), [&](auto ground_of) {
 #pragma GCC ivdep
     for (Index i = 0; i < count; ++i) to[i] += between(lower[i], upper[i], ground_of(i), below[i], above[i]);
   });
