@@ -293,8 +293,6 @@ TEST(Diagnostics, BalanceIsWhatIsNotAccountedFor) {
   EXPECT_TRUE(std::isnan(flows.balance) && std::isnan(flows.relative_balance));
 }
 
-constexpr std::array<bool, face_count> all_boundaries{true, true, true, true, true, true};
-
 Config closed_domain(Int3 cells) {
   Config config;
   config.name = "deck.yaml";
@@ -303,10 +301,6 @@ Config closed_domain(Int3 cells) {
   config.material.conductivity = 2;
   config.problem.kind = ProblemKind::steady;
   return config;
-}
-
-Box box_of(const Config& config) {
-  return {{0, 0, 0}, config.grid.cells};
 }
 
 std::string error_of(const Config& config, const HeatBalance& balance) {
@@ -337,33 +331,25 @@ TEST(Balance, CountsFluxesOverFacesAndSourcesOverCells) {
   RegionValue source;
   source.value = -100;
   config.sources = {source};
-  const HeatBalance balance = heat_balance(config, box_of(config), all_boundaries);
   // The centres' mean x is that of the face.
   const double in = 40 * 0.3 * 0.5, top = -1000 * 0.1 * 0.2 * 0.3, inside = -100 * 0.2 * 0.3 * 0.5;
-  EXPECT_NEAR(balance.net, in + top + inside, 1e-12);
-  EXPECT_NEAR(balance.gross, in - top - inside, 1e-12);
-}
-
-TEST(Balance, BlocksAddUpToTheWhole) {
-  Config config = closed_domain({8, 6, 4});
-  config.boundaries[static_cast<int>(Face::y_min)] = {BoundaryKind::flux, Expression("3 + sin(9*x)", "xzt"),
-                                                      0};
-  RegionValue source;
-  source.shape = Shape::formula;
-  source.formula = Expression("cos(20*x*y) - z", "xyz");
-  config.sources = {source};
-  const HeatBalance once = heat_balance(config, box_of(config), all_boundaries);
-  HeatBalance sum;
-  for (const Box& subdomain :
-       {Box{{0, 0, 0}, {3, 6, 4}}, Box{{3, 0, 0}, {8, 2, 4}}, Box{{3, 2, 0}, {8, 6, 4}}}) {
-    auto boundaries = all_boundaries;
-    boundaries[static_cast<int>(Face::y_min)] = subdomain.lo.y == 0;
-    const HeatBalance part = heat_balance(config, subdomain, boundaries);
-    sum.net += part.net;
-    sum.gross += part.gross;
-  }
-  EXPECT_NEAR(sum.net, once.net, 1e-13 * once.gross);
-  EXPECT_NEAR(sum.gross, once.gross, 1e-13 * once.gross);
+  const auto expect_sum = [&](const std::vector<Box>& subdomains) {
+    HeatBalance sum;
+    for (const Box& subdomain : subdomains) {
+      std::array<bool, face_count> boundaries;
+      for (int f = 0; f < face_count; ++f)
+        boundaries[static_cast<std::size_t>(f)] =
+            f % 2 ? subdomain.hi[f / 2] == config.grid.cells[f / 2] : subdomain.lo[f / 2] == 0;
+      const HeatBalance part = heat_balance(config, subdomain, boundaries);
+      sum.net += part.net;
+      sum.gross += part.gross;
+    }
+    EXPECT_NEAR(sum.net, in + top + inside, 1e-12);
+    EXPECT_NEAR(sum.gross, in - top - inside, 1e-12);
+  };
+  expect_sum({{{0, 0, 0}, {5, 7, 3}}});
+  expect_sum(
+      {{{0, 0, 0}, {2, 7, 3}}, {{2, 0, 0}, {5, 7, 1}}, {{2, 0, 1}, {5, 3, 3}}, {{2, 3, 1}, {5, 7, 3}}});
 }
 
 TEST(Balance, WhatIsLeftOverIsRejectedInWatts) {
