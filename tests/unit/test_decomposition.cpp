@@ -179,12 +179,11 @@ std::string error_of(Int3 cells, Int3 grid, Periodic periodic = {}, int ghosts =
 }
 
 TEST(DecompositionErrors, NameTheAxisAndWhatFits) {
-  expect_start(
-      error_of({3, 8, 8}, {4, 1, 1}),
-      "process grid 4x1x1 leaves ranks without cells (axis x has 3 cells for 4 ranks); use at most 3");
-  expect_start(
-      error_of({8, 8, 1}, {1, 1, 2}),
-      "process grid 1x1x2 leaves ranks without cells (axis z has 1 cell for 2 ranks); use at most 1");
+  const std::string
+      x = "process grid 4x1x1 leaves ranks without cells (axis x has 3 cells for 4 ranks); use at",
+      z = "process grid 1x1x2 leaves ranks without cells (axis z has 1 cell for 2 ranks); use at";
+  expect_start(error_of({3, 8, 8}, {4, 1, 1}), x + " most 3");
+  expect_start(error_of({8, 8, 1}, {1, 1, 2}), z + " most 1");
   expect_start(error_of({8, 8, 8}, {1, 0, 1}), "process grid 1x0x1 is impossible (axis y has 0 ranks)");
   expect_start(error_of({1 << 20, 1 << 20, 1 << 20}, {1 << 20, 1 << 20, 1}),
                "process grid 1048576x1048576x1 is too large (its product passes 2^31 - 1)");
@@ -347,20 +346,6 @@ TEST(HaloRegions, InteriorAndExteriorTileTheRegion) {
   }
 }
 
-TEST(HaloRegions, TheExteriorIsPlanesThenRowsThenWhatIsBeside) {
-  const Box subdomain{{0, 0, 0}, {8, 7, 6}},
-      interior = interior_box({8, 7, 6}, subdomain, sides_of_bits(0b111111), 1);
-  EXPECT_EQ(interior, (Box{{1, 1, 1}, {7, 6, 5}}));
-  EXPECT_EQ(boxes_around(subdomain, interior), (std::vector<Box>{{{0, 0, 0}, {8, 7, 1}},
-                                                                 {{0, 0, 5}, {8, 7, 6}},
-                                                                 {{0, 0, 1}, {8, 1, 5}},
-                                                                 {{0, 6, 1}, {8, 7, 5}},
-                                                                 {{0, 1, 1}, {1, 6, 5}},
-                                                                 {{7, 1, 1}, {8, 6, 5}}}));
-  EXPECT_EQ(boxes_around(subdomain, {}), std::vector<Box>{subdomain});
-  EXPECT_TRUE(boxes_around(subdomain, subdomain).empty());
-}
-
 HaloLink link(int peer, std::vector<Direction> directions, std::string transport, double seconds) {
   return {peer,
           std::move(directions),
@@ -408,25 +393,44 @@ TEST(Hiding, IsWhatAStepDoesNotTakeBeyondItsSweep) {
   EXPECT_EQ(slowing.exchange, 11);
   EXPECT_EQ(slowing.exposed, 2);
   // Neither less than nothing nor more than all; of no time there is no share.
-  EXPECT_EQ(halo_cost(std::array{StepSeconds{10, 100, 99}}).exposed, 0);
-  EXPECT_EQ(halo_cost(std::array{StepSeconds{10, 100, 99}}).hidden_share(), 1);
-  EXPECT_EQ(halo_cost(std::array{StepSeconds{10, 100, 130}}).exposed, 30);
-  EXPECT_EQ(halo_cost(std::array{StepSeconds{10, 100, 130}}).hidden_share(), 0);
-  EXPECT_EQ(halo_cost(std::array{StepSeconds{0, 1, 1}}).hidden_share(), std::nullopt);
+  const auto of_one = [](double exchange, double sweep, double step) {
+    return halo_cost(std::array{StepSeconds{exchange, sweep, step}});
+  };
+  EXPECT_EQ(of_one(10, 100, 99).exposed, 0);
+  EXPECT_EQ(of_one(10, 100, 99).hidden_share(), 1);
+  EXPECT_EQ(of_one(10, 100, 130).exposed, 30);
+  EXPECT_EQ(of_one(10, 100, 130).hidden_share(), 0);
+  EXPECT_EQ(of_one(0, 1, 1).hidden_share(), std::nullopt);
 }
 
 constexpr const char* open_mpi = "Open MPI v5.0.7";
 constexpr const char* cray = "MPI VERSION    : CRAY MPICH version 8.1.28.29 (ANL base 3.4a2)";
 
-TEST(GpuAwareMpi, TakesMpiAtItsWord) {
-  EXPECT_EQ(judge_device_memory(true, open_mpi, ""), "");
-  EXPECT_EQ(judge_device_memory(false, open_mpi, ""),
-            "Open MPI v5.0.7 says that it was built without CUDA, or runs without it; use one that has it");
-}
-
-TEST(GpuAwareMpi, IsNeverAGuess) {
-  expect_start(judge_device_memory(std::nullopt, "Some MPI 1.0", "1"),
-               "Some MPI 1.0 has no query that says whether it takes device memory");
+// Taken at its word; never a guess; and Cray MPICH has a switch.
+TEST(GpuAwareMpi, IsJudgedByWhatMpiSays) {
+  const std::string off =
+      "the GPU support of " + std::string(cray) + " is off; set MPICH_GPU_SUPPORT_ENABLED=1";
+  const struct {
+    std::optional<bool> says;
+    const char *version, *enabled;
+    std::string problem;
+  } cases[] = {
+      {true, open_mpi, "", ""},
+      {false, open_mpi, "",
+       "Open MPI v5.0.7 says that it was built without CUDA, or runs without it; use one"},
+      {{}, "Some MPI 1.0", "1", "Some MPI 1.0 has no query that says whether it takes device memory"},
+      {{}, cray, "", off},
+      {{}, cray, "0", off},
+      {true, cray, "yes", off},
+      {{}, cray, "1", ""},
+      {true, cray, "1", ""},
+      {false, cray, "1", cray},
+  };
+  for (const auto& c : cases) {
+    const std::string judged = judge_device_memory(c.says, c.version, c.enabled);
+    expect_start(judged, c.problem);
+    EXPECT_EQ(judged.empty(), c.problem.empty()) << c.version << " " << c.enabled;
+  }
 }
 
 // Of a grid of every second cell a rank has those that are its own on the finer one, however often.
@@ -454,19 +458,6 @@ TEST(HalvedDecomposition, KeepsCellsWithTheirRank) {
       fine = coarse;
     }
   }
-}
-
-TEST(GpuAwareMpi, CrayMpichHasASwitch) {
-  const std::string off = "the GPU support of " + std::string(cray) +
-                          " is off; set MPICH_GPU_SUPPORT_ENABLED=1, in a program that was built with the "
-                          "accelerator's module loaded";
-  for (const char* value : {"", "0", "yes"}) {
-    EXPECT_EQ(judge_device_memory(std::nullopt, cray, value), off);
-    EXPECT_EQ(judge_device_memory(true, cray, value), off);
-  }
-  EXPECT_EQ(judge_device_memory(std::nullopt, cray, "1"), "");
-  EXPECT_EQ(judge_device_memory(true, cray, "1"), "");
-  EXPECT_NE(judge_device_memory(false, cray, "1"), "");
 }
 
 TEST(GpuAwareMpi, CannotBeAskedBeforeMpiHasStarted) {
