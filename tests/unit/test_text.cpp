@@ -295,19 +295,17 @@ TEST(Progress, StrangeNumbersStayWithinBounds) {
   EXPECT_DOUBLE_EQ(fraction_done(s), 1);  // nothing to do
   s.last_sweep = 10;
   EXPECT_EQ(progress_line(s), "step 0/10  0.0 %  ETA unknown  0 kPts/s");
-  s.residual = -1;
-  s.first_residual = 0;
-  s.tolerance = 0;
-  EXPECT_DOUBLE_EQ(fraction_done(s), 0);
-  s.sweep = 20;
-  EXPECT_DOUBLE_EQ(fraction_done(s), 1);
-  s.sweep = 5;
-  s.first_residual = 1;
-  s.tolerance = 1e-6;
-  s.residual = std::strtod("nan", nullptr);
-  EXPECT_DOUBLE_EQ(fraction_done(s), 0.5);
-  s.residual = 1e9;  // growing
-  EXPECT_DOUBLE_EQ(fraction_done(s), 0.5);
+  const struct {
+    int sweep;
+    double residual, first_residual, tolerance, fraction;
+  } cases[] = {{0, -1, 0, 0, 0}, {20, -1, 0, 0, 1}, {5, not_a_number, 1, 1e-6, 0.5}, {5, 1e9, 1, 1e-6, 0.5}};
+  for (const auto& c : cases) {
+    s.sweep = c.sweep;
+    s.residual = c.residual;
+    s.first_residual = c.first_residual;
+    s.tolerance = c.tolerance;
+    EXPECT_DOUBLE_EQ(fraction_done(s), c.fraction) << c.sweep << " " << c.residual;
+  }
 }
 
 TEST(Progress, LinesBecomeRarer) {
