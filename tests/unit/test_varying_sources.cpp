@@ -35,22 +35,32 @@ RegionValue random_source(Random& random) {
   return source;
 }
 
+// The sources of a problem, and the field that they fill.
+struct Filled {
+  explicit Filled(const Config& config)
+      : field(*device, config.grid.cells, 1), sources(config, *device, {{0, 0, 0}, config.grid.cells}) {
+    std::fill_n(static_cast<double*>(field.data()), field.bytes() / sizeof(double), 0.0);
+  }
+  void update(double t) { sources.update(t, {}, field.view(), {}); }
+
+  const std::unique_ptr<Device> device = make_host_device();
+  Field<double> field;
+  VaryingSources<double> sources;
+};
+
 TEST(VaryingSources, GiveTheirPowerAsFarAsTheyAreInside) {
   Random random;
-  const auto device = make_host_device();
   for (int i = 0; i < 200; ++i) {
     Config config = decks::base({random.between(1, 30), random.between(1, 30), random.between(1, 30)});
     config.sources = {random_source(random)};
     const double t = random.between(0.0, 5.0);
-    Field<double> field(*device, config.grid.cells, 1);
-    std::fill_n(static_cast<double*>(field.data()), field.bytes() / sizeof(double), 0.0);
-    VaryingSources<double> sources(config, *device, {{0, 0, 0}, config.grid.cells});
-    sources.update(random.between(0.0, 5.0), {}, field.view(), {});
-    sources.update(t, {}, field.view(), {});  // nothing is left of the one before
+    Filled filled(config);
+    filled.update(random.between(0.0, 5.0));
+    filled.update(t);  // nothing is left of the one before
     const PlacedSource placed = placed_source(config, config.sources[0], t);
     EXPECT_EQ(placed.power, (*config.sources[0].power)(0, 0, 0, t));
     double watts = 0;
-    for_each_cell(config.grid.cells, [&](Int3 c) { watts += field.view()(c); });
+    for_each_cell(config.grid.cells, [&](Int3 c) { watts += filled.field.view()(c); });
     watts *= cell_volume(config) / source_scale(config);
     EXPECT_NEAR(watts, placed.power * placed.inside, 1e-11 * placed.power) << "source " << i;
   }
@@ -67,10 +77,8 @@ TEST(VaryingSources, ADoubleEllipsoidHasGoldaksDensity) {
   weld.half_width = 0.05;
   weld.depth = 0.07;
   config.sources = {weld};
-  const auto device = make_host_device();
-  Field<double> field(*device, config.grid.cells, 1);
-  std::fill_n(static_cast<double*>(field.data()), field.bytes() / sizeof(double), 0.0);
-  VaryingSources<double>(config, *device, {{0, 0, 0}, config.grid.cells}).update(0, {}, field.view(), {});
+  Filled filled(config);
+  filled.update(0);
   const GridAxes axes(config);
   for (const Int3 c : {Int3{30, 20, 49}, Int3{35, 22, 45}, Int3{20, 15, 40}}) {
     const Vector3 at = axes.centre(c);
@@ -79,7 +87,7 @@ TEST(VaryingSources, ADoubleEllipsoidHasGoldaksDensity) {
     const double density = 6 * std::sqrt(3.0) * share * 100 /
                            (length * 0.05 * 0.07 * std::pow(std::numbers::pi, 1.5)) *
                            std::exp(-3 * (square(x / length) + square(y / 0.05) + square(z / 0.07)));
-    EXPECT_NEAR(field.view()(c) / source_scale(config) / density, 1, 0.01);
+    EXPECT_NEAR(filled.field.view()(c) / source_scale(config) / density, 1, 0.01);
   }
 }
 
@@ -89,14 +97,11 @@ TEST(VaryingSources, AFormulaThatIsNotFiniteIsNamed) {
   source.shape = Shape::formula;
   source.formula = Expression("1/(t - 2)", "xyzt");
   config.sources = {source};
-  const auto device = make_host_device();
-  Field<double> field(*device, config.grid.cells, 1);
-  std::fill_n(static_cast<double*>(field.data()), field.bytes() / sizeof(double), 0.0);
-  VaryingSources<double> sources(config, *device, {{0, 0, 0}, config.grid.cells});
-  sources.update(1, {}, field.view(), {});
+  Filled filled(config);
+  filled.update(1);
   const std::string said = deck_error([&] {
-    sources.update(2, {}, field.view(), {});
-    sources.update(3, {}, field.view(), {});
+    filled.update(2);
+    filled.update(3);
   });
   expect_says(said, "sources.0.formula");
   expect_says(said, "is not finite at cell (0, 0, 0)");
