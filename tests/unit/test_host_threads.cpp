@@ -38,6 +38,9 @@ std::vector<int> cores(int first, int count) {
 HostCores host(int online) {
   return {online, cores(0, online), std::nullopt};
 }
+HostCores limited(int online, double quota) {
+  return {online, cores(0, online), quota};
+}
 Masks same(int ranks, const std::vector<int>& mask) {
   return Masks(static_cast<std::size_t>(ranks), mask);
 }
@@ -57,6 +60,9 @@ TEST(HostThreads, RanksShareTheCoresThatTheyMayUse) {
       {host(2), same(8, cores(0, 2)), 7, "1 thread (2 cores shared by 8 ranks)"},
       {host(8), {cores(0, 4), cores(4, 4)}, 1, "4 threads (bound to 4 cores of the host's 8)"},  // disjoint
       {host(64), same(4, cores(10, 8)), 0, "2 threads (8 cores shared by 4 ranks)"},  // one of a container
+      {limited(64, 6), same(2, cores(0, 64)), 0,
+       "3 threads (a quota of 6 cores on 64 cores shared by 2 ranks)"},
+      {limited(64, 0.5), same(1, cores(0, 64)), 0, "1 thread (a quota of 0.5 cores on 64 cores)"},
   };
   for (const auto& c : cases) {
     const ThreadPlan plan = plan_threads(c.host, c.masks, c.rank, nullptr);
@@ -65,15 +71,6 @@ TEST(HostThreads, RanksShareTheCoresThatTheyMayUse) {
   }
   EXPECT_EQ(plan_threads(host(8), {cores(0, 4), cores(2, 4)}, 0, nullptr).threads, 3);  // two belong to both
   EXPECT_EQ(plan_threads(host(4), {{}}, 0, nullptr).threads, 1);                        // not known
-}
-
-TEST(HostThreads, QuotaOfTheContainerIsDividedToo) {
-  HostCores limited = host(64);
-  limited.quota = 6;
-  EXPECT_EQ(plan_threads(limited, same(2, cores(0, 64)), 0, nullptr).note,
-            "3 threads (a quota of 6 cores on 64 cores shared by 2 ranks)");
-  limited.quota = 0.5;
-  EXPECT_EQ(plan_threads(limited, same(1, cores(0, 64)), 0, nullptr).threads, 1);
 }
 
 TEST(HostThreads, MoreRanksThanCoresAreTold) {
@@ -86,10 +83,8 @@ TEST(HostThreads, MoreRanksThanCoresAreTold) {
   EXPECT_EQ(warning(host(6), same(3, cores(0, 6)), 0), "");
   EXPECT_EQ(warning(host(8), {{0}, {0}, {1}}, 1), "3 ranks share 2 cores" + end);
   EXPECT_EQ(warning(host(8), {{0}, {0}, {1}}, 2), "");
-  HostCores limited = host(64);
-  limited.quota = 1.5;
-  EXPECT_EQ(warning(limited, same(2, cores(0, 64)), 0), "2 ranks share a quota of 1.5 cores" + end);
-  EXPECT_EQ(warning(limited, same(1, cores(0, 64)), 0), "");
+  EXPECT_EQ(warning(limited(64, 1.5), same(2, cores(0, 64)), 0), "2 ranks share a quota of 1.5 cores" + end);
+  EXPECT_EQ(warning(limited(64, 1.5), same(1, cores(0, 64)), 0), "");
   EXPECT_EQ(plan_threads(host(2), same(9, cores(0, 2)), 0, "1").warning, "");  // dealt out by the user
 }
 
@@ -153,26 +148,22 @@ class Cgroup : public testing::Test {
   test::TemporaryFolder folder_;
 };
 
-TEST_F(Cgroup, FoldersFromTheInnermostUpToTheRoot) {
-  const Cgroups groups = parse_cgroups("0::/slurm/job_7/step:0\n", "memory", "/g");
-  EXPECT_EQ(groups.version, CgroupVersion::v2);
-  EXPECT_EQ(groups.folders, (Folders{"/g/slurm/job_7/step:0", "/g/slurm/job_7", "/g/slurm", "/g"}));
-}
-
-TEST_F(Cgroup, ControllerOfVersionOneIsFoundByItsWholeName) {
-  const char* text =
+// From the innermost up to the root, which alone is left where the group cannot be seen. A controller of
+// version one is found by its whole name.
+TEST_F(Cgroup, FoldersOfAController) {
+  const char* of_one =
       "5:cpuacct,cpuset:/no\n4:cpuacct,cpu:/job\n3:memory:/a/b\n1:name=systemd:/x\n0::/unified\n";
-  const Cgroups cpu = parse_cgroups(text, "cpu", "/g");
-  EXPECT_EQ(cpu.version, CgroupVersion::v1);
-  EXPECT_EQ(cpu.folders, (Folders{"/g/cpu/job", "/g/cpu"}));
-  EXPECT_EQ(parse_cgroups(text, "memory", "/g").folders,
-            (Folders{"/g/memory/a/b", "/g/memory/a", "/g/memory"}));
-  const Cgroups io = parse_cgroups(text, "io", "/g");
-  EXPECT_EQ(io.version, CgroupVersion::v2);
-  EXPECT_EQ(io.folders, (Folders{"/g/unified", "/g"}));
-}
-
-TEST_F(Cgroup, RootAloneWhereTheGroupCannotBeSeen) {
+  const auto expect = [](const char* text, const char* controller, CgroupVersion version,
+                         const Folders& folders) {
+    const Cgroups groups = parse_cgroups(text, controller, "/g");
+    EXPECT_EQ(groups.version, version) << text;
+    EXPECT_EQ(groups.folders, folders) << text;
+  };
+  expect("0::/slurm/job_7/step:0\n", "memory", CgroupVersion::v2,
+         {"/g/slurm/job_7/step:0", "/g/slurm/job_7", "/g/slurm", "/g"});
+  expect(of_one, "cpu", CgroupVersion::v1, {"/g/cpu/job", "/g/cpu"});
+  expect(of_one, "memory", CgroupVersion::v1, {"/g/memory/a/b", "/g/memory/a", "/g/memory"});
+  expect(of_one, "io", CgroupVersion::v2, {"/g/unified", "/g"});
   for (const char* text : {"", "0::/", "0::/\n", "0::/../../other", "no line of this file\n", "0:", "\n\n"})
     EXPECT_EQ(parse_cgroups(text, "memory", "/g").folders, Folders{"/g"}) << text;
 }
@@ -441,24 +432,22 @@ TEST(DeviceMap, RanksWithoutCommonMemoryDoNotAllTakeTheFirstGpu) {
     EXPECT_EQ(map.gpu, (Ints{0, 1, 2}));
     EXPECT_EQ(map.most_sharers, 1);
     const std::string host = own_names ? "container0" : "node0";
-    EXPECT_EQ(
-        map.warnings,
-        Names{"ranks of " + host +
-              " see the same GPU and share no memory (MPI has 3 groups of them, as when each rank has a "
-              "container or control group of its own); GPUs are dealt out by UUID, and threads and memory "
-              "are counted by group: start them in one"});
+    ASSERT_EQ(map.warnings.size(), 1u);
+    expect_start(map.warnings[0],
+                 "ranks of " + host + " see the same GPU and share no memory (MPI has 3 groups");
+    expect_says(map.warnings[0], "dealt out by UUID");
+    expect_says(map.warnings[0], "start them in one");
   }
 }
 
 TEST(DeviceMap, SharingWhileAGpuIdlesIsAWarning) {
   // Ranks 0 and 1 see only A; nobody takes C.
   const std::vector<RankSight> ranks{sees({"A"}), sees({"A"}), sees({"B", "C"})};
-  const Names expected{
-      "2 ranks of node0 share one GPU while 1 of 3 there is idle (the ranks on it see none of these); show "
-      "every "
-      "rank all GPUs of the host, with srun --gpus-per-node and without a CUDA_VISIBLE_DEVICES of each "
-      "rank's own"};
-  EXPECT_EQ(warnings(ranks), expected);
+  const Names expected = warnings(ranks);
+  ASSERT_EQ(expected.size(), 1u);
+  expect_start(expected[0],
+               "2 ranks of node0 share one GPU while 1 of 3 there is idle (the ranks on it see none");
+  expect_says(expected[0], "; show every rank all GPUs of the host");
   EXPECT_EQ(warnings(ranks, true), expected);  // whatever the deck allows
   std::vector<RankSight> with_mps = ranks;
   for (RankSight& rank : with_mps) rank.mps = true;
@@ -468,8 +457,8 @@ TEST(DeviceMap, SharingWhileAGpuIdlesIsAWarning) {
   apart[2].memory_group = 2;
   EXPECT_EQ(warnings(apart), expected);
   // A GPU that idles on another host is no help.
-  EXPECT_EQ(warnings({sees({"A"}), sees({"A"}), sees({"B", "C"}, 2, "node1")}).at(0).substr(0, 47),
-            "2 ranks of node0 share one GPU and take turns (");
+  expect_start(warnings({sees({"A"}), sees({"A"}), sees({"B", "C"}, 2, "node1")}).at(0),
+               "2 ranks of node0 share one GPU and take turns (");
 }
 
 TEST(DeviceMap, MoreRanksThanGpus) {
@@ -480,11 +469,10 @@ TEST(DeviceMap, MoreRanksThanGpus) {
   EXPECT_EQ(turns.sharers, (Ints{3, 2, 3, 2, 3}));
   EXPECT_EQ(turns.most_sharers, 3);
   EXPECT_EQ(turns.notes, Names{});
-  EXPECT_EQ(
-      turns.warnings,
-      Names{
-          "3 ranks of node0 share one GPU and take turns (they see 2 GPUs there, and no MPS runs); start one "
-          "rank a GPU, or nvidia-cuda-mps-control before the ranks"});
+  ASSERT_EQ(turns.warnings.size(), 1u);
+  expect_start(turns.warnings[0],
+               "3 ranks of node0 share one GPU and take turns (they see 2 GPUs there, and no MPS");
+  expect_says(turns.warnings[0], "; start one rank a GPU, or nvidia-cuda-mps-control before");
 
   const DeviceMap allowed = map_devices(ranks, true);  // parallel.ranks_per_gpu
   EXPECT_EQ(allowed.warnings, Names{});
@@ -508,8 +496,8 @@ TEST(DeviceMap, AFaultOfManyHostsIsToldOnce) {
   }
   const Names found = warnings(ranks);
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].substr(0, 25), "2 ranks of n0 share one G");
-  EXPECT_EQ(found[0].substr(found[0].size() - 22), " (and on 3 more hosts)");
+  expect_start(found[0], "2 ranks of n0 share one G");
+  EXPECT_TRUE(found[0].ends_with(" (and on 3 more hosts)"));
 }
 
 TEST(DeviceMap, RanksWithoutAGpu) {
