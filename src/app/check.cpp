@@ -86,13 +86,11 @@ std::string place_lines(const Placement& placement) {
 }
 
 std::string place_summary(const Placement& placement) {
-  std::set<std::string> hosts, gpus;
-  for (const RankInfo& p : placement.ranks) {
-    hosts.insert(p.host);
+  std::set<std::string> gpus;
+  for (const RankInfo& p : placement.ranks)
     if (!p.uuid.empty()) gpus.insert(p.uuid);
-  }
   return fmt::format("  {} on {}{}\n", counted(std::ssize(placement.ranks), "rank"),
-                     counted(std::ssize(hosts), "host"),
+                     counted(std::ssize(hosts_of(placement.ranks)), "host"),
                      gpus.empty() ? "" : fmt::format(", {}", counted(std::ssize(gpus), "GPU")));
 }
 

@@ -197,10 +197,10 @@ std::string resource_table(const std::vector<ResourceLine>& lines) {
       {{"kernel", "precision", "tile", "threads", "registers", "shared", "spilled", "blocks", "occupancy"}}};
   for (const ResourceLine& line : lines) {
     const KernelResources& r = line.resources;
-    const auto bytes = [](auto count) { return human_bytes(count); };
     table.rows.push_back({line.name, line.precision, line.tile, std::to_string(r.threads),
-                          std::to_string(r.registers), bytes(r.shared_bytes), bytes(r.local_bytes),
-                          std::to_string(r.blocks), fmt::format("{:.0f} %", 100 * r.occupancy)});
+                          std::to_string(r.registers), human_bytes(r.shared_bytes),
+                          human_bytes(r.local_bytes), std::to_string(r.blocks),
+                          fmt::format("{:.0f} %", 100 * r.occupancy)});
   }
   return table.text(2);
 }

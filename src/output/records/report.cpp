@@ -64,7 +64,7 @@ std::string ranks_text(const RunRecord& r) {
           ? fmt::format("{} cells each", grouped(r.largest_rank_cells))
           : fmt::format("{} to {} cells", grouped(r.smallest_rank_cells), grouped(r.largest_rank_cells));
   return fmt::format("{} on {}, process grid {}, {}", plural(std::ssize(r.ranks), "rank"),
-                     plural(std::ssize(hosts_of(r)), "host"), extent_text(r.process_grid), cells);
+                     plural(std::ssize(hosts_of(r.ranks)), "host"), extent_text(r.process_grid), cells);
 }
 
 // A GPU counts once however many ranks share it; processors are counted by host.

@@ -213,9 +213,9 @@ std::int64_t most_peak_bytes(const RunRecord& record) {
   return most;
 }
 
-std::set<std::string> hosts_of(const RunRecord& record) {
+std::set<std::string> hosts_of(const std::vector<RankInfo>& ranks) {
   std::set<std::string> hosts;
-  for (const RankInfo& info : record.ranks) hosts.insert(info.host);
+  for (const RankInfo& info : ranks) hosts.insert(info.host);
   return hosts;
 }
 
@@ -636,7 +636,7 @@ static Described provenance(const RunRecord& r) {
                  {"mpi", or_null(r.mpi)},
                  {"hdf5", or_null(r.hdf5)},
                  {"hdf5_kind", one_of({"parallel", "serial"}, r.build.hdf5)},
-                 {"hosts", hosts_of(r), "sorted"},
+                 {"hosts", hosts_of(r.ranks), "sorted"},
                  {"command_line", or_null(r.command_line)},
                  {"started", or_null(r.started), "UTC, ISO 8601"},
                  {"finished", or_null(r.finished)}});

@@ -269,7 +269,7 @@ struct RunRecord {
 };
 
 std::int64_t most_peak_bytes(const RunRecord& record);  // of a rank; 0: not known
-std::set<std::string> hosts_of(const RunRecord& record);
+std::set<std::string> hosts_of(const std::vector<RankInfo>& ranks);
 std::optional<Figures> figures(const RunRecord& record);  // none where nothing was swept or timed
 enum class Better { lower, higher };
 ISOTHERM_WORDS(Better, "lower", "higher");
