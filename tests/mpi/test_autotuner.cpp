@@ -190,20 +190,6 @@ TEST_P(AutotunerOn, KeepsBoundariesThatVaryInTime) {
   EXPECT_EQ(tuned.fingerprint, plain_fingerprint<double>(config, 150));
 }
 
-TEST_P(AutotunerOn, HasNothingToDoWhereTheDeckNamesAll) {
-  Config config = decks::steady({12, 11, 10});
-  config.solver.kernel = GetParam() == Backend::host ? "openmp" : "tma_pipeline";
-  if (!has_temporal_kernel<double>(GetParam())) config.solver.kernel = "reference";
-  config.solver.tile = std::string(
-      std::ranges::find(stencil_kernels<double>(), config.solver.kernel, &StencilKernel<double>::name)
-          ->tiles[0]);
-  config.solver.reduction = "fused";
-  config.solver.halo_width = 1;
-  config.solver.cuda_graph = GraphChoice::off;
-  config.parallel.overlap = Overlap::off;
-  run_tuned<double>(config, even_blocks(config), device(), random_, 9);
-}
-
 // Before anything is made: a kernel that has no room for the subdomain of a rank is rejected by name, and no
 // choice of `auto`.
 TEST_P(AutotunerOn, NoRowIsAskedForABlockThatItHasNoRoomFor) {
@@ -232,18 +218,6 @@ TEST_P(AutotunerOn, NoRowIsAskedForABlockThatItHasNoRoomFor) {
 }
 
 ISOTHERM_ON_EACH_BACKEND(AutotunerOn);
-
-TEST(Autotuner, EndsWithItsBudget) {
-  const auto host = make_host_device();
-  Random random(1);
-  Config config = decks::steady({9, 8, 7 * Communicator::world().size()});
-  config.problem.max_sweeps = 10;  // 5 % of ten sweeps
-  const Int3 slabs{1, 1, Communicator::world().size()};
-  const auto tuned = run_tuned<double>(config, blocks_of(config, slabs), *host, random, 400);
-  EXPECT_EQ(tuned.tuning.source, Tuning::Source::measurement);
-  EXPECT_FALSE(tuned.tuning.complete);
-  EXPECT_EQ(tuned.tuning.candidates.size(), 1u);
-}
 
 TEST(WidestHalo, IsNoDeeperThanSomethingIsDue) {
   const auto width = [](auto change) {

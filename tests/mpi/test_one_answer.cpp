@@ -91,12 +91,15 @@ void expect_one_answer(Config config, const std::string& what, Device& device) {
 }
 
 // Kernels whose ways with boundaries and regions differ, so that all of them are not swept at every depth
-// again.
-std::vector<std::string> kernels_of_kinds(Backend backend) {
+// again; of a body of several materials, all that sweep it.
+std::vector<std::string> kernels_of_kinds(Backend backend, bool several_materials = false) {
   std::vector<std::string> kinds = {"naive", "coarsened", "tma_pipeline"};
   if (backend == Backend::host) kinds = {"reference", "openmp"};
+  if (several_materials) kinds.clear();
   for (const auto& kernel : stencil_kernels<double>())
-    if (kernel.backend == backend && kernel.max_time_block > 1) kinds.emplace_back(kernel.name);
+    if (kernel.backend == backend &&
+        (several_materials ? kernel.sweeps_materials : kernel.max_time_block > 1))
+      kinds.emplace_back(kernel.name);
   return kinds;
 }
 
@@ -171,8 +174,7 @@ TEST_P(OneAnswer, OfEveryKindOfDeck) {
 // Two V cycles, the first from the coarsest grid up. Blocks of unequal sizes, levels that every rank has, no
 // nested cells; where no boundary fixes the mean, and neighbours that meet twice.
 template <class T>
-void expect_one_answer_of_cycles(MethodName method, Config config, Device& device,
-                                 const std::vector<std::string>& kernels) {
+void expect_one_answer_of_cycles(MethodName method, Config config, Device& device) {
   const Communicator world = Communicator::world();
   config.problem.method = method;
   config.problem.check_interval = 1;
@@ -187,7 +189,7 @@ void expect_one_answer_of_cycles(MethodName method, Config config, Device& devic
   for (const Int3 grid : tested_process_grids(world.size())) {
     if (n.x < 4 * grid.x || n.y < 4 * grid.y || n.z < 4 * grid.z) continue;
     const Decomposition decomposition = blocks_of(config, grid, 4);
-    for (const std::string& kernel : kernels) {
+    for (const std::string& kernel : kernels_of_kinds(device.backend(), has_several_materials(config))) {
       if (left_out(device, 3)) continue;
       config.solver.kernel = kernel;
       SCOPED_TRACE(fmt::format("kernel {} process grid {}", kernel, text(grid)));
@@ -196,19 +198,11 @@ void expect_one_answer_of_cycles(MethodName method, Config config, Device& devic
     }
   }
 }
-template <class T>
-void expect_one_answer_of_cycles(MethodName method, const Config& config, Device& device) {
-  expect_one_answer_of_cycles<T>(method, config, device, kernels_of_kinds(device.backend()));
-}
-
 // Coarse grids that are cut, in blocks that no formula deals out, and those that every rank has; odd numbers,
 // an axis of one cell, periodic ones.
 TEST_P(OneAnswer, OfMultigridOfSeveralMaterials) {
-  std::vector<std::string> kernels;
-  for (const auto& kernel : stencil_kernels<double>())
-    if (kernel.backend == device().backend() && kernel.sweeps_materials) kernels.emplace_back(kernel.name);
   const auto expect = [&]<class T>(T, const Config& config) {
-    expect_one_answer_of_cycles<T>(MethodName::multigrid, config, device(), kernels);
+    expect_one_answer_of_cycles<T>(MethodName::multigrid, config, device());
   };
   expect(double{}, decks::several({37, 32, 18}));
   expect(float{}, decks::several({26, 41, 15}));
@@ -225,28 +219,22 @@ TEST_P(OneAnswer, OfMultigridOfSeveralMaterials) {
 
 // By every kernel that sweeps materials: what the host's reference kernel finds, NaN in the same cells.
 TEST_P(OneAnswer, OfABodyInAVoid) {
-  std::vector<std::string> kernels;
-  for (const auto& kernel : stencil_kernels<double>())
-    if (kernel.backend == device().backend() && kernel.sweeps_materials) kernels.emplace_back(kernel.name);
   Config config = decks::in_a_void({26, 17, 15});
   config.problem.cycle = 8;
-  expect_one_answer_of_cycles<double>(MethodName::chebyshev, config, device(), kernels);
-  expect_one_answer_of_cycles<float>(MethodName::jacobi, decks::in_a_void({19, 15, 16}), device(), kernels);
+  expect_one_answer_of_cycles<double>(MethodName::chebyshev, config, device());
+  expect_one_answer_of_cycles<float>(MethodName::jacobi, decks::in_a_void({19, 15, 16}), device());
   config.problem = decks::every_wall({26, 17, 15}).problem;
   config.boundaries[2].kind = config.boundaries[3].kind = BoundaryKind::periodic;
   config.problem.dt = 20 * stable_dt(config);
-  expect_one_answer_of_cycles<double>(MethodName::rkl, config, device(), kernels);
+  expect_one_answer_of_cycles<double>(MethodName::rkl, config, device());
   config.problem.dt = stable_dt(config) / 2;
-  expect_one_answer_of_cycles<float>(MethodName::euler, config, device(), kernels);
+  expect_one_answer_of_cycles<float>(MethodName::euler, config, device());
 }
 
 // With sources that stay, move, and are formulas.
 TEST_P(OneAnswer, OfCellsOfSeveralSizes) {
-  std::vector<std::string> kernels;
-  for (const auto& kernel : stencil_kernels<double>())
-    if (kernel.backend == device().backend() && kernel.sweeps_materials) kernels.emplace_back(kernel.name);
   const auto expect = [&]<class T>(T, MethodName method, const Config& config) {
-    expect_one_answer_of_cycles<T>(method, decks::graded(config), device(), kernels);
+    expect_one_answer_of_cycles<T>(method, decks::graded(config), device());
   };
   expect(double{}, MethodName::multigrid, decks::several({37, 32, 18}));
   expect(float{}, MethodName::multigrid, decks::steady({26, 41, 15}));

@@ -1,12 +1,10 @@
-// What ranks decide and gather together: who takes which GPU, the run's directory, its tables, its threads.
+// What ranks decide and gather together: who takes which GPU, the run's tables, its threads.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -21,7 +19,6 @@
 #include "kernels/fingerprint.hpp"
 #include "output/field_files/cell_boxes.hpp"
 #include "output/records/run_record.hpp"
-#include "output/run_directory.hpp"
 #include "solver/level.hpp"
 #include "support/decks.hpp"
 #include "support/error_text.hpp"
@@ -152,22 +149,6 @@ TEST(RunOutput, RankTableComesInRankOrderOnEveryRank) {
   }
 }
 
-// Only rank 0 looks at the file system: the others see the folder's path on hosts of their own.
-TEST(RunOutput, RunDirectoryIsMadeOnceAndARefusalReachesEveryRank) {
-  const Communicator world = Communicator::world();
-  const FolderOfAll folder;
-  RunDirectoryPlan plan{folder / "run", "plate", Existing::reject, "deck\n", "resolved\n"};
-  EXPECT_EQ(open_run_directory(plan, world).path, plan.path);
-  world.barrier();
-  EXPECT_TRUE(std::filesystem::exists(plan.path / "deck.yaml"));
-  expect_says(refusal<CollectiveError>([&] { open_run_directory(plan, world); }, ExitCode::cannot_create),
-              "it holds an earlier run: deck.resolved.yaml, deck.yaml");
-  plan.existing = Existing::replace;
-  plan.deck = "new\n";
-  EXPECT_NO_THROW(open_run_directory(plan, world));
-  EXPECT_EQ(test::read_file(plan.path / "deck.yaml"), "new\n");
-}
-
 TEST(RunOutput, ThreadsOfAllRanksFitTheHost) {
   unsetenv("OMP_NUM_THREADS");
   const Communicator host = Communicator::world().split_by_host();
@@ -280,43 +261,6 @@ ISOTHERM_ON_EACH_BACKEND(HostCells);
 TEST_P(HostCells, AreThoseOfTheField) {
   expect_those_of_the_field<double>();
   expect_those_of_the_field<float>();
-}
-
-// Single cells come to every rank with all their bits, whoever has them.
-
-template <class T>
-void expect_values(Int3 cells, Int3 process_grid) {
-  const Communicator world = Communicator::world();
-  const Box subdomain = Decomposition(cells, process_grid, {}).subdomain(world.rank());
-  const auto device = make_host_device();
-  Field<T> field = test::field_by_index<T>(*device, subdomain, cells);
-  const Int3 first{0, 0, 0};
-  if (subdomain.contains(first))
-    field.view()(first - subdomain.lo) = T(-0.0);  // a sum with +0 would lose its sign
-  std::vector<Int3> wanted;
-  for_each_cell(cells, [&](Int3 c) {
-    if (c.x % 2 == 0) wanted.push_back(cells - Int3{1, 1, 1} - c);  // not in the order of memory
-  });
-  wanted.insert(wanted.end(), 3, first);
-  std::vector<double> mine;
-  for (const Int3 cell : wanted)
-    if (subdomain.contains(cell)) mine.push_back(field.view()(cell - subdomain.lo));
-  const std::vector<double> values = gather_cells(world, subdomain, wanted, mine);
-  ASSERT_EQ(values.size(), wanted.size());
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const bool is_first = wanted[i] == first;
-    EXPECT_EQ(values[i], is_first ? 0 : static_cast<double>(test::value_at<T>(wanted[i], cells)));
-    EXPECT_EQ(std::signbit(values[i]), is_first);
-  }
-}
-
-TEST(CellValues, AreTheSameForEveryProcessGrid) {
-  const Index n = Communicator::world().size();
-  for (const Int3 grid : {Int3{n, 1, 1}, Int3{1, n, 1}, Int3{1, 1, n}}) {
-    expect_values<double>({9, 10, 11}, grid);
-    expect_values<float>({8, 9, 10}, grid);
-  }
-  expect_values<double>({17, 1, 1}, {n, 1, 1});
 }
 
 // Means over blocks of cells have the bits that one process would give them, wherever the ranks' blocks end.

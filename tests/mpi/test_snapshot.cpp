@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <csignal>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -15,7 +14,6 @@
 #include "backend_fixture.hpp"
 #include "config/parts.hpp"
 #include "core/error.hpp"
-#include "core/signals.hpp"
 #include "grid/decomposition.hpp"
 #include "kernels/fingerprint.hpp"
 #include "output/field_files/cell_boxes.hpp"
@@ -38,8 +36,6 @@ std::vector<std::string> remarks_here() {
   const std::string remark = choose_way_to_write(Communicator::world(), "/tmp").remark;
   return remark.empty() ? std::vector<std::string>{} : std::vector<std::string>{remark};
 }
-
-constexpr Index slab = SnapshotWriter::default_slab_bytes;
 
 class FilesOfAll : public testing::Test {
  protected:
@@ -108,18 +104,8 @@ class Snapshot : public FilesOfAll {
     config_.grid.lengths = Vector3{0.17, 0.46, 0.93};
   }
 
-  SnapshotProvenance provenance() const {
-    return {"grid: {cells: [17, 23, 31]}  # °C\n",
-            std::string(200000, 'r'),
-            "0.1.0",
-            "abc",
-            "two words",
-            "naive",
-            "an MPI",
-            "an HDF5"};
-  }
-  SnapshotWriter writer(Index slab_bytes = slab) const {
-    return {config_, grid_of_snapshots(config_), world_, folder_.path(), provenance(), in_step_, slab_bytes};
+  SnapshotWriter writer() const {
+    return {config_, grid_of_snapshots(config_), world_, folder_.path(), {}, in_step_};
   }
   // All ranks must throw the same.
   static std::string expect_rejected(ExitCode code, const std::function<void()>& work) {
@@ -140,39 +126,8 @@ TEST_F(Snapshot, HoldsEveryCellAtItsPlace) {
   expect_same_bytes(to);
 }
 
-TEST_F(Snapshot, KnowsWhereItComesFrom) {
-  SnapshotWriter to = writer();
-  const std::string path = write<float>(to, 7, 1.5);
-  expect_cells<float>(path);
-  const SnapshotHeader header = read_snapshot_header(path);
-  EXPECT_EQ(header.format, 2);
-  EXPECT_EQ(header.cells, cells_);
-  EXPECT_EQ(header.origin, config_.grid.origin);
-  EXPECT_EQ(header.spacing, spacing(config_));
-  EXPECT_EQ(header.precision, Precision::fp32);
-  EXPECT_EQ(header.meta.time, 1.5);
-  EXPECT_EQ(header.meta.sweep, 7);
-  EXPECT_EQ(header.meta.fingerprint, whole_fingerprint<float>());
-  const auto words = [](const SnapshotProvenance& p) {
-    return std::tuple(p.deck, p.resolved_deck, p.version, p.git_revision, p.device, p.kernel, p.mpi, p.hdf5);
-  };
-  EXPECT_EQ(words(header.provenance), words(provenance()));
-}
-
-TEST_F(Snapshot, TheSeriesNamesThemAllOnce) {
-  SnapshotWriter to = writer();
-  for (const std::int64_t sweep : {0, 100, 100}) write<float>(to, sweep);
-  to.publish_series();
-  world_.barrier();
-  const std::string series = test::read_file(folder_ / "test.hdf.series");
-  for (const char* name : {"test_00000000.hdf", "test_00000100.hdf"}) {
-    expect_says(series, name);
-    EXPECT_EQ(series.find(name), series.rfind(name));
-  }
-}
-
 TEST_F(Snapshot, AFolderThatIsMissingIsCannotCreate) {
-  SnapshotWriter to(config_, grid_of_snapshots(config_), world_, folder_ / "none", provenance(), in_step_);
+  SnapshotWriter to(config_, grid_of_snapshots(config_), world_, folder_ / "none", {}, in_step_);
   EXPECT_EQ(expect_rejected(ExitCode::cannot_create, [&] { write<float>(to, 0); }),
             folder_ /
                 "none/test_00000000.hdf.part: creating failed (No such file or directory); check the "
@@ -197,15 +152,6 @@ TEST_F(Snapshot, WhatReadsBackWrongNeverGetsItsName) {
   });
   expect_says(text, "does not hold what was written");
   folder_.expect_names({});
-}
-
-TEST_F(Snapshot, ATruncatedFileIsIo) {
-  SnapshotWriter to = writer();
-  const std::string path = write<double>(to, 0);
-  world_.barrier();
-  if (world_.is_root()) std::filesystem::resize_file(path, static_cast<std::uintmax_t>(size_of(path) - 8));
-  world_.barrier();
-  refusal([&] { fingerprint_on_disk(path, subdomain(), cells_, Precision::fp64, slab); }, ExitCode::io);
 }
 
 // Files of a part of the field hold the same cells for every process grid, known from their indices alone.
@@ -320,12 +266,6 @@ TEST_F(SnapshotCompressed, HoldsEveryCellForEveryProcessGrid) {
       EXPECT_LT(reader.stored_bytes(), cells_.product() * 8 / 4);
     }
   }
-}
-
-TEST_F(SnapshotCompressed, HoldsSinglePrecision) {
-  config_.output.precision = OutputPrecision::fp32;
-  SnapshotWriter to(config_, grid_of_snapshots(config_), world_, folder_.path(), {}, in_step_);
-  expect_cells<float>(write<float>(to, 0));
 }
 
 TEST_F(SnapshotCompressed, TheSpaceThatWasReservedIsGivenBack) {
@@ -482,43 +422,6 @@ TEST_P(Checkpoint, GoesOnBeyondTwoToThe31Sweeps) {
   EXPECT_EQ(part.outcome.residual.last_sweep, there + 10);
   const std::vector written{there + 10, there + 4};
   EXPECT_EQ(find_checkpoints(folder_.path(), "test"), written);  // of three, two stay
-}
-
-TEST_P(Checkpoint, ASignalToOneRankStopsAllAtOneSweep) {
-  Config config = decks::every_wall({17, 11, 12});
-  config.problem.steps = 1000000000;
-  config.output.checkpoint.every_time = 1e12;  // only for the writer
-  note_stop_signals();
-  if (world().rank() == world().size() - 1) std::raise(SIGUSR2);
-  const Part stopped = run<double>(config, even_process_grid(world().size()), world());
-  note_stop_signals();
-  EXPECT_EQ(stopped.outcome.stopped_by, "SIGUSR2");
-  EXPECT_EQ(stopped.sweeps, 0);
-  EXPECT_EQ(stopped.outcome.checkpoints, std::vector<std::string>{file(0)});
-}
-
-// Where nothing is in between: the loop goes on until the time is just enough for a checkpoint.
-TEST_P(Checkpoint, TheClockStopsAllAtOneSweep) {
-  Config config = decks::every_wall({17, 11, 12});
-  config.problem.steps = 1000000000;
-  config.problem.check_interval = 1000000;
-  Solver<double> solver(config, even_blocks(config), world(), device(),
-                        choose_kernels<double>(config, device().backend()));
-  LoopOutputs<double> outputs{FileThread("in step")};
-  outputs.checkpoints.emplace(config, world(), folder_.path(), SnapshotProvenance{}, in_step_);
-  const Timer timer;
-  LoopOutcome outcome;
-  // Where the machine is busy that time may be over before the first sweep: then with more.
-  for (double seconds = 1.5; solver.sweeps() == 0 && seconds < 1000; seconds *= 4) {
-    const double now = world().all_reduce(timer.seconds(), ReduceOp::max);
-    outcome =
-        run_time_loop<double>(config, solver, nullptr, outputs, {world(), timer, {.seconds = now + seconds}});
-  }
-  EXPECT_EQ(outcome.stopped_by, "the wall time");
-  EXPECT_GT(solver.sweeps(), 0);
-  EXPECT_EQ(outcome.checkpoints, std::vector<std::string>{file(solver.sweeps())});
-  const std::int64_t last = world().all_reduce(solver.sweeps(), ReduceOp::max);
-  EXPECT_EQ(solver.sweeps(), last);
 }
 
 }  // namespace
