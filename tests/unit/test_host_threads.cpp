@@ -38,74 +38,61 @@ std::vector<int> cores(int first, int count) {
 HostCores host(int online) {
   return {online, cores(0, online), std::nullopt};
 }
-HostCores limited(int online, double quota) {
-  return {online, cores(0, online), quota};
-}
 Masks same(int ranks, const std::vector<int>& mask) {
   return Masks(static_cast<std::size_t>(ranks), mask);
 }
 
+// More of what people write into OMP_NUM_THREADS: faults/test_environment.py.
 TEST(HostThreads, RanksShareTheCoresThatTheyMayUse) {
+  const auto limited = [](double quota) {
+    HostCores cores = host(64);
+    cores.quota = quota;
+    return cores;
+  };
+  const Masks apart{cores(0, 4), cores(4, 4)}, overlapping{cores(0, 4), cores(2, 4)},
+      pair_and_one{{0}, {0}, {1}};
   const struct {
     HostCores host;
     Masks masks;
     int rank;
-    const char* note;
+    const char* omp_num_threads;
+    std::string note, warning;  // how it begins
   } cases[] = {
-      {host(8), same(1, cores(0, 8)), 0, "8 threads (8 cores)"},
-      {host(8), same(4, cores(0, 8)), 3, "2 threads (8 cores shared by 4 ranks)"},
-      {host(6), same(3, cores(0, 6)), 0,
-       "2 threads (6 cores shared by 3 ranks)"},  // 6 thirds are 2, not 1.99
-      {host(7), same(2, cores(0, 7)), 0, "3 threads (7 cores shared by 2 ranks)"},
-      {host(2), same(8, cores(0, 2)), 7, "1 thread (2 cores shared by 8 ranks)"},
-      {host(8), {cores(0, 4), cores(4, 4)}, 1, "4 threads (bound to 4 cores of the host's 8)"},  // disjoint
-      {host(64), same(4, cores(10, 8)), 0, "2 threads (8 cores shared by 4 ranks)"},  // one of a container
-      {limited(64, 6), same(2, cores(0, 64)), 0,
-       "3 threads (a quota of 6 cores on 64 cores shared by 2 ranks)"},
-      {limited(64, 0.5), same(1, cores(0, 64)), 0, "1 thread (a quota of 0.5 cores on 64 cores)"},
+      {host(8), same(1, cores(0, 8)), 0, nullptr, "8 threads (8 cores)", ""},
+      {host(8), same(4, cores(0, 8)), 3, nullptr, "2 threads (8 cores shared by 4 ranks)", ""},
+      {host(6), same(3, cores(0, 6)), 0, nullptr, "2 threads (6 cores shared by 3 ranks)", ""},  // not 1.99
+      {host(7), same(2, cores(0, 7)), 0, nullptr, "3 threads (7 cores shared by 2 ranks)", ""},
+      {host(2), same(2, cores(0, 2)), 1, nullptr, "1 thread (2 cores shared by 2 ranks)", ""},
+      {host(2), same(9, cores(0, 2)), 7, nullptr, "1 thread (2 cores shared by 9 ranks)",
+       "9 ranks share 2 cores of"},
+      {host(8), apart, 1, nullptr, "4 threads (bound to 4 cores of the host's 8)", ""},
+      {host(8), overlapping, 0, nullptr, "3 threads (", ""},  // two cores belong to both
+      {host(8), pair_and_one, 1, nullptr, "1 thread (", "3 ranks share 2 cores of"},
+      {host(8), pair_and_one, 2, nullptr, "1 thread (", ""},
+      {host(64), same(4, cores(10, 8)), 0, nullptr, "2 threads (8 cores shared by 4 ranks)",
+       ""},                                           // a container's
+      {host(4), {{}}, 0, nullptr, "1 thread (", ""},  // not known
+      {limited(6), same(2, cores(0, 64)), 0, nullptr,
+       "3 threads (a quota of 6 cores on 64 cores shared by 2 ranks)", ""},
+      {limited(0.5), same(1, cores(0, 64)), 0, nullptr, "1 thread (", ""},
+      {limited(1.5), same(2, cores(0, 64)), 0, nullptr, "1 thread (",
+       "2 ranks share a quota of 1.5 cores of"},
+      {host(8), same(4, cores(0, 8)), 0, "5", "5 threads (OMP_NUM_THREADS)", ""},
+      {host(8), same(1, cores(0, 8)), 0, " 1 ", "1 thread (OMP_NUM_THREADS)", ""},
+      {host(8), same(1, cores(0, 8)), 0, "4,2", "4 threads (OMP_NUM_THREADS)", ""},
+      {host(2), same(9, cores(0, 2)), 0, "16", "16 threads (OMP_NUM_THREADS)", ""},  // on purpose
+      {host(4), same(2, cores(0, 4)), 0, "33", "2 threads (4 cores shared by 2 ranks)",
+       "OMP_NUM_THREADS='33' is ignored (more than 32 threads on 4 cores); using 2 threads (4 cores"},
+      {host(4), same(2, cores(0, 4)), 0, "\x1b[2J", "2 threads (4 cores shared by 2 ranks)",
+       "OMP_NUM_THREADS='\\x1b[2J' is ignored (it is not a whole number); using 2 threads"},
   };
   for (const auto& c : cases) {
-    const ThreadPlan plan = plan_threads(c.host, c.masks, c.rank, nullptr);
-    EXPECT_EQ(plan.note, c.note);
+    const ThreadPlan plan = plan_threads(c.host, c.masks, c.rank, c.omp_num_threads);
+    expect_start(plan.note, c.note);
+    expect_start(plan.warning, c.warning);
+    EXPECT_EQ(plan.warning.empty(), c.warning.empty()) << plan.warning;
     EXPECT_EQ(plan.note.substr(0, plan.note.find(' ')), std::to_string(plan.threads));
   }
-  EXPECT_EQ(plan_threads(host(8), {cores(0, 4), cores(2, 4)}, 0, nullptr).threads, 3);  // two belong to both
-  EXPECT_EQ(plan_threads(host(4), {{}}, 0, nullptr).threads, 1);                        // not known
-}
-
-TEST(HostThreads, MoreRanksThanCoresAreTold) {
-  const auto warning = [](const HostCores& cores, const Masks& masks, int rank) {
-    return plan_threads(cores, masks, rank, nullptr).warning;
-  };
-  const std::string end = " of this host and take turns; start no more ranks than cores";
-  EXPECT_EQ(warning(host(2), same(9, cores(0, 2)), 0), "9 ranks share 2 cores" + end);
-  EXPECT_EQ(warning(host(2), same(2, cores(0, 2)), 1), "");
-  EXPECT_EQ(warning(host(6), same(3, cores(0, 6)), 0), "");
-  EXPECT_EQ(warning(host(8), {{0}, {0}, {1}}, 1), "3 ranks share 2 cores" + end);
-  EXPECT_EQ(warning(host(8), {{0}, {0}, {1}}, 2), "");
-  EXPECT_EQ(warning(limited(64, 1.5), same(2, cores(0, 64)), 0), "2 ranks share a quota of 1.5 cores" + end);
-  EXPECT_EQ(warning(limited(64, 1.5), same(1, cores(0, 64)), 0), "");
-  EXPECT_EQ(plan_threads(host(2), same(9, cores(0, 2)), 0, "1").warning, "");  // dealt out by the user
-}
-
-TEST(HostThreads, OmpNumThreadsDecides) {
-  EXPECT_EQ(plan_threads(host(8), same(4, cores(0, 8)), 0, "5").note, "5 threads (OMP_NUM_THREADS)");
-  EXPECT_EQ(plan_threads(host(8), same(1, cores(0, 8)), 0, " 1 ").note, "1 thread (OMP_NUM_THREADS)");
-  EXPECT_EQ(plan_threads(host(8), same(1, cores(0, 8)), 0, "4,2").threads, 4);
-  EXPECT_EQ(plan_threads(host(2), same(1, cores(0, 2)), 0, "16").threads, 16);  // oversubscribed on purpose
-}
-
-// The rest of what people write there: faults/test_environment.py.
-TEST(HostThreads, UnusableOmpNumThreadsIsIgnoredWithAWarning) {
-  const auto warning = [](const char* value) {
-    const ThreadPlan plan = plan_threads(host(4), same(2, cores(0, 4)), 0, value);
-    EXPECT_EQ(plan.threads, 2) << value;
-    EXPECT_EQ(plan.note, "2 threads (4 cores shared by 2 ranks)") << value;
-    return plan.warning;
-  };
-  const std::string use = "); using 2 threads (4 cores shared by 2 ranks)";
-  EXPECT_EQ(warning("33"), "OMP_NUM_THREADS='33' is ignored (more than 32 threads on 4 cores" + use);
-  EXPECT_EQ(warning("\x1b[2J"), "OMP_NUM_THREADS='\\x1b[2J' is ignored (it is not a whole number" + use);
 }
 
 TEST(HostThreads, ThisHostHasCores) {
@@ -148,24 +135,24 @@ class Cgroup : public testing::Test {
   test::TemporaryFolder folder_;
 };
 
-// From the innermost up to the root, which alone is left where the group cannot be seen. A controller of
-// version one is found by its whole name.
-TEST_F(Cgroup, FoldersOfAController) {
-  const char* of_one =
-      "5:cpuacct,cpuset:/no\n4:cpuacct,cpu:/job\n3:memory:/a/b\n1:name=systemd:/x\n0::/unified\n";
+// From the innermost up; a controller of version one by its whole name, or the root alone where the group
+// cannot be seen.
+TEST_F(Cgroup, FoldersUpToTheRoot) {
   const auto expect = [](const char* text, const char* controller, CgroupVersion version,
                          const Folders& folders) {
-    const Cgroups groups = parse_cgroups(text, controller, "/g");
-    EXPECT_EQ(groups.version, version) << text;
-    EXPECT_EQ(groups.folders, folders) << text;
+    const Cgroups found = parse_cgroups(text, controller, "/g");
+    EXPECT_EQ(found.version, version) << text;
+    EXPECT_EQ(found.folders, folders) << text;
   };
   expect("0::/slurm/job_7/step:0\n", "memory", CgroupVersion::v2,
          {"/g/slurm/job_7/step:0", "/g/slurm/job_7", "/g/slurm", "/g"});
-  expect(of_one, "cpu", CgroupVersion::v1, {"/g/cpu/job", "/g/cpu"});
-  expect(of_one, "memory", CgroupVersion::v1, {"/g/memory/a/b", "/g/memory/a", "/g/memory"});
-  expect(of_one, "io", CgroupVersion::v2, {"/g/unified", "/g"});
+  const char* of_both =
+      "5:cpuacct,cpuset:/no\n4:cpuacct,cpu:/job\n3:memory:/a/b\n1:name=systemd:/x\n0::/unified\n";
+  expect(of_both, "cpu", CgroupVersion::v1, {"/g/cpu/job", "/g/cpu"});
+  expect(of_both, "memory", CgroupVersion::v1, {"/g/memory/a/b", "/g/memory/a", "/g/memory"});
+  expect(of_both, "io", CgroupVersion::v2, {"/g/unified", "/g"});
   for (const char* text : {"", "0::/", "0::/\n", "0::/../../other", "no line of this file\n", "0:", "\n\n"})
-    EXPECT_EQ(parse_cgroups(text, "memory", "/g").folders, Folders{"/g"}) << text;
+    expect(text, "memory", CgroupVersion::v2, {"/g"});
 }
 
 TEST_F(Cgroup, TightestLevelCountsAndFilePagesThatCanBeDroppedAreFree) {
@@ -189,14 +176,11 @@ TEST_F(Cgroup, VersionOneMemory) {
   EXPECT_EQ(found->free, 400000u);
 }
 
-TEST_F(Cgroup, NoLimitOfMemory) {
+// None; one lowered below what is held; counts that were read at different moments; no count at all.
+TEST_F(Cgroup, FreeMemoryNeverWrapsAround) {
   EXPECT_FALSE(memory("0::/gone\n"));
   group_v2("", "max", mebibyte, 0);
   EXPECT_FALSE(memory("0::/\n"));
-}
-
-// A limit lowered below what is held; counts that were read at different moments; no count at all.
-TEST_F(Cgroup, FreeMemoryNeverWrapsAround) {
   group_v2("full", "1000", 5000, 100);
   EXPECT_EQ(memory("0::/full\n")->free, 0u);
   group_v2("late", "1000", 100, 300);
@@ -211,19 +195,12 @@ TEST_F(Cgroup, LeastQuotaOfTheLevels) {
   group("job/step", {{"cpu.max", "max 100000\n"}});
   EXPECT_EQ(quota("0::/job/step\n"), 1.5);
   EXPECT_EQ(quota("0::/other\n"), 8);
-}
-
-TEST_F(Cgroup, VersionOneQuotaOfANestedGroup) {
-  group("cpu", {{"cpu.cfs_quota_us", "-1\n"}, {"cpu.cfs_period_us", "100000\n"}});
+  for (const char* none : {"max 100000\n", "", "0 100000", "100000 0"})
+    EXPECT_EQ(parse_cpu_max(none), std::nullopt);
+  group("cpu", {{"cpu.cfs_quota_us", "-1\n"}, {"cpu.cfs_period_us", "100000\n"}});  // of version one
   EXPECT_EQ(quota("4:cpu,cpuacct:/job/step\n"), std::nullopt);
   group("cpu/job", {{"cpu.cfs_quota_us", "250000\n"}, {"cpu.cfs_period_us", "100000\n"}});
   EXPECT_EQ(quota("4:cpu,cpuacct:/job/step\n"), 2.5);
-}
-
-TEST_F(Cgroup, CpuMax) {
-  for (const char* none : {"max 100000\n", "", "0 100000", "100000 0"})
-    EXPECT_EQ(parse_cpu_max(none), std::nullopt);
-  EXPECT_EQ(parse_cpu_max("150000 100000\n"), 1.5);
 }
 
 TEST(HostMemory, LiesWithinTheMachineAndItsGroups) {
@@ -423,47 +400,40 @@ TEST(DeviceMap, EveryRankHasItsOwnWhereThatCanBe) {
 // A container or control group for each rank: all believe to be the first of their host.
 TEST(DeviceMap, RanksWithoutCommonMemoryDoNotAllTakeTheFirstGpu) {
   const Names all{"A", "B", "C"};
-  for (const bool own_names : {false, true}) {  // of the containers
+  for (const std::string own_name : {"", "container"}) {  // of the containers
     std::vector<RankSight> ranks;
-    for (int rank = 0; rank < 3; ++rank) {
-      ranks.push_back(sees(all, rank, own_names ? "container" + std::to_string(rank) : "node0"));
-    }
+    for (int rank = 0; rank < 3; ++rank)
+      ranks.push_back(sees(all, rank, own_name.empty() ? "node0" : own_name + std::to_string(rank)));
     const DeviceMap map = map_devices(ranks, false);
     EXPECT_EQ(map.gpu, (Ints{0, 1, 2}));
     EXPECT_EQ(map.most_sharers, 1);
-    const std::string host = own_names ? "container0" : "node0";
     ASSERT_EQ(map.warnings.size(), 1u);
-    expect_start(map.warnings[0],
-                 "ranks of " + host + " see the same GPU and share no memory (MPI has 3 groups");
-    expect_says(map.warnings[0], "dealt out by UUID");
-    expect_says(map.warnings[0], "start them in one");
+    expect_start(map.warnings[0], "ranks of " + ranks[0].host +
+                                      " see the same GPU and share no memory (MPI has 3 groups of them, ");
   }
 }
 
 TEST(DeviceMap, SharingWhileAGpuIdlesIsAWarning) {
   // Ranks 0 and 1 see only A; nobody takes C.
-  const std::vector<RankSight> ranks{sees({"A"}), sees({"A"}), sees({"B", "C"})};
+  std::vector<RankSight> ranks{sees({"A"}), sees({"A"}), sees({"B", "C"})};
   const Names expected = warnings(ranks);
   ASSERT_EQ(expected.size(), 1u);
-  expect_start(expected[0],
-               "2 ranks of node0 share one GPU while 1 of 3 there is idle (the ranks on it see none");
-  expect_says(expected[0], "; show every rank all GPUs of the host");
+  expect_start(
+      expected[0],
+      "2 ranks of node0 share one GPU while 1 of 3 there is idle (the ranks on it see none of these); "
+      "show every rank all GPUs");
   EXPECT_EQ(warnings(ranks, true), expected);  // whatever the deck allows
-  std::vector<RankSight> with_mps = ranks;
-  for (RankSight& rank : with_mps) rank.mps = true;
-  EXPECT_EQ(warnings(with_mps), expected);
-  // The idle GPU is seen by a rank of the same host that shares no memory with the others.
-  std::vector<RankSight> apart = ranks;
-  apart[2].memory_group = 2;
-  EXPECT_EQ(warnings(apart), expected);
+  ranks[2].memory_group = 2;                   // the idle GPU is seen by one that shares no memory with them
+  EXPECT_EQ(warnings(ranks), expected);
+  for (RankSight& rank : ranks) rank.mps = true;
+  EXPECT_EQ(warnings(ranks), expected);
   // A GPU that idles on another host is no help.
   expect_start(warnings({sees({"A"}), sees({"A"}), sees({"B", "C"}, 2, "node1")}).at(0),
                "2 ranks of node0 share one GPU and take turns (");
 }
 
 TEST(DeviceMap, MoreRanksThanGpus) {
-  const Names all{"A", "B"};
-  std::vector<RankSight> ranks(5, sees(all));
+  std::vector<RankSight> ranks(5, sees({"A", "B"}));
   const DeviceMap turns = map_devices(ranks, false);
   EXPECT_EQ(turns.gpu, (Ints{0, 1, 0, 1, 0}));
   EXPECT_EQ(turns.sharers, (Ints{3, 2, 3, 2, 3}));
@@ -471,8 +441,7 @@ TEST(DeviceMap, MoreRanksThanGpus) {
   EXPECT_EQ(turns.notes, Names{});
   ASSERT_EQ(turns.warnings.size(), 1u);
   expect_start(turns.warnings[0],
-               "3 ranks of node0 share one GPU and take turns (they see 2 GPUs there, and no MPS");
-  expect_says(turns.warnings[0], "; start one rank a GPU, or nvidia-cuda-mps-control before");
+               "3 ranks of node0 share one GPU and take turns (they see 2 GPUs there, and no MPS runs); ");
 
   const DeviceMap allowed = map_devices(ranks, true);  // parallel.ranks_per_gpu
   EXPECT_EQ(allowed.warnings, Names{});
@@ -485,7 +454,7 @@ TEST(DeviceMap, MoreRanksThanGpus) {
   EXPECT_EQ(mps.gpu, turns.gpu);
 
   ranks[2].mps = false;  // one outside the service takes turns with those within
-  EXPECT_EQ(map_devices(ranks, false).warnings, turns.warnings);
+  EXPECT_EQ(warnings(ranks), turns.warnings);
 }
 
 TEST(DeviceMap, AFaultOfManyHostsIsToldOnce) {
@@ -496,19 +465,19 @@ TEST(DeviceMap, AFaultOfManyHostsIsToldOnce) {
   }
   const Names found = warnings(ranks);
   ASSERT_EQ(found.size(), 1u);
-  expect_start(found[0], "2 ranks of n0 share one G");
-  EXPECT_TRUE(found[0].ends_with(" (and on 3 more hosts)"));
+  expect_start(found[0], "2 ranks of n0 share one GPU");
+  EXPECT_TRUE(found[0].ends_with(" (and on 3 more hosts)")) << found[0];
 }
 
 TEST(DeviceMap, RanksWithoutAGpu) {
   RankSight blind = sees({}, 0, "node7");
   blind.why_none = "no NVIDIA driver is installed";
+  const std::string why = "no CUDA device (no NVIDIA driver is installed)", of_it = "on node7 has " + why;
   EXPECT_EQ(why_not_on_gpus({sees({"A"}), sees({"B"})}), "");
-  EXPECT_EQ(why_not_on_gpus({blind, blind}), "no CUDA device (no NVIDIA driver is installed)");
-  EXPECT_EQ(why_not_on_gpus({sees({"A"}), blind, blind}),
-            "rank 1 on node7 has no CUDA device (no NVIDIA driver is installed) and 1 rank of 3 has one");
+  EXPECT_EQ(why_not_on_gpus({blind, blind}), why);
+  EXPECT_EQ(why_not_on_gpus({sees({"A"}), blind, blind}), "rank 1 " + of_it + " and 1 rank of 3 has one");
   EXPECT_EQ(why_not_on_gpus({sees({"A"}), sees({"B"}), blind}),
-            "rank 2 on node7 has no CUDA device (no NVIDIA driver is installed) and 2 ranks of 3 have one");
+            "rank 2 " + of_it + " and 2 ranks of 3 have one");
 }
 
 // The least highest load of all dealings, by trying them all.
