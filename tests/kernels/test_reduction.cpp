@@ -156,19 +156,20 @@ TEST_P(ReductionVariant, SeesTheLargestMagnitudeInEveryCell) {
 
 ON_EACH_BACKEND(ReductionVariant, cases_of(reduction_kernels<double>(), backend));
 
-TEST(ReductionOpenmp, HasTheSameBitsForAnyThreadsAndInstructionSet) {
+TEST(ReductionOfTheHost, HasTheSameBitsForAnyThreadsAndInstructionSet) {
   const auto host = make_host_device();
   const Field<double> a = random_field<double>(*host, {97, 61, 53}, 1, 11);
   const Field<double> b = random_field<double>(*host, {97, 61, 53}, 1, 12);
-  for (ReductionOp op : all_ops) {
-    std::vector<double> found;
-    on_threads({1, 2, 3, 4}, [&] {
-      for (std::string_view set : instruction_sets()) {
-        found.push_back(reduce(reduction_of<double>({"openmp", "fp64", Backend::host, set}), *host, op, a, &b,
-                               {{1, 0, 2}, {96, 61, 53}}));
-      }
-    });
-    for (double value : found) EXPECT_EQ(value, found.front()) << static_cast<int>(op);
+  for (const std::string_view name : {"openmp", "reproducible"}) {
+    for (ReductionOp op : all_ops) {
+      std::vector<double> found;
+      on_threads({1, 2, 3, 4, 5}, [&] {
+        for (std::string_view set : instruction_sets())
+          found.push_back(reduce(reduction_of<double>({name, "fp64", Backend::host, set}), *host, op, a, &b,
+                                 {{1, 0, 2}, {96, 61, 53}}));
+      });
+      for (double value : found) EXPECT_EQ(value, found.front()) << name << " " << static_cast<int>(op);
+    }
   }
 }
 
@@ -243,54 +244,12 @@ TEST_P(ExactReductionVariant, HasTheWordsOfOneAdditionACell) {
   });
 }
 
-// As ranks do it: each sums its part, the words are added up in any order and rounded once.
-TEST_P(ExactReductionVariant, HasTheSameBitsForAnySplitAndOrder) {
-  Random random;
-  for_precision(GetParam().precision, [&]<class T>(T) {
-    const Int3 shape{31, 22, 13};
-    Field<T> field = field_of_all_sizes<T>(*host_, shape, random);
-    const LongAccumulator once = words<T>(ReductionOp::sum, field, nullptr, {{0, 0, 0}, shape});
-    for (int trial = 0; trial < 8; ++trial) {
-      const Int3 at{random.between<Index>(0, shape.x), random.between<Index>(0, shape.y),
-                    random.between<Index>(0, shape.z)};
-      LongAccumulator sum{};
-      for (int part = 0; part < 8; ++part) {
-        Box box{{0, 0, 0}, shape};
-        for (int axis = 0; axis < 3; ++axis) (part >> axis & 1 ? box.lo : box.hi)[axis] = at[axis];
-        sum.add(words<T>(ReductionOp::sum, field, nullptr, box));
-      }
-      EXPECT_TRUE(same_bits(sum.rounded(), once.rounded())) << "cut at " << text(at);
-      sum.normalise();
-      EXPECT_TRUE(same_bits(sum, once)) << "cut at " << text(at);
-
-      std::vector<T> cells;  // the same cells in other places
-      for_each_cell(shape, [&](Int3 c) { cells.push_back(field.view()(c)); });
-      std::ranges::shuffle(cells, random);
-      for_each_cell(shape, [&](Int3 c) { field.view()(c) = cells[index_of(c, shape)]; });
-    }
-  });
-}
-
 std::vector<KernelCase> exact_cases(Backend backend) {
   std::vector<KernelCase> all = cases_of(reduction_kernels<double>(), backend);
   std::erase_if(all, [](const KernelCase& c) { return reduction_of<double>(c).sum_bits != SumBits::exact; });
   return all;
 }
 ON_EACH_BACKEND(ExactReductionVariant, exact_cases(backend));
-
-TEST(ReductionReproducible, HasTheSameBitsForAnyNumberOfThreads) {
-  const auto host = make_host_device();
-  const Field<double> a = random_field<double>(*host, {97, 61, 53}, 1, 15);
-  const LongAccumulator expected = one_by_one<double>(ReductionOp::sum, a, nullptr, a.view().interior());
-  on_threads({1, 2, 3, 4, 5}, [&] {
-    LongAccumulator sum{};
-    double rounded = 0;
-    exact_reduction<double>(Backend::host)
-        .launch({std::as_const(a).view(), {}, a.view().interior(), ReductionOp::sum, &rounded, nullptr, &sum},
-                {});
-    EXPECT_TRUE(same_bits(sum, expected));
-  });
-}
 
 // The exact sum itself: against sums made another way.
 

@@ -282,13 +282,6 @@ void check_near(Index n, Index d) {
   }
 }
 
-TEST(FastDivide, SmallNumbers) {
-  for (Index d = 1; d <= 130; ++d) {
-    const FastDivide divide(d);
-    for (Index n = 0; n <= 1000; ++n) ASSERT_EQ(divide(n), n / d) << n << " / " << d;
-  }
-}
-
 TEST(FastDivide, EndsOfTheRange) {
   for (int log2 = 0; log2 < 63; ++log2) {
     const Index power = Index{1} << log2;

@@ -325,6 +325,7 @@ TEST(ResidualCheckOfOneCell, IsNotDroppedOnAnyRank) {
       EXPECT_EQ(residual_of(0, norm, kernel, world), 0);
       EXPECT_EQ(residual_of(120.0, Norm::l1, kernel, world), 1);
       EXPECT_EQ(residual_of(3.0, Norm::max, kernel, world), 3);
+      EXPECT_DOUBLE_EQ(residual_of(12.0, Norm::l2, kernel, world), std::sqrt(1.2));
     }
   }
 }

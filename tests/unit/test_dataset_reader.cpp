@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <hdf5.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <numeric>
 #include <tuple>
@@ -184,18 +183,6 @@ TEST_F(ReadDataset, VirtualDatasetsAreRejected) {
   H5Sclose(space);
   add("T", H5T_IEEE_F64LE, creation, false);
   expect_rejected("T", place("T") + "a virtual dataset (its cells lie in other files)");
-}
-
-TEST_F(ReadDataset, UnknownFiltersAreRejectedByNameAndNoPlugInIsLoaded) {
-  const hid_t creation = chunked();
-  H5Pset_filter(creation, 32004, H5Z_FLAG_OPTIONAL, 0, nullptr);  // lz4's registered number
-  add("T", H5T_IEEE_F64LE, creation);
-  ::setenv("HDF5_PLUGIN_PATH", folder_.path().c_str(), 1);
-  expect_rejected("T", place("T") + "needs the filter 32004 '' (not built into this HDF5, and plug-ins are");
-  unsigned loading = 1;
-  H5PLget_loading_state(&loading);
-  EXPECT_EQ(loading, 0u);
-  ::unsetenv("HDF5_PLUGIN_PATH");
 }
 
 TEST_F(ReadDataset, ADamagedChunkIsIo) {

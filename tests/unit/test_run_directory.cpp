@@ -103,17 +103,22 @@ TEST(RunFiles, NamesSayTheirSweep) {
 }
 
 TEST(RunFiles, AreThoseOfTheNamesThatARunGives) {
-  for (const char* ours :
-       {"latest", "latest.part", "run.json", "run.log", "run.json.part", "plate_00000001.checkpoint.hdf",
-        "history.csv.aside", "plate_00000001.checkpoint.hdf.part", "plate_00000001.checkpoint.hdf.aside",
-        "probes.csv.2.aside", "plate_material.h5", "plate_material.h5.part"})
-    EXPECT_TRUE(is_run_file(ours, "plate")) << ours;
-  for (const char* other :
-       {"latest.aside", "plate_00000001.hdf.aside", "run.json.aside", "plate_1.checkpoint", "history.csv.2",
-        "history.csv2.aside", ".2.aside", "2.aside", "", "plate", "plate_000001.hdf.series", "plate.hdf",
-        "plate_notes.hdf", "plate_.hdf", "plate_1.hdf5", "plate_1.part", "other_000100.hdf", "run.json.saved",
-        "myhistory.csv"})
-    EXPECT_FALSE(is_run_file(other, "plate")) << other;
+  const char* const ours =
+      "latest latest.part run.json run.log run.json.part history.csv.aside probes.csv.2.aside "
+      "p_00000001.checkpoint.hdf p_00000001.checkpoint.hdf.part p_00000001.checkpoint.hdf.aside "
+      "p_material.h5 p_material.h5.part p.xmf p_00000100.diverged.hdf p_slice_z3_00000010.hdf "
+      "p_slice_z3.hdf.series p_slice_a_b-7_00000010.hdf.part p_slice_a.xmf p_slice_a_b.hdf.series "
+      "p_region_00000000.hdf p_region.hdf.series p_coarse_1.hdf p_coarse.xmf";
+  const char* const others =
+      "latest.aside p_00000001.hdf.aside run.json.aside p_1.checkpoint history.csv.2 history.csv2.aside "
+      ".2.aside 2.aside p p_000001.hdf.series p.hdf p_notes.hdf p_.hdf p_1.hdf5 p_1.part other_000100.hdf "
+      "run.json.saved myhistory.csv p_slice_00000010.hdf p_slice__.hdf p_slice.hdf.series p_regions_1.hdf "
+      "p_region_.hdf p_.diverged.hdf p_coarse.hdf else_region_1.hdf";
+  for (const auto& [names, is_ours] : {std::pair{ours, true}, {others, false}}) {
+    std::istringstream words(names);
+    for (std::string name; words >> name;) EXPECT_EQ(is_run_file(name, "p"), is_ours) << name;
+  }
+  for (const char* other : {"", "p_slice_a b_1.hdf"}) EXPECT_FALSE(is_run_file(other, "p")) << other;
   EXPECT_TRUE(is_run_file("a.b_000001.hdf", "a.b"));  // which is no pattern
   EXPECT_FALSE(is_run_file("axb_000001.hdf", "a.b") || is_run_file("ab_000001.hdf", "a*"));
   EXPECT_TRUE(is_run_file("_000001.hdf", ""));
