@@ -154,9 +154,8 @@ class ConductanceGrid {
   const Communicator communicator;
   const Box subdomain;
   Halving halving{.axis = -1};
-  Box mine;                                   // cells that this rank restricts to
-  std::optional<Gathering<float>> gathering;  // where this grid is whole, and the finer one is not
-  PhaseTimes times{};                         // seconds of this rank's host thread, as those of a Step
+  Box mine;            // cells that this rank restricts to
+  PhaseTimes times{};  // seconds of this rank's host thread, as those of a Step
 
  private:
   Field<float> new_field() const {
@@ -172,6 +171,11 @@ class ConductanceGrid {
   HaloExchange<float> halo_;
   Stream compute_;
   Owned<Stream> halo_stream_;
+
+ public:
+  // Where this grid is whole, and the finer one is not. The last member: ranks close what they have open of
+  // source() before it is freed.
+  std::optional<Gathering<float>> gathering;
 };
 
 // V cycles over a grid of the body and coarser ones by semicoarsening (kernels/semicoarsening.hpp): each has
