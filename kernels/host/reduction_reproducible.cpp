@@ -3,7 +3,7 @@
 // the row openmp's. How: sliced_sum.hpp.
 //
 // Traffic a cell: one read of each field; the batch stays in L1.
-#include "kernels/host/rows.hpp"
+#include "kernels/host/host_kernels.hpp"
 #include "kernels/host/sliced_sum.hpp"
 
 namespace isotherm::host {
@@ -21,10 +21,14 @@ LongAccumulator sum(const ReductionArgs<T>& args) {
 #pragma omp parallel if (box.cells() >= cells_worth_threads)
   {
     SlicedSum<Isa, op, T> mine;
-    for_each_row_of_thread(box, [&](Index y, Index z) {
-      mine.add_row(&args.a(box.lo.x, y, z), args.b.empty() ? nullptr : &args.b(box.lo.x, y, z),
-                   box.hi.x - box.lo.x);
-    });
+    // Not for_each_row_of_thread(): what a lambda holds by reference costs 2 % in fp64.
+#pragma omp for collapse(2) schedule(static) nowait
+    for (Index z = box.lo.z; z < box.hi.z; ++z) {
+      for (Index y = box.lo.y; y < box.hi.y; ++y) {
+        mine.add_row(&args.a(box.lo.x, y, z), args.b.empty() ? nullptr : &args.b(box.lo.x, y, z),
+                     box.hi.x - box.lo.x);
+      }
+    }
     const LongAccumulator part_of_total = mine.total();
 #pragma omp critical(isotherm_reproducible)
     total.add(part_of_total);
