@@ -104,7 +104,7 @@ class Snapshot : public FilesOfAll {
     config_.grid.lengths = Vector3{0.17, 0.46, 0.93};
   }
 
-  // With texts as long as those of a run, which lie where HDF5 leaves no gap that differs from file to file.
+  // With long texts: behind short ones HDF5 leaves a gap on many ranks, in which anything may stand.
   SnapshotWriter writer() const {
     return {config_,
             grid_of_snapshots(config_),
