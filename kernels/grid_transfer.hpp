@@ -44,6 +44,7 @@ struct Restriction {
   // Each coarse cell of the region is two by two by two fine ones, whose x is even, so that pairs are
   // aligned.
   bool nested = false;
+  Boundary<T> across_x[2] = {};  // of the fine field, where the backend computes_uniform_x
 };
 template <class T>
 struct Prolongation {
@@ -52,10 +53,15 @@ struct Prolongation {
   Box region;                 // from (0, 0, 0) on
   T shift;                    // K
   const Interpolation<T>* interpolations[3];
+  // From (0, 0, 0) on, two by two by two fine cells lie in one coarse cell.
+  bool nested = false;
 };
 
 template <class T>
 struct GridTransfer {
+  // Does a nested restriction compute what is beyond boundaries across x that are uniform? All others are
+  // read from ghosts.
+  bool computes_uniform_x = false;
   void (*restrict_residual)(const Restriction<T>& restriction, Stream stream);
   void (*prolong_add)(const Prolongation<T>& prolongation, Stream stream);
 };

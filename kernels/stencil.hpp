@@ -216,6 +216,7 @@ struct Boundary {
     const CellBoundary<T>& cell = cells[p + q * cells_pitch];
     return boundary_ghost(cell.a, cell.slope * b_at(p, q, sweep), centre);
   }
+  bool is_uniform() const { return !a_field && !b_field && !cells; }
   ISOTHERM_HOST_DEVICE double conductance_at(Index p, Index q) const {
     return cells ? cells[p + q * cells_pitch].conductance : 1;
   }
@@ -357,11 +358,11 @@ struct StencilKernel {
 template <class T>
 std::span<const StencilKernel<T>> stencil_kernels(InstructionSet set = instruction_set());
 
-// The boundaries whose ghosts must be filled before this kernel sweeps.
+// The boundaries whose ghosts must be filled before a kernel with these `own_boundaries`.
 template <class T>
-Boundaries<T> boundaries_in_ghosts(const StencilKernel<T>& kernel, Boundaries<T> boundaries) {
+Boundaries<T> boundaries_in_ghosts(const std::array<bool, 3>& own_boundaries, Boundaries<T> boundaries) {
   for (int f = 0; f < face_count; ++f) {
-    if (kernel.own_boundaries[static_cast<std::size_t>(f / 2)]) boundaries.faces[f].is_boundary = false;
+    if (own_boundaries[static_cast<std::size_t>(f / 2)]) boundaries.faces[f].is_boundary = false;
   }
   return boundaries;
 }

@@ -2,9 +2,9 @@
 //
 // Mapping   restriction: where cells nest, two by two by two, a thread takes a column of coarse cells and
 //           walks up along z; the planes of its fine cells stay in registers, x neighbours come by shuffle,
-//           rows beside its own from L1. Any other grids: a thread takes a coarse cell, and its fine cells'
-//           neighbours from L1. Prolongation: a thread takes a column of fine cells; what it has interpolated
-//           in a coarse plane serves all fine planes beside that.
+//           rows next to its own from L1. Any other grids: a thread takes a coarse cell, and its fine cells'
+//           neighbours from L1. Prolongation: a thread takes a column of two fine cells, of two by two where
+//           cells nest; what it has interpolated in a coarse plane serves all fine planes next to that.
 // Traffic   restriction: a read of the fine field, and of its source. Prolongation: a read and a write of the
 //           fine field. The coarse grid is an eighth of it.
 #include "kernels/cuda/cuda_kernels.hpp"
@@ -14,8 +14,12 @@
 namespace isotherm::cuda {
 namespace {
 
-constexpr unsigned threads = 128;
 constexpr dim3 wide(warp_size, 4, 1);
+// Where cells nest. Two such blocks share an SM: with the registers that are then left to each thread, it
+// asks for all of a plane's cells at once. The more rows a block of restriction has, the fewer does it share
+// with the next; prolongation likes longer rows.
+constexpr unsigned threads = 256;
+constexpr dim3 square(warp_size, 8, 1), long_rows(4 * warp_size, 2, 1);
 
 // Planes of the coarse, or of the fine grid that a thread walks through: few on small grids, which have too
 // few threads else.
@@ -24,7 +28,7 @@ Index walk_of(Box region) {
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads) restrict_cells(Restriction<T> r, Int3 first) {
+__global__ void __launch_bounds__(128) restrict_cells(Restriction<T> r, Int3 first) {
   const Int3 cell = cell_of_thread(first);
   if (beyond(cell, r.region.hi)) return;
   const CellOverlap<T> on_x = r.overlaps[0][cell.x], on_y = r.overlaps[1][cell.y],
@@ -69,11 +73,16 @@ struct RowPairs {
   }
 };
 
-// Adds half the updates of a plane's two by two fine cells, summed over y, for each x. `first`, `last`: the
-// neighbour below or above in x belongs to no lane of the warp, and is read from memory.
+// How a lane comes by the neighbours of its fine cells below and above in x: those of the next lane, or from
+// memory, or of a boundary.
+struct Ends {
+  bool from_memory[2], at_boundary[2];
+};
+
+// Adds half the updates of a plane's two by two fine cells, summed over y, for each x.
 template <class T>
-__device__ __forceinline__ void add_plane(const Restriction<T>& r, const T* from, const T* source, bool first,
-                                          bool last, const RowPairs<T>& below, const RowPairs<T>& at,
+__device__ __forceinline__ void add_plane(const Restriction<T>& r, const T* from, const T* source,
+                                          const Ends& ends, const RowPairs<T>& below, const RowPairs<T>& at,
                                           const RowPairs<T>& above, T (&column)[2]) {
   const Index pitch = r.fine.pitch_y;
   const Pair<T> before = Pair<T>::load(from - pitch), behind = Pair<T>::load(from + 2 * pitch);
@@ -82,8 +91,11 @@ __device__ __forceinline__ void add_plane(const Restriction<T>& r, const T* from
   for (int j = 0; j < 2; ++j) {
     T x_lo = __shfl_up_sync(0xffffffffu, at.row[j].v[1], 1);
     T x_hi = __shfl_down_sync(0xffffffffu, at.row[j].v[0], 1);
-    if (first) x_lo = from[j * pitch - 1];
-    if (last) x_hi = from[j * pitch + 2];
+    if (ends.from_memory[0]) x_lo = from[j * pitch - 1];
+    if (ends.from_memory[1]) x_hi = from[j * pitch + 2];
+    const Boundary<T>&lower = r.across_x[0], &upper = r.across_x[1];
+    if (ends.at_boundary[0]) x_lo = boundary_ghost(lower.a, lower.b[0], at.row[j].v[0]);
+    if (ends.at_boundary[1]) x_hi = boundary_ghost(upper.a, upper.b[0], at.row[j].v[1]);
     const Pair<T> y_lo = j == 0 ? before : at.row[0], y_hi = j == 0 ? at.row[1] : behind;
     const Pair<T> s = source ? Pair<T>::load(source + j * r.source.pitch_y) : Pair<T>{};
 #pragma unroll
@@ -101,14 +113,19 @@ __device__ __forceinline__ void add_plane(const Restriction<T>& r, const T* from
 
 // Lanes beyond the region in x do as the last in it, and store nothing: all take part in shuffles.
 template <class T>
-__global__ void __launch_bounds__(threads) restrict_nested(Restriction<T> r, Int3 first, Index walk) {
+__global__ void __launch_bounds__(threads, sizeof(T) == 8 ? 2 : 3)
+    restrict_nested(Restriction<T> r, Int3 first, Index walk) {
   const Int3 cell = cell_of_thread(first);
   if (cell.y >= r.region.hi.y) return;  // a whole warp
-  const bool last = threadIdx.x == warp_size - 1 || cell.x + 1 >= r.region.hi.x;
   const Index z_lo = r.region.lo.z + (cell.z - r.region.lo.z) * walk, z_hi = min(z_lo + walk, r.region.hi.z);
   const Index x = min(cell.x, r.region.hi.x - 1);
   const Index fine_x = r.overlaps[0][x].first, fine_y = r.overlaps[1][cell.y].first;
-  Index fine_z = r.overlaps[2][z_lo].first;
+  const Index fine_z = r.overlaps[2][z_lo].first;
+  const bool at_min = r.across_x[0].is_boundary && fine_x == 0,
+             at_max = r.across_x[1].is_boundary && fine_x + 2 == r.fine.extent.x;
+  const Ends ends{
+      {threadIdx.x == 0 && !at_min, (threadIdx.x == warp_size - 1 || cell.x + 1 >= r.region.hi.x) && !at_max},
+      {at_min, at_max}};
   const T* from = &r.fine(fine_x, fine_y, fine_z);
   const T* source = r.source.empty() ? nullptr : &r.source(fine_x, fine_y, fine_z);
   const Index pitch_y = r.fine.pitch_y, pitch_z = r.fine.pitch_z;
@@ -118,7 +135,7 @@ __global__ void __launch_bounds__(threads) restrict_nested(Restriction<T> r, Int
 #pragma unroll
     for (int k = 0; k < 2; ++k) {
       const RowPairs<T> above = RowPairs<T>::load(from + pitch_z, pitch_y);
-      add_plane(r, from, source, threadIdx.x == 0, last, below, at, above, column);
+      add_plane(r, from, source, ends, below, at, above, column);
       below = at;
       at = above;
       from += pitch_z;
@@ -132,7 +149,7 @@ __global__ void __launch_bounds__(threads) restrict_nested(Restriction<T> r, Int
 // Columns of two adjacent fine cells. The coarse planes beside a fine one are interpolated along y
 // once.
 template <class T>
-__global__ void __launch_bounds__(threads) prolong_cells(Prolongation<T> p, Int3 first, Index walk) {
+__global__ void __launch_bounds__(128) prolong_cells(Prolongation<T> p, Int3 first, Index walk) {
   const Int3 cell = cell_of_thread(first);
   const Index x = 2 * cell.x, y = cell.y;
   if (x >= p.region.hi.x || y >= p.region.hi.y) return;
@@ -171,19 +188,82 @@ __global__ void __launch_bounds__(threads) prolong_cells(Prolongation<T> p, Int3
   }
 }
 
+// Columns of two by two fine cells, those of a coarse one. Its neighbours along x come by shuffle, those of
+// the first and the last lane from memory. Lanes beyond the region stand for the coarse cell behind it.
+template <class T>
+__global__ void __launch_bounds__(threads, 2) prolong_nested(Prolongation<T> p, Int3 first, Index walk) {
+  const Int3 cell = cell_of_thread(first);
+  if (2 * cell.y >= p.region.hi.y) return;  // a whole warp
+  const Index z_lo = cell.z * walk, z_hi = min(z_lo + walk, p.region.hi.z);
+  const Index x = min(2 * cell.x, p.region.hi.x - 2), y = 2 * cell.y;
+  const Interpolation<T> on_x[2] = {p.interpolations[0][x], p.interpolations[0][x + 1]};
+  const Interpolation<T> on_y[2] = {p.interpolations[1][y], p.interpolations[1][y + 1]};
+  const unsigned lane = threadIdx.x % warp_size;
+  const bool is_first = lane == 0, is_last = lane == warp_size - 1, inside = 2 * cell.x < p.region.hi.x;
+  const int own_x = inside ? on_x[1].lower : on_x[1].upper, side_x = is_first ? on_x[0].lower : on_x[1].upper;
+  // Of both fine rows, at the coarse cells before, of and behind the columns.
+  struct Plane {
+    T before[2], at[2], behind[2];
+  };
+  const auto plane = [&](int z) {
+    const auto rows = [&](int coarse_x, T(&row)[2]) {
+      const T own = p.coarse(coarse_x, on_y[1].lower, z);
+      row[0] = interpolated(on_y[0], p.coarse(coarse_x, on_y[0].lower, z), own);
+      row[1] = interpolated(on_y[1], own, p.coarse(coarse_x, on_y[1].upper, z));
+    };
+    Plane made;
+    T at_side[2] = {};
+    rows(own_x, made.at);
+    if (is_first || is_last) rows(side_x, at_side);
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      made.before[j] = __shfl_up_sync(0xffffffffu, made.at[j], 1);
+      made.behind[j] = __shfl_down_sync(0xffffffffu, made.at[j], 1);
+      if (is_first) made.before[j] = at_side[j];
+      if (is_last) made.behind[j] = at_side[j];
+    }
+    return made;
+  };
+  const Interpolation<T>* on_z = &p.interpolations[2][z_lo];
+  Plane lower = plane(on_z->lower), own = plane(on_z[1].lower);
+  T* to = &p.fine(x, y, z_lo);
+  for (Index z = z_lo; z < z_hi; z += 2, on_z += 2, to += 2 * p.fine.pitch_z) {
+    Pair<T> value[2][2];  // asked for together
+#pragma unroll
+    for (int k = 0; k < 2; ++k)
+      for (int j = 0; j < 2; ++j) value[k][j] = Pair<T>::load(to + k * p.fine.pitch_z + j * p.fine.pitch_y);
+    const Plane upper = plane(on_z[1].upper);
+#pragma unroll
+    for (int k = 0; k < 2; ++k) {
+      const Plane &below = k == 0 ? lower : own, &above = k == 0 ? own : upper;
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        const T before = interpolated(on_z[k], below.before[j], above.before[j]),
+                at = interpolated(on_z[k], below.at[j], above.at[j]),
+                behind = interpolated(on_z[k], below.behind[j], above.behind[j]);
+        value[k][j].v[0] += interpolated(on_x[0], before, at, p.shift);
+        value[k][j].v[1] += interpolated(on_x[1], at, behind, p.shift);
+        if (inside) *reinterpret_cast<Pair<T>*>(to + k * p.fine.pitch_z + j * p.fine.pitch_y) = value[k][j];
+      }
+    }
+    lower = own;
+    own = upper;
+  }
+}
+
 // Blocks of threads cover x and y, and each walks along z.
 template <class Launch>
-void over_columns(Box columns, Index walk, const Launch& launch_part) {
+void over_columns(Box columns, Index walk, dim3 block, const Launch& launch_part) {
   columns.hi.z = columns.lo.z + ceil_div(columns.extent().z, walk);
-  cover(columns, wide, [&](dim3 grid, Int3 first) { launch_part(grid, first); });
+  cover(columns, block, [&](dim3 grid, Int3 first) { launch_part(Threads{grid, block}, first); });
 }
 
 template <class T>
 void restrict_residual(const Restriction<T>& r, Stream stream) {
   if (r.nested) {
     const Index walk = walk_of(r.region);
-    over_columns(r.region, walk, [&](dim3 grid, Int3 first) {
-      launch("restrict_nested", restrict_nested<T>, {grid, wide}, stream, r, first, walk);
+    over_columns(r.region, walk, square, [&](const Threads& blocks, Int3 first) {
+      launch("restrict_nested", restrict_nested<T>, blocks, stream, r, first, walk);
     });
     return;
   }
@@ -198,8 +278,16 @@ void prolong_add(const Prolongation<T>& p, Stream stream) {
   const Index walk = walk_of(p.region);
   Box pairs = p.region;
   pairs.hi.x = ceil_div(pairs.hi.x, Index{2});
-  over_columns(pairs, walk, [&](dim3 grid, Int3 first) {
-    launch("prolong_cells", prolong_cells<T>, {grid, wide}, stream, p, first, walk);
+  if (p.nested) {
+    pairs.hi.y /= 2;
+    over_columns(pairs, walk, pairs.hi.x < long_rows.x ? square : long_rows,
+                 [&](const Threads& blocks, Int3 first) {
+                   launch("prolong_nested", prolong_nested<T>, blocks, stream, p, first, walk);
+                 });
+    return;
+  }
+  over_columns(pairs, walk, wide, [&](const Threads& blocks, Int3 first) {
+    launch("prolong_cells", prolong_cells<T>, blocks, stream, p, first, walk);
   });
 }
 
@@ -207,7 +295,7 @@ void prolong_add(const Prolongation<T>& p, Stream stream) {
 
 template <class T>
 const GridTransfer<T>& grid_transfer_cuda() {
-  static constexpr GridTransfer<T> table{restrict_residual<T>, prolong_add<T>};
+  static constexpr GridTransfer<T> table{true, restrict_residual<T>, prolong_add<T>};
   return table;
 }
 

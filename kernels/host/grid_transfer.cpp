@@ -83,7 +83,7 @@ void prolong_add(const Prolongation<T>& p, Stream) {
 
 template <class Isa, class T>
 void complete(GridTransfer<T>& functions) {
-  functions = {restrict_residual<T>, prolong_add<T>};
+  functions = {false, restrict_residual<T>, prolong_add<T>};
 }
 
 ISOTHERM_INSTANTIATE(complete, GridTransfer);

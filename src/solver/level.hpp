@@ -196,13 +196,13 @@ class Level {
   // time. Sources have one for all sweeps.
   void update_values(int sweeps, std::optional<double> share = {});
   double values_time() const { return times_.front(); }  // s, of the last of these
-  // Ghosts beyond the boundaries at which `region` ends, but for those that a `kernel` computes itself.
-  void fill_boundaries(Box region, const StencilKernel<T>* kernel = nullptr) {
+  // Ghosts beyond the boundaries at which `region` ends, but for axes across which a kernel has its
+  // `own_boundaries`.
+  void fill_boundaries(Box region, const std::array<bool, 3>& own_boundaries = {}) {
     const TraceRange range(Phase::boundaries);
-    const Boundaries<T>& all = boundaries_.boundaries();
     face_copy<T>(device_.backend())
-        .fill_boundaries(current_.view(), kernel ? boundaries_in_ghosts(*kernel, all) : all, region,
-                         compute_);
+        .fill_boundaries(current_.view(), boundaries_in_ghosts(own_boundaries, boundaries_.boundaries()),
+                         region, compute_);
   }
   void start_exchange() { halo_.start(current_.view(), compute_, halo_stream_); }
   void finish_exchange() { halo_.finish(current_.view(), compute_, halo_stream_); }

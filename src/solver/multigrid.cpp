@@ -64,7 +64,9 @@ struct CoarseLevel {
       }
       overlaps[axis] = copied_to(fine.device(), each_overlap);
     }
-    nested = n == m + m && read.lo.x % 2 == 0;
+    const auto is_even = [](Int3 i) { return (i.x | i.y | i.z) % 2 == 0; };
+    restricts_nested = n == m + m && read.lo.x % 2 == 0;
+    prolongs_nested = n == m + m && is_even(fine_lo) && is_even(fine.extent());
     find_interpolations(fine);
   }
 
@@ -112,7 +114,7 @@ struct CoarseLevel {
   Box read{};      // of the finer level
   Buffer overlaps[3], interpolations[3];
   T scale = 0;
-  bool nested = false;                    // Restriction::nested
+  bool restricts_nested = false, prolongs_nested = false;  // Restriction::nested, Prolongation::nested
   std::optional<Gathering<T>> gathering;  // where this level is whole, and the finer one is not
 };
 
@@ -197,24 +199,31 @@ class Multigrid : public WholeCycle {
     finest_.use(plan);
   }
 
-  void restrict_to(std::size_t i) {
+  // `is_zero`: the finer level is, its ghosts included.
+  void restrict_to(std::size_t i, bool is_zero = false) {
     CoarseLevel<T>& coarse = *coarse_[i - 1];
     Step<T>& finer = step(i - 1);
     Level<T>& fine = finer.level();
     const auto table = [&](int axis) { return coarse.overlaps[axis].template as<const CellOverlap<T>>(); };
-    finer.refresh_ghosts();
-    fine.fill_boundaries(coarse.read);
+    const GridTransfer<T>& transfer = grid_transfer<T>(fine.device().backend());
+    const Boundary<T>* const faces = fine.boundaries().boundaries().faces;
+    const bool own_x = transfer.computes_uniform_x && coarse.restricts_nested && faces[0].is_uniform() &&
+                       faces[1].is_uniform();
+    if (!is_zero) {
+      finer.refresh_ghosts();
+      fine.fill_boundaries(coarse.read, {own_x, false, false});
+    }
     finer.timed(Phase::sweep, [&] {
-      grid_transfer<T>(fine.device().backend())
-          .restrict_residual({fine.field(),
-                              fine.source(),
-                              fine.coefficients(),
-                              coarse.level.source_field().view(),
-                              coarse.restricted,
-                              coarse.scale,
-                              {table(0), table(1), table(2)},
-                              coarse.nested},
-                             fine.compute());
+      transfer.restrict_residual({fine.field(),
+                                  fine.source(),
+                                  fine.coefficients(),
+                                  coarse.level.source_field().view(),
+                                  coarse.restricted,
+                                  coarse.scale,
+                                  {table(0), table(1), table(2)},
+                                  coarse.restricts_nested,
+                                  {own_x ? faces[0] : Boundary<T>{}, own_x ? faces[1] : Boundary<T>{}}},
+                                 fine.compute());
       coarse.level.set_zero();
       coarse.step.forget_ghosts();
     });
@@ -238,7 +247,8 @@ class Multigrid : public WholeCycle {
                         fine.current().view(),
                         fine.whole(),
                         static_cast<T>(shift),
-                        {table(0), table(1), table(2)}},
+                        {table(0), table(1), table(2)},
+                        coarse.prolongs_nested},
                        fine.compute());
     });
     finer.forget_ghosts();
@@ -258,7 +268,7 @@ class Multigrid : public WholeCycle {
 
   void start() {
     level(0).wait_for_copy(true);  // the field is changed in place; within a cycle, another one
-    for (std::size_t i = 1; i <= coarse_.size(); ++i) restrict_to(i);
+    for (std::size_t i = 1; i <= coarse_.size(); ++i) restrict_to(i, i > 1);
     for (std::size_t i = coarse_.size(); i > 0; --i) {
       v_cycle(i);
       prolong_from(i, 0);

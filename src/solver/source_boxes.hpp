@@ -114,7 +114,8 @@ class SourceBoxes {
                        source_,
                        {}};
       face_copy<T>(device_.backend())
-          .fill_boundaries(in_, boundaries_in_ghosts(kernel_, one.boundaries), one.region, stream);
+          .fill_boundaries(in_, boundaries_in_ghosts(kernel_.own_boundaries, one.boundaries), one.region,
+                           stream);
       kernel_.launch(one, {}, stream);
       std::swap(in_, out_);
     }

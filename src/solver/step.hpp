@@ -205,7 +205,7 @@ class Step {
   }
   // Ghosts beyond the boundaries at which the region ends, but for those that the kernel computes itself.
   void fill_boundaries(Box region) {
-    level_.fill_boundaries(region, &kernel());
+    level_.fill_boundaries(region, kernel().own_boundaries);
     lap(Phase::halo);
   }
   // A step in several regions has one norm: the first region's starts it, the others join it. The launches

@@ -57,20 +57,29 @@ struct Grids {
 };
 // Two by two by two, with more cells than a warp has lanes and than a block walks through; odd;
 // semicoarsened.
-constexpr Grids all_grids[] = {{{8, 4, 6}, {4, 2, 3}},     {{134, 22, 70}, {67, 11, 35}},
-                               {{9, 7, 5}, {5, 4, 3}},     {{41, 12, 1}, {21, 6, 1}},
-                               {{10, 7, 40}, {10, 7, 20}}, {{1, 1, 3}, {1, 1, 2}},
-                               {{700, 3, 2}, {350, 2, 1}}};
+constexpr Grids all_grids[] = {
+    {{8, 4, 6}, {4, 2, 3}},        {{2, 4, 2}, {1, 2, 1}}, {{66, 2, 4}, {33, 1, 2}},
+    {{134, 22, 70}, {67, 11, 35}}, {{9, 7, 5}, {5, 4, 3}}, {{41, 12, 1}, {21, 6, 1}},
+    {{10, 7, 40}, {10, 7, 20}},    {{1, 1, 3}, {1, 1, 2}}, {{700, 3, 2}, {350, 2, 1}}};
 
 class GridTransferOf : public OnDevice {};
 
 TEST_P(GridTransferOf, RestrictsTheMeanUpdate) {
   for_precision(GetParam().precision, [&]<class T>(T) {
     const Coefficients<T> c{T(0.01), T(0.2), T(0.17), T(0.125), T(1)};
+    const GridTransfer<T> transfer = grid_transfer_of<T>(GetParam());
     for (const auto& [n, m] : all_grids) {
       for (const bool has_source : {false, true}) {
         SCOPED_TRACE(text(n) + (has_source ? " with a source" : ""));
-        const Field<T> fine = random_field<T>(*host_, n, 1, 1), source = random_field<T>(*host_, n, 1, 2);
+        const bool nested = n == m + m, own_x = nested && has_source && transfer.computes_uniform_x;
+        const Boundary<T> across_x[] = {{own_x, T(-0.5), {T(0.3)}}, {own_x, T(0.25), {T(-0.7)}}};
+        Field<T> fine = random_field<T>(*host_, n, 1, 1), source = random_field<T>(*host_, n, 1, 2);
+        const Field<T> there = to_device(*device_, fine);
+        if (own_x)  // which ghosts of the device's field do not hold
+          for_each_cell(Int3{1, n.y, n.z}, [&](Int3 at) {
+            fine.view()(-1, at.y, at.z) = across_x[0].ghost(at.y, at.z, fine.view()(0, at.y, at.z));
+            fine.view()(n.x, at.y, at.z) = across_x[1].ghost(at.y, at.z, fine.view()(n.x - 1, at.y, at.z));
+          });
         const Tables<T> tables(n, m);
         Field<T> expected = random_field<T>(*host_, m, 1, 3), coarse = to_device(*device_, expected);
         for_each_cell(m, [&](Int3 cell) {
@@ -84,7 +93,8 @@ TEST_P(GridTransferOf, RestrictsTheMeanUpdate) {
               T row = 0;
               for (int j = 0; j < on[1].count; ++j) {
                 const Int3 at{on[0].first + i, on[1].first + j, on[2].first + k};
-                const T next = swept(c, fine.view(), at, has_source ? source.view()(at) : T(0));
+                const T next =
+                    swept(c, std::as_const(fine).view(), at, has_source ? source.view()(at) : T(0));
                 row = std::fma(on[1].share[j], next - fine.view()(at), row);
               }
               column = std::fma(on[2].share[k], row, column);
@@ -93,19 +103,19 @@ TEST_P(GridTransferOf, RestrictsTheMeanUpdate) {
           }
           expected.view()(cell) = T(3.5) * sum;
         });
-        const Field<T> there = to_device(*device_, fine), source_there = to_device(*device_, source);
+        const Field<T> source_there = to_device(*device_, source);
         const typename Tables<T>::OnDevice tables_there(*device_, tables);
-        grid_transfer_of<T>(GetParam())
-            .restrict_residual(
-                {there.view(),
-                 has_source ? source_there.view() : FieldView<const T>{},
-                 c,
-                 coarse.view(),
-                 Box{{0, 0, 0}, m},
-                 T(3.5),
-                 {tables_there.overlaps(0), tables_there.overlaps(1), tables_there.overlaps(2)},
-                 n == m + m},
-                {});
+        transfer.restrict_residual(
+            {there.view(),
+             has_source ? source_there.view() : FieldView<const T>{},
+             c,
+             coarse.view(),
+             Box{{0, 0, 0}, m},
+             T(3.5),
+             {tables_there.overlaps(0), tables_there.overlaps(1), tables_there.overlaps(2)},
+             nested,
+             {across_x[0], across_x[1]}},
+            {});
         expect_same_there(*device_, expected, coarse);
       }
     }
@@ -142,7 +152,8 @@ TEST_P(GridTransferOf, AddsTheInterpolatedError) {
                         Box{{0, 0, 0}, n},
                         T(0.25),
                         {tables_there.interpolations(0), tables_there.interpolations(1),
-                         tables_there.interpolations(2)}},
+                         tables_there.interpolations(2)},
+                        n == m + m},
                        {});
       expect_same_there(*device_, expected, fine);
     }

@@ -195,7 +195,8 @@ class SweepBench {
     SweepArgs<T> args{in.view(), out.view(), whole, coefficients<T>, boundaries_, source(), norm};
     if (bench_.options.boundaries)
       face_copy<T>(kernel.backend)
-          .fill_boundaries(in.view(), boundaries_in_ghosts(kernel, boundaries_), whole, bench_.stream);
+          .fill_boundaries(in.view(), boundaries_in_ghosts(kernel.own_boundaries, boundaries_), whole,
+                           bench_.stream);
     if (!bench_.options.overlap) return kernel.launch(args, plan, bench_.stream);
     const Box interior = interior_between_ranks(kernel, whole, time_block_, tile);
     if (!interior.empty()) {
