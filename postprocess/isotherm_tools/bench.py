@@ -102,7 +102,7 @@ def variant_of(entry, subject):
 
     return SimpleNamespace(
         # the kernel, and what tells its ways to launch apart
-        label=launches + (f", time block {time_block}" if time_block > 1 else ""), launches=launches,
+        label=launches + (f" x {time_block}" if time_block > 1 else ""), launches=launches,
         kernel=entry["kernel"], time_block=time_block, launch=launch, speedup=entry["speedup"], copy=copy,
         intensity=points and FLOPS_A_POINT * points / moved,  # flop per byte of least traffic; None where nothing is updated
         rate=rate(launch), fastest=rate(fast), slowest=rate(slow), difference=entry.get("base_s") is not None,
@@ -119,7 +119,8 @@ def ladder_figure(record, ladders=None):
     most = max(len(ladder.variants) for ladder in ladders)
     figure, panels = pyplot.subplots(rows, columns, squeeze=False, layout="constrained",
                                      sharey=same, figsize=(figures.WIDTH, rows * (1.2 + 0.28 * most)))
-    figure.suptitle(f"bench {record.subject} on {record.device}", x=0.01, ha="left")
+    blocks = any(variant.time_block > 1 for ladder in ladders for variant in ladder.variants)
+    figure.suptitle(f"bench {record.subject} on {record.device}" + (" (x n: n sweeps per launch)" if blocks else ""), x=0.01, ha="left")
     for panel in panels.flat[len(ladders):]:
         panel.axis("off")
     for panel, ladder in zip(panels.flat, ladders):

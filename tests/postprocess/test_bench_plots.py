@@ -57,7 +57,7 @@ def test_bars_are_rates_whiskers_their_spread_and_roofs_what_a_copy_would_reach(
     assert [panel.get_title(loc="left") for panel in panels] == ["10 x 10 x 10, fp64", "10 x 10 x 10, fp32"]
     assert bars(panels[0]) == pytest.approx([0.25e-3, 1e-3, 4e-3])  # GPts/s
     assert bars(panels[1]) == pytest.approx([0.25e-3])
-    assert [text.get_text() for text in panels[0].get_yticklabels()] == ["slow", "fast, 32x8x1", "fused, time block 4"]
+    assert [text.get_text() for text in panels[0].get_yticklabels()] == ["slow", "fast, 32x8x1", "fused x 4"]
     # 20 MB/s are 1.25 MPts/s of 16 bytes; a launch of four sweeps moves as much for four times the points.
     assert limits(panels[0], "copy bandwidth measured with it") == pytest.approx([1.25e-3, 1.25e-3, 5e-3])
     assert panels[0].yaxis_inverted()
@@ -161,7 +161,7 @@ def test_the_best_policy_of_each_row_and_depth(tmp_path):
     record = BenchRecord(path)
     assert len(record.ladders[0].variants) == 5
     record.keep_best_tiles()
-    assert [variant.label for variant in record.ladders[0].variants] == ["tile, 4x2", "other", "tile, 2x2, time block 2"]
+    assert [variant.label for variant in record.ladders[0].variants] == ["tile, 4x2", "other", "tile, 2x2 x 2"]
 
 
 @pytest.mark.parametrize("figure", ["ladder", "roofline"])
