@@ -5,12 +5,12 @@
 
 namespace isotherm::cuda {
 
-// How rows that walk along z cut a box: columns of x by y cells, each in chunks of planes, one block a chunk.
-// Neighbouring columns follow each other in the queue, so that what one block reads at its edge is in L2 when
-// the next one wants it.
+// How kernels that walk along z split a box: columns of x by y cells, each in chunks of planes, one thread
+// block per chunk. Neighbouring columns have consecutive blocks, so that the cells that one block reads at
+// its edge are in L2 when the next block reads them.
 
-// Planes a chunk, for so many columns on a device that holds `slots` blocks at once. Short chunks fill it
-// better, long ones pay less at their ends: `overhead` planes a chunk.
+// Planes per chunk, for `columns` columns on a device that holds `slots` thread blocks at once. Short chunks
+// fill the device better; long chunks pay less often for their ends: `overhead` planes per chunk.
 inline Index balanced_planes(Index columns, Index planes, Index slots, Index overhead) {
   Index best = planes, least = 0;
   for (Index chunks = 1; chunks <= planes; ++chunks) {
@@ -28,7 +28,7 @@ struct Columns {
   Index first_x = 0;               // where columns begin: at box.lo.x or before it
   Index x = 1, y = 1, planes = 1;  // cells of a chunk
   Index count_x = 1, count_y = 1, count_z = 1;
-  // Columns in the middle that are left out: the first of them, and how many.
+  // Columns in the middle that are skipped: the first of them, and how many.
   Index hole_x = 0, hole_y = 0, hole_count_x = 0, hole_count_y = 0;
 
   // `unit`: columns begin at a multiple of so many cells along x.
@@ -38,7 +38,7 @@ struct Columns {
     return {
         box, first_x, x, y, planes, ceil_div(box.hi.x - first_x, x), ceil_div(n.y, y), ceil_div(n.z, planes)};
   }
-  // Without those of `hole`, a box of whole columns.
+  // Without the columns of `hole`, a box of whole columns.
   Columns without(Box hole) const {
     Columns rest = *this;
     rest.hole_x = (hole.lo.x - first_x) / x;
@@ -49,7 +49,7 @@ struct Columns {
   }
   ISOTHERM_HOST_DEVICE Index columns() const { return count_x * count_y - hole_count_x * hole_count_y; }
   unsigned blocks() const { return static_cast<unsigned>(columns() * count_z); }
-  // Of all columns: those that reach beyond the box count as if they did not.
+  // Cells of the box in these columns, if all columns had equally many.
   double cells() const {
     const double share = static_cast<double>(columns()) / static_cast<double>(count_x * count_y);
     return share * static_cast<double>(box.cells());
@@ -63,7 +63,7 @@ struct Columns {
     return {lo, {lo.x + x, lo.y + y, end < box.hi.z ? end : box.hi.z}};
   }
 
-  // The i-th column that is not left out, among all.
+  // The number, among all columns, of the i-th one that is not skipped.
   __device__ __forceinline__ Index numbered(Index i) const {
     const Index before = hole_y * count_x, a_row = count_x - hole_count_x;
     if (i < before) return i;
@@ -73,8 +73,8 @@ struct Columns {
   }
 };
 
-// The planes of a chunk as its block comes to them: the first that it updates is the 1st, and the 0th lies
-// behind that.
+// The planes of a chunk in the order of the walk: plane 1 is the first that the thread block updates, plane 0
+// the one before it.
 struct PlaneWalk {
   int first, step, count;
 

@@ -1,22 +1,23 @@
-// Sweeps that store what they leave at the faces of the block into the neighbours' ghosts too, or across x
-// into their columns, so that no exchange follows (FaceStores in stencil.hpp). For .cu files only.
+// Sweeps that also store their cells at the faces of the subdomain to the neighbours: to their ghosts, or
+// across x to their columns. No halo exchange follows (FaceStores in stencil.hpp). For .cu files only.
 //
-//     block:  sweep k-1 has ended -> all peers, that the launch before was the last to store
-//             until every peer has said the same
-//             planes of its chunk -> out, and what is at a face -> the peer's ghosts or columns
+//     block:  signal to all peers: sweep k-1, that is the launch before, has ended
+//             wait until every peer has signalled the same
+//             planes of its chunk -> out, cells at a face -> the peer's ghosts or columns
 //
-// Why one number will do. Sweep k reads the ghosts of one field, which the peers' sweeps k - 1 have stored,
-// and stores into those of the other, which these sweeps have read: that a peer has ended k - 1 says both.
-// Why the next launch says it. A sweep that says its own end has a fence behind stores that are still on
-// their way to another device, where nothing is left to hide it: 4 us of 80 (docs/tuning-log). Between
-// launches they arrive in any case. Why it ends. A block says it for all links before it waits for anyone,
-// however few blocks fit on the GPU. It waits for the start of a launch on another device, which comes
-// whatever becomes of this one. All blocks wait, not those at faces alone: blocks that set out late stay
-// late, and read again what the others have brought into L2 (throttle.hpp). Who stores what. At a face across
-// x lanes store their cells as they make them. Across y and z whole rows and planes are at the face, and a
-// choice among rows would cost every row of every block: they are read back (docs/tuning-log). Memory order.
-// What a launch has stored, its follower releases with the flag. What the peers have stored is read by bulk
-// copies of a thread that combines those that have acquired the flags, behind a fence between the two ways.
+// One number is enough: sweep k reads the ghosts of one field, which the peers' sweeps k - 1 have stored, and
+// stores to the ghosts of the other field, which these sweeps have read. The end of k - 1 implies both.
+// The next launch signals the end: a sweep that signals its own end needs a fence after stores in flight to
+// another device, with no work to hide it: 4 us of 80 (docs/tuning-log). Between launches they end anyway.
+// No deadlock: a block signals on all links before it waits, however few blocks fit on the GPU. It waits only
+// for the start of a launch on another device, which does not depend on this launch.
+// All blocks wait, not only those at faces: blocks that start late stay late, and read again what the others
+// have loaded into L2 (throttle.hpp).
+// Who stores what: at a face across x, lanes store cells as they compute them. Across y and z whole rows and
+// planes are at the face. A selection among rows would cost every row of every block, so the rows and planes
+// are read back from `out` and stored (docs/tuning-log).
+// Memory order: the flag of the next launch releases the stores of a launch. TMA reads what the peers have
+// stored: its thread passes a barrier with the threads that have acquired the flags, then a proxy fence.
 #pragma once
 
 #include "kernels/cuda/hopper.hpp"
@@ -31,41 +32,40 @@ struct NoStores {
   __device__ __forceinline__ static bool has_column(bool, Int3, const Box&) { return false; }
 };
 
-// What a launch takes along.
+// Arguments of a launch that stores faces.
 template <class T>
 struct SweepStores {
   static constexpr bool any = true;
   FaceStores<T> faces;
-  bool first_is_down;  // the first chunk, and every other; else the second
+  bool first_is_down;  // the first chunk and every other one; else the second
 
   static SweepStores of(const FaceStores<T>& faces, const Columns& columns) {
-    // What is stored at another device is on its way the longer, the earlier in the sweep it was made: where
-    // it is the upper face alone that goes, its chunk is walked down.
+    // The earlier in the sweep a store to another device is issued, the more time it has to complete: if only
+    // the upper face has a neighbour, its chunk is walked down.
     const bool lower = faces.at(Face::z_min).to, upper = faces.at(Face::z_max).to;
     return {faces, upper && !lower && columns.count_z % 2 != 0};
   }
 
-  // Every other chunk is walked down, so that neighbours read the planes between them at one time.
+  // Every other chunk is walked down, so that neighbours read the planes between them at the same time.
   ISOTHERM_HOST_DEVICE bool is_down(Index chunk) const { return (chunk % 2 != 0) != first_is_down; }
 
   ISOTHERM_HOST_DEVICE bool goes(Face f) const { return faces.at(f).to != nullptr; }
-  // Is the first or last layer of the chunk along the face's axis the block's, and does it go elsewhere?
+  // Is the chunk at face f of the subdomain, and is that face stored to a neighbour?
   __device__ __forceinline__ bool is_at(Face f, Int3 n, const Box& chunk) const {
     const int axis = axis_of(f);
     return goes(f) && (is_max(f) ? chunk.hi[axis] >= n[axis] : chunk.lo[axis] == 0);
   }
-  // Do the cells beside the chunk, beyond the lower or upper face across x, come in columns?
+  // Are the cells next to the chunk, beyond the lower or upper face across x, in columns?
   __device__ __forceinline__ bool has_column(bool upper, Int3 n, const Box& chunk) const {
     return faces.columns[upper] && (upper ? chunk.hi.x >= n.x : chunk.lo.x == 0);
   }
-  // From row y on, of the plane z or the one next to it that is the block's.
+  // The column from row y on, in plane z or the nearest plane of the subdomain.
   __device__ __forceinline__ const T* column(bool upper, Int3 n, int y, int z) const {
     const Index plane = max(0, min(z, static_cast<int>(n.z) - 1));
     return faces.columns[upper] + y + plane * faces.column_pitch;
   }
 
-  // By all threads of each block, before the first bulk copy. False where it was given up: the block ends
-  // without a store.
+  // By all threads, before the first bulk copy. False if the wait was abandoned: the block stores nothing.
   __device__ __forceinline__ bool meet_peers() const {
     const PeerLinks& links = faces.links;
     const std::uint64_t sweep = links.progress->swept;
@@ -84,7 +84,7 @@ struct SweepStores {
     return faces.at(f).to + p + q * faces.at(f).pitch;
   }
 
-  // The pack at (x, y) of a face across z, of which `mine` says the cells.
+  // Stores the pack at (x, y) of a face across z: the cells with a bit in `mine`.
   __device__ __forceinline__ void store_pack(Face f, const Pack<T>& value, unsigned mine, int x,
                                              int y) const {
     T* const to = place(f, x, y);
@@ -104,12 +104,12 @@ struct SweepStores {
   }
 };
 
-// The cell that a thread has at a face across x in each of its rows.
+// Stores the cell that a thread has at a face across x, in each of its rows.
 template <class T>
 class RowEnd {
  public:
-  // A lane of the first or the last warp along x (`first`, `last`) with rows from y on, in a block whose
-  // first plane is z, going by `step`.
+  // For a lane of the first or the last warp along x (`first`, `last`) with rows from y on, in a block that
+  // starts at plane z and walks by `step`.
   __device__ __forceinline__ RowEnd(const SweepStores<T>& stores, const TileArgs<T>& a, const Box& chunk,
                                     bool first, bool last, int y, int z, int step)
       : is_first_(threadIdx.x % warp_size == 0) {
@@ -120,7 +120,7 @@ class RowEnd {
     to_ = stores.place(f, y, z);
     step_ = step * stores.faces.at(f).pitch;
   }
-  // In each plane, for the r-th row; the face is that of a whole pack.
+  // In each plane, for the r-th row; the face is at the end of a whole pack.
   __device__ __forceinline__ void store(int r, const Pack<T>& made) const {
     if (to_) to_[r] = is_first_ ? made.v[0] : made.v[Pack<T>::cells - 1];
   }
@@ -134,16 +134,15 @@ class RowEnd {
   Index step_ = 0;
 };
 
-// Of the cells that a block has at faces across y, in every plane a pack of one thread. It is read back when
-// the next plane is there, and stored behind its rows: no load must be on its way when the wait for a plane
-// begins.
+// The cells of a thread block at faces across y: a pack of one thread in every plane. It is read back when
+// the next plane has arrived, and stored after its rows: no load may be in flight when a wait begins.
 template <class T>
 class FaceItem {
  public:
-  // A tile of `packs` along x, of a block whose first plane is z, going by `step`.
+  // The tile has `packs` along x; the block starts at plane z and walks by `step`.
   __device__ __forceinline__ FaceItem(const SweepStores<T>& stores, const TileArgs<T>& a, const Box& chunk,
                                       int packs, int z, int step) {
-    // Not the first warps: what holds up the thread that asks for planes holds up its block.
+    // Not the first two warps: a delay of the thread that requests planes delays its block.
     int i = static_cast<int>(threadIdx.x) - others;
     for (const Face f : {Face::y_min, Face::y_max}) {
       if (0 <= i && i < packs && stores.is_at(f, a.in.extent, chunk)) take(stores, a, chunk, f, i, z, step);
@@ -191,14 +190,14 @@ class FaceItem {
     to_step_ = step * stores.faces.at(f).pitch;
   }
 
-  int count_ = 0;  // cells of the thread's
+  int count_ = 0;  // cells of this thread's pack
   const T* from_ = nullptr;
   T* to_ = nullptr;
   Index from_step_ = 0, to_step_ = 0;
   Pack<T> held_;
 };
 
-// All that a lane of `tma_pipeline` stores at neighbours, plane by plane; by default nothing.
+// All stores of a lane of `tma_pipeline` to neighbours, plane by plane; by default none.
 template <class T, int rows, class Stores>
 struct HaloStores {
   template <class... Arguments>
@@ -215,7 +214,7 @@ struct HaloStores {
 template <class T, int rows>
 class HaloStores<T, rows, SweepStores<T>> {
  public:
-  // A lane of warp `warp_x` of `warps_x` along x, its first cell at (x, y).
+  // For a lane of warp `warp_x` of `warps_x` along x; (x, y): its first cell.
   __device__ __forceinline__ HaloStores(const SweepStores<T>& stores, const TileArgs<T>& a, const Box& chunk,
                                         const PlaneWalk& walk, int x, int y, int warp_x, int warps_x)
       : stores_(stores),
@@ -228,8 +227,7 @@ class HaloStores<T, rows, SweepStores<T>> {
         item_(stores, a, chunk, warps_x * warp_size, walk.first, walk.step),
         row_end_(stores, a, chunk, warp_x == 0, warp_x == warps_x - 1, y, walk.first, walk.step) {}
 
-  // Results of the plane before the n-th, before the rows of the n-th are updated. The first plane follows
-  // row by row.
+  // Before plane n is updated: reads back results of plane n - 1, and one row of the first plane.
   __device__ __forceinline__ void load(int n, const TileWarp<T, rows>& mine) {
     if (n > 1) item_.load();
     if (first_goes_ && 1 < n && n <= rows + 1 && mine.cells_of(n - 2) != 0)
@@ -239,7 +237,7 @@ class HaloStores<T, rows, SweepStores<T>> {
   __device__ __forceinline__ void store(int n, const TileWarp<T, rows>& mine) {
     row_end_.advance();
     if (n > 1) item_.store();
-    if (first_goes_ && 1 < n && n <= rows + 1)  // of the first plane per row with each that follows
+    if (first_goes_ && 1 < n && n <= rows + 1)  // a row of the first plane with each later plane
       stores_.store_pack(walk_.behind(), first_, mine.cells_of(n - 2), x_, y_ + n - 2);
   }
   __device__ __forceinline__ void finish(const TileWarp<T, rows>& mine) {
@@ -251,7 +249,7 @@ class HaloStores<T, rows, SweepStores<T>> {
   }
 
  private:
-  // Plane z, at a face across z.
+  // Stores plane z, which is at a face across z.
   __device__ __forceinline__ void store_plane(Face f, const TileWarp<T, rows>& mine, int z) const {
     Pack<T> value[rows];
 #pragma unroll

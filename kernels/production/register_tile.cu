@@ -1,23 +1,22 @@
-// Stencil kernel `register_tile`: one sweep with the tile in the registers of its warps; shared memory
-// carries only the rows that warps exchange.
+// Stencil kernel `register_tile`: one sweep with the tile in the registers of its warps; shared memory holds
+// only the rows that warps exchange.
 //
-// Lecture   lectures/stencil/07_coarsened.cu has the packs of cells, 06_streaming_25d_single.cu the walk
-// along
-//           z with z neighbours in registers.
-// Algebra   one sweep, stencil_update(); boundaries on all faces are applied where the tile meets them: no
-//           ghost beyond a boundary is ever filled or read.
+// Lecture   lectures/stencil/07_coarsened.cu has the packs of cells, 06_streaming_25d_single.cu the walk with
+//           z neighbours in registers.
+// Algebra   one sweep, stencil_update(); applies the boundaries on all faces that the tile touches: no ghost
+//           beyond a boundary is ever filled or read.
 // Mapping   a warp spans 32 packs of 16 bytes along x, 128 cells in fp32 and 64 in fp64; each lane owns some
-//           rows of y of its pack; the warps of a block stand above each other in y, and the block walks
-//           along z. A lane finds x neighbours in its pack or, by one shuffle a row, in its neighbour lane's;
-//           y neighbours in its own rows, but for the first and last row of the warp, which the warps beside
-//           it hold; z neighbours in the planes that it keeps.
-// Storage   registers: the planes below, at and above the one at work, and the one after that, which is on
-//           its way from memory while this one is computed. Shared memory: the first and last row of each
-//           warp, twice, so that one barrier per plane is enough.
-// Traffic   each cell is loaded once by its lane, as part of 512 contiguous bytes per warp. Beyond that: two
-//           rows per block (2 / (rows x warps) of the reads, 6 % for 4 x 8), two cells per row beside the
-//           warp (64 of 512 bytes in sectors), and the planes at the ends of a chunk (2 / planes). The first
-//           two come from L2, as the block beside this one reads the same lines at about the same time.
+//           rows of y of its pack; the warps of a block are stacked along y, and the block walks along z. A
+//           lane has x neighbours in its pack or gets them from its neighbour lane, by one shuffle per row.
+//           It has y neighbours in its own rows, except at the first and last row of the warp, where the
+//           neighbour warps hold them. It has z neighbours in the planes that it keeps.
+// Storage   registers: the planes below, at and above the current one, and the one after that, which is being
+//           loaded while the current one is computed. Shared memory: the first and last row of each warp, in
+//           two buffers, so that one barrier per plane is enough.
+// Traffic   each cell is loaded once by its lane, as part of 512 contiguous bytes per warp. In addition: two
+//           rows per block (2 / (rows x warps) of the reads, 6 % for 4 x 8), two cells per row next to the
+//           warp (64 of 512 bytes in sectors), and the planes at the ends of a chunk (2 / planes). L2
+//           delivers the first two, as the neighbouring block reads the same lines at about the same time.
 #include "kernels/cuda/launch.hpp"
 #include "kernels/production/wide_row.hpp"
 
@@ -27,18 +26,17 @@ namespace {
 // x: rows of y that a lane owns; y: warps of a block; z: planes of a chunk.
 constexpr std::array tiles = {Tile{4, 4, 64}, Tile{2, 8, 64}, Tile{4, 8, 64}};
 
-// Blocks that a multiprocessor must hold, so that the compiler keeps to as many registers: what the tiles
-// were measured with.
+// Minimum blocks per multiprocessor: limits the registers to those with which the tiles were measured.
 constexpr int least_blocks(int rows, int warps) {
   return rows * warps == 16 ? (warps == 4 ? 3 : 2) : 1;
 }
 
-// What a lane holds of one plane.
+// The cells of one plane that a lane holds.
 template <class T, int rows>
 struct LanePlane {
   Pack<T> row[rows];
-  T edge[rows];    // in lanes 0 and 31: the cell beside the warp
-  Pack<T> beside;  // in the first and last warp: the row beside the block
+  T edge[rows];    // in lanes 0 and 31: the cell next to the warp
+  Pack<T> beside;  // in the first and last warp: the row next to the block
 
   __device__ __forceinline__ static LanePlane zero() {
     LanePlane p;
@@ -52,14 +50,14 @@ struct LanePlane {
   }
 };
 
-// Where a lane stands in its block, and what it has to load of every plane.
+// Position of a lane in its thread block, and the cells that it loads from every plane.
 template <class T, int rows, int warps>
 struct Place {
   int x, y, lane, warp;  // of its first cell
-  int end_y;             // rows from here on are not the region's
+  int end_y;             // rows from here on are outside the region
   bool in_x;             // its pack has cells that are needed
-  int edge;              // cells from x to the one beside the warp; 0: not needed
-  int beside;            // rows from y to the one beside the block; 0: not needed
+  int edge;              // cells from x to the one next to the warp; 0: not needed
+  int beside;            // rows from y to the one next to the block; 0: not needed
 
   __device__ __forceinline__ Place(const TileArgs<T>& a, const Box& chunk) {
     const Box& region = a.columns.box;
@@ -68,7 +66,7 @@ struct Place {
     x = static_cast<int>(chunk.lo.x) + lane * Pack<T>::cells;
     y = static_cast<int>(chunk.lo.y) + warp * rows;
     end_y = static_cast<int>(region.hi.y);
-    // One cell beyond the region is its last cell's neighbour, unless a boundary stands there.
+    // The cell after the region is a neighbour of the last cell, unless a boundary is between them.
     in_x = x <= region.hi.x;
     edge = lane == 0 ? -1 : lane == warp_size - 1 ? Pack<T>::cells : 0;
     const bool x_boundary = (x + edge < 0 && a.face(Face::x_min).is_boundary) ||
@@ -78,8 +76,8 @@ struct Place {
     if (!in_x || y + beside > region.hi.y || a.beyond_y_boundary(y + beside)) beside = 0;
   }
 
-  // `from`: this lane's first cell in plane z. A plane that is only below or above those at work needs no
-  // neighbours within it. `inner`: all lanes of the warp have all their cells.
+  // `from`: this lane's first cell in plane z. `at_work`: the plane will be updated; otherwise it needs no x
+  // and y neighbours. `inner`: all cells of the warp are in the region.
   __device__ __forceinline__ LanePlane<T, rows> load(const TileArgs<T>& a, const T* from, int z, bool at_work,
                                                      bool inner) const {
     LanePlane<T, rows> p = LanePlane<T, rows>::zero();

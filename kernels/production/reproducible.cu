@@ -1,16 +1,16 @@
-// Reduction kernel `reproducible`: sums without any rounding but the last one.
+// Reduction kernel `reproducible`: sums that are rounded only once, at the end.
 //
 // Lecture   lectures/reduction/10_warp_shuffle.cu has the walk along rows.
 // Algebra   r = sum over the cells of the region of part(a - b), part in fp64, the sum exact and rounded
-//           once: a LongAccumulator, whose integer digits add in any order. Bits and digits are those of the
-//           host kernel of that name, for any blocks, ranks and GPUs. 0 over no cells. The maximum is not
-//           rounded, and is left to warp_shuffle.
-// Mapping   cells to lanes as in warp_shuffle (cells.hpp), from there to the sum as long_sum.hpp says.
+//           once: a LongAccumulator, whose integer digits add in any order. Bits and digits equal those of
+//           the host kernel of that name, for any blocks, ranks and GPUs. r = 0 for no cells. A maximum is
+//           never rounded: warp_shuffle computes it.
+// Mapping   cells to lanes as in warp_shuffle (cells.hpp), from there to the sum as in long_sum.hpp.
 // Storage   registers: four doubles. Shared memory: the block's digits, 560 bytes.
 // Traffic   each field once; 560 bytes per block to the same lines of L2.
-// Slower    than warp_shuffle by its arithmetic: 12 to 14 additions a cell instead of one. At two fields of
-//           fp64 that hides behind memory on a GPU with full fp64 rate, at one of fp32 it may not; on a
-//           consumer GPU, with 1/64 of the rate, it does not.
+// Slower    than warp_shuffle by its arithmetic: 12 to 14 additions per cell instead of one. On a GPU with
+//           full fp64 rate, memory traffic hides the additions for two fp64 fields, but perhaps not for one
+//           fp32 field. On a consumer GPU, with 1/64 of the rate, it does not hide them.
 #include "kernels/cuda/cells.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
@@ -18,7 +18,7 @@
 
 namespace isotherm::cuda {
 
-// That of the file reduction_warp_shuffle.cu.
+// Defined in lectures/reduction/10_warp_shuffle.cu.
 template <class T>
 void reduction_warp_shuffle(ReductionKernel<T>& kernel);
 

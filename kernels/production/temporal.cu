@@ -3,26 +3,26 @@
 //
 // Lecture   lectures/stencil/10_streaming_temporal.cu has the levels and the overlap, 09_streaming_tma.cu the
 //           copies; the tile in registers is that of register_tile.cu.
-// Algebra   `depth` sweeps, each stencil_update() of what the one before it left; boundaries on all faces are
-//           applied at every level, where the tile meets them. The same bits as so many single sweeps. Where
-//           b varies over a face across x or y, tiles take one value for it, and varying_sides.cu sweeps the
-//           `depth` layers of cells behind the face again: to look values up would cost every tile.
-// Mapping   a block owns a tile of 32 packs of 16 bytes along x by some rows of y and walks along z. Each
-//           lane owns some rows of its pack, at all levels. When plane n arrives, level 1 computes plane
-//           n - 1, level 2 plane n - 2, ...: what a level makes of a row is at once the plane above of the
-//           next level in the same lane. x neighbours come by shuffle, y neighbours from the lane's own rows
-//           or, at the first and last row of a warp, from the warps beside it. Tiles overlap by `depth`
-//           cells along x, by one less along y, as the first level's neighbours there come from memory, and
-//           parts of a column by `depth` planes along z; what is computed there is wrong a cell deeper at
-//           each level, and is not left. Blocks stay, and share the columns of tiles evenly.
-// Storage   registers: of each level the plane below and the one at work. Shared memory: a ring of planes of
-//           the field, and one of the source, which bulk tensor copies bring ahead of the warps (compute
-//           capability 9.0), and the first and last row of each warp at each level, twice, so that one
-//           barrier per plane is enough for all levels.
-// Traffic   one read and one write of the field for `depth` sweeps, and the overlap, which L2 absorbs: a
-//           tile of 64 x 32 cells (fp64) leaves 56 x 26 at depth 4, in whole sectors of memory.
-// Source    tiles in registers that overlap: FastStencil (SC 2026); levels that follow each other through a
-//           stream of planes: AN5D (Matsumura et al., CGO 2020). Neither is right beside boundaries.
+// Algebra   time_block sweeps, each stencil_update() of the previous result; every level applies the
+//           boundaries on all faces that its tile touches. The same bits as so many single sweeps. Where b
+//           varies over a face across x or y, tiles take one value for it, and varying_sides.cu sweeps the
+//           time_block layers of cells next to that face again: to read b per cell would cost every tile.
+// Mapping   a thread block owns a tile of 32 packs of 16 bytes along x by some rows of y and walks along z.
+//           Each lane owns some rows of its pack, at all levels. When plane n arrives, level 1 computes plane
+//           n - 1, level 2 plane n - 2, ...: the result of a level is the plane above for the next level, in
+//           the same lane. x neighbours are exchanged by warp shuffle; y neighbours are the lane's own rows
+//           or, beyond the first and last row of a warp, rows of its neighbour warps (shared memory). Tiles
+//           have halos of time_block cells along x and one less along y, where the first level reads one more
+//           row; parts of a column have halos of time_block planes along z. Each level makes one more layer
+//           of the halo wrong; no halo is stored. Persistent thread blocks share the columns of tiles evenly.
+// Storage   registers: for each level, the plane below and the current one. Shared memory: a multistage
+//           pipeline of planes of the field, and one of the source, which TMA (compute capability 9.0) fills
+//           ahead of the warps; the first and last row of each warp at each level, in two buffers, so that
+//           one barrier per plane is enough for all levels.
+// Traffic   one read and one write of the field for time_block sweeps, and the overlap, which L2 absorbs: a
+//           tile of 64 x 32 cells (fp64) stores 56 x 26 at time_block 4, in whole sectors of memory.
+// Source    overlapping tiles in registers: FastStencil (SC 2026); levels that follow each other through a
+//           stream of planes: AN5D (Matsumura et al., CGO 2020). Neither is correct next to boundaries.
 #include <algorithm>
 #include <cstddef>
 
@@ -34,15 +34,15 @@
 namespace isotherm::cuda {
 namespace {
 
-constexpr int max_time_block = 4;    // deeper ones find no room in registers and are slower: docs/tuning-log
-constexpr Index least_planes = 4;    // that are worth a block
-constexpr Index most_blocks = 1024;  // each of which leaves a part of a norm
-// Of an axis of a block; ghosts beyond it: what the copy engine counts.
+constexpr int max_time_block = 4;    // larger ones need too many registers and are slower: docs/tuning-log
+constexpr Index least_planes = 4;    // minimum per thread block
+constexpr Index most_blocks = 1024;  // each stores one partial of a norm
+// The most cells of a subdomain along an axis: TMA must be able to count them and the ghosts.
 constexpr Index longest_axis = (Index{1} << 30) - 64;
 
-// A block: warps above each other along y, rows of y that a lane owns, planes of the ring; and the cycles
-// between its planes, 0: as fast as they come. Blocks that ask for planes a little slower than the
-// instructions of four levels allow stay side by side in large fields (docs/tuning-log).
+// Warps along y, rows of y that a lane owns, pipeline stages. `throttle`: cycles between planes; 0: none. In
+// large fields, thread blocks that request planes a little slower than the instructions of four levels allow
+// stay at about the same plane (docs/tuning-log).
 struct PacedTile {
   Tile tile;
   int throttle;
@@ -88,13 +88,13 @@ struct Temporal {
           "cudaFuncSetAttribute");
   }
   static Index slots() {
-    static const Index number = [] {  // one device a process
+    static const Index number = [] {  // one device per process
       allow_shared();
       return blocks_at_once(kernel, threads, sizeof(Shared));
     }();
     return number;
   }
-  // But for the shares of blocks. `boundaries`: which there are.
+  // The tiles, without the shares of thread blocks. Of `boundaries`, only is_boundary is read.
   static TemporalArgs<T> cut(Box region, Int3 extent, const Boundaries<T>& boundaries) {
     const auto boundary = [&](Face f) { return boundaries.faces[static_cast<int>(f)].is_boundary; };
     constexpr Index halo_x = ceil_div(time_block, Pack<T>::cells) * Pack<T>::cells;
@@ -140,7 +140,7 @@ struct Temporal {
     a.throttle = static_cast<unsigned>(throttle);
     a.by_class = args.materials.coefficients;
     allow_shared();
-    // Beside its own planes a part of a column reads `depth` at either end, and waits for its first.
+    // A part of a column also reads time_block planes at either end, and waits for its first plane.
     constexpr Index overhead = 2 * time_block + 2;
     a.shares = ColumnShares::of(a.x.count * a.y.count, args.region.extent().z, std::min(slots(), most_blocks),
                                 least_planes, overhead);
@@ -151,22 +151,22 @@ struct Temporal {
   }
 };
 
-// Do boundaries stand at the ends of tiles only, and does each tile leave whole packs?
+// True if boundaries are only at the edges of tiles, and each tile stores whole packs.
 template <class T, int time_block, Tile tile>
 bool boundaries_are_simple(const SweepArgs<T>& args) {
   const TemporalArgs<T> a =
       Temporal<T, time_block, tile, AllExtras>::cut(args.region, args.in.extent, args.boundaries);
-  // A lane has one boundary across each axis at most.
+  // The axes must be long enough: a lane handles at most one boundary across each axis.
   return a.x.aligned && a.y.aligned && args.in.extent.x > Pack<T>::cells && args.in.extent.y > tile.y;
 }
-// The layers of cells that see b of a face across x or y on which it varies, and the rest of the region.
-// Tiles take one value for such a face; the layers are swept once more, and counted in a norm only then.
+// The layers of cells whose sweeps depend on b of a face across x or y on which b varies, and the rest of the
+// region. Tiles take one value for b; the layers are swept again, and only then counted in a norm.
 template <class T>
 struct Sides {
   Box layers[4], rest;
 
   Sides(const SweepArgs<T>& args, int time_block) : rest(args.region) {
-    if (time_block == 1 || !args.materials.empty()) return;  // swept once, with b of every cell
+    if (time_block == 1 || !args.materials.empty()) return;  // the kernel reads b of every cell
     for (int face = 0; face < 4; ++face) {
       const Boundary<T>& boundary = args.boundaries.faces[face];
       if (!boundary.is_boundary || !boundary.b_field) continue;
@@ -191,7 +191,7 @@ bool any_scaled(const PerSweep<Coefficients<T>>& c) {
   return std::ranges::any_of(c.sweep, [](const Coefficients<T>& each) { return each.sigma != 1; });
 }
 
-// Calls body.operator()<depth, extras>() for the kernel that does what is asked and little more.
+// Calls body.operator()<time_block, Extras>() with the variant that supports these arguments and little else.
 template <class T, Tile tile, class Body>
 void with_temporal(const SweepArgs<T>& args, int time_block, Body body) {
   const auto of_time_block = [&]<int d>(auto self) {
@@ -200,7 +200,7 @@ void with_temporal(const SweepArgs<T>& args, int time_block, Body body) {
     }
     if (time_block != d)
       throw Error(ExitCode::internal, "the kernel temporal was asked for a time block that it does not have");
-    // A single sweep is what is left at the end of several: not worth kernels that can do less.
+    // A single sweep is the remainder of a run: not worth specialised variants.
     if constexpr (d > 1) {
       const bool source = !args.source.empty(), norm = args.norm.result != nullptr;
       const bool simple = boundaries_are_simple<T, d, tile>(args);
@@ -210,7 +210,7 @@ void with_temporal(const SweepArgs<T>& args, int time_block, Body body) {
         return body.template operator()<d, TemporalExtras<false, false, false, true, true>>();
       }
       if (simple) {
-        // In fp64 scaling costs a twentieth of the rate (docs/tuning-log); in fp32 nothing.
+        // Scaling the source costs a twentieth of the rate in fp64 (docs/tuning-log), nothing in fp32.
         if constexpr (sizeof(T) == sizeof(double)) {
           if (source && !norm && !any_scaled(args.c))
             return body.template operator()<d, TemporalExtras<false, true, false, false>>();

@@ -1,18 +1,18 @@
-// Stencil kernel `temporal_shared`: several sweeps of a tile in shared memory (temporal blocking), for grids
-// that are small: all tiles are swept at once, and a launch takes a few microseconds whatever it sweeps.
+// Stencil kernel `temporal_shared`: several sweeps of a tile in shared memory (temporal blocking), for small
+// grids: all tiles are swept at once, and a launch takes a few microseconds, whatever it sweeps.
 //
 // Lecture   lectures/stencil/10_streaming_temporal.cu has the overlapped tiles, 02_shared.cu the tile in
 //           shared memory.
-// Algebra   up to 4 sweeps, each stencil_update() of what the one before it left; boundaries on all faces are
-//           applied in each. The same bits as so many single sweeps.
-// Mapping   a block owns a tile and has the cells around it, one more layer on each side for each sweep. All
-//           threads sweep the box of cells whose neighbours are right, which is a layer thinner after each
-//           sweep; the last one is the tile itself. Barriers part the sweeps. Rows of 8 or 16 cells share a
+// Algebra   up to 4 sweeps, each stencil_update() of the previous result; each applies the boundaries on all
+//           faces. The same bits as so many single sweeps.
+// Mapping   a thread block owns a tile and loads the cells around it too, one layer on each side per sweep.
+//           All threads sweep the box of cells whose neighbours are valid, which shrinks by one layer with
+//           each sweep; the last box is the tile. Barriers separate the sweeps. Rows of 8 or 16 cells share a
 //           warp.
-// Storage   shared memory: two fields of the tile and its layers, which sweeps read and write in turn, and
-//           their source.
-// Traffic   a tile of 24 x 4 x 4 reads 32 x 12 x 12 cells for four sweeps, mostly from L2, and writes its
-//           own; it sweeps 4 cells for each that counts. So a large field is swept faster by `temporal`.
+// Storage   shared memory: two fields of the tile and its layers (ping-pong buffers of the sweeps), and the
+//           source of these cells.
+// Traffic   a tile of 24 x 4 x 4 reads 32 x 12 x 12 cells for four sweeps, mostly from L2, and stores its
+//           own; it computes 4 cells for each useful one. So `temporal` is faster for a large field.
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/hopper.hpp"
 #include "kernels/cuda/launch.hpp"
@@ -41,11 +41,11 @@ struct Shared {
   T cells[2][x * y * z], source[x * y * z];
 };
 
-// Counted from the first cell that the block has: what of an axis it sweeps, and the cells at boundaries.
+// One axis of the cells that the thread block has loaded, counted from the first of them.
 struct Span {
   int lo, hi;              // of the tile
-  int most;                // that the block has
-  int at_lower, at_upper;  // or -1
+  int most;                // cells loaded
+  int at_lower, at_upper;  // the cell next to the boundary, or -1
 };
 
 template <class T>
@@ -59,7 +59,7 @@ __device__ __forceinline__ Span span_of(const SweepArgs<T>& a, int axis, Index l
           lower && first == 0 ? 0 : -1, upper && end == extent ? static_cast<int>(end - first) - 1 : -1};
 }
 
-// With `layers` more on each side, but none beyond those that the block has.
+// Visits the tile with `layers` more on each side, as far as they were loaded.
 template <int along_x, class Visit>
 __device__ __forceinline__ void each_cell(const Span (&spans)[3], int layers, Visit visit) {
   const auto lo = [&](int axis) { return max(spans[axis].lo - layers, 0); };
@@ -137,7 +137,7 @@ void allow_shared() {
 
 template <class T>
 void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
-  // Of a block along x, or more: there are no layers beyond boundaries.
+  // The cells of a thread block along x, or more: there are no layers beyond boundaries.
   const auto layers = [&](Face f) {
     return args.boundaries.faces[static_cast<int>(f)].is_boundary ? 0 : plan.time_block;
   };

@@ -1,5 +1,5 @@
-// The thread block of the row `temporal`: its ring of planes, the levels that follow each other through its
-// registers, and the boundaries that each applies. stencil_temporal.cu says how it goes. For .cu files only.
+// The thread block of the kernel `temporal`: its pipeline of planes, the levels that follow each other in its
+// registers, and the boundaries of each level. temporal.cu describes the algorithm. For .cu files only.
 #pragma once
 
 #include <algorithm>
@@ -21,19 +21,19 @@ struct TemporalArgs {
   Boundaries<T> boundaries;
   UpdateNorm norm;
   Box region, read;  // `read`: the cells that the region depends on
-  Box counted;       // in the norm
+  Box counted;       // cells that a norm counts
   TileCuts x, y;
   ColumnShares shares;
   unsigned throttle;                          // cycles between planes of a block; 0: none
-  PerSweep<const Coefficients<T>*> by_class;  // of a body of several materials
+  PerSweep<const Coefficients<T>*> by_class;  // only with several materials
 
   __device__ __forceinline__ const Boundary<T>& face(Face f) const {
     return boundaries.faces[static_cast<int>(f)];
   }
 };
 
-// A value at (p, q) of a boundary whose b is a field. What a tile has beyond the cells and ghosts of the face
-// is nobody's.
+// b at (p, q) of a boundary whose b is a field. A tile may reach beyond the face and its ghosts: there
+// indices are clamped, as no stored cell depends on the value.
 template <class T>
 __device__ __forceinline__ const T* place_of_b(const Boundary<T>& boundary, int sweep, int p, int q,
                                                Index extent_p, Index extent_q, int ghosts) {
@@ -48,7 +48,7 @@ __device__ __forceinline__ T b_of(const Boundary<T>& boundary, int p, int q, Ind
   return boundary.b[sweep];
 }
 
-// Where a lane's rows lie: in the tile, in the region, at the boundaries.
+// Position of a lane's rows: in the tile, in the region, at the boundaries.
 template <class T, int rows>
 class TemporalLane {
   static constexpr int cells = Pack<T>::cells;
@@ -86,16 +86,16 @@ class TemporalLane {
     }
   }
 
-  // A bit for each cell of this lane's pack in row r that is its block's to leave.
+  // One bit for each cell of this lane's pack in row r that this thread block stores.
   __device__ __forceinline__ unsigned cells_of(int r) const {
     return first_row_ <= r && r < end_row_ ? mine_ : 0u;
   }
-  // Is cell i of that pack one of those that a norm counts?
+  // Does a norm count cell i of that pack?
   __device__ __forceinline__ bool is_counted(int r, int i) const {
     return (counted_ >> (r * cells + i) & 1u) != 0;
   }
 
-  // Puts what stands beyond boundaries across z below or above plane z, if there is one.
+  // If plane z is next to a boundary across z, replaces its neighbour plane `below` or `above` by ghosts.
   template <int sweep>
   __device__ __forceinline__ void apply_z_boundaries(const TemporalArgs<T>& a, int z, Pack<T> (&below)[rows],
                                                      const Pack<T> (&at)[rows],
@@ -104,14 +104,14 @@ class TemporalLane {
     if (z == a.in.extent.z - 1 && a.face(Face::z_max).is_boundary) beyond_z<sweep>(a, Face::z_max, at, above);
   }
 
-  // Puts what stands beyond boundaries at the sides of the tile at the ends of a row, and what stands beyond
-  // those across y before the first row of all and behind the last. One value of b holds for all of a face.
+  // For boundaries at the edges of the tile, with one value of b for a whole face: replaces the neighbours
+  // beyond them by ghosts, across x at the ends of a row, across y before the first row and after the last.
   template <int sweep>
   __device__ __forceinline__ void apply_x_boundaries(const TemporalArgs<T>& a, Neighbours<T>& n) const {
     const Boundary<T>&lower = a.face(Face::x_min), &upper = a.face(Face::x_max);
     const bool is_behind = behind_ == cells - 1;
     if constexpr (sizeof(T) ==
-                  sizeof(double)) {  // an instruction that some lanes skip beats two more that choose
+                  sizeof(double)) {  // one instruction that some lanes skip beats two more that select
       if (before_) n.x_lo = boundary_ghost(lower.a, lower.b[sweep], n.centre.v[0]);
       if (is_behind) n.x_hi = boundary_ghost(upper.a, upper.b[sweep], n.centre.v[cells - 1]);
     } else {
@@ -136,8 +136,8 @@ class TemporalLane {
     put(Face::y_max, at_y_max_ == rows - 1, at[rows - 1], y_hi);
   }
 
-  // The same of boundaries that may be anywhere in the tile, with b of every cell. Behind the last cell of a
-  // row it may stand in its pack: what is there is nobody's.
+  // The same for boundaries anywhere in the tile, with b of every cell. The upper boundary across x may be
+  // inside a pack: the ghost then replaces the next cell of the pack, which is outside the domain.
   template <int sweep>
   __device__ __forceinline__ void apply_side_boundaries(const TemporalArgs<T>& a, int r, int z,
                                                         Neighbours<T>& n) const {
@@ -167,8 +167,8 @@ class TemporalLane {
   }
 
  private:
-  // Offsets of 32 bits from an address that all threads share, and volatile reads, which are not all made at
-  // once, leave registers for the levels. What a tile has beyond the face and its ghosts is nobody's.
+  // Saves registers for the levels: offsets of 32 bits from an address that all threads share, and volatile
+  // reads, which the compiler does not issue all at once. Offsets are clamped to the face and its ghosts.
   template <int sweep>
   __device__ __forceinline__ void beyond_z(const TemporalArgs<T>& a, Face f, const Pack<T> (&at)[rows],
                                            Pack<T> (&beyond)[rows]) const {
@@ -189,16 +189,16 @@ class TemporalLane {
     }
   }
 
-  unsigned mine_ = 0;        // a bit for each cell of the pack that is the block's to leave
-  unsigned counted_ = 0;     // a bit for each cell of all rows that is, and that a norm counts
-  int first_row_, end_row_;  // of the rows that are
-  bool before_, at_y_min_;   // a boundary beside this lane's pack: the lower across x; across y
+  unsigned mine_ = 0;        // one bit for each cell of the pack that the thread block stores
+  unsigned counted_ = 0;     // one bit for each stored cell of all rows that a norm counts
+  int first_row_, end_row_;  // of the rows that the thread block stores
+  bool before_, at_y_min_;   // the pack is next to the lower boundary across x; across y
   int at_y_max_ = -1;        // the row at the upper boundary across y, if it is one of the lane's
   int behind_ = -1;          // the cell at the upper boundary across x, if it is one of the pack's
 };
 
-// What a fused sweep may have more than boundaries of one value per face at its tiles, and any across z: a
-// kernel for each lot of them.
+// Features of a kernel variant, in addition to boundaries at the edges of tiles, of one value of b per face
+// across x and y, and any boundary across z.
 
 // `any_boundaries`: boundaries anywhere in a tile, whose b may vary over the face; regions that end within a
 // pack. `scaled`: sources by weights other than the unit weight. `classes`: coefficients of each pack's
@@ -208,11 +208,11 @@ struct TemporalExtras {
   static constexpr bool any_boundaries = any_boundaries_, sources = sources_, norm = norm_, scaled = scaled_,
                         classes = classes_;
 };
-// All there is, asked for while the kernel runs; of one material, and of several, whose norm comes later.
+// All features, selected at run time: for one material; for several, whose norm is computed separately.
 using AllExtras = TemporalExtras<true, true, true>;
 using AllOfMaterials = TemporalExtras<true, true, false, true, true>;
 
-// Of the pack at (x, y, z); nothing where no cell depends on it.
+// The source of the pack at (x, y, z); zero where no cell of the region depends on it.
 template <class T>
 __device__ __forceinline__ Pack<T> source_of(const TemporalArgs<T>& a, int x, int y, int z) {
   const Box& r = a.read;
@@ -221,29 +221,29 @@ __device__ __forceinline__ Pack<T> source_of(const TemporalArgs<T>& a, int x, in
   return any ? Pack<T>::load_constant(&a.source(x, y, z)) : Pack<T>::zero();
 }
 
-// What a plane of a tile has around it.
+// Boundaries that a plane of a tile may touch.
 enum class Around {
-  side_boundaries,  // perhaps boundaries across x and y at the sides of the tile
-  boundaries,       // and boundaries across z
-  anything          // boundaries anywhere
+  side_boundaries,  // across x and y, at the edges of the tile
+  boundaries,       // these, and across z
+  anything          // anywhere in the tile
 };
 
 template <class T, int time_block, Tile tile, class Extras>
 struct TemporalShared {
   static constexpr int warps = tile.x, rows = tile.y, stages = tile.z;
   static constexpr int x = warp_size * Pack<T>::cells, y = warps * rows, edges = std::max(time_block - 1, 1);
-  // The tile's rows, and one more at either end: what the first level needs.
+  // The tile's rows and one more at either end, which the first level reads.
   struct alignas(128) Slab {
     T cell[y + 2][x];
   };
-  // A source is wanted by one level after another, and comes a plane behind the field: with its barrier.
-  // Where boundaries are anywhere each level reads it from memory.
+  // Each level in turn reads a source plane, so it is kept for more stages. It is copied one plane behind the
+  // field, with the field's barrier. With any_boundaries, each level reads the source from global memory.
   static constexpr bool has_sources = Extras::sources && !Extras::any_boundaries;
   static constexpr int source_stages = has_sources ? time_block + stages - 2 : 1;
   struct alignas(128) SourceSlab {
     T cell[has_sources ? y : 1][x];
   };
-  // Of the plane before that of the same place.
+  // The classes of the plane before the field's plane in the same stage.
   static constexpr int class_stages = Extras::classes ? stages : 1;
   struct alignas(128) ClassSlab {
     std::uint8_t pack[Extras::classes ? y : 1][ClassRow::packs_of(warp_size)];
@@ -264,18 +264,18 @@ struct NoClassMap {};
 template <class Extras>
 using ClassMap = std::conditional_t<Extras::classes, TensorMap<std::uint8_t>, NoClassMap>;
 
-// Where a block stands in its ring of planes and its buffers of edges, whatever column it walks.
+// The current stage and edge buffer of a thread block; they continue from one column to the next.
 template <Tile tile>
 struct TemporalPosition {
   static constexpr int stages = tile.z;
-  unsigned parity = 0;  // of each plane's barrier, a bit
+  unsigned parity = 0;  // phase of each stage's barrier, one bit per stage
   int stage = 0, buffer = 0;
 
   __device__ __forceinline__ int last_stage() const { return (stage + stages - 1) % stages; }
 };
 
-// The planes that a part of a column reads, and those that it leaves. The n-th of `count` steps brings plane
-// first + n, if that is below `end`.
+// A part of a column: it reads planes [first, end) and stores those from `from` on. The n-th of `count` steps
+// loads plane first + n, if that is below `end`.
 struct Span {
   int from, first, end, count;
 
@@ -327,7 +327,7 @@ class TemporalTile {
   }
 
  private:
-  // The plane of step n, and the source of the plane before it.
+  // Requests the plane of step n, and the source and the classes of the plane before it.
   __device__ __forceinline__ void ask_for(int n, int stage) {
     if (threadIdx.x != 0 || n >= span_.count || !comes(n)) return;
     if (n >= stages - 1) shared_.throttle.wait(a_.throttle);
@@ -351,10 +351,9 @@ class TemporalTile {
     return span_.first + n < span_.end + (Shared::has_sources || Extras::classes ? 1 : 0);
   }
 
-  // The plane registers rotate by renaming: the loop is unrolled by three. At the ends of the field, and
-  // where boundaries may be anywhere, they are moved instead: a fifth slower, and compiled in a third of the
-  // time. Tiles without boundaries are treated as if they had some beside them: faster, they would wait for
-  // the others.
+  // The plane registers rotate by renaming: the loop is unrolled by three. At the ends of the field, and with
+  // any_boundaries, move_down() copies them instead: a fifth slower, and compiled in a third of the time.
+  // Tiles away from boundaries run the same code: if they were faster, they would only wait for the others.
   __device__ __forceinline__ void walk() {
     constexpr Around at_the_ends = Extras::any_boundaries ? Around::anything : Around::boundaries;
     for (int n = 0; n < span_.count;) {
@@ -370,9 +369,9 @@ class TemporalTile {
       move_down();
     }
   }
-  // So many times three steps from n on no level stands at a boundary across z.
+  // The number of groups of three steps from n on in which no level is at a boundary across z.
   __device__ __forceinline__ int turns_from(int n) const {
-    const int bottom = span_.first + n - time_block, top = span_.first + n - 1;  // planes at work
+    const int bottom = span_.first + n - time_block, top = span_.first + n - 1;  // of last and first level
     if (a_.face(Face::z_min).is_boundary && bottom <= 0) return 0;
     int steps = span_.count - n;
     if (a_.face(Face::z_max).is_boundary) steps = min(steps, static_cast<int>(a_.in.extent.z) - 1 - top);
@@ -400,14 +399,14 @@ class TemporalTile {
       made[r] = Pack<T>::load(&shared_.planes[in_.stage].cell[1 + warp_ * rows + r][lane_ * cells]);
     levels<around, phase, 0>(n, made);
     in_.buffer ^= 1;
-    __syncthreads();  // the rows at the edges of warps are there, and nobody reads the plane before this one
+    __syncthreads();  // all edge rows are stored, and no warp reads the previous plane any more
     ask_for(n + stages - 1, in_.last_stage());
     if (come) in_.parity ^= 1u << in_.stage;
     in_.stage = (in_.stage + 1) % stages;
     if (++source_stage_ == Shared::source_stages) source_stage_ = 0;
   }
 
-  // Of plane first + n - level, from the one above it, `made` by the level before.
+  // Levels count from 0. `made`: the plane above this level's plane z, then the level's result.
   template <Around around, int phase, int level>
   __device__ __forceinline__ void levels(int n, Pack<T> (&made)[rows]) {
     constexpr bool at_sides = around != Around::anything;
@@ -444,8 +443,8 @@ class TemporalTile {
     }
   }
 
-  // The classes of the lane's packs in the plane that came before this one, which the first level is at.
-  // Mostly all of a warp are one: one_ has a bit for each level.
+  // Loads the classes of the lane's packs in the plane that level 0 computes, the one before the plane that
+  // has arrived. Mostly all packs of a warp have one class: one_ has a bit per level for that.
   __device__ __forceinline__ void bring_classes(bool come) {
 #pragma unroll
     for (int level = time_block - 1; level > 0; --level) classes_[level] = classes_[level - 1];
@@ -459,7 +458,7 @@ class TemporalTile {
     one_ = one_ << 1 | (__all_sync(0xffffffffu, is_one) != 0 ? 1u : 0u);
     classes_[0] = all;
   }
-  // Of row r, in the plane that a level is at.
+  // Of row r, in the plane that the level computes.
   template <int level>
   __device__ __forceinline__ const Coefficients<T>& coefficients(int r) {
     if constexpr (!Extras::classes) {
@@ -479,7 +478,7 @@ class TemporalTile {
     return stage < level ? stage - level + stages : stage - level;
   }
 
-  // Of the plane that a level is at, in row r of the lane.
+  // Of the lane's row r, in the plane that the level computes.
   template <int level>
   __device__ __forceinline__ Pack<T> source(const Coefficients<T>& c, int r, int z) const {
     if constexpr (!Extras::sources) {
@@ -493,7 +492,8 @@ class TemporalTile {
     }
   }
 
-  // What another warp left of the plane at work, or, beyond the tile, anything. `last`: its last row.
+  // The first or last row of another warp, in the plane that the level computes. Beyond the tile level 0 gets
+  // the row of the halo, the other levels any row.
   template <int level>
   __device__ __forceinline__ Pack<T> edge_row(int warp, int last) const {
     if constexpr (level == 0) {
@@ -542,11 +542,11 @@ class TemporalTile {
   const Span span_;
   const int lane_, warp_;
   const TemporalLane<T, rows> at_;
-  const int first_pack_;  // of the tile, in a row of classes
+  const int first_pack_;  // index of the tile's first pack in a row of classes
   T* const to_;
-  int source_stage_ = Shared::source_stages - 1;  // of the plane that the first level is at
-  Pack<T> held_[time_block][3][rows];             // of each level two planes and the one that comes, in turns
-  unsigned classes_[time_block] = {}, one_ = 0;   // of the lane's rows in the plane that each level is at
+  int source_stage_ = Shared::source_stages - 1;  // of the plane that level 0 computes
+  Pack<T> held_[time_block][3][rows];             // per level: two planes and the arriving one; they rotate
+  unsigned classes_[time_block] = {}, one_ = 0;   // per level, for the lane's rows
   const Coefficients<T>* held_from_ = nullptr;
   Coefficients<T> held_coefficients_{};
 };

@@ -1,11 +1,11 @@
-// The pace of blocks that walk along z. For .cu files only.
+// Throttle of thread blocks that walk along z. For .cu files only.
 //
-// What a block reads at the edges of its tile is in L2 if the blocks beside it were there a moment ago. But
-// multiprocessors get different shares of the bandwidth: some tens of planes later the neighbours' lines have
-// left the cache and are read from memory again, a quarter more in all for a tile of 64 cells. Blocks that
-// keep to a schedule stay together: none asks for its n-th plane before n times the time of a plane at a
-// bandwidth that the memory can give. A block that is late is not delayed until it has caught up.
-// docs/tuning-log has the measurements.
+// The cells that a thread block reads at the edges of its tile are in L2 if the neighbouring blocks have read
+// them shortly before. But multiprocessors get different shares of the bandwidth: some tens of planes later
+// L2 has evicted the neighbours' lines, and they are read from memory again, a quarter more in all for a tile
+// of 64 cells. The throttle keeps blocks together: none requests its n-th plane before n times the time of a
+// plane at a bandwidth that the memory can sustain. A block that is behind its schedule is not delayed until
+// it has caught up. docs/tuning-log has the measurements.
 #pragma once
 
 #include <algorithm>
@@ -14,24 +14,24 @@
 
 namespace isotherm::cuda {
 
-// Bytes that the current device's memory could move in a cycle of its multiprocessors by its clock and its
-// width, two transfers a clock; a copy reaches some 84 percent of it.
+// Peak memory bandwidth of the current device, in bytes per cycle of its multiprocessors, from memory clock
+// and bus width, with two transfers per clock. A copy reaches some 84 percent of it.
 inline double peak_bytes_a_cycle() {
   const double transfers = 2.0 * attribute_of_current_device(cudaDevAttrMemoryClockRate);
   const double width = attribute_of_current_device(cudaDevAttrGlobalMemoryBusWidth) / 8.0;
   return transfers * width / std::max(attribute_of_current_device(cudaDevAttrClockRate), 1);
 }
 
-// The cycles between two planes of a block. Blocks that the device does not hold at once come in waves; the
-// last wave may have fewer, each of which may then take a larger share.
+// The cycles between two planes of a thread block. Blocks that do not fit on the device at once run in waves.
+// The last wave may have fewer blocks, and each then gets a larger share of the bandwidth.
 struct Schedule {
-  unsigned cycles = 0, last_cycles = 0;  // 0: none
-  unsigned first_of_last = 0;            // block of the last wave
+  unsigned cycles = 0, last_cycles = 0;  // 0: no throttle
+  unsigned first_of_last = 0;            // first block of the last wave
 
-  // Where `blocks` of so many planes each, of which the device holds `slots` at once, move `bytes` in all, at
-  // so many percent of the peak. None for percent 0 and for fields that L2 holds.
+  // For `blocks` thread blocks of `planes` planes each, of which the device holds `slots` at once, that move
+  // `bytes` in all at `percent` of the peak. No throttle for percent 0 and for fields that fit in L2.
   static Schedule of(double bytes, Index blocks, Index planes, Index slots, int percent) {
-    static const double peak = peak_bytes_a_cycle();  // one device a process
+    static const double peak = peak_bytes_a_cycle();  // one device per process
     static const double cache = attribute_of_current_device(cudaDevAttrL2CacheSize);
     if (percent == 0 || peak <= 0 || bytes <= cache) return {};
     const double each = bytes / static_cast<double>(blocks * planes) / (peak * percent / 100);
@@ -43,8 +43,8 @@ struct Schedule {
   }
 };
 
-// When a block may ask for its planes; used by the thread that asks. Blocks beside each other ask a part of
-// a plane's time apart, so that the memory has requests at all times.
+// When a thread block may request its planes; used by the thread that requests. Consecutive blocks start a
+// quarter of a plane's time apart, so that the memory has requests at all times.
 class Throttle {
  public:
   __device__ __forceinline__ explicit Throttle(const Schedule& schedule) {
@@ -63,13 +63,13 @@ class Throttle {
   long long start_;
 };
 
-// The same for kernels that have no register to spare, by plain cycles between planes. In shared memory, and
-// used by one thread.
+// The same for kernels without a free register: a fixed number of cycles between planes. In shared memory,
+// and used by one thread.
 struct SharedPace {
   long long due;
 
   __device__ __forceinline__ void begin() { due = clock64(); }
-  // For the next plane, of whatever column. `cycles`: 0: no throttle.
+  // Waits until the next plane may be requested, in any column. cycles = 0: no throttle.
   __device__ __forceinline__ void wait(unsigned cycles) {
     if (cycles == 0) return;
     const long long mine = due;

@@ -1,10 +1,9 @@
-// The update of the packs of a warp, with the boundaries applied wherever they stand and the cells beyond the
-// region left alone.
+// The update of a warp's packs. It applies boundaries anywhere in a tile and stores only cells of the region.
 //
-// No block of a launch may be much slower than the others, or the sweep waits for it: what a tile at an edge
-// does more than others must be little. So the rows of a warp are one run of instructions without branches;
-// what differs is chosen a lane at a time. The one branch, how much to ask, is the same for a whole block,
-// which the compiler sees: where it cannot, it brings the lanes together before every shuffle.
+// A sweep ends with its slowest thread block, so a tile at an edge must do little more work than others. The
+// rows of a warp are therefore straight-line code without branches: where lanes differ, they select values.
+// The one branch, with_edges(), is uniform over a thread block, and the compiler can see that. Where it
+// cannot, it makes the lanes reconverge before every shuffle.
 //
 // For .cu files only.
 #pragma once
@@ -13,11 +12,11 @@
 
 namespace isotherm::cuda {
 
-// What the tile of a block has beside the cells in its middle.
+// What a tile contains besides cells of the region away from boundaries.
 enum class Edges {
   none,
-  region,     // cells that are not the region's
-  boundaries  // boundaries across x or y, and perhaps such cells
+  region,     // cells outside the region
+  boundaries  // boundaries across x or y, and perhaps cells outside the region
 };
 template <class T>
 __device__ __forceinline__ Edges edges_of(const TileArgs<T>& a, const Box& chunk) {
@@ -43,12 +42,12 @@ __device__ __forceinline__ void with_edges(Edges edges, Body body) {
   }
 }
 
-// Where a warp's rows lie in the region and at the boundaries, and b of the boundaries across x and y beside
-// it in one plane. b is fetched a plane ahead: loads that nothing waits for until the next plane is there.
+// Position of a warp's rows in the region and at the boundaries, and b of the boundaries across x and y next
+// to it in one plane. b is loaded a plane ahead: no instruction waits for it before the next plane.
 template <class T, int rows>
 class TileWarp {
  public:
-  // This lane's first cell at (x, y).
+  // (x, y): this lane's first cell.
   __device__ __forceinline__ TileWarp(const TileArgs<T>& a, int lane, int x, int y) {
     const Box& region = a.columns.box;
 #pragma unroll
@@ -65,12 +64,12 @@ class TileWarp {
   __device__ __forceinline__ bool has_row(int r) const {
     return r < rows_;
   }
-  // A bit for each cell of this lane's pack in row r that is the region's.
+  // One bit for each cell of this lane's pack in row r that is in the region.
   __device__ __forceinline__ unsigned cells_of(int r) const {
     return has_row(r) ? mine_ : 0u;
   }
 
-  // Before update() of plane z. This lane's first cell at (x, y).
+  // Call before update() of plane z. (x, y): this lane's first cell.
   __device__ __forceinline__ void fetch_boundaries(const TileArgs<T>& a, int lane, int x, int y, int z) {
     const Boundary<T>& x_boundary = a.face(lane < half_warp ? Face::x_min : Face::x_max);
     const int row = lane % half_warp;
@@ -79,7 +78,7 @@ class TileWarp {
     if (0 <= at_y_max_ && at_y_max_ < rows) fetch_b(a.face(Face::y_max), x, z, y_hi_b_);
   }
 
-  // What stands beyond a boundary across z, for the pack of this lane at (x, y) of the face.
+  // The ghosts beyond a boundary across z, for this lane's pack at (x, y) of the face.
   __device__ __forceinline__ Pack<T> beyond_z(const Boundary<T>& boundary, const Pack<T>& centre, int x,
                                               int y) const {
     T b[cells] = {};
@@ -87,10 +86,10 @@ class TileWarp {
     return beyond(boundary, b, centre);
   }
 
-  // Updates row r; (x, y, z) is this lane's first cell, `to` its place in `out`. By all lanes, whether the
-  // row is the region's or not. Neighbours beyond boundaries across z are in n already, those across x and y
-  // are put there. Returns what it has stored; cells that are not the region's are nobody's.
-  // `scaled`: the source may be of another weight than the unit weight.
+  // Updates row r. (x, y, z): this lane's first cell; `to`: its address in `out`. All lanes must call,
+  // whether the row is in the region or not. n already has the ghosts beyond boundaries across z; update()
+  // sets those across x and y. Returns the stored pack; its cells outside the region are undefined.
+  // `scaled`: the source may have another weight than the unit weight.
   template <Edges edges, bool scaled, class Norm>
   __device__ __forceinline__ Pack<T> update(const TileArgs<T>& a, const Coefficients<T>& c, int r,
                                             Neighbours<T> n, int x, int y, int z, T* to, Norm& norm) const {
@@ -114,7 +113,7 @@ class TileWarp {
   static constexpr unsigned all_cells = (1u << cells) - 1;
   static_assert(rows <= half_warp, "half a warp holds b of its rows at one of the boundaries across x");
 
-  // b is a field of the face's cells and ghosts: not of what a pack holds beyond the region.
+  // Cells of the region only: the field b covers the face and its ghosts, and a pack may reach beyond.
   __device__ __forceinline__ void fetch_b(const Boundary<T>& boundary, int p, int q, T (&b)[cells]) const {
 #pragma unroll
     for (int i = 0; i < cells; ++i) {
@@ -138,7 +137,7 @@ class TileWarp {
   __device__ __forceinline__ void apply_boundaries(const TileArgs<T>& a, Neighbours<T>& n, int r) const {
     const T before = boundary_ghost(a.face(Face::x_min).a, __shfl_sync(0xffffffffu, x_b_, r), n.centre.v[0]);
     n.x_lo = before_ ? before : n.x_lo;
-    // The last cell before the boundary may be any of the pack: what follows it there is nobody's.
+    // Any cell of the pack may be the last one before the boundary; the next ones are outside the domain.
     const T b = __shfl_sync(0xffffffffu, x_b_, half_warp + r);
 #pragma unroll
     for (int i = 0; i < cells; ++i) {
@@ -150,13 +149,13 @@ class TileWarp {
     n.y_hi = chosen(r == at_y_max_, beyond(a.face(Face::y_max), y_hi_b_, n.centre), n.y_hi);
   }
 
-  unsigned mine_ = 0;       // a bit for each cell of the pack in the region
-  int rows_;                // in the region
-  bool before_, at_y_min_;  // a boundary beside this lane's pack: the lower across x; across y
+  unsigned mine_ = 0;       // one bit for each cell of the pack in the region
+  int rows_;                // number of rows in the region
+  bool before_, at_y_min_;  // the pack is next to the lower boundary across x; across y
   int at_y_max_ = -1;       // the row at the upper boundary across y, if it is one of the warp's
   int behind_ = -1;         // the cell at the upper boundary across x, if it is one of the pack's
-  T x_b_ = 0;               // lane r: at row r of the lower boundary across x; lane 16 + r: upper
-  T y_lo_b_[cells] = {}, y_hi_b_[cells] = {};  // beside this lane's first row, and row at_y_max_
+  T x_b_ = 0;               // lane r: at row r of the lower boundary across x; lane 16 + r: of the upper
+  T y_lo_b_[cells] = {}, y_hi_b_[cells] = {};  // at this lane's first row, and at row at_y_max_
 };
 
 }  // namespace isotherm::cuda

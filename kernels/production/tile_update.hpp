@@ -1,5 +1,5 @@
-// What the rows of wide tiles and the exterior share: the arguments of their kernels, the update of one pack
-// of cells, and the norm of the update. For .cu files only.
+// Shared by the kernels with wide tiles and the exterior: the arguments of their kernels, the update of one
+// pack of cells, and the norm of the update. For .cu files only.
 #pragma once
 
 #include <span>
@@ -10,10 +10,10 @@
 
 namespace isotherm::cuda {
 
-// The norm of an update while its values are in registers: each thread sums its cells, a block leaves one
-// partial result, and a last kernel of one block combines these in order: the same bits in every run.
+// The norm of an update while its values are in registers: each thread sums its cells, a thread block stores
+// one partial, and a last kernel of one block combines these in order: the same bits in every run.
 
-// What a sweep without a norm sums.
+// For a sweep without a norm.
 struct NoNorm {
   template <class T>
   __device__ __forceinline__ void add(T, T, int = 0) {}
@@ -21,12 +21,12 @@ struct NoNorm {
   __device__ __forceinline__ void leave(double*) {}
 };
 
-// What a thread sums. A kernel takes it as a template argument: an operation chosen while it runs would cost
-// more instructions per cell than the update.
+// The partial norm of a thread. A kernel takes it as a template argument: an operation selected at run time
+// would cost more instructions per cell than the update.
 template <ReductionOp op>
 class UpdateSum {
  public:
-  // Cells of a pack are summed apart: each addition waits for the one before it, some 16 cycles in fp64.
+  // One sum per cell of a pack: each addition waits for the one before it, some 16 cycles in fp64.
   template <class T>
   __device__ __forceinline__ void add(T value, T centre, int cell_of_pack = 0) {
     double& total = totals_[cell_of_pack];
@@ -37,7 +37,7 @@ class UpdateSum {
       total = Combine<op>{}(total, part<op>(d));
     }
   }
-  // All threads of the block, once.
+  // Call once, by all threads of the block.
   template <int threads>
   __device__ __forceinline__ void leave(double* partials) {
     double total = totals_[0];
@@ -52,17 +52,17 @@ class UpdateSum {
   double totals_[most_cells] = {};
 };
 
-// Calls body.operator()<Norm>(): NoNorm, or the sum of the operation asked for.
+// Calls body.operator()<Norm>(): NoNorm, or UpdateSum for norm.op.
 template <class Body>
 void with_norm(const UpdateNorm& norm, Body body) {
   if (!norm.result) return body.template operator()<NoNorm>();
   with_norm_operation(norm.op, [&]<ReductionOp op>() { body.template operator()<UpdateSum<op>>(); });
 }
 
-// What a thread sums where the operation is chosen once for many cells.
+// The partial norm of a thread, where the operation is selected once for many cells.
 class FusedNorm {
  public:
-  // for_each(add) calls add(value, before) for each cell of the thread's.
+  // for_each(add) calls add(value, before) for each cell of this thread.
   template <class ForEach>
   __device__ __forceinline__ void add(ReductionOp op, ForEach for_each) {
     const auto with = [&](auto part, auto join) {
@@ -73,7 +73,7 @@ class FusedNorm {
     if (op == ReductionOp::sum_squares) return with([](double d) { return d * d; }, plus);
     with([](double d) { return fabs(d); }, Combine<ReductionOp::max_abs>{});
   }
-  // By all threads of the block, once.
+  // Call once, by all threads of the block.
   template <int threads>
   __device__ __forceinline__ void leave(const UpdateNorm& norm) {
     const auto join = [op = norm.op](double p, double q) {
@@ -87,7 +87,7 @@ class FusedNorm {
   double total_ = 0;
 };
 
-// Joins the partial results of `blocks` blocks in norm.scratch into norm.result; nothing without a result.
+// Combines the partials of `blocks` thread blocks in norm.scratch into norm.result, if there is one.
 void finish_norm(const UpdateNorm& norm, unsigned blocks, Stream stream);
 
 // The kernel's parameters, in constant memory: read by all threads at once.
@@ -100,12 +100,12 @@ struct TileArgs {
   Boundaries<T> boundaries;
   Columns columns;  // .box is the region
   UpdateNorm norm;
-  const Coefficients<T>* by_class = nullptr;  // of a body of several materials
+  const Coefficients<T>* by_class = nullptr;  // only with several materials
 
   __device__ __forceinline__ const Boundary<T>& face(Face f) const {
     return boundaries.faces[static_cast<int>(f)];
   }
-  // Is row y, or plane z, one that a boundary stands for?
+  // Is row y, or plane z, beyond a boundary?
   __device__ __forceinline__ bool beyond_y_boundary(int y) const {
     return (y < 0 && face(Face::y_min).is_boundary) || (y >= in.extent.y && face(Face::y_max).is_boundary);
   }
@@ -114,11 +114,11 @@ struct TileArgs {
   }
 };
 
-// The classes of the packs of a tile's row, as bulk copies bring them: from multiples of 16 bytes on.
+// The classes of the packs in a row of a tile, as TMA copies them: from multiples of 16 bytes on.
 struct ClassRow {
   static constexpr int unit = 16;
-  // The first pack that comes for a tile whose first cell is at tile_x, and where among those the pack at x
-  // is.
+  // The first pack that is copied for a tile whose first cell is at tile_x; the index of the pack at x among
+  // those that are copied.
   template <class T>
   __device__ __forceinline__ static int start(int tile_x) {
     return static_cast<int>(floor_div(tile_x / Pack<T>::cells, unit)) * unit;
@@ -127,17 +127,17 @@ struct ClassRow {
   __device__ __forceinline__ static int place(int x, int tile_x) {
     return x / Pack<T>::cells - start<T>(tile_x);
   }
-  static constexpr int packs_of(int packs) { return packs + unit; }  // `packs` from anywhere on
+  static constexpr int packs_of(int packs) { return packs + unit; }  // for `packs` from any start
 };
 
-// A pack and the cells around it. x neighbours within the pack are its own.
+// A pack and its neighbours. The x neighbours inside the pack are in `centre`.
 template <class T>
 struct Neighbours {
   Pack<T> centre, y_lo, y_hi, z_lo, z_hi;
-  T x_lo, x_hi;  // beside the first and the last cell
+  T x_lo, x_hi;  // next to the first and the last cell
 };
 
-// Of a pack without boundaries.
+// The update of a pack, where n has the ghosts of boundaries already.
 template <class T>
 __device__ __forceinline__ Pack<T> updated_pack(const Coefficients<T>& c, const Neighbours<T>& n,
                                                 const Pack<T>& source) {
@@ -152,27 +152,27 @@ __device__ __forceinline__ Pack<T> updated_pack(const Coefficients<T>& c, const 
   return value;
 }
 
-// Boxes too thin for a wide tile, at most six. args.region is not looked at. In exterior.cu.
+// Sweeps boxes too thin for a wide tile, at most six; ignores args.region. In exterior.cu.
 template <class T>
 void sweep_thin(const SweepArgs<T>& args, std::span<const Box> boxes, Stream stream);
 template <class T>
 std::size_t thin_scratch_bytes(std::span<const Box> boxes);
 
-// args.region, layers of cells behind a face across x or y, swept as if b were one value over that face:
-// again, with their part of the norm. One material, two to four sweeps. In varying_sides.cu.
+// Sweeps args.region, layers of cells next to a face across x or y, again: a first launch took one value of b
+// for that face. Computes their part of the norm. One material, two to four sweeps. In varying_sides.cu.
 template <class T>
 void sweep_varying_side(const SweepArgs<T>& args, int face, int sweeps, Stream stream);
-// Of one such launch, each of which leaves a part of the norm.
+// The most thread blocks of one such launch; each stores a partial of the norm.
 Index most_blocks_at_sides(Box region);
 
-// The chunk of a block: 32 packs along x for each warp beside another, so many rows and planes.
+// The chunk of a thread block: 32 packs along x for each of its warps along x, `y` rows, `planes` planes.
 template <class T>
 struct WideTile {
   static constexpr Index warp_x = warp_size * Pack<T>::cells;
   Index warps_x, y, planes;
 
   Index x() const { return warps_x * warp_x; }
-  // Not where it would be mostly idle, or where the box is too long for 32-bit coordinates.
+  // False where a tile would be mostly idle, or where the box is too long for 32-bit coordinates.
   bool fits(Box region) const {
     constexpr Index longest = Index{1} << 30;
     const Int3 n = region.extent();
@@ -181,7 +181,7 @@ struct WideTile {
   }
   Columns columns(Box region) const { return Columns::of(region, x(), y, planes, Pack<T>::cells); }
 
-  // The columns of the region that lie in `available`, between its ends along z.
+  // The whole columns of the region inside `available`, with the ends of `available` along z.
   Box interior(Box region, Box available) const {
     const Index first_x = columns(region).first_x;
     const auto up = [](Index n, Index unit) { return ceil_div(n, unit) * unit; };

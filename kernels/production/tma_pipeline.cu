@@ -4,21 +4,21 @@
 // Lecture   lectures/stencil/09_streaming_tma.cu has the pipeline, 07_coarsened.cu the packs of cells.
 // Parts     tma_planes.hpp: the pipeline of planes; tile_boundaries.hpp: boundaries; tile_update.hpp: a pack
 //           of cells, and the norm; throttle.hpp: thread blocks that stay at the same plane; face_stores.hpp:
-//           stores at neighbours; wide_row.hpp: how a region becomes columns. Here: the walk of a thread
+//           stores to neighbours; wide_row.hpp: how a region becomes columns. This file: the walk of a thread
 //           block through its planes, and the launch.
-// Algebra   one sweep, stencil_update(); boundaries on all faces are applied where the tile meets them.
+// Algebra   one sweep, stencil_update(); applies the boundaries on all faces that the tile touches.
 // Mapping   a block owns a column of 32 or 64 packs of 16 bytes along x by some rows of y and walks along z.
 //           One thread requests the next plane of the tile and its halo in y and x by TMA; an mbarrier in
 //           shared memory opens when its bytes have arrived. Each lane of a warp then updates some rows of
-//           its pack: y neighbours come from shared memory, or its own rows; x neighbours by shuffle; z
-//           neighbours from registers and from the plane above, which is in shared memory already.
+//           its pack. y neighbours are read from shared memory or its own rows; x neighbours are exchanged by
+//           warp shuffle; z neighbours are in registers and in the plane above, already in shared memory.
 // Storage   shared memory: stages of a plane of x by (y + 2) cells and the packs on either side, some 36 KB
 //           each, and their barriers. Registers: the previous plane and the current one.
-// Traffic   as `register_tile`: each cell once, and the tile's halo, which comes from L2. What differs is who
-//           loads: no thread computes an address or waits in a register for a load. Blocks that drift apart
-//           would read their halos from memory twice: a schedule (throttle.hpp) keeps them together, and
-//           blocks above each other walk towards each other, or apart, so that they read the planes between
-//           them at one time (docs/tuning-log).
+// Traffic   as `register_tile`: each cell once, and the tile's halo, which L2 delivers. The difference is who
+//           loads: no thread computes an address or reserves registers for loads in flight. Blocks that drift
+//           apart would read their halos from memory twice: the throttle (throttle.hpp) keeps them together,
+//           and blocks stacked along z walk towards each other, or apart, so that they read the planes
+//           between them at the same time (docs/tuning-log).
 #include <algorithm>
 #include <cstddef>
 
@@ -31,7 +31,7 @@ namespace isotherm::cuda {
 namespace {
 
 // A thread block: warps along x and y, rows of y that a lane owns, stages of the pipeline. `throttle`: the
-// percent of the memory's peak that its schedule is made for; 0: it has none.
+// percent of the peak memory bandwidth that the throttle allows; 0: no throttle.
 struct PipelineTile {
   int warps_x, warps_y, rows, stages, throttle;
   constexpr int warps() const { return warps_x * warps_y; }
@@ -42,23 +42,23 @@ struct PipelineTile {
     return text;
   }
 };
-// A rate that memory cannot reach is worse than no throttle. What it reaches differs by some percent from
-// machine to machine and from shape to shape: a run's autotuner finds the best.
+// A throttle above the bandwidth that memory reaches is worse than none. That bandwidth differs by some
+// percent between machines and between shapes: a run's autotuner finds the best tile.
 constexpr std::array tiles = {
     PipelineTile{2, 4, 8, 4, 83}, PipelineTile{2, 4, 8, 4, 87}, PipelineTile{2, 4, 8, 4, 86},
     PipelineTile{2, 4, 8, 4, 85}, PipelineTile{2, 4, 8, 4, 84}, PipelineTile{2, 4, 8, 4, 82},
     PipelineTile{2, 4, 8, 4, 80}, PipelineTile{2, 4, 8, 4, 78}, PipelineTile{2, 4, 8, 4, 0},
     PipelineTile{1, 8, 8, 4, 84}, PipelineTile{1, 8, 8, 4, 82}, PipelineTile{1, 8, 8, 4, 0}};
 
-// Planes that a chunk costs beside its own: the two it only reads, and the time until the first has come.
+// Overhead of a chunk, in planes: two that it only reads, and the time until the first has arrived.
 constexpr Index chunk_overhead = 6;
 
-// A thread's. Blocks of others (the stores of `peer`, 10 000 registers) find room beside one of 256 threads
-// that asks for no norm and leaves the faces to them; the compiler would take all there are.
+// Per thread. Where norm, face stores and classes are absent, blocks of other kernels (the stores of `peer`,
+// 10 000 registers) fit next to a block of 256 threads; unlimited, the compiler would use all registers.
 template <class Norm, class Stores, class Classes>
 constexpr unsigned most_registers = std::is_same_v<Norm, NoNorm> && !Stores::any && !Classes::any ? 208 : 255;
 
-// Of the rows of a lane in one plane. Mostly all of a warp's are of one class, and are read once.
+// Of the rows of a lane in one plane. Mostly all rows of a warp have one class, which is read once.
 template <class T, int rows, class Classes>
 class RowCoefficients {
  public:
@@ -98,14 +98,14 @@ class RowCoefficients {
   Coefficients<T> held_;
 };
 
-// Where a lane finds the cell beside its warp: in the tile, or in the packs beside it, or in the column that
-// takes their place. Only the first and the last lane need it; that the others read what the first one does
-// saves a branch a row.
+// Where a lane reads the x neighbour outside its warp: in the tile, in the packs next to the tile, or in the
+// column that replaces these packs. Only the first and the last lane use the cell; the others read the first
+// lane's cell, which saves a branch per row.
 template <class Slab>
 struct Beside {
-  int at, step;  // cells from the start of a plane to that of the first row, and from row to row
+  int at, step;  // offsets in cells: of the first row's cell in a plane, and from row to row
 
-  // `columns`: of the lower side, of the upper.
+  // `columns`: whether a column replaces the packs at the lower and at the upper side.
   __device__ __forceinline__ Beside(int lane, int warp_x, int warps_x, int row, const bool (&columns)[2]) {
     const bool behind = lane == warp_size - 1;
     if (warp_x == (behind ? warps_x - 1 : 0)) {
@@ -156,7 +156,7 @@ __global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
     behind[r] = Pack<T>::load(&pipeline.plane(0).cell[row + 1 + r][pack]);
     at[r] = Pack<T>::load(&pipeline.plane(1).cell[row + 1 + r][pack]);
   }
-  __syncthreads();  // the first place is free
+  __syncthreads();  // the first stage is free
   pipeline.request(stages);
 
   const Edges edges = edges_of(a, chunk);
@@ -177,7 +177,7 @@ __global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
     halo_stores.load(n, mine);
     const Slab& plane = pipeline.plane(n);
     Slab& next = pipeline.plane(n + 1);
-    if (a.beyond_z_boundary(walk.plane(n + 1))) {  // each lane puts there what it alone reads
+    if (a.beyond_z_boundary(walk.plane(n + 1))) {  // each lane stores cells that it alone reads
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
         if (mine.has_row(r))
@@ -202,7 +202,7 @@ __global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
                       Stores::any || Classes::any > (a, coefficients(r), r, near, x, y + r, z,
                                                      to + r * a.out.pitch_y, norm);
         if (here == Edges::none || mine.has_row(r)) halo_stores.store_row(r, made);
-        behind[r] = ahead;  // kept until all rows have had the plane behind them
+        behind[r] = ahead;  // at[r] is still the y neighbour of row r + 1
       }
     });
     if (edges == Edges::boundaries && n < walk.count) mine.fetch_boundaries(a, lane, x, y, walk.plane(n + 1));
@@ -213,7 +213,7 @@ __global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
       at[r] = ahead;
     }
     to += walk.step * a.out.pitch_z;
-    __syncthreads();  // nobody reads the plane any more
+    __syncthreads();  // no warp reads the plane any more
     pipeline.request(n + stages);
     halo_stores.store(n, mine);
   }
@@ -234,7 +234,7 @@ constexpr Threads threads(unsigned blocks) {
   return {dim3(blocks), dim3(tile.warps() * warp_size), pipeline_bytes<T, tile, classes>};
 }
 
-// More than 48 KB of shared memory a block must be asked for.
+// More than 48 KB of shared memory per block needs this call.
 template <class Kernel>
 void allow_shared(Kernel* function, std::size_t bytes) {
   check(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
@@ -244,7 +244,7 @@ void allow_shared(Kernel* function, std::size_t bytes) {
 // Blocks that the device holds at once.
 template <class T, PipelineTile tile>
 Index slots() {
-  static const Index number = [] {  // one device a process
+  static const Index number = [] {  // one device per process
     const auto function = kernel<T, tile, UpdateSum<ReductionOp::sum_squares>>;
     allow_shared(function, pipeline_bytes<T, tile>);
     return blocks_at_once(function, tile.warps() * warp_size, pipeline_bytes<T, tile>);
@@ -316,7 +316,7 @@ void stencil_tma_pipeline(StencilKernel<T>& kernel) {
   WideRow<T, tiles, PipelineLaunch>::complete(kernel);
   kernel.stores_faces = [](Box block, bool column_above, int tile_index) {
     return with_tile<tiles>(tile_index, [&]<PipelineTile tile>() {
-      // The ghosts of a plane that ends within a tile arrive with the tile.
+      // If the block ends inside a tile, the copy of the tile includes its ghosts: no column replaces them.
       constexpr Index x = tile.warps_x * warp_size * Pack<T>::cells;
       return PipelineLaunch<T, tile>::chunk(block, {}).fits(block) && (!column_above || block.hi.x % x == 0);
     });

@@ -1,5 +1,5 @@
-// The pipeline of `tma_pipeline`: planes of a tile that bulk tensor copies bring to shared memory ahead of
-// the warps that compute (lectures/stencil/09_streaming_tma.cu has it alone). For .cu files only.
+// The pipeline of `tma_pipeline`: TMA copies planes of a tile to shared memory ahead of the warps that
+// compute (lectures/stencil/09_streaming_tma.cu has it alone). For .cu files only.
 #pragma once
 
 #include "kernels/cuda/hopper.hpp"
@@ -10,7 +10,7 @@ namespace isotherm::cuda {
 
 // A stage: a plane of the tile with a row on either side, and the packs on either side of these rows. TMA
 // fetches whole lines of 128 bytes; a box that started a pack before the tile would move six lines per row
-// for four. `classes`: of a body of several materials, with the class of each pack.
+// instead of four. `classes`: with several materials, a stage also has the class of each pack.
 template <class T, int warps_x, int warps_y, int rows, bool classes>
 struct Plane {
   static constexpr int cells = Pack<T>::cells, x = warps_x * warp_size * cells, y = warps_y * rows;
@@ -24,7 +24,7 @@ struct Plane {
                                  column_bytes = y * sizeof(T);
 };
 
-// What a sweep of a body of several materials has more, and any other not: packs of classes.
+// With several materials, a sweep also copies the classes of packs.
 struct OneClass {
   static constexpr bool any = false;
 };
@@ -37,7 +37,7 @@ struct SeveralClasses {
 // current plane, and a block that is late has the fourth to catch up.
 inline constexpr int planes_ahead = 2;
 
-// What a block has in shared memory.
+// Shared memory of a thread block.
 template <class Slab, int stages>
 struct PipelineShared {
   Slab planes[stages];
@@ -45,7 +45,7 @@ struct PipelineShared {
 };
 
 // Plane n of the walk uses stage n % stages. One thread requests planes; all wait for them. `columns`:
-// whether the cells across the lower and the upper side of the tile come in columns (FaceStores).
+// whether the cells across the lower and the upper side of the tile are in columns (FaceStores).
 template <class T, class Slab, int stages, class Stores, class Classes>
 struct PlanePipeline {
   PipelineShared<Slab, stages>& shared;

@@ -1,4 +1,4 @@
-// What kernels of wide tiles share on the host: how a region, and a step in two parts, becomes columns of
+// Host code of the kernels with wide tiles: how they split a region, and a step in two parts, into columns of
 // tiles. For .cu files only.
 #pragma once
 
@@ -8,19 +8,19 @@
 
 namespace isotherm::cuda {
 
-// A sweep that scales its source takes the kernel of thin boxes: code for it in the wide tiles, where fp64
-// fills the registers, costs every other sweep a tenth (docs/tuning-log). Not one that stores its faces.
+// A sweep that scales its source uses the kernel for thin boxes: in wide tiles fp64 fills the registers, and
+// code for it costs every other sweep a tenth (docs/tuning-log). Sweeps that store their faces always scale.
 template <class T>
 bool scales_source(const SweepArgs<T>& args) {
   return !args.source.empty() && args.c[0].sigma != T{1} && !args.stores.any() && args.materials.empty();
 }
 
-// A step in two parts keeps the columns of the whole: the interior is the columns that need nothing an
-// exchange brings, but for the layers below and above them, and the rest is the other columns from end to
-// end, and these layers. No tile is cut, so both parts together move what one sweep moves. Shells one cell
-// thick on all faces took a tenth of a sweep (docs/tuning-log).
+// A step in two parts keeps the columns of the whole sweep. The interior is the columns that need no
+// exchanged ghost, without the layers below and above. The exterior is the other columns from end to end, and
+// these layers. No tile is cut, so both parts together move what one sweep moves. An exterior of shells one
+// cell thick on all faces took a tenth of a sweep (docs/tuning-log).
 
-// `Way<T, tile>`: of one of the kernel's tiles,
+// `Way<T, tile>`: the launch with one of the kernel's tiles. It has
 //     static WideTile<T> chunk(Box region, Box hole);   planes chosen for the columns without `hole`
 //     static void sweep(const SweepArgs<T>&, const Columns&, Stream);
 template <class T, const auto& tiles, template <class, auto> class Way>
@@ -54,7 +54,7 @@ struct WideRow {
                           thin_scratch_bytes<T>({&region, 1}));
         });
   }
-  // Of partial results of a norm, one per block.
+  // For the partials of a norm, one per thread block.
   static std::size_t scratch_bytes(const Columns& columns) { return columns.blocks() * sizeof(double); }
 
   static Box interior(Box region, Box available, int tile_index) {
@@ -90,7 +90,7 @@ struct WideRow {
                            scratch_bytes(chunk.columns(region).without(interior))});
         });
   }
-  // Below and above the interior.
+  // The layers below and above the interior.
   static std::vector<Box> layers_of(Box region, Box interior) {
     const Box middle{{interior.lo.x, interior.lo.y, region.lo.z},
                      {interior.hi.x, interior.hi.y, region.hi.z}};
