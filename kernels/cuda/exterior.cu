@@ -1,12 +1,12 @@
-// Thin boxes, all in one launch: what an overlapped step leaves around its interior, and what is too thin for
-// the rows of wide tiles. No row of its own.
+// Sweeps thin boxes, all in one launch: the exterior of an overlapped step, and boxes that are too thin for
+// kernels with wide tiles. It has no entry in the kernel registry.
 //
 // Algebra   one sweep, stencil_update(); all boundaries are applied here.
-// Mapping   a thread takes 16 bytes along x and walks some planes up along z. The threads of a block stand
-//           beside each other along x as far as the box goes, the rest along y, then along z: warps stay full
-//           on faces one cell thick.
-// Storage   registers: the pack below, the one at work and the one above.
-// Traffic   a read and a write of the lines that the box touches, and its six neighbours' from the caches.
+// Mapping   a thread takes a pack of 16 bytes along x and walks up to eight planes along z. The threads of a
+//           block cover the box along x first, then along y, then along z: warps stay full on faces that are
+//           one cell thick.
+// Storage   registers: the pack below, the current one and the one above.
+// Traffic   a read and a write of the lines that the box touches; neighbours are read from the caches.
 #include "core/error.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/production/tile_update.hpp"
@@ -14,18 +14,18 @@
 namespace isotherm::cuda {
 namespace {
 
-constexpr unsigned threads = 256, widest = 64;  // packs beside each other
+constexpr unsigned threads = 256, widest = 64;  // packs along x
 constexpr Index longest_walk = 8;               // planes
-constexpr std::size_t most_boxes = 6;           // around another
+constexpr std::size_t most_boxes = 6;           // around another box
 
-// How a box is cut into blocks.
+// How a box is cut into thread blocks.
 struct Cut {
   Box box;
   Index first_x = 0;              // of the first pack
   Index walk = 1;                 // planes that a thread takes
   unsigned log_x = 0, log_y = 0;  // threads of a block along x and y, as powers of two
   unsigned count_x = 0, count_y = 0;
-  unsigned begin = 0, end = 0;  // its blocks in the queue
+  unsigned begin = 0, end = 0;  // range of its blocks in the grid
 
   Cut() = default;
   Cut(Box of, Index cells, unsigned first_block) : box(of), begin(first_block) {
@@ -45,7 +45,7 @@ struct Cut {
   }
 };
 
-// The boxes of a launch, one after another in the queue of blocks.
+// The boxes of a launch. The blocks of a box follow those of the previous one in the grid.
 struct Cuts {
   unsigned blocks = 0;
   Cut cut[most_boxes];
@@ -62,7 +62,7 @@ struct Cuts {
   }
 };
 
-// A pack of a box. Some of its cells may not be the box's: their neighbours and boundaries are nobody's.
+// A pack of a box. Cells outside the box are not stored: their neighbours and ghosts may be invalid.
 template <class T>
 struct ThinPack {
   static constexpr int cells = Pack<T>::cells;
@@ -74,7 +74,7 @@ struct ThinPack {
     for (int i = 0; i < cells; ++i) mine |= (box.lo.x <= x + i && x + i < box.hi.x ? 1u : 0u) << i;
   }
 
-  // What stands beyond a boundary across y or z, at (x, q) of the face.
+  // The ghost values beyond a boundary across y or z, at (x, q) of the face.
   __device__ __forceinline__ Pack<T> beyond(const Boundary<T>& boundary, const Pack<T>& centre,
                                             Index q) const {
     Pack<T> ghost;
@@ -157,8 +157,8 @@ __global__ void __launch_bounds__(threads)
   norm.template leave<threads>(static_cast<double*>(a.norm.scratch));
 }
 
-// x boxes begin and end with a line of memory where the region allows it: interior and exterior would else
-// move the line between them both.
+// The interior begins and ends along x at a memory line where the region allows it. Otherwise interior and
+// exterior would both transfer the line that they share.
 Box between_lines(Box region, Box available, Index line) {
   Box box = available;
   if (box.lo.x > region.lo.x) box.lo.x = ceil_div(box.lo.x, line) * line;

@@ -1,11 +1,12 @@
-// Multigrid's transfers between two grids on the GPU.
+// Multigrid transfers between two grids on the GPU.
 //
-// Mapping   restriction: where cells nest, two by two by two, a thread takes a column of coarse cells and
-//           walks up along z; the planes of its fine cells stay in registers, x neighbours come by shuffle,
-//           rows next to its own from L1. Any other grids: a thread takes a coarse cell, and its fine cells'
-//           neighbours from L1. Prolongation: a thread takes a column of two fine cells, of two by two where
-//           cells nest; what it has interpolated in a coarse plane serves all fine planes next to that.
-// Traffic   restriction: a read of the fine field, and of its source. Prolongation: a read and a write of the
+// Mapping   restriction: where cells nest 2 x 2 x 2, a thread takes a column of coarse cells and walks up
+//           along z. The planes of its fine cells stay in registers, x neighbours are exchanged by warp
+//           shuffle, neighbouring rows are read from L1. On other grids a thread takes one coarse cell and
+//           reads the neighbours of its fine cells from L1. Prolongation: a thread takes a column of two fine
+//           cells, of 2 x 2 where cells nest, and uses an interpolated coarse plane for all fine planes next
+//           to it.
+// Traffic   restriction: a read of the fine field and of its source. Prolongation: a read and a write of the
 //           fine field. The coarse grid is an eighth of it.
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
@@ -15,14 +16,14 @@ namespace isotherm::cuda {
 namespace {
 
 constexpr dim3 wide(warp_size, 4, 1);
-// Where cells nest. Two such blocks share an SM: with the registers that are then left to each thread, it
-// asks for all of a plane's cells at once. The more rows a block of restriction has, the fewer does it share
-// with the next; prolongation likes longer rows.
+// Where cells nest. Two such blocks share an SM: this leaves each thread the registers to load all cells of a
+// plane at once. In restriction, blocks of more rows share fewer rows with the next block. Prolongation is
+// faster with longer rows.
 constexpr unsigned threads = 256;
 constexpr dim3 square(warp_size, 8, 1), long_rows(4 * warp_size, 2, 1);
 
-// Planes of the coarse, or of the fine grid that a thread walks through: few on small grids, which have too
-// few threads else.
+// Planes of the coarse or the fine grid that a thread walks through: few on small grids, which would have too
+// few threads otherwise.
 Index walk_of(Box region) {
   return region.cells() < Index{1} << 21 ? 2 : 16;
 }
@@ -64,7 +65,7 @@ struct alignas(2 * sizeof(T)) Pair {
   __device__ __forceinline__ static Pair load(const T* from) { return *reinterpret_cast<const Pair*>(from); }
 };
 
-// Of the two fine rows of a coarse cell, and beside them: what a plane has of them.
+// The fine cells of a coarse cell in one plane: two rows.
 template <class T>
 struct RowPairs {
   Pair<T> row[2];
@@ -73,13 +74,13 @@ struct RowPairs {
   }
 };
 
-// How a lane comes by the neighbours of its fine cells below and above in x: those of the next lane, or from
-// memory, or of a boundary.
+// Where the lower and the upper x neighbour of a lane's fine cells are: in memory, beyond a boundary, or else
+// in the next lane.
 struct Ends {
   bool from_memory[2], at_boundary[2];
 };
 
-// Adds half the updates of a plane's two by two fine cells, summed over y, for each x.
+// For each x: adds half the mean over y of the updates of a plane's 2 x 2 fine cells.
 template <class T>
 __device__ __forceinline__ void add_plane(const Restriction<T>& r, const T* from, const T* source,
                                           const Ends& ends, const RowPairs<T>& below, const RowPairs<T>& at,
@@ -111,7 +112,7 @@ __device__ __forceinline__ void add_plane(const Restriction<T>& r, const T* from
   for (int i = 0; i < 2; ++i) column[i] = fused_multiply_add(T(0.5), rows[i], column[i]);
 }
 
-// Lanes beyond the region in x do as the last in it, and store nothing: all take part in shuffles.
+// Lanes beyond the region in x repeat its last cell and store nothing: shuffles need all lanes.
 template <class T>
 __global__ void __launch_bounds__(threads, sizeof(T) == 8 ? 2 : 3)
     restrict_nested(Restriction<T> r, Int3 first, Index walk) {
@@ -146,8 +147,7 @@ __global__ void __launch_bounds__(threads, sizeof(T) == 8 ? 2 : 3)
   }
 }
 
-// Columns of two adjacent fine cells. The coarse planes beside a fine one are interpolated along y
-// once.
+// Columns of two adjacent fine cells. Each coarse plane is interpolated along y once.
 template <class T>
 __global__ void __launch_bounds__(128) prolong_cells(Prolongation<T> p, Int3 first, Index walk) {
   const Int3 cell = cell_of_thread(first);
@@ -188,8 +188,8 @@ __global__ void __launch_bounds__(128) prolong_cells(Prolongation<T> p, Int3 fir
   }
 }
 
-// Columns of two by two fine cells, those of a coarse one. Its neighbours along x come by shuffle, those of
-// the first and the last lane from memory. Lanes beyond the region stand for the coarse cell behind it.
+// Columns of 2 x 2 fine cells, those of a coarse cell. Its x neighbours are exchanged by warp shuffle; the
+// first and the last lane load theirs. Lanes beyond the region hold the coarse cell after its last one.
 template <class T>
 __global__ void __launch_bounds__(threads, 2) prolong_nested(Prolongation<T> p, Int3 first, Index walk) {
   const Int3 cell = cell_of_thread(first);
@@ -201,7 +201,7 @@ __global__ void __launch_bounds__(threads, 2) prolong_nested(Prolongation<T> p, 
   const unsigned lane = threadIdx.x % warp_size;
   const bool is_first = lane == 0, is_last = lane == warp_size - 1, inside = 2 * cell.x < p.region.hi.x;
   const int own_x = inside ? on_x[1].lower : on_x[1].upper, side_x = is_first ? on_x[0].lower : on_x[1].upper;
-  // Of both fine rows, at the coarse cells before, of and behind the columns.
+  // Values in both fine rows, at the coarse cells before, at and after the columns along x.
   struct Plane {
     T before[2], at[2], behind[2];
   };
@@ -228,7 +228,7 @@ __global__ void __launch_bounds__(threads, 2) prolong_nested(Prolongation<T> p, 
   Plane lower = plane(on_z->lower), own = plane(on_z[1].lower);
   T* to = &p.fine(x, y, z_lo);
   for (Index z = z_lo; z < z_hi; z += 2, on_z += 2, to += 2 * p.fine.pitch_z) {
-    Pair<T> value[2][2];  // asked for together
+    Pair<T> value[2][2];  // all loads in flight at once
 #pragma unroll
     for (int k = 0; k < 2; ++k)
       for (int j = 0; j < 2; ++j) value[k][j] = Pair<T>::load(to + k * p.fine.pitch_z + j * p.fine.pitch_y);
@@ -251,7 +251,7 @@ __global__ void __launch_bounds__(threads, 2) prolong_nested(Prolongation<T> p, 
   }
 }
 
-// Blocks of threads cover x and y, and each walks along z.
+// Thread blocks cover x and y; each walks along z.
 template <class Launch>
 void over_columns(Box columns, Index walk, dim3 block, const Launch& launch_part) {
   columns.hi.z = columns.lo.z + ceil_div(columns.extent().z, walk);

@@ -1,34 +1,33 @@
-// Stores into the memory of other GPUs, and who may do so when.
+// Halo exchange by stores into the memory of other GPUs, and the flags that order these stores.
 //
-//     store:  free -> all peers         my ghosts and buffers may be overwritten
-//             edge -> registers         the first batch, while flags fly
-//             wait for the peer's free  his too
-//             edge -> his ghosts        16-byte words where both sides are aligned: rows of y and z faces
-//                  or his buffer        16-byte words gathered from short rows: x faces
-//             stored -> the peer        behind the stores of all blocks of his messages
-//     wait:   until the peer has stored
-//             my buffer -> my ghosts
-//             until all peers have stored
+//     store:  free -> all peers            this rank's ghosts and buffers may be overwritten
+//             edge -> registers            the first batch, while the flags are in flight
+//             wait for the peer's free     the peer's ghosts and buffers may be overwritten
+//             edge -> the peer's ghosts    16-byte words where both sides are aligned: rows of y and z faces
+//                  or the peer's buffer    16-byte words gathered from short rows: x faces
+//             stored -> the peer           after the stores of all blocks of its messages
+//     wait:   for `stored` of the peer
+//             own buffer -> own ghosts
+//             for `stored` of all peers
 //
-// Why `free`. The peer's edges of exchange k overwrite ghosts that this rank may still be reading, and edges
-// that arrived from it prove nothing about that. So the owner says it, in the launch that begins its next
-// exchange: its stream has waited for the sweeps by then.
+// Why `free`. The peer's edges of exchange k overwrite ghosts that this rank may still be reading. Edges that
+// have arrived from this rank do not tell the peer when that reading ends. So the owner of the ghosts signals
+// it, in the launch that begins its next exchange: by then the sweeps before it on the stream have ended.
 //
-// Why it ends. A rank's `free` of exchange k waits for nothing but its own stream: the first block that runs
-// says it for all links before it waits for anyone, however few fit on the GPU. So all ranks say it, so all
-// store, and all come to exchange k + 1. What is unpacked from a buffer is read on that stream, before the
-// `free` of exchange k + 1. Ranks that share a GPU without MPS take turns in slices of time: a wait costs a
-// slice, not for ever.
+// No deadlock. The `free` of exchange k waits for the rank's own stream only: the first block that runs
+// signals it on all links before it waits for any peer, however few blocks fit on the GPU. So all ranks
+// signal `free`, all store, and all reach exchange k + 1. Buffers are unpacked on that stream, before the
+// `free` of exchange k + 1. Ranks that share a GPU without MPS run in time slices: a wait costs a slice.
 //
-// Memory order. Flags are released and acquired at system scope. Blocks join at a counter before one of them
-// releases `stored`: block barrier, fence, counter; counter, fence, flag. What is read in the ghosts is read
-// by kernels that start behind wait(), so that no cache holds older cells; what is read in buffers, behind a
-// block barrier that follows the acquire, by loads that may not be moved over it.
+// Memory order. Flags are released and acquired at system scope. Blocks synchronise through a counter before
+// one of them releases `stored`: block barrier, fence, counter; counter, fence, flag. Ghosts are read by
+// kernels that start after wait(), so no cache holds older cells. Buffers are read after a block barrier that
+// follows the acquire, by loads that may not be moved across it.
 //
-// Traffic: each cell of an edge is read once here and written once there. An x face has a cell a row, a
-// sector of 32 bytes each here and in the peer's ghosts. Stored into those from here, each cell would cross
-// the link as a packet of its own; dense, it costs the peer a read and a write of its own memory, some ten
-// times as fast.
+// Traffic: each cell of an edge is read once on this device and written once on the peer. An x face has one
+// cell per row, so each cell costs a 32-byte sector here and another in the peer's ghosts. Stored directly
+// into these ghosts, each cell would cross the link as a separate packet. Stored into a dense buffer, it
+// costs the peer a read and a write of its own memory, which is some ten times as fast.
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/peer_flags.hpp"
@@ -37,29 +36,29 @@ namespace isotherm::cuda {
 namespace {
 
 struct LaunchShape {
-  // A block of these finds room beside one that sweeps: a sweep in one wave leaves 18 000 registers of a
-  // multiprocessor until it ends, and blocks of 512 threads, 43 000, had to wait for that end.
+  // Such a block fits on a multiprocessor next to a sweep: a sweep in one wave leaves 18 000 registers free.
+  // Blocks of 512 threads need 43 000 and had to wait for the end of the sweep.
   static constexpr int threads = 128;
   static constexpr int batch = 4;  // words that a thread loads before it stores the first
-  // About so many in all, whatever the number of messages: as many threads as have a face of 512 by 512 cells
-  // of 8 bytes on the way at once.
+  // Approximate limit for all messages together: so many blocks have a face of 512 by 512 cells of 8 bytes
+  // in flight at once.
   static constexpr Index most_blocks = 256;
 };
 
 using Word = uint4;
 
-// Which blocks carry which message.
+// Assigns thread blocks to messages.
 template <class T>
 struct Plan {
   PeerMessages<T> messages;
   PeerLinks links;
   unsigned first_block[most_peer_messages];  // by message
   unsigned blocks_of[most_peer_messages];    // by link
-  unsigned blocks;                           // of all
+  unsigned blocks;                           // of all messages
 };
 static_assert(sizeof(Plan<double>) <= 4096, "what a launch can take along");
 
-// By a whole warp of every block: the first block that comes here tells all peers.
+// Called by a whole warp of every block. The first block that arrives signals `free` to all peers.
 __device__ __forceinline__ void say_free(const PeerLinks& links, std::uint64_t exchange) {
   const int lane = threadIdx.x % warp_size;
   unsigned before = 0;
@@ -68,7 +67,7 @@ __device__ __forceinline__ void say_free(const PeerLinks& links, std::uint64_t e
   if (lane < links.count) publish(links.link[lane].there->free, exchange);
 }
 
-// By one thread of every block, whose stores the others of the block have combined.
+// Called by one thread of every block, after a barrier behind the stores of all its threads.
 template <class T>
 __device__ __forceinline__ void say_stored(const Plan<T>& plan, int link, std::uint64_t exchange) {
   PeerProgress& progress = *plan.links.progress;
@@ -78,13 +77,13 @@ __device__ __forceinline__ void say_stored(const Plan<T>& plan, int link, std::u
     __threadfence_system();
     publish(plan.links.link[link].there->stored, exchange);
   }
-  if (atomicAdd(&progress.done, 1u) + 1 == plan.blocks) {  // nobody else looks at them in this launch
+  if (atomicAdd(&progress.done, 1u) + 1 == plan.blocks) {  // no later reader in this launch
     progress.entered = progress.done = 0;
     progress.exchange = exchange;
   }
 }
 
-// The places of a box that one of many threads comes to, x fastest, with divisions only at its start.
+// Iterates over the positions in a box that one of many threads takes, x fastest. Divides only at the start.
 class Walk {
  public:
   __device__ __forceinline__ Walk(Int3 extent, Index thread, Index threads)
@@ -93,7 +92,7 @@ class Walk {
   __device__ __forceinline__ Index offset(Index pitch_y, Index pitch_z) const {
     return at_.x + at_.y * pitch_y + at_.z * pitch_z;
   }
-  // On by as many places as there are threads, or by one.
+  // next() advances by the number of threads, next_cell() by one cell.
   __device__ __forceinline__ void next() { advance(step_); }
   __device__ __forceinline__ void next_cell() { advance({1, 0, 0}); }
 
@@ -116,12 +115,12 @@ class Walk {
   Int3 extent_, at_, step_;
 };
 
-// One of the threads that carry a message.
+// One of the threads that copy a message.
 struct Member {
   Index thread, threads;
 };
 
-// Rows from `first_x` on, in units of U, as `extent` is.
+// Copies rows from cell `first_x` on, in units of U. `extent` is in these units too.
 template <class U, class T>
 class RowCopy {
  public:
@@ -133,7 +132,7 @@ class RowCopy {
         to_pitch_y_(m.to_pitch_y / unit),
         to_pitch_z_(m.to_pitch_z / unit),
         walk_(extent, member.thread, member.threads) {}
-  // This thread's next batch; false where there is none.
+  // Loads this thread's next batch; false if there is none.
   __device__ __forceinline__ bool load() {
     if (walk_.ended()) return false;
 #pragma unroll
@@ -163,7 +162,7 @@ class RowCopy {
   Index there_[LaunchShape::batch];
 };
 
-// Words of cells that follow each other where they go, and lie in several rows where they come from.
+// Gathers cells of several rows into 16-byte words of a contiguous destination.
 template <class T>
 class DenseCopy {
  public:
@@ -211,8 +210,8 @@ class DenseCopy {
   Pack<T> words_[LaunchShape::batch];
 };
 
-// `may_store()` is asked by all threads of the block, while the first batch comes: whose cells it is has not
-// to ask to read them.
+// All threads of the block call may_store() while the first batch is being loaded: loads are from this
+// device's memory and need no permission.
 template <class Copy, class Permission>
 __device__ __forceinline__ bool carry(Copy copy, Permission may_store) {
   bool more = copy.load();
@@ -221,7 +220,7 @@ __device__ __forceinline__ bool carry(Copy copy, Permission may_store) {
   return true;
 }
 
-// Do rows of both sides start at words?
+// Do rows of both sides start at multiples of 16 bytes, and have a word at least?
 template <class T>
 ISOTHERM_HOST_DEVICE bool is_wide(const PeerMessage<T>& m) {
   const auto address = [](const T* at) { return reinterpret_cast<std::uintptr_t>(at); };
@@ -277,7 +276,7 @@ __global__ void __launch_bounds__(LaunchShape::threads) store_to_peers(const __g
   if (threadIdx.x == 0) say_stored(plan, m.link, exchange);
 }
 
-// Blocks for the messages, each of which waits for its own, and a last one that waits for all.
+// The blocks of a message wait for its peer. A last block waits for all peers.
 template <class T>
 __global__ void __launch_bounds__(LaunchShape::threads) wait_for_peers(const __grid_constant__ Plan<T> plan) {
   __shared__ bool is_here;
@@ -299,7 +298,7 @@ __global__ void __launch_bounds__(LaunchShape::threads) wait_for_peers(const __g
 }
 static_assert(most_peer_messages <= warp_size);
 
-// One warp, a lane a link. The end of a sweep is said by the launch that follows it.
+// One warp, one lane per link. The launch that follows a sweep signals the end of the sweep.
 __global__ void __launch_bounds__(warp_size) await_swept(const __grid_constant__ PeerLinks links) {
   const int link = static_cast<int>(threadIdx.x);
   if (link >= links.count) return;
@@ -314,7 +313,7 @@ __global__ void __launch_bounds__(LaunchShape::threads) copy_boxes(const __grid_
   carry_rows(plan.messages.message[i], member_of(plan, i), [] { return true; });
 }
 
-// Blocks that keep all their threads busy with one batch.
+// The number of blocks in which each thread copies one batch.
 template <class T>
 Index blocks_wanted(const PeerMessage<T>& m) {
   const Index cells = m.extent.product();

@@ -1,15 +1,16 @@
-// The cells next to a boundary across x or y whose b varies over it, for the kernel `temporal`, whose tiles
-// take one value for the face: as many layers of cells as sweeps, swept once more from the same field.
+// Recomputes the cells next to an x or y boundary whose b varies over the face: the tiles of the kernel
+// `temporal` use one b per face. Sweeps as many layers of cells as a launch has sweeps, from the same field.
 //
 // Algebra   each sweep stencil_update() of the previous result; boundaries on all faces are applied.
-// Mapping   a thread owns a line of cells from the face inwards, twice as many as there are sweeps; a block
-//           owns 32 x 32 lines next to each other. Each sweep leaves lines a cell shorter, and the block's
-//           patch of lines a line narrower on every side: after four sweeps 24 x 24 lines of 4 cells are
-//           right, and stored. Memory is read and written by warps along x, whichever way the lines go.
-//           Patches that touch no other boundary test for none.
-// Storage   registers: the line, and b at its end for each sweep, all asked for at once. Shared memory: the
-//           lines before each sweep, twice, for the neighbours along the face.
-// Traffic   twice the layers that are stored, 1.8 times each for four sweeps; of 512^3 cells a fiftieth.
+// Mapping   a thread owns a line of cells from the face inwards, two cells per sweep; a thread block owns a
+//           patch of 32 x 32 adjacent lines. Each sweep makes the valid lines one cell shorter and the valid
+//           patch one line narrower on every side: after four sweeps 24 x 24 lines of 4 cells are valid and
+//           are stored. Warps read and write memory along x, also where the lines run along y. A patch that
+//           touches no other boundary skips the tests for boundaries.
+// Storage   registers: the line, and b at its boundary for all sweeps, loaded at once. Shared memory: two
+//           buffers that hold the lines before each sweep, for the neighbouring threads along the face.
+// Traffic   reads twice as many layers as are stored, each 1.8 times for four sweeps: about a fiftieth of the
+//           traffic of a launch over 512^3 cells.
 #include "kernels/cuda/hopper.hpp"
 #include "kernels/cuda/launch.hpp"
 #include "kernels/production/tile_update.hpp"
@@ -22,11 +23,11 @@ constexpr int longest_line = 8;
 
 template <class T, int sweeps>
 struct Lines {
-  // Threads that bring lines along x write to several layers at once: not to the same banks.
+  // Where lines run along x, a warp writes to several layers at once: the padding avoids bank conflicts.
   static constexpr int padding = 16 / sizeof(T);
   T cell[4 * sweeps - 2][patch * patch + padding];
 
-  // Of the lines before sweep s, the first 2 * sweeps - s layers.
+  // Layer k of the lines before sweep s, 0 <= k < 2 * sweeps - s.
   __device__ __forceinline__ T* layer(int s, int k) { return cell[s % 2 * 2 * sweeps + k]; }
 };
 
@@ -36,10 +37,10 @@ struct Range {
   __device__ __forceinline__ bool has(int i) const { return from <= i && i < to; }
 };
 
-// A block's patch of lines from the face across `axis`, x or y. `along`: the face's other axis but z.
+// A block's patch of lines from the face across `axis`, x or y. `along`: the face's axis other than z.
 template <class T, int axis, int sweeps>
 class LinePatch {
-  static constexpr int along = 1 - axis, length = 2 * sweeps;  // of a line
+  static constexpr int along = 1 - axis, length = 2 * sweeps;  // cells of a line
   static_assert(length <= longest_line);
 
  public:
@@ -56,7 +57,7 @@ class LinePatch {
     corner_[axis] = upper != 0 ? end : 0;
     corner_[along] = region.lo[along] + block % patches * stored - sweeps;
     corner_.z = region.lo.z + block / patches * stored - sweeps;
-    // Beyond a boundary at the other end of the lines there is nothing.
+    // The lines end at the opposite boundary.
     if (face(axis, 1 - upper).is_boundary) length_ = static_cast<int>(min(Index{length}, end + 1));
     stored_layers_ = upper != 0 ? Range{static_cast<int>(end + 1 - region.hi[axis]),
                                         static_cast<int>(end + 1 - region.lo[axis])}
@@ -70,7 +71,7 @@ class LinePatch {
   __device__ __forceinline__ void sweep(FusedNorm& norm) {
     T line[length], b[sweeps];
     load(line, b);
-    // The same for all threads. Most patches touch no other boundary, and need not test for one.
+    // Uniform over the block. Most patches touch no other boundary and skip the tests.
     const bool touches_others = touches_boundaries(along) || touches_boundaries(2) || length_ < length;
     if (a_.source.empty())
       touches_others ? sweep_all<true, false>(b, line, norm) : sweep_all<false, false>(b, line, norm);
@@ -111,12 +112,12 @@ class LinePatch {
   }
   __device__ __forceinline__ int here() const { return row_ * patch + lane_; }
 
-  // Calls f(cell, lane, row, k) for the first `count` cells of all lines in a field, next to each other along
-  // x for the threads of a warp.
+  // Calls f(cell, lane, row, k) for the first `count` cells of all lines in a field. Neighbouring threads
+  // take neighbouring cells along x.
   template <int count, class View, class F>
   __device__ __forceinline__ void for_each_cell(const View& field, F f) const {
     if constexpr (axis == 0) {
-      constexpr unsigned width = count > 4 ? 8 : 4, rows = patch / width;  // of a warp along x; at a time
+      constexpr unsigned width = count > 4 ? 8 : 4, rows = patch / width;  // cells along x; rows at a time
       const unsigned k = threadIdx.x % width, lane = threadIdx.x / width % patch,
                      row = threadIdx.x / width / patch;
       auto* cell = &field(at(static_cast<int>(lane), static_cast<int>(row), static_cast<int>(k)));
@@ -151,7 +152,7 @@ class LinePatch {
     for (int s = 0; s < sweeps; ++s) {
 #pragma unroll
       for (int k = 0; k < sweeps; ++k) before[k] = line[k];
-      // Rows at the edge of the patch, a warp each, would be wrong.
+      // A row is one warp. Rows at the edge of the patch are no longer valid.
       if (s < row_ && row_ < patch - 1 - s) {
         sweep_once<at_boundaries, sources>(s, b[s], line);
         const int needed = s + 1 < sweeps ? length - 2 - s : sweeps;
@@ -212,7 +213,6 @@ class LinePatch {
         boundary.a, boundary.b_at(across == 0 ? cell.y : cell.x, across == 2 ? cell.y : cell.z, s), centre);
   }
 
-  // What the last sweep left.
   __device__ __forceinline__ void store() {
     for_each_cell<sweeps>(a_.out, [&](T* cell, int lane, int row, int k) {
       if (is_stored(lane, row, k)) *cell = shared_.layer(sweeps, k)[row * patch + lane];
@@ -222,8 +222,8 @@ class LinePatch {
   const SweepArgs<T>& a_;
   Lines<T, sweeps>& shared_;
   const int upper_, lane_, row_;
-  Int3 corner_;          // the cell at the face of the patch's first line
-  int length_ = length;  // of a line: cells that are read
+  Int3 corner_;          // the cell of the patch's first line at the face
+  int length_ = length;  // cells of a line that are read
   Range read_lanes_, read_rows_, stored_lanes_, stored_rows_, stored_layers_;
 };
 
