@@ -32,8 +32,8 @@
 
 namespace isotherm {
 
-// Of one sweep; dimensionless; the same in every cell. c0 weighs the cell itself, cx, cy, cz its neighbours
-// along an axis, sigma the source.
+// Coefficients of one sweep; dimensionless; the same in every cell. c0 weights the cell itself, cx, cy, cz
+// its neighbours along an axis, sigma the source.
 template <class T>
 struct Coefficients {
   T c0, cx, cy, cz, sigma;
@@ -52,8 +52,8 @@ ISOTHERM_HOST_DEVICE T scaled_source(const Coefficients<T>& c, T source) {
   return c.sigma * source;
 }
 
-// The sum without the neighbours along z: what a kernel that walks along z keeps until it reads the next
-// plane. T: all temperatures in kelvin; s: scaled_source() in kelvin (0 where there is none).
+// The sum without the neighbours along z. A kernel that walks along z keeps it until it reads the next plane.
+// T: all temperatures in kelvin; s: scaled_source() in kelvin (0 where there is none).
 template <class T>
 ISOTHERM_HOST_DEVICE T stencil_in_plane(const Coefficients<T>& c, T centre, T x_lo, T x_hi, T y_lo, T y_hi,
                                         T s) {
@@ -79,7 +79,7 @@ ISOTHERM_HOST_DEVICE T boundary_ghost(T a, T b, T centre) {
   return fused_multiply_add(a, centre, b);
 }
 
-// A value for each sweep of a launch, in order. Made of one value, it is the same for all.
+// A value for each sweep of a launch, in order. Constructed from one value, it is the same for all sweeps.
 inline constexpr int most_sweeps_per_launch = 8;
 template <class Value>
 struct PerSweep {
@@ -90,35 +90,35 @@ struct PerSweep {
   ISOTHERM_HOST_DEVICE const Value& operator[](int i) const { return sweep[i]; }
 };
 
-// Tiled kernels of a GPU treat the cells in 16 bytes of a row as cells of one class, that of the first, with
-// neighbours of the same class. Cells for which this is wrong are swept again, one by one: those at an
-// interface, or of another class than the first of their 16 bytes, or at a boundary that differs by cell.
+// Tiled GPU kernels treat the cells in 16 bytes of a row as cells of one class, that of the first, with
+// neighbours of the same class. Mixed cells, for which this is wrong, are swept again, one by one: cells at
+// an interface, of another class than the first of their 16 bytes, or at a boundary that differs by cell.
 // After a launch of n sweeps the n - 1 cells around these are wrong too. Indices are those of the fields.
 struct MixedCells {
   static constexpr int most_sweeps = 4, most_distance = 2 * (most_sweeps - 1);
   static constexpr Int3 brick{32, 4, 1};  // cells
 
-  FieldView<const std::uint8_t> packs;  // the class of each 16 bytes; x counts these
+  FieldView<const std::uint8_t> packs;  // the class of each 16 bytes; x in units of 16 bytes
   FieldView<const std::uint8_t>
-      distance;  // cells to the nearest such cell, along the axis where it is furthest
-  // The lowest cells of the bricks that cover the padded block from its lower corner on, x fastest: first the
-  // within[0] that have such a cell, then those with one at a distance of 1, so that within[d] have one at d
-  // or less.
+      distance;  // to the nearest mixed cell, in cells, along the axis where it is largest
+  // Bricks cover the padded subdomain from its lower corner on, x fastest. This lists the lowest cells of
+  // bricks, sorted by distance: the first within[0] bricks contain a mixed cell, the first within[d] contain
+  // a cell at a distance of d or less.
   const Int3* bricks = nullptr;
   std::int32_t within[most_distance + 1] = {};
 };
 
-// The materials of a body that has several: a byte for each cell, its class, and tables by class. Cells with
-// neighbours of their own class are swept by the formula above, others by material_update(). A void is a
-// class too: its cells keep their values, which are the neighbour values of cells of the body next to them.
+// The materials of a domain that has several: a byte for each cell, its class, and tables by class. Cells with
+// neighbours of their own class are swept by the formula above, others by interface_update(). A void is a
+// class too: its cells keep their values, which the cells of materials next to them read.
 template <class T>
 struct Materials {
-  // With as many ghosts as the fields; beyond a boundary the class of the cell at it. Empty: one material.
+  // Ghosts as in the fields; beyond a boundary the class of the cell at it. Empty: one material.
   FieldView<const std::uint8_t> classes;
   int count = 0;                                  // of classes
   PerSweep<const Coefficients<T>*> coefficients;  // by class
-  // [axis][class][class of the neighbour], of a face in W/(m^3 K) over the unit of the tables, from the side
-  // of the first class: 0 if that is a void.
+  // Of a face: [axis][class][class of the neighbour], in W/(m^3 K) over the unit of the tables, as a cell of
+  // the first class uses it: 0 if that is a void.
   const T* conductance = nullptr;
   const T* capacity = nullptr;   // rho c over that unit and the unit weight; null in a steady problem
   PerSweep<T> weight;            // in a transient problem over the unit weight
@@ -164,7 +164,7 @@ ISOTHERM_HOST_DEVICE T interface_update(const InterfaceCoefficients<T>& c, T cen
   return centre + change;
 }
 
-// A cell in a body of several materials, in sweep `sweep` of a launch; `s` as stored.
+// A cell in a domain of several materials, in sweep `sweep` of a launch; `s` as stored.
 template <class T>
 ISOTHERM_HOST_DEVICE T material_update(const Materials<T>& m, Index x, Index y, Index z, T centre, T x_lo,
                                        T x_hi, T y_lo, T y_hi, T z_lo, T z_hi, T s, int sweep = 0) {
@@ -183,7 +183,7 @@ ISOTHERM_HOST_DEVICE T material_update(const Materials<T>& m, Index x, Index y, 
 
 inline constexpr std::array<std::string_view, 1> one_tile = {"-"};
 
-// Of a cell at a boundary in a body of several materials: its ghost is a T + slope times the boundary's b.
+// A boundary cell in a domain of several materials: its ghost is a T + slope times the boundary's b.
 template <class T>
 struct CellBoundary {
   T a, slope;
@@ -193,9 +193,9 @@ struct CellBoundary {
 // One boundary of this rank's subdomain, or no boundary (`is_boundary` false: the ghosts come from a
 // neighbour). b: kelvin. Where `b_field` is null, b is the same over the face; else b of the cell with
 // tangential indices (p, q) is b_field[p + q * pitch], and in the n-th sweep of a launch n * sweep_pitch
-// behind it. (p, q) are (y, z) on x faces, (x, z) on y faces, (x, y) on z faces, interior indices; they run
-// from -ghosts to extent + ghosts - 1, and b_field points at (0, 0). It is in the device's memory. So is
-// a_field, which only kernels with takes_varying_a() read: a of each cell, in all sweeps of a launch.
+// further on. (p, q) are (y, z) on x faces, (x, z) on y faces, (x, y) on z faces, interior indices; they run
+// from -ghosts to extent + ghosts - 1, and b_field points at (0, 0). b_field and a_field are in the device's
+// memory. Only kernels with takes_varying_a() read a_field: a of each cell, in all sweeps of a launch.
 template <class T>
 struct Boundary {
   bool is_boundary = false;
@@ -204,13 +204,13 @@ struct Boundary {
   const T* b_field = nullptr;
   Index pitch = 0, sweep_pitch = 0;
   const T* a_field = nullptr;              // with the pitch of b_field
-  const CellBoundary<T>* cells = nullptr;  // as b_field; null in a body of one material
+  const CellBoundary<T>* cells = nullptr;  // as b_field; null with one material
   Index cells_pitch = 0;
 
   ISOTHERM_HOST_DEVICE T b_at(Index p, Index q, int sweep = 0) const {
     return b_field ? b_field[p + q * pitch + sweep * sweep_pitch] : b[sweep];
   }
-  // For any body; kernels for one material may read a and b themselves.
+  // For any domain; kernels for one material may read a and b directly.
   ISOTHERM_HOST_DEVICE T ghost(Index p, Index q, T centre, int sweep = 0) const {
     if (!cells) return boundary_ghost(a_field ? a_field[p + q * pitch] : a, b_at(p, q, sweep), centre);
     const CellBoundary<T>& cell = cells[p + q * cells_pitch];
@@ -232,26 +232,26 @@ struct Boundaries {
   }
 };
 
-// Where a sweep stores the cells at a face a second time, for the neighbour there, perhaps on another device:
-// cell (p, q), indices as in Boundary, in to[p + q * pitch]; null: nowhere. Across y and z these are the
-// neighbour's ghosts; across x, where ghosts are not contiguous, a column for each plane, outside the field.
-// Rows start at multiples of 16 bytes.
+// A second destination of the cells at a face: memory of the neighbour there, perhaps on another device. Cell
+// (p, q), indices as in Boundary, is stored in to[p + q * pitch]; null: not stored. Across y and z these are
+// the neighbour's ghosts; across x, where ghosts are not contiguous, an x-face buffer outside the field with
+// a column for each plane. Rows start at multiples of 16 bytes.
 template <class T>
 struct FaceStore {
   T* to = nullptr;
   Index pitch = 0;
   int link = 0;  // to the neighbour
 };
-// Cells of a column that may be read, whatever the length of the face.
+// Columns are padded to multiples of so many cells, and the padding may be read.
 inline constexpr Index column_unit = 64;
-// Of all faces that have a neighbour. The k-th sweep with them signals to all neighbours that the (k-1)-th
-// has ended, and continues when they have signalled the same (production/face_stores.hpp). So neighbours run
-// the same such sweeps, in two fields that alternate. The wait is on the device: each rank needs its own.
+// Of all faces that have a neighbour. The k-th sweep with face stores signals to all neighbours that the
+// (k-1)-th has ended, and continues when they have signalled the same (production/face_stores.hpp). So
+// neighbours run the same such sweeps, in two alternating fields. A sweep waits on the device: one per rank.
 template <class T>
 struct FaceStores {
   FaceStore<T> faces[face_count];  // by Face
-  // What the neighbours have stored for this device, instead of ghosts beyond the lower and the upper face
-  // across x of `in`: cell (y, z) at columns[upper][y + z * column_pitch]. Null where there is none.
+  // The columns that the neighbours have stored for this device, instead of ghosts beyond the lower and the
+  // upper x face of `in`: cell (y, z) at columns[upper][y + z * column_pitch]. Null where there is none.
   const T* columns[2] = {};
   Index column_pitch = 0;
   PeerLinks links = {};
@@ -260,13 +260,13 @@ struct FaceStores {
   bool any() const { return links.count > 0; }
 };
 
-// A norm of the update out - in over the region, of sweeps of a time block the last one's, which a kernel
-// that `fuses_norm` returns from the sweep itself. Differences and sums in fp64, as in a reduction kernel.
+// A norm of the update out - in over the region, of the last sweep of a time block. A kernel that
+// `fuses_norm` computes it in the sweep itself. Differences and sums in fp64, as in a reduction kernel.
 struct UpdateNorm {
   ReductionOp op = ReductionOp::max_abs;  // or sum_abs, sum_squares
   double* result = nullptr;  // one value in this device's memory, written in stream order; null: no norm
   void* scratch = nullptr;   // norm_scratch_bytes(region, tile) of this device's memory
-  bool accumulate = false;   // combined with the value that is there: a step in several regions has one norm
+  bool accumulate = false;   // combine with the value in `result`: a step in several regions has one norm
 };
 
 // Launch configuration of a kernel; the bits of the field do not depend on it.
@@ -280,26 +280,26 @@ template <class T>
 struct SweepArgs {
   FieldView<const T> in;  // kelvin; valid `time_block` cells around the region, beyond boundaries one
   FieldView<T> out;       // same shape as in, other memory
-  // Interior indices: the block, its interior, or a box next to that. It may include ghosts that hold a
+  // Interior indices: the subdomain, its interior, or a box next to that. It may include ghosts that hold a
   // neighbour's cells, except the last `time_block` layers; never cells beyond a boundary.
   Box region;
   PerSweep<Coefficients<T>> c;
   Boundaries<T> boundaries;  // applied by the kernel across its own_boundaries; across other axes boundaries
                              // are in the ghosts
   FieldView<const T>
-      source;  // kelvin per sweep of the unit weight; may be empty; ghosts as deep as those of `in`
+      source;  // kelvin per sweep of the unit weight; may be empty; as many ghosts as `in`
   UpdateNorm norm;
-  Materials<T> materials = {};  // only to a kernel that sweeps_materials
-  FaceStores<T> stores = {};  // only to a kernel that stores_faces(), of the whole block, and without a norm
+  Materials<T> materials = {};  // only for a kernel that sweeps_materials
+  FaceStores<T> stores = {};  // only for a kernel that stores_faces(), the whole subdomain, without a norm
 };
 
-// How a kernel runs one sweep in two parts: the interior, which reads no exchanged ghost, and after the
-// exchange the exterior, the rest of the region. Boundaries of all axes are applied.
+// Runs one sweep in two parts: the interior, which reads no exchanged ghost, and after the exchange the
+// exterior, the rest of the region. Boundaries of all axes are applied.
 template <class T>
 struct ExteriorSweep {
   // The part of `available`, which lies in `region`, that is best swept first; may be empty.
   Box (*interior)(Box region, Box available, int tile);
-  // Sweeps args.region without `interior`, one of that function's and not empty.
+  // Sweeps args.region without `interior`, which interior() returned and is not empty.
   void (*launch)(const SweepArgs<T>& args, Box interior, SweepPlan plan, Stream stream);
   std::size_t (*norm_scratch_bytes)(Box region, Box interior, int tile);
 };
@@ -311,7 +311,7 @@ struct LaunchMemory {
   void (*release)();                                 // until the next launch
 };
 
-// One kernel of the registry. Asynchronous on `stream`; holds no state but LaunchMemory; allocates and
+// One kernel of the registry. Asynchronous on `stream`. Its only state is LaunchMemory; it allocates and
 // synchronises nothing else.
 template <class T>
 struct StencilKernel {
@@ -331,25 +331,25 @@ struct StencilKernel {
   std::size_t (*norm_scratch_bytes)(Box region, int tile) = nullptr;
   // Null: the kernel sweeps the boxes around the interior one after another.
   const ExteriorSweep<T>* exterior = nullptr;
-  // Does a sweep of this block store its faces where SweepArgs::stores says? `column_above`: the upper face
-  // across x is one of them. Null: the kernel never does.
+  // Does a sweep of this subdomain store its faces as SweepArgs::stores requests? `column_above`: the upper x
+  // face is one of them. Null: the kernel never does.
   bool (*stores_faces)(Box block, bool column_above, int tile) = nullptr;
-  // Why the current device cannot run the kernel in this tile; empty where it can. Null: every device can.
+  // Why the current device cannot run the kernel with this tile; empty where it can. Null: every device can.
   std::string (*unsupported)(int tile) = nullptr;
   KernelResources (*resources)(int tile) = nullptr;  // null on the host
   const LaunchMemory* memory = nullptr;              // null: launches keep none
-  // The most cells that a block may have along an axis.
+  // The most cells that a subdomain may have along an axis.
   Index longest_axis = std::numeric_limits<Index>::max();
 
-  bool sweeps_materials = false;  // bodies of several; on a GPU without a norm
+  bool sweeps_materials = false;  // several of them; on a GPU without a norm
   bool calls_ghost = false;       // of Boundary, across its own_boundaries
   bool is_candidate = true;       // whether `auto` may take it
   Purpose purpose = Purpose::lecture;
-  bool suits_small_blocks = false;  // of a GPU: where kernels that walk along z leave most of it idle
+  bool suits_small_blocks = false;  // on a GPU, where kernels that walk along z leave most of it idle
 
   bool available() const { return launch != nullptr; }
   bool fuses_norm() const { return norm_scratch_bytes != nullptr; }
-  // Whether the boundary rule's a may differ by cell, in a body of one material.
+  // Whether the boundary rule's a may differ by cell, in a domain of one material.
   bool takes_varying_a() const { return calls_ghost || own_boundaries == std::array<bool, 3>{}; }
   std::string why_unsupported(int tile) const { return unsupported ? unsupported(tile) : ""; }
 };
@@ -367,8 +367,8 @@ Boundaries<T> boundaries_in_ghosts(const std::array<bool, 3>& own_boundaries, Bo
   return boundaries;
 }
 
-// Does the kernel's `exterior` run a step in two parts? With temporal blocking boxes are swept, each with its
-// margins.
+// Does the kernel's `exterior` run a step in two parts? With temporal blocking the exterior is swept in boxes,
+// each with its margins.
 template <class T>
 bool has_exterior(const StencilKernel<T>& kernel, SweepPlan plan) {
   return kernel.exterior && plan.time_block == 1;

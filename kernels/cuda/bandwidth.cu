@@ -1,5 +1,5 @@
-// The bandwidth probes of a GPU: kernels that copy, read and write 16 bytes an access, strided and offset
-// ones that show what coalescing is worth, copies from and to the host, and memory that is not the device's.
+// The bandwidth probes of a GPU: kernels that copy, read and write 16 bytes per access, strided and offset
+// copies that show the effect of coalescing, transfers to and from the host, reads of host or managed memory.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -14,7 +14,7 @@ namespace {
 
 using Word = uint4;  // 16 bytes
 
-// Four independent loads a thread are in flight before its first store.
+// A thread has four independent loads in flight before its first store.
 struct LaunchShape {
   static constexpr int threads = 512;
   static constexpr int words_per_thread = 4;
@@ -26,7 +26,7 @@ Threads blocks_for(Index items, Index items_per_block) {
           dim3(LaunchShape::threads)};
 }
 
-// Calls body(i) for the words of this thread; when all are there, loads come before stores.
+// Calls use(i, load(i)) for the words of this thread. If it has all its words, all loads precede the stores.
 template <class Load, class Use>
 __device__ __forceinline__ void for_my_words(Index words, const Load& load, const Use& use) {
   const Index first = Index{blockIdx.x} * LaunchShape::words_per_block + threadIdx.x;
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(LaunchShape::threads) copy_words(const Word* f
       words, [=](Index i) { return from[i]; }, [=](Index i, Word word) { to[i] = word; });
 }
 
-// A value of every bit pattern's kind, from its place alone.
+// A pseudo-random value that depends on its index alone.
 ISOTHERM_HOST_DEVICE std::uint32_t scrambled(std::uint64_t i) {
   i *= 0x9e3779b97f4a7c15u;
   i = (i ^ i >> 30) * 0xbf58476d1ce4e5b9u;
@@ -67,8 +67,8 @@ __global__ void __launch_bounds__(LaunchShape::threads)
       words, [=](Index i) { return random_word(i, seed); }, [=](Index i, Word word) { to[i] = word; });
 }
 
-// The sum of all 32-bit parts modulo 2^32. As many threads as the device holds walk through the words, and a
-// block adds to memory once: one addition a warp made the address of the sum the bottleneck.
+// The sum of all 32-bit parts modulo 2^32. The resident threads of the device loop over the words. A block
+// adds to memory once: with one addition per warp, the address of the sum was the bottleneck.
 __global__ void __launch_bounds__(LaunchShape::threads)
     read_words(const Word* from, Index words, unsigned* sum) {
   unsigned mine = 0;
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(LaunchShape::threads)
   atomicAdd(sum, mine);
 }
 
-// Blocks that fill the device, or fewer.
+// As many blocks as the device holds at once, or fewer.
 Threads blocks_to_read(Index words) {
   Threads all = blocks_for(words, LaunchShape::words_per_block);
   const Index resident = blocks_at_once(read_words, LaunchShape::threads);
@@ -101,7 +101,7 @@ Threads blocks_to_read(Index words) {
   return all;
 }
 
-// One element a thread: neighbours in a warp are `stride` elements apart, or start `offset` elements late.
+// One element per thread: neighbours in a warp are `stride` elements apart, or read from `offset` on.
 template <class T>
 __global__ void __launch_bounds__(LaunchShape::threads)
     copy_strided(const T* from, T* to, Index copied, Index stride) {
@@ -131,7 +131,7 @@ void write_random(Device& device, Word* to, Index words, std::uint32_t seed) {
   device.synchronize(Stream{});
 }
 
-// Waits: other streams do not wait for the default one.
+// Synchronises, because other streams do not wait for the default stream.
 void clear(Device& device, const Buffer& buffer) {
   check(cudaMemset(buffer.data(), 0, buffer.bytes()), "cudaMemset");
   device.synchronize(Stream{});
@@ -191,7 +191,7 @@ struct StreamProbe final : Pair {
   bool right() override { return are_random(to_host(device_, to_.data(), words_), copies ? seed : seed + 1); }
 };
 
-// One element of T an access.
+// One element of T per access.
 template <class T, bool strided>
 struct StepProbe final : Pair {
   StepProbe(Device& device, std::size_t bytes, Index step) : Pair(device, bytes), step_(step) {}
@@ -216,7 +216,7 @@ struct StepProbe final : Pair {
   const Index step_;
 };
 
-// Reads by the device of memory that lies anywhere; the memory is the derived probe's.
+// The device reads an array; the derived probe allocates it, in any memory.
 class Read : public BandwidthProbe {
  public:
   Read(Device& device, std::size_t bytes)
@@ -256,7 +256,7 @@ struct ReadProbe final : Read {
   const Buffer from_;
 };
 
-// Managed memory that the host has touched last: pages follow the kernel's first reads to the device.
+// Managed memory that the host has touched last: the kernel's first reads move its pages to the device.
 template <bool resident>
 struct ManagedProbe final : Read {
   ManagedProbe(Device& device, std::size_t bytes, Index) : Read(device, bytes) {
@@ -276,7 +276,7 @@ struct ManagedProbe final : Read {
   Word* from_ = nullptr;
 };
 
-// The copy engine between the host's memory and the device's.
+// Transfers by the copy engine between the memory of the host and of the device.
 enum class Way { to_device, from_device };
 template <Way way, bool pinned>
 struct TransferProbe final : BandwidthProbe {

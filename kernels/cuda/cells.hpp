@@ -1,4 +1,4 @@
-// How threads come by the cells of a region: by number, or by segments of its rows. For .cu files only.
+// How the cells of a region are assigned to threads: by number, or by segments of rows. For .cu files only.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 namespace isotherm::cuda {
 
-// A cell's number to its part of the result; cells are numbered x fastest, so that neighbouring threads read
-// neighbouring cells. Two divisions by multiplication a cell.
+// Maps a cell's number to its contribution. Cells are numbered x fastest, so that neighbouring threads read
+// neighbouring cells. Two divisions by multiplication per cell.
 template <class T, ReductionOp op>
 class CellTerm {
  public:
@@ -34,7 +34,7 @@ class CellTerm {
   FastDivide by_x_, by_y_;
 };
 
-// The cells of a region as segments of its rows, dealt to warps: coalesced reads with hardly a division.
+// The cells of a region as segments of its rows, one warp each: coalesced reads and few divisions.
 struct RowSegments {
   static constexpr Index cells = 1024;  // of a segment
   Index a_row, count;                   // segments of one row, and of the region
@@ -44,15 +44,15 @@ struct RowSegments {
     const Index a_row = (n.x + cells - 1) / cells;
     return {a_row, region.empty() ? 0 : a_row * n.y * n.z};
   }
-  // Blocks of `threads` threads that give each warp a segment; `most` at the most, then warps take several.
+  // The number of blocks that gives each warp one segment; at most `most`, then warps take several.
   static Index blocks(Box region, int threads, Index most) {
     return std::min(ceil_div(of(region).count, threads / warp_size), most);
   }
 };
 
 // Calls visit(x, end, y, z) for the parts of rows of this thread: cells x, x + 32, ... below end. Warps take
-// segments in strides of the grid, their 32 lanes 32 neighbours in x at a time; the division that finds a
-// segment is paid once in 32 reads of a lane.
+// segments in grid strides; the 32 lanes read 32 neighbours in x at a time. A lane divides once per 32 reads
+// to find its segment.
 template <int threads, class Visit>
 __device__ __forceinline__ void visit_segments(const Box& region, Visit visit) {
   constexpr int warps_per_block = threads / warp_size;

@@ -1,5 +1,5 @@
-// What the reduction kernels on the GPU share: a cell's part of the result, and how threads, warps and blocks
-// join theirs, in a fixed order. All in fp64; all four operations start from 0. For .cu files only.
+// Shared by the reduction kernels on the GPU: a cell's contribution, and its combination over threads, warps
+// and blocks in a fixed order. All in fp64; all four operations start from 0. For .cu files only.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -48,7 +48,7 @@ void with_operation(ReductionOp op, Body body) {
   with_norm_operation(op, body);
 }
 
-// The join of all lanes, valid in lane 0.
+// Combines the values of all lanes; valid in lane 0.
 template <class Combine>
 __device__ __forceinline__ double combine_warp(double mine, Combine join) {
 #pragma unroll
@@ -58,7 +58,7 @@ __device__ __forceinline__ double combine_warp(double mine, Combine join) {
   return mine;
 }
 
-// The join of all threads, valid in thread 0. To be called once a kernel, by all threads.
+// Combines the values of all threads; valid in thread 0. Call once per kernel, by all threads.
 template <int threads, class Combine>
 __device__ __forceinline__ double combine_block(double mine, Combine join) {
   __shared__ double of_warp[threads / warp_size];
@@ -70,14 +70,14 @@ __device__ __forceinline__ double combine_block(double mine, Combine join) {
   return combine_warp(lane < threads / warp_size ? of_warp[lane] : 0.0, join);
 }
 
-// The second stage: how one block, or several, join the values that blocks left behind.
+// The second stage: one or several blocks combine the partial results of all blocks.
 struct CombineShape {
   static constexpr int threads = 1024;
-  static constexpr Index values_per_block = 8 * threads;  // what one block may join alone
+  static constexpr Index values_per_block = 8 * threads;  // most for a single block
   static constexpr Index most_blocks = 1024;
 };
 
-// Block i leaves its join in to[i].
+// Block i stores its result in to[i].
 template <ReductionOp op>
 __global__ void __launch_bounds__(CombineShape::threads)
     combine_values(const double* values, Index count, double* to) {
@@ -90,20 +90,20 @@ __global__ void __launch_bounds__(CombineShape::threads)
   if (threadIdx.x == 0) to[blockIdx.x] = mine;
 }
 
-// Blocks that make few out of many values; 0 where one block combines them all.
+// Blocks of a first pass that reduces many values to few; 0 where one block combines them all.
 inline Index combining_blocks(Index count) {
   if (count <= CombineShape::values_per_block) return 0;
   return std::min(ceil_div(count, CombineShape::values_per_block), CombineShape::most_blocks);
 }
 
-// The memory of `count` partial results, and of what the second stage leaves behind them.
+// The memory of `count` partial results and, after them, of those of the second stage.
 inline std::size_t partials_bytes(Index count) {
   return static_cast<std::size_t>(count + combining_blocks(count)) * sizeof(double);
 }
 
-// Joins `count` partial results into *result; none make 0. A row that leaves one for some hundred
-// cells leaves too many for one block, and an SM that reads megabytes alone would cost more than the
-// kernel it closes.
+// Combines `count` partial results into *result; 0 if there are none. A kernel that stores one partial result
+// per some hundred cells stores too many for one block: a single SM that reads megabytes would take longer
+// than the kernel itself.
 template <ReductionOp op>
 void combine_partials(double* partials, Index count, double* result, Stream stream) {
   const Index blocks = combining_blocks(count);

@@ -1,7 +1,7 @@
 // Conjugate gradients on the GPU.
 //
-// Mapping   products: cells to lanes as in cells.hpp, three exact sums as long_sum.hpp says; a step: a thread
-//           takes a cell.
+// Mapping   products: cells are assigned to lanes as in cells.hpp, three exact sums as in long_sum.hpp; a
+//           step: a thread takes a cell.
 // Traffic   products: four reads in fp32; a step: five reads and three writes in fp32, and the field.
 #include "kernels/conjugate_steps.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int threads = 256;
 constexpr Index most_blocks = 2048;
-constexpr int at_once = 4;  // cells of a lane: loads wait for memory together
+constexpr int at_once = 4;  // cells of a lane: their loads are in flight together
 constexpr dim3 wide(warp_size, 8, 1);
 
 template <class T>

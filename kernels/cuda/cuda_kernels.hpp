@@ -1,6 +1,5 @@
-// The functions of this folder that registry.cpp takes and that are not kernels of the registry. A row is one
-// file of this folder, whose function completes it: what it launches, its tiles, what it can do. The registry
-// alone declares those.
+// The functions of this folder that registry.cpp uses and that are not kernels of the registry. The functions
+// that complete the registry entries of kernels are declared in registry.cpp alone.
 #pragma once
 
 #include "kernels/change.hpp"

@@ -1,7 +1,6 @@
 // The per-cell work around a halo exchange on the GPU: kernels that gather and scatter boxes of cells, and
-// the ghosts beyond boundaries. One thread per cell; a box is a face or a ghost layer, so its time is that of
-// the launch, and an x face, whose cells lie a whole row apart, costs a 32-byte sector a cell whoever reads
-// it.
+// the ghosts beyond boundaries. One thread per cell. A box is a face or a ghost layer, so its time is that of
+// the launch. The cells of an x face are a whole row apart and cost a 32-byte sector each in any mapping.
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
 
@@ -78,8 +77,8 @@ void copy_within(FieldView<T> field, Box from, Box to, Stream stream) {
 template <class T>
 void fill(FieldView<T> field, T value, Stream stream) {
   Box box = field.padded();
-  box.hi.x = field.pitch_y - field.ghosts;  // what pads the rows too: wide loads reach into it
-  if (value == 0) {                         // in two thirds of the time
+  box.hi.x = field.pitch_y - field.ghosts;  // padding of rows included: wide loads read it
+  if (value == 0) {                         // takes two thirds of the time
     T* const from = &field(box.lo);
     const auto bytes = static_cast<std::size_t>(&field(box.hi - Int3{1, 1, 1}) + 1 - from) * sizeof(T);
     return check(cudaMemsetAsync(from, 0, bytes, native(stream)), "cudaMemsetAsync");

@@ -1,13 +1,13 @@
-// The field reductions of a field on the GPU: the extremes of its cells, and the sums of the jumps across its
+// The reductions of a field on the GPU: the extremes of its cells, and the sums of the jumps across its
 // boundaries.
 //
-// Algebra   Extremes gather values and join in any order to the same bits; so do exact sums (long_sum.hpp).
+// Algebra   Extremes combine in any order to the same bits; so do exact sums (long_sum.hpp).
 // Mapping   the values are numbered; threads take them in grid strides, neighbouring threads neighbouring
 //           numbers, so reads are coalesced within a row. Extremes: a tree in shared memory combines a block,
-//           one part a block goes to memory, and a second kernel of one block combines these.
-// Storage   registers: a thread's extremes, 24 bytes, or its part of a sum, 32. Shared memory: one part a
-//           thread, 6 KB a block, or the block's digits, 560 bytes.
-// Traffic   one read of 4 (8) bytes per cell, and two divisions by multiplication to find its place.
+//           each block stores one partial, and a second kernel of one block combines these.
+// Storage   registers: a thread's extremes, 24 bytes, or its part of a sum, 32. Shared memory: one partial
+//           per thread, 6 KB per block, or the block's digits, 560 bytes.
+// Traffic   one read of 4 (8) bytes per cell, and two divisions by multiplication to find its position.
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/grids.hpp"
 #include "kernels/cuda/launch.hpp"
@@ -21,7 +21,7 @@ struct LaunchShape {
   static constexpr Index most_blocks = 1024;
 };
 
-// A cell's number, x fastest, to its value.
+// Maps a cell's number, x fastest, to its value.
 template <class Cell>
 struct CellValues {
   Cell cell;
@@ -50,7 +50,7 @@ struct JumpValues {
   }
 };
 
-// The join of all threads' extremes, written by thread 0.
+// Combines the extremes of all threads; thread 0 stores the result.
 __device__ __forceinline__ void combine_block(const Extremes& mine, Extremes* result) {
   __shared__ Extremes parts[LaunchShape::threads];
   const int thread = static_cast<int>(threadIdx.x);

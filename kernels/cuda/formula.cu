@@ -1,9 +1,9 @@
-// Formulas on the GPU, at the points of a box.
+// Evaluates formulas at the points of a box on the GPU.
 //
-// Mapping   a warp takes 32 points along x of eight rows (of four, where the stack is deep), a lane one of
-// each,
-//           so that what a step costs to look up is shared; blocks go along x, rows, and planes at all times.
-// Storage   the last value of each point's stack in registers, those below it in shared memory.
+// Mapping   a warp takes 32 points along x of eight rows (of four, where the stack is deep). A lane takes one
+//           point of each row: the points share the cost of decoding a step. Thread blocks cover x, the rows,
+//           and the planes of all times.
+// Storage   registers: the top of each point's stack. Shared memory: the values below the top.
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/hopper.hpp"
 #include "kernels/cuda/launch.hpp"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int most_warps = 8;
 constexpr std::size_t preferred_shared_bytes = 48 << 10;
-constexpr int shallow = 12;  // a stack of which warps of eight rows have room for many
+constexpr int shallow = 12;  // deepest stack for which a warp takes eight rows
 
 template <int points>  // of a lane
 class Machine {
@@ -24,7 +24,7 @@ class Machine {
   double x, y[points], z, t;
   const double* of_time;
   const double* const* of_place;
-  Index place, place_pitch, last_row;  // of the point of the first row, where rows end
+  Index place, place_pitch, last_row;  // `place`: of the first row's point
   double top[points] = {};
 
   __device__ __forceinline__ void run(const FormulaStep* steps, Index count) {
@@ -76,7 +76,7 @@ class Machine {
   }
 
  private:
-  double* below_;  // behind the values below the last
+  double* below_;  // end of the values below the top
   const int threads_;
   const FormulaStep* step_ = nullptr;
   double number_;
@@ -129,7 +129,7 @@ void evaluate_rows(const FormulaGrid<T>& grid, Stream stream) {
           "cudaFuncSetAttribute");
   const Int3 n = grid.points;
   const dim3 block(warp_size, static_cast<unsigned>(warps));
-  // A lane's rows are one cell of the box.
+  // All rows of a lane count as one cell of the box.
   cover({{0, 0, 0}, {n.x, ceil_div(n.y, points), n.z * grid.times}}, block, [&](dim3 blocks, Int3 first) {
     first.y *= points;
     launch("evaluate_points", kernel, {blocks, block, bytes}, stream, grid, first);

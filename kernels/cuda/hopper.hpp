@@ -1,6 +1,6 @@
-// What compute capability 9.0 adds: barriers in shared memory that count bytes, and bulk tensor copies that
+// Compute capability 9.0: barriers in shared memory that count bytes, and bulk tensor copies (TMA) that
 // complete on them (PTX ISA, "mbarrier" and "cp.async.bulk.tensor"; CUDA Driver API, cuTensorMapEncodeTiled),
-// by cuda::ptx of libcu++ where it has them. For .cu files only. On older devices nobody may call these.
+// by cuda::ptx of libcu++ where it has them. For .cu files only. Do not call these on older devices.
 #pragma once
 
 #include <cuda.h>
@@ -18,9 +18,9 @@ namespace isotherm::cuda {
 
 namespace ptx = ::cuda::ptx;
 
-// Describes a padded block to the copy engine, all ghosts included, in boxes of `box` cells. What a box has
-// beyond them arrives as zeros. Rows begin `lead_x` cells before the block, the ghosts rounded up to 16
-// bytes, so that every row of a box starts where the engine wants it.
+// Describes a padded subdomain, all ghosts included, to the TMA in boxes of `box` cells. Cells of a box
+// outside it are filled with zeros. Rows begin `lead_x` cells before the subdomain, the ghosts rounded up to
+// 16 bytes, so that every row of a box has the alignment that the TMA requires.
 template <class T>
 struct TensorMap {
   CUtensorMap map;
@@ -72,11 +72,11 @@ TensorMap<T> TensorMap<T>::make(FieldView<const T> field, Int3 box) {
   return result;
 }
 
-// Compiled for older devices too, where nobody comes.
+// Also compiled for older devices, where it is never executed.
 #define ISOTHERM_SM90(...) NV_IF_ELSE_TARGET(NV_PROVIDES_SM_90, (__VA_ARGS__;), (__trap();))
 
-// A barrier in shared memory. One thread arrives and says how many bytes will come; it opens when they have.
-// It alternates between two phases.
+// A barrier in shared memory. One thread arrives and sets the number of expected bytes. The barrier opens once
+// these have arrived. It alternates between two phases.
 class BytesBarrier {
  public:
   // By one thread; then publish() by it and a __syncthreads().
@@ -88,8 +88,8 @@ class BytesBarrier {
     ISOTHERM_SM90(
         ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &state_, bytes));
   }
-  // Until the phase of that parity is complete. In one statement: around cuda::ptx::mbarrier_try_wait_parity,
-  // whose result is a value, the compiler unrolls less.
+  // Waits until the phase of that parity is complete. One asm statement: with cuda::ptx's
+  // mbarrier_try_wait_parity, whose result is a value, the compiler unrolls less.
   __device__ __forceinline__ void wait(std::uint32_t parity) {
     ISOTHERM_SM90(
         asm volatile("{\n"
@@ -101,9 +101,9 @@ class BytesBarrier {
                      "r"(parity)
                      : "memory"));
   }
-  // Copies the box at cell (x, y, z) of the field to shared memory, aligned to 128 bytes. By one thread,
-  // which has said that the bytes will come. L2 keeps what it reads longer than what others write, as the
-  // blocks next to this one want its edges a little later: cuda::ptx has no copy with such a policy.
+  // Copies the box at cell (x, y, z) of the field to shared memory, aligned to 128 bytes. Called by one
+  // thread, after expect(). L2 evicts these lines last, because neighbouring blocks read the box's edges a
+  // little later: cuda::ptx has no copy with such a policy.
   template <class T>
   __device__ __forceinline__ void copy(const TensorMap<T>& map, void* to, int x, int y, int z) {
     ISOTHERM_SM90(asm volatile(
@@ -117,7 +117,7 @@ class BytesBarrier {
         : "memory"));
   }
 
-  // So many bytes, in multiples of 16 as both addresses.
+  // `bytes` and both addresses are multiples of 16.
   __device__ __forceinline__ void copy_line(const void* from, void* to, std::uint32_t bytes) {
     ISOTHERM_SM90(ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, to, from, bytes, &state_));
   }
@@ -131,7 +131,7 @@ class BytesBarrier {
   std::uint64_t state_;
 };
 
-// Bulk copies that this thread asks for find what its loads have found: the two go different ways.
+// Bulk copies that this thread issues afterwards see what its loads have seen: the two use different proxies.
 __device__ __forceinline__ void bulk_copies_see_loads() {
   ISOTHERM_SM90(ptx::fence_proxy_async(ptx::space_global));
 }
@@ -142,8 +142,8 @@ __device__ __forceinline__ unsigned char* dynamic_shared() {
   return memory;
 }
 
-// Why the current device cannot run `kernel`, compiled with bulk copies, in blocks of so much shared memory;
-// empty where it can.
+// Why the current device cannot run `kernel`, which uses bulk copies, with so much shared memory per block.
+// Empty: it can.
 template <class Kernel>
 std::string without_bulk_copies(Kernel* kernel, std::size_t shared_bytes) {
   int device = 0, major = 0, minor = 0, most_shared = 0;

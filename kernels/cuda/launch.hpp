@@ -1,5 +1,5 @@
-// What every kernel needs around its launch: a block that fits a box, grids that cover it, the cell of a
-// thread, the check of the launch; tiles, resources, packs of cells. For .cu files only.
+// Common parts of kernel launches: a block that fits a box, grids that cover it, the cell of a thread, the
+// check of the launch; tiles, resources, packs of cells. For .cu files only.
 //
 // A kernel runs on the calling thread's current device, which every call of Device sets; the stream must be
 // one of that device.
@@ -26,14 +26,14 @@ namespace isotherm::cuda {
 
 inline constexpr int warp_size = 32;
 
-// How many threads, and the dynamic shared memory of a block.
+// Grid, block, and the dynamic shared memory of a block.
 struct Threads {
   dim3 grid, block;
   std::size_t shared_bytes = 0;
 };
 
-// Throws when a launch has failed: behind kernel<<<grid, block, shared_bytes, stream>>>(...), which returns
-// no code. Errors of the kernel come with the next synchronisation.
+// Throws when a launch has failed. Call it after kernel<<<grid, block, shared_bytes, stream>>>(...), which
+// returns no code. Errors of the kernel itself are reported by the next synchronisation.
 inline void check_launch(const char* name, cudaError_t code = cudaGetLastError()) {
   if (code != cudaSuccess) check(code, (std::string("the launch of kernel ") + name).c_str());
 }
@@ -62,8 +62,8 @@ inline dim3 fit_block(dim3 wide, Int3 extent) {
   return dim3(static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z));
 }
 
-// Calls launch(grid, first) so that blocks cover the box from cell `first` on: once, but for boxes of more
-// blocks an axis than a grid may have (65535 in y and z).
+// Calls launch(grid, first) so that blocks cover the box from cell `first` on: once, unless the box has more
+// blocks along an axis than a grid may have (65535 in y and z).
 template <class Launch>
 void cover(Box box, dim3 block, Launch launch) {
   if (box.empty()) return;
@@ -92,7 +92,7 @@ __device__ __forceinline__ bool beyond(Int3 cell, Int3 hi) {
   return cell.x >= hi.x || cell.y >= hi.y || cell.z >= hi.z;
 }
 
-// What a kernel's tile is made of; each row says what its numbers mean. The name is "32x8x1".
+// The tile of a kernel; each kernel documents what its numbers mean. The name is "32x8x1".
 struct Tile {
   int x, y, z;
   ISOTHERM_HOST_DEVICE constexpr int product() const { return x * y * z; }
@@ -129,7 +129,7 @@ std::span<const std::string_view> names_of() {
   return names;
 }
 
-// What a kernel takes of a multiprocessor: the runtime's answer, for `isotherm list`.
+// A kernel's resources on a multiprocessor, as the runtime reports them, for `isotherm list`.
 
 inline int attribute_of_current_device(cudaDeviceAttr attribute) {
   int device = 0, value = 0;
@@ -194,7 +194,7 @@ struct alignas(16) Pack {
     memcpy(p.v, &word, sizeof word);
     return p;
   }
-  // From memory that nobody writes while the kernel runs: the compiler may move the load over stores.
+  // From memory that is not written while the kernel runs: the compiler may move the load across stores.
   static __device__ __forceinline__ Pack load_constant(const T* from) {
     const Word word = __ldg(reinterpret_cast<const Word*>(from));
     Pack p;

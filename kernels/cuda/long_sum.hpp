@@ -1,13 +1,13 @@
-// How the threads of a grid sum fp64 values without rounding, for the row `reproducible` and the field
+// Sums fp64 values over the threads of a grid without rounding, for the kernel `reproducible` and the field
 // reductions. For .cu files only.
 //
-// Instead of three atomic operations a value, a lane keeps an expansion: four doubles, each what was rounded
-// away from the one before it. A value is added to the first, the exact error of that addition (two_sum) to
-// the second, and so on until nothing is left, mostly after two steps; what the fourth cannot hold goes to
-// the block's accumulator. Five rounds of shuffles add the 32 expansions up, exactly, and one lane a warp
-// adds four doubles to the accumulator. Blocks add their digits to those of the grid, and a last kernel
-// carries and rounds. (S. Collange, D. Defour, S. Graillat, R. Iakymchuk, Parallel Computing 49 (2015);
-// two_sum: D. E. Knuth, TAOCP 2, section 4.2.2.)
+// Instead of three atomic operations per value, a lane keeps an expansion: four doubles, each the rounding
+// error of the one before it. A value is added to the first, the exact error of that addition (two_sum) to
+// the second, and so on until the error is zero, mostly after two steps. A rest that the fourth cannot hold
+// is added to the block's accumulator. Five rounds of shuffles add the 32 expansions up, exactly, and one
+// lane per warp adds four doubles to the accumulator. Blocks add their digits to those of the grid, and a
+// last kernel carries and rounds. (S. Collange, D. Defour, S. Graillat, R. Iakymchuk, Parallel Computing 49
+// (2015); two_sum: D. E. Knuth, TAOCP 2, section 4.2.2.)
 #pragma once
 
 #include <cmath>
@@ -23,7 +23,7 @@ __device__ __forceinline__ void add_word(std::int64_t* to, std::int64_t by) {
   if (by == 0) return;
   atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(by));
 }
-// Out of line, as the carries below: seldom called, and not worth registers of the loop over values.
+// Not inlined, like normalise() below: rarely called, and inlined it takes registers of the loop over values.
 static __device__ __attribute__((noinline)) void add_value(LongAccumulator& sum, double value) {
   const LongAccumulator::Addend addend = LongAccumulator::addend_of(value);
 #pragma unroll
@@ -49,8 +49,8 @@ struct Expansion {
   static constexpr int terms = 4;
   double term[terms] = {};
 
-  // Adds a value, up to a rest, returned, for which there is no place. Values too large, which could overflow
-  // (2^64 of the others cannot), and what is no number, are returned as they are.
+  // Adds a value and returns the rest that the expansion cannot hold. Values too large, which could overflow
+  // (2^64 of the others cannot), infinities and NaNs are returned unchanged.
   __device__ __forceinline__ double add(double value) {
     constexpr double too_large = 0x1p950;
     if (!(fabs(value) < too_large)) return value;
@@ -65,7 +65,7 @@ struct Expansion {
   }
 };
 
-// Lane 0's expansion becomes that of all 32 lanes; rests go to `sum`.
+// Lane 0's expansion becomes that of all 32 lanes; rests are added to `sum`.
 __device__ __forceinline__ void add_lanes(Expansion& mine, LongAccumulator& sum) {
   const int lane = threadIdx.x % warp_size;
   for (int lanes = warp_size / 2; lanes > 0; lanes /= 2) {
@@ -74,7 +74,7 @@ __device__ __forceinline__ void add_lanes(Expansion& mine, LongAccumulator& sum)
     for (int i = 0; i < Expansion::terms; ++i) {
       theirs[i] = __shfl_down_sync(0xffffffffu, mine.term[i], lanes);
     }
-    if (lane >= lanes) continue;  // what it was sent is counted elsewhere
+    if (lane >= lanes) continue;  // other lanes count these values
 #pragma unroll
     for (int i = 0; i < Expansion::terms; ++i) {
       if (const double rest = mine.add(theirs[i]); rest != 0) add_value(sum, rest);
@@ -82,8 +82,8 @@ __device__ __forceinline__ void add_lanes(Expansion& mine, LongAccumulator& sum)
   }
 }
 
-// Adds what this block's threads have to sum[0], sum[1], ...: each calls visit(add), which calls add(value)
-// for its values, or add(value, which) of several sums. To be called once a kernel, by all threads.
+// Adds the values of this block's threads to sum[0], sum[1], ...: each thread calls visit(add), which calls
+// add(value) for its values, or add(value, which) of several sums. Call once per kernel, by all threads.
 template <int threads, int sums = 1, class Visit>
 __device__ __forceinline__ void add_block(LongAccumulator* sum, Visit visit) {
   static_assert(threads >= LongAccumulator::words && threads % warp_size == 0);
@@ -120,8 +120,8 @@ static __global__ void __launch_bounds__(LongAccumulator::words) clear_sum(LongA
   sum[blockIdx.x].word[threadIdx.x] = 0;
 }
 
-// A block for each sum. Words are fetched side by side; the carries, and the rounding, are one thread's.
-// Either result may be null, and `unrounded` may be `sum`.
+// A block for each sum. Each thread loads one word; one thread carries and rounds. Either result may be null,
+// and `unrounded` may be `sum`.
 static __global__ void __launch_bounds__(LongAccumulator::words)
     finish_sum(const LongAccumulator* sum, double* rounded, LongAccumulator* unrounded) {
   __shared__ LongAccumulator total;
@@ -136,8 +136,8 @@ static __global__ void __launch_bounds__(LongAccumulator::words)
   if (unrounded) unrounded[blockIdx.x].word[me] = total.word[me];
 }
 
-// Sets the sums to nothing, calls launch_add(), which launches what adds to it, if anything, and writes the
-// results as finish_sum does.
+// Sets the sums to zero, calls launch_add(), which launches the kernels that add to them, if any, and stores
+// the results as finish_sum does.
 template <class LaunchAdd>
 void sum_exactly(LongAccumulator* sum, LaunchAdd launch_add, double* rounded, LongAccumulator* unrounded,
                  Stream stream, unsigned sums = 1) {

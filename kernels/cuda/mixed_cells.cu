@@ -24,14 +24,14 @@ struct CellSweep {
   Boundaries<T> boundaries;
   Box region;
   int sweep;
-  int distance;  // of the cells that are swept, at most
+  int distance;  // cells further than this from a mixed cell are not swept
 
   __device__ __forceinline__ T beyond(Face f, bool is_last, Index p, Index q, T inside, T centre) const {
     const Boundary<T>& boundary = boundaries.faces[static_cast<int>(f)];
     return is_last && boundary.is_boundary ? boundary.ghost(p, q, centre, sweep) : inside;
   }
   __device__ __forceinline__ int away(Int3 cell) const { return materials.mixed.distance(cell); }
-  // What is needed of the cell is asked for at once: these are few cells, and long waits.
+  // Loads all inputs of the cell at once: with few cells, the latency of memory dominates.
   __device__ __forceinline__ void update(Int3 cell, int away) const {
     const auto [x, y, z] = cell;
     const T* const t = &in(cell);
@@ -47,7 +47,7 @@ struct CellSweep {
             z_lo = beyond(Face::z_min, z == 0, x, y, around[4], centre),
             z_hi = beyond(Face::z_max, z == last.z, x, y, around[5], centre);
     T value;
-    if (away > 0) {  // among its own
+    if (away > 0) {  // all neighbours have its class
       const Coefficients<T> c = materials.coefficients[sweep][own];
       value = stencil_update(c, centre, x_lo, x_hi, y_lo, y_hi, z_lo, z_hi, scaled_source(c, s));
     } else {
@@ -57,13 +57,13 @@ struct CellSweep {
   }
 };
 
-// Of this thread, in the brick from `first` on.
+// This thread's cell in the brick that begins at `first`.
 __device__ __forceinline__ Int3 cell_of_brick(Int3 first) {
   return first + Int3{threadIdx.x, threadIdx.y, threadIdx.z};
 }
 
-// Blocks take bricks in turns. Of the next one they ask for the distances before they sweep this one, and of
-// the one after it where it is: so each brick has one wait, and only cells that are due read more.
+// Blocks take bricks round-robin. Before a block sweeps a brick, it loads the distances of the next brick and
+// the position of the one after that: one wait per brick. Only cells that are swept read more.
 template <class T>
 __global__ void __launch_bounds__(brick.x* brick.y* brick.z)
     mixed_cells(const __grid_constant__ CellSweep<T> a, std::int32_t count) {
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(128) each_cell(const __grid_constant__ CellSwe
   if (!beyond(cell, a.region.hi)) a.update(cell, a.away(cell));
 }
 
-// The cells that so many sweeps after this one look at: not beyond a boundary.
+// The cells that the next `by` sweeps read, up to the boundaries.
 template <class T>
 Box widened(const SweepArgs<T>& args, int by) {
   Box box = args.region;
@@ -102,7 +102,7 @@ Box widened(const SweepArgs<T>& args, int by) {
   return box;
 }
 
-// The search.
+// The search for mixed cells.
 
 template <class T>
 __device__ __forceinline__ std::uint8_t class_of_pack(const FieldView<const std::uint8_t>& classes, Index x,
@@ -115,7 +115,7 @@ struct FaceFlags {
   bool face[face_count];
 };
 
-// distance: 0 at mixed cells, else the largest there is.
+// Sets `distance` to 0 at mixed cells, elsewhere to the largest value.
 template <class T>
 __global__ void __launch_bounds__(128)
     mark_mixed(FieldView<const std::uint8_t> classes, FaceFlags by_cell_at, FieldView<std::uint8_t> packs,
@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(128)
   const std::uint8_t of_pack = class_of_pack<T>(classes, pack, c.y, c.z);
   bool is_mixed = of_pack != *at;
   for (int f = 0; f < face_count; ++f) {
-    // Of the outermost ghosts nobody asks.
+    // Outermost ghosts have no neighbour outside.
     if (ends[f] > -classes.ghosts) is_mixed = is_mixed || at[to[f]] != *at;
     is_mixed = is_mixed || (by_cell_at.face[f] && ends[f] == 0);
   }
@@ -175,8 +175,8 @@ void find(FieldView<const std::uint8_t> classes, const std::array<bool, face_cou
   std::copy(by_cell.begin(), by_cell.end(), by_cell_at.face);
   const Box all = classes.padded();
   const dim3 block(32, 4, 1);
-  // Tiles reach beyond the ghosts, where any class is right: the packs before a row's, too, which bulk copies
-  // bring.
+  // Tiles reach beyond the ghosts, where any class is valid: also the packs before a row, which bulk copies
+  // load.
   const int ghosts = packs.ghosts;
   const Index lead = ceil_div(ghosts, 16) * 16;
   check(cudaMemsetAsync(&packs(-lead, -ghosts, -ghosts), 0,

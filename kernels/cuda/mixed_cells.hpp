@@ -1,16 +1,16 @@
-// The second pass of kernels that take a body of several materials by tiles: MixedCells of stencil.hpp. For
-// .cu files only.
+// The second pass of tiled kernels in a domain of several materials: MixedCells of stencil.hpp. For .cu files
+// only.
 #pragma once
 
 #include "kernels/stencil.hpp"
 
 namespace isotherm::cuda {
 
-// Behind a launch of so many sweeps of args.region: its mixed cells again, from args.in, by the formula of
-// materials, with the boundaries of all axes.
+// After a launch of so many sweeps of args.region: sweeps its mixed cells again, from args.in, by the formula
+// of materials, and applies the boundaries of all axes.
 template <class T>
 void sweep_mixed(const SweepArgs<T>& args, int sweeps, Stream stream);
-// A sweep of all cells of args.region in that way: of regions too thin for tiles.
+// Sweeps all cells of args.region in that way once, for regions that are too thin for tiles.
 template <class T>
 void sweep_cell_by_cell(const SweepArgs<T>& args, Stream stream);
 

@@ -1,11 +1,11 @@
-// Multigrid for bodies of several materials on the GPU.
+// Multigrid for domains of several materials on the GPU.
 //
-// Mapping   a sweep, a residual: a thread takes a column of cells along z; else a cell, of the coarse grid
-//           where one is made. The axis of coarser grids is known to the compiler, as an index of that axis
-//           would be in memory.
-// Storage   registers: of a column the plane before, this one and the next.
-// Traffic   a sweep: a read of three conductances, the field and the source, a write, of fp32; neighbours in
-//           x and y come from the caches.
+// Mapping   a sweep, a residual: a thread takes a column of cells along z; otherwise one cell, of the coarse
+//           grid where the result is one. The axis of coarsening is a template argument: a cell indexed by a
+//           variable axis would be in local memory.
+// Storage   registers: the previous, the current and the next plane of a column.
+// Traffic   a sweep: reads of three conductances, the field and the source, and a write, in fp32; neighbours
+//           in x and y are read from the caches.
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
 #include "kernels/semicoarsening.hpp"
@@ -24,7 +24,7 @@ struct GridPass {
   Index planes = 1;  // of a column
 };
 
-// out = use(faces, heat, centre, cell), `heat` being the source and what the faces bring.
+// out = use(faces, heat, centre, cell), `heat` being the source plus the heat through the faces.
 template <bool has_field, class Use>
 __global__ void __launch_bounds__(256) pass_columns(GridPass p, Use use, Int3 first) {
   Int3 cell = cell_of_thread(first);

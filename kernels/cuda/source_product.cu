@@ -1,9 +1,9 @@
 // Sources that are products of profiles on the GPU.
 //
-// Mapping   a block of 32 x 8 threads takes so many cells of a plane, 32 planes deep, eight at a time.
-// Storage   the shares below faces along each axis in shared memory, and means from them: a block computes 75
-// for a product, not six for each of 8192 cells. A thread holds eight cells in registers until all
-// products are in.
+// Mapping   a block of 32 x 8 threads takes so many cells of each of 32 planes, eight planes at a time.
+// Storage   shared memory: the shares below faces along each axis, and means from them: a block computes 75
+//           per product, not six for each of 8192 cells. Registers: eight cells of a thread, until all
+//           products are added.
 #include "kernels/source_product.hpp"
 
 #include "kernels/cuda/cuda_kernels.hpp"
