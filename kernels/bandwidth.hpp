@@ -1,5 +1,5 @@
-// Measures how fast a device moves bytes: by the copy that defines the copy bandwidth of every report, and by
-// the other ways of `isotherm bench bandwidth`.
+// Measures the bandwidth of a device: by the copy that defines the copy bandwidth of every report, and by the
+// other probes of `isotherm bench bandwidth`.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ class BandwidthProbe {
   virtual ~BandwidthProbe() = default;
   virtual void enqueue(Stream stream) = 0;  // one pass, asynchronous where the device is
   virtual double bytes() const = 0;         // of one pass: read plus written, as the kernel requests them
-  virtual bool right() = 0;                 // whether the last completed pass moved the right data
+  virtual bool right() = 0;                 // whether the last completed pass copied the right data
   virtual void prepare() {}                 // untimed, before every sample
 };
 
@@ -34,8 +34,8 @@ struct BandwidthEntry {
 template <class T>
 std::span<const BandwidthEntry<T>> bandwidth_registry(Backend backend);  // empty if not in this build
 
-// A copy from one array to another as fast as the device can: streaming stores by all threads on the host,
-// 16-byte accesses on a GPU. `bytes` of each array.
+// The fastest copy from one array to another: streaming stores by all threads on the host, 16-byte accesses
+// on a GPU. `bytes` of each array.
 std::unique_ptr<BandwidthProbe> make_copy_probe(Device& device, std::size_t bytes);
 
 // Bytes read plus bytes written per second by this process alone: the median of several copies.

@@ -1,5 +1,5 @@
-// Defect correction: a change of a field is solved for on the same grid, in the same precision or a lower
-// one. One struct per backend.
+// Defect correction: solves for a change of a field on the same grid, in the same precision or a lower one.
+// One struct per backend.
 #pragma once
 
 #include "core/field_view.hpp"
@@ -13,7 +13,7 @@ struct Defect {
   FieldView<const T> field;   // K; valid one cell around the region
   FieldView<const T> source;  // as in SweepArgs
   Coefficients<T> unit;       // of a sweep of the unit weight
-  FieldView<Change> defect;   // result, in the region: scale times what that sweep would add
+  FieldView<Change> defect;   // result, in the region: scale times the update of that sweep
   Box region;                 // interior indices
   T scale;
 };

@@ -13,7 +13,7 @@
 
 namespace isotherm {
 
-// All of one subdomain. Layouts may differ.
+// Fields of one subdomain. Layouts may differ.
 template <class T>
 struct ConjugateFields {
   FieldView<T> field;                 // T

@@ -18,8 +18,7 @@ struct FaceCopy {
   // Fills the ghosts beyond boundaries that a sweep of `region` reads: one layer over each side of the region
   // that is at a boundary. The region may include ghosts, but none beyond a boundary.
   void (*fill_boundaries)(FieldView<T> field, Boundaries<T> boundaries, Box region, Stream stream);
-  // Every cell of the padded block, ghosts included, by the threads that will sweep it (first touch
-  // on the host).
+  // Fills the padded subdomain, ghosts included, by the threads that will sweep it (first touch on the host).
   void (*fill)(FieldView<T> field, T value, Stream stream);
 };
 

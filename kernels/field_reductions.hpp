@@ -33,7 +33,7 @@ struct Extremes {
 };
 
 // Ghost value minus cell value at a boundary, K, in the next sweep of `field`. Times k/h it is the heat flux
-// into the body; with several materials k is that of the first.
+// into the domain; with several materials k is that of the first.
 template <class T>
 struct BoundaryJump {
   FieldView<const T> field;
@@ -53,7 +53,7 @@ struct BoundaryJump {
   ISOTHERM_HOST_DEVICE Index extent_q() const { return face / 2 == 2 ? field.extent.y : field.extent.z; }
 };
 
-// The heat of a cell in a body of several materials, in kelvin of the first class.
+// The heat of a cell in a domain of several materials, in kelvin of the first class.
 template <class T>
 struct CellHeat {
   FieldView<const T> field;
@@ -64,7 +64,7 @@ struct CellHeat {
   }
 };
 
-// Temperature of a cell of the body, K; NaN in a void.
+// Temperature of a cell of the domain, K; NaN in a void.
 template <class T>
 struct BodyCell {
   FieldView<const T> field;

@@ -17,7 +17,7 @@
 
 namespace isotherm {
 
-// What a step computes of its operand a, or of its operands a and b.
+// The result of a step, from its operand a, or its operands a and b.
 // clang-format off
 #define ISOTHERM_UNARY_STEPS(STEP) \
   STEP(negative, -a) \
@@ -71,7 +71,7 @@ enum class FormulaOp : std::uint8_t {
   number,
   variable,
   ISOTHERM_UNARY_STEPS(ISOTHERM_STEP_NAME)
-  table,  // of one operand: its knots follow, table_value() has them
+  table,  // of one operand: its knots follow, see table_value()
   ISOTHERM_BINARY_STEPS(ISOTHERM_STEP_NAME)
   choose  // of three: the second where the first is not 0, else the third
 };
@@ -89,7 +89,7 @@ inline constexpr int variable_count = first_of_place + most_parts;
 
 struct FormulaStep {
   FormulaOp op = FormulaOp::number;
-  std::uint8_t variable = 0;  // its number; of a table 1: constant from each knot to the next
+  std::uint8_t variable = 0;  // its number; in a table 1: constant from each knot to the next
   double number = 0;          // of a table: how many knots follow
 };
 
@@ -97,7 +97,7 @@ struct FormulaProgram {
   std::vector<FormulaStep> steps;
   int depth = 0;  // values on the stack at once
 };
-inline constexpr int deepest_formula = 192;  // whose stack fits in a GPU's shared memory
+inline constexpr int deepest_formula = 192;  // its stack fits in a GPU's shared memory
 
 // Points of a row. A variable has one value for each of them, or one for all.
 struct FormulaPoints {
@@ -123,11 +123,11 @@ inline void evaluate(const FormulaProgram& program, const FormulaPoints& points,
 }
 
 // A formula at all points of a box, at several times, for a field. All pointers are to memory of the device
-// that computes; `unsound` to memory that the host reads too.
+// that computes, except `unsound`: the host reads it too.
 template <class T>
 struct FormulaGrid {
   static constexpr int most_times = 8;
-  const FormulaStep* steps;  // whose variables 0 to 2 are the axes of the box, whatever these are called
+  const FormulaStep* steps;  // variables 0 to 2 are the axes of the box, whatever their names
   Index step_count;
   int depth;
   const double* at[3];  // coordinates of the points along each axis

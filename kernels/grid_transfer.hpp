@@ -16,14 +16,14 @@
 
 namespace isotherm {
 
-// The fine cells that a coarse one overlaps along an axis, and their shares of it, which sum to 1.
+// The fine cells that a coarse cell overlaps along an axis, and their shares of it, which sum to 1.
 template <class T>
 struct CellOverlap {
   int first = 0, count = 0;
   T share[3] = {};
 };
-// The two coarse cells whose centres enclose that of a fine cell along an axis. Beyond a boundary there is no
-// cell: by the boundary rule its weight is part of the other's.
+// The two coarse cells whose centres enclose the centre of a fine cell along an axis. There is no cell beyond
+// a boundary: by the boundary rule its weight is part of the other's.
 template <class T>
 struct Interpolation {
   int lower = 0, upper = 0;
@@ -34,15 +34,14 @@ struct Interpolation {
 // an entry for each cell of the region.
 template <class T>
 struct Restriction {
-  FieldView<const T> fine;    // K; valid one cell around those that the region overlaps
+  FieldView<const T> fine;    // K; valid one cell around the cells that the region overlaps
   FieldView<const T> source;  // of the fine grid, as in SweepArgs
   Coefficients<T> unit;       // of a sweep of the unit weight of the fine grid
   FieldView<T> coarse;        // becomes scale times the mean update, K, in `region`
   Box region;
   T scale;
   const CellOverlap<T>* overlaps[3];
-  // Each coarse cell of the region is two by two by two fine ones, whose x is even, so that pairs are
-  // aligned.
+  // Each coarse cell of the region is 2 x 2 x 2 fine ones, whose lower x is even, so that pairs are aligned.
   bool nested = false;
   Boundary<T> across_x[2] = {};  // of the fine field, where the backend computes_uniform_x
 };
@@ -53,14 +52,14 @@ struct Prolongation {
   Box region;                 // from (0, 0, 0) on
   T shift;                    // K
   const Interpolation<T>* interpolations[3];
-  // From (0, 0, 0) on, two by two by two fine cells lie in one coarse cell.
+  // From (0, 0, 0) on, each 2 x 2 x 2 fine cells are one coarse cell.
   bool nested = false;
 };
 
 template <class T>
 struct GridTransfer {
-  // Does a nested restriction compute what is beyond boundaries across x that are uniform? All others are
-  // read from ghosts.
+  // Does a nested restriction compute the ghost values of uniform x boundaries? All others are read from
+  // ghosts.
   bool computes_uniform_x = false;
   void (*restrict_residual)(const Restriction<T>& restriction, Stream stream);
   void (*prolong_add)(const Prolongation<T>& prolongation, Stream stream);
@@ -69,7 +68,7 @@ struct GridTransfer {
 template <class T>
 const GridTransfer<T>& grid_transfer(Backend backend);  // throws as face_copy() does
 
-// What a sweep of the unit weight adds to the cell that `t` points at.
+// The update that a sweep of the unit weight adds to the cell that `t` points at.
 template <class T>
 ISOTHERM_HOST_DEVICE T update_of(const Coefficients<T>& c, const T* t, Index pitch_y, Index pitch_z,
                                  T source) {

@@ -1,4 +1,4 @@
-// The bandwidth probes of the host, and what is made of a probe for either device.
+// The bandwidth probes of the host, and the measurement with a probe on any device.
 #include <algorithm>
 #include <bit>
 #include <type_traits>
@@ -13,7 +13,7 @@ namespace {
 
 using host::Store;
 
-// In [1, 2), with random mantissas: nothing can be compressed or is a denormal number.
+// In [1, 2), with random mantissas: values are not compressible, and none is subnormal.
 template <class T>
 T random_value(Index i) {
   std::uint64_t bits = static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15u;  // splitmix64
@@ -36,7 +36,7 @@ auto transfer(const Pick& pick) {
 
 enum class Way { copy, read, write, strided, offset };
 
-// Two arrays; which of them a way needs is its own affair.
+// Two arrays; not every way uses both.
 template <class T, Way way, Store store = Store::streaming>
 class HostProbe final : public BandwidthProbe {
  public:

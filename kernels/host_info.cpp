@@ -30,7 +30,7 @@ InstructionSet best() {
       "on this one, or with -D ISOTHERM_HOST_KERNELS=ALL");
 }
 
-// Exactly the features that CMakeLists.txt compiles each variant with.
+// Exactly the features for which CMakeLists.txt compiles each variant.
 bool cpu_has(InstructionSet set) {
   if (set == InstructionSet::baseline) return true;
 #if defined(__x86_64__)
@@ -48,7 +48,7 @@ std::ifstream cache_file(int core, const std::string& index, const char* name) {
   return std::ifstream("/sys/devices/system/cpu/cpu" + std::to_string(core) + "/cache/" + index + "/" + name);
 }
 
-// Of core 0, by sysfs; 0 where the system does not say.
+// Of core 0, from sysfs; 0 where the system does not report it.
 std::size_t cache_bytes(const std::string& index) {
   std::ifstream file = cache_file(0, index, "size");
   std::size_t kilobytes = 0;
@@ -56,8 +56,7 @@ std::size_t cache_bytes(const std::string& index) {
   return file >> kilobytes >> unit && unit == 'K' ? kilobytes << 10 : 0;
 }
 
-// The processors that this process may run on: where OMP_PROC_BIND has bound this thread, those of all
-// places.
+// The processors that this process may run on; if OMP_PROC_BIND has bound this thread, those of all places.
 std::vector<int> own_processors() {
   std::vector<int> processors;
   for (int place = 0; place < omp_get_num_places(); ++place) {

@@ -25,14 +25,14 @@ InstructionSet instruction_set();
 // For people: "x86-64-v4 (AVX-512)".
 std::string_view host_instruction_set();
 
-// The last-level cache that one core sees, by sysfs (sysconf() was seen to answer with the sum over a
-// socket); 32 MiB where the system does not say.
+// The last-level cache of one core, from sysfs (sysconf() has been seen to return the sum over a socket);
+// 32 MiB where the system does not report it.
 std::size_t last_level_cache_bytes();
 // How many threads share it, at least 1, if a process has so many and spreads them evenly. The second is for
 // a cache of the processors `shared` ("0-7,64-71"; empty: not known) and a process that may run on `mask`.
 int sharers_of_last_level_cache(int threads);
 int sharers_of_cache(std::string_view shared, const std::vector<int>& mask, int threads);
-// The second-level cache of one core, 512 KiB at least and where the system does not say.
+// The second-level cache of one core, at least 512 KiB; 512 KiB where the system does not report it.
 std::size_t second_level_cache_bytes();
 
 }  // namespace isotherm

@@ -1,4 +1,4 @@
-// Halo messages that a GPU stores straight into the memory of other GPUs, into the ghosts of their fields or
+// Halo messages that a GPU stores directly into the memory of other GPUs: into the ghosts of their fields or
 // into buffers that they unpack.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace isotherm {
 
 inline constexpr int most_peer_messages = 26;  // faces, edges and corners
 
-// Written by one peer into this device's memory: numbers from 1 on, which only grow.
+// Written by one peer into this device's memory: numbers from 1 on that only increase.
 struct PeerFlags {
   // Of exchanges (peer_copy.hpp).
   std::uint64_t free;    // the peer's ghosts and buffers may be overwritten with the edges of this exchange
@@ -23,10 +23,10 @@ struct PeerFlags {
   std::uint64_t swept;  // how many the peer has completed, once it starts other work
 };
 
-// Progress of a device, in its memory, for kernels alone. Zeros at first.
+// Progress of a device, in its memory, used by kernels only. Zeros at first.
 struct PeerProgress {
   std::uint64_t exchange;  // the last whose edges are stored
-  unsigned entered, done;  // blocks of the launch under way
+  unsigned entered, done;  // blocks of the current launch
   unsigned done_of[most_peer_messages];
 
   // Sweeps that have stored their faces. The current one counts once all its thread blocks have read its
@@ -37,13 +37,13 @@ struct PeerProgress {
 
 struct PeerLink {
   PeerFlags* here;   // written by the peer; zeros at first
-  PeerFlags* there;  // in the peer's memory, of whose links this device is one
+  PeerFlags* there;  // in the peer's memory: its link to this device
 };
 struct PeerLinks {
   PeerLink link[most_peer_messages];
   int count;
   PeerProgress* progress;
-  // In pinned host memory. Once it is not 0, kernels that wait give up, and end without a store to any field.
+  // In pinned host memory. If it is not 0, kernels that wait give up and end without a store to any field.
   std::uint32_t* abandoned;
 };
 
@@ -55,8 +55,8 @@ struct PeerMessage {
   Index from_pitch_y, from_pitch_z, to_pitch_y, to_pitch_z;
   Int3 extent;
   int link;  // of the peer
-  // `to` is contiguous, x fastest, in agreement with its pitches; it starts at a multiple of 16 bytes and has
-  // room up to the next.
+  // `to` is contiguous, x fastest, in agreement with its pitches. It starts at a multiple of 16 bytes and is
+  // padded to the next.
   bool to_is_dense = false;
 };
 template <class T>
@@ -65,8 +65,8 @@ struct PeerMessages {
   int count;
 };
 
-// Rows of so many bytes or more are stored into the peer's ghosts; shorter ones, above all of faces across x,
-// into dense buffers: cell by cell they would cross the link as many short packets.
+// Rows of so many bytes or more are stored into the peer's ghosts. Shorter rows, above all of x faces, are
+// stored into dense buffers: cell by cell they would cross the link as many short packets.
 inline constexpr Index least_direct_row = line_bytes;
 
 // In each exchange both sides of a link call store() and then wait() on one stream. Arguments may stay the
@@ -76,11 +76,11 @@ struct PeerCopy {
   // Signals to the peers that the ghosts and buffers here are free: work queued before on this stream was the
   // last to use them. Then stores each message, one per link at least, once its peer has signalled the same.
   void (*store)(const PeerMessages<T>& messages, const PeerLinks& links, Stream stream);
-  // Waits for the messages of all peers, and copies `arrivals` from buffers into this device's ghosts; there
-  // may be none. Work queued after it finds all messages in the ghosts.
+  // Waits for the messages of all peers, and copies `arrivals`, if any, from buffers into this device's
+  // ghosts. Work queued after it finds all messages in the ghosts.
   void (*wait)(const PeerMessages<T>& arrivals, const PeerLinks& links, Stream stream);
-  // Waits for the stores of the peers' last sweep, if that had FaceStores: needed before all work but the
-  // next such sweep. Signals the end of the last one here to the peers, which call this too.
+  // Waits for the stores of the peers' last sweep with FaceStores: needed before any work except the next
+  // such sweep. Signals the end of this device's last one to the peers, which call this too.
   void (*await_sweeps)(const PeerLinks& links, Stream stream);
   // Within this device's memory. No message is dense.
   void (*copy)(const PeerMessages<T>& messages, Stream stream);

@@ -38,7 +38,7 @@ enum class ReductionOp {
 
 // When two sums of the same numbers have the same bits. (The maximum is not rounded and always has.)
 enum class SumBits {
-  vary,    // not even in two runs: atomics add in the order in which they arrive
+  vary,    // from run to run: atomics add in the order in which they arrive
   repeat,  // for the same region on the same device
   exact,   // in any order, for any split of the cells: the kernel sums in a LongAccumulator
 };

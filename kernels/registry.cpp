@@ -14,10 +14,10 @@
 namespace isotherm {
 
 // The lists of kernels, by the deck's keyword: HOST(stencil, openmp, ...) is completed by stencil_openmp() of
-// host/stencil_openmp.cpp, CUDA(stencil, naive, ...) by stencil_naive() of lectures/stencil/01_naive.cu: a
-// `lecture` is in lectures/, in teaching order, `production` kernels on a GPU are in production/. The kernels
-// of a backend go in order of speed: of those that are `tried` by `auto` a run takes the last where it tries
-// none.
+// host/stencil_openmp.cpp, CUDA(stencil, naive, ...) by stencil_naive() of lectures/stencil/01_naive.cu. A
+// `lecture` is in lectures/, in teaching order; `production` kernels on a GPU are in production/. The kernels
+// of a backend are in order of speed. Of those that are `tried` by `auto`, a run that measures none takes the
+// last.
 constexpr bool tried = true, untried = false;
 constexpr Purpose lecture = Purpose::lecture, production = Purpose::production;
 
@@ -79,7 +79,7 @@ using reduction_entry = ReductionKernel<T>;
 template <class T>
 using histogram_entry = HistogramKernel<T>;
 
-// What completes the kernels of a list, declared here alone: a new kernel compiles this file and its own.
+// The functions that complete kernels are declared only here: a new kernel compiles this file and its own.
 #define NO_ENTRY(...)
 #define DECLARE_HOST(kind, word, ...) \
   template <class Isa, class T>       \
@@ -124,7 +124,7 @@ Entry<T> completed(std::string_view name, Backend backend, Purpose purpose, bool
   entry.is_candidate = is_candidate;
   if (complete) complete(entry);
 #if ISOTHERM_HAVE_CUDA
-  // CUDA stencils without a way of their own leave the exterior to one kernel.
+  // CUDA stencils without an `exterior` share one kernel for it.
   if constexpr (requires { entry.exterior; }) {
     if (backend == Backend::cuda && !entry.exterior) entry.exterior = &cuda::thin_exterior<T>();
   }

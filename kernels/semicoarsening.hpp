@@ -1,5 +1,5 @@
-// Multigrid for bodies of several materials. Grids store only the conductances of their faces; each has half
-// the cells of the next finer one along the axis of the strongest coupling (semicoarsening; Ashby and
+// Multigrid for domains of several materials. Grids store only the conductances of their faces. Each has half
+// the cells of the next finer grid along the axis of the strongest coupling (semicoarsening; Ashby and
 // Falgout, Nucl. Sci. Eng. 124, 1996). One struct per backend.
 //
 // Every second cell of the finer grid is a coarse cell. The error in a cell between two of them is
@@ -8,10 +8,10 @@
 // the two faces of such a cell in series; across it, the weights of interpolation distribute conductances.
 //
 // Any number of cells is possible. Conductances may be in any unit; residuals are in kelvin times that unit.
-// A boundary is a face to a cell of error 0. So is the ground of a cell, a further conductance: that of its
-// faces to voids, whose temperature is given, and of the heat that it stores in an implicit step. Grids are
-// in fp32 for fields of either precision, which they correct; the residual is that of the field. Fixed orders
-// and explicit fma give the same bits on all backends.
+// A boundary is a face to a cell of error 0. So is the ground of a cell, a further conductance: of its faces
+// to voids, whose temperature is given, and of the heat that it stores in an implicit step. Grids are in fp32
+// and correct fields of either precision; the residual is that of the field. Fixed orders and explicit fma
+// give the same bits on all backends.
 #pragma once
 
 #include <span>
@@ -23,10 +23,10 @@
 
 namespace isotherm {
 
-// Conductances are those of faces along an axis, 0 to 2, or
+// Conductances are of faces along an axis, 0 to 2, or of
 inline constexpr int ground_of_cells = 3;
 
-// Of the six faces of a cell, and its ground.
+// Conductances of the six faces of a cell, and its ground.
 template <class T>
 struct CellFaces {
   T x_lo, x_hi, y_lo, y_hi, z_lo, z_hi, ground;
@@ -52,8 +52,8 @@ struct CellFaces {
   }
 };
 
-// Of a coarse grid. faces[axis](cell): of the face to the lower neighbour along the axis. Interior indices,
-// valid in exchanged ghosts and one cell beyond an upper boundary. All fields of the grid have this layout.
+// Conductances of a coarse grid. faces[axis](cell): of the face to the lower neighbour along the axis. Valid
+// in exchanged ghosts and one cell beyond an upper boundary; interior indices, for all fields of the grid.
 struct GridConductances {
   FieldView<const float> faces[3];
   FieldView<const float> ground;  // may be empty: none
@@ -79,8 +79,8 @@ struct GridConductances {
   }
 };
 
-// Of a body, by the tables of its materials; `boundaries` are those of the subdomain. `storage`: in an
-// implicit step, the part of Materials::capacity that is ground of a cell.
+// Conductances of a domain, by the tables of its materials; `boundaries` are those of the subdomain.
+// `storage`: in an implicit step, the part of Materials::capacity that is ground of a cell.
 template <class T>
 struct BodyConductances {
   Materials<T> materials;
@@ -116,7 +116,7 @@ struct BodyConductances {
     const Index p = axis == 0 ? cell.y : cell.x, q = axis == 2 ? cell.y : cell.z;
     return inner * (1 - boundary.cells[p + q * boundary.cells_pitch].a);
   }
-  // What take_conductances() stores.
+  // The value that take_conductances() stores.
   ISOTHERM_HOST_DEVICE T conductance(int along, bool above, Int3 cell) const {
     return along == ground_of_cells ? ground_of(cell) : face(along, above, cell);
   }
@@ -133,8 +133,8 @@ struct BodyConductances {
   }
 };
 
-// Which cells of two grids correspond: every second one along `axis`, from the first of the whole grid on.
-// Indices are those of this rank's subdomains, which start at `fine_lo` and `coarse_lo` of the whole grids.
+// Maps cells of two grids: coarse cells are every second fine cell along `axis`, from the first of the whole
+// grid on. Indices are those of this rank's subdomains, which begin at `fine_lo` and `coarse_lo`.
 struct Halving {
   int axis = 0;         // negative: there is no coarser grid
   Int3 cells{1, 1, 1};  // of the whole fine grid
@@ -179,11 +179,11 @@ ISOTHERM_HOST_DEVICE Int3 neighbour_of(Int3 cell, int axis, bool above) {
   return cell;
 }
 
-// Factor of a residual: 0 in a cell without a face that conducts.
+// Factor of a residual; 0 without a conducting face.
 ISOTHERM_HOST_DEVICE float inverse_of(float sum) {
   return sum > 0 ? 1 / sum : 0;
 }
-// ... of a fine cell between two coarse ones, along the axis.
+// ... of a fine cell between two coarse cells, along the axis.
 ISOTHERM_HOST_DEVICE float inverse_between(const GridConductances& g, const Halving& h, Int3 cell) {
   return inverse_of(g.lower(h.axis, cell) + g.upper(h.axis, cell) + g.ground_of(cell));
 }
@@ -270,7 +270,7 @@ ISOTHERM_HOST_DEVICE float coarse_ground(const GridConductances& g, const Halvin
   return sum;
 }
 
-// What coarsen() stores.
+// The value that coarsen() stores.
 ISOTHERM_HOST_DEVICE float coarse_conductance(const GridConductances& g, const Halving& h, int along,
                                               bool above, Int3 coarse) {
   if (along == ground_of_cells) return coarse_ground(g, h, coarse);
@@ -295,8 +295,8 @@ struct ConductanceSweep {
 // Regions are of the fine grid; in restrict_residual and coarsen of the coarse one.
 template <class T>
 struct Semicoarsening {
-  // Runs sweeps in order, each on the result of the one before, which has covered its region and the cells
-  // around it. Two fields alternate.
+  // Runs sweeps in order, each on the previous result, which covers its region and the cells around it. Two
+  // fields alternate.
   void (*sweep)(std::span<const ConductanceSweep> sweeps, Stream stream);
   // shared_residual() of a field; `source` may be empty.
   void (*find_residual)(const GridConductances& g, const Halving& halving, FieldView<const float> field,
@@ -309,10 +309,10 @@ struct Semicoarsening {
   // coarse_conductance(); with `above` of upper faces, in a region at a boundary.
   void (*coarsen)(const GridConductances& g, const Halving& halving, int along, bool above,
                   FieldView<float> coarse, Box region, Stream stream);
-  // The same for the cells of a body: lower or upper faces along an axis, or the ground.
+  // The same for the cells of a domain: lower or upper faces along an axis, or the ground.
   void (*take_conductances)(const BodyConductances<T>& g, int along, bool above, FieldView<float> to,
                             Box region, Stream stream);
-  // `scale` times the residual of the body's field.
+  // `scale` times the residual of the domain's field.
   void (*find_residual_of_body)(const BodyConductances<T>& g, T scale, FieldView<const T> field,
                                 FieldView<const T> source, FieldView<float> residual, Box region,
                                 Stream stream);

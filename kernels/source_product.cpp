@@ -1,4 +1,4 @@
-// Sources that are products, on the host: OpenMP over rows, the means along each axis once.
+// Sources that are products, on the host: OpenMP over rows; the means along each axis are computed once.
 #include "kernels/source_product.hpp"
 
 #include <array>

@@ -13,7 +13,7 @@ namespace isotherm {
 
 // The distribution of heat along an axis; its integral is 1.
 struct SourceProfile {
-  // Two half gaussians that meet at the centre, or, where `to` is above `from`, uniform between these; m.
+  // Two half gaussians, one on each side of the centre, or, if `to` > `from`, uniform between these; m.
   double centre = 0, from = 0, to = 0;
   double inverse_width[2] = {};  // below and above the centre: 1/(sqrt(2) standard deviation), 1/m
   double share[2] = {};          // of the heat; sum to 1
@@ -45,7 +45,7 @@ template <class T>
 struct SourceSum {
   static constexpr int most_products = 8;
   FieldView<T> to{};
-  FieldView<const T> constant{};  // cell for cell that of `to`, which it may be; empty: 0
+  FieldView<const T> constant{};  // same cells as `to`, and may be `to`; empty: 0
   Box box{};
   double origin[3] = {}, h[3] = {};  // m: of the grid; of a cell, or of the first where they differ
   const double* edges[3] = {};       // m, faces of all cells, one more than these; null: evenly spaced
@@ -54,9 +54,9 @@ struct SourceSum {
   int count = 0;
   SourceProduct products[most_products] = {};
 
-  // Of a product along an axis: the share of its heat below the lower face of a cell, and from the shares
-  // below both faces the mean over the cell, 1/m: for the volume of the grid's first cell, as sources are
-  // stored, where cells differ.
+  // Of a product along an axis: share() is the share of its heat below the lower face of a cell; mean() is,
+  // from the shares below both faces, the mean over the cell, 1/m. Where cells differ, it is for the volume
+  // of the grid's first cell, as sources are stored.
   ISOTHERM_HOST_DEVICE double share(const SourceProduct& product, int a, Index cell) const {
     const Index global = first[a] + cell;
     if (!edges[a]) return share_below(product.axis[a], origin[a] + static_cast<double>(global) * h[a]);

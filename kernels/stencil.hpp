@@ -108,9 +108,9 @@ struct MixedCells {
   std::int32_t within[most_distance + 1] = {};
 };
 
-// The materials of a domain that has several: a byte for each cell, its class, and tables by class. Cells with
-// neighbours of their own class are swept by the formula above, others by interface_update(). A void is a
-// class too: its cells keep their values, which the cells of materials next to them read.
+// The materials of a domain that has several: a byte for each cell, its class, and tables by class. Cells
+// with neighbours of their own class are swept by the formula above, others by interface_update(). A void is
+// a class too: its cells keep their values, which the cells of materials next to them read.
 template <class T>
 struct Materials {
   // Ghosts as in the fields; beyond a boundary the class of the cell at it. Empty: one material.
@@ -246,7 +246,7 @@ struct FaceStore {
 inline constexpr Index column_unit = 64;
 // Of all faces that have a neighbour. The k-th sweep with face stores signals to all neighbours that the
 // (k-1)-th has ended, and continues when they have signalled the same (production/face_stores.hpp). So
-// neighbours run the same such sweeps, in two alternating fields. A sweep waits on the device: one per rank.
+// neighbours run the same such sweeps, in two alternating fields. The wait needs a device for each rank.
 template <class T>
 struct FaceStores {
   FaceStore<T> faces[face_count];  // by Face
@@ -367,8 +367,8 @@ Boundaries<T> boundaries_in_ghosts(const std::array<bool, 3>& own_boundaries, Bo
   return boundaries;
 }
 
-// Does the kernel's `exterior` run a step in two parts? With temporal blocking the exterior is swept in boxes,
-// each with its margins.
+// Does the kernel's `exterior` run a step in two parts? With temporal blocking the exterior is swept as
+// boxes, each with its margins.
 template <class T>
 bool has_exterior(const StencilKernel<T>& kernel, SweepPlan plan) {
   return kernel.exterior && plan.time_block == 1;

@@ -75,8 +75,8 @@ TensorMap<T> TensorMap<T>::make(FieldView<const T> field, Int3 box) {
 // Also compiled for older devices, where it is never executed.
 #define ISOTHERM_SM90(...) NV_IF_ELSE_TARGET(NV_PROVIDES_SM_90, (__VA_ARGS__;), (__trap();))
 
-// A barrier in shared memory. One thread arrives and sets the number of expected bytes. The barrier opens once
-// these have arrived. It alternates between two phases.
+// A barrier in shared memory. One thread arrives and sets the number of expected bytes. The barrier opens
+// once these have arrived. It alternates between two phases.
 class BytesBarrier {
  public:
   // By one thread; then publish() by it and a __syncthreads().
@@ -102,8 +102,8 @@ class BytesBarrier {
                      : "memory"));
   }
   // Copies the box at cell (x, y, z) of the field to shared memory, aligned to 128 bytes. Called by one
-  // thread, after expect(). L2 evicts these lines last, because neighbouring blocks read the box's edges a
-  // little later: cuda::ptx has no copy with such a policy.
+  // thread, after expect(). L2 evicts these lines last, because neighbouring blocks read the edges a little
+  // later: cuda::ptx has no copy with such a policy.
   template <class T>
   __device__ __forceinline__ void copy(const TensorMap<T>& map, void* to, int x, int y, int z) {
     ISOTHERM_SM90(asm volatile(
@@ -131,7 +131,7 @@ class BytesBarrier {
   std::uint64_t state_;
 };
 
-// Bulk copies that this thread issues afterwards see what its loads have seen: the two use different proxies.
+// Bulk copies that this thread issues later see the data that its loads have seen: they use another proxy.
 __device__ __forceinline__ void bulk_copies_see_loads() {
   ISOTHERM_SM90(ptx::fence_proxy_async(ptx::space_global));
 }

@@ -7,7 +7,7 @@
 namespace isotherm::host {
 namespace {
 
-// Cells whose products a thread has in its cache before it adds them up.
+// Cells whose products a thread stores in its cache before it adds them up.
 constexpr Index segment = 256;
 
 template <class Isa, class T>

@@ -37,7 +37,7 @@ void copy_within(FieldView<T> field, Box from, Box to, Stream) {
   copy_rows<T>(to.extent(), &field(from.lo), pitch_y, pitch_z, &field(to.lo), pitch_y, pitch_z);
 }
 
-// The ghosts beyond the boundary that a region looks into; empty where it ends before the boundary.
+// The ghosts beyond the boundary that a sweep of the region reads; empty where it ends before the boundary.
 Box ghosts_beyond(Face boundary, Int3 extent, Box region) {
   const int axis = axis_of(boundary);
   if (is_max(boundary) ? region.hi[axis] != extent[axis] : region.lo[axis] != 0) return {};
@@ -69,8 +69,8 @@ void fill_boundaries(FieldView<T> field, Boundaries<T> boundaries, Box region, S
   }
 }
 
-// Each thread writes what it will sweep, and the ghosts beside it: on a NUMA machine the first touch decides
-// where a page lies.
+// Each thread writes the cells that it will sweep, and the ghosts next to them: on a NUMA machine the first
+// touch decides in which memory a page is.
 template <class T>
 void fill(FieldView<T> field, T value, Stream) {
   const Int3 extent = field.extent;

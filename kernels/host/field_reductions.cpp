@@ -1,5 +1,5 @@
-// What a field in host memory holds, OpenMP over rows: its fingerprint, its extremes, the jumps across its
-// boundaries. All are free of order, so threads join theirs as they finish.
+// Reductions of a field in host memory, OpenMP over rows: its fingerprint, its extremes, the jumps across its
+// boundaries. None depends on the order, so threads combine their results as they finish.
 #include "kernels/field_reductions.hpp"
 
 #include "kernels/fingerprint.hpp"
@@ -47,10 +47,10 @@ void extremes(const BodyCell<T>& cell, Extremes* result, void*, Stream) {
   *result = all;
 }
 
-// Of value(x, y, z), each added to its thread's accumulator at once.
+// The sum of value(x, y, z). Each value is added to its thread's accumulator directly.
 template <class Value>
 void sum_exactly(Int3 n, const Value& value, LongAccumulator* result) {
-  constexpr Index most_additions = Index{1} << 30;  // that an accumulator takes before it is normalised
+  constexpr Index most_additions = Index{1} << 30;  // before an accumulator must be normalised
   LongAccumulator all{};
 #pragma omp parallel if (n.product() >= cells_worth_threads)
   {

@@ -1,5 +1,5 @@
-// Programs of formulas, for runs of points in one thread: each step is a loop over these, in vectors as far
-// as the compiler makes them.
+// Evaluates formula programs for runs of points in one thread. Each step is a loop over the points, which the
+// compiler vectorises where it can.
 #include "kernels/formula.hpp"
 
 #include "kernels/formula_functions.hpp"
@@ -72,7 +72,7 @@ class Machine {
 
   const FormulaPoints& points_;
   Index first_, count_;
-  FormulaSlot* top_;  // behind the last value
+  FormulaSlot* top_;  // after the last value
   const FormulaStep* step_ = nullptr;
 };
 

@@ -1,8 +1,7 @@
-// Multigrid's transfers between two grids, OpenMP over rows.
+// Multigrid transfers between two grids, OpenMP over rows.
 //
-// A coarse row takes the updates of the fine rows that it overlaps, up to nine, added up along y and z before
-// they are along x: all but the last of it runs in vectors. A fine row interpolates the four coarse rows
-// around it along y and z first, likewise.
+// A coarse row sums the updates of the fine rows that it overlaps, up to nine: first along y and z, in
+// vectors, then along x. A fine row interpolates the four coarse rows around it likewise.
 #include "kernels/grid_transfer.hpp"
 #include "kernels/host/rows.hpp"
 

@@ -1,5 +1,5 @@
-// Threads with counts of their own, on their stacks: a shared count would cross from core to core with every
-// cell. They are added up once a thread. Traffic a cell: one read.
+// Each thread has private counts, on its stack: a shared count would move between cores with every cell. The
+// counts are added up once per thread. Traffic per cell: one read.
 #include "kernels/host/rows.hpp"
 
 namespace isotherm::host {

@@ -1,8 +1,8 @@
-// What host kernels share, and the functions of this folder that are not kernels of the registry. Every .cpp
-// here is compiled once for each instruction set, so each row is a template over it. Of an inline function
-// that several files share the linker keeps one copy, and it could keep the one compiled for AVX-512: what
-// the files of this folder share is therefore static, always inlined, or a template over Isa.
-// CheckSymbols.cmake holds it.
+// Code that host kernels share, and the functions of this folder that are not kernels of the registry. Every
+// .cpp here is compiled once for each instruction set, so each kernel is a template over it. The linker keeps
+// one copy of an inline function that several files share, perhaps the one compiled for AVX-512. Shared
+// functions of this folder are therefore static, always inlined, or templates over Isa.
+// CheckSymbols.cmake checks this.
 #pragma once
 
 #include <array>
@@ -42,7 +42,7 @@ struct V4 {
 
 enum class Store { cached, streaming };
 
-// Fill an interface with the functions for an instruction set.
+// Fills an interface with the functions for an instruction set.
 template <class Isa, class T>
 void complete(FieldReductions<T>& functions);
 template <class Isa, class T>
@@ -71,7 +71,7 @@ const Interface& functions() {
 template <class T>
 const FormulaGrids<T>& formula_grids();
 
-// The steps of a program for all points; `stack`: as many slots as it is deep.
+// Runs the steps of a program for all points; `stack` has as many slots as the program is deep.
 template <class Isa>
 void run_formula(const FormulaStep* steps, Index count, const FormulaPoints& points, FormulaSlot* stack,
                  double* values);
@@ -79,11 +79,11 @@ void run_formula(const FormulaStep* steps, Index count, const FormulaPoints& poi
 template <class Isa, class T>
 std::uint64_t fingerprint(FieldView<const T> field, Int3 global_lo, Int3 global_extent);
 
-// Ways to move arrays of `count` elements, aligned to 128 bytes, by all threads: the work of
-// the bandwidth probes.
+// Copies, reads and writes of arrays of `count` elements, aligned to 128 bytes, by all threads, for the
+// bandwidth probes.
 template <class Isa, class T>
 struct Transfer {
-  static void fill(T* to, Index count, T (*value)(Index));  // touched first by those that will move it
+  static void fill(T* to, Index count, T (*value)(Index));  // first touch by the threads that will access it
   static void copy(T* to, const T* from, Index count, Store store);
   static void write(T* to, Index count, const T (&pattern)[16], Store store);  // element i is pattern[i % 16]
   static std::uint64_t read(const T* from, Index count);  // sum of the bits, modulo 2 to the width of T
@@ -94,7 +94,7 @@ std::unique_ptr<BandwidthProbe> make_copy_probe(Device& device, std::size_t byte
 template <class T>
 std::span<const BandwidthEntry<T>> bandwidth_registry();
 
-// What `pick` returns for the tag of a set, among those that this build has kernels for (CMakeLists.txt).
+// The result of `pick` for the tag of a set, among those for which this build has kernels (CMakeLists.txt).
 template <class... Isas>
 struct Tags {
   static constexpr bool have(InstructionSet set) { return ((Isas::set == set) || ...); }
@@ -117,10 +117,10 @@ auto for_this_cpu(Pick pick) {
   return for_instruction_set(instruction_set(), pick);
 }
 
-// Who sweeps what: the static split of a box among threads; and the arithmetic of indices for it, which is
-// always inlined, as std::min would be shared by instruction sets.
+// The static split of a box among threads, and the index arithmetic for it, which is always inlined:
+// std::min would be shared by instruction sets.
 
-// Below this many cells, waking the threads costs more than they save.
+// With fewer cells, waking the threads costs more than they save.
 inline constexpr Index cells_worth_threads = 16384;
 
 static inline __attribute__((always_inline)) Index smaller(Index a, Index b) {
@@ -134,15 +134,14 @@ struct Range {
   Index lo, hi;
 };
 
-// Part `part` of `parts` of [lo, hi): equal to one.
+// Part `part` of `parts` of [lo, hi); their sizes differ by at most one.
 static inline Range part_of(Range whole, Index part, Index parts) {
   const Index n = whole.hi - whole.lo;
   return {whole.lo + n * part / parts, whole.lo + n * (part + 1) / parts};
 }
 
-// The share of one thread: threads stand in a grid over y and z, the one with the smallest largest share, of
-// equal ones the one that cuts z most. `beyond`: rows and planes that a share sweeps beside its own on the
-// mean.
+// The share of one thread. Threads form a grid over y and z: the one whose largest share is smallest, and of
+// equal ones the one that cuts z most. `beyond`: extra rows and planes that a share sweeps on average.
 static inline Box share(Box whole, int thread, int threads, Index beyond = 0) {
   const Int3 n = whole.extent();
   Index best_z = 1, least = -1;
@@ -163,12 +162,12 @@ static inline Box share(Box whole, int thread, int threads, Index beyond = 0) {
 
 enum class Source { none, field };
 
-// Streaming ones pay where the next sweep would not find the output in cache anyhow.
+// Streaming stores pay off where the next sweep would not find the output in cache anyway.
 static inline Store choose_store(std::size_t bytes_of_output) {
   return 2 * bytes_of_output > last_level_cache_bytes() ? Store::streaming : Store::cached;
 }
 
-// One step of a reduction: how a value combines a total, and how two totals join. Both start from 0.
+// One step of a reduction: combines a value with a total, or two totals. Both start from 0.
 
 // Calls body.template operator()<op>().
 template <class Body>
@@ -202,8 +201,8 @@ static inline __attribute__((always_inline)) double combine(double a, double b) 
   return a + b;
 }
 
-// Rows with what they choose by the caches of this machine left to the caller, for tests: the kind of store,
-// and in tile_bytes what the queues of a tile, and the planes of `in` that it reads, may fill.
+// Kernels whose choices by this machine's caches are arguments, for tests: the kind of store, and in
+// tile_bytes the memory that the queues of a tile and the planes of `in` that it reads may fill.
 template <class Isa, class T>
 void sweep_openmp(const SweepArgs<T>& args, SweepPlan plan, Store store);
 template <class Isa, class T>

@@ -1,5 +1,5 @@
-// Rows of cells in a body of several materials, cut where the classes of the cells, or of those around them,
-// change: cells between two cuts have the same coefficients and go by vectors.
+// Rows of cells in a domain of several materials, cut where the classes of the cells or of their neighbours
+// change: cells between two cuts have the same coefficients and are swept in vectors.
 #pragma once
 
 #include "kernels/host/update_norm.hpp"
@@ -13,25 +13,25 @@ struct MaterialRow {
   const T *in, *near[4], *source;
   T* out;
   Index cells;
-  T x_lo, x_hi;   // the cells before and behind
+  T x_lo, x_hi;   // the cells before and after the row
   double* lanes;  // of the norm
   const std::uint8_t *classes, *classes_near[4];
 };
 
-// Of rows above and next to each other, the places where the class of any changes; of up to `most` cells.
+// The positions at which the class changes in any of several adjacent rows, of up to `most` cells.
 template <Index most>
 class ClassCuts {
  public:
   ISOTHERM_INLINE_MEMBER explicit ClassCuts(Index cells) : cells_(cells) {
     __builtin_memset(changes_, 0, static_cast<std::size_t>(cells + 1));
   }
-  // Of cells [lo, hi), and to the cells before and behind; row: the class of cell lo.
+  // Changes within cells [lo, hi), and to the cells before and after them; row: the class of cell lo.
   ISOTHERM_INLINE_MEMBER void add(const std::uint8_t* __restrict row, Index lo, Index hi) {
     std::uint8_t* const changes = changes_ + lo;
     for (Index i = 0; i <= hi - lo; ++i)
       changes[i] = static_cast<std::uint8_t>(changes[i] | (row[i] != row[i - 1] ? 1 : 0));
   }
-  // Where the cells end that have the classes of `from` in themselves and around them.
+  // The end of the cells from `from` on that have the same classes as it, their neighbours included.
   ISOTHERM_INLINE_MEMBER Index end_of(Index from) const {
     if (changes_[from]) return from + 1;
     const void* const found =
@@ -41,7 +41,7 @@ class ClassCuts {
 
  private:
   Index cells_;
-  std::uint8_t changes_[most + 1];  // from the cell before to this one
+  std::uint8_t changes_[most + 1];  // from the previous cell to this one
 };
 
 template <class V, class T>
@@ -94,7 +94,7 @@ void sweep_alike(const Any<T>& c, const MaterialRow<T>& r, Index from, Index to)
   for (; x < to; ++x) sweep_cell(x);
 }
 
-// Cells [from, to), which have the classes of cell `at`; classes of the row and next to it from `lo` on.
+// Cells [from, to), which have, like their neighbours, the classes of cell `at` of the row's classes.
 template <class Isa, Source source, Update update, class T>
 void sweep_between_cuts(const Materials<T>& m, int sweep, const MaterialRow<T>& r, Index from, Index to,
                         Index at) {

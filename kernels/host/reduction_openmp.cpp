@@ -1,6 +1,6 @@
-// Threads and vectors with one answer: the region falls into fixed chunks of rows, whatever the threads; a
-// chunk is summed in eight fixed lanes, whatever the width of a register; the chunks' sums are added in
-// order. Traffic a cell: one read of each field.
+// Threads and vectors with the same bits for any number of threads and any register width: the region is cut
+// into fixed chunks of rows; a chunk is summed in eight fixed lanes; the sums of the chunks are added in
+// order. Traffic per cell: one read of each field.
 #include "kernels/host/host_kernels.hpp"
 #include "kernels/host/vector.hpp"
 

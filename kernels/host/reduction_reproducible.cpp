@@ -1,14 +1,14 @@
-// Sums without any rounding but the last one: the same bits for any order of the cells, any number of threads
-// and any split among ranks, as a LongAccumulator holds every digit. The maximum needs none of that and is
-// the row openmp's. How: sliced_sum.hpp.
+// Sums that are rounded only once, at the end. They have the same bits for any order of the cells, number of
+// threads and split among ranks, because a LongAccumulator holds every digit. The maximum needs none of this
+// and is that of the kernel `openmp`. The method: sliced_sum.hpp.
 //
-// Traffic a cell: one read of each field; the batch stays in L1.
+// Traffic per cell: one read of each field; the batch stays in L1.
 #include "kernels/host/host_kernels.hpp"
 #include "kernels/host/sliced_sum.hpp"
 
 namespace isotherm::host {
 
-// That of the file reduction_openmp.cpp.
+// Defined in reduction_openmp.cpp.
 template <class Isa, class T>
 void reduction_openmp(ReductionKernel<T>& kernel);
 
@@ -21,7 +21,7 @@ LongAccumulator sum(const ReductionArgs<T>& args) {
 #pragma omp parallel if (box.cells() >= cells_worth_threads)
   {
     SlicedSum<Isa, op, T> mine;
-    // Not for_each_row_of_thread(): what a lambda holds by reference costs 2 % in fp64.
+    // Not for_each_row_of_thread(): the captures by reference of a lambda cost 2 % in fp64.
 #pragma omp for collapse(2) schedule(static) nowait
     for (Index z = box.lo.z; z < box.hi.z; ++z) {
       for (Index y = box.lo.y; y < box.hi.y; ++y) {

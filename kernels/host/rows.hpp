@@ -1,11 +1,11 @@
-// Rows of a box, dealt out to threads.
+// Distributes the rows of a box over threads.
 #pragma once
 
 #include "kernels/host/host_kernels.hpp"
 
 namespace isotherm::host {
 
-// body(y, z) for the rows of the box that are this thread's, in a parallel region; without a barrier.
+// body(y, z) for this thread's rows of the box, in a parallel region; without a barrier.
 template <class Body>
 void for_each_row_of_thread(Box box, const Body& body) {
 #pragma omp for collapse(2) schedule(static) nowait
@@ -14,25 +14,25 @@ void for_each_row_of_thread(Box box, const Body& body) {
   }
 }
 
-// body(y, z) for every row of the box; by one thread where it has fewer cells than are `worth` several.
+// body(y, z) for every row of the box; by one thread if the box has fewer than `worth` cells.
 template <class Body>
 void for_each_row(Box box, const Body& body, Index worth = cells_worth_threads) {
   if (box.empty()) return;
 #pragma omp parallel if (box.cells() >= worth)
   for_each_row_of_thread(box, body);
 }
-// ... where a cell has more work than in a copy.
+// ... for more work per cell than a copy.
 template <class Body>
 void for_each_busy_row(Box box, const Body& body) {
   for_each_row(box, body, cells_worth_threads / 8);
 }
 
-// The cells from `first` on along x; null of an empty field.
+// The cells from `first` on along x; null for an empty field.
 template <class T>
 static inline T* row_from(FieldView<T> field, Int3 first) {
   return field.empty() ? nullptr : &field(first);
 }
-// body(value), where value(i) is row[i], or 0 without a row.
+// Calls body(value), where value(i) is row[i], or 0 without a row.
 template <class T, class Body>
 static inline void with_row(const T* row, const Body& body) {
   if (!row) return body([](Index) { return T(0); });

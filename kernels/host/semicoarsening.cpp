@@ -1,4 +1,4 @@
-// Multigrid for bodies of several materials, OpenMP over rows.
+// Multigrid for domains of several materials, OpenMP over rows.
 #include "kernels/semicoarsening.hpp"
 
 #include <omp.h>
@@ -22,7 +22,7 @@ struct GridPass {
   Box region;
 };
 
-// out = use(faces, heat, centre, cell) in a row, `heat` being the source, and what the faces bring.
+// out = use(faces, heat, centre, cell) in a row, `heat` being the source plus the heat through the faces.
 template <class Use>
 void pass_row(const GridPass p, const Use use, Index y, Index z) {
   const Index lo = p.region.lo.x, count = p.region.extent().x, pitch_y = p.in.pitch_y, pitch_z = p.in.pitch_z;
@@ -65,13 +65,13 @@ void sweep_row(const ConductanceSweep& s, Index y, Index z) {
       y, z);
 }
 
-// Several sweeps go through the cache together: each is two planes and one row behind the one before, which
-// is what it reads, and what it overwrites has been read. Rows of a tile are those of all sweeps at a step.
+// Several sweeps run as a wavefront in cache: each is two planes and one row behind the previous sweep. Its
+// inputs are then complete, and the cells that it overwrites have been read. A tile's rows are of all sweeps.
 void sweep(std::span<const ConductanceSweep> sweeps, Stream) {
-  const Box first = sweeps.front().region;  // has all others
+  const Box first = sweeps.front().region;  // contains all others
   const auto count = static_cast<Index>(sweeps.size());
   const bool threads = first.cells() >= cells_worth_threads / 8;
-  constexpr Index cache = 512 * 1024, fields = 6;  // bytes of a thread; of those that a sweep goes through
+  constexpr Index cache = 512 * 1024, fields = 6;  // bytes per thread; fields that a sweep accesses
   const Index planes = 2 * count + 2,
               of_row = static_cast<Index>(sizeof(float)) * fields * planes * first.extent().x,
               rows = larger(cache / of_row, 4) * (threads ? omp_get_max_threads() : 1),
@@ -119,7 +119,7 @@ void for_each_row_along(int axis, Box region, const Body& body) {
   });
 }
 
-// A row of coarse cells; those of fine ones are a stride apart.
+// A row of coarse cells. The corresponding fine cells are a stride apart.
 template <int axis>
 void restrict_row(const GridConductances& g, Halving h, FieldView<const float> residual,
                   FieldView<float> source, Int3 first, Index count) {
@@ -149,7 +149,7 @@ void restrict_residual(const GridConductances& g, const Halving& h, FieldView<co
   });
 }
 
-// A row that is between coarse ones, or one of them, where these are across x.
+// A fine row that is between coarse rows, or is one of them, if coarsening is across x.
 template <int axis>
 void prolong_row(const GridConductances& g, Halving h, FieldView<const float> error, FieldView<float> field,
                  Int3 first, Index count) {

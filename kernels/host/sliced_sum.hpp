@@ -1,11 +1,11 @@
-// Sums without any rounding but the last one, of what one thread sees. For files of one instruction set.
+// Sums of one thread's values that are rounded only once, at the end. For files of one instruction set.
 //
 // Adding a double to an accumulator takes some twenty instructions. So a batch of values is cut into slices
 // first: with a power of two M well above their sum, (M + x) - M is x rounded to a fixed grid, exactly, and x
-// minus that is exact too. The upper parts lie on one grid and add up without rounding, in vectors; what is
-// left, 2^42 times smaller, is cut again until all are zeros. Two or three slices do for most fields: one
-// addition to the accumulator each, for 2048 values. (S. M. Rump, T. Ogita, S. Oishi, SIAM J. Sci. Comput. 31
-// (2008).)
+// minus that is exact too. The upper parts are on one grid and add up without rounding, in vectors. The
+// rests, 2^42 times smaller, are cut again until all are zero. Two or three slices are enough for most
+// fields, with one addition to the accumulator each for 2048 values. (S. M. Rump, T. Ogita, S. Oishi, SIAM J.
+// Sci. Comput. 31 (2008).)
 #pragma once
 
 #include <cstdint>
@@ -26,19 +26,19 @@ ISOTHERM_INLINE double part(double d) {
   return accumulate<op>(0.0, d);
 }
 
-// Of what one thread sees, batch by batch, in slices.
+// The sum of one thread's values, batch by batch, in slices.
 template <class Isa, ReductionOp op, class T>
 class SlicedSum {
   using V = Vector<Isa, double>;
   using Register = typename V::Register;
   using Bits [[gnu::vector_size(V::bytes)]] = std::int64_t;
-  static constexpr Index chains = 4;  // additions wait for each other within a chain only
+  static constexpr Index chains = 4;  // additions depend on each other only within a chain
   static constexpr Index stride = chains * V::lanes;
   static constexpr Index line = 64 / static_cast<Index>(sizeof(T));
   static_assert(batch % stride == 0);
 
  public:
-  // Cells next to each other; `b` null where there is no second field.
+  // Adds adjacent cells; `b` is null where there is no second field.
   ISOTHERM_INLINE_MEMBER void add_row(const T* a, const T* b, Index cells) {
     for (Index x = 0; x < cells;) {
       const Index count = cells - x < batch - held_ ? cells - x : batch - held_;
@@ -67,8 +67,8 @@ class SlicedSum {
   ISOTHERM_INLINE Register magnitudes(Register x) {
     return reinterpret_cast<Register>(reinterpret_cast<Bits>(x) & 0x7fffffffffffffff);
   }
-  // Of the batch; NaN where one is. What stands behind the last value is made zero. The cells of the next
-  // batch, most likely, are fetched meanwhile: memory would idle while slices are cut in L1.
+  // Of the batch; NaN if a value is NaN. Pads the batch with zeros. Also prefetches the most likely cells of
+  // the next batch, because memory would idle while slices are cut in L1.
   ISOTHERM_INLINE_MEMBER double largest_magnitude() {
     while (held_ % stride != 0) value_[held_++] = 0;
     Register largest[chains] = {};
@@ -105,7 +105,7 @@ class SlicedSum {
 
   // Takes two slices from every value, and adds their sums to the total. Exact while magnitudes are below
   // 2^(k - log2_batch), or 2^(next_k - log2_batch) after the first slice: M + x has the exponent of M, and
-  // sums stay below 2^53 steps of the grid. Returns whether any value has a rest.
+  // sums stay below 2^53 steps of the grid. Returns whether any value has a rest left.
   ISOTHERM_INLINE_MEMBER bool cut_two_slices(int k, int next_k) {
     const Register m = cutter(k), next_m = cutter(next_k);
     Register sum[chains] = {}, next_sum[chains] = {}, rest[chains] = {};

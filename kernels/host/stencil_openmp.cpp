@@ -1,18 +1,18 @@
-// Threads, vectors, some planes at a time, blocks in cache, streaming stores. The lectures 02_vectorised.cpp
-// and 03_cache_blocked.cpp in lectures/cpu have the first two ideas alone.
+// Threads, vectors, several planes per pass, cache blocking, streaming stores. The lectures 02_vectorised.cpp
+// and 03_cache_blocked.cpp in lectures/cpu show the first ideas alone.
 //
-// Algebra: one sweep, stencil_update() on vectors of x. Threads share the box by share(), the split by which
-// FaceCopy::fill touched the memory first. A thread walks its share in blocks of rows: x fastest, then y
-// within the block, then z through the whole share, some planes per pass, so that a plane of the block is
-// read from memory once and found in L2 for the passes that follow. Of three rows above each other the middle
-// one's z neighbours are in registers already: five rows come out of L2 for three, not nine. Rows are never
-// cut while a block holds enough of them: long runs of memory are worth more than a smaller block. Neighbours
-// along x come out of registers. Rows are prefetched a few rows ahead: with several streams to follow, some
-// processors' own prefetchers give up; others are better left alone, and given whole lines at once (a tile
-// of its own). Traffic a cell: one read and, past the last-level cache, one streaming write; the rows beside
-// a block are read twice. Boundaries across x are applied here: as ghosts they would cost two more cache
-// lines per row. The norm of the update is summed a row of cells in fixed lanes, then over the rows in order:
-// its bits depend neither on the number of threads nor on the instruction set.
+// Algebra: one sweep, stencil_update() on vectors of x. Threads split the box by share(), as FaceCopy::fill
+// did for the first touch. A thread walks its share in blocks of rows: x fastest, then y within the block,
+// then z through the whole share, several planes per pass. So a plane of the block is read from memory once;
+// the following passes find it in L2. With three planes per pass, the z neighbours of the middle row are
+// already in registers: five rows are read from L2 for three, not nine. Rows are only cut if a block would
+// hold too few of them, because long runs in memory are worth more than a smaller block. Neighbours along x
+// are taken from registers. Rows are prefetched a few rows ahead: the hardware prefetchers of some processors
+// do not follow several streams. Others are faster without these instructions and with whole cache lines at
+// once (a separate tile). Traffic per cell: one read and, past the last-level cache, one streaming write; the
+// rows next to a block are read twice. Boundaries across x are applied here: as ghosts they would cost two
+// more cache lines per row. The norm of the update is summed in fixed lanes along a row, then over rows in
+// order: its bits depend neither on the number of threads nor on the instruction set.
 
 #include <omp.h>
 
@@ -22,19 +22,19 @@
 namespace isotherm::host {
 namespace {
 
-constexpr Index row_bytes = 16 << 10;    // of one row of a block, so that a block has rows enough
-constexpr Index ahead_bytes = 16 << 10;  // from the rows at work to those that are prefetched
+constexpr Index row_bytes = 16 << 10;    // most in a row of a block, so that a block has enough rows
+constexpr Index ahead_bytes = 16 << 10;  // prefetch distance
 
-// Planes of a pass; in lines: a whole cache line at a time and no prefetch instructions.
+// Planes per pass; in lines: a whole cache line at a time and no prefetch instructions.
 enum class Planes { three_planes, one_plane, four_planes_in_lines };
 constexpr std::array<std::string_view, 3> tiles = {"3planes", "1plane", "4planes_lines"};
 
-// How rows stream: prefetched, in registers that suit the processor; or a cache line at a time, as fast as
-// the processor's own prefetchers follow.
+// How rows are read: prefetched, in registers of the preferred width; or a cache line at a time, by the
+// hardware prefetchers alone.
 enum class Way { prefetched, lines };
 
-// Planes of a pass, each with a stream of its own: fewer read more rows; more are too many for prefetchers.
-// And the eighths of an L2 that the planes + 2 of a block may fill: prefetchers that run ahead need room.
+// Planes per pass, each a separate stream: with fewer, more rows are read; more are too many for prefetchers.
+// `eighths`: of an L2, that the planes + 2 of a block may fill; the rest is for prefetched lines.
 template <Way way>
 struct Pass {
   static constexpr int planes = way == Way::lines ? 4 : 3, eighths = way == Way::lines ? 5 : 7;
@@ -53,12 +53,12 @@ struct Runs {
   Index source_pitch_z;
   T* out;
   Index out_pitch_z;
-  const T* prefetch;  // the runs that will be new to the caches some rows later
+  const T* prefetch;  // the runs that are first read some rows later
   Index cells;
-  T x_lo[most_planes], x_hi[most_planes];  // the cells before and behind the runs
+  T x_lo[most_planes], x_hi[most_planes];  // the cells before and after the runs
   double* norm[most_planes];               // the lanes of the runs' norms
 
-  // Those of plane p alone.
+  // The runs of plane p only.
   ISOTHERM_INLINE_MEMBER Runs plane(Index p) const {
     Runs one = *this;
     one.in += p * pitch_z;
@@ -72,9 +72,8 @@ struct Runs {
   }
 };
 
-// Cells [from, to) of runs of `planes` planes in whole vectors; returns where they end. A function of its
-// own, and its operands in locals: inlined into the walk, the compiler runs out of registers and reloads them
-// for every vector.
+// Cells [from, to) of runs of `planes` planes in whole vectors; returns where they end. Not inlined, and with
+// operands in locals: otherwise the compiler runs out of registers and reloads them for every vector.
 template <class Isa, Source source, Store store, Way way, Update update, int planes, class T>
 [[gnu::noinline]] Index sweep_vectors(const Coefficients<T>& coefficients, const Runs<T>& r, Index from,
                                       Index to) {
@@ -124,7 +123,7 @@ template <class Isa, Source source, Store store, Way way, Update update, int pla
   return x;
 }
 
-// Cells [from, to) of one plane through the caches: vectors, then one by one.
+// Cells [from, to) of one plane with cached stores: vectors, then one by one.
 template <class Isa, Source source, Update update, class T>
 ISOTHERM_INLINE void sweep_cached(const Coefficients<T>& c, const Runs<T>& r, Index from, Index to) {
   Index x = sweep_vectors<Isa, source, Store::cached, Way::prefetched, update, 1>(c, r, from, to);
@@ -137,7 +136,7 @@ ISOTHERM_INLINE void sweep_cached(const Coefficients<T>& c, const Runs<T>& r, In
   }
 }
 
-// Only whole cache lines stream: one that is written half by each kind of store costs more than it saves.
+// Only whole cache lines are streamed: a line written partly by each kind of store costs more than it saves.
 template <class Isa, Source source, Store store, Way way, Update update, int planes, class T>
 ISOTHERM_INLINE void sweep_runs(const Coefficients<T>& c, const Runs<T>& r) {
   Index first = 0, end = r.cells;
@@ -160,8 +159,7 @@ ISOTHERM_INLINE void sweep_runs(const Coefficients<T>& c, const Runs<T>& r) {
   }
 }
 
-// What stands beyond cell (x, y, z) towards an x face: the boundary rule's value, where the cell is at a
-// boundary.
+// The x neighbour of cell (x, y, z) towards a face: at a boundary, the ghost value of the boundary rule.
 template <class T>
 ISOTHERM_INLINE T beyond(const SweepArgs<T>& args, Face f, Index x, Index y, Index z) {
   const Boundary<T>& boundary = args.boundaries.faces[static_cast<int>(f)];
@@ -170,12 +168,12 @@ ISOTHERM_INLINE T beyond(const SweepArgs<T>& args, Face f, Index x, Index y, Ind
   return args.in(is_max(f) ? x + 1 : x - 1, y, z);
 }
 
-// Rows are cut along x into equal parts where they are longer than a block should have.
+// Rows longer than row_bytes are cut along x into equal parts.
 ISOTHERM_INLINE Index parts_of_row(Index cells, std::size_t element_bytes) {
   return 1 + (cells * static_cast<Index>(element_bytes) - 1) / row_bytes;
 }
 
-// Where the norm of part i of row (y, z) is summed.
+// The partial norm of part i of row (y, z).
 template <class T>
 ISOTHERM_INLINE double* partial_norm(const SweepArgs<T>& args, Index i, Index y, Index z) {
   const Int3 n = args.region.extent();
@@ -190,7 +188,7 @@ class Share {
   Share(const SweepArgs<T>& args, Box mine, bool many_planes)
       : args_(args), mine_(mine), many_planes_(many_planes) {}
 
-  // Blocks of about equal size: no thin one at the end.
+  // Blocks have about equal sizes: no thin one at the end.
   void sweep() const {
     const Int3 n = mine_.extent();
     const Index parts_x = parts_of_row(n.x, sizeof(T));
@@ -224,7 +222,7 @@ class Share {
     const Index rows_ahead = larger(1, ahead_bytes / (planes * n.x * static_cast<Index>(sizeof(T))));
     const Index passes_ahead = 1 + rows_ahead / n.y;
     for (Index y = block.lo.y; y < block.hi.y; ++y) {
-      // In the order of this walk: rows_ahead rows on, in the planes above those that this pass reads last.
+      // rows_ahead rows further in the order of this walk, in the planes above the last that this pass reads.
       const Index y_ahead = y + rows_ahead % n.y;
       const bool turns = y_ahead >= block.hi.y;
       const Index z_ahead = smaller(z + planes * (passes_ahead + (turns ? 1 : 0)), block.hi.z - planes) + 1;
@@ -252,7 +250,7 @@ class Share {
 
   const SweepArgs<T>& args_;
   Box mine_;
-  bool many_planes_;  // or one at a time: for processors with few registers
+  bool many_planes_;  // else one at a time: for processors with few registers
 };
 
 template <class Isa, Source source, Store store, Way way, Update update, class T>
@@ -264,7 +262,7 @@ void sweep_all(const SweepArgs<T>& args, bool many_planes) {
   }
 }
 
-// Of a body of several materials.
+// In a domain of several materials.
 template <class Isa, Source source, Update update, class T>
 void sweep_material_row(const Materials<T>& m, const MaterialRow<T>& row) {
   ClassCuts<row_bytes / static_cast<Index>(sizeof(T)) + 1> cuts(row.cells);
@@ -314,7 +312,7 @@ Index partial_norms(Box region) {
   return region.empty() ? 0 : parts_of_row(n.x, sizeof(T)) * n.y * n.z;
 }
 
-// Lines are for streams: what fits the caches is not bound by what comes from beyond them.
+// Whole lines are used only with streaming stores: a field that fits the caches is not bound by memory.
 template <class Isa, Source source, Update update, class T>
 void sweep_by(const SweepArgs<T>& args, Store store, Planes tile) {
   const bool many_planes = tile != Planes::one_plane;

@@ -1,14 +1,15 @@
-// Several sweeps in one pass over memory: tiles whose levels stay in L2 while a wavefront of them walks
-// through. The lecture lectures/cpu/04_cache_temporal.cpp has the idea alone.
+// Temporal blocking: several sweeps in one pass over memory. The results of a tile's sweeps, its levels, stay
+// in L2 while a wavefront of levels walks through it. The lecture lectures/cpu/04_cache_temporal.cpp shows
+// the idea alone.
 //
-// Algebra: `depth` sweeps, each stencil_update() on vectors of x, two planes of one or two rows at once.
-// Threads share the region by share(); a thread cuts its share into tiles of rows (and of columns, where rows
-// are long) and walks each along z. Traffic a cell, for `depth` sweeps: one read and, past the last-level
-// cache, one streaming write; the margins of a tile are read again, mostly from L3. The norm is that of the
-// last level, summed as the row `openmp` does.
+// Algebra: `time_block` sweeps, each stencil_update() on vectors of x, two planes of one or two rows at once.
+// Threads split the region by share(). A thread cuts its share into tiles of rows (and of columns, where rows
+// are long) and walks each along z. Traffic per cell, for all sweeps of a launch: one read and, past the
+// last-level cache, one streaming write; the margins of a tile are read again, mostly from L3. The norm is
+// that of the last level, summed as in the kernel `openmp`.
 //
-// Memory: the queues of all threads are one allocation of the thread that launches, grown where a launch
-// needs more, and kept until it is released or the thread ends. It holds nothing from one launch to the next.
+// Memory: the queues of all threads are one allocation of the launching thread. It grows if a launch needs
+// more, and is kept until it is released or the thread ends. It keeps no data from one launch to the next.
 
 #include <omp.h>
 
@@ -21,10 +22,10 @@
 namespace isotherm::host {
 namespace temporal {
 
-// One pass of sweeps of a time block: a level's cells of some rows in two planes above each other. What it
-// reads and writes lies anywhere, in a field or in a queue of rows.
+// One pass of sweeps of a time block: a level's cells in some rows of two adjacent planes. It reads from and
+// writes to a field or a queue of rows.
 
-inline constexpr Index run_bytes = 8 << 10;           // of a tile's row, so that a tile has rows enough
+inline constexpr Index run_bytes = 8 << 10;           // most in a tile's row, so that a tile has enough rows
 inline constexpr int most_rows = 2, planes = 2;       // of a pass
 inline constexpr int most_runs = most_rows * planes;  // run r: the cells of row r / planes, plane r % planes
 
@@ -39,10 +40,10 @@ ISOTHERM_INLINE Index rounded_down(Index i, Index unit) {
 template <class T>
 inline constexpr Index most_cells = run_bytes / static_cast<Index>(sizeof(T)) + 128;
 
-// The registers: those that suit the processor, or its widest.
+// The registers: those preferred on the processor, or its widest.
 enum class Way { preferred, wide };
 
-// What stands beyond the first or the last cells of rows: the boundary, or what lies there in memory.
+// The x neighbours of the first or the last cells of rows: ghosts of a boundary, or the next cells in memory.
 template <class T>
 struct RowEnd {
   const Boundary<T>* boundary;  // or null
@@ -57,16 +58,16 @@ struct RowEnd {
 // Rows y, y + 1, ... of planes z and z + 1, `cells` along x; pointers at their first cells.
 template <class T>
 struct Pass {
-  const T* in[planes + 2];  // row y of planes z - 1 to z + 2; the others beside it, each row of z and z + 1
-  Index in_pitch;           // has a row on either side
+  const T* in[planes + 2];  // row y of planes z - 1 to z + 2; other rows at multiples of in_pitch from it.
+  Index in_pitch;           // Rows of z and z + 1 have a row on either side
   T* out[most_runs];
   const T* source[most_runs];
-  const T* ahead[3];  // rows that memory has to deliver soon, or null
+  const T* ahead[3];  // rows to prefetch, or null
   Index cells;
   RowEnd<T> ends[2];
-  double* norm[most_runs];  // where those of the runs go
-  // In a body of several materials: the cells that count, and the classes from the first of them on of rows
-  // y - 1, y, ... in planes z - 1 to z + 2.
+  double* norm[most_runs];  // destinations of the runs' norms
+  // In a domain of several materials: the range of valid cells, and the classes, from the first of these on,
+  // of rows y - 1, y, ... in planes z - 1 to z + 2.
   Index counted[2];
   const std::uint8_t* classes[planes + 2][most_rows + 2];
 
@@ -89,15 +90,15 @@ struct Pass {
   }
 };
 
-// Is row y + i - 1 of plane z + q - 1 one of a pass or the next to it?
+// Is row y + i - 1 of plane z + q - 1 in a pass or adjacent to it?
 template <int rows>
 ISOTHERM_INLINE constexpr bool around(int q, int i) {
   return (q > 0 && q <= planes) || (i > 0 && i <= rows);
 }
 
-// The lanes of the norms of its runs.
+// The lanes of the norms of a pass's runs.
 template <class T>
-struct Lanes {  // no bare array, whose bound in the name of a function nm cannot read
+struct Lanes {  // not a bare array: nm cannot read its bound in the name of a function
   double of[most_runs][norm_lanes<T>];
 };
 
@@ -148,7 +149,7 @@ template <class Isa, Source source, Store store, Update update, Way way, int row
     std::copy_n(centre, runs, before);
     std::copy_n(after, runs, centre);
   };
-  // Behind the last vector of the run stands one cell.
+  // Only one cell is read after the last vector of a run.
   Index x = from;
   for (const Index inner = smaller(to, pass.cells - 1); x + V::lanes <= inner; x += V::lanes) {
 #pragma GCC unroll 4
@@ -189,7 +190,7 @@ ISOTHERM_INLINE void put_norms(const Pass<T>& pass, const Lanes<T>& lanes) {
     for (int r = 0; r < rows * planes; ++r) *pass.norm[r] = combine_lanes<update, T>(lanes.of[r]);
 }
 
-// All cells, of one class. Vectors start at a cache line of the output, of which only whole ones stream.
+// All cells, of one class. Vectors start at a cache line of the output; only whole lines are streamed.
 template <class Isa, Source source, Store store, Update update, Way way, int rows, class T>
 void sweep_alike(const Coefficients<T>& c, const Pass<T>& pass) {
   constexpr Index line = line_elements(sizeof(T));
@@ -207,7 +208,7 @@ void sweep_alike(const Coefficients<T>& c, const Pass<T>& pass) {
   put_norms<Isa, update, rows>(pass, lanes);
 }
 
-// Of a body of several materials. Where the rows, and those around them, are of one class, they go together.
+// In a domain of several materials. Rows are swept together where they and those around have one class.
 template <class Isa, Source source, Store store, Update update, Way way, int rows, class T>
 void sweep_materials(const Materials<T>& m, int sweep, const Pass<T>& pass) {
   const Index lo = pass.counted[0], hi = pass.counted[1];
@@ -257,7 +258,7 @@ SweepPass<T> pick_by_store(Source source, Store store) {
                                 : &sweep_pass<Isa, Source::field, Store::streaming, update, way, rows, T>;
 }
 
-// That of the last level; those of the others have no norm and stay in the caches.
+// The function of the last level, or of the other levels, which have no norm and use cached stores.
 template <class Isa, Way way, int rows, class T>
 SweepPass<T> pick(const SweepArgs<T>& args, Store store, bool last) {
   const Source source = args.source.empty() ? Source::none : Source::field;
@@ -268,24 +269,24 @@ SweepPass<T> pick(const SweepArgs<T>& args, Store store, bool last) {
   return picked;
 }
 
-// A tile of sweeps of a time block: some rows, all planes of a thread's share, walked once while a wavefront
-// of levels goes along. A step of the walk sweeps two planes of every level, level l one plane and one row
-// behind level l - 1: what it reads of this step's planes has just been computed, and lies in L1; the two
-// planes below are those of the step before, from L2. These are all that a level keeps, its queue: two planes
-// of rows, each row kept until nobody reads it any more and then overwritten where it lies. So that rows need
-// no room twice, the walk turns: up through the rows in one step, down in the next, and what an upward step
-// writes lies `slack` rows below what a downward one wrote. (A ring of planes, as in most wavefront codes,
-// reads four planes of each level from L2 for two that are written to other lines.)
+// A tile has some rows and all planes of a thread's share. A wavefront of levels walks it once along z. A
+// step of the walk sweeps two planes of every level; level l is one plane and one row behind level l - 1. Its
+// inputs in this step's planes have just been computed and are in L1; the two planes below are those of the
+// previous step and are read from L2. A level stores only two planes of rows, its queue: a row is overwritten
+// in place once it is no longer read. So that a queue needs no second copy of the rows, the walk alternates:
+// up through the rows in one step, down in the next. An upward step writes `slack` rows below the rows that a
+// downward step wrote. (Most wavefront codes have a circular buffer of planes. They read four planes of each
+// level from L2 for two that are written to other lines.)
 //
-// A tile stands alone: it sweeps its neighbours' cells too, depth - l of them on each side at level l
-// (overlapped tiling), but none beyond a boundary. Along x whole cache lines are swept; cells that do not
-// count reach none that does.
+// Tiles are independent: a tile also sweeps cells of its neighbours, time_block - l of them on each side at
+// level l (overlapped tiling), but none beyond a boundary. Along x whole cache lines are swept; the invalid
+// cells in them do not affect valid cells.
 //
-// Boundaries: across x the boundary rule makes the cell beyond the end of a row where that is read. Across y
-// and z a level puts rows of ghosts into its queue, behind the row at the boundary; level 1, which reads the
-// field, takes a copy of the few rows at a boundary, with ghosts.
+// Boundaries: across x the ghost beyond the end of a row is computed when it is read. Across y and z a level
+// adds rows of ghosts to its queue, next to the row at the boundary. Level 1 reads the field; it copies the
+// few rows at a boundary, with ghosts, and reads the copy.
 
-// How a launch is cut; the same on all threads.
+// How a launch is cut into tiles; the same on all threads.
 struct Cut {
   int time_block;
   Index columns;    // of a tile, whole lines
@@ -294,11 +295,11 @@ struct Cut {
 
 inline constexpr int max_time_block = most_sweeps_per_launch;
 
-inline constexpr int slack = most_rows + 3;  // rows between what steps up and down write
-inline constexpr int spare = 2;              // rows before and behind those of a queue
+inline constexpr int slack = most_rows + 3;  // rows between those that steps up and down write
+inline constexpr int spare = 2;              // rows before and after those of a queue
 
-// Elements from one row of a queue to that of its other plane. An odd number of lines: rows in other sets of
-// L1.
+// Elements from a row of a queue to the same row of its other plane. An odd number of lines, so that rows map
+// to different sets of L1.
 template <class T>
 ISOTHERM_INLINE Index queue_pitch(const Cut& cut) {
   constexpr Index line = line_elements(sizeof(T));
@@ -309,7 +310,7 @@ ISOTHERM_INLINE Index queue_rows(const Cut& cut, Index rows, int level) {
   return rows + 2 * (cut.time_block - level) + slack + 2 * spare;
 }
 inline constexpr int copied_rows = (planes + 2) * (most_rows + 2);
-// What a tile of so many rows needs.
+// Elements of memory for a tile of so many rows.
 template <class T>
 ISOTHERM_INLINE Index tile_elements(const Cut& cut, Index rows) {
   Index all = copied_rows + 1;
@@ -317,7 +318,7 @@ ISOTHERM_INLINE Index tile_elements(const Cut& cut, Index rows) {
   return all * queue_pitch<T>(cut) + line_elements(sizeof(T));
 }
 
-// part: of the columns, whose norms are summed apart in `parts` for each row of args.region.
+// `part`: of the columns. Each row of args.region has `parts` partial norms.
 template <class Isa, Way way, int rows, class T>
 class Tile {
  public:
@@ -357,13 +358,13 @@ class Tile {
  private:
   static constexpr Index line = line_elements(sizeof(T));
   struct Level {
-    Box box;   // along y and z the cells that count
-    T* queue;  // the row box.lo.y of the lower plane after a step up; none of the last level
+    Box box;   // along y and z the valid cells
+    T* queue;  // the row box.lo.y of the lower plane after a step up; the last level has none
   };
 
   bool at_boundary(Face f) const { return args_.boundaries.faces[static_cast<int>(f)].is_boundary; }
 
-  // So many cells more on each side, but none beyond a boundary.
+  // The box with `by` more cells on each side, but none beyond a boundary.
   Box widened(Box box, Index by) const {
     for (int axis = 0; axis < 3; ++axis) {
       box.lo[axis] -= by;
@@ -411,7 +412,7 @@ class Tile {
     level == 1 ? read_field(pass, x, y, z) : read_queue(pass, level, x, y);
     for (const bool max : {false, true}) put_boundary(pass, max, level, max ? x + pass.cells : x, y, z);
     for (int r = 0; r < rows * planes; ++r) write(pass, r, level, x, {0, y + r / planes, z + r % planes});
-    // Few at a time, as a processor drops requests while it waits for many.
+    // Few prefetches at a time: a processor drops requests while many are outstanding.
     for (int k = 0; k < 2; ++k)
       pass.ahead[k] = level == 1 || k == 0 || time_block_ < 4 ? ask(ahead) : nullptr;
     pass.ahead[2] = again;
@@ -438,7 +439,7 @@ class Tile {
     }
   }
 
-  // The boundary at which the rows end, if they do; x: of their end.
+  // Sets the boundary at which the rows end, if any; x: of that end.
   void put_boundary(Pass<T>& pass, bool max, int level, Index x, Index y, Index z) const {
     const Boundary<T>& boundary = args_.boundaries.faces[static_cast<int>(face(0, max))];
     RowEnd<T>& end = pass.ends[max];
@@ -448,7 +449,7 @@ class Tile {
     for (int p = 0; p < planes; ++p) end.z[p] = within(z + p, levels_[level].box, 2);
   }
 
-  // Those of rows and planes that count, and of their neighbours.
+  // Sets the classes of valid rows and planes, and of their neighbours.
   void put_classes(Pass<T>& pass, int level, Index x, Index y, Index z) const {
     const Box& box = levels_[level].box;
     const Box known{{larger(box.lo.x, x), box.lo.y - 1, box.lo.z - 1},
@@ -461,7 +462,7 @@ class Tile {
             &args_.materials.classes(known.lo.x, within(y + i - 1, known, 1), within(z + q - 1, known, 2));
   }
 
-  // The queue of the level before.
+  // Level `level` reads the queue of the previous level.
   void read_queue(Pass<T>& pass, int level, Index x, Index y) const {
     for (int p = 0; p < planes; ++p) {
       pass.in[p] = queued_before(level - 1, y, p) + (x - lo_);
@@ -470,8 +471,8 @@ class Tile {
     pass.in_pitch = planes * pitch_;
   }
 
-  // The field as level 1 reads it: a copy where some of the rows or planes are not the field's, but beyond
-  // boundaries, or beside the last that counts.
+  // Level 1 reads the field, or a copy where some of the rows or planes are beyond a boundary or outside the
+  // valid cells.
   void read_field(Pass<T>& pass, Index x, Index y, Index z) const {
     const FieldView<const T>& in = args_.in;
     const bool all = y > field_.lo.y && y + rows < field_.hi.y && z > field_.lo.z && z + planes < field_.hi.z;
@@ -486,7 +487,7 @@ class Tile {
   static Index within(Index i, const Box& box, int axis) {
     return smaller(larger(i, box.lo[axis]), box.hi[axis] - 1);
   }
-  // A row of the field that starts at cell `at`, or of ghosts.
+  // Copies the row of the field that starts at cell `at`, or makes a row of ghosts.
   void copy_row(T* to, Index cells, Int3 at) const {
     const Index y = within(at.y, field_, 1), z = within(at.z, field_, 2);
     const T* const from = &args_.in(at.x, y, z);
@@ -497,12 +498,12 @@ class Tile {
           return make_ghosts(face(axis, max), 0, to, from, at.x, cells, axis == 1 ? z : y);
       }
     }
-    // Beside the cells that are computed lies one more, where the field has one.
+    // One more cell at either end, where the field has one.
     const Index lo = at.x > field_.lo.x ? -1 : 0, hi = at.x + cells < field_.hi.x ? cells + 1 : cells;
     for (Index i = lo; i < hi; ++i) to[i] = from[i];
   }
-  // Ghosts for that sweep beyond a boundary across y or z, from the row at the boundary, which starts at cell
-  // x; q: the other index of its b. Only where the field has cells.
+  // Makes ghosts for that sweep beyond a boundary across y or z, from the row at the boundary, which starts
+  // at cell x; q: the other index of its b. Only where the field has cells.
   void make_ghosts(Face f, int sweep, T* ghosts, const T* from, Index x, Index cells, Index q) const {
     const Boundary<T>& boundary = args_.boundaries.faces[static_cast<int>(f)];
     const Index end = smaller(cells, field_.hi.x - x);
@@ -510,8 +511,8 @@ class Tile {
       ghosts[i] = boundary.ghost(x + i, q, from[i], sweep);
   }
 
-  // The rows of ghosts of a level that follow from its rows y... of planes z and z + 1. A ghost below the
-  // upper of them is this step's, one below the lower is of the step before; above likewise.
+  // Adds the rows of ghosts that depend on a level's rows y... of planes z and z + 1. A ghost below the upper
+  // plane is in a plane of this step, one below the lower plane in one of the step before; above likewise.
   void add_ghosts(int level, Index y, Index z) {
     const Box& box = levels_[level].box;
     const Index n_y = args_.in.extent.y, n_z = args_.in.extent.z, cells = hi_ - lo_;
@@ -535,8 +536,8 @@ class Tile {
     }
   }
 
-  // The next row of those two planes that level 1 reads first in the next step, in its order; null: none is
-  // left.
+  // The next row to prefetch of the two planes that level 1 reads first in the next step, in its order. Null:
+  // none is left.
   const T* ask(Index plane) {
     const Index row = asked_ / planes, z = plane + asked_ % planes;
     ++asked_;
@@ -544,8 +545,8 @@ class Tile {
     return &args_.in(lo_, up_ ? field_.hi.y - 1 - row : field_.lo.y + row, z);
   }
 
-  // Of the new rows that level 1 reads in each wave, the one that this level asks for again: a tenth gets
-  // lost.
+  // Of the new rows that level 1 reads in each wave, the one that this level prefetches again: a tenth of the
+  // requests is dropped.
   const T* ask_again(int level, Index wave, Index plane) const {
     if (level > rows * planes) return nullptr;
     const Box& box = levels_[1].box;
@@ -556,7 +557,7 @@ class Tile {
     return &args_.in(lo_, y, z);
   }
 
-  // Where the norm of this part of row (y, z) is summed.
+  // The partial norm of this part of row (y, z).
   double* partial_norm(Index y, Index z) const {
     const Box& all = args_.region;
     return static_cast<double*>(args_.norm.scratch) +
@@ -565,12 +566,12 @@ class Tile {
 
   const SweepArgs<T>& args_;
   int time_block_;
-  Box box_, field_;  // what is swept, what of `in` is read
+  Box box_, field_;  // cells that are swept; cells of `in` that are read
   Index part_, parts_, pitch_;
   SweepPass<T> inner_, last_;
   T *copy_, *nowhere_;
   Level levels_[1 + max_time_block];
-  Index lo_, hi_;  // cells of the levels before the last
+  Index lo_, hi_;  // along x, of the levels before the last
   bool up_ = true;
   Index asked_ = 0;
   double dropped_ = 0;
@@ -583,8 +584,8 @@ namespace {
 using namespace temporal;
 
 constexpr std::array<std::string_view, 3> tiles = {"2rows", "1row", "2rows_wide"};
-// What a tile and what it reads may fill: so many eighths of an L2, or where that is more its thread's share
-// of the last level, but for no more than a twelfth of that.
+// A tile and its input may fill so many eighths of an L2 or, where that is more, the thread's share of the
+// last-level cache, at most a twelfth of that cache.
 constexpr std::size_t cache_eighths = 7, far_part = 12;
 constexpr Index least_rows = 8;  // of a tile: with fewer, its margins cost more than L3 does
 
@@ -612,7 +613,7 @@ std::size_t tile_bytes_here(int threads) {
   return bytes < far ? far : bytes;
 }
 
-// As many rows as leave a tile's queues, and the planes of `in` that it reads, in the cache.
+// The most rows for which a tile's queues, and the planes of `in` that it reads, fit in the cache.
 template <class T>
 Cut cut_of(Box region, int time_block, int threads, std::size_t tile_bytes) {
   constexpr Index line = line_elements(sizeof(T));
@@ -625,7 +626,7 @@ Cut cut_of(Box region, int time_block, int threads, std::size_t tile_bytes) {
   cut.most_rows = smaller(cut.most_rows, share(region, 0, threads, time_block - 1).extent().y + 1);
   return cut;
 }
-// Elements of the queues of one thread, whole pages of them.
+// Elements of the queues of one thread, in whole pages.
 template <class T>
 Index queue_elements(const Cut& cut) {
   return (tile_elements<T>(cut, cut.most_rows) + 4096) / 4096 * 4096;
@@ -655,7 +656,7 @@ thread_local Scratch queues;
 
 template <class Isa, Way way, int rows, class T>
 void sweep_share(const SweepArgs<T>& args, const Cut& cut, Store store, Box mine, T* scratch) {
-  // As alike as whole passes allow: at an odd row level 1 would have to copy what it reads.
+  // Tiles of equal size, in whole passes: for an odd row, level 1 would have to copy its input.
   const Index n_y = mine.extent().y, tiles_y = (n_y + cut.most_rows - 1) / cut.most_rows;
   const Index tile_rows =
       smaller(cut.most_rows, rounded_down((n_y + tiles_y - 1) / tiles_y + rows - 1, rows));
@@ -714,7 +715,7 @@ constexpr LaunchMemory launch_memory{&queue_bytes<T>, [] { return queues.bytes; 
 template <class Isa, class T>
 void sweep_temporal_openmp(const SweepArgs<T>& args, SweepPlan plan, Store store, std::size_t tile_bytes) {
   if (!args.region.empty()) {
-    // Where the widest registers are the preferred ones, their code need not be there twice.
+    // Where the widest registers are the preferred ones, do not compile their code twice.
     constexpr Way wide = widest<Isa> == preferred<Isa> ? Way::preferred : Way::wide;
     const auto sweep = plan.tile == 0   ? sweep_all<Isa, Way::preferred, 2, T>
                        : plan.tile == 1 ? sweep_all<Isa, Way::preferred, 1, T>

@@ -1,5 +1,5 @@
-// Ways to move arrays by all threads: the work of the host's bandwidth probes. The first of them, the copy
-// with streaming stores, is the copy bandwidth that every report is held against.
+// Copies, reads and writes of arrays by all threads, for the bandwidth probes of the host. The first of them,
+// the copy with streaming stores, gives the copy bandwidth with which every report compares.
 #include <omp.h>
 
 #include <bit>
@@ -11,7 +11,7 @@
 namespace isotherm::host {
 namespace {
 
-// Each thread its part of `count`, in whole runs of `unit`; the last takes the rest.
+// Each thread takes its part of `count`, in whole runs of `unit`; the last one takes the rest.
 template <class Body>
 void for_each_part(Index count, Index unit, const Body& body) {
 #pragma omp parallel if (count >= cells_worth_threads)
@@ -22,7 +22,7 @@ void for_each_part(Index count, Index unit, const Body& body) {
   }
 }
 
-// Element i of `to` becomes *source(i), of which a vector's elements follow each other.
+// Element i of `to` becomes *source(i); the elements of a vector are contiguous there.
 template <class Isa, class T, class Source>
 void store_all(T* to, Index count, Store store, const Source& source) {
   using V = Vector<Isa, T, widest<Isa>>;

@@ -1,5 +1,5 @@
-// The norm of an update while its values are in registers: what a fused sweep adds to its loop. Differences
-// and sums are in fp64; registers of floats are widened by halves.
+// The norm of an update while its values are in registers: a sweep with a fused norm calls this in its loop.
+// Differences and sums are in fp64; registers of floats are widened by halves.
 #pragma once
 
 #include "kernels/host/host_kernels.hpp"
@@ -15,8 +15,8 @@ inline constexpr ReductionOp operation_of = update == Update::max_abs   ? Reduct
                                             : update == Update::sum_abs ? ReductionOp::sum_abs
                                                                         : ReductionOp::sum_squares;
 
-// A row of cells is summed in so many lanes, cell x in lane x % norm_lanes and each lane in the order of x,
-// whatever the instruction set, the register, and the cell that vectors start at: the bits are the same.
+// A row of cells is summed in so many lanes, cell x in lane x % norm_lanes and each lane in the order of x.
+// So the bits do not depend on the instruction set, the register width, or the cell at which vectors start.
 template <class T>
 inline constexpr Index norm_lanes = 32 / static_cast<Index>(sizeof(T));
 
@@ -29,10 +29,10 @@ class LaneNorm {
   static constexpr Index parts = V::lanes / D::lanes;       // registers of doubles for one of T
   static_assert(turns * V::lanes == norm_lanes<T>);
   using Register = typename D::Register;
-  static constexpr bool any_lane = update == Update::max_abs;  // the largest is the same in whatever order
+  static constexpr bool any_lane = update == Update::max_abs;  // the maximum is the same in any order
 
  public:
-  // x: of the first cell that is added, or of the one behind the last.
+  // x: of the first cell that is added, or of the cell after the last.
   ISOTHERM_INLINE_MEMBER void load(const double* lanes, Index x) {
     if (any_lane)
       return each_register([](Register& lane, Index) ISOTHERM_INLINE_LAMBDA { lane = Register{}; });
@@ -102,7 +102,7 @@ class LaneNorm {
     return (magnitude > total) | (magnitude != magnitude) ? magnitude : total;  // a NaN stays
   }
 
-  Register lane_[turns][parts];  // the next vector is added to the first turn
+  Register lane_[turns][parts];  // the first turn takes the next vector
 };
 
 // The same for one cell.
@@ -116,7 +116,7 @@ ISOTHERM_INLINE void add_to_lane(double* lanes, Index x, T value, T centre) {
   double& lane = lanes[x % norm_lanes<T>];
   lane = add_update<update>(lane, value, centre);
 }
-// Of all lanes of a row, in order.
+// Combines all lanes of a row, in order.
 template <Update update, class T>
 ISOTHERM_INLINE double combine_lanes(const double* lanes) {
   double total = 0;
@@ -133,7 +133,7 @@ ISOTHERM_INLINE void with_update(const UpdateNorm& norm, const Body& body) {
   body.template operator()<Update::sum_squares>();
 }
 
-// Joins `count` partial results in order into the norm's result.
+// Combines `count` partial results in order into the norm's result.
 static inline void finish_norm(const UpdateNorm& norm, const double* partials, Index count) {
   const double total = for_op(norm.op, [&]<ReductionOp op>() {
     double combined = norm.accumulate ? *norm.result : 0.0;

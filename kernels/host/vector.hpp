@@ -1,5 +1,5 @@
-// One register full of T. It has what stencil_update() asks of a
-// number, +, - and fused_multiply_add(), so that the formula stands once for scalars and vectors.
+// A SIMD register of T. It has the operations of a number that stencil_update() needs, +, - and
+// fused_multiply_add(), so that the formula is written once for scalars and vectors.
 #pragma once
 
 #include <utility>
@@ -25,13 +25,13 @@ inline constexpr Index widest<V3> = 32;
 template <>
 inline constexpr Index widest<V4> = 64;
 
-// The one to compute with. Under V4 the 32 registers and permutations of AVX-512 pay, its width does not: the
-// row `openmp` is a third faster in halves (Zen 5, docs/tuning-log).
+// The width to compute with. With V4, the 32 registers and permutations of AVX-512 pay off, its width does
+// not: the kernel `openmp` is a third faster with registers of half the width (Zen 5, docs/tuning-log).
 template <class Isa>
 inline constexpr Index preferred = widest<Isa> < 32 ? widest<Isa> : 32;
 
-// What the language has no word for, a table by register: fused multiply-add and stores around the caches.
-// Without a vector instruction each lane goes by itself (on a processor without fma, through libm).
+// Operations that C++ lacks, by register: fused multiply-add, and streaming stores that bypass the caches.
+// Without a vector instruction the lanes are computed one by one (on a processor without fma, by libm).
 template <class Register>
 ISOTHERM_INLINE Register fma_lanes(Register a, Register b, Register c) {
   for (unsigned i = 0; i < sizeof(a) / sizeof(a[0]); ++i) a[i] = fused_multiply_add(a[i], b[i], c[i]);
@@ -86,8 +86,8 @@ struct Vector {
   ISOTHERM_INLINE void store(T* to, Vector a) { *reinterpret_cast<Unaligned*>(to) = a.v; }
   // `to` aligned to the register; stream_fence() before another thread reads.
   ISOTHERM_INLINE void store_streaming(T* to, Vector a) { stream(to, a.v); }
-  // The register that starts one element before `b`, or one after `a`, of two that follow each other in
-  // memory: cheaper than a load that straddles two cache lines.
+  // The register that starts one element before `b`, or one after `a`, where `b` follows `a` in memory:
+  // cheaper than a load that straddles two cache lines.
   ISOTHERM_INLINE Vector one_before(Vector a, Vector b) { return join<lanes - 1>(a, b, Lanes{}); }
   ISOTHERM_INLINE Vector one_after(Vector a, Vector b) { return join<1>(a, b, Lanes{}); }
   ISOTHERM_INLINE bool aligned(const T* p) { return reinterpret_cast<std::uintptr_t>(p) % bytes == 0; }
