@@ -287,10 +287,10 @@ struct SweepArgs {
   Boundaries<T> boundaries;  // applied by the kernel across its own_boundaries; across other axes boundaries
                              // are in the ghosts
   FieldView<const T>
-      source;  // kelvin per sweep of the unit weight; may be empty; as many ghosts as `in`
+      source;  // kelvin per sweep of the unit weight; may be empty; with as many ghosts as `in` has
   UpdateNorm norm;
   Materials<T> materials = {};  // only for a kernel that sweeps_materials
-  FaceStores<T> stores = {};  // only for a kernel that stores_faces(), the whole subdomain, without a norm
+  FaceStores<T> stores = {};    // only for a kernel that stores_faces(), the whole subdomain, without a norm
 };
 
 // Runs one sweep in two parts: the interior, which reads no exchanged ghost, and after the exchange the

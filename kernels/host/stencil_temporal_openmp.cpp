@@ -1,6 +1,5 @@
 // Temporal blocking: several sweeps in one pass over memory. The results of a tile's sweeps, its levels, stay
-// in L2 while a wavefront of levels walks through it. The lecture lectures/cpu/04_cache_temporal.cpp shows
-// the idea alone.
+// in L2 while a wavefront of levels walks through it. Its lecture is lectures/cpu/04_cache_temporal.cpp.
 //
 // Algebra: `time_block` sweeps, each stencil_update() on vectors of x, two planes of one or two rows at once.
 // Threads split the region by share(). A thread cuts its share into tiles of rows (and of columns, where rows
