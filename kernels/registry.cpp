@@ -44,7 +44,7 @@ constexpr Purpose lecture = Purpose::lecture, production = Purpose::production;
   CUDA(stencil, tma_pipeline, production, tried, "planes by TMA, multistage pipeline (compute capability 9.0)") \
   CUDA(stencil, temporal, production, tried, "temporal blocking: a column of tiles in registers (compute capability 9.0)")
 
-// `fused` stands for the norm that a sweep returns.
+// `fused` is the norm that a sweep returns.
 #define ISOTHERM_REDUCTIONS(HOST, CUDA) \
   HOST(reduction, reference, lecture, untried, "one serial loop") \
   HOST(reduction, openmp, production, tried, "fixed chunks of rows, then their sums in order: the same bits for any number of threads") \

@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(LaunchShape::threads)
   if (i < copied) to[i] = from[i + offset];
 }
 
-// 64 numbers of either precision, so that every stride and offset leaves something to copy.
+// 64 numbers of either precision, so that with every stride and offset there is something to copy.
 constexpr Index least_words = 64 * sizeof(double) / sizeof(Word);
 
 Index words_of(std::size_t bytes) {

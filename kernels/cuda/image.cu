@@ -8,7 +8,7 @@
 namespace isotherm::cuda {
 namespace {
 
-// Compiled for the same architectures as every other kernel of this folder, so it stands for them.
+// Compiled for the same architectures as every other kernel of this folder, so it represents them.
 __global__ void probe() {}
 
 // "8.0, 9.0"

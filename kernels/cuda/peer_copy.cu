@@ -67,7 +67,7 @@ __device__ __forceinline__ void say_free(const PeerLinks& links, std::uint64_t e
   if (lane < links.count) publish(links.link[lane].there->free, exchange);
 }
 
-// Called by one thread of every block, after a barrier behind the stores of all its threads.
+// Called by one thread of every block, after a block barrier that follows the stores of all threads.
 template <class T>
 __device__ __forceinline__ void say_stored(const Plan<T>& plan, int link, std::uint64_t exchange) {
   PeerProgress& progress = *plan.links.progress;

@@ -1,4 +1,4 @@
-// Words by which GPUs wait for each other, released and acquired at system scope. For .cu files only.
+// Flags by which GPUs wait for each other, released and acquired at system scope. For .cu files only.
 #pragma once
 
 #include <cuda/atomic>
@@ -14,8 +14,8 @@ __device__ __forceinline__ void publish(std::uint64_t& flag, std::uint64_t numbe
   SystemAtomic<std::uint64_t>(flag).store(number, ::cuda::std::memory_order_release);
 }
 
-// Until the flag says so much; false where it was given up. A waiting thread looks at the flag, sleeps, and
-// looks now and then for the end of it all.
+// Waits until the flag is at least `number`; false if the wait is abandoned. A waiting thread polls the flag
+// and sleeps; at times it also polls `abandoned`.
 __device__ __forceinline__ bool await(std::uint64_t& flag, std::uint64_t number, std::uint32_t& abandoned) {
   constexpr unsigned sleep_ns = 32, looks = 1024;
   SystemAtomic<std::uint64_t> peers(flag);
