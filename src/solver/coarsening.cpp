@@ -13,7 +13,7 @@ namespace isotherm {
 namespace {
 
 constexpr Index coarsest_cells = 4;   // along an axis
-constexpr double most_stiffer = 2.5;  // 1/h^2 of the stiffest axis over those that are coarsened with it
+constexpr double most_stiffer = 2.5;  // 1/h^2 of the stiffest axis over that of any coarsened axis
 
 Config coarser(const Config& fine) {
   const Vector3 h = spacing(fine);
@@ -33,7 +33,7 @@ Config coarser(const Config& fine) {
   config.grid.lengths.reset();
   config.grid.spacing = coarse_spacing;
   clear_values(config.boundaries);
-  for (int axis = 0; axis < 3; ++axis)  // a single cell that is its own neighbour is an insulated one
+  for (int axis = 0; axis < 3; ++axis)  // a single cell that is its own neighbour is insulated
     if (config.grid.cells[axis] == 1 && periodic_axes(config)[axis])
       for (const bool max : {false, true})
         config.boundaries[static_cast<int>(face(axis, max))] = {BoundaryKind::insulated, 0.0, 0};
@@ -44,15 +44,15 @@ Config coarser(const Config& fine) {
   return config;
 }
 
-// With as many layers of ghosts as the launches of smoothing need, or as the thinnest block can fill: two at
-// the least, as no periodic axis has a single cell, so exchanges bring edges and corners too.
+// Ghost layers: as many as the launches of smoothing need, or as the thinnest subdomain can fill. At least
+// two, as no periodic axis has a single cell, so exchanges include edges and corners.
 CoarseGrid cut(Config config, Int3 process_grid, bool whole) {
   const Int3 n = config.grid.cells;
   const std::array<bool, 3> periodic = periodic_axes(config);
   Index width = sweeps_until_due(config);
   for (int axis = 0; axis < 3; ++axis)
     if (process_grid[axis] > 1 || periodic[axis]) width = std::min(width, n[axis] / process_grid[axis]);
-  // A power of two: an even number of launches makes a cycle.
+  // A power of two, so that a cycle has an even number of launches.
   const auto layers = static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(std::max<Index>(width, 1))));
   const Decomposition decomposition(n, process_grid, periodic, layers);
   const bool exchanged = exchanges(ghost_sides(decomposition, 0));
@@ -67,7 +67,7 @@ bool can_be_cut(const Config& config, const Decomposition& finer, int finer_ghos
   for (int axis = 0; axis < 3; ++axis)
     if (parts[axis] > 1 && n[axis] / parts[axis] < sweeps_until_due(config)) return false;
   const CoarseGrid coarse = cut(config, parts, false);
-  // Also for restriction to a grid that every rank has: 2 fine cells beyond a block, and their neighbours.
+  // Restriction to a whole grid reads 2 fine cells beyond a subdomain, and their neighbours.
   if (ghost_layers(coarse.config) < sweeps_until_due(config)) return false;
   const TransferReach reach = transfer_reach(finer, coarse);
   return reach.fine <= finer_ghosts && reach.coarse <= ghost_layers(coarse.config);
@@ -147,7 +147,7 @@ TransferReach transfer_reach(const Decomposition& finer, const CoarseGrid& coars
 }
 
 HalvedGrid halved(const Decomposition& finer, bool finer_is_whole, int axis) {
-  constexpr Index worth_cutting = 4096;  // cells: below, ranks would wait for their messages alone
+  constexpr Index worth_cutting = 4096;  // cells: with fewer, ranks would only wait for messages
   constexpr Index thinnest = 2;          // layers of an exchange
   const Decomposition next = finer.halved(axis);
   bool whole = finer_is_whole || next.cells().product() < worth_cutting;

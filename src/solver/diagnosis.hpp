@@ -1,4 +1,4 @@
-// Diagnostics of the field while a run has it in memory. Costs nothing until it is asked to look.
+// Diagnostics of the field in device memory. They cost nothing until they are computed.
 #pragma once
 
 #include <algorithm>
@@ -22,19 +22,19 @@
 
 namespace isotherm {
 
-// Fields before and after a sweep of the weight of euler_dt(); of a steady problem perhaps the same.
+// Fields before and after a sweep of weight euler_dt(); in a steady problem they may be the same field.
 template <class T>
 struct StepFields {
   FieldView<const T> before, after;
 };
 
-// Which cells of the domain are body: without voids all.
+// The cells of the domain that are not voids.
 struct BodyCells {
   std::int64_t count = 0;  // over all ranks
-  double volume = 0;       // theirs, over that of the grid's first cell
-  // By class, on the device: MaterialCells::body(), is_body(). Null: all alike.
+  double volume = 0;       // of these cells, over that of the grid's first cell
+  // By class, on the device: MaterialCells::body(), is_body(). Null: 1 for all classes.
   const double *weights = nullptr, *cells = nullptr;
-  std::vector<std::pair<double, std::int64_t>> voids{};  // what cells of one hold, K, and how many there are
+  std::vector<std::pair<double, std::int64_t>> voids{};  // temperature of a void, K, and its cells
 };
 
 inline BodyCells all_cells(Int3 cells) {
@@ -47,7 +47,7 @@ inline LongAccumulator over_ranks(LongAccumulator mine, const Communicator& comm
   return mine;
 }
 
-// What launch(result) leaves in the device's memory.
+// Copies to the host what launch(result) stores in device memory; waits for the stream.
 template <class Part, class Launch>
 Part from_device(Device& device, const Buffer& result, Stream stream, const Launch& launch) {
   launch(result.as<Part>());
@@ -69,7 +69,7 @@ class FieldSum {
         kernel_(&exact_reduction<T>(device.backend())),
         result_(device, sizeof(Sum)),
         scratch_(device, kernel_->scratch_bytes({{0, 0, 0}, subdomain})) {}
-  // Not rounded; waits for the stream. Over a part of this block, and (collective) over those of all ranks.
+  // Not rounded; waits for the stream. mine(): over `region` on this rank; of(): over all ranks, collective.
   LongAccumulator mine(FieldView<const T> field, Box region) {
     const Sum mine = from_device<Sum>(*device_, result_, stream_, [&](Sum* sum) {
       kernel_->launch({field, {}, region, ReductionOp::sum, &sum->rounded, scratch_.data(), &sum->unrounded},
@@ -80,7 +80,7 @@ class FieldSum {
   LongAccumulator of(FieldView<const T> field, Box region) {
     return over_ranks(mine(field, region), communicator_);
   }
-  // Of this block, each cell by the weight of its class, on the device; null: by 1.
+  // Over this subdomain, each cell times the weight of its class, on the device; null: 1.
   LongAccumulator mine(FieldView<const T> field, Materials<T> materials, const double* weights) {
     if (!weights) return mine(field, field.interior());
     materials.heat = weights;
@@ -88,13 +88,13 @@ class FieldSum {
       field_reductions<T>(device_->backend()).heat_sum({field, materials}, result, stream_);
     });
   }
-  // Over the volume of the body. Collective; rounded once: the same bits for any decomposition.
+  // Mean over the volume without voids. Collective; rounded once: the same bits for any decomposition.
   double mean(FieldView<const T> field, const Materials<T>& materials, const BodyCells& body) {
     return over_ranks(mine(field, materials, body.weights), communicator_).rounded() / body.volume;
   }
 
  private:
-  // What a reduction kernel leaves.
+  // The result of a reduction kernel.
   struct Sum {
     double rounded;
     LongAccumulator unrounded;
@@ -110,8 +110,8 @@ class FieldSum {
 template <class T>
 class Diagnosis {
  public:
-  // Of fields of `subdomain` cells on this rank. `device` must outlive it; all work is queued on `stream` and
-  // waited for. `histogram` may be null where the deck asks for no bins. `materials` may be empty.
+  // For fields of `subdomain` cells on this rank. `device` must outlive it; all work is queued on `stream`
+  // and waited for. `histogram` may be null if the deck has no bins. `materials` may be empty.
   Diagnosis(const Config& config, const Communicator& communicator, Int3 subdomain, Device& device,
             const HistogramKernel<T>* histogram, Stream stream, const Materials<T>& materials = {},
             const std::optional<BodyCells>& body = {})
@@ -135,8 +135,8 @@ class Diagnosis {
     });
   }
 
-  // Of the initial state: where the bins lie, what the sources give. `source` may be empty. Collective.
-  // Sources are stored for the volume of the grid's first cell, so that their sums are plain ones.
+  // Chooses the bins from the initial state and sums the sources. `source` may be empty. Collective. Sources
+  // are stored for the volume of the grid's first cell, so their sums need no weights.
   void start(FieldView<const T> initial, FieldView<const T> source) {
     if (plan_.bins > 0) {
       const Extremes of_initial = extremes(initial);
@@ -144,7 +144,7 @@ class Diagnosis {
     }
     if (!source.empty()) find_source([&](const auto& sum) { return sum(source); });
   }
-  // Of varying sources, before each look: source_sum(sum) over this block, of fields whose sum is sum(field).
+  // Call it before look() where sources vary. source_sum(sum) sums over this subdomain, sum(field) one field.
   using SourceSum =
       std::function<LongAccumulator(const std::function<LongAccumulator(FieldView<const T>)>& sum)>;
   void find_source(const SourceSum& source_sum) {
@@ -154,7 +154,7 @@ class Diagnosis {
     source_ = plan_.watts_a_source_kelvin * value_of(over_ranks(mine, communicator_));
   }
 
-  // Of the field, and of heat in `step` with its `boundaries`. Collective; the same on every rank.
+  // Diagnoses the field, and the heat of `step` with `boundaries`. Collective; the same on every rank.
   Diagnostics look(FieldView<const T> now, const std::optional<StepFields<T>>& step,
                    const Boundaries<T>& boundaries) {
     const Extremes of_now = extremes(now);
@@ -195,20 +195,20 @@ class Diagnosis {
             communicator_.all_reduce(mine.max, ReduceOp::max),
             communicator_.all_reduce(mine.nans, ReduceOp::sum) - void_cells};
   }
-  // Of what launch(result) leaves on each rank, if it has a part of the sum.
+  // Sum over all ranks of what launch(result) stores, on ranks with `any_here`.
   template <class Launch>
   LongAccumulator sum(const Launch& launch, bool any_here = true) {
     LongAccumulator mine{};
     if (any_here) mine = from_device<LongAccumulator>(*device_, result_, stream_, launch);
     return over_ranks(mine, communicator_);
   }
-  // K, each cell by its rho c over that of the first class
+  // K, each cell times its rho c over that of the first class.
   LongAccumulator heat_sum(FieldView<const T> field) {
     if (materials_.empty()) return sum_->of(field, field.interior());
     return sum([&](LongAccumulator* result) { reductions_->heat_sum({field, materials_}, result, stream_); });
   }
 
-  // Neither sum is rounded: their difference is exact, small as it is against them.
+  // Neither sum is rounded, so their difference is exact, however small it is.
   HeatFlows flows(const LongAccumulator& heat_after, FieldView<const T> before,
                   const Boundaries<T>& boundaries) {
     HeatFlows flows;

@@ -1,4 +1,4 @@
-// From a grid that ranks share to one that each of them has whole.
+// Gathers a field that is distributed among the ranks, so that each rank has all its cells.
 #pragma once
 
 #include <cstring>
@@ -17,7 +17,7 @@ namespace isotherm {
 template <class T>
 class Gathering {
  public:
-  // `parts`: the cells that each rank brings, in the indices of `field`, which has all of them on every rank.
+  // `parts`: the cells that each rank contributes, in indices of `field`, which has all cells on every rank.
   Gathering(const Communicator& ranks, Device& device, Field<T>& field, std::vector<Box> parts)
       : ranks_(ranks),
         device_(device),
@@ -25,13 +25,13 @@ class Gathering {
         parts_(std::move(parts)),
         cells_(device, sizeof(T) * static_cast<std::size_t>(field.view().extent.product())),
         cells_on_host_(device, cells_.bytes(), Memory::staging) {}
-  // By the transport of these halos, where it needs no host. Collective; overwrites the field.
+  // Uses the transports of `halo` where they need no host. Collective; overwrites the field.
   void connect(const HaloExchange<T>& halo) {
     transport_ = halo.connect_all(halo_field(field_), gather_messages(parts_, ranks_.rank()));
   }
   bool needs_host() const { return !transport_; }
 
-  // The parts of all ranks become the field of each. Collective.
+  // Copies the parts of all ranks to the field of each rank. Collective.
   void gather(Stream stream) {
     if (!transport_) return gather_by_host(stream);
     transport_->send(field_.view(), stream);
@@ -68,7 +68,7 @@ class Gathering {
   Field<T>& field_;
   std::vector<Box> parts_;
   std::unique_ptr<Transport<T>> transport_;
-  Buffer cells_, cells_on_host_;  // of all ranks, dense, on their way
+  Buffer cells_, cells_on_host_;  // staging memory: cells of all ranks, dense
 };
 
 }  // namespace isotherm

@@ -11,9 +11,9 @@
 namespace isotherm {
 namespace {
 
-constexpr std::int64_t enough_sweeps = 16;  // of a graph, so that its own launch is cheap beside theirs
+constexpr std::int64_t enough_sweeps = 16;  // of a graph, so that its launch costs little per sweep
 
-// The kernels that a word stands for on a backend; `auto` for those that are meant for it.
+// The kernels of a backend that a name in the deck selects; `auto` selects the candidates.
 template <class Registry>
 auto kernels_of(const Config& config, const char* key, const Registry& kernels, const std::string& name,
                 Backend backend) {
@@ -30,8 +30,8 @@ auto kernels_of(const Config& config, const char* key, const Registry& kernels, 
   return found;
 }
 
-// Sweeps per launch that a kernel may fuse: its default first, then those that say most to a measurement.
-// Among other kernels, single sweeps of one that can fuse are no choice.
+// Sweeps per launch that a kernel may fuse: the default first, then the most useful for a measurement. Where
+// the deck does not name the kernel, a kernel that can fuse is not tried with single sweeps.
 std::vector<int> time_blocks_of(int max_time_block, int most, bool named) {
   most = std::min(most, max_time_block);
   std::vector<int> time_blocks;
@@ -46,7 +46,7 @@ std::vector<int> time_blocks_of(int max_time_block, int most, bool named) {
   return time_blocks;
 }
 
-// The kernel's tiles that the deck leaves open and that can run such a block on the current device.
+// Adds the kernel's tiles that the deck allows and that can run such a subdomain on the current device.
 template <class T>
 void add_tiles(const Config& config, const StencilKernel<T>& kernel, Int3 subdomain,
                std::vector<SweepChoice<T>>& choices) {
@@ -70,7 +70,7 @@ void add_tiles(const Config& config, const StencilKernel<T>& kernel, Int3 subdom
                                                    config.at("solver.kernel"), s.kernel, unsupported));
 }
 
-// Bytes of a block below which kernels that walk through it leave most of a GPU idle, in any precision.
+// Bytes of a subdomain below which streaming kernels leave most of a GPU idle, in any precision.
 constexpr Index worth_walking = Index{1} << 21;
 
 template <class Registry>
@@ -78,7 +78,7 @@ std::optional<Backend> backend_of(const Registry& registry, std::string_view nam
   std::optional<Backend> found;
   for (const auto& kernel : registry) {
     if (kernel.name != name) continue;
-    if (found && *found != kernel.backend) return std::nullopt;  // a word of both tables binds nothing
+    if (found && *found != kernel.backend) return std::nullopt;  // a name on both backends selects neither
     found = kernel.backend;
   }
   return found;
@@ -95,7 +95,7 @@ bool stores_faces(const Config& config, const Decomposition& decomposition) {
 // A fused norm needs a sweep that returns one.
 template <class T>
 void match_fused_norm(const Config& config, Backend backend, KernelChoices<T>& choices) {
-  // Where cells are swept again a launch has not seen their update.
+  // Where cells are swept again, the launch does not compute their final update.
   const bool sees_all =
       !sources_in_boxes(config) && !(has_several_materials(config) && backend == Backend::cuda);
   const auto fuses = [&](const SweepChoice<T>& c) { return sees_all && c.kernel->fuses_norm(); };
@@ -155,9 +155,9 @@ int longest_time_block(const Config& config, const Decomposition& decomposition)
 int widest_halo(const Config& config, const Decomposition& decomposition, int most) {
   const SolverConfig& s = config.solver;
   if (s.halo_width) return *s.halo_width;
-  if (sources_fill_a_field(config)) return 1;  // wider ones would be exchanged of the source too
+  if (sources_fill_a_field(config)) return 1;  // wider halos would need exchanges of the source too
   if (!exchanges(ghost_sides(decomposition, 0)) || stores_faces(config, decomposition)) return 1;
-  if (decomposition.ranks() == 1 && s.kernel != "auto") {  // its own neighbour needs them for time blocks
+  if (decomposition.ranks() == 1 && s.kernel != "auto") {  // periodic: only time blocks need them
     const auto table = stencil_kernels<double>();
     const auto named = std::ranges::find(table, s.kernel, &StencilKernel<double>::name);
     if (named != table.end() && named->max_time_block == 1) return 1;
@@ -191,10 +191,10 @@ KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subd
     std::erase_if(kernels, [](const auto* kernel) { return !kernel->sweeps_materials; });
   if (has_several_materials(config) ? coefficients_use_time(config) : has_varying_coefficients(config))
     std::erase_if(kernels, [](const auto* kernel) { return !kernel->takes_varying_a(); });
-  // The table goes up the ladder: what stands last is what to take unasked.
+  // The registry is in the order of the ladder: its last entry is the default.
   std::reverse(kernels.begin(), kernels.end());
   for (const auto* kernel : kernels) add_tiles(config, *kernel, subdomain, choices.sweeps);
-  // Without a measurement nobody knows that fusing pays; a cycle that is taken whole has no room for one.
+  // Unmeasured, fusing may not pay: it is the default only in whole cycles, which leave no room to measure.
   const bool fuses = make_method(config).is_taken_whole();
   const Index bytes = subdomain.product() * static_cast<Index>(sizeof(T));
   const bool small = bytes > 0 && bytes < worth_walking;
@@ -202,8 +202,8 @@ KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subd
     std::ranges::stable_sort(choices.sweeps, {}, [&](const SweepChoice<T>& c) {
       return std::pair(c.is_temporal() != fuses, c.kernel->suits_small_blocks != small);
     });
-  // Sums of two reductions differ in their last digits, and so would the sweep at which a run stops: there,
-  // and for the probe between cycles that are taken whole, `auto` takes the same kernel every time.
+  // Sums of two reduction kernels differ in their last digits, and so would the sweep at which a run stops.
+  // For sums, and for the probe between cycles that are executed whole, `auto` always takes the same kernel.
   const bool sums = config.problem.norm != Norm::max && !fuses;
   const char* const steady = backend == Backend::host ? "openmp" : "warp_shuffle";
   const std::string reduction = s.reduction == "auto" && sums ? steady : s.reduction;
@@ -211,7 +211,7 @@ KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subd
   std::stable_partition(choices.reductions.begin(), choices.reductions.end(),
                         [](const auto* kernel) { return kernel->fused; });
   match_fused_norm(config, backend, choices);
-  choices.histogram =  // unasked the last of the ladder
+  choices.histogram =  // the default is the last of the ladder
       kernels_of(config, "solver.histogram", histogram_kernels<T>(), s.histogram, backend).back();
   return choices;
 }
@@ -238,7 +238,7 @@ std::vector<int> launch_sizes(int count, const Fusing& fusing) {
 
 std::vector<PeriodLaunch> launches_of_period(Int3 extent, const GhostSides& sides, int count,
                                              const Fusing& fusing) {
-  std::array<bool, face_count> own{};  // ghosts that are copies of this block
+  std::array<bool, face_count> own{};  // ghosts that are copies of this subdomain
   for (std::size_t f = 0; f < face_count; ++f) own[f] = sides.filled[f] && !sides.remote[f];
   std::vector<PeriodLaunch> launches;
   int after = count;

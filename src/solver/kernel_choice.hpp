@@ -1,4 +1,4 @@
-// How steps are made: kernels and tiles for the deck and the device, launches between two exchanges.
+// How steps are executed: kernels and tiles for the deck and the device, launches between two exchanges.
 #pragma once
 
 #include <algorithm>
@@ -22,36 +22,36 @@ template <class T>
 struct SweepChoice {
   const StencilKernel<T>* kernel = nullptr;
   int tile = 0;
-  int time_block = 1;  // sweeps per launch, at most: fewer where something is due before
+  int time_block = 1;  // most sweeps per launch; fewer where something is due earlier
 
   bool is_temporal() const { return kernel->max_time_block > 1; }
-  // Can norms of its sweeps be reduced by this kernel? The fused one needs a sweep that returns them.
+  // Can this kernel reduce norms of its sweeps? The fused one needs a sweep that returns them.
   bool suits(const ReductionKernel<T>* reduction) const { return !reduction->fused || kernel->fuses_norm(); }
   bool operator==(const SweepChoice&) const = default;
 };
 
-// What a run sweeps and reduces with.
+// The kernels of a run.
 template <class T>
 struct SolverKernels {
   SweepChoice<T> sweep;
-  const ReductionKernel<T>* reduction;  // its `fused` kernel: the norm comes out of the sweep
-  const HistogramKernel<T>* histogram;  // of the diagnostics
+  const ReductionKernel<T>* reduction;  // the `fused` kernel: the sweep returns the norm
+  const HistogramKernel<T>* histogram;  // for the diagnostics
   SweepChoice<T> probe;                 // the sweep between cycles whose update is the residual
-  bool graph = false;                   // sweeps between checks are queued as graphs, where halos can be
+  bool graph = false;                   // sweeps between checks are queued as graphs, if halos can be
 };
 
-// How steps are made. Fields have the same bits by any plan.
+// How steps are executed. Fields have the same bits with any plan.
 template <class T>
 struct StepPlan {
   SweepChoice<T> sweep;
-  int halo_width = 1;              // layers that an exchange fills, and the sweeps that it serves
+  int halo_width = 1;              // layers that an exchange fills: sweeps until the next exchange
   Overlap overlap = Overlap::off;  // on, off or in_kernel
   bool graph = false;              // sweeps are queued as graphs
 
   bool operator==(const StepPlan&) const = default;
 };
 
-// What the deck leaves open: the first of each is the default, and tune/autotuner.hpp finds the fastest.
+// Candidates that the deck allows. The first of each is the default; tune/autotuner.hpp finds the fastest.
 template <class T>
 struct KernelChoices {
   std::vector<SweepChoice<T>> sweeps;
@@ -64,14 +64,14 @@ struct KernelChoices {
   }
 };
 
-// The fewest sweeps between two checks, diagnostics or snapshots, where these come by sweeps.
+// The fewest sweeps between two checks, diagnostics or snapshots, where their intervals are in sweeps.
 std::int64_t sweeps_until_due(const Config& config);
 
 // The most sweeps that a launch may fuse: 1 where a field of sources varies in time, or sweeps store their
-// faces; else solver.time_block or halo_width (a launch needs as many ghosts), or until something is due.
+// faces; else solver.time_block, solver.halo_width (a launch needs as many ghosts), or until an event is due.
 int longest_time_block(const Config& config);
 int longest_time_block(const Config& config, const Decomposition& decomposition);
-// ... that a kernel of the backend can, of those that the deck leaves open.
+// The most sweeps that any kernel of the backend, allowed by the deck, can fuse; no more than the above.
 template <class T>
 int longest_launch(const Config& config, Backend backend) {
   int most = 1;
@@ -81,7 +81,7 @@ int longest_launch(const Config& config, Backend backend) {
   return std::min(most, longest_time_block(config));
 }
 
-// With no more sweeps fused than that.
+// `sweep` with its time block limited to longest_time_block().
 template <class T>
 SweepChoice<T> fitting(SweepChoice<T> sweep, const Config& config, const Decomposition& decomposition) {
   sweep.time_block = std::min(sweep.time_block, longest_time_block(config, decomposition));
@@ -89,7 +89,7 @@ SweepChoice<T> fitting(SweepChoice<T> sweep, const Config& config, const Decompo
 }
 
 // Layers of ghosts of a run's fields: solver.halo_width, or the most that the autotuner may try, limited by
-// the shortest interval between events and by the subdomain. `most`: of the memory. Arithmetic only.
+// the shortest interval between events and by the subdomain. `most`: limit by memory. Arithmetic only.
 int widest_halo(const Config& config, const Decomposition& decomposition, int most = 8);
 
 // Is there a kernel for `auto` on the current device whose launches can fuse sweeps?
@@ -101,15 +101,15 @@ bool has_temporal_kernel(Backend backend) {
   });
 }
 
-// Why a kernel with room for so many cells along an axis has none for this block; empty where it has.
+// Why a kernel for at most `longest_axis` cells along an axis cannot run this subdomain; empty if it can.
 std::string why_no_room(Index longest_axis, Int3 subdomain);
 
-// Throws Error(deck) where a kernel that the deck names does not run on `backend`, with those that do.
-// Kernels that the current device cannot run, or that have no room for `subdomain`, the largest of a rank,
-// are left out, or rejected by Error(unavailable) where named. Time blocks are those worth measuring.
+// Throws Error(deck), which lists valid names, where a kernel named in the deck does not run on `backend`.
+// Omits kernels that the current device cannot run, or that are too small for `subdomain`, the largest of any
+// rank; Error(unavailable) if the deck names one. Time blocks are those worth measuring.
 template <class T>
 KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subdomain = {0, 0, 0});
-// The first of each: without a measurement, or while there is none.
+// The first of each, for use without or before a measurement.
 template <class T>
 SolverKernels<T> default_kernels(const Config& config, const KernelChoices<T>& choices) {
   const SweepChoice<T> sweep = choices.sweeps.front();
@@ -127,40 +127,39 @@ SolverKernels<T> choose_kernels(const Config& config, Backend backend, Int3 subd
   return default_kernels(config, kernel_choices<T>(config, backend, subdomain));
 }
 
-// Has any boundary or source of the deck other values in each sweep? In sweeps of a long step it has one.
+// Do boundaries or sources of the deck change from sweep to sweep? Within a long step they are constant.
 bool values_vary_by_sweep(const Config& config);
-bool sources_fill_a_field(const Config& config);  // of sources, and not in boxes
+bool sources_fill_a_field(const Config& config);  // varying sources that are not swept in boxes
 
-// Why sweeps cannot be recorded here: values that vary by sweep. Empty: they can, but for their halos.
+// Why sweeps cannot be recorded as graphs; empty if they can, except perhaps for their halos.
 std::string why_no_graph(const Config& config, const Device& device);
-// Are sweeps queued as graphs? Throws Error(deck) where the deck insists and `why_not` says why not.
+// Are sweeps queued as graphs? Throws Error(deck) where the deck demands it and `why_not` is not empty.
 bool settle_graph(const Config& config, bool wanted, const std::string& why_not);
 
-// Does a run overlap halos and interior, unmeasured? `auto`: with several ranks on GPUs.
+// Does a run overlap halo exchange and interior, unmeasured? `auto`: with several ranks on GPUs.
 inline bool overlaps(Overlap choice, Backend backend, int ranks) {
   if (choice != Overlap::automatic) return choice != Overlap::off;
   return backend != Backend::host && ranks > 1;
 }
 
-// The backend that the deck's kernels need, and the key that says so; none where the deck leaves it open.
+// The backend that the deck's kernels need, and the key that names one; none where the deck leaves it open.
 struct RequiredBackend {
   Backend backend;
   const char* key;
 };
 std::optional<RequiredBackend> required_backend(const Config& config);
 
-// Which cells the sweeps between two halo exchanges cover, and how they are cut into launches. Arithmetic
-// only. An exchange of d layers lasts for d sweeps. Each sweep covers the block and as many layers of ghosts
-// as sweeps follow it before the next exchange, so that these find what they read:
+// The cells that the sweeps between two halo exchanges cover, and their division into launches. Arithmetic
+// only. An exchange of d layers serves d sweeps. Each sweep covers the subdomain, and as many layers of
+// ghosts as sweeps follow before the next exchange, so that these sweeps read valid cells:
 //
-//     d = 3    exchange | block + 2 | block + 1 | block | exchange ...
+//     d = 3    exchange | subdomain + 2 | subdomain + 1 | subdomain | exchange ...
 //
-// Ghosts are swept where they are cells of a neighbour, with the neighbour's own bits; never beyond a
-// boundary. Where something is due inside a period, it ends there: the last sweep before it always covers
-// exactly the block. A kernel that fuses f sweeps takes them in one launch, which covers what the last of
-// them does:
+// Ghosts that are cells of a neighbour are swept, with the same bits as in the neighbour; ghosts beyond a
+// boundary are not. A period ends early where something is due: the last sweep before it always covers
+// exactly the subdomain. A kernel that fuses f sweeps covers in one launch the region of the last of them:
 //
-//     d = 5, f = 2    exchange | 2 -> block + 3 | 2 -> block + 1 | 1 -> block | exchange ...
+//     d = 5, f = 2    exchange | 2 -> subdomain + 3 | 2 -> subdomain + 1 | 1 -> subdomain | exchange ...
 
 // Are there ghosts that an exchange fills? The same on all ranks: where one has a neighbour, all have.
 inline bool exchanges(const GhostSides& sides) {
@@ -169,29 +168,29 @@ inline bool exchanges(const GhostSides& sides) {
 
 struct PeriodLaunch {
   int sweeps = 1;
-  Box region;  // what the last of them covers
-  // As the first of a period:
-  Box available;  // what of the region holds values before the exchange; the rest are ghosts of other ranks
-  Box interior;   // what can be swept before the exchange is over
+  Box region;  // cells that the last of them covers
+  // For the first launch of a period:
+  Box available;  // part that is valid before the exchange; the rest are ghosts from other ranks
+  Box interior;   // part that can be swept before the exchange ends
 };
 
-// How launches may cut the sweeps that follow each other.
+// How consecutive sweeps may be divided into launches.
 struct Fusing {
   int most = 1;             // sweeps of a launch
-  bool last_alone = false;  // something looks at the last sweep's update: both of its fields are wanted
+  bool last_alone = false;  // the last sweep is a launch of its own: its update is read
 };
 
-// The sweeps of each launch, in order: as many as may be, then what is left.
+// The sweeps of each launch, in order: as many as allowed, then the rest.
 std::vector<int> launch_sizes(int count, const Fusing& fusing);
 // The launches of a period of `count` sweeps, in order.
 std::vector<PeriodLaunch> launches_of_period(Int3 extent, const GhostSides& sides, int count,
                                              const Fusing& fusing);
 
-// Sweeps of a graph: whole periods, an even number of launches that fuse at most `fused`. Of a method with
-// cycles one or two of these, cut into periods from its start.
+// Sweeps of a graph: whole periods, an even number of launches of at most `fused` sweeps. With cycles: one or
+// two cycles, divided into periods from their start.
 std::int64_t sweeps_of_a_graph(int period, int fused = 1, std::int64_t cycle = 1);
 
-// About `wanted` of the sweeps `left`, to the end of a period or of all: ranks exchange at the same sweeps.
+// About `wanted` of `left` sweeps, to the end of a period or of all: all ranks exchange at the same sweeps.
 inline std::int64_t whole_periods(std::int64_t wanted, std::int64_t left, int period) {
   return std::min(left, std::max<std::int64_t>(wanted / period, 1) * period);
 }

@@ -15,7 +15,7 @@
 namespace isotherm {
 namespace {
 
-// Small enough that pinning it costs nothing beside a copy of a large field, large enough for full speed.
+// Small enough that pinning is cheap compared with copying a large field, large enough for full bandwidth.
 constexpr Index slab_bytes = Index{64} << 20;
 
 struct Slab {
@@ -23,16 +23,16 @@ struct Slab {
   Owned<Event> copied;
 };
 
-// Writes planes across z into host memory, `view`, without ghosts. `cells`: global, parts of the subdomain.
-// `times`: so many planes hold the same as the one of `cells`, which is the first of them.
+// Writes z planes to host memory, `view`, without ghosts. `cells`: global, parts of the subdomain. `times`:
+// number of equal planes, of which `cells` is the first.
 template <class T>
 using MakePlanes = std::function<void(Box cells, FieldView<T> view, Index times)>;
-// Where the planes end, at `end` at most, that from `z` on hold each the same as the one below.
+// The end, at most `end`, of the planes from `z` on that equal the plane below them.
 using RepeatedUntil = std::function<Index(Index z, Index end)>;
 
-// Fills a field from the host: in place where it is the host's, else slab by slab through staging memory. All
-// threads make one slab while the device copies the one before; planes that repeat one are copies of it on
-// the device. The field's ghosts must hold 0 before.
+// Fills a field from the host: in place if it is in host memory, else slab by slab through staging memory.
+// All threads compute one slab while the device copies the previous one; repeated planes are copied on the
+// device. The field's ghosts must hold 0 before.
 template <class T>
 void fill_from_host(Field<T>& field, Box subdomain, Device& device, Stream stream, const MakePlanes<T>& make,
                     const RepeatedUntil& repeated_until = {}) {
@@ -44,7 +44,7 @@ void fill_from_host(Field<T>& field, Box subdomain, Device& device, Stream strea
   const auto bytes = static_cast<std::size_t>(planes * plane_bytes);
   const auto new_slab = [&] { return Slab{{device, bytes, Memory::staging}, own_event(device)}; };
   std::array<Slab, 2> slabs{new_slab(), new_slab()};
-  // Between the rows are ghosts and padding, which the copies overwrite with what they hold: 0.
+  // Copies include the ghosts and padding between rows, and store there the 0 that they already hold.
   for (Slab& slab : slabs) std::fill_n(slab.cells.template as<T>(), planes * whole.pitch_z, T(0));
   const auto copy = [&](Index to, const T* from, Index count) {
     const Index elements = (count - 1) * whole.pitch_z + (n.y - 1) * whole.pitch_y + n.x;
@@ -71,8 +71,8 @@ void fill_from_host(Field<T>& field, Box subdomain, Device& device, Stream strea
   device.synchronize(stream);
 }
 
-// Of a block: what is packed has memory of its own on the device, which should not count beside the fields.
-constexpr Index most_packed = 16;  // a sixteenth
+// The most cells that are packed: their copy on the device must be small compared with the fields.
+constexpr Index most_packed = 16;  // a sixteenth of a subdomain
 
 template <class T>
 void pack(Backend backend, FieldView<const T> field, const std::vector<Box>& boxes, T* dense, Stream stream) {
@@ -181,7 +181,7 @@ SourceTotals Level<T>::fill_sources() {
           communicator_.all_reduce(mine.cells, ReduceOp::sum)};
 }
 
-// Where that is one formula, and its values are sound: else initialise() says which is not.
+// On the device, if the state is one formula. False also for unsound values: initialise() reports which.
 template <class T>
 bool Level<T>::initialise_by_formula() {
   if (has_void() || config_.initial.size() != 1 || config_.initial[0].shape != Shape::formula ||
@@ -212,8 +212,8 @@ void Level<T>::initialise() {
   const bool mine = !is_free && all_or_throw(communicator_, [&] { return initialise_by_formula(); });
   if (!communicator_.all_reduce(std::int64_t{mine}, ReduceOp::min)) fill({});
   if (is_free) {
-    // No boundary holds the temperature: the mean of the initial state is moved to that of the deck. Jacobi
-    // sweeps of a balanced problem keep it.
+    // No boundary fixes the temperature: the initial state is shifted to the mean of the deck. Jacobi sweeps
+    // of a balanced problem preserve it.
     FieldSum<T> sum(communicator_, device_, extent(), compute_);
     fill(*config_.problem.mean_temperature - mean(sum));
   }
@@ -232,7 +232,7 @@ void Level<T>::read(const StoredField& stored) {
 
 template <class T>
 void Level<T>::update_values(int sweeps, std::optional<double> share) {
-  if (!between_cycles() || !own_stream_) return;  // a grid below the field's has use_stage()
+  if (!between_cycles() || !own_stream_) return;  // other grids than the field's have use_stage()
   const double of_cycle = method_.cycle() > 1 && !probes_ ? 0.5 : 0;
   times_ = {time() + share.value_or(of_cycle) * dt()};
   if (part_) times_[0] = std::min(times_[0], std::nextafter(part_->jump, part_->time));

@@ -31,8 +31,8 @@
 
 namespace isotherm {
 
-// Memory of a field that holds 0, touched first by the threads that will sweep it. Collective; errors of one
-// rank are thrown on all.
+// A new field of zeros, first touched by the threads that will sweep it. Collective; errors of one rank are
+// thrown on all.
 template <class T>
 Field<T> zeroed_field(const Communicator& communicator, Device& device, Int3 extent, int ghosts) {
   return all_or_throw(communicator, [&] {
@@ -44,12 +44,12 @@ Field<T> zeroed_field(const Communicator& communicator, Device& device, Int3 ext
   });
 }
 
-// A field as it was at one sweep, in host memory, while the next sweeps go on. Taken by Solver::copy_to(),
-// which lets no sweep write over what is still being copied.
+// A copy in host memory of the field at one sweep. The next sweeps run during the copy; Solver::copy_to()
+// starts it and delays only the sweep that would overwrite the field.
 template <class T>
 class HostCopy {
  public:
-  // `blank`: what the cells of voids are made of the copy; none: there are no voids.
+  // `blank` marks the cells of voids in the copy; empty where there are no voids.
   HostCopy(Device& device, Int3 extent, int ghosts, std::function<void(FieldView<T>)> blank = {})
       : device_(device),
         blank_(std::move(blank)),
@@ -59,8 +59,8 @@ class HostCopy {
         start_(own_timing_event(device)),
         copied_(own_timing_event(device)) {}
 
-  // Queues the copy behind what `before` holds. Of the ghosts, which the next exchange writes meanwhile,
-  // anything may arrive.
+  // Queues the copy after the work on `before`. Ghosts in the copy are undefined: the next exchange may write
+  // them meanwhile.
   void take(const Field<T>& field, Stream before) {
     device_.record(made_, before);
     device_.wait(stream_, made_);
@@ -71,14 +71,14 @@ class HostCopy {
   }
   Event copied() const { return copied_; }
 
-  // Waits for the copy, in any thread. Valid until the next take().
+  // Waits for the copy; any thread may call it. The view is valid until the next take().
   FieldView<const T> view() {
     device_.synchronize(copied_);
     if (blank_ && !is_blank_) blank_(cells_.view());
     is_blank_ = true;
     return std::as_const(cells_).view();
   }
-  // That the last copy took, once view() was called: what the sweep that overwrites the field waits at most.
+  // Duration of the last copy, known after view(): the longest wait of the sweep that overwrites the field.
   double seconds() const { return device_.seconds_between(start_, copied_); }
 
  private:
@@ -92,13 +92,13 @@ class HostCopy {
 
 struct LevelOptions {
   bool time_halos = false;
-  // Of a grid below the field's: its method, and the stream of the field's grid, in which its work is queued.
-  // It has a source, which nothing fills here.
+  // For a coarser grid or the grid of a change: its method, and the stream of the field's grid, on which its
+  // work is queued. Such a level has a field of sources, which fill_sources() does not fill.
   std::optional<Method> method = {};
   std::optional<Stream> compute = {};
 };
 
-// Sweeps that were recorded once and are queued again as a whole.
+// Sweeps that are recorded once as a graph and launched again as a whole.
 template <class T>
 struct RecordedSweeps {
   std::optional<Owned<Graph>> graph = {};
@@ -109,18 +109,18 @@ struct RecordedSweeps {
 template <class T>
 class Level {
  public:
-  // Allocates fields with ghost_layers(config) layers of ghosts, and one for sources where the deck has some,
-  // and proves the transports of the halo with them; cells are undefined until initialise() or read().
-  // `device` must outlive the level. Collective; errors of one rank are thrown on all.
+  // Allocates the fields, with ghost_layers(config) ghost layers, and a field of sources where the deck needs
+  // one; tests the halo transports with them. Cells are undefined until initialise() or read(). `device` must
+  // outlive the level. Collective; errors of one rank are thrown on all.
   Level(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
         Device& device, const LevelOptions& options = {});
   Level(const Level&) = delete;
   Level& operator=(const Level&) = delete;
 
-  // Collective. The sources of the deck, while the halo has all layers; returns the totals over all ranks
-  // of those that are no products.
+  // Collective. Fills the sources of the deck; call it while the halo has all layers. Returns their totals
+  // over all ranks, without those of products (product_totals()).
   SourceTotals fill_sources();
-  // Collective. The initial state of the deck, and that of a file.
+  // Collective. Sets the field to the initial state of the deck, or to the state in a file.
   void initialise();
   void read(const StoredField& stored);
 
@@ -139,8 +139,8 @@ class Level {
   const HaloExchange<T>& halo() const { return halo_; }
   const BoundaryConditions<T>& boundaries() const { return boundaries_; }
   const Coefficients<T>& coefficients() const { return unit_; }  // of a sweep of the unit weight
-  // Of a body of several, those of that sweep; else empty.
-  const MaterialCells<T>& material_cells() const { return *materials_; }  // of several
+  // With several materials, those of a sweep of the unit weight; else empty.
+  const MaterialCells<T>& material_cells() const { return *materials_; }  // with several materials
   Materials<T> materials() const {
     const std::size_t cycle = method_.weights.size();
     return materials_ ? materials_->of_launch(cycle, cycle) : Materials<T>{};
@@ -149,28 +149,28 @@ class Level {
     return materials_ ? materials_->cells_of_material() : std::vector<std::int64_t>();
   }
 
-  // Cells of voids hold what they did before, where something else than sweeps has changed the field.
+  // Restores the temperatures of voids after anything other than a sweep has changed the field.
   void hold_voids() {
     if (has_void()) materials_->hold(current_.view(), compute_);
   }
-  // Is a part of the domain no body? Its cells hold NaN in what goes to the host.
+  // Does the domain contain voids? Their cells are NaN in copies on the host.
   bool has_void() const { return materials_ && materials_->has_void(); }
   bool is_void(Index x, Index y, Index z) const { return materials_->is_void(x, y, z); }  // in host memory
   const BodyCells& body() const { return body_; }
   double mean(FieldSum<T>& sum) const { return sum.mean(field(), materials(), body_); }  // K; collective
 
-  // The field now, the one from which the last sweep made it, and the sources (empty where there are none).
+  // The current field, the field before the last sweep, and the sources (empty where there are none).
   Field<T>& current() { return current_; }
   FieldView<const T> field() const { return current_.view(); }
   FieldView<const T> before() const { return next_.view(); }
   Field<T>& other() { return next_; }  // what the next sweep writes to
   FieldView<const T> source() const { return source_ ? source_->view() : FieldView<const T>{}; }
   Field<T>& source_field() { return *source_; }
-  Field<T> new_field() const {  // as these; collective
+  Field<T> new_field() const {  // of the same shape; collective
     return zeroed_field<T>(communicator_, device_, extent(), ghost_layers(config_));
   }
-  // What flows from sources that vary in time, where they do, in the last sweep: as an exact sum over the
-  // block. sum(field): that of a field. Not collective.
+  // Sources that vary in time: their exact sum over the subdomain in the last sweep. sum(field) adds up one
+  // field. Not collective.
   bool sources_vary() const { return varying_ && varying_->vary_in_time(); }
   LongAccumulator source_sum(const std::function<LongAccumulator(FieldView<const T>)>& sum) {
     LongAccumulator all{};
@@ -179,7 +179,7 @@ class Level {
     return all;
   }
   std::int64_t sweeps() const { return sweeps_; }  // since the initial state
-  // s: of the last end of a cycle, or of a part of one, and how long the next takes; 0 in a steady problem.
+  // s: the end of the last cycle or part of one, and the length of the next; 0 in a steady problem.
   double time() const {
     if (part_) return part_->time;
     return static_cast<double>(sweeps_ / method_.cycle()) * dt_;
@@ -189,15 +189,15 @@ class Level {
   // Does before() hold the field from which one single sweep made the current one?
   bool has_before() const { return has_before_; }
 
-  // Everything below is queued on compute() in order, exchanges on a stream of higher priority beside it.
+  // Everything below is queued on compute() in order, exchanges on a second stream of higher priority.
 
-  // Values of boundaries and sources for the sweeps that come next, where they vary in time: for each those
-  // of its beginning, and for all sweeps of a longer cycle those of its middle, or of another `share` of its
-  // time. Sources have one for all sweeps.
+  // Updates values of boundaries and sources that vary in time, for the next `sweeps` sweeps. Where a cycle
+  // is one sweep, each sweep takes its values at its start. A longer cycle takes them in its middle, or at
+  // `share` of its length, for all its sweeps. A field of sources is the same in all sweeps of a launch.
   void update_values(int sweeps, std::optional<double> share = {});
-  double values_time() const { return times_.front(); }  // s, of the last of these
-  // Ghosts beyond the boundaries at which `region` ends, but for axes across which a kernel has its
-  // `own_boundaries`.
+  double values_time() const { return times_.front(); }  // s, of the last update
+  // Fills the ghosts beyond the boundaries at which `region` ends, except along axes on which the kernel
+  // computes them itself (`own_boundaries`).
   void fill_boundaries(Box region, const std::array<bool, 3>& own_boundaries = {}) {
     const TraceRange range(Phase::boundaries);
     face_copy<T>(device_.backend())
@@ -213,8 +213,8 @@ class Level {
   void set_zero() {  // the current field, ghosts included
     face_copy<T>(device_.backend()).fill(current_.view(), T(0), compute_);
   }
-  // A launch of sweeps of `region` from the current field into the other one, with `stores_faces` into the
-  // neighbours' ghosts too; and of the region without `interior`, which was swept before.
+  // Sweeps `region` from the current field into the other one; with `stores_faces` also into the neighbours'
+  // ghosts. sweep_exterior() sweeps `region` without `interior`, which is swept before.
   void sweep(const StencilKernel<T>& kernel, SweepPlan plan, Box region, const UpdateNorm& norm,
              bool stores_faces = false) {
     SweepArgs<T> args = sweep_args(region, norm);
@@ -225,20 +225,20 @@ class Level {
                       const UpdateNorm& norm) {
     launch_exterior(kernel, sweep_args(region, norm), interior, plan, compute_);
   }
-  // Behind a launch of `region`, where its sources are swept in boxes.
+  // After a launch of `region`: sweeps the cells near source boxes again (solver/source_boxes.hpp).
   void sweep_source_boxes(int sweeps, Box region) {
     if (boxes_)
       boxes_->sweep(sweep_args(region, {}), std::span(times_).first(static_cast<std::size_t>(sweeps)),
                     compute_);
   }
-  // The other field becomes the current one, so many sweeps later, which one launch made.
+  // Makes the other field the current one, after one launch of that many sweeps.
   void advance(int sweeps) {
     std::swap(current_, next_);
     sweeps_ += sweeps;
     has_before_ = sweeps == 1;
   }
-  // The sweep between these two has the unit weight and leaves its result in before(), but where only its
-  // norm is wanted: the field stays as it is.
+  // A sweep between these two calls has the unit weight. The current field stays as it is; the result is in
+  // before(), unless only its norm is wanted.
   void begin_probe(bool norm_alone) {
     probes_ = true;
     norm_alone_ = norm_alone;
@@ -249,12 +249,12 @@ class Level {
     --sweeps_;
     has_before_ = false;
   }
-  // So many sweeps were taken that have left their result in the current field.
+  // Counts sweeps whose result is already in the current field.
   void advance_in_place(std::int64_t sweeps, bool has_before = false) {
     sweeps_ += sweeps;
     has_before_ = has_before;
   }
-  // The sweeps that `work` queues from the current field, an even number of launches: none is done yet.
+  // Records the sweeps that `work` queues, an even number of launches; none is executed yet.
   void record(RecordedSweeps<T>& recorded, const std::function<void()>& work) {
     const std::int64_t before = sweeps_;
     recorded.starts_at = field().origin;
@@ -268,10 +268,10 @@ class Level {
     device_.launch(*recorded.graph, compute_);
     advance_in_place(recorded.count, has_before);
   }
-  // `copied`: when the copy of the current field is complete. The sweep that overwrites it waits.
+  // `copied`: end of the copy of the current field. The sweep that would overwrite it waits for this event.
   void protect_until(Event copied) { copying_ = {copied, sweeps_}; }
-  // The sweeps wait, not the host. The first sweep after the copy began reads its field, the second
-  // overwrites it.
+  // The stream waits, not the host. The first sweep after the start of the copy reads the copied field, the
+  // second overwrites it. `at_once`: the first waits too.
   void wait_for_copy(bool at_once = false) {
     if (!copying_ || (!at_once && sweeps_ == copying_->sweep)) return;
     device_.wait(compute_, copying_->done);
@@ -285,8 +285,8 @@ class Level {
   }
 
   void count_from(std::int64_t sweep) { sweeps_ = sweep; }
-  // A part of a cycle, from `time` on, of `dt` s, is a step of its own, whose sweeps are counted from 0; its
-  // values are those before `jump`. After the last the cycle has ended at that sweep.
+  // Begins a part of a cycle: a step of `dt` s from `time` on, whose sweeps are counted from 0, with the
+  // values before the time `jump`. After the last part, end_parts() ends the cycle at `sweep`.
   void begin_part(double time, double dt, double jump = std::numeric_limits<double>::infinity()) {
     if (dt != this->dt()) use(make_method(config_, dt));
     part_ = {time, dt, jump};
@@ -297,7 +297,7 @@ class Level {
     part_.reset();
     sweeps_ = sweep;
   }
-  // Of a grid on which an implicit step is solved, from here on: the length of a stage, and the time at which
+  // For a grid on which an implicit step is solved: sets the length of a stage and the time at which the
   // coefficients of boundaries are taken, s.
   void use_stage(double dt, double time, bool coarsest) {
     config_.problem.implicit_dt = dt;
@@ -308,14 +308,14 @@ class Level {
 
   // The current field in host memory; waits for the device. Valid until the next sweep.
   FieldView<const T> host_field();
-  // Its cells of `boxes` alone, in indices of the block, dense, one box after another; nothing else is moved
-  // while they are few. Collective, with boxes of each rank's own, which may be none.
+  // The cells of `boxes` (indices of the subdomain) in host memory, dense, one box after another. If they are
+  // few, only they are copied from the device. Collective; each rank passes its own boxes, possibly none.
   std::vector<T> host_cells(const std::vector<Box>& boxes);
 
  private:
   bool initialise_by_formula();
   void find_body();
-  // Launches of several sweeps read the ghosts.
+  // Launches of several sweeps read the ghosts of the source.
   void bring_source_ghosts() {
     if (ghost_layers(config_) == 1) return;
     exchange(*source_);
@@ -328,7 +328,7 @@ class Level {
   }
   SweepArgs<T> sweep_args(Box region, const UpdateNorm& norm) {
     SweepArgs<T> args{field(), next_.view(), region, unit_, boundaries_.boundaries(), source(), norm};
-    // Planes that overwrite each other stay in a GPU's cache: nothing is written to memory.
+    // All planes are stored to the same addresses, which stay in the GPU's cache: no traffic to memory.
     if (probes_ && norm_alone_ && device_.backend() == Backend::cuda) args.out.pitch_z = 0;
     args.materials = materials();
     if (probes_) return args;
@@ -363,16 +363,16 @@ class Level {
   std::optional<VaryingSources<T>> varying_;  // of the deck
   std::optional<SourceBoxes<T>> boxes_;
   std::vector<double> times_;                // s, of the sweeps of the last launch
-  std::optional<Field<T>> constant_source_;  // what of the source never changes, where some of it does
+  std::optional<Field<T>> constant_source_;  // the constant sources, where others vary in time
   BoundaryConditions<T> boundaries_;
-  std::optional<MaterialCells<T>> materials_;  // of several
+  std::optional<MaterialCells<T>> materials_;  // where there are several
   BodyCells body_;
   HaloExchange<T> halo_;
   std::unique_ptr<Device> host_;
   std::optional<Field<T>> mirror_;           // of a device's field, in host memory
-  std::int64_t mirrored_ = -1;               // the sweep of which mirror_ holds the field
-  Buffer packed_;                            // of the device: cells on their way to the host
-  std::optional<Owned<Stream>> own_stream_;  // none of a coarser grid
+  std::int64_t mirrored_ = -1;               // the sweep at which the field was copied to mirror_
+  Buffer packed_;                            // on the device: cells packed for the copy to the host
+  std::optional<Owned<Stream>> own_stream_;  // none on a coarser grid
   Stream compute_;
   Owned<Stream> halo_stream_;
   std::vector<Coefficients<T>> coefficients_;  // of each sweep of a cycle
@@ -387,7 +387,7 @@ class Level {
   bool has_before_ = false;
   struct Copying {
     Event done;
-    std::int64_t sweep;  // whose field is copied
+    std::int64_t sweep;  // at which the field is copied
   };
   std::optional<Copying> copying_;  // until a sweep has waited for it
 };

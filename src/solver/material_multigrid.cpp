@@ -1,8 +1,8 @@
-// The change of a body of several materials for which a steady problem or an implicit step is solved, by V
-// cycles within conjugate gradients, as some errors are left by every V cycle where materials differ by much.
-// The residual is the field's, in its precision; changes are in fp32 (defect correction; Trottenberg,
-// Oosterlee and Schueller, Multigrid, Academic Press 2001, chapter 2). Conjugate gradients begin anew with
-// each solution, so that the field is all that a cycle, and a checkpoint, needs to know.
+// Solves for the change of a steady problem or an implicit step with several materials, by V cycles within
+// conjugate gradients: where materials differ by much, V cycles alone do not reduce some errors. The residual
+// is computed from the field, in its precision; changes are in fp32 (defect correction; Trottenberg,
+// Oosterlee and Schueller, Multigrid, Academic Press 2001, chapter 2). Conjugate gradients start anew with
+// each solution, so a cycle, and a checkpoint, needs no state but the field.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@
 namespace isotherm {
 namespace {
 
-// Layers of ghosts: as many as the thinnest block has, that of any rank.
+// Layers of ghosts: as many as the thinnest subdomain of any rank has, within limits.
 int layers_of(const Decomposition& decomposition) {
   constexpr Index least = 2, most = 4;
   Index thinnest = most;
@@ -37,14 +37,14 @@ int layers_of(const Decomposition& decomposition) {
   return static_cast<int>(any ? std::max(thinnest, least) : least);
 }
 
-// Has a cell more than faces?
+// Do cells have a ground conductance (kernels/semicoarsening.hpp)?
 bool has_ground(const Config& config) {
   return is_implicit(config) || has_void(material_classes(config));
 }
 
-// A grid of the body: conductances of faces, an error from 0, its halos, in fp32
-// (kernels/semicoarsening.hpp); and how it lies in the next finer one. Its work is queued on `compute`, and
-// the constructor is collective; errors of one rank are thrown on all.
+// A grid of the domain: conductances of faces, an error that starts at 0, halos, all in fp32
+// (kernels/semicoarsening.hpp); and its relation to the next finer grid. Work is queued on `compute`. The
+// constructor is collective; errors of one rank are thrown on all.
 class ConductanceGrid {
  public:
   ConductanceGrid(const Config& config, const Decomposition& cut, const Communicator& ranks, Device& device,
@@ -66,11 +66,11 @@ class ConductanceGrid {
         compute_(compute),
         halo_stream_(own_stream(device, Priority::high)) {
     for (int i = 0; i < 3 + has_ground(config); ++i) faces_.push_back(new_field());
-    // Transports were proved with patterns in the ghosts; beyond boundaries fields hold 0.
+    // The tests of transports left patterns in the ghosts; beyond boundaries fields must hold 0.
     for (Field<float>* field : {&current_, &other_, &source_})
       face_copy<float>(device.backend()).fill(field->view(), 0.0F, compute_);
     if (!exchanges_) return;
-    for (const int layers : {ghosts_, 1}) {  // both before a cycle is recorded, in which nothing is allocated
+    for (const int layers : {ghosts_, 1}) {  // allocates both: recording a cycle cannot
       halo_.use(layers);
       is_recordable_ = is_recordable_ && halo_.why_not_recordable().empty();
     }
@@ -85,20 +85,20 @@ class ConductanceGrid {
     if (faces_.size() > 3) g.ground = faces_[3].view();
     return g;
   }
-  // The field, K; another one, which sweeps write to; what is left of the equation.
+  // The error, K; the field that sweeps write to; the residual of the equation.
   Field<float>& current() { return current_; }
   Field<float>& other() { return other_; }
   Field<float>& source() { return source_; }
 
-  // What source() holds for this rank's cells becomes the conductances of their lower faces along the axis,
-  // or those of ground_of_cells, with the neighbours'.
+  // Copies source(), after an exchange of it, to the conductances of the lower faces along the axis, or to
+  // the ground for ground_of_cells.
   void take_lower_faces(int axis) {
     exchange(source_, ghosts_);
     Field<float>& to = faces_[axis];
     device_.copy(to.data(), source_.data(), to.bytes(), compute_);
   }
-  // What it holds for cells at the upper boundary, those of their upper faces. Where there is a neighbour,
-  // its lower faces are these.
+  // Copies source() of the cells at the upper boundary to the conductances of their upper faces. Where there
+  // is a neighbour instead, its lower faces are these.
   void take_upper_faces(int axis) {
     exchange(source_, ghosts_);
     if (sides_.filled[static_cast<int>(face(axis, true))]) return;
@@ -113,7 +113,7 @@ class ConductanceGrid {
     device_.synchronize(compute_);
   }
 
-  void exchange(Field<float>& field, int layers = 1) {  // one of the three
+  void exchange(Field<float>& field, int layers = 1) {  // current(), other() or source()
     if (!exchanges_) return;
     timed(Phase::halo, [&] {
       halo_.use(layers);
@@ -122,8 +122,8 @@ class ConductanceGrid {
     });
   }
 
-  // From 0, whatever the field holds, or from there. The number of sweeps, over a cycle, is even. Between
-  // exchanges each goes through what the next one reads of it.
+  // Sweeps from 0 or from the current field. A cycle has an even number of sweeps. Between exchanges each
+  // sweep covers the ghosts that the next one reads.
   void sweep(const std::vector<float>& weights, bool from_zero) {
     const std::size_t at_once = exchanges_ ? static_cast<std::size_t>(ghosts_) : weights.size();
     if (from_zero) exchange(source_, ghosts_);
@@ -155,7 +155,7 @@ class ConductanceGrid {
   const Box subdomain;
   Halving halving{.axis = -1};
   Box mine;            // cells that this rank restricts to
-  PhaseTimes times{};  // seconds of this rank's host thread, as those of a Step
+  PhaseTimes times{};  // seconds of this rank's host thread, as in Step
 
  private:
   Field<float> new_field() const {
@@ -165,31 +165,31 @@ class ConductanceGrid {
   Device& device_;
   GhostSides sides_;
   bool exchanges_, is_recordable_ = true, times_phases_ = false;
-  int ghosts_;  // layers; so many sweeps follow an exchange of all, which has edges and corners
+  int ghosts_;  // layers, edges and corners included; as many sweeps follow each exchange
   Field<float> current_, other_, source_;
-  std::vector<Field<float>> faces_;  // by axis, and the ground where there is one
+  std::vector<Field<float>> faces_;  // by axis, then the ground where there is one
   HaloExchange<float> halo_;
   Stream compute_;
   Owned<Stream> halo_stream_;
 
  public:
-  // Where this grid is whole, and the finer one is not. The last member: ranks close what they have open of
-  // source() before it is freed.
+  // Where only this grid, not the finer one, is whole on every rank. The last member: ranks close their
+  // handles to source() before it is freed.
   std::optional<Gathering<float>> gathering;
 };
 
-// V cycles over a grid of the body and coarser ones by semicoarsening (kernels/semicoarsening.hpp): each has
-// half the cells along the axis of the strongest coupling, down to one cell. Axes follow from exact sums of
-// conductances over the whole grid, formulas are local and in fixed order: the same bits by any kernel,
-// backend, rank count and process grid. A coarse cell is the rank's that has it on the finer grid; small
-// grids every rank has whole, as in Multigrid.
+// V cycles over a grid of the domain and coarser ones by semicoarsening (kernels/semicoarsening.hpp). Each
+// has half the cells along the axis of the strongest coupling, down to one cell. Exact sums of conductances
+// over the whole grid choose the axes; formulas are local and in fixed order: the same bits with any kernel,
+// backend, rank count and process grid. A coarse cell belongs to the rank that has it on the finer grid.
+// Every rank has small grids whole, as in Multigrid.
 class MaterialMultigrid {
  public:
-  // Puts conductances of the body's cells into the box of a field, as Semicoarsening::take_conductances.
+  // Stores conductances of the field's cells in a box of `to`, as Semicoarsening::take_conductances does.
   using OfBody = std::function<void(int along, bool above, FieldView<float> to, Box cells)>;
 
-  // Of a level's grid, in whose stream work is queued. What is passed outlives it. Collective. Throws
-  // CollectiveError where a rank has but one layer of cells.
+  // For the grid of `level`, on whose stream work is queued. Arguments must outlive the object. Collective.
+  // Throws CollectiveError where a rank has only one layer of cells.
   template <class T>
   MaterialMultigrid(const Level<T>& level, OfBody of_body)
       : config_(level.config()),
@@ -200,8 +200,8 @@ class MaterialMultigrid {
         compute_(level.compute()),
         of_body_(std::move(of_body)),
         kernels_(semicoarsening<float>(device_.backend())) {
-    // Of the finest grid, and of all coarser ones, before and after a correction. No conductances have an
-    // eigenvalue above 2 (Gershgorin).
+    // Sweeps before and after a correction: of the finest grid, and of all coarser ones. Whatever the
+    // conductances, no eigenvalue is above 2 (Gershgorin).
     for (const int sweeps : {3, 8}) {
       const std::vector<double> weights = smoothing_weights(2, sweeps);
       weights_.emplace_back(weights.begin(), weights.end());
@@ -212,23 +212,23 @@ class MaterialMultigrid {
     for (int along = 0; along < conductances_; ++along) find_conductances(0, along);
     for (std::size_t i = 0; grid(i).decomposition.cells().product() > 1; ++i) add_grid(i, axis_below(i));
     if (!can_be_recorded()) return;
-    // Loads the kernels too, which the first cycle would pay for.
+    // Recording also loads the kernels, so the first cycle does not pay for that.
     device_.begin_recording(compute_);
     cycle(0);
     graph_.emplace(device_, device_.end_recording(compute_));
   }
 
-  // The grid of the body's cells. A cycle takes its source, and leaves the correction in its current field.
+  // The grid of the field's cells. A cycle reads its source() and stores the correction in its current().
   ConductanceGrid& finest() { return grid(0); }
   void v_cycle() {
     if (!graph_ || times_phases_) return cycle(0);
     finest().timed(Phase::sweep, [&] { device_.launch(*graph_, compute_); });
   }
-  // Anew, of all grids, where the body's have changed.
+  // Recompute the conductances of all grids after those of the field's cells have changed.
   void take_ground() {
     for (std::size_t i = 0; i < grids_.size(); ++i) find_conductances(i, ground_of_cells);
   }
-  void take_faces() {  // along axes whose boundaries have coefficients that use t
+  void take_faces() {  // on axes with boundary coefficients that use t
     for (int axis = 0; axis < 3; ++axis)
       if (coefficients_use_time(config_, axis))
         for (std::size_t i = 0; i < grids_.size(); ++i) find_conductances(i, axis);
@@ -247,7 +247,7 @@ class MaterialMultigrid {
  private:
   ConductanceGrid& grid(std::size_t i) { return *grids_[i]; }
 
-  // A neighbour's boundary is not known where it is beyond the first of its cells.
+  // A rank does not know the boundary of a neighbour that has only one layer of cells.
   void check_blocks(const Decomposition& decomposition) const {
     for (int axis = 0; axis < 3; ++axis) {
       const Index cells = decomposition.cells()[axis], ranks = decomposition.process_grid()[axis];
@@ -262,7 +262,7 @@ class MaterialMultigrid {
     }
   }
 
-  // The axis along which the next coarser grid than the i-th has half the cells.
+  // The axis along which the grid after the i-th has half the cells.
   int axis_below(std::size_t i) {
     ConductanceGrid& fine = grid(i);
     const Int3 cells = fine.decomposition.cells(), lo = fine.subdomain.lo;
@@ -308,7 +308,7 @@ class MaterialMultigrid {
     }
   }
 
-  // Of that grid, from the body or from the next finer one.
+  // The conductances of grid i, computed from the field's cells or from the next finer grid.
   void find_conductances(std::size_t i, int along) {
     ConductanceGrid& to = grid(i);
     const auto find = [&](bool above, Box cells) {
@@ -353,7 +353,7 @@ class MaterialMultigrid {
   }
 
   void cycle(std::size_t i) {
-    // A single cell is solved by one sweep; two end in the field in which they began.
+    // One sweep solves for a single cell; after two, the result is in the field of the start.
     if (i + 1 == grids_.size()) return grid(i).sweep({1, 1}, true);
     const std::vector<float>& weights = weights_[std::min(i, weights_.size() - 1)];
     grid(i).sweep(weights, true);
@@ -363,7 +363,7 @@ class MaterialMultigrid {
     grid(i).sweep(weights, false);
   }
 
-  // As Multigrid's.
+  // As in Multigrid.
   bool can_be_recorded() {
     return config_.solver.cuda_graph != GraphChoice::off && why_no_graph(config_, device_).empty() &&
            std::ranges::all_of(grids_, [](const auto& each) { return each->is_recordable(); });
@@ -373,11 +373,11 @@ class MaterialMultigrid {
   Communicator ranks_, self_;
   Device& device_;
   bool times_phases_ = false;
-  int conductances_;  // kinds of conductances of a cell: three faces, and perhaps the ground
+  int conductances_;  // kinds per cell: three faces, and the ground where there is one
   Stream compute_;
   OfBody of_body_;
   const Semicoarsening<float>& kernels_;
-  std::vector<std::vector<float>> weights_;  // of the sweeps before a correction, and after it
+  std::vector<std::vector<float>> weights_;  // of the sweeps: finest grid, coarser grids
   std::vector<std::unique_ptr<ConductanceGrid>> grids_;
   std::optional<Owned<Graph>> graph_;
 };
@@ -401,7 +401,7 @@ class MaterialCorrection : public Correction<T> {
 
   void take(bool from_the_start) override {
     solve(1, v_cycles(level_.config()), from_the_start);
-    if (sum_) {  // no boundary fixes it: the mean over the volume of the body becomes that of the deck
+    if (sum_) {  // no boundary fixes the mean over the volume: it becomes that of the deck
       const double mean = level_.mean(*sum_);
       conjugate_steps<T>(level_.device().backend())
           .take(fields(), {0, 0, *level_.config().problem.mean_temperature - mean}, level_.compute());
@@ -473,8 +473,8 @@ class MaterialCorrection : public Correction<T> {
     grid.timed(Phase::sweep, [&] { steps.take(fields, parts, level_.compute()); });
   }
 
-  // Those that leave the least error in the norm of A; all of the correction, and a new beginning, where
-  // rounding spoils them.
+  // The parts that minimise the error in the norm of A. Where rounding spoils them: the whole correction, and
+  // conjugate gradients start anew.
   ConjugateParts best_parts() {
     std::array<LongAccumulator, conjugate_products> sums;
     level_.device().copy(sums.data(), sums_.data(), sums_.bytes(), level_.compute());
@@ -500,8 +500,8 @@ class MaterialCorrection : public Correction<T> {
   Level<T>& level_;
   double dt_ = level_.dt();
   MaterialMultigrid multigrid_;
-  Field<float> last_, image_;  // the last step and what it takes from the residual
-  double last_product_ = 0;    // of these two; 0: there is no last step
+  Field<float> last_, image_;  // the last step d, and A d
+  double last_product_ = 0;    // d A d; 0: there is no last step
   Buffer sums_;
   std::optional<FieldSum<T>> sum_;  // where no boundary fixes the mean
 };
@@ -519,7 +519,7 @@ std::unique_ptr<Correction<T>> make_material_correction(Step<T>& step) {
   return std::make_unique<MaterialCorrection<T>>(step);
 }
 
-// Grids as if of one material: others differ in shape, not in cells.
+// Assumes the grids of one material: other grids differ in shape, not in their number of cells.
 std::size_t material_correction_bytes(const Config& config, const Decomposition& decomposition, int rank,
                                       Backend backend) {
   const std::size_t fields = has_ground(config) ? 7 : 6;

@@ -11,36 +11,36 @@
 namespace isotherm {
 namespace {
 
-constexpr std::int64_t least_sweeps = 16, most_sweeps = 512;  // of a cycle that is chosen here
-// Of several materials: the heat of good conductors that poor ones enclose is lost in many more.
+constexpr std::int64_t least_sweeps = 16, most_sweeps = 512;  // limits of a cycle chosen here
+// With several materials: good conductors enclosed by poor ones need many more sweeps to lose their heat.
 constexpr std::int64_t most_sweeps_of_materials = 4096;
 constexpr int smoothing_sweeps = 4;     // of multigrid, before and after a correction
-constexpr double expected_decay = 2.3;  // of a V cycle: measured rates are 0.06 to 0.1 (docs/tuning-log)
-// ... of several materials, where coarse grids are less like the finest: of geometric bodies 0.07 to 0.34,
-// slower where single cells differ by much.
+constexpr double expected_decay = 2.3;  // per V cycle: measured rates are 0.06 to 0.1 (docs/tuning-log)
+// The same with several materials, where coarse grids approximate the finest less well: 0.07 to 0.34 for
+// geometric bodies, slower where single cells differ by much.
 constexpr double expected_decay_of_materials = 0.6;
-constexpr double worthwhile = 1e-4;  // what a cycle leaves of an error: half of the way to usual tolerances
+constexpr double worthwhile = 1e-4;  // share of an error that a cycle leaves: half way to usual tolerances
 
-// -ln of the share of an error left by m sweeps: T_m(x) = cosh(m arcosh x) at the x of no decay.
+// -ln of the share of an error left by m sweeps: ln T_m(x) = ln cosh(m arcosh x), x at the eigenvalue 0.
 double decay_of_cycle(const Spectrum& s, std::int64_t m) {
   const double argument = std::acosh((s.highest + s.lowest) / (s.highest - s.lowest));
   const double exponent = static_cast<double>(m) * argument;
   return exponent + std::log1p(std::exp(-2 * exponent)) - std::numbers::ln2;  // ln cosh
 }
 
-// A problem of one eigenvalue, or of none that decays, has no use for cycles.
+// Cycles do not help a problem with one eigenvalue, or with one that does not decay.
 bool has_range(const Spectrum& s) {
   return s.lowest > 0 && s.lowest < s.highest;
 }
 
-// A power of two, for the order of the weights.
+// A power of two, which the order of the weights needs.
 std::int64_t chosen_cycle(const Spectrum& s, std::int64_t most = most_sweeps) {
   std::int64_t m = least_sweeps;
   while (m < most && decay_of_cycle(s, m) < -std::log(worthwhile)) m *= 2;
   return m;
 }
 
-// Of chebyshev.
+// For chebyshev.
 std::int64_t sweeps_of_cycle(const Config& config, const Spectrum& s) {
   if (config.problem.cycle) return *config.problem.cycle;
   if (!has_range(s)) return 1;
@@ -73,7 +73,7 @@ bool is(MethodName method, const Config& config) {
   return config.problem.kind == ProblemKind::steady && config.problem.method == method;
 }
 
-// Next, the one whose eigenvalue has the largest product of distances to those before, `taken` included.
+// Each next eigenvalue has the largest product of distances to those before, `taken` included.
 std::vector<double> leja_order(std::vector<double> weights, std::vector<double> taken) {
   std::vector<double> ordered;
   while (!weights.empty()) {
@@ -92,7 +92,7 @@ std::vector<double> leja_order(std::vector<double> weights, std::vector<double> 
 
 Method multigrid_method(const Config& config) {
   const double unit = config.problem.weight, highest = sweep_spectrum(config).highest;
-  std::vector<double> before(smoothing_sweeps, unit), weights;  // a correction, and after it
+  std::vector<double> before(smoothing_sweeps, unit), weights;  // the same before and after a correction
   if (highest > 0) before = smoothing_weights(highest, smoothing_sweeps);
   for (int i = 0; i < 2 * v_cycles(config); ++i) weights.insert(weights.end(), before.begin(), before.end());
   const double decay = has_several_materials(config) ? expected_decay_of_materials : expected_decay;
@@ -113,7 +113,7 @@ std::pair<double, double> legendre(int n, double x) {
   return {value, n * (before - x * value) / (1 - x * x)};
 }
 
-// By Newton's iteration from the roots of a cosine, which are near. In rising order.
+// By Newton's iteration, which starts at the near roots of a cosine. In ascending order.
 std::vector<double> legendre_roots(int n) {
   std::vector<double> roots;
   for (int j = n; j >= 1; --j) {
@@ -135,7 +135,7 @@ std::vector<double> rkl_weights(int stages, double dt) {
   return leja_order(std::move(weights), {});
 }
 
-// What the polynomial's second derivative misses of an exponential's, in 1/2 dt^2 lambda^2: c(s).
+// c(s): the coefficient of (dt lambda)^2 in the polynomial; in the exponential it is 1/2.
 double rkl_curvature(int stages) {
   return 0.25 - 0.5 / (stages * (stages + 1));
 }
@@ -152,7 +152,7 @@ Method rkl_method(const Config& config, double dt) {
   return method;
 }
 
-// gamma of SDIRK2: with it the last stage is the step.
+// gamma of SDIRK2, with which the last stage is the result of the step.
 const double sdirk2_share = 1 - std::numbers::sqrt2 / 2;
 
 Method implicit_method(const Config& config) {

@@ -1,7 +1,7 @@
-// A method: how many sweeps make a cycle, after which the field means something, and the weight of each.
+// A method: how many sweeps form a cycle, and the weight of each. The field is valid at the end of a cycle.
 //
-// A weight is what the method changes from sweep to sweep: of a steady problem the weight of a Jacobi sweep,
-// of a transient one the time step. Nothing else knows methods by name.
+// The weight is the only parameter that varies from sweep to sweep: the weight of a Jacobi sweep in a steady
+// problem, the time step in a transient one. Level and Step never ask for the name of a method.
 #pragma once
 
 #include <cstdint>
@@ -13,67 +13,67 @@
 
 namespace isotherm {
 
-// A cycle of two runs of sweeps from one field: `share` of the second's field, the rest of the first's.
+// A cycle of two runs of sweeps from the same field: its result is a weighted sum of both.
 struct Combination {
   std::int64_t first = 0;  // sweeps
-  double share = 1;
+  double share = 1;        // weight of the second run; the first has 1 - share
 };
 
-// Of an implicit step: a change of the field for which the equation is solved. From the field T that it finds
-// comes T + d, where d = `scale` `implicit_dt` times the rate of T + d/scale, at `time` of the step, of 1.
+// A stage of an implicit step. It replaces the field T by T + d, where the change d equals `scale`
+// `implicit_dt` times the rate of T + d/scale, at `time`, a fraction of the step.
 struct ImplicitStage {
   double time = 1, scale = 1;
 };
 
 struct Method {
   std::string_view name;
-  std::vector<double> weights;  // of the sweeps of a cycle: of 1 in a steady problem, else s
+  std::vector<double> weights;  // of the sweeps of a cycle; s in a transient problem, else without unit
   double unit = 0;              // the weight of the sweep by which residuals are measured
-  double decay = 0;  // -ln of the factor by which a sweep reduces the slowest error, the mean over a cycle
-  bool has_coarse_grids = false;  // the correction from coarser grids comes in the middle of a cycle
-  bool by_correction = false;     // sweeps are those of a grid of the same cells, for a change of the field
-  std::int64_t in_a_row = 1;      // of a cycle that is taken whole: sweeps between which nothing else comes
+  double decay = 0;  // -ln of the factor by which a sweep reduces the slowest error; mean over a cycle
+  bool has_coarse_grids = false;  // a cycle has a correction from coarser grids in its middle
+  bool by_correction = false;     // sweeps solve for a change of the field, on a grid of the same cells
+  std::int64_t in_a_row = 1;      // consecutive sweeps, in a cycle that has more than sweeps
   std::optional<Combination> combination = {};
   std::vector<ImplicitStage> stages = {};
 
   std::int64_t cycle() const { return std::ssize(weights); }  // sweeps
-  // Is there more in a cycle than its sweeps?
+  // Does a cycle contain more than sweeps (corrections, combinations)? Then it is executed as a whole.
   bool is_taken_whole() const { return in_a_row > 1; }
 };
 
 // jacobi: weighted Jacobi sweeps of one weight. euler: explicit Euler steps of time_plan(config).dt.
-// chebyshev: cycles of Chebyshev weights for the spectrum that the grid and the boundaries have, in the order
-// of Lebedev and Finogenov (USSR Comput. Math. Math. Phys. 11, 1971), in which no error grows beyond bounds
-// in between; the fastest of all cycles of so many sweeps (Varga, Matrix Iterative Analysis, chapter 5).
-// multigrid: V cycles, 4 sweeps before and 4 after the correction from coarser grids, with the weights that
-// leave least of the errors that those grids do not see (Chebyshev polynomials of the fourth kind; Lottes,
-// Numer. Linear Algebra Appl. 30, 2023), in Leja order.
-// rkl: cycles of one time step of time_plan(config).dt. The stages of a Runge-Kutta-Legendre step of first
-// order are Euler sweeps, as the roots of its polynomial are real; s of them take (s^2 + s)/2 stable steps
-// (RKL1; Meyer, Balsara and Aslam, J. Comput. Phys. 257, 2014). A step from s1 stages and the same in two
-// halves of s2 are combined such that the errors of first order cancel. In Leja order, in which little is
-// lost to rounding.
-// implicit: cycles of one time step too. Backward Euler, of first order, or SDIRK2 of second order, which
-// damps fast modes as well (Alexander, SIAM J. Numer. Anal. 14, 1977). What a stage changes is solved for by
-// multigrid, with a diagonal of 1/implicit_dt more: a full multigrid cycle, with three V cycles on the finest
-// grid, whose sweeps are those of the cycle; of several materials eight V cycles in conjugate gradients.
-// `dt`: of another length of step than the deck's, s.
+// chebyshev: cycles of Chebyshev weights for the spectrum given by grid and boundaries. No cycle of as many
+// sweeps reduces errors faster (Varga, Matrix Iterative Analysis, chapter 5). The order of the weights bounds
+// the growth of errors within a cycle (Lebedev and Finogenov, USSR Comput. Math. Math. Phys. 11, 1971).
+// multigrid: V cycles, 4 sweeps before and 4 after the correction from coarser grids. Their weights minimise
+// the errors that those grids cannot represent (Chebyshev polynomials of the fourth kind; Lottes, Numer.
+// Linear Algebra Appl. 30, 2023), in Leja order.
+// rkl: a cycle is one time step of time_plan(config).dt. The stages of a first-order Runge-Kutta-Legendre
+// step are Euler sweeps, as the roots of its polynomial are real; s stages cover (s^2 + s)/2 stable steps
+// (RKL1; Meyer, Balsara and Aslam, J. Comput. Phys. 257, 2014). A step of s1 stages and two half steps of s2
+// stages are combined so that errors of first order cancel. Leja order keeps rounding errors small.
+// implicit: a cycle is one time step too, by backward Euler (first order) or SDIRK2 (second order), which
+// damps fast modes as well (Alexander, SIAM J. Numer. Anal. 14, 1977). Multigrid solves for the change of
+// each stage, with 1/implicit_dt added to the diagonal: a full multigrid cycle with three V cycles on the
+// finest grid, whose sweeps are those of the cycle; with several materials eight V cycles in conjugate
+// gradients.
+// `dt`: a step length other than the deck's, s.
 Method make_method(const Config& config, std::optional<double> dt = {});
-// Of sweeps that smooth, as multigrid's: of the errors up to the highest eigenvalue they take those that
-// oscillate, whatever else there is.
+// Weights of smoothing sweeps, as in multigrid: they reduce the oscillating errors, up to the highest
+// eigenvalue, whatever the rest of the spectrum is.
 std::vector<double> smoothing_weights(double highest, int sweeps);
-// Of the coarsest grid of multigrid: a cycle of Chebyshev weights, long enough to solve it.
+// For the coarsest grid of multigrid: a cycle of Chebyshev weights, long enough to solve it.
 Method coarsest_method(const Config& config);
 
-// Of implicit: stages of a step, and the share of it for which each solves.
+// The implicit method: stages of a step, and the share of the step that each one's implicit_dt is.
 std::vector<ImplicitStage> implicit_stages(Scheme scheme);
 double implicit_share(const Config& config);
 
-// Of a cycle of multigrid, with conjugate gradients several (solver/material_multigrid.cpp); of a stage of
-// an implicit step.
+// V cycles in a cycle of multigrid (several with conjugate gradients, solver/material_multigrid.cpp), or in a
+// stage of an implicit step.
 int v_cycles(const Config& config);
 
-// Sweeps of a cycle: 1 but for methods that have cycles.
+// Sweeps of a cycle; 1 for methods without cycles.
 std::int64_t sweeps_of_cycle(const Config& config);
 
 }  // namespace isotherm

@@ -18,14 +18,14 @@
 namespace isotherm {
 namespace {
 
-// The kernel of sweeps that a cycle takes whole, where nothing is measured.
+// The kernel of the smoothing sweeps; no measurement chooses it.
 template <class T>
 SweepChoice<T> smoothing_kernel(const Config& config, const Decomposition& decomposition, Backend backend) {
   const Int3 largest = decomposition.subdomain(0).extent();
   return fitting(kernel_choices<T>(config, backend, largest).sweeps.front(), config, decomposition);
 }
 
-// A coarse level, and the tables between the next finer one and it: of this rank's cells, on the device.
+// A coarse level, and the tables of transfers to and from the next finer one, of this rank, on the device.
 template <class T>
 struct CoarseLevel {
   CoarseLevel(const CoarseGrid& grid, bool coarsest, const Communicator& communicator, Level<T>& fine,
@@ -85,12 +85,12 @@ struct CoarseLevel {
     }
   }
 
-  // Of the update of a unit sweep: inversely as the diagonals.
+  // Scale of the restricted residual (the update of a unit sweep): inverse ratio of the diagonals.
   void weigh(const Config& fine) {
     scale = static_cast<T>(half_diagonal(fine) / half_diagonal(level.config()));
   }
 
-  // By global index. What stands beyond a boundary of the coarse grid is a T, as its boundary holds 0.
+  // By global index. Beyond a boundary of the coarse grid, which holds 0, the value is a T.
   static Interpolation<T> between(const Config& coarse, int axis, Index cell, Index fine) {
     const Index cells = coarse.grid.cells[axis];
     const AxisInterpolation at = interpolation_of(cell, fine, cells);
@@ -110,19 +110,19 @@ struct CoarseLevel {
 
   Level<T> level;
   Step<T> step;
-  Box restricted;  // this rank's cells, to which it restricts
-  Box read{};      // of the finer level
+  Box restricted;  // the cells to which this rank restricts
+  Box read{};      // cells of the finer level that restriction reads
   Buffer overlaps[3], interpolations[3];
   T scale = 0;
   bool restricts_nested = false, prolongs_nested = false;  // Restriction::nested, Prolongation::nested
-  std::optional<Gathering<T>> gathering;  // where this level is whole, and the finer one is not
+  std::optional<Gathering<T>> gathering;  // where only this level, not the finer one, is whole on every rank
 };
 
 template <class T>
 class Multigrid : public WholeCycle {
  public:
-  // The step of the finest level, which has its sources, outlives it. Collective. Throws CollectiveError
-  // where ghosts of the finest level are too few for the blocks of the next one.
+  // As make_multigrid(): collective, throws CollectiveError where the finest level has too few ghosts.
+  // `finest` must outlive it.
   explicit Multigrid(Step<T>& finest) : finest_(finest), self_(Communicator::self()) {
     Level<T>& field = finest.level();
     const Communicator& ranks = field.communicator();
@@ -144,27 +144,27 @@ class Multigrid : public WholeCycle {
     }
     records_ = can_be_recorded();
     if (!records_) return;
-    // Loads the kernels too, which the first cycle would pay for.
+    // Recording also loads the kernels, so the first cycle does not pay for that.
     field.record(start_, [&] { start(); });
     field.record(v_cycle_, [&] { v_cycle(0); });
   }
 
-  // One V cycle; `from_the_start` after a full multigrid cycle, which starts on the coarsest level, and in
-  // which each finer one begins with what the coarser one found (Brandt 1977, section 4).
+  // One V cycle; with `from_the_start` after a full multigrid cycle, which starts on the coarsest level and
+  // interpolates its solution to each finer one (Brandt 1977, section 4).
   void take(bool from_the_start) override {
     if (from_the_start) run(start_, [&] { start(); });
     run(v_cycle_, [&] { v_cycle(0); });
   }
-  // Level::use_stage() of all coarse levels, where that of the finest was called.
+  // Level::use_stage() for all coarse levels; call it after that of the finest.
   void use_stage(double dt, double time) {
     for (std::size_t i = 1; i <= coarse_.size(); ++i) {
       level(i).use_stage(dt, time, i == coarse_.size());
       coarse_[i - 1]->weigh(level(i - 1).config());
       if (coefficients_use_time(level(i).config())) coarse_[i - 1]->find_interpolations(level(i - 1));
     }
-    start_.starts_at = v_cycle_.starts_at = nullptr;  // they are no longer what the graphs hold
+    start_.starts_at = v_cycle_.starts_at = nullptr;  // coefficients in the graphs are out of date
   }
-  // Where no boundary fixes it: that of the field, K; unasked that of the deck.
+  // The mean of the field, K, where no boundary fixes it; the default is that of the deck.
   void want_mean(double kelvin) { wanted_mean_ = kelvin; }
 
   std::vector<TimedGrid> timed() override {
@@ -180,7 +180,7 @@ class Multigrid : public WholeCycle {
   Step<T>& step(std::size_t i) { return i == 0 ? finest_ : coarse_[i - 1]->step; }
   Level<T>& level(std::size_t i) { return step(i).level(); }
 
-  // As many layers as restriction to the next grid reads.
+  // Widens the halo to the layers that restriction to the next grid reads.
   void widen_halo(const CoarseGrid& next) {
     const Level<T>& field = finest_.level();
     const Config& config = field.config();
@@ -199,7 +199,7 @@ class Multigrid : public WholeCycle {
     finest_.use(plan);
   }
 
-  // `is_zero`: the finer level is, its ghosts included.
+  // `is_zero`: the field of the finer level is 0, ghosts included.
   void restrict_to(std::size_t i, bool is_zero = false) {
     CoarseLevel<T>& coarse = *coarse_[i - 1];
     Step<T>& finer = step(i - 1);
@@ -260,14 +260,14 @@ class Multigrid : public WholeCycle {
     step(i).advance(sweeps / 2);
     restrict_to(i + 1);
     v_cycle(i + 1);
-    // Interpolation keeps an error's mean only where cells nest; what a cycle leaves of it converges too.
+    // Interpolation preserves an error's mean only where cells nest; the error left in it converges too.
     const bool moves_mean = i == 0 && sum_;
     prolong_from(i + 1, moves_mean ? wanted_mean_ - level(0).mean(*sum_) : 0);
     step(i).advance(sweeps / 2);
   }
 
   void start() {
-    level(0).wait_for_copy(true);  // the field is changed in place; within a cycle, another one
+    level(0).wait_for_copy(true);  // the field is changed in place; a V cycle first writes the other one
     for (std::size_t i = 1; i <= coarse_.size(); ++i) restrict_to(i, i > 1);
     for (std::size_t i = coarse_.size(); i > 0; --i) {
       v_cycle(i);
@@ -275,10 +275,10 @@ class Multigrid : public WholeCycle {
     }
   }
 
-  // Launches are shorter than queueing them. No graph where the host gathers, finds means or times phases.
+  // A launch takes less time than queueing it. No graph where the host gathers, finds means or times phases.
   bool can_be_recorded() {
     const Config& config = level(0).config();
-    if (coarse_.empty()) return false;  // nor is its number of launches even
+    if (coarse_.empty()) return false;  // nor is the number of launches even
     if (config.solver.cuda_graph == GraphChoice::off || finest_.times_phases() || sum_) return false;
     if (!why_no_graph(config, level(0).device()).empty()) return false;
     for (std::size_t i = 0; i <= coarse_.size(); ++i)
@@ -288,18 +288,18 @@ class Multigrid : public WholeCycle {
     return true;
   }
 
-  // A cycle with an even number of launches on each grid, which ends in its first fields, as a graph.
+  // Runs a cycle as a graph. Each grid has an even number of launches, so its fields end where they began.
   void run(RecordedSweeps<T>& recorded, const std::function<void()>& work) {
     if (!records_ || finest_.times_phases()) return work();
     Level<T>& field = level(0);
-    field.wait_for_copy(true);  // its second launch would overwrite the field
+    field.wait_for_copy(true);  // the second launch would overwrite the field
     if (recorded.starts_at != field.field().origin) field.record(recorded, work);
     finest_.timed(Phase::sweep, [&] { field.launch(recorded, false); });
   }
 
   Step<T>& finest_;
   Communicator self_;
-  std::vector<std::unique_ptr<CoarseLevel<T>>> coarse_;  // the finest of them first
+  std::vector<std::unique_ptr<CoarseLevel<T>>> coarse_;  // the finest first
   std::optional<FieldSum<T>> sum_;                       // where no boundary fixes the mean
   double wanted_mean_ = 0;                               // K
   RecordedSweeps<T> start_, v_cycle_;
@@ -366,7 +366,7 @@ class CorrectionBy : public Correction<T> {
       sum_.emplace(level_.communicator(), level_.device(), level_.extent(), level_.compute());
   }
 
-  // Its length, and coefficients of boundaries at the time of the stage.
+  // Takes over the step's length, and the boundary coefficients at the time of the stage.
   void follow_step() {
     const Config& config = level_.config();
     if (level_.dt() == dt_ && !coefficients_use_time(config)) return;
@@ -377,7 +377,7 @@ class CorrectionBy : public Correction<T> {
     weigh();
   }
 
-  // Of the update of a sweep of the unit weight: inversely as the diagonals.
+  // Scale of the update of a sweep of the unit weight: inverse ratio of the diagonals.
   void weigh() { scale_ = half_diagonal(level_.config()) / half_diagonal(change_.config()); }
 
   Level<T>& level_;
@@ -390,7 +390,7 @@ class CorrectionBy : public Correction<T> {
   double dt_, scale_ = 1;
 };
 
-// Of the fields and the source of a grid of which a rank has such a block.
+// Bytes of the two fields and the source of a grid, with a subdomain of `block` cells.
 std::size_t level_bytes(const Config& config, Int3 block, Backend backend) {
   const FieldLayout layout =
       FieldLayout::make(block, ghost_layers(config), element_bytes(config), row_alignment(backend));
@@ -413,7 +413,7 @@ std::unique_ptr<Correction<T>> make_correction(Step<T>& step) {
   return std::make_unique<CorrectionBy<T, T>>(step);
 }
 
-// What boundaries hold does not change.
+// The values of boundaries do not change, so those of the change are 0.
 Config config_of_change(const Config& config) {
   Config change = config;
   ProblemConfig& problem = change.problem;

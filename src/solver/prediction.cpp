@@ -32,7 +32,7 @@ GridConfig with_few_cells(GridConfig grid) {
   return grid;
 }
 
-// The same body and boundaries at 0 K, with a source all over it: what is left to find is of its own size.
+// The same domain, with boundaries at 0 K and a source everywhere: the first error is the solution itself.
 Config small_problem(const Config& config) {
   Config small = config;
   small.grid = with_few_cells(config.grid);

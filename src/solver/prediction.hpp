@@ -1,5 +1,5 @@
-// How long a steady body of several materials takes, found out by solving it with few cells: jumps, thin
-// layers and the ratio of spacings say it, hardly their number.
+// Predicts the cycles of a steady problem of several materials by solving it with few cells: they depend on
+// jumps, thin layers and the ratio of spacings, hardly on the number of cells.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct Solution {
   double relative_residual = 0;  // at the end
 };
 
-// Cycles from the field as it is until the residual is `tolerance` of the first; or so many, or until two of
-// them have not lowered it. Collective.
+// Takes cycles from the current field until the residual is `tolerance` times the first; at most
+// `most_cycles`, and until two in a row have not lowered it. Collective.
 template <class T>
 Solution solve(Solver<T>& solver, double tolerance, std::int64_t most_cycles) {
   const double first = solver.residual();
@@ -33,14 +33,14 @@ Solution solve(Solver<T>& solver, double tolerance, std::int64_t most_cycles) {
 }
 
 struct PredictedCycles {
-  Int3 cells;           // of those that were solved
+  Int3 cells;           // of the small problem
   std::int64_t cycles;  // to the tolerance of the deck
   bool is_more;         // that many did not suffice
 };
 
-// By this process alone, in some tenths of a second. None where it is no multigrid of several materials,
-// where no boundary takes the heat of a source, and where few cells are not this body: datasets of regions
-// have its own, and parts of it may get lost.
+// By this process alone, in some tenths of a second. None without multigrid of several materials, where no
+// boundary removes the heat of a source, and where few cells cannot represent the domain: datasets of regions
+// have the cells of the deck, and small parts may vanish.
 std::optional<PredictedCycles> predicted_cycles(const Config& config);
 
 }  // namespace isotherm

@@ -1,5 +1,5 @@
-// The residual of an update in two halves: start() queues its norm and the copy to the host and waits for
-// nothing; finish() has the value. Sweeps may be queued in between, and the all-reduce goes on beside them.
+// The residual of an update, in two halves: start() queues its norm and the copy to the host, without
+// waiting; finish() returns the value. Sweeps queued in between run concurrently with the all-reduce.
 #pragma once
 
 #include <algorithm>
@@ -22,12 +22,12 @@
 
 namespace isotherm {
 
-// Over the first residual, or another; 0 where that is 0.
+// `value` over `first`; 0 where `first` is 0.
 inline double relative_residual(double first, double value) {
   return first > 0 ? value / first : 0;
 }
 
-// The residual, K, of a tolerance of 1: of an error at least the lowest lambda, by a sweep of weight 1.
+// The residual, K, at a tolerance of 1. Criterion error: an error of 1 K leaves at least the lowest lambda.
 inline double tolerance_unit(const Config& config, double first) {
   if (config.problem.criterion == Criterion::error) return sweep_spectrum(config).lowest;
   return config.problem.criterion == Criterion::relative ? first : 1;
@@ -40,9 +40,9 @@ inline bool has_converged(const Config& config, double first, double value) {
   return relative_residual(tolerance_unit(config, first), value) <= problem.tolerance;
 }
 
-// Whether a residual still falls. A sweep is a symmetric operator: while the slowest mode falls to a tenth,
-// any residual falls below half, whatever modes it holds. One that does not is what rounding leaves. Only
-// values of residuals decide, so that all ranks, kernels and restarts decide alike.
+// Detects a residual that no longer falls. A sweep is a symmetric operator: while the slowest mode falls to a
+// tenth, any residual falls below half, whatever its modes. A residual that does not is due to rounding. Only
+// residuals decide, so all ranks, kernels and restarts decide alike.
 class Stagnation {
  public:
   struct Lowest {
@@ -57,7 +57,7 @@ class Stagnation {
                       : std::numeric_limits<double>::infinity()) {}
 
   void go_on_from(Lowest lowest) { lowest_ = lowest; }
-  // A residual that is hardly lower is no progress: noise has new minima for ever.
+  // A slightly lower residual is no progress: noise keeps reaching new minima.
   void checked(std::int64_t sweep, double residual) {
     if (residual <= 0.75 * lowest_.residual) lowest_ = {residual, sweep};
   }
@@ -74,7 +74,7 @@ class Stagnation {
   Lowest lowest_{std::numeric_limits<double>::infinity(), 0};
 };
 
-// The largest residual that rounding may leave, K: 3 units in the last place were seen. Above: stalled.
+// The largest residual, K, due to rounding: 3 units in the last place were observed. Above it: stalled.
 template <class T>
 double rounding_level(double largest_temperature) {
   return 16 * static_cast<double>(std::numeric_limits<T>::epsilon()) * largest_temperature;
@@ -83,8 +83,8 @@ double rounding_level(double largest_temperature) {
 template <class T>
 class ResidualCheck {
  public:
-  // `cells`: of the body. `kernel` may be the fused one. `device` must outlive it. Collective; errors are
-  // thrown on all ranks.
+  // `cells`: those that are not voids. `kernel` may be the fused one. `device` must outlive it. Collective;
+  // errors are thrown on all ranks.
   ResidualCheck(const Config& config, const Communicator& communicator, Device& device,
                 const ReductionKernel<T>& kernel, std::size_t scratch_bytes, std::int64_t cells)
       : problem_(config.problem),
@@ -99,10 +99,10 @@ class ResidualCheck {
         swept_(own_event(device)),
         copied_(own_event(device)) {}
 
-  // Where a sweep leaves a fused norm; a later one may too: start() has queued the copy ahead of it.
+  // Where a sweep stores a fused norm. A later sweep may overwrite it: start() queues the copy before.
   UpdateNorm norm_of_sweep() const { return {op_, &result_.as<Result>()->value, scratch_.data(), false}; }
 
-  // Of `now` - `before`, on this device, behind `stream`. finish() comes before the next start().
+  // Norm of `now` - `before` on this device, in the order of `stream`. Call finish() before starting again.
   void start(FieldView<const T> now, FieldView<const T> before, Stream stream) {
     if (under_way_) throw Error(ExitCode::internal, "two residual checks at once; please report it");
     Result* const there = result_.as<Result>();
@@ -117,7 +117,7 @@ class ResidualCheck {
     poll();
   }
   bool under_way() const { return under_way_; }
-  // Starts the all-reduce once the value is on the host, and lets MPI go on with it. Does not wait.
+  // Starts the all-reduce once the value is on the host, and lets MPI progress it. Does not wait.
   void poll() {
     if (!under_way_) return;
     if (!all_reduce_) {
@@ -126,10 +126,10 @@ class ResidualCheck {
     }
     all_reduce_->done();
   }
-  void wait_for_sweeps() {  // for what the stream held at start(), so that the rest is the check's own time
+  void wait_for_sweeps() {  // queued before start(), so that the rest is the check's own time
     if (under_way_) device_.synchronize(swept_);
   }
-  // K: the norm over all ranks, over the weight if steady; NaN: an update is not finite. Waits for start().
+  // K: the norm over all ranks, divided by the weight if steady; NaN if an update is not finite. Waits.
   double finish() {
     if (!under_way_) throw Error(ExitCode::internal, "no residual check is under way; please report it");
     device_.synchronize(copied_);
@@ -153,7 +153,7 @@ class ResidualCheck {
   }
 
  private:
-  // What a reduction kernel leaves.
+  // The result of a reduction kernel.
   struct Result {
     double value;
     LongAccumulator unrounded;
@@ -163,7 +163,7 @@ class ResidualCheck {
                                             ReductionOp::sum_abs};
 
   bool is_exact() const { return kernel_->sum_bits == SumBits::exact && op_ != ReductionOp::max_abs; }
-  // MPI_MAX may drop a NaN, and a sum says so of itself only: whether a rank's value is finite is sent too.
+  // MPI_MAX may drop a NaN, so each rank also sends whether its value is finite.
   void start_all_reduce() {
     const Result& mine = *result_host_.as<Result>();
     if (is_exact()) {
@@ -180,7 +180,7 @@ class ResidualCheck {
   ProblemConfig problem_;
   double cells_;
   ReductionOp op_;
-  // Its own: the all-reduce starts when this rank's device is done, in no order with other collectives.
+  // A duplicate: the all-reduce starts when this rank's device is done, in no order with other collectives.
   Communicator communicator_;
   Device& device_;
   const ReductionKernel<T>* kernel_;

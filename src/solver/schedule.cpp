@@ -17,7 +17,7 @@ namespace isotherm {
 
 namespace {
 
-// A time that is a whole number of steps but for rounding belongs to that step, not to the next.
+// A time that is a whole number of steps, up to rounding, belongs to that step, not to the next.
 constexpr double rounding_of_a_step = 1e-9;
 
 std::int64_t step_at(double time, double dt) {
@@ -40,7 +40,7 @@ std::int64_t Recurrence::nth(std::int64_t k) const {
   return std::max(k, step_at(static_cast<double>(k) * *every_time_, dt_));  // at most one per step
 }
 
-// Of sweeps, cycles where the method has some: intervals count them, and nothing is due within one.
+// Intervals count sweeps, or cycles where the method has some; nothing is due within a cycle.
 Schedule::Schedule(const Config& config)
     : cycle_(sweeps_of_cycle(config)),
       check_interval_(config.problem.check_interval * cycle_),
@@ -89,7 +89,7 @@ std::int64_t likely_sweeps(const Config& config) {
 }
 
 double SweepWork::seconds(Backend backend, double copy_bandwidth) const {
-  constexpr double launch_on_gpu = 4e-6;  // in a graph, with the boundaries between two
+  constexpr double launch_on_gpu = 4e-6;  // in a graph, with the boundary ghosts between two launches
   return bytes / copy_bandwidth + (backend == Backend::cuda ? launches * launch_on_gpu : 0);
 }
 
@@ -98,12 +98,12 @@ SweepWork sweep_work(const Config& config, const Decomposition& decomposition, B
   const Config of_sweeps = method.by_correction ? config_of_change(config) : config;
   const bool has_coarse_grids = method.by_correction || method.has_coarse_grids;
   const bool blocks = shares_launches(of_sweeps);
-  constexpr double usual_block = 4;  // sweeps of a launch; those of a V cycle before a correction too
-  // How many times as fast as a pass for each sweep launches of several sweeps are (docs/tuning-log).
+  constexpr double usual_block = 4;  // sweeps of a launch, and of a V cycle before a correction
+  // Speed-up of launches of several sweeps over one pass per sweep (docs/tuning-log).
   const double gain = !blocks ? 1 : backend == Backend::cuda ? 2.8 : 1.5;
   const auto sweeps = static_cast<double>(likely_sweeps(config)),
              size = static_cast<double>(element_bytes(of_sweeps));
-  const double of_material = has_several_materials(config) ? 1 : 0;  // bytes of a cell
+  const double of_material = has_several_materials(config) ? 1 : 0;  // bytes per cell
   SweepWork work;
   const auto add = [&](Index cells, bool has_source) {
     work.bytes += sweeps * static_cast<double>(cells) * (size * (has_source ? 3 : 2) + of_material) / gain;

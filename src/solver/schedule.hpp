@@ -1,4 +1,4 @@
-// When something is due in a run, and how much work a run is: arithmetic alone, without a device.
+// When the events of a run are due, and how much work it is. Arithmetic only, without a device.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class Recurrence {
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
   Recurrence() = default;  // never
-  // At most one of the two; every_time and the step `dt` in s. A step is a cycle of so many sweeps.
+  // At most one of the two is set; every_time and the step `dt` in s. A step is a cycle of `cycle` sweeps.
   Recurrence(std::optional<std::int64_t> every_steps, std::optional<double> every_time, double dt,
              std::int64_t cycle = 1)
       : every_steps_(every_steps), every_time_(every_time), dt_(dt), cycle_(cycle) {}
@@ -62,10 +62,10 @@ class Recurrence {
   std::int64_t cycle_ = 1;
 };
 
-// Files or lines of the initial state, where they recur, and of the last state, wherever that is.
+// Files or lines written at an interval: also at the initial state if they recur, and always at the last one.
 class Series : public Recurrence {
  public:
-  Series() = default;  // not even of the last state
+  Series() = default;  // not even at the last state
   Series(const Recurrence& between, std::int64_t last) : Recurrence(between), last_(last) {}
 
   bool due(std::int64_t sweep) const { return sweep == 0 ? recurs() : Recurrence::due(sweep); }
@@ -78,9 +78,9 @@ class Series : public Recurrence {
   std::int64_t last_ = never;  // sweep
 };
 
-// Chooses the sweeps at which all ranks poll for signals and the wall-time limit, by agreed times: within a
-// second or two, and so seldom that the all-reduce costs nothing. The interval doubles below a quarter of a
-// second and halves above one.
+// Chooses the sweeps at which all ranks poll for signals and the wall-time limit, from times that are the
+// same on all ranks: often enough to react within a second or two, and so rarely that the all-reduce costs
+// nothing. The interval doubles below a quarter of a second and halves above one.
 class ControlPoll {
  public:
   // `unit`: sweeps that form one unit. The first poll comes a unit after `start`.
@@ -139,14 +139,14 @@ class Schedule {
   double dt_ = 0;
 };
 
-// How many sweeps a run will do: with a relative tolerance, where fewer, those of its slowest mode.
+// Expected sweeps of a run; with a relative tolerance those that its slowest mode needs, if fewer.
 std::int64_t likely_sweeps(const Config& config);
 
-// Of all ranks, with the sweeps of coarse grids and the transfers between grids.
+// The work of all ranks, including the sweeps of coarse grids and the transfers between grids.
 struct SweepWork {
-  double bytes = 0;     // read and written, as far as launches of several sweeps do not spare them
+  double bytes = 0;     // read and written, less what launches of several sweeps save
   double launches = 0;  // one after the other
-  // s, where all ranks together copy so many bytes per second.
+  // s, if all ranks together copy `copy_bandwidth` bytes per second.
   double seconds(Backend backend, double copy_bandwidth) const;
 };
 SweepWork sweep_work(const Config& config, const Decomposition& decomposition, Backend backend);

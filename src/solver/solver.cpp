@@ -12,7 +12,7 @@
 namespace isotherm {
 namespace {
 
-// From a device's memory.
+// Copies values from device memory.
 template <class T>
 std::vector<T> on_host(const Level<T>& level, const T* from, Index count) {
   std::vector<T> copy(static_cast<std::size_t>(count));
@@ -27,8 +27,8 @@ std::vector<T> plane_on_host(const Level<T>& level, FieldView<const T> field, In
   return on_host(level, &field(0, 0, z), (field.extent.y - 1) * field.pitch_y + field.extent.x);
 }
 
-// What a flux boundary adds to each of its cells in a sweep, K, in the order of Boundary::b_field. Empty: the
-// block has none there.
+// K that a flux boundary adds to each of its cells per sweep, in the order of Boundary::b_field. Empty: this
+// subdomain has no flux boundary at that face.
 template <class T>
 std::vector<double> flux_into(const Level<T>& level, Face f) {
   Boundary<T> boundary = level.boundaries().boundaries().faces[static_cast<int>(f)];
@@ -48,13 +48,13 @@ std::vector<double> flux_into(const Level<T>& level, Face f) {
   return added;
 }
 
-// Memory for the norms that launches of the kernel return, interior and exterior by themselves.
+// Scratch bytes for the norms of the kernel's launches: of the whole, or of interior and exterior.
 template <class T>
 std::size_t norm_scratch_bytes(Int3 extent, const GhostSides& sides, const SweepChoice<T>& choice) {
   const Box whole{{0, 0, 0}, extent};
   const StencilKernel<T>& kernel = *choice.kernel;
   std::size_t most = kernel.norm_scratch_bytes(whole, choice.tile);
-  // The last launch of a period has the norm, also where it is the first.
+  // The last launch of a period returns the norm; it may be the first one too.
   for (int sweeps = 1; sweeps <= choice.time_block; ++sweeps) {
     const PeriodLaunch launch = launches_of_period(extent, sides, sweeps, {sweeps}).front();
     const SweepPlan plan{launch.sweeps, choice.tile};
@@ -123,7 +123,7 @@ HaloCost Solver<T>::measure_halo_cost() {
   return cost;
 }
 
-// Of the last launch again: a value need not be finite at the end, where no sweep begins.
+// Repeats the values of the last launch: at the end of a run, where no sweep begins, they may not be finite.
 template <class T>
 std::optional<double> Solver<T>::measure_values() {
   const std::int64_t now = sweeps(), count = std::min<std::int64_t>(time_block(), own_sweeps());
@@ -139,7 +139,7 @@ std::optional<double> Solver<T>::measure_values() {
   return seconds / static_cast<double>(count);
 }
 
-// Where launches could fuse some: by the kernel of the run, or by others that `auto` might have taken.
+// A reason only where launches could fuse sweeps: by the run's kernel, or by others that `auto` may choose.
 template <class T>
 std::string Solver<T>::why_single(const std::string& otherwise) const {
   if (time_block() > 1) return "";

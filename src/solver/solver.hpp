@@ -21,7 +21,7 @@
 
 namespace isotherm {
 
-// Heat of sources and flux boundaries, K per sweep: magnitudes over cells; what rounding may swallow.
+// Heat of sources and flux boundaries, K per sweep: sums of magnitudes; `lost`: what rounding may swallow.
 struct SwallowedHeat {
   double all = 0, lost = 0;
 };
@@ -29,19 +29,19 @@ struct SwallowedHeat {
 template <class T>
 class Solver {
  public:
-  // Allocates, proves transports, computes the initial state or reads the one to resume from. `time_halos`:
-  // time transports in any case. Collective; errors of one rank are thrown on all.
+  // Allocates, tests the transports, and computes the initial state or reads `stored`, to resume from it.
+  // `time_halos`: time the transports in any case. Collective; errors of one rank are thrown on all.
   Solver(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
          Device& device, const SolverKernels<T>& kernels, bool time_halos = false,
          const std::optional<StoredField>& stored = {});
 
-  // Asynchronous on a GPU. The last returns a fused norm, unless a method with cycles needs another sweep for
-  // it. Halos are exchanged at the first and every unit() sweeps: ranks that take other parts must cut them
-  // there (whole_periods()); with graphs, all take the same parts. The last is a launch of its own where its
-  // update is looked at, and with `last_alone`, so that heat_flows() finds the field before it.
+  // Asynchronous on a GPU. The last sweep returns a fused norm, except with cycles, where a further sweep
+  // finds it. Halos are exchanged at the first and every unit() sweeps. Ranks that sweep different counts
+  // must end at exchanges (whole_periods()); with graphs, all use the same. The last sweep is a launch of its
+  // own where its update is read, and with `last_alone`, so that heat_flows() has the field before it.
   void sweep(std::int64_t count, bool last_alone = false);
   std::int64_t unit() const { return step_.unit(); }  // sweeps that are queued as a whole
-  // How steps are made from here on, and norms reduced; while no residual is under way. Collective.
+  // Sets how steps are executed and norms reduced, while no residual is under way. Collective.
   void use(const StepPlan<T>& plan, const ReductionKernel<T>& reduction) {
     step_.use(plan);
     kernels_.reduction = &reduction;
@@ -52,33 +52,33 @@ class Solver {
   const HistogramKernel<T>& histogram() const { return *kernels_.histogram; }
   Level<T>& level() { return level_; }
   Step<T>& step() { return step_; }
-  int time_block() const { return plan().sweep.time_block; }  // of a launch, where nothing is due before
-  // Why it is one though a kernel could fuse more; else empty. `otherwise`: where nothing else says so.
+  int time_block() const { return plan().sweep.time_block; }  // the most sweeps of a launch
+  // Why it is 1 though a kernel could fuse more; else empty. `otherwise`: the answer for other reasons.
   std::string why_single(const std::string& otherwise = "") const;
-  // The residual of the last update, or with cycles of a sweep not kept, in two collective halves.
+  // The residual of the last update (with cycles: of a sweep not kept), in two collective halves.
   void start_residual();
   double finish_residual();
   double residual() {  // both
     start_residual();
     return finish_residual();
   }
-  // Collective, on every rank the same: what the field holds; with output.diagnostics, the last sweep's heat;
+  // Collective: what the field holds and, with output.diagnostics, the heat of the last sweep.
   Diagnostics diagnose();
   TemperatureExtremes extremes();                        // of the field as it is
   std::vector<TemperatureExtremes> material_extremes();  // by number, of a deck with `materials`; collective
-  // Transient: of the last step, if it was a launch of its own; with cycles of a sweep of the unit weight
+  // Transient: of the last step, if it was a launch of its own; with cycles, of a sweep of the unit weight
   // that is not kept. Steady: of the field. None where the deck lacks the material for it.
   std::optional<HeatFlows> heat_flows();
   std::optional<Bins> histogram_bins() const {  // none without a histogram
     if (!diagnosis_ || level_.config().output.histogram.bins == 0) return std::nullopt;
     return diagnosis_->bins();
   }
-  SwallowedHeat swallowed_heat();  // now, by one pass over the field; of several materials unknown
+  SwallowedHeat swallowed_heat();  // now, by one pass over the field; zeros with several materials
   std::uint64_t fingerprint();     // of the whole field
   void synchronize() {
     step_.timed(Phase::sweep, [&] { level_.synchronize(); });
   }
-  // The host waits for what was queued before the last call: it is never far ahead of a busy device.
+  // The host waits for the work queued before the previous call, so it is never far ahead of a busy device.
   void keep_pace() {
     if (!is_asynchronous()) return;
     step_.timed(Phase::sweep, [&] {
@@ -91,8 +91,8 @@ class Solver {
   std::int64_t sweeps() const { return level_.sweeps(); }               // since the initial state
   std::int64_t own_sweeps() const { return level_.sweeps() - first_; }  // of this solver
   double time() const { return level_.time(); }                         // s; 0 in a steady problem
-  // Of steps in parts (StepControl), which sweeps() counts as whole ones; 0 without any. own_sweeps() where
-  // there are none.
+  // Counts of parts of steps (StepControl), where sweeps() counts whole steps; without long steps only the
+  // sweeps, own_sweeps().
   StepCounts counts() const {
     return super_step_ ? super_step_->counts() : StepCounts{.sweeps = own_sweeps()};
   }
@@ -104,7 +104,7 @@ class Solver {
   Box subdomain() const { return level_.subdomain(); }
   FieldView<const T> host_field() { return level_.host_field(); }
   std::vector<T> host_cells(const std::vector<Box>& boxes) { return level_.host_cells(boxes); }
-  // The field as it is now, kept: only the second sweep to come waits. `copy` lives until then.
+  // Copies the current field. Only the second sweep to come waits. `copy` must outlive the copying.
   HostCopy<T> make_host_copy() {
     std::function<void(FieldView<T>)> blank;
     if (level_.has_void()) blank = [this](FieldView<T> copy) { level_.material_cells().blank(copy); };
@@ -115,30 +115,30 @@ class Solver {
     level_.protect_until(copy.copied());
   }
 
-  // From now on times() has the parts of exchanges too, and on a GPU the host waits behind each phase for
-  // what it has queued: nothing overlaps, nothing is queued as graphs, and times are those of the device.
+  // From now on times() includes the phases of exchanges. On a GPU the host waits after each phase for the
+  // work it has queued: no overlap, no graphs, and times are those of the device.
   void time_phases() {
     step_.time_phases();
     if (whole_cycle_) whole_cycle_->time_phases();
     forget_times();
   }
-  void forget_times() {  // times() begins anew
+  void forget_times() {  // times() restarts from 0
     for (const TimedGrid& each : timed()) *each.times = {};
     if (step_.times_phases()) level_.halo().time_phases();
   }
 
   const std::vector<HaloLink>& halo_links() const { return level_.halo().links(); }
-  // What exchanges cost the steps as they are now. Keeps the current field but for ghosts. Collective.
+  // The cost of exchanges with the current plan. Keeps the current field, except ghosts. Collective.
   HaloCost measure_halo_cost();
-  // Seconds of a step for varying values of boundaries and sources; none where steps have none. Collective.
+  // Seconds per step for values of boundaries and sources that vary; none without such values. Collective.
   std::optional<double> measure_values();
   bool has_sources() const { return level_.source().origin != nullptr; }
   const SourceTotals& sources() const { return sources_; }  // of the whole domain, the same on all ranks
-  // Least traffic of a sweep, as a share of a launch's.
+  // Least traffic of a sweep: its share of the traffic of a launch.
   double bytes_per_point() const {
     return (least_bytes_per_cell<T>(has_sources()) + (level_.materials().empty() ? 0 : 1)) / time_block();
   }
-  // Of all grids; with their sums.
+  // Of all grids together, with the derived sums.
   PhaseTimes times() {
     PhaseTimes t = level_.halo().times();
     for (const TimedGrid& each : timed()) t += *each.times;
@@ -146,7 +146,7 @@ class Solver {
     t[Phase::boundaries] = t[Phase::halo] - t[Phase::pack] - t[Phase::wire] - t[Phase::unpack];
     return t;
   }
-  // Each by itself, the finest first.
+  // Of each grid, the finest first.
   std::vector<TimedGrid> timed() {
     std::vector<TimedGrid> all{{level_.config().grid.cells, &step_.times}};
     if (whole_cycle_)
@@ -156,7 +156,7 @@ class Solver {
 
  private:
   void make_check();
-  // Where the bins lie depends on the initial state: it is looked at before the first sweep.
+  // The bins depend on the extremes of the initial state, so this runs before the first sweep.
   Diagnosis<T> make_diagnosis() {
     Diagnosis<T> diagnosis(level_.config(), level_.communicator(), level_.extent(), level_.device(),
                            kernels_.histogram, level_.compute(), level_.materials(), level_.body());
@@ -167,7 +167,7 @@ class Solver {
     if (level_.sources_vary() && own_sweeps() > 0)
       diagnosis_->find_source([&](const auto& sum) { return level_.source_sum(sum); });
   }
-  // Between cycles a sweep that is not kept says what flows; where nothing is stored, the field alone.
+  // With cycles a sweep that is not kept shows the flows; in a steady problem the field alone does.
   StepFields<T> step_between_cycles() {
     if (level_.config().problem.kind == ProblemKind::steady) return {level_.field(), level_.field()};
     step_.probe(kernels_.probe, UpdateNorm{});
@@ -178,11 +178,11 @@ class Solver {
   Level<T> level_;
   SourceTotals sources_;
   Step<T> step_;
-  std::unique_ptr<WholeCycle> whole_cycle_;  // null: of sweeps alone
-  SuperStep<T>* super_step_ = nullptr;       // the same, of a method of long steps
+  std::unique_ptr<WholeCycle> whole_cycle_;  // null: cycles are sweeps only
+  SuperStep<T>* super_step_ = nullptr;       // the same object, for methods of long steps
   std::optional<ResidualCheck<T>> check_;
   Owned<Event> paced_;
-  bool last_alone_ = false;  // of sweep(): its update is looked at, not its norm alone
+  bool last_alone_ = false;  // sweep(): the update of the last sweep is read, not only its norm
   std::optional<Diagnosis<T>> diagnosis_;
   std::int64_t first_ = 0;
 };

@@ -1,8 +1,8 @@
-// Sources that vary in time and reach a small part of the block: a launch sweeps the whole without them, in
-// time blocks, and then these boxes again, sweep by sweep with the source of its time, from the field that
-// the launch began with. In d sweeps a source reaches d - 1 cells beyond its box. These cells, and d more
-// around them, are copied to fields of their own and swept in regions that shrink by a cell a sweep; the last
-// leaves the box in the field. So every cell has the bits of single sweeps with a source everywhere.
+// Sources that vary in time and heat a small part of the subdomain. A launch sweeps the whole without them,
+// in time blocks. Then their boxes are swept again from the field before the launch, sweep by sweep, each
+// with the source at its time. In d sweeps a source changes cells up to d - 1 beyond its box. These, and d
+// more around them, are copied to separate fields and swept in regions that shrink by a cell per sweep; the
+// last sweep stores its region in the field. So all cells have the bits of single sweeps.
 #pragma once
 
 #include <algorithm>
@@ -32,11 +32,11 @@ class SourceBoxes {
                                    device.backend() == Backend::host ? "openmp" : "naive",
                                    &StencilKernel<T>::name)) {}
 
-  // Behind the launch of as many sweeps as there are times: `args` are the launch's.
+  // Call it after a launch of times.size() sweeps, with the `args` of that launch.
   void sweep(const SweepArgs<T>& args, std::span<const double> times, Stream stream) {
     for (const Box& box : changed(times, std::ssize(times) - 1, args.region)) sweep(args, box, times, stream);
   }
-  // What sources at t add to the sum of `constant` (may be empty) over such a block; sum(field): of a box.
+  // What sources at t add to the sum of `constant` (may be empty) over the subdomain. sum(field) sums a box.
   LongAccumulator sum(double t, FieldView<const T> constant, Int3 extent, Stream stream,
                       const std::function<LongAccumulator(FieldView<const T>)>& sum) {
     LongAccumulator all{};
@@ -50,13 +50,13 @@ class SourceBoxes {
   }
 
  private:
-  // Boxes of cells that so many sweeps change, which do not overlap.
+  // Disjoint boxes of the cells within `beyond` cells of the sources, which are the cells they change.
   std::vector<Box> changed(std::span<const double> times, Index beyond, Box within) const {
     std::vector<Box> boxes;
     for (const Box& reached : sources_.reached(times)) {
       Box box = reached.grown(beyond).within(within);
       if (reached.empty() || box.empty()) continue;
-      // One that holds all that it meets; it may meet more then.
+      // Merges overlapping boxes into a box around both, which may overlap others.
       for (auto other = boxes.begin(); other != boxes.end();) {
         if (other->within(box).empty()) {
           ++other;
@@ -70,7 +70,7 @@ class SourceBoxes {
     }
     return boxes;
   }
-  // Whatever is in the fields is finite.
+  // The fields hold old values, which are finite.
   void make_room(Int3 extent) {
     const FieldLayout layout = FieldLayout::make(extent, 1, sizeof(T), device_.row_alignment());
     const std::size_t bytes = static_cast<std::size_t>(layout.elements) * sizeof(T);
@@ -87,7 +87,7 @@ class SourceBoxes {
       *fields[i] = layout.view(memory_[i].template as<T>());
     }
   }
-  // In source_, whose first cell has that index in the block.
+  // Sets source_, whose first cell has the index `first` in the subdomain.
   void set_source(double t, FieldView<const T> constant, Int3 first, Box region, Stream stream) {
     const FieldView<const T> here = constant.empty() ? constant : part_of(constant, first, source_.extent);
     sources_.set_products(t, here, source_, region, first, stream);
@@ -105,7 +105,7 @@ class SourceBoxes {
     for (Index i = 0; i < sweeps; ++i) {
       const Box region = here(around_box(sweeps - 1 - i));
       set_source(times[static_cast<std::size_t>(i)], args.source, all.lo, region, stream);
-      const bool is_last = i + 1 == sweeps;  // which leaves the box where it belongs
+      const bool is_last = i + 1 == sweeps;  // stores its region in the field
       SweepArgs<T> one{in_,
                        is_last ? part_of(args.out, all.lo, all.extent()) : out_,
                        region,
@@ -121,13 +121,13 @@ class SourceBoxes {
     }
   }
 
-  // The cells of a field from `lo` on, as a field of its own.
+  // A view of the cells of a field from `lo` on.
   template <class Cell>
   static FieldView<Cell> part_of(FieldView<Cell> field, Int3 lo, Int3 extent) {
     return {&field(lo), field.pitch_y, field.pitch_z, extent, 0};
   }
 
-  // Not beyond boundaries.
+  // The box without cells beyond boundaries.
   static Box clipped(Box box, const Boundaries<T>& boundaries, Int3 extent) {
     for (int f = 0; f < face_count; ++f) {
       if (!boundaries.faces[f].is_boundary) continue;
@@ -140,7 +140,7 @@ class SourceBoxes {
     return box;
   }
 
-  // As a block that holds the cells of `box` sees the boundaries, in that sweep.
+  // The boundaries in the given sweep, for a field that holds only the cells of `box`.
   static Boundaries<T> boundaries_of(const Boundaries<T>& all, Box box, Int3 extent, int sweep) {
     Boundaries<T> own = all;
     for (int f = 0; f < face_count; ++f) {
@@ -162,7 +162,7 @@ class SourceBoxes {
   const VaryingSources<T>& sources_;
   const StencilKernel<T>& kernel_;  // for boxes of any size, which stay in the caches
   Buffer memory_[3];
-  FieldView<T> in_, out_, source_;  // of the box at work
+  FieldView<T> in_, out_, source_;  // of the current box
 };
 
 }  // namespace isotherm

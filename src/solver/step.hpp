@@ -1,4 +1,4 @@
-// One period on a level: an exchange of halos and the sweeps that it serves, which overlap it or not.
+// Sweeps a level in periods: a halo exchange and the sweeps that use its ghosts, overlapped or not.
 #pragma once
 
 #include <fmt/format.h>
@@ -28,8 +28,8 @@ inline double sum_of(const PhaseTimes& t) {
 template <class T>
 class Step {
  public:
-  // `level` outlives the step. The first plan is that of the deck, or the default. Collective: throws
-  // CollectiveError where the deck insists on an overlap that is unavailable.
+  // `level` must outlive the step. The first plan is that of the deck, or the default. Collective: throws
+  // CollectiveError where the deck demands an overlap that is not available.
   Step(Level<T>& level, const SweepChoice<T>& sweep) : level_(level) {
     const Config& config = level.config();
     const Overlap wanted = config.parallel.overlap;
@@ -53,9 +53,9 @@ class Step {
 
   Level<T>& level() const { return level_; }
 
-  // Some of the sweeps until sweep `end`: those of a graph, where steps are queued as graphs, or one exchange
-  // and the sweeps that it serves. The last of all covers the subdomain, stores its norm where the result of
-  // `norm` is not null, and is a launch of its own where `last_alone`.
+  // Queues some of the sweeps up to sweep `end`: those of one graph, or those of one period. The last sweep
+  // of all covers exactly the subdomain, stores its norm where the result of `norm` is not null, and with
+  // `last_alone` has a launch to itself.
   void advance_towards(std::int64_t end, bool last_alone = false, const UpdateNorm& norm = {}) {
     // A launch that returns a norm is not in the graph, nor is one that is alone.
     if (graph(norm.result || (last_alone && time_block() > 1) ? end - 1 : end)) return;
@@ -63,8 +63,8 @@ class Step {
     const bool last = level_.sweeps() + count == end;
     period(count, last && last_alone, last ? norm : UpdateNorm{});
   }
-  // One sweep of the unit weight by this kernel, with its norm; the field stays as it is, and before() holds
-  // the update.
+  // One sweep of the unit weight by this kernel, with a norm where `norm` has a result. The field does not
+  // change; without a norm, before() holds the result of the sweep.
   void probe(const SweepChoice<T>& by, const UpdateNorm& norm) {
     const StepPlan<T> plan = plan_;
     plan_.sweep = by;
@@ -79,14 +79,14 @@ class Step {
     for (const std::int64_t end = level_.sweeps() + count; level_.sweeps() < end;) advance_towards(end);
   }
 
-  // An exchange of the current field by itself, for others than sweeps.
+  // Exchanges the current field outside periods, for readers of ghosts other than sweeps.
   void refresh_ghosts() {
     if (!exchanges(level_.sides())) return;
     timed(Phase::halo, [&] { level_.exchange(level_.current()); });
     forget_ghosts();
   }
 
-  // How steps are made. It may change between steps, on all ranks alike. Collective.
+  // How sweeps are executed. All ranks may change the plan together, between steps. Collective.
   const StepPlan<T>& plan() const { return plan_; }
   void use(const StepPlan<T>& plan) {
     if (plan == plan_) return;
@@ -109,10 +109,10 @@ class Step {
     return ranks.all_reduce(std::int64_t{mine}, ReduceOp::min) != 0;
   }
 
-  // Sweeps that are queued as a whole: of a graph, or of a period.
+  // Sweeps that are queued as a whole: those of a graph, or of a period.
   std::int64_t unit() const { return plan_.graph ? sweeps_of_a_graph() : interval_; }
 
-  // The first launch of a period alone: what measure_halo_cost() times. The field is not advanced.
+  // Queues a part of a period's first launch, for measure_halo_cost(). Does not advance the field.
   void queue_part(StepPart part) {
     timer_ = Timer();
     UpdateNorm norm;
@@ -126,20 +126,20 @@ class Step {
     sweep_interior(first, norm);
     sweep_exterior(first, norm);
   }
-  // Ghosts of the current field are no longer known to be those of the neighbours.
+  // Marks the ghosts of the current field as out of date.
   void forget_ghosts() { ghosts_ = Ghosts::absent; }
 
-  // Seconds of this rank's host thread: `sweep`, `interior` and `exterior` include the wait for the device
-  // and the values of boundaries that vary in time, `halo` the exchange and the ghosts of boundaries.
+  // Seconds of this rank's host thread. `sweep`, `interior` and `exterior` include the wait for the device
+  // and the update of boundary values that vary in time; `halo` the exchange and the boundary ghosts.
   PhaseTimes times{};
-  // From now on the host waits behind each phase for what it has queued: no overlap, no graphs.
+  // From now on the host waits after each phase for the work it has queued: no overlap, no graphs.
   void time_phases() {
     times_phases_ = true;
     plan_.graph = false;
     graph_.graph.reset();
   }
   bool times_phases() const { return times_phases_; }
-  // Adds the time of what `work` queues on the level's stream.
+  // Adds to `phase` the time of `work`, which queues on the level's stream.
   template <class Work>
   void timed(Phase phase, const Work& work) {
     timer_ = Timer();
@@ -159,9 +159,9 @@ class Step {
     for (const PeriodLaunch& each : all)
       launch(each, &each == &all.front(), &each == &all.back() ? norm : UpdateNorm{});
   }
-  // The sweeps of a graph, if they end by sweep `until`. False where nothing was done: also where the other
-  // field is the current one. A graph holds whole periods, so that the exchanges of a rank are the same with
-  // graphs and without; the stream of the halos forks from compute() in each exchange, and combines it again.
+  // Launches the sweeps of a graph, if they end by sweep `until`. False if it launches none, also where the
+  // fields are swapped against the graph. A graph contains whole periods: exchanges are the same as without
+  // graphs. In each, the halo stream forks from compute() and joins it again.
   bool graph(std::int64_t until) {
     const std::int64_t count = sweeps_of_a_graph();
     if (!plan_.graph || !level_.between_cycles() || level_.sweeps() + count > until) return false;
@@ -176,7 +176,7 @@ class Step {
     timed(Phase::sweep, [&] { level_.launch(graph_, time_block() == 1); });
     return true;
   }
-  // To this phase goes what the host has done since the last one and, where phases are timed, the device.
+  // Adds to `phase` the host's time since the last lap and, where phases are timed, the device's.
   void lap(Phase phase) {
     if (times_phases_) level_.device().synchronize(level_.compute());
     times[phase] += timer_.lap();
@@ -199,17 +199,17 @@ class Step {
     level_.advance(launch.sweeps);
   }
   SweepPlan plan(const PeriodLaunch& launch) const { return {launch.sweeps, plan_.sweep.tile}; }
-  // What of the first launch of a period this kernel sweeps during the exchange.
+  // The part of a period's first launch that this kernel sweeps during the exchange.
   Box interior(const PeriodLaunch& launch) const {
     return interior_of(kernel(), launch.region, launch.interior, plan(launch));
   }
-  // Ghosts beyond the boundaries at which the region ends, but for those that the kernel computes itself.
+  // Ghosts beyond the boundaries at which the region ends, except those that the kernel computes itself.
   void fill_boundaries(Box region) {
     level_.fill_boundaries(region, kernel().own_boundaries);
     lap(Phase::halo);
   }
-  // A step in several regions has one norm: the first region's starts it, the others join it. The launches
-  // are in order, so they share the scratch memory.
+  // A step in several regions has one norm: the launch of the first region starts it, the others add to it.
+  // The launches run in order, so they share the scratch memory.
   void queue(const PeriodLaunch& launch, Box region, UpdateNorm& norm, Phase part) {
     if (region.empty()) return;
     const TraceRange range(part);
@@ -217,8 +217,8 @@ class Step {
     norm.accumulate = true;
     lap(part);
   }
-  // The first launch of a period in two parts: what can be swept during the exchange, where the run overlaps
-  // the two, and what has to wait for it.
+  // The first launch of a period in two parts: the interior, swept during the exchange where the run overlaps
+  // the two, and the exterior, which needs the exchanged ghosts.
   void sweep_interior(const PeriodLaunch& launch, UpdateNorm& norm) {
     fill_boundaries(launch.available);
     if (plan_.overlap == Overlap::on) queue(launch, interior(launch), norm, Phase::interior);
@@ -243,8 +243,8 @@ class Step {
     level_.halo().publish_ghosts(level_.current().view(), level_.compute());
     ghosts_ = Ghosts::valid;
   }
-  // No exchange but the first, and one behind a sweep with a norm, which has no room for stores: the kernel
-  // itself stores the cells at its faces into the neighbours' ghosts.
+  // The kernel itself stores the cells at its faces into the neighbours' ghosts. Exchanges are needed only
+  // before the first sweep and after a sweep with a norm, which cannot store faces.
   void sweep_and_store(const PeriodLaunch& launch, const UpdateNorm& norm) {
     fetch_ghosts();
     const bool stores = norm.result == nullptr;
@@ -262,10 +262,10 @@ class Step {
   int interval_ = 1;
   bool times_phases_ = false;
   Timer timer_;
-  // Those of the current field, where sweeps store their faces: brought by an exchange, or by the last sweeps
-  // of the neighbours, which may not have ended.
+  // Ghosts of the current field where sweeps store faces: valid after an exchange; pending while the last
+  // sweeps of the neighbours, which store them, may still run.
   enum class Ghosts { absent, valid, pending } ghosts_ = Ghosts::absent;
-  RecordedSweeps<T> graph_;  // of sweeps_of_a_graph() sweeps
+  RecordedSweeps<T> graph_;  // sweeps_of_a_graph() sweeps
 };
 
 }  // namespace isotherm

@@ -1,5 +1,5 @@
-// A time step of many sweeps: two runs of Euler sweeps from one field, combined (method.hpp), or implicit
-// stages by multigrid; whole, or in parts that end where a value jumps or keep errors below a tolerance.
+// Long time steps: two runs of Euler sweeps from the same field, combined (method.hpp), or implicit stages by
+// multigrid; whole, or in parts, which end where a value jumps or keep errors below a tolerance.
 #pragma once
 
 #include <algorithm>
@@ -16,26 +16,26 @@
 
 namespace isotherm {
 
-// What has been taken.
+// Parts of steps that were computed, those of them that were rejected, and their sweeps.
 struct StepCounts {
   std::int64_t parts = 0, rejected = 0, sweeps = 0;
 };
 
-// A step in parts whose errors stay below a tolerance: the step halved some times, so its ends are hit
-// exactly. Arithmetic on errors that all ranks share.
+// Divides a step into parts whose errors stay below a tolerance. A part is the step halved several times, so
+// parts end exactly at the step's end. Arithmetic only, on errors that are equal on all ranks.
 class StepControl {
  public:
-  // `tolerance`: K, of a part. Parts at the floor, of `most_halvings`, are taken whatever their error is.
+  // `tolerance`: K per part. The shortest parts, halved `most_halvings` times, are always accepted.
   StepControl(double tolerance, int most_halvings) : tolerance_(tolerance), most_(most_halvings) {}
 
-  int halvings() const { return halvings_; }  // of the next part; kept from step to step
-  // Of a checkpoint, whose run may have had longer steps.
+  int halvings() const { return halvings_; }  // of the next part; kept between steps
+  // Resumes from a checkpoint, whose run may have had longer steps.
   void go_on_from(int halvings) { halvings_ = std::clamp(halvings, 0, most_); }
   bool at_end() const { return passed_ == whole(); }
   double passed() const { return static_cast<double>(passed_) / static_cast<double>(whole()); }  // of 1
   void begin_step() { passed_ = 0; }
 
-  // Is the part accepted? Else a shorter one follows. `error`: K, as the square of the length; NaN is one.
+  // Is the part accepted? If not, a shorter one follows. `error`: K, grows as length squared; NaN: too large.
   bool judge(double error) {
     constexpr double of_half = 4, margin = 2;
     if (!(error <= tolerance_) && halvings_ < most_) {
@@ -46,7 +46,7 @@ class StepControl {
       return false;
     }
     passed_ += length(halvings_);
-    // Twice as long from where such a part may begin.
+    // The next part is twice as long, where a part of that length may begin.
     if (margin * of_half * error <= tolerance_ && halvings_ > 0 && passed_ % length(halvings_ - 1) == 0)
       --halvings_;
     return true;
@@ -58,10 +58,10 @@ class StepControl {
 
   double tolerance_;
   int most_, halvings_ = 0;
-  std::int64_t passed_ = 0;  // in parts at the floor
+  std::int64_t passed_ = 0;  // in units of the shortest part
 };
 
-// None where the steps of the deck are fixed. The floor is a stable Euler step: below it nothing is gained.
+// None if the deck has fixed steps. No part is shorter than a stable Euler step: that gains nothing.
 inline std::optional<StepControl> step_control(const Config& config) {
   if (!takes_long_steps(config) || !(config.problem.tolerance > 0)) return std::nullopt;
   constexpr int most = 40;
@@ -74,7 +74,7 @@ inline std::optional<StepControl> step_control(const Config& config) {
 template <class T>
 class SuperStep : public WholeCycle {
  public:
-  // `step` outlives it. Collective.
+  // `step` must outlive it. Collective.
   explicit SuperStep(Step<T>& step)
       : level_(step.level()),
         step_(step),
@@ -94,7 +94,7 @@ class SuperStep : public WholeCycle {
   void take(bool) override {
     const std::int64_t begin = level_.sweeps(), cycle = level_.method().cycle();
     const double time = level_.time(), dt = level_.dt(), end = time + dt;
-    const double close = 1e-9 * dt;  // times that are the same but for rounding
+    const double close = 1e-9 * dt;  // times that differ by rounding only
     double from = time;
     auto jump = std::ranges::upper_bound(jumps_, from + close);
     const auto is_within = [&] { return jump != jumps_.end() && *jump <= end + close; };
@@ -121,7 +121,7 @@ class SuperStep : public WholeCycle {
   const StepCounts& counts() const { return counts_; }
 
  private:
-  // From one jump to the next, in one part or as many as the tolerance asks for.
+  // From one jump to the next, in one part or in as many as the tolerance requires.
   void take_parts(double from, double length, double jump) {
     if (!control_) {
       level_.begin_part(from, length, jump);
@@ -132,7 +132,7 @@ class SuperStep : public WholeCycle {
       combine(*start_, 1, 0, 1, 0);
       take_whole();
       ++counts_.parts;
-      double error = 0;  // K, the largest difference of a cell from what the method of first order has
+      double error = 0;  // K, the largest difference of a cell from the first-order result
       step_.timed(Phase::reduction, [&] {
         difference_->start(level_.field(), other_->view(), level_.compute());
         error = difference_->finish();
@@ -157,20 +157,20 @@ class SuperStep : public WholeCycle {
     combine(*other_, share, 1 - share, 0, 1);
     level_.hold_voids();
   }
-  // The rate at the first stage, for the whole step, is what a method of first order has.
+  // The first-order result takes the rate of the first stage for the whole step.
   void take_stages() {
     const std::vector<ImplicitStage>& stages = level_.method().stages;
     if (control_) combine(*other_, 1, 0, 1, 0);
     for (std::size_t i = 0; i < stages.size(); ++i) {
       level_.update_values(1, stages[i].time);
       correction_->solve(stages[i].scale, v_cycles(level_.config()), true);
-      // Of that step, which the first stage has left in the field.
+      // Share of the step that the first stage has added to the field.
       const double part = 1 - stages.front().time;
       if (control_ && i == 0) combine(*other_, 1, 0, static_cast<T>(1 / part), static_cast<T>(1 - 1 / part));
     }
     level_.advance_in_place(level_.method().cycle());
   }
-  // The current field and another one: xx current + xy other, yx current + yy other.
+  // Replaces the current field by xx current + xy other, and the other one by yx current + yy other.
   void combine(Field<T>& other, T xx, T xy, T yx, T yy) {
     level_.wait_for_copy(true);  // the field is changed in place
     step_.timed(Phase::sweep, [&] {
@@ -182,17 +182,17 @@ class SuperStep : public WholeCycle {
 
   Level<T>& level_;
   Step<T>& step_;
-  std::unique_ptr<Correction<T>> correction_;  // of an implicit method
+  std::unique_ptr<Correction<T>> correction_;  // implicit methods only
   std::optional<StepControl> control_;
   std::vector<double> jumps_;  // s, in order
   StepCounts counts_;
-  // Of rkl the first field, then the first run's; where errors are measured, the first-order result.
+  // rkl: the initial field, then the result of the first run; with error control, the first-order result.
   std::optional<Field<T>> other_;
-  std::optional<Field<T>> start_;  // where a part may be taken again
+  std::optional<Field<T>> start_;  // the field at the start of a part, which may be repeated
   std::optional<ResidualCheck<T>> difference_;
 };
 
-// Fields that it has beside those of the level.
+// Number of its fields in addition to those of the level.
 inline int fields_of_super_step(const Config& config) {
   return (is_rkl(config) ? 1 : 0) + (!step_control(config) ? 0 : is_rkl(config) ? 1 : 2);
 }
