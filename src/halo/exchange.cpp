@@ -39,7 +39,7 @@ void HaloExchange<T>::check_arguments() const {
                    "halo exchange of {}x{}x{} cells on rank {} (its subdomain differs); please report this",
                    n.x, n.y, n.z, communicator_.rank());
   }
-  // Throws where a block of any rank is too thin to fill its neighbour's ghosts.
+  // Throws where a subdomain of any rank is too thin to fill its neighbour's ghosts.
   Decomposition(decomposition_.cells(), decomposition_.process_grid(), decomposition_.periodic(), ghosts);
 }
 
@@ -50,7 +50,7 @@ typename HaloExchange<T>::Layers HaloExchange<T>::connect(int layers) {
   made.copies = local_copies(decomposition_, communicator_.rank(), layers);
   if (communicator_.size() == 1) return made;
   for (const OpenTransport<T>& open : chosen_.open) {
-    std::vector<HaloMessage> mine;  // to those neighbours whom this transport serves
+    std::vector<HaloMessage> mine;  // to the neighbours that use this transport
     for (const HaloMessage& m : made.messages)
       for (const HaloLink& link : chosen_.links)
         if (link.transport == open.entry->name && link.peer == m.peer) mine.push_back(m);
@@ -67,8 +67,8 @@ typename HaloExchange<T>::Layers HaloExchange<T>::connect(int layers) {
   return made;
 }
 
-// All ranks record their exchanges, or none: NCCL takes only messages that both sides record, all are as fast
-// as the slowest, and what ranks find out by a figure of all they have to try alike.
+// All ranks record their exchanges, or none: NCCL needs both sides of a message recorded, the slowest rank
+// limits the others, and ranks that choose by a common measurement must measure the same.
 template <class T>
 std::string HaloExchange<T>::why_not_recorded(const Layers& layers) const {
   std::string mine;

@@ -1,4 +1,4 @@
-// Makes the ghosts of a field, g layers deep, equal to the neighbours' cells.
+// The halo exchange: copies the neighbours' cells to the ghosts of a field, up to all its ghost layers.
 #pragma once
 
 #include <map>
@@ -12,35 +12,35 @@
 
 namespace isotherm {
 
-// Six faces where ghosts == 1, with edges and corners too where ghosts > 1. A direction whose neighbour is
-// this rank itself (periodic, one part) is a copy within the field; ghosts beyond a boundary stay as they
-// are.
+// Six faces where ghosts == 1, edges and corners too where ghosts > 1. If the neighbour in a direction is
+// this rank itself (periodic, one part), the exchange copies within the field. Ghosts beyond a boundary stay
+// as they are.
 //
 //     start:  local copies on `compute`;  every transport's send() on `halo`
 //     finish: every transport's receive() on `halo`; `compute` waits
 //
-// Between start and finish, cells that touch no ghost of another rank (interior_box()) may be swept on
+// Between start and finish, cells that read no ghost of another rank (interior_box()) may be swept on
 // `compute`.
 template <class T>
 class HaloExchange {
  public:
-  // Of fields of one shape, whose edges and ghosts transports are proved with. Collective; throws on all.
+  // `fields` have one shape; tests of transports overwrite their edges and ghosts. Collective; throws on all.
   HaloExchange(const Decomposition& decomposition, const Communicator& communicator, Device& device,
                std::vector<HaloField<T>> fields, const TransportSettings& settings = {},
                std::span<const TransportEntry<T>> registry = transport_registry<T>());
 
-  // From now on exchanges fill so many layers, all that the fields have or fewer. Between exchanges;
-  // collective. Buffers of other numbers of layers are kept until forget_others().
+  // Sets how many layers exchanges fill, at most those of the fields. Call it between exchanges; collective.
+  // Buffers for other numbers of layers are kept until forget_others().
   void use(int layers);
   void forget_others() {
     std::erase_if(by_number_, [&](const auto& each) { return each.first != layers_; });
   }
 
-  // `field` is one of the bound ones, on all ranks the same of them.
+  // `field` is one of the bound fields, the same one on all ranks.
   void start(FieldView<T> field, Stream compute, Stream halo);
   void finish(FieldView<T> field, Stream compute, Stream halo);
 
-  // Can sweeps store their faces in place of exchanges: one layer, no copy within a rank? The same on all.
+  // Can sweeps store their faces in place of exchanges (one layer, no local copies)? The same on all ranks.
   bool serves_sweeps() const { return now().serves_sweeps; }
   FaceStores<T> stores(FieldView<T> in, FieldView<T> out, Stream compute) {
     return first().stores(in, out, compute);
@@ -48,17 +48,17 @@ class HaloExchange {
   void publish_ghosts(FieldView<T> field, Stream compute) { first().publish_ghosts(field, compute); }
   void unpack_ghosts(FieldView<T> field, Stream compute) { first().unpack_ghosts(field, compute); }
 
-  // From now on times() has this rank's exchanges; on a GPU the host waits behind each phase.
+  // From now on times() has this rank's exchanges; on a GPU the host waits after each phase.
   void time_phases();
   PhaseTimes times() const;
 
   const std::vector<HaloLink>& links() const { return chosen_.links; }  // by neighbour
-  // Why start() and finish() cannot be recorded into a graph: the first transport in use between any two
-  // ranks that cannot. The same on all ranks; empty: they can, on each.
+  // Why start() and finish() cannot be recorded into a graph, by the first transport between any two ranks
+  // that cannot. The same on all ranks; empty: all can be recorded.
   const std::string& why_not_recordable() const { return now().why_not_recordable; }
 
-  // One exchange more, of `messages` between any two ranks (ChosenTransports); null: by these transports it
-  // would need the host. Collective.
+  // A further transport, for `messages` between any two ranks (ChosenTransports); null where it would need
+  // the host. Collective.
   std::unique_ptr<Transport<T>> connect_all(const HaloField<T>& field,
                                             std::span<const HaloMessage> messages) const {
     if (!why_not_recordable().empty()) return nullptr;

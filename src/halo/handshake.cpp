@@ -45,7 +45,7 @@ void take_leave(const Communicator& communicator, std::span<const int> peers, do
     for (MPI_Request& request : *requests) {
       if (request == MPI_REQUEST_NULL) continue;
       if (requests == &heard) MPI_Cancel(&request);
-      MPI_Request_free(&request);  // what is left of it MPI does by itself
+      MPI_Request_free(&request);  // MPI completes the rest by itself
     }
   }
 }

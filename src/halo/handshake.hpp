@@ -1,4 +1,4 @@
-// What neighbours tell each other before they exchange halos.
+// Messages of neighbours before the first halo exchange, and after the last one.
 #pragma once
 
 #include <cstring>
@@ -12,11 +12,11 @@
 
 namespace isotherm {
 
-// Text i, of any length, goes to peer i, and theirs come back in that order. The peers call it too.
+// Sends text i, of any length, to peer i, and returns the peers' texts in that order. The peers call it too.
 std::vector<std::string> swap_texts(const Communicator& communicator, std::span<const int> peers,
                                     std::span<const std::string> mine);
 
-// Values in such a text, as the bytes that both sides have them in.
+// Values in such a text, as bytes, which mean the same on both sides.
 template <class Value>
 void append(std::string& text, const Value& value) {
   static_assert(std::is_trivially_copyable_v<Value>);
@@ -30,8 +30,8 @@ Value take(std::string_view& text) {
   return value;
 }
 
-// Tells these peers that this rank is done with what they share, and waits for them to say the same, so long
-// at the most: for destructors, where a peer may never come.
+// Tells the peers that this rank no longer uses what they share, and waits until they say the same, at most
+// `seconds`: for destructors, where a peer may never answer.
 void take_leave(const Communicator& communicator, std::span<const int> peers, double seconds) noexcept;
 
 }  // namespace isotherm

@@ -1,14 +1,14 @@
-// What a halo exchange costs, and how much of that a step hides behind its sweep. Two spans of the compute
-// stream, a step with its exchange and the same sweep without it, differ by what the exchange costs the step:
-// waits, and memory, processors and launches that it takes from the sweep. Beside it stands the exchange
-// alone:
+// The cost of a halo exchange, and the share of it that a step hides behind its sweep. Two spans of the
+// compute stream, a step with its exchange and the same sweep without it, differ by the exposed cost: waits,
+// and memory bandwidth, processors and launches that the exchange takes from the sweep. The exchange alone is
+// measured too:
 //
 //     exposed = (exchange and sweep) - (sweep)          hidden = 1 - exposed / (exchange)
 //
-// Both are swept in two parts, so what that costs more than one whole sweep is not in it. Copies within a
-// rank are part of the exchange. It is measured before the first sweep, with the run's own fields, streams,
-// transports and kernels, on all ranks at once, the two spans one after the other, so that a clock that
-// changes changes both: as a share of the time of a sweep it would be lost to noise.
+// Both spans sweep in two parts, so the extra cost of two parts is not counted. Copies within a rank are part
+// of the exchange. All ranks measure at once, before the first sweep, with the run's own fields, streams,
+// transports and kernels. The two spans alternate, so that a change of clock rates affects both: as a
+// fraction of the time of a sweep the difference would be lost in noise.
 #pragma once
 
 #include <functional>
@@ -20,30 +20,30 @@
 
 namespace isotherm {
 
-// Seconds of the slowest rank, as fast as which a job is: others' waits are no communication.
+// Seconds of the slowest rank, which limits the job: the waits of others are not communication.
 struct HaloCost {
-  double exchange = 0;  // with nothing beside it
+  double exchange = 0;  // with no concurrent sweep
   double exposed = 0;   // what it adds to a step
-  // From 0, where the exchange adds all that it takes or more, to 1. None where it takes no time.
+  // From 0, where the exchange adds its whole time or more, to 1. None where it takes no time.
   std::optional<double> hidden_share() const;
 };
 
-// What of the first sweep of a period.
+// The parts of the first sweep of a period.
 enum class StepPart { exchange, sweep, both };
 
-// Seconds of the slowest rank, at about one time.
+// Seconds of the slowest rank, measured one after the other.
 struct StepSeconds {
   double exchange, sweep, both;
 };
-HaloCost halo_cost(std::span<const StepSeconds> samples);  // medians; of one sample at least
+HaloCost halo_cost(std::span<const StepSeconds> samples);  // medians of at least one sample
 
-// `queue(part)` queues it on `compute`, and on streams that fork from it and join it again; any number of
-// times, with the same outcome. `as_graphs`: as a run queues it that has graphs. Collective: every rank
-// returns the same. Takes some tenths of a second, or some ten sweeps where those are longer.
+// `queue(part)` queues a part on `compute`, and on streams that fork from it and join it again; any number of
+// times, with the same outcome. `as_graphs`: as in a run with graphs. Collective: every rank returns the
+// same. Takes some tenths of a second, or about ten sweeps where those are longer.
 HaloCost measure_halo_cost(const Communicator& communicator, Device& device, Stream compute,
                            const std::function<void(StepPart)>& queue, bool as_graphs);
 
-// Seconds of what `queue` queues on `compute`, on the slowest rank: the median of some. Collective.
+// Seconds of the work that `queue` queues on `compute`, on the slowest rank: a median. Collective.
 double measure_seconds(const Communicator& communicator, Device& device, Stream compute,
                        const std::function<void()>& queue);
 

@@ -16,7 +16,7 @@ namespace {
 constexpr double timing_seconds = 0.004;  // of the exchanges of one transport and one pair
 constexpr int batches = 3, most_repeats = 20;
 
-// What a cell of the pattern holds: integers that fp32 holds exactly, none of which is the poison.
+// The pattern's value in a cell: an integer that fp32 represents exactly, and that is not the poison.
 template <class T>
 T pattern(int rank, int field, Int3 cell) {
   std::uint64_t bits = 0;
@@ -28,7 +28,7 @@ T pattern(int rank, int field, Int3 cell) {
 }
 constexpr double poison = -1;
 
-// Exchanges that end by the deadline, however the peer behaves. A transport that did not is given up.
+// Exchanges with a time limit, whatever the peer does. A transport that exceeds it is abandoned.
 template <class T>
 class BoundedTransport {
  public:
@@ -39,7 +39,7 @@ class BoundedTransport {
         stream_(own_stream(device, Priority::high)),
         done_(own_event(device)) {}
   BoundedTransport& operator=(BoundedTransport&&) = delete;
-  // Memory that MPI or a GPU may still be writing to is never given back.
+  // Memory to which MPI or a GPU may still write is never freed.
   ~BoundedTransport() {
     if (!hangs_) return;
     transport_->abandon();
@@ -48,8 +48,8 @@ class BoundedTransport {
 
   Stream stream() const { return stream_; }
 
-  // So many, queued one behind the other as in a run, of the fields in turns: seconds until they are done.
-  // Throws Error(unavailable) when the time is up.
+  // Queues `count` exchanges one after the other, as in a run, of the fields in turn. Returns the seconds
+  // until they are done. Throws Error(unavailable) at the time limit.
   double exchange(std::span<const HaloField<T>> fields, int count) {
     const Timer timer;
     for (int i = 0; i < count; ++i) {
@@ -111,7 +111,7 @@ class LinkProbe {
   };
   bool good() const { return verdict_.why_not.empty(); }
 
-  // The worse of the two sides, in the same words on both.
+  // Both sides take the worse of the two verdicts, with the same text.
   void settle() {
     std::string mine;
     append(mine, verdict_.seconds);
@@ -130,7 +130,7 @@ class LinkProbe {
     verdict_ = {std::max(low.seconds, high.seconds), why_not};
   }
 
-  // On both ranks or, once something is wrong, on none.
+  // Runs `work` on both ranks or, after an error on either, on none.
   template <class Work>
   void attempt(const Work& work) {
     if (!good()) return;
@@ -142,7 +142,7 @@ class LinkProbe {
     settle();
   }
 
-  // Edges get the pattern, ghosts the poison.
+  // Writes the pattern to the edges and the poison to the ghosts.
   void paint(const HaloField<T>& field, int index, Stream stream) {
     const FaceCopy<T>& copy = face_copy<T>(device_.backend());
     const auto put = [&](Box box, auto value) {
@@ -171,11 +171,11 @@ class LinkProbe {
     return wrong == 0 ? "" : fmt::format("{} of {} cells arrived wrong", wrong, all);
   }
 
-  // Every field, because a transport may reach each in its own way. The ghosts of both are poisoned before
-  // either sends: settle() is where the two meet.
+  // Tests every field, because a transport may access each in its own way. Both ranks poison their ghosts
+  // before either sends: settle() synchronises the two.
   void prove() {
     std::optional<BoundedTransport<T>> bounded;
-    // One side may have given up on another peer what the other would wait for here.
+    // One side may have abandoned this transport with another peer; the other would wait for it here.
     attempt([&] {
       verdict_.why_not = open_.maker->why_broken();
       dense_ = Buffer(device_, std::ranges::max(link_.messages, {}, &HaloMessage::cells).cells() * sizeof(T));
@@ -193,14 +193,14 @@ class LinkProbe {
     }
   }
 
-  // Of one exchange among many that are queued, on the slower rank: in a run the host is ahead of its device,
-  // and what it takes to see that an exchange is done delays none. 0 where it fails.
+  // Of one exchange in a queued batch, on the slower rank: in a run the host is ahead of its device, so the
+  // time to detect the end of an exchange delays none. 0 where it fails.
   double time(std::span<const HaloMessage> messages) {
     attempt([&] {
       const double wanted = timing_seconds / batches / std::max(verdict_.seconds, 1e-9);
       const int repeats = static_cast<int>(std::clamp<double>(wanted, 1, most_repeats));
       BoundedTransport<T> bounded(device_, open_.maker->connect(link_.fields, messages), link_.timeout);
-      bounded.exchange(link_.fields, 1);  // the first of a connection has more to do
+      bounded.exchange(link_.fields, 1);  // the first of a connection takes longer
       std::vector<double> seconds;
       for (int i = 0; i < batches; ++i) seconds.push_back(bounded.exchange(link_.fields, repeats) / repeats);
       verdict_.seconds = median(seconds);
@@ -225,7 +225,7 @@ std::string names_of(auto registry, std::string_view without = {}) {
   return names;
 }
 
-// The fastest that works; empty where none does. Both ranks have the same figures and choose alike.
+// The fastest that works; empty where none does. Both ranks have the same figures and choose the same.
 std::string fastest(const std::vector<TransportMeasurement>& measurements) {
   const TransportMeasurement* best = nullptr;
   for (const TransportMeasurement& measurement : measurements) {
@@ -250,7 +250,7 @@ std::string fastest(const std::vector<TransportMeasurement>& measurements) {
                  settings.place, pair, fmt::join(reasons, "; "));
 }
 
-// A measurement that failed on one link may have taken its transport from all.
+// A test that failed on one link may have broken its transport on all.
 template <class T>
 void drop_broken(const Communicator& communicator, const std::vector<OpenTransport<T>>& candidates,
                  std::vector<HaloLink>& links) {
@@ -302,7 +302,7 @@ ChosenTransports<T>::ChosenTransports(const TransportSettings& settings,
         settings.place, settings.name, names_of(registry));
   const Communicator own = communicator.duplicate();
   const std::vector<HaloMessage> messages = halo_messages(decomposition, rank, ghosts);
-  // Pair by pair, so that no other traffic of this rank disturbs a figure.
+  // Pair by pair, so that no other traffic of this rank disturbs a measurement.
   for (const int peer : rounds_of_pairs(decomposition, rank, ghosts)) {
     if (peer < 0) continue;
     HaloLink link{peer, {}, 0, "", {}};
@@ -343,7 +343,7 @@ std::unique_ptr<Transport<T>> ChosenTransports<T>::connect_all(const Communicato
   const OpenTransport<T>& chosen = open.front();
   const Communicator own = communicator.duplicate();
   const int ranks = communicator.size();
-  for (int round = 0; round < ranks; ++round) {  // in each of which a rank meets one other, or none
+  for (int round = 0; round < ranks; ++round) {  // in each of which a rank has one peer, or none
     const int peer = (round + ranks - communicator.rank()) % ranks;
     TriedLink<T> tried{device, own, fields, {}, TransportSettings{}.timeout};
     std::ranges::copy_if(messages, std::back_inserter(tried.messages),

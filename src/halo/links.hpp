@@ -1,4 +1,4 @@
-// Which transport carries halos between each two ranks: the deck's, or the fastest that is proved to work.
+// The halo transport between each two ranks: the deck's, or the fastest that passes a test.
 #pragma once
 
 #include <algorithm>
@@ -17,28 +17,28 @@ struct TransportMeasurement {
   std::string why_not;  // empty: it works
   // Of an exchange of all their messages in both directions, the mean of a queued batch; 0: not timed.
   double seconds = 0;
-  double latency = 0;  // s, likewise, of messages of one cell
+  double latency = 0;  // s, the same for messages of one cell
 };
 
 struct TransportSettings {
   std::string name = "auto";
-  std::string place = "parallel.transport";  // where the deck says so, for errors
-  double timeout = 10;                       // s, of a transport that is tried
+  std::string place = "parallel.transport";  // its place in the deck, for errors
+  double timeout = 10;                       // s, for the test of a transport
   bool timed = true;                         // measure even where there is nothing to choose
 };
 
 struct HaloLink {
   int peer;
   std::vector<Direction> directions;  // of its messages
-  std::size_t bytes;                  // each way, an exchange
+  std::size_t bytes;                  // each way, per exchange
   std::string transport;
-  std::vector<TransportMeasurement> measurements;  // of those asked, in the order of the table
+  std::vector<TransportMeasurement> measurements;  // of the transports tested, in registry order
   const TransportMeasurement& chosen() const {
     return *std::ranges::find(measurements, transport, &TransportMeasurement::transport);
   }
 };
 
-// A transport that all ranks have made ready, with a communicator of its own; or why they cannot.
+// A transport that is ready on all ranks, with its own communicator; or the reason why it is not.
 template <class T>
 struct OpenTransport {
   // Collective.
@@ -46,7 +46,7 @@ struct OpenTransport {
 
   const TransportEntry<T>* entry;
   std::unique_ptr<Communicator> communicator;
-  std::unique_ptr<TransportMaker<T>> maker;  // null where why_not says why
+  std::unique_ptr<TransportMaker<T>> maker;  // null where why_not is not empty
   std::string why_not;
 };
 
@@ -54,14 +54,14 @@ struct OpenTransport {
 template <class T>
 struct TriedLink {
   Device& device;
-  const Communicator& communicator;  // for the trials alone
+  const Communicator& communicator;  // for the tests alone
   std::span<const HaloField<T>> fields;
   std::vector<HaloMessage> messages;
   double timeout;  // s
 
-  // Both ranks of the link try the same transports in the same order. Every field's edges and ghosts are
-  // overwritten: a pattern of rank, cell and field has to arrive in ghosts that were poisoned. A transport
-  // that does not return in time is never destroyed.
+  // Both ranks of the link test the same transports in the same order. A test overwrites the edges and ghosts
+  // of every field: poisoned ghosts have to receive a pattern of rank, cell and field. A transport that does
+  // not return in time is never destroyed.
   TransportMeasurement try_transport(const OpenTransport<T>& transport, bool timed) const;
 };
 
@@ -71,14 +71,14 @@ struct ChosenTransports {
   std::vector<HaloLink> links;         // of this rank, by peers_of(messages)
 
   ChosenTransports() = default;  // none
-  // Collective; the fields' edges and ghosts are overwritten. Throws CollectiveError(unavailable) where the
-  // named one does not work between all neighbours, or no transport does between some two.
+  // Collective; overwrites the fields' edges and ghosts. Throws CollectiveError(unavailable) where the named
+  // transport does not work between all neighbours, or none works between some two.
   ChosenTransports(const TransportSettings& settings, std::span<const TransportEntry<T>> registry,
                    const Decomposition& decomposition, int ghosts, const Communicator& communicator,
                    Device& device, std::span<const HaloField<T>> fields);
 
-  // Messages between any two ranks, proved as halos are, by the one transport of all halos. Null where they
-  // take several, or it needs the host, or fails for these. Collective; overwrites the messages' cells.
+  // Messages between any two ranks by the one transport of all halos, tested in the same way. Null where
+  // halos use several, or it needs the host, or fails. Collective; overwrites the messages' cells.
   std::unique_ptr<Transport<T>> connect_all(const Communicator& communicator, Device& device,
                                             std::span<const HaloField<T>> fields,
                                             std::span<const HaloMessage> messages) const;

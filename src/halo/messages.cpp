@@ -20,8 +20,8 @@ std::vector<Direction> directions(int ghosts) {
   return ghosts == 1 ? face_directions() : all_directions();
 }
 
-// The block's `ghosts` layers next to that side: what the neighbour in direction `d` needs. Neighbours share
-// their extents along other axes, so the two boxes of a message agree.
+// The outer `ghosts` layers that the neighbour in direction `d` needs. Neighbours have the same extents along
+// other axes, so the two boxes of a message agree.
 Box edge_box(Int3 extent, int ghosts, Direction d) {
   Box box{{0, 0, 0}, extent};
   for (int axis = 0; axis < 3; ++axis) {
@@ -35,8 +35,8 @@ Box ghost_box(Int3 extent, int ghosts, Direction d) {
   return edge_box(extent, ghosts, d).shifted({ghosts * d[0], ghosts * d[1], ghosts * d[2]});
 }
 
-// Two blocks to each other: as much of both as the smaller has along each axis, at the lower ends of the axes
-// and, where their sizes differ, at the upper ends too.
+// Swaps two blocks. Along each axis a message is as long as the smaller block: it covers the lower ends and,
+// where sizes differ, a second one covers the upper ends.
 void add_swap(std::vector<HaloMessage>& messages, int peer, Box mine, Box theirs, bool is_lower) {
   for (int number = 0; number < 8; ++number) {
     Box edge = mine, ghosts = theirs;
@@ -84,7 +84,7 @@ Box widened_subdomain(Int3 extent, const std::array<bool, face_count>& sides, In
 
 Box interior_box(Int3 extent, Box region, const std::array<bool, face_count>& remote, Index reach) {
   Box interior = region;
-  // The upper bound is cut at the lower: a block thinner than twice the reach has none.
+  // The upper bound is not below the lower: a subdomain thinner than twice the reach has no interior.
   for (int axis = 0; axis < 3; ++axis) {
     const auto is_remote = [&](bool max) { return remote[static_cast<int>(face(axis, max))]; };
     if (is_remote(false)) interior.lo[axis] = std::min(extent[axis], reach);
@@ -155,12 +155,12 @@ std::vector<int> peers_of(std::span<const HaloMessage> messages) {
 }
 
 std::vector<int> rounds_of_pairs(const Decomposition& decomposition, int rank, int ghosts) {
-  std::vector<std::uint64_t> taken(static_cast<std::size_t>(decomposition.ranks()));  // a bit a round
+  std::vector<std::uint64_t> taken(static_cast<std::size_t>(decomposition.ranks()));  // a bit per round
   std::vector<int> mine;
   int rounds = 0;
   for (int low = 0; low < decomposition.ranks(); ++low) {
     for (const int high : peers_of(halo_messages(decomposition, low, ghosts))) {
-      if (high < low) continue;  // had its round from the other side
+      if (high < low) continue;  // has its round already
       std::uint64_t &at_low = taken[low], &at_high = taken[high];
       const int round = std::countr_one(at_low | at_high);
       at_low |= std::uint64_t{1} << round;

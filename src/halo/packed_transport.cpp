@@ -50,7 +50,7 @@ class PackedTransport final : public Transport<T> {
  private:
   const FaceCopy<T>& cells_;
   std::vector<HaloMessage> messages_;
-  Buffer sent_, received_;           // one message behind the other
+  Buffer sent_, received_;           // one message after the other
   std::vector<WireMessage> packed_;  // by message
   std::unique_ptr<Wire> wire_;
 };
@@ -71,7 +71,7 @@ class PackedTransports final : public TransportMaker<T> {
   Wires wires_;
 };
 
-// Ghosts are unpacked from memory that was set to 0 once: no sweep meets a NaN that nobody put there.
+// Ghosts are unpacked from memory that is set to 0 once, so that no sweep reads an accidental NaN.
 class MockWire final : public Wire {
  public:
   MockWire(Device& device, std::span<const WireMessage> messages) {

@@ -22,9 +22,9 @@ class Wire {
   virtual ~Wire() = default;
   // Once per exchange, in this order. `stream` is where the pack kernels before `send` and the unpack kernels
   // after `receive` run. Failures throw Error(internal).
-  virtual void send(Stream stream) = 0;     // the packed data is on its way, or queued to be
-  virtual void receive(Stream stream) = 0;  // work queued on `stream` after this sees the received data
-  // As Transport's:
+  virtual void send(Stream stream) = 0;     // the packed data is being sent, or queued for that
+  virtual void receive(Stream stream) = 0;  // work queued later on `stream` reads the received data
+  // As in Transport:
   virtual bool arrived() = 0;
   virtual void abandon() noexcept {}
   virtual bool recordable() const { return false; }
@@ -32,12 +32,12 @@ class Wire {
 
 // Makes the wires of one transport, ready on all ranks.
 struct Wires {
-  // Called by the ranks of all these messages at about the same time, with one another's messages. Throws
-  // where this rank or one of its peers cannot.
+  // All ranks of these messages call it at about the same time, each with its own side of them. Throws where
+  // this rank or one of its peers fails.
   std::function<std::unique_ptr<Wire>(std::span<const WireMessage>)> make;
   std::function<std::string()> why_broken = [] { return std::string(); };  // as TransportMaker's
 };
-// Wires that any two ranks can share. `more`: arguments behind the messages.
+// Wires that any two ranks can share. `more`: arguments after the messages.
 template <auto make_wire, auto... more>
 Wires wires_of(Device& device, const Communicator& communicator) {
   return {[&](std::span<const WireMessage> messages) {
@@ -53,37 +53,37 @@ std::unique_ptr<TransportMaker<T>> packed_transports(Device& device, const Commu
   return packed_transports<T>(device, open_wires(device, communicator));
 }
 
-// MPI counts are ints; well below 2^31, where MPI libraries and kernels were caught cutting short.
+// MPI counts are ints. Well below 2^31, where MPI libraries and kernels were seen to truncate messages.
 inline constexpr std::size_t largest_piece = std::size_t{1} << 30;  // bytes
-// Staged pieces: one is copied while another travels, each longer than its latencies (10 us at 25 GB/s).
+// Staged pieces: one is copied while another is sent. Each takes longer than latencies (10 us at 25 GB/s).
 inline constexpr std::size_t staged_piece = std::size_t{2} << 20;  // bytes
 
 // Non-blocking MPI over host memory; device memory is staged through pinned buffers. Not collective. Wires of
 // one communicator must be used in the same order on all ranks.
 std::unique_ptr<Wire> make_host_wire(Device& device, const Communicator& communicator,
                                      std::span<const WireMessage> messages);
-// The one of the two without staging: also for an MPI that takes the device's memory.
+// Host wires without staging, also for an MPI that accepts device memory; and with staging.
 std::unique_ptr<Wire> make_direct_wire(Device& device, const Communicator& communicator,
                                        std::span<const WireMessage> messages,
                                        std::size_t piece_bytes = largest_piece);
 std::unique_ptr<Wire> make_staged_wire(Device& device, const Communicator& communicator,
                                        std::span<const WireMessage> messages,
                                        std::size_t piece_bytes = staged_piece);
-// Does this MPI take the device's memory? One that does not crashes at the first pointer, so it is asked, and
-// proved later. Empty: it does; else why not, and what to do. Not collective.
+// Does this MPI accept device memory? One that does not crashes at the first pointer, so MPI is asked before
+// the test. Empty: it does; else the reason and a remedy. Not collective.
 std::string why_mpi_takes_no_device_memory();
 // From MPI's own answer (none: it cannot be asked), its version text and MPICH_GPU_SUPPORT_ENABLED ("" where
 // it is not set), which users of Cray MPICH have to set.
 std::string judge_device_memory(std::optional<bool> answer, const std::string& library,
                                 std::string_view cray_switch);
-// Moves nothing: what is received is what was there. For measuring what the rest costs.
+// Transfers nothing: received buffers keep what they hold. For measuring the cost of the rest.
 std::unique_ptr<Wire> make_mock_wire(Device& device, const Communicator& communicator,
                                      std::span<const WireMessage> messages);
 
 // NCCL: an exchange is one group on the halos' stream, which the host only queues, so it can be recorded.
-// Collective: one communicator of all ranks. Throws, on all alike, where two ranks have one GPU, where NCCL
-// fails, and where it does not come back in time.
+// Collective: one communicator of all ranks. Throws on all ranks where two ranks share a GPU, where NCCL
+// fails, and where it does not return in time.
 Wires open_nccl_wires(Device& device, const Communicator& communicator);
-std::string why_no_nccl(const Device& device);  // in this build or with this device; empty: it may
+std::string why_no_nccl(const Device& device);  // in this build or on this device; empty: it may work
 
 }  // namespace isotherm

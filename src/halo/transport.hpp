@@ -17,11 +17,11 @@
 
 namespace isotherm {
 
-// The memory of an exchanged field, all known beforehand: a transport may open the neighbours'.
+// The memory of an exchanged field. All are known beforehand: a transport may open those of neighbours.
 template <class T>
 struct HaloField {
   FieldView<T> view;
-  void* memory;  // the whole allocation, in the device
+  void* memory;  // the whole allocation, on the device
 };
 template <class T>
 HaloField<T> halo_field(Field<T>& field) {
@@ -37,7 +37,7 @@ class Transport {
   // work of the exchange runs on `stream`, where the cells of `edge` are ready. send() does not wait for the
   // peer.
   virtual void send(FieldView<T> field, Stream stream) = 0;
-  // Work queued on `stream` later finds the peers' cells in the ghosts. The host may wait until the peers
+  // Work queued later on `stream` reads the peers' cells in the ghosts. The host may wait until the peers
   // have called send().
   virtual void receive(FieldView<T> field, Stream stream) = 0;
   // After send(): would receive() return immediately? Never blocks, and progresses the host's part.
@@ -56,9 +56,8 @@ class Transport {
   virtual void publish_ghosts(FieldView<T>, Stream) {}
   virtual void unpack_ghosts(FieldView<T>, Stream) {}
 
-  // From now on times() has the pack, wire and unpack times of the host's thread, which waits behind each
-  // phase for what that has queued: on a GPU it costs the overlap. Until then phases are ranges for tools
-  // alone.
+  // From now on times() has the pack, wire and unpack times of the host thread, which waits after each phase
+  // for the work it has queued: a GPU then overlaps nothing. Otherwise phases are only ranges for profilers.
   void time_phases(Device& device) {
     timed_ = &device;
     times_ = {};
@@ -66,7 +65,7 @@ class Transport {
   const PhaseTimes& times() const { return times_; }
 
  protected:
-  // Of the phases within send() and receive().
+  // Executes, and perhaps times, a phase within send() or receive().
   template <class Work>
   void measure(Phase phase, Stream stream, const Work& work) {
     const TraceRange range(phase);
@@ -87,18 +86,18 @@ template <class T>
 class TransportMaker {
  public:
   virtual ~TransportMaker() = default;
-  // Why this rank cannot reach that one by it; empty: it may try. Does not communicate.
+  // Why this rank cannot reach `peer`; empty: it may try. Does not communicate.
   virtual std::string why_not(int /*peer*/) const { return {}; }
-  // Called by the ranks of all these messages at about the same time, with one another's messages. Their
-  // boxes lie within the fields. Throws where this rank or one of its peers cannot.
+  // All ranks of these messages call it at about the same time, each with its own side of them; boxes are
+  // within the fields. Throws where this rank or one of its peers fails.
   virtual std::unique_ptr<Transport<T>> connect(std::span<const HaloField<T>> fields,
                                                 std::span<const HaloMessage> messages) = 0;
-  // Why nothing that it connected can be used any more, on any rank; empty: it can. For transports whose
-  // ranks share a state, which is lost with an abandoned one. Does not communicate.
+  // Why its transports are unusable on all ranks; empty: they are usable. For transports whose ranks share a
+  // state, which is lost when one is abandoned. Does not communicate.
   virtual std::string why_broken() const { return {}; }
 };
 
-// A row of the table, from which the deck's keyword, `list`, the probe, the banner and the tests follow.
+// A registry entry, from which the deck's keyword, `list`, the probe, the banner and the tests follow.
 template <class T>
 struct TransportEntry {
   std::string_view name;
@@ -107,8 +106,8 @@ struct TransportEntry {
   bool packs;       // an exchange is a pack, a wire and an unpack; else one kernel does it all
   // Why it cannot work in this build or with this device, whoever the neighbours are; empty: it may.
   std::string (*unsupported)(const Device& device);
-  // Collective. `communicator` is for it alone and outlives it, as does the device. Throws if it is
-  // unavailable on all ranks.
+  // Collective. `communicator` serves this transport alone; it and the device outlive the transport. Throws
+  // if it is unavailable on all ranks.
   std::unique_ptr<TransportMaker<T>> (*make)(Device& device, const Communicator& communicator);
 };
 
@@ -116,11 +115,11 @@ struct TransportEntry {
 template <class T>
 std::span<const TransportEntry<T>> transport_registry();
 
-// The row of that name; nullptr where there is none.
+// The entry of that name; nullptr where there is none.
 const TransportEntry<double>* find_transport(std::string_view name);
 
-// The one that stores straight into the neighbours' ghosts, through memory that the ranks of a host open for
-// each other by CUDA IPC. The devices order it among themselves (kernels/peer_copy.hpp): no host waits.
+// The peer transport: a kernel stores into the neighbours' ghosts, in memory that the ranks of a host share
+// by CUDA IPC. The devices synchronise among themselves (kernels/peer_copy.hpp): no host waits.
 std::string why_no_peer_transport(const Device& device);
 template <class T>
 std::unique_ptr<TransportMaker<T>> peer_transports(Device& device, const Communicator& communicator);

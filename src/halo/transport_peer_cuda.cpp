@@ -1,5 +1,5 @@
-// What a rank needs before its GPU can store into another rank's: both open the memory of each other's fields
-// and inboxes, once, and close it at the end. Between the two the host queues two launches an exchange.
+// The setup that lets the GPU of a rank store into another rank's memory: both open each other's fields and
+// inboxes once, and close them at the end. In between the host queues two launches per exchange.
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -17,8 +17,8 @@
 namespace isotherm {
 namespace {
 
-constexpr double leave_seconds = 2;    // that a peer is waited for at the end
-constexpr double abandon_seconds = 1;  // that kernels are given to see that they were given up
+constexpr double leave_seconds = 2;    // the longest wait for a peer at the end
+constexpr double abandon_seconds = 1;  // for kernels to see that they are abandoned
 
 void check_ipc(cudaError_t code, const char* call) {
   if (code == cudaSuccess) return;
@@ -26,16 +26,16 @@ void check_ipc(cudaError_t code, const char* call) {
   throw error_of(ExitCode::unavailable, "{} failed ({})", call, cuda::error_text(code));
 }
 
-// Memory that other processes open: of the whole allocation that begins there. Throws Error(unavailable).
+// The handle by which other processes open the allocation that starts at `memory`. Throws Error(unavailable).
 cudaIpcMemHandle_t handle_of(void* memory) {
   cudaIpcMemHandle_t handle{};
   check_ipc(cudaIpcGetMemHandle(&handle, memory), "cudaIpcGetMemHandle");
   return handle;
 }
 
-// A peer's allocation as this process sees it from the device; closed with its last owner. Opening one twice
-// is an error of older runtimes, and a transport that was given up keeps what it has open: so whoever asks
-// again, in the whole process, gets the same.
+// A peer's allocation, mapped for `device`; its last owner closes it. Older runtimes reject a second opening,
+// and an abandoned transport keeps its memory open. So all requests of the process for one allocation share
+// one mapping.
 std::shared_ptr<std::byte> open_peer_memory(int device, const cudaIpcMemHandle_t& handle) {
   static std::map<std::pair<int, std::string>, std::weak_ptr<std::byte>> open;
   std::erase_if(open, [](const auto& each) { return each.second.expired(); });
@@ -53,15 +53,14 @@ std::shared_ptr<std::byte> open_peer_memory(int device, const cudaIpcMemHandle_t
   return memory;
 }
 
-// A rank and its peers that set something up together, in stages. What goes wrong at one rank is known at its
-// peers, and everyone comes through all stages: a rank that left early would leave those waiting that it has
-// nothing to do with.
+// A setup in stages by a rank and its peers. Peers learn of an error on one rank, but every rank goes through
+// all stages: one that stops early would block ranks that the error does not concern.
 class Agreement {
  public:
   Agreement(const Communicator& communicator, std::span<const int> peers)
       : communicator_(communicator), peers_(peers) {}
 
-  // `work` is left out once something is wrong.
+  // Skips `work` after an error.
   template <class Work>
   void attempt(Work work) {
     try {
@@ -70,7 +69,7 @@ class Agreement {
       why_not_ = fmt::format("rank {}: {}", communicator_.rank(), e.what());
     }
   }
-  // The peers' texts; of use only where nothing is wrong.
+  // The peers' texts, valid only without an error.
   std::vector<std::string> swap(std::vector<std::string> mine) {
     for (std::string& text : mine) text = why_not_.empty() ? "+" + text : "-" + why_not_;
     std::vector<std::string> theirs = swap_texts(communicator_, peers_, mine);
@@ -88,10 +87,10 @@ class Agreement {
   std::string why_not_;
 };
 
-// What a peer has to know to store into this rank: bytes, the same on both sides.
+// What a peer needs to store into this rank's memory, as bytes, which mean the same on both sides.
 struct OfferedInbox {
   cudaIpcMemHandle_t memory;
-  std::uint64_t flags, cells, columns;  // bytes to those that the peer writes
+  std::uint64_t flags, cells, columns;  // byte offsets of what the peer writes
 };
 struct OfferedField {
   cudaIpcMemHandle_t memory;
@@ -99,8 +98,8 @@ struct OfferedField {
   Index pitch_y, pitch_z;
 };
 
-// Messages of one way between two ranks that travel dense, because their rows are too short to be stored one
-// by one: by tag, where each begins in the receiver's buffer, in bytes.
+// Messages in one direction between two ranks that are sent dense, because their rows are too short to be
+// stored one by one. By tag: the byte offset of each in the receiver's buffer.
 struct DenseMessages {
   std::map<int, std::size_t> places;
   std::size_t bytes = 0;
@@ -120,7 +119,7 @@ DenseMessages dense_messages(std::span<const HaloMessage> messages, int peer,
   return dense;
 }
 
-// Device memory that begins with so many zeros.
+// Device memory whose first `zeros` bytes are 0.
 Buffer cleared(Device& device, std::size_t bytes, std::size_t zeros) {
   Buffer buffer(device, bytes);
   const Buffer host(device, zeros, Memory::staging);
@@ -131,7 +130,7 @@ Buffer cleared(Device& device, std::size_t bytes, std::size_t zeros) {
   return buffer;
 }
 
-// Boxes of cells in memory: a part of a field, and cells one behind the other.
+// Views of boxes of cells: of a part of a field, and of dense cells.
 template <class T>
 FieldView<T> part_of(FieldView<T> field, Box box) {
   return {&field(box.lo), field.pitch_y, field.pitch_z, box.extent()};
@@ -209,7 +208,7 @@ class PeerTransport final : public Transport<T> {
     copy_.copy(bound_to(field).from_columns, stream);
   }
 
-  // What spins sees the word and ends; what stores already is at its end by then.
+  // Kernels that spin read this flag and end; kernels that already store end soon.
   void abandon() noexcept override {
     std::atomic_ref(*abandoned_.as<std::uint32_t>()).store(1);
     try {
@@ -298,8 +297,8 @@ class PeerTransport final : public Transport<T> {
     }
   }
 
-  // The face that a message carries, for sweeps to store; other messages are none of theirs. `columns` are
-  // the peer's, whose faces across x are as large as this rank's.
+  // The face of a message, for sweeps to store; sweeps store no edges or corners. `columns`: x-face buffers
+  // of the peer, whose x faces are as large as this rank's.
   void bind_store(std::size_t field, const HaloMessage& m, FieldView<T> theirs, std::byte* columns,
                   int link) {
     const auto crossed =
@@ -317,7 +316,7 @@ class PeerTransport final : public Transport<T> {
     if (axis == 0) store = {reinterpret_cast<T*>(columns + column_of(field, !upper)), column_pitch_, link};
   }
 
-  // Where this rank finds what the peer of a message stores across x, and how that becomes ghosts.
+  // The buffer to which the peer of a message stores its x face, and the copies between buffer and ghosts.
   void bind_columns(std::size_t field, const HaloMessage& m, FieldView<T> mine) {
     const bool upper = m.direction[0] > 0;
     T* const columns = reinterpret_cast<T*>(inbox_.as<std::byte>() + columns_at_ + column_of(field, upper));
@@ -331,7 +330,7 @@ class PeerTransport final : public Transport<T> {
     return (2 * field + (upper ? 1 : 0)) * face_bytes_;
   }
 
-  // What comes in the inbox and goes on into the ghosts.
+  // Dense messages, which are unpacked from the inbox to the ghosts.
   void bind_arrivals(int link, int peer, Bound& bound, const HaloField<T>& field,
                      std::span<const HaloMessage> messages) {
     const DenseMessages dense = dense_messages<T>(messages, peer, receive_tag);
@@ -344,8 +343,8 @@ class PeerTransport final : public Transport<T> {
     }
   }
 
-  // Only what nobody has open any more may be freed. A peer that does not come has failed, and all ranks are
-  // about to be ended.
+  // Memory may be freed only when no peer has it open. A peer that does not answer has failed, and all ranks
+  // are about to be ended.
   void part() noexcept {
     open_.clear();
     take_leave(communicator_, peers_, leave_seconds);
@@ -355,10 +354,10 @@ class PeerTransport final : public Transport<T> {
   Communicator communicator_;
   const PeerCopy<T>& copy_ = peer_copy<T>();
   std::vector<int> peers_;  // by link
-  // Inbox: flags of all links, the cells of each, and the columns of each field.
+  // Inbox: flags of all links, dense cells of each link, and x-face buffers of each field.
   Buffer inbox_, progress_, abandoned_;
-  std::vector<std::size_t> cells_of_;  // by link: bytes to them
-  std::size_t columns_at_ = 0;         // bytes
+  std::vector<std::size_t> cells_of_;  // by link: byte offset
+  std::size_t columns_at_ = 0;         // byte offset
   Index column_pitch_ = 0;             // cells
   std::size_t face_bytes_ = 0;  // of the columns of one face and field; none without neighbours across x
   std::vector<std::shared_ptr<std::byte>> open_;
@@ -386,7 +385,7 @@ class PeerMaker final : public TransportMaker<T> {
     if (std::find(here_.begin(), here_.end(), peer) == here_.end()) return "the ranks are on two hosts";
     const DeviceInfo mine = device_.info();
     const std::string& theirs = uuids_[peer];
-    // A device that this process does not see may be within reach all the same: the probe finds out.
+    // A device that this process does not see may still be reachable: the test finds out.
     for (const DeviceInfo& seen : visible_) {
       int can = 1;
       if (seen.uuid != theirs || seen.index == mine.index) continue;

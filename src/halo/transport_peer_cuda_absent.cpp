@@ -1,4 +1,4 @@
-// The twin of transport_peer_cuda.cpp in a build without CUDA.
+// Replaces transport_peer_cuda.cpp in a build without CUDA.
 #include "core/error.hpp"
 #include "halo/transport.hpp"
 

@@ -1,4 +1,4 @@
-// The table of transports.
+// The registry of transports.
 #include <algorithm>
 
 #include "halo/packed_transport.hpp"

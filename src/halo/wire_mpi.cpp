@@ -1,4 +1,4 @@
-// Packed messages by MPI, from their buffers or staged; and whether MPI takes buffers of a GPU.
+// Packed messages by MPI, from their buffers or staged; and whether MPI accepts buffers of a GPU.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ int error_class(int code) {
   return result;
 }
 
-// Of a call that tells what went wrong in its statuses only.
+// Checks a call that reports errors only in its statuses.
 void check_each(int code, const std::vector<MPI_Status>& statuses, const char* call) {
   if (error_class(code) == MPI_ERR_IN_STATUS) {
     for (const MPI_Status& status : statuses) {
@@ -51,17 +51,17 @@ void check_each(int code, const std::vector<MPI_Status>& statuses, const char* c
   check_mpi(code, call);
 }
 
-// Persistent MPI requests of one way: an exchange allocates nothing, and MPI looks at the arguments once.
-// Pieces of a message share its tag: MPI keeps them in order as long as both sides start them in order, one
-// by one (MPI_Startall may start in any).
+// Persistent MPI requests in one direction: an exchange allocates nothing, and MPI checks the arguments once.
+// Pieces of a message share its tag: MPI keeps their order as long as both sides start them in order, one by
+// one (MPI_Startall may start them in any order).
 class Requests {
  public:
   enum class Way { send, receive };
 
   explicit Requests(Way way) : way_(way) {}
   Requests& operator=(Requests&&) = delete;
-  // Requests are active here only when an exception passes through, and main ends all ranks. Nothing may
-  // block on a peer that is gone: receives are cancelled, and MPI drops what it still holds by itself.
+  // Requests are still active here only during an exception, after which main ends all ranks. Nothing may
+  // block on a dead peer: receives are cancelled, and MPI drops the rest by itself.
   ~Requests() {
     for (MPI_Request& request : requests_) {
       if (active_ && way_ == Way::receive) MPI_Cancel(&request);
@@ -96,7 +96,7 @@ class Requests {
     if (done) active_ = false;
     return done != 0;
   }
-  // The number of a request that is done, or none: MPI_UNDEFINED. `waits`: for one, where any is under way.
+  // The index of a completed request, or MPI_UNDEFINED. `waits`: for one, if any is active.
   int any(bool waits) {
     int index = MPI_UNDEFINED, done = 1;
     waits
@@ -126,9 +126,9 @@ std::byte* at(void* base, std::size_t offset) {
   return static_cast<std::byte*>(base) + offset;
 }
 
-// MPI reads and writes the packed buffers themselves: host memory, or a GPU's where MPI can. `is_staged`:
-// over pinned host buffers next to those of the device; while a piece is on the network, the next is copied
-// out of the device, and the one before into the peer's.
+// MPI reads and writes the packed buffers directly: host memory, or a GPU's where MPI accepts it.
+// `is_staged`: through pinned host buffers. While a piece is on the network, the next is copied from the
+// device, and the previous one to the peer's device.
 class MpiWire final : public Wire {
  public:
   MpiWire(Device& device, const Communicator& communicator, std::span<const WireMessage> messages,
@@ -148,14 +148,14 @@ class MpiWire final : public Wire {
     }
   }
 
-  // On a GPU the host does not wait here for the packs: it has the interior to queue.
+  // On a GPU the host does not wait here for the pack kernels: it queues the interior meanwhile.
   void send(Stream stream) override {
     started_ = 0;
     all_here_ = false;
     for (const Piece& piece : pieces_) {
       if (is_staged_) device_.copy(piece.out, piece.packed, piece.bytes, stream);
       device_.record(piece.ready, stream);
-      if (!is_staged_) return start_ready();  // one event is behind the packs of all
+      if (!is_staged_) return start_ready();  // one event follows all pack kernels
     }
   }
 
@@ -186,13 +186,13 @@ class MpiWire final : public Wire {
     void* unpacked;
     const void* in;
     std::size_t bytes;
-    Owned<Event> ready;  // it is in `out`
+    Owned<Event> ready;  // recorded when the piece is in `out`
   };
 
   void start_ready() {
     while (started_ < pieces_.size() && device_.passed(pieces_[started_].ready)) start_next();
   }
-  // Receives start with the first piece: until then what the exchange before has queued may read `in`.
+  // Receives start with the first piece: before, work of the previous exchange may still read `in`.
   void start_next() {
     if (started_ == 0) receives_.start();
     do sends_.start(started_++);
@@ -213,7 +213,7 @@ class MpiWire final : public Wire {
   std::vector<Buffer> staging_;
   std::vector<Piece> pieces_;
   std::size_t started_ = 0;
-  bool all_here_ = false;  // found by arrived(): no request is left to tell
+  bool all_here_ = false;  // set by arrived(), after which no request is active
   Requests sends_{Requests::Way::send}, receives_{Requests::Way::receive};
 };
 

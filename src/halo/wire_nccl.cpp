@@ -1,7 +1,7 @@
-// Packed messages by NCCL. Its calls that meet other ranks wait for them without a bound; a communicator that
-// does not block would start a thread for every group, for which the host has to wait before anything may
-// follow on the stream. So it blocks, and the two calls that meet others, its creation and the first messages
-// between two ranks, run in a thread that is waited for so long and no longer. Later groups only queue.
+// Packed messages by NCCL. Its calls that wait for other ranks have no time limit. A non-blocking
+// communicator would start a thread for every group, and the host would have to wait for it before queueing
+// more on the stream. So the communicator blocks; the two calls that wait for others, its creation and the
+// first messages between two ranks, run in a thread with a time limit. Later groups are only queued.
 #include <fmt/format.h>
 #include <nccl.h>
 
@@ -23,14 +23,14 @@
 namespace isotherm {
 namespace {
 
-// NCCL knows no tags: what goes from one rank to another meets in the order in which both post it.
+// NCCL has no tags: messages between two ranks are matched in the order in which both post them.
 struct NcclGroup {
   std::vector<WireMessage> sends, receives;
 };
 
-constexpr double patience = 60;  // s; thousands of ranks take some ten to find each other
+constexpr double patience = 60;  // s; thousands of ranks take about ten to connect
 
-// The last error of NCCL is a sentence, where there is one, that says more than the code.
+// NCCL's last error, where there is one, is a sentence that says more than the code.
 void check_nccl(ncclResult_t result, const char* call, ncclComm_t comm, ExitCode code) {
   if (result == ncclSuccess) return;
   const char* const last = ncclGetLastError(comm);
@@ -40,8 +40,8 @@ void check_nccl(ncclResult_t result, const char* call, ncclComm_t comm, ExitCode
                  ncclGetErrorString(result), detail.empty() ? "" : ": ", detail);
 }
 
-// The result of `work`, done in a thread of its own. One that does not come back keeps its thread, and what
-// it holds, until the program ends.
+// The result of `work`, executed in its own thread. Work that does not return in time keeps its thread, and
+// what it holds, until the program ends.
 template <class Work>
 auto in_time(Work work) {
   std::packaged_task<decltype(work())()> task(std::move(work));
@@ -55,7 +55,7 @@ auto in_time(Work work) {
   return result.get();
 }
 
-// A group that was started is ended, come what may.
+// A group that was started is always ended, also after an error.
 void queue(const NcclGroup& group, ncclComm_t comm, Stream stream, ExitCode code) {
   check_nccl(ncclGroupStart(), "ncclGroupStart", comm, code);
   ncclResult_t posted = ncclSuccess;
@@ -69,7 +69,7 @@ void queue(const NcclGroup& group, ncclComm_t comm, Stream stream, ExitCode code
   check_nccl(ended, "ncclGroupEnd", comm, code);
 }
 
-// A byte each way with ranks that have not met: NCCL sets up their connections then, and waits for them.
+// Exchanges a byte with new peers: NCCL then sets up the connections, and waits for the peers.
 void greet(Device& device, ncclComm_t comm, const std::set<int>& peers) {
   const Owned<Stream> stream = own_stream(device, Priority::high);
   const Buffer bytes(device, 2 * peers.size());
@@ -103,8 +103,7 @@ ncclUniqueId common_id(const Communicator& communicator) {
   return id;
 }
 
-// The communicator of NCCL of some ranks. All calls but the constructor's are of one rank. Failures throw
-// Error.
+// An NCCL communicator. Only the constructor is collective. Failures throw Error.
 class NcclRanks {
  public:
   // Collective; `device` is this rank's own.
@@ -122,15 +121,15 @@ class NcclRanks {
     });
   }
 
-  // Given up by all who share it. Graphs that hold its groups must not be launched any more.
+  // Abandons it for all who share it. Graphs that contain its groups must not be launched any more.
   void abort() noexcept { comm_.reset(); }
   bool aborted() const { return !comm_; }
-  bool usable() const {  // neither given up nor failed
+  bool usable() const {  // neither aborted nor failed
     ncclResult_t found = ncclSuccess;
     return comm_ && ncclCommGetAsyncError(comm_.get(), &found) == ncclSuccess && found == ncclSuccess;
   }
 
-  // Those that have not met this rank do it now; they call it too.
+  // Connects this rank to those peers that are new; they call it too.
   void meet(Device& device, std::set<int> peers) {
     check_aborted();
     std::erase_if(peers, [&](int peer) { return met_.contains(peer); });
@@ -143,11 +142,11 @@ class NcclRanks {
     }
     met_.merge(peers);
   }
-  void exchange(const NcclGroup& group, Stream stream) const {  // between ranks that have met; queued
+  void exchange(const NcclGroup& group, Stream stream) const {  // between connected ranks; queued
     check_aborted();
     queue(group, comm_.get(), stream, ExitCode::internal);
   }
-  // What NCCL's own threads have run into. A flag that is read, no call of CUDA.
+  // Throws errors of NCCL's own threads. Reads a flag, without a call of CUDA.
   void check() const {
     check_aborted();
     ncclResult_t found = ncclSuccess;
@@ -161,12 +160,12 @@ class NcclRanks {
     if (aborted()) throw Error(ExitCode::internal, "NCCL was given up before; use another transport");
   }
 
-  // Where nothing is under way, to abort is to destroy without waiting for the others.
+  // If nothing is in progress, an abort destroys the communicator without waiting for the others.
   struct Abort {
     void operator()(ncclComm_t comm) const noexcept {
       try {
         in_time([comm] { return ncclCommAbort(comm); });
-      } catch (const std::exception&) {  // there is nothing left to end it with
+      } catch (const std::exception&) {  // nothing else can end it
       }
     }
   };
@@ -174,8 +173,8 @@ class NcclRanks {
   std::set<int> met_;
 };
 
-// What this process has open, by ranks and GPUs. MPI begins its end by deleting the attributes of
-// MPI_COMM_SELF (MPI 3.1, section 8.7.1): by then all sharers are gone, and devices and MPI are still there.
+// The open communicators of this process, by ranks and GPUs. MPI_Finalize first deletes the attributes of
+// MPI_COMM_SELF (MPI 3.1, section 8.7.1): at that time all users are gone, and devices and MPI still work.
 using OpenRanks = std::map<std::vector<std::string>, std::shared_ptr<NcclRanks>>;
 
 int close_all(MPI_Comm, int, void* open, void*) {
@@ -197,15 +196,15 @@ OpenRanks& open_ranks() {
   return *open;
 }
 
-// A rank of this communicator, whatever other communicators call it, and its GPU.
+// The world rank and the GPU of each rank of this communicator.
 std::vector<std::string> ranks_and_gpus(const Communicator& communicator, const std::string& uuid) {
   int world_rank = 0;
   check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &world_rank), "MPI_Comm_rank");
   return communicator.all_gather(fmt::format("{} {}", world_rank, uuid));
 }
 
-// To make a communicator takes some tenths of a second, so who asks for the same ranks with the same GPUs
-// shares one. Collective: made by the first who asks, and again where it is not usable at any of them.
+// Creating a communicator takes some tenths of a second, so users with the same ranks and GPUs share one.
+// Collective: created at the first request, and again where it is unusable on any rank.
 std::shared_ptr<NcclRanks> shared_nccl_ranks(Device& device, const Communicator& communicator) {
   check_shared_gpus(communicator.all_gather(device.info().uuid));
   std::shared_ptr<NcclRanks>& ranks = open_ranks()[ranks_and_gpus(communicator, device.info().uuid)];
@@ -216,8 +215,8 @@ std::shared_ptr<NcclRanks> shared_nccl_ranks(Device& device, const Communicator&
   return ranks;
 }
 
-// The sender's tags give both sides one order, whatever theirs is: around a periodic axis of two parts each
-// rank's first message is the other's second.
+// Sorts by the sender's tags, so that both sides have the same order: around a periodic axis of two parts
+// each rank's first message is the other's second.
 NcclGroup group_of(std::span<const WireMessage> messages) {
   NcclGroup group{{messages.begin(), messages.end()}, {messages.begin(), messages.end()}};
   std::ranges::sort(group.sends, {}, [](const WireMessage& m) { return std::pair(m.peer, m.send_tag); });

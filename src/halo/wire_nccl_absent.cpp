@@ -1,4 +1,4 @@
-// The twin of wire_nccl.cpp in a build without NCCL.
+// Replaces wire_nccl.cpp in a build without NCCL.
 #include "core/error.hpp"
 #include "halo/packed_transport.hpp"
 
