@@ -1,4 +1,4 @@
-// Makes a failure of one rank a failure of all, with one message, while every rank can still leave in order.
+// Turns a failure of one rank into a failure of all, with one message, so that all ranks can exit in order.
 #pragma once
 
 #include <exception>
@@ -11,13 +11,13 @@
 
 namespace isotherm {
 
-// What is being handled, as an Error: within a catch block.
+// The exception that is being handled, as an Error; call it within a catch block.
 Error current_error();
 
 // Collective; `mine`: what failed here. Throws CollectiveError with the text of the lowest rank that failed.
 void throw_if_any_failed(const Communicator& communicator, const std::optional<Error>& mine);
 
-// Returns what `work` returns, on every rank or on none. It must not communicate after it may fail on one.
+// Returns what `work` returns, or throws, on all ranks. `work` must not communicate after it may fail on one.
 template <class Work>
 auto all_or_throw(const Communicator& communicator, Work&& work) {
   using Result = decltype(work());
@@ -39,7 +39,7 @@ auto all_or_throw(const Communicator& communicator, Work&& work) {
   }
 }
 
-// Runs `work` on rank 0; its failure is everyone's.
+// Runs `work` on rank 0; if it fails, all ranks throw.
 template <class Work>
 void on_root(const Communicator& communicator, Work&& work) {
   all_or_throw(communicator, [&] {

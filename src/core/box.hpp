@@ -30,7 +30,7 @@ struct Int3 {
   }
 };
 
-// Cells lo <= cell < hi, an axis at a time. Empty as soon as one axis is.
+// Cells with lo <= cell < hi on each axis. Empty if one axis is empty.
 struct Box {
   Int3 lo, hi;
 
@@ -103,9 +103,9 @@ constexpr T round_up(T value, T unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-// A box without a box within it, as disjoint boxes, none empty: whole planes below and above `inner`, then
-// whole rows before and behind it along y, then what is beside it along x. All of `whole` where `inner` is
-// empty.
+// `whole` without the box `inner` within it, as disjoint boxes, none empty: whole planes below and above
+// `inner`, then whole rows on both sides along y, then the cells on both sides along x. All of `whole` where
+// `inner` is empty.
 inline std::vector<Box> boxes_around(Box whole, Box inner) {
   if (inner.empty()) inner = {whole.lo, whole.lo};
   std::vector<Box> around;

@@ -13,7 +13,7 @@
 
 namespace isotherm {
 
-// Open MPI, PMIx, MPICH and its kin, Slurm.
+// Open MPI, PMIx, MPICH and its derivatives, Slurm.
 bool environment_names_launcher() {
   return std::ranges::any_of(std::array{"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_STEP_ID"},
                              [](const char* name) {
@@ -142,7 +142,7 @@ struct PendingAllReduce::Flight {
   MPI_Request request = MPI_REQUEST_NULL;
 };
 
-// A collective can be neither cancelled nor given up: MPI needs its memory until it is done.
+// A collective can be neither cancelled nor abandoned: MPI needs its memory until it is complete.
 void PendingAllReduce::Land::operator()(Flight* flight) const noexcept {
   const bool under_way = flight->request != MPI_REQUEST_NULL;
   if (under_way && std::uncaught_exceptions() > 0) return;

@@ -1,5 +1,5 @@
-// MPI behind a value type: one session a process, communicators with typed collectives that throw.
-// MPI's own types are seen only through core/mpi_native.hpp.
+// A C++ interface to MPI: one session per process, communicators as values, typed collectives that throw.
+// MPI's own types are visible only through core/mpi_native.hpp.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace isotherm {
 
-// Whether a launcher, such as mpirun, started this process: by variables as they are now; and as they were
-// before MPI_Init, which may set one in a process that nobody launched (Open MPI 4: PMIX_RANK).
+// Whether a launcher, such as mpirun, started this process: by its current variables, and by those before
+// MPI_Init, which may set one in a process without a launcher (Open MPI 4: PMIX_RANK).
 bool environment_names_launcher();
 bool is_under_launcher();
 
@@ -27,7 +27,7 @@ class MpiSession {
   MpiSession& operator=(MpiSession&&) = delete;
 };
 
-// May several threads of a process be in MPI at once? Not with every library, nor with every build of one.
+// May several threads call MPI at the same time? Not every library, or build of one, allows it.
 bool mpi_takes_threads();
 
 // Ends all ranks at once with this exit code. For main, after it has printed the message.
@@ -35,14 +35,14 @@ bool mpi_takes_threads();
 
 enum class ReduceOp { sum, min, max };
 
-// An all-reduce under way. The destructor waits where nobody has; where an exception passes, other ranks may
-// be gone: MPI keeps the memory to which it may still write, until main ends all ranks.
+// An all-reduce in progress. The destructor waits, unless wait() did. During an exception other ranks may be
+// gone: MPI then keeps the memory to which it may still write, until main ends all ranks.
 class PendingAllReduce {
  public:
   using Values = std::variant<std::vector<double>, std::vector<std::int64_t>>;
 
   bool done();    // does not wait; where MPI needs the host it makes progress here
-  Values wait();  // what all ranks have together, of the type that was started; once
+  Values wait();  // the reduced values, of the type that was started; once
 
  private:
   friend class Communicator;
@@ -75,14 +75,14 @@ class Communicator {
   }
   bool all(bool mine) const { return all_reduce(std::int64_t{mine}, ReduceOp::min) != 0; }
   bool any(bool mine) const { return all_reduce(std::int64_t{mine}, ReduceOp::max) != 0; }
-  // As every collective, in the same order on all ranks of this communicator. Every rank gives as many
-  // values.
+  // Like every collective, in the same order on all ranks of this communicator. All ranks pass the same
+  // number of values.
   PendingAllReduce start_all_reduce(PendingAllReduce::Values values, ReduceOp op) const;
   std::string broadcast(std::string bytes, int root = 0) const;      // every rank returns root's bytes
   std::vector<std::string> all_gather(std::string_view text) const;  // one per rank, in rank order
-  std::string first_of_all(std::string_view text) const;  // that is not empty, of the lowest rank; or empty
+  std::string first_of_all(std::string_view text) const;  // of the lowest rank that has a text; or empty
   Communicator split_by_host() const;                     // the ranks that share this rank's memory
-  Communicator duplicate() const;  // the same ranks, apart from all that they say to each other here
+  Communicator duplicate() const;                         // the same ranks, with messages of its own
 
   struct Native;  // holds the MPI_Comm; defined in core/mpi_native.hpp
   const Native& native() const { return *native_; }

@@ -1,4 +1,4 @@
-// The CUDA side of Device: what its handles are, and how a failed call becomes an Error. Only
+// The CUDA side of Device: its native handles, and the conversion of a failed call to an Error. Only
 // core/device_cuda.cpp, CUDA kernels and CUDA transports include this. No fmt: nvcc compiles it too.
 #pragma once
 
@@ -26,8 +26,8 @@ inline std::string error_text(cudaError_t code) {
   return std::string(cudaGetErrorString(code)) + ", " + cudaGetErrorName(code);
 }
 
-// Throws Error(internal) that names `call` and the device. The error is taken off the runtime's list first,
-// or the next innocent call would report it again; those that broke the context stay whatever one does.
+// Throws Error(internal) that names `call` and the device. It clears the runtime's last error first, or the
+// next successful call would report it again; errors that broke the context remain.
 inline void check(cudaError_t code, const char* call) {
   if (code == cudaSuccess) return;
   cudaGetLastError();

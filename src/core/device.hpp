@@ -1,5 +1,5 @@
-// The one interface to a place that computes: it allocates, copies, orders and waits. It does not know what
-// bytes mean. Host and CUDA stand behind it; a HIP device would be one more file.
+// The interface to a device that computes: it allocates, copies, orders and waits. It does not know what
+// bytes mean. Host and CUDA implement it; a HIP device would be one more file.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ class Device {
   virtual DeviceInfo info() const = 0;
   virtual Backend backend() const = 0;
   virtual MemoryInfo memory() const = 0;
-  // Of its fields; where two devices agree, a field of the one is a copy of the other's bytes.
+  // Of its fields. Two devices with the same alignment have the same layout: fields are copied as bytes.
   virtual std::ptrdiff_t row_alignment() const { return isotherm::row_alignment(backend()); }
 
   // Memory is aligned to 128 bytes or better and not initialised. Throws Error(memory) with both figures.
@@ -48,7 +48,7 @@ class Device {
 
   virtual Stream make_stream(Priority priority) = 0;
   virtual void release(Stream stream) noexcept = 0;
-  virtual Event make_event(bool timed) = 0;  // timed: one that also takes the time when the stream passes it
+  virtual Event make_event(bool timed) = 0;  // timed: records also when the stream passes it
   virtual void release(Event event) noexcept = 0;
   virtual void record(Event event, Stream stream) = 0;
   virtual void wait(Stream stream, Event event) = 0;  // the stream waits, not the host
@@ -58,8 +58,8 @@ class Device {
   virtual double seconds_between(Event start, Event end) = 0;
   virtual void synchronize(Stream stream) = 0;  // the host waits; reports errors of the work queued before
 
-  // From begin_recording() to end_recording(), what this thread queues on the stream is recorded and not
-  // done. Only where records_graphs().
+  // Work that this thread queues on the stream from begin_recording() to end_recording() is recorded, not
+  // executed. Only where records_graphs().
   virtual bool records_graphs() const { return false; }
   virtual void begin_recording(Stream /*stream*/) { no_graphs(); }
   virtual Graph end_recording(Stream /*stream*/) { no_graphs(); }
@@ -143,13 +143,13 @@ Buffer copied_to(Device& device, const std::vector<Value>& values) {
   return there;
 }
 
-// The time that queued work takes on its device: two events around it, in its stream.
+// Measures the time of queued work on its device, by two events in its stream.
 class Stopwatch {
  public:
   Stopwatch(Device& device, Stream stream)
       : device_(&device), stream_(stream), start_(own_timing_event(device)), end_(own_timing_event(device)) {}
 
-  // Seconds of what `work` queues in the stream; waits for it.
+  // Seconds of the work that `work` queues on the stream; waits for it.
   template <class Work>
   double seconds(const Work& work) {
     device_->record(start_, stream_);

@@ -1,6 +1,5 @@
 // A CUDA GPU as a Device. Every call makes its device the calling thread's current one, so that several
-// devices and threads of one process do not get in each other's way; kernels that the thread launches next
-// run there.
+// devices and threads of one process do not interfere; kernels that the thread launches next run there.
 #include <cuda_runtime_api.h>
 #include <string>
 #include <string_view>
@@ -21,8 +20,8 @@ std::string version_text(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
-// As nvidia-smi -L prints it, and as CUDA_VISIBLE_DEVICES takes it. A MIG instance has a UUID of its own, and
-// its kind behind the name of its GPU: "NVIDIA H200 MIG 1g.18gb".
+// As nvidia-smi -L prints it, and as CUDA_VISIBLE_DEVICES takes it. A MIG instance has its own UUID, and its
+// kind follows the name of its GPU: "NVIDIA H200 MIG 1g.18gb".
 std::string uuid_text(const cudaUUID_t& uuid, std::string_view name) {
   std::string text = name.find(" MIG ") == std::string_view::npos ? "GPU" : "MIG";
   for (int i = 0; i < 16; ++i) {
@@ -45,7 +44,7 @@ Versions versions() {
   return v;
 }
 
-// Creates no context: that would take some hundred MB on every GPU for every rank that only looks around.
+// Creates no context: it would take some hundred MB on every GPU for every rank that only lists devices.
 DeviceInfo describe(int index) {
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
@@ -170,7 +169,7 @@ class CudaDevice final : public Device {
     make_current();
     const cudaError_t status = cudaEventQuery(native(event));
     if (status == cudaErrorNotReady) {
-      cudaGetLastError();  // it is kept as one, and CUB asks for the last error after its launches
+      cudaGetLastError();  // clears the error, which CUB would find after its launches
       return false;
     }
     check(status, "the work before cudaEventQuery");
@@ -192,9 +191,8 @@ class CudaDevice final : public Device {
     make_current();
     check(cudaStreamBeginCapture(native(stream), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
   }
-  // The recorded graph is a plan; only what is instantiated from it can be queued. Kernels keep the
-  // priorities of the streams that they were recorded on, or halos would queue behind the sweep that is to
-  // hide them.
+  // The recorded graph is a plan; only its instance can be queued. Kernels keep the priorities of the streams
+  // on which they were recorded. Otherwise halos would wait behind the sweep that has to hide them.
   Graph end_recording(Stream stream) override {
     make_current();
     cudaGraph_t plan = nullptr;
@@ -203,7 +201,7 @@ class CudaDevice final : public Device {
     const cudaError_t code = cudaGraphInstantiate(&graph, plan, cudaGraphInstantiateFlagUseNodePriority);
     forgive(cudaGraphDestroy(plan));
     check(code, "cudaGraphInstantiate");
-    // Or its first launch does it, a millisecond for some two hundred kernels.
+    // Otherwise the first launch does it: a millisecond for some two hundred kernels.
     check(cudaGraphUpload(graph, native(stream)), "cudaGraphUpload");
     return {graph};
   }
@@ -219,8 +217,8 @@ class CudaDevice final : public Device {
  private:
   void make_current() const { check(cudaSetDevice(info_.index), "cudaSetDevice"); }
   std::string label() const { return fmt::format("CUDA device {}, {},", info_.index, info_.name); }
-  // In what must not throw: a release after a broken kernel fails too, and the first error was thrown
-  // already.
+  // For functions that must not throw: a release after a broken kernel fails too, and the first error has
+  // been thrown already.
   static void forgive(cudaError_t code) noexcept {
     if (code != cudaSuccess) cudaGetLastError();
   }

@@ -1,4 +1,4 @@
-// The twin of device_cuda.cpp in a build without CUDA.
+// Replaces device_cuda.cpp in a build without CUDA.
 #include "core/device.hpp"
 #include "core/error.hpp"
 

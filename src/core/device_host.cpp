@@ -1,4 +1,4 @@
-// The host as a Device: work is done at once, so streams and events have nothing to hold but the time.
+// The host as a Device: work is executed at once, so streams hold nothing, and events only the time.
 #include <fmt/format.h>
 #include <sys/mman.h>
 
@@ -31,7 +31,7 @@ std::string cpu_name() {
   return "host processor";
 }
 
-// Many bytes by all threads: one alone cannot use the memory of the host.
+// Copies many bytes by all threads: one thread cannot use the memory bandwidth of the host.
 void copy_by_threads(char* to, const char* from, std::size_t bytes) {
   const auto pieces = static_cast<std::ptrdiff_t>((bytes + copy_piece - 1) / copy_piece);
 #pragma omp parallel for schedule(static) if (pieces > 1)
@@ -51,7 +51,7 @@ class HostDevice final : public Device {
   }
   Backend backend() const override { return Backend::host; }
 
-  // What the kernel could hand out now, within the limits of a batch job or a container.
+  // Memory that the operating system could allocate now, within the limits of a batch job or a container.
   MemoryInfo memory() const override {
     MemoryInfo host{proc_bytes("/proc/meminfo", "MemAvailable"), proc_bytes("/proc/meminfo", "MemTotal")};
     if (const auto group = memory_limit(find_cgroups("memory"))) {
@@ -71,7 +71,7 @@ class HostDevice final : public Device {
                      "cannot allocate {} bytes of host memory ({} bytes are free); use a smaller grid, fp32 "
                      "or more ranks",
                      bytes, memory().free_bytes);
-    // A sweep walks three planes and the output at once: small pages would miss the TLB at every row.
+    // A sweep accesses three planes and the output at once: small pages would miss the TLB at every row.
     if (large) madvise(pointer, rounded, MADV_HUGEPAGE);
     return pointer;
   }

@@ -1,4 +1,4 @@
-// The words of an enum: one table beside the enum, in the order of its values, for both directions.
+// The keywords of an enum: one table next to the enum, in the order of its values, for both directions.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, sizeof...(Text)> words(Text... text) {
 template <class Enum>
 inline constexpr auto words_of = words();
 
-// Of each enum that has words, behind it: ISOTHERM_WORDS(Norm, "max", "l2", "l1");
+// After each enum that has keywords: ISOTHERM_WORDS(Norm, "max", "l2", "l1");
 #define ISOTHERM_WORDS(Enum, ...) \
   template <>                     \
   inline constexpr auto words_of<Enum> = words(__VA_ARGS__)

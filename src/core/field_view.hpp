@@ -1,4 +1,4 @@
-// A look at one padded block of cells. Owns nothing, knows nothing of neighbours.
+// A view of the cells of one subdomain, with ghosts and padding. Owns nothing, knows no neighbours.
 #pragma once
 
 #include "core/box.hpp"
@@ -6,7 +6,7 @@
 
 namespace isotherm {
 
-// A GPU's memory transaction; interior rows start on one there.
+// Bytes of a GPU's memory transaction, to which interior rows are aligned there.
 inline constexpr Index line_bytes = 128;
 template <class T>
 inline constexpr Index line_cells = line_bytes / static_cast<Index>(sizeof(T));

@@ -1,4 +1,4 @@
-// Owns an id that a C library gave out, and gives it back with `close`.
+// Owns an id from a C library, and releases it with `close`.
 #pragma once
 
 #include <utility>

@@ -61,7 +61,7 @@ herr_t select_box(hid_t space, Box box) {
 
 namespace {
 
-constexpr std::size_t longest_text = std::size_t{16} << 20;  // bytes; no file makes us allocate more
+constexpr std::size_t longest_text = std::size_t{16} << 20;  // bytes; no file causes a larger allocation
 
 [[noreturn]] void reject(const std::string& path, const char* name, const char* expected) {
   throw error_of(ExitCode::deck,
@@ -69,7 +69,7 @@ constexpr std::size_t longest_text = std::size_t{16} << 20;  // bytes; no file m
                  name, expected);
 }
 
-// ASCII where it is: VTK compares types.
+// ASCII where the text is ASCII: VTK compares types.
 Hdf5Type text_type(std::string_view text) {
   Hdf5Type type(H5Tcopy(H5T_C_S1));
   H5Tset_size(type.get(), text.empty() ? 1 : text.size());
@@ -92,7 +92,7 @@ Hdf5Attribute open_attribute(hid_t object, const char* name, const char* expecte
   return attribute;
 }
 
-// What `read(to)` reads where it is one text of fixed length and sane size; none for anything else.
+// The text that `read(to)` reads, if it is one of fixed length and plausible size; else none.
 template <class Read>
 std::optional<std::string> fixed_text(const Hdf5Type& type, const Hdf5Space& space, const Read& read) {
   const std::size_t length = H5Tget_size(type.get());

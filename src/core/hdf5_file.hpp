@@ -85,8 +85,8 @@ void write_text_dataset(hid_t group, const char* name, std::string_view text, bo
                         const std::string& path);
 std::string read_text_dataset(hid_t group, const char* name, const std::string& path);
 
-// Numbers in a row, any count of them, as a dataset; created and written as texts are. Throws Error(deck)
-// where they are read and are not so many.
+// A list of numbers of any length, as a dataset; created and written as texts are. Reading throws Error(deck)
+// if there are not `count` numbers.
 void write_row_dataset(hid_t group, const char* name, const std::vector<double>& row, bool this_rank_writes,
                        const std::string& path);
 std::vector<double> read_row_dataset(hid_t group, const char* name, std::size_t count,

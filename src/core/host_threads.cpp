@@ -23,8 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Behind `key`, with which its line begins; 0 where there is no such line. By lines, not by words: the first
-// line of /proc/self/status holds the program's name, and that may hold any word.
+// The number after `key` at the beginning of a line; 0 without such a line. By lines, not by words: the first
+// line of /proc/self/status holds the program's name, which may contain any word.
 std::size_t number_behind(const fs::path& path, const std::string& key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);)
@@ -42,7 +42,7 @@ std::optional<std::size_t> bytes_in_file(const fs::path& path) {
   return std::ifstream(path) >> bytes ? std::optional(bytes) : std::nullopt;
 }
 
-// Folders of `group` from `mount` down. Outside of this cgroup namespace ("..") only the mount's is seen.
+// Folders of `group`, up to `mount`. Outside of this cgroup namespace ("..") only the mount's is visible.
 std::vector<fs::path> walk_up(const fs::path& mount, std::string_view group) {
   std::vector<fs::path> folders{mount};
   for (const fs::path& part : fs::path(group).relative_path()) {
@@ -53,7 +53,7 @@ std::vector<fs::path> walk_up(const fs::path& mount, std::string_view group) {
   return folders;
 }
 
-// Beyond this many threads for each core OMP_NUM_THREADS is taken for a slip, not a wish.
+// With more threads per core than this, OMP_NUM_THREADS is taken for a mistake.
 constexpr int most_threads_a_core = 8;
 
 // The cores that this process may run on; the kernel's mask may be larger than cpu_set_t.
@@ -70,7 +70,7 @@ std::vector<int> affinity_mask() {
   return {};
 }
 
-// Where OMP_PROC_BIND has bound this thread already, the mask of the process is in its places.
+// Where OMP_PROC_BIND has bound this thread already, the OpenMP places hold the mask of the process.
 std::vector<int> cores_of_places() {
   std::set<int> cores;
   for (int place = 0; place < omp_get_num_places(); ++place) {
@@ -81,7 +81,7 @@ std::vector<int> cores_of_places() {
   return {cores.begin(), cores.end()};
 }
 
-// OMP_NUM_THREADS may be a list, a number for each level of nested regions; isotherm has one level.
+// OMP_NUM_THREADS may be a list with a number for each level of nested regions; isotherm has one level.
 struct AskedThreads {
   std::optional<int> threads;
   std::string problem;  // why there are none

@@ -17,8 +17,8 @@ namespace isotherm {
 // The value of the line "Key:   123 kB" of `file`, in bytes; 0 where there is no such line.
 std::size_t proc_bytes(const std::filesystem::path& file, std::string_view key);
 
-// A limit of control groups (Linux cgroups 1 and 2) binds at every level: all are read, and the tightest
-// counts, as a batch system or container sets it above the process's own. What cannot be read sets none: a
+// Limits of control groups (Linux cgroups 1 and 2) apply at every level. All levels are read and the tightest
+// counts, as a batch system or container sets it above the process's own. Unreadable levels set none: a
 // container often shows its own group as the root, without the folders of /proc/self/cgroup.
 enum class CgroupVersion { v1, v2 };
 
@@ -33,12 +33,12 @@ Cgroups parse_cgroups(const std::string& text, const std::string& controller,
                       const std::filesystem::path& root);
 Cgroups find_cgroups(const std::string& controller);  // of this process
 
-// The least cores' worth of time that a level grants; none: no limit.
+// The lowest CPU quota of all levels, in cores; none: no limit.
 std::optional<double> cpu_quota(const Cgroups& cpu);
 // "max 100000" -> none, "150000 100000" -> 1.5: the file cpu.max of version 2. -1 as a quota: none.
 std::optional<double> parse_cpu_max(const std::string& text);
 
-// The least of each over the levels, in bytes. Version 1 says "no limit" by a number near 2^63.
+// The lowest of each over the levels, in bytes. In version 1 a number near 2^63 means "no limit".
 struct CgroupMemory {
   std::size_t limit = 0;
   std::size_t free = 0;  // what may be allocated: the kernel drops inactive file pages before it rejects
@@ -46,9 +46,9 @@ struct CgroupMemory {
 std::optional<CgroupMemory> memory_limit(const Cgroups& memory);  // none: no limit
 
 // A usable OMP_NUM_THREADS decides. Else the cores of the host are shared among its ranks: a core in the
-// masks of k ranks counts 1/k to each, so that ranks bound apart keep their mask and ranks with one mask
-// divide it; a cgroup's quota likewise. Rounded down, at least 1: uneven threads would only wait for the
-// slowest.
+// masks of k ranks counts 1/k for each. So ranks bound to different cores keep their masks, and ranks with
+// the same mask divide it; a cgroup's quota likewise. Rounded down, at least 1: with uneven threads all ranks
+// would wait for the slowest.
 struct ThreadPlan {
   int threads = 1;
   std::string note;     // for the banner: "2 threads (4 cores shared by 2 ranks)"
@@ -59,7 +59,7 @@ struct ThreadPlan {
 struct HostCores {
   int online = 1;               // logical cores that are on
   std::vector<int> mask;        // those this process may run on, ascending
-  std::optional<double> quota;  // cores' worth of time that the cgroup grants; none: no limit
+  std::optional<double> quota;  // CPU time that the cgroup grants, in cores; none: no limit
 };
 HostCores find_host_cores();
 

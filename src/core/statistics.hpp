@@ -1,4 +1,4 @@
-// What a set of samples says.
+// Statistics of samples.
 #pragma once
 
 #include <algorithm>

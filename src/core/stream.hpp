@@ -1,5 +1,5 @@
-// What kernels know of a device: of which kind it is, and the handles of its work. No more, so that what nvcc
-// compiles includes no <memory>: that alone would take a third of its time.
+// The part of a device that kernels know: its kind, and the handles of its work. No more, so that files for
+// nvcc do not include <memory>: that alone would take a third of their compile time.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@ namespace isotherm {
 enum class Backend { host, cuda };
 ISOTHERM_WORDS(Backend, "cpu", "cuda");
 
-// Rows of a field start on such bytes: a processor's cache line, a GPU's memory transaction.
+// Rows of a field are aligned to so many bytes: a CPU's cache line, a GPU's memory transaction.
 constexpr std::ptrdiff_t row_alignment(Backend backend) {
   return backend == Backend::host ? 64 : 128;
 }
 
-// A queue of work in order. On the host work is done at once and the handle is null.
+// A queue of work in order. On the host work is executed at once and the handle is null.
 struct Stream {
   void* native = nullptr;
 };
@@ -24,7 +24,7 @@ struct Event {
   void* native = nullptr;
 };
 
-// Work that was recorded once and is queued again as a whole: one launch for many.
+// Work that is recorded once and queued again as a whole: one launch for many.
 struct Graph {
   void* native = nullptr;
 };

@@ -1,5 +1,5 @@
 // Numbers and names as text for people. Every number is printed as in the C locale, whatever LC_ALL says: fmt
-// asks no locale.
+// uses no locale.
 #pragma once
 
 #include <fmt/format.h>
@@ -36,8 +36,8 @@ std::string counted(std::int64_t number, std::string_view noun);  // "1 rank", "
 std::string size_text(const std::array<double, 3>& metres);       // "20 x 20 x 4 mm"
 std::string watts_text(double watts);                             // "16 W", "2.5 kW"
 std::string extent_text(Int3 extent);                             // "256 x 128 x 64"
-// Plain decimal, never an exponent: `decimals` digits behind the point, and more where the number is so small
-// that fewer than three digits would be left of it. "nan", "inf", "-inf" stay words.
+// Plain decimal, never an exponent: `decimals` digits after the point, and more for small numbers, which keep
+// at least three digits. "nan", "inf", "-inf" stay words.
 std::string plain_decimal(double value, int decimals);
 
 // For names that come from outside: control characters become \n, \t, \x1b, and a backslash becomes two.

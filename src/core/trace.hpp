@@ -9,7 +9,7 @@ namespace isotherm {
 
 enum class Phase : int {
   setup,        // reading, planning, allocating, initialising, probing: all before the loop
-  interior,     // sweeps beside exchanges: cells that need no ghost of another rank
+  interior,     // sweeps during exchanges: cells that need no ghost of another rank
   exterior,     // the rest of these sweeps
   sweep,        // whole sweeps, and the wait for the device
   boundaries,   // boundary ghosts; of times, also halos within the rank's own subdomain
@@ -41,9 +41,9 @@ struct PhaseTable {
 
 using PhaseTimes = PhaseTable<double>;  // s of a rank's wall clock
 
-// What a thread of the host is about, for tools that draw it: ranges of NVTX in the domain "isotherm", by
-// phase, where the build has NVTX. On a GPU the time in which the host queues the work or waits for it.
-// Without a tool a range costs a look at a pointer.
+// The phase of a host thread, for profilers: NVTX ranges in the domain "isotherm", where the build has NVTX.
+// On a GPU they show the time in which the host queues the work or waits for it. Without a profiler a range
+// costs the test of a pointer.
 class TraceRange {
  public:
   explicit TraceRange(Phase phase);

@@ -7,7 +7,7 @@
 namespace isotherm {
 namespace {
 
-// Strings that a tool is told once, and a colour that tells phases of an exchange from sweeps.
+// Strings that are registered once, and colours that distinguish phases of an exchange from sweeps.
 struct Domain {
   nvtxDomainHandle_t handle = nvtxDomainCreateA("isotherm");
   std::array<nvtxEventAttributes_t, words_of<Phase>.size()> ranges{};
@@ -30,7 +30,7 @@ struct Domain {
   }
 };
 
-// A tool lives as long as the process, and so does what it was told.
+// Profilers use the registered strings until the process ends.
 const Domain& domain() {
   static const Domain domain;
   return domain;

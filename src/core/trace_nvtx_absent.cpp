@@ -1,4 +1,4 @@
-// The twin of trace_nvtx.cpp in a build without NVTX's headers.
+// Replaces trace_nvtx.cpp in a build without NVTX's headers.
 #include "core/trace.hpp"
 
 namespace isotherm {

@@ -10,8 +10,8 @@
 
 namespace isotherm {
 
-// Collective HDF5 and MPI-IO calls wait for ever when a rank has left them or a file system stalls. A helper
-// thread, without MPI and HDF5, prints which phase outlasts the limit, and ends the process with exit code 74
+// Collective HDF5 and MPI-IO calls wait for ever if a rank has failed or a file system stalls. A helper
+// thread, without MPI and HDF5, prints which phase exceeds the limit, and ends the process with exit code 74
 // (io); the launcher ends the other ranks.
 class Watchdog {
  public:
@@ -33,7 +33,7 @@ class Watchdog {
   std::condition_variable_any changed_;
   const char* phase_;
   long phases_ = 0;
-  std::jthread thread_;  // last: it sees all of the above, and ends before them
+  std::jthread thread_;  // last: it uses all of the above, and ends before them
 };
 
 // Seconds of ISOTHERM_IO_TIMEOUT, else 300. Throws Error(command_line) when it is no number >= 0.

@@ -31,12 +31,12 @@ void check_cells(Int3 cells) {
   }
 }
 
-// The most parts of an axis whose thinnest block fills the neighbour's ghosts (on periodic ones its own).
+// The most parts of an axis whose thinnest subdomain fills the neighbour's ghosts (its own if periodic).
 Index most_parts_of(Index cells, bool periodic, int ghosts) {
   return std::max<Index>(cells / ghosts, periodic ? 0 : 1);
 }
 
-// Thickness of the thinnest block among the axes with an exchange.
+// Thickness of the thinnest subdomain, along axes with an exchange.
 std::optional<Index> thinnest_exchanged(Int3 cells, Int3 parts, std::array<bool, 3> periodic) {
   std::optional<Index> thinnest;
   for (int axis = 0; axis < 3; ++axis) {
@@ -62,7 +62,7 @@ std::optional<Index> thinnest_exchanged(Int3 cells, Int3 parts, std::array<bool,
                  halo_advice(widest));
 }
 
-// As many along each axis.
+// The same for each axis.
 Int3 most_parts_of(Int3 cells, std::array<bool, 3> periodic, int ghosts) {
   Int3 most;
   for (int axis = 0; axis < 3; ++axis) most[axis] = most_parts_of(cells[axis], periodic[axis], ghosts);
@@ -161,7 +161,7 @@ Box Decomposition::subdomain(int rank) const {
   for (int axis = 0; axis < 3; ++axis) {
     const Index i = position[axis];
     const Index least = dealt_out_[axis] / process_grid_[axis];
-    const Index one_more = dealt_out_[axis] % process_grid_[axis];  // the first so many blocks
+    const Index one_more = dealt_out_[axis] % process_grid_[axis];  // that many subdomains, the first
     const Index lo = i * least + std::min(i, one_more), hi = lo + least + (i < one_more ? 1 : 0);
     const Index stride = Index{1} << halvings_[static_cast<std::size_t>(axis)];
     box.lo[axis] = ceil_div(lo, stride);

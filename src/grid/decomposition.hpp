@@ -1,4 +1,4 @@
-// Ranks <-> boxes of the global grid, and who is whose neighbour. Arithmetic only: no MPI, no memory.
+// Maps ranks to boxes of the global grid, and to their neighbours. Arithmetic only: no MPI, no memory.
 #pragma once
 
 #include <array>
@@ -10,33 +10,33 @@
 
 namespace isotherm {
 
-// The 26 directions to the cells around a block, or the 6 of its faces, in the order of Face.
+// The 26 directions to the cells around a subdomain, or the 6 of its faces, in the order of Face.
 using Direction = std::array<int, 3>;  // each -1, 0 or 1, not all 0
 std::vector<Direction> face_directions();
 std::vector<Direction> all_directions();  // faces first, then edges, then corners
 
-// All factorisations of `ranks` into at most `most` parts an axis; the parts along x, then y ascend.
+// All factorisations of `ranks` into at most `most` parts per axis, sorted by the parts along x, then y.
 std::vector<Int3> process_grids(Index ranks, Int3 most);
 
-// For errors, after "use": a halo of at most so many cells.
+// Text for errors, after "use": a halo of at most `widest` cells.
 std::string halo_advice(Index widest);
 
 class Decomposition {
  public:
-  // Cells are dealt out evenly; the first (cells mod parts) blocks of an axis have one more. x is the fastest
-  // axis of ranks too. Throws Error(deck) when an axis has more parts than cells, or exchanged blocks thinner
-  // than `ghosts`; the message names axis, parts, and the parts, cells and halo that would work.
+  // Cells are distributed evenly; the first (cells mod parts) subdomains of an axis have one more. x is the
+  // fastest axis of ranks too. Throws Error(deck) if an axis has more parts than cells, or exchanged
+  // subdomains thinner than `ghosts`; the message names axis, parts, and parts, cells and halo that work.
   Decomposition(Int3 cells, Int3 process_grid, std::array<bool, 3> periodic, int ghosts = 1);
 
-  // The most parts along each axis that leave every rank cells and blocks as thick as `ghosts`. Throws
-  // Error(deck) where not even one part does; the message names the deepest halo that `ranks` could have.
+  // The most parts along each axis whose subdomains are at least as thick as `ghosts`. Throws Error(deck)
+  // where not even one part is; the message names the widest halo that `ranks` could have.
   static Int3 most_parts(Int3 cells, std::array<bool, 3> periodic, int ghosts = 1, int ranks = 1);
 
-  // The deepest halo below `ghosts` for which there is a process grid of so many ranks; 0 without one.
+  // The widest halo below `ghosts` for which there is a process grid of `ranks`; 0 without one.
   static int max_halo_width_below(int ghosts, Int3 cells, int ranks, std::array<bool, 3> periodic);
 
-  // Of a grid of every second cell along the axis, from the first on: each rank has those that are its own
-  // here. Axes of a single cell are no longer periodic. Blocks may be thinner than their number says.
+  // The decomposition of every second cell along the axis, from the first on: a rank keeps its own cells.
+  // Axes of a single cell are no longer periodic. Subdomains may be thinner than cells / parts.
   Decomposition halved(int axis) const;
 
   int ranks() const { return static_cast<int>(process_grid_.product()); }
@@ -46,12 +46,12 @@ class Decomposition {
 
   Int3 coordinates(int rank) const;  // position in the process grid
   Box subdomain(int rank) const;     // global cells of this rank
-  // The rank whose block lies in this direction, through periodic faces too (then it may be `rank` itself);
-  // none beyond a boundary.
+  // The rank whose subdomain is next in this direction, also across periodic faces (then it may be `rank`
+  // itself); none beyond a boundary.
   std::optional<int> neighbour(int rank, Direction d) const;
   std::array<bool, face_count> boundaries(int rank) const;  // by Face: there is no neighbour
 
-  // Layers of ghosts that every block is thick enough to fill; none where no axis has an exchange.
+  // Layers of ghosts that every subdomain is thick enough to fill; none where no axis has an exchange.
   std::optional<Index> max_halo_width() const;
 
   Index smallest_subdomain() const { return subdomain(ranks() - 1).cells(); }
@@ -60,8 +60,8 @@ class Decomposition {
  private:
   Int3 cells_, process_grid_;
   std::array<bool, 3> periodic_;
-  Int3 dealt_out_;                 // the cells of the grid that was cut
-  std::array<int, 3> halvings_{};  // since then
+  Int3 dealt_out_;                 // the cells of the grid that is decomposed
+  std::array<int, 3> halvings_{};  // of that grid, by axis
 };
 
 }  // namespace isotherm

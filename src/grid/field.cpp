@@ -6,14 +6,14 @@
 
 namespace isotherm {
 
-constexpr Index word_bytes = 16;  // the widest access of a thread, and what a GPU's copy engine starts at
+constexpr Index word_bytes = 16;  // the widest access of a thread, and the alignment of TMA copies
 
 FieldLayout FieldLayout::make(Int3 extent, int ghosts, std::size_t element_bytes,
                               std::ptrdiff_t row_alignment) {
   const Index unit = row_alignment / static_cast<Index>(element_bytes);
   const Index rows_y = extent.y + 2 * ghosts, rows_z = extent.z + 2 * ghosts;
   FieldLayout layout{extent, ghosts};
-  // Whole words for the ghosts before each row, without touching those behind the row before it.
+  // Whole words for the ghosts before each row, separate from the ghosts after the previous row.
   const Index before = round_up<Index>(ghosts, word_bytes / static_cast<Index>(element_bytes));
   layout.pitch_y = round_up(extent.x + before + ghosts, unit);
   const Index lead = round_up<Index>(ghosts, unit);

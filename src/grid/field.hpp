@@ -1,4 +1,4 @@
-// One padded block of cells in a device's memory.
+// The cells of one subdomain, with ghosts and padding, in a device's memory.
 #pragma once
 
 #include "core/device.hpp"
@@ -6,9 +6,9 @@
 
 namespace isotherm {
 
-// Shape and padding of a block, without memory. `lead` elements before cell (0,0,0) of the first ghost row
-// let interior rows start on `row_alignment` bytes; ghosts at the ends of rows share the padding, with room
-// before a row in whole words of 16 bytes.
+// Shape and padding of a field, without memory. Elements before the first ghost row align interior rows to
+// `row_alignment` bytes. The ghosts at the ends of rows share the padding; the room before a row is a
+// multiple of 16 bytes.
 struct FieldLayout {
   Int3 extent;
   int ghosts = 1;

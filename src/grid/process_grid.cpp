@@ -9,13 +9,13 @@
 namespace isotherm {
 namespace {
 
-// What is exchanged of one block: rows of cells side by side along x, and how long they are.
+// The exchanged cells of one subdomain: numbers of row pieces along x, by their length.
 struct Rows {
   double across_x = 0;  // pieces `ghosts` long
-  double whole = 0;     // pieces as long as the block
+  double whole = 0;     // pieces as long as the subdomain
 };
 
-// The ghosts beyond so many faces of each axis; edges and corners between them where ghosts > 1.
+// The ghosts beyond `faces` faces of each axis; with edges and corners between them where ghosts > 1.
 Rows rows_beyond(Int3 extent, Int3 faces, int ghosts) {
   const auto size = [&](int axis) { return static_cast<double>(extent[axis]); };
   const double subdomain = size(1) * size(2);
@@ -36,7 +36,7 @@ double ceil_to(double n, double unit) {
   return std::ceil(n / unit) * unit;
 }
 
-// Cells of whole tiles swept between two exchanges, with as many ghosts as sweeps follow (solver/period.hpp).
+// Cells of whole tiles swept between two exchanges, ghosts included (solver/kernel_choice.hpp).
 double tiled_cells_of_period(Int3 extent, Int3 faces, int ghosts, const ExchangeWeights& w) {
   double cells = 0;
   for (int layers = 0; layers < ghosts; ++layers) {
@@ -64,13 +64,12 @@ double tiled_cells_of_period(Int3 extent, Int3 faces, int ghosts, const Exchange
 
 }  // namespace
 
-// CUDA, for an H200: memory and wire are what a copy reaches there (4.8 TB/s, 450 GB/s each way by the data
-// sheet); a sector is 32 bytes, in memory and as the payload of a store over NVLink, one for each piece;
-// packing, unpacking and the sweep of the shell (in and out) touch a row; a message is two launches and a
-// signal; faces across z and x made steps of 80 us and more 3 us longer than one across y
-// (docs/tuning-log); a tile is that of the wide rows, a warp of 16-byte loads along x. Host: a core's share
-// of memory and of copies within it, a line of the cache, packing and unpacking, an MPI message within a
-// host, the widest vector.
+// CUDA, for an H200. Memory and wire: the rates that a copy reaches (data sheet: 4.8 TB/s, 450 GB/s each
+// way). Sector: 32 bytes, in memory and as the payload of a store over NVLink, one for each piece. Touches:
+// packing, unpacking and the sweep of the exterior (in and out). Message: two launches and a signal. Faces
+// across z and x made steps of 80 us and more 3 us longer than one across y (docs/tuning-log). Tile: that of
+// wide rows, a warp of 16-byte loads along x. Host: a core's share of memory bandwidth and of copies, a cache
+// line, packing and unpacking, an MPI message within a host, the widest vector.
 ExchangeWeights ExchangeWeights::of(Backend backend, int cell_bytes) {
   if (backend == Backend::cuda) {
     return {.cell_bytes = cell_bytes,
@@ -97,7 +96,7 @@ ExchangeWeights ExchangeWeights::of(Backend backend, int cell_bytes) {
 
 SweepCost sweep_cost(Int3 cells, Int3 process_grid, std::array<bool, 3> periodic, int ghosts,
                      const ExchangeWeights& w) {
-  Int3 extent, touched, local;  // cells of the block; its faces with ghosts, and those that it fills itself
+  Int3 extent, touched, local;  // cells; faces with ghosts, and those that the rank fills itself
   for (int axis = 0; axis < 3; ++axis) {
     const Index parts = process_grid[axis];
     extent[axis] = (cells[axis] + parts - 1) / parts;
@@ -107,7 +106,7 @@ SweepCost sweep_cost(Int3 cells, Int3 process_grid, std::array<bool, 3> periodic
   const Rows all = rows_beyond(extent, touched, ghosts);
   const Rows kept = rows_beyond(extent, local, ghosts);
   const Rows sent{all.across_x - kept.across_x, all.whole - kept.whole};
-  const auto bytes = [&](Rows rows, int sector) {  // when each row is made of whole sectors
+  const auto bytes = [&](Rows rows, int sector) {  // each piece takes whole sectors
     const auto piece = [&](Index run) { return ceil_to(static_cast<double>(run) * w.cell_bytes, sector); };
     return rows.across_x * piece(ghosts) + rows.whole * piece(extent.x);
   };
@@ -130,8 +129,8 @@ std::vector<EstimatedGrid> process_grids_by_cost(Int3 cells, int ranks, std::arr
     throw_no_process_grid(cells, ranks, most, ghosts,
                           Decomposition::max_halo_width_below(ghosts, cells, ranks, periodic));
   }
-  // px, then py ascend, and stay so among equal costs: the fewest cuts across x, then y. Axes that are alike
-  // have costs with the same bits: what is rounded is a quotient of whole numbers.
+  // Grids ascend by px, then py; the stable sort keeps that among equal costs: the fewest cuts across x, then
+  // y. Equivalent axes have costs with the same bits: each rounded value is a quotient of integers.
   std::ranges::stable_sort(grids, {}, [](const EstimatedGrid& each) { return each.cost.total(); });
   return grids;
 }

@@ -186,7 +186,7 @@ class Level {
   }
   double dt() const { return part_ ? part_->dt : dt_; }
   bool between_cycles() const { return sweeps_ % method_.cycle() == 0; }
-  // Does before() hold the field from which one single sweep made the current one?
+  // Does before() hold the field of one single sweep before the current one?
   bool has_before() const { return has_before_; }
 
   // Everything below is queued on compute() in order, exchanges on a second stream of higher priority.

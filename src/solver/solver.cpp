@@ -99,7 +99,7 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
   level_.count_from(first_);
 }
 
-// With memory for the partial results of the reduction, or of the norms of all regions that a step sweeps.
+// Allocates memory for partial results of the reduction, or for norms of all regions that a step sweeps.
 template <class T>
 void Solver<T>::make_check() {
   const ReductionKernel<T>& reduction = *kernels_.reduction;

@@ -57,7 +57,7 @@ class Step {
   // of all covers exactly the subdomain, stores its norm where the result of `norm` is not null, and with
   // `last_alone` has a launch to itself.
   void advance_towards(std::int64_t end, bool last_alone = false, const UpdateNorm& norm = {}) {
-    // A launch that returns a norm is not in the graph, nor is one that is alone.
+    // A launch that returns a norm, or that is alone, is not in the graph.
     if (graph(norm.result || (last_alone && time_block() > 1) ? end - 1 : end)) return;
     const auto count = static_cast<int>(std::min<std::int64_t>(interval_, end - level_.sweeps()));
     const bool last = level_.sweeps() + count == end;

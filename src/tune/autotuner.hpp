@@ -1,10 +1,10 @@
-// The autotuner: which kernel, tile, time block, halo width, overlap, graph and reduction make the fastest
-// steps of this run on these devices. What the deck names is not tried. Candidates are measured with the
-// first steps of the run itself: fields have the same bits by all of them, so no step is made twice, and a
-// measurement holds all of a step (exchanges, boundaries, sources). All ranks measure together, and the
-// slowest counts. Where a step takes more than a tenth of the budget, it is made on a level of fewer planes.
-// Choices are made in that order, those first that gain most. Each is a race of successive halving: every
-// candidate gets a short measurement, the slow ones drop out, the others get another (Jamieson and Talwalkar,
+// The autotuner: finds the kernel, tile, time block, halo width, overlap, graph and reduction with the
+// fastest steps of this run on these devices. Settings of the deck are not varied. Candidates are measured
+// with the first steps of the run itself: fields have the same bits with each, so no step is repeated, and a
+// measurement includes all of a step (exchanges, boundaries, sources). All ranks measure together, and the
+// slowest counts. Where a step takes more than a tenth of the budget, it is measured on a level of fewer
+// planes. Choices with the largest gain are made first. Each is a race of successive halving: every candidate
+// has a short measurement, slow ones drop out, the others are measured again (Jamieson and Talwalkar,
 // Non-stochastic Best Arm Identification and Hyperparameter Optimization, AISTATS 2016).
 #pragma once
 
@@ -24,7 +24,7 @@
 
 namespace isotherm {
 
-// The names of what steps are made with.
+// The names of a plan's parts, for records.
 template <class T>
 StepRecord step_record(const StepPlan<T>& plan, std::string_view reduction) {
   const auto& [kernel, tile, time_block] = plan.sweep;
@@ -55,7 +55,7 @@ class Autotuner {
   }
 
   bool done() const { return stage_ == Stage::done; }
-  double sweep_seconds() const { return sweep_seconds_ * shrunk_; }  // of the fastest, of the run
+  double sweep_seconds() const { return sweep_seconds_ * shrunk_; }  // of the fastest, on all planes
 
   // Collective. Measures steps up to `until` at most, then uses the fastest plan. No residual is under way.
   void advance(std::int64_t until) {
@@ -98,32 +98,32 @@ class Autotuner {
   }
 
  private:
-  static constexpr double long_step = 0.1;  // of the budget: then fewer planes are swept
-  // s of budget, against which making a level of fewer planes is little.
+  static constexpr double long_step = 0.1;  // of the budget: longer steps are measured on fewer planes
+  // s of budget, for which the creation of a level of fewer planes is cheap.
   static constexpr double worth_a_level = 0.02;
-  static constexpr double share_of_planes = 0.02;  // of the budget, that one sweep of them takes
-  static constexpr Index fewest_planes = 16;       // of a rank
+  static constexpr double share_of_planes = 0.02;                    // of the budget, for one sweep of them
+  static constexpr Index fewest_planes = 16;                         // of a rank
   static constexpr std::size_t most_bytes = std::size_t{128} << 20;  // of a field of fewer planes
-  static constexpr double samples_in_budget = 64;  // as many candidates as it should last for
+  static constexpr double samples_in_budget = 64;  // samples for which the budget should last
   static constexpr double shortest_sample = 2e-4, longest_sample = 8e-3;  // s
-  // By round: candidates slower than the fastest by more drop out.
+  // By round: candidates slower than the fastest by more than this drop out.
   static constexpr double tolerance[] = {0.25, 0.08, 0};
-  // Of the fastest: a single sweep that other tiles and overlaps may help.
+  // A single sweep within this factor of the fastest may win with other tiles and overlaps.
   static constexpr double within_tolerance = 1.5;
-  static constexpr double worth_a_graph = 0.98;        // of the time without: below that graphs are used
-  static constexpr double sweep_without_graph = 2e-3;  // s, against which the launches of a step are nothing
+  static constexpr double worth_a_graph = 0.98;        // of the time without: graphs are used below this
+  static constexpr double sweep_without_graph = 2e-3;  // s: in longer sweeps launches cost nothing
 
   enum class Stage { temporal, singles, tiles, blocks, steps, graphs, reductions, done };
   struct Candidate {
     StepPlan<T> plan;
-    const ReductionKernel<T>* reduction = nullptr;  // of a candidate that ends each step with a norm
-    std::vector<double> samples = {};               // s of a sweep
+    const ReductionKernel<T>* reduction = nullptr;  // of a candidate whose steps end with a norm
+    std::vector<double> samples = {};               // s per sweep
     double score() const {                          // their median; infinite where it cannot run
       return samples.empty() ? std::numeric_limits<double>::infinity() : median(samples);
     }
   };
 
-  // The problem of the run on fewer planes of each rank, cut among the ranks as the run is. Fields of zeros.
+  // The run's problem on fewer planes of each rank, with the same process grid. Fields of zeros.
   struct FewerPlanes {
     FewerPlanes(const Config& config, const Level<T>& whole, const SweepChoice<T>& sweep)
         : level(config,
@@ -145,7 +145,7 @@ class Autotuner {
     return tuning_seconds(config_, sweep_seconds_ * shrunk_);
   }
 
-  // A candidate of the fastest plan, with another sweep.
+  // The fastest plan, with another choice of sweep.
   Candidate with(const SweepChoice<T>& sweep) const {
     StepPlan<T> plan = tried_[fastest_].plan;
     plan.sweep = sweep;
@@ -156,7 +156,7 @@ class Autotuner {
     return {plan};
   }
 
-  // In its first tile and time block, each kernel that takes several sweeps in one launch, or not.
+  // Each kernel that fuses sweeps (`temporal`), or that does not, with its first tile and time block.
   std::vector<Candidate> kernels(bool temporal) const {
     std::vector<Candidate> all;
     for (auto choice = choices_.sweeps.begin(); choice != choices_.sweeps.end(); ++choice) {
@@ -168,7 +168,7 @@ class Autotuner {
     return all;
   }
 
-  // Without those that make no fewer launches between exchanges or events than shorter ones.
+  // Time blocks, except those with as many launches between exchanges or events as a shorter one.
   std::vector<Candidate> time_block_candidates() const {
     const bool exchanged = exchanges(solver_.level().sides());
     const std::int64_t span = exchanged ? std::int64_t{ghost_layers(config_)} : sweeps_until_due(config_);
@@ -190,7 +190,7 @@ class Autotuner {
     return best && best->score() < within_tolerance * tried_[fastest_].score() ? best : nullptr;
   }
 
-  // That of the fastest, and of the fastest that makes single sweeps where what it exchanges may decide.
+  // The fastest plan; and the fastest of single sweeps, where there are exchanges, which may decide.
   std::vector<StepPlan<T>> plans_to_vary() const {
     std::vector<StepPlan<T>> plans = {tried_[fastest_].plan};
     const Candidate* single = best_single();
@@ -212,7 +212,7 @@ class Autotuner {
     return all;
   }
 
-  // Powers of two, and one and two time blocks, as far as the ghosts reach.
+  // Powers of two, and one and two time blocks, up to the layers of ghosts.
   std::vector<int> halo_widths(const SweepChoice<T>& sweep) const {
     if (config_.solver.halo_width) return {*config_.solver.halo_width};
     std::vector<int> widths;
@@ -252,14 +252,14 @@ class Autotuner {
       return {};
     StepPlan<T> plan = tried_[fastest_].plan;
     plan.graph = true;
-    // Two are measured between events: with longer ones the measurement would never end.
+    // A measurement takes two graphs between events: with longer graphs it would never end.
     const int period = exchanges(level.sides()) ? plan.halo_width : plan.sweep.time_block;
     const std::int64_t graph = sweeps_of_a_graph(period, plan.sweep.time_block, level.method().cycle());
     if (2 * graph >= sweeps_until_due(config_)) return {};
     return {{plan}};
   }
 
-  // Steps that end with a norm. Not on fewer planes, where a norm is no pass over the field.
+  // Steps that end with a norm. Not on fewer planes, where a norm does not pass over the whole field.
   std::vector<Candidate> reduction_candidates() const {
     std::vector<Candidate> all;
     const StepPlan<T>& plan = tried_[fastest_].plan;
@@ -269,7 +269,7 @@ class Autotuner {
     return all;
   }
 
-  // Of the choice that is to be made.
+  // The candidates of the current stage.
   std::vector<Candidate> candidates() const {
     if (stage_ == Stage::temporal) return kernels(true);
     if (stage_ == Stage::tiles) return tile_candidates();
@@ -277,11 +277,11 @@ class Autotuner {
     if (stage_ == Stage::steps) return step_candidates();
     if (stage_ == Stage::graphs) return graph_candidates();
     if (stage_ == Stage::reductions) return reduction_candidates();
-    // Single sweeps, where one of them may be faster than time blocks are.
+    // Single sweeps, where one of them may be faster than time blocks.
     return best_single() ? kernels(false) : std::vector<Candidate>{};
   }
 
-  // The race of the next choice that has several candidates, the fastest among them. False: there is none.
+  // Begins the race of the next stage that has candidates, the fastest among them. False: there is none.
   bool begin_race() {
     const bool is_first = tried_[fastest_].samples.empty();
     if (!is_first) stage_ = static_cast<Stage>(static_cast<int>(stage_) + 1);
@@ -312,7 +312,7 @@ class Autotuner {
     ++round_;
   }
 
-  // Does `overlap: in_kernel` work here? Collective; the step has the plan otherwise.
+  // Sets the step to the candidate's plan. False where `overlap: in_kernel` does not work here. Collective.
   bool can_run(const Candidate& candidate) {
     StepPlan<T> plan = candidate.plan;
     if (plan.overlap == Overlap::in_kernel) {
@@ -336,7 +336,7 @@ class Autotuner {
     return seconds;
   }
 
-  // A sample, after steps that load kernel and caches. False: too few sweeps are left until `until`.
+  // Takes a sample, the first after a step that loads kernel and caches. False: too few sweeps until `until`.
   bool measure(Candidate& candidate, std::int64_t until) {
     if (!can_run(candidate)) return true;
     const std::int64_t unit = step().unit();
@@ -364,7 +364,7 @@ class Autotuner {
     return true;
   }
 
-  // Measured so far were whole steps of the default: all begins anew.
+  // Only whole steps of the default are measured so far: their samples are discarded.
   void use_fewer_planes() {
     Level<T>& whole = solver_.level();
     const Int3 extent = whole.extent();
@@ -372,7 +372,7 @@ class Autotuner {
     const std::size_t plane = static_cast<std::size_t>(extent.x * extent.y) * sizeof(T);
     const Index planes = std::clamp(static_cast<Index>(planes_in_budget), fewest_planes,
                                     std::max(fewest_planes, static_cast<Index>(most_bytes / plane)));
-    // Ranks may differ by a plane, and fewer planes than ghosts need are none.
+    // Ranks may differ by a plane. There must be more planes than layers of ghosts.
     const Index agreed = whole.communicator().all_reduce(std::min(planes, extent.z), ReduceOp::min);
     if (agreed <= ghost_layers(config_) || 2 * agreed > extent.z) return;
     Config config = config_;
@@ -386,7 +386,7 @@ class Autotuner {
     sweep_seconds_ /= shrunk_;
   }
 
-  // The solver may go on with what is known.
+  // The solver continues with the fastest plan so far.
   void use_fastest() {
     const Candidate& fastest = tried_[fastest_];
     const ReductionKernel<T>* const default_reduction = choices_.first_reduction(fastest.plan.sweep);
@@ -407,18 +407,18 @@ class Autotuner {
   Solver<T>& solver_;
   KernelChoices<T> choices_;
   std::vector<Candidate> tried_;
-  std::size_t fastest_ = 0;        // of tried_; the default while nothing was measured
-  std::vector<std::size_t> race_;  // of tried_: those that are still in
-  std::size_t next_ = 0;           // of race_
+  std::size_t fastest_ = 0;        // index in tried_; the default while nothing is measured
+  std::vector<std::size_t> race_;  // in tried_: those that have not dropped out
+  std::size_t next_ = 0;           // index in race_
   int round_ = 0;
   Stage stage_ = Stage::temporal;  // of the race
   double sweep_seconds_ = 0;       // of the fastest sweep so far; 0: none was measured
-  Tuning tuning_;                  // but for its candidates
+  Tuning tuning_;                  // without its candidates
   std::unique_ptr<FewerPlanes> fewer_;
   double shrunk_ = 1;  // the planes of a rank over those of fewer_
 };
 
-// How steps are made, by the autotuner or (null) otherwise.
+// Records how steps are executed, and the measurements of the autotuner (may be null).
 template <class T>
 void describe_steps(const Solver<T>& solver, const Autotuner<T>* autotuner, MethodRecord& method) {
   static_cast<StepRecord&>(method) = step_record(solver.plan(), solver.reduction().name);
@@ -430,7 +430,7 @@ void describe_steps(const Solver<T>& solver, const Autotuner<T>* autotuner, Meth
                                                                          : "no time to measure others");
 }
 
-// Collective. What the deck leaves open on the devices of all ranks, which may differ; the default first.
+// Collective. Choices that the deck allows and that the devices of all ranks can run; the default first.
 template <class T>
 KernelChoices<T> common_choices(const Config& config, const Decomposition& decomposition,
                                 const Communicator& world, const Device& device) {

@@ -59,7 +59,7 @@ std::vector<Entry> read(const std::string& path) {
   if (json.value("version", Json()) != version) reject(path, "it has another version");
   try {
     return json.at("entries").get<std::vector<Entry>>();
-  } catch (const std::exception&) {  // of the library, or of a word that is none
+  } catch (const std::exception&) {  // of the library, or of an unknown keyword
     reject(path, "an entry is not complete");
   }
 }

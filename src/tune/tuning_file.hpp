@@ -1,4 +1,4 @@
-// solver.tuning_file: what the autotuner has found, so that a study does not measure again.
+// solver.tuning_file: the results of the autotuner, so that a study does not measure again.
 //
 // JSON (schema "isotherm-tuning", version 2): a list of entries, each a key and a choice.
 #pragma once
@@ -18,7 +18,7 @@ namespace isotherm {
 struct TuningKey {
   std::string version, git_revision;  // of isotherm: its kernels change
   std::string device;                 // its name; on the host with instruction set and threads
-  std::string precision;              // the deck's word
+  std::string precision;              // the deck's keyword
   Int3 cells;                         // of the largest rank's subdomain
   int ranks = 1;
   bool source = false;
@@ -32,26 +32,26 @@ struct TuningKey {
 
 struct TuningChoice : StepRecord {
   double seconds = 0;    // of a sweep
-  double measured = 0;   // s, that the autotuner took
-  bool complete = true;  // no candidate was left out for want of time
+  double measured = 0;   // s, of the autotuner
+  bool complete = true;  // no candidate was omitted for lack of time
 };
 
-// s that measurements may take, where a sweep takes so long: solver.tuning_budget, or 5 % of the run.
+// s that measurements may take, by the time of a sweep: solver.tuning_budget, or 5 % of the run if less.
 double tuning_seconds(const Config& config, double sweep_seconds);
 
 TuningKey tuning_key(const Config& config, const Decomposition& decomposition, const Device& device,
                      int threads);
 
-// None without such a file or entry. Throws Error(deck) for no tuning file, Error(io) for an unreadable one.
+// None without such a file or entry. Throws Error(deck) for another kind of file, Error(io) if unreadable.
 std::optional<TuningChoice> find_tuning(const std::string& path, const TuningKey& key);
 
-// Collective, by rank 0's file: the entry, unless the autotuner left candidates out for want of time and this
-// run gives it twice as much. A file that cannot be read, or is none, is an error of all ranks.
+// Collective; rank 0 reads the file. The entry, unless candidates were omitted for lack of time and this run
+// has twice as much. A file that cannot be read, or of another kind, is an error of all ranks.
 std::optional<TuningChoice> recall_tuning(const Config& config, const TuningKey& key,
                                           const Communicator& world);
 
-// Adds or replaces the entry; the file appears whole or not at all. Of runs that write at once one may lose
-// its entry, and measures again. Throws Error(cannot_create) or Error(io).
+// Adds or replaces the entry; the file is replaced as a whole or not at all. If runs write at the same time,
+// one may lose its entry, and measures again. Throws Error(cannot_create) or Error(io).
 void keep_tuning(const std::string& path, const TuningKey& key, const TuningChoice& choice);
 
 }  // namespace isotherm
