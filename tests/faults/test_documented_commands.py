@@ -12,7 +12,7 @@ import shutil
 import pytest
 import yaml
 
-from documentation import BLOCK, blocks, name_of, pages, shell_lines, ticked, TOP
+from documentation import BLOCK, blocks, name_of, pages, shell_lines, SUBCOMMANDS, ticked, TOP
 from program import DECK, finished, isotherm, ran, write_deck, write_script
 from runs import record
 from test_structure import no_lecture
@@ -34,9 +34,10 @@ def calls(page):
     return found
 
 
-# Those of the README and of the tour are typed, by test_scripts.py.
+# Those of the README and of the tour are typed, by test_scripts.py; those of tools are read by test_subcommands.py.
 TYPED = (TOP / "README.md", TOP / "docs" / "tour.md")
-CALLS = [(page, words, ranks) for page in pages() if page not in TYPED for words, ranks in calls(page)]
+CALLS = [(page, words, ranks) for page in pages() if page not in TYPED for words, ranks in calls(page)
+         if words[0] not in SUBCOMMANDS]
 
 
 def without(words, *options):

@@ -15,7 +15,7 @@ import h5py
 import isotherm_tools
 import numpy as np
 import pytest
-from documentation import TOP, blocks, name_of, pages
+from documentation import SUBCOMMANDS, TOP, blocks, name_of, pages
 from failures import expect_failure
 from isotherm_tools import Failure, open_run
 from isotherm_tools import __main__ as cli
@@ -24,7 +24,6 @@ from isotherm_tools.scaling import RunRecord
 from program import ran
 from scaling_runs import strong_series
 
-SUBCOMMANDS = ("slice", "history", "ladder", "roofline", "time-blocks", "scaling", "report", "study-plot", "animate", "volume")
 
 
 def test_these_are_the_verbs(capsys):
@@ -99,10 +98,10 @@ def test_ctrl_c_is_one_line(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err.count("\n") == 1
 
 
-PAGES = [page for page in pages(".") if "python3 -m isotherm_tools " in "".join(blocks(page, "sh", "text"))]
+COMMAND = re.compile(rf"^(?:\$ )?isotherm +((?:{'|'.join(SUBCOMMANDS)}) (?:.*\\\n)*.*)", re.MULTILINE)
+PAGES = [page for page in pages(".") if COMMAND.search("\n".join(blocks(page, "sh", "text")))]
 PICTURES = TOP / "docs" / "guide" / "pictures.md"
 assert len(PAGES) >= 8 and PICTURES in PAGES
-COMMAND = re.compile(r"^(?:\$ )?python3 -m isotherm_tools +((?:.*\\\n)*.*)", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")

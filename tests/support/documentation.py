@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
+# Of isotherm_tools, which read what runs and benchmarks have written.
+SUBCOMMANDS = ("slice", "history", "ladder", "roofline", "time-blocks", "scaling", "report", "study-plot", "animate", "volume")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
