@@ -276,7 +276,7 @@ struct ManagedProbe final : Read {
   Word* from_ = nullptr;
 };
 
-// Transfers by the copy engine between the memory of the host and of the device.
+// Copies between the memory of the host and of the device, by Device::copy().
 enum class Way { to_device, from_device };
 template <Way way, bool pinned>
 struct TransferProbe final : BandwidthProbe {
