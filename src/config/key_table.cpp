@@ -367,7 +367,7 @@ Keys describe(ProblemConfig& problem) {
        "Of implicit: backward_euler, of first order, which does not overshoot; or sdirk2, of second order.",
        {.when = implicit}},
       {"cycle", &problem.cycle,
-       "Sweeps per cycle, a power of two; residuals and outputs come at the ends of cycles, and intervals "
+       "Sweeps per cycle, 2, 4, 8 or a multiple of 16; residuals and outputs come at the ends of cycles, and intervals "
        "count cycles.", {.range = {2, 4096}, .when = chebyshev, .example = "256",
        .absent = "chosen from grid and boundaries", .absent_word = "auto"}},
       {"max_cycles", &problem.max_cycles, "Cycles after which a run gives up.", {.range = counts, .when = steady,

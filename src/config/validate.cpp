@@ -142,8 +142,8 @@ void check_cycle(Config& config, Problems& problems) {
                   "to count sweeps",
                   few_cycles);
   const auto& cycle = config.problem.cycle;
-  if (problems.sound({"problem"}) && cycle && (*cycle & (*cycle - 1)) != 0)
-    problems.add("problem.cycle", "{} is no power of two; write 64, 128, 256 or 512, or auto", *cycle);
+  if (problems.sound({"problem"}) && cycle && *cycle % 16 != 0 && (*cycle & (*cycle - 1)) != 0)
+    problems.add("problem.cycle", "{} is no multiple of 16; write 64, 96, 128 or 512, or auto", *cycle);
 }
 
 void check_precision(const Config& config, Problems& problems) {

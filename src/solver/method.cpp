@@ -1,6 +1,7 @@
 #include "solver/method.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numbers>
 #include <utility>
@@ -11,15 +12,17 @@
 namespace isotherm {
 namespace {
 
-constexpr std::int64_t least_sweeps = 16, most_sweeps = 512;  // limits of a cycle chosen here
-// With several materials: good conductors enclosed by poor ones need many more sweeps to lose their heat.
-constexpr std::int64_t most_sweeps_of_materials = 4096;
-constexpr int smoothing_sweeps = 4;     // of multigrid, before and after a correction
+constexpr std::int64_t least_sweeps = 16, most_sweeps = 4096;  // limits of a cycle chosen here
+constexpr int smoothing_sweeps = 4;                            // of multigrid, before and after a correction
 constexpr double expected_decay = 2.3;  // per V cycle: measured rates are 0.06 to 0.1 (docs/tuning-log)
 // The same with several materials, where coarse grids approximate the finest less well: 0.07 to 0.34 for
 // geometric bodies, slower where single cells differ by much.
 constexpr double expected_decay_of_materials = 0.6;
-constexpr double worthwhile = 1e-4;  // share of an error that a cycle leaves: half way to usual tolerances
+// Share of an error that a cycle leaves. Longer cycles need fewer sweeps in all, but the last may do more
+// than a tolerance needs: this one reaches 1e-8 in four.
+constexpr double left_by_cycle = 1e-2;
+constexpr double left_on_coarsest = 1e-4;
+constexpr std::int64_t most_coarsest_sweeps = 512;
 
 // -ln of the share of an error left by m sweeps: ln T_m(x) = ln cosh(m arcosh x), x at the eigenvalue 0.
 double decay_of_cycle(const Spectrum& s, std::int64_t m) {
@@ -33,44 +36,13 @@ bool has_range(const Spectrum& s) {
   return s.lowest > 0 && s.lowest < s.highest;
 }
 
-// A power of two, which the order of the weights needs.
-std::int64_t chosen_cycle(const Spectrum& s, std::int64_t most = most_sweeps) {
-  std::int64_t m = least_sweeps;
-  while (m < most && decay_of_cycle(s, m) < -std::log(worthwhile)) m *= 2;
-  return m;
-}
-
 // For chebyshev.
 std::int64_t sweeps_of_cycle(const Config& config, const Spectrum& s) {
   if (config.problem.cycle) return *config.problem.cycle;
   if (!has_range(s)) return 1;
-  return chosen_cycle(s, has_several_materials(config) ? most_sweeps_of_materials : most_sweeps);
-}
-
-// Numbers 1 to m of the weights, m a power of two.
-std::vector<std::int64_t> lebedev_order(std::int64_t m) {
-  std::vector<std::int64_t> order{1};
-  while (std::ssize(order) < m) {
-    const std::int64_t last = 2 * std::ssize(order);
-    std::vector<std::int64_t> finer;
-    for (const std::int64_t i : order) finer.insert(finer.end(), {i, last + 1 - i});
-    order = std::move(finer);
-  }
-  return order;
-}
-
-std::vector<double> chebyshev_weights(const Spectrum& s, std::int64_t m) {
-  const double middle = (s.highest + s.lowest) / 2, radius = (s.highest - s.lowest) / 2;
-  std::vector<double> weights;
-  for (const std::int64_t i : lebedev_order(m)) {
-    const double angle = std::numbers::pi * static_cast<double>(2 * i - 1) / static_cast<double>(2 * m);
-    weights.push_back(1 / (middle - radius * std::cos(angle)));
-  }
-  return weights;
-}
-
-bool is(MethodName method, const Config& config) {
-  return config.problem.kind == ProblemKind::steady && config.problem.method == method;
+  std::int64_t m = least_sweeps;
+  while (m < most_sweeps && decay_of_cycle(s, m) < -std::log(left_by_cycle)) m += least_sweeps;
+  return m;
 }
 
 // Each next eigenvalue has the largest product of distances to those before, `taken` included.
@@ -88,6 +60,40 @@ std::vector<double> leja_order(std::vector<double> weights, std::vector<double> 
     weights.erase(next);
   }
   return ordered;
+}
+
+double angle_of(std::int64_t number, std::int64_t m) {
+  return std::numbers::pi * static_cast<double>(2 * number - 1) / static_cast<double>(2 * m);
+}
+
+// Numbers 1 to m of the weights. Each doubling puts two in the place of one, from an odd number in Leja
+// order.
+std::vector<std::int64_t> lebedev_order(std::int64_t m) {
+  std::vector<double> weights;
+  for (std::int64_t i = 1, odd = m >> std::countr_zero(static_cast<std::uint64_t>(m)); i <= odd; ++i)
+    weights.push_back(1 / (2 - std::cos(angle_of(i, odd))));
+  std::vector<std::int64_t> order;
+  for (const double weight : leja_order(weights, {}))
+    order.push_back(std::ranges::find(weights, weight) - weights.begin() + 1);
+  while (std::ssize(order) < m) {
+    const std::int64_t last = 2 * std::ssize(order);
+    std::vector<std::int64_t> finer;
+    for (const std::int64_t i : order) finer.insert(finer.end(), {i, last + 1 - i});
+    order = std::move(finer);
+  }
+  return order;
+}
+
+std::vector<double> chebyshev_weights(const Spectrum& s, std::int64_t m) {
+  const double middle = (s.highest + s.lowest) / 2, radius = (s.highest - s.lowest) / 2;
+  std::vector<double> weights;
+  for (const std::int64_t i : lebedev_order(m))
+    weights.push_back(1 / (middle - radius * std::cos(angle_of(i, m))));
+  return weights;
+}
+
+bool is(MethodName method, const Config& config) {
+  return config.problem.kind == ProblemKind::steady && config.problem.method == method;
 }
 
 Method multigrid_method(const Config& config) {
@@ -226,7 +232,10 @@ Method coarsest_method(const Config& config) {
   const double unit = config.problem.weight;
   // Where nothing decays there is nothing to solve.
   if (s.lowest <= 0) return {"coarsest", std::vector<double>(least_sweeps, unit), unit};
-  return {"coarsest", chebyshev_weights(s, chosen_cycle(s)), unit};
+  // A power of two: its launches may be even.
+  std::int64_t m = least_sweeps;
+  while (m < most_coarsest_sweeps && decay_of_cycle(s, m) < -std::log(left_on_coarsest)) m *= 2;
+  return {"coarsest", chebyshev_weights(s, m), unit};
 }
 
 }  // namespace isotherm
