@@ -1,10 +1,13 @@
-// Sources that are products, on the host: OpenMP over rows; the means along each axis are computed once.
+// Sources that are products, on the host: OpenMP over rows; the means along each axis are computed once. A
+// sweep sets the source, fills the ghosts and runs the kernel `openmp`: fields of a small box stay in caches.
 #include "kernels/source_product.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>
 
+#include "kernels/face_copy.hpp"
 #include "kernels/host/rows.hpp"
 
 namespace isotherm::host {
@@ -47,11 +50,22 @@ void set(const SourceSum<T>& source, Stream) {
   });
 }
 
+template <class T>
+void sweep(const SourceSum<T>& source, const SourceSweep<T>& sweep, Stream stream) {
+  static const StencilKernel<T>& kernel =
+      *std::ranges::find(stencil_kernels<T>(), "openmp", &StencilKernel<T>::name);
+  set(source, stream);
+  face_copy<T>(Backend::host)
+      .fill_boundaries(sweep.in, boundaries_in_ghosts(kernel.own_boundaries, sweep.boundaries), source.box,
+                       stream);
+  kernel.launch({sweep.in, sweep.out, source.box, sweep.c, sweep.boundaries, source.to, {}}, {}, stream);
+}
+
 }  // namespace
 
 template <class T>
 const SourceSums<T>& source_sums() {
-  static constexpr SourceSums<T> table{set<T>};
+  static constexpr SourceSums<T> table{set<T>, sweep<T>};
   return table;
 }
 

@@ -5,9 +5,8 @@
 
 #include <algorithm>
 
-#include "core/field_view.hpp"
-#include "core/stream.hpp"
 #include "kernels/math/exp.hpp"
+#include "kernels/stencil.hpp"
 
 namespace isotherm {
 
@@ -70,9 +69,19 @@ struct SourceSum {
   }
 };
 
+// One sweep of SourceSum::box with that source, by the formula and the boundary rule of kernels/stencil.hpp.
+template <class T>
+struct SourceSweep {
+  FieldView<T> in, out;  // same cells as SourceSum::to; beyond boundaries `in` may be overwritten
+  Coefficients<T> c;
+  Boundaries<T> boundaries;
+};
+
 template <class T>
 struct SourceSums {
   void (*set)(const SourceSum<T>& source, Stream stream);
+  void (*sweep)(const SourceSum<T>& source, const SourceSweep<T>& sweep,
+                Stream stream);  // may overwrite `to`
 };
 template <class T>
 const SourceSums<T>& source_sums(Backend backend);  // throws as face_copy() does

@@ -90,9 +90,24 @@ class VaryingSources {
   // The cells of `box` alone, of fields whose cell (0, 0, 0) is `first` of the block, without the formulas.
   void set_products(double t, FieldView<const T> constant, FieldView<T> field, Box box, Int3 first,
                     Stream stream) const {
+    const SourceSums<T>& sums = source_sums<T>(device_.backend());
+    const SourceSum<T> sum = products(t, constant, field, box, first, sums, stream);
+    if (!sum.box.empty()) sums.set(sum, stream);
+  }
+  // A sweep of `box` with that source; `scratch` has the cells of the fields.
+  void sweep_products(double t, FieldView<const T> constant, FieldView<T> scratch, Box box, Int3 first,
+                      const SourceSweep<T>& sweep, Stream stream) const {
+    const SourceSums<T>& sums = source_sums<T>(device_.backend());
+    sums.sweep(products(t, constant, scratch, box, first, sums, stream), sweep, stream);
+  }
+
+ private:
+  // The sum at time t. Where it has more products than one call takes, `field` is set to the first of them.
+  SourceSum<T> products(double t, FieldView<const T> constant, FieldView<T> field, Box box, Int3 first,
+                        const SourceSums<T>& sums, Stream stream) const {
     const GridAxes cell(config_);
     SourceSum<T> sum{.to = field, .constant = constant, .box = box.within(field.interior())};
-    if (sum.box.empty()) return;
+    if (sum.box.empty()) return sum;
     for (int axis = 0; axis < 3; ++axis) {
       sum.origin[axis] = cell[axis].edge(0);
       sum.h[axis] = cell[axis].size(0);
@@ -101,7 +116,6 @@ class VaryingSources {
         sum.edges[axis] = edges_[static_cast<std::size_t>(axis)].template as<double>();
     }
     sum.first = subdomain_.lo + first;
-    const SourceSums<T>& sums = source_sums<T>(device_.backend());
     for (const RegionValue& entry : products_) {
       if (sum.count == sum.most_products) {
         sums.set(sum, stream);
@@ -114,10 +128,9 @@ class VaryingSources {
       product.strength = placed.power * scale_;
       product.cells = placed.cells;
     }
-    sums.set(sum, stream);
+    return sum;
   }
 
- private:
   // Values of its own memory, added to the field: what the others leave is not to be written over.
   class FormulaSource {
    public:

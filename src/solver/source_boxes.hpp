@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <span>
 #include <utility>
@@ -25,12 +26,7 @@ template <class T>
 class SourceBoxes {
  public:
   // Both must outlive it.
-  SourceBoxes(Device& device, const VaryingSources<T>& sources)
-      : device_(device),
-        sources_(sources),
-        kernel_(*std::ranges::find(stencil_kernels<T>(),
-                                   device.backend() == Backend::host ? "openmp" : "naive",
-                                   &StencilKernel<T>::name)) {}
+  SourceBoxes(Device& device, const VaryingSources<T>& sources) : device_(device), sources_(sources) {}
 
   // Call it after a launch of times.size() sweeps, with the `args` of that launch.
   void sweep(const SweepArgs<T>& args, std::span<const double> times, Stream stream) {
@@ -42,7 +38,7 @@ class SourceBoxes {
     LongAccumulator all{};
     for (const Box& box : changed(std::array{t}, 0, {{0, 0, 0}, extent})) {
       make_room(box.extent());
-      set_source(t, constant, box.lo, source_.interior(), stream);
+      sources_.set_products(t, source_at(constant, box.lo), source_, source_.interior(), box.lo, stream);
       all.add(sum(source_));
       if (!constant.empty()) all.subtract(sum(part_of(constant, box.lo, box.extent())));
     }
@@ -87,11 +83,6 @@ class SourceBoxes {
       *fields[i] = layout.view(memory_[i].template as<T>());
     }
   }
-  // Sets source_, whose first cell has the index `first` in the subdomain.
-  void set_source(double t, FieldView<const T> constant, Int3 first, Box region, Stream stream) {
-    const FieldView<const T> here = constant.empty() ? constant : part_of(constant, first, source_.extent);
-    sources_.set_products(t, here, source_, region, first, stream);
-  }
   void sweep(const SweepArgs<T>& args, Box box, std::span<const double> times, Stream stream) {
     const Index sweeps = std::ssize(times);
     const Int3 block = args.in.extent;
@@ -103,24 +94,20 @@ class SourceBoxes {
         .to = in_, .constant = part_of(args.in, all.lo, all.extent()), .box = here(around_box(sweeps))};
     source_sums<T>(device_.backend()).set(copy, stream);
     for (Index i = 0; i < sweeps; ++i) {
-      const Box region = here(around_box(sweeps - 1 - i));
-      set_source(times[static_cast<std::size_t>(i)], args.source, all.lo, region, stream);
       const bool is_last = i + 1 == sweeps;  // stores its region in the field
-      SweepArgs<T> one{in_,
-                       is_last ? part_of(args.out, all.lo, all.extent()) : out_,
-                       region,
-                       args.c[static_cast<int>(i)],
-                       boundaries_of(args.boundaries, all, block, static_cast<int>(i)),
-                       source_,
-                       {}};
-      face_copy<T>(device_.backend())
-          .fill_boundaries(in_, boundaries_in_ghosts(kernel_.own_boundaries, one.boundaries), one.region,
-                           stream);
-      kernel_.launch(one, {}, stream);
+      const SourceSweep<T> one{in_, is_last ? part_of(args.out, all.lo, all.extent()) : out_,
+                               args.c[static_cast<int>(i)],
+                               boundaries_of(args.boundaries, all, block, static_cast<int>(i))};
+      sources_.sweep_products(times[static_cast<std::size_t>(i)], source_at(args.source, all.lo), source_,
+                              here(around_box(sweeps - 1 - i)), all.lo, one, stream);
       std::swap(in_, out_);
     }
   }
 
+  // Where source_ begins at that cell of the subdomain.
+  FieldView<const T> source_at(FieldView<const T> constant, Int3 first) const {
+    return constant.empty() ? constant : part_of(constant, first, source_.extent);
+  }
   // A view of the cells of a field from `lo` on.
   template <class Cell>
   static FieldView<Cell> part_of(FieldView<Cell> field, Int3 lo, Int3 extent) {
@@ -160,7 +147,6 @@ class SourceBoxes {
 
   Device& device_;
   const VaryingSources<T>& sources_;
-  const StencilKernel<T>& kernel_;  // for boxes of any size, which stay in the caches
   Buffer memory_[3];
   FieldView<T> in_, out_, source_;  // of the current box
 };
