@@ -111,18 +111,25 @@ class MaterialCells {
                  scale = source_scale(config);
     on_host_.clear();
     weights_.clear();
+    steps_on_host_.clear();
     for (const double weight : weights) {
       weights_.push_back(static_cast<T>(weight / unit));
+      for (const T capacity : capacities_)
+        steps_on_host_.push_back(capacity > 0 ? weights_.back() / capacity : 0);
       for (const MaterialClass& own : all_.classes)
         on_host_.push_back(own.is_void() ? Coefficients<T>{1, 0, 0, 0, 0}
                                          : rounded_sweep<T>(config, own, scale, weight));
     }
-    const std::size_t bytes = on_host_.size() * sizeof(Coefficients<T>);
-    if (coefficients_.bytes() < bytes) {
-      device_.synchronize(stream);
-      coefficients_ = Buffer(device_, bytes);
-    }
-    device_.copy(coefficients_.data(), on_host_.data(), bytes, stream);
+    const auto to_device = [&](Buffer& buffer, const auto& values) {
+      const std::size_t bytes = values.size() * sizeof(values[0]);
+      if (buffer.bytes() < bytes) {
+        device_.synchronize(stream);
+        buffer = Buffer(device_, bytes);
+      }
+      if (bytes > 0) device_.copy(buffer.data(), values.data(), bytes, stream);
+    };
+    to_device(coefficients_, on_host_);
+    to_device(steps_, steps_on_host_);
   }
   // What a launch reads whose first sweep is that of weights[i], and the others those that follow in a cycle
   // of so many.
@@ -131,6 +138,7 @@ class MaterialCells {
     for (int sweep = 0; sweep < most_sweeps_per_launch; ++sweep) {
       materials.coefficients.sweep[sweep] = coefficients_.template as<Coefficients<T>>() + i * all_.count();
       materials.weight.sweep[sweep] = weights_[i];
+      if (!capacities_.empty()) materials.step.sweep[sweep] = steps_.template as<T>() + i * all_.count();
       if (i < cycle) i = (i + 1) % cycle;
     }
     return materials;
@@ -160,23 +168,24 @@ class MaterialCells {
     const std::size_t count = all_.count();
     const double unit = own_conductance(config, all_.classes[0]);  // keeps fp32 within its range
     const bool transient = config.problem.kind == ProblemKind::transient;
-    std::vector<T> conductance, capacity, held;
+    std::vector<T> conductance, held;
     std::vector<double> heat, body, is_body;
     for (int axis = 0; axis < 3; ++axis)
       for (std::size_t i = 0; i < count; ++i)
         for (std::size_t j = 0; j < count; ++j)
           conductance.push_back(static_cast<T>(face_conductance(config, all_, axis, i, j) / unit));
+    tables_.is_symmetric = is_symmetric(conductance, count);
     const double dt = transient ? time_plan(config).dt : 0;  // once: it looks at all pairs of classes
     for (const MaterialClass& each : all_.classes) {
       const double ratio = volume_ratio(config, each);
-      if (transient) capacity.push_back(static_cast<T>(each.heat_capacity * ratio / (unit * dt)));
+      if (transient) capacities_.push_back(static_cast<T>(each.heat_capacity * ratio / (unit * dt)));
       heat.push_back(each.heat_capacity * ratio / all_.classes[0].heat_capacity);
       body.push_back(each.is_void() ? 0 : ratio);
       is_body.push_back(each.is_void() ? 0 : 1);
       held.push_back(each.is_void() ? static_cast<T>(each.ambient) : std::numeric_limits<T>::quiet_NaN());
     }
     conductance_ = copied_to(device_, conductance);
-    if (transient) capacity_ = copied_to(device_, capacity);
+    if (transient) capacity_ = copied_to(device_, capacities_);
     heat_ = copied_to(device_, heat);
     body_ = copied_to(device_, body);
     is_body_ = copied_to(device_, is_body);
@@ -190,6 +199,15 @@ class MaterialCells {
     tables_.source = static_cast<T>(1 / (source_scale(config) * unit));
   }
 
+  // Contacts and voids make it differ, by a bit or by all.
+  static bool is_symmetric(const std::vector<T>& tables, std::size_t count) {
+    for (std::size_t i = 0; i < tables.size(); ++i) {
+      const std::size_t axis = i / (count * count), own = i / count % count, near = i % count;
+      if (tables[i] != tables[(axis * count + near) * count + own]) return false;
+    }
+    return true;
+  }
+
   Device& device_;
   MaterialClasses all_;
   Field<std::uint8_t> classes_;
@@ -199,10 +217,10 @@ class MaterialCells {
   std::vector<std::int64_t> counts_, class_counts_;
   std::optional<MixedCellTables<T>> mixed_;  // of a GPU, as these
   std::vector<Field<T>> between_;
-  Buffer conductance_, capacity_, heat_, body_, is_body_, held_, coefficients_;
-  std::vector<Coefficients<T>> on_host_;  // of coefficients_
-  std::vector<T> weights_;
-  Materials<T> tables_;  // but for what differs by sweep
+  Buffer conductance_, capacity_, heat_, body_, is_body_, held_, coefficients_, steps_;
+  std::vector<Coefficients<T>> on_host_;                 // of coefficients_
+  std::vector<T> weights_, capacities_, steps_on_host_;  // capacities of a transient problem
+  Materials<T> tables_;                                  // but for what differs by sweep
 };
 
 // Of a block whose fields have rows of such an alignment: what MaterialCells holds for each cell.

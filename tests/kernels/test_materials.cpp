@@ -45,7 +45,7 @@ struct MaterialTables {
   std::vector<T> conductance, capacity;
   std::vector<double> heat;
 
-  MaterialTables() {
+  explicit MaterialTables(bool symmetric = false) {
     std::mt19937 random(11);
     std::uniform_real_distribution<double> of(0.1, 1);
     const auto next = [&] { return static_cast<T>(of(random)); };
@@ -58,6 +58,18 @@ struct MaterialTables {
       heat.push_back(of(random));
     }
     for (int i = 0; i < 3 * classes * classes; ++i) conductance.push_back(next());
+    for (int axis = 0; axis < 3 && symmetric; ++axis)
+      for (int i = 0; i < classes; ++i)
+        for (int j = 0; j < i; ++j)
+          conductance[static_cast<std::size_t>((axis * classes + i) * classes + j)] =
+              conductance[static_cast<std::size_t>((axis * classes + j) * classes + i)];
+  }
+  // In order of sweeps, then of classes.
+  std::vector<T> steps() const {
+    std::vector<T> all;
+    for (int sweep = 0; sweep < most_sweeps_per_launch; ++sweep)
+      for (const T each : capacity) all.push_back(weight(sweep) / each);
+    return all;
   }
   static T weight(int sweep) { return T(0.75) + T(sweep) / 8; }
 };
@@ -94,7 +106,7 @@ T by_hand(const MaterialTables<T>& tables, bool steady, FieldView<const std::uin
 struct MaterialsSetting {
   Int3 extent;
   unsigned faces;  // with a boundary
-  bool steady, has_source;
+  bool steady, has_source, symmetric;
   int sweeps;
 };
 
@@ -105,7 +117,7 @@ class MaterialsSweep : public OnDevice {
     SCOPED_TRACE("extent " + text(s.extent) + ", faces " + std::to_string(s.faces) + ", sweeps " +
                  std::to_string(s.sweeps) + (s.steady ? ", steady" : "") + (s.has_source ? ", source" : ""));
     const int ghosts = s.sweeps + 1;
-    const MaterialTables<T> tables;
+    const MaterialTables<T> tables(s.symmetric);
     const BoundedBlock<T> here(*host_, s.extent, ghosts, s.faces, 0),
         there(*device_, s.extent, ghosts, s.faces, 0);
     const Field<std::uint8_t> of = random_classes(*host_, s.extent, ghosts, s.faces),
@@ -118,16 +130,17 @@ class MaterialsSweep : public OnDevice {
 
     const Buffer coefficients = buffer_of(*device_, tables.coefficients),
                  conductance = buffer_of(*device_, tables.conductance),
-                 capacity = buffer_of(*device_, tables.capacity), heat = buffer_of(*device_, tables.heat);
+                 steps = buffer_of(*device_, tables.steps()), heat = buffer_of(*device_, tables.heat);
     Materials<T> materials;
     materials.classes = of_there.view();
     materials.count = classes;
     for (int i = 0; i < most_sweeps_per_launch; ++i) {
       materials.coefficients.sweep[i] = coefficients.template as<Coefficients<T>>() + i * classes;
       materials.weight.sweep[i] = tables.weight(i);
+      if (!s.steady) materials.step.sweep[i] = steps.template as<T>() + i * classes;
     }
     materials.conductance = conductance.template as<T>();
-    materials.capacity = s.steady ? nullptr : capacity.template as<T>();
+    materials.is_symmetric = s.symmetric;
     materials.source = T(1.5);
     materials.heat = heat.template as<double>();
     std::optional<MixedCellTables<T>> mixed;
@@ -180,7 +193,8 @@ TEST_P(MaterialsSweep, gives_the_bits_of_the_formula) {
         if (sweeps == 0 || (sweeps == 1 && kernel.max_time_block == 2)) continue;
         for (const unsigned faces : {0u, 0b111111u, 0b011001u})
           for (unsigned n = 0; n < problems; ++n, ++problem)
-            expect_formula<T>(kernel, {extent, faces, problem % 2 == 0, problem / 2 % 2 == 0, sweeps});
+            expect_formula<T>(
+                kernel, {extent, faces, problem % 2 == 0, problem / 2 % 2 == 0, problem % 3 == 0, sweeps});
       }
     }
   });
