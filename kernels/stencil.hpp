@@ -131,9 +131,6 @@ struct Materials {
   FieldView<T> between[2];       // on a GPU, for launches of several sweeps: as the fields
 
   ISOTHERM_HOST_DEVICE bool empty() const { return classes.empty(); }
-  ISOTHERM_HOST_DEVICE T conductance_of(int axis, int own, int near) const {
-    return conductance[(axis * count + own) * count + near];
-  }
   ISOTHERM_HOST_DEVICE bool is_void(int of_class) const { return held && held[of_class] == held[of_class]; }
 };
 
@@ -142,33 +139,21 @@ template <class T>
 struct InterfaceCoefficients {
   T face[6], source;  // faces as the neighbours: x_lo, x_hi, y_lo, ...
 };
-// From the conductances of its faces.
 template <class T>
 ISOTHERM_HOST_DEVICE InterfaceCoefficients<T> interface_coefficients(const Materials<T>& m, int own,
-                                                                     const T (&conductance)[6], int sweep) {
+                                                                     const int (&near)[6], int sweep) {
+  InterfaceCoefficients<T> c;
+  for (int f = 0; f < 6; ++f) c.face[f] = m.conductance[(f / 2 * m.count + own) * m.count + near[f]];
   T step, sum = 0;
   if (m.step[sweep]) {
     step = m.step[sweep][own];
   } else {
-    for (int f = 0; f < 6; ++f) sum = sum + conductance[f];
+    for (int f = 0; f < 6; ++f) sum = sum + c.face[f];
     step = sum > 0 ? m.weight[sweep] / sum : 0;  // a void, or a cell that voids enclose
   }
-  InterfaceCoefficients<T> c;
-  for (int f = 0; f < 6; ++f) c.face[f] = step * conductance[f];
+  for (int f = 0; f < 6; ++f) c.face[f] = step * c.face[f];
   c.source = step * m.source;
   return c;
-}
-template <class T>
-ISOTHERM_HOST_DEVICE InterfaceCoefficients<T> interface_coefficients(const Materials<T>& m, int own,
-                                                                     const int (&near)[6], int sweep) {
-  T conductance[6];
-  for (int f = 0; f < 6; ++f) conductance[f] = m.conductance_of(f / 2, own, near[f]);
-  return interface_coefficients(m, own, conductance, sweep);
-}
-ISOTHERM_HOST_DEVICE bool is_among_own(int own, const int (&near)[6]) {
-  bool all = true;
-  for (const int other : near) all = all && other == own;
-  return all;
 }
 
 // Adds the heat through its faces to a cell: a uniform field stays uniform, and neighbours exchange the same
@@ -182,20 +167,18 @@ ISOTHERM_HOST_DEVICE T interface_update(const InterfaceCoefficients<T>& c, T cen
   return centre + change;
 }
 
-// A cell in a domain of several materials, in sweep `sweep` of a launch; `s` as stored. conductance(f) is
-// asked for at an interface.
-template <class T, class Conductance>
-ISOTHERM_HOST_DEVICE T material_update(const Materials<T>& m, int own, const int (&near)[6],
-                                       Conductance conductance, T centre, T x_lo, T x_hi, T y_lo, T y_hi,
-                                       T z_lo, T z_hi, T s, int sweep = 0) {
-  if (is_among_own(own, near)) {
+// A cell in a domain of several materials, in sweep `sweep` of a launch; `s` as stored.
+template <class T>
+ISOTHERM_HOST_DEVICE T material_update(const Materials<T>& m, int own, const int (&near)[6], T centre, T x_lo,
+                                       T x_hi, T y_lo, T y_hi, T z_lo, T z_hi, T s, int sweep = 0) {
+  bool is_among_own = true;
+  for (const int other : near) is_among_own = is_among_own && other == own;
+  if (is_among_own) {
     const Coefficients<T> c = m.coefficients[sweep][own];
     return stencil_update(c, centre, x_lo, x_hi, y_lo, y_hi, z_lo, z_hi, scaled_source(c, s));
   }
-  const T of_faces[] = {conductance(0), conductance(1), conductance(2),
-                        conductance(3), conductance(4), conductance(5)};
-  return interface_update(interface_coefficients(m, own, of_faces, sweep), centre, x_lo, x_hi, y_lo, y_hi,
-                          z_lo, z_hi, s);
+  return interface_update(interface_coefficients(m, own, near, sweep), centre, x_lo, x_hi, y_lo, y_hi, z_lo,
+                          z_hi, s);
 }
 template <class T>
 ISOTHERM_HOST_DEVICE T material_update(const Materials<T>& m, Index x, Index y, Index z, T centre, T x_lo,
@@ -203,8 +186,7 @@ ISOTHERM_HOST_DEVICE T material_update(const Materials<T>& m, Index x, Index y, 
   const std::uint8_t* const at = &m.classes(x, y, z);
   const Index py = m.classes.pitch_y, pz = m.classes.pitch_z;
   const int own = at[0], near[] = {at[-1], at[1], at[-py], at[py], at[-pz], at[pz]};
-  const auto conductance = [&](int f) { return m.conductance_of(f / 2, own, near[f]); };
-  return material_update(m, own, near, conductance, centre, x_lo, x_hi, y_lo, y_hi, z_lo, z_hi, s, sweep);
+  return material_update(m, own, near, centre, x_lo, x_hi, y_lo, y_hi, z_lo, z_hi, s, sweep);
 }
 
 inline constexpr std::array<std::string_view, 1> one_tile = {"-"};

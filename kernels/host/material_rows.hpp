@@ -101,8 +101,9 @@ void sweep_between_cuts(const Materials<T>& m, int sweep, const MaterialRow<T>& 
   const std::uint8_t* const c = r.classes + at;
   int own = c[0], near[6] = {c[-1], c[1]};
   for (int k = 0; k < 4; ++k) near[2 + k] = r.classes_near[k][at];
-  if (is_among_own(own, near))
-    return sweep_alike<Isa, source, update>(m.coefficients[sweep][own], r, from, to);
+  bool is_among_own = true;
+  for (const int other : near) is_among_own = is_among_own && other == own;
+  if (is_among_own) return sweep_alike<Isa, source, update>(m.coefficients[sweep][own], r, from, to);
   sweep_alike<Isa, source, update>(interface_coefficients(m, own, near, sweep), r, from, to);
 }
 

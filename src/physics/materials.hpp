@@ -174,7 +174,6 @@ class MaterialCells {
       for (std::size_t i = 0; i < count; ++i)
         for (std::size_t j = 0; j < count; ++j)
           conductance.push_back(static_cast<T>(face_conductance(config, all_, axis, i, j) / unit));
-    tables_.is_symmetric = is_symmetric(conductance, count);
     const double dt = transient ? time_plan(config).dt : 0;  // once: it looks at all pairs of classes
     for (const MaterialClass& each : all_.classes) {
       const double ratio = volume_ratio(config, each);
@@ -197,15 +196,6 @@ class MaterialCells {
     tables_.heat = heat_.template as<double>();
     if (isotherm::has_void(all_)) tables_.held = held_.template as<T>();
     tables_.source = static_cast<T>(1 / (source_scale(config) * unit));
-  }
-
-  // Contacts and voids make it differ, by a bit or by all.
-  static bool is_symmetric(const std::vector<T>& tables, std::size_t count) {
-    for (std::size_t i = 0; i < tables.size(); ++i) {
-      const std::size_t axis = i / (count * count), own = i / count % count, near = i % count;
-      if (tables[i] != tables[(axis * count + near) * count + own]) return false;
-    }
-    return true;
   }
 
   Device& device_;

@@ -40,9 +40,8 @@ __global__ void __launch_bounds__(threads)
 }
 
 // Of several materials: seven bytes more are read per cell, from the caches but for one, and by a cell at an
-// interface a conductance for each face. Where neighbours differ at random, 32 lanes look up 32 places of a
-// table, which L1 delivers in seven parts. So a thread takes eight cells along z, and looks up the
-// conductance between two of them once, if it is the same for both.
+// interface its row of the table. A thread takes eight cells along z: of the values and classes that a cell
+// needs along z it reads one, and addresses are computed once.
 constexpr int cells_along_z = 8;
 template <class T, int threads>
 __global__ void __launch_bounds__(threads)
@@ -55,25 +54,18 @@ __global__ void __launch_bounds__(threads)
   const std::uint8_t* of = &m.classes(cell);
   T below = t[-in.pitch_z], centre = t[0];
   int lower = of[-m.classes.pitch_z], own = of[0];
-  T from_below = m.conductance_of(2, lower, own);
 #pragma unroll
   for (int i = 0; i < cells_along_z; ++i, ++cell.z, t += in.pitch_z, of += m.classes.pitch_z) {
     if (cell.z >= hi.z) return;
     const T above = t[in.pitch_z], s = source.empty() ? T{0} : source(cell);
-    const int near[] = {
-        of[-1], of[1], of[-m.classes.pitch_y], of[m.classes.pitch_y], lower, of[m.classes.pitch_z]};
-    const T to_above = m.conductance_of(2, own, near[5]);
-    const auto conductance = [&](int f) {
-      if (f == 5) return to_above;
-      return f == 4 && m.is_symmetric ? from_below : m.conductance_of(f / 2, own, near[f]);
-    };
-    out(cell) = material_update(m, own, near, conductance, centre, t[-1], t[1], t[-in.pitch_y], t[in.pitch_y],
-                                below, above, s);
+    const int upper = of[m.classes.pitch_z],
+              near[] = {of[-1], of[1], of[-m.classes.pitch_y], of[m.classes.pitch_y], lower, upper};
+    out(cell) =
+        material_update(m, own, near, centre, t[-1], t[1], t[-in.pitch_y], t[in.pitch_y], below, above, s);
     below = centre;
     centre = above;
     lower = own;
-    own = near[5];
-    from_below = to_above;
+    own = upper;
   }
 }
 
