@@ -54,7 +54,9 @@ TextTable kernel_table(const Registry& registry, const std::string& why_no_gpu) 
     auto& cells = table.rows.emplace_back(std::vector<std::string>{
         std::string(kernel.name), std::string(word(kernel.backend)), std::string(word(kernel.purpose))});
     if constexpr (has_time_block)
-      cells.push_back(kernel.max_time_block > 1 ? fmt::format("1-{}", kernel.max_time_block) : "1");
+      cells.push_back(!kernel.available()         ? "-"  // not known
+                      : kernel.max_time_block > 1 ? fmt::format("1-{}", kernel.max_time_block)
+                                                  : "1");
     cells.insert(cells.end(), {availability(kernel, why_no_gpu), std::string(kernel.description)});
   }
   return table;

@@ -377,7 +377,7 @@ TEST(List, SaysWhyAKernelDoesNotRunHere) {
   registry[3].purpose = Purpose::production;
   EXPECT_EQ(stencil_table(registry, ""),
             "  name    backend  purpose     time block  available          description\n"
-            "  absent  cuda     lecture     1           not in this build  a\n"
+            "  absent  cuda     lecture     -           not in this build  a\n"
             "  picky   cuda     lecture     1           no: it needs more  b\n"
             "  any     cuda     lecture     1           yes                c\n"
             "  plain   cpu      production  1           yes                d\n");
