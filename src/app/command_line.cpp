@@ -223,8 +223,9 @@ CLI::App* add_subject(CLI::App& bench, BenchSubject subject, const char* descrip
 CLI::App* add_names(CLI::App* app, const std::string& names, double seconds, BenchOptions& options,
                     bool by_time = true) {
   app->preparse_callback([&options, seconds](std::size_t) { options.seconds = seconds; });
-  add_list(app, "--" + names, options.names,
-           fmt::format("{} by name, a,b (default: all of the device)", names));
+  if (!names.empty())
+    add_list(app, "--" + names, options.names,
+             fmt::format("{} by name, a,b (default: all of the device)", names));
   app->add_option("--device", options.device, "default: auto")
       ->transform(value_of<DeviceChoice>({{"auto", DeviceChoice::automatic},
                                           {"cpu", DeviceChoice::cpu},
@@ -270,6 +271,10 @@ void declare_bench(CLI::App& app, CommandLine& command) {
       ->add_option("--op", options.op, "what is computed (default: l2)")
       ->transform(value_of<ReductionOp>());
   add_names(add(BenchSubject::bandwidth, "ways to move arrays", grid), "kernels", 1, options);
+  CLI::App* formula =
+      add_names(add(BenchSubject::formula, "a formula of x, y, z and t at the points of a box", "512x512x1"),
+                "", 1, options);
+  formula->add_option("--formula", options.formula, "(default: a spot that moves over a face)");
   CLI::App* halo = add_names(add(BenchSubject::halo, "transports across each face, of all ranks", "64,256"),
                              "transports", 0.05, options);
   add_list(halo, "--ghosts", options.ghosts, "layers (default: 1,2,4)")->check(number_from(1, 64));

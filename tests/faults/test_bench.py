@@ -58,6 +58,17 @@ def test_every_row_has_a_verdict_and_figures(tmp_path, subject):
         assert title in out
 
 
+def test_formulas_are_checked_and_counted(tmp_path):
+    record, _ = bench(tmp_path, "formula", "--sizes", "20x7x1,9", "--formula", "if(x < t, exp(-y)*z, (x/3)^2)")
+    assert [(e["cells"], e["precision"], e["verdict"]) for e in record["entries"]] == list(
+        (cells, precision, "right") for cells in ([20, 7, 1], [9, 9, 9]) for precision in ("fp32", "fp64"))
+    for entry in record["entries"]:  # at four times
+        assert entry["points_per_s"] == pytest.approx(4 * math.prod(entry["cells"]) / entry["launch_s"]["median"])
+    out = ran("bench", "formula", *QUICK, "--formula", "1/(x-x)", cwd=tmp_path, code=70).stdout
+    assert "WRONG: it is inf at (0, 0, 0)" in out
+    assert "--formula: unknown name 'w' at character 5" in ran("bench", "formula", "--formula", "x + w", cwd=tmp_path, code=2).stderr
+
+
 def test_fused_sweeps_are_counted(tmp_path):
     record, out = bench(tmp_path, "stencil", "--sizes", "20x7x9", "--kernels", "temporal_openmp", "--time-blocks", "1,4", "--boundaries")
     assert {(e["time_block"], e["precision"], e["verdict"]) for e in record["entries"]} == set(

@@ -97,6 +97,7 @@ bool of_the_host(const BenchOptions& options, const Subject& subject) {
 std::vector<Int3> sizes_of(const BenchOptions& options, Backend backend) {
   if (!options.sizes.empty()) return options.sizes;
   if (options.subject == BenchSubject::halo) return {{64, 64, 64}, {256, 256, 256}};
+  if (options.subject == BenchSubject::formula) return {{512, 512, 1}};
   const Index edge = backend == Backend::host ? 256 : 512;
   return {{edge, edge, edge}};
 }
@@ -192,7 +193,7 @@ int bench(const CommandLine& command, const Communicator& world) {
                                     "bench: {} ranks were started (it measures one device by one process); "
                                     "start it without mpirun, or with one rank",
                                     world.size());
-  const Subject subjects[] = {stencil_subject(), reduction_subject(), bandwidth_subject(),
+  const Subject subjects[] = {stencil_subject(), reduction_subject(), bandwidth_subject(), formula_subject(),
                               halo_subject(),    io_subject(),        solve_subject()};
   const Subject& subject = subjects[static_cast<std::size_t>(options.subject)];
   const ThreadPlan threads = plan_threads(world.split_by_host());

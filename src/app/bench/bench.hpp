@@ -96,6 +96,7 @@ struct Subject {
 Subject stencil_subject();
 Subject reduction_subject();
 Subject bandwidth_subject();
+Subject formula_subject();
 Subject halo_subject();
 Subject io_subject();
 Subject solve_subject();

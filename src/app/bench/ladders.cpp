@@ -1,6 +1,11 @@
-// `isotherm bench stencil`, `reduction` and `bandwidth`: all kernels of one device on blocks of random
-// numbers. What a kernel returns is compared with the reference before it is timed.
+// `isotherm bench stencil`, `reduction`, `bandwidth` and `formula`: all kernels of one device on blocks of
+// random numbers. What a kernel returns is compared with the reference before it is timed.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -11,6 +16,7 @@
 #include "kernels/face_copy.hpp"
 #include "kernels/reduction.hpp"
 #include "output/console/console.hpp"
+#include "physics/formula_values.hpp"
 #include "solver/kernel_choice.hpp"
 
 namespace isotherm {
@@ -429,6 +435,67 @@ BenchMemory bandwidth_memory(const Bench& bench, Int3 cells, Precision precision
   return bench.on_host() ? BenchMemory{0, 2 * pairs * array} : BenchMemory{2 * pairs * array, 3 * array};
 }
 
+// A formula as boundary values and sources take it, on a unit cube: at the points of a grid, or of a face
+// where it has one plane, at the times of four sweeps.
+constexpr std::array formula_times{0.0, 0.5, 1.0, 1.5};  // s
+
+template <class T>
+std::vector<BenchEntry> formula_ladder(const Bench& bench, Int3 n) {
+  const Expression formula(bench.options.formula, "xyzt");
+  std::array<FormulaAxis, 3> axes;
+  for (int a = 0; a < 3; ++a) {
+    axes[a].variable = a;
+    for (Index i = 0; i < n[a]; ++i)
+      axes[a].at.push_back((static_cast<double>(i) + 0.5) / static_cast<double>(n[a]));
+  }
+  FormulaValues<T> at_points(bench.device, formula, axes, 1, -std::numeric_limits<double>::infinity(),
+                             n.z == 1);
+  const Index cells = n.product(), points = std::ssize(formula_times) * cells;
+  const std::size_t bytes = static_cast<std::size_t>(points) * sizeof(T);
+  const Buffer values(bench.device, bytes), found(bench.host, bytes);
+  const auto launch = [&] {
+    at_points.evaluate({{0, 0, 0}, n}, formula_times, {values.as<T>(), n.x, n.x * n.y, cells}, bench.stream);
+  };
+  launch();
+  bench.device.copy(found.data(), values.data(), bytes, bench.stream);
+  bench.device.synchronize(bench.stream);
+  BenchEntry entry = new_entry<T>("evaluate", n);
+  entry.points = static_cast<double>(points);
+  entry.bytes = static_cast<double>(bytes);
+  std::string wrong;
+  for (Index i = 0; i < points && wrong.empty(); i += ceil_div(points, 10000)) {
+    const Index cell = i % cells, x = cell % n.x, y = cell / n.x % n.y, z = cell / n.x / n.y;
+    const T value =
+        static_cast<T>(formula(axes[0].at[x], axes[1].at[y], axes[2].at[z], formula_times[i / cells]));
+    const T there = found.as<T>()[i];
+    if (!std::isfinite(value))
+      wrong = fmt::format("it is {} at ({}, {}, {})", value, x, y, z);
+    else if (there != value)
+      wrong = fmt::format("{} at ({}, {}, {}), not {}", there, x, y, z, value);
+  }
+  if (judge(entry, wrong)) {
+    const auto copy = make_copy_probe(bench.device, bytes);
+    entry.samples = bench.sampler.measure(launch, {copy.get(), nullptr});
+  }
+  return {entry};
+}
+
+void validate_formula(const Bench& bench, const std::vector<Int3>&) {
+  try {
+    Expression(bench.options.formula, "xyzt");
+  } catch (const FormulaError& e) {
+    throw error_of(ExitCode::command_line, "bench: --formula: {} at character {} of {}", e.problem,
+                   e.position + 1, in_quotes(bench.options.formula));
+  }
+}
+
+BenchMemory formula_memory(const Bench& bench, Int3 cells, Precision precision) {
+  const double values = static_cast<double>(formula_times.size()) * field_bytes(cells, 0, precision),
+               parts = most_parts * field_bytes(cells, 0, Precision::fp64), arrays = 3;  // and a copy's pair
+  return bench.on_host() ? BenchMemory{0, (arrays + 1) * values + parts}
+                         : BenchMemory{arrays * values + parts, values};
+}
+
 template <auto fp32_ladder, auto fp64_ladder>
 void measure(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
   all_or_throw(bench.world, [&] {
@@ -458,6 +525,11 @@ Subject reduction_subject() {
 Subject bandwidth_subject() {
   return {[](Backend backend) { return names_of(bandwidth_registry<double>(backend), backend); },
           bandwidth_memory, measure<bandwidth_ladder<float>, bandwidth_ladder<double>>};
+}
+
+Subject formula_subject() {
+  return {[](Backend) { return std::vector<std::string_view>{"evaluate"}; }, formula_memory,
+          measure<formula_ladder<float>, formula_ladder<double>>, validate_formula};
 }
 
 }  // namespace isotherm

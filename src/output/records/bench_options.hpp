@@ -13,8 +13,8 @@
 
 namespace isotherm {
 
-enum class BenchSubject { stencil, reduction, bandwidth, halo, io, solve };
-ISOTHERM_WORDS(BenchSubject, "stencil", "reduction", "bandwidth", "halo", "io", "solve");
+enum class BenchSubject { stencil, reduction, bandwidth, formula, halo, io, solve };
+ISOTHERM_WORDS(BenchSubject, "stencil", "reduction", "bandwidth", "formula", "halo", "io", "solve");
 
 ISOTHERM_WORDS(ReductionOp, "sum", "max", "l1", "l2");
 
@@ -34,6 +34,8 @@ struct BenchOptions {
   bool overlap = false;     // stencil: in the parts of a step that overlaps its exchange
   double seconds = 1;       // of measuring, a kernel
   std::uint64_t seed = 1;
+  // formula: a spot that moves over a face.
+  std::string formula = "1e6*exp(-((y-0.3-0.1*t)^2+(x-0.5)^2)/(2*0.05^2))";
   std::string folder = ".";  // io: where the files are while they are measured
   int repeats = 5;           // io: files of each way; solve: solutions
   std::string deck;          // solve: of the body, path; empty: a uniform cube
