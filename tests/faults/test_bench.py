@@ -152,7 +152,7 @@ def test_rows_precisions_and_policies_are_chosen(tmp_path):
 
 
 WRONG = [  # what stderr begins with; ranks and exit code where they are not 0 and 2
-    ([], "isotherm: bench: no subject is given; use one of stencil, reduction, bandwidth, halo, io, solve"),
+    ([], "isotherm: bench: no subject is given; use one of stencil, reduction, bandwidth, formula, halo, io, solve"),
     (["halos"], "isotherm: bench: unknown subject 'halos'; use one of stencil, "),
     (["stencil", "extra"], "isotherm: The following argument was not expected: extra; see isotherm bench stencil --help"),
     (["stencil", "--sizes", "16x16"], "isotherm: --sizes: '16x16' is no size (an edge such as 256, or 256x128x64; "),
