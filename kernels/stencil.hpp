@@ -120,9 +120,8 @@ struct Materials {
   // Of a face: [axis][class][class of the neighbour], in W/(m^3 K) over the unit of the tables, as a cell of
   // the first class uses it: 0 if that is a void.
   const T* conductance = nullptr;
-  bool is_symmetric = false;     // the table of conductances: a face has the same one on both sides
   const T* capacity = nullptr;   // rho c over that unit and the unit weight; null in a steady problem
-  PerSweep<T> weight;            // in a transient problem over the unit weight
+  PerSweep<T> weight;            // read in a steady problem
   PerSweep<const T*> step;       // by class: weight over capacity, 0 of a void; null in a steady problem
   T source = 0;                  // factor of a stored source: its heat over the unit
   const double* heat = nullptr;  // rho c over that of class 0; 0 of a void

@@ -25,7 +25,6 @@ from program import ran
 from scaling_runs import strong_series
 
 
-
 def test_these_are_the_verbs(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["--help"])
