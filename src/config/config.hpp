@@ -386,9 +386,6 @@ struct TimePlan {
 TimePlan time_plan(const Config& config);  // transient only
 // s, in order: where values of boundaries and sources jump, of tables in steps.
 std::vector<double> jump_times(const Config& config);
-// The same deck for a run. A step of euler that a jump of a power or of a boundary's value parts has the mean
-// over it, and so the same heat; longer steps end there instead.
-Config with_averaged_jumps(Config config);
 // s. The Euler step by which residuals and flows of heat are measured: of euler the step itself, of
 // methods whose steps are longer than a sweep can take a stable one.
 double euler_dt(const Config& config);

@@ -234,17 +234,6 @@ double automatic_dt(const Config& config) {
   return is_long || dt <= most_more * fitted ? fitted : dt;
 }
 
-// The heat that flows at a time: values and coefficients of boundaries, and powers.
-template <class Config, class Visit>
-void visit_heat(Config& config, const Visit& visit) {
-  visit_all_laws(config, [&](const auto&, auto& law) {
-    visit(law.value);
-    visit(law.coefficient);
-  });
-  for (auto& source : config.sources)
-    if (source.power) visit(*source.power);
-}
-
 }  // namespace
 
 double rkl_limit(const Config& config, int stages) {
@@ -282,8 +271,12 @@ std::vector<double> jump_times(const Config& config) {
   const auto add = [&](const Expression& value) {
     for (const double time : value.jumps()) times.push_back(time);
   };
-  visit_heat(config, add);
+  visit_all_laws(config, [&](const auto&, const auto& law) {
+    add(law.value);
+    add(law.coefficient);
+  });
   for (const RegionValue& source : config.sources) {
+    if (source.power) add(*source.power);
     add(source.formula);
     for (const auto* place : {&source.from_at, &source.to_at, &source.centre_at})
       std::ranges::for_each(*place, add);
@@ -291,13 +284,6 @@ std::vector<double> jump_times(const Config& config) {
   std::ranges::sort(times);
   times.erase(std::unique(times.begin(), times.end()), times.end());  // clang 14 has no ranges::unique
   return times;
-}
-
-Config with_averaged_jumps(Config config) {
-  if (config.problem.kind != ProblemKind::transient || takes_long_steps(config)) return config;
-  const double dt = time_plan(config).dt;
-  visit_heat(config, [&](Expression& value) { value.average_over_steps(dt); });
-  return config;
 }
 
 double euler_dt(const Config& config) {

@@ -293,49 +293,12 @@ bool Expression::is_table() const {
   return program_ && program_->steps.size() > 1 && program_->steps[1].op == FormulaOp::table;
 }
 
-std::vector<TableKnot> Expression::knots_of_steps() const {
-  if (!is_table() || program_->steps[1].variable == 0) return {};
-  std::vector<TableKnot> knots;
-  for (std::size_t i = 2; i + 1 < program_->steps.size(); i += 2)
-    knots.push_back({program_->steps[i].number, program_->steps[i + 1].number});
-  return knots;
-}
-
 std::vector<double> Expression::jumps() const {
+  if (!is_table() || program_->steps[1].variable == 0) return {};
   std::vector<double> times;
-  for (const TableKnot& knot : knots_of_steps()) times.push_back(knot.time);
-  if (!times.empty()) times.erase(times.begin());
+  // Of each knot an instruction has its time, the next its value; nothing jumps at the first.
+  for (std::size_t i = 4; i + 1 < program_->steps.size(); i += 2) times.push_back(program_->steps[i].number);
   return times;
-}
-
-void Expression::average_over_steps(double dt) {
-  const std::vector<TableKnot> knots = knots_of_steps();
-  if (knots.empty()) return;
-  std::vector<TableKnot> means{knots[0]};  // no jump
-  constexpr double most_steps = 1e15;      // of a run
-  for (std::size_t i = 1; i < knots.size();) {
-    if (std::abs(knots[i].time) > most_steps * dt) {
-      means.push_back(knots[i++]);
-      continue;
-    }
-    double step = std::floor(knots[i].time / dt);
-    while ((step + 1) * dt <= knots[i].time) ++step;
-    while (step * dt > knots[i].time) --step;
-    const double begin = step * dt, end = (step + 1) * dt;
-    double from = begin, value = knots[i - 1].value, sum = 0;
-    for (; i < knots.size() && knots[i].time < end; ++i) {
-      sum += value * (knots[i].time - from);
-      from = knots[i].time;
-      value = knots[i].value;
-    }
-    // Exactly the value where the only jump is at the beginning.
-    const double mean = from == begin ? value : (sum + value * (end - from)) / (end - begin);
-    while (!means.empty() && means.back().time >= begin) means.pop_back();
-    if (means.empty()) means.push_back({(step - 1) * dt, knots[0].value});
-    means.push_back({begin, mean});
-    means.push_back({end, value});
-  }
-  *this = Expression(means, true, text_);
 }
 
 double Expression::operator()(double x, double y, double z, double t) const {

@@ -34,9 +34,7 @@ class Expression {
   const FormulaProgram* program() const { return program_.get(); }  // of one that is written as a formula
   bool uses(char variable) const;                                   // "t": does it change in time?
   bool is_table() const;
-  std::vector<double> jumps() const;  // s, of a table in steps: from its second knot on
-  // Of a table in steps: constant over each step of dt s from 0 on, with the mean of the table over it.
-  void average_over_steps(double dt);
+  std::vector<double> jumps() const;                 // s, of a table in steps: from its second knot on
   const std::string& text() const { return text_; }  // as written; a number in shortest form, a table as YAML
 
   // The operation on as many operands as it takes; a number where they all are. Throws FormulaError where it
@@ -44,7 +42,6 @@ class Expression {
   static Expression combined(FormulaOp op, const std::vector<Expression>& operands);
 
  private:
-  std::vector<TableKnot> knots_of_steps() const;  // none of anything but a table in steps
   double constant_ = 0;
   std::string text_;
   std::shared_ptr<const FormulaProgram> program_;  // shared: an Expression is a cheap value

@@ -88,7 +88,7 @@ void pack(Backend backend, FieldView<const T> field, const std::vector<Box>& box
 template <class T>
 Level<T>::Level(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
                 Device& device, const LevelOptions& options)
-    : config_(with_averaged_jumps(config)),
+    : config_(config),
       method_(options.method ? *options.method : make_method(config)),
       decomposition_(decomposition),
       communicator_(communicator),
@@ -118,6 +118,7 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
       compute_(options.compute ? *options.compute : own_stream_->get()),
       halo_stream_(own_stream(device, Priority::high)),
       dt_(config.problem.kind == ProblemKind::transient ? time_plan(config).dt : 0) {
+  if (dt_ > 0) jumps_ = {jump_times(config), dt_};
   all_or_throw(communicator, [&] {
     if (has_several_materials(config))
       materials_.emplace(config, device, subdomain_, class_ghosts(config), boundaries_.differ_by_cell(),
@@ -235,9 +236,11 @@ void Level<T>::update_values(int sweeps, std::optional<double> share) {
   if (!between_cycles() || !own_stream_) return;  // other grids than the field's have use_stage()
   const double of_cycle = method_.cycle() > 1 && !probes_ ? 0.5 : 0;
   times_ = {time() + share.value_or(of_cycle) * dt()};
-  if (part_) times_[0] = std::min(times_[0], std::nextafter(part_->jump, part_->time));
-  for (int i = 1; i < sweeps && method_.cycle() == 1; ++i)
-    times_.push_back(static_cast<double>(sweeps_ + i) * dt_);
+  if (part_) times_[0] = std::min(times_[0], std::nextafter(part_->until, part_->from));
+  if (method_.cycle() == 1) {
+    for (int i = 1; i < sweeps; ++i) times_.push_back(static_cast<double>(sweeps_ + i) * dt_);
+    for (double& time : times_) time = jumps_.at_jump(time);
+  }
   if (sources_vary() && !boxes_) update_sources(times_.front());
   if (boundaries_.vary_in_time()) boundaries_.update(times_, compute_);
 }

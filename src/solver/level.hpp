@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -26,6 +25,7 @@
 #include "physics/region_values.hpp"
 #include "physics/varying_sources.hpp"
 #include "solver/diagnosis.hpp"
+#include "solver/jumps.hpp"
 #include "solver/method.hpp"
 #include "solver/source_boxes.hpp"
 
@@ -181,10 +181,11 @@ class Level {
   std::int64_t sweeps() const { return sweeps_; }  // since the initial state
   // s: the end of the last cycle or part of one, and the length of the next; 0 in a steady problem.
   double time() const {
-    if (part_) return part_->time;
+    if (part_) return part_->from;
     return static_cast<double>(sweeps_ / method_.cycle()) * dt_;
   }
   double dt() const { return part_ ? part_->dt : dt_; }
+  const Jumps& jumps() const { return jumps_; }
   bool between_cycles() const { return sweeps_ % method_.cycle() == 0; }
   // Does before() hold the field of one single sweep before the current one?
   bool has_before() const { return has_before_; }
@@ -285,11 +286,11 @@ class Level {
   }
 
   void count_from(std::int64_t sweep) { sweeps_ = sweep; }
-  // Begins a part of a cycle: a step of `dt` s from `time` on, whose sweeps are counted from 0, with the
-  // values before the time `jump`. After the last part, end_parts() ends the cycle at `sweep`.
-  void begin_part(double time, double dt, double jump = std::numeric_limits<double>::infinity()) {
-    if (dt != this->dt()) use(make_method(config_, dt));
-    part_ = {time, dt, jump};
+  // Begins a part of a step, whose sweeps are counted from 0. After the last part, end_parts() ends the step
+  // at `sweep`.
+  void begin_part(const PartOfStep& part) {
+    if (part.dt != dt()) use(make_method(config_, part.dt));
+    part_ = part;
     sweeps_ = 0;
   }
   void end_parts(std::int64_t sweep) {
@@ -379,10 +380,8 @@ class Level {
   Coefficients<T> unit_{};
   bool probes_ = false, norm_alone_ = false;
   double dt_ = 0;
-  struct Part {
-    double time, dt, jump;  // s
-  };
-  std::optional<Part> part_;
+  Jumps jumps_;  // of a transient problem
+  std::optional<PartOfStep> part_;
   std::int64_t sweeps_ = 0;
   bool has_before_ = false;
   struct Copying {

@@ -212,7 +212,7 @@ Method make_method(const Config& config, std::optional<double> dt) {
   if (is_implicit(config)) return implicit_method(config);
   if (problem.kind == ProblemKind::transient) {
     const double step = time_plan(config).dt;
-    return {"euler", {step}, step};
+    return {"euler", {dt ? *dt : step}, step};
   }
   if (is(MethodName::multigrid, config)) return multigrid_method(config);
   if (!is(MethodName::chebyshev, config))

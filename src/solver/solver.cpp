@@ -168,18 +168,33 @@ void Solver<T>::sweep(std::int64_t count, bool last_alone) {
       const TraceRange range(Phase::reduction);
       step_.timed(Phase::reduction, [&] { check_->poll(); });
     }
+    const std::int64_t divided = whole_cycle_ ? end : level_.jumps().divided_from(sweeps());
     if (whole_cycle_)
       whole_cycle_->take(sweeps() == 0);
+    else if (divided == sweeps())
+      take_divided_step();
+    else if (divided < end)
+      step_.advance_towards(divided);
     else
       step_.advance_towards(end, last_alone || last_alone_, norm);
   }
 }
 
 template <class T>
+void Solver<T>::take_divided_step() {
+  const std::int64_t step = sweeps();
+  level_.wait_for_copy(true);  // its parts are counted from 0 again
+  for (const PartOfStep& part : level_.jumps().parts(level_.time(), level_.dt())) {
+    level_.begin_part(part);
+    step_.advance(1);
+  }
+  level_.end_parts(step + 1);
+}
+
+template <class T>
 void Solver<T>::start_residual() {
   const TraceRange range(Phase::reduction);
-  if (has_cycles())
-    step_.probe(kernels_.probe, kernels_.reduction->fused ? check_->norm_of_sweep() : UpdateNorm{});
+  if (probes_update()) probe(kernels_.reduction->fused ? check_->norm_of_sweep() : UpdateNorm{});
   step_.timed(Phase::reduction, [&] { check_->start(level_.field(), level_.before(), level_.compute()); });
 }
 
@@ -246,8 +261,7 @@ Diagnostics Solver<T>::diagnose() {
   const TraceRange range(Phase::diagnostics);
   const Timer timer;
   std::optional<StepFields<T>> step;
-  if (own_sweeps() > 0)
-    step = has_cycles() ? step_between_cycles() : StepFields<T>{level_.before(), level_.field()};
+  if (own_sweeps() > 0) step = last_step();
   find_varying_source();
   const Diagnostics found = diagnosis_->look(level_.field(), step, level_.boundaries().boundaries());
   step_.times[Phase::diagnostics] += timer.seconds();
@@ -276,9 +290,8 @@ template <class T>
 std::optional<HeatFlows> Solver<T>::heat_flows() {
   if (!plan_diagnostics(level_.config()).flows) return std::nullopt;
   const bool steady = level_.config().problem.kind == ProblemKind::steady;
-  if (!steady && (own_sweeps() == 0 || !(has_cycles() || level_.has_before()))) return std::nullopt;
-  const StepFields<T> step =
-      steady || has_cycles() ? step_between_cycles() : StepFields<T>{level_.before(), level_.field()};
+  if (!steady && (own_sweeps() == 0 || !(probes_update() || level_.has_before()))) return std::nullopt;
+  const StepFields<T> step = steady ? StepFields<T>{level_.field(), level_.field()} : last_step();
   synchronize();
   const TraceRange range(Phase::diagnostics);
   if (!diagnosis_) diagnosis_.emplace(make_diagnosis());

@@ -55,7 +55,8 @@ class Solver {
   int time_block() const { return plan().sweep.time_block; }  // the most sweeps of a launch
   // Why it is 1 though a kernel could fuse more; else empty. `otherwise`: the answer for other reasons.
   std::string why_single(const std::string& otherwise = "") const;
-  // The residual of the last update (with cycles: of a sweep not kept), in two collective halves.
+  // The residual of the last update (with cycles, or where a value jumped within the last step: of a sweep
+  // that is not kept), in two collective halves.
   void start_residual();
   double finish_residual();
   double residual() {  // both
@@ -66,8 +67,8 @@ class Solver {
   Diagnostics diagnose();
   TemperatureExtremes extremes();                        // of the field as it is
   std::vector<TemperatureExtremes> material_extremes();  // by number, of a deck with `materials`; collective
-  // Transient: of the last step, if it was a launch of its own; with cycles, of a sweep of the unit weight
-  // that is not kept. Steady: of the field. None where the deck lacks the material for it.
+  // Transient: of the last step, if it was a launch of its own; where probes_update(), of a sweep of the unit
+  // weight that is not kept. Steady: of the field. None where the deck lacks the material for it.
   std::optional<HeatFlows> heat_flows();
   std::optional<Bins> histogram_bins() const {  // none without a histogram
     if (!diagnosis_ || level_.config().output.histogram.bins == 0) return std::nullopt;
@@ -167,10 +168,18 @@ class Solver {
     if (level_.sources_vary() && own_sweeps() > 0)
       diagnosis_->find_source([&](const auto& sum) { return level_.source_sum(sum); });
   }
-  // With cycles a sweep that is not kept shows the flows; in a steady problem the field alone does.
-  StepFields<T> step_between_cycles() {
+  // Was the last step more than one sweep, so that the update is that of a sweep which is not kept?
+  bool probes_update() const {
+    return has_cycles() || (own_sweeps() > 0 && level_.jumps().divided_from(sweeps() - 1) == sweeps() - 1);
+  }
+  void probe(const UpdateNorm& norm) { step_.probe(has_cycles() ? kernels_.probe : plan().sweep, norm); }
+  // euler: the parts of a step within which values jump.
+  void take_divided_step();
+  // The fields before and after it; in a steady problem with cycles the field alone.
+  StepFields<T> last_step() {
+    if (!probes_update()) return {level_.before(), level_.field()};
     if (level_.config().problem.kind == ProblemKind::steady) return {level_.field(), level_.field()};
-    step_.probe(kernels_.probe, UpdateNorm{});
+    probe({});
     return {level_.field(), level_.before()};
   }
 

@@ -76,10 +76,7 @@ class SuperStep : public WholeCycle {
  public:
   // `step` must outlive it. Collective.
   explicit SuperStep(Step<T>& step)
-      : level_(step.level()),
-        step_(step),
-        control_(step_control(level_.config())),
-        jumps_(jump_times(level_.config())) {
+      : level_(step.level()), step_(step), control_(step_control(level_.config())) {
     if (level_.method().by_correction) correction_ = make_correction(step);
     if (control_ || !correction_) other_.emplace(level_.new_field());
     if (!control_) return;
@@ -93,18 +90,9 @@ class SuperStep : public WholeCycle {
 
   void take(bool) override {
     const std::int64_t begin = level_.sweeps(), cycle = level_.method().cycle();
-    const double time = level_.time(), dt = level_.dt(), end = time + dt;
-    const double close = 1e-9 * dt;  // times that differ by rounding only
-    double from = time;
-    auto jump = std::ranges::upper_bound(jumps_, from + close);
-    const auto is_within = [&] { return jump != jumps_.end() && *jump <= end + close; };
-    if (!control_ && !is_within()) return take_whole();
-    for (; is_within() && *jump < end - close; ++jump) {
-      take_parts(from, *jump - from, *jump);
-      from = *jump;
-    }
-    take_parts(from, from == time ? dt : end - from,
-               is_within() ? std::min(*jump, end) : std::numeric_limits<double>::infinity());
+    const std::vector<PartOfStep> parts = level_.jumps().parts(level_.time(), level_.dt());
+    if (!control_ && parts.size() == 1 && std::isinf(parts[0].until)) return take_whole();
+    for (const PartOfStep& part : parts) take_parts(part);
     level_.end_parts(begin + cycle);
   }
   std::vector<TimedGrid> timed() override {
@@ -121,14 +109,15 @@ class SuperStep : public WholeCycle {
   const StepCounts& counts() const { return counts_; }
 
  private:
-  // From one jump to the next, in one part or in as many as the tolerance requires.
-  void take_parts(double from, double length, double jump) {
+  // In one part, or in as many as the tolerance requires.
+  void take_parts(const PartOfStep& part) {
     if (!control_) {
-      level_.begin_part(from, length, jump);
+      level_.begin_part(part);
       return take_whole();
     }
     for (control_->begin_step(); !control_->at_end();) {
-      level_.begin_part(from + control_->passed() * length, std::ldexp(length, -control_->halvings()), jump);
+      level_.begin_part(
+          {part.from + control_->passed() * part.dt, std::ldexp(part.dt, -control_->halvings()), part.until});
       combine(*start_, 1, 0, 1, 0);
       take_whole();
       ++counts_.parts;
@@ -184,7 +173,6 @@ class SuperStep : public WholeCycle {
   Step<T>& step_;
   std::unique_ptr<Correction<T>> correction_;  // implicit methods only
   std::optional<StepControl> control_;
-  std::vector<double> jumps_;  // s, in order
   StepCounts counts_;
   // rkl: the initial field, then the result of the first run; with error control, the first-order result.
   std::optional<Field<T>> other_;

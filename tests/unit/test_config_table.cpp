@@ -1,15 +1,12 @@
-// Tables of decks: their values, what steps of euler make of jumps, what is said of wrong ones.
+// Tables of decks: their values, and what is said of wrong ones.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <fstream>
 
 #include "config/expression.hpp"
 #include "support/deck_text.hpp"
 #include "support/error_text.hpp"
-#include "support/repeat.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace isotherm {
@@ -44,37 +41,6 @@ TEST(ConfigTable, IsLinearOrInStepsAndConstantBeyondItsEnds) {
       EXPECT_NE(steps.text().find(file), std::string::npos);  // found from anywhere
     }
   }
-}
-
-// By the heat until the end of each step.
-TEST(ConfigTable, StepsOfEulerHaveTheMeansOfJumps) {
-  Random random;
-  for (int turn = 0; turn < 100; ++turn) {
-    const double dt = random.between(0.1, 3.0);
-    std::vector<TableKnot> knots{{random.between(-2.0, 2.0), 1}};
-    while (std::ssize(knots) < 12) {
-      const double time = knots.back().time + random.between(0.01, 2.0);
-      knots.push_back({random.coin() ? std::ceil(time / dt) * dt : time, random.between(-5.0, 5.0)});
-    }
-    Expression means(knots, true, "");
-    means.average_over_steps(dt);
-    double heat = 0, expected = 0;
-    for (int step = 0; step < 400; ++step) {
-      const double begin = step * dt, end = (step + 1) * dt;
-      heat += means(0, 0, 0, begin) * (end - begin);
-      double value = knots[0].value;
-      for (std::size_t i = 0; i < knots.size(); ++i) {
-        const double until = i + 1 < knots.size() ? knots[i + 1].time : end,
-                     from = i == 0 ? begin : knots[i].time;
-        value = knots[i].value;
-        expected += value * std::max(0.0, std::min(until, end) - std::max(from, begin));
-      }
-      EXPECT_NEAR(heat, expected, 1e-11 * (step + 1)) << "turn " << turn << ", step " << step;
-    }
-  }
-  Expression linear({{0, 1}, {2, 3}}, false, "");
-  linear.average_over_steps(0.3);
-  EXPECT_EQ(linear(0, 0, 0, 1), 2);
 }
 
 TEST(ConfigTable, WhatIsWrongIsNamed) {

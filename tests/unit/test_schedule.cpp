@@ -11,6 +11,7 @@
 #include "physics/boundaries.hpp"
 #include "physics/diagnostics.hpp"
 #include "physics/operator.hpp"
+#include "solver/jumps.hpp"
 #include "solver/kernel_choice.hpp"
 #include "solver/method.hpp"
 #include "solver/residual_check.hpp"
@@ -24,6 +25,36 @@
 
 namespace isotherm {
 namespace {
+
+// By the heat until the end of each step. Some jump where a step ends, but for the rounding of its time.
+TEST(Jumps, DivideStepsSoThatEachPartHasOneValue) {
+  Random random;
+  for (int turn = 0; turn < 100; ++turn) {
+    const double dt = random.between(0.1, 3.0);
+    std::vector<TableKnot> knots{{random.between(-2.0, 2.0), 1}};
+    while (std::ssize(knots) < 12) {
+      const double time = knots.back().time + random.between(0.01, 2.0);
+      knots.push_back(
+          {random.coin() ? std::ceil(time / dt) * dt * random.between(1 - 4e-16, 1 + 4e-16) : time,
+           random.between(-5.0, 5.0)});
+    }
+    const Expression table(knots, true, "");
+    const Jumps jumps(table.jumps(), dt);
+    double heat = 0, expected = 0;
+    for (int step = 0; step < 400; ++step) {
+      const double begin = step * dt, end = (step + 1) * dt;
+      const std::vector<PartOfStep> parts = jumps.parts(begin, dt);
+      EXPECT_EQ(parts.size() > 1, jumps.divided_from(step) == step);
+      for (const PartOfStep& part : parts) heat += table(0, 0, 0, jumps.at_jump(part.from)) * part.dt;
+      for (std::size_t i = 0; i < knots.size(); ++i) {
+        const double until = i + 1 < knots.size() ? knots[i + 1].time : end,
+                     from = i == 0 ? begin : knots[i].time;
+        expected += knots[i].value * std::max(0.0, std::min(until, end) - std::max(from, begin));
+      }
+      EXPECT_NEAR(heat, expected, 1e-11 * (step + 1)) << "turn " << turn << ", step " << step;
+    }
+  }
+}
 
 // Two of these checks alone are of a sweep at which nothing is written or diagnosed.
 TEST(Schedule, ACheckLagsWhereNothingElseWaitsForTheField) {

@@ -238,6 +238,41 @@ def test_heat_of_powers_and_fluxes_that_jump_is_exact(tmp_path, problem):
     assert float(last[header.index("mean_K")]) - 300 == pytest.approx(heat / capacity, rel=1e-9)
 
 
+@pytest.mark.parametrize("block", [1, 4])
+def test_a_step_of_euler_ends_where_a_value_jumps(tmp_path, block):
+    """One cell under a power, a coefficient and a flux that jump: each part of a step is an Euler step."""
+    def table(knots):
+        return {"table": [list(knot) for knot in knots], "interpolation": "step"}
+    power, coefficient, flux = [(0, 2.0), (1.3, 0.5), (2.5, 1.0)], [(0, 400.0), (2.5, 900.0)], [(0.25, 0.0), (2.9, 5e3)]
+    deck = {
+        "grid": {"cells": [1, 1, 1], "lengths": [0.01, 0.01, 0.01]},
+        "material": {"conductivity": 400, "density": 4000, "heat_capacity": 500},
+        "boundaries": {"z_max": {"kind": "convection", "coefficient": table(coefficient), "ambient": 290},
+                       "x_min": {"kind": "flux", "value": table(flux)}},
+        "sources": [{"shape": "constant", "power": table(power)}],
+        "initial": [{"shape": "constant", "value": 300}],
+        "problem": {"dt": 0.03125, "end_time": 3},
+        "output": {"snapshots": False, "diagnostics": 1, "probes": {"points": [[0.005, 0.005, 0.005]]}},
+    }
+    record, _, out = run(tmp_path, deck, f"solver.time_block={block}")
+    times = sorted({step * 0.03125 for step in range(97)} | {1.3, 2.9})
+    expected, area, capacity = [300.0], 1e-4, 4000 * 500 * 1e-6
+
+    def at(knots, time):
+        return [value for begin, value in knots if begin <= max(time, knots[0][0])][-1]
+    for begin, end in zip(times, times[1:]):
+        h = at(coefficient, begin)
+        heat = at(power, begin) + area * (at(flux, begin) - (expected[-1] - 290) / (1 / h + 0.005 / 400))
+        expected.append(expected[-1] + (end - begin) * heat / capacity)
+    header, *lines = [line.split(",") for line in (out / "history.csv").read_text().splitlines()]
+    found = {int(line[0]): line for line in lines}
+    for step in range(97):
+        mean = float(found[step][header.index("mean_K")])
+        assert mean == pytest.approx(expected[times.index(step * 0.03125)], rel=1e-12), step
+        assert step == 0 or abs(float(found[step][header.index("relative_balance")])) < 1e-11
+    assert record["performance"]["sweeps"] == 96
+
+
 @pytest.mark.parametrize("ranks", [0, 2])
 def test_values_need_not_be_finite_at_the_end_where_no_step_begins(tmp_path, ranks):
     deck = {

@@ -1,0 +1,66 @@
+// Where values of the deck jump in time, and the parts into which that divides a step.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace isotherm {
+
+// The values of a part of a step are those before the time `until`; infinity where none jumps at its end.
+struct PartOfStep {
+  double from, dt, until;  // s
+};
+
+class Jumps {
+ public:
+  static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+
+  Jumps() = default;  // none
+  // `times`: s, in order. Steps are `dt` s long, the first from 0 on.
+  Jumps(std::vector<double> times, double dt) : times_(std::move(times)), close_(1e-9 * dt) {
+    constexpr double most_steps = 9007199254740992.0;  // 2^53: of a run
+    for (const double time : times_) {
+      const double step = std::floor(time / dt);
+      if (time < 0 || step > most_steps || parts(step * dt, dt).size() == 1) continue;
+      if (divided_.empty() || divided_.back() != static_cast<std::int64_t>(step))
+        divided_.push_back(static_cast<std::int64_t>(step));
+    }
+  }
+
+  // The first step from number `step` on within which a value jumps, or `never`.
+  std::int64_t divided_from(std::int64_t step) const {
+    const auto found = std::ranges::lower_bound(divided_, step);
+    return found == divided_.end() ? never : *found;
+  }
+  // Of a step, in order; they end where values jump.
+  std::vector<PartOfStep> parts(double begin, double dt) const {
+    std::vector<PartOfStep> all;
+    const double end = begin + dt;
+    double from = begin;
+    auto jump = std::ranges::upper_bound(times_, from + close_);
+    for (; jump != times_.end() && *jump < end - close_; ++jump) {
+      all.push_back({from, *jump - from, *jump});
+      from = *jump;
+    }
+    const bool at_end = jump != times_.end() && *jump <= end + close_;
+    all.push_back({from, from == begin ? dt : end - from,
+                   at_end ? std::min(*jump, end) : std::numeric_limits<double>::infinity()});
+    return all;
+  }
+  // The time itself, or that of a jump from which it differs by rounding only.
+  double at_jump(double time) const {
+    const auto jump = std::ranges::lower_bound(times_, time - close_);
+    return jump != times_.end() && *jump <= time + close_ ? *jump : time;
+  }
+
+ private:
+  std::vector<double> times_;
+  std::vector<std::int64_t> divided_;  // numbers of steps, in order
+  double close_ = 0;                   // s
+};
+
+}  // namespace isotherm
