@@ -92,7 +92,7 @@ struct VoidFlow {
     double sum = 0;
     for (int f = 0; f < 6; ++f) {
       if (near[f] != of_class) continue;
-      const T g = materials.conductance[(f / 2 * materials.count + own) * materials.count + of_class];
+      const T g = materials.face(f / 2, own, of_class);
       sum = fused_multiply_add(static_cast<double>(g), rise, sum);
     }
     return sum;

@@ -105,7 +105,7 @@ struct BodyConductances {
   ISOTHERM_HOST_DEVICE T between(int axis, Int3 cell, Index step) const {
     const int own = materials.classes(cell);
     cell[axis] += step;
-    return materials.conductance[(axis * materials.count + own) * materials.count + materials.classes(cell)];
+    return materials.face(axis, own, materials.classes(cell));
   }
   // Through a boundary whose ghost is a T: 1 - a times the conductance to a cell of the same class.
   ISOTHERM_HOST_DEVICE T face(int axis, bool above, Int3 cell) const {

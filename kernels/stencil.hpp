@@ -120,6 +120,7 @@ struct Materials {
   // Of a face: [axis][class][class of the neighbour], in W/(m^3 K) over the unit of the tables, as a cell of
   // the first class uses it: 0 if that is a void.
   const T* conductance = nullptr;
+  bool is_symmetric = false;     // do both sides of every face use the same value?
   const T* capacity = nullptr;   // rho c over that unit and the unit weight; null in a steady problem
   PerSweep<T> weight;            // read in a steady problem
   PerSweep<const T*> step;       // by class: weight over capacity, 0 of a void; null in a steady problem
@@ -130,6 +131,9 @@ struct Materials {
   FieldView<T> between[2];       // on a GPU, for launches of several sweeps: as the fields
 
   ISOTHERM_HOST_DEVICE bool empty() const { return classes.empty(); }
+  ISOTHERM_HOST_DEVICE T face(int axis, int own, int near) const {
+    return conductance[(axis * count + own) * count + near];
+  }
   ISOTHERM_HOST_DEVICE bool is_void(int of_class) const { return held && held[of_class] == held[of_class]; }
 };
 
@@ -138,11 +142,10 @@ template <class T>
 struct InterfaceCoefficients {
   T face[6], source;  // faces as the neighbours: x_lo, x_hi, y_lo, ...
 };
+// From the conductances of its faces, in c.face.
 template <class T>
 ISOTHERM_HOST_DEVICE InterfaceCoefficients<T> interface_coefficients(const Materials<T>& m, int own,
-                                                                     const int (&near)[6], int sweep) {
-  InterfaceCoefficients<T> c;
-  for (int f = 0; f < 6; ++f) c.face[f] = m.conductance[(f / 2 * m.count + own) * m.count + near[f]];
+                                                                     InterfaceCoefficients<T> c, int sweep) {
   T step, sum = 0;
   if (m.step[sweep]) {
     step = m.step[sweep][own];
@@ -153,6 +156,13 @@ ISOTHERM_HOST_DEVICE InterfaceCoefficients<T> interface_coefficients(const Mater
   for (int f = 0; f < 6; ++f) c.face[f] = step * c.face[f];
   c.source = step * m.source;
   return c;
+}
+template <class T>
+ISOTHERM_HOST_DEVICE InterfaceCoefficients<T> interface_coefficients(const Materials<T>& m, int own,
+                                                                     const int (&near)[6], int sweep) {
+  InterfaceCoefficients<T> c{};
+  for (int f = 0; f < 6; ++f) c.face[f] = m.face(f / 2, own, near[f]);
+  return interface_coefficients(m, own, c, sweep);
 }
 
 // Adds the heat through its faces to a cell: a uniform field stays uniform, and neighbours exchange the same
@@ -166,18 +176,19 @@ ISOTHERM_HOST_DEVICE T interface_update(const InterfaceCoefficients<T>& c, T cen
   return centre + change;
 }
 
-// A cell in a domain of several materials, in sweep `sweep` of a launch; `s` as stored.
-template <class T>
-ISOTHERM_HOST_DEVICE T material_update(const Materials<T>& m, int own, const int (&near)[6], T centre, T x_lo,
-                                       T x_hi, T y_lo, T y_hi, T z_lo, T z_hi, T s, int sweep = 0) {
+// A cell in a domain of several materials, in sweep `sweep` of a launch; `s` as stored. `interface()` returns
+// its interface_coefficients().
+template <class T, class Interface>
+ISOTHERM_HOST_DEVICE T material_update(const Materials<T>& m, int own, const int (&near)[6],
+                                       const Interface& interface, T centre, T x_lo, T x_hi, T y_lo, T y_hi,
+                                       T z_lo, T z_hi, T s, int sweep = 0) {
   bool is_among_own = true;
   for (const int other : near) is_among_own = is_among_own && other == own;
   if (is_among_own) {
     const Coefficients<T> c = m.coefficients[sweep][own];
     return stencil_update(c, centre, x_lo, x_hi, y_lo, y_hi, z_lo, z_hi, scaled_source(c, s));
   }
-  return interface_update(interface_coefficients(m, own, near, sweep), centre, x_lo, x_hi, y_lo, y_hi, z_lo,
-                          z_hi, s);
+  return interface_update(interface(), centre, x_lo, x_hi, y_lo, y_hi, z_lo, z_hi, s);
 }
 template <class T>
 ISOTHERM_HOST_DEVICE T material_update(const Materials<T>& m, Index x, Index y, Index z, T centre, T x_lo,
@@ -185,7 +196,8 @@ ISOTHERM_HOST_DEVICE T material_update(const Materials<T>& m, Index x, Index y, 
   const std::uint8_t* const at = &m.classes(x, y, z);
   const Index py = m.classes.pitch_y, pz = m.classes.pitch_z;
   const int own = at[0], near[] = {at[-1], at[1], at[-py], at[py], at[-pz], at[pz]};
-  return material_update(m, own, near, centre, x_lo, x_hi, y_lo, y_hi, z_lo, z_hi, s, sweep);
+  const auto interface = [&] { return interface_coefficients(m, own, near, sweep); };
+  return material_update(m, own, near, interface, centre, x_lo, x_hi, y_lo, y_hi, z_lo, z_hi, s, sweep);
 }
 
 inline constexpr std::array<std::string_view, 1> one_tile = {"-"};

@@ -183,6 +183,14 @@ class MaterialCells {
       is_body.push_back(each.is_void() ? 0 : 1);
       held.push_back(each.is_void() ? static_cast<T>(each.ambient) : std::numeric_limits<T>::quiet_NaN());
     }
+    const auto at = [&](std::size_t axis, std::size_t i, std::size_t j) {
+      return conductance[(axis * count + i) * count + j];
+    };
+    tables_.is_symmetric = true;
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      for (std::size_t i = 0; i < count; ++i)
+        for (std::size_t j = 0; j < i; ++j)
+          tables_.is_symmetric = tables_.is_symmetric && at(axis, i, j) == at(axis, j, i);
     conductance_ = copied_to(device_, conductance);
     if (transient) capacity_ = copied_to(device_, capacities_);
     heat_ = copied_to(device_, heat);

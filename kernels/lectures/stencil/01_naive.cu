@@ -40,11 +40,13 @@ __global__ void __launch_bounds__(threads)
 }
 
 // Of several materials: seven bytes more are read per cell, from the caches but for one, and by a cell at an
-// interface its row of the table. A thread takes eight cells along z: of the values and classes that a cell
-// needs along z it reads one, and addresses are computed once.
+// interface its row of the table. A thread takes eight cells along z: of the values, classes and conductances
+// that a cell needs along z it reads one, and addresses are computed once. Where all materials are mixed the
+// L1 cache is the limit, and its latency: 64 registers leave room for 32 warps.
 constexpr int cells_along_z = 8;
+constexpr int registers_of_sm = 65536, most_registers = 64;
 template <class T, int threads>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(threads, registers_of_sm / most_registers / threads)
     naive_materials(FieldView<const T> in, FieldView<T> out, FieldView<const T> source,
                     const __grid_constant__ Materials<T> m, Int3 first, Int3 hi) {
   Int3 cell = cell_of_thread(first);
@@ -54,14 +56,24 @@ __global__ void __launch_bounds__(threads)
   const std::uint8_t* of = &m.classes(cell);
   T below = t[-in.pitch_z], centre = t[0];
   int lower = of[-m.classes.pitch_z], own = of[0];
+  T lower_face = m.face(2, own, lower);
 #pragma unroll
   for (int i = 0; i < cells_along_z; ++i, ++cell.z, t += in.pitch_z, of += m.classes.pitch_z) {
     if (cell.z >= hi.z) return;
     const T above = t[in.pitch_z], s = source.empty() ? T{0} : source(cell);
     const int upper = of[m.classes.pitch_z],
               near[] = {of[-1], of[1], of[-m.classes.pitch_y], of[m.classes.pitch_y], lower, upper};
-    out(cell) =
-        material_update(m, own, near, centre, t[-1], t[1], t[-in.pitch_y], t[in.pitch_y], below, above, s);
+    const T upper_face = m.face(2, own, upper);
+    const auto interface = [&] {
+      const InterfaceCoefficients<T> c{{m.face(0, own, near[0]), m.face(0, own, near[1]),
+                                        m.face(1, own, near[2]), m.face(1, own, near[3]), lower_face,
+                                        upper_face},
+                                       T{0}};
+      return interface_coefficients(m, own, c, 0);
+    };
+    out(cell) = material_update(m, own, near, interface, centre, t[-1], t[1], t[-in.pitch_y], t[in.pitch_y],
+                                below, above, s);
+    lower_face = m.is_symmetric ? upper_face : m.face(2, upper, own);
     below = centre;
     centre = above;
     lower = own;
