@@ -45,7 +45,8 @@ struct MaterialTables {
   std::vector<T> conductance, capacity;
   std::vector<double> heat;
 
-  MaterialTables() {
+  // `is_symmetric`: are conductances the same from both sides of a face?
+  explicit MaterialTables(bool is_symmetric = false) {
     std::mt19937 random(11);
     std::uniform_real_distribution<double> of(0.1, 1);
     const auto next = [&] { return static_cast<T>(of(random)); };
@@ -58,6 +59,12 @@ struct MaterialTables {
       heat.push_back(of(random));
     }
     for (int i = 0; i < 3 * classes * classes; ++i) conductance.push_back(next());
+    const auto at = [&](int axis, int i, int j) -> T& {
+      return conductance[static_cast<std::size_t>((axis * classes + i) * classes + j)];
+    };
+    for (int axis = 0; axis < 3 && is_symmetric; ++axis)
+      for (int i = 0; i < classes; ++i)
+        for (int j = 0; j < i; ++j) at(axis, i, j) = at(axis, j, i);
   }
   // In order of sweeps, then of classes.
   std::vector<T> steps() const {
@@ -101,7 +108,7 @@ T by_hand(const MaterialTables<T>& tables, bool steady, FieldView<const std::uin
 struct MaterialsSetting {
   Int3 extent;
   unsigned faces;  // with a boundary
-  bool steady, has_source;
+  bool steady, has_source, is_symmetric;
   int sweeps;
 };
 
@@ -110,9 +117,10 @@ class MaterialsSweep : public OnDevice {
   template <class T>
   void expect_formula(const StencilKernel<T>& kernel, const MaterialsSetting& s) {
     SCOPED_TRACE("extent " + text(s.extent) + ", faces " + std::to_string(s.faces) + ", sweeps " +
-                 std::to_string(s.sweeps) + (s.steady ? ", steady" : "") + (s.has_source ? ", source" : ""));
+                 std::to_string(s.sweeps) + (s.steady ? ", steady" : "") + (s.has_source ? ", source" : "") +
+                 (s.is_symmetric ? ", symmetric" : ""));
     const int ghosts = s.sweeps + 1;
-    const MaterialTables<T> tables;
+    const MaterialTables<T> tables(s.is_symmetric);
     const BoundedBlock<T> here(*host_, s.extent, ghosts, s.faces, 0),
         there(*device_, s.extent, ghosts, s.faces, 0);
     const Field<std::uint8_t> of = random_classes(*host_, s.extent, ghosts, s.faces),
@@ -135,6 +143,7 @@ class MaterialsSweep : public OnDevice {
       if (!s.steady) materials.step.sweep[i] = steps.template as<T>() + i * classes;
     }
     materials.conductance = conductance.template as<T>();
+    materials.is_symmetric = s.is_symmetric;
     materials.source = T(1.5);
     materials.heat = heat.template as<double>();
     std::optional<MixedCellTables<T>> mixed;
@@ -187,7 +196,8 @@ TEST_P(MaterialsSweep, gives_the_bits_of_the_formula) {
         if (sweeps == 0 || (sweeps == 1 && kernel.max_time_block == 2)) continue;
         for (const unsigned faces : {0u, 0b111111u, 0b011001u})
           for (unsigned n = 0; n < problems; ++n, ++problem)
-            expect_formula<T>(kernel, {extent, faces, problem % 2 == 0, problem / 2 % 2 == 0, sweeps});
+            expect_formula<T>(
+                kernel, {extent, faces, problem % 2 == 0, problem / 2 % 2 == 0, problem % 3 == 0, sweeps});
       }
     }
   });

@@ -65,10 +65,10 @@ __global__ void __launch_bounds__(threads, registers_of_sm / most_registers / th
               near[] = {of[-1], of[1], of[-m.classes.pitch_y], of[m.classes.pitch_y], lower, upper};
     const T upper_face = m.face(2, own, upper);
     const auto interface = [&] {
-      const InterfaceCoefficients<T> c{{m.face(0, own, near[0]), m.face(0, own, near[1]),
-                                        m.face(1, own, near[2]), m.face(1, own, near[3]), lower_face,
-                                        upper_face},
-                                       T{0}};
+      const InterfaceCoefficients<T> c{
+          {m.face(0, own, near[0]), m.face(0, own, near[1]), m.face(1, own, near[2]), m.face(1, own, near[3]),
+           lower_face, upper_face},
+          T{0}};
       return interface_coefficients(m, own, c, 0);
     };
     out(cell) = material_update(m, own, near, interface, centre, t[-1], t[1], t[-in.pitch_y], t[in.pitch_y],
