@@ -186,6 +186,10 @@ class Level {
   }
   double dt() const { return part_ ? part_->dt : dt_; }
   const Jumps& jumps() const { return jumps_; }
+  // The next sweep from `sweep` on that is a time step within which a value jumps, or Jumps::never.
+  std::int64_t next_divided(std::int64_t sweep) const {
+    return part_ || method_.cycle() > 1 ? Jumps::never : jumps_.divided_from(sweep);
+  }
   bool between_cycles() const { return sweeps_ % method_.cycle() == 0; }
   // Does before() hold the field of one single sweep before the current one?
   bool has_before() const { return has_before_; }

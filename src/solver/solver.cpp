@@ -168,27 +168,11 @@ void Solver<T>::sweep(std::int64_t count, bool last_alone) {
       const TraceRange range(Phase::reduction);
       step_.timed(Phase::reduction, [&] { check_->poll(); });
     }
-    const std::int64_t divided = whole_cycle_ ? end : level_.jumps().divided_from(sweeps());
     if (whole_cycle_)
       whole_cycle_->take(sweeps() == 0);
-    else if (divided == sweeps())
-      take_divided_step();
-    else if (divided < end)
-      step_.advance_towards(divided);
     else
       step_.advance_towards(end, last_alone || last_alone_, norm);
   }
-}
-
-template <class T>
-void Solver<T>::take_divided_step() {
-  const std::int64_t step = sweeps();
-  level_.wait_for_copy(true);  // its parts are counted from 0 again
-  for (const PartOfStep& part : level_.jumps().parts(level_.time(), level_.dt())) {
-    level_.begin_part(part);
-    step_.advance(1);
-  }
-  level_.end_parts(step + 1);
 }
 
 template <class T>

@@ -170,11 +170,9 @@ class Solver {
   }
   // Was the last step more than one sweep, so that the update is that of a sweep which is not kept?
   bool probes_update() const {
-    return has_cycles() || (own_sweeps() > 0 && level_.jumps().divided_from(sweeps() - 1) == sweeps() - 1);
+    return has_cycles() || (own_sweeps() > 0 && level_.next_divided(sweeps() - 1) == sweeps() - 1);
   }
   void probe(const UpdateNorm& norm) { step_.probe(has_cycles() ? kernels_.probe : plan().sweep, norm); }
-  // euler: the parts of a step within which values jump.
-  void take_divided_step();
   // The fields before and after it; in a steady problem with cycles the field alone.
   StepFields<T> last_step() {
     if (!probes_update()) return {level_.before(), level_.field()};

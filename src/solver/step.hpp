@@ -53,10 +53,14 @@ class Step {
 
   Level<T>& level() const { return level_; }
 
-  // Queues some of the sweeps up to sweep `end`: those of one graph, or those of one period. The last sweep
-  // of all covers exactly the subdomain, stores its norm where the result of `norm` is not null, and with
-  // `last_alone` has a launch to itself.
+  // Queues some of the sweeps up to sweep `end`: those of one graph, those of one period, or the parts of a
+  // time step within which values jump. The last sweep of all covers exactly the subdomain and, unless it is
+  // in parts, stores its norm where the result of `norm` is not null, and with `last_alone` has a launch to
+  // itself.
   void advance_towards(std::int64_t end, bool last_alone = false, const UpdateNorm& norm = {}) {
+    const std::int64_t divided = level_.next_divided(level_.sweeps());
+    if (divided == level_.sweeps()) return advance_in_parts();
+    if (divided < end) return advance_towards(divided);
     // A launch that returns a norm, or that is alone, is not in the graph.
     if (graph(norm.result || (last_alone && time_block() > 1) ? end - 1 : end)) return;
     const auto count = static_cast<int>(std::min<std::int64_t>(interval_, end - level_.sweeps()));
@@ -152,6 +156,15 @@ class Step {
   int time_block() const { return plan_.sweep.time_block; }
   std::int64_t sweeps_of_a_graph() const {
     return isotherm::sweeps_of_a_graph(interval_, time_block(), level_.method().cycle());
+  }
+  void advance_in_parts() {
+    const std::int64_t step = level_.sweeps();
+    level_.wait_for_copy(true);  // parts are counted from 0 again
+    for (const PartOfStep& part : level_.jumps().parts(level_.time(), level_.dt())) {
+      level_.begin_part(part);
+      period(1, false, {});
+    }
+    level_.end_parts(step + 1);
   }
   void period(int count, bool last_alone, const UpdateNorm& norm) {
     const std::vector<PeriodLaunch> all =

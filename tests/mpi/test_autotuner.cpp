@@ -184,6 +184,9 @@ TEST_P(AutotunerOn, MeasuresLongStepsOnFewerPlanes) {
 // Values of boundaries belong to a time, and are those of the sweep that a measurement makes.
 TEST_P(AutotunerOn, KeepsBoundariesThatVaryInTime) {
   Config config = decks::every_wall({19, 16, 15});
+  std::vector<TableKnot> knots;  // that jump within steps
+  for (int i = 0; i < 60; ++i) knots.push_back({2.3 * i * time_plan(config).dt, 300.0 + 7 * (i % 5)});
+  config.boundaries[0].value = Expression(knots, true, "");
   config.problem.steps = 1000000;
   config.solver.tuning_budget = 0.05;
   const auto tuned = run_tuned<double>(config, even_blocks(config), device(), random_, 150);
