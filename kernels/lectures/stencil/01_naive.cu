@@ -39,14 +39,12 @@ __global__ void __launch_bounds__(threads)
       stencil_update(c, t[0], t[-1], t[1], t[-in.pitch_y], t[in.pitch_y], t[-in.pitch_z], t[in.pitch_z], s);
 }
 
-// Of several materials: seven bytes more are read per cell, from the caches but for one, and by a cell at an
-// interface its row of the table. A thread takes eight cells along z: of the values, classes and conductances
-// that a cell needs along z it reads one, and addresses are computed once. Where all materials are mixed the
-// L1 cache is the limit, and its latency: 64 registers leave room for 32 warps.
+// Of several materials: a cell also reads seven classes, and at an interface the conductances of its faces. A
+// thread takes eight cells along z: of all that a cell needs along z it reads one. Where materials are mixed,
+// L1 is the limit, and 1024 threads of a multiprocessor, of 64 registers each, hide its latency best.
 constexpr int cells_along_z = 8;
-constexpr int registers_of_sm = 65536, most_registers = 64;
 template <class T, int threads>
-__global__ void __launch_bounds__(threads, registers_of_sm / most_registers / threads)
+__global__ void __launch_bounds__(threads, 1024 / threads)
     naive_materials(FieldView<const T> in, FieldView<T> out, FieldView<const T> source,
                     const __grid_constant__ Materials<T> m, Int3 first, Int3 hi) {
   Int3 cell = cell_of_thread(first);
@@ -74,10 +72,8 @@ __global__ void __launch_bounds__(threads, registers_of_sm / most_registers / th
     out(cell) = material_update(m, own, near, interface, centre, t[-1], t[1], t[-in.pitch_y], t[in.pitch_y],
                                 below, above, s);
     lower_face = m.is_symmetric ? upper_face : m.face(2, upper, own);
-    below = centre;
-    centre = above;
-    lower = own;
-    own = upper;
+    below = std::exchange(centre, above);
+    lower = std::exchange(own, upper);
   }
 }
 
