@@ -296,8 +296,10 @@ bool Expression::is_table() const {
 std::vector<double> Expression::jumps() const {
   if (!is_table() || program_->steps[1].variable == 0) return {};
   std::vector<double> times;
+  const std::vector<FormulaStep>& steps = program_->steps;
   // Of each knot an instruction has its time, the next its value; nothing jumps at the first.
-  for (std::size_t i = 4; i + 1 < program_->steps.size(); i += 2) times.push_back(program_->steps[i].number);
+  for (std::size_t i = 4; i + 1 < steps.size(); i += 2)
+    if (steps[i + 1].number != steps[i - 1].number) times.push_back(steps[i].number);
   return times;
 }
 

@@ -34,7 +34,7 @@ class Expression {
   const FormulaProgram* program() const { return program_.get(); }  // of one that is written as a formula
   bool uses(char variable) const;                                   // "t": does it change in time?
   bool is_table() const;
-  std::vector<double> jumps() const;                 // s, of a table in steps: from its second knot on
+  std::vector<double> jumps() const;                 // s, of a table in steps
   const std::string& text() const { return text_; }  // as written; a number in shortest form, a table as YAML
 
   // The operation on as many operands as it takes; a number where they all are. Throws FormulaError where it

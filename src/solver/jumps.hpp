@@ -4,13 +4,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <utility>
 #include <vector>
 
 namespace isotherm {
 
-// The values of a part of a step are those before the time `until`; infinity where none jumps at its end.
+// `until`: the time of the jump at which the part ends, and before which its values are taken; infinity if
+// nothing jumps there.
 struct PartOfStep {
   double from, dt, until;  // s
 };
@@ -25,9 +27,10 @@ class Jumps {
     constexpr double most_steps = 9007199254740992.0;  // 2^53: of a run
     for (const double time : times_) {
       const double step = std::floor(time / dt);
-      if (time < 0 || step > most_steps || parts(step * dt, dt).size() == 1) continue;
-      if (divided_.empty() || divided_.back() != static_cast<std::int64_t>(step))
-        divided_.push_back(static_cast<std::int64_t>(step));
+      if (time < 0 || step > most_steps) continue;
+      const auto number = static_cast<std::int64_t>(step);
+      if (!divided_.empty() && divided_.back() == number) continue;
+      if (parts(step * dt, dt).size() > 1) divided_.push_back(number);
     }
   }
 
@@ -43,6 +46,7 @@ class Jumps {
     double from = begin;
     auto jump = std::ranges::upper_bound(times_, from + close_);
     for (; jump != times_.end() && *jump < end - close_; ++jump) {
+      if (*jump <= from + close_) continue;  // two tables may differ by rounding
       all.push_back({from, *jump - from, *jump});
       from = *jump;
     }
@@ -51,10 +55,10 @@ class Jumps {
                    at_end ? std::min(*jump, end) : std::numeric_limits<double>::infinity()});
     return all;
   }
-  // The time itself, or that of a jump from which it differs by rounding only.
+  // The time itself, or that of the last jump after it by rounding only.
   double at_jump(double time) const {
-    const auto jump = std::ranges::lower_bound(times_, time - close_);
-    return jump != times_.end() && *jump <= time + close_ ? *jump : time;
+    const auto after = std::ranges::upper_bound(times_, time + close_);
+    return after == times_.begin() ? time : std::max(time, *std::prev(after));
   }
 
  private:

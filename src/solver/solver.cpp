@@ -245,7 +245,7 @@ Diagnostics Solver<T>::diagnose() {
   const TraceRange range(Phase::diagnostics);
   const Timer timer;
   std::optional<StepFields<T>> step;
-  if (own_sweeps() > 0) step = last_step();
+  if (own_sweeps() > 0) step = fields_of_update();
   find_varying_source();
   const Diagnostics found = diagnosis_->look(level_.field(), step, level_.boundaries().boundaries());
   step_.times[Phase::diagnostics] += timer.seconds();
@@ -275,7 +275,7 @@ std::optional<HeatFlows> Solver<T>::heat_flows() {
   if (!plan_diagnostics(level_.config()).flows) return std::nullopt;
   const bool steady = level_.config().problem.kind == ProblemKind::steady;
   if (!steady && (own_sweeps() == 0 || !(probes_update() || level_.has_before()))) return std::nullopt;
-  const StepFields<T> step = steady ? StepFields<T>{level_.field(), level_.field()} : last_step();
+  const StepFields<T> step = steady ? StepFields<T>{level_.field(), level_.field()} : fields_of_update();
   synchronize();
   const TraceRange range(Phase::diagnostics);
   if (!diagnosis_) diagnosis_.emplace(make_diagnosis());

@@ -35,10 +35,11 @@ class Solver {
          Device& device, const SolverKernels<T>& kernels, bool time_halos = false,
          const std::optional<StoredField>& stored = {});
 
-  // Asynchronous on a GPU. The last sweep returns a fused norm, except with cycles, where a further sweep
-  // finds it. Halos are exchanged at the first and every unit() sweeps. Ranks that sweep different counts
-  // must end at exchanges (whole_periods()); with graphs, all use the same. The last sweep is a launch of its
-  // own where its update is read, and with `last_alone`, so that heat_flows() has the field before it.
+  // Asynchronous on a GPU. The last sweep returns a fused norm, except where a further sweep finds it:
+  // with cycles, or after a step that jumps divide. Halos are exchanged at the first and every unit() sweeps.
+  // Ranks that sweep different counts must end at exchanges (whole_periods()); with graphs, all use the same.
+  // The last sweep is a launch of its own where its update is read, and with `last_alone`, so that
+  // heat_flows() has the field before it.
   void sweep(std::int64_t count, bool last_alone = false);
   std::int64_t unit() const { return step_.unit(); }  // sweeps that are queued as a whole
   // Sets how steps are executed and norms reduced, while no residual is under way. Collective.
@@ -168,13 +169,14 @@ class Solver {
     if (level_.sources_vary() && own_sweeps() > 0)
       diagnosis_->find_source([&](const auto& sum) { return level_.source_sum(sum); });
   }
-  // Was the last step more than one sweep, so that the update is that of a sweep which is not kept?
+  // Does the update have to come from an extra sweep that is not kept, as the last step was several sweeps?
   bool probes_update() const {
     return has_cycles() || (own_sweeps() > 0 && level_.next_divided(sweeps() - 1) == sweeps() - 1);
   }
   void probe(const UpdateNorm& norm) { step_.probe(has_cycles() ? kernels_.probe : plan().sweep, norm); }
-  // The fields before and after it; in a steady problem with cycles the field alone.
-  StepFields<T> last_step() {
+  // The fields before and after the last step or, where probes_update(), that extra sweep. In a steady
+  // problem with cycles the field twice.
+  StepFields<T> fields_of_update() {
     if (!probes_update()) return {level_.before(), level_.field()};
     if (level_.config().problem.kind == ProblemKind::steady) return {level_.field(), level_.field()};
     probe({});

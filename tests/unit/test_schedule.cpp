@@ -26,7 +26,7 @@
 namespace isotherm {
 namespace {
 
-// By the heat until the end of each step. Some jump where a step ends, but for the rounding of its time.
+// The heat up to the end of each step. Some jumps are at the ends of steps, up to rounding.
 TEST(Jumps, DivideStepsSoThatEachPartHasOneValue) {
   Random random;
   for (int turn = 0; turn < 100; ++turn) {
@@ -53,6 +53,18 @@ TEST(Jumps, DivideStepsSoThatEachPartHasOneValue) {
       }
       EXPECT_NEAR(heat, expected, 1e-11 * (step + 1)) << "turn " << turn << ", step " << step;
     }
+  }
+}
+
+TEST(Jumps, OfTwoTablesThatDifferByRoundingAreOne) {
+  const double first = 0.3, second = 0.1 + 0.2;
+  ASSERT_LT(first, second);
+  for (const double dt : {1.0, 0.3}) {  // within a step, and where one ends
+    const Jumps jumps({first, second}, dt);
+    EXPECT_EQ(jumps.parts(0, dt).size(), dt > first ? 2u : 1u);
+    EXPECT_EQ(jumps.at_jump(first), second);
+    EXPECT_EQ(jumps.at_jump(second), second);
+    EXPECT_EQ(jumps.at_jump(0.4), 0.4);
   }
 }
 
