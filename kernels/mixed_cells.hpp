@@ -15,12 +15,13 @@ namespace isotherm {
 template <class T>
 struct MixedCellSearch {
   // Fills `packs` and `distance`, which have the ghosts of `classes`; `work` has the layout of `distance`.
-  // `by_cell`: by Face, whether the subdomain ends there at a boundary that differs by cell.
+  // `by_cell`: by Face, whether the subdomain ends there at a boundary that differs by cell. `layers`: of
+  // each plane, from the lowest ghosts on, the number for is_layer_of(); null: no plane is a layer.
   void (*find)(FieldView<const std::uint8_t> classes, const std::array<bool, 6>& by_cell,
                FieldView<std::uint8_t> packs, FieldView<std::uint8_t> distance, FieldView<std::uint8_t> work,
-               Stream stream);
+               unsigned* layers, Stream stream);
   // The least distance of a cell of each brick: one byte for each, in order.
-  void (*of_bricks)(FieldView<const std::uint8_t> distance, std::uint8_t* least, Stream stream);
+  void (*of_bricks)(FieldView<const std::uint8_t> distance, Int3 brick, std::uint8_t* least, Stream stream);
   // Stores in the cells of voids the value that they hold.
   void (*hold_voids)(FieldView<T> field, const Materials<T>& materials, Stream stream);
 };
@@ -28,14 +29,21 @@ struct MixedCellSearch {
 template <class T>
 const MixedCellSearch<T>& mixed_cell_search();  // throws as face_copy() does without CUDA
 
+// Is a plane a layer (MixedCells::next_layer) in which so many cells would be mixed if it were none? The
+// first pass is slower there, so few cells are cheaper in the second.
+ISOTHERM_HOST_DEVICE bool is_layer_of(unsigned cells, Int3 extent) {
+  constexpr Index least_share = 64;
+  return cells > 0 && least_share * static_cast<Index>(cells) >= extent.x * extent.y;
+}
+
 // The number of bricks that cover a subdomain, its ghosts included.
-inline Int3 bricks_of(Box padded) {
-  const Int3 n = padded.extent(), brick = MixedCells::brick;
+ISOTHERM_HOST_DEVICE Int3 bricks_of(Box padded, Int3 brick) {
+  const Int3 n = padded.extent();
   return {ceil_div(n.x, brick.x), ceil_div(n.y, brick.y), ceil_div(n.z, brick.z)};
 }
 // The lowest cell of a brick.
-ISOTHERM_HOST_DEVICE Int3 brick_of(Box padded, Int3 bricks, Index number) {
-  const Int3 brick = MixedCells::brick;
+ISOTHERM_HOST_DEVICE Int3 brick_of(Box padded, Int3 brick, Index number) {
+  const Int3 bricks = bricks_of(padded, brick);
   const Index row = number / bricks.x;
   return padded.lo + Int3{number % bricks.x * brick.x, row % bricks.y * brick.y, row / bricks.y * brick.z};
 }

@@ -90,22 +90,29 @@ struct PerSweep {
   ISOTHERM_HOST_DEVICE const Value& operator[](int i) const { return sweep[i]; }
 };
 
-// Tiled GPU kernels treat the cells in 16 bytes of a row as cells of one class, that of the first, with
-// neighbours of the same class. Mixed cells, for which this is wrong, are swept again, one by one: cells at
-// an interface, of another class than the first of their 16 bytes, or at a boundary that differs by cell.
-// After a launch of n sweeps the n - 1 cells around these are wrong too. Indices are those of the fields.
+// Tiled GPU kernels treat the cells in 16 bytes of a row as cells of one class, that of the first. They take
+// neighbours to be of the same class; in planes that are layers, neighbours across z of the class of their 16
+// bytes. Mixed cells, for which this is wrong, are swept again, one by one: other cells at an interface, or
+// in 16 bytes of several classes, or at a boundary across x or y that differs by cell. After a launch of n
+// sweeps the n - 1 cells around these are wrong too. Indices are those of the fields.
 struct MixedCells {
   static constexpr int most_sweeps = 4, most_distance = 2 * (most_sweeps - 1);
-  static constexpr Int3 brick{32, 4, 1};  // cells
+  static constexpr Int3 flat_brick{32, 4, 1}, cubic_brick{8, 4, 4};  // cells
+  static constexpr int cells_of_brick = 128;                         // of both
 
   FieldView<const std::uint8_t> packs;  // the class of each 16 bytes; x in units of 16 bytes
   FieldView<const std::uint8_t>
       distance;  // to the nearest mixed cell, in cells, along the axis where it is largest
+  Int3 brick{};  // its cells
   // Bricks cover the padded subdomain from its lower corner on, x fastest. This lists the lowest cells of
   // bricks, sorted by distance: the first within[0] bricks contain a mixed cell, the first within[d] contain
   // a cell at a distance of d or less.
   const Int3* bricks = nullptr;
   std::int32_t within[most_distance + 1] = {};
+  // Layers are planes in which many 16 bytes have another class than those below or above them. Of each plane
+  // z, ghosts included, the next layer from it upwards; a large number if there is none.
+  const std::int32_t* next_layer = nullptr;
+  ISOTHERM_HOST_DEVICE bool is_layer(int z) const { return next_layer[z] == z; }
 };
 
 // The materials of a domain that has several: a byte for each cell, its class, and tables by class. Cells
@@ -225,6 +232,7 @@ struct Boundary {
   const T* a_field = nullptr;              // with the pitch of b_field
   const CellBoundary<T>* cells = nullptr;  // as b_field; null with one material
   Index cells_pitch = 0;
+  bool differs_by_cell = false;  // of several materials: else a and b hold for all cells
 
   ISOTHERM_HOST_DEVICE T b_at(Index p, Index q, int sweep = 0) const {
     return b_field ? b_field[p + q * pitch + sweep * sweep_pitch] : b[sweep];

@@ -9,8 +9,7 @@
 namespace isotherm::cuda {
 namespace {
 
-constexpr Int3 brick = MixedCells::brick;
-constexpr dim3 brick_block(brick.x, brick.y, brick.z);
+constexpr int cells_of_brick = MixedCells::cells_of_brick;
 constexpr std::int32_t most_blocks = 132 * 32;  // a few times what an H200 holds at once
 constexpr int beyond_all = 256;                 // more than any distance
 
@@ -39,6 +38,7 @@ struct CellSweep {
             around[] = {t[-1], t[1], t[-in.pitch_y], t[in.pitch_y], t[-in.pitch_z], t[in.pitch_z]};
     const T s = source.empty() ? T{0} : source(cell);
     const int own = materials.classes(cell);
+    const bool is_among_own = away > 0 && !materials.mixed.is_layer(static_cast<int>(z));
     const Int3 last = in.extent - Int3{1, 1, 1};
     const T x_lo = beyond(Face::x_min, x == 0, y, z, around[0], centre),
             x_hi = beyond(Face::x_max, x == last.x, y, z, around[1], centre),
@@ -47,7 +47,7 @@ struct CellSweep {
             z_lo = beyond(Face::z_min, z == 0, x, y, around[4], centre),
             z_hi = beyond(Face::z_max, z == last.z, x, y, around[5], centre);
     T value;
-    if (away > 0) {  // all neighbours have its class
+    if (is_among_own) {
       const Coefficients<T> c = materials.coefficients[sweep][own];
       value = stencil_update(c, centre, x_lo, x_hi, y_lo, y_hi, z_lo, z_hi, scaled_source(c, s));
     } else {
@@ -57,6 +57,9 @@ struct CellSweep {
   }
 };
 
+dim3 block_of(Int3 brick) {
+  return dim3(static_cast<unsigned>(brick.x), static_cast<unsigned>(brick.y), static_cast<unsigned>(brick.z));
+}
 // This thread's cell in the brick that begins at `first`.
 __device__ __forceinline__ Int3 cell_of_brick(Int3 first) {
   return first + Int3{threadIdx.x, threadIdx.y, threadIdx.z};
@@ -65,7 +68,7 @@ __device__ __forceinline__ Int3 cell_of_brick(Int3 first) {
 // Blocks take bricks round-robin. Before a block sweeps a brick, it loads the distances of the next brick and
 // the position of the one after that: one wait per brick. Only cells that are swept read more.
 template <class T>
-__global__ void __launch_bounds__(brick.x* brick.y* brick.z)
+__global__ void __launch_bounds__(cells_of_brick)
     mixed_cells(const __grid_constant__ CellSweep<T> a, std::int32_t count) {
   const auto place = [&](std::int32_t i) { return a.materials.mixed.bricks[i < count ? i : count - 1]; };
   const auto away_of = [&](Int3 cell) { return a.region.contains(cell) ? a.away(cell) : beyond_all; };
@@ -115,27 +118,53 @@ struct FaceFlags {
   bool face[face_count];
 };
 
-// Sets `distance` to 0 at mixed cells, elsewhere to the largest value.
+struct CellState {
+  std::uint8_t of_pack;          // the class of its 16 bytes
+  bool is_mixed, ends_across_z;  // for another reason; is that of the 16 bytes below or above another one?
+};
 template <class T>
-__global__ void __launch_bounds__(128)
-    mark_mixed(FieldView<const std::uint8_t> classes, FaceFlags by_cell_at, FieldView<std::uint8_t> packs,
-               FieldView<std::uint8_t> distance, Int3 first, Int3 hi) {
-  const Int3 c = cell_of_thread(first);
-  if (beyond(c, hi)) return;
+__device__ __forceinline__ CellState state_of(const FieldView<const std::uint8_t>& classes,
+                                              const FaceFlags& by_cell_at, Int3 c) {
   const Int3 n = classes.extent;
   const Index ends[] = {c.x, n.x - 1 - c.x, c.y, n.y - 1 - c.y, c.z, n.z - 1 - c.z};
   const Index to[] = {-1, 1, -classes.pitch_y, classes.pitch_y, -classes.pitch_z, classes.pitch_z};
   const std::uint8_t* const at = &classes(c);
   const Index pack = floor_div(c.x, Pack<T>::cells);
-  const std::uint8_t of_pack = class_of_pack<T>(classes, pack, c.y, c.z);
-  bool is_mixed = of_pack != *at;
+  CellState state{class_of_pack<T>(classes, pack, c.y, c.z), false, false};
+  state.is_mixed = state.of_pack != *at;
   for (int f = 0; f < face_count; ++f) {
-    // Outermost ghosts have no neighbour outside.
-    if (ends[f] > -classes.ghosts) is_mixed = is_mixed || at[to[f]] != *at;
-    is_mixed = is_mixed || (by_cell_at.face[f] && ends[f] == 0);
+    state.is_mixed = state.is_mixed || (f < 4 && by_cell_at.face[f] && ends[f] == 0);
+    if (ends[f] <= -classes.ghosts) continue;  // outermost ghosts have no neighbour outside
+    std::uint8_t expected = *at;
+    if (f >= 4) expected = class_of_pack<T>(classes, pack, c.y, c.z + (f % 2 == 0 ? -1 : 1));
+    state.is_mixed = state.is_mixed || at[to[f]] != expected;
+    state.ends_across_z = state.ends_across_z || expected != state.of_pack;
   }
-  distance(c) = is_mixed ? 0 : 255;
-  packs(pack, c.y, c.z) = of_pack;
+  return state;
+}
+
+// Counts in each plane, from the lowest ghosts on, the cells that are mixed unless the plane is a layer.
+template <class T>
+__global__ void __launch_bounds__(128)
+    count_layers(FieldView<const std::uint8_t> classes, FaceFlags by_cell_at, unsigned* layers, Int3 first,
+                 Int3 hi) {
+  const Int3 c = cell_of_thread(first);
+  if (beyond(c, hi)) return;
+  const CellState state = state_of<T>(classes, by_cell_at, c);
+  if (state.ends_across_z && !state.is_mixed) atomicAdd(&layers[c.z + classes.ghosts], 1u);
+}
+
+// Sets `distance` to 0 at mixed cells, elsewhere to the largest value.
+template <class T>
+__global__ void __launch_bounds__(128)
+    mark_mixed(FieldView<const std::uint8_t> classes, FaceFlags by_cell_at, FieldView<std::uint8_t> packs,
+               FieldView<std::uint8_t> distance, const unsigned* layers, Int3 first, Int3 hi) {
+  const Int3 c = cell_of_thread(first);
+  if (beyond(c, hi)) return;
+  const CellState state = state_of<T>(classes, by_cell_at, c);
+  const bool is_layer = layers && is_layer_of(layers[c.z + classes.ghosts], classes.extent);
+  distance(c) = state.is_mixed || (state.ends_across_z && !is_layer) ? 0 : 255;
+  packs(floor_div(c.x, Pack<T>::cells), c.y, c.z) = state.of_pack;
 }
 
 __global__ void __launch_bounds__(128)
@@ -154,14 +183,14 @@ __global__ void __launch_bounds__(128)
   to(c) = static_cast<std::uint8_t>(least);
 }
 
-__global__ void __launch_bounds__(brick.x* brick.y* brick.z)
-    least_of_brick(FieldView<const std::uint8_t> distance, Int3 bricks, std::uint8_t* least) {
+__global__ void __launch_bounds__(cells_of_brick)
+    least_of_brick(FieldView<const std::uint8_t> distance, Int3 brick, std::uint8_t* least) {
   __shared__ int of_block;
   const bool is_first = threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0;
   if (is_first) of_block = 255;
   __syncthreads();
   const Box all = distance.padded();
-  const Int3 cell = cell_of_brick(brick_of(all, bricks, blockIdx.x));
+  const Int3 cell = cell_of_brick(brick_of(all, brick, blockIdx.x));
   if (all.contains(cell)) atomicMin(&of_block, int{distance(cell)});
   __syncthreads();
   if (is_first) least[blockIdx.x] = static_cast<std::uint8_t>(of_block);
@@ -170,7 +199,7 @@ __global__ void __launch_bounds__(brick.x* brick.y* brick.z)
 template <class T>
 void find(FieldView<const std::uint8_t> classes, const std::array<bool, face_count>& by_cell,
           FieldView<std::uint8_t> packs, FieldView<std::uint8_t> distance, FieldView<std::uint8_t> work,
-          Stream stream) {
+          unsigned* layers, Stream stream) {
   FaceFlags by_cell_at{};
   std::copy(by_cell.begin(), by_cell.end(), by_cell_at.face);
   const Box all = classes.padded();
@@ -182,9 +211,18 @@ void find(FieldView<const std::uint8_t> classes, const std::array<bool, face_cou
   check(cudaMemsetAsync(&packs(-lead, -ghosts, -ghosts), 0,
                         static_cast<std::size_t>(packs.pitch_z * packs.padded().extent().z), native(stream)),
         "cudaMemsetAsync");
+  if (layers) {
+    check(cudaMemsetAsync(layers, 0, static_cast<std::size_t>(all.extent().z) * sizeof(unsigned),
+                          native(stream)),
+          "cudaMemsetAsync");
+    cover(all, block, [&](dim3 grid, Int3 first) {
+      launch("count_layers", count_layers<T>, {grid, block}, stream, classes, by_cell_at, layers, first,
+             all.hi);
+    });
+  }
   cover(all, block, [&](dim3 grid, Int3 first) {
-    launch("mark_mixed", mark_mixed<T>, {grid, block}, stream, classes, by_cell_at, packs, work, first,
-           all.hi);
+    launch("mark_mixed", mark_mixed<T>, {grid, block}, stream, classes, by_cell_at, packs, work, layers,
+           first, all.hi);
   });
   FieldView<std::uint8_t> from = work, to = distance;
   for (int axis = 0; axis < 3; ++axis) {
@@ -195,10 +233,10 @@ void find(FieldView<const std::uint8_t> classes, const std::array<bool, face_cou
   }
 }
 
-void of_bricks(FieldView<const std::uint8_t> distance, std::uint8_t* least, Stream stream) {
-  const Int3 bricks = bricks_of(distance.padded());
-  launch("least_of_brick", least_of_brick, {dim3(static_cast<unsigned>(bricks.product())), brick_block},
-         stream, distance, bricks, least);
+void of_bricks(FieldView<const std::uint8_t> distance, Int3 brick, std::uint8_t* least, Stream stream) {
+  const Int3 bricks = bricks_of(distance.padded(), brick);
+  launch("least_of_brick", least_of_brick, {dim3(static_cast<unsigned>(bricks.product())), block_of(brick)},
+         stream, distance, brick, least);
 }
 
 template <class T>
@@ -230,7 +268,8 @@ void sweep_mixed(const SweepArgs<T>& args, int sweeps, Stream stream) {
     const std::int32_t count = mixed.within[a.distance];
     if (count > 0)
       launch("mixed_cells", mixed_cells<T>,
-             {dim3(static_cast<unsigned>(std::min(count, most_blocks))), brick_block}, stream, a, count);
+             {dim3(static_cast<unsigned>(std::min(count, most_blocks))), block_of(mixed.brick)}, stream, a,
+             count);
     a.in = a.out;
   }
 }

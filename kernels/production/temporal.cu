@@ -138,7 +138,7 @@ struct Temporal {
     a.boundaries = args.boundaries;
     a.norm = args.norm;
     a.throttle = static_cast<unsigned>(throttle);
-    a.by_class = args.materials.coefficients;
+    a.materials = args.materials;
     allow_shared();
     // A part of a column also reads time_block planes at either end, and waits for its first plane.
     constexpr Index overhead = 2 * time_block + 2;

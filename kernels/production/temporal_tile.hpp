@@ -24,8 +24,8 @@ struct TemporalArgs {
   Box counted;       // cells that a norm counts
   TileCuts x, y;
   ColumnShares shares;
-  unsigned throttle;                          // cycles between planes of a block; 0: none
-  PerSweep<const Coefficients<T>*> by_class;  // only with several materials
+  unsigned throttle;       // cycles between planes of a block; 0: none
+  Materials<T> materials;  // only with several materials
 
   __device__ __forceinline__ const Boundary<T>& face(Face f) const {
     return boundaries.faces[static_cast<int>(f)];
@@ -96,12 +96,14 @@ class TemporalLane {
   }
 
   // If plane z is next to a boundary across z, replaces its neighbour plane `below` or `above` by ghosts.
-  template <int sweep>
+  // `classes`: the rule may differ by cell.
+  template <int sweep, bool classes>
   __device__ __forceinline__ void apply_z_boundaries(const TemporalArgs<T>& a, int z, Pack<T> (&below)[rows],
                                                      const Pack<T> (&at)[rows],
                                                      Pack<T> (&above)[rows]) const {
-    if (z == 0 && a.face(Face::z_min).is_boundary) beyond_z<sweep>(a, Face::z_min, at, below);
-    if (z == a.in.extent.z - 1 && a.face(Face::z_max).is_boundary) beyond_z<sweep>(a, Face::z_max, at, above);
+    if (z == 0 && a.face(Face::z_min).is_boundary) beyond_z<sweep, classes>(a, Face::z_min, at, below);
+    if (z == a.in.extent.z - 1 && a.face(Face::z_max).is_boundary)
+      beyond_z<sweep, classes>(a, Face::z_max, at, above);
   }
 
   // For boundaries at the edges of the tile, with one value of b for a whole face: replaces the neighbours
@@ -169,10 +171,15 @@ class TemporalLane {
  private:
   // Saves registers for the levels: offsets of 32 bits from an address that all threads share, and volatile
   // reads, which the compiler does not issue all at once. Offsets are clamped to the face and its ghosts.
-  template <int sweep>
+  template <int sweep, bool classes>
   __device__ __forceinline__ void beyond_z(const TemporalArgs<T>& a, Face f, const Pack<T> (&at)[rows],
                                            Pack<T> (&beyond)[rows]) const {
     const Boundary<T>& boundary = a.face(f);
+    if (classes && boundary.differs_by_cell) {
+#pragma unroll
+      for (int r = 0; r < rows; ++r) beyond[r] = beyond_z_by_cell(boundary, a.in, x, y + r, at[r], sweep);
+      return;
+    }
     const T* const field = boundary.b_field + sweep * boundary.sweep_pitch;
     const int pitch = static_cast<int>(boundary.pitch), ghosts = a.in.ghosts;
     const int first = -ghosts * (pitch + 1);
@@ -243,7 +250,7 @@ struct TemporalShared {
   struct alignas(128) SourceSlab {
     T cell[has_sources ? y : 1][x];
   };
-  // The classes of the plane before the field's plane in the same stage.
+  // The classes of the field's plane in the same stage, and of one more plane above the last one.
   static constexpr int class_stages = Extras::classes ? stages : 1;
   struct alignas(128) ClassSlab {
     std::uint8_t pack[Extras::classes ? y : 1][ClassRow::packs_of(warp_size)];
@@ -327,32 +334,30 @@ class TemporalTile {
   }
 
  private:
-  // Requests the plane of step n, and the source and the classes of the plane before it.
+  // Requests the plane of step n with its classes, and the source of the plane before it.
   __device__ __forceinline__ void ask_for(int n, int stage) {
     if (threadIdx.x != 0 || n >= span_.count || !comes(n)) return;
     if (n >= stages - 1) shared_.throttle.wait(a_.throttle);
     BytesBarrier& full = shared_.full[stage];
     const int z = span_.first + n;
-    const bool field = z < span_.end, source = Shared::has_sources && n > 0,
-               classes = Extras::classes && n > 0;
+    const bool field = z < span_.end, source = Shared::has_sources && n > 0;
     full.expect((field ? sizeof(shared_.planes[0]) : 0) + (source ? sizeof(shared_.sources[0]) : 0) +
-                (classes ? sizeof(shared_.classes[0]) : 0));
+                (Extras::classes ? sizeof(shared_.classes[0]) : 0));
     if (field) full.copy(maps_.field, shared_.planes[stage].cell, at_.tile_x, at_.tile_y - 1, z);
     if (source) {
       auto& slab = shared_.sources[(n - 1) % Shared::source_stages];
       full.copy(maps_.source, slab.cell, at_.tile_x, at_.tile_y, z - 1);
     }
-    if constexpr (Extras::classes) {
-      if (classes)
-        full.copy(class_map_, shared_.classes[stage].pack, ClassRow::start<T>(at_.tile_x), at_.tile_y, z - 1);
-    }
+    if constexpr (Extras::classes)
+      full.copy(class_map_, shared_.classes[stage].pack, ClassRow::start<T>(at_.tile_x), at_.tile_y, z);
   }
   __device__ __forceinline__ bool comes(int n) const {
     return span_.first + n < span_.end + (Shared::has_sources || Extras::classes ? 1 : 0);
   }
 
-  // The plane registers rotate by renaming: the loop is unrolled by three. At the ends of the field, and with
-  // any_boundaries, move_down() copies them instead: a fifth slower, and compiled in a third of the time.
+  // The plane registers rotate by renaming: the loop is unrolled by three. At the ends of the field, where a
+  // material ends across z, and with any_boundaries, move_down() copies them instead: a fifth slower, and
+  // compiled in a third of the time.
   // Tiles away from boundaries run the same code: if they were faster, they would only wait for the others.
   __device__ __forceinline__ void walk() {
     constexpr Around at_the_ends = Extras::any_boundaries ? Around::anything : Around::boundaries;
@@ -369,12 +374,14 @@ class TemporalTile {
       move_down();
     }
   }
-  // The number of groups of three steps from n on in which no level is at a boundary across z.
+  // The number of groups of three steps from n on in which no level is at a boundary across z or a layer.
   __device__ __forceinline__ int turns_from(int n) const {
     const int bottom = span_.first + n - time_block, top = span_.first + n - 1;  // of last and first level
     if (a_.face(Face::z_min).is_boundary && bottom <= 0) return 0;
     int steps = span_.count - n;
     if (a_.face(Face::z_max).is_boundary) steps = min(steps, static_cast<int>(a_.in.extent.z) - 1 - top);
+    if constexpr (Extras::classes)
+      steps = min(steps, a_.materials.mixed.next_layer[max(bottom, -a_.in.ghosts)] - top);
     return max(steps, 0) / 3;
   }
   __device__ __forceinline__ void move_down() {
@@ -392,7 +399,7 @@ class TemporalTile {
   __device__ __forceinline__ void plane(int n) {
     const bool come = comes(n);
     if (come) shared_.full[in_.stage].wait(in_.parity >> in_.stage & 1);
-    if constexpr (Extras::classes) bring_classes(come && n > 0);
+    if constexpr (Extras::classes) bring_classes(come, n == 0);
     Pack<T> made[rows];
 #pragma unroll
     for (int r = 0; r < rows; ++r)
@@ -419,9 +426,8 @@ class TemporalTile {
 #pragma unroll
     for (int r = 0; r < rows; ++r) above[r] = made[r];
     if constexpr (around != Around::side_boundaries)
-      at_.template apply_z_boundaries<level>(a_, z, below, at, above);
-#pragma unroll
-    for (int r = 0; r < rows; ++r) {
+      at_.template apply_z_boundaries<level, Extras::classes>(a_, z, below, at, above);
+    const auto neighbours = [&](int r) {
       Neighbours<T> near{at[r],
                          r > 0 ? at[r - 1] : y_lo,
                          r < rows - 1 ? at[r + 1] : y_hi,
@@ -431,8 +437,15 @@ class TemporalTile {
                          __shfl_down_sync(0xffffffffu, at[r].v[0], 1)};
       if constexpr (at_sides) at_.template apply_x_boundaries<level>(a_, near);
       if constexpr (around == Around::anything) at_.template apply_side_boundaries<level>(a_, r, z, near);
-      const Coefficients<T>& c = coefficients<level>(r);
-      made[r] = updated_pack(c, near, source<level>(c, r, z));
+      return near;
+    };
+    if (is_layer<around>(z)) {
+      const LayerRows<T, rows> layer(a_.materials, classes<level>(), level);
+#pragma unroll
+      for (int r = 0; r < rows; ++r) made[r] = layer.updated(r, neighbours(r), source<level>(r, z));
+    } else {
+#pragma unroll
+      for (int r = 0; r < rows; ++r) made[r] = updated<level>(r, z, neighbours(r));
     }
     if constexpr (level + 1 < time_block) {
       shared_.edge[in_.buffer][level][warp_][0][lane_] = made[0];
@@ -443,11 +456,19 @@ class TemporalTile {
     }
   }
 
-  // Loads the classes of the lane's packs in the plane that level 0 computes, the one before the plane that
-  // has arrived. Mostly all packs of a warp have one class: one_ has a bit per level for that.
-  __device__ __forceinline__ void bring_classes(bool come) {
+  // Only planes at the ends of turns are.
+  template <Around around>
+  __device__ __forceinline__ bool is_layer(int z) const {
+    if constexpr (!Extras::classes || around == Around::side_boundaries) return false;
+    const int ghosts = a_.in.ghosts, last = static_cast<int>(a_.in.extent.z) + ghosts - 1;
+    return a_.materials.mixed.is_layer(min(max(z, -ghosts), last));
+  }
+
+  // Loads the classes of the lane's packs in the plane that has arrived. Mostly all packs of a warp have one
+  // class: one_ has a bit per plane for that.
+  __device__ __forceinline__ void bring_classes(bool come, bool is_first) {
 #pragma unroll
-    for (int level = time_block - 1; level > 0; --level) classes_[level] = classes_[level - 1];
+    for (int i = time_block + 1; i > 0; --i) classes_[i] = classes_[i - 1];
     unsigned all = 0;
     static_assert(rows == 4, "a word holds their classes");
 #pragma unroll
@@ -457,6 +478,20 @@ class TemporalTile {
     const bool is_one = all == of_first_lane && all == (all & 0xffu) * 0x01010101u;
     one_ = one_ << 1 | (__all_sync(0xffffffffu, is_one) != 0 ? 1u : 0u);
     classes_[0] = all;
+    if (is_first) classes_[1] = all;  // below a boundary, as above one; elsewhere no result depends on it
+  }
+  // In the plane that the level computes.
+  template <int level>
+  __device__ __forceinline__ typename LayerRows<T, rows>::Classes classes() const {
+    typename LayerRows<T, rows>::Classes of;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      const auto of_row = [&](int plane) { return static_cast<int>(classes_[plane] >> (8 * r) & 0xffu); };
+      of.own[r] = of_row(level + 1);
+      of.below[r] = of_row(level + 2);
+      of.above[r] = of_row(level);
+    }
+    return of;
   }
   // Of row r, in the plane that the level computes.
   template <int level>
@@ -464,8 +499,9 @@ class TemporalTile {
     if constexpr (!Extras::classes) {
       return a_.c[level];
     } else {
-      if (r == 0 || (one_ >> level & 1u) == 0) {
-        const Coefficients<T>* const c = a_.by_class[level] + (classes_[level] >> (8 * r) & 0xffu);
+      if (r == 0 || (one_ >> (level + 1) & 1u) == 0) {
+        const Coefficients<T>* const c =
+            a_.materials.coefficients[level] + (classes_[level + 1] >> (8 * r) & 0xffu);
         if (c != held_from_)
           held_coefficients_ = {__ldg(&c->c0), __ldg(&c->cx), __ldg(&c->cy), __ldg(&c->cz),
                                 Extras::sources ? __ldg(&c->sigma) : T{0}};
@@ -478,17 +514,22 @@ class TemporalTile {
     return stage < level ? stage - level + stages : stage - level;
   }
 
-  // Of the lane's row r, in the plane that the level computes.
   template <int level>
-  __device__ __forceinline__ Pack<T> source(const Coefficients<T>& c, int r, int z) const {
+  __device__ __forceinline__ Pack<T> updated(int r, int z, const Neighbours<T>& near) {
+    const Coefficients<T>& c = coefficients<level>(r);
+    const Pack<T> s = source<level>(r, z);
+    return updated_pack(c, near, Extras::scaled ? scaled_source(c, s) : s);
+  }
+  // Of the lane's row r, in the plane that the level computes, as stored.
+  template <int level>
+  __device__ __forceinline__ Pack<T> source(int r, int z) const {
     if constexpr (!Extras::sources) {
       return Pack<T>::zero();
     } else if constexpr (Shared::has_sources) {
       const int stage = behind(source_stage_, level, Shared::source_stages);
-      const auto pack = Pack<T>::load(&shared_.sources[stage].cell[warp_ * rows + r][lane_ * cells]);
-      return Extras::scaled ? scaled_source(c, pack) : pack;
+      return Pack<T>::load(&shared_.sources[stage].cell[warp_ * rows + r][lane_ * cells]);
     } else {
-      return scaled_source(c, source_of(a_, at_.x, at_.y + r, z));
+      return source_of(a_, at_.x, at_.y + r, z);
     }
   }
 
@@ -546,7 +587,8 @@ class TemporalTile {
   T* const to_;
   int source_stage_ = Shared::source_stages - 1;  // of the plane that level 0 computes
   Pack<T> held_[time_block][3][rows];             // per level: two planes and the arriving one; they rotate
-  unsigned classes_[time_block] = {}, one_ = 0;   // per level, for the lane's rows
+  // Of the lane's rows, from the plane that has arrived to the one below the last level's.
+  unsigned classes_[time_block + 2] = {}, one_ = 0;
   const Coefficients<T>* held_from_ = nullptr;
   Coefficients<T> held_coefficients_{};
 };

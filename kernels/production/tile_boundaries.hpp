@@ -89,15 +89,15 @@ class TileWarp {
   // Updates row r. (x, y, z): this lane's first cell; `to`: its address in `out`. All lanes must call,
   // whether the row is in the region or not. n already has the ghosts beyond boundaries across z; update()
   // sets those across x and y. Returns the stored pack; its cells outside the region are undefined.
-  // `scaled`: the source may have another weight than the unit weight.
-  template <Edges edges, bool scaled, class Norm>
-  __device__ __forceinline__ Pack<T> update(const TileArgs<T>& a, const Coefficients<T>& c, int r,
-                                            Neighbours<T> n, int x, int y, int z, T* to, Norm& norm) const {
+  // formula(r, n, source) updates a pack by its source as stored.
+  template <Edges edges, class Formula, class Norm>
+  __device__ __forceinline__ Pack<T> update(const TileArgs<T>& a, Formula&& formula, int r, Neighbours<T> n,
+                                            int x, int y, int z, T* to, Norm& norm) const {
     if constexpr (edges == Edges::boundaries) apply_boundaries(a, n, r);
     const unsigned mine = edges == Edges::none ? all_cells : cells_of(r);
-    Pack<T> s = a.source.empty() || mine == 0 ? Pack<T>::zero() : Pack<T>::load_constant(&a.source(x, y, z));
-    if constexpr (scaled) s = scaled_source(c, s);
-    const Pack<T> value = updated_pack(c, n, s);
+    const Pack<T> s =
+        a.source.empty() || mine == 0 ? Pack<T>::zero() : Pack<T>::load_constant(&a.source(x, y, z));
+    const Pack<T> value = formula(r, n, s);
     if (mine == all_cells) value.store(to);
 #pragma unroll
     for (int i = 0; i < cells; ++i) {

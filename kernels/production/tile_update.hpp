@@ -100,7 +100,7 @@ struct TileArgs {
   Boundaries<T> boundaries;
   Columns columns;  // .box is the region
   UpdateNorm norm;
-  const Coefficients<T>* by_class = nullptr;  // only with several materials
+  Materials<T> materials = {};  // only with several materials
 
   __device__ __forceinline__ const Boundary<T>& face(Face f) const {
     return boundaries.faces[static_cast<int>(f)];
@@ -137,20 +137,103 @@ struct Neighbours {
   T x_lo, x_hi;  // next to the first and the last cell
 };
 
-// The update of a pack, where n has the ghosts of boundaries already.
-template <class T>
-__device__ __forceinline__ Pack<T> updated_pack(const Coefficients<T>& c, const Neighbours<T>& n,
-                                                const Pack<T>& source) {
+// Updates a pack, where n has the ghosts of boundaries already. update(centre, x_lo, x_hi, y_lo, ..., z_hi,
+// source) is that of a cell.
+template <class T, class Update>
+__device__ __forceinline__ Pack<T> updated_pack(const Neighbours<T>& n, const Pack<T>& source,
+                                                const Update& update) {
   constexpr int cells = Pack<T>::cells;
   Pack<T> value;
 #pragma unroll
   for (int i = 0; i < cells; ++i) {
-    value.v[i] = stencil_update(c, n.centre.v[i], i > 0 ? n.centre.v[i - 1] : n.x_lo,
-                                i < cells - 1 ? n.centre.v[i + 1] : n.x_hi, n.y_lo.v[i], n.y_hi.v[i],
-                                n.z_lo.v[i], n.z_hi.v[i], source.v[i]);
+    value.v[i] =
+        update(n.centre.v[i], i > 0 ? n.centre.v[i - 1] : n.x_lo, i < cells - 1 ? n.centre.v[i + 1] : n.x_hi,
+               n.y_lo.v[i], n.y_hi.v[i], n.z_lo.v[i], n.z_hi.v[i], source.v[i]);
   }
   return value;
 }
+// By the scaled source.
+template <class T>
+__device__ __forceinline__ Pack<T> updated_pack(const Coefficients<T>& c, const Neighbours<T>& n,
+                                                const Pack<T>& source) {
+  return updated_pack(n, source, [&](auto... values) { return stencil_update(c, values...); });
+}
+// By the source as stored.
+template <class T>
+__device__ __forceinline__ Pack<T> updated_pack(const InterfaceCoefficients<T>& c, const Neighbours<T>& n,
+                                                const Pack<T>& source) {
+  return updated_pack(n, source, [&](auto... values) { return interface_update(c, values...); });
+}
+
+// The ghosts beyond a boundary across z whose rule differs by cell, for the pack at (x, y), which may be
+// outside the face.
+template <class T>
+__device__ __forceinline__ Pack<T> beyond_z_by_cell(const Boundary<T>& boundary, const FieldView<const T>& in,
+                                                    int x, int y, const Pack<T>& centre, int sweep) {
+  const auto within = [&](int i, Index extent) {
+    return min(max(i, -in.ghosts), static_cast<int>(extent) + in.ghosts - 1);
+  };
+  Pack<T> ghosts;
+#pragma unroll
+  for (int i = 0; i < Pack<T>::cells; ++i)
+    ghosts.v[i] = boundary.ghost(within(x + i, in.extent.x), within(y, in.extent.y), centre.v[i], sweep);
+  return ghosts;
+}
+
+// Updates a pack by a source of the unit weight.
+template <class T>
+struct UnitWeight {
+  const Coefficients<T>& c;
+
+  __device__ __forceinline__ Pack<T> operator()(int, const Neighbours<T>& n, const Pack<T>& source) const {
+    return updated_pack(c, n, source);
+  }
+};
+
+// With several materials: the rows of a lane in a plane that is a layer. Mostly all rows of a warp have the
+// same coefficients, which are then read once. All lanes must call. `sweep`: of the launch.
+template <class T, int rows>
+class LayerRows {
+ public:
+  // Of the packs in the rows, and of those below and above them.
+  struct Classes {
+    int own[rows], below[rows], above[rows];
+  };
+
+  __device__ __forceinline__ LayerRows(const Materials<T>& m, const Classes& classes, int sweep)
+      : m_(m), of_(classes), sweep_(sweep) {
+    const int own = __shfl_sync(0xffffffffu, of_.own[0], 0),
+              below = __shfl_sync(0xffffffffu, of_.below[0], 0),
+              above = __shfl_sync(0xffffffffu, of_.above[0], 0);
+    bool is_one = true;
+#pragma unroll
+    for (int r = 0; r < rows; ++r)
+      is_one = is_one && of_.own[r] == own && of_.below[r] == below && of_.above[r] == above;
+    is_one_ = __all_sync(0xffffffffu, is_one) != 0;
+    if (is_one_ && is_interface(0)) of_all_ = of_row(0);
+  }
+  // By the source as stored.
+  __device__ __forceinline__ Pack<T> updated(int r, const Neighbours<T>& n, const Pack<T>& source) const {
+    if (is_interface(r)) return updated_pack(is_one_ ? of_all_ : of_row(r), n, source);
+    const Coefficients<T> c = m_.coefficients[sweep_][of_.own[r]];
+    return updated_pack(c, n, scaled_source(c, source));
+  }
+
+ private:
+  __device__ __forceinline__ bool is_interface(int r) const {
+    return of_.below[r] != of_.own[r] || of_.above[r] != of_.own[r];
+  }
+  __device__ __forceinline__ InterfaceCoefficients<T> of_row(int r) const {
+    const int own = of_.own[r], near[] = {own, own, own, own, of_.below[r], of_.above[r]};
+    return interface_coefficients(m_, own, near, sweep_);
+  }
+
+  const Materials<T>& m_;
+  const Classes of_;
+  const int sweep_;
+  bool is_one_;
+  InterfaceCoefficients<T> of_all_{};
+};
 
 // Sweeps boxes too thin for a wide tile, at most six; ignores args.region. In exterior.cu.
 template <class T>

@@ -59,7 +59,8 @@ template <class Norm, class Stores, class Classes>
 constexpr unsigned most_registers = std::is_same_v<Norm, NoNorm> && !Stores::any && !Classes::any ? 208 : 255;
 
 // Of the rows of a lane in one plane. Mostly all rows of a warp have one class, which is read once.
-template <class T, int rows, class Classes>
+// `scaled`: the source may have another weight than the unit weight.
+template <class T, int rows, class Classes, bool scaled>
 class RowCoefficients {
  public:
   template <class Slab>
@@ -77,7 +78,17 @@ class RowCoefficients {
       held_ = of_row(0);
     }
   }
-  __device__ __forceinline__ const Coefficients<T>& operator()(int r) {
+  __device__ __forceinline__ int class_of(int r) const {
+    return class_[r];
+  }
+  // Updates a pack of row r, by the source as stored; rows in order.
+  __device__ __forceinline__ Pack<T> operator()(int r, const Neighbours<T>& n, const Pack<T>& source) {
+    const Coefficients<T>& c = coefficients(r);
+    return updated_pack(c, n, scaled ? scaled_source(c, source) : source);
+  }
+
+ private:
+  __device__ __forceinline__ const Coefficients<T>& coefficients(int r) {
     if constexpr (!Classes::any) {
       return a_.c;
     } else {
@@ -85,10 +96,8 @@ class RowCoefficients {
       return held_;
     }
   }
-
- private:
   __device__ __forceinline__ Coefficients<T> of_row(int r) const {
-    const Coefficients<T>* const c = a_.by_class + class_[r];
+    const Coefficients<T>* const c = a_.materials.coefficients[0] + class_[r];
     return {__ldg(&c->c0), __ldg(&c->cx), __ldg(&c->cy), __ldg(&c->cz), __ldg(&c->sigma)};
   }
 
@@ -97,6 +106,31 @@ class RowCoefficients {
   bool is_one_ = true;
   Coefficients<T> held_;
 };
+
+// The ghosts beyond a boundary across z, for a lane's pack at (x, y).
+template <class Classes, class T, int rows>
+__device__ __forceinline__ Pack<T> beyond_z(const TileArgs<T>& a, const TileWarp<T, rows>& mine, Face f,
+                                            const Pack<T>& centre, int x, int y) {
+  const Boundary<T>& boundary = a.face(f);
+  if (Classes::any && boundary.differs_by_cell) return beyond_z_by_cell(boundary, a.in, x, y, centre, 0);
+  return mine.beyond_z(boundary, centre, x, y);
+}
+// The classes in a plane that is a layer, and in the planes on either side of it on the walk.
+template <class T, int rows, class Here, class Slab>
+__device__ __forceinline__ typename LayerRows<T, rows>::Classes layer_classes(const Here& here,
+                                                                              const int (&behind)[rows],
+                                                                              const Slab& next, int row,
+                                                                              int pack, bool is_upwards) {
+  typename LayerRows<T, rows>::Classes of;
+#pragma unroll
+  for (int r = 0; r < rows; ++r) {
+    const int ahead = next.class_of[row + r][pack];
+    of.own[r] = here.class_of(r);
+    of.below[r] = is_upwards ? behind[r] : ahead;
+    of.above[r] = is_upwards ? ahead : behind[r];
+  }
+  return of;
+}
 
 // Where a lane reads the x neighbour outside its warp: in the tile, in the packs next to the tile, or in the
 // column that replaces these packs. Only the first and the last lane use the cell; the others read the first
@@ -149,10 +183,15 @@ __global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
   pipeline.begin();
 
   Pack<T> behind[rows], at[rows];
+  const auto at_layer = [&](int n) { return Classes::any && a.materials.mixed.is_layer(walk.plane(n)); };
+  const int class_pack = ClassRow::place<T>(x, tile_x);
+  int classes_behind[rows];  // set where the current plane is a layer
+  bool is_layer = at_layer(1);
   pipeline.wait(0);
   pipeline.wait(1);
 #pragma unroll
   for (int r = 0; r < rows; ++r) {
+    if (is_layer) classes_behind[r] = pipeline.plane(0).class_of[row + r][class_pack];
     behind[r] = Pack<T>::load(&pipeline.plane(0).cell[row + 1 + r][pack]);
     at[r] = Pack<T>::load(&pipeline.plane(1).cell[row + 1 + r][pack]);
   }
@@ -165,7 +204,7 @@ __global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
   if (a.beyond_z_boundary(walk.plane(0))) {
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
-      if (mine.has_row(r)) behind[r] = mine.beyond_z(a.face(walk.behind()), at[r], x, y + r);
+      if (mine.has_row(r)) behind[r] = beyond_z<Classes>(a, mine, walk.behind(), at[r], x, y + r);
     }
   }
   T* to = &a.out(x, y, walk.first);
@@ -173,6 +212,7 @@ __global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
   HaloStores<T, rows, Stores> halo_stores(stores, a, chunk, walk, x, y, warp_x, warps_x);
   for (int n = 1; n <= walk.count; ++n) {
     const int z = walk.plane(n);
+    const bool is_next_layer = at_layer(n + 1);
     pipeline.wait(n + 1);
     halo_stores.load(n, mine);
     const Slab& plane = pipeline.plane(n);
@@ -181,12 +221,12 @@ __global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
         if (mine.has_row(r))
-          mine.beyond_z(a.face(walk.ahead()), at[r], x, y + r).store(&next.cell[row + 1 + r][pack]);
+          beyond_z<Classes>(a, mine, walk.ahead(), at[r], x, y + r).store(&next.cell[row + 1 + r][pack]);
       }
     }
     const T* const beside_row = &plane.cell[0][0] + beside.at;
-    RowCoefficients<T, rows, Classes> coefficients(a, plane, row, ClassRow::place<T>(x, tile_x));
-    with_edges(edges, [&]<Edges here>() {
+    RowCoefficients<T, rows, Classes, Stores::any || Classes::any> own(a, plane, row, class_pack);
+    const auto update = [&]<Edges here>(auto&& formula) {
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
         const Pack<T> ahead = Pack<T>::load(&next.cell[row + 1 + r][pack]);
@@ -198,20 +238,31 @@ __global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
         const Pack<T> y_lo = r > 0 ? at[r - 1] : Pack<T>::load(&plane.cell[row][pack]);
         const Pack<T> y_hi = r < rows - 1 ? at[r + 1] : Pack<T>::load(&plane.cell[row + 1 + rows][pack]);
         const Neighbours<T> near{at[r], y_lo, y_hi, behind[r], ahead, x_lo, x_hi};
-        const Pack<T> made = mine.template update < here,
-                      Stores::any || Classes::any > (a, coefficients(r), r, near, x, y + r, z,
-                                                     to + r * a.out.pitch_y, norm);
+        const Pack<T> made =
+            mine.template update<here>(a, formula, r, near, x, y + r, z, to + r * a.out.pitch_y, norm);
         if (here == Edges::none || mine.has_row(r)) halo_stores.store_row(r, made);
         behind[r] = ahead;  // at[r] is still the y neighbour of row r + 1
       }
-    });
+    };
+    if (is_layer) {
+      const auto of = layer_classes<T>(own, classes_behind, next, row, class_pack, walk.step > 0);
+      const LayerRows<T, rows> layer(a.materials, of, 0);
+      update.template operator()<Edges::boundaries>([&](int r, Neighbours<T> n, const Pack<T>& s) {
+        if (walk.step < 0) std::swap(n.z_lo, n.z_hi);
+        return layer.updated(r, n, s);
+      });
+    } else {
+      with_edges(edges, [&]<Edges here>() { update.template operator()<here>(own); });
+    }
     if (edges == Edges::boundaries && n < walk.count) mine.fetch_boundaries(a, lane, x, y, walk.plane(n + 1));
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       const Pack<T> ahead = behind[r];
       behind[r] = at[r];
       at[r] = ahead;
+      if (is_next_layer) classes_behind[r] = own.class_of(r);
     }
+    is_layer = is_next_layer;
     to += walk.step * a.out.pitch_z;
     __syncthreads();  // no warp reads the plane any more
     pipeline.request(n + stages);
@@ -265,7 +316,7 @@ struct PipelineLaunch {
 
   static void sweep(const SweepArgs<T>& args, const Columns& columns, Stream stream) {
     const TileArgs<T> a{args.in,         args.out, args.source, args.c[0],
-                        args.boundaries, columns,  args.norm,   args.materials.coefficients[0]};
+                        args.boundaries, columns,  args.norm,   args.materials};
     using Slab = Plane<T, tile.warps_x, tile.warps_y, tile.rows, false>;
     const TensorMap<T> map = TensorMap<T>::make(args.in, {Slab::x, Slab::y + 2, 1});
     const TensorMap<T> side_map = TensorMap<T>::make(args.in, {Slab::cells, Slab::y, 1});

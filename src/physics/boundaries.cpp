@@ -327,7 +327,7 @@ BoundaryConditions<T>::BoundaryConditions(const Config& config, Device& device, 
     const FaceCells place(config, f, subdomain, ghosts);
     const auto face = std::make_shared<const BodyFace>(config, device, f, place);
     std::vector<CellBoundary<T>> cells = face->at(0);
-    by_cell_[i] = !values->is_number() || !make_one(boundary, cells);
+    by_cell_[i] = boundary.differs_by_cell = !values->is_number() || !make_one(boundary, cells);
     of_cells_[i] = copied_to(device, cells);
     if (face->over_time()) renewed_[i] = face;
     boundary.cells_pitch = place.pitch;

@@ -38,20 +38,26 @@ template <class T>
 class MixedCellTables {
  public:
   // `by_cell`: by Face, does the block end there at a boundary that differs by cell?
-  // Bricks are sorted on the host: there is one for 128 cells.
+  // `with_layers`: may planes be layers? Bricks are sorted on the host: there is one for 128 cells.
   MixedCellTables(Device& device, FieldView<const std::uint8_t> classes,
-                  const std::array<bool, face_count>& by_cell)
+                  const std::array<bool, face_count>& by_cell, bool with_layers)
       : packs_(device, extent_in_packs(classes.extent, sizeof(T)), classes.ghosts),
         distance_(device, classes.extent, classes.ghosts),
         view_{packs_.view(), distance_.view()} {
+    // Layers leave interfaces across x and y: bricks of few cells along x have less other cells there.
+    view_.brick = with_layers ? MixedCells::cubic_brick : MixedCells::flat_brick;
     Field<std::uint8_t> work(device, classes.extent, classes.ghosts);
-    const auto count = static_cast<std::size_t>(bricks_of(classes.padded()).product());
+    const auto count = static_cast<std::size_t>(bricks_of(classes.padded(), view_.brick).product());
     const Buffer least(device, count);
     std::vector<std::uint8_t> on_host(count);
     const Owned<Stream> stream = own_stream(device, Priority::normal);
     const MixedCellSearch<T>& search = mixed_cell_search<T>();
-    search.find(classes, by_cell, packs_.view(), distance_.view(), work.view(), stream);
-    search.of_bricks(view_.distance, least.template as<std::uint8_t>(), stream);
+    std::vector<unsigned> layers(static_cast<std::size_t>(classes.padded().extent().z));
+    const Buffer layers_there(device, with_layers ? layers.size() * sizeof(unsigned) : 0);
+    search.find(classes, by_cell, packs_.view(), distance_.view(), work.view(),
+                layers_there.template as<unsigned>(), stream);
+    device.copy(layers.data(), layers_there.data(), layers_there.bytes(), stream);
+    search.of_bricks(view_.distance, view_.brick, least.template as<std::uint8_t>(), stream);
     device.copy(on_host.data(), least.data(), count, stream);
     device.synchronize(stream.get());
     for (const std::uint8_t distance : on_host)
@@ -61,16 +67,23 @@ class MixedCellTables {
     for (std::size_t d = 1; d < next.size(); ++d) next[d] = static_cast<std::size_t>(view_.within[d - 1]);
     for (std::size_t i = 0; i < count; ++i)
       if (on_host[i] <= MixedCells::most_distance)
-        bricks[next[on_host[i]]++] =
-            brick_of(classes.padded(), bricks_of(classes.padded()), static_cast<Index>(i));
+        bricks[next[on_host[i]]++] = brick_of(classes.padded(), view_.brick, static_cast<Index>(i));
     bricks_ = copied_to(device, bricks);
     view_.bricks = bricks_.template as<Int3>();
+    std::vector<std::int32_t> next_layer(layers.size());
+    std::int32_t layer = 1 << 30;
+    for (std::size_t i = layers.size(); i-- > 0;) {
+      if (is_layer_of(layers[i], classes.extent)) layer = static_cast<std::int32_t>(i) - classes.ghosts;
+      next_layer[i] = layer;
+    }
+    next_layer_ = copied_to(device, next_layer);
+    view_.next_layer = next_layer_.template as<std::int32_t>() + classes.ghosts;
   }
   const MixedCells& view() const { return view_; }
 
  private:
   Field<std::uint8_t> packs_, distance_;
-  Buffer bricks_;
+  Buffer bricks_, next_layer_;
   MixedCells view_;
 };
 
@@ -96,7 +109,8 @@ class MaterialCells {
       const Owned<Stream> stream = own_stream(device, Priority::normal);
       device.copy(classes_.data(), painted_->data(), painted_->bytes(), stream);
       device.synchronize(stream.get());
-      tables_.mixed = mixed_.emplace(device, classes_.view(), differ_by_cell).view();
+      // In layers the first pass is slower, and a single sweep has few cells in the second.
+      tables_.mixed = mixed_.emplace(device, classes_.view(), differ_by_cell, most_sweeps > 1).view();
       for (int i = 0; i < fields_between(most_sweeps); ++i)
         tables_.between[i] = between_.emplace_back(device, subdomain.extent(), ghosts).view();
       if (!isotherm::has_void(all_)) painted_.reset();

@@ -385,6 +385,22 @@ class BoundedBlock {
     }
   }
 
+  // As at boundaries of several materials.
+  void differ_by_cell(Device& device) {
+    for (int f = 0; f < face_count; ++f) {
+      const auto [p, q] = tangents(f);
+      Boundary<T>& boundary = boundaries.faces[f];
+      boundary.cells_pitch = shape_[p] + 2 * ghosts_;
+      boundary.differs_by_cell = true;
+      std::vector<CellBoundary<T>> rules;
+      for (Index j = -ghosts_; j < shape_[q] + ghosts_; ++j)
+        for (Index i = -ghosts_; i < shape_[p] + ghosts_; ++i) rules.push_back(rule_at(f, i, j));
+      rules_[static_cast<std::size_t>(f)] = buffer_of(device, rules);
+      boundary.cells = rules_[static_cast<std::size_t>(f)].template as<CellBoundary<T>>() +
+                       ghosts_ * (1 + boundary.cells_pitch);
+    }
+  }
+
   // The block and `layers` more cells where no boundary stands.
   Box region(Index layers) const {
     Box box{{0, 0, 0}, shape_};
@@ -413,7 +429,8 @@ class BoundedBlock {
           cell[q] = ghost[q] = j;
           cell[f / 2] = f % 2 == 1 ? shape_[f / 2] - 1 : 0;
           ghost[f / 2] = f % 2 == 1 ? shape_[f / 2] : -1;
-          field(ghost) = std::fma(boundaries.faces[f].a, field(cell), b_at(f, i, j, sweep));
+          const CellBoundary<T> rule = rule_at(f, i, j);
+          field(ghost) = std::fma(rule.a, field(cell), rule.slope * b_at(f, i, j, sweep));
         }
       }
     }
@@ -427,6 +444,12 @@ class BoundedBlock {
   };
   static Tangents tangents(int f) { return {f / 2 == 0 ? 1 : 0, f / 2 == 2 ? 1 : 2}; }
   static T field_value(std::size_t i) { return T(0.01) * T(i % 101); }
+  CellBoundary<T> rule_at(int f, Index i, Index j) const {
+    const T a = boundaries.faces[f].a;
+    if (!boundaries.faces[f].differs_by_cell) return {a, 1, 1};
+    const T share = T((3 * i + 5 * j + 64) % 16) / 16;
+    return {a * share, 1 + share, 1};
+  }
   T b_at(int f, Index i, Index j, int sweep) const {
     const Boundary<T>& boundary = boundaries.faces[f];
     const Index at = i + ghosts_ + (j + ghosts_) * boundary.pitch + sweep * boundary.sweep_pitch;
@@ -435,7 +458,7 @@ class BoundedBlock {
 
   Int3 shape_;
   int ghosts_;
-  std::array<Buffer, face_count> b_fields_;
+  std::array<Buffer, face_count> b_fields_, rules_;
 };
 
 // A block with boundaries, a field, and what a launch of `time_block` sweeps has to make of it: the

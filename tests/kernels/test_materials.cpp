@@ -24,7 +24,7 @@ Field<std::uint8_t> random_classes(Device& host, Int3 extent, int ghosts, unsign
   std::array<std::uint8_t, 512> block{};
   for (std::uint8_t& each : block) each = static_cast<std::uint8_t>(random() % classes);
   for_each_cell(field.view().padded(), [&](Int3 c) {
-    const Index at = (c.x + 9) / 11 + 8 * ((c.y + 9) / 8) + 64 * ((c.z + 9) / 7);
+    const Index at = (c.x + 9) / 11 + 8 * ((c.y + 9) / 8) + 64 * ((c.z + 7) / 4);
     field.view()(c) = random() % 300 == 0 ? static_cast<std::uint8_t>(random() % classes)
                                           : block[static_cast<std::size_t>(at) % 512];
   });
@@ -108,7 +108,7 @@ T by_hand(const MaterialTables<T>& tables, bool steady, FieldView<const std::uin
 struct MaterialsSetting {
   Int3 extent;
   unsigned faces;  // with a boundary
-  bool steady, has_source, is_symmetric;
+  bool steady, has_source, is_symmetric, by_cell, with_layers;
   int sweeps;
 };
 
@@ -118,11 +118,14 @@ class MaterialsSweep : public OnDevice {
   void expect_formula(const StencilKernel<T>& kernel, const MaterialsSetting& s) {
     SCOPED_TRACE("extent " + text(s.extent) + ", faces " + std::to_string(s.faces) + ", sweeps " +
                  std::to_string(s.sweeps) + (s.steady ? ", steady" : "") + (s.has_source ? ", source" : "") +
-                 (s.is_symmetric ? ", symmetric" : ""));
+                 (s.is_symmetric ? ", symmetric" : "") + (s.by_cell ? ", boundaries by cell" : ""));
     const int ghosts = s.sweeps + 1;
     const MaterialTables<T> tables(s.is_symmetric);
-    const BoundedBlock<T> here(*host_, s.extent, ghosts, s.faces, 0),
-        there(*device_, s.extent, ghosts, s.faces, 0);
+    BoundedBlock<T> here(*host_, s.extent, ghosts, s.faces, 0), there(*device_, s.extent, ghosts, s.faces, 0);
+    if (s.by_cell) {
+      here.differ_by_cell(*host_);
+      there.differ_by_cell(*device_);
+    }
     const Field<std::uint8_t> of = random_classes(*host_, s.extent, ghosts, s.faces),
                               of_there = to_device(*device_, of);
     Field<T> in = random_field<T>(*host_, s.extent, ghosts, 3);
@@ -151,7 +154,7 @@ class MaterialsSweep : public OnDevice {
     if (kernel.backend == Backend::cuda) {
       std::array<bool, face_count> by_cell{};
       for (unsigned f = 0; f < face_count; ++f) by_cell[f] = (s.faces >> f & 1) != 0;
-      materials.mixed = mixed.emplace(*device_, of_there.view(), by_cell).view();
+      materials.mixed = mixed.emplace(*device_, of_there.view(), by_cell, s.with_layers).view();
       for (int i = 0; i < 2; ++i) materials.between[i] = between[i].view();
     }
 
@@ -196,8 +199,8 @@ TEST_P(MaterialsSweep, gives_the_bits_of_the_formula) {
         if (sweeps == 0 || (sweeps == 1 && kernel.max_time_block == 2)) continue;
         for (const unsigned faces : {0u, 0b111111u, 0b011001u})
           for (unsigned n = 0; n < problems; ++n, ++problem)
-            expect_formula<T>(
-                kernel, {extent, faces, problem % 2 == 0, problem / 2 % 2 == 0, problem % 3 == 0, sweeps});
+            expect_formula<T>(kernel, {extent, faces, problem % 2 == 0, problem / 2 % 2 == 0,
+                                       problem % 3 == 0, problem % 5 < 3, problem % 4 < 3, sweeps});
       }
     }
   });
