@@ -99,88 +99,6 @@ class FaceFormula {
   Buffer values_;  // [sweep][q][p]
 };
 
-// a and slope of the cells of a face of a body of several materials, in the order of Boundary::b_field,
-// ghosts included.
-template <class T>
-class BoundaryConditions<T>::BodyFace {
- public:
-  BodyFace(const Config& config, Device& device, Face f, const FaceCells& cells)
-      : device_(device),
-        places_(cells),
-        varies_(has_varying_coefficient(config, f)),
-        size_(size_at(config, f)),
-        law_(face_law(config, f)) {
-    const MaterialClasses all = material_classes(config);
-    const double h = spacing(config)[cells.normal], k_first = conductivity(config);
-    for (std::size_t i = 0; i < all.count(); ++i) {
-      const double k = all.classes[i].conductivity[cells.normal];
-      conductivity_.push_back(k);
-      if (all.classes[i].is_void()) {  // insulated, whatever the boundary is
-        by_class_.push_back({1, 0, 0});
-        continue;
-      }
-      const double relative = config.grid.is_graded()
-                                  ? face_conductance(config, all, cells.normal, i, i) / (k_first / (h * h))
-                                  : k / k_first;
-      by_class_.push_back(of_law(boundary_law(config, f, k), relative));
-    }
-    paint(config, f, all);
-  }
-
-  bool over_time() const { return law_.coefficient.uses('t'); }
-  std::vector<CellBoundary<T>> at(double time) const {
-    std::vector<CellBoundary<T>> found;
-    const bool over_face =
-        law_.held || law_.coefficient.uses("xyz"[places_.p]) || law_.coefficient.uses("xyz"[places_.q]);
-    const auto law_of = [&](std::size_t own, Index p, Index q) {
-      const CellBoundary<T>& by_class = by_class_[own];
-      if (!varies_ || by_class.conductance == 0) return by_class;
-      return of_law(law_.at(conductivity_[own], size_, places_.place(p, q), time), by_class.conductance);
-    };
-    std::vector<CellBoundary<T>> everywhere;
-    for (std::size_t own = 0; !over_face && own < by_class_.size(); ++own)
-      everywhere.push_back(law_of(own, 0, 0));
-    for (Index q = 0; q < places_.rows; ++q)
-      for (Index p = 0; p < places_.pitch; ++p) {
-        const std::size_t own = classes_[found.size()];
-        found.push_back(over_face ? law_of(own, p, q) : everywhere[own]);
-      }
-    return found;
-  }
-  void copy(double time, Buffer& to, Stream stream) const {
-    const std::vector<CellBoundary<T>> now = at(time);
-    device_.copy(to.data(), now.data(), to.bytes(), stream);
-    device_.synchronize(stream);
-  }
-
- private:
-  static CellBoundary<T> of_law(const BoundaryLaw& law, double conductance) {
-    return {static_cast<T>(law.a), static_cast<T>(law.slope), conductance};
-  }
-  void paint(const Config& config, Face f, const MaterialClasses& all) {
-    MaterialPainter painter(config);
-    Int3 cell, end = config.grid.cells;
-    cell[places_.normal] = is_max(f) ? end[places_.normal] - 1 : 0;
-    end[places_.normal] = cell[places_.normal] + 1;
-    painter.load({cell, end});
-    for (Index q = 0; q < places_.rows; ++q)
-      for (Index p = 0; p < places_.pitch; ++p) {
-        cell[places_.p] = places_.cell(places_.p, p);
-        cell[places_.q] = places_.cell(places_.q, q);
-        classes_.push_back(static_cast<std::uint8_t>(all.of(painter.painted(cell), cell)));
-      }
-  }
-
-  Device& device_;
-  FaceCells places_;
-  bool varies_;
-  double size_;  // m, of the cells along the normal
-  FaceLaw law_;
-  std::vector<double> conductivity_;       // by class, W/(m K), along the normal
-  std::vector<CellBoundary<T>> by_class_;  // of a law that does not vary; a conductance of 0: a void
-  std::vector<std::uint8_t> classes_;
-};
-
 namespace {
 
 // Where all cells of a face have one a and one slope, these go into the boundary, for kernels that read no
@@ -201,30 +119,51 @@ constexpr double no_bound = -std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-// b over one face of the block, and a where its coefficient varies.
+// b over one face of the block, and a where its coefficient varies; of a body of several materials a and
+// slope of each cell.
 template <class T>
 class BoundaryConditions<T>::FaceValues {
  public:
   FaceValues(const Config& config, Device& device, Face f, Box subdomain, int ghosts, int most_sweeps)
-      : face_(f), cells_(config, f, subdomain, ghosts), lowest_(lowest_temperature(config)) {
-    key_ = config.at(fmt::format("boundaries.{}", face_names[static_cast<int>(f)]));
-    laws_ = laws_of(config, f);
-    for (PlacedLaw& law : laws_) {
-      value_keys_.push_back(config.at(law.value_key()));
-      coefficient_keys_.push_back(config.at(law.key + ".coefficient"));
-    }
-    add_formulas(config, device, most_sweeps);
+      : config_(config),
+        device_(device),
+        face_(f),
+        cells_(config, f, subdomain, ghosts),
+        lowest_(lowest_temperature(config)),
+        laws_(laws_of(config, f)),
+        law_(face_law(config, f)),
+        varies_(has_varying_coefficient(config, f)) {
+    add_formulas(most_sweeps);
+    if (has_several_materials(config)) find_classes();
   }
 
   Face on() const { return face_; }
   bool over_time() const {
     return std::ranges::any_of(formulas_, [](const auto& each) { return each.over_time(); });
   }
-  bool is_number() const {
-    return std::ranges::all_of(formulas_, [](const auto& each) { return each.formula().is_constant(); });
-  }
 
+  // Sets the boundary up, with the values at t = 0. Of a body of several materials: do a and b differ by
+  // cell?
+  bool start(Stream stream, Boundary<T>& boundary) {
+    boundary.is_boundary = true;
+    boundary.a = static_cast<T>(boundary_law(config_, face_).a);
+    update(std::array{0.0}, stream, boundary);
+    if (classes_.empty()) return false;
+    std::vector<CellBoundary<T>> cells = cells_at(0);
+    const bool is_number =
+        std::ranges::all_of(formulas_, [](const auto& each) { return each.formula().is_constant(); });
+    const bool by_cell = !is_number || !make_one(boundary, cells);
+    of_cells_ = copied_to(device_, cells);
+    boundary.cells_pitch = cells_.pitch;
+    boundary.cells = of_cells_.template as<CellBoundary<T>>() + cells_.first_inside;
+    return by_cell;
+  }
   void update(std::span<const double> times, Stream stream, Boundary<T>& boundary) {
+    if (of_cells_.bytes() > 0 && law_.coefficient.uses('t')) {
+      const std::vector<CellBoundary<T>> now = cells_at(times.front());
+      device_.copy(of_cells_.data(), now.data(), of_cells_.bytes(), stream);
+      device_.synchronize(stream);
+    }
     FaceFormula<T>& b = formulas_[0];
     if (b.over_face()) {
       boundary.pitch = cells_.pitch;
@@ -246,21 +185,72 @@ class BoundaryConditions<T>::FaceValues {
   }
 
  private:
-  void add_formulas(const Config& config, Device& device, int most_sweeps) {
-    const bool several = has_several_materials(config);  // whose slope, and a, is by cell
+  void add_formulas(int most_sweeps) {
+    const bool several = has_several_materials(config_);  // whose slope, and a, is by cell
     const auto add = [&](const Expression& formula, double scale, double lowest) {
-      formulas_.emplace_back(device, cells_, formula, scale, lowest, most_sweeps);
+      formulas_.emplace_back(device_, cells_, formula, scale, lowest, most_sweeps);
     };
-    const BoundaryConfig& boundary = config.boundaries[static_cast<int>(face_)];
+    const BoundaryConfig& boundary = boundary_of(config_, face_);
     if (is_plain(boundary)) {
-      if (!several) scale_ = boundary_law(config, face_).slope;
+      if (!several) scale_ = boundary_law(config_, face_).slope;
       return add(boundary.value, scale_, boundary.has_temperature() ? lowest_ : no_bound);
     }
-    const FaceLaw law = face_law(config, face_);
-    if (!law.varies()) return add(law.value(), several ? 1 : boundary_law(config, face_).slope, no_bound);
-    const double k = conductivity(config), h = size_at(config, face_);
-    add(several ? law.value() : law.b(k, h), 1, no_bound);
-    add(law.a(k, h), 1, no_bound);  // of several materials, which cell_boundaries() serves, for check() alone
+    if (!varies_) return add(law_.value(), several ? 1 : boundary_law(config_, face_).slope, no_bound);
+    const double k = conductivity(config_), h = size_at(config_, face_);
+    add(several ? law_.value() : law_.b(k, h), 1, no_bound);
+    add(law_.a(k, h), 1, no_bound);  // of several materials, which cells_at() serves, for check() alone
+  }
+
+  void find_classes() {
+    const MaterialClasses all = material_classes(config_);
+    const double h = spacing(config_)[cells_.normal], k_first = conductivity(config_);
+    for (std::size_t i = 0; i < all.count(); ++i) {
+      const double k = all.classes[i].conductivity[cells_.normal];
+      conductivity_.push_back(k);
+      if (all.classes[i].is_void()) {  // insulated, whatever the boundary is
+        by_class_.push_back({1, 0, 0});
+        continue;
+      }
+      const double relative = config_.grid.is_graded()
+                                  ? face_conductance(config_, all, cells_.normal, i, i) / (k_first / (h * h))
+                                  : k / k_first;
+      by_class_.push_back(of_law(boundary_law(config_, face_, k), relative));
+    }
+    MaterialPainter painter(config_);
+    Int3 cell, end = config_.grid.cells;
+    cell[cells_.normal] = is_max(face_) ? end[cells_.normal] - 1 : 0;
+    end[cells_.normal] = cell[cells_.normal] + 1;
+    painter.load({cell, end});
+    for (Index q = 0; q < cells_.rows; ++q)
+      for (Index p = 0; p < cells_.pitch; ++p) {
+        cell[cells_.p] = cells_.cell(cells_.p, p);
+        cell[cells_.q] = cells_.cell(cells_.q, q);
+        classes_.push_back(static_cast<std::uint8_t>(all.of(painter.painted(cell), cell)));
+      }
+  }
+  static CellBoundary<T> of_law(const BoundaryLaw& law, double conductance) {
+    return {static_cast<T>(law.a), static_cast<T>(law.slope), conductance};
+  }
+
+  // a and slope of the cells, in the order of Boundary::b_field, ghosts included.
+  std::vector<CellBoundary<T>> cells_at(double time) const {
+    std::vector<CellBoundary<T>> found;
+    const bool over_face =
+        law_.held || law_.coefficient.uses("xyz"[cells_.p]) || law_.coefficient.uses("xyz"[cells_.q]);
+    const auto law_of = [&, size = size_at(config_, face_)](std::size_t own, Index p, Index q) {
+      const CellBoundary<T>& by_class = by_class_[own];
+      if (!varies_ || by_class.conductance == 0) return by_class;
+      return of_law(law_.at(conductivity_[own], size, cells_.place(p, q), time), by_class.conductance);
+    };
+    std::vector<CellBoundary<T>> everywhere;
+    for (std::size_t own = 0; !over_face && own < by_class_.size(); ++own)
+      everywhere.push_back(law_of(own, 0, 0));
+    for (Index q = 0; q < cells_.rows; ++q)
+      for (Index p = 0; p < cells_.pitch; ++p) {
+        const std::size_t own = classes_[found.size()];
+        found.push_back(over_face ? law_of(own, p, q) : everywhere[own]);
+      }
+    return found;
   }
 
   T number_at(const FaceFormula<T>& formula, double t) const {
@@ -279,35 +269,42 @@ class BoundaryConditions<T>::FaceValues {
         where[cells_.normal] = is_max(face_) ? cells_.domain[cells_.normal] - 1 : 0;
         where[cells_.p] = cells_.cell(cells_.p, p);
         where[cells_.q] = cells_.cell(cells_.q, q);
-        for (std::size_t i = 0; i < laws_.size(); ++i) throw_if_unsound(i, where, at, t);
+        for (const PlacedLaw& law : laws_) throw_if_unsound(law, where, at, t);
         const Expression& sum = formulas_[0].formula();
-        throw not_finite(key_, sum.text(), sum(at[0], at[1], at[2], t), where, at, t);
+        throw not_finite(config_.at(boundary_key(static_cast<int>(face_))), sum.text(),
+                         sum(at[0], at[1], at[2], t), where, at, t);
       }
     throw Error(ExitCode::internal, "a boundary value changed while it was looked at; please report it");
   }
-  void throw_if_unsound(std::size_t i, Int3 where, const Vector3& at, double t) const {
-    const PlacedLaw& law = laws_[i];
+  void throw_if_unsound(const PlacedLaw& law, Int3 where, const Vector3& at, double t) const {
+    const std::string value_key = config_.at(law.value_key()), H_key = config_.at(law.key + ".coefficient");
     const auto here = [&](const Expression& each) { return each(at[0], at[1], at[2], t); };
     if (!(here(law.share) > 0)) return;
     const double value = here(law.value), H = here(law.coefficient);
     if (!std::isfinite(static_cast<T>(scale_ * value)))
-      throw not_finite(value_keys_[i], law.value.text(), value, where, at, t);
-    if (law.has_temperature() && value < lowest_) throw too_cold(value_keys_[i], value, where, at, t);
+      throw not_finite(value_key, law.value.text(), value, where, at, t);
+    if (law.has_temperature() && value < lowest_) throw too_cold(value_key, value, where, at, t);
     if (law.kind != BoundaryKind::convection) return;
-    if (!std::isfinite(H)) throw not_finite(coefficient_keys_[i], law.coefficient.text(), H, where, at, t);
+    if (!std::isfinite(H)) throw not_finite(H_key, law.coefficient.text(), H, where, at, t);
     if (H < 0)
-      throw too_low(coefficient_keys_[i], H, "W/(m^2 K)", where, at, t,
-                    "negative; give a coefficient of 0 or more");
+      throw too_low(H_key, H, "W/(m^2 K)", where, at, t, "negative; give a coefficient of 0 or more");
   }
 
+  const Config& config_;
+  Device& device_;
   Face face_;
   FaceCells cells_;
   double lowest_;     // K, of temperatures
   double scale_ = 1;  // of the value of the only law
-  std::string key_;   // of the face, as Config::at places it
   std::vector<PlacedLaw> laws_;
-  std::vector<std::string> value_keys_, coefficient_keys_;  // of these, likewise
-  std::vector<FaceFormula<T>> formulas_;                    // of b; and of a
+  FaceLaw law_;  // their sum
+  bool varies_;
+  std::vector<FaceFormula<T>> formulas_;  // of b; and of a
+  // Of a body of several materials:
+  std::vector<double> conductivity_;       // by class, W/(m K), along the normal
+  std::vector<CellBoundary<T>> by_class_;  // of a law that does not vary; a conductance of 0: a void
+  std::vector<std::uint8_t> classes_;      // of the cells
+  Buffer of_cells_;                        // Boundary::cells
 };
 
 template <class T>
@@ -317,21 +314,9 @@ BoundaryConditions<T>::BoundaryConditions(const Config& config, Device& device, 
   for (int i = 0; i < face_count; ++i) {
     if (!is_boundary[i]) continue;
     const auto f = static_cast<Face>(i);
+    faces_.push_back(std::make_shared<FaceValues>(config, device, f, subdomain, ghosts, most_sweeps));
     Boundary<T>& boundary = boundaries_.faces[i];
-    boundary.is_boundary = true;
-    boundary.a = static_cast<T>(boundary_law(config, f).a);
-    const auto values = std::make_shared<FaceValues>(config, device, f, subdomain, ghosts, most_sweeps);
-    values->update(std::array{0.0}, stream, boundary);
-    if (!values->is_number()) varying_.push_back(values);
-    if (!has_several_materials(config)) continue;
-    const FaceCells place(config, f, subdomain, ghosts);
-    const auto face = std::make_shared<const BodyFace>(config, device, f, place);
-    std::vector<CellBoundary<T>> cells = face->at(0);
-    by_cell_[i] = boundary.differs_by_cell = !values->is_number() || !make_one(boundary, cells);
-    of_cells_[i] = copied_to(device, cells);
-    if (face->over_time()) renewed_[i] = face;
-    boundary.cells_pitch = place.pitch;
-    boundary.cells = of_cells_[i].template as<CellBoundary<T>>() + place.first_inside;
+    by_cell_[i] = boundary.differs_by_cell = faces_.back()->start(stream, boundary);
   }
   device.synchronize(stream.get());
   check();
@@ -339,21 +324,19 @@ BoundaryConditions<T>::BoundaryConditions(const Config& config, Device& device, 
 
 template <class T>
 bool BoundaryConditions<T>::vary_in_time() const {
-  return std::ranges::any_of(varying_, [](const auto& values) { return values->over_time(); });
+  return std::ranges::any_of(faces_, [](const auto& values) { return values->over_time(); });
 }
 
 template <class T>
 void BoundaryConditions<T>::update(std::span<const double> times, Stream stream) {
   check();
-  for (const auto& values : varying_)
+  for (const auto& values : faces_)
     if (values->over_time()) values->update(times, stream, boundaries_.faces[static_cast<int>(values->on())]);
-  for (std::size_t i = 0; i < face_count; ++i)
-    if (renewed_[i]) renewed_[i]->copy(times.front(), of_cells_[i], stream);
 }
 
 template <class T>
 void BoundaryConditions<T>::check() const {
-  for (const auto& values : varying_) values->check();
+  for (const auto& values : faces_) values->check();
 }
 
 template class BoundaryConditions<float>;

@@ -20,8 +20,8 @@ template <class T>
 class BoundaryConditions {
  public:
   // With the values at t = 0. `subdomain`: this rank's global cells; `is_boundary`: by Face; `most_sweeps`:
-  // of a launch. Throws Error(deck) naming the cell where a formula is not finite. `device` must outlive the
-  // rules.
+  // of a launch. Throws Error(deck) naming the cell where a formula is not finite. `config` and `device` must
+  // outlive the rules.
   BoundaryConditions(const Config& config, Device& device, Box subdomain, int ghosts,
                      const std::array<bool, face_count>& is_boundary, int most_sweeps = 1);
   BoundaryConditions(BoundaryConditions&&) noexcept = default;  // a copy would share the values
@@ -43,12 +43,9 @@ class BoundaryConditions {
 
  private:
   class FaceValues;
-  class BodyFace;
   Boundaries<T> boundaries_;
   std::array<bool, face_count> by_cell_{};
-  std::array<Buffer, face_count> of_cells_;                          // Boundary::cells, of several materials
-  std::array<std::shared_ptr<const BodyFace>, face_count> renewed_;  // of these, where they change in time
-  std::vector<std::shared_ptr<FaceValues>> varying_;  // faces whose value is a formula of place or time
+  std::vector<std::shared_ptr<FaceValues>> faces_;  // at boundaries
 };
 
 }  // namespace isotherm
