@@ -60,14 +60,12 @@ class MixedCellTables {
     search.of_bricks(view_.distance, view_.brick, least.template as<std::uint8_t>(), stream);
     device.copy(on_host.data(), least.data(), count, stream);
     device.synchronize(stream.get());
-    for (const std::uint8_t distance : on_host)
-      for (int d = distance; d <= MixedCells::most_distance; ++d) ++view_.within[d];
-    std::vector<Int3> bricks(static_cast<std::size_t>(view_.within[MixedCells::most_distance]));
-    std::array<std::size_t, MixedCells::most_distance + 1> next{};
-    for (std::size_t d = 1; d < next.size(); ++d) next[d] = static_cast<std::size_t>(view_.within[d - 1]);
-    for (std::size_t i = 0; i < count; ++i)
-      if (on_host[i] <= MixedCells::most_distance)
-        bricks[next[on_host[i]]++] = brick_of(classes.padded(), view_.brick, static_cast<Index>(i));
+    std::vector<Int3> bricks;
+    for (int d = 0; d <= MixedCells::most_distance; ++d) {
+      for (std::size_t i = 0; i < count; ++i)
+        if (on_host[i] == d) bricks.push_back(brick_of(classes.padded(), view_.brick, static_cast<Index>(i)));
+      view_.within[d] = static_cast<std::int32_t>(bricks.size());
+    }
     bricks_ = copied_to(device, bricks);
     view_.bricks = bricks_.template as<Int3>();
     std::vector<std::int32_t> next_layer(layers.size());
@@ -184,10 +182,15 @@ class MaterialCells {
     const bool transient = config.problem.kind == ProblemKind::transient;
     std::vector<T> conductance, held;
     std::vector<double> heat, body, is_body;
-    for (int axis = 0; axis < 3; ++axis)
+    tables_.is_symmetric = true;
+    for (int axis = 0; axis < 3; ++axis) {
+      const std::size_t first = conductance.size();
       for (std::size_t i = 0; i < count; ++i)
-        for (std::size_t j = 0; j < count; ++j)
+        for (std::size_t j = 0; j < count; ++j) {
           conductance.push_back(static_cast<T>(face_conductance(config, all_, axis, i, j) / unit));
+          if (j < i && conductance.back() != conductance[first + j * count + i]) tables_.is_symmetric = false;
+        }
+    }
     const double dt = transient ? time_plan(config).dt : 0;  // once: it looks at all pairs of classes
     for (const MaterialClass& each : all_.classes) {
       const double ratio = volume_ratio(config, each);
@@ -197,14 +200,6 @@ class MaterialCells {
       is_body.push_back(each.is_void() ? 0 : 1);
       held.push_back(each.is_void() ? static_cast<T>(each.ambient) : std::numeric_limits<T>::quiet_NaN());
     }
-    const auto at = [&](std::size_t axis, std::size_t i, std::size_t j) {
-      return conductance[(axis * count + i) * count + j];
-    };
-    tables_.is_symmetric = true;
-    for (std::size_t axis = 0; axis < 3; ++axis)
-      for (std::size_t i = 0; i < count; ++i)
-        for (std::size_t j = 0; j < i; ++j)
-          tables_.is_symmetric = tables_.is_symmetric && at(axis, i, j) == at(axis, j, i);
     conductance_ = copied_to(device_, conductance);
     if (transient) capacity_ = copied_to(device_, capacities_);
     heat_ = copied_to(device_, heat);
