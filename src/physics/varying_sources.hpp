@@ -8,7 +8,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -52,8 +51,9 @@ class VaryingSources {
       const RegionValue& entry = config.sources[i];
       if (!entry.varies()) continue;
       if (entry.shape == Shape::formula)
-        formulas_.push_back(std::make_unique<FormulaSource>(config, device, subdomain, entry,
-                                                            fmt::format("sources.{}.formula", i), scale_));
+        formulas_.push_back({i, Buffer(device, static_cast<std::size_t>(subdomain.cells()) * sizeof(T)),
+                             FormulaValues<T>(device, weighted(entry.formula), cell_axes(config, subdomain),
+                                              scale_, -std::numeric_limits<double>::infinity())});
       else
         products_.push_back(entry);
     }
@@ -79,13 +79,29 @@ class VaryingSources {
     for (const std::vector<Box>* boxes : {&used_, &now})  // what was there goes, then what is there comes
       for (const Box& box : *boxes) set_products(t, constant, field, box, {0, 0, 0}, stream);
     used_ = std::move(now);
-    for (const auto& formula : formulas_)
-      field_algebra<T>(device_.backend())
-          .combine({field, formula->evaluate(t, stream), block, 1, 1, 0, 1}, stream);
+    const Int3 n = block.hi;
+    for (FormulaSource& formula : formulas_) {
+      T* const values = formula.values.template as<T>();
+      formula.at_points.evaluate(block, std::array{t}, {values, n.x, n.x * n.y, n.product()}, stream);
+      const FieldView<T> added{values, n.x, n.x * n.y, n, 0};
+      field_algebra<T>(device_.backend()).combine({field, added, block, 1, 1, 0, 1}, stream);
+    }
   }
   // Throws Error(deck) where a formula was not finite, as far as the device has come.
   void check() const {
-    for (const auto& formula : formulas_) formula->check();
+    for (const FormulaSource& each : formulas_) {
+      const auto time = each.at_points.unsound_at();
+      if (!time) continue;
+      const Expression& formula = config_.sources[each.entry].formula;
+      const Expression stored = weighted(formula);
+      const GridAxes axes(config_);
+      for_each_cell(subdomain_, [&](Int3 cell) {
+        const Vector3 at = axes.centre(cell);
+        if (!std::isfinite(static_cast<T>(scale_ * stored(at[0], at[1], at[2], *time))))
+          throw not_finite(config_.at(fmt::format("sources.{}.formula", each.entry)), formula.text(),
+                           formula(at[0], at[1], at[2], *time), cell, at, *time);
+      });
+    }
   }
   // The cells of `box` alone, of fields whose cell (0, 0, 0) is `first` of the block, without the formulas.
   void set_products(double t, FieldView<const T> constant, FieldView<T> field, Box box, Int3 first,
@@ -131,56 +147,18 @@ class VaryingSources {
     return sum;
   }
 
+  // A formula, as RegionValues stores sources: for the volume of the grid's first cell.
+  Expression weighted(const Expression& formula) const {
+    return config_.grid.is_graded()
+               ? Expression::combined(FormulaOp::multiply, {formula, volume_formula(config_)})
+               : formula;
+  }
+
   // Values of its own memory, added to the field: what the others leave is not to be written over.
-  class FormulaSource {
-   public:
-    FormulaSource(const Config& config, Device& device, Box subdomain, const RegionValue& entry,
-                  std::string key, double scale)
-        : config_(config),
-          subdomain_(subdomain),
-          formula_(entry.formula),
-          key_(std::move(key)),
-          scale_(scale),
-          values_(device, static_cast<std::size_t>(subdomain.cells()) * sizeof(T)),
-          at_points_(device, weighted(config, formula_), cell_axes(config, subdomain), scale,
-                     -std::numeric_limits<double>::infinity()) {}
-
-    FieldView<T> evaluate(double t, Stream stream) {
-      const Int3 n = subdomain_.extent();
-      T* const values = values_.template as<T>();
-      at_points_.evaluate({{0, 0, 0}, n}, std::array{t}, {values, n.x, n.x * n.y, n.product()}, stream);
-      return {values, n.x, n.x * n.y, n, 0};
-    }
-    void check() const {
-      const auto time = at_points_.unsound_at();
-      if (!time) return;
-      const GridAxes axes(config_);
-      for (Index z = subdomain_.lo.z; z < subdomain_.hi.z; ++z)
-        for (Index y = subdomain_.lo.y; y < subdomain_.hi.y; ++y)
-          for (Index x = subdomain_.lo.x; x < subdomain_.hi.x; ++x) {
-            const Vector3 at = axes.centre({x, y, z});
-            const double value = formula_(at[0], at[1], at[2], *time);
-            const double stored = weighted(config_, formula_)(at[0], at[1], at[2], *time);
-            if (!std::isfinite(static_cast<T>(scale_ * stored)))
-              throw not_finite(config_.at(key_), formula_.text(), value, {x, y, z}, at, *time);
-          }
-    }
-
-   private:
-    // As RegionValues stores sources: for the volume of the grid's first cell.
-    static Expression weighted(const Config& config, const Expression& formula) {
-      return config.grid.is_graded()
-                 ? Expression::combined(FormulaOp::multiply, {formula, volume_formula(config)})
-                 : formula;
-    }
-
-    const Config& config_;
-    Box subdomain_;
-    const Expression& formula_;
-    std::string key_;
-    double scale_;
-    Buffer values_;
-    FormulaValues<T> at_points_;
+  struct FormulaSource {
+    std::size_t entry;  // of the deck's sources
+    Buffer values;
+    FormulaValues<T> at_points;
   };
 
   const Config& config_;
@@ -189,7 +167,7 @@ class VaryingSources {
   double scale_;
   std::array<Buffer, 3> edges_;  // of the cells of axes where these differ, m
   std::vector<RegionValue> products_;
-  std::vector<std::unique_ptr<FormulaSource>> formulas_;
+  std::vector<FormulaSource> formulas_;
   std::vector<Box> used_;  // that the last update has left
   bool is_first_ = true;
 };
