@@ -154,9 +154,9 @@ std::string domain_text(const Config& config) {
   if (all_sources(config).empty()) return text;
   if (config.grid.cells.product() > most_cells)
     return text + "sources         their power is computed by the run\n";
-  const SourceTotals totals = source_totals(config);
+  const HeatTotals totals = source_totals(config);
   return text +
-         fmt::format("sources         {} in {}\n", watts_text(totals.power), counted(totals.cells, "cell"));
+         fmt::format("sources         {} in {}\n", watts_text(totals.net), counted(totals.cells, "cell"));
 }
 
 std::string probes_text(const Config& config) {

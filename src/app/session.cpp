@@ -346,14 +346,14 @@ void validate_compression(const Config& config) {
 // Collective. Where no boundary holds the temperature, all heat that comes in must go out.
 void validate_balance(const Config& config, const Communicator& world, Backend backend) {
   if (!mean_is_free(config)) return;
-  HeatBalance balance = all_or_throw(world, [&] {
+  HeatTotals balance = all_or_throw(world, [&] {
     const Decomposition decomposition = decompose(config, world.size(), backend);
     return heat_balance(config, decomposition.subdomain(world.rank()),
                         decomposition.boundaries(world.rank()));
   });
   balance.net = world.all_reduce(balance.net, ReduceOp::sum);
   balance.gross = world.all_reduce(balance.gross, ReduceOp::sum);
-  const double varying = product_totals(config).power;  // double ellipsoids: a steady problem has no time
+  const double varying = product_totals(config).net;  // double ellipsoids: a steady problem has no time
   balance.net += varying;
   balance.gross += std::abs(varying);
   all_or_throw(world, [&] { check_balance(config, balance); });

@@ -10,14 +10,13 @@
 #include "physics/cells.hpp"
 #include "physics/material_painter.hpp"
 #include "physics/operator.hpp"
-#include "physics/region_values.hpp"
 
 namespace isotherm {
 
 namespace {
 
 // Rows into planes into the face: one running sum over 10^8 cells could lose what check_balance looks for.
-void add_flux(const Config& config, Face f, Box cells, HeatBalance& balance) {
+void add_flux(const Config& config, Face f, Box cells, HeatTotals& balance) {
   const BoundaryConfig& boundary = config.boundaries[static_cast<int>(f)];
   const Expression flux = is_plain(boundary) ? boundary.value : face_law(config, f).heat;
   const int axis = axis_of(f);
@@ -29,17 +28,17 @@ void add_flux(const Config& config, Face f, Box cells, HeatBalance& balance) {
   };
   (is_max(f) ? cells.lo : cells.hi)[axis] = is_max(f) ? cells.hi[axis] - 1 : cells.lo[axis] + 1;
   for (Index z = cells.lo.z; z < cells.hi.z; ++z) {
-    HeatBalance plane;
+    HeatTotals plane;
     for (Index y = cells.lo.y; y < cells.hi.y; ++y) {
-      HeatBalance row;
+      HeatTotals row;
       for (Index x = cells.lo.x; x < cells.hi.x; ++x) {
         const Vector3 at = axes.centre({x, y, z});  // a face's formula does not use the axis along its normal
         const double watts = area_at({x, y, z}) * flux(at[0], at[1], at[2]);
-        row += {watts, std::abs(watts)};
+        row = row + HeatTotals{watts, std::abs(watts)};
       }
-      plane += row;
+      plane = plane + row;
     }
-    balance += plane;
+    balance = balance + plane;
   }
 }
 
@@ -94,18 +93,16 @@ NumberedTemperature over_ranks(const NumberedTemperature& mine, ReduceOp op,
 
 }  // namespace
 
-HeatBalance heat_balance(const Config& config, Box subdomain,
-                         const std::array<bool, face_count>& is_boundary) {
-  const RegionTotals sources = sum_sources(config, subdomain);
-  const double volume = cell_volume(config);
-  HeatBalance balance{sources.sum * volume, sources.magnitudes * volume};
+HeatTotals heat_balance(const Config& config, Box subdomain,
+                        const std::array<bool, face_count>& is_boundary) {
+  HeatTotals balance = in_watts(config, sum_sources(config, subdomain));
   for (int f = 0; f < face_count; ++f)
     if (is_boundary[f] && is_of_flux(config, static_cast<Face>(f)))
       add_flux(config, static_cast<Face>(f), subdomain, balance);
   return balance;
 }
 
-void check_balance(const Config& config, const HeatBalance& whole_domain) {
+void check_balance(const Config& config, const HeatTotals& whole_domain) {
   constexpr double allowed = 1e-9;  // far above the rounding of the sums, far below what a deck means
   const double net = whole_domain.net;
   if (!(std::abs(net) <= allowed * whole_domain.gross))
@@ -118,10 +115,8 @@ void check_balance(const Config& config, const HeatBalance& whole_domain) {
 
 template <class T>
 void shift(FieldView<T> field, double by) {
-  for (Index z = 0; z < field.extent.z; ++z)
-    for (Index y = 0; y < field.extent.y; ++y)
-      for (Index x = 0; x < field.extent.x; ++x)
-        field(x, y, z) = static_cast<T>(static_cast<double>(field(x, y, z)) + by);
+  for_each_cell(field.interior(),
+                [&](Int3 cell) { field(cell) = static_cast<T>(static_cast<double>(field(cell)) + by); });
 }
 
 template void shift(FieldView<float>, double);

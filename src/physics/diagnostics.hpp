@@ -26,26 +26,16 @@
 #include "core/communicator.hpp"
 #include "core/field_view.hpp"
 #include "kernels/histogram.hpp"
+#include "physics/region_values.hpp"
 
 namespace isotherm {
 
-// Heat of sources and flux boundaries, of a block or a body: where the mean is free, all must go out.
-struct HeatBalance {
-  double net = 0;    // W into the body
-  double gross = 0;  // W, sum of magnitudes
-
-  void operator+=(const HeatBalance& part) {
-    net += part.net;
-    gross += part.gross;
-  }
-};
-
-// Of this block's cells and boundaries (`is_boundary`: by Face). Throws Error(deck) as set does.
-HeatBalance heat_balance(const Config& config, Box subdomain,
-                         const std::array<bool, face_count>& is_boundary);
+// W of sources and flux boundaries of this block (`is_boundary`: by Face): where the mean is free, all must
+// go out. Throws Error(deck) as set does.
+HeatTotals heat_balance(const Config& config, Box subdomain, const std::array<bool, face_count>& is_boundary);
 
 // Throws Error(deck) when more than 1e-9 of the heat moved is left over.
-void check_balance(const Config& config, const HeatBalance& whole_domain);
+void check_balance(const Config& config, const HeatTotals& whole_domain);
 
 // Adds `by` kelvin to every interior cell, in fp64, rounded to T.
 template <class T>

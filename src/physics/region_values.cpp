@@ -4,7 +4,6 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -81,11 +80,11 @@ void store(Row& row, double scale, double lowest, std::size_t entries, T* cells)
   }
 }
 
-RegionTotals totals_of(const std::vector<double>& values) {
-  RegionTotals totals;
+HeatTotals totals_of(const std::vector<double>& values) {
+  HeatTotals totals;
   for (const double value : values) {
-    totals.sum += value;
-    totals.magnitudes += std::abs(value);
+    totals.net += value;
+    totals.gross += std::abs(value);
     totals.cells += value != 0;
   }
   return totals;
@@ -246,7 +245,7 @@ void RegionValues::check_datasets() const {
 }
 
 template <class T>
-RegionTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field) const {
+HeatTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field) const {
   const double lowest = is_source_ ? -std::numeric_limits<double>::infinity() : lowest_temperature(config_);
   const Int3 extent = subdomain.extent();
   Datasets datasets;
@@ -260,7 +259,7 @@ RegionTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field
     row.sums.resize(static_cast<std::size_t>(extent.x));
     row.shares = row.sums;
   }
-  std::vector<RegionTotals> totals(is_source_ ? extent.y * extent.z : 0);
+  std::vector<HeatTotals> totals(is_source_ ? extent.y * extent.z : 0);
 #pragma omp parallel for collapse(2) schedule(static) num_threads(static_cast <int>(rows.size()))
   for (Index z = 0; z < extent.z; ++z) {
     for (Index y = 0; y < extent.y; ++y) {
@@ -279,15 +278,15 @@ RegionTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field
   for (const Row& row : rows)
     if (row.bad) rows[0].note(*row.bad);
   const std::optional<BadCell>& bad = rows[0].bad;
-  if (!bad) return std::accumulate(totals.begin(), totals.end(), RegionTotals{});
+  if (!bad) return std::accumulate(totals.begin(), totals.end(), HeatTotals{});
   const Vector3 place = GridAxes(config_).centre(bad->cell);
   if (bad->is_too_cold) throw too_cold(config_.at(key_), bad->value, bad->cell, place, 0);
   const Brush& brush = (*brushes_)[bad->entry];
   throw not_finite(config_.at(brush.key()), brush.what(), bad->value, bad->cell, place, 0);
 }
 
-template RegionTotals RegionValues::apply(double, Box, FieldView<float>) const;
-template RegionTotals RegionValues::apply(double, Box, FieldView<double>) const;
+template HeatTotals RegionValues::apply(double, Box, FieldView<float>) const;
+template HeatTotals RegionValues::apply(double, Box, FieldView<double>) const;
 
 std::vector<std::string> shape_warnings(const Config& config) {
   std::vector<std::string> warnings;
@@ -317,8 +316,8 @@ std::vector<std::string> shape_warnings(const Config& config) {
 }
 
 // Plane by plane: a whole field of fp64 values could be more than the run itself needs.
-RegionTotals sum_regions(const RegionValues& values, Box subdomain) {
-  RegionTotals totals;
+HeatTotals sum_regions(const RegionValues& values, Box subdomain) {
+  HeatTotals totals;
   Box plane = subdomain;
   plane.hi.z = plane.lo.z + 1;
   const Int3 n = plane.extent();
@@ -327,14 +326,15 @@ RegionTotals sum_regions(const RegionValues& values, Box subdomain) {
     totals = totals + values.apply(1.0, plane, FieldView<double>{cells.data(), n.x, n.x * n.y, n, 0});
   return totals;
 }
-RegionTotals sum_sources(const Config& config, Box subdomain) {
+HeatTotals sum_sources(const Config& config, Box subdomain) {
   const std::vector<RegionValue> sources = constant_sources(config);
-  return sources.empty() ? RegionTotals{} : sum_regions({config, sources, "sources"}, subdomain);
+  return sources.empty() ? HeatTotals{} : sum_regions({config, sources, "sources"}, subdomain);
 }
 
-SourceTotals source_totals(const Config& config) {
-  return source_totals(config, sum_sources(config, {{0, 0, 0}, config.grid.cells})) + product_totals(config) +
-         formula_totals(config, {{0, 0, 0}, config.grid.cells});
+HeatTotals source_totals(const Config& config) {
+  const Box domain{{0, 0, 0}, config.grid.cells};
+  return in_watts(config, sum_sources(config, domain)) + product_totals(config) +
+         formula_totals(config, domain);
 }
 
 std::vector<RegionValue> all_sources(const Config& config) {

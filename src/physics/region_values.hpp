@@ -14,16 +14,16 @@
 
 namespace isotherm {
 
-// Of set sources, before scale and rounding.
-struct RegionTotals {
-  double sum = 0, magnitudes = 0;  // over cells
-  Index cells = 0;                 // that are not 0
-  friend RegionTotals operator+(const RegionTotals& a, const RegionTotals& b) {
-    return {a.sum + b.sum, a.magnitudes + b.magnitudes, a.cells + b.cells};
+// Of sources and flux boundaries, W; or of the values of sources over cells, before scale and rounding.
+struct HeatTotals {
+  double net = 0, gross = 0;  // into the body, and of magnitudes
+  Index cells = 0;            // with a source that is not 0
+  friend HeatTotals operator+(const HeatTotals& a, const HeatTotals& b) {
+    return {a.net + b.net, a.gross + b.gross, a.cells + b.cells};
   }
-  friend RegionTotals operator*(Index times, const RegionTotals& a) {
+  friend HeatTotals operator*(Index times, const HeatTotals& a) {
     const auto n = static_cast<double>(times);
-    return {n * a.sum, n * a.magnitudes, times * a.cells};
+    return {n * a.net, n * a.gross, times * a.cells};
   }
 };
 
@@ -38,7 +38,7 @@ class RegionValues {
   // Values depend on global indices only. Throws Error(deck) with entry, cell and value where one is not
   // finite, a dataset does not fit, or an initial temperature is below 0 K.
   template <class T>
-  RegionTotals apply(double scale, Box subdomain, FieldView<T> field) const;
+  HeatTotals apply(double scale, Box subdomain, FieldView<T> field) const;
 
   // From plane `z` (global) on, where do planes that hold what the one below holds end, by arithmetic alone?
   Index repeated_until(Index z, Index end) const;
@@ -60,19 +60,14 @@ class RegionValues {
 // inside; `initial` without a cell centre. Throws Error(deck) where a source lies outside.
 std::vector<std::string> shape_warnings(const Config& config);
 
-struct SourceTotals {
-  double power = 0;  // W
-  Index cells = 0;   // with a source
-  friend SourceTotals operator+(const SourceTotals& a, const SourceTotals& b) {
-    return {a.power + b.power, a.cells + b.cells};
-  }
-};
-// Computed here, in all threads: of sources that are set once, and of all in the whole domain, at t = 0.
-RegionTotals sum_regions(const RegionValues& values, Box subdomain);
-RegionTotals sum_sources(const Config& config, Box subdomain);
-SourceTotals source_totals(const Config& config);
-inline SourceTotals source_totals(const Config& config, const RegionTotals& totals) {
-  return {totals.sum * cell_volume(config), totals.cells};
+// Computed here, in all threads: over cells, of sources that are set once; in W, of all in the whole domain,
+// at t = 0.
+HeatTotals sum_regions(const RegionValues& values, Box subdomain);
+HeatTotals sum_sources(const Config& config, Box subdomain);
+HeatTotals source_totals(const Config& config);
+inline HeatTotals in_watts(const Config& config, const HeatTotals& over_cells) {
+  const double volume = cell_volume(config);
+  return {over_cells.net * volume, over_cells.gross * volume, over_cells.cells};
 }
 
 // The deck's sources and, for a manufactured solution, the source that it needs. Empty: the problem has none.

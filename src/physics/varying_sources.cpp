@@ -170,21 +170,21 @@ bool sources_in_boxes(const Config& config) {
   return cells <= largest_share_in_boxes * static_cast<double>(config.grid.cells.product());
 }
 
-SourceTotals product_totals(const Config& config) {
-  SourceTotals totals;
+HeatTotals product_totals(const Config& config) {
+  HeatTotals totals;
   for (const RegionValue& source : varying_sources(config)) {
     if (is_formula(source)) continue;
     const PlacedSource placed = placed_source(config, source, 0);
-    totals = totals + SourceTotals{placed.power * placed.inside, placed.cells.cells()};
+    const double power = placed.power * placed.inside;
+    totals = totals + HeatTotals{power, std::abs(power), placed.cells.cells()};
   }
   return totals;
 }
-SourceTotals formula_totals(const Config& config, Box subdomain) {
-  SourceTotals totals;
+HeatTotals formula_totals(const Config& config, Box subdomain) {
+  HeatTotals totals;
   for (const RegionValue& source : varying_sources(config)) {
     if (!is_formula(source)) continue;
-    const RegionTotals found = sum_regions({config, {source}, "sources"}, subdomain);
-    totals = totals + source_totals(config, found);
+    totals = totals + in_watts(config, sum_regions({config, {source}, "sources"}, subdomain));
   }
   return totals;
 }

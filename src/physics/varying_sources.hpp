@@ -176,8 +176,8 @@ class VaryingSources {
 std::vector<RegionValue> varying_sources(const Config& config);
 // Do sources reach so few cells of an explicit problem that these are swept apart (solver/source_boxes.hpp)?
 bool sources_in_boxes(const Config& config);
-SourceTotals product_totals(const Config& config);
-SourceTotals formula_totals(const Config& config, Box subdomain);  // of this part of it
+HeatTotals product_totals(const Config& config);
+HeatTotals formula_totals(const Config& config, Box subdomain);  // of this part of it
 // Fields of a block that all sources take, but for those of boxes.
 std::size_t fields_of_sources(const Config& config);
 

@@ -150,25 +150,25 @@ void Level<T>::find_body() {
 }
 
 template <class T>
-SourceTotals Level<T>::fill_sources() {
+HeatTotals Level<T>::fill_sources() {
   if (all_sources(config_).empty()) return {};
   const std::vector<RegionValue> entries = constant_sources(config_);
   const bool any_vary = !varying_sources(config_).empty();
-  SourceTotals mine;
+  HeatTotals mine;
   const bool in_boxes = sources_in_boxes(config_);
   if (source_) face_copy<T>(device_.backend()).fill(source_->view(), T(0), compute_);
   if (any_vary && !in_boxes && !entries.empty()) constant_source_.emplace(new_field());
   all_or_throw(communicator_, [&] {
     if (!entries.empty()) {
       const RegionValues region_values(config_, entries, "sources");
-      RegionTotals totals;
+      HeatTotals totals;
       fill_from_host<T>(
           constant_source_ ? *constant_source_ : *source_, subdomain_, device_, compute_,
           [&](Box cells, FieldView<T> view, Index times) {
             totals = totals + times * region_values.apply(source_scale(config_), cells, view);
           },
           std::bind_front(&RegionValues::repeated_until, &region_values));
-      mine = source_totals(config_, totals);
+      mine = in_watts(config_, totals);
     }
     mine = mine + formula_totals(config_, subdomain_);
     if (any_vary) varying_.emplace(config_, device_, subdomain_);
@@ -178,7 +178,8 @@ SourceTotals Level<T>::fill_sources() {
     update_sources(0);
   else if (source_)
     bring_source_ghosts();
-  return {communicator_.all_reduce(mine.power, ReduceOp::sum),
+  return {communicator_.all_reduce(mine.net, ReduceOp::sum),
+          communicator_.all_reduce(mine.gross, ReduceOp::sum),
           communicator_.all_reduce(mine.cells, ReduceOp::sum)};
 }
 

@@ -119,7 +119,7 @@ class Level {
 
   // Collective. Fills the sources of the deck; call it while the halo has all layers. Returns their totals
   // over all ranks, without those of products (product_totals()).
-  SourceTotals fill_sources();
+  HeatTotals fill_sources();
   // Collective. Sets the field to the initial state of the deck, or to the state in a file.
   void initialise();
   void read(const StoredField& stored);

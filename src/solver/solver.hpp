@@ -135,7 +135,7 @@ class Solver {
   // Seconds per step for values of boundaries and sources that vary; none without such values. Collective.
   std::optional<double> measure_values();
   bool has_sources() const { return level_.source().origin != nullptr; }
-  const SourceTotals& sources() const { return sources_; }  // of the whole domain, the same on all ranks
+  const HeatTotals& sources() const { return sources_; }  // of the whole domain, the same on all ranks
   // Least traffic of a sweep: its share of the traffic of a launch.
   double bytes_per_point() const {
     return (least_bytes_per_cell<T>(has_sources()) + (level_.materials().empty() ? 0 : 1)) / time_block();
@@ -185,7 +185,7 @@ class Solver {
 
   SolverKernels<T> kernels_;
   Level<T> level_;
-  SourceTotals sources_;
+  HeatTotals sources_;
   Step<T> step_;
   std::unique_ptr<WholeCycle> whole_cycle_;  // null: cycles are sweeps only
   SuperStep<T>* super_step_ = nullptr;       // the same object, for methods of long steps

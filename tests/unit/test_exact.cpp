@@ -303,7 +303,7 @@ Config closed_domain(Int3 cells) {
   return config;
 }
 
-std::string error_of(const Config& config, const HeatBalance& balance) {
+std::string error_of(const Config& config, const HeatTotals& balance) {
   return deck_error([&] { check_balance(config, balance); });
 }
 
@@ -334,13 +334,13 @@ TEST(Balance, CountsFluxesOverFacesAndSourcesOverCells) {
   // The centres' mean x is that of the face.
   const double in = 40 * 0.3 * 0.5, top = -1000 * 0.1 * 0.2 * 0.3, inside = -100 * 0.2 * 0.3 * 0.5;
   const auto expect_sum = [&](const std::vector<Box>& subdomains) {
-    HeatBalance sum;
+    HeatTotals sum;
     for (const Box& subdomain : subdomains) {
       std::array<bool, face_count> boundaries;
       for (int f = 0; f < face_count; ++f)
         boundaries[static_cast<std::size_t>(f)] =
             f % 2 ? subdomain.hi[f / 2] == config.grid.cells[f / 2] : subdomain.lo[f / 2] == 0;
-      const HeatBalance part = heat_balance(config, subdomain, boundaries);
+      const HeatTotals part = heat_balance(config, subdomain, boundaries);
       sum.net += part.net;
       sum.gross += part.gross;
     }

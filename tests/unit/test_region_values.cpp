@@ -218,7 +218,7 @@ std::vector<double> covered(const Config& config, const std::vector<RegionValue>
 double power(const Config& config, const std::vector<RegionValue>& sources) {
   Config with = config;
   with.sources = sources;
-  return source_totals(with).power;
+  return source_totals(with).net;
 }
 
 // A shape of any kind and size, whole within the box from 0 to `lengths`.

@@ -469,8 +469,8 @@ static Described described(const Verification& v) {
                  {"verdict", v.verdict}});
 }
 
-static Described described(const SourceTotals& s) {
-  return object({{"power_W", any_sign(s.power), "of all sources within the domain"},
+static Described described(const HeatTotals& s) {
+  return object({{"power_W", any_sign(s.net), "of all sources within the domain"},
                  {"cells", s.cells, "with a source"}});
 }
 

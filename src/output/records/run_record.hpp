@@ -235,9 +235,9 @@ struct RunRecord {
   std::string name, deck_path, directory, resolved_deck;
 
   Int3 cells, process_grid;
-  Vector3 lengths{};                    // m
-  std::string domain;                   // "20 x 20 x 4 mm, cells of 1 x 1 x 1 mm"
-  std::optional<SourceTotals> sources;  // of the last grid, as are materials
+  Vector3 lengths{};                  // m
+  std::string domain;                 // "20 x 20 x 4 mm, cells of 1 x 1 x 1 mm"
+  std::optional<HeatTotals> sources;  // of the last grid, as are materials
   std::vector<MaterialRecord> materials;
   std::vector<ContactConfig> contacts;
   std::array<std::vector<LawRecord>, face_count> laws{};  // by Face
