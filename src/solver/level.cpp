@@ -131,7 +131,8 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
 template <class T>
 void Level<T>::find_body() {
   if (!materials_) {
-    body_ = all_cells(config_.grid.cells);
+    const Index cells = config_.grid.cells.product();
+    body_ = {cells, static_cast<double>(cells)};
     return;
   }
   std::vector<std::int64_t> cells = materials_->cells_of_class();
@@ -216,8 +217,7 @@ void Level<T>::initialise() {
   if (is_free) {
     // No boundary fixes the temperature: the initial state is shifted to the mean of the deck. Jacobi sweeps
     // of a balanced problem preserve it.
-    FieldSum<T> sum(communicator_, device_, extent(), compute_);
-    fill(*config_.problem.mean_temperature - mean(sum));
+    fill(*config_.problem.mean_temperature - mean());
   }
   hold_voids();
 }

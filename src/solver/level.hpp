@@ -24,7 +24,7 @@
 #include "physics/materials.hpp"
 #include "physics/region_values.hpp"
 #include "physics/varying_sources.hpp"
-#include "solver/diagnosis.hpp"
+#include "solver/field_sum.hpp"
 #include "solver/jumps.hpp"
 #include "solver/method.hpp"
 #include "solver/source_boxes.hpp"
@@ -157,7 +157,19 @@ class Level {
   bool has_void() const { return materials_ && materials_->has_void(); }
   bool is_void(Index x, Index y, Index z) const { return materials_->is_void(x, y, z); }  // in host memory
   const BodyCells& body() const { return body_; }
-  double mean(FieldSum<T>& sum) const { return sum.mean(field(), materials(), body_); }  // K; collective
+  // Exact sums and means over all ranks; collective. `weights`: of classes, as BodyCells has them.
+  LongAccumulator sum(FieldView<const T> field, const double* weights) {
+    return over_ranks(sums().weighted(field, materials(), weights), communicator_);
+  }
+  double mean() { return sum(field(), body_.weights).rounded() / body_.volume; }  // K, over the volume
+  // Of sources, in the last sweep; before the first one without those of boxes.
+  LongAccumulator source_sum() {
+    LongAccumulator mine{};
+    if (source_) mine.add(sums().weighted(source(), materials(), body_.cells));
+    if (boxes_ && !times_.empty())
+      mine.add(boxes_->sum(times_.front(), source(), extent(), compute_, sums()));
+    return over_ranks(mine, communicator_);
+  }
 
   // The current field, the field before the last sweep, and the sources (empty where there are none).
   Field<T>& current() { return current_; }
@@ -169,15 +181,7 @@ class Level {
   Field<T> new_field() const {  // of the same shape; collective
     return zeroed_field<T>(communicator_, device_, extent(), ghost_layers(config_));
   }
-  // Sources that vary in time: their exact sum over the subdomain in the last sweep. sum(field) adds up one
-  // field. Not collective.
   bool sources_vary() const { return varying_ && varying_->vary_in_time(); }
-  LongAccumulator source_sum(const std::function<LongAccumulator(FieldView<const T>)>& sum) {
-    LongAccumulator all{};
-    if (source_) all.add(sum(source()));
-    if (boxes_) all.add(boxes_->sum(times_.front(), source(), extent(), compute_, sum));
-    return all;
-  }
   std::int64_t sweeps() const { return sweeps_; }  // since the initial state
   // s: the end of the last cycle or part of one, and the length of the next; 0 in a steady problem.
   double time() const {
@@ -320,6 +324,10 @@ class Level {
  private:
   bool initialise_by_formula();
   void find_body();
+  const FieldSum<T>& sums() {  // made when it is first needed
+    if (!sums_) all_or_throw(communicator_, [&] { sums_.emplace(device_, extent(), compute_); });
+    return *sums_;
+  }
   // Launches of several sweeps read the ghosts of the source.
   void bring_source_ghosts() {
     if (ghost_layers(config_) == 1) return;
@@ -372,6 +380,7 @@ class Level {
   BoundaryConditions<T> boundaries_;
   std::optional<MaterialCells<T>> materials_;  // where there are several
   BodyCells body_;
+  std::optional<FieldSum<T>> sums_;
   HaloExchange<T> halo_;
   std::unique_ptr<Device> host_;
   std::optional<Field<T>> mirror_;           // of a device's field, in host memory

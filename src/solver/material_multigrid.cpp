@@ -17,7 +17,6 @@
 #include "core/error.hpp"
 #include "kernels/conjugate_steps.hpp"
 #include "kernels/semicoarsening.hpp"
-#include "solver/diagnosis.hpp"
 #include "solver/gathering.hpp"
 #include "solver/multigrid.hpp"
 
@@ -266,7 +265,7 @@ class MaterialMultigrid {
   int axis_below(std::size_t i) {
     ConductanceGrid& fine = grid(i);
     const Int3 cells = fine.decomposition.cells(), lo = fine.subdomain.lo;
-    FieldSum<float> sum(fine.communicator, device_, fine.whole().extent(), compute_);
+    const FieldSum<float> sum(device_, fine.whole().extent(), compute_);
     Vector3 coupling{};
     for (int axis = 0; axis < 3; ++axis) {
       if (cells[axis] == 1) continue;
@@ -275,7 +274,8 @@ class MaterialMultigrid {
       if (!wraps && lo[axis] == 0) ++inner.lo[axis];
       const auto count = static_cast<double>(cells[axis]);
       const double faces = static_cast<double>(cells.product()) / count * (wraps ? count : count - 1);
-      coupling[axis] = sum.of(fine.faces().faces[axis], inner).rounded() / faces;
+      const LongAccumulator mine = sum.over(inner, fine.faces().faces[axis]);
+      coupling[axis] = over_ranks(mine, fine.communicator).rounded() / faces;
     }
     return strongest_axis(cells, coupling);
   }
@@ -394,15 +394,12 @@ class MaterialCorrection : public Correction<T> {
                    }),
         last_(zeroed_field<float>(level_.communicator(), level_.device(), level_.extent(), 0)),
         image_(zeroed_field<float>(level_.communicator(), level_.device(), level_.extent(), 0)),
-        sums_(level_.device(), conjugate_products * sizeof(LongAccumulator)) {
-    if (mean_is_free(level_.config()))
-      sum_.emplace(level_.communicator(), level_.device(), level_.extent(), level_.compute());
-  }
+        sums_(level_.device(), conjugate_products * sizeof(LongAccumulator)) {}
 
   void take(bool from_the_start) override {
     solve(1, v_cycles(level_.config()), from_the_start);
-    if (sum_) {  // no boundary fixes the mean over the volume: it becomes that of the deck
-      const double mean = level_.mean(*sum_);
+    if (mean_is_free(level_.config())) {  // over the volume: it becomes that of the deck
+      const double mean = level_.mean();
       conjugate_steps<T>(level_.device().backend())
           .take(fields(), {0, 0, *level_.config().problem.mean_temperature - mean}, level_.compute());
       level_.hold_voids();
@@ -503,7 +500,6 @@ class MaterialCorrection : public Correction<T> {
   Field<float> last_, image_;  // the last step d, and A d
   double last_product_ = 0;    // d A d; 0: there is no last step
   Buffer sums_;
-  std::optional<FieldSum<T>> sum_;  // where no boundary fixes the mean
 };
 
 std::size_t fp32_bytes(Int3 cells, int ghosts, Backend backend) {

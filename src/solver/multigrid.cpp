@@ -12,7 +12,6 @@
 #include "kernels/change.hpp"
 #include "kernels/grid_transfer.hpp"
 #include "physics/operator.hpp"
-#include "solver/diagnosis.hpp"
 #include "solver/gathering.hpp"
 
 namespace isotherm {
@@ -123,7 +122,8 @@ class Multigrid : public WholeCycle {
  public:
   // As make_multigrid(): collective, throws CollectiveError where the finest level has too few ghosts.
   // `finest` must outlive it.
-  explicit Multigrid(Step<T>& finest) : finest_(finest), self_(Communicator::self()) {
+  explicit Multigrid(Step<T>& finest)
+      : finest_(finest), self_(Communicator::self()), fixes_mean_(mean_is_free(finest.level().config())) {
     Level<T>& field = finest.level();
     const Communicator& ranks = field.communicator();
     const std::vector<CoarseGrid> grids = coarse_grids(field.config(), field.decomposition());
@@ -138,10 +138,7 @@ class Multigrid : public WholeCycle {
       coarse_.push_back(whole ? all_or_throw(ranks, make) : make());
       if (coarse_.back()->gathering) coarse_.back()->gathering->connect(finer.halo());
     }
-    if (mean_is_free(field.config())) {
-      sum_.emplace(ranks, field.device(), field.extent(), field.compute());
-      wanted_mean_ = *field.config().problem.mean_temperature;
-    }
+    if (fixes_mean_) wanted_mean_ = *field.config().problem.mean_temperature;
     records_ = can_be_recorded();
     if (!records_) return;
     // Recording also loads the kernels, so the first cycle does not pay for that.
@@ -261,8 +258,7 @@ class Multigrid : public WholeCycle {
     restrict_to(i + 1);
     v_cycle(i + 1);
     // Interpolation preserves an error's mean only where cells nest; the error left in it converges too.
-    const bool moves_mean = i == 0 && sum_;
-    prolong_from(i + 1, moves_mean ? wanted_mean_ - level(0).mean(*sum_) : 0);
+    prolong_from(i + 1, i == 0 && fixes_mean_ ? wanted_mean_ - level(0).mean() : 0);
     step(i).advance(sweeps / 2);
   }
 
@@ -279,7 +275,7 @@ class Multigrid : public WholeCycle {
   bool can_be_recorded() {
     const Config& config = level(0).config();
     if (coarse_.empty()) return false;  // nor is the number of launches even
-    if (config.solver.cuda_graph == GraphChoice::off || finest_.times_phases() || sum_) return false;
+    if (config.solver.cuda_graph == GraphChoice::off || finest_.times_phases() || fixes_mean_) return false;
     if (!why_no_graph(config, level(0).device()).empty()) return false;
     for (std::size_t i = 0; i <= coarse_.size(); ++i)
       if (!level(i).halo().why_not_recordable().empty() ||
@@ -300,7 +296,7 @@ class Multigrid : public WholeCycle {
   Step<T>& finest_;
   Communicator self_;
   std::vector<std::unique_ptr<CoarseLevel<T>>> coarse_;  // the finest first
-  std::optional<FieldSum<T>> sum_;                       // where no boundary fixes the mean
+  bool fixes_mean_;                                      // no boundary does
   double wanted_mean_ = 0;                               // K
   RecordedSweeps<T> start_, v_cycle_;
   bool records_ = false;
@@ -322,7 +318,8 @@ class CorrectionBy : public Correction<T> {
     level_.wait_for_copy(true);  // the field is changed in place
     step_.refresh_ghosts();
     level_.fill_boundaries(level_.whole());
-    if (sum_) multigrid_.want_mean(*level_.config().problem.mean_temperature - level_.mean(*sum_));
+    const Config& config = level_.config();
+    if (mean_is_free(config)) multigrid_.want_mean(*config.problem.mean_temperature - level_.mean());
     step_.timed(Phase::sweep, [&] {
       transfer.find_defect({level_.field(), level_.source(), level_.coefficients(),
                             change_.source_field().view(), level_.whole(), static_cast<T>(scale * scale_)},
@@ -362,8 +359,6 @@ class CorrectionBy : public Correction<T> {
         multigrid_(change_step_),
         dt_(level_.dt()) {
     weigh();
-    if (mean_is_free(config))
-      sum_.emplace(level_.communicator(), level_.device(), level_.extent(), level_.compute());
   }
 
   // Takes over the step's length, and the boundary coefficients at the time of the stage.
@@ -386,7 +381,6 @@ class CorrectionBy : public Correction<T> {
   Level<Change> change_;
   Step<Change> change_step_;
   Multigrid<Change> multigrid_;
-  std::optional<FieldSum<T>> sum_;  // where no boundary fixes the mean
   double dt_, scale_ = 1;
 };
 

@@ -94,7 +94,8 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
   step_.times = {};
   synchronize();
   device.record(paced_, level_.compute());
-  if (config.output.diagnostics) diagnosis_.emplace(make_diagnosis());
+  // Before the first sweep: the bins depend on the extremes of the initial state.
+  if (config.output.diagnostics) diagnosis_.emplace(level_, kernels_.histogram);
   if (stored) first_ = stored->sweep;
   level_.count_from(first_);
 }
@@ -246,8 +247,7 @@ Diagnostics Solver<T>::diagnose() {
   const Timer timer;
   std::optional<StepFields<T>> step;
   if (own_sweeps() > 0) step = fields_of_update();
-  find_varying_source();
-  const Diagnostics found = diagnosis_->look(level_.field(), step, level_.boundaries().boundaries());
+  const Diagnostics found = diagnosis_->look(step);
   step_.times[Phase::diagnostics] += timer.seconds();
   return found;
 }
@@ -278,9 +278,8 @@ std::optional<HeatFlows> Solver<T>::heat_flows() {
   const StepFields<T> step = steady ? StepFields<T>{level_.field(), level_.field()} : fields_of_update();
   synchronize();
   const TraceRange range(Phase::diagnostics);
-  if (!diagnosis_) diagnosis_.emplace(make_diagnosis());
-  find_varying_source();
-  return diagnosis_->heat_flows(step, level_.boundaries().boundaries());
+  if (!diagnosis_) diagnosis_.emplace(level_, kernels_.histogram);
+  return diagnosis_->heat_flows(step);
 }
 
 template class Solver<float>;

@@ -158,17 +158,6 @@ class Solver {
 
  private:
   void make_check();
-  // The bins depend on the extremes of the initial state, so this runs before the first sweep.
-  Diagnosis<T> make_diagnosis() {
-    Diagnosis<T> diagnosis(level_.config(), level_.communicator(), level_.extent(), level_.device(),
-                           kernels_.histogram, level_.compute(), level_.materials(), level_.body());
-    diagnosis.start(level_.field(), level_.source());
-    return diagnosis;
-  }
-  void find_varying_source() {
-    if (level_.sources_vary() && own_sweeps() > 0)
-      diagnosis_->find_source([&](const auto& sum) { return level_.source_sum(sum); });
-  }
   // Does the update have to come from an extra sweep that is not kept, as the last step was several sweeps?
   bool probes_update() const {
     return has_cycles() || (own_sweeps() > 0 && level_.next_divided(sweeps() - 1) == sweeps() - 1);

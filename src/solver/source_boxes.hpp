@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -16,9 +15,9 @@
 #include "core/device.hpp"
 #include "grid/field.hpp"
 #include "kernels/face_copy.hpp"
-#include "kernels/long_accumulator.hpp"
 #include "kernels/stencil.hpp"
 #include "physics/varying_sources.hpp"
+#include "solver/field_sum.hpp"
 
 namespace isotherm {
 
@@ -32,15 +31,16 @@ class SourceBoxes {
   void sweep(const SweepArgs<T>& args, std::span<const double> times, Stream stream) {
     for (const Box& box : changed(times, std::ssize(times) - 1, args.region)) sweep(args, box, times, stream);
   }
-  // What sources at t add to the sum of `constant` (may be empty) over the subdomain. sum(field) sums a box.
+  // What sources at t add to the sum of `constant` (may be empty) over the subdomain.
   LongAccumulator sum(double t, FieldView<const T> constant, Int3 extent, Stream stream,
-                      const std::function<LongAccumulator(FieldView<const T>)>& sum) {
+                      const FieldSum<T>& sums) {
     LongAccumulator all{};
     for (const Box& box : changed(std::array{t}, 0, {{0, 0, 0}, extent})) {
       make_room(box.extent());
       sources_.set_products(t, source_at(constant, box.lo), source_, source_.interior(), box.lo, stream);
-      all.add(sum(source_));
-      if (!constant.empty()) all.subtract(sum(part_of(constant, box.lo, box.extent())));
+      all.add(sums.over(source_.interior(), source_));
+      if (!constant.empty())
+        all.subtract(sums.over(source_.interior(), part_of(constant, box.lo, box.extent())));
     }
     return all;
   }

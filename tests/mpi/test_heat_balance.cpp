@@ -101,22 +101,17 @@ TEST_P(HeatBalance, ASteadyProblemHasNoRateAndItsDefectFades) {
 class Made {
  public:
   Made(Device& device, const Config& config)
-      : device_(device), diagnosis_(config, Communicator::self(), n, device, nullptr, Stream{}) {}
+      : level_(config, Decomposition(n, {1, 1, 1}, {}), Communicator::self(), device),
+        diagnosis_(level_, nullptr) {}
   Diagnostics look(Field<double>& now, Field<double>& before) {
-    const Field<double> now_there = there(now), before_there = there(before);
-    diagnosis_.start(now_there.view(), {});
-    return diagnosis_.look(now_there.view(), StepFields<double>{before_there.view(), now_there.view()}, {});
+    level_.device().copy(level_.current().data(), now.data(), now.bytes(), level_.compute());
+    level_.device().copy(level_.other().data(), before.data(), before.bytes(), level_.compute());
+    return diagnosis_.look(StepFields<double>{level_.before(), level_.field()});
   }
   static constexpr Int3 n{9, 8, 7};
 
  private:
-  Field<double> there(Field<double>& field) {
-    Field<double> copy(device_, n, 1);
-    device_.copy(copy.data(), field.data(), field.bytes(), {});
-    device_.synchronize(Stream{});
-    return copy;
-  }
-  Device& device_;
+  Level<double> level_;
   Diagnosis<double> diagnosis_;
 };
 void fill(Field<double>& field, double value) {
