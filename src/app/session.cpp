@@ -109,14 +109,13 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int
   const Decomposition decomposition = decompose(config, ranks, backend);
   const int ghosts = ghost_layers(config);
   const std::size_t size = element_bytes(config);
-  const FieldLayout layout =
-      FieldLayout::make(decomposition.subdomain(rank).extent(), ghosts, size, row_alignment(backend));
+  const Int3 extent = decomposition.subdomain(rank).extent();
   MemoryPlan plan;
-  plan.field = static_cast<std::size_t>(layout.elements) * size;
+  plan.field = field_bytes(extent, ghosts, size, backend);
   plan.fields = plan.field * (2 + fields_of_sources(config));
   if (has_several_materials(config))
-    plan.fields += material_bytes(layout.extent, class_ghosts(config), backend,
-                                  longest_launch<double>(config, backend), size);
+    plan.fields +=
+        material_bytes(extent, class_ghosts(config), backend, longest_launch<double>(config, backend), size);
   if (backend == Backend::host && has_void(material_classes(config)))
     plan.fields += plan.field;  // the copy for output, whose cells of voids are NaN
   const Method method = make_method(config);
@@ -142,7 +141,7 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int
     plan.copies = copy_bytes(config, decomposition.subdomain(rank), beside ? plan.field : 0);
   const auto datasets = std::max(std::ranges::count(config.initial, Shape::dataset, &RegionValue::shape),
                                  std::ranges::count(config.sources, Shape::dataset, &RegionValue::shape));
-  plan.initialising = datasets * sizeof(double) * layout.extent.product();
+  plan.initialising = datasets * sizeof(double) * extent.product();
   const double moved = 2.0 * static_cast<double>(likely_sweeps(config)) * static_cast<double>(plan.field);
   plan.copy_bandwidth = 2 * copy_probe_bytes(plan.field, moved, backend, sharers);
   plan.program = proc_bytes("/proc/self/status", "VmRSS");

@@ -24,6 +24,12 @@ struct FieldLayout {
   static FieldLayout make(Int3 extent, int ghosts, std::size_t element_bytes, std::ptrdiff_t row_alignment);
 };
 
+// Of a field on a backend.
+inline std::size_t field_bytes(Int3 extent, int ghosts, std::size_t element_bytes, Backend backend) {
+  const FieldLayout layout = FieldLayout::make(extent, ghosts, element_bytes, row_alignment(backend));
+  return static_cast<std::size_t>(layout.elements) * element_bytes;
+}
+
 template <class T>
 class Field {
  public:

@@ -233,10 +233,7 @@ class MaterialCells {
 // Of a block whose fields have rows of such an alignment: what MaterialCells holds for each cell.
 inline std::size_t material_bytes(Int3 extent, int ghosts, Backend backend, int most_sweeps,
                                   std::size_t element_bytes) {
-  const auto bytes = [&](Int3 cells, std::size_t each) {
-    return each *
-           static_cast<std::size_t>(FieldLayout::make(cells, ghosts, each, row_alignment(backend)).elements);
-  };
+  const auto bytes = [&](Int3 cells, std::size_t each) { return field_bytes(cells, ghosts, each, backend); };
   if (backend == Backend::host) return bytes(extent, 1);
   return 2 * bytes(extent, 1) + bytes(extent_in_packs(extent, element_bytes), 1) +
          static_cast<std::size_t>(fields_between(most_sweeps)) * bytes(extent, element_bytes);

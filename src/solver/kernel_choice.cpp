@@ -118,6 +118,12 @@ void match_fused_norm(const Config& config, Backend backend, KernelChoices<T>& c
 
 }  // namespace
 
+bool may_fuse(const SolverConfig& solver) {
+  const auto table = stencil_kernels<double>();
+  const auto named = std::ranges::find(table, solver.kernel, &StencilKernel<double>::name);
+  return named == table.end() || named->max_time_block > 1;
+}
+
 bool values_vary_by_sweep(const Config& config) {
   return sources_vary_by_sweep(config) || (!takes_long_steps(config) && boundaries_use_time(config));
 }
@@ -157,11 +163,7 @@ int widest_halo(const Config& config, const Decomposition& decomposition, int mo
   if (s.halo_width) return *s.halo_width;
   if (sources_fill_a_field(config)) return 1;  // wider halos would need exchanges of the source too
   if (!exchanges(ghost_sides(decomposition, 0)) || stores_faces(config, decomposition)) return 1;
-  if (decomposition.ranks() == 1 && s.kernel != "auto") {  // periodic: only time blocks need them
-    const auto table = stencil_kernels<double>();
-    const auto named = std::ranges::find(table, s.kernel, &StencilKernel<double>::name);
-    if (named != table.end() && named->max_time_block == 1) return 1;
-  }
+  if (decomposition.ranks() == 1 && !may_fuse(s)) return 1;  // periodic: only time blocks need them
   const std::int64_t due = std::min(sweeps_until_due(config), Schedule(config).last());
   const Index thinnest = decomposition.max_halo_width().value_or(1);
   return static_cast<int>(

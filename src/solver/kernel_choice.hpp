@@ -64,6 +64,9 @@ struct KernelChoices {
   }
 };
 
+// May the kernel of the deck fuse sweeps, as far as its name says?
+bool may_fuse(const SolverConfig& solver);
+
 // The fewest sweeps between two checks, diagnostics or snapshots, where their intervals are in sweeps.
 std::int64_t sweeps_until_due(const Config& config);
 

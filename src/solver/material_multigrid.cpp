@@ -502,12 +502,6 @@ class MaterialCorrection : public Correction<T> {
   Buffer sums_;
 };
 
-std::size_t fp32_bytes(Int3 cells, int ghosts, Backend backend) {
-  return sizeof(float) *
-         static_cast<std::size_t>(
-             FieldLayout::make(cells, ghosts, sizeof(float), row_alignment(backend)).elements);
-}
-
 }  // namespace
 
 template <class T>
@@ -520,10 +514,10 @@ std::size_t material_correction_bytes(const Config& config, const Decomposition&
                                       Backend backend) {
   const std::size_t fields = has_ground(config) ? 7 : 6;
   const auto grid_bytes = [&](const Decomposition& cut, int of) {
-    return fields * fp32_bytes(cut.subdomain(of).extent(), layers_of(cut), backend);
+    return fields * field_bytes(cut.subdomain(of).extent(), layers_of(cut), sizeof(float), backend);
   };
-  std::size_t bytes =
-      2 * fp32_bytes(decomposition.subdomain(rank).extent(), 0, backend) + grid_bytes(decomposition, rank);
+  std::size_t bytes = 2 * field_bytes(decomposition.subdomain(rank).extent(), 0, sizeof(float), backend) +
+                      grid_bytes(decomposition, rank);
   bool finer_is_whole = decomposition.ranks() == 1;
   for (const HalvedGrid& grid : likely_halved_grids(config, decomposition)) {
     bytes += grid_bytes(grid.decomposition, grid.whole ? 0 : rank);

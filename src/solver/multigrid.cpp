@@ -386,9 +386,7 @@ class CorrectionBy : public Correction<T> {
 
 // Bytes of the two fields and the source of a grid, with a subdomain of `block` cells.
 std::size_t level_bytes(const Config& config, Int3 block, Backend backend) {
-  const FieldLayout layout =
-      FieldLayout::make(block, ghost_layers(config), element_bytes(config), row_alignment(backend));
-  return 3 * element_bytes(config) * static_cast<std::size_t>(layout.elements);
+  return 3 * field_bytes(block, ghost_layers(config), element_bytes(config), backend);
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include "config/boundary_laws.hpp"
 #include "config/materials.hpp"
 #include "config/parts.hpp"
-#include "kernels/stencil.hpp"
 #include "physics/region_values.hpp"
 #include "solver/coarsening.hpp"
 #include "solver/kernel_choice.hpp"
@@ -23,14 +22,6 @@ constexpr double rounding_of_a_step = 1e-9;
 std::int64_t step_at(double time, double dt) {
   const double step = std::ceil(time / dt * (1 - rounding_of_a_step));
   return step < static_cast<double>(Recurrence::never) ? static_cast<std::int64_t>(step) : Recurrence::never;
-}
-
-// May launches take several sweeps?
-bool shares_launches(const Config& config) {
-  const auto table = stencil_kernels<double>();
-  const auto named = std::ranges::find(table, config.solver.kernel, &StencilKernel<double>::name);
-  return !has_several_materials(config) && !has_varying_coefficients(config) &&
-         longest_time_block(config) > 1 && (named == table.end() || named->max_time_block > 1);
 }
 
 }  // namespace
@@ -97,7 +88,9 @@ SweepWork sweep_work(const Config& config, const Decomposition& decomposition, B
   const Method method = make_method(config);
   const Config of_sweeps = method.by_correction ? config_of_change(config) : config;
   const bool has_coarse_grids = method.by_correction || method.has_coarse_grids;
-  const bool blocks = shares_launches(of_sweeps);
+  // May launches take several sweeps?
+  const bool blocks = !has_several_materials(of_sweeps) && !has_varying_coefficients(of_sweeps) &&
+                      longest_time_block(of_sweeps) > 1 && may_fuse(of_sweeps.solver);
   constexpr double usual_block = 4;  // sweeps of a launch, and of a V cycle before a correction
   // Speed-up of launches of several sweeps over one pass per sweep (docs/tuning-log).
   const double gain = !blocks ? 1 : backend == Backend::cuda ? 2.8 : 1.5;
