@@ -59,8 +59,8 @@ class FieldOutputs {
     if (config.output.snapshots) {
       snapshots_.emplace(writer_of(grid_of_snapshots(config)));
       if (!files.in_step()) {
-        copy_.emplace(all_or_throw(communicator, [&] { return solver.make_host_copy(); }));
-        solver.copy_to(*copy_);  // touches its memory, which else the first snapshot would pay for
+        copy_.emplace(all_or_throw(communicator, [&] { return HostCopy<T>(solver.level()); }));
+        copy_->take();  // touches its memory, which else the first snapshot would pay for
       }
       write_or_warn([&] {
         snapshots_->start_materials(config);
@@ -194,7 +194,7 @@ class FieldOutputs {
     if (!copy_) return [field = solver_.host_field()] { return field; };
     snapshots_->wait();
     count_copy();
-    solver_.copy_to(*copy_);
+    copy_->take();
     copied_ = true;
     return [this] { return copy_->view(); };
   }

@@ -44,52 +44,6 @@ Field<T> zeroed_field(const Communicator& communicator, Device& device, Int3 ext
   });
 }
 
-// A copy in host memory of the field at one sweep. The next sweeps run during the copy; Solver::copy_to()
-// starts it and delays only the sweep that would overwrite the field.
-template <class T>
-class HostCopy {
- public:
-  // `blank` marks the cells of voids in the copy; empty where there are no voids.
-  HostCopy(Device& device, Int3 extent, int ghosts, std::function<void(FieldView<T>)> blank = {})
-      : device_(device),
-        blank_(std::move(blank)),
-        cells_(device, extent, ghosts, Memory::staging),
-        stream_(own_stream(device, Priority::high)),
-        made_(own_event(device)),
-        start_(own_timing_event(device)),
-        copied_(own_timing_event(device)) {}
-
-  // Queues the copy after the work on `before`. Ghosts in the copy are undefined: the next exchange may write
-  // them meanwhile.
-  void take(const Field<T>& field, Stream before) {
-    device_.record(made_, before);
-    device_.wait(stream_, made_);
-    device_.record(start_, stream_);
-    device_.copy(cells_.data(), field.data(), field.bytes(), stream_);
-    device_.record(copied_, stream_);
-    is_blank_ = false;
-  }
-  Event copied() const { return copied_; }
-
-  // Waits for the copy; any thread may call it. The view is valid until the next take().
-  FieldView<const T> view() {
-    device_.synchronize(copied_);
-    if (blank_ && !is_blank_) blank_(cells_.view());
-    is_blank_ = true;
-    return std::as_const(cells_).view();
-  }
-  // Duration of the last copy, known after view(): the longest wait of the sweep that overwrites the field.
-  double seconds() const { return device_.seconds_between(start_, copied_); }
-
- private:
-  Device& device_;
-  std::function<void(FieldView<T>)> blank_;
-  bool is_blank_ = false;
-  Field<T> cells_;
-  Owned<Stream> stream_;
-  Owned<Event> made_, start_, copied_;
-};
-
 struct LevelOptions {
   bool time_halos = false;
   // For a coarser grid or the grid of a change: its method, and the stream of the field's grid, on which its
@@ -402,6 +356,51 @@ class Level {
     std::int64_t sweep;  // at which the field is copied
   };
   std::optional<Copying> copying_;  // until a sweep has waited for it
+};
+
+// A copy in host memory of a level's field at one sweep. The next sweeps run during the copy; only the sweep
+// that would overwrite the field waits.
+template <class T>
+class HostCopy {
+ public:
+  // `level` must outlive it.
+  explicit HostCopy(Level<T>& level)
+      : level_(level),
+        cells_(level.device(), level.extent(), level.field().ghosts, Memory::staging),
+        stream_(own_stream(level.device(), Priority::high)),
+        made_(own_event(level.device())),
+        start_(own_timing_event(level.device())),
+        copied_(own_timing_event(level.device())) {}
+
+  // Queues the copy after the work on the field. Ghosts in the copy are undefined: the next exchange may
+  // write them meanwhile.
+  void take() {
+    Device& device = level_.device();
+    device.record(made_, level_.compute());
+    device.wait(stream_, made_);
+    device.record(start_, stream_);
+    device.copy(cells_.data(), level_.current().data(), level_.current().bytes(), stream_);
+    device.record(copied_, stream_);
+    is_blank_ = false;
+    level_.protect_until(copied_);
+  }
+
+  // Waits for the copy; any thread may call it. The view is valid until the next take().
+  FieldView<const T> view() {
+    level_.device().synchronize(copied_);
+    if (level_.has_void() && !is_blank_) level_.material_cells().blank(cells_.view());
+    is_blank_ = true;
+    return std::as_const(cells_).view();
+  }
+  // Duration of the last copy, known after view(): the longest wait of the sweep that overwrites the field.
+  double seconds() const { return level_.device().seconds_between(start_, copied_); }
+
+ private:
+  Level<T>& level_;
+  bool is_blank_ = false;  // the cells of voids
+  Field<T> cells_;
+  Owned<Stream> stream_;
+  Owned<Event> made_, start_, copied_;
 };
 
 }  // namespace isotherm

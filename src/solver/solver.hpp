@@ -106,16 +106,6 @@ class Solver {
   Box subdomain() const { return level_.subdomain(); }
   FieldView<const T> host_field() { return level_.host_field(); }
   std::vector<T> host_cells(const std::vector<Box>& boxes) { return level_.host_cells(boxes); }
-  // Copies the current field. Only the second sweep to come waits. `copy` must outlive the copying.
-  HostCopy<T> make_host_copy() {
-    std::function<void(FieldView<T>)> blank;
-    if (level_.has_void()) blank = [this](FieldView<T> copy) { level_.material_cells().blank(copy); };
-    return {level_.device(), level_.extent(), level_.field().ghosts, blank};
-  }
-  void copy_to(HostCopy<T>& copy) {
-    copy.take(level_.current(), level_.compute());
-    level_.protect_until(copy.copied());
-  }
 
   // From now on times() includes the phases of exchanges. On a GPU the host waits after each phase for the
   // work it has queued: no overlap, no graphs, and times are those of the device.

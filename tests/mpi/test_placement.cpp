@@ -177,10 +177,10 @@ class HostCopies : public BackendTest {
     SolverKernels<T> kernels = rows_with_graphs<T>(config, device());
     kernels.graph = kernels.graph && graph;
     Solver<T> solver(config, even_blocks(config, ghost_layers(config)), world(), device(), kernels);
-    HostCopy<T> copy = solver.make_host_copy();
+    HostCopy<T> copy(solver.level());
     for (const std::int64_t beside : {1, 2, 3, 40}) {
       const std::uint64_t taken = solver.fingerprint();
-      solver.copy_to(copy);
+      copy.take();
       solver.sweep(beside);
       EXPECT_EQ(whole<T>(copy.view(), solver.subdomain(), config.grid.cells), taken);
       EXPECT_GE(copy.seconds(), 0);
