@@ -21,6 +21,7 @@ struct FaceCells {
   int normal, p, q;  // axes; p and q are the indices of a face in kernels/stencil.hpp
   Int3 first;        // global cell of the index (0, 0)
   Int3 domain;       // cells of it
+  Index layer;       // the cells at the face, along the normal
   std::array<bool, 3> periodic;
   GridAxes axes;
   double plane;  // m, where the boundary stands
@@ -32,6 +33,7 @@ struct FaceCells {
         q(face_axes(f)[1]),
         first(subdomain.lo - Int3{ghosts, ghosts, ghosts}),
         domain(config.grid.cells),
+        layer(is_max(f) ? domain[normal] - 1 : 0),
         periodic(periodic_axes(config)),
         axes(config),
         plane(face_position(config, f)),
@@ -42,11 +44,16 @@ struct FaceCells {
   Index cell(int axis, Index i) const {  // global
     return cell_like(first[axis] + i, domain[axis], periodic[axis]);
   }
+  Int3 cell(Index i, Index j) const {
+    Int3 at;
+    at[normal] = layer;
+    at[p] = cell(p, i);
+    at[q] = cell(q, j);
+    return at;
+  }
   Vector3 place(Index i, Index j) const {
-    Vector3 at{};
+    Vector3 at = axes.centre(cell(i, j));
     at[normal] = plane;
-    at[p] = axes[p].centre(cell(p, i));
-    at[q] = axes[q].centre(cell(q, j));
     return at;
   }
   std::vector<double> along(int axis, Index count) const {
@@ -54,49 +61,6 @@ struct FaceCells {
     for (Index i = 0; i < count; ++i) at.push_back(axes[axis].centre(cell(axis, i)));
     return at;
   }
-};
-
-// a or b of the cells of a face: one number, or values on the device.
-template <class T>
-class FaceFormula {
- public:
-  // `scale` times the formula; `lowest`: what it is at least.
-  FaceFormula(Device& device, const FaceCells& cells, Expression formula, double scale, double lowest,
-              int most_sweeps)
-      : formula_(std::move(formula)), scale_(scale), lowest_(lowest) {
-    if (!formula_.uses("xyz"[cells.p]) && !formula_.uses("xyz"[cells.q])) return;
-    over_face_.emplace(device, formula_,
-                       std::array{FormulaAxis{cells.p, cells.along(cells.p, cells.pitch)},
-                                  FormulaAxis{cells.q, cells.along(cells.q, cells.rows)},
-                                  FormulaAxis{cells.normal, {cells.plane}}},
-                       scale_, lowest_, true);
-    const auto values = static_cast<std::size_t>(cells.pitch * cells.rows * (over_time() ? most_sweeps : 1));
-    values_ = Buffer(device, values * sizeof(T));
-  }
-
-  bool over_face() const { return over_face_.has_value(); }
-  bool over_time() const { return formula_.uses('t'); }
-  const Expression& formula() const { return formula_; }
-
-  T value(const Vector3& at, double t) const {
-    return static_cast<T>(scale_ * formula_(at[0], at[1], at[2], t));
-  }
-  bool is_sound_at(const Vector3& at, double t) const { return is_sound(value(at, t), lowest_); }
-  std::optional<double> unsound_at() const { return over_face_ ? over_face_->unsound_at() : std::nullopt; }
-  // Returns those of the cell (0, 0), at the first time.
-  const T* evaluate(const FaceCells& cells, std::span<const double> times, Stream stream) {
-    T* const values = values_.template as<T>();
-    const Box all{{0, 0, 0}, {cells.pitch, cells.rows, 1}};
-    const Index of_time = cells.pitch * cells.rows;
-    over_face_->evaluate(all, times, {values, cells.pitch, of_time, of_time}, stream);
-    return values + cells.first_inside;
-  }
-
- private:
-  Expression formula_;
-  double scale_, lowest_;
-  std::optional<FormulaValues<T>> over_face_;
-  Buffer values_;  // [sweep][q][p]
 };
 
 namespace {
@@ -139,7 +103,7 @@ class BoundaryConditions<T>::FaceValues {
 
   Face on() const { return face_; }
   bool over_time() const {
-    return std::ranges::any_of(formulas_, [](const auto& each) { return each.over_time(); });
+    return std::ranges::any_of(formulas_, [](const auto& each) { return each.formula.uses('t'); });
   }
 
   // Sets the boundary up, with the values at t = 0. Of a body of several materials: do a and b differ by
@@ -151,7 +115,7 @@ class BoundaryConditions<T>::FaceValues {
     if (classes_.empty()) return false;
     std::vector<CellBoundary<T>> cells = cells_at(0);
     const bool is_number =
-        std::ranges::all_of(formulas_, [](const auto& each) { return each.formula().is_constant(); });
+        std::ranges::all_of(formulas_, [](const auto& each) { return each.formula.is_constant(); });
     const bool by_cell = !is_number || !make_one(boundary, cells);
     of_cells_ = copied_to(device_, cells);
     boundary.cells_pitch = cells_.pitch;
@@ -164,31 +128,62 @@ class BoundaryConditions<T>::FaceValues {
       device_.copy(of_cells_.data(), now.data(), of_cells_.bytes(), stream);
       device_.synchronize(stream);
     }
-    FaceFormula<T>& b = formulas_[0];
-    if (b.over_face()) {
+    FaceFormula& b = formulas_[0];
+    if (b.over_face) {
       boundary.pitch = cells_.pitch;
       boundary.sweep_pitch = times.size() > 1 ? cells_.pitch * cells_.rows : 0;
-      boundary.b_field = b.evaluate(cells_, times, stream);
+      boundary.b_field = evaluate(b, times, stream);
     } else {
       boundary.b = number_at(b, times.front());
       for (std::size_t i = 1; i < times.size(); ++i) boundary.b.sweep[i] = number_at(b, times[i]);
     }
     if (formulas_.size() == 1) return;
-    FaceFormula<T>& a = formulas_[1];  // for kernels of one sweep per launch
-    if (!a.over_face()) return void(boundary.a = number_at(a, times.front()));
+    FaceFormula& a = formulas_[1];  // for kernels of one sweep per launch
+    if (!a.over_face) return void(boundary.a = number_at(a, times.front()));
     boundary.pitch = cells_.pitch;
-    boundary.a_field = a.evaluate(cells_, times.first(1), stream);
+    boundary.a_field = evaluate(a, times.first(1), stream);
   }
   void check() const {
-    for (const FaceFormula<T>& each : formulas_)
-      if (const auto time = each.unsound_at()) throw_unsound(each, *time);
+    for (const FaceFormula& each : formulas_)
+      if (const auto time = each.over_face ? each.over_face->unsound_at() : std::nullopt)
+        throw_unsound(each, *time);
   }
 
  private:
+  // a or b of the cells: one number, or values on the device. `scale` times the formula; `lowest`: what it is
+  // at least.
+  struct FaceFormula {
+    Expression formula;
+    double scale, lowest;
+    std::optional<FormulaValues<T>> over_face{};
+    Buffer values{};  // [sweep][q][p]
+
+    T value(const Vector3& at, double t) const {
+      return static_cast<T>(scale * formula(at[0], at[1], at[2], t));
+    }
+    bool is_sound_at(const Vector3& at, double t) const { return is_sound(value(at, t), lowest); }
+  };
+  // Returns those of the cell (0, 0), at the first time.
+  const T* evaluate(FaceFormula& formula, std::span<const double> times, Stream stream) {
+    T* const values = formula.values.template as<T>();
+    const Box all{{0, 0, 0}, {cells_.pitch, cells_.rows, 1}};
+    const Index of_time = cells_.pitch * cells_.rows;
+    formula.over_face->evaluate(all, times, {values, cells_.pitch, of_time, of_time}, stream);
+    return values + cells_.first_inside;
+  }
+
   void add_formulas(int most_sweeps) {
     const bool several = has_several_materials(config_);  // whose slope, and a, is by cell
     const auto add = [&](const Expression& formula, double scale, double lowest) {
-      formulas_.emplace_back(device_, cells_, formula, scale, lowest, most_sweeps);
+      FaceFormula& added = formulas_.emplace_back(FaceFormula{formula, scale, lowest});
+      if (!formula.uses("xyz"[cells_.p]) && !formula.uses("xyz"[cells_.q])) return;
+      added.over_face.emplace(device_, formula,
+                              std::array{FormulaAxis{cells_.p, cells_.along(cells_.p, cells_.pitch)},
+                                         FormulaAxis{cells_.q, cells_.along(cells_.q, cells_.rows)},
+                                         FormulaAxis{cells_.normal, {cells_.plane}}},
+                              scale, lowest, true);
+      const Index values = cells_.pitch * cells_.rows * (formula.uses('t') ? most_sweeps : 1);
+      added.values = Buffer(device_, static_cast<std::size_t>(values) * sizeof(T));
     };
     const BoundaryConfig& boundary = boundary_of(config_, face_);
     if (is_plain(boundary)) {
@@ -217,14 +212,13 @@ class BoundaryConditions<T>::FaceValues {
       by_class_.push_back(of_law(boundary_law(config_, face_, k), relative));
     }
     MaterialPainter painter(config_);
-    Int3 cell, end = config_.grid.cells;
-    cell[cells_.normal] = is_max(face_) ? end[cells_.normal] - 1 : 0;
-    end[cells_.normal] = cell[cells_.normal] + 1;
-    painter.load({cell, end});
+    Box face{{0, 0, 0}, cells_.domain};
+    face.lo[cells_.normal] = cells_.layer;
+    face.hi[cells_.normal] = cells_.layer + 1;
+    painter.load(face);
     for (Index q = 0; q < cells_.rows; ++q)
       for (Index p = 0; p < cells_.pitch; ++p) {
-        cell[cells_.p] = cells_.cell(cells_.p, p);
-        cell[cells_.q] = cells_.cell(cells_.q, q);
+        const Int3 cell = cells_.cell(p, q);
         classes_.push_back(static_cast<std::uint8_t>(all.of(painter.painted(cell), cell)));
       }
   }
@@ -253,24 +247,21 @@ class BoundaryConditions<T>::FaceValues {
     return found;
   }
 
-  T number_at(const FaceFormula<T>& formula, double t) const {
+  T number_at(const FaceFormula& formula, double t) const {
     const Vector3 at = cells_.place(0, 0);
     if (!formula.is_sound_at(at, t)) throw_unsound(formula, t);
     return formula.value(at, t);
   }
 
   // The first of them.
-  [[noreturn]] void throw_unsound(const FaceFormula<T>& formula, double t) const {
+  [[noreturn]] void throw_unsound(const FaceFormula& formula, double t) const {
     for (Index q = 0; q < cells_.rows; ++q)
       for (Index p = 0; p < cells_.pitch; ++p) {
         const Vector3 at = cells_.place(p, q);
         if (formula.is_sound_at(at, t)) continue;
-        Int3 where;
-        where[cells_.normal] = is_max(face_) ? cells_.domain[cells_.normal] - 1 : 0;
-        where[cells_.p] = cells_.cell(cells_.p, p);
-        where[cells_.q] = cells_.cell(cells_.q, q);
+        const Int3 where = cells_.cell(p, q);
         for (const PlacedLaw& law : laws_) throw_if_unsound(law, where, at, t);
-        const Expression& sum = formulas_[0].formula();
+        const Expression& sum = formulas_[0].formula;
         throw not_finite(config_.at(boundary_key(static_cast<int>(face_))), sum.text(),
                          sum(at[0], at[1], at[2], t), where, at, t);
       }
@@ -299,7 +290,7 @@ class BoundaryConditions<T>::FaceValues {
   std::vector<PlacedLaw> laws_;
   FaceLaw law_;  // their sum
   bool varies_;
-  std::vector<FaceFormula<T>> formulas_;  // of b; and of a
+  std::vector<FaceFormula> formulas_;  // of b; and of a
   // Of a body of several materials:
   std::vector<double> conductivity_;       // by class, W/(m K), along the normal
   std::vector<CellBoundary<T>> by_class_;  // of a law that does not vary; a conductance of 0: a void

@@ -50,13 +50,12 @@ Probe::Probe(const Config& config, const Vector3& at, const std::string& key) {
       weights_[axis] =
           std::clamp((at[axis] - along.edge(lower + 1) + size / 2) / (size / 2 + above / 2), 0.0, 1.0);
   }
-  for (int corner = 0; corner < corners; ++corner)
-    for (int axis = 0; axis < 3; ++axis)
-      if (neighbours_[axis][corner >> axis & 1].beyond_boundary)
-        conductivities_[corner][axis] = conductivity_at(config, cell(corner), axis);
   int nearest = 0;
   for (int corner = 0; corner < corners; ++corner) {
     const Int3 place = cell(corner);
+    for (int axis = 0; axis < 3; ++axis)
+      if (neighbours_[axis][corner >> axis & 1].beyond_boundary)
+        conductivities_[corner][axis] = conductivity_at(config, place, axis);
     const std::vector<std::uint8_t> is_void = void_cells(config, {place, place + Int3{1, 1, 1}});
     voids_[corner] = !is_void.empty() && is_void[0] != 0;
     if (weight(corner) > weight(nearest)) nearest = corner;

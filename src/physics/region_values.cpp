@@ -101,8 +101,7 @@ class RegionValues::Brush {
         number_(number),
         is_source_(is_source),
         axes_(config),
-        value_(source_strength(config, entry)),
-        formula_(entry.formula) {
+        value_(source_strength(config, entry)) {
     if (entry.shape == Shape::exact && !(exact_ = make_exact(config)))
       throw deck_error(config, key(),
                        "shape exact needs an exact solution (verify.solution is none); "
@@ -149,7 +148,8 @@ class RegionValues::Brush {
   bool repeats(Index z) const {
     if (coverage_) return coverage_->repeats(z);
     if (centres_) return centres_->repeats(z);
-    return entry_->shape == Shape::constant || (entry_->shape == Shape::formula && !formula_.uses('z'));
+    return entry_->shape == Shape::constant ||
+           (entry_->shape == Shape::formula && !entry_->formula.uses('z'));
   }
 
   std::string key() const {  // of what says the value
@@ -161,7 +161,7 @@ class RegionValues::Brush {
                                               : ".value");
   }
   std::string what() const {
-    if (entry_->shape == Shape::formula) return formula_.text();
+    if (entry_->shape == Shape::formula) return entry_->formula.text();
     if (entry_->shape == Shape::dataset) return fmt::format("{} of {}", entry_->dataset, entry_->file);
     return "the value";
   }
@@ -188,7 +188,8 @@ class RegionValues::Brush {
     for (Index i = 0; i < std::ssize(values); ++i) x.push_back(axes_[0].centre(row.first.x + i));
     const Vector3 at = axes_.centre(row.first);
     const double t = 0;
-    formula_.evaluate({{{x.data(), true}, {&at[1]}, {&at[2]}, {&t}}, std::ssize(values)}, values.data());
+    entry_->formula.evaluate({{{x.data(), true}, {&at[1]}, {&at[2]}, {&t}}, std::ssize(values)},
+                             values.data());
     return values;
   }
   double value_at(const Row& row, Int3 cell) const {
@@ -214,7 +215,6 @@ class RegionValues::Brush {
   bool is_source_;
   GridAxes axes_;
   double value_;  // K or W/m^3, as Coverage scales it
-  Expression formula_;
   std::optional<ExactField> exact_;
   std::shared_ptr<const Coverage> coverage_;    // sources
   std::shared_ptr<const CentreCover> centres_;  // initial
