@@ -89,7 +89,8 @@ template <class T>
 Level<T>::Level(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
                 Device& device, const LevelOptions& options)
     : config_(config),
-      method_(options.method ? *options.method : make_method(config)),
+      is_coarsest_(options.coarsest),
+      method_(is_coarsest_ ? coarsest_method(config) : make_method(config)),
       decomposition_(decomposition),
       communicator_(communicator),
       device_(device),

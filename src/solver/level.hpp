@@ -46,10 +46,10 @@ Field<T> zeroed_field(const Communicator& communicator, Device& device, Int3 ext
 
 struct LevelOptions {
   bool time_halos = false;
-  // For a coarser grid or the grid of a change: its method, and the stream of the field's grid, on which its
-  // work is queued. Such a level has a field of sources, which fill_sources() does not fill.
-  std::optional<Method> method = {};
+  // For a coarser grid or the grid of a change: the stream of the field's grid, on which its work is queued.
+  // Such a level has a field of sources, which fill_sources() does not fill.
   std::optional<Stream> compute = {};
+  bool coarsest = false;  // its method is coarsest_method()
 };
 
 // Sweeps that are recorded once as a graph and launched again as a whole.
@@ -262,11 +262,11 @@ class Level {
   }
   // For a grid on which an implicit step is solved: sets the length of a stage and the time at which the
   // coefficients of boundaries are taken, s.
-  void use_stage(double dt, double time, bool coarsest) {
+  void use_stage(double dt, double time) {
     config_.problem.implicit_dt = dt;
     config_.problem.implicit_time = time;
     if (boundaries_.vary_in_time()) boundaries_.update(std::array{time}, compute_);
-    use(coarsest ? coarsest_method(config_) : make_method(config_));
+    use(is_coarsest_ ? coarsest_method(config_) : make_method(config_));
   }
 
   // The current field in host memory; waits for the device. Valid until the next sweep.
@@ -319,6 +319,7 @@ class Level {
   }
 
   Config config_;
+  bool is_coarsest_;
   Method method_;
   Decomposition decomposition_;
   Communicator communicator_;

@@ -30,8 +30,7 @@ struct CoarseLevel {
   CoarseLevel(const CoarseGrid& grid, bool coarsest, const Communicator& communicator, Level<T>& fine,
               Stream compute)
       : level(grid.config, grid.decomposition, communicator, fine.device(),
-              {.method = coarsest ? coarsest_method(grid.config) : make_method(grid.config),
-               .compute = compute}),
+              {.compute = compute, .coarsest = coarsest}),
         step(level, smoothing_kernel<T>(grid.config, grid.decomposition, fine.device().backend())) {
     make_tables(fine, grid);
     weigh(fine.config());
@@ -155,7 +154,7 @@ class Multigrid : public WholeCycle {
   // Level::use_stage() for all coarse levels; call it after that of the finest.
   void use_stage(double dt, double time) {
     for (std::size_t i = 1; i <= coarse_.size(); ++i) {
-      level(i).use_stage(dt, time, i == coarse_.size());
+      level(i).use_stage(dt, time);
       coarse_[i - 1]->weigh(level(i - 1).config());
       if (coefficients_use_time(level(i).config())) coarse_[i - 1]->find_interpolations(level(i - 1));
     }
@@ -350,10 +349,9 @@ class CorrectionBy : public Correction<T> {
   CorrectionBy(Step<T>& step, const Config& config)
       : level_(step.level()),
         step_(step),
-        is_coarsest_(coarse_grids(config, level_.decomposition()).empty()),
-        change_(config, level_.decomposition(), level_.communicator(), level_.device(),
-                {.method = is_coarsest_ ? coarsest_method(config) : make_method(config),
-                 .compute = level_.compute()}),
+        change_(
+            config, level_.decomposition(), level_.communicator(), level_.device(),
+            {.compute = level_.compute(), .coarsest = coarse_grids(config, level_.decomposition()).empty()}),
         change_step_(change_,
                      smoothing_kernel<Change>(config, level_.decomposition(), level_.device().backend())),
         multigrid_(change_step_),
@@ -367,7 +365,7 @@ class CorrectionBy : public Correction<T> {
     if (level_.dt() == dt_ && !coefficients_use_time(config)) return;
     dt_ = level_.dt();
     const double dt = dt_ * implicit_share(config), time = level_.values_time();
-    change_.use_stage(dt, time, is_coarsest_);
+    change_.use_stage(dt, time);
     multigrid_.use_stage(dt, time);
     weigh();
   }
@@ -377,7 +375,6 @@ class CorrectionBy : public Correction<T> {
 
   Level<T>& level_;
   Step<T>& step_;
-  bool is_coarsest_;
   Level<Change> change_;
   Step<Change> change_step_;
   Multigrid<Change> multigrid_;
