@@ -13,7 +13,6 @@
 #include "kernels/histogram.hpp"
 #include "kernels/stencil.hpp"
 #include "physics/diagnostics.hpp"
-#include "solver/field_sum.hpp"
 #include "solver/level.hpp"
 
 namespace isotherm {

@@ -15,11 +15,14 @@
 #include "core/device.hpp"
 #include "grid/field.hpp"
 #include "kernels/face_copy.hpp"
+#include "kernels/long_accumulator.hpp"
 #include "kernels/stencil.hpp"
 #include "physics/varying_sources.hpp"
-#include "solver/field_sum.hpp"
 
 namespace isotherm {
+
+template <class T>
+class FieldSum;  // solver/level.hpp
 
 template <class T>
 class SourceBoxes {
