@@ -1,7 +1,5 @@
 #include "physics/boundaries.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <limits>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -106,21 +105,20 @@ class VaryingSources {
   // The cells of `box` alone, of fields whose cell (0, 0, 0) is `first` of the block, without the formulas.
   void set_products(double t, FieldView<const T> constant, FieldView<T> field, Box box, Int3 first,
                     Stream stream) const {
-    const SourceSums<T>& sums = source_sums<T>(device_.backend());
-    const SourceSum<T> sum = products(t, constant, field, box, first, sums, stream);
-    if (!sum.box.empty()) sums.set(sum, stream);
+    const SourceSum<T> sum = products(t, constant, field, box, first, stream);
+    if (!sum.box.empty()) source_sums<T>(device_.backend()).set(sum, stream);
   }
   // A sweep of `box` with that source; `scratch` has the cells of the fields.
   void sweep_products(double t, FieldView<const T> constant, FieldView<T> scratch, Box box, Int3 first,
                       const SourceSweep<T>& sweep, Stream stream) const {
-    const SourceSums<T>& sums = source_sums<T>(device_.backend());
-    sums.sweep(products(t, constant, scratch, box, first, sums, stream), sweep, stream);
+    const SourceSum<T> sum = products(t, constant, scratch, box, first, stream);
+    source_sums<T>(device_.backend()).sweep(sum, sweep, stream);
   }
 
  private:
   // The sum at time t. Where it has more products than one call takes, `field` is set to the first of them.
   SourceSum<T> products(double t, FieldView<const T> constant, FieldView<T> field, Box box, Int3 first,
-                        const SourceSums<T>& sums, Stream stream) const {
+                        Stream stream) const {
     const GridAxes cell(config_);
     SourceSum<T> sum{.to = field, .constant = constant, .box = box.within(field.interior())};
     if (sum.box.empty()) return sum;
@@ -134,7 +132,7 @@ class VaryingSources {
     sum.first = subdomain_.lo + first;
     for (const RegionValue& entry : products_) {
       if (sum.count == sum.most_products) {
-        sums.set(sum, stream);
+        source_sums<T>(device_.backend()).set(sum, stream);
         sum.constant = field;
         sum.count = 0;
       }

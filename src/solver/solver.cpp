@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 
 #include "config/boundary_laws.hpp"
 #include "config/materials.hpp"
