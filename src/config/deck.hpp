@@ -52,7 +52,7 @@ std::vector<Change> changes(const Config& before, const Config& now);
 
 std::string commented_deck();  // isotherm init
 std::string minimal_deck();    // isotherm init --minimal: the same, without what has its default
-// isotherm schema, JSON Schema draft 7. Without kernels any word may stand for a kernel or reduction.
-std::string json_schema(const RegistryNames& registry = {});
+// isotherm schema, JSON Schema draft 7. Any word may stand for a kernel or reduction.
+std::string json_schema();
 
 }  // namespace isotherm

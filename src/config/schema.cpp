@@ -12,11 +12,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Context {
-  const RegistryNames& registry;
-  bool demands;  // not of a deck around a study: the cases may give what is missing, and decides what applies
-};
-
 Json json_word(std::string_view word) {
   if (word == "true" || word == "false") return word == "true";  // what YAML makes of the plain words
   return word;
@@ -123,7 +118,9 @@ Json formula(const Key& key) {
   return key.name == "power" ? any_of(in_time, floorplan()) : in_time;
 }
 
-Json schema_of(const Key& key, const Context& context);
+// `demands`: of all below, not of a deck around a study: the cases may give what is missing, and decide what
+// applies.
+Json schema_of(const Key& key, bool demands);
 
 // Keys that apply only for some words of another key are required or rejected by the value of that key.
 Json conditions(const Keys& keys) {
@@ -152,17 +149,17 @@ bool is_needed(const Key& key, const Keys& keys) {
   return !key.has_default() && applies(key, keys);
 }
 
-Json object(const Keys& keys, const Context& context) {
+Json object(const Keys& keys, bool demands) {
   Json schema = object_of(Json::object());
   Json needed = Json::array();
   for (const Key& key : keys) {
-    schema["properties"][std::string(key.name)] = schema_of(key, context);
-    if (!context.demands || !key.when.key.empty()) continue;
+    schema["properties"][std::string(key.name)] = schema_of(key, demands);
+    if (!demands || !key.when.key.empty()) continue;
     if (!key.is_one_of_two() && is_needed(key, keys)) needed.push_back(key.name);
     if (key.name < key.partner) schema["oneOf"] = one_of(key);
   }
   if (!needed.empty()) schema["required"] = needed;
-  if (!context.demands) return schema;
+  if (!demands) return schema;
   if (Json all = conditions(keys); !all.empty()) schema["allOf"] = all;
   return schema;
 }
@@ -179,14 +176,14 @@ std::vector<std::string_view> lone_words(const Keys& keys, std::string_view word
   return words;
 }
 
-Json entry(const MapList& maps, const Context& context) {
+Json entry(const MapList& maps, bool demands) {
   const Keys keys = maps.append();
-  Json map = object(keys, context);
+  Json map = object(keys, demands);
   if (maps.lone_key.empty()) return map;
   const Key& lone = *find_key(keys, maps.lone_key);
   if (std::holds_alternative<Choice>(lone.target))
     return any_of(map, {{"enum", json_words(lone_words(keys, lone.name))}});
-  return any_of(map, schema_of(lone, context));
+  return any_of(map, schema_of(lone, demands));
 }
 
 Json with_default(Json schema, const Key& key, const Json& value) {
@@ -194,21 +191,21 @@ Json with_default(Json schema, const Key& key, const Json& value) {
   return schema;
 }
 
-Json shape(const Key& key, const Context& context) {
+Json shape(const Key& key, bool demands) {
   return std::visit(
       Overloaded{
           [](const Choice& choice) -> Json {
             return {{"enum", json_words(choice.words)}, {"default", json_word(choice.word())}};
           },
           [&](const Section& section) {
-            Json map = object(section.keys, section.is_optional ? Context{context.registry, true} : context);
+            Json map = object(section.keys, section.is_optional || demands);
             if (section.word_key.empty()) return map;
             Json all = any_of(map, {{"enum", json_words(lone_words(section.keys, section.word_key))}});
-            if (section.list) all["anyOf"].push_back(list(entry(*section.list, context)));
+            if (section.list) all["anyOf"].push_back(list(entry(*section.list, demands)));
             return all;
           },
           [&](const MapList& maps) {
-            const Json each = entry(maps, context);
+            const Json each = entry(maps, demands);
             return maps.name ? Json{{"type", "object"}, {"additionalProperties", each}} : list(each);
           },
           [](const Written& written) -> Json {
@@ -223,24 +220,13 @@ Json shape(const Key& key, const Context& context) {
       key.target);
 }
 
-Json schema_of(const Key& key, const Context& context) {
+Json schema_of(const Key& key, bool demands) {
   std::string description(key.doc);
   if (!key.range.unit.empty()) description += fmt::format(" [{}]", key.range.unit);
   if (!key.when.key.empty()) description += fmt::format(" Only for {}.", when_text(key.when));
   if (!key.absent.empty()) description += fmt::format(" Default: {}.", key.absent);
   Json schema = {{"description", description}};
-  Json body = shape(key, context);
-  if (std::holds_alternative<std::string*>(key.target)) {
-    const RegistryNames none;
-    const auto& table = key.name == "kernel"      ? context.registry.kernels
-                        : key.name == "reduction" ? context.registry.reductions
-                        : key.name == "histogram" ? context.registry.histograms
-                                                  : none.kernels;
-    Json names = Json::array({"auto"});
-    for (const RegistryNames::Kernel& entry : table)
-      if (std::find(names.begin(), names.end(), entry.name) == names.end()) names.push_back(entry.name);
-    if (!table.empty()) body = {{"enum", names}, {"default", "auto"}};
-  }
+  Json body = shape(key, demands);
   if (!key.absent_word.empty())
     body = {{"anyOf", Json::array({body, {{"const", key.absent_word}}})}, {"default", key.absent_word}};
   schema.update(body);
@@ -250,7 +236,7 @@ Json schema_of(const Key& key, const Context& context) {
 // The keys that a study may vary, by their paths: properties, or patterns of paths with numbers in them.
 class Varied {
  public:
-  explicit Varied(const Context& context) : context_(context) {
+  Varied() {
     Config config;
     add_all(describe(config), "");
     entries_.push_back({"ranks", described(number("integer", {1, 1e6}), "MPI ranks of the case.")});
@@ -304,13 +290,13 @@ class Varied {
     for (const Key& key : keys) {
       const std::string at = path_to(path, key.name);
       if (at == "output.directory" || at == "output.overwrite") continue;  // the study's own
-      if (at != "output") entries_.push_back({at, schema_of(key, context_)});
+      if (at != "output") entries_.push_back({at, schema_of(key, true)});
       if (const auto* section = std::get_if<Section>(&key.target)) {
         add_all(section->keys, at);
         if (section->list) add_entries(*section->list, at);
       } else if (const auto* maps = std::get_if<MapList>(&key.target)) {
         add_entries(*maps, at);
-      } else if (const Json item = item_of(schema_of(key, context_)); !item.is_null()) {
+      } else if (const Json item = item_of(schema_of(key, true)); !item.is_null()) {
         entries_.push_back({at + ".#", item});
       }
     }
@@ -318,7 +304,7 @@ class Varied {
 
   void add_entries(const MapList& maps, const std::string& at) {
     const std::string each = at + (maps.name ? ".*" : ".#");
-    entries_.push_back({each, entry(maps, context_)});
+    entries_.push_back({each, entry(maps, true)});
     add_all(maps.append(), each);
   }
 
@@ -331,23 +317,21 @@ class Varied {
     return nullptr;
   }
 
-  const Context& context_;
   std::vector<Entry> entries_;
 };
 
 }  // namespace
 
-std::string json_schema(const RegistryNames& registry) {
+std::string json_schema() {
   Config defaults;
   StudyConfig study;
   Json schema = {{"$schema", "http://json-schema.org/draft-07/schema#"},
                  {"title", "isotherm deck"},
                  {"description", "A heat problem for isotherm. SI units, kelvin."}};
-  const Context context{registry, true}, around_a_study{registry, false};
   const Keys keys = describe(defaults, study);
-  schema.update(object(keys, around_a_study));
-  schema["allOf"].push_back({{"if", {{"not", required("study")}}}, {"then", object(keys, context)}});
-  const Varied varied(context);
+  schema.update(object(keys, false));
+  schema["allOf"].push_back({{"if", {{"not", required("study")}}}, {"then", object(keys, true)}});
+  const Varied varied;
   schema["definitions"] = {
       {"lists", varied.lists()}, {"case", varied.settings()}, {"table", table_of_times()}};
   return schema.dump(2) + "\n";
