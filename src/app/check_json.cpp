@@ -395,7 +395,6 @@ class Deck {
     if (base_) return;
     problems_.throw_if_any();
     Problems problems(path_);
-    problems.remember("", {});
     StudyConfig study;
     read_study(tree_, study, problems);
     scaling_ = study.scaling;
@@ -406,13 +405,11 @@ class Deck {
 
   Config settle(const Json& settings, int ranks) const {
     Problems problems(path_);
-    problems.remember("", {});
     YamlNode deck = *base_;
     for (const Json& setting : settings)
       put_value(deck, setting.at("key"), node_of(setting.at("value")), problems);
     const Config config = settle_config(deck, path_, registry_, problems);
     Problems again(path_);
-    again.remember("", {});
     if (!scale_case(deck, scaling_, config, ranks, place_, again)) return config;
     return settle_config(deck, path_, registry_, again);
   }

@@ -108,7 +108,7 @@ class Problems {
   std::string file_;
   std::vector<Line> lines_;
   std::vector<std::string> warnings_;
-  std::map<std::string, Place> places_;
+  std::map<std::string, Place> places_{{"", {}}};  // the deck
   std::set<std::string, std::less<>> failed_;
 };
 

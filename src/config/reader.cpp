@@ -591,7 +591,6 @@ std::string read_deck_file(const std::string& path) {
 YamlNode read_tree(const std::string& text, const std::vector<std::string>& overrides,
                    const std::vector<int>& arguments, Problems& problems) {
   const std::vector<Override> replacements = split_overrides(overrides, arguments);
-  problems.remember("", {});
   YamlNode deck;
   try {
     deck = parse_yaml(text);
