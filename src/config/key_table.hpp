@@ -191,7 +191,7 @@ struct KeyTraits {
   std::string_view absent_word{};  // "auto": may be written for leaving the key out
   std::string_view variables{};    // of formulas
   bool one_for_all = false;        // a triple that may be given as one number
-  bool may_be_null = false;        // an entry of a triple, for what follows from elsewhere
+  bool may_be_null = false;  // a triple that may be left out, or have a null, for what follows from elsewhere
   std::string_view pair = "[low, high]";  // what two numbers are
   std::string_view former_name{};
   std::vector<FormerWord> former_words{};

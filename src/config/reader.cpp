@@ -56,7 +56,9 @@ class ValueReader {
       std::vector<std::vector<SpacingZone>> axes;
       if (!read_list(axes, 3, [](ValueReader& entry, auto& axis) { return entry.read_zones(axis); }))
         return false;
-      for (std::size_t axis = 0; axis < 3; ++axis) {
+      for (int axis = 0; axis < 3; ++axis) {
+        if (target.grid->cells[axis] == 0)
+          for (const SpacingZone& zone : axes[axis]) target.grid->cells[axis] += zone.cells;
         spacing[axis] = axes[axis][0].size;
         if (axes[axis].size() > 1) zones[axis] = std::move(axes[axis]);
       }
@@ -186,7 +188,8 @@ class ValueReader {
 
   bool read_numbers(std::vector<double>& numbers, const Numbers& target) {
     const auto read_entry = [&](ValueReader& entry, double& number) {
-      return entry.read_number(number, target.are_whole);
+      return (key_.may_be_null && entry.node_.kind == Kind::null) ||
+             entry.read_number(number, target.are_whole);
     };
     const bool is_one_for_all = key_.one_for_all && node_.kind == Kind::scalar && !node_.text.empty();
     if (target.count != 1 && !is_one_for_all) return read_list(numbers, target.count, read_entry);
@@ -375,7 +378,8 @@ class Reader {
       return section->is_optional ? void() : read_map({}, section->keys, key_path, {});
     if (!applies(key, keys) || !problems_.sound({key_path})) return;
     const Place place = problems_.place_of(path);
-    if (key.is_required) problems_.add(place, key_path, "is missing; add {}: {}", key.name, key.example);
+    if (key.is_required && !key.may_be_null)
+      problems_.add(place, key_path, "is missing; add {}: {}", key.name, key.example);
     // Of two partners, the first in the alphabet speaks for both.
     if (key.name < key.partner && !found.count(key.partner) && problems_.sound({path_to(path, key.partner)}))
       problems_.add(place, key_path, "is missing, and so is {1}; add {0}: {2} or {1}: {3}", key.name,
@@ -429,32 +433,6 @@ class Reader {
   const Keys& deck_keys_;
   Problems& problems_;
 };
-
-// The cells of axes with zones, where a deck's grid leaves them out: all three, or null in their place.
-void fill_in_cells(YamlNode& grid) {
-  const YamlNode* const spacing = grid.find("spacing");
-  if (!spacing || spacing->kind != YamlNode::Kind::list || spacing->items.size() != 3) return;
-  const auto is_axis_of_zones = [](const YamlNode& axis) { return axis.kind == YamlNode::Kind::list; };
-  if (!grid.find("cells") && std::ranges::all_of(spacing->items, is_axis_of_zones)) {
-    const YamlNode nothing{.kind = YamlNode::Kind::null, .place = spacing->place};
-    YamlNode cells{
-        .kind = YamlNode::Kind::list, .place = spacing->place, .items = {nothing, nothing, nothing}};
-    grid.keys.insert(grid.keys.begin(), {"cells", spacing->place});
-    grid.items.insert(grid.items.begin(), std::move(cells));
-    return fill_in_cells(grid);
-  }
-  YamlNode* const cells = grid.find("cells");
-  if (!cells || cells->kind != YamlNode::Kind::list || cells->items.size() != 3) return;
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    if (cells->items[axis].kind != YamlNode::Kind::null || !is_axis_of_zones(spacing->items[axis])) continue;
-    double sum = 0;  // what is no count is reported where spacing is read
-    for (const YamlNode& zone : spacing->items[axis].items)
-      if (zone.kind == YamlNode::Kind::list && !zone.items.empty())
-        sum += parse_number(zone.items[0].text).value;
-    cells->items[axis] = {
-        .kind = YamlNode::Kind::scalar, .place = cells->items[axis].place, .text = shortest(sum)};
-  }
-}
 
 void rename_in(YamlNode& map, const Keys& keys, const std::string& path, Problems& problems) {
   for (std::size_t i = 0; i < map.keys.size(); ++i) {
@@ -545,7 +523,6 @@ void read_value(const YamlNode& node, const Key& key, const std::string& path, P
 
 void read_config(const YamlNode& original, Config& config, Problems& problems) {
   YamlNode deck = original;
-  if (YamlNode* const grid = deck.find("grid"); grid && grid->kind == Kind::map) fill_in_cells(*grid);
   if (YamlNode* const sources = deck.find("sources"); sources && sources->kind == Kind::list)
     lay_out_floorplans(*sources, problems);
   StudyConfig study;  // known keys, though a run has no use for them

@@ -268,9 +268,22 @@ void check_transport(const Config& config, const RegistryNames& registry, Proble
                 "'{}' moves nothing: the field is meaningless, and only times are worth anything", chosen);
 }
 
+// Of a deck that leaves some out, though no zones say how many there are.
+void report_missing_cells(const Int3& n, Problems& problems) {
+  if (!problems.sound({"grid.spacing"})) return;
+  if (!problems.given("grid.cells"))
+    return problems.add("grid.cells",
+                        "is missing; add cells: [64, 64, 64], or zones of spacing along each axis");
+  for (int axis = 0; axis < 3; ++axis)
+    if (n[axis] == 0)
+      problems.add(fmt::format("grid.cells.{}", axis),
+                   "has no value; write a whole number, or zones of spacing");
+}
+
 void check_cells(const Config& config, Problems& problems) {
   if (!problems.sound({"grid.cells"})) return;
   const Int3 n = config.grid.cells;
+  if (std::min({n.x, n.y, n.z}) == 0) return report_missing_cells(n, problems);
   if (n.y > std::numeric_limits<Index>::max() / n.x || n.z > std::numeric_limits<Index>::max() / (n.x * n.y))
     problems.add("grid.cells", "{} x {} x {} cells are too many to count (more than 2^63 - 1); use fewer",
                  n.x, n.y, n.z);
