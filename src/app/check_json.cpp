@@ -138,17 +138,6 @@ double copy_bandwidth(Backend backend, std::size_t field_bytes) {
       copy_probe_bytes(field_bytes, std::numeric_limits<double>::infinity(), backend, 1));
 }
 
-YamlNode scalar(const std::string& text, const Place& place) {
-  return {.kind = Kind::scalar, .place = place, .text = text};
-}
-
-template <class Text>
-YamlNode triple(Text text, const Place& place) {
-  YamlNode list{.kind = Kind::list, .place = place};
-  for (int axis = 0; axis < 3; ++axis) list.items.push_back(scalar(text(axis), place));
-  return list;
-}
-
 // Every exchanged cell alike, and nothing else.
 ExchangeWeights surface() {
   ExchangeWeights weights;
@@ -188,8 +177,8 @@ bool scale_case(YamlNode& deck, const ScalingConfig& scaling, const Config& conf
                 const Place& place, Problems& problems) {
   if (!scaling.gpus.empty()) {
     check_gpus(config);
-    put_value(deck, "parallel.device", scalar("cuda", place), problems);
-    put_value(deck, "parallel.ranks_per_gpu", scalar("1", place), problems);
+    put_value(deck, "parallel.device", yaml_scalar("cuda", place), problems);
+    put_value(deck, "parallel.ranks_per_gpu", yaml_scalar("1", place), problems);
   }
   if (!scaling.is_given() || scaling.kind != ScalingKind::weak) return !scaling.gpus.empty();
   if (!config.verify.order.empty())
@@ -205,8 +194,8 @@ bool scale_case(YamlNode& deck, const ScalingConfig& scaling, const Config& conf
   const Vector3 h = spacing(config);
   for (std::size_t i = 0; i < deck.keys.size(); ++i)
     if (deck.keys[i].name == "grid") erase_keys(deck.items[i], [](auto key) { return key == "lengths"; });
-  put_value(deck, "grid.cells", triple(cells, place), problems);
-  put_value(deck, "grid.spacing", triple([&](int axis) { return shortest(h[axis]); }, place), problems);
+  put_value(deck, "grid.cells", yaml_triple(cells, place), problems);
+  put_value(deck, "grid.spacing", yaml_triple([&](int axis) { return shortest(h[axis]); }, place), problems);
   return true;
 }
 

@@ -101,10 +101,6 @@ std::vector<TableKnot> read_list(const YamlNode& list) {
 constexpr std::size_t most_blocks = 4000;  // that have room in the resolved deck
 constexpr double rounding = 1e-9;  // of the box: blocks of a plan in decimals may end that far beyond it
 
-YamlNode scalar_at(const Place& place, std::string text) {
-  return {.kind = YamlNode::Kind::scalar, .place = place, .text = std::move(text)};
-}
-
 std::array<double, 3> corner_of(const YamlNode& source, std::string_view name) {
   const YamlNode* const node = source.find(name);
   std::array<double, 3> corner{};
@@ -130,9 +126,7 @@ std::vector<YamlNode> laid_out(const YamlNode& source, const YamlNode& power, co
   const std::vector<std::string> columns{"name", "x", "y", "width", "height", "power"};
   std::vector<YamlNode> sources;
   const auto corner = [&](const std::array<double, 3>& place) {
-    YamlNode list{.kind = YamlNode::Kind::list, .place = power.place};
-    for (const double value : place) list.items.push_back(scalar_at(power.place, shortest(value)));
-    return list;
+    return yaml_triple([&](int axis) { return shortest(place[axis]); }, power.place);
   };
   const auto add = [&](const std::vector<std::string>& cells, const std::string& where) {
     std::array<double, 6> value{};  // by column
@@ -154,10 +148,10 @@ std::vector<YamlNode> laid_out(const YamlNode& source, const YamlNode& power, co
     YamlNode& each = sources.emplace_back(source);
     *each.find("from") = corner(from);
     *each.find("to") = corner(to);
-    *each.find("power") = scalar_at(power.place, shortest(value[5]));
+    *each.find("power") = yaml_scalar(shortest(value[5]), power.place);
     if (!source.find("mode")) {  // blocks share the cells that their edges cut
       each.keys.push_back({"mode", power.place});
-      each.items.push_back(scalar_at(power.place, "add"));
+      each.items.push_back(yaml_scalar("add", power.place));
     }
     if (sources.size() > most_blocks)
       fail("{} has more than {} blocks with a power; join some", path, most_blocks);

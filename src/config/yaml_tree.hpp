@@ -40,6 +40,17 @@ struct YamlNode {
   YamlNode* find(std::string_view name) { return const_cast<YamlNode*>(std::as_const(*this).find(name)); }
 };
 
+inline YamlNode yaml_scalar(std::string text, const Place& place) {
+  return {.kind = YamlNode::Kind::scalar, .place = place, .text = std::move(text)};
+}
+// [text(0), text(1), text(2)]
+template <class Text>
+YamlNode yaml_triple(const Text& text, const Place& place) {
+  YamlNode list{.kind = YamlNode::Kind::list, .place = place};
+  for (int axis = 0; axis < 3; ++axis) list.items.push_back(yaml_scalar(text(axis), place));
+  return list;
+}
+
 struct YamlError {
   Place place;
   std::string problem;  // "problem (why); what to do"
