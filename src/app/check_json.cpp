@@ -289,12 +289,11 @@ Config compared(Config config, const Json& wanted) {
 
 class Deck {
  public:
-  Deck(const CommandLine& command, std::vector<int> arguments)
+  Deck(const CommandLine& command, const std::vector<int>& arguments)
       : path_(command.file),
-        overrides_(command.overrides),
-        arguments_(std::move(arguments)),
         problems_(path_),
-        tree_(read_tree(read_deck_file(path_), overrides_, arguments_, problems_)) {}
+        tree_(read_tree(read_deck_file(path_), command.overrides, arguments, problems_)),
+        overrides_(split_overrides(command.overrides, arguments)) {}
 
   Json sections() {
     Problems problems = problems_;
@@ -373,7 +372,7 @@ class Deck {
                                            : Json(nullptr)},
             {"keys", std::move(keys)},
             {"places", problems.remembered()},
-            {"overrides", split_overrides(overrides_, arguments_)},
+            {"overrides", overrides_},
             {"warnings", problems.warnings()},
             {"version", build_info().version},
             {"git_revision", build_info().git_revision}};
@@ -409,10 +408,9 @@ class Deck {
   }
 
   const std::string path_;
-  const std::vector<std::string> overrides_;
-  const std::vector<int> arguments_;
   Problems problems_;
   const YamlNode tree_;
+  const std::vector<Override> overrides_;  // in it
   const RegistryNames registry_ = registry_names();
   std::optional<YamlNode> base_;  // without study and scaling
   ScalingConfig scaling_;
