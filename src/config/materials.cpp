@@ -286,17 +286,10 @@ std::vector<PaintedShape> painted_shapes(const Config& config) {
   for (std::size_t number = 0; number < config.regions.size(); ++number) {
     const MaterialRegion& region = config.regions[number];
     const std::string key = "regions." + std::to_string(number);
-    if (region.shape == RegionShape::dataset) {
-      shapes.push_back({no_material, region.place, key, numbers_of(config, region)});
-      shapes.back().place.shape = Shape::dataset;
-      continue;
-    }
     if (region.shape != RegionShape::layers) {
       RegionValue place = region.place;
-      place.shape = region.shape == RegionShape::box      ? Shape::box
-                    : region.shape == RegionShape::sphere ? Shape::sphere
-                                                          : Shape::cylinder;
-      shapes.push_back({material_number(config, region.material), place, key});
+      place.shape = *from_word<Shape>(word(region.shape));
+      shapes.push_back({material_number(config, region.material), place, key, numbers_of(config, region)});
       continue;
     }
     const int axis = region.place.axis;
