@@ -30,7 +30,7 @@ int run(const CommandLine& command, const Communicator& world) {
   // Deck and plan: what is asked, who owns which cells, on which device, in how much memory. What can be
   // rejected is rejected here, before any work.
   Session session = plan_session(command, world);
-  const std::optional<Restart> restart = plan_restart(command.restart, force_of(command), session, world);
+  const std::optional<Restart> restart = plan_restart(command.restart, Force{command.force}, session, world);
   if (restart) {
     if (const auto code = nothing_to_do(*restart, session.deck.config, world)) return static_cast<int>(*code);
   }

@@ -414,7 +414,7 @@ class Run {
             existing,
             plan_.session.deck.text,
             to_yaml(config()),
-            force_of(plan_.command),
+            Force{plan_.command.force},
             plan_.restart ? plan_.restart->lock : nullptr};
   }
 

@@ -53,10 +53,6 @@ struct RunPlan {
   Timer started;          // when the deck was opened
 };
 
-inline Force force_of(const CommandLine& command) {
-  return command.force ? Force::yes : Force::no;
-}
-
 // Collective: bytes per second that all devices of the run copy together, measured at once on all.
 double measure_copy_bandwidth(const Session& session, Device& device, const Communicator& world);
 
