@@ -103,14 +103,12 @@ int main(int argc, char** argv) {
   prepare_standard_streams();
 
   // Command: one of the program's own, or a tool of the Python package.
-  const CommandLineResult parsed = parse_command_line(argc, argv);
-  if (!parsed.command && parsed.tool.empty()) {
+  try {
+    const CommandLineResult parsed = parse_command_line(argc, argv);
+    if (!parsed.tool.empty()) start_tool(parsed.tool, {argv + 2, argv + argc});
+    if (parsed.command) return answer(*parsed.command, argc, argv);
     std::fputs(parsed.text.c_str(), parsed.exit_code ? stderr : stdout);
     return parsed.exit_code;
-  }
-  try {
-    if (!parsed.tool.empty()) start_tool(parsed.tool, {argv + 2, argv + argc});
-    return answer(*parsed.command, argc, argv);
   } catch (const std::exception&) {
     const Error e = current_error();
     fmt::print(stderr, "{}\n", e.what());

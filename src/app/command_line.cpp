@@ -86,7 +86,8 @@ bool is_known_tool(const std::string& name) {
 
 std::string missing_tool_text(const std::string& name) {
   return fmt::format(
-      "the tool {0}{1} is not installed (it is neither next to {2} nor on PATH); install the Python package "
+      "isotherm: the tool {0}{1} is not installed (it is neither next to {2} nor on PATH); install the "
+      "Python package "
       "isotherm-tools: pip install ./postprocess",
       prefix, name, in_quotes(this_program()));
 }
@@ -476,7 +477,7 @@ std::string run_words(const CommandLine& command, const std::vector<std::string>
   return words;
 }
 
-CommandLineResult parse_command_line(int argc, const char* const* argv) {
+CommandLineResult parse_command_line(int argc, const char* const* argv) try {
   CLI::App app("isotherm: multi-GPU 3-D heat diffusion; a YAML deck in, HDF5 snapshots out", "isotherm");
   CommandLine command;
   std::string from;
@@ -486,20 +487,12 @@ CommandLineResult parse_command_line(int argc, const char* const* argv) {
                   ? ""
                   : fmt::format("Tools: {} (isotherm NAME --help has more).\n\n", fmt::join(tools, ", "))) +
              exit_codes);
-  const auto rejected = [](const std::string& text) {
-    return CommandLineResult{std::nullopt, static_cast<int>(ExitCode::command_line), text};
-  };
-  if (argc < 2) return rejected(app.help());
-  if (!from_word<Subcommand>(argv[1])) {
-    if (find_tool(argv[1])) {
-      // The tool reads its own words. Keys of decks with dashes are rejected here, by the one key table.
-      if (const std::string problem = dash_problem(argc, argv); !problem.empty())
-        return rejected(fmt::format("isotherm: {}\n", problem));
-      return {.tool = argv[1]};
-    }
-    if (is_known_tool(argv[1]))
-      return {std::nullopt, static_cast<int>(ExitCode::unavailable),
-              fmt::format("isotherm: {}\n", missing_tool_text(argv[1]))};
+  if (argc < 2) return {.exit_code = static_cast<int>(ExitCode::command_line), .text = app.help()};
+  if (!from_word<Subcommand>(argv[1]) && (find_tool(argv[1]) || is_known_tool(argv[1]))) {
+    // The tool reads its own words. Keys of decks with dashes are rejected here, by the one key table.
+    if (const std::string problem = dash_problem(argc, argv); !problem.empty())
+      throw Error(ExitCode::command_line, problem);
+    return {.tool = argv[1]};
   }
   try {
     app.parse(argc, argv);
@@ -508,25 +501,24 @@ CommandLineResult parse_command_line(int argc, const char* const* argv) {
     if (command.subcommand == Subcommand::bench)
       command.bench.subject = *from_word<BenchSubject>(subject_of(app));
   } catch (const CLI::CallForVersion&) {
-    return {std::nullopt, 0, version_text() + "\n"};
+    return {.text = version_text() + "\n"};
   } catch (const CLI::CallForHelp&) {
-    return {std::nullopt, 0, app.help()};
+    return {.text = app.help()};
   } catch (const CLI::ParseError& e) {
     const bool has_subcommand = !app.get_subcommands().empty();
     std::string remedy = has_subcommand ? dash_problem(argc, argv) : file_problem(argc, argv);
     if (has_subcommand && remedy.empty()) remedy = former_option_problem(argc, argv);
-    if (!remedy.empty()) return rejected(fmt::format("isotherm: {}\n", remedy));
+    if (!remedy.empty()) throw Error(ExitCode::command_line, remedy);
     const std::string subject = subject_of(app);
-    return rejected(
-        fmt::format("isotherm: {}; see isotherm{} --help\n",
-                    has_subcommand ? problem_text(e, app, argc, argv) : subcommand_error(argv, app),
-                    subject.empty() ? "" : " bench " + subject));
-  } catch (const Error& e) {
-    return {std::nullopt, static_cast<int>(e.code()), fmt::format("isotherm: {}\n", e.what())};
+    throw error_of(ExitCode::command_line, "{}; see isotherm{} --help",
+                   has_subcommand ? problem_text(e, app, argc, argv) : subcommand_error(argv, app),
+                   subject.empty() ? "" : " bench " + subject);
   }
   for (int i = 0; i < argc; ++i) command.program += fmt::format("{}{}", i ? " " : "", argv[i]);
   command.override_arguments = positions(argc, argv, command.overrides);
-  return {std::move(command), 0, ""};
+  return {.command = std::move(command)};
+} catch (const Error& e) {
+  throw Error(e.code(), std::string("isotherm: ") + e.what());
 }
 
 }  // namespace isotherm

@@ -43,7 +43,8 @@ struct CommandLine {
   bool profile = false;  // run: where each rank's time went
 };
 
-// Parsed, or what is left to do: an exit code and text for stdout (--help, --version) or stderr (code 2).
+// Parsed, or what is left to do: an exit code and text for stdout (--help, --version) or, of no words,
+// stderr.
 struct CommandLineResult {
   std::optional<CommandLine> command{};
   int exit_code = 0;
@@ -51,6 +52,7 @@ struct CommandLineResult {
   std::string tool{};  // or the program isotherm-NAME that is to take over, which reads the words behind NAME
 };
 
+// Throws Error(command_line), which says what to write.
 CommandLineResult parse_command_line(int argc, const char* const* argv);
 
 // Becomes the tool isotherm-NAME with these words. Throws Error(unavailable) where it does not start.
