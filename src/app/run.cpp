@@ -654,15 +654,6 @@ class Run {
   std::string viewer_file_;  // rank 0's: what to open in ParaView; empty: nothing
 };
 
-template <class T>
-int run_as(const RunPlan& plan) {
-  Run<T> run(plan);
-  run.open();
-  for (const Config& each : plan.session.cases)
-    if (!run.solve(each)) break;
-  return run.report();
-}
-
 }  // namespace
 
 Verdict verdict(const Config& config, const Verification& v) {
@@ -703,7 +694,13 @@ double measure_copy_bandwidth(const Session& session, Device& device, const Comm
 }
 
 int solve_and_report(const RunPlan& plan) {
-  return plan.session.deck.config.precision == Precision::fp32 ? run_as<float>(plan) : run_as<double>(plan);
+  return with_number(plan.session.deck.config.precision, [&]<class T>(T) {
+    Run<T> run(plan);
+    run.open();
+    for (const Config& each : plan.session.cases)
+      if (!run.solve(each)) break;
+    return run.report();
+  });
 }
 
 }  // namespace isotherm

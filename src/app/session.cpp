@@ -67,15 +67,6 @@ std::size_t queue_bytes(const Config& config, const Decomposition& decomposition
   return most;
 }
 
-template <class T>
-void plan_kernels(const Config& config, const Decomposition& decomposition, int rank, Backend backend,
-                  MemoryPlan& plan) {
-  const Int3 subdomain = decomposition.subdomain(rank).extent();
-  const KernelChoices<T> choices = kernel_choices<T>(config, backend, decomposition.subdomain(0).extent());
-  plan.norms = norm_bytes(choices, subdomain);
-  plan.queues = queue_bytes(config, decomposition, choices, subdomain);
-}
-
 // Layers that subdomains must be thick enough for: what the autotuner may try follows from the process grid.
 int asked_halo(const Config& config) {
   return config.solver.halo_width.value_or(1);
@@ -125,10 +116,12 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int
   // Exchanges of fewer layers have buffers of their own while the autotuner tries them.
   for (int layers = ghosts; layers > 0; layers = config.solver.halo_width ? 0 : layers / 2)
     plan.halo += 2 * size * static_cast<std::size_t>(exchanged_cells(decomposition, rank, layers));
-  if (seat.host == Host::this_one) {
-    (config.precision == Precision::fp32 ? plan_kernels<float> : plan_kernels<double>)(config, decomposition,
-                                                                                       rank, backend, plan);
-  }
+  if (seat.host == Host::this_one)
+    with_number(config.precision, [&]<class T>(T) {
+      const auto choices = kernel_choices<T>(config, backend, decomposition.subdomain(0).extent());
+      plan.norms = norm_bytes(choices, extent);
+      plan.queues = queue_bytes(config, decomposition, choices, extent);
+    });
   if (backend == Backend::cuda) plan.mirror = plan.field + plan.halo;
   if (!plan_files(config).empty() || config.output.checkpoint.write) {
     plan.writing = std::min(static_cast<std::size_t>(decomposition.subdomain(rank).cells()) * size,
@@ -213,8 +206,8 @@ Decomposition decompose(const Config& config, int ranks, Backend backend) {
   const Int3 grid = *config.parallel.process_grid;
   if (grid.product() != ranks)
     throw deck_error(config, "parallel.process_grid",
-                     "{} x {} x {} is a grid of {} and the job has {}; use auto, or start {}", grid.x, grid.y,
-                     grid.z, counted(grid.product(), "rank"), ranks, counted(grid.product(), "rank"));
+                     "{} is a grid of {} and the job has {}; use auto, or start {}", extent_text(grid),
+                     counted(grid.product(), "rank"), ranks, counted(grid.product(), "rank"));
   return {config.grid.cells, grid, periodic_axes(config), ghosts};
 }
 
@@ -331,8 +324,8 @@ void validate_time_step(const Config& each) {
   if (!problem.dt || (problem.allow_unstable && !is_rkl(each)) || *problem.dt <= limit) return;
   throw deck_error(
       each, "problem.dt",
-      "{:.6g} s is above the limit {:.6g} s of the grid {} x {} x {} of the series; lower it, or write auto",
-      *problem.dt, limit, each.grid.cells.x, each.grid.cells.y, each.grid.cells.z);
+      "{:.6g} s is above the limit {:.6g} s of the grid {} of the series; lower it, or write auto",
+      *problem.dt, limit, extent_text(each.grid.cells));
 }
 
 void validate_compression(const Config& config) {
@@ -504,11 +497,7 @@ std::vector<Config> sound_cases(const Config& config) {
 
 void validate_on(const Config& config, int ranks, Backend backend) {
   const Int3 largest = decompose(config, ranks, backend).subdomain(0).extent();
-  if (config.precision == Precision::fp32) {
-    kernel_choices<float>(config, backend, largest);
-  } else {
-    kernel_choices<double>(config, backend, largest);
-  }
+  with_number(config.precision, [&]<class T>(T) { kernel_choices<T>(config, backend, largest); });
 }
 
 void validate_transport(const Config& config, const Device& device) {

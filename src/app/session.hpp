@@ -135,6 +135,12 @@ std::string memory_table(const MemoryPlan& plan, Backend backend);  // lines: by
 // bytes in all, measures its copy bandwidth, at the same time as the others that share its host, or its GPU.
 std::size_t copy_probe_bytes(std::size_t field_bytes, double moved, Backend backend, int sharers);
 
+// Calls body(T{}) for the number of that precision.
+template <class Body>
+auto with_number(Precision precision, const Body& body) {
+  return precision == Precision::fp32 ? body(float{}) : body(double{});
+}
+
 struct LoadedDeck {
   std::string text;  // as in the file; with --from, the resolved deck within it
   Config config;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "app/command_line.hpp"
+#include "app/session.hpp"
 #include "core/communicator.hpp"
 #include "core/device.hpp"
 #include "core/timer.hpp"
@@ -125,12 +126,6 @@ std::vector<const Entry*> chosen_kernels(std::span<const Entry> table, const Ben
     if (is_wanted(entry.name, bench.options) && entry.backend == bench.device.backend())
       chosen.push_back(&entry);
   return chosen;
-}
-
-// Calls body(T{}) for the number of that precision.
-template <class Body>
-auto with_number(Precision precision, const Body& body) {
-  return precision == Precision::fp32 ? body(float{}) : body(double{});
 }
 
 template <class T>

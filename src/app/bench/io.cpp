@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "app/bench/bench.hpp"
-#include "app/session.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/text.hpp"
 #include "output/console/console.hpp"

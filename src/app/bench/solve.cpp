@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "app/bench/bench.hpp"
-#include "app/session.hpp"
 #include "config/deck.hpp"
 #include "config/materials.hpp"
 #include "core/statistics.hpp"
