@@ -193,9 +193,10 @@ int bench(const CommandLine& command, const Communicator& world) {
                                     "bench: {} ranks were started (it measures one device by one process); "
                                     "start it without mpirun, or with one rank",
                                     world.size());
-  const Subject subjects[] = {stencil_subject(), reduction_subject(), bandwidth_subject(), formula_subject(),
-                              halo_subject(),    io_subject(),        solve_subject()};
-  const Subject& subject = subjects[static_cast<std::size_t>(options.subject)];
+  const Subject* const subjects[] = {&stencil_subject, &reduction_subject, &bandwidth_subject,
+                                     &formula_subject, &halo_subject,      &io_subject,
+                                     &solve_subject};
+  const Subject& subject = *subjects[static_cast<std::size_t>(options.subject)];
   const ThreadPlan threads = plan_threads(world.split_by_host());
   use_threads(threads.threads);
   const auto device = open_device(options, world, of_the_host(options, subject));

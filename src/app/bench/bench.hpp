@@ -94,13 +94,8 @@ struct Subject {
   void (*validate)(const Bench& bench,
                    const std::vector<Int3>& sizes) = nullptr;  // throws Error(command_line)
 };
-Subject stencil_subject();
-Subject reduction_subject();
-Subject bandwidth_subject();
-Subject formula_subject();
-Subject halo_subject();
-Subject io_subject();
-Subject solve_subject();
+extern const Subject stencil_subject, reduction_subject, bandwidth_subject, formula_subject, halo_subject,
+    io_subject, solve_subject;
 
 template <class Entry>
 std::vector<std::string_view> names_of(std::span<const Entry> table, Backend backend) {

@@ -209,9 +209,7 @@ void measure_halos(const Bench& bench, const std::vector<Int3>& sizes, BenchReco
 
 }  // namespace
 
-Subject halo_subject() {
-  return {[](Backend backend) { return names_of(transport_registry<double>(), backend); }, halo_memory,
-          measure_halos, check_usage};
-}
+const Subject halo_subject{[](Backend backend) { return names_of(transport_registry<double>(), backend); },
+                           halo_memory, measure_halos, check_usage};
 
 }  // namespace isotherm

@@ -172,8 +172,7 @@ void measure_files(const Bench& bench, const std::vector<Int3>& sizes, BenchReco
 
 }  // namespace
 
-Subject io_subject() {
-  return {[](Backend) -> std::vector<std::string_view> { return {}; }, file_memory, measure_files};
-}
+const Subject io_subject{[](Backend) -> std::vector<std::string_view> { return {}; }, file_memory,
+                         measure_files};
 
 }  // namespace isotherm

@@ -512,24 +512,20 @@ void measure(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& re
 
 }  // namespace
 
-Subject stencil_subject() {
-  return {[](Backend backend) { return names_of(stencil_kernels<double>(), backend); }, stencil_memory,
-          measure<stencil_ladder<float>, stencil_ladder<double>>, validate_time_blocks};
-}
+const Subject stencil_subject{[](Backend backend) { return names_of(stencil_kernels<double>(), backend); },
+                              stencil_memory, measure<stencil_ladder<float>, stencil_ladder<double>>,
+                              validate_time_blocks};
 
-Subject reduction_subject() {
-  return {[](Backend backend) { return names_of(reduction_kernels<double>(), backend); }, reduction_memory,
-          measure<reduction_ladder<float>, reduction_ladder<double>>};
-}
+const Subject reduction_subject{
+    [](Backend backend) { return names_of(reduction_kernels<double>(), backend); }, reduction_memory,
+    measure<reduction_ladder<float>, reduction_ladder<double>>};
 
-Subject bandwidth_subject() {
-  return {[](Backend backend) { return names_of(bandwidth_registry<double>(backend), backend); },
-          bandwidth_memory, measure<bandwidth_ladder<float>, bandwidth_ladder<double>>};
-}
+const Subject bandwidth_subject{
+    [](Backend backend) { return names_of(bandwidth_registry<double>(backend), backend); }, bandwidth_memory,
+    measure<bandwidth_ladder<float>, bandwidth_ladder<double>>};
 
-Subject formula_subject() {
-  return {[](Backend) { return std::vector<std::string_view>{"evaluate"}; }, formula_memory,
-          measure<formula_ladder<float>, formula_ladder<double>>, validate_formula};
-}
+const Subject formula_subject{[](Backend) { return std::vector<std::string_view>{"evaluate"}; },
+                              formula_memory, measure<formula_ladder<float>, formula_ladder<double>>,
+                              validate_formula};
 
 }  // namespace isotherm

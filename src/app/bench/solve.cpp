@@ -271,8 +271,6 @@ BenchMemory solver_memory(const Bench& bench, Int3 cells, Precision precision) {
 
 }  // namespace
 
-Subject solve_subject() {
-  return {names, solver_memory, measure_solutions};
-}
+const Subject solve_subject{names, solver_memory, measure_solutions};
 
 }  // namespace isotherm
