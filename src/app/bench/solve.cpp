@@ -18,43 +18,34 @@ namespace {
 
 constexpr double tolerance = 1e-8;  // of the first l2 residual
 
-// Temperature 0 at all faces, source and conductivity 1, start 0; cubic cells, the longest edge 1.
-Config config_of(MethodName method, Int3 cells, Precision precision) {
-  Config config;
-  config.name = "bench_solve";
-  config.grid.cells = cells;
-  const double edge = 1.0 / static_cast<double>(std::max({cells.x, cells.y, cells.z}));
-  config.grid.spacing = Vector3{edge, edge, edge};
-  config.precision = precision;
-  for (BoundaryConfig& boundary : config.boundaries) boundary = {BoundaryKind::temperature, 0.0, 0};
-  RegionValue constant;
-  constant.value = 0;
-  config.initial = {constant};
-  constant.value = 1;
-  config.sources = {constant};
-  config.problem.kind = ProblemKind::steady;
-  config.problem.method = method;
-  config.problem.norm = Norm::l2;
-  config.problem.check_interval = 1;
-  return config;
-}
+// Temperature 0 at all faces, source and conductivity 1, start 0.
+constexpr const char* cube =
+    R"deck(material: {conductivity: 1}
+boundaries:
+  x_min: &cold {kind: temperature, value: 0}
+  x_max: *cold
+  y_min: *cold
+  y_max: *cold
+  z_min: *cold
+  z_max: *cold
+initial: [{shape: constant, value: 0}]
+sources: [{shape: constant, value: 1}]
+)deck";
 
-// The steady state of a deck, on its own cells or on so many.
-Config config_of_deck(const std::string& path, MethodName method, std::optional<Int3> cells,
-                      Precision precision) {
-  std::vector<std::string> overrides{"problem.kind=steady", "problem.norm=l2",
-                                     fmt::format("problem.method={}", word(method)),
-                                     fmt::format("precision={}", word(precision))};
-  if (cells) overrides.push_back(fmt::format("grid.cells=[{}, {}, {}]", cells->x, cells->y, cells->z));
-  return parse_deck(read_deck_file(path), path, overrides, registry_names());
-}
-
+// The steady state of the cube in cubic cells, its longest edge 1, or of a deck on its own cells or on these.
 Config config_of(const Bench& bench, MethodName method, Int3 cells, Precision precision) {
   const BenchOptions& options = bench.options;
-  Config config = options.deck.empty()
-                      ? config_of(method, cells, precision)
-                      : config_of_deck(options.deck, method,
-                                       options.sizes.empty() ? std::optional<Int3>{} : cells, precision);
+  const bool is_cube = options.deck.empty();
+  std::vector<std::string> overrides{"problem.kind=steady", "problem.norm=l2", "precision=fp64",
+                                     fmt::format("problem.method={}", word(method))};
+  if (is_cube || !options.sizes.empty())
+    overrides.push_back(fmt::format("grid.cells=[{}, {}, {}]", cells.x, cells.y, cells.z));
+  if (is_cube)
+    overrides.push_back(
+        fmt::format("grid.spacing={}", 1.0 / static_cast<double>(std::max({cells.x, cells.y, cells.z}))));
+  Config config = parse_deck(is_cube ? cube : read_deck_file(options.deck),
+                             is_cube ? "bench_solve" : options.deck, overrides, registry_names());
+  config.precision = precision;  // mixed too, which decks have for cycles of multigrid alone
   config.solver.ghosts = widest_halo(config, decompose(config, bench.world.size(), bench.device.backend()));
   return config;
 }
