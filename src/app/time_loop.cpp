@@ -140,14 +140,7 @@ class Loop {
  private:
   void start() {
     write_fields(Wanted::due);
-    HistoryLine line = line_of(0);
-    if (schedule_.check_due(0)) {
-      solver_.start_residual();
-      checked_ = {0, std::nullopt};
-      line = finish_check();
-    }
-    if (schedule_.diagnostics_due(0)) line.diagnostics = solver_.diagnose();
-    write(std::move(line));
+    write(line_with_check(0, false));
   }
 
   // The final state is always written.
@@ -270,18 +263,23 @@ class Loop {
 
   void do_what_is_due(std::int64_t sweep) {
     if (checked_) write(finish_check());
+    write(line_with_check(sweep, schedule_.check_is_asynchronous(sweep)));
+    if (sweep == schedule_.last() || ended()) return;
+    write_fields(Wanted::due);
+    if (wanted_ || schedule_.checkpoints.due(sweep)) write_checkpoint();
+  }
+
+  // With the residual and the diagnostics that are due. `later`: the check may end at the next event.
+  HistoryLine line_with_check(std::int64_t sweep, bool later) {
     HistoryLine line = line_of(sweep);
     if (schedule_.check_due(sweep) && !ended()) {
       solver_.start_residual();
       checked_ = {sweep, std::nullopt};
-      if (!schedule_.check_is_asynchronous(sweep)) line = finish_check();
+      if (!later) line = finish_check();
     }
     if (schedule_.diagnostics_due(sweep) || (at_rest() && config_.output.diagnostics))
       line.diagnostics = solver_.diagnose();
-    write(std::move(line));
-    if (sweep == schedule_.last() || ended()) return;
-    write_fields(Wanted::due);
-    if (wanted_ || schedule_.checkpoints.due(sweep)) write_checkpoint();
+    return line;
   }
 
   // The row of the checked sweep, without residual of a diverged run. Finds out whether the run has ended.
