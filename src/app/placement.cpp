@@ -27,7 +27,7 @@ bool sees_none(const RankSight& sight) {
 // The load of GPUs while ranks are dealt out; `on[gpu]` are its ranks in the order in which they came.
 class Dealing {
  public:
-  explicit Dealing(const std::vector<RankSight>& sights) : sights_(sights), gpu_(sights.size(), -1) {}
+  explicit Dealing(const std::vector<RankSight>& sights) : sights_(sights), gpu_(sights.size()) {}
 
   // Along the shortest chain rank -> GPU -> rank on it -> ... to the GPU of least load that one reaches.
   void add(int rank) {
@@ -51,23 +51,20 @@ class Dealing {
     }
   }
 
-  int position(int rank) const { return gpu_[rank]; }
+  const std::string& gpu(int rank) const { return gpu_[rank]; }
   const std::map<std::string, Ranks>& loads() const { return on_; }
 
  private:
   // The GPU that the rank was on before; empty: none.
   std::string move(int rank, const std::string& gpu) {
-    const std::vector<std::string>& seen = sights_[rank].gpus;
-    int& position = gpu_[rank];
-    const std::string left = position < 0 ? "" : seen[position];
+    const std::string left = std::exchange(gpu_[rank], gpu);
     if (!left.empty()) std::erase(on_[left], rank);
-    position = static_cast<int>(std::find(seen.begin(), seen.end(), gpu) - seen.begin());
     on_[gpu].push_back(rank);
     return left;
   }
 
   const std::vector<RankSight>& sights_;
-  Ranks gpu_;
+  std::vector<std::string> gpu_;  // of each rank; empty: none yet
   std::map<std::string, Ranks> on_;
 };
 
@@ -181,9 +178,9 @@ DeviceMap map_devices(const std::vector<RankSight>& ranks, bool sharing_intended
   for (int rank = 0; rank < static_cast<int>(ranks.size()); ++rank) dealing.add(rank);
   DeviceMap map;
   for (int rank = 0; rank < static_cast<int>(ranks.size()); ++rank) {
-    const int position = dealing.position(rank);
-    const std::string& gpu = ranks[rank].gpus[position];
-    map.gpu.push_back(position);
+    const std::vector<std::string>& seen = ranks[rank].gpus;
+    const std::string& gpu = dealing.gpu(rank);
+    map.gpu.push_back(static_cast<int>(std::ranges::find(seen, gpu) - seen.begin()));
     map.sharers.push_back(static_cast<int>(dealing.loads().at(gpu).size()));
     map.most_sharers = std::max(map.most_sharers, map.sharers.back());
   }
