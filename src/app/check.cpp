@@ -213,20 +213,16 @@ std::string halo_text(const Config& config) {
       config.solver.ghosts);
 }
 
-std::string memory_text(const char* place, std::size_t bytes) {
-  return fmt::format("{} a rank of {} memory", human_bytes(bytes), place);
-}
-
 std::string memory_lines(const Session& session, const CheckOptions& options) {
   const Placement& placement = session.placement;
   const MemoryPlan& memory = session.memory;
   const bool is_here = placement.host == Host::this_one;
   const auto free = [](const Device& device) { return human_bytes(device.memory().free_bytes) + " free"; };
   std::string text =
-      fmt::format("memory          {}{}\n", memory_text("host", memory.host(placement.backend)),
+      fmt::format("memory          {} a rank of host memory{}\n", human_bytes(memory.host(placement.backend)),
                   is_here ? fmt::format(", {} on this host", free(*make_host_device())) : "");
   if (placement.backend == Backend::cuda)
-    text += fmt::format("                {}, {}\n", memory_text("device", memory.device()),
+    text += fmt::format("                {} a rank of device memory, {}\n", human_bytes(memory.device()),
                         options.gpu_bytes > 0
                             ? fmt::format("of {} (--gpu-memory)", human_bytes(options.gpu_bytes))
                         : is_here ? free(*open_device(placement))

@@ -46,11 +46,10 @@ void print_place(const FileGrid& grid) {
   const auto last = [&](int axis) {
     return grid.first_cell[axis] + grid.cells[axis] * grid.factor[axis] - 1;
   };
-  fmt::print("of the run's  {} x {} x {}: cells ({}, {}, {}) to ({}, {}, {})", grid.grid_cells.x,
-             grid.grid_cells.y, grid.grid_cells.z, grid.first_cell.x, grid.first_cell.y, grid.first_cell.z,
-             last(0), last(1), last(2));
+  fmt::print("of the run's  {}: cells ({}, {}, {}) to ({}, {}, {})", extent_text(grid.grid_cells),
+             grid.first_cell.x, grid.first_cell.y, grid.first_cell.z, last(0), last(1), last(2));
   if (grid.factor == Int3{1, 1, 1}) return fmt::print("\n");
-  fmt::print(", {} x {} x {} in one\n", grid.factor.x, grid.factor.y, grid.factor.z);
+  fmt::print(", {} in one\n", extent_text(grid.factor));
 }
 
 // "20 x 1e-06 m, 40 x 2.5e-05 m": cells of one size, but for rounding, in a row.
@@ -67,13 +66,12 @@ std::string sizes_text(const std::vector<double>& edges) {
 }
 
 void print_summary(const std::string& path, const SnapshotHeader& header) {
-  const Int3 n = header.cells;
   const Vector3 &h = header.spacing, &o = header.origin;
   const SnapshotProvenance& from = header.provenance;
   fmt::print("file          {}\n", path);
   fmt::print("format        {}, version {}{}\n", header.kind, header.format,
              header.format > 1 && !header.is_image() ? "" : "; VTKHDF 1.0");
-  fmt::print("cells         {} x {} x {} = {} (x y z)\n", n.x, n.y, n.z, n.product());
+  fmt::print("cells         {} = {} (x y z)\n", extent_text(header.cells), header.cells.product());
   print_place(header);
   if (!header.is_graded()) fmt::print("spacing       {:g} x {:g} x {:g} m\n", h[0], h[1], h[2]);
   for (std::size_t axis = 0; axis < 3 && header.is_graded(); ++axis)
