@@ -84,14 +84,6 @@ bool is_known_tool(const std::string& name) {
   return fmt::format(",{},", known_tools).find(fmt::format(",{},", name)) != std::string::npos;
 }
 
-std::string missing_tool_text(const std::string& name) {
-  return fmt::format(
-      "isotherm: the tool {0}{1} is not installed (it is neither next to {2} nor on PATH); install the "
-      "Python package "
-      "isotherm-tools: pip install ./postprocess",
-      prefix, name, in_quotes(this_program()));
-}
-
 constexpr const char* exit_codes =
     "Exit codes: 0 done; 2 command line; 10 not converged; 65 deck or data; 66 file missing; 69 device or "
     "library\n"
@@ -450,7 +442,12 @@ std::string subject_of(const CLI::App& app) {
 
 void start_tool(const std::string& name, const std::vector<std::string>& words) {
   const std::optional<std::string> path = find_tool(name);
-  if (!path) throw Error(ExitCode::unavailable, missing_tool_text(name));
+  if (!path)
+    throw error_of(
+        ExitCode::unavailable,
+        "isotherm: the tool {}{} is not installed (it is neither next to {} nor on PATH); install the "
+        "Python package isotherm-tools: pip install ./postprocess",
+        prefix, name, in_quotes(this_program()));
   ::setenv("ISOTHERM_PROGRAM", this_program().c_str(), 1);  // what the tool starts and asks
   std::vector<std::string> all{*path};
   all.insert(all.end(), words.begin(), words.end());
