@@ -76,7 +76,7 @@ int asked_halo(const Config& config) {
 std::size_t copy_bytes(const Config& config, Box subdomain, std::size_t field) {
   std::size_t bytes = config.output.snapshots ? field : 0;
   for (const FieldPart& part : field_parts(config)) {
-    const Index cells = intersect(subdomain, part.box).cells() / part.factor.product();
+    const Index cells = subdomain.within(part.box).cells() / part.factor.product();
     bytes += static_cast<std::size_t>(cells) * element_bytes(config);
   }
   return bytes;

@@ -239,7 +239,7 @@ class FieldOutputs {
     } else if (files_.in_step() && !solver_.is_asynchronous()) {
       mine = cut(solver_.host_field(), solver_.subdomain(), part.what.box);
     } else {
-      const Box common = intersect(solver_.subdomain(), part.what.box);
+      const Box common = solver_.subdomain().within(part.what.box);
       part.cells = solver_.host_cells({common.shifted(Int3{} - solver_.subdomain().lo)});
       if (!common.empty())
         mine = {dense_view(part.cells.data(), common.extent()), common.shifted(Int3{} - part.what.box.lo)};

@@ -44,12 +44,12 @@ struct Box {
   constexpr Box grown(Index cells) const {
     return {lo - Int3{cells, cells, cells}, hi + Int3{cells, cells, cells}};
   }
-  ISOTHERM_HOST_DEVICE constexpr Box within(Box other) const {  // may be empty
+  ISOTHERM_HOST_DEVICE constexpr Box within(Box other) const {  // Box{} without a cell in common
     for (int a = 0; a < 3; ++a) {
       if (lo[a] > other.lo[a]) other.lo[a] = lo[a];
       if (hi[a] < other.hi[a]) other.hi[a] = hi[a];
     }
-    return other;
+    return other.empty() ? Box{} : other;
   }
 
   friend ISOTHERM_HOST_DEVICE constexpr bool operator==(Box a, Box b) { return a.lo == b.lo && a.hi == b.hi; }

@@ -30,6 +30,10 @@ struct FieldView {
   ISOTHERM_HOST_DEVICE Box padded() const {
     return {{-ghosts, -ghosts, -ghosts}, {extent.x + ghosts, extent.y + ghosts, extent.z + ghosts}};
   }
+  // A view of the cells of a box, without ghosts.
+  ISOTHERM_HOST_DEVICE FieldView part(Box box) const {
+    return {&(*this)(box.lo), pitch_y, pitch_z, box.extent(), 0};
+  }
 
   ISOTHERM_HOST_DEVICE operator FieldView<const T>() const {
     return {origin, pitch_y, pitch_z, extent, ghosts};

@@ -42,8 +42,7 @@ class SourceBoxes {
       make_room(box.extent());
       sources_.set_products(t, source_at(constant, box.lo), source_, source_.interior(), box.lo, stream);
       all.add(sums.over(source_.interior(), source_));
-      if (!constant.empty())
-        all.subtract(sums.over(source_.interior(), part_of(constant, box.lo, box.extent())));
+      if (!constant.empty()) all.subtract(sums.over(source_.interior(), constant.part(box)));
     }
     return all;
   }
@@ -93,13 +92,11 @@ class SourceBoxes {
     const Box all = around_box(sweeps - 1);
     const auto here = [&](Box cells) { return cells.shifted(Int3{0, 0, 0} - all.lo); };
     make_room(all.extent());
-    const SourceSum<T> copy{
-        .to = in_, .constant = part_of(args.in, all.lo, all.extent()), .box = here(around_box(sweeps))};
+    const SourceSum<T> copy{.to = in_, .constant = args.in.part(all), .box = here(around_box(sweeps))};
     source_sums<T>(device_.backend()).set(copy, stream);
     for (Index i = 0; i < sweeps; ++i) {
       const bool is_last = i + 1 == sweeps;  // stores its region in the field
-      const SourceSweep<T> one{in_, is_last ? part_of(args.out, all.lo, all.extent()) : out_,
-                               args.c[static_cast<int>(i)],
+      const SourceSweep<T> one{in_, is_last ? args.out.part(all) : out_, args.c[static_cast<int>(i)],
                                boundaries_of(args.boundaries, all, block, static_cast<int>(i))};
       sources_.sweep_products(times[static_cast<std::size_t>(i)], source_at(args.source, all.lo), source_,
                               here(around_box(sweeps - 1 - i)), all.lo, one, stream);
@@ -109,12 +106,7 @@ class SourceBoxes {
 
   // Where source_ begins at that cell of the subdomain.
   FieldView<const T> source_at(FieldView<const T> constant, Int3 first) const {
-    return constant.empty() ? constant : part_of(constant, first, source_.extent);
-  }
-  // A view of the cells of a field from `lo` on.
-  template <class Cell>
-  static FieldView<Cell> part_of(FieldView<Cell> field, Int3 lo, Int3 extent) {
-    return {&field(lo), field.pitch_y, field.pitch_z, extent, 0};
+    return constant.empty() ? constant : constant.part({first, first + source_.extent});
   }
 
   // The box without cells beyond boundaries.

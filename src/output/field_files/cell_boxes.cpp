@@ -14,33 +14,22 @@ std::vector<Box> all_gather(const Communicator& communicator, Box box) {
   return boxes;
 }
 
-Box intersect(Box a, Box b) {
-  const Box common = a.within(b);
-  return common.empty() ? Box{} : common;
-}
-
-std::vector<Box> cut_into_slabs(Int3 extent, Index max_cells) {
-  if (Box{{0, 0, 0}, extent}.empty()) return {};
-  // Quotients, not products: a plane may have more cells than an index can count bytes.
-  const Index dx = std::min(extent.x, max_cells);
-  const Index dy = std::clamp<Index>(max_cells / extent.x, 1, extent.y);
-  const Index dz = dy < extent.y ? 1 : std::clamp<Index>(max_cells / (extent.x * extent.y), 1, extent.z);
-  std::vector<Box> slabs;
-  for (Index z = 0; z < extent.z; z += dz)
-    for (Index y = 0; y < extent.y; y += dy)
-      for (Index x = 0; x < extent.x; x += dx)
-        slabs.push_back(
-            {{x, y, z},
-             {std::min(x + dx, extent.x), std::min(y + dy, extent.y), std::min(z + dz, extent.z)}});
-  return slabs;
-}
-
 std::vector<Box> cut_into_slabs(Box box, Int3 chunk, Index max_cells) {
   if (box.empty()) return {};
   const Int3 first{box.lo.x / chunk.x, box.lo.y / chunk.y, box.lo.z / chunk.z};
-  std::vector<Box> slabs =
-      cut_into_slabs(up(box.hi, chunk) - first, std::max<Index>(1, max_cells / chunk.product()));
-  for (Box& slab : slabs) slab = intersect(fine_of(slab.shifted(first), chunk), box);
+  const Int3 n = up(box.hi, chunk) - first;
+  const Index most = std::max<Index>(1, max_cells / chunk.product());
+  // Quotients, not products: a plane may have more cells than an index can count bytes.
+  const Index dx = std::min(n.x, most);
+  const Index dy = std::clamp<Index>(most / n.x, 1, n.y);
+  const Index dz = dy < n.y ? 1 : std::clamp<Index>(most / (n.x * n.y), 1, n.z);
+  std::vector<Box> slabs;
+  for (Index z = 0; z < n.z; z += dz)
+    for (Index y = 0; y < n.y; y += dy)
+      for (Index x = 0; x < n.x; x += dx) {
+        const Int3 lo = first + Int3{x, y, z};
+        slabs.push_back(fine_of({lo, lo + Int3{dx, dy, dz}}, chunk).within(box));
+      }
   return slabs;
 }
 
@@ -90,7 +79,7 @@ std::vector<T> coarse_means(const Communicator& communicator, FieldView<const T>
       for (Index x = 0; x < n.x; ++x) {
         const Int3 coarse = mine.lo + Int3{x, y, z};
         const Box fine = fine_of({coarse, coarse + Int3{1, 1, 1}}, factor);
-        const bool all_own = intersect(fine, subdomain) == fine;
+        const bool all_own = fine.within(subdomain) == fine;
         means[x + n.x * (y + n.y * z)] =
             static_cast<T>(all_own ? mean(fine, weights, own) : mean(fine, weights, any));
       }

@@ -15,8 +15,6 @@ namespace isotherm {
 
 std::vector<Box> all_gather(const Communicator& communicator, Box mine);  // collective; in rank order
 
-Box intersect(Box a, Box b);  // Box{} where they have no cell in common
-
 // Boxes of `factor` cells: coarse cells, or chunks. The first that begins at `cell` or later, by axis:
 constexpr Int3 up(Int3 cell, Int3 factor) {
   return {ceil_div(cell.x, factor.x), ceil_div(cell.y, factor.y), ceil_div(cell.z, factor.z)};
@@ -31,10 +29,9 @@ constexpr Box fine_of(Box coarse, Int3 factor) {
           {coarse.hi.x * factor.x, coarse.hi.y * factor.y, coarse.hi.z * factor.z}};
 }
 
-// Boxes of at most `max_cells` (>= 1) that cover [0, extent) in memory order: planes of z, rows, or parts.
-std::vector<Box> cut_into_slabs(Int3 extent, Index max_cells);
-// The same of any box, in units of chunks: none is cut in two, except by the box itself. A slab has one chunk
-// at least, whatever `max_cells` says. {1, 1, 1}: cells are free to be cut anywhere.
+// Boxes of at most `max_cells` (>= 1) that cover `box` in memory order: planes of z, rows, or parts. Chunks
+// are cut in two by the box alone: a slab has one at least, whatever `max_cells` says. {1, 1, 1}: cells are
+// free to be cut anywhere.
 std::vector<Box> cut_into_slabs(Box box, Int3 chunk, Index max_cells);
 
 template <class T>
@@ -71,10 +68,9 @@ struct PartCells {
 // The cells that `part` and this rank's `subdomain` (both global) have in common.
 template <class T>
 PartCells<T> cut(FieldView<const T> field, Box subdomain, Box part) {
-  const Box common = intersect(subdomain, part);
+  const Box common = subdomain.within(part);
   if (common.empty()) return {};
-  return {{&field(common.lo - subdomain.lo), field.pitch_y, field.pitch_z, common.extent(), 0},
-          common.shifted(Int3{} - part.lo)};
+  return {field.part(common.shifted(Int3{} - subdomain.lo)), common.shifted(Int3{} - part.lo)};
 }
 
 // Moves cells, as T, to ranks that want them; keeps its buffers. `blocks`: of all ranks, disjoint, complete.
@@ -97,8 +93,8 @@ class CellExchange {
     const Box subdomain = blocks_[me];
     const MPI_Comm comm = communicator_.native().comm;
     const MPI_Datatype type = sizeof(T) == sizeof(float) ? MPI_FLOAT : MPI_DOUBLE;
-    arriving_.lay_out(communicator_, [&](std::size_t rank) { return intersect(boxes[me], blocks_[rank]); });
-    leaving_.lay_out(communicator_, [&](std::size_t rank) { return intersect(boxes[rank], subdomain); });
+    arriving_.lay_out(communicator_, [&](std::size_t rank) { return boxes[me].within(blocks_[rank]); });
+    leaving_.lay_out(communicator_, [&](std::size_t rank) { return boxes[rank].within(subdomain); });
     for (const Part& part : arriving_.parts)
       check_mpi(
           MPI_Irecv(part.dense, part.cells.cells(), type, part.rank, tag, comm, &requests_.emplace_back()),
@@ -121,7 +117,7 @@ class CellExchange {
   template <class From>
   void assemble(FieldView<const From> field, const std::vector<Box>& boxes, T* cells) {
     const int me = communicator_.rank();
-    const Box box = boxes[me], subdomain = blocks_[me], own = intersect(box, subdomain);
+    const Box box = boxes[me], subdomain = blocks_[me], own = box.within(subdomain);
     start(field, boxes);
     if (!own.empty())
       copy_into_dense(field, own.shifted(Int3{} - subdomain.lo), cells, box.extent(), own.lo - box.lo);

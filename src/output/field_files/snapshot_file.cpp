@@ -235,7 +235,7 @@ std::string SnapshotFile::write_as(FieldView<const T> field, Box subdomain, Inde
   std::vector<std::vector<Box>> slabs;  // by rank
   std::size_t calls = 0;                // ranks with fewer slabs take part in the last ones with nothing
   for (const Box& each : blocks) {
-    const Box mine = collective_     ? intersect(fine_of(coarse_begun_in(each, chunk), chunk), all)
+    const Box mine = collective_     ? fine_of(coarse_begun_in(each, chunk), chunk).within(all)
                      : slabs.empty() ? all
                                      : Box{};
     slabs.push_back(cut_into_slabs(mine, chunk, slab_cells<Stored>(slab_bytes)));
