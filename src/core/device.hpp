@@ -127,11 +127,8 @@ class Owned {
 inline Owned<Stream> own_stream(Device& device, Priority priority) {
   return {device, device.make_stream(priority)};
 }
-inline Owned<Event> own_event(Device& device) {
-  return {device, device.make_event(false)};
-}
-inline Owned<Event> own_timing_event(Device& device) {
-  return {device, device.make_event(true)};
+inline Owned<Event> own_event(Device& device, bool timed = false) {
+  return {device, device.make_event(timed)};
 }
 
 template <class Value>
@@ -147,7 +144,7 @@ Buffer copied_to(Device& device, const std::vector<Value>& values) {
 class Stopwatch {
  public:
   Stopwatch(Device& device, Stream stream)
-      : device_(&device), stream_(stream), start_(own_timing_event(device)), end_(own_timing_event(device)) {}
+      : device_(&device), stream_(stream), start_(own_event(device, true)), end_(own_event(device, true)) {}
 
   // Seconds of the work that `work` queues on the stream; waits for it.
   template <class Work>

@@ -437,8 +437,8 @@ class HostCopy {
         cells_(level.device(), level.extent(), level.field().ghosts, Memory::staging),
         stream_(own_stream(level.device(), Priority::high)),
         made_(own_event(level.device())),
-        start_(own_timing_event(level.device())),
-        copied_(own_timing_event(level.device())) {}
+        start_(own_event(level.device(), true)),
+        copied_(own_event(level.device(), true)) {}
 
   // Queues the copy after the work on the field. Ghosts in the copy are undefined: the next exchange may
   // write them meanwhile.

@@ -132,14 +132,7 @@ void expect_same_there(Device& device, const Field<T>& expected, const Field<T>&
   expect_same<T>(expected.view(), found.view());
 }
 
-// On a device, from numbers of the host.
-template <class T>
-Buffer buffer_of(Device& device, const std::vector<T>& values) {
-  Buffer buffer(device, values.size() * sizeof(T));
-  device.copy(buffer.data(), values.data(), buffer.bytes(), {});
-  device.synchronize(Stream{});
-  return buffer;
-}
+// Of device memory, on the host.
 template <class T>
 T fetched(Device& device, const void* from) {
   T value{};
@@ -379,7 +372,7 @@ class BoundedBlock {
       boundary.sweep_pitch = boundary.pitch * (shape[q] + 2 * ghosts);
       std::vector<T> b(static_cast<std::size_t>(most_sweeps_per_launch * boundary.sweep_pitch));
       for (std::size_t i = 0; i < b.size(); ++i) b[i] = field_value(i);
-      b_fields_[static_cast<std::size_t>(f)] = buffer_of(device, b);
+      b_fields_[static_cast<std::size_t>(f)] = copied_to(device, b);
       boundary.b_field =
           b_fields_[static_cast<std::size_t>(f)].template as<T>() + ghosts * (1 + boundary.pitch);
     }
@@ -395,7 +388,7 @@ class BoundedBlock {
       std::vector<CellBoundary<T>> rules;
       for (Index j = -ghosts_; j < shape_[q] + ghosts_; ++j)
         for (Index i = -ghosts_; i < shape_[p] + ghosts_; ++i) rules.push_back(rule_at(f, i, j));
-      rules_[static_cast<std::size_t>(f)] = buffer_of(device, rules);
+      rules_[static_cast<std::size_t>(f)] = copied_to(device, rules);
       boundary.cells = rules_[static_cast<std::size_t>(f)].template as<CellBoundary<T>>() +
                        ghosts_ * (1 + boundary.cells_pitch);
     }
@@ -497,7 +490,7 @@ class SweepCase {
     SweepArgs<T> args{in_there_.view(), out.view(), region, coefficients<T>(), there_.boundaries, {}, {}};
     for (int i = 0; i < most_sweeps_per_launch; ++i) args.c.sweep[i] = coefficients<T>(i);
     if (setting_.has_source) args.source = source_there_.view();
-    const Buffer result = buffer_of<double>(device_, {std::nan("")});
+    const Buffer result = copied_to<double>(device_, {std::nan("")});
     Buffer scratch;
     if (norm) {
       scratch = Buffer(device_, interior ? split_scratch_bytes(kernel, region, *interior, plan)

@@ -326,7 +326,7 @@ TEST_F(PeerCopyCuda, CellsOfEveryBoxAndNoOthers) {
 
 // What has not been stored is not unpacked: of two messages in buffers one has come.
 TEST_F(PeerCopyCuda, NothingIsUnpackedBeforeThePeerHasStored) {
-  const Buffer cells = buffer_of<double>(*device, {0, 1, 2, 3, 4, 5, 6, 7});
+  const Buffer cells = copied_to<double>(*device, {0, 1, 2, 3, 4, 5, 6, 7});
   double* const cell = cells.as<double>();
   PeerMessages<double> arrivals{};
   for (const int link : {0, 1}) {
@@ -347,7 +347,7 @@ TEST_F(PeerCopyCuda, NothingIsUnpackedBeforeThePeerHasStored) {
 // One peer has said that it is free, the other never does.
 TEST_F(PeerCopyCuda, NothingIsStoredWhereThePeerIsNotFreeAndAllEndsWhenItIsGivenUp) {
   // Cells 0 and 1 would become cells 2 and 3, which are all one.
-  const Buffer cells = buffer_of<double>(*device, {0, 0, 1, 1});
+  const Buffer cells = copied_to<double>(*device, {0, 0, 1, 1});
   double* const cell = cells.as<double>();
   PeerMessages<double> messages{};
   for (const int link : {0, 1}) {

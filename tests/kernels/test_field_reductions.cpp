@@ -87,7 +87,7 @@ TEST_P(Survey, JumpsAcrossEachWallAreGhostLessCell) {
       const Field<T> field = random_field<T>(*host_, shape, 1, 7), there = to_device(*device_, field);
       std::vector<T> b;
       for (int i = 0; i < 302 * 302; ++i) b.push_back(static_cast<T>(std::sin(0.1 * i)));
-      const Buffer b_there = buffer_of(*device_, b);
+      const Buffer b_there = copied_to(*device_, b);
       for (int f = 0; f < face_count; ++f) {
         SCOPED_TRACE(fmt::format("{} {}", text(shape), face_names[f]));
         Boundary<T> boundary{true, T(0.25), T(0), b.data() + 303, 302};
@@ -176,7 +176,7 @@ class HistogramVariant : public OnDevice {
   Counts count(const Field<T>& field, Box region, const Bins& bins) {
     const Field<T> there = to_device(*device_, field);
     Counts counts(static_cast<std::size_t>(bins.slots()), 77);  // what was there before does not count
-    const Buffer buffer = buffer_of(*device_, counts);
+    const Buffer buffer = copied_to(*device_, counts);
     kernel_of(GetParam(), histogram_kernels<T>)
         .launch({there.view(), region, bins, buffer.as<std::uint64_t>()}, {});
     device_->copy(counts.data(), buffer.data(), buffer.bytes(), {});

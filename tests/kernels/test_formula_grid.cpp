@@ -50,9 +50,9 @@ void expect_bits_of_points(Device& device, Random& random, const FormulaProgram&
   std::vector<Buffer> there;
   for (int axis = 0; axis < 3; ++axis) {
     for (Index i = 0; i < n[axis]; ++i) at[axis].push_back(random.between(-2.0, 2.0));
-    there.push_back(buffer_of(device, at[axis]));
+    there.push_back(copied_to(device, at[axis]));
   }
-  const Buffer steps_there = buffer_of(device, program.steps);
+  const Buffer steps_there = copied_to(device, program.steps);
   const Buffer unsound(device, sizeof(std::uint64_t), Memory::staging);
   *unsound.as<std::uint64_t>() = no_time;
   FormulaGrid<T> grid{};
@@ -67,7 +67,7 @@ void expect_bits_of_points(Device& device, Random& random, const FormulaProgram&
   for (std::size_t p = 0; p < most_parts; ++p) {
     for (int i = 0; i < grid.times; ++i) grid.of_time[i][p] = random.between(-2.0, 2.0);
     for (Index i = 0; i < n.product(); ++i) of_place[p].push_back(random.between(-2.0, 2.0));
-    there.push_back(buffer_of(device, of_place[p]));
+    there.push_back(copied_to(device, of_place[p]));
     grid.of_place[p] = there.back().as<double>();
   }
   grid.place_pitch_y = n.x;
@@ -79,7 +79,7 @@ void expect_bits_of_points(Device& device, Random& random, const FormulaProgram&
   grid.pitch_time = grid.pitch_z * n.z;
   grid.unsound = unsound.as<std::uint64_t>();
   std::vector<T> values(static_cast<std::size_t>(grid.pitch_time * grid.times), T(-7)), expected = values;
-  const Buffer values_there = buffer_of(device, values);
+  const Buffer values_there = copied_to(device, values);
   grid.values = values_there.template as<T>();
   formula_grids<T>(device.backend()).evaluate(grid, {});
   device.copy(values.data(), values_there.data(), values_there.bytes(), {});

@@ -40,8 +40,8 @@ struct Tables {
   struct OnDevice {
     std::vector<Buffer> buffers;
     OnDevice(Device& device, const Tables& tables) {
-      for (const auto& table : tables.overlaps) buffers.push_back(buffer_of(device, table));
-      for (const auto& table : tables.interpolations) buffers.push_back(buffer_of(device, table));
+      for (const auto& table : tables.overlaps) buffers.push_back(copied_to(device, table));
+      for (const auto& table : tables.interpolations) buffers.push_back(copied_to(device, table));
     }
     const CellOverlap<T>* overlaps(std::size_t axis) const {
       return buffers[axis].template as<CellOverlap<T>>();

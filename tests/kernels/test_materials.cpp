@@ -134,9 +134,9 @@ class MaterialsSweep : public OnDevice {
     here.fill_ghosts(in.view(), {true, true, true});
     const Field<T> in_there = to_device(*device_, in);
 
-    const Buffer coefficients = buffer_of(*device_, tables.coefficients),
-                 conductance = buffer_of(*device_, tables.conductance),
-                 steps = buffer_of(*device_, tables.steps()), heat = buffer_of(*device_, tables.heat);
+    const Buffer coefficients = copied_to(*device_, tables.coefficients),
+                 conductance = copied_to(*device_, tables.conductance),
+                 steps = copied_to(*device_, tables.steps()), heat = copied_to(*device_, tables.heat);
     Materials<T> materials;
     materials.classes = of_there.view();
     materials.count = classes;
@@ -223,8 +223,8 @@ TEST_P(HeatOfMaterials, is_summed_with_the_capacity_of_each) {
     const MaterialTables<T> tables;
     const Field<std::uint8_t> of = random_classes(*host_, extent, 1, 0), of_there = to_device(*device_, of);
     const Field<T> field = random_field<T>(*host_, extent, 1, 3), there = to_device(*device_, field);
-    const Buffer heat = buffer_of(*device_, tables.heat),
-                 result = buffer_of<LongAccumulator>(*device_, {LongAccumulator{}});
+    const Buffer heat = copied_to(*device_, tables.heat),
+                 result = copied_to<LongAccumulator>(*device_, {LongAccumulator{}});
     Materials<T> materials;
     materials.classes = of_there.view();
     materials.heat = heat.template as<double>();

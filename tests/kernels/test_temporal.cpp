@@ -170,7 +170,7 @@ double fused(const StencilKernel<T>& kernel, int tile, Device& host, Device& dev
              Field<T>& out, const std::vector<Box>& regions, ReductionOp op) {
   const Field<T> in_there = to_device(device, in);
   Field<T> out_there = to_device(device, out);
-  const Buffer result = buffer_of<double>(device, {std::nan("")});
+  const Buffer result = copied_to<double>(device, {std::nan("")});
   std::vector<Buffer> scratches;
   for (const Box& region : regions) {
     const Buffer& scratch = scratches.emplace_back(device, kernel.norm_scratch_bytes(region, tile) + 8);
