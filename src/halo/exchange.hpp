@@ -42,11 +42,7 @@ class HaloExchange {
 
   // Can sweeps store their faces in place of exchanges (one layer, no local copies)? The same on all ranks.
   bool serves_sweeps() const { return now().serves_sweeps; }
-  FaceStores<T> stores(FieldView<T> in, FieldView<T> out, Stream compute) {
-    return first().stores(in, out, compute);
-  }
-  void publish_ghosts(FieldView<T> field, Stream compute) { first().publish_ghosts(field, compute); }
-  void unpack_ghosts(FieldView<T> field, Stream compute) { first().unpack_ghosts(field, compute); }
+  Transport<T>& of_sweeps() { return *now().transports.front().transport; }  // the one that then takes them
 
   // From now on times() has this rank's exchanges; on a GPU the host waits after each phase.
   void time_phases();
@@ -81,7 +77,6 @@ class HaloExchange {
   Layers connect(int layers);
   std::string why_not_recorded(const Layers& layers) const;
   const Layers& now() const { return by_number_.at(layers_); }
-  Transport<T>& first() { return *now().transports.front().transport; }
 
   Decomposition decomposition_;
   const Communicator& communicator_;

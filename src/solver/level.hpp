@@ -248,7 +248,7 @@ class Level {
   void sweep(const StencilKernel<T>& kernel, SweepPlan plan, Box region, const UpdateNorm& norm,
              bool stores_faces = false) {
     SweepArgs<T> args = sweep_args(region, norm);
-    if (stores_faces) args.stores = halo_.stores(current_.view(), next_.view(), compute_);
+    if (stores_faces) args.stores = halo_.of_sweeps().stores(current_.view(), next_.view(), compute_);
     kernel.launch(args, plan, compute_);
   }
   void sweep_exterior(const StencilKernel<T>& kernel, SweepPlan plan, Box region, Box interior,

@@ -253,7 +253,7 @@ class Step {
   void fetch_ghosts() {
     if (ghosts_ != Ghosts::absent) return;
     level_.exchange(level_.current());
-    level_.halo().publish_ghosts(level_.current().view(), level_.compute());
+    level_.halo().of_sweeps().publish_ghosts(level_.current().view(), level_.compute());
     ghosts_ = Ghosts::valid;
   }
   // The kernel itself stores the cells at its faces into the neighbours' ghosts. Exchanges are needed only
@@ -262,7 +262,7 @@ class Step {
     fetch_ghosts();
     const bool stores = norm.result == nullptr;
     if (!stores && ghosts_ == Ghosts::pending)
-      level_.halo().unpack_ghosts(level_.current().view(), level_.compute());
+      level_.halo().of_sweeps().unpack_ghosts(level_.current().view(), level_.compute());
     fill_boundaries(launch.region);
     const TraceRange range(Phase::sweep);
     level_.sweep(kernel(), plan(launch), launch.region, norm, stores);
