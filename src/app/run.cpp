@@ -329,7 +329,10 @@ class Run {
     const auto& restart = plan_.restart;
     limit_ = find_wall_limit(config(), plan_.world, plan_.started);
     make_solver(plan_.session.cases.front());
-    directory_ = open_run_directory(plan_directory(), plan_.world);
+    const RunDirectoryPlan folder = plan_directory();
+    RunDirectory prepared{folder.path};
+    on_root(plan_.world, [&] { prepared = prepare_run_directory(folder); });
+    directory_ = prepared;
     if (is_root()) console_.open_log(directory_->log(), resumed_here_.has_value());
     record_ = describe_run(plan_.command, plan_.session, plan_.world, directory_->path.string());
     record_solver();

@@ -20,7 +20,6 @@
 #include <sstream>
 #include <system_error>
 
-#include "core/all_or_throw.hpp"
 #include "core/text.hpp"
 #include "output/safe_file.hpp"
 
@@ -281,12 +280,6 @@ RunDirectory prepare_run_directory(const RunDirectoryPlan& plan) {
   write_file_atomically(plan.path / mark, fmt::format("{}{}\n{}", name_line, name, plan.resolved_deck));
   write_file_atomically(plan.path / "deck.yaml", plan.deck);
   return prepared;
-}
-
-RunDirectory open_run_directory(const RunDirectoryPlan& plan, const Communicator& communicator) {
-  RunDirectory opened{plan.path};
-  on_root(communicator, [&] { opened = prepare_run_directory(plan); });
-  return opened;
 }
 
 RunLock::RunLock(const fs::path& folder, Force force)

@@ -23,8 +23,6 @@
 #include <thread>
 #include <vector>
 
-#include "core/communicator.hpp"
-
 namespace isotherm {
 
 inline constexpr std::string_view snapshot_suffix = ".hdf", checkpoint_suffix = ".checkpoint.hdf",
@@ -34,9 +32,6 @@ inline constexpr std::string_view aside_suffix = ".aside";
 
 // "plate_00000100.hdf"
 std::string file_of_sweep(std::string_view run_name, std::int64_t sweep, std::string_view suffix);
-inline std::string snapshot_name(std::string_view run_name, std::int64_t sweep) {
-  return file_of_sweep(run_name, sweep, snapshot_suffix);
-}
 inline std::string checkpoint_name(std::string_view run_name, std::int64_t sweep) {
   return file_of_sweep(run_name, sweep, checkpoint_suffix);
 }
@@ -103,7 +98,5 @@ struct RunDirectoryPlan {
 // allowed, and writes both decks. Throws Error(cannot_create), before anything changes, where the path is no
 // folder, cannot be made or written to, is locked, or holds files that must stay.
 RunDirectory prepare_run_directory(const RunDirectoryPlan& plan);
-// Collective: by rank 0 alone; its failure is everyone's.
-RunDirectory open_run_directory(const RunDirectoryPlan& plan, const Communicator& communicator);
 
 }  // namespace isotherm

@@ -90,7 +90,7 @@ TEST_F(RunDirectoryTest, FolderOfOurNameIsNotRemoved) {
 }
 
 TEST(RunFiles, NamesSayTheirSweep) {
-  EXPECT_EQ(snapshot_name("plate", 20), "plate_00000020.hdf");
+  EXPECT_EQ(file_of_sweep("plate", 20, snapshot_suffix), "plate_00000020.hdf");
   EXPECT_EQ(checkpoint_name("plate", 123456789012), "plate_123456789012.checkpoint.hdf");
   EXPECT_EQ(sweep_of_file("plate_00000020.hdf", "plate", snapshot_suffix), 20);
   EXPECT_EQ(sweep_of_file("plate_00000020.checkpoint.hdf", "plate", checkpoint_suffix), 20);

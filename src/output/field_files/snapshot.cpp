@@ -242,7 +242,7 @@ Precision SnapshotWriter::stored_precision(const CellsView& field) const {
 
 std::string SnapshotWriter::start(std::function<CellsView()> cells, Box subdomain, double time,
                                   std::int64_t sweep) {
-  const std::string name = snapshot_name(grid_.stem, sweep), path = in_folder(folder_, name);
+  const std::string name = file_of_sweep(grid_.stem, sweep, snapshot_suffix), path = in_folder(folder_, name);
   started_ = files_.start([this, cells = std::move(cells), subdomain, time, sweep, name, path] {
     const CellsView field = cells();
     const Timer timer;
