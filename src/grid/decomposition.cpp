@@ -19,10 +19,6 @@ std::string product_text(Int3 n) {
 void check_cells(Int3 cells) {
   Index product = 1;
   for (int axis = 0; axis < 3; ++axis) {
-    if (cells[axis] < 1)
-      throw error_of(ExitCode::deck,
-                     "grid of {} cells is impossible (axis {} has {}); use at least 1 cell along each axis",
-                     product_text(cells), axis_names[axis], cells[axis]);
     if (cells[axis] > most_cells / product)
       throw error_of(ExitCode::deck,
                      "grid of {} cells is too large (their number passes 2^61); use fewer cells",
@@ -110,11 +106,6 @@ Decomposition::Decomposition(Int3 cells, Int3 process_grid, std::array<bool, 3> 
   for (int axis = 0; axis < 3; ++axis) {
     const Index parts = process_grid[axis];
     const char name = axis_names[axis];
-    if (parts < 1)
-      throw error_of(
-          ExitCode::deck,
-          "process grid {} is impossible (axis {} has {} ranks); use at least 1 rank along each axis",
-          product_text(process_grid), name, parts);
     if (parts > cells[axis])
       throw error_of(
           ExitCode::deck,

@@ -23,9 +23,10 @@ std::string halo_advice(Index widest);
 
 class Decomposition {
  public:
-  // Cells are distributed evenly; the first (cells mod parts) subdomains of an axis have one more. x is the
-  // fastest axis of ranks too. Throws Error(deck) if an axis has more parts than cells, or exchanged
-  // subdomains thinner than `ghosts`; the message names axis, parts, and parts, cells and halo that work.
+  // Both triples at least 1, as readers leave them. Cells are distributed evenly; the first (cells mod parts)
+  // subdomains of an axis have one more. x is the fastest axis of ranks too. Throws Error(deck) if an axis
+  // has more parts than cells, or exchanged subdomains thinner than `ghosts`; the message names axis, parts,
+  // and parts, cells and halo that work.
   Decomposition(Int3 cells, Int3 process_grid, std::array<bool, 3> periodic, int ghosts = 1);
 
   // The most parts along each axis whose subdomains are at least as thick as `ghosts`. Throws Error(deck)
