@@ -58,11 +58,9 @@ bool keep_lines(const std::filesystem::path& path, const std::string& head, std:
   return true;
 }
 
-std::string text(double value) {
+template <class Number>
+std::string text(Number value) {
   return std::isnan(value) ? "nan" : fmt::format("{}", value);  // the sign of a NaN says nothing
-}
-std::string text(std::int64_t value) {
-  return fmt::format("{}", value);
 }
 std::string text(const std::optional<double>& value) {
   return value ? text(*value) : "";
