@@ -79,8 +79,7 @@ std::string HaloExchange<T>::why_not_recorded(const Layers& layers) const {
     });
     if (recorded || !mine.empty()) continue;
     mine = fmt::format("ranks {} and {} exchange halos by transport {}, which needs the host",
-                       std::min(communicator_.rank(), link.peer), std::max(communicator_.rank(), link.peer),
-                       link.transport);
+                       std::min(link.rank, link.peer), std::max(link.rank, link.peer), link.transport);
   }
   return communicator_.first_of_all(mine);
 }

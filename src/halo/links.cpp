@@ -234,10 +234,9 @@ std::string fastest(const std::vector<TransportMeasurement>& measurements) {
   return best ? best->transport : "";
 }
 
-[[noreturn]] void reject(const TransportSettings& settings, const HaloLink& link, int rank,
-                         const std::string& names) {
+[[noreturn]] void reject(const TransportSettings& settings, const HaloLink& link, const std::string& names) {
   const std::string pair =
-      fmt::format("between ranks {} and {}", std::min(rank, link.peer), std::max(rank, link.peer));
+      fmt::format("between ranks {} and {}", std::min(link.rank, link.peer), std::max(link.rank, link.peer));
   if (settings.name != "auto")
     throw error_of(ExitCode::unavailable,
                    "{}: transport '{}' does not work {} ({}); use auto, or another of: {}", settings.place,
@@ -305,7 +304,7 @@ ChosenTransports<T>::ChosenTransports(const TransportSettings& settings,
   // Pair by pair, so that no other traffic of this rank disturbs a measurement.
   for (const int peer : rounds_of_pairs(decomposition, rank, ghosts)) {
     if (peer < 0) continue;
-    HaloLink link{peer, {}, 0, "", {}};
+    HaloLink link{rank, peer, {}, 0, "", {}};
     TriedLink<T> tried{device, own, fields, {}, settings.timeout};
     for (const HaloMessage& m : messages) {
       if (m.peer != peer) continue;
@@ -322,7 +321,7 @@ ChosenTransports<T>::ChosenTransports(const TransportSettings& settings,
   for (HaloLink& link : links) link.transport = fastest(link.measurements);
   all_or_throw(communicator, [&] {
     for (const HaloLink& link : links) {
-      if (link.transport.empty()) reject(settings, link, rank, names_of(registry, settings.name));
+      if (link.transport.empty()) reject(settings, link, names_of(registry, settings.name));
     }
   });
   for (OpenTransport<T>& c : candidates) {

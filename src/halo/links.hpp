@@ -28,7 +28,7 @@ struct TransportSettings {
 };
 
 struct HaloLink {
-  int peer;
+  int rank, peer;
   std::vector<Direction> directions;  // of its messages
   std::size_t bytes;                  // each way, per exchange
   std::string transport;

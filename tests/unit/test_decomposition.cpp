@@ -344,8 +344,9 @@ TEST(HaloRegions, InteriorAndExteriorTileTheRegion) {
   }
 }
 
-HaloLink link(int peer, std::vector<Direction> directions, std::string transport, double seconds) {
-  return {peer,
+HaloLink link(int rank, int peer, std::vector<Direction> directions, std::string transport, double seconds) {
+  return {rank,
+          peer,
           std::move(directions),
           2'000'000,
           transport,
@@ -356,7 +357,7 @@ HaloLink link(int peer, std::vector<Direction> directions, std::string transport
 TEST(HaloRecord, SaysTheMedianOfPairsOfOneKindWhereTheyAreMany) {
   HaloRecord record;
   for (int i = 0; i < 31; ++i) {
-    record.pairs.push_back({i, link(i + 1, {{0, 0, 1}}, "host", i == 0 ? 1.0 : i < 16 ? 1e-3 : 2e-3)});
+    record.pairs.push_back(link(i, i + 1, {{0, 0, 1}}, "host", i == 0 ? 1.0 : i < 16 ? 1e-3 : 2e-3));
   }
   EXPECT_EQ(halo_lines(record),
             std::vector<std::string>{
@@ -370,7 +371,7 @@ nlohmann::json json_of(const HaloRecord& halo) {
 }
 
 TEST(HaloRecord, JsonHasWhatWasTriedAndWhyItWasNotTaken) {
-  const nlohmann::json pair = json_of({{{3, link(7, {{-1, 0, 1}}, "host", 1e-3)}}, {}})["links"][0];
+  const nlohmann::json pair = json_of({{link(3, 7, {{-1, 0, 1}}, "host", 1e-3)}, {}})["links"][0];
   EXPECT_EQ(pair["directions"][0], "x-z+");
   EXPECT_EQ(pair["bandwidth_bytes_per_s"], 2e9);
   EXPECT_EQ(pair["trials"][0]["why_not"], "not on one host");

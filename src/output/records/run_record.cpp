@@ -19,7 +19,7 @@ namespace isotherm {
 
 ISOTHERM_KEYS(TransportMeasurement, transport, why_not, seconds, latency)
 ISOTHERM_KEYS(PhaseTimes, values)
-ISOTHERM_KEYS(HaloLink, peer, directions, bytes, transport, measurements)
+ISOTHERM_KEYS(HaloLink, rank, peer, directions, bytes, transport, measurements)
 ISOTHERM_KEYS(RankInfo, rank, host, backend, device_index, device, uuid, threads, cells, peak_bytes)
 
 namespace {
@@ -117,31 +117,27 @@ std::string direction_word(Direction d) {
   return text;
 }
 
-std::vector<HaloPair> gather_pairs(const std::vector<HaloLink>& mine, const Communicator& communicator) {
-  std::vector<HaloPair> pairs;
-  int rank = 0;
-  for (const std::vector<HaloLink>& links : gather(mine, communicator)) {
-    for (const HaloLink& link : links)
-      if (link.peer >= rank) pairs.push_back({rank, link});  // each once, by its lower rank
-    ++rank;
-  }
-  std::ranges::sort(pairs, {}, [](const HaloPair& pair) { return std::pair(pair.rank, pair.link.peer); });
+std::vector<HaloLink> gather_pairs(const std::vector<HaloLink>& mine, const Communicator& communicator) {
+  std::vector<HaloLink> pairs;
+  for (const std::vector<HaloLink>& links : gather(mine, communicator))
+    std::ranges::copy_if(links, std::back_inserter(pairs),
+                         [](const HaloLink& link) { return link.peer >= link.rank; });
+  std::ranges::sort(pairs, {}, [](const HaloLink& link) { return std::pair(link.rank, link.peer); });
   return pairs;
 }
 
 std::string transports_in_use(const HaloRecord& record) {
   std::vector<std::string> names;
-  for (const HaloPair& pair : record.pairs)
-    if (std::ranges::count(names, pair.link.transport) == 0) names.push_back(pair.link.transport);
+  for (const HaloLink& pair : record.pairs)
+    if (std::ranges::count(names, pair.transport) == 0) names.push_back(pair.transport);
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
 }
 
 std::vector<std::string> halo_lines(const HaloRecord& record) {
   std::map<std::string, std::vector<const HaloLink*>> groups;
   const bool each = record.pairs.size() <= pairs_worth_a_line;
-  for (const HaloPair& pair : record.pairs) {
-    const HaloLink& link = pair.link;
-    const std::string who = each ? fmt::format("ranks {}-{} ", pair.rank, link.peer) : "";
+  for (const HaloLink& link : record.pairs) {
+    const std::string who = each ? fmt::format("ranks {}-{} ", link.rank, link.peer) : "";
     groups[fmt::format("{}{} by {}", who, fmt::join(words(link.directions), " "), link.transport)].push_back(
         &link);
   }
@@ -320,8 +316,7 @@ static Described described(const TransportMeasurement& m) {
                  {"latency_s", if_measured(m.latency), "of one cell"}});
 }
 
-static Described described(const HaloPair& pair) {
-  const HaloLink& link = pair.link;
+static Described described(const HaloLink& link) {
   const TransportMeasurement chosen = link.measurements.empty() ? TransportMeasurement{} : link.chosen();
   const auto seconds = if_measured(chosen.seconds);
   Described directions = described(words(link.directions));
@@ -330,7 +325,7 @@ static Described described(const HaloPair& pair) {
       {{"transport", chosen.transport, "the one that carries this pair"},
        {"exchange_s", seconds},
        {"latency_s", if_measured(chosen.latency)},
-       {"rank", pair.rank, "the lower of the two"},
+       {"rank", link.rank, "the lower of the two"},
        {"peer", link.peer},
        {"directions", directions, "of its messages, as the lower rank sees them"},
        {"bytes", link.bytes, "each way, an exchange"},

@@ -29,18 +29,13 @@
 
 namespace isotherm {
 
-struct HaloPair {
-  int rank;       // the lower of the two
-  HaloLink link;  // as it has it
-};
-
 struct HaloRecord {
-  std::vector<HaloPair> pairs;   // every pair once, by rank and peer
+  std::vector<HaloLink> pairs;   // every pair once, as its lower rank has it, by rank and peer
   std::optional<HaloCost> cost;  // none without neighbours
 };
 
 // Collective; every rank returns all pairs.
-std::vector<HaloPair> gather_pairs(const std::vector<HaloLink>& mine, const Communicator& communicator);
+std::vector<HaloLink> gather_pairs(const std::vector<HaloLink>& mine, const Communicator& communicator);
 
 std::string direction_word(Direction d);                  // "x+", "y-z+"
 std::string transports_in_use(const HaloRecord& record);  // "host", "peer, host"; "none" without neighbours
