@@ -229,25 +229,29 @@ class FieldOutputs {
   // During sweeps a copy is written, of which a device sends these cells alone, behind the part's last file.
   void write(Part& part, std::vector<std::string>& files) {
     part.writer.wait();
-    PartCells<T> mine;
+    const Box subdomain = solver_.subdomain();
+    FieldView<const T> cells;  // of this rank; empty where it has none
+    Box in_file;               // where they are in it
     if (part.what.kind == PartKind::coarse) {
       const Int3 factor = part.what.factor;
-      const Box coarse = coarse_begun_in(solver_.subdomain(), factor);
       const CellWeights volumes(config_, {{0, 0, 0}, config_.grid.cells});
-      part.cells = coarse_means(communicator_, solver_.host_field(), solver_.subdomain(), factor, volumes);
-      mine = {dense_view(part.cells.data(), coarse.extent()), coarse};
-    } else if (files_.in_step() && !solver_.is_asynchronous()) {
-      mine = cut(solver_.host_field(), solver_.subdomain(), part.what.box);
+      part.cells = coarse_means(communicator_, solver_.host_field(), subdomain, factor, volumes);
+      in_file = coarse_begun_in(subdomain, factor);
+      cells = dense_view(part.cells.data(), in_file.extent());
     } else {
-      const Box common = solver_.subdomain().within(part.what.box);
-      part.cells = solver_.host_cells({common.shifted(Int3{} - solver_.subdomain().lo)});
-      if (!common.empty())
-        mine = {dense_view(part.cells.data(), common.extent()), common.shifted(Int3{} - part.what.box.lo)};
+      const Box common = subdomain.within(part.what.box), here = common.shifted(Int3{} - subdomain.lo);
+      const bool in_place = files_.in_step() && !solver_.is_asynchronous();
+      const FieldView<const T> field = in_place ? solver_.host_field() : FieldView<const T>{};
+      if (!in_place) part.cells = solver_.host_cells({here});
+      if (!common.empty()) {
+        cells = in_place ? field.part(here) : dense_view(part.cells.data(), common.extent());
+        in_file = common.shifted(Int3{} - part.what.box.lo);
+      }
     }
     part.written = solver_.sweeps();
     write_or_warn([&] {
-      files.push_back(part.writer.start([cells = mine.cells] { return cells; }, mine.in_file, solver_.time(),
-                                        solver_.sweeps()));
+      files.push_back(
+          part.writer.start([cells] { return cells; }, in_file, solver_.time(), solver_.sweeps()));
     });
   }
 

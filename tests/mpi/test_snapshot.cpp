@@ -182,8 +182,10 @@ class PartFiles : public FilesOfAll {
     const Box subdomain = Decomposition(cells, process_grid, {}).subdomain(world_.rank());
     const Field<T> field = field_of<T>(subdomain, cells);
     SnapshotWriter writer(config, grid_of(config, part), world_, folder_.path(), {}, in_step_, slab_bytes_);
-    const PartCells<T> mine = cut<T>(field.view(), subdomain, part.box);
-    path_ = writer.start([&] { return mine.cells; }, mine.in_file, 0.5, 7);
+    const Box common = subdomain.within(part.box);
+    FieldView<const T> mine;
+    if (!common.empty()) mine = field.view().part(common.shifted(Int3{} - subdomain.lo));
+    path_ = writer.start([&] { return mine; }, common.shifted(Int3{} - part.box.lo), 0.5, 7);
     return read_snapshot_header(path_);
   }
 

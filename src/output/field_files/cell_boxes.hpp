@@ -59,20 +59,6 @@ FieldView<const T> dense_view(const T* dense, Int3 extent) {
   return {dense, extent.x, extent.x * extent.y, extent, 0};
 }
 
-// What a rank adds to the file of a part of the field.
-template <class T>
-struct PartCells {
-  FieldView<const T> cells;  // a look at the field; empty where the rank has none
-  Box in_file;               // where they stand in it
-};
-// The cells that `part` and this rank's `subdomain` (both global) have in common.
-template <class T>
-PartCells<T> cut(FieldView<const T> field, Box subdomain, Box part) {
-  const Box common = subdomain.within(part);
-  if (common.empty()) return {};
-  return {field.part(common.shifted(Int3{} - subdomain.lo)), common.shifted(Int3{} - part.lo)};
-}
-
 // Moves cells, as T, to ranks that want them; keeps its buffers. `blocks`: of all ranks, disjoint, complete.
 template <class T>
 class CellExchange {
