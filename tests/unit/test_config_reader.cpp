@@ -11,7 +11,6 @@
 #include "config/problems.hpp"
 #include "config/reader.hpp"
 #include "config/yaml_tree.hpp"
-#include "output/run_directory.hpp"
 #include "support/deck_text.hpp"
 #include "support/error_text.hpp"
 #include "support/repeat.hpp"
@@ -361,15 +360,6 @@ TEST(Parts, NamesTellThemApart) {
   EXPECT_EQ(parts[0].name, "slice_z3");
   EXPECT_EQ(parts[1].name, "slice_x3");
   EXPECT_EQ(parts[2].name, "slice_again");
-  for (const char* file :
-       {"run_slice_z3_00000010.hdf", "run_slice_z3.hdf.series", "run_slice_a_b-7_00000010.hdf.part",
-        "run_region_00000000.hdf", "run_region.hdf.series", "run_coarse_1.hdf", "run_coarse.xmf", "run.xmf",
-        "run_slice_a.xmf", "run_slice_a_b.hdf.series", "run_00000100.diverged.hdf"})
-    EXPECT_TRUE(is_run_file(file, "run")) << file;
-  for (const char* file :
-       {"run_slice_00000010.hdf", "run_slice__.hdf", "run_slice.hdf.series", "run_regions_1.hdf",
-        "run_slice_a b_1.hdf", "run_region_.hdf", "run_.diverged.hdf", "run_coarse.hdf", "else_region_1.hdf"})
-    EXPECT_FALSE(is_run_file(file, "run")) << file;
 }
 
 TEST(Parts, ARegionIsAllCellsThatItsBoxOverlaps) {
