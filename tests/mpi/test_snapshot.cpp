@@ -217,10 +217,7 @@ class PartFiles : public FilesOfAll {
     for (int axis = 0; axis < 3; ++axis) {
       for (const Index cell : std::set<Index>{0, cells[axis] / 2, cells[axis] - 1}) {
         if (few && cell != (axis == 1 ? 0 : cells[axis] - 1)) continue;
-        SliceConfig slice;
-        slice.axis = axis;
-        slice.cell = cell;
-        config.output.slices.push_back(slice);
+        config.output.slices.push_back({.axis = axis, .cell = cell});
       }
     }
     config.output.region.first_cell = Int3{cells.x / 4, cells.y / 3, cells.z / 5};

@@ -8,20 +8,12 @@
 namespace isotherm::decks {
 
 inline Config base(Int3 cells) {
-  Config config;
-  config.name = "test";
-  config.grid.cells = cells;
-  config.grid.lengths = {0.3, 0.2, 0.25};
-  config.material.conductivity = 15;
-  config.material.density = 7800;
-  config.material.heat_capacity = 500;
-  config.problem.steps = 100;
-  RegionValue rough;
-  rough.shape = Shape::formula;
-  rough.formula =
-      Expression("300 + 20*sin(31*x + 17*y) + 10*cos(53*z - 7*x) + 5*sin(977*x*y + 431*z)", "xyz");
-  config.initial = {rough};
-  return config;
+  const Expression rough("300 + 20*sin(31*x + 17*y) + 10*cos(53*z - 7*x) + 5*sin(977*x*y + 431*z)", "xyz");
+  return {.name = "test",
+          .grid = {.cells = cells, .lengths = Vector3{0.3, 0.2, 0.25}},
+          .material = {.conductivity = 15, .density = 7800, .heat_capacity = 500},
+          .initial = {{.shape = Shape::formula, .formula = rough}},
+          .problem = {.steps = 100}};
 }
 
 // Five of the kinds, with formulas in space and time.
@@ -66,39 +58,28 @@ inline Config periodic(Int3 cells) {
 inline Config steady(Int3 cells) {
   Config config = every_wall(cells);
   config.boundaries[0].value = Expression(300.0);
-  config.problem = {};
-  config.problem.kind = ProblemKind::steady;
-  config.problem.method = MethodName::jacobi;
-  config.problem.tolerance = ProblemConfig::steady_tolerance;
-  RegionValue source;
-  source.shape = Shape::gaussian;
-  source.value = 2e6;
-  source.centre = {0.1, 0.1, 0.1};
-  source.width = 0.04;
-  config.sources = {source};
+  config.problem = {.kind = ProblemKind::steady,
+                    .method = MethodName::jacobi,
+                    .tolerance = ProblemConfig::steady_tolerance};
+  config.sources = {{.shape = Shape::gaussian, .value = 2e6, .centre = {0.1, 0.1, 0.1}, .width = 0.04}};
   return config;
 }
 
 // Of four materials, one of which differs by axis, with a contact.
 inline Config several(Int3 cells) {
   Config config = steady(cells);
-  config.material = {};
-  config.material.default_material = "core";
+  config.material = {.default_material = "core"};
   config.materials = {{"core", Vector3{7, 7, 7}, 2000, 800, {}, {}},
                       {"board", Vector3{3, 2, 0.5}, 1500, 1000, {}, {}},
                       {"copper", Vector3{400, 400, 400}, 8960, 385, {}, {}},
                       {"foam", Vector3{0.05, 0.05, 0.05}, 50, 1400, {}, {}}};
-  MaterialRegion layers, box, sphere;
-  layers.layers = {{"board", 0.07}, {"core", 0.05}, {"copper", 0.02}};
-  box.shape = RegionShape::box;
-  box.material = "foam";
-  box.place.from = {0.1, 0.03, 0.11};
-  box.place.to = {0.19, 0.15, 0.21};
-  sphere.shape = RegionShape::sphere;
-  sphere.material = "copper";
-  sphere.place.centre = {0.2, 0.1, 0.06};
-  sphere.place.radius = 0.05;
-  config.regions = {layers, box, sphere};
+  config.regions = {{.layers = {{"board", 0.07}, {"core", 0.05}, {"copper", 0.02}}},
+                    {.shape = RegionShape::box,
+                     .material = "foam",
+                     .place = {.from = {0.1, 0.03, 0.11}, .to = {0.19, 0.15, 0.21}}},
+                    {.shape = RegionShape::sphere,
+                     .material = "copper",
+                     .place = {.centre = {0.2, 0.1, 0.06}, .radius = 0.05}}};
   config.contacts = {{{"core", "board"}, 1e-3}};
   return config;
 }
@@ -107,16 +88,10 @@ inline Config several(Int3 cells) {
 inline Config in_a_void(Int3 cells) {
   Config config = several(cells);
   config.materials.push_back({"room", {}, {}, {}, 350, 25});
-  MaterialRegion room, hole;
-  room.shape = RegionShape::box;
-  room.material = "room";
-  room.place.from = {0.12, 0, 0.1};
-  room.place.to = {1, 0.06, 1};
-  hole.shape = RegionShape::sphere;
-  hole.material = "void";
-  hole.place.centre = {0.1, 0.12, 0.1};
-  hole.place.radius = 0.04;
-  config.regions.insert(config.regions.end(), {room, hole});
+  const RegionValue box{.from = {0.12, 0, 0.1}, .to = {1, 0.06, 1}},
+      ball{.centre = {0.1, 0.12, 0.1}, .radius = 0.04};
+  config.regions.push_back({.shape = RegionShape::box, .material = "room", .place = box});
+  config.regions.push_back({.shape = RegionShape::sphere, .material = "void", .place = ball});
   return config;
 }
 
@@ -126,8 +101,7 @@ Config of_many_classes(Config config, Random& random) {
   const auto of = [&](double least, double most) { return random.between(least, most); };
   const int count = random.between(2, 254);
   const auto name = [&] { return "m" + std::to_string(random.between(0, count - 1)); };
-  config.material = {};
-  config.material.default_material = "m0";
+  config.material = {.default_material = "m0"};
   config.materials.clear();
   for (int i = 0; i < count; ++i) {
     const double k = of(0.1, 50);
@@ -137,9 +111,7 @@ Config of_many_classes(Config config, Random& random) {
   config.contacts = {{{"m0", "m1"}, 1e-3}};
   const Vector3 size = *config.grid.lengths;
   for (int i = 0; i < count + 4; ++i) {
-    MaterialRegion box;
-    box.shape = RegionShape::box;
-    box.material = name();
+    MaterialRegion box{.shape = RegionShape::box, .material = name()};
     for (std::size_t axis = 0; axis < 3; ++axis) {
       const bool is_layer = i < 4 && static_cast<int>(axis) != i % 3;
       box.place.from[axis] = is_layer ? 0 : of(-0.1, 1) * size[axis];
@@ -154,23 +126,23 @@ Config of_many_classes(Config config, Random& random) {
 inline Config moving_sources(Int3 cells) {
   Config config = every_wall(cells);
   config.sources = steady(cells).sources;
-  RegionValue weld, chip, wave;
-  weld.shape = Shape::double_ellipsoid;
-  weld.power = Expression({{0, 40}, {17, 10}, {44, 55}}, true, "");
-  weld.centre_at = {Expression("0.05 + 0.001*t", "t"), Expression(0.1), Expression("0.2 - 0.0005*t", "t")};
-  weld.front = weld.half_width = 0.04;
-  weld.rear = weld.depth = 0.06;
-  weld.travel = AxisDirection::minus_y;
-  chip.shape = Shape::box;
-  chip.from_at = {Expression("0.03 + 0.0004*t", "t"), Expression(0.06), Expression(0.02)};
-  chip.to_at = {Expression("0.11 + 0.0003*t", "t"), Expression(0.12), Expression(0.09)};
-  chip.power = Expression({{0, 5}, {37, 60}, {150, 0}}, false, "");
-  wave.shape = Shape::formula;
-  wave.formula = Expression("1e6*sin(20*x + 0.07*t)*y", "xyzt");
-  for (RegionValue* each : {&weld, &chip, &wave}) {
-    each->mode = RegionMode::add;
-    config.sources.push_back(*each);
-  }
+  config.sources.push_back(
+      {.shape = Shape::double_ellipsoid,
+       .mode = RegionMode::add,
+       .power = Expression({{0, 40}, {17, 10}, {44, 55}}, true, ""),
+       .centre_at = {Expression("0.05 + 0.001*t", "t"), 0.1, Expression("0.2 - 0.0005*t", "t")},
+       .front = 0.04,
+       .rear = 0.06,
+       .half_width = 0.04,
+       .depth = 0.06,
+       .travel = AxisDirection::minus_y});
+  config.sources.push_back({.shape = Shape::box,
+                            .mode = RegionMode::add,
+                            .power = Expression({{0, 5}, {37, 60}, {150, 0}}, false, ""),
+                            .from_at = {Expression("0.03 + 0.0004*t", "t"), 0.06, 0.02},
+                            .to_at = {Expression("0.11 + 0.0003*t", "t"), 0.12, 0.09}});
+  const Expression wave("1e6*sin(20*x + 0.07*t)*y", "xyzt");
+  config.sources.push_back({.shape = Shape::formula, .mode = RegionMode::add, .formula = wave});
   return config;
 }
 
@@ -208,10 +180,7 @@ inline Config floating(Int3 cells) {
   Config config = base(cells);
   config.boundaries[0] = {BoundaryKind::flux, Expression(1500.0), 0};
   config.boundaries[1] = {BoundaryKind::flux, Expression(-1500.0), 0};
-  config.problem = {};
-  config.problem.kind = ProblemKind::steady;
-  config.problem.method = MethodName::jacobi;
-  config.problem.tolerance = ProblemConfig::steady_tolerance;
+  config.problem = steady(cells).problem;
   config.problem.mean_temperature = 310;
   return config;
 }

@@ -177,17 +177,14 @@ TEST(BenchQuantiles, AreThoseOfTheSortedValuesAndBetweenThem) {
 
 // Three samples of `seconds`, for a thousand points of 16 bytes each, beside copies of 20 MB/s.
 BenchEntry entry(const char* kernel, Precision precision, double seconds) {
-  BenchEntry e;
-  e.kernel = kernel;
-  e.precision = precision;
-  e.tile = "-";
-  e.cells = {10, 10, 10};
-  e.verdict = BenchVerdict::right;
-  e.samples.seconds = {seconds, seconds, seconds};
-  e.samples.copy_bytes_per_s = {20e6, 20e6, 20e6};
-  e.points = 1000;
-  e.bytes = 16000;
-  return e;
+  return {.kernel = kernel,
+          .tile = "-",
+          .precision = precision,
+          .cells = {10, 10, 10},
+          .verdict = BenchVerdict::right,
+          .samples = {.seconds = {seconds, seconds, seconds}, .copy_bytes_per_s = {20e6, 20e6, 20e6}},
+          .points = 1000,
+          .bytes = 16000};
 }
 
 std::vector<BenchEntry> two_kernels() {

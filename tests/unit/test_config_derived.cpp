@@ -36,12 +36,10 @@ TEST(ConfigDerived, SpacingAndMaterial) {
   EXPECT_EQ(spacing(config), (Vector3{1.0 / 8, 1.0 / 9, 1.0 / 10}));
   config.grid.spacing = Vector3{1, 2, 3};
   EXPECT_EQ(spacing(config), (Vector3{1, 2, 3}));
-  config.material = {
-      .conductivity = 400, .density = 8000, .heat_capacity = 500, .diffusivity = {}, .default_material = {}};
+  config.material = {.conductivity = 400, .density = 8000, .heat_capacity = 500};
   EXPECT_EQ(diffusivity(config), 400 / (8000.0 * 500));
   EXPECT_EQ(volumetric_heat_capacity(config), 4e6);
-  config.material = {
-      .conductivity = 400, .density = {}, .heat_capacity = {}, .diffusivity = 1e-4, .default_material = {}};
+  config.material = {.conductivity = 400, .diffusivity = 1e-4};
   EXPECT_EQ(volumetric_heat_capacity(config), 400 / 1e-4);
   EXPECT_EQ(stable_dt(config), 1 / (2 * 1e-4 * (1 / 1.0 + 1 / 4.0 + 1 / 9.0)));
 }

@@ -208,14 +208,12 @@ class TuningFile : public testing::Test {
 };
 
 TuningKey some_key() {
-  TuningKey key;
-  key.version = "0.1.0";
-  key.git_revision = "abc";
-  key.device = "a device";
-  key.precision = "fp64";
-  key.cells = {512, 256, 128};
-  key.asked = "auto auto auto";
-  return key;
+  return {.version = "0.1.0",
+          .git_revision = "abc",
+          .device = "a device",
+          .precision = "fp64",
+          .cells = {512, 256, 128},
+          .asked = "auto auto auto"};
 }
 
 // Their keys are of other programs.

@@ -29,17 +29,11 @@ constexpr Pair pairs[] = {Pair::fixed, Pair::insulated, Pair::fixed_insulated, P
 constexpr double boundary_temperature = 310;
 
 Config body() {
-  Config config;
-  config.name = "deck.yaml";
-  config.grid.cells = {8, 10, 12};
-  config.grid.lengths = Vector3{0.4, 0.3, 0.5};
-  config.grid.origin = {-0.1, 0.2, 5};
-  config.material.conductivity = 2;
-  config.material.density = 1000;
-  config.material.heat_capacity = 800;
-  config.problem.steps = 1;
-  config.verify.amplitude = 25;
-  return config;
+  return {.name = "deck.yaml",
+          .grid = {.cells = {8, 10, 12}, .lengths = Vector3{0.4, 0.3, 0.5}, .origin = {-0.1, 0.2, 5}},
+          .material = {.conductivity = 2, .density = 1000, .heat_capacity = 800},
+          .problem = {.steps = 1},
+          .verify = {.amplitude = 25}};
 }
 
 BoundaryConfig& boundary(Config& config, Face f) {
@@ -216,11 +210,8 @@ TEST(Exact, BoundariesThatDoNotFitAreRejectedWithTheReason) {
 }
 
 TEST(VerificationErrors, AreThoseOfTheSubdomain) {
-  Config config;
-  config.grid.cells = {8, 10, 12};
-  config.grid.lengths = Vector3{0.4, 0.3, 0.5};
-  config.verify.solution = ExactSolution::formula;
-  config.verify.formula = Expression("100*x + 10*y + z + t", "xyzt");
+  Config config = body();
+  config.verify = {.solution = ExactSolution::formula, .formula = Expression("100*x + 10*y + z + t", "xyzt")};
   const auto exact = make_exact(config);
   const auto device = make_host_device();
   const Box subdomain{{2, 3, 4}, {7, 9, 11}};
@@ -278,10 +269,7 @@ TEST(Diagnostics, BinsCoverWhatIsKnownBeforeTheFirstSweep) {
 }
 
 TEST(Diagnostics, BalanceIsWhatIsNotAccountedFor) {
-  HeatFlows flows;
-  flows.boundaries = {5, -3, 0, 0, 1, 0};
-  flows.source = 2;
-  flows.rate = 4;
+  HeatFlows flows{.boundaries = {5, -3, 0, 0, 1, 0}, .source = 2, .rate = 4};
   close_balance(flows);
   EXPECT_EQ(flows.balance, 1);
   EXPECT_EQ(flows.relative_balance, 1.0 / 15);
@@ -294,13 +282,10 @@ TEST(Diagnostics, BalanceIsWhatIsNotAccountedFor) {
 }
 
 Config closed_domain(Int3 cells) {
-  Config config;
-  config.name = "deck.yaml";
-  config.grid.cells = cells;
-  config.grid.lengths = Vector3{0.2, 0.3, 0.5};
-  config.material.conductivity = 2;
-  config.problem.kind = ProblemKind::steady;
-  return config;
+  return {.name = "deck.yaml",
+          .grid = {.cells = cells, .lengths = Vector3{0.2, 0.3, 0.5}},
+          .material = {.conductivity = 2},
+          .problem = {.kind = ProblemKind::steady}};
 }
 
 std::string error_of(const Config& config, const HeatTotals& balance) {
@@ -328,9 +313,7 @@ TEST(Balance, CountsFluxesOverFacesAndSourcesOverCells) {
   Config config = closed_domain({5, 7, 3});
   config.boundaries[static_cast<int>(Face::x_min)] = {BoundaryKind::flux, 40.0, 0};
   config.boundaries[static_cast<int>(Face::z_max)] = {BoundaryKind::flux, Expression("-1000*x", "xyt"), 0};
-  RegionValue source;
-  source.value = -100;
-  config.sources = {source};
+  config.sources = {{.value = -100}};
   // The centres' mean x is that of the face.
   const double in = 40 * 0.3 * 0.5, top = -1000 * 0.1 * 0.2 * 0.3, inside = -100 * 0.2 * 0.3 * 0.5;
   const auto expect_sum = [&](const std::vector<Box>& subdomains) {

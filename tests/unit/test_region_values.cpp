@@ -20,12 +20,7 @@ namespace isotherm {
 namespace {
 
 Config grid_of(Int3 cells, Vector3 spacing, Vector3 origin = {0, 0, 0}) {
-  Config config;
-  config.name = "deck.yaml";
-  config.grid.cells = cells;
-  config.grid.spacing = spacing;
-  config.grid.origin = origin;
-  return config;
+  return {.name = "deck.yaml", .grid = {.cells = cells, .spacing = spacing, .origin = origin}};
 }
 
 Config grid(Int3 cells) {
@@ -33,38 +28,23 @@ Config grid(Int3 cells) {
 }
 
 RegionValue shape(Shape s, double value, RegionMode mode = RegionMode::set) {
-  RegionValue apply;
-  apply.shape = s;
-  apply.value = value;
-  apply.mode = mode;
-  return apply;
+  return {.shape = s, .mode = mode, .value = value};
 }
 
 RegionValue box(Vector3 from, Vector3 to, double value, RegionMode mode = RegionMode::set) {
-  RegionValue apply = shape(Shape::box, value, mode);
-  apply.from = from;
-  apply.to = to;
-  return apply;
+  return {.shape = Shape::box, .mode = mode, .value = value, .from = from, .to = to};
 }
 
 RegionValue ball(Vector3 centre, double radius, double value) {
-  RegionValue apply = shape(Shape::sphere, value);
-  apply.centre = centre;
-  apply.radius = radius;
-  return apply;
+  return {.shape = Shape::sphere, .value = value, .centre = centre, .radius = radius};
 }
 
 RegionValue bell(Vector3 centre, double width, double value) {
-  RegionValue apply = shape(Shape::gaussian, value);
-  apply.centre = centre;
-  apply.width = width;
-  return apply;
+  return {.shape = Shape::gaussian, .value = value, .centre = centre, .width = width};
 }
 
 RegionValue formula(const std::string& text) {
-  RegionValue apply = shape(Shape::formula, 0);
-  apply.formula = Expression(text, "xyz");
-  return apply;
+  return {.shape = Shape::formula, .value = 0, .formula = Expression(text, "xyz")};
 }
 
 template <class T = double>
@@ -409,11 +389,7 @@ TEST(ShapeWarnings, AnInitialShapeBetweenCentresIsTold) {
 constexpr double k = 15;  // W/(m K), steel
 
 Config steel(Int3 cells = {5, 4, 3}) {
-  Config config;
-  config.name = "deck.yaml";
-  config.grid.cells = cells;
-  config.grid.spacing = Vector3{0.01, 0.02, 0.03};
-  config.grid.origin = {1, -2, 3};
+  Config config = grid_of(cells, {0.01, 0.02, 0.03}, {1, -2, 3});
   config.material.conductivity = k;
   config.verify.solution = ExactSolution::formula;  // of differences of temperatures, which may be negative
   return config;

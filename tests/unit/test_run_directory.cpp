@@ -412,11 +412,7 @@ TEST(Slabs, CutNoChunk) {
 }
 
 FileGrid grid_of(Int3 cells, Precision precision, int level = 1) {
-  FileGrid grid;
-  grid.cells = cells;
-  grid.precision = precision;
-  grid.compression = level;
-  return grid;
+  return {.cells = cells, .precision = precision, .compression = level};
 }
 
 TEST(Compression, ChunksAreTheGridHalvedUntilTheyAreSmallEnough) {
@@ -448,10 +444,7 @@ TEST(Compression, WhatDoesNotCompressHasItsRoom) {
 // Corners an ulp of single precision further out, so that points on the surface are within when they are
 // rounded; one at zero stays there. All else: faults/test_outputs.py.
 TEST(XdmfSeries, CornersHoldPointsOfTheSurface) {
-  FileGrid grid;
-  grid.cells = {3, 4, 5};
-  grid.origin = {0, 1e9, -1e9};
-  grid.spacing = {0.1, 0.25, 0.25};
+  const FileGrid grid{.cells = {3, 4, 5}, .origin = {0, 1e9, -1e9}, .spacing = {0.1, 0.25, 0.25}};
   const std::string text = xdmf_text(grid, {{"a&b_00000007.hdf", 0.25, "/temperature", Precision::fp32}});
   for (const char* part :
        {">a&amp;b_00000007.hdf:/temperature<", ">-1000000000.00025 999999999.99975 0</DataItem>"})

@@ -44,10 +44,7 @@ RunRecord record() {
   r.phases[Phase::output] = {0.5, 0.5, 0.5};
   r.phases[Phase::total] = {4, 4, 4};
   r.performance = {2000, 2000, 1e9, 16, 20e9};
-  r.residual.first = 2.0;
-  r.residual.last = 0.5;
-  r.residual.checks = 20;
-  r.residual.last_sweep = 100;
+  r.residual = {.first = 2.0, .last = 0.5, .checks = 20, .last_sweep = 100};
   r.time = 2;
   r.answer = Answer::finite;
   r.fingerprint = 0x0123456789abcdefu;
@@ -164,14 +161,12 @@ TEST(Report, TheResultSaysWhatWasShownAndAWrongAnswerHasNoSpeed) {
 }
 
 EndState end_state() {
-  EndState end;
-  end.sweep = 2000;
-  end.time = 2;
-  end.highest = EndState::Extreme{352.25, {99, 0, 7}, {0.0995, 0.0005, 0.0075}};
-  end.lowest = EndState::Extreme{300, {0, 1, 2}, {0.0005, 0.0015, 0.0025}};
-  end.faces = {true, true, true, true, false, false};
-  end.heat = HeatFlows{{4, -1.5, -0.0, 0, 0, 0}, {}, 16, 18.25, 0.25, 0.25 / 39.75};
-  return end;
+  return {.sweep = 2000,
+          .time = 2,
+          .highest = EndState::Extreme{352.25, {99, 0, 7}, {0.0995, 0.0005, 0.0075}},
+          .lowest = EndState::Extreme{300, {0, 1, 2}, {0.0005, 0.0015, 0.0025}},
+          .heat = HeatFlows{{4, -1.5, -0.0, 0, 0, 0}, {}, 16, 18.25, 0.25, 0.25 / 39.75},
+          .faces = {true, true, true, true, false, false}};
 }
 
 // The record's end: faults/test_inputs.py.
@@ -281,12 +276,8 @@ TEST(History, LossIsOneWarning) {
 
 // Cells of 0.5 x 1 x 2 m from (-1, 2, 0).
 Config config_of(Int3 cells) {
-  Config config;
-  config.grid.cells = cells;
-  config.grid.spacing = Vector3{0.5, 1, 2};
-  config.grid.origin = {-1, 2, 0};
-  config.material.conductivity = 4;
-  return config;
+  return {.grid = {.cells = cells, .spacing = Vector3{0.5, 1, 2}, .origin = {-1, 2, 0}},
+          .material = {.conductivity = 4}};
 }
 
 using Cells = std::function<double(Int3)>;
@@ -394,16 +385,6 @@ TEST(List, ResourceTableHasEveryFigure) {
             "  wide    fp64       -             0          0       0 B      0 B       0        0 %\n");
 }
 
-RankInfo info_of(int rank) {
-  RankInfo info;
-  info.rank = rank;
-  info.host = fmt::format("node{}", rank / 8);
-  info.backend = Backend::cuda;
-  info.device_index = rank % 8;
-  info.device = "A GPU";
-  return info;
-}
-
 // 40 ranks, of which rank r has swept for r seconds.
 TEST(Profile, OfManyRanksItShowsTheSlowestAndTheFastest) {
   std::vector<PhaseTimes> profiles(40);
@@ -411,7 +392,7 @@ TEST(Profile, OfManyRanksItShowsTheSlowestAndTheFastest) {
   for (int rank = 0; rank < 40; ++rank) {
     profiles[static_cast<std::size_t>(rank)][Phase::sweep] = rank;
     profiles[static_cast<std::size_t>(rank)][Phase::loop] = 40;
-    ranks.push_back(info_of(rank));
+    ranks.push_back({rank, fmt::format("node{}", rank / 8), Backend::cuda, rank % 8, "A GPU"});
   }
   const std::string text = profile_table(profiles, ranks);
   std::vector<int> shown;

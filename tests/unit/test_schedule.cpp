@@ -86,10 +86,7 @@ TEST(Schedule, ACheckLagsWhereNothingElseWaitsForTheField) {
 TEST(Schedule, ASteadyRunIsLikelyToNeedWhatItsSlowestModeNeeds) {
   Config config = decks::base({8, 9, 10});
   EXPECT_EQ(likely_sweeps(config), 100);
-  config.problem = {};
-  config.problem.kind = ProblemKind::steady;
-  config.problem.method = MethodName::jacobi;
-  config.problem.tolerance = 1e-6;
+  config.problem = {.kind = ProblemKind::steady, .method = MethodName::jacobi, .tolerance = 1e-6};
   config.grid.cells = {16, 16, 16};
   for (BoundaryConfig& wall : config.boundaries) wall.kind = BoundaryKind::temperature;
   EXPECT_EQ(likely_sweeps(config), 720);  // ln(1e6) over 0.99 (1 - cos(pi/16)), of which the logarithm
@@ -114,10 +111,7 @@ TEST(SweepWork, IsWhatThePassesOverAllGridsMove) {
   EXPECT_LT(sweep_work(config, one, Backend::host).bytes, work.bytes);  // time blocks
 
   for (BoundaryConfig& wall : config.boundaries) wall.kind = BoundaryKind::temperature;
-  config.problem = {};
-  config.problem.kind = ProblemKind::steady;
-  config.problem.tolerance = 1e-8;
-  config.problem.method = MethodName::jacobi;
+  config.problem = {.kind = ProblemKind::steady, .method = MethodName::jacobi, .tolerance = 1e-8};
   const double by_jacobi = sweep_work(config, one, Backend::host).bytes;
   config.problem.method = MethodName::multigrid;
   work = sweep_work(config, one, Backend::host);
@@ -130,11 +124,7 @@ TEST(SweepWork, IsWhatThePassesOverAllGridsMove) {
 // When a steady problem has come to rest, and when it comes no further.
 
 ProblemConfig steady(Criterion criterion, double tolerance) {
-  ProblemConfig problem;
-  problem.kind = ProblemKind::steady;
-  problem.criterion = criterion;
-  problem.tolerance = tolerance;
-  return problem;
+  return {.kind = ProblemKind::steady, .criterion = criterion, .tolerance = tolerance};
 }
 
 TEST(Convergence, IsAResidualAtATolerance) {
@@ -351,13 +341,8 @@ TEST(Period, PartsEndWithAPeriodOrWithAll) {
 // Coefficients, time steps, and the decay of the slowest mode.
 
 Config copper(Int3 cells) {
-  Config config;
-  config.grid.cells = cells;
-  config.grid.spacing = Vector3{1e-3, 2e-3, 4e-3};
-  config.material.conductivity = 400;
-  config.material.density = 8960;
-  config.material.heat_capacity = 385;
-  return config;
+  return {.grid = {.cells = cells, .spacing = Vector3{1e-3, 2e-3, 4e-3}},
+          .material = {.conductivity = 400, .density = 8960, .heat_capacity = 385}};
 }
 
 // What dt * alpha * (...) may be at most 1, cell by cell: the sum of (1 - a_f) / h^2 over six faces.
@@ -482,11 +467,9 @@ TEST(Kelvin, TemperaturesBelowZeroAreErrorsAndThoseLikeCelsiusAreAskedFor) {
 // The decay of the slowest mode, against what sweeps do to a rough field.
 
 Config steady_domain(Int3 cells, std::array<BoundaryKind, face_count> kinds) {
-  Config config;
-  config.grid.cells = cells;
-  config.grid.spacing = Vector3{0.01, 0.02, 0.015};
-  config.material.conductivity = 15;
-  config.problem.kind = ProblemKind::steady;
+  Config config{.grid = {.cells = cells, .spacing = Vector3{0.01, 0.02, 0.015}},
+                .material = {.conductivity = 15},
+                .problem = {.kind = ProblemKind::steady}};
   for (std::size_t f = 0; f < face_count; ++f) config.boundaries[f] = {kinds[f], Expression(0.0), 700};
   return config;
 }

@@ -261,15 +261,13 @@ TEST(Progress, EachLauncherIsSeen) {
 }
 
 ProgressState transient() {
-  ProgressState s;
-  s.sweep = 1200;
-  s.last_sweep = 10000;
-  s.time = 0.12;
-  s.residual = 3.2e-5;
-  s.wall = 9.75;
-  s.points_per_second = 1.2344e9;
-  s.left.seconds = 71.5;
-  return s;
+  return {.sweep = 1200,
+          .last_sweep = 10000,
+          .time = 0.12,
+          .residual = 3.2e-5,
+          .wall = 9.75,
+          .points_per_second = 1.2344e9,
+          .left = {.seconds = 71.5}};
 }
 
 TEST(Progress, LineOfATransientRun) {

@@ -68,15 +68,13 @@ TEST(VaryingSources, GiveTheirPowerAsFarAsTheyAreInside) {
 
 TEST(VaryingSources, ADoubleEllipsoidHasGoldaksDensity) {
   Config config = decks::base({60, 40, 50});  // cells of 5 mm
-  RegionValue weld;
-  weld.shape = Shape::double_ellipsoid;
-  weld.power = 100;
-  weld.centre_at = {Expression(0.15), Expression(0.1), Expression(0.25)};
-  weld.front = 0.06;
-  weld.rear = 0.09;
-  weld.half_width = 0.05;
-  weld.depth = 0.07;
-  config.sources = {weld};
+  config.sources = {{.shape = Shape::double_ellipsoid,
+                     .power = 100,
+                     .centre_at = {0.15, 0.1, 0.25},
+                     .front = 0.06,
+                     .rear = 0.09,
+                     .half_width = 0.05,
+                     .depth = 0.07}};
   Filled filled(config);
   filled.update(0);
   const GridAxes axes(config);
@@ -93,10 +91,7 @@ TEST(VaryingSources, ADoubleEllipsoidHasGoldaksDensity) {
 
 TEST(VaryingSources, AFormulaThatIsNotFiniteIsNamed) {
   Config config = decks::base({4, 4, 4});
-  RegionValue source;
-  source.shape = Shape::formula;
-  source.formula = Expression("1/(t - 2)", "xyzt");
-  config.sources = {source};
+  config.sources = {{.shape = Shape::formula, .formula = Expression("1/(t - 2)", "xyzt")}};
   Filled filled(config);
   filled.update(1);
   const std::string said = deck_error([&] {
@@ -110,11 +105,8 @@ TEST(VaryingSources, AFormulaThatIsNotFiniteIsNamed) {
 
 TEST(VaryingSources, APlaceThatIsNotFiniteIsAnErrorAndOneOutsideIsNot) {
   Config config = decks::base({8, 8, 8});
-  RegionValue source;
-  source.shape = Shape::gaussian;
-  source.power = 1;
-  source.width = 0.01;
-  source.centre_at = {Expression("sqrt(1 - t)", "t"), Expression(0.1), Expression(0.1)};
+  const Expression leaves("sqrt(1 - t)", "t");
+  RegionValue source{.shape = Shape::gaussian, .power = 1, .centre_at = {leaves, 0.1, 0.1}, .width = 0.01};
   config.sources = {source};
   expect_says(deck_error([&] { placed_source(config, source, 2); }),
               "the place of a gaussian is not finite at t = 2 s");
