@@ -198,6 +198,14 @@ class OnDevice : public testing::TestWithParam<KernelCase> {
     if (!device_) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
     host_ = make_host_device(device_->row_alignment());
   }
+  // What no table names, as face_copy<T>: that of the case's backend, or of its instruction set.
+  template <class Functions>
+  Functions functions(const Functions& (*of_backend)(Backend)) const {
+    Functions found = of_backend(GetParam().backend);
+    if (const std::string_view set = GetParam().instruction_set; !set.empty())
+      for_instruction_set(set, [&]<class Isa>(Isa) { found = host::functions<Isa, Functions>(); });
+    return found;
+  }
   std::unique_ptr<Device> device_, host_;
 };
 
@@ -254,15 +262,6 @@ auto kernel_of(const KernelCase& c, const Table& table) {
   return *std::find_if(registry.begin(), registry.end(), [&](const auto& kernel) {
     return kernel.name == c.kernel && kernel.backend == c.backend;
   });
-}
-
-// The functions of a case that no table names: its backend's, or of_set(Isa{}) of its instruction set.
-template <class Functions, class OfSet>
-Functions functions_of(const KernelCase& c, const Functions& of_backend, const OfSet& of_set) {
-  Functions found = of_backend;
-  if (!c.instruction_set.empty())
-    for_instruction_set(c.instruction_set, [&](auto isa) { found = of_set(isa); });
-  return found;
 }
 
 // Of stencil kernels: every tile on its device, and a block with boundaries on all six faces or some, each of

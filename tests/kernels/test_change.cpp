@@ -6,12 +6,6 @@
 namespace isotherm::test {
 namespace {
 
-template <class T, class Change>
-ChangeTransfer<T, Change> change_transfer_of(const KernelCase& c) {
-  return functions_of(c, change_transfer<T, Change>(c.backend),
-                      []<class Isa>(Isa) { return host::functions<Isa, ChangeTransfer<T, Change>>(); });
-}
-
 class ChangeOf : public OnDevice {
  protected:
   template <class T, class Change>
@@ -28,7 +22,7 @@ class ChangeOf : public OnDevice {
           expected.view()(at) = static_cast<Change>(T(3.7) * (made - field.view()(at)));
         });
         const Field<T> there = to_device(*device_, field), source_there = to_device(*device_, source);
-        change_transfer_of<T, Change>(GetParam())
+        functions(change_transfer<T, Change>)
             .find_defect({there.view(),
                           has_source ? source_there.view() : FieldView<const T>{},
                           c,
@@ -49,7 +43,7 @@ class ChangeOf : public OnDevice {
       Field<T> expected = random_field<T>(*host_, n, 1, 2), found = to_device(*device_, expected);
       for_each_cell(n, [&](Int3 at) { expected.view()(at) += static_cast<T>(change.view()(at)); });
       const Field<Change> there = to_device(*device_, change);
-      change_transfer_of<T, Change>(GetParam()).add(there.view(), found.view(), {{0, 0, 0}, n}, {});
+      functions(change_transfer<T, Change>).add(there.view(), found.view(), {{0, 0, 0}, n}, {});
       expect_same_there(*device_, expected, found);
     }
   }

@@ -7,12 +7,6 @@
 namespace isotherm::test {
 namespace {
 
-template <class T>
-ConjugateSteps<T> conjugate_steps_of(const KernelCase& c) {
-  return functions_of(c, conjugate_steps<T>(c.backend),
-                      []<class Isa>(Isa) { return host::functions<Isa, ConjugateSteps<T>>(); });
-}
-
 class ConjugateStepsOf : public OnDevice {};
 
 TEST_P(ConjugateStepsOf, SumExactlyAndStep) {
@@ -48,7 +42,7 @@ TEST_P(ConjugateStepsOf, SumExactlyAndStep) {
         field.view()(cell) += d;
       });
       const Buffer sums(*device_, sizeof(found));
-      const ConjugateSteps<T> kernels = conjugate_steps_of<T>(GetParam());
+      const ConjugateSteps<T> kernels = functions(conjugate_steps<T>);
       kernels.products(fields, sums.template as<LongAccumulator>(), {});
       device_->copy(found, sums.data(), sizeof(found), {});
       device_->synchronize(Stream{});

@@ -9,12 +9,6 @@
 namespace isotherm::test {
 namespace {
 
-template <class T>
-FaceCopy<T> face_copy_of(const KernelCase& c) {
-  return functions_of(c, face_copy<T>(c.backend),
-                      []<class Isa>(Isa) { return host::functions<Isa, FaceCopy<T>>(); });
-}
-
 // Every cell holds its own number, so that a cell out of place is seen.
 template <class T>
 Field<T> numbered(Device& host, Int3 extent, int ghosts) {
@@ -41,7 +35,7 @@ std::vector<Box> boxes_of(Int3 n, int g) {
 
 TEST_P(FaceCopyOf, PacksXFastestAndUnpacksWhatItPacked) {
   for_precision(GetParam().precision, [&]<class T>(T) {
-    const FaceCopy<T> copy = face_copy_of<T>(GetParam());
+    const FaceCopy<T> copy = functions(face_copy<T>);
     // The last has more planes than a grid has blocks along z.
     for (Int3 n : {Int3{1, 1, 1}, Int3{17, 5, 3}, Int3{3, 17, 29}, Int3{64, 40, 33}, Int3{2, 1, 70001}}) {
       for (int g : {1, 2, 4}) {
@@ -83,7 +77,7 @@ TEST_P(FaceCopyOf, CopiesABoxWithinTheField) {
         shift[axis] = -n[axis];
         const Box to = from.shifted(shift);
         Field<T> field = to_device(*device_, numbered<T>(*host_, n, g));
-        face_copy_of<T>(GetParam()).copy_within(field.view(), from, to, {});
+        functions(face_copy<T>).copy_within(field.view(), from, to, {});
         Field<T> expected = numbered<T>(*host_, n, g);
         for_each_cell(to, [&](Int3 c) { expected.view()(c) = expected.view()(c - shift); });
         expect_same_there(*device_, expected, field);
@@ -115,7 +109,7 @@ TEST_P(FaceCopyOf, FillsTheGhostsBeyondBoundariesAndNoOthers) {
             if (few) continue;
             SCOPED_TRACE(text(n) + " ghosts " + std::to_string(ghosts) + " extend " + std::to_string(extend) +
                          " walls " + std::to_string(mask));
-            check_boundaries<T>(face_copy_of<T>(GetParam()), *device_, *host_, n, ghosts, extend, mask);
+            check_boundaries<T>(functions(face_copy<T>), *device_, *host_, n, ghosts, extend, mask);
           }
         }
       }
@@ -133,7 +127,7 @@ TEST_P(FaceCopyOf, FillsOnlyWhatTheRegionLooksInto) {
          {Box{{1, 1, 1}, {8, 7, 6}}, Box{{0, 2, 1}, {9, 8, 6}}, Box{{3, 3, 3}, {3, 8, 7}}}) {
       SCOPED_TRACE(text(region));
       Field<T> field = to_device(*device_, random_field<T>(*host_, n, 2, 21));
-      face_copy_of<T>(GetParam()).fill_boundaries(field.view(), boundaries, region, {});
+      functions(face_copy<T>).fill_boundaries(field.view(), boundaries, region, {});
       Field<T> expected = random_field<T>(*host_, n, 2, 21);
       for_each_cell(region, [&](Int3 c) {
         for (int f = 0; f < face_count; ++f) {
@@ -155,7 +149,7 @@ TEST_P(FaceCopyOf, FillsEveryPaddedCell) {
       for (int g : {1, 4}) {
         SCOPED_TRACE(text(n));
         Field<T> field = to_device(*device_, filled<T>(*host_, n, g, T(-1)));
-        face_copy_of<T>(GetParam()).fill(field.view(), T(293.15), {});
+        functions(face_copy<T>).fill(field.view(), T(293.15), {});
         expect_same_there(*device_, filled<T>(*host_, n, g, T(293.15)), field);
       }
     }

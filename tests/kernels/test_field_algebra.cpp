@@ -5,12 +5,6 @@
 namespace isotherm::test {
 namespace {
 
-template <class T>
-FieldAlgebra<T> field_algebra_of(const KernelCase& c) {
-  return functions_of(c, field_algebra<T>(c.backend),
-                      []<class Isa>(Isa) { return host::functions<Isa, FieldAlgebra<T>>(); });
-}
-
 class FieldAlgebraOf : public OnDevice {};
 
 TEST_P(FieldAlgebraOf, CombinesTwoFields) {
@@ -28,7 +22,7 @@ TEST_P(FieldAlgebraOf, CombinesTwoFields) {
           a = std::fma(xx, before, xy * b);
           b = std::fma(yx, before, yy * b);
         });
-        field_algebra_of<T>(GetParam()).combine({x.view(), y.view(), {{0, 0, 0}, n}, xx, xy, yx, yy}, {});
+        functions(field_algebra<T>).combine({x.view(), y.view(), {{0, 0, 0}, n}, xx, xy, yx, yy}, {});
         expect_same_there(*device_, first, x);
         expect_same_there(*device_, second, y);
       }

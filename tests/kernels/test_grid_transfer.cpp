@@ -8,12 +8,6 @@ namespace isotherm::test {
 namespace {
 
 template <class T>
-GridTransfer<T> grid_transfer_of(const KernelCase& c) {
-  return functions_of(c, grid_transfer<T>(c.backend),
-                      []<class Isa>(Isa) { return host::functions<Isa, GridTransfer<T>>(); });
-}
-
-template <class T>
 struct Tables {
   std::array<std::vector<CellOverlap<T>>, 3> overlaps;
   std::array<std::vector<Interpolation<T>>, 3> interpolations;
@@ -67,7 +61,7 @@ class GridTransferOf : public OnDevice {};
 TEST_P(GridTransferOf, RestrictsTheMeanUpdate) {
   for_precision(GetParam().precision, [&]<class T>(T) {
     const Coefficients<T> c{T(0.01), T(0.2), T(0.17), T(0.125), T(1)};
-    const GridTransfer<T> transfer = grid_transfer_of<T>(GetParam());
+    const GridTransfer<T> transfer = functions(grid_transfer<T>);
     for (const auto& [n, m] : all_grids) {
       for (const bool has_source : {false, true}) {
         SCOPED_TRACE(text(n) + (has_source ? " with a source" : ""));
@@ -146,7 +140,7 @@ TEST_P(GridTransferOf, AddsTheInterpolatedError) {
       });
       const Field<T> there = to_device(*device_, coarse);
       const typename Tables<T>::OnDevice tables_there(*device_, tables);
-      grid_transfer_of<T>(GetParam())
+      functions(grid_transfer<T>)
           .prolong_add({there.view(),
                         fine.view(),
                         Box{{0, 0, 0}, n},

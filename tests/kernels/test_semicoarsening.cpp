@@ -9,12 +9,6 @@
 namespace isotherm::test {
 namespace {
 
-template <class T>
-Semicoarsening<T> semicoarsening_of(const KernelCase& c) {
-  return functions_of(c, semicoarsening<T>(c.backend),
-                      []<class Isa>(Isa) { return host::functions<Isa, Semicoarsening<T>>(); });
-}
-
 // Of the faces by axis, and the ground where there is one.
 GridConductances conductances_of(const std::vector<Field<float>>& fields) {
   GridConductances g{{fields[0].view(), fields[1].view(), fields[2].view()}, {}};
@@ -68,7 +62,7 @@ TEST_P(SemicoarseningOf, HasTheBitsOfTheFormulas) {
   for_precision(GetParam().precision, [&]<class T>(T) {
     for (const HalvingCase& c : halvings) {
       SCOPED_TRACE(text(c.n));
-      const Semicoarsening<T> kernels = semicoarsening_of<T>(GetParam());
+      const Semicoarsening<T> kernels = functions(semicoarsening<T>);
       const RandomGrid grid(*host_, c.n, c.wraps ? c.axis : -1, c.axis != 2);
       std::vector<Field<float>> copies;
       for (const Field<float>& field : grid.fields) copies.push_back(to_device(*device_, field));
@@ -137,7 +131,7 @@ TEST_P(SemicoarseningOf, HasTheBitsOfTheFormulas) {
 // Regions shrink at one side, as they do next to a neighbour.
 TEST_P(SemicoarseningOf, TakesSeveralSweepsAtOnce) {
   for_precision(GetParam().precision, [&]<class T>(T) {
-    const Semicoarsening<T> kernels = semicoarsening_of<T>(GetParam());
+    const Semicoarsening<T> kernels = functions(semicoarsening<T>);
     for (const Int3 n : {Int3{5, 7, 4}, {40, 11, 9}, {3, 150, 33}, {1, 1, 1}}) {
       SCOPED_TRACE(text(n));
       const RandomGrid grid(*host_, n, -1);
