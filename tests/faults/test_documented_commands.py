@@ -90,14 +90,9 @@ def symptoms():
     return table
 
 
-@functools.cache
-def schema():
-    return json.loads(isotherm("schema").stdout)
-
-
 def key_of_schema(path):
     """The schema of a key of the deck; KeyError where there is none."""
-    tree = schema()
+    tree = json.loads(isotherm("schema").stdout)
     for name in path.split("."):
         tree = next((each["properties"] for each in (tree, *tree.get("anyOf", [])) if "properties" in each), {})[name]
     return tree
