@@ -111,11 +111,7 @@ class PlainSolver {
 
  private:
   static Config plain(Config config) {
-    const std::string reduction = config.solver.reduction;
-    config.solver = {};
-    config.solver.kernel = "reference";
-    config.solver.reduction = reduction;
-    config.solver.halo_width = 1;
+    config.solver = {.kernel = "reference", .reduction = config.solver.reduction, .halo_width = 1};
     config.parallel = {};
     return config;
   }

@@ -335,10 +335,7 @@ TEST_P(SweepGraph, ThatADeckInsistsOnIsRejectedWhereHalosNeedTheHost) {
   Config config = decks::without_time(decks::every_wall({9, 10, 13}));
   config.parallel.transport = "host";
   config.solver.cuda_graph = GraphChoice::on;
-  const auto work = [&] {
-    Solver<double>(config, even_blocks(config), world(), device(),
-                   choose_kernels<double>(config, device().backend()));
-  };
+  const auto work = [&] { solver_of<double>(config, even_blocks(config), world(), device()); };
   EXPECT_EQ(
       refusal<CollectiveError>(work, ExitCode::deck),
       "test: solver.cuda_graph: sweeps cannot be queued as graphs here (ranks 0 and 1 exchange halos by "
@@ -470,10 +467,7 @@ TEST_P(FaceStoresTest, AreRejectedWhereTheyCannotBe) {
     config.parallel.overlap = Overlap::in_kernel;
     change(config);
     const std::string said = error_text<CollectiveError>(
-        [&] {
-          Solver<double>(config, blocks_of(config, parts), world(), device(),
-                         choose_kernels<double>(config, device().backend()));
-        },
+        [&] { solver_of<double>(config, blocks_of(config, parts), world(), device()); },
         ExitCode::unavailable);
     return said.find("parallel.overlap: sweeps cannot store their faces here") != said.npos;
   };

@@ -172,8 +172,7 @@ TEST_P(HeatBalance, OfADivergedField) {
 
 template <class T>
 std::string lines(const Config& config, Int3 grid, const Communicator& ranks, Device& device) {
-  Solver<T> solver(config, blocks_of(config, grid), ranks, device,
-                   choose_kernels<T>(config, device.backend()));
+  Solver<T> solver = solver_of<T>(config, blocks_of(config, grid), ranks, device);
   std::string text;
   for (const int sweeps : {0, 1, 4}) {
     solver.sweep(sweeps);

@@ -18,8 +18,6 @@
 namespace isotherm {
 namespace {
 
-constexpr int sweeps = 7;
-
 template <class T>
 struct Outcome {
   std::vector<T> cells;  // of `box`, x fastest
@@ -27,67 +25,93 @@ struct Outcome {
   std::uint64_t fingerprint = 0;
 };
 
+// After each part of a run the whole field, the norm and the fingerprint.
 template <class T>
-Outcome<T> outcome_of(Solver<T>& solver) {
-  Outcome<T> outcome{{}, solver.residual(), solver.fingerprint()};
-  const FieldView<const T> field = solver.host_field();
-  for_each_cell(field.extent, [&](Int3 c) { outcome.cells.push_back(field(c)); });
-  return outcome;
-}
-
-template <class T>
-Outcome<T> solve(const Config& config, Int3 grid, const Communicator& world, Device& device) {
-  Solver<T> solver = solver_of<T>(config, blocks_of(config, grid), world, device);
-  solver.sweep(sweeps);
-  return outcome_of(solver);
-}
-template <class T>
-Outcome<T> solve_plainly(const Config& config) {
-  PlainSolver<T> solver(config);
-  solver->sweep(sweeps);
-  return outcome_of(*solver);
-}
-
-// The cells of `subdomain` out of the whole field.
-template <class T>
-std::vector<T> part(const std::vector<T>& whole, Int3 n, Box subdomain) {
-  std::vector<T> cells;
-  for_each_cell(subdomain, [&](Int3 c) { cells.push_back(whole[index_of(c, n)]); });
-  return cells;
+std::vector<Outcome<T>> outcomes(Solver<T>& solver, std::initializer_list<std::int64_t> parts) {
+  std::vector<Outcome<T>> found;
+  for (const std::int64_t count : parts) {
+    solver.sweep(count);
+    Outcome<T>& outcome = found.emplace_back(Outcome<T>{{}, solver.residual(), solver.fingerprint()});
+    const FieldView<const T> field = solver.host_field();
+    for_each_cell(field.extent, [&](Int3 c) { outcome.cells.push_back(field(c)); });
+  }
+  return found;
 }
 
 // `whole`: of all ranks' cells, of which this one has those of `subdomain`.
 template <class T>
 void expect_outcome(const Outcome<T>& found, const Outcome<T>& whole, Int3 n, Box subdomain) {
-  const std::vector<T> expected = part(whole.cells, n, subdomain);
+  std::vector<T> expected;
+  for_each_cell(subdomain, [&](Int3 c) { expected.push_back(whole.cells[index_of(c, n)]); });
   ASSERT_EQ(found.cells.size(), expected.size());
   EXPECT_EQ(std::memcmp(found.cells.data(), expected.data(), expected.size() * sizeof(T)), 0);
   EXPECT_EQ(found.residual, whole.residual);
   EXPECT_EQ(found.fingerprint, whole.fingerprint);
 }
 
-template <class T>
-void expect_one_answer(Config config, const std::string& what, Device& device) {
+// Ways of a run that must come to what one rank's plain loops do; of a slow device each `nth` of them.
+struct Ways {
+  bool every_transport = false;  // or one of them
+  std::vector<Int3> process_grids = tested_process_grids(Communicator::world().size());
+  std::vector<std::optional<int>> halo_widths{std::nullopt};  // those that a process grid allows
+  std::vector<std::string> kernels{"auto"};
+  std::vector<Overlap> overlaps{Overlap::off, Overlap::on};
+  int nth = 1;
+};
+
+// `run` makes outcomes of a solver.
+template <class T, class Run>
+void expect_one_answer(Config config, const Ways& ways, Device& device, const Run& run) {
   const Communicator world = Communicator::world();
   const Int3 n = config.grid.cells;
-  const Outcome<T> reference = solve_plainly<T>(config);
-  fix_transport(config, device, world);
-  for (const Int3 grid : tested_process_grids(world.size())) {
-    if (grid.x > n.x || grid.y > n.y || grid.z > n.z) continue;
-    const Box subdomain = blocks_of(config, grid).subdomain(world.rank());
-    for (const auto& kernel : stencil_kernels<T>()) {
-      if (kernel.backend != device.backend()) continue;
-      if (has_varying_coefficients(config) && !kernel.takes_varying_a()) continue;
-      for (const Overlap overlap : {Overlap::off, Overlap::on}) {
-        if (left_out(device, 7)) continue;
-        config.solver.kernel = kernel.name;
-        config.parallel.overlap = overlap;
-        SCOPED_TRACE(fmt::format("{} kernel {} process grid {} overlap {}", what, kernel.name, text(grid),
-                                 overlap == Overlap::on));
-        expect_outcome(solve<T>(config, grid, world, device), reference, n, subdomain);
+  const std::vector<Outcome<T>> expected = run(*PlainSolver<T>(config));
+  std::vector<std::string> transports = usable_transports(device, world);
+  if (!ways.every_transport) transports.erase(transports.begin(), transports.end() - 1);
+  const auto expect = [&](const Decomposition& decomposition) {
+    if (left_out(device, ways.nth)) return;
+    SCOPED_TRACE(fmt::format("{} bytes, transport {}, process grid {}, depth {}, kernel {}, overlap {}",
+                             sizeof(T), config.parallel.transport, text(decomposition.process_grid()),
+                             config.solver.halo_width.value_or(0), config.solver.kernel,
+                             static_cast<int>(config.parallel.overlap)));
+    Solver<T> solver = solver_of<T>(config, decomposition, world, device);
+    const std::vector<Outcome<T>> found = run(solver);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      SCOPED_TRACE(fmt::format("part {}", i));
+      EXPECT_GT(expected[i].residual, 0);
+      expect_outcome(found[i], expected[i], n, decomposition.subdomain(world.rank()));
+    }
+  };
+  for (const std::string& transport : transports) {
+    config.parallel.transport = transport;
+    for (const Int3 grid : ways.process_grids) {
+      if (grid.x > n.x || grid.y > n.y || grid.z > n.z) continue;
+      const Decomposition decomposition = blocks_of(config, grid);
+      for (const std::optional<int> halo_width : ways.halo_widths) {
+        if (halo_width > decomposition.max_halo_width().value_or(4)) continue;
+        config.solver.halo_width = halo_width;
+        for (const std::string& kernel : ways.kernels) {
+          config.solver.kernel = kernel;
+          for (const Overlap overlap : ways.overlaps) {
+            config.parallel.overlap = overlap;
+            expect(decomposition);
+          }
+        }
       }
     }
   }
+}
+
+const auto at_once = [](auto& solver) { return outcomes(solver, {7}); };
+
+template <class T>
+void expect_one_answer_of_kernels(const Config& config, Device& device) {
+  Ways ways{.kernels = {}, .nth = 7};
+  for (const auto& kernel : stencil_kernels<T>()) {
+    if (kernel.backend != device.backend()) continue;
+    if (has_varying_coefficients(config) && !kernel.takes_varying_a()) continue;
+    ways.kernels.emplace_back(kernel.name);
+  }
+  expect_one_answer<T>(config, ways, device, at_once);
 }
 
 // Kernels whose ways with boundaries and regions differ, so that all of them are not swept at every depth
@@ -103,48 +127,17 @@ std::vector<std::string> kernels_of_kinds(Backend backend, bool several_material
   return kinds;
 }
 
-// Between checks: less than a period, several, no multiple of a depth; one sweep beside another.
 template <class T>
-std::vector<Outcome<T>> solve_in_parts(Solver<T>& solver) {
-  std::vector<Outcome<T>> outcomes;
-  for (const std::int64_t count : {1, 7, 5, 1, 3}) {
-    solver.sweep(count);
-    outcomes.push_back(outcome_of(solver));
-  }
-  return outcomes;
-}
-
-// After each part the whole field and the norm are those of one rank's single sweeps.
-template <class T>
-void expect_one_answer_at_every_halo_width(Config config, const std::string& what, Device& device) {
-  const Communicator world = Communicator::world();
+void expect_one_answer_at_every_halo_width(Config config, Device& device) {
   // The largest update comes out of the sweep, where the kernel can; sums are exact.
   config.solver.reduction = config.problem.norm == Norm::max ? "auto" : "reproducible";
-  const Int3 n = config.grid.cells;
-  const auto reference = solve_in_parts(*PlainSolver<T>(config));
-  fix_transport(config, device, world);
-  for (const Int3 grid : process_grids(world.size(), n)) {  // each axis, and as many as can be
-    const Decomposition decomposition = blocks_of(config, grid);
-    for (const int halo_width : {1, 2, 3, 4}) {
-      if (halo_width > decomposition.max_halo_width().value_or(halo_width)) continue;
-      config.solver.halo_width = halo_width;
-      for (const std::string& kernel : kernels_of_kinds(device.backend())) {
-        for (const Overlap overlap : {Overlap::off, Overlap::on}) {
-          if (left_out(device, 5)) continue;
-          config.solver.kernel = kernel;
-          config.parallel.overlap = overlap;
-          SCOPED_TRACE(fmt::format("{} depth {} kernel {} process grid {} overlap {}", what, halo_width,
-                                   kernel, text(grid), overlap == Overlap::on));
-          Solver<T> solver = solver_of<T>(config, decomposition, world, device);
-          const auto found = solve_in_parts(solver);
-          for (std::size_t i = 0; i < found.size(); ++i) {
-            SCOPED_TRACE(fmt::format("part {}", i));
-            expect_outcome(found[i], reference[i], n, decomposition.subdomain(world.rank()));
-          }
-        }
-      }
-    }
-  }
+  const Ways ways{// each axis, and as many as can be
+                  .process_grids = process_grids(Communicator::world().size(), config.grid.cells),
+                  .halo_widths = {1, 2, 3, 4},
+                  .kernels = kernels_of_kinds(device.backend()),
+                  .nth = 5};
+  // Between checks: less than a period, several, no multiple of a depth; single sweeps between them.
+  expect_one_answer<T>(config, ways, device, [](auto& solver) { return outcomes(solver, {1, 7, 5, 1, 3}); });
 }
 
 Config in_cycles(Int3 n) {
@@ -164,39 +157,28 @@ TEST_P(OneAnswer, OfEveryKindOfDeck) {
       {"laws", decks::varying_laws({13, 17, 11})},          {"steady", decks::steady({16, 15, 14})},
       {"floating", decks::floating({13, 12, 11})},          {"chebyshev", in_cycles({16, 15, 14})}};
   for (const auto& [what, config] : all) {
-    expect_one_answer<double>(config, fmt::format("{} fp64", what), device());
-    expect_one_answer<float>(config, fmt::format("{} fp32", what), device());
+    SCOPED_TRACE(what);
+    expect_one_answer_of_kernels<double>(config, device());
+    expect_one_answer_of_kernels<float>(config, device());
   }
-  for (const Int3 n : {Int3{1, 19, 23}, Int3{33, 1, 18}, Int3{21, 17, 1}, Int3{1, 1, 40}})
-    expect_one_answer<double>(decks::every_wall(n), fmt::format("thin {} {} {}", n.x, n.y, n.z), device());
+  for (const Int3 n : {Int3{1, 19, 23}, Int3{33, 1, 18}, Int3{21, 17, 1}, Int3{1, 1, 40}}) {
+    SCOPED_TRACE("thin " + text(n));
+    expect_one_answer_of_kernels<double>(decks::every_wall(n), device());
+  }
 }
 
 // Two V cycles, the first from the coarsest grid up. Blocks of unequal sizes, levels that every rank has, no
 // nested cells; where no boundary fixes the mean, and neighbours that meet twice.
 template <class T>
 void expect_one_answer_of_cycles(MethodName method, Config config, Device& device) {
-  const Communicator world = Communicator::world();
   config.problem.method = method;
   config.problem.check_interval = 1;
-  fix_transport(config, device, world);
-  const auto cycles = [](Solver<T>& solver) {
-    solver.sweep(2 * solver.level().method().cycle());
-    return outcome_of(solver);
-  };
-  const Int3 n = config.grid.cells;
-  const Outcome<T> reference = cycles(*PlainSolver<T>(config));
-  config.solver.halo_width = 4;
-  for (const Int3 grid : tested_process_grids(world.size())) {
-    if (n.x < 4 * grid.x || n.y < 4 * grid.y || n.z < 4 * grid.z) continue;
-    const Decomposition decomposition = blocks_of(config, grid, 4);
-    for (const std::string& kernel : kernels_of_kinds(device.backend(), has_several_materials(config))) {
-      if (left_out(device, 3)) continue;
-      config.solver.kernel = kernel;
-      SCOPED_TRACE(fmt::format("kernel {} process grid {}", kernel, text(grid)));
-      Solver<T> solver = solver_of<T>(config, decomposition, world, device);
-      expect_outcome(cycles(solver), reference, n, decomposition.subdomain(world.rank()));
-    }
-  }
+  const Ways ways{.halo_widths = {4},
+                  .kernels = kernels_of_kinds(device.backend(), has_several_materials(config)),
+                  .overlaps = {Overlap::automatic},
+                  .nth = 3};
+  expect_one_answer<T>(config, ways, device,
+                       [](auto& solver) { return outcomes(solver, {2 * solver.level().method().cycle()}); });
 }
 // Coarse grids that are cut, in blocks that no formula deals out, and those that every rank has; odd numbers,
 // an axis of one cell, periodic ones.
@@ -283,69 +265,37 @@ TEST_P(OneAnswer, OfLongSteps) {
   expect_one_answer_of_cycles<double>(MethodName::implicit, config, device());
 }
 
-// On every process grid, with two axes around which neighbours meet twice.
-template <class T>
-void expect_one_answer_of_all_transports(Device& device) {
-  const Communicator world = Communicator::world();
-  Config config = decks::periodic({12, 9, 10});
-  const Outcome<T> reference = solve_plainly<T>(config);
-  for (const std::string& transport : usable_transports(device, world)) {
-    for (const Int3 grid : tested_process_grids(world.size())) {
-      for (const Overlap overlap : {Overlap::off, Overlap::on}) {
-        SCOPED_TRACE(
-            fmt::format("{} process grid {} overlap {}", transport, text(grid), overlap == Overlap::on));
-        config.parallel.transport = transport;
-        config.parallel.overlap = overlap;
-        const Outcome<T> outcome = solve<T>(config, grid, world, device);
-        EXPECT_EQ(outcome.fingerprint, reference.fingerprint);
-        EXPECT_EQ(outcome.residual, reference.residual);
-      }
-    }
-  }
-}
-
 // Levels of which every rank has all cells come by transports of their own kind where these need no host.
 TEST_P(OneAnswer, OfMultigridByEveryTransport) {
-  const Communicator world = Communicator::world();
   Config config = decks::steady({18, 21, 19});
   config.problem.method = MethodName::multigrid;
   config.problem.check_interval = 1;
-  const auto cycles = [](Solver<double>& solver) {
-    for (int i = 0; i < 3; ++i) solver.sweep(solver.level().method().cycle());
-    return outcome_of(solver);
-  };
-  const Outcome<double> reference = cycles(*PlainSolver<double>(config));
-  config.solver.halo_width = 4;
-  const Decomposition decomposition = even_blocks(config, 4);
-  for (const std::string& transport : usable_transports(device(), world)) {
-    SCOPED_TRACE(transport);
-    config.parallel.transport = transport;
-    Solver<double> solver = solver_of<double>(config, decomposition, world, device());
-    expect_outcome(cycles(solver), reference, config.grid.cells, decomposition.subdomain(world.rank()));
-  }
+  const Ways ways{.every_transport = true,
+                  .process_grids = {even_process_grid(world().size())},
+                  .halo_widths = {4},
+                  .overlaps = {Overlap::automatic}};
+  expect_one_answer<double>(config, ways, device(), [](auto& solver) {
+    const std::int64_t cycle = solver.level().method().cycle();
+    return outcomes(solver, {cycle, cycle, cycle});
+  });
 }
 
+// On every process grid, with two axes around which neighbours meet twice.
 TEST_P(OneAnswer, EveryTransport) {
-  expect_one_answer_of_all_transports<double>(device());
-  expect_one_answer_of_all_transports<float>(device());
+  const Config config = decks::periodic({12, 9, 10});
+  expect_one_answer<double>(config, {.every_transport = true}, device(), at_once);
+  expect_one_answer<float>(config, {.every_transport = true}, device(), at_once);
 }
 
 // The norms of the reduction `reproducible`: the same bits on every process grid as on one rank's CPU, where
 // plain sums of the grids differ.
 template <class T>
 void expect_one_sum(Config config, Device& device) {
-  const Communicator world = Communicator::world();
+  config.solver.reduction = "reproducible";
   for (const Norm norm : {Norm::l2, Norm::l1, Norm::max}) {
+    SCOPED_TRACE(fmt::format("norm {}", static_cast<int>(norm)));
     config.problem.norm = norm;
-    config.solver.reduction = "reproducible";
-    const double expected = solve_plainly<T>(config).residual;
-    ASSERT_GT(expected, 0);
-    fix_transport(config, device, world);
-    for (const Int3 grid : tested_process_grids(world.size())) {
-      if (left_out(device, 5)) continue;
-      SCOPED_TRACE(fmt::format("norm {} process grid {}", static_cast<int>(norm), text(grid)));
-      EXPECT_EQ(solve<T>(config, grid, world, device).residual, expected);
-    }
+    expect_one_answer<T>(config, {.overlaps = {Overlap::automatic}, .nth = 5}, device, at_once);
   }
 }
 
@@ -356,14 +306,13 @@ TEST_P(OneAnswer, EveryHaloWidth) {
   boundaries.boundaries[5] = {BoundaryKind::convection,
                               Expression("280 + 30*sin(8*x)*cos(7*y) + 500*t", "xyt"), 55};
   boundaries.problem.norm = Norm::l2;
-  expect_one_answer_at_every_halo_width<double>(boundaries, "boundaries fp64", device());
+  expect_one_answer_at_every_halo_width<double>(boundaries, device());
   boundaries.problem.norm = Norm::max;
-  expect_one_answer_at_every_halo_width<float>(boundaries, "boundaries fp32", device());
-  expect_one_answer_at_every_halo_width<double>(decks::sources_in_few_cells({24, 20, 19}), "boxes fp64",
-                                                device());
-  expect_one_answer_at_every_halo_width<float>(decks::periodic({13, 11, 14}), "periodic fp32", device());
-  expect_one_answer_at_every_halo_width<double>(decks::steady({14, 15, 13}), "steady fp64", device());
-  expect_one_answer_at_every_halo_width<float>(in_cycles({14, 15, 13}), "chebyshev fp32", device());
+  expect_one_answer_at_every_halo_width<float>(boundaries, device());
+  expect_one_answer_at_every_halo_width<double>(decks::sources_in_few_cells({24, 20, 19}), device());
+  expect_one_answer_at_every_halo_width<float>(decks::periodic({13, 11, 14}), device());
+  expect_one_answer_at_every_halo_width<double>(decks::steady({14, 15, 13}), device());
+  expect_one_answer_at_every_halo_width<float>(in_cycles({14, 15, 13}), device());
 }
 
 TEST_P(OneAnswer, ReproducibleNormsOnEveryProcessGrid) {

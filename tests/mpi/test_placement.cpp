@@ -232,8 +232,7 @@ class HostCells : public BackendTest {
     Config config = decks::every_wall({23, 17, 19});
     config.solver.kernel = device().backend() == Backend::host ? "openmp" : "naive";
     config.solver.reduction = "reproducible";
-    Solver<T> solver(config, even_blocks(config), world(), device(),
-                     choose_kernels<T>(config, device().backend()));
+    Solver<T> solver = solver_of<T>(config, even_blocks(config), world(), device());
     const Int3 n = solver.subdomain().extent();
     const bool is_last = world().rank() == world().size() - 1;
     for (int round = 0; round < 12; ++round) {

@@ -41,26 +41,20 @@ class FilesOfAll : public testing::Test {
  protected:
   explicit FilesOfAll(Int3 cells = {17, 23, 31}) : cells_(cells), config_(decks::base(cells)) {}
 
-  Box subdomain(Int3 grid) const { return Decomposition(cells_, grid, {}).subdomain(world_.rank()); }
-  Box subdomain() const { return subdomain(even_process_grid(world_.size())); }
+  static Int3 even_grid() { return even_process_grid(Communicator::world().size()); }
+  Box subdomain(Int3 grid = even_grid()) const {
+    return Decomposition(cells_, grid, {}).subdomain(world_.rank());
+  }
 
   template <class T>
-  std::uint64_t whole_fingerprint(Int3 grid) {
+  std::uint64_t whole_fingerprint(Int3 grid = even_grid()) {
     const Field<T> field = test::field_by_index<T>(*device_, subdomain(grid), cells_);
     return world_.all_reduce(fingerprint(field.view(), subdomain(grid).lo, cells_), ReduceOp::sum);
   }
   template <class T>
-  std::uint64_t whole_fingerprint() {
-    return whole_fingerprint<T>(even_process_grid(world_.size()));
-  }
-  template <class T>
-  std::string write(SnapshotWriter& to, Int3 grid, std::int64_t sweep, double time) {
+  std::string write(SnapshotWriter& to, std::int64_t sweep, Int3 grid = even_grid()) {
     const Field<T> field = test::field_by_index<T>(*device_, subdomain(grid), cells_);
-    return to.start([&] { return field.view(); }, subdomain(grid), time, sweep);
-  }
-  template <class T>
-  std::string write(SnapshotWriter& to, std::int64_t sweep, double time = 0) {
-    return write<T>(to, even_process_grid(world_.size()), sweep, time);
+    return to.start([&] { return field.view(); }, subdomain(grid), 0, sweep);
   }
 
   // `at`: the value of a cell of the grid.
@@ -264,7 +258,7 @@ TEST_F(SnapshotCompressed, HoldsEveryCellForEveryProcessGrid) {
     for (const Index slab_bytes : {SnapshotWriter::default_slab_bytes, Index{8}}) {
       SnapshotWriter to(config_, grid_of_snapshots(config_), world_, folder_.path(), {}, in_step_,
                         slab_bytes);
-      const std::string path = write<double>(to, grid, ++sweep, 0);
+      const std::string path = write<double>(to, ++sweep, grid);
       expect_cells<double>(path);
       EXPECT_EQ(to.remarks(), remarks_here());  // collective
       const DatasetReader reader(path, temperature_dataset);
