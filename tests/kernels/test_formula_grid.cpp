@@ -95,8 +95,7 @@ void expect_bits_of_points(Device& device, Random& random, const FormulaProgram&
         point.variables[first_of_place + p] = {&of_place[p][c.x + n.x * (c.y + n.y * c.z)]};
       }
       evaluate(program, point, &value);
-      T& here = expected[static_cast<std::size_t>(c.x + c.y * grid.pitch_y + c.z * grid.pitch_z +
-                                                  i * grid.pitch_time)];
+      T& here = expected[c.x + c.y * grid.pitch_y + c.z * grid.pitch_z + i * grid.pitch_time];
       here = static_cast<T>(1.5 * value);
       if (!is_sound(here, -1)) earliest = std::min(earliest, std::bit_cast<std::uint64_t>(grid.time[i]));
     });

@@ -77,9 +77,8 @@ TEST_P(GridTransferOf, RestrictsTheMeanUpdate) {
         const Tables<T> tables(n, m);
         Field<T> expected = random_field<T>(*host_, m, 1, 3), coarse = to_device(*device_, expected);
         for_each_cell(m, [&](Int3 cell) {
-          const CellOverlap<T> on[] = {tables.overlaps[0][static_cast<std::size_t>(cell.x)],
-                                       tables.overlaps[1][static_cast<std::size_t>(cell.y)],
-                                       tables.overlaps[2][static_cast<std::size_t>(cell.z)]};
+          const CellOverlap<T> on[] = {tables.overlaps[0][cell.x], tables.overlaps[1][cell.y],
+                                       tables.overlaps[2][cell.z]};
           T sum = 0;
           for (int i = 0; i < on[0].count; ++i) {
             T column = 0;
@@ -124,9 +123,7 @@ TEST_P(GridTransferOf, AddsTheInterpolatedError) {
       const Tables<T> tables(n, m);
       Field<T> expected = random_field<T>(*host_, n, 1, 2), fine = to_device(*device_, expected);
       for_each_cell(n, [&](Int3 cell) {
-        const auto on = [&](int axis) {
-          return tables.interpolations[static_cast<std::size_t>(axis)][static_cast<std::size_t>(cell[axis])];
-        };
+        const auto on = [&](int axis) { return tables.interpolations[axis][cell[axis]]; };
         const auto blend = [](const Interpolation<T>& i, T lower, T upper, T added) {
           return std::fma(i.upper_weight, upper, std::fma(i.lower_weight, lower, added));
         };

@@ -60,7 +60,7 @@ struct MaterialTables {
     }
     for (int i = 0; i < 3 * classes * classes; ++i) conductance.push_back(next());
     const auto at = [&](int axis, int i, int j) -> T& {
-      return conductance[static_cast<std::size_t>((axis * classes + i) * classes + j)];
+      return conductance[(axis * classes + i) * classes + j];
     };
     for (int axis = 0; axis < 3 && is_symmetric; ++axis)
       for (int i = 0; i < classes; ++i)
@@ -92,14 +92,14 @@ T by_hand(const MaterialTables<T>& tables, bool steady, FieldView<const std::uin
     t[f] = in(c + near[f]);
     sum += g[f];
   }
-  const Coefficients<T>& k = tables.coefficients[static_cast<std::size_t>(sweep * classes + own)];
+  const Coefficients<T>& k = tables.coefficients[sweep * classes + own];
   if (alone) {
     T value = std::fma(k.c0, in(c), k.sigma * s);
     value = std::fma(k.cx, t[0] + t[1], value);
     value = std::fma(k.cy, t[2] + t[3], value);
     return std::fma(k.cz, t[4] + t[5], value);
   }
-  const T step = tables.weight(sweep) / (steady ? sum : tables.capacity[static_cast<std::size_t>(own)]);
+  const T step = tables.weight(sweep) / (steady ? sum : tables.capacity[own]);
   T change = step * T(1.5) * s;
   for (std::size_t f = 0; f < 6; ++f) change = std::fma(step * g[f], t[f] - in(c), change);
   return in(c) + change;

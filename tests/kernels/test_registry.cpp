@@ -1,4 +1,5 @@
 // The tables themselves, the instruction sets, the measured roof; how work is cut for threads and blocks.
+#include <algorithm>
 #include <numeric>
 #include <set>
 
@@ -183,35 +184,27 @@ TEST_F(CudaTest, BandwidthRowsMoveWhatTheySay) {
 namespace isotherm::cuda {
 namespace {
 
-TEST(Grids, HoldEveryBlockOnce) {
-  for (const Index most : {1, 2, 7, 100}) {
-    for (Index blocks = 0; blocks <= 210; ++blocks) {
-      Index next = 0;
-      for_grids(
-          blocks,
-          [&](unsigned count, Index first) {
-            EXPECT_EQ(first, next);
-            EXPECT_GT(count, 0u);
-            EXPECT_LE(count, most);
-            next += count;
-          },
-          most);
-      EXPECT_EQ(next, blocks) << most << " a grid";
-    }
-  }
-}
-
-TEST(Grids, GoBeyond32Bits) {
-  const Index blocks = 3 * most_blocks_per_grid + 5;
+// How many grids they are, of at most `most` blocks where that is given.
+template <class... Most>
+Index expect_every_block_once(Index blocks, Most... most) {
+  const Index limit = std::min({Index{0x7fffffff}, most...});
   Index next = 0, launches = 0;
-  for_grids(blocks, [&](unsigned count, Index first) {
+  const auto launch = [&](unsigned count, Index first) {
     EXPECT_EQ(first, next);
-    EXPECT_LE(count, 0x7fffffffu);
+    EXPECT_GT(count, 0u);
+    EXPECT_LE(count, limit);
     next += count;
     ++launches;
-  });
-  EXPECT_EQ(next, blocks);
-  EXPECT_EQ(launches, 4);
+  };
+  for_grids(blocks, launch, most...);
+  EXPECT_EQ(next, blocks) << limit << " a grid";
+  return launches;
+}
+
+TEST(Grids, HoldEveryBlockOnce) {
+  for (const Index most : {1, 2, 7, 100})
+    for (Index blocks = 0; blocks <= 210; ++blocks) expect_every_block_once(blocks, most);
+  EXPECT_EQ(expect_every_block_once(3 * most_blocks_per_grid + 5), 4);  // more than 32 bits count
 }
 
 // Columns shared among blocks: every plane of every column once, and no block has much more than its share.

@@ -185,7 +185,7 @@ TEST_P(StencilOpenmpVariant, StoresThreadsAndTilesLeaveTheBitsAlone) {
             SCOPED_TRACE(text(shape));
             for (host::Store store : {host::Store::streaming, host::Store::cached}) {
               for (int tile = 0; tile < std::ssize(tiles); ++tile) {
-                SCOPED_TRACE(tiles[static_cast<std::size_t>(tile)]);
+                SCOPED_TRACE(tiles[tile]);
                 check<T>([&](const SweepArgs<T>& a, SweepPlan plan,
                              Stream) { host::sweep_openmp<decltype(isa)>(a, plan, store); },
                          tile, *host, shape, 2, has_source);

@@ -1,5 +1,4 @@
 // Sweeps that do more at once: several sweeps in a launch, and the norm of the update.
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -25,7 +24,7 @@ void check(const StencilKernel<T>& kernel, Device& device, Int3 shape, int time_
   if (!(wide == block)) regions.push_back(wide);
   const std::optional<ReductionOp> norms[] = {ReductionOp::max_abs, ReductionOp::sum_squares, {}};
   for (const int tile : tiles_of(kernel)) {
-    SCOPED_TRACE(kernel.tiles[static_cast<std::size_t>(tile)]);
+    SCOPED_TRACE(kernel.tiles[tile]);
     auto next = static_cast<std::size_t>(tile);
     for (const Box& region : regions) temporal.expect_of(kernel, tile, region, norms[next++ % 3]);
   }

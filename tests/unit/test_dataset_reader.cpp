@@ -8,7 +8,6 @@
 
 #include <fstream>
 #include <numeric>
-#include <tuple>
 
 #include "core/error.hpp"
 #include "support/error_text.hpp"

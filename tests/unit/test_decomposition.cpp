@@ -309,7 +309,7 @@ using Sides = std::array<bool, face_count>;
 
 Sides sides_of_bits(int bits) {
   Sides sides;
-  for (int f = 0; f < face_count; ++f) sides[static_cast<std::size_t>(f)] = bits >> f & 1;
+  for (int f = 0; f < face_count; ++f) sides[f] = bits >> f & 1;
   return sides;
 }
 
@@ -331,7 +331,7 @@ TEST(HaloRegions, InteriorAndExteriorTileTheRegion) {
             bool inside = true;
             for (int f = 0; f < face_count; ++f) {
               const Index from_face = f % 2 ? n[f / 2] - 1 - cell[f / 2] : cell[f / 2];
-              if (remote[static_cast<std::size_t>(f)] && from_face < reach) inside = false;
+              if (remote[f] && from_face < reach) inside = false;
             }
             Index holders = 0;
             for (const Box& box : rest) holders += box.contains(cell);
@@ -451,7 +451,7 @@ TEST(HalvedDecomposition, KeepsCellsWithTheirRank) {
           EXPECT_LT((box.lo[a] - 1) * stride, finer.lo[a]);
           EXPECT_GE(box.hi[a] * stride, finer.hi[a]);
           EXPECT_LT((box.hi[a] - 1) * stride, finer.hi[a]);
-          EXPECT_EQ(coarse.periodic()[static_cast<std::size_t>(a)], a != 1 && coarse.cells()[a] > 1);
+          EXPECT_EQ(coarse.periodic()[a], a != 1 && coarse.cells()[a] > 1);
         }
       }
       fine = coarse;

@@ -75,7 +75,7 @@ using Place = std::array<double, 4>;  // x, y, z, t
 
 // Fourth-order differences, wide enough for rounding to stay small.
 double beside(const ExactField& T, Place at, int axis, double distance) {
-  at[static_cast<std::size_t>(axis)] += distance;
+  at[axis] += distance;
   return T(at[0], at[1], at[2], at[3]);
 }
 double derivative(const ExactField& T, Place at, int axis, double h) {
@@ -122,7 +122,7 @@ TEST(Exact, ModesOfEveryMixDecayByTheDiscreteFactor) {
         double square = 0;
         for (int axis = 0; axis < 3; ++axis)
           square += discrete_square(half_waves(all[axis], axis + 1), config.grid.cells[axis],
-                                    spacing(config)[static_cast<std::size_t>(axis)]);
+                                    spacing(config)[axis]);
         const double factor = 1 - diffusivity(config) * time_plan(config).dt * square;
         const auto before = sampled(config, *exact, 0), after = PlainSweep(config)(before);
         double largest = 0;
@@ -321,8 +321,7 @@ TEST(Balance, CountsFluxesOverFacesAndSourcesOverCells) {
     for (const Box& subdomain : subdomains) {
       std::array<bool, face_count> boundaries;
       for (int f = 0; f < face_count; ++f)
-        boundaries[static_cast<std::size_t>(f)] =
-            f % 2 ? subdomain.hi[f / 2] == config.grid.cells[f / 2] : subdomain.lo[f / 2] == 0;
+        boundaries[f] = f % 2 ? subdomain.hi[f / 2] == config.grid.cells[f / 2] : subdomain.lo[f / 2] == 0;
       const HeatTotals part = heat_balance(config, subdomain, boundaries);
       sum.net += part.net;
       sum.gross += part.gross;

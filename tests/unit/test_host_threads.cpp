@@ -519,7 +519,7 @@ TEST(DeviceMap, NoDealingHasALowerHighestLoad) {
     EXPECT_EQ(highest, least_load(ranks));
     EXPECT_EQ(map.most_sharers, highest);
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      EXPECT_EQ(map.sharers[rank], load[ranks[rank].gpus[static_cast<std::size_t>(map.gpu[rank])]]);
+      EXPECT_EQ(map.sharers[rank], load[ranks[rank].gpus[map.gpu[rank]]]);
     }
   }
 }

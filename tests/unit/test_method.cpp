@@ -99,8 +99,7 @@ Config rkl(double stable_steps, Precision precision = Precision::fp64) {
 // By what a sweep of each weight multiplies a mode that decays as exp(-rate t), from `first` to `last`.
 double factor(const Method& method, std::int64_t first, std::int64_t last, double rate) {
   double product = 1;
-  for (std::int64_t i = first; i < last; ++i)
-    product *= 1 - method.weights[static_cast<std::size_t>(i)] * rate;
+  for (std::int64_t i = first; i < last; ++i) product *= 1 - method.weights[i] * rate;
   return product;
 }
 
@@ -240,8 +239,7 @@ TEST(Multigrid, CutGridsHaveTheGhostsThatTransfersRead) {
     for (const CoarseGrid& grid : grids)
       for (int axis = 0; axis < 3; ++axis)
         EXPECT_FALSE(grid.config.grid.cells[axis] == 1 &&
-                     grid.config.boundaries[static_cast<std::size_t>(2 * axis)].kind ==
-                         BoundaryKind::periodic);
+                     grid.config.boundaries[2 * axis].kind == BoundaryKind::periodic);
   }
 }
 

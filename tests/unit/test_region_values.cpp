@@ -102,8 +102,8 @@ TEST(RegionValue, SphereAndCylinderCoverCentresInside) {
     cylinder.axis = axis;
     expect_cells(config, applied(config, {cylinder}), [&](Vector3 at) {
       for (std::size_t a = 0; a < 3; ++a) at[a] -= cylinder.centre[a];
-      const double along = at[static_cast<std::size_t>(axis)];
-      at[static_cast<std::size_t>(axis)] = 0;
+      const double along = at[axis];
+      at[axis] = 0;
       return std::abs(along) < 0.15 && std::hypot(at[0], at[1], at[2]) < 0.21 ? 6 : 0;
     });
   }
@@ -234,8 +234,7 @@ TEST(Coverage, ShapesWithinTheDomainHaveTheirPower) {
     const Config config = grid_of({any(), any(), any()}, {0.1, 0.07, 0.23});
     Vector3 lengths;
     for (int a = 0; a < 3; ++a)
-      lengths[static_cast<std::size_t>(a)] =
-          (*config.grid.spacing)[static_cast<std::size_t>(a)] * static_cast<double>(config.grid.cells[a]);
+      lengths[a] = (*config.grid.spacing)[a] * static_cast<double>(config.grid.cells[a]);
     RegionValue with_value = shape_within(lengths, random), with_power = with_value;
     with_value.value = 1e6;
     with_power.power = 16;
@@ -293,7 +292,7 @@ TEST(Coverage, SharesOfRoundShapesAreThoseOfTheirVolume) {
       const auto inside = [&](const Vector3& at) {
         double squares = 0;
         for (int a = 0; a < 3; ++a) {
-          const double d = at[static_cast<std::size_t>(a)] - apply.centre[static_cast<std::size_t>(a)];
+          const double d = at[a] - apply.centre[a];
           if (shape == Shape::cylinder && a == axis) {
             if (std::abs(d) > apply.length / 2) return false;
           } else {
@@ -310,8 +309,7 @@ TEST(Coverage, SharesOfRoundShapesAreThoseOfTheirVolume) {
         for_each_cell(Int3{fine, fine, fine}, [&](Int3 part) {
           Vector3 at{0.1, 0.12, 0.15};
           for (int a = 0; a < 3; ++a)
-            at[static_cast<std::size_t>(a)] *=
-                static_cast<double>(c[a]) + (static_cast<double>(part[a]) + 0.5) / fine;
+            at[a] *= static_cast<double>(c[a]) + (static_cast<double>(part[a]) + 0.5) / fine;
           count += inside(at);
         });
         EXPECT_NEAR(shares[i++], static_cast<double>(count) / (fine * fine * fine), 0.03)
@@ -420,7 +418,7 @@ TEST(Boundaries, GhostOfALinearProfileIsExact) {
       const Face f = static_cast<Face>(i);
       Config config = steel();
       const double A = 300 + 50 * uniform(), B = 1000 * uniform(), H = 20 + 19 * uniform();
-      const double h = spacing(config)[static_cast<std::size_t>(axis_of(f))];
+      const double h = spacing(config)[axis_of(f)];
       // Into the body flows -k dT/ds = -k B; a convecting boundary takes it from the surroundings: H (Ta -
       // A).
       const BoundaryConfig kinds[] = {{BoundaryKind::temperature, A, 0},

@@ -284,8 +284,7 @@ using Cells = std::function<double(Int3)>;
 double read(const Config& config, const Vector3& at, const Cells& field, double t = 0) {
   const Probe probe(config, at);
   std::array<double, Probe::corners> cells{};
-  for (int corner = 0; corner < Probe::corners; ++corner)
-    cells[static_cast<std::size_t>(corner)] = field(probe.cell(corner));
+  for (int corner = 0; corner < Probe::corners; ++corner) cells[corner] = field(probe.cell(corner));
   return probe.value(config, cells, t);
 }
 
@@ -390,8 +389,8 @@ TEST(Profile, OfManyRanksItShowsTheSlowestAndTheFastest) {
   std::vector<PhaseTimes> profiles(40);
   std::vector<RankInfo> ranks;
   for (int rank = 0; rank < 40; ++rank) {
-    profiles[static_cast<std::size_t>(rank)][Phase::sweep] = rank;
-    profiles[static_cast<std::size_t>(rank)][Phase::loop] = 40;
+    profiles[rank][Phase::sweep] = rank;
+    profiles[rank][Phase::loop] = 40;
     ranks.push_back({rank, fmt::format("node{}", rank / 8), Backend::cuda, rank % 8, "A GPU"});
   }
   const std::string text = profile_table(profiles, ranks);

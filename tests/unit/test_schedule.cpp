@@ -240,7 +240,7 @@ bool within(Box inner, Box outer) {
 // more.
 Box with_boundaries(Box box, Int3 extent, const GhostSides& sides) {
   for (int f = 0; f < face_count; ++f) {
-    if (sides.filled[static_cast<std::size_t>(f)]) continue;
+    if (sides.filled[f]) continue;
     f % 2 == 1 ? box.hi[f / 2] = extent[f / 2] + 1 : box.lo[f / 2] = -1;
   }
   return box;
@@ -354,9 +354,9 @@ double largest_loss(const Config& config) {
     for (int f = 0; f < face_count; ++f) {
       const auto side = static_cast<Face>(f);
       const int axis = axis_of(side);
-      const bool periodic = config.boundaries[static_cast<std::size_t>(f)].kind == BoundaryKind::periodic;
+      const bool periodic = config.boundaries[f].kind == BoundaryKind::periodic;
       const bool at_boundary = c[axis] == (is_max(side) ? n[axis] - 1 : 0) && !periodic;
-      const double h = (*config.grid.spacing)[static_cast<std::size_t>(axis)];
+      const double h = (*config.grid.spacing)[axis];
       if (periodic && n[axis] == 1) continue;  // its own neighbour
       loss += (1 - (at_boundary ? boundary_law(config, side).a : 0)) / (h * h);
     }
