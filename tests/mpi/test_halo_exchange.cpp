@@ -88,9 +88,8 @@ struct Case {
   int ghosts;
 
   std::string name() const {
-    return fmt::format("{}x{}x{} cells, {}x{}x{} ranks, periodic {}{}{}, {} ghosts", cells.x, cells.y,
-                       cells.z, process_grid.x, process_grid.y, process_grid.z, int{periodic[0]},
-                       int{periodic[1]}, int{periodic[2]}, ghosts);
+    return fmt::format("{} cells, {} ranks, periodic {}{}{}, {} ghosts", text(cells), text(process_grid),
+                       int{periodic[0]}, int{periodic[1]}, int{periodic[2]}, ghosts);
   }
 };
 

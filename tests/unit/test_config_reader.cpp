@@ -136,7 +136,7 @@ TEST(ConfigOverrides, AreCheckedLikeTheDeck) {
 }
 
 TEST(ConfigOverrides, ReplaceAddAndAppend) {
-  const Config config = deck_text::parse(
+  const Config config = parse(
       base, {"initial.0.value=350", "initial.1={shape: gaussian, value: 5, centre: [0, 0, 0], width: 1}",
              "grid.cells.2=77", "output.directory=a=b", "boundaries.y_max=insulated"});
   EXPECT_EQ(config.initial[0].value, 350);
@@ -144,8 +144,7 @@ TEST(ConfigOverrides, ReplaceAddAndAppend) {
   EXPECT_EQ(config.initial[1].mode, RegionMode::add);
   EXPECT_EQ(config.grid.cells, (Int3{8, 9, 77}));
   EXPECT_EQ(config.output.directory, "a=b");
-  EXPECT_EQ(deck_text::parse(
-                base, {"boundaries.x_min.kind=flux", "boundaries.x_min.value=3", "material.conductivity=1"})
+  EXPECT_EQ(parse(base, {"boundaries.x_min.kind=flux", "boundaries.x_min.value=3", "material.conductivity=1"})
                 .boundaries[0]
                 .value(0, 0, 0),
             3);
@@ -153,7 +152,7 @@ TEST(ConfigOverrides, ReplaceAddAndAppend) {
 }
 
 TEST(ConfigPlaces, AreThoseOfTheDeckOrOfWhatIsAround) {
-  const Config config = deck_text::parse(base);
+  const Config config = parse(base);
   EXPECT_EQ(config.at("problem.steps"), "deck.yaml:9:10: problem.steps");
   EXPECT_EQ(config.at("problem.dt"), "deck.yaml:8:1: problem.dt");
   EXPECT_EQ(config.at("initial.0.value"), "deck.yaml:7:30: initial.0.value");
@@ -191,7 +190,7 @@ TEST(ConfigCrossChecks, TimeStep) {
   const auto with = [](const std::string& dt) {
     return replaced(base, "[8, 9, 10]", "10") + "  dt: " + dt + "\n";
   };
-  const double limit = stable_dt(deck_text::parse(with("auto")));
+  const double limit = stable_dt(parse(with("auto")));
   EXPECT_DOUBLE_EQ(limit, 0.01 / 6);
   expect_good(with(fmt::format("{}", limit)));
   expect_good(with("0.01") + "  allow_unstable: true\n");
@@ -209,7 +208,7 @@ TEST(ConfigCrossChecks, Steady) {
   expect_problem(steady("  error: 0.01\n  criterion: absolute\n" + boundary),
                  "deck.yaml:11:3: problem.criterion: does not go with error (on line 10); keep one");
   expect_problem(steady("  weight: 1.01\n" + boundary), "deck.yaml:10:11: problem.weight: 1.01 is out of");
-  EXPECT_EQ(deck_text::parse(steady("  weight: 1\n" + boundary)).warnings,
+  EXPECT_EQ(parse(steady("  weight: 1\n" + boundary)).warnings,
             std::vector<std::string>{"deck.yaml:10:11: problem.weight: with 1 a checkerboard error never "
                                      "decays; 0.99 costs 1 % more sweeps"});
   // A convection boundary that exchanges nothing fixes nothing.
@@ -223,7 +222,7 @@ TEST(ConfigCrossChecks, Steady) {
 TEST(ConfigCrossChecks, Verify) {
   expect_problem(replaced(base, "constant, value: 300", "exact"), "deck.yaml:7:13: initial.0.shape: exact");
   const std::string no_initial = replaced(base, "initial:\n  - {shape: constant, value: 300}\n", "");
-  const Config config = deck_text::parse(no_initial + "verify: {solution: decaying_mode}\n");
+  const Config config = parse(no_initial + "verify: {solution: decaying_mode}\n");
   ASSERT_EQ(config.initial.size(), 1u);
   EXPECT_EQ(config.initial[0].shape, Shape::exact);
   const std::string verify = base + "verify: {solution: decaying_mode, order: ";
@@ -244,11 +243,11 @@ TEST(ConfigCrossChecks, ShapesAndOutput) {
                  "deck.yaml:10:25: output.every_steps: does not go with every_time (on line 10); keep one");
   for (const char* interval : {"every_steps: 11", "every_time: 1"}) {
     const Config off =
-        deck_text::parse(base + "output: {" + interval + ", snapshots: false}\n");  // whatever the deck says
+        parse(base + "output: {" + interval + ", snapshots: false}\n");  // whatever the deck says
     EXPECT_TRUE(off.warnings.empty());
     EXPECT_FALSE(off.output.snapshots || off.output.every_steps || off.output.every_time);
   }
-  EXPECT_EQ(deck_text::parse(base + "output: {every_steps: 11}\n").warnings,
+  EXPECT_EQ(parse(base + "output: {every_steps: 11}\n").warnings,
             std::vector<std::string>{"deck.yaml:10:23: output.every_steps: 11 is more than the 10 steps of "
                                      "the run; only the first and the last are written"});
 }
@@ -333,7 +332,7 @@ TEST(ConfigTransport, IsAWordOfTheTableAndLeavesNoResultsWhereItMovesNothing) {
 
 // Of cells of 1/8, 1/9 and 1/10 m.
 std::vector<FieldPart> parts_of(const std::string& output) {
-  return field_parts(deck_text::parse(deck_text::base + "output:\n  " + output + "\n"));
+  return field_parts(parse(base + "output:\n  " + output + "\n"));
 }
 Box box_of(const std::string& output) {
   return parts_of(output).at(0).box;
@@ -371,14 +370,14 @@ TEST(Parts, ARegionIsAllCellsThatItsBoxOverlaps) {
 
 // A series of grids may go where the deck's own grid fits and another does not.
 TEST(Parts, AnotherGridIsRejectedInTheSameWords) {
-  Config config = deck_text::parse(deck_text::base + "output: {coarse: {factor: [2, 3, 5]}}\n");
+  Config config = parse(base + "output: {coarse: {factor: [2, 3, 5]}}\n");
   config.grid.cells = {8, 10, 10};
   expect_start(refusal([&] { field_parts(config); }, ExitCode::deck),
                "deck.yaml:10:27: output.coarse.factor: 3 does not divide the 10 cells along y");
 }
 
 void expect_rejected(const std::string& output, const std::string& problem) {
-  deck_text::expect_problem(deck_text::base + "output: {" + output + "}\n", "deck.yaml:10:" + problem);
+  expect_problem(base + "output: {" + output + "}\n", "deck.yaml:10:" + problem);
 }
 
 TEST(Parts, WrongKeysAreToldApart) {
@@ -414,11 +413,11 @@ TEST(Parts, WrongKeysAreToldApart) {
 }
 
 TEST(Parts, TimeIsTheTransientProblems) {
-  deck_text::expect_problem(deck_text::replaced(deck_text::base, "  steps: 10\n", "  kind: steady\n") +
-                                "boundaries: {x_min: {kind: temperature, value: 3}}\n"
-                                "output: {slices: [{cell: 1, every_time: 3}]}\n",
-                            "deck.yaml:11:41: output.slices.0.every_time: a steady problem has no time; use "
-                            "every_steps, in sweeps");
+  expect_problem(replaced(base, "  steps: 10\n", "  kind: steady\n") +
+                     "boundaries: {x_min: {kind: temperature, value: 3}}\n"
+                     "output: {slices: [{cell: 1, every_time: 3}]}\n",
+                 "deck.yaml:11:41: output.slices.0.every_time: a steady problem has no time; use "
+                 "every_steps, in sweeps");
 }
 
 // A resolved deck reads back to the same Config; the commented deck is a deck.
@@ -534,10 +533,10 @@ TEST(ConfigRoundTrip, AResolvedDeckReadsBackToTheSameConfig) {
     Random random;
     const std::vector<std::string> words = random_words(random);
     SCOPED_TRACE(fmt::format("{}", fmt::join(words, "\n")));
-    ASSERT_EQ(deck_text::problems(base, words).first, "");
+    ASSERT_EQ(problems(base, words).first, "");
     const Config config = parse(base, words);
     const std::string resolved = to_yaml(config);
-    ASSERT_EQ(deck_text::problems(resolved).first, "") << resolved;
+    ASSERT_EQ(problems(resolved).first, "") << resolved;
     Config before = config, after = parse(resolved);
     EXPECT_EQ(after.name, before.name);
     expect_same(describe(before), describe(after));
@@ -548,8 +547,7 @@ TEST(ConfigRoundTrip, AResolvedDeckReadsBackToTheSameConfig) {
 
 TEST(ConfigRoundTrip, DatasetsAreFoundFromTheDecksFolder) {
   const auto file_of = [](const std::string& file) {
-    const std::string deck =
-        deck_text::replaced(base, "constant, value: 300", "dataset, dataset: T, file: " + file);
+    const std::string deck = replaced(base, "constant, value: 300", "dataset, dataset: T, file: " + file);
     return parse_deck(deck, "/data/decks/hot.yaml", {}, deck_text::registry()).initial[0].file;
   };
   EXPECT_EQ(file_of("start.h5"), "/data/decks/start.h5");
@@ -571,15 +569,15 @@ TEST(ConfigKernel, IsNamedWhereItCannot) {
                   "solver.kernel: 'openmp' does not " + expected + "use auto or one of reference, naive");
     }
   };
-  const std::string body = deck_text::replaced(base, "material:\n  diffusivity: 1\n",
-                                               "materials:\n"
-                                               "  core: {conductivity: 1, density: 1, heat_capacity: 1}\n"
-                                               "  board: {conductivity: 2, density: 1, heat_capacity: 1}\n"
-                                               "material: {default: core}\n"
-                                               "regions: [{layers: [{material: board, thickness: 0.5}]}]\n");
+  const std::string body = replaced(base, "material:\n  diffusivity: 1\n",
+                                    "materials:\n"
+                                    "  core: {conductivity: 1, density: 1, heat_capacity: 1}\n"
+                                    "  board: {conductivity: 2, density: 1, heat_capacity: 1}\n"
+                                    "material: {default: core}\n"
+                                    "regions: [{layers: [{material: board, thickness: 0.5}]}]\n");
   expect(body, "sweep a body of several materials, or of one that differs by axis in this version; ");
   const std::string law =
-      deck_text::replaced(base, "diffusivity: 1", "conductivity: 1\n  density: 1\n  heat_capacity: 1");
+      replaced(base, "diffusivity: 1", "conductivity: 1\n  density: 1\n  heat_capacity: 1");
   expect(law + "boundaries: {x_min: {kind: convection, coefficient: 25 + y, ambient: 300}}\n",
          "take boundaries whose coefficients vary over a face; ");
 }
