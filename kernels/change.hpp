@@ -24,6 +24,11 @@ struct ChangeTransfer {
   void (*add)(FieldView<const Change> change, FieldView<T> field, Box region, Stream stream);
 };
 
+template <class T>
+using OwnChange = ChangeTransfer<T, T>;
+template <class T>
+using FloatChange = ChangeTransfer<T, float>;
+
 // float with float, double with either; throws as face_copy() does.
 template <class T, class Change>
 const ChangeTransfer<T, Change>& change_transfer(Backend backend);

@@ -64,9 +64,4 @@ struct ConjugateSteps {
 template <class T>
 const ConjugateSteps<T>& conjugate_steps(Backend backend);  // throws as face_copy() does
 
-namespace cuda {
-template <class T>
-const ConjugateSteps<T>& conjugate_steps_cuda();
-}
-
 }  // namespace isotherm

@@ -60,13 +60,7 @@ void evaluate_grid(const FormulaGrid<T>& grid, Stream) {
 
 }  // namespace
 
-template <class T>
-const FormulaGrids<T>& formula_grids() {
-  static constexpr FormulaGrids<T> table{evaluate_grid<T>};
-  return table;
-}
-template const FormulaGrids<float>& formula_grids();
-template const FormulaGrids<double>& formula_grids();
+ISOTHERM_FUNCTIONS(functions<AnySet>, FormulaGrids, evaluate_grid<T>)
 
 }  // namespace host
 }  // namespace isotherm

@@ -7,10 +7,6 @@
 #include "kernels/peer_copy.hpp"
 #include "kernels/source_product.hpp"
 
-#if ISOTHERM_HAVE_CUDA
-#include "kernels/cuda/cuda_kernels.hpp"
-#endif
-
 namespace isotherm {
 
 // The lists of kernels, by the deck's keyword: HOST(stencil, openmp, ...) is completed by stencil_openmp() of
@@ -107,10 +103,12 @@ template <class T>
 void reduction_fused(ReductionKernel<T>& kernel) {
   kernel.fused = true;
 }
+template <class T>
+const ExteriorSweep<T>& thin_exterior();
 }  // namespace cuda
-#define CUDA_FUNCTION(function, ...) cuda::function<T __VA_OPT__(, ) __VA_ARGS__>
+#define CUDA_FUNCTION(function) cuda::function<T>
 #else
-#define CUDA_FUNCTION(...) nullptr
+#define CUDA_FUNCTION(function) nullptr
 #endif
 
 namespace {
@@ -142,14 +140,21 @@ Entry<T> completed(std::string_view name, Backend backend, Purpose purpose, bool
   throw Error(ExitCode::unavailable,
               "no CUDA device (this build has no CUDA); use parallel.device cpu or build with nvcc");
 }
-template <class Table>
-const Table& of_cuda(const Table& (*table)()) {
-  if (!table) no_cuda();
-  return table();
+template <class Interface>
+const Interface& of_cuda() {
+#if ISOTHERM_HAVE_CUDA
+  return cuda::functions<Interface>();
+#else
+  no_cuda();
+#endif
 }
 template <class Interface>
 const Interface& of_this_cpu() {
   return *host::for_this_cpu([]<class Isa>(Isa) { return &host::functions<Isa, Interface>(); });
+}
+template <class Interface>
+const Interface& of_any_cpu() {
+  return host::functions<host::AnySet, Interface>();
 }
 
 }  // namespace
@@ -169,28 +174,27 @@ DEFINE_KERNELS(StencilKernel, stencil_kernels, ISOTHERM_STENCILS)
 DEFINE_KERNELS(ReductionKernel, reduction_kernels, ISOTHERM_REDUCTIONS)
 DEFINE_KERNELS(HistogramKernel, histogram_kernels, ISOTHERM_HISTOGRAMS)
 
-// The functions of an interface: those of word_cuda() on a GPU, else `of_host`.
-#define DEFINE_FUNCTIONS(Interface, word, of_host)                                                 \
-  template <class T>                                                                               \
-  const Interface<T>& word(Backend backend) {                                                      \
-    return backend == Backend::cuda ? of_cuda<Interface<T>>(CUDA_FUNCTION(word##_cuda)) : of_host; \
-  }                                                                                                \
-  template const Interface<float>& word(Backend);                                                  \
+// The functions of an interface on a backend.
+#define DEFINE_FUNCTIONS(Interface, word, of_host)                                       \
+  template <class T>                                                                     \
+  const Interface<T>& word(Backend backend) {                                            \
+    return backend == Backend::cuda ? of_cuda<Interface<T>>() : of_host<Interface<T>>(); \
+  }                                                                                      \
+  template const Interface<float>& word(Backend);                                        \
   template const Interface<double>& word(Backend);
-DEFINE_FUNCTIONS(FaceCopy, face_copy, of_this_cpu<FaceCopy<T>>())
-DEFINE_FUNCTIONS(FieldAlgebra, field_algebra, of_this_cpu<FieldAlgebra<T>>())
-DEFINE_FUNCTIONS(FieldReductions, field_reductions, of_this_cpu<FieldReductions<T>>())
-DEFINE_FUNCTIONS(GridTransfer, grid_transfer, of_this_cpu<GridTransfer<T>>())
-DEFINE_FUNCTIONS(Semicoarsening, semicoarsening, of_this_cpu<Semicoarsening<T>>())
-DEFINE_FUNCTIONS(ConjugateSteps, conjugate_steps, of_this_cpu<ConjugateSteps<T>>())
-DEFINE_FUNCTIONS(FormulaGrids, formula_grids, host::formula_grids<T>())
-DEFINE_FUNCTIONS(SourceSums, source_sums, host::source_sums<T>())
+DEFINE_FUNCTIONS(FaceCopy, face_copy, of_this_cpu)
+DEFINE_FUNCTIONS(FieldAlgebra, field_algebra, of_this_cpu)
+DEFINE_FUNCTIONS(FieldReductions, field_reductions, of_this_cpu)
+DEFINE_FUNCTIONS(GridTransfer, grid_transfer, of_this_cpu)
+DEFINE_FUNCTIONS(Semicoarsening, semicoarsening, of_this_cpu)
+DEFINE_FUNCTIONS(ConjugateSteps, conjugate_steps, of_this_cpu)
+DEFINE_FUNCTIONS(FormulaGrids, formula_grids, of_any_cpu)
+DEFINE_FUNCTIONS(SourceSums, source_sums, of_any_cpu)
 
 template <class T, class Change>
 const ChangeTransfer<T, Change>& change_transfer(Backend backend) {
   using Both = ChangeTransfer<T, Change>;
-  return backend == Backend::cuda ? of_cuda<Both>(CUDA_FUNCTION(change_transfer_cuda, Change))
-                                  : of_this_cpu<Both>();
+  return backend == Backend::cuda ? of_cuda<Both>() : of_this_cpu<Both>();
 }
 template const ChangeTransfer<float, float>& change_transfer(Backend);
 template const ChangeTransfer<double, double>& change_transfer(Backend);
@@ -198,12 +202,11 @@ template const ChangeTransfer<double, float>& change_transfer(Backend);
 
 template <class T>
 const MixedCellSearch<T>& mixed_cell_search() {
-  return of_cuda<MixedCellSearch<T>>(CUDA_FUNCTION(mixed_cell_search_cuda));
+  return of_cuda<MixedCellSearch<T>>();
 }
-
 template <class T>
 const PeerCopy<T>& peer_copy() {
-  return of_cuda<PeerCopy<T>>(CUDA_FUNCTION(peer_copy_cuda));
+  return of_cuda<PeerCopy<T>>();
 }
 
 template <class T>

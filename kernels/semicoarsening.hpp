@@ -321,9 +321,4 @@ struct Semicoarsening {
 template <class T>
 const Semicoarsening<T>& semicoarsening(Backend backend);  // throws as face_copy() does
 
-namespace cuda {
-template <class T>
-const Semicoarsening<T>& semicoarsening_cuda();
-}
-
 }  // namespace isotherm

@@ -63,13 +63,6 @@ void sweep(const SourceSum<T>& source, const SourceSweep<T>& sweep, Stream strea
 
 }  // namespace
 
-template <class T>
-const SourceSums<T>& source_sums() {
-  static constexpr SourceSums<T> table{set<T>, sweep<T>};
-  return table;
-}
-
-template const SourceSums<float>& source_sums();
-template const SourceSums<double>& source_sums();
+ISOTHERM_FUNCTIONS(functions<AnySet>, SourceSums, set<T>, sweep<T>)
 
 }  // namespace isotherm::host

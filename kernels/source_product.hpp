@@ -85,9 +85,5 @@ struct SourceSums {
 };
 template <class T>
 const SourceSums<T>& source_sums(Backend backend);  // throws as face_copy() does
-namespace host {
-template <class T>
-const SourceSums<T>& source_sums();
-}
 
 }  // namespace isotherm

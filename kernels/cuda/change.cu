@@ -4,7 +4,6 @@
 // Traffic   a read of the field and its source, a write of the defect; a read of the change, a read and a
 //           write of the field.
 #include "kernels/change.hpp"
-#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
 
 namespace isotherm::cuda {
@@ -45,14 +44,7 @@ void add(FieldView<const Change> change, FieldView<T> field, Box region, Stream 
 
 }  // namespace
 
-template <class T, class Change>
-const ChangeTransfer<T, Change>& change_transfer_cuda() {
-  static constexpr ChangeTransfer<T, Change> table{find_defect<T, Change>, add<T, Change>};
-  return table;
-}
-
-template const ChangeTransfer<float, float>& change_transfer_cuda();
-template const ChangeTransfer<double, double>& change_transfer_cuda();
-template const ChangeTransfer<double, float>& change_transfer_cuda();
+ISOTHERM_FUNCTIONS(functions, OwnChange, find_defect<T, T>, add<T, T>)
+ISOTHERM_FUNCTIONS_OF(double, functions, FloatChange, find_defect<T, float>, add<T, float>)
 
 }  // namespace isotherm::cuda

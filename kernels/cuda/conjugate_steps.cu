@@ -6,7 +6,6 @@
 #include "kernels/conjugate_steps.hpp"
 
 #include "kernels/cuda/cells.hpp"
-#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/long_sum.hpp"
 
@@ -66,13 +65,6 @@ void take(const ConjugateFields<T>& f, ConjugateParts parts, Stream stream) {
 
 }  // namespace
 
-template <class T>
-const ConjugateSteps<T>& conjugate_steps_cuda() {
-  static constexpr ConjugateSteps<T> table{products<T>, take<T>};
-  return table;
-}
-
-template const ConjugateSteps<float>& conjugate_steps_cuda<float>();
-template const ConjugateSteps<double>& conjugate_steps_cuda<double>();
+ISOTHERM_FUNCTIONS(functions, ConjugateSteps, products<T>, take<T>)
 
 }  // namespace isotherm::cuda

@@ -8,7 +8,6 @@
 // Storage   registers: the pack below, the current one and the one above.
 // Traffic   a read and a write of the lines that the box touches; neighbours are read from the caches.
 #include "core/error.hpp"
-#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/production/tile_update.hpp"
 
 namespace isotherm::cuda {

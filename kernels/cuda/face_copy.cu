@@ -1,8 +1,8 @@
 // The per-cell work around a halo exchange on the GPU: kernels that gather and scatter boxes of cells, and
 // the ghosts beyond boundaries. One thread per cell. A box is a face or a ghost layer, so its time is that of
 // the launch. The cells of an x face are a whole row apart and cost a 32-byte sector each in any mapping.
-#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
+#include "kernels/face_copy.hpp"
 
 namespace isotherm::cuda {
 namespace {
@@ -164,13 +164,6 @@ void fill_boundaries(FieldView<T> field, Boundaries<T> boundaries, Box region, S
 
 }  // namespace
 
-template <class T>
-const FaceCopy<T>& face_copy_cuda() {
-  static constexpr FaceCopy<T> table{pack<T>, unpack<T>, copy_within<T>, fill_boundaries<T>, fill<T>};
-  return table;
-}
-
-template const FaceCopy<float>& face_copy_cuda<float>();
-template const FaceCopy<double>& face_copy_cuda<double>();
+ISOTHERM_FUNCTIONS(functions, FaceCopy, pack<T>, unpack<T>, copy_within<T>, fill_boundaries<T>, fill<T>)
 
 }  // namespace isotherm::cuda

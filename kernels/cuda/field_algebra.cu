@@ -2,7 +2,6 @@
 //
 // Mapping   a thread takes a cell.
 // Traffic   a read and a write of each field.
-#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
 #include "kernels/field_algebra.hpp"
 
@@ -28,13 +27,6 @@ void combine(const FieldPair<T>& pair, Stream stream) {
 
 }  // namespace
 
-template <class T>
-const FieldAlgebra<T>& field_algebra_cuda() {
-  static constexpr FieldAlgebra<T> table{combine<T>};
-  return table;
-}
-
-template const FieldAlgebra<float>& field_algebra_cuda<float>();
-template const FieldAlgebra<double>& field_algebra_cuda<double>();
+ISOTHERM_FUNCTIONS(functions, FieldAlgebra, combine<T>)
 
 }  // namespace isotherm::cuda

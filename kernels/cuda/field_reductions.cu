@@ -8,10 +8,10 @@
 // Storage   registers: a thread's extremes, 24 bytes, or its part of a sum, 32. Shared memory: one partial
 //           per thread, 6 KB per block, or the block's digits, 560 bytes.
 // Traffic   one read of 4 (8) bytes per cell, and two divisions by multiplication to find its position.
-#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/grids.hpp"
 #include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/long_sum.hpp"
+#include "kernels/field_reductions.hpp"
 
 namespace isotherm::cuda {
 namespace {
@@ -134,14 +134,7 @@ constexpr std::size_t scratch_bytes = LaunchShape::most_blocks * sizeof(Extremes
 
 }  // namespace
 
-template <class T>
-const FieldReductions<T>& field_reductions_cuda() {
-  static constexpr FieldReductions<T> table{extremes<T>, jump_sum<T>, sum_of_cells<CellHeat<T>>,
-                                            sum_of_cells<VoidFlow<T>>, scratch_bytes};
-  return table;
-}
-
-template const FieldReductions<float>& field_reductions_cuda<float>();
-template const FieldReductions<double>& field_reductions_cuda<double>();
+ISOTHERM_FUNCTIONS(functions, FieldReductions, extremes<T>, jump_sum<T>, sum_of_cells<CellHeat<T>>,
+                   sum_of_cells<VoidFlow<T>>, scratch_bytes)
 
 }  // namespace isotherm::cuda

@@ -4,7 +4,6 @@
 //           point of each row: the points share the cost of decoding a step. Thread blocks cover x, the rows,
 //           and the planes of all times.
 // Storage   registers: the top of each point's stack. Shared memory: the values below the top.
-#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/hopper.hpp"
 #include "kernels/cuda/launch.hpp"
 #include "kernels/formula_functions.hpp"
@@ -143,13 +142,6 @@ void evaluate_grid(const FormulaGrid<T>& grid, Stream stream) {
 
 }  // namespace
 
-template <class T>
-const FormulaGrids<T>& formula_grids_cuda() {
-  static constexpr FormulaGrids<T> table{evaluate_grid<T>};
-  return table;
-}
-
-template const FormulaGrids<float>& formula_grids_cuda<float>();
-template const FormulaGrids<double>& formula_grids_cuda<double>();
+ISOTHERM_FUNCTIONS(functions, FormulaGrids, evaluate_grid<T>)
 
 }  // namespace isotherm::cuda

@@ -8,7 +8,6 @@
 //           to it.
 // Traffic   restriction: a read of the fine field and of its source. Prolongation: a read and a write of the
 //           fine field. The coarse grid is an eighth of it.
-#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
 #include "kernels/grid_transfer.hpp"
 
@@ -293,13 +292,6 @@ void prolong_add(const Prolongation<T>& p, Stream stream) {
 
 }  // namespace
 
-template <class T>
-const GridTransfer<T>& grid_transfer_cuda() {
-  static constexpr GridTransfer<T> table{true, restrict_residual<T>, prolong_add<T>};
-  return table;
-}
-
-template const GridTransfer<float>& grid_transfer_cuda<float>();
-template const GridTransfer<double>& grid_transfer_cuda<double>();
+ISOTHERM_FUNCTIONS(functions, GridTransfer, true, restrict_residual<T>, prolong_add<T>)
 
 }  // namespace isotherm::cuda

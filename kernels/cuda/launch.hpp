@@ -19,6 +19,7 @@
 #include "core/cuda_native.hpp"
 #include "core/error.hpp"
 #include "core/host_device.hpp"
+#include "kernels/functions.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
 

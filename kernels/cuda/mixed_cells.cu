@@ -2,7 +2,6 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
 #include "kernels/mixed_cells.hpp"
 
@@ -283,17 +282,11 @@ void sweep_cell_by_cell(const SweepArgs<T>& args, Stream stream) {
   });
 }
 
-template <class T>
-const MixedCellSearch<T>& mixed_cell_search_cuda() {
-  static constexpr MixedCellSearch<T> functions{find<T>, of_bricks, hold_voids<T>};
-  return functions;
-}
+ISOTHERM_FUNCTIONS(functions, MixedCellSearch, find<T>, of_bricks, hold_voids<T>)
 
-#define ISOTHERM_PRECISION(T)                                    \
-  template void sweep_mixed(const SweepArgs<T>&, int, Stream);   \
-  template void sweep_cell_by_cell(const SweepArgs<T>&, Stream); \
-  template const MixedCellSearch<T>& mixed_cell_search_cuda<T>();
-ISOTHERM_PRECISION(float)
-ISOTHERM_PRECISION(double)
+template void sweep_mixed(const SweepArgs<float>&, int, Stream);
+template void sweep_mixed(const SweepArgs<double>&, int, Stream);
+template void sweep_cell_by_cell(const SweepArgs<float>&, Stream);
+template void sweep_cell_by_cell(const SweepArgs<double>&, Stream);
 
 }  // namespace isotherm::cuda

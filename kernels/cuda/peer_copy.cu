@@ -28,7 +28,6 @@
 // cell per row, so each cell costs a 32-byte sector here and another in the peer's ghosts. Stored directly
 // into these ghosts, each cell would cross the link as a separate packet. Stored into a dense buffer, it
 // costs the peer a read and a write of its own memory, which is some ten times as fast.
-#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/peer_flags.hpp"
 
@@ -365,13 +364,6 @@ void copy(const PeerMessages<T>& messages, Stream stream) {
 
 }  // namespace
 
-template <class T>
-const PeerCopy<T>& peer_copy_cuda() {
-  static constexpr PeerCopy<T> table{store<T>, wait<T>, await_sweeps, copy<T>};
-  return table;
-}
-
-template const PeerCopy<float>& peer_copy_cuda<float>();
-template const PeerCopy<double>& peer_copy_cuda<double>();
+ISOTHERM_FUNCTIONS(functions, PeerCopy, store<T>, wait<T>, await_sweeps, copy<T>)
 
 }  // namespace isotherm::cuda

@@ -6,7 +6,6 @@
 // Storage   registers: the previous, the current and the next plane of a column.
 // Traffic   a sweep: reads of three conductances, the field and the source, and a write, in fp32; neighbours
 //           in x and y are read from the caches.
-#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
 #include "kernels/semicoarsening.hpp"
 
@@ -184,15 +183,7 @@ void find_residual_of_body(const BodyConductances<T>& g, T scale, FieldView<cons
 
 }  // namespace
 
-template <class T>
-const Semicoarsening<T>& semicoarsening_cuda() {
-  static constexpr Semicoarsening<T> table{
-      sweep,   find_residual,        restrict_residual,       prolong_add,
-      coarsen, take_conductances<T>, find_residual_of_body<T>};
-  return table;
-}
-
-template const Semicoarsening<float>& semicoarsening_cuda<float>();
-template const Semicoarsening<double>& semicoarsening_cuda<double>();
+ISOTHERM_FUNCTIONS(functions, Semicoarsening, sweep, find_residual, restrict_residual, prolong_add, coarsen,
+                   take_conductances<T>, find_residual_of_body<T>)
 
 }  // namespace isotherm::cuda

@@ -11,7 +11,6 @@
 
 #include <type_traits>
 
-#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
 
 namespace isotherm::cuda {
@@ -123,13 +122,6 @@ void sweep(const SourceSum<T>& source, const SourceSweep<T>& sweep, Stream strea
 
 }  // namespace
 
-template <class T>
-const SourceSums<T>& source_sums_cuda() {
-  static constexpr SourceSums<T> table{set<T>, sweep<T>};
-  return table;
-}
-
-template const SourceSums<float>& source_sums_cuda<float>();
-template const SourceSums<double>& source_sums_cuda<double>();
+ISOTHERM_FUNCTIONS(functions, SourceSums, set<T>, sweep<T>)
 
 }  // namespace isotherm::cuda

@@ -30,13 +30,7 @@ void add(FieldView<const Change> change, FieldView<T> field, Box region, Stream)
 
 }  // namespace
 
-template <class Isa, class T, class Change>
-void complete(ChangeTransfer<T, Change>& functions) {
-  functions = {find_defect<T, Change>, add<T, Change>};
-}
-
-template void complete<ISOTHERM_ISA>(ChangeTransfer<float, float>&);
-template void complete<ISOTHERM_ISA>(ChangeTransfer<double, double>&);
-template void complete<ISOTHERM_ISA>(ChangeTransfer<double, float>&);
+ISOTHERM_FUNCTIONS(functions<ISOTHERM_ISA>, OwnChange, find_defect<T, T>, add<T, T>)
+ISOTHERM_FUNCTIONS_OF(double, functions<ISOTHERM_ISA>, FloatChange, find_defect<T, float>, add<T, float>)
 
 }  // namespace isotherm::host

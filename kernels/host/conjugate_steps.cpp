@@ -56,11 +56,6 @@ void take(const ConjugateFields<T>& f, ConjugateParts parts, Stream) {
 
 }  // namespace
 
-template <class Isa, class T>
-void complete(ConjugateSteps<T>& functions) {
-  functions = {products<Isa, T>, take<T>};
-}
-
-ISOTHERM_INSTANTIATE(complete, ConjugateSteps);
+ISOTHERM_FUNCTIONS(functions<ISOTHERM_ISA>, ConjugateSteps, products<ISOTHERM_ISA, T>, take<T>)
 
 }  // namespace isotherm::host

@@ -95,11 +95,7 @@ void fill(FieldView<T> field, T value, Stream) {
 
 }  // namespace
 
-template <class Isa, class T>
-void complete(FaceCopy<T>& functions) {
-  functions = {pack<T>, unpack<T>, copy_within<T>, fill_boundaries<T>, fill<T>};
-}
-
-ISOTHERM_INSTANTIATE(complete, FaceCopy);
+ISOTHERM_FUNCTIONS(functions<ISOTHERM_ISA>, FaceCopy, pack<T>, unpack<T>, copy_within<T>, fill_boundaries<T>,
+                   fill<T>)
 
 }  // namespace isotherm::host

@@ -17,11 +17,6 @@ void combine(const FieldPair<T>& pair, Stream) {
 
 }  // namespace
 
-template <class Isa, class T>
-void complete(FieldAlgebra<T>& functions) {
-  functions = {combine<T>};
-}
-
-ISOTHERM_INSTANTIATE(complete, FieldAlgebra);
+ISOTHERM_FUNCTIONS(functions<ISOTHERM_ISA>, FieldAlgebra, combine<T>)
 
 }  // namespace isotherm::host

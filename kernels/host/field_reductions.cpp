@@ -103,11 +103,7 @@ std::uint64_t fingerprint(FieldView<const T> field, Int3 global_lo, Int3 global_
 template std::uint64_t fingerprint<ISOTHERM_ISA>(FieldView<const float>, Int3, Int3);
 template std::uint64_t fingerprint<ISOTHERM_ISA>(FieldView<const double>, Int3, Int3);
 
-template <class Isa, class T>
-void complete(FieldReductions<T>& functions) {
-  functions = {extremes<T>, jump_sum<T>, sum_of_cells<CellHeat<T>>, sum_of_cells<VoidFlow<T>>, 0};
-}
-
-ISOTHERM_INSTANTIATE(complete, FieldReductions);
+ISOTHERM_FUNCTIONS(functions<ISOTHERM_ISA>, FieldReductions, extremes<T>, jump_sum<T>,
+                   sum_of_cells<CellHeat<T>>, sum_of_cells<VoidFlow<T>>, 0)
 
 }  // namespace isotherm::host

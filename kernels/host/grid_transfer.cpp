@@ -80,11 +80,6 @@ void prolong_add(const Prolongation<T>& p, Stream) {
 
 }  // namespace
 
-template <class Isa, class T>
-void complete(GridTransfer<T>& functions) {
-  functions = {false, restrict_residual<T>, prolong_add<T>};
-}
-
-ISOTHERM_INSTANTIATE(complete, GridTransfer);
+ISOTHERM_FUNCTIONS(functions<ISOTHERM_ISA>, GridTransfer, false, restrict_residual<T>, prolong_add<T>)
 
 }  // namespace isotherm::host

@@ -16,6 +16,7 @@
 #include "kernels/field_algebra.hpp"
 #include "kernels/field_reductions.hpp"
 #include "kernels/formula.hpp"
+#include "kernels/functions.hpp"
 #include "kernels/grid_transfer.hpp"
 #include "kernels/histogram.hpp"
 #include "kernels/host_info.hpp"
@@ -35,41 +36,12 @@ struct V4 {
   static constexpr InstructionSet set = InstructionSet::v4;
 };
 
-// Both precisions of a function that completes a kernel or an interface, for the instruction set of a file.
+// Both precisions of a function that completes a kernel, for the instruction set of a file.
 #define ISOTHERM_INSTANTIATE(function, Completed)          \
   template void function<ISOTHERM_ISA>(Completed<float>&); \
   template void function<ISOTHERM_ISA>(Completed<double>&)
 
 enum class Store { cached, streaming };
-
-// Fills an interface with the functions for an instruction set.
-template <class Isa, class T>
-void complete(FieldReductions<T>& functions);
-template <class Isa, class T>
-void complete(FaceCopy<T>& functions);
-template <class Isa, class T>
-void complete(GridTransfer<T>& functions);
-template <class Isa, class T>
-void complete(Semicoarsening<T>& functions);
-template <class Isa, class T, class Change>
-void complete(ChangeTransfer<T, Change>& functions);
-template <class Isa, class T>
-void complete(FieldAlgebra<T>& functions);
-template <class Isa, class T>
-void complete(ConjugateSteps<T>& functions);
-
-template <class Isa, class Interface>
-const Interface& functions() {
-  static const Interface completed = [] {
-    Interface table{};
-    complete<Isa>(table);
-    return table;
-  }();
-  return completed;
-}
-
-template <class T>
-const FormulaGrids<T>& formula_grids();
 
 // Runs the steps of a program for all points; `stack` has as many slots as the program is deep.
 template <class Isa>

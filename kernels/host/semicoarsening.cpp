@@ -206,12 +206,7 @@ void find_residual_of_body(const BodyConductances<T>& g, T scale, FieldView<cons
 
 }  // namespace
 
-template <class Isa, class T>
-void complete(Semicoarsening<T>& functions) {
-  functions = {sweep,   find_residual,        restrict_residual,       prolong_add,
-               coarsen, take_conductances<T>, find_residual_of_body<T>};
-}
-
-ISOTHERM_INSTANTIATE(complete, Semicoarsening);
+ISOTHERM_FUNCTIONS(functions<ISOTHERM_ISA>, Semicoarsening, sweep, find_residual, restrict_residual,
+                   prolong_add, coarsen, take_conductances<T>, find_residual_of_body<T>)
 
 }  // namespace isotherm::host

@@ -12,7 +12,6 @@
 //           full fp64 rate, memory traffic hides the additions for two fp64 fields, but perhaps not for one
 //           fp32 field. On a consumer GPU, with 1/64 of the rate, it does not hide them.
 #include "kernels/cuda/cells.hpp"
-#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/long_sum.hpp"
 

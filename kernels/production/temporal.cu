@@ -26,7 +26,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/mixed_cells.hpp"
 #include "kernels/production/temporal_tile.hpp"

@@ -13,7 +13,6 @@
 //           source of these cells.
 // Traffic   a tile of 24 x 4 x 4 reads 32 x 12 x 12 cells for four sweeps, mostly from L2, and stores its
 //           own; it computes 4 cells for each useful one. So `temporal` is faster for a large field.
-#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/hopper.hpp"
 #include "kernels/cuda/launch.hpp"
 

@@ -235,11 +235,14 @@ class LayerRows {
   InterfaceCoefficients<T> of_all_{};
 };
 
-// Sweeps boxes too thin for a wide tile, at most six; ignores args.region. In exterior.cu.
+// Sweeps boxes too thin for a wide tile, at most six; ignores args.region. In exterior.cu, with the exterior
+// of kernels that have none of their own.
 template <class T>
 void sweep_thin(const SweepArgs<T>& args, std::span<const Box> boxes, Stream stream);
 template <class T>
 std::size_t thin_scratch_bytes(std::span<const Box> boxes);
+template <class T>
+const ExteriorSweep<T>& thin_exterior();
 
 // Sweeps args.region, layers of cells next to a face across x or y, again: a first launch took one value of b
 // for that face. Computes their part of the norm. One material, two to four sweeps. In varying_sides.cu.
