@@ -9,11 +9,11 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 add_library(isotherm_settings INTERFACE)
 target_include_directories(isotherm_settings INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
-# One answer: the compiler must not contract a*b+c on its own, nor reorder anything. (Warning 554 of nvcc: a view
-# of const cells has a conversion to itself, which is never called.)
+# One answer: the compiler must not contract a*b+c on its own, nor reorder anything. (Warnings of nvcc: 554, a view
+# of const cells has a conversion to itself, which is never called; 445, so has a lambda for a tile, to a function.)
 target_compile_options(isotherm_settings INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off -Wall -Wextra -Wnon-virtual-dtor>
-  $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false --expt-relaxed-constexpr --diag-suppress=554 -Xcompiler=-ffp-contract=off,-Wall,-Wextra>)
+  $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false --expt-relaxed-constexpr --diag-suppress=554,445 -Xcompiler=-ffp-contract=off,-Wall,-Wextra>)
 if(NOT ISOTHERM_UNITY_BUILD)  # there other sources of a folder shadow names
   target_compile_options(isotherm_settings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wshadow>)
 endif()

@@ -9,8 +9,6 @@
 namespace isotherm::cuda {
 namespace {
 
-constexpr dim3 wide(warp_size, 8, 1);
-
 template <class T, class Change>
 __global__ void __launch_bounds__(256) find_cells(Defect<T, Change> d, Int3 first) {
   const Int3 cell = cell_of_thread(first);
@@ -28,18 +26,12 @@ __global__ void __launch_bounds__(256)
 
 template <class T, class Change>
 void find_defect(const Defect<T, Change>& d, Stream stream) {
-  const dim3 block = fit_block(wide, d.region.extent());
-  cover(d.region, block, [&](dim3 grid, Int3 first) {
-    launch("find_defect", find_cells<T, Change>, {grid, block}, stream, d, first);
-  });
+  launch_over("find_defect", find_cells<T, Change>, d.region, stream, d);
 }
 
 template <class T, class Change>
 void add(FieldView<const Change> change, FieldView<T> field, Box region, Stream stream) {
-  const dim3 block = fit_block(wide, region.extent());
-  cover(region, block, [&](dim3 grid, Int3 first) {
-    launch("add_change", add_cells<T, Change>, {grid, block}, stream, change, field, region, first);
-  });
+  launch_over("add_change", add_cells<T, Change>, region, stream, change, field, region);
 }
 
 }  // namespace

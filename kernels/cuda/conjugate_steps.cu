@@ -15,7 +15,6 @@ namespace {
 constexpr int threads = 256;
 constexpr Index most_blocks = 2048;
 constexpr int at_once = 4;  // cells of a lane: their loads are in flight together
-constexpr dim3 wide(warp_size, 8, 1);
 
 template <class T>
 __global__ void __launch_bounds__(threads) add_products(ConjugateFields<T> f, LongAccumulator* sums) {
@@ -57,10 +56,7 @@ void products(const ConjugateFields<T>& f, LongAccumulator* sums, Stream stream)
 
 template <class T>
 void take(const ConjugateFields<T>& f, ConjugateParts parts, Stream stream) {
-  const dim3 block = fit_block(wide, f.region.extent());
-  cover(f.region, block, [&](dim3 grid, Int3 first) {
-    launch("step_cells", step_cells<T>, {grid, block}, stream, f, parts, first);
-  });
+  launch_over("step_cells", step_cells<T>, f.region, stream, f, parts);
 }
 
 }  // namespace

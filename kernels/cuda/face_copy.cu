@@ -7,10 +7,8 @@
 namespace isotherm::cuda {
 namespace {
 
-struct Block {
-  static constexpr int x = 32, y = 8, z = 1;
-  static constexpr int threads = x * y * z;
-};
+constexpr dim3 wide(warp_size, 8, 1);
+constexpr int threads = warp_size * 8;
 
 __device__ __forceinline__ Index dense_offset(Int3 cell, Box box) {
   const Int3 n = box.extent(), at = cell - box.lo;
@@ -18,59 +16,50 @@ __device__ __forceinline__ Index dense_offset(Int3 cell, Box box) {
 }
 
 template <class T>
-__global__ void __launch_bounds__(Block::threads)
+__global__ void __launch_bounds__(threads)
     pack_cells(FieldView<const T> field, Box box, Int3 first, T* dense) {
   const Int3 cell = cell_of_thread(first);
   if (!beyond(cell, box.hi)) dense[dense_offset(cell, box)] = field(cell);
 }
 
 template <class T>
-__global__ void __launch_bounds__(Block::threads)
+__global__ void __launch_bounds__(threads)
     unpack_cells(const T* dense, FieldView<T> field, Box box, Int3 first) {
   const Int3 cell = cell_of_thread(first);
   if (!beyond(cell, box.hi)) field(cell) = dense[dense_offset(cell, box)];
 }
 
 template <class T>
-__global__ void __launch_bounds__(Block::threads)
+__global__ void __launch_bounds__(threads)
     copy_cells(FieldView<T> field, Int3 first, Int3 hi, Int3 to_target) {
   const Int3 cell = cell_of_thread(first);
   if (!beyond(cell, hi)) field(cell + to_target) = field(cell);
 }
 
 template <class T>
-__global__ void __launch_bounds__(Block::threads)
-    fill_cells(FieldView<T> field, Int3 first, Int3 hi, T value) {
+__global__ void __launch_bounds__(threads) fill_cells(FieldView<T> field, Int3 first, Int3 hi, T value) {
   const Int3 cell = cell_of_thread(first);
   if (!beyond(cell, hi)) field(cell) = value;
 }
 
-// Calls launch_part(threads, first) over the box.
-template <class Launch>
-void over_cells(Box box, Launch launch_part) {
-  if (box.empty()) return;
-  const dim3 block = fit_block({Block::x, Block::y, Block::z}, box.extent());
-  cover(box, block, [&](dim3 grid, Int3 first) { launch_part(Threads{grid, block}, first); });
-}
-
 template <class T>
 void pack(FieldView<const T> field, Box box, T* dense, Stream stream) {
-  over_cells(box, [&](const Threads& threads, Int3 first) {
-    launch("pack_cells", pack_cells<T>, threads, stream, field, box, first, dense);
+  over_cells(box, wide, [&](const Threads& blocks, Int3 first) {
+    launch("pack_cells", pack_cells<T>, blocks, stream, field, box, first, dense);
   });
 }
 
 template <class T>
 void unpack(const T* dense, FieldView<T> field, Box box, Stream stream) {
-  over_cells(box, [&](const Threads& threads, Int3 first) {
-    launch("unpack_cells", unpack_cells<T>, threads, stream, dense, field, box, first);
+  over_cells(box, wide, [&](const Threads& blocks, Int3 first) {
+    launch("unpack_cells", unpack_cells<T>, blocks, stream, dense, field, box, first);
   });
 }
 
 template <class T>
 void copy_within(FieldView<T> field, Box from, Box to, Stream stream) {
-  over_cells(from, [&](const Threads& threads, Int3 first) {
-    launch("copy_cells", copy_cells<T>, threads, stream, field, first, from.hi, to.lo - from.lo);
+  over_cells(from, wide, [&](const Threads& blocks, Int3 first) {
+    launch("copy_cells", copy_cells<T>, blocks, stream, field, first, from.hi, to.lo - from.lo);
   });
 }
 
@@ -83,8 +72,8 @@ void fill(FieldView<T> field, T value, Stream stream) {
     const auto bytes = static_cast<std::size_t>(&field(box.hi - Int3{1, 1, 1}) + 1 - from) * sizeof(T);
     return check(cudaMemsetAsync(from, 0, bytes, native(stream)), "cudaMemsetAsync");
   }
-  over_cells(box, [&](const Threads& threads, Int3 first) {
-    launch("fill_cells", fill_cells<T>, threads, stream, field, first, box.hi, value);
+  over_cells(box, wide, [&](const Threads& blocks, Int3 first) {
+    launch("fill_cells", fill_cells<T>, blocks, stream, field, first, box.hi, value);
   });
 }
 
@@ -125,7 +114,7 @@ BoundaryLayers boundary_layers(const FieldView<T>& field, const Boundaries<T>& b
     layer.p_extent = region.extent()[p];
     layer.q_extent = region.extent()[q];
     layer.first_block = all.blocks;
-    all.blocks += ceil_div(layer.p_extent * layer.q_extent, Block::threads);
+    all.blocks += ceil_div(layer.p_extent * layer.q_extent, threads);
   }
   return all;
 }
@@ -137,12 +126,12 @@ __device__ __forceinline__ Int3 cell_on_axis(int axis, Index normal, Index p, In
 }
 
 template <class T>
-__global__ void __launch_bounds__(Block::threads)
+__global__ void __launch_bounds__(threads)
     fill_boundary_ghosts(FieldView<T> field, Boundaries<T> boundaries, BoundaryLayers all) {
   int i = all.count - 1;
   while (blockIdx.x < all.layers[i].first_block) --i;
   const BoundaryLayer& layer = all.layers[i];
-  const Index at = (blockIdx.x - layer.first_block) * Block::threads + threadIdx.x;
+  const Index at = (blockIdx.x - layer.first_block) * threads + threadIdx.x;
   if (at >= layer.p_extent * layer.q_extent) return;
   const Index p = layer.p_lo + at % layer.p_extent, q = layer.q_lo + at / layer.p_extent;
 
@@ -158,7 +147,7 @@ template <class T>
 void fill_boundaries(FieldView<T> field, Boundaries<T> boundaries, Box region, Stream stream) {
   const BoundaryLayers all = boundary_layers(field, boundaries, region);
   if (all.blocks == 0) return;
-  launch("fill_boundary_ghosts", fill_boundary_ghosts<T>, {static_cast<unsigned>(all.blocks), Block::threads},
+  launch("fill_boundary_ghosts", fill_boundary_ghosts<T>, {static_cast<unsigned>(all.blocks), threads},
          stream, field, boundaries, all);
 }
 

@@ -8,8 +8,6 @@
 namespace isotherm::cuda {
 namespace {
 
-constexpr dim3 wide(warp_size, 8, 1);
-
 template <class T>
 __global__ void __launch_bounds__(256) combine_cells(FieldPair<T> pair, Int3 first) {
   const Int3 cell = cell_of_thread(first);
@@ -19,10 +17,7 @@ __global__ void __launch_bounds__(256) combine_cells(FieldPair<T> pair, Int3 fir
 
 template <class T>
 void combine(const FieldPair<T>& pair, Stream stream) {
-  const dim3 block = fit_block(wide, pair.region.extent());
-  cover(pair.region, block, [&](dim3 grid, Int3 first) {
-    launch("combine_cells", combine_cells<T>, {grid, block}, stream, pair, first);
-  });
+  launch_over("combine_cells", combine_cells<T>, pair.region, stream, pair);
 }
 
 }  // namespace

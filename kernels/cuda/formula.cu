@@ -123,9 +123,7 @@ void evaluate_rows(const FormulaGrid<T>& grid, Stream stream) {
   const std::size_t warp_bytes = static_cast<std::size_t>(grid.depth) * points * warp_size * sizeof(double);
   const auto warps = std::clamp<std::size_t>(preferred_shared_bytes / warp_bytes, 1, most_warps);
   const std::size_t bytes = warps * warp_bytes;
-  if (bytes > preferred_shared_bytes)
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-          "cudaFuncSetAttribute");
+  if (bytes > preferred_shared_bytes) allow_shared(kernel, bytes);
   const Int3 n = grid.points;
   const dim3 block(warp_size, static_cast<unsigned>(warps));
   // All rows of a lane count as one cell of the box.

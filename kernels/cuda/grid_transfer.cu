@@ -266,9 +266,8 @@ void restrict_residual(const Restriction<T>& r, Stream stream) {
     });
     return;
   }
-  const dim3 block = fit_block(wide, r.region.extent());
-  cover(r.region, block, [&](dim3 grid, Int3 first) {
-    launch("restrict_cells", restrict_cells<T>, {grid, block}, stream, r, first);
+  over_cells(r.region, wide, [&](const Threads& blocks, Int3 first) {
+    launch("restrict_cells", restrict_cells<T>, blocks, stream, r, first);
   });
 }
 

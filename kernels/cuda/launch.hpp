@@ -27,6 +27,11 @@ namespace isotherm::cuda {
 
 inline constexpr int warp_size = 32;
 
+// Both precisions of a function that completes a kernel.
+#define ISOTHERM_BOTH_PRECISIONS(function, Completed) \
+  template void function(Completed<float>&);          \
+  template void function(Completed<double>&)
+
 // Grid, block, and the dynamic shared memory of a block.
 struct Threads {
   dim3 grid, block;
@@ -49,6 +54,13 @@ void launch(const char* name, void (*kernel)(Formal...), const Threads& threads,
   config.dynamicSmemBytes = threads.shared_bytes;
   config.stream = native(stream);
   check_launch(name, cudaLaunchKernelEx(&config, kernel, std::forward<Actual>(arguments)...));
+}
+
+// More than 48 KB of dynamic shared memory per block needs this call.
+template <class... Formal>
+void allow_shared(void (*kernel)(Formal...), std::size_t bytes) {
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+        "cudaFuncSetAttribute");
 }
 
 // The block `wide`, made narrower where the box is thin and longer in y and z instead, so that warps stay
@@ -93,6 +105,22 @@ __device__ __forceinline__ bool beyond(Int3 cell, Int3 hi) {
   return cell.x >= hi.x || cell.y >= hi.y || cell.z >= hi.z;
 }
 
+// Calls launch_part(threads, first) so that there is a thread for each cell of the box, in blocks as `wide`.
+template <class Launch>
+void over_cells(Box box, dim3 wide, Launch launch_part) {
+  if (box.empty()) return;
+  const dim3 block = fit_block(wide, box.extent());
+  cover(box, block, [&](dim3 grid, Int3 first) { launch_part(Threads{grid, block}, first); });
+}
+// Queues a kernel of a thread for each cell. Its last argument is the first cell.
+template <class... Formal, class... Actual>
+void launch_over(const char* name, void (*kernel)(Formal...), Box box, Stream stream,
+                 const Actual&... arguments) {
+  over_cells(box, dim3(warp_size, 8, 1), [&](const Threads& threads, Int3 first) {
+    launch(name, kernel, threads, stream, arguments..., first);
+  });
+}
+
 // The tile of a kernel; each kernel documents what its numbers mean. The name is "32x8x1".
 struct Tile {
   int x, y, z;
@@ -113,6 +141,12 @@ auto with_tile(int index, Body body) {
     return body.template operator()<tiles[i]>();
   };
   return call.template operator()<0>(call);
+}
+
+// The function of a registry entry that returns body.template operator()<tile>() for the tile of an index.
+template <const auto& tiles, class Body>
+constexpr auto by_tile(Body) {
+  return [](int index) { return with_tile<tiles>(index, Body{}); };
 }
 
 template <const auto& tiles>

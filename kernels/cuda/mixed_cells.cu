@@ -276,9 +276,8 @@ void sweep_mixed(const SweepArgs<T>& args, int sweeps, Stream stream) {
 template <class T>
 void sweep_cell_by_cell(const SweepArgs<T>& args, Stream stream) {
   const CellSweep<T> a{args.in, args.out, args.source, args.materials, args.boundaries, args.region, 0, 0};
-  const dim3 block = fit_block(dim3(32, 4, 1), args.region.extent());
-  cover(args.region, block, [&](dim3 grid, Int3 first) {
-    launch("each_cell", each_cell<T>, {grid, block}, stream, a, first);
+  over_cells(args.region, dim3(32, 4, 1), [&](const Threads& blocks, Int3 first) {
+    launch("each_cell", each_cell<T>, blocks, stream, a, first);
   });
 }
 

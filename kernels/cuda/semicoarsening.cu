@@ -12,7 +12,6 @@
 namespace isotherm::cuda {
 namespace {
 
-constexpr dim3 wide(warp_size, 8, 1);
 constexpr Index worth_columns = Index{1} << 21;  // cells; smaller grids need a thread for each
 
 struct GridPass {
@@ -116,26 +115,13 @@ __global__ void __launch_bounds__(256)
   residual(cell) = static_cast<float>(scale * g.residual(field, cell, of_source));
 }
 
-// A thread for each cell; `arguments`: of the kernel, before the region.
-template <class Kernel, class... Arguments>
-void launch_over(const char* name, Kernel kernel, Box region, Stream stream, const Arguments&... arguments) {
-  if (region.empty()) return;
-  const dim3 block = fit_block(wide, region.extent());
-  cover(region, block, [&](dim3 grid, Int3 first) {
-    launch(name, kernel, {grid, block}, stream, arguments..., region, first);
-  });
-}
-
 template <class Use>
 void launch_columns(const char* name, GridPass pass, const Use& use, Stream stream) {
   if (pass.region.cells() >= worth_columns) pass.planes = 8;
   Box columns = pass.region;
   columns.hi.z = columns.lo.z + ceil_div(columns.extent().z, pass.planes);
-  const dim3 block = fit_block(wide, columns.extent());
-  cover(columns, block, [&](dim3 grid, Int3 first) {
-    launch(name, pass.in.empty() ? pass_columns<false, Use> : pass_columns<true, Use>, {grid, block}, stream,
-           pass, use, first);
-  });
+  launch_over(name, pass.in.empty() ? pass_columns<false, Use> : pass_columns<true, Use>, columns, stream,
+              pass, use);
 }
 
 void sweep(std::span<const ConductanceSweep> sweeps, Stream stream) {
@@ -151,34 +137,35 @@ void find_residual(const GridConductances& g, const Halving& h, FieldView<const 
 void restrict_residual(const GridConductances& g, const Halving& h, FieldView<const float> residual,
                        FieldView<float> source, Box region, Stream stream) {
   with_axis(h.axis, [&](auto axis) {
-    launch_over("restrict_shared", restrict_shared<axis>, region, stream, g, h, residual, source);
+    launch_over("restrict_shared", restrict_shared<axis>, region, stream, g, h, residual, source, region);
   });
 }
 
 void prolong_add(const GridConductances& g, const Halving& h, FieldView<const float> error,
                  FieldView<float> field, Box region, Stream stream) {
   with_axis(h.axis, [&](auto axis) {
-    launch_over("add_prolonged", add_prolonged<axis>, region, stream, g, h, error, field);
+    launch_over("add_prolonged", add_prolonged<axis>, region, stream, g, h, error, field, region);
   });
 }
 
 void coarsen(const GridConductances& g, const Halving& h, int along, bool above, FieldView<float> coarse,
              Box region, Stream stream) {
   with_axis(h.axis, [&](auto axis) {
-    launch_over("coarsen_cells", coarsen_cells<axis>, region, stream, g, h, along, above, coarse);
+    launch_over("coarsen_cells", coarsen_cells<axis>, region, stream, g, h, along, above, coarse, region);
   });
 }
 
 template <class T>
 void take_conductances(const BodyConductances<T>& g, int along, bool above, FieldView<float> to, Box region,
                        Stream stream) {
-  launch_over("conductances_of_body", conductances_of_body<T>, region, stream, g, along, above, to);
+  launch_over("conductances_of_body", conductances_of_body<T>, region, stream, g, along, above, to, region);
 }
 
 template <class T>
 void find_residual_of_body(const BodyConductances<T>& g, T scale, FieldView<const T> field,
                            FieldView<const T> source, FieldView<float> residual, Box region, Stream stream) {
-  launch_over("residual_of_body", residual_of_body<T>, region, stream, g, scale, field, source, residual);
+  launch_over("residual_of_body", residual_of_body<T>, region, stream, g, scale, field, source, residual,
+              region);
 }
 
 }  // namespace

@@ -183,22 +183,16 @@ struct LaneWay {
   }
 };
 
-template <class T>
-KernelResources resources(int tile_index) {
-  return with_tile<tiles>(tile_index, [&]<Tile tile>() {
-    return resources_of(register_tile<T, tile.x, tile.y, tile.z, NoNorm>, tile.y * warp_size);
-  });
-}
-
 }  // namespace
 
 template <class T>
 void stencil_register_tile(StencilKernel<T>& kernel) {
   WideRow<T, tiles, LaneWay>::complete(kernel);
-  kernel.resources = resources<T>;
+  kernel.resources = by_tile<tiles>([]<Tile tile>() {
+    return resources_of(register_tile<T, tile.x, tile.y, tile.z, NoNorm>, tile.y * warp_size);
+  });
 }
 
-template void stencil_register_tile(StencilKernel<float>&);
-template void stencil_register_tile(StencilKernel<double>&);
+ISOTHERM_BOTH_PRECISIONS(stencil_register_tile, StencilKernel);
 
 }  // namespace isotherm::cuda

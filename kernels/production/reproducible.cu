@@ -75,7 +75,6 @@ void reduction_reproducible(ReductionKernel<T>& kernel) {
   kernel.sum_bits = SumBits::exact;
 }
 
-template void reduction_reproducible(ReductionKernel<float>&);
-template void reduction_reproducible(ReductionKernel<double>&);
+ISOTHERM_BOTH_PRECISIONS(reduction_reproducible, ReductionKernel);
 
 }  // namespace isotherm::cuda

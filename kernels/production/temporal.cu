@@ -81,14 +81,10 @@ struct Temporal {
   static constexpr auto kernel = temporal<T, time_block, tile.x, tile.y, tile.z, Extras>;
   static constexpr int threads = tile.x * warp_size;
 
-  static void allow_shared() {
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(sizeof(Shared))),
-          "cudaFuncSetAttribute");
-  }
+  static void allow() { allow_shared(kernel, sizeof(Shared)); }
   static Index slots() {
     static const Index number = [] {  // one device per process
-      allow_shared();
+      allow();
       return blocks_at_once(kernel, threads, sizeof(Shared));
     }();
     return number;
@@ -138,7 +134,7 @@ struct Temporal {
     a.norm = args.norm;
     a.throttle = static_cast<unsigned>(throttle);
     a.materials = args.materials;
-    allow_shared();
+    allow();
     // A part of a column also reads time_block planes at either end, and waits for its first plane.
     constexpr Index overhead = 2 * time_block + 2;
     a.shares = ColumnShares::of(a.x.count * a.y.count, args.region.extent().z, std::min(slots(), most_blocks),
@@ -250,22 +246,8 @@ std::size_t norm_scratch_bytes(Box region, int) {
   return region.empty() ? 0 : std::max(most_blocks, most_blocks_at_sides(region)) * sizeof(double);
 }
 
-template <class T>
-std::string unsupported(int tile) {
-  return with_tile<tiles>(tile, [&]<PacedTile throttled>() {
-    using Longest = Temporal<T, max_time_block, throttled.tile, TemporalExtras<false, true, true>>;
-    return without_bulk_copies(Longest::kernel, sizeof(typename Longest::Shared));
-  });
-}
-
-template <class T>
-KernelResources resources(int tile) {
-  return with_tile<tiles>(tile, [&]<PacedTile throttled>() {
-    using Longest = Temporal<T, max_time_block, throttled.tile, TemporalExtras<false, true, true>>;
-    Longest::allow_shared();
-    return resources_of(Longest::kernel, Longest::threads, sizeof(typename Longest::Shared));
-  });
-}
+template <class T, PacedTile throttled>
+using Longest = Temporal<T, max_time_block, throttled.tile, TemporalExtras<false, true, true>>;
 
 }  // namespace
 
@@ -277,12 +259,18 @@ void stencil_temporal(StencilKernel<T>& kernel) {
   kernel.own_boundaries = {true, true, true};
   kernel.tiles = names_of<tiles>();
   kernel.norm_scratch_bytes = norm_scratch_bytes<T>;
-  kernel.unsupported = unsupported<T>;
-  kernel.resources = resources<T>;
+  kernel.unsupported = by_tile<tiles>([]<PacedTile throttled>() {
+    using Kernel = Longest<T, throttled>;
+    return without_bulk_copies(Kernel::kernel, sizeof(typename Kernel::Shared));
+  });
+  kernel.resources = by_tile<tiles>([]<PacedTile throttled>() {
+    using Kernel = Longest<T, throttled>;
+    Kernel::allow();
+    return resources_of(Kernel::kernel, Kernel::threads, sizeof(typename Kernel::Shared));
+  });
   kernel.sweeps_materials = true;
 }
 
-template void stencil_temporal(StencilKernel<float>&);
-template void stencil_temporal(StencilKernel<double>&);
+ISOTHERM_BOTH_PRECISIONS(stencil_temporal, StencilKernel);
 
 }  // namespace isotherm::cuda

@@ -127,13 +127,6 @@ __global__ void __launch_bounds__(threads)
 template <class T, int along_x, Tile tile>
 constexpr auto kernel_of = temporal_shared<T, along_x, tile.x, tile.y, tile.z>;
 
-template <class T, int along_x, Tile tile>
-void allow_shared() {
-  check(cudaFuncSetAttribute(kernel_of<T, along_x, tile>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(sizeof(Shared<T, tile>))),
-        "cudaFuncSetAttribute");
-}
-
 template <class T>
 void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
   // The cells of a thread block along x, or more: there are no layers beyond boundaries.
@@ -144,7 +137,7 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
   with_tile<tiles>(plan.tile, [&]<Tile tile>() {
     with_threads(cells_x, [&]<int along_x>() {
       constexpr Tile t = threads_of<along_x>;
-      allow_shared<T, along_x, tile>();
+      allow_shared(kernel_of<T, along_x, tile>, sizeof(Shared<T, tile>));
       cover(args.region, dim3(tile.x, tile.y, tile.z), [&](dim3 grid, Int3 first) {
         launch("temporal_shared", kernel_of<T, along_x, tile>,
                {grid, dim3(t.x, t.y, t.z), sizeof(Shared<T, tile>)}, stream, args, first, plan.time_block);
@@ -163,14 +156,6 @@ std::string unsupported(int tile_index) {
          std::to_string(most);
 }
 
-template <class T>
-KernelResources resources(int tile_index) {
-  return with_tile<tiles>(tile_index, []<Tile tile>() {
-    allow_shared<T, warp_size, tile>();
-    return resources_of(kernel_of<T, warp_size, tile>, threads, sizeof(Shared<T, tile>));
-  });
-}
-
 }  // namespace
 
 template <class T>
@@ -180,11 +165,13 @@ void stencil_temporal_shared(StencilKernel<T>& kernel) {
   kernel.own_boundaries = {true, true, true};
   kernel.tiles = names_of<tiles>();
   kernel.unsupported = unsupported<T>;
-  kernel.resources = resources<T>;
+  kernel.resources = by_tile<tiles>([]<Tile tile>() {
+    allow_shared(kernel_of<T, warp_size, tile>, sizeof(Shared<T, tile>));
+    return resources_of(kernel_of<T, warp_size, tile>, threads, sizeof(Shared<T, tile>));
+  });
   kernel.suits_small_blocks = true;
 }
 
-template void stencil_temporal_shared(StencilKernel<float>&);
-template void stencil_temporal_shared(StencilKernel<double>&);
+ISOTHERM_BOTH_PRECISIONS(stencil_temporal_shared, StencilKernel);
 
 }  // namespace isotherm::cuda

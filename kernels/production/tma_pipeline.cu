@@ -285,13 +285,6 @@ constexpr Threads threads(unsigned blocks) {
   return {dim3(blocks), dim3(tile.warps() * warp_size), pipeline_bytes<T, tile, classes>};
 }
 
-// More than 48 KB of shared memory per block needs this call.
-template <class Kernel>
-void allow_shared(Kernel* function, std::size_t bytes) {
-  check(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-        "cudaFuncSetAttribute");
-}
-
 // Blocks that the device holds at once.
 template <class T, PipelineTile tile>
 Index slots() {
@@ -344,22 +337,6 @@ struct PipelineLaunch {
   }
 };
 
-template <class T>
-std::string unsupported(int tile_index) {
-  return with_tile<tiles>(tile_index, [&]<PipelineTile tile>() {
-    return without_bulk_copies(kernel<T, tile>, pipeline_bytes<T, tile>);
-  });
-}
-
-template <class T>
-KernelResources resources(int tile_index) {
-  return with_tile<tiles>(tile_index, [&]<PipelineTile tile>() {
-    const auto function = kernel<T, tile>;
-    allow_shared(function, pipeline_bytes<T, tile>);
-    return resources_of(function, tile.warps() * warp_size, pipeline_bytes<T, tile>);
-  });
-}
-
 }  // namespace
 
 template <class T>
@@ -372,12 +349,17 @@ void stencil_tma_pipeline(StencilKernel<T>& kernel) {
       return PipelineLaunch<T, tile>::chunk(block, {}).fits(block) && (!column_above || block.hi.x % x == 0);
     });
   };
-  kernel.unsupported = unsupported<T>;
-  kernel.resources = resources<T>;
+  kernel.unsupported = by_tile<tiles>([]<PipelineTile tile>() {
+    return without_bulk_copies(isotherm::cuda::kernel<T, tile>, pipeline_bytes<T, tile>);
+  });
+  kernel.resources = by_tile<tiles>([]<PipelineTile tile>() {
+    const auto function = isotherm::cuda::kernel<T, tile>;
+    allow_shared(function, pipeline_bytes<T, tile>);
+    return resources_of(function, tile.warps() * warp_size, pipeline_bytes<T, tile>);
+  });
   kernel.sweeps_materials = true;
 }
 
-template void stencil_tma_pipeline(StencilKernel<float>&);
-template void stencil_tma_pipeline(StencilKernel<double>&);
+ISOTHERM_BOTH_PRECISIONS(stencil_tma_pipeline, StencilKernel);
 
 }  // namespace isotherm::cuda

@@ -39,7 +39,6 @@ void histogram_global_atomic(HistogramKernel<T>& kernel) {
   kernel.resources = [] { return resources_of(count_globally<T>, block_threads); };
 }
 
-template void histogram_global_atomic(HistogramKernel<float>&);
-template void histogram_global_atomic(HistogramKernel<double>&);
+ISOTHERM_BOTH_PRECISIONS(histogram_global_atomic, HistogramKernel);
 
 }  // namespace isotherm::cuda

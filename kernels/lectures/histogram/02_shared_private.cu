@@ -41,7 +41,6 @@ void histogram_shared_private(HistogramKernel<T>& kernel) {
   kernel.resources = [] { return resources_of(count_privately<T>, block_threads); };
 }
 
-template void histogram_shared_private(HistogramKernel<float>&);
-template void histogram_shared_private(HistogramKernel<double>&);
+ISOTHERM_BOTH_PRECISIONS(histogram_shared_private, HistogramKernel);
 
 }  // namespace isotherm::cuda

@@ -67,7 +67,6 @@ void histogram_shared_private_coarsened(HistogramKernel<T>& kernel) {
   kernel.resources = [] { return resources_of(count_coarsened<T>, LaunchShape::threads); };
 }
 
-template void histogram_shared_private_coarsened(HistogramKernel<float>&);
-template void histogram_shared_private_coarsened(HistogramKernel<double>&);
+ISOTHERM_BOTH_PRECISIONS(histogram_shared_private_coarsened, HistogramKernel);
 
 }  // namespace isotherm::cuda

@@ -59,7 +59,6 @@ void reduction_global_atomic(ReductionKernel<T>& kernel) {
   kernel.sum_bits = SumBits::vary;
 }
 
-template void reduction_global_atomic(ReductionKernel<float>&);
-template void reduction_global_atomic(ReductionKernel<double>&);
+ISOTHERM_BOTH_PRECISIONS(reduction_global_atomic, ReductionKernel);
 
 }  // namespace isotherm::cuda

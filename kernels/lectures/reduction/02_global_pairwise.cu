@@ -78,7 +78,6 @@ void reduction_global_pairwise(ReductionKernel<T>& kernel) {
   };
 }
 
-template void reduction_global_pairwise(ReductionKernel<float>&);
-template void reduction_global_pairwise(ReductionKernel<double>&);
+ISOTHERM_BOTH_PRECISIONS(reduction_global_pairwise, ReductionKernel);
 
 }  // namespace isotherm::cuda

@@ -59,7 +59,6 @@ void reduction_shared_interleaved(ReductionKernel<T>& kernel) {
   kernel.resources = [] { return resources_of(combine_cells<T, ReductionOp::sum_squares>, block_threads); };
 }
 
-template void reduction_shared_interleaved(ReductionKernel<float>&);
-template void reduction_shared_interleaved(ReductionKernel<double>&);
+ISOTHERM_BOTH_PRECISIONS(reduction_shared_interleaved, ReductionKernel);
 
 }  // namespace isotherm::cuda

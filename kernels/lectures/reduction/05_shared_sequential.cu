@@ -56,7 +56,6 @@ void reduction_shared_sequential(ReductionKernel<T>& kernel) {
   kernel.resources = [] { return resources_of(combine_cells<T, ReductionOp::sum_squares>, block_threads); };
 }
 
-template void reduction_shared_sequential(ReductionKernel<float>&);
-template void reduction_shared_sequential(ReductionKernel<double>&);
+ISOTHERM_BOTH_PRECISIONS(reduction_shared_sequential, ReductionKernel);
 
 }  // namespace isotherm::cuda

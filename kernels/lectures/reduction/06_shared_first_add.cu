@@ -58,7 +58,6 @@ void reduction_shared_first_add(ReductionKernel<T>& kernel) {
   kernel.resources = [] { return resources_of(combine_cells<T, ReductionOp::sum_squares>, block_threads); };
 }
 
-template void reduction_shared_first_add(ReductionKernel<float>&);
-template void reduction_shared_first_add(ReductionKernel<double>&);
+ISOTHERM_BOTH_PRECISIONS(reduction_shared_first_add, ReductionKernel);
 
 }  // namespace isotherm::cuda

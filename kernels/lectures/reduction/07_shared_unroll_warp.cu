@@ -60,7 +60,6 @@ void reduction_shared_unroll_warp(ReductionKernel<T>& kernel) {
   kernel.resources = [] { return resources_of(combine_cells<T, ReductionOp::sum_squares>, block_threads); };
 }
 
-template void reduction_shared_unroll_warp(ReductionKernel<float>&);
-template void reduction_shared_unroll_warp(ReductionKernel<double>&);
+ISOTHERM_BOTH_PRECISIONS(reduction_shared_unroll_warp, ReductionKernel);
 
 }  // namespace isotherm::cuda

@@ -57,7 +57,6 @@ void reduction_shared_unroll_full(ReductionKernel<T>& kernel) {
   kernel.resources = [] { return resources_of(combine_cells<T, ReductionOp::sum_squares>, block_threads); };
 }
 
-template void reduction_shared_unroll_full(ReductionKernel<float>&);
-template void reduction_shared_unroll_full(ReductionKernel<double>&);
+ISOTHERM_BOTH_PRECISIONS(reduction_shared_unroll_full, ReductionKernel);
 
 }  // namespace isotherm::cuda

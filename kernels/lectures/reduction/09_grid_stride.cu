@@ -68,7 +68,6 @@ void reduction_grid_stride(ReductionKernel<T>& kernel) {
   };
 }
 
-template void reduction_grid_stride(ReductionKernel<float>&);
-template void reduction_grid_stride(ReductionKernel<double>&);
+ISOTHERM_BOTH_PRECISIONS(reduction_grid_stride, ReductionKernel);
 
 }  // namespace isotherm::cuda

@@ -65,7 +65,6 @@ void reduction_warp_shuffle(ReductionKernel<T>& kernel) {
   };
 }
 
-template void reduction_warp_shuffle(ReductionKernel<float>&);
-template void reduction_warp_shuffle(ReductionKernel<double>&);
+ISOTHERM_BOTH_PRECISIONS(reduction_warp_shuffle, ReductionKernel);
 
 }  // namespace isotherm::cuda

@@ -54,7 +54,6 @@ void reduction_cub(ReductionKernel<T>& kernel) {
   // No row.resources: the kernels, and how many of them, are the library's.
 }
 
-template void reduction_cub(ReductionKernel<float>&);
-template void reduction_cub(ReductionKernel<double>&);
+ISOTHERM_BOTH_PRECISIONS(reduction_cub, ReductionKernel);
 
 }  // namespace isotherm::cuda

@@ -98,23 +98,17 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
   });
 }
 
-template <class T>
-KernelResources resources(int tile_index) {
-  return with_tile<tiles<T>>(
-      tile_index, [&]<Tile tile>() { return resources_of(naive<T, tile.product()>, tile.product()); });
-}
-
 }  // namespace
 
 template <class T>
 void stencil_naive(StencilKernel<T>& kernel) {
   kernel.launch = sweep<T>;
   kernel.tiles = names_of<tiles<T>>();
-  kernel.resources = resources<T>;
+  kernel.resources =
+      by_tile<tiles<T>>([]<Tile tile>() { return resources_of(naive<T, tile.product()>, tile.product()); });
   kernel.sweeps_materials = true;
 }
 
-template void stencil_naive(StencilKernel<float>&);
-template void stencil_naive(StencilKernel<double>&);
+ISOTHERM_BOTH_PRECISIONS(stencil_naive, StencilKernel);
 
 }  // namespace isotherm::cuda

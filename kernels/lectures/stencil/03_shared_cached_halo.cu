@@ -59,14 +59,11 @@ template <class T>
 void stencil_shared_cached_halo(StencilKernel<T>& kernel) {
   kernel.launch = sweep<T>;
   kernel.tiles = names_of<tiles>();
-  kernel.resources = [](int tile_index) {
-    return with_tile<tiles>(tile_index, [&]<Tile tile>() {
-      return resources_of(shared_cached_halo<T, tile.x, tile.y, tile.z>, tile.product());
-    });
-  };
+  kernel.resources = by_tile<tiles>([]<Tile tile>() {
+    return resources_of(shared_cached_halo<T, tile.x, tile.y, tile.z>, tile.product());
+  });
 }
 
-template void stencil_shared_cached_halo(StencilKernel<float>&);
-template void stencil_shared_cached_halo(StencilKernel<double>&);
+ISOTHERM_BOTH_PRECISIONS(stencil_shared_cached_halo, StencilKernel);
 
 }  // namespace isotherm::cuda

@@ -68,14 +68,10 @@ template <class T>
 void stencil_shared_coalesced(StencilKernel<T>& kernel) {
   kernel.launch = sweep<T>;
   kernel.tiles = names_of<tiles>();
-  kernel.resources = [](int tile_index) {
-    return with_tile<tiles>(tile_index, [&]<Tile tile>() {
-      return resources_of(shared_coalesced<T, tile.x, tile.y, tile.z>, tile.product());
-    });
-  };
+  kernel.resources = by_tile<tiles>(
+      []<Tile tile>() { return resources_of(shared_coalesced<T, tile.x, tile.y, tile.z>, tile.product()); });
 }
 
-template void stencil_shared_coalesced(StencilKernel<float>&);
-template void stencil_shared_coalesced(StencilKernel<double>&);
+ISOTHERM_BOTH_PRECISIONS(stencil_shared_coalesced, StencilKernel);
 
 }  // namespace isotherm::cuda

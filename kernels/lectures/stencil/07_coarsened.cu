@@ -86,14 +86,10 @@ template <class T>
 void stencil_coarsened(StencilKernel<T>& kernel) {
   kernel.launch = sweep<T>;
   kernel.tiles = names_of<tiles>();
-  kernel.resources = [](int tile_index) {
-    return with_tile<tiles>(tile_index, [&]<Tile tile>() {
-      return resources_of(coarsened<T, tile.x, tile.y, tile.z>, tile.x * tile.y);
-    });
-  };
+  kernel.resources = by_tile<tiles>(
+      []<Tile tile>() { return resources_of(coarsened<T, tile.x, tile.y, tile.z>, tile.x * tile.y); });
 }
 
-template void stencil_coarsened(StencilKernel<float>&);
-template void stencil_coarsened(StencilKernel<double>&);
+ISOTHERM_BOTH_PRECISIONS(stencil_coarsened, StencilKernel);
 
 }  // namespace isotherm::cuda

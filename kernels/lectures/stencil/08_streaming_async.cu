@@ -100,14 +100,10 @@ template <class T>
 void stencil_streaming_async(StencilKernel<T>& kernel) {
   kernel.launch = sweep<T>;
   kernel.tiles = names_of<tiles>();
-  kernel.resources = [](int tile_index) {
-    return with_tile<tiles>(tile_index, [&]<Tile tile>() {
-      return resources_of(streaming_async<T, tile.x, tile.y, tile.z>, tile.x * tile.y);
-    });
-  };
+  kernel.resources = by_tile<tiles>(
+      []<Tile tile>() { return resources_of(streaming_async<T, tile.x, tile.y, tile.z>, tile.x * tile.y); });
 }
 
-template void stencil_streaming_async(StencilKernel<float>&);
-template void stencil_streaming_async(StencilKernel<double>&);
+ISOTHERM_BOTH_PRECISIONS(stencil_streaming_async, StencilKernel);
 
 }  // namespace isotherm::cuda

@@ -102,19 +102,12 @@ void stencil_streaming_tma(StencilKernel<T>& kernel) {
   kernel.launch = sweep<T>;
   kernel.tiles = names_of<tiles>();
   kernel.longest_axis = longest_axis;
-  kernel.unsupported = [](int tile_index) {
-    return with_tile<tiles>(tile_index, [&]<Tile tile>() {
-      return without_bulk_copies(streaming_tma<T, tile.x, tile.y, tile.z>, 0);
-    });
-  };
-  kernel.resources = [](int tile_index) {
-    return with_tile<tiles>(tile_index, [&]<Tile tile>() {
-      return resources_of(streaming_tma<T, tile.x, tile.y, tile.z>, tile.x * tile.y);
-    });
-  };
+  kernel.unsupported = by_tile<tiles>(
+      []<Tile tile>() { return without_bulk_copies(streaming_tma<T, tile.x, tile.y, tile.z>, 0); });
+  kernel.resources = by_tile<tiles>(
+      []<Tile tile>() { return resources_of(streaming_tma<T, tile.x, tile.y, tile.z>, tile.x * tile.y); });
 }
 
-template void stencil_streaming_tma(StencilKernel<float>&);
-template void stencil_streaming_tma(StencilKernel<double>&);
+ISOTHERM_BOTH_PRECISIONS(stencil_streaming_tma, StencilKernel);
 
 }  // namespace isotherm::cuda

@@ -106,14 +106,11 @@ void stencil_streaming_temporal(StencilKernel<T>& kernel) {
   kernel.max_time_block = max_time_block;
   kernel.own_boundaries = {true, true, true};
   kernel.tiles = names_of<tiles>();
-  kernel.resources = [](int tile_index) {
-    return with_tile<tiles>(tile_index, [&]<Tile tile>() {
-      return resources_of(streaming_temporal<T, max_time_block, tile.x, tile.y, tile.z>, tile.x * tile.y);
-    });
-  };
+  kernel.resources = by_tile<tiles>([]<Tile tile>() {
+    return resources_of(streaming_temporal<T, max_time_block, tile.x, tile.y, tile.z>, tile.x * tile.y);
+  });
 }
 
-template void stencil_streaming_temporal(StencilKernel<float>&);
-template void stencil_streaming_temporal(StencilKernel<double>&);
+ISOTHERM_BOTH_PRECISIONS(stencil_streaming_temporal, StencilKernel);
 
 }  // namespace isotherm::cuda
