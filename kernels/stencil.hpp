@@ -257,6 +257,17 @@ struct Boundaries {
     return std::any_of(std::begin(faces), std::end(faces),
                        [](const Boundary<T>& each) { return each.a_field != nullptr; });
   }
+  // A box of a subdomain of that extent, with `by` more cells on each side, but none beyond a boundary.
+  ISOTHERM_HOST_DEVICE Box widened(Box box, Index by, Int3 extent) const {
+    for (int axis = 0; axis < 3; ++axis) {
+      Index &lo = box.lo[axis], &hi = box.hi[axis];
+      lo -= by;
+      hi += by;
+      if (faces[2 * axis].is_boundary && lo < 0) lo = 0;
+      if (faces[2 * axis + 1].is_boundary && hi > extent[axis]) hi = extent[axis];
+    }
+    return box;
+  }
 };
 
 // A second destination of the cells at a face: memory of the neighbour there, perhaps on another device. Cell

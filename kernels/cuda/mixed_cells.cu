@@ -91,19 +91,6 @@ __global__ void __launch_bounds__(128) each_cell(const __grid_constant__ CellSwe
   if (!beyond(cell, a.region.hi)) a.update(cell, a.away(cell));
 }
 
-// The cells that the next `by` sweeps read, up to the boundaries.
-template <class T>
-Box widened(const SweepArgs<T>& args, int by) {
-  Box box = args.region;
-  for (int axis = 0; axis < 3; ++axis) {
-    const Boundary<T>* faces = &args.boundaries.faces[2 * axis];
-    box.lo[axis] = faces[0].is_boundary ? std::max<Index>(box.lo[axis] - by, 0) : box.lo[axis] - by;
-    box.hi[axis] =
-        faces[1].is_boundary ? std::min(box.hi[axis] + by, args.in.extent[axis]) : box.hi[axis] + by;
-  }
-  return box;
-}
-
 // The search for mixed cells.
 
 template <class T>
@@ -262,7 +249,7 @@ void sweep_mixed(const SweepArgs<T>& args, int sweeps, Stream stream) {
   for (a.sweep = 0; a.sweep < sweeps; ++a.sweep) {
     const int left = sweeps - 1 - a.sweep;
     a.distance = sweeps - 1 + left;
-    a.region = widened(args, left);
+    a.region = args.boundaries.widened(args.region, left, args.in.extent);  // what later sweeps read
     a.out = left == 0 ? args.out : args.materials.between[a.sweep % 2];
     const std::int32_t count = mixed.within[a.distance];
     if (count > 0)

@@ -325,7 +325,7 @@ class Tile {
       : args_(args),
         time_block_(cut.time_block),
         box_(box),
-        field_(widened(box, cut.time_block)),
+        field_(args.boundaries.widened(box, cut.time_block, args.in.extent)),
         part_(part),
         parts_(parts),
         pitch_(queue_pitch<T>(cut)),
@@ -336,7 +336,7 @@ class Tile {
     T* memory = nowhere_ + pitch_;
     for (int level = 1; level <= time_block_; ++level) {
       Level& l = levels_[level];
-      l.box = widened(box, time_block_ - level);
+      l.box = args.boundaries.widened(box, time_block_ - level, args.in.extent);
       l.queue = memory + spare * planes * pitch_;
       if (level < time_block_) memory += planes * pitch_ * queue_rows(cut, box.extent().y, level);
     }
@@ -362,17 +362,6 @@ class Tile {
   };
 
   bool at_boundary(Face f) const { return args_.boundaries.faces[static_cast<int>(f)].is_boundary; }
-
-  // The box with `by` more cells on each side, but none beyond a boundary.
-  Box widened(Box box, Index by) const {
-    for (int axis = 0; axis < 3; ++axis) {
-      box.lo[axis] -= by;
-      box.hi[axis] += by;
-      if (at_boundary(face(axis, false))) box.lo[axis] = larger(box.lo[axis], 0);
-      if (at_boundary(face(axis, true))) box.hi[axis] = smaller(box.hi[axis], args_.in.extent[axis]);
-    }
-    return box;
-  }
 
   // z: of level 1.
   void sweep_step(Index z, bool up) {

@@ -95,14 +95,7 @@ struct Temporal {
     constexpr Index halo_x = ceil_div(time_block, Pack<T>::cells) * Pack<T>::cells;
     TemporalArgs<T> a{};
     a.region = region;
-    a.read = region;
-    const auto grow = [&](Index& lo, Index& hi, Index end, Face lower, Face upper) {
-      lo = boundary(lower) ? std::max<Index>(lo - time_block, 0) : lo - time_block;
-      hi = boundary(upper) ? std::min(hi + time_block, end) : hi + time_block;
-    };
-    grow(a.read.lo.x, a.read.hi.x, extent.x, Face::x_min, Face::x_max);
-    grow(a.read.lo.y, a.read.hi.y, extent.y, Face::y_min, Face::y_max);
-    grow(a.read.lo.z, a.read.hi.z, extent.z, Face::z_min, Face::z_max);
+    a.read = boundaries.widened(region, time_block, extent);
     a.x = TileCuts::of(region.lo.x, region.hi.x, extent.x, boundary(Face::x_min), boundary(Face::x_max),
                        Shared::x, halo_x, Pack<T>::cells, 32 / sizeof(T));
     a.y = TileCuts::of(region.lo.y, region.hi.y, extent.y, boundary(Face::y_min), boundary(Face::y_max),

@@ -88,7 +88,7 @@ class SourceBoxes {
   void sweep(const SweepArgs<T>& args, Box box, std::span<const double> times, Stream stream) {
     const Index sweeps = std::ssize(times);
     const Int3 block = args.in.extent;
-    const auto around_box = [&](Index cells) { return clipped(box.grown(cells), args.boundaries, block); };
+    const auto around_box = [&](Index cells) { return args.boundaries.widened(box, cells, block); };
     const Box all = around_box(sweeps - 1);
     const auto here = [&](Box cells) { return cells.shifted(Int3{0, 0, 0} - all.lo); };
     make_room(all.extent());
@@ -107,19 +107,6 @@ class SourceBoxes {
   // Where source_ begins at that cell of the subdomain.
   FieldView<const T> source_at(FieldView<const T> constant, Int3 first) const {
     return constant.empty() ? constant : constant.part({first, first + source_.extent});
-  }
-
-  // The box without cells beyond boundaries.
-  static Box clipped(Box box, const Boundaries<T>& boundaries, Int3 extent) {
-    for (int f = 0; f < face_count; ++f) {
-      if (!boundaries.faces[f].is_boundary) continue;
-      const int axis = f / 2;
-      if (f % 2 == 0)
-        box.lo[axis] = std::max<Index>(box.lo[axis], 0);
-      else
-        box.hi[axis] = std::min(box.hi[axis], extent[axis]);
-    }
-    return box;
   }
 
   // The boundaries in the given sweep, for a field that holds only the cells of `box`.

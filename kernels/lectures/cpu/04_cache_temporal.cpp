@@ -36,16 +36,7 @@ class TileWalk {
 
  private:
   // All that a level must have; none of them beyond a boundary.
-  Box cells_of(int level) const {
-    Box cells = box_;
-    for (int f = 0; f < face_count; ++f) {
-      Index& end = f % 2 ? cells.hi[f / 2] : cells.lo[f / 2];
-      end += f % 2 ? sweeps_ - level : level - sweeps_;
-      if (!a_.boundaries.faces[f].is_boundary) continue;
-      end = f % 2 ? smaller(end, a_.in.extent[f / 2]) : larger(end, Index{0});
-    }
-    return cells;
-  }
+  Box cells_of(int level) const { return a_.boundaries.widened(box_, sweeps_ - level, a_.in.extent); }
   T& at(int level, Int3 c) { return planes_[level][c.z & 3][c.y - box_.lo.y + halo][c.x - box_.lo.x + halo]; }
 
   void compute(int level, Index z) {

@@ -78,14 +78,8 @@ __global__ void __launch_bounds__(tile_x* tile_y)
 
 template <class T, int sweeps>
 void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
-  Box readable = args.region;  // and as many cells around it as sweeps, but none beyond a boundary
-  for (int axis = 0; axis < 3; ++axis) {
-    const Boundary<T>* const faces = &args.boundaries.faces[2 * axis];
-    readable.lo[axis] -= sweeps;
-    readable.hi[axis] += sweeps;
-    if (faces[0].is_boundary) readable.lo[axis] = std::max(readable.lo[axis], Index{0});
-    if (faces[1].is_boundary) readable.hi[axis] = std::min(readable.hi[axis], args.in.extent[axis]);
-  }
+  // As many cells around the region as sweeps, but none beyond a boundary.
+  const Box readable = args.boundaries.widened(args.region, sweeps, args.in.extent);
   with_tile<tiles>(plan.tile, [&]<Tile tile>() {
     const dim3 columns(tile.x - 2 * sweeps, tile.y - 2 * sweeps, tile.z), threads(tile.x, tile.y);
     cover(args.region, columns, [&](dim3 grid, Int3 first) {
