@@ -45,17 +45,8 @@ void pass_row(const GridPass p, const Use use, Index y, Index z) {
       for (Index i = 0; i < count; ++i) to[i] = use(faces(i), source_of(i), 0, cell(i));
     }
   };
-  const auto zero = [](Index) { return 0.0F; };
-  const auto with_source = [&](auto ground_of) {
-    if (source)
-      pass([source](Index i) { return source[i]; }, ground_of);
-    else
-      pass(zero, ground_of);
-  };
-  if (ground)
-    with_source([ground](Index i) { return ground[i]; });
-  else
-    with_source(zero);
+  with_row(ground,
+           [&](auto ground_of) { with_row(source, [&](auto source_of) { pass(source_of, ground_of); }); });
 }
 
 void sweep_row(const ConductanceSweep& s, Index y, Index z) {
