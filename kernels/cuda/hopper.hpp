@@ -146,24 +146,12 @@ __device__ __forceinline__ unsigned char* dynamic_shared() {
 // Empty: it can.
 template <class Kernel>
 std::string without_bulk_copies(Kernel* kernel, std::size_t shared_bytes) {
-  int device = 0, major = 0, minor = 0, most_shared = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
-  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "cudaDeviceGetAttribute");
-  check(cudaDeviceGetAttribute(&most_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
-        "cudaDeviceGetAttribute");
-  if (major < 9) {
-    return "it needs compute capability 9.0, and this device has " + std::to_string(major) + "." +
-           std::to_string(minor);
-  }
+  if (attribute_of_current_device(cudaDevAttrComputeCapabilityMajor) < 9)
+    return "it needs compute capability 9.0, and this device has " + compute_capability();
   cudaFuncAttributes attributes{};
   check(cudaFuncGetAttributes(&attributes, kernel), "cudaFuncGetAttributes");
   if (attributes.ptxVersion < 90) return "this build was made for older devices; configure it for this one";
-  if (shared_bytes > static_cast<std::size_t>(most_shared)) {
-    return "it needs " + std::to_string(shared_bytes) +
-           " bytes of shared memory per block, and this device has " + std::to_string(most_shared);
-  }
-  return "";
+  return without_shared_memory(shared_bytes);
 }
 
 }  // namespace isotherm::cuda

@@ -1,9 +1,5 @@
 // Which GPUs this binary was compiled for, and whether the current one is among them.
-#include <cuda_runtime.h>
-
-#include <string>
-
-#include "core/cuda_native.hpp"
+#include "kernels/cuda/launch.hpp"
 
 namespace isotherm::cuda {
 namespace {
@@ -27,12 +23,8 @@ bool image_available(std::string& why) {
   const cudaError_t code = cudaFuncGetAttributes(&attributes, probe);
   if (code == cudaSuccess) return true;
   cudaGetLastError();
-  int device = 0, major = 0, minor = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
-  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "cudaDeviceGetAttribute");
-  why = "it has compute capability " + std::to_string(major) + "." + std::to_string(minor) +
-        ", this build was made for " + built_capabilities() + ": " + error_text(code);
+  why = "it has compute capability " + compute_capability() + ", this build was made for " +
+        built_capabilities() + ": " + error_text(code);
   return false;
 }
 

@@ -173,6 +173,20 @@ inline int attribute_of_current_device(cudaDeviceAttr attribute) {
   return value;
 }
 
+// Why blocks of the current device cannot have so much shared memory. Empty: they can.
+inline std::string without_shared_memory(std::size_t bytes) {
+  const int most = attribute_of_current_device(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  if (bytes <= static_cast<std::size_t>(most)) return "";
+  return "it needs " + std::to_string(bytes) + " bytes of shared memory per block, and this device has " +
+         std::to_string(most);
+}
+
+// "9.0", of the current device.
+inline std::string compute_capability() {
+  return std::to_string(attribute_of_current_device(cudaDevAttrComputeCapabilityMajor)) + "." +
+         std::to_string(attribute_of_current_device(cudaDevAttrComputeCapabilityMinor));
+}
+
 // Blocks of this kernel that a multiprocessor of the current device holds at the same time.
 template <class... Formal>
 int blocks_per_processor(void (*kernel)(Formal...), int threads, std::size_t shared_bytes) {

@@ -146,16 +146,6 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
   });
 }
 
-template <class T>
-std::string unsupported(int tile_index) {
-  const auto most =
-      static_cast<std::size_t>(attribute_of_current_device(cudaDevAttrMaxSharedMemoryPerBlockOptin));
-  const std::size_t bytes = with_tile<tiles>(tile_index, []<Tile tile>() { return sizeof(Shared<T, tile>); });
-  if (bytes <= most) return "";
-  return "it needs " + std::to_string(bytes) + " bytes of shared memory per block, and this device has " +
-         std::to_string(most);
-}
-
 }  // namespace
 
 template <class T>
@@ -164,7 +154,8 @@ void stencil_temporal_shared(StencilKernel<T>& kernel) {
   kernel.max_time_block = max_time_block;
   kernel.own_boundaries = {true, true, true};
   kernel.tiles = names_of<tiles>();
-  kernel.unsupported = unsupported<T>;
+  kernel.unsupported =
+      by_tile<tiles>([]<Tile tile>() { return without_shared_memory(sizeof(Shared<T, tile>)); });
   kernel.resources = by_tile<tiles>([]<Tile tile>() {
     allow_shared(kernel_of<T, warp_size, tile>, sizeof(Shared<T, tile>));
     return resources_of(kernel_of<T, warp_size, tile>, threads, sizeof(Shared<T, tile>));
