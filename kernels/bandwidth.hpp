@@ -34,15 +34,14 @@ struct BandwidthEntry {
 template <class T>
 std::span<const BandwidthEntry<T>> bandwidth_registry(Backend backend);  // empty if not in this build
 
-// The fastest copy from one array to another: streaming stores by all threads on the host, 16-byte accesses
-// on a GPU. `bytes` of each array.
+// The first of them: the fastest copy from one array to another: streaming stores by all threads on the host,
+// 16-byte accesses on a GPU. `bytes` of each array.
 std::unique_ptr<BandwidthProbe> make_copy_probe(Device& device, std::size_t bytes);
 
 // Bytes read plus bytes written per second by this process alone: the median of several copies.
 double measure_copy_bandwidth(Device& device, std::size_t bytes);
 
 namespace cuda {  // kernels/cuda/bandwidth.cu
-std::unique_ptr<BandwidthProbe> make_copy_probe_cuda(Device& device, std::size_t bytes);
 template <class T>
 std::span<const BandwidthEntry<T>> bandwidth_registry();
 }  // namespace cuda

@@ -132,10 +132,6 @@ std::span<const BandwidthEntry<T>> host::bandwidth_registry() {
 template std::span<const BandwidthEntry<float>> host::bandwidth_registry();
 template std::span<const BandwidthEntry<double>> host::bandwidth_registry();
 
-std::unique_ptr<BandwidthProbe> host::make_copy_probe(Device& device, std::size_t bytes) {
-  return make<HostProbe<double, Way::copy>>(device, bytes, 0);
-}
-
 double measure_copy_bandwidth(Device& device, std::size_t bytes) {
   const auto probe = make_copy_probe(device, bytes);
   const Owned<Stream> stream = own_stream(device, Priority::normal);

@@ -224,15 +224,6 @@ const ReductionKernel<T>& exact_reduction(Backend backend) {
   no_cuda();  // the host has one
 }
 
-std::unique_ptr<BandwidthProbe> make_copy_probe(Device& device, std::size_t bytes) {
-  if (device.backend() == Backend::host) return host::make_copy_probe(device, bytes);
-#if ISOTHERM_HAVE_CUDA
-  return cuda::make_copy_probe_cuda(device, bytes);
-#else
-  no_cuda();
-#endif
-}
-
 template <class T>
 std::span<const BandwidthEntry<T>> bandwidth_registry(Backend backend) {
   if (backend == Backend::host) return host::bandwidth_registry<T>();
@@ -241,6 +232,12 @@ std::span<const BandwidthEntry<T>> bandwidth_registry(Backend backend) {
 #else
   return {};
 #endif
+}
+
+std::unique_ptr<BandwidthProbe> make_copy_probe(Device& device, std::size_t bytes) {
+  const auto probes = bandwidth_registry<double>(device.backend());
+  if (probes.empty()) no_cuda();
+  return probes.front().make(device, bytes, 0);
 }
 
 #define ISOTHERM_PRECISION(T)                                              \

@@ -356,8 +356,4 @@ std::span<const BandwidthEntry<T>> bandwidth_registry() {
 template std::span<const BandwidthEntry<float>> bandwidth_registry();
 template std::span<const BandwidthEntry<double>> bandwidth_registry();
 
-std::unique_ptr<BandwidthProbe> make_copy_probe_cuda(Device& device, std::size_t bytes) {
-  return make<StreamProbe<true>>(device, bytes, 0);
-}
-
 }  // namespace isotherm::cuda

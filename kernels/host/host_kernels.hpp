@@ -62,7 +62,6 @@ struct Transfer {
   static void copy_strided(T* to, const T* from, Index count, Index stride);  // every stride-th of `count`
 };
 
-std::unique_ptr<BandwidthProbe> make_copy_probe(Device& device, std::size_t bytes);
 template <class T>
 std::span<const BandwidthEntry<T>> bandwidth_registry();
 
