@@ -58,14 +58,9 @@ struct HistogramArgs {
 
 // One kernel of the registry. Counts are integers: every kernel gives the same, in any order.
 template <class T>
-struct HistogramKernel {
-  std::string_view name;
-  Backend backend;
-  std::string_view description;
+struct HistogramKernel : KernelEntry {
   void (*launch)(const HistogramArgs<T>& args, Stream stream) = nullptr;  // null: not in this build
   KernelResources (*resources)() = nullptr;  // of the pass over the cells; null on the host
-  bool is_candidate = true;                  // whether `auto` may take it
-  Purpose purpose = Purpose::lecture;
 
   bool available() const { return launch != nullptr; }
 };

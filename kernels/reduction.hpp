@@ -29,6 +29,15 @@ constexpr std::string_view word(Purpose purpose) {
   return purpose == Purpose::lecture ? "lecture" : "production";
 }
 
+// What the kernels of the registry have in common.
+struct KernelEntry {
+  std::string_view name;  // keyword in decks, reports and tests
+  Backend backend;
+  std::string_view description;
+  Purpose purpose = Purpose::lecture;
+  bool is_candidate = true;  // whether `auto` may take it
+};
+
 enum class ReductionOp {
   sum,          // sum of d
   max_abs,      // max |d|; 0 over no cells; NaN if any d is NaN
@@ -59,17 +68,12 @@ struct ReductionArgs {
 };
 
 template <class T>
-struct ReductionKernel {
-  std::string_view name;
-  Backend backend;
-  std::string_view description;
+struct ReductionKernel : KernelEntry {
   void (*launch)(const ReductionArgs<T>& args, Stream stream) = nullptr;  // null: not in this build
   std::size_t (*scratch_bytes)(Box region) = nullptr;
   KernelResources (*resources)() = nullptr;  // of the pass over the cells; null on the host and in a library
   SumBits sum_bits = SumBits::repeat;
-  bool fused = false;        // no launch: the sweep returns the norm (StencilKernel::fuses_norm)
-  bool is_candidate = true;  // whether `auto` may take it
-  Purpose purpose = Purpose::lecture;
+  bool fused = false;  // no launch: the sweep returns the norm (StencilKernel::fuses_norm)
 
   bool available() const { return launch != nullptr || fused; }
 };

@@ -117,9 +117,7 @@ namespace {
 template <template <class T> class Entry, class T>
 Entry<T> completed(std::string_view name, Backend backend, Purpose purpose, bool is_candidate,
                    std::string_view description, void (*complete)(Entry<T>&)) {
-  Entry<T> entry{name, backend, description};
-  entry.purpose = purpose;
-  entry.is_candidate = is_candidate;
+  Entry<T> entry{{name, backend, description, purpose, is_candidate}};
   if (complete) complete(entry);
 #if ISOTHERM_HAVE_CUDA
   // CUDA stencils without an `exterior` share one kernel for it.

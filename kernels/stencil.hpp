@@ -352,10 +352,7 @@ struct LaunchMemory {
 // One kernel of the registry. Asynchronous on `stream`. Its only state is LaunchMemory; it allocates and
 // synchronises nothing else.
 template <class T>
-struct StencilKernel {
-  std::string_view name;  // keyword in decks, reports and tests
-  Backend backend;
-  std::string_view description;
+struct StencilKernel : KernelEntry {
   void (*launch)(const SweepArgs<T>& args, SweepPlan plan,
                  Stream stream) = nullptr;  // null: not in this build
   // Sweeps that one launch can fuse. Where more than one, the kernel applies the boundaries of all axes
@@ -379,10 +376,8 @@ struct StencilKernel {
   // The most cells that a subdomain may have along an axis.
   Index longest_axis = std::numeric_limits<Index>::max();
 
-  bool sweeps_materials = false;  // several of them; on a GPU without a norm
-  bool calls_ghost = false;       // of Boundary, across its own_boundaries
-  bool is_candidate = true;       // whether `auto` may take it
-  Purpose purpose = Purpose::lecture;
+  bool sweeps_materials = false;    // several of them; on a GPU without a norm
+  bool calls_ghost = false;         // of Boundary, across its own_boundaries
   bool suits_small_blocks = false;  // on a GPU, where kernels that walk along z leave most of it idle
 
   bool available() const { return launch != nullptr; }
