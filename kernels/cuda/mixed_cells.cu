@@ -1,9 +1,9 @@
-#include "kernels/cuda/mixed_cells.hpp"
+// The second pass of tiled kernels in a domain of several materials: MixedCells of stencil.hpp.
+#include "kernels/mixed_cells.hpp"
 
 #include <cstdint>
 
-#include "kernels/cuda/launch.hpp"
-#include "kernels/mixed_cells.hpp"
+#include "kernels/production/tile_update.hpp"
 
 namespace isotherm::cuda {
 namespace {
@@ -190,6 +190,11 @@ void find(FieldView<const std::uint8_t> classes, const std::array<bool, face_cou
   std::copy(by_cell.begin(), by_cell.end(), by_cell_at.face);
   const Box all = classes.padded();
   const dim3 block(32, 4, 1);
+  const auto over_all = [&](const char* name, auto kernel, const auto&... arguments) {
+    cover(all, block, [&](dim3 grid, Int3 first) {
+      launch(name, kernel, {grid, block}, stream, arguments..., first, all.hi);
+    });
+  };
   // Tiles reach beyond the ghosts, where any class is valid: also the packs before a row, which bulk copies
   // load.
   const int ghosts = packs.ghosts;
@@ -201,20 +206,12 @@ void find(FieldView<const std::uint8_t> classes, const std::array<bool, face_cou
     check(cudaMemsetAsync(layers, 0, static_cast<std::size_t>(all.extent().z) * sizeof(unsigned),
                           native(stream)),
           "cudaMemsetAsync");
-    cover(all, block, [&](dim3 grid, Int3 first) {
-      launch("count_layers", count_layers<T>, {grid, block}, stream, classes, by_cell_at, layers, first,
-             all.hi);
-    });
+    over_all("count_layers", count_layers<T>, classes, by_cell_at, layers);
   }
-  cover(all, block, [&](dim3 grid, Int3 first) {
-    launch("mark_mixed", mark_mixed<T>, {grid, block}, stream, classes, by_cell_at, packs, work, layers,
-           first, all.hi);
-  });
+  over_all("mark_mixed", mark_mixed<T>, classes, by_cell_at, packs, work, layers);
   FieldView<std::uint8_t> from = work, to = distance;
   for (int axis = 0; axis < 3; ++axis) {
-    cover(all, block, [&](dim3 grid, Int3 first) {
-      launch("spread", spread, {grid, block}, stream, from, to, axis, first, all.hi);
-    });
+    over_all("spread", spread, from, to, axis);
     std::swap(from, to);
   }
 }

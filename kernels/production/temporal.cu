@@ -27,7 +27,6 @@
 #include <cstddef>
 
 #include "kernels/cuda/launch.hpp"
-#include "kernels/cuda/mixed_cells.hpp"
 #include "kernels/production/temporal_tile.hpp"
 
 namespace isotherm::cuda {

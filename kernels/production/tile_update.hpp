@@ -244,6 +244,14 @@ std::size_t thin_scratch_bytes(std::span<const Box> boxes);
 template <class T>
 const ExteriorSweep<T>& thin_exterior();
 
+// After a launch of so many sweeps of args.region: sweeps its mixed cells again, from args.in, by the formula
+// of materials, and applies the boundaries of all axes. In mixed_cells.cu.
+template <class T>
+void sweep_mixed(const SweepArgs<T>& args, int sweeps, Stream stream);
+// Sweeps all cells of args.region in that way once, for regions that are too thin for tiles.
+template <class T>
+void sweep_cell_by_cell(const SweepArgs<T>& args, Stream stream);
+
 // Sweeps args.region, layers of cells next to a face across x or y, again: a first launch took one value of b
 // for that face. Computes their part of the norm. One material, two to four sweeps. In varying_sides.cu.
 template <class T>

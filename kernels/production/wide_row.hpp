@@ -2,7 +2,6 @@
 // tiles. For .cu files only.
 #pragma once
 
-#include "kernels/cuda/mixed_cells.hpp"
 #include "kernels/production/tile_boundaries.hpp"
 
 namespace isotherm::cuda {
