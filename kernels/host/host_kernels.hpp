@@ -10,7 +10,6 @@
 #include <cstdint>
 
 #include "kernels/bandwidth.hpp"
-#include "kernels/change.hpp"
 #include "kernels/conjugate_steps.hpp"
 #include "kernels/face_copy.hpp"
 #include "kernels/field_algebra.hpp"

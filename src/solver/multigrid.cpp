@@ -9,7 +9,7 @@
 #include "config/materials.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/error.hpp"
-#include "kernels/change.hpp"
+#include "kernels/field_algebra.hpp"
 #include "kernels/grid_transfer.hpp"
 #include "physics/operator.hpp"
 #include "solver/gathering.hpp"

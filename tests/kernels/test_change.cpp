@@ -1,6 +1,6 @@
 // Defects, and changes that are added, of the field's precision and of a lower one, against their definition,
 // on every backend; compared with ==.
-#include "kernels/change.hpp"
+#include "kernels/field_algebra.hpp"
 #include "support.hpp"
 
 namespace isotherm::test {
