@@ -15,16 +15,10 @@ void for_each_cell_of_rows(Box box, const Body& body) {
   });
 }
 
-struct GridPass {
-  GridConductances g;
-  FieldView<const float> in, source;  // may be empty: 0
-  FieldView<float> out;
-  Box region;
-};
-
-// out = use(faces, heat, centre, cell) in a row, `heat` being the source plus the heat through the faces.
+// out = use(faces, heat, centre, cell) in a row, `heat` being the source plus the heat through the faces; in
+// and source may be empty: 0.
 template <class Use>
-void pass_row(const GridPass p, const Use use, Index y, Index z) {
+void pass_row(const ConductanceSweep p, const Use use, Index y, Index z) {
   const Index lo = p.region.lo.x, count = p.region.extent().x, pitch_y = p.in.pitch_y, pitch_z = p.in.pitch_z;
   const auto row_of = [&](FieldView<const float> field) { return row_from(field, {lo, y, z}); };
   const float *const gx = row_of(p.g.faces[0]), *const gy = row_of(p.g.faces[1]),
@@ -51,7 +45,7 @@ void pass_row(const GridPass p, const Use use, Index y, Index z) {
 
 void sweep_row(const ConductanceSweep& s, Index y, Index z) {
   pass_row(
-      {s.g, s.in, s.source, s.out, s.region},
+      s,
       [s](CellFaces<float> faces, float heat, float centre, Int3) { return s.update(faces, heat, centre); },
       y, z);
 }
@@ -82,13 +76,13 @@ void sweep(std::span<const ConductanceSweep> sweeps, Stream) {
 }
 
 template <class Use>
-void pass_rows(const GridPass& pass, const Use& use) {
+void pass_rows(const ConductanceSweep& pass, const Use& use) {
   for_each_busy_row(pass.region, [&](Index y, Index z) { pass_row(pass, use, y, z); });
 }
 
 void find_residual(const GridConductances& g, const Halving& halving, FieldView<const float> field,
                    FieldView<const float> source, FieldView<float> residual, Box region, Stream) {
-  const GridPass pass{g, field, source, residual, region};
+  const ConductanceSweep pass{g, field, source, residual, region, 1};
   if (halving.axis < 0)
     return pass_rows(pass, [](const CellFaces<float>&, float heat, float, Int3) { return heat; });
   with_axis(halving.axis, [&](auto axis) {
