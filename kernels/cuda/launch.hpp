@@ -128,19 +128,21 @@ struct Tile {
   std::string name() const { return std::to_string(x) + "x" + std::to_string(y) + "x" + std::to_string(z); }
 };
 
+// Calls body.template operator()<number>() for a number from least to most.
+template <int least, int most, class Body>
+auto with_number(int number, const char* unknown, Body body) {
+  if constexpr (least < most) {
+    if (number != least) return with_number<least + 1, most>(number, unknown, body);
+  }
+  if (number != least) throw Error(ExitCode::internal, unknown);
+  return body.template operator()<least>();
+}
 // Calls body.template operator()<tile>() for the tile of that index.
 template <const auto& tiles, class Body>
 auto with_tile(int index, Body body) {
-  const auto call = [&]<std::size_t i>(auto self) {
-    if constexpr (i + 1 < std::size(tiles)) {
-      if (index != static_cast<int>(i)) return self.template operator()<i + 1>(self);
-    }
-    if (index != static_cast<int>(i)) {
-      throw Error(ExitCode::internal, "a kernel was asked for a tile that it does not have");
-    }
-    return body.template operator()<tiles[i]>();
-  };
-  return call.template operator()<0>(call);
+  return with_number<0, static_cast<int>(std::size(tiles)) - 1>(
+      index, "a kernel was asked for a tile that it does not have",
+      [&]<int i>() { return body.template operator()<tiles[i]>(); });
 }
 
 // The function of a registry entry that returns body.template operator()<tile>() for the tile of an index.

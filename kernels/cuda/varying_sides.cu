@@ -255,14 +255,10 @@ void sweep_face(const SweepArgs<T>& args, int upper, Stream stream) {
 
 template <class T>
 void sweep_varying_side(const SweepArgs<T>& args, int face, int sweeps, Stream stream) {
-  const auto with_sweeps = [&]<int n>(auto self) {
-    if (sweeps != n) {
-      if constexpr (n > 2) return self.template operator()<n - 1>(self);
-      throw Error(ExitCode::internal, "cells at a side that varies were asked for an unknown time block");
-    }
+  constexpr const char* unknown = "cells at a side that varies were asked for an unknown time block";
+  with_number<2, longest_line / 2>(sweeps, unknown, [&]<int n>() {
     face / 2 == 0 ? sweep_face<T, 0, n>(args, face % 2, stream) : sweep_face<T, 1, n>(args, face % 2, stream);
-  };
-  with_sweeps.template operator()<longest_line / 2>(with_sweeps);
+  });
 }
 
 Index most_blocks_at_sides(Box region) {

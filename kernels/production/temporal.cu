@@ -181,12 +181,8 @@ bool any_scaled(const PerSweep<Coefficients<T>>& c) {
 // Calls body.operator()<time_block, Extras>() with the variant that supports these arguments and little else.
 template <class T, Tile tile, class Body>
 void with_temporal(const SweepArgs<T>& args, int time_block, Body body) {
-  const auto of_time_block = [&]<int d>(auto self) {
-    if constexpr (d < max_time_block) {
-      if (time_block != d) return self.template operator()<d + 1>(self);
-    }
-    if (time_block != d)
-      throw Error(ExitCode::internal, "the kernel temporal was asked for a time block that it does not have");
+  constexpr const char* unknown = "the kernel temporal was asked for a time block that it does not have";
+  with_number<1, max_time_block>(time_block, unknown, [&]<int d>() {
     // A single sweep is the remainder of a run: not worth specialised variants.
     if constexpr (d > 1) {
       const bool source = !args.source.empty(), norm = args.norm.result != nullptr;
@@ -210,8 +206,7 @@ void with_temporal(const SweepArgs<T>& args, int time_block, Body body) {
     }
     if (!args.materials.empty()) return body.template operator()<d, AllOfMaterials>();
     body.template operator()<d, AllExtras>();
-  };
-  of_time_block.template operator()<1>(of_time_block);
+  });
 }
 
 template <class T>
