@@ -53,19 +53,20 @@ def plane_figure(record, snapshot, axis, plane):
     unit = length_unit(sides.max())
     drawn = np.maximum(sides, SLIVER * sides.max())
     drawn *= min(WIDE / drawn[0], HIGH / drawn[1])
-    handles, columns = names_in(record, plane), 1
+    handles = names_in(record["materials"], plane)
     lines = contact_lines(record, plane, snapshot.faces(across) / unit.si, snapshot.faces(up) / unit.si)
     if lines:
         handles.append(Line2D([], [], color=CONTACT, linewidth=2.5, label="contact"))
     longest = max(len(handle.get_label()) for handle in handles)
-    size = np.array([max(LEFT + drawn[0] + RIGHT, 3.2), 0])
-    columns = max(1, min(len(handles), int(size[0] / (longest / LETTERS + 0.5))))
+    width = max(LEFT + drawn[0] + RIGHT, 3.2)
+    columns = max(1, min(len(handles), int(width / (longest / LETTERS + 0.5))))
     bottom = BOTTOM + LINE * (-(-len(handles) // columns)) + 0.1
-    size[1] = bottom + drawn[1] + TOP
+    size = width, bottom + drawn[1] + TOP
     figure = pyplot.figure(figsize=size)
     panel = figure.add_axes((LEFT / size[0], bottom / size[1], drawn[0] / size[0], drawn[1] / size[1]))
     extent = np.array([low[across], high[across], low[up], high[up]]) / unit.si
-    panel.imshow(coloured(record, snapshot, plane, across, up), origin="lower", extent=extent, aspect="auto",
+    pixels = plane[np.ix_(snapshot.cells_of_pixels(up), snapshot.cells_of_pixels(across))]
+    panel.imshow(colors.to_rgba_array(colours_of(record["materials"]))[pixels], origin="lower", extent=extent, aspect="auto",
                  interpolation="nearest")
     stays(panel.add_collection(LineCollection(lines, colors=CONTACT, linewidths=2.5)))
     panel.spines[["top", "right"]].set_visible(True)
@@ -85,22 +86,16 @@ def plane_figure(record, snapshot, axis, plane):
     return figure, AXES[(across, up)[int(sides.argmin())]] if sides.min() < SLIVER * sides.max() * (1 - 1e-9) else None, len(lines)
 
 
-def is_void(material):
-    return material["conductivity_W_per_m_K"] is None
+def colours_of(materials):
+    """Voids have none."""
+    return ["none" if material["conductivity_W_per_m_K"] is None else COLOURS[number % len(COLOURS)]
+            for number, material in enumerate(materials)]
 
 
-def names_in(record, plane):
+def names_in(materials, plane):
     """A patch of its colour for each material of the plane, for a legend."""
-    return [Patch(facecolor="none" if is_void(material) else COLOURS[number % len(COLOURS)], edgecolor="0.5", linewidth=0.6,
-                  label=figures.plain(printable(material["name"], LONGEST)))
-            for number, material in enumerate(record["materials"]) if np.any(plane == number)][:MOST_NAMES]
-
-
-def coloured(record, snapshot, plane, across, up):
-    """The plane as pixels, of which voids have none."""
-    shades = [(0, 0, 0, 0) if is_void(material) else colors.to_rgba(COLOURS[number % len(COLOURS)])
-              for number, material in enumerate(record["materials"])]
-    return np.array(shades)[plane[np.ix_(snapshot.cells_of_pixels(up), snapshot.cells_of_pixels(across))]]
+    return [Patch(facecolor=colour, edgecolor="0.5", linewidth=0.6, label=figures.plain(printable(material["name"], LONGEST)))
+            for number, (material, colour) in enumerate(zip(materials, colours_of(materials))) if np.any(plane == number)][:MOST_NAMES]
 
 
 def contact_lines(record, plane, across, up):
