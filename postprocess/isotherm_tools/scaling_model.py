@@ -95,12 +95,8 @@ def fits(layout, halo_width):
 
 def unknown_wires(machine, ranks):
     """Which figures of the machine a prediction for so many ranks needs and lacks."""
-    needed = []
-    if min(ranks, machine.ranks_a_host) > 1 and machine.inside is None:
-        needed.append(INSIDE)
-    if ranks > machine.ranks_a_host and machine.between is None:
-        needed.append(BETWEEN)
-    return needed
+    needed = [(INSIDE, machine.inside, min(ranks, machine.ranks_a_host) > 1), (BETWEEN, machine.between, ranks > machine.ranks_a_host)]
+    return [name for name, wire, is_used in needed if is_used and wire is None]
 
 
 def predict(costs, method, machine, layout):
@@ -195,10 +191,9 @@ SURFACE = Weights(8, 1.0, 8, 1, math.inf, 8, 0.0, 1, 1)
 def process_grid(ranks, cells=(1 << 20,) * 3, halo_width=1, periodic=(False, False, False), weights=SURFACE):
     """The cheapest of those whose blocks fill a neighbour's ghosts; of equal ones that with the fewest cuts across x,
     then y. None where there is none."""
-    most = [max(n // halo_width, 0 if around else 1) for n, around in zip(cells, periodic)]
     divisors = [i for i in range(1, ranks + 1) if ranks % i == 0]
     grids = [(x, y, ranks // x // y) for x in divisors for y in divisors if ranks % (x * y) == 0]
-    fitting = [parts for parts in grids if all(p <= m for p, m in zip(parts, most))]
+    fitting = [parts for parts in grids if fits(Layout(cells, parts, periodic), halo_width)]
     return min(fitting, key=lambda parts: (sweep_cost(cells, parts, halo_width, periodic, weights), parts), default=None)
 
 
