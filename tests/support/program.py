@@ -1,6 +1,7 @@
 """The built program, started as a user starts it: $ISOTHERM, under $MPIEXEC where ranks are asked for."""
 
 import atexit
+import contextlib
 import functools
 import json
 import os
@@ -150,30 +151,27 @@ def family_of(leader):
     return family
 
 
+def known_of(pid, file):
+    """By the system, of a process; "" where there is none."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/{file}").read_text()
+    return ""
+
+
 def ranks_of(launcher):
     """The processes of the program below a launcher."""
-    def name(pid):
-        try:
-            return Path(f"/proc/{pid}/comm").read_text().strip()
-        except (FileNotFoundError, ProcessLookupError):
-            return ""
-    return [pid for pid in family_of(launcher) if name(pid) == "isotherm"]
+    return [pid for pid in family_of(launcher) if known_of(pid, "comm") == "isotherm\n"]
 
 
 def is_running(pid):
     """A process that has ended stays in the table until its parent, here perhaps a lazy init, asks for it."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+    return known_of(pid, "stat").rpartition(") ")[2][:1] not in ("", "Z", "X")
 
 
 def kill(*pids):
     for pid in pids:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
 
 
 def kill_all(leader):
