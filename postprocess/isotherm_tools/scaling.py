@@ -4,8 +4,6 @@ beside them, as table, CSV, JSON and picture.
 Speed-up is the rate over that of one rank of the run on fewest ranks; efficiency is the speed-up over the number of
 ranks, for strong and weak scaling alike. What is predicted is compared with the prediction for that run."""
 
-import csv
-import io
 import json
 import math
 import re
@@ -22,7 +20,7 @@ from isotherm_tools import scaling_model as model
 from isotherm_tools.program import COMMAND_LINE, DATA, Failure, add_subcommand, content_of, number_from, read_record, write_text
 from isotherm_tools.scaling_model import SURFACE, Weights, process_grid
 from isotherm_tools.studies import Study, is_study
-from isotherm_tools.text import aligned, counted, format_time, groups
+from isotherm_tools.text import aligned, counted, csv_text, format_time, groups
 
 VALUE_BYTES = {"fp32": 4, "fp64": 8}
 STRONG, WEAK = "strong", "weak"
@@ -407,13 +405,9 @@ def as_text(series):
 
 
 def as_csv(series):
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["_".join(filter(None, (source, key))) for _, key, source, *_ in cells_of(series.rows[0])])
-    for row in series.rows:
-        writer.writerow(["" if value is None else times(value) if isinstance(value, tuple) else value
-                         for _, _, _, value, _ in cells_of(row)])
-    return text.getvalue()
+    heads = ["_".join(filter(None, (source, key))) for _, key, source, *_ in cells_of(series.rows[0])]
+    return csv_text([heads, *([times(value) if isinstance(value, tuple) else value for *_, value, _ in cells_of(row)]
+                              for row in series.rows)])
 
 
 def as_json(series):

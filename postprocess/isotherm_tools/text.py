@@ -1,5 +1,7 @@
 """Numbers, units, names, columns and tables as text for people: the words and forms of the program."""
 
+import csv
+import io
 import re
 import shlex
 import unicodedata
@@ -122,6 +124,12 @@ def aligned(alignment, rows, indent=0):
 
     widths = [max(map(display_width, column)) for column in zip(*rows)]
     return "".join(" " * indent + "  ".join(map(padded, row, widths, alignment)).rstrip(" ") + "\n" for row in rows)
+
+
+def csv_text(rows):
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows(rows)
+    return file.getvalue()
 
 
 class Unit(NamedTuple):

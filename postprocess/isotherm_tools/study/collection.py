@@ -6,13 +6,13 @@ on the smallest count, efficiency the speed-up over the ranks: T1 / (n Tn) where
 it grows with the ranks (weak). A smallest count without a time leaves both open: no other takes its place unasked."""
 
 import csv
-import io
 import math
 import re
 from types import SimpleNamespace
 
 from isotherm_tools.study import state
-from isotherm_tools.text import FACES, aligned, as_number, counted, escaped, extent_text, groups, is_number, percent, place, shortest, titled
+from isotherm_tools.text import (
+    FACES, aligned, as_number, counted, csv_text, escaped, extent_text, groups, is_number, percent, place, shortest, titled)
 
 # With their units behind the last '_', as in run.json and history.csv. The path within run.json, of which most have the
 # last word; None: of history.csv, under its name.
@@ -70,11 +70,8 @@ class Collection:
         # What was asked for; else what varies, and what most ask for where a case has it.
         self.reported = sections["report"] or ["name", "state", *(
             name for name in USUAL if any(row.get(name) is not None for row in self.rows))]
-        file = io.StringIO()
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(self.heads(self.columns))
-        writer.writerows([plain(row.get(name)) for name in self.columns] for row in self.rows)
-        self.csv, self.table = file.getvalue(), self.table_text()
+        self.csv = csv_text([self.heads(self.columns), *([plain(row.get(name)) for name in self.columns] for row in self.rows)])
+        self.table = self.table_text()
         self.record = {
             "schema": "isotherm-study", "schema_version": 1, "version": sections["version"], "git_revision": sections["git_revision"],
             "deck": deck.path, "collected": state.utc_now(), "varied": deck.varied, "units": self.units, "columns": self.columns,
