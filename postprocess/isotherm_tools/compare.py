@@ -84,20 +84,14 @@ def node(word):
     return {"at": NOWHERE, "text": word}
 
 
-@dataclass
 class Job:
-    """The deck on so many ranks. `listed`: isotherm list --json; `base`: what the program says of the deck with the named
-    axes open."""
+    """The deck (path, overrides, their places) on so many ranks. `listed`: isotherm list --json; `base`: what the program says of
+    the deck with the named axes open."""
 
-    program: object
-    deck: tuple  # path, overrides, their places
-    ranks: int
-    named: list
-
-    def __post_init__(self):
-        self.path = self.deck[0]
-        self.listed = json.loads(self.program.output("list", "--json"))
-        self.opened = {axis.key: "auto" for axis in self.named}
+    def __init__(self, program, deck, ranks, named):
+        self.program, self.deck, self.path, self.ranks, self.named = program, deck, deck[0], ranks, named
+        self.listed = json.loads(program.output("list", "--json"))
+        self.opened = {axis.key: "auto" for axis in named}
         self.base, = self.ask([{"settings": {}, "plan": True}])
         raise_error(raise_error(self.base), "refused")
 

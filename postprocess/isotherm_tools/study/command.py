@@ -63,7 +63,7 @@ class Command:
         if options.case:
             check_unchanged_since_submission(deck)
         elif options.dry_run:
-            text = self.submission(deck).dry_run_text() if options.slurm else dry_run_text(deck, options.retry)
+            text = Submission(deck, options).dry_run_text() if options.slurm else dry_run_text(deck, options.retry)
             program.say(text, needed=True)
             return state.DONE
         if not options.collect:
@@ -76,7 +76,7 @@ class Command:
         with state.DirectoryLock(deck.directory, options.force) as lock:
             if lock.warning:
                 program.warn(lock.warning)
-            if options.slurm and self.submission(deck).submit():
+            if options.slurm and Submission(deck, options).submit():
                 return state.DONE
             stopped_by = 0 if options.collect or options.slurm else Runner(deck, options.jobs, options.retry, lock).run()
             collection = Collection(deck)
@@ -85,9 +85,6 @@ class Command:
             program.say(f"\n{collection.table}\n{collection.finished} of {counted(len(deck.cases), 'case')} finished; all columns in "
                         f"{in_quotes(deck.directory / 'study.csv')}, all records in study.json next to it\n")
             return self.conclude(deck, collection, stopped_by)
-
-    def submission(self, deck):
-        return Submission(deck, self.options.jobs, self.options.retry, self.options.limit)
 
     def load(self, host, plan=False):
         """`host`: on which cases are to run; empty: on none."""

@@ -65,10 +65,10 @@ def array_text(tasks, at_once=0):
 
 
 class Submission:
-    """`jobs`: tasks at once, 0 for as many as there is room for."""
+    """`options`: of isotherm study, of which `jobs` are tasks at once, 0 for as many as there is room for."""
 
-    def __init__(self, deck, jobs, retry, limit):
-        self.deck, self.jobs, self.retry = deck, jobs, retry
+    def __init__(self, deck, options):
+        self.deck, self.jobs, self.retry, limit = deck, options.jobs, options.retry, options.limit
         self.folder = Path(os.path.normpath(deck.directory.absolute()))
         if re.search(r"[\x00- \"'\\%#]", str(self.folder)):
             raise Failure(CANNOT_CREATE, f"cannot use {in_quotes(self.folder)} as the directory of a study with --slurm (a blank, quote, "
