@@ -42,13 +42,15 @@ struct Defect {
   FieldView<const T> field;   // K; valid one cell around the region
   FieldView<const T> source;  // as in SweepArgs
   Coefficients<T> unit;       // of a sweep of the unit weight
-  FieldView<Change> defect;   // result, in the region: scale times the update of that sweep
-  Box region;                 // interior indices
+  FieldView<Change> defect;   // result, in the region: scale times the update of that sweep; may be empty
+  Box region;                 // interior indices, from (0, 0, 0) on
   T scale;
+  UpdateNorm norm = {};  // of that update, where norm_scratch_bytes is not null
 };
 
 template <class T, class Change>
 struct ChangeTransfer {
+  std::size_t (*norm_scratch_bytes)(Box region);  // null: find_defect() finds no norms
   void (*find_defect)(const Defect<T, Change>& defect, Stream stream);
   void (*add)(FieldView<const Change> change, FieldView<T> field, Box region, Stream stream);
 };
@@ -62,10 +64,10 @@ using FloatChange = ChangeTransfer<T, float>;
 template <class T, class Change>
 const ChangeTransfer<T, Change>& change_transfer(Backend backend);
 
-// Of one cell.
+// Of one cell, by its update.
 template <class T, class Change>
-ISOTHERM_HOST_DEVICE Change defect_of(const Defect<T, Change>& d, const T* t, T source) {
-  return static_cast<Change>(d.scale * update_of(d.unit, t, d.field.pitch_y, d.field.pitch_z, source));
+ISOTHERM_HOST_DEVICE Change defect_of(const Defect<T, Change>& d, T update) {
+  return static_cast<Change>(d.scale * update);
 }
 
 }  // namespace isotherm

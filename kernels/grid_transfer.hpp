@@ -30,6 +30,13 @@ struct Interpolation {
   T lower_weight = 0, upper_weight = 0;
 };
 
+// The result of a sweep in a cell of a field that is 0, beyond its boundaries too.
+template <class T>
+ISOTHERM_HOST_DEVICE T swept_zero(const Coefficients<T>& c, T source) {
+  constexpr T zero = 0;
+  return stencil_update(c, zero, zero, zero, zero, zero, zero, zero, scaled_source(c, source));
+}
+
 // Indices are interior ones of this rank's subdomains. Tables, by axis, are in the device's memory and have
 // an entry for each cell of the region.
 template <class T>
@@ -44,6 +51,16 @@ struct Restriction {
   // Each coarse cell of the region is 2 x 2 x 2 fine ones, whose lower x is even, so that pairs are aligned.
   bool nested = false;
   Boundary<T> across_x[2] = {};  // of the fine field, where the backend computes_uniform_x
+  // The field of the coarse grid after a first sweep of 0 with these coefficients; may be empty.
+  FieldView<T> swept = {};
+  Coefficients<T> first = {};
+
+  // Of a coarse cell, by the mean update of its fine cells.
+  ISOTHERM_HOST_DEVICE void store(Int3 cell, T mean) const {
+    const T result = scale * mean;
+    coarse(cell) = result;
+    if (!swept.empty()) swept(cell) = swept_zero(first, result);
+  }
 };
 template <class T>
 struct Prolongation {

@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(128) restrict_cells(Restriction<T> r, Int3 fir
     }
     sum = fused_multiply_add(on_x.share[i], column, sum);
   }
-  r.coarse(cell) = r.scale * sum;
+  r.store(cell, sum);
 }
 
 // Two adjacent fine cells.
@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(threads, sizeof(T) == 8 ? 2 : 3)
       if (source) source += r.source.pitch_z;
     }
     const T sum = fused_multiply_add(T(0.5), column[1], fused_multiply_add(T(0.5), column[0], T(0)));
-    if (cell.x == x) r.coarse(x, cell.y, z) = r.scale * sum;
+    if (cell.x == x) r.store({x, cell.y, z}, sum);
   }
 }
 

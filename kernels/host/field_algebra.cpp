@@ -22,7 +22,8 @@ void find_defect(const Defect<T, Change>& d, Stream) {
     const T* const t = &d.field(lo, y, z);
     Change* const out = &d.defect(lo, y, z);
     with_row(row_from(d.source, {lo, y, z}), [&](auto source) {
-      for (Index i = 0; i < count; ++i) out[i] = defect_of(d, t + i, source(i));
+      for (Index i = 0; i < count; ++i)
+        out[i] = defect_of(d, update_of(d.unit, t + i, d.field.pitch_y, d.field.pitch_z, source(i)));
     });
   });
 }
@@ -40,7 +41,8 @@ void add(FieldView<const Change> change, FieldView<T> field, Box region, Stream)
 }  // namespace
 
 ISOTHERM_FUNCTIONS(functions<ISOTHERM_ISA>, FieldAlgebra, combine<T>)
-ISOTHERM_FUNCTIONS(functions<ISOTHERM_ISA>, OwnChange, find_defect<T, T>, add<T, T>)
-ISOTHERM_FUNCTIONS_OF(double, functions<ISOTHERM_ISA>, FloatChange, find_defect<T, float>, add<T, float>)
+ISOTHERM_FUNCTIONS(functions<ISOTHERM_ISA>, OwnChange, nullptr, find_defect<T, T>, add<T, T>)
+ISOTHERM_FUNCTIONS_OF(double, functions<ISOTHERM_ISA>, FloatChange, nullptr, find_defect<T, float>,
+                      add<T, float>)
 
 }  // namespace isotherm::host

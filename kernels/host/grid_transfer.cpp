@@ -43,7 +43,7 @@ void restrict_row(const Restriction<T>& r, Index y, Index z) {
       T sum = 0;
       for (int i = 0; i < on_x.count; ++i)
         sum = fused_multiply_add(on_x.share[i], columns[on_x.first + i - lo], sum);
-      r.coarse(at, y, z) = r.scale * sum;
+      r.store({at, y, z}, sum);
     }
   }
 }

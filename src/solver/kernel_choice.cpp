@@ -253,13 +253,16 @@ std::vector<PeriodLaunch> launches_of_period(Int3 extent, const GhostSides& side
   return launches;
 }
 
-std::int64_t sweeps_of_a_graph(int period, int fused, std::int64_t cycle) {
-  const auto launches_of = [&](std::int64_t sweeps) {
-    return std::ssize(launch_sizes(static_cast<int>(sweeps), {fused}));
+std::int64_t launches_of(std::int64_t sweeps, int period, int fused) {
+  const auto of_period = [&](std::int64_t count) {
+    return std::ssize(launch_sizes(static_cast<int>(count), {fused}));
   };
+  return sweeps / period * of_period(period) + of_period(sweeps % period);
+}
+
+std::int64_t sweeps_of_a_graph(int period, int fused, std::int64_t cycle) {
   const std::int64_t unit = cycle == 1 ? period : cycle;
-  const std::int64_t launches = unit / period * launches_of(period) + launches_of(unit % period);
-  const std::int64_t even = launches % 2 == 0 ? unit : 2 * unit;
+  const std::int64_t even = launches_of(unit, period, fused) % 2 == 0 ? unit : 2 * unit;
   return cycle == 1 ? (enough_sweeps + even - 1) / even * even : even;
 }
 

@@ -189,6 +189,9 @@ std::vector<int> launch_sizes(int count, const Fusing& fusing);
 std::vector<PeriodLaunch> launches_of_period(Int3 extent, const GhostSides& sides, int count,
                                              const Fusing& fusing);
 
+// Launches of at most `fused` sweeps in `sweeps` sweeps, divided into periods from their start.
+std::int64_t launches_of(std::int64_t sweeps, int period, int fused);
+
 // Sweeps of a graph: whole periods, an even number of launches of at most `fused` sweeps. With cycles: one or
 // two cycles, divided into periods from their start.
 std::int64_t sweeps_of_a_graph(int period, int fused = 1, std::int64_t cycle = 1);

@@ -160,6 +160,9 @@ class Level {
   const HaloExchange<T>& halo() const { return halo_; }
   const BoundaryConditions<T>& boundaries() const { return boundaries_; }
   const Coefficients<T>& coefficients() const { return unit_; }  // of a sweep of the unit weight
+  const Coefficients<T>& next_coefficients() const {             // of the next sweep
+    return coefficients_[static_cast<std::size_t>(sweeps_ % method_.cycle())];
+  }
   // With several materials, those of a sweep of the unit weight; else empty.
   const MaterialCells<T>& material_cells() const { return *materials_; }  // with several materials
   Materials<T> materials() const {
@@ -268,11 +271,8 @@ class Level {
     has_before_ = sweeps == 1;
   }
   // A sweep between these two calls has the unit weight. The current field stays as it is; the result is in
-  // before(), unless only its norm is wanted.
-  void begin_probe(bool norm_alone) {
-    probes_ = true;
-    norm_alone_ = norm_alone;
-  }
+  // before().
+  void begin_probe() { probes_ = true; }
   void end_probe() {
     probes_ = false;
     std::swap(current_, next_);
@@ -362,8 +362,6 @@ class Level {
   }
   SweepArgs<T> sweep_args(Box region, const UpdateNorm& norm) {
     SweepArgs<T> args{field(), next_.view(), region, unit_, boundaries_.boundaries(), source(), norm};
-    // All planes are stored to the same addresses, which stay in the GPU's cache: no traffic to memory.
-    if (probes_ && norm_alone_ && device_.backend() == Backend::cuda) args.out.pitch_z = 0;
     args.materials = materials();
     if (probes_) return args;
     auto at = static_cast<std::size_t>(sweeps_ % method_.cycle());
@@ -413,7 +411,7 @@ class Level {
   Owned<Stream> halo_stream_;
   std::vector<Coefficients<T>> coefficients_;  // of each sweep of a cycle
   Coefficients<T> unit_{};
-  bool probes_ = false, norm_alone_ = false;
+  bool probes_ = false;
   double dt_ = 0;
   Jumps jumps_;  // of a transient problem
   std::optional<PartOfStep> part_;

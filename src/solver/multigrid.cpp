@@ -116,6 +116,24 @@ struct CoarseLevel {
   std::optional<Gathering<T>> gathering;  // where only this level, not the finer one, is whole on every rank
 };
 
+// The update of a sweep of the unit weight: `scale` times it in `defect`, which may be empty, and its norm.
+template <class T, class Change>
+void find_defect(Step<T>& step, FieldView<Change> defect, double scale, const UpdateNorm& norm) {
+  Level<T>& level = step.level();
+  step.refresh_ghosts();
+  level.fill_boundaries(level.whole());
+  step.timed(Phase::sweep, [&] {
+    change_transfer<T, Change>(level.device().backend())
+        .find_defect({level.field(), level.source(), level.coefficients(), defect, level.whole(),
+                      static_cast<T>(scale), norm},
+                     level.compute());
+  });
+}
+template <class T>
+bool finds_norms(const Level<T>& level) {
+  return change_transfer<T, T>(level.device().backend()).norm_scratch_bytes != nullptr;
+}
+
 template <class T>
 class Multigrid : public WholeCycle {
  public:
@@ -150,6 +168,11 @@ class Multigrid : public WholeCycle {
   void take(bool from_the_start) override {
     if (from_the_start) run(start_, [&] { start(); });
     run(v_cycle_, [&] { v_cycle(0); });
+  }
+  bool find_norm(const UpdateNorm& norm) override {
+    if (!finds_norms(level(0))) return false;
+    find_defect(finest_, FieldView<T>{}, 1, norm);
+    return true;
   }
   // Level::use_stage() for all coarse levels; call it after that of the finest.
   void use_stage(double dt, double time) {
@@ -195,8 +218,13 @@ class Multigrid : public WholeCycle {
     finest_.use(plan);
   }
 
-  // `is_zero`: the field of the finer level is 0, ghosts included.
-  void restrict_to(std::size_t i, bool is_zero = false) {
+  std::int64_t sweeps_before(std::size_t i) {  // the correction from the next grid, or all
+    const std::int64_t cycle = level(i).method().cycle();
+    return i == coarse_.size() ? cycle : cycle / 2;
+  }
+
+  // `is_zero`: the field of the finer level is 0, ghosts included. `sweeps`: makes the first sweep too.
+  void restrict_to(std::size_t i, bool is_zero, bool sweeps) {
     CoarseLevel<T>& coarse = *coarse_[i - 1];
     Step<T>& finer = step(i - 1);
     Level<T>& fine = finer.level();
@@ -218,9 +246,11 @@ class Multigrid : public WholeCycle {
                                   coarse.scale,
                                   {table(0), table(1), table(2)},
                                   coarse.restricts_nested,
-                                  {own_x ? faces[0] : Boundary<T>{}, own_x ? faces[1] : Boundary<T>{}}},
+                                  {own_x ? faces[0] : Boundary<T>{}, own_x ? faces[1] : Boundary<T>{}},
+                                  sweeps ? coarse.level.current().view() : FieldView<T>{},
+                                  coarse.level.next_coefficients()},
                                  fine.compute());
-      coarse.level.set_zero();
+      if (!sweeps) coarse.level.set_zero();
       coarse.step.forget_ghosts();
     });
     finer.timed(Phase::halo, [&] {
@@ -250,20 +280,30 @@ class Multigrid : public WholeCycle {
     finer.forget_ghosts();
   }
 
-  void v_cycle(std::size_t i) {
-    const std::int64_t sweeps = level(i).method().cycle();
-    if (i == coarse_.size()) return step(i).advance(sweeps);
-    step(i).advance(sweeps / 2);
-    restrict_to(i + 1);
-    v_cycle(i + 1);
+  // May restriction make the first sweep of this coarse grid, of a field of 0? Not where that is a launch
+  // less: a graph needs an even number of them.
+  bool begins_swept(std::size_t i) {
+    const std::int64_t sweeps = sweeps_before(i);
+    return !coarse_[i - 1]->gathering && step(i).launches(sweeps - 1) == step(i).launches(sweeps);
+  }
+
+  // `without_first`: the first sweep of this grid has been made.
+  void v_cycle(std::size_t i, bool without_first = false) {
+    const std::int64_t cycle = level(i).method().cycle();
+    if (without_first) level(i).advance_in_place(1);
+    step(i).advance(sweeps_before(i) - (without_first ? 1 : 0));
+    if (i == coarse_.size()) return;
+    const bool swept = begins_swept(i + 1);
+    restrict_to(i + 1, false, swept);
+    v_cycle(i + 1, swept);
     // Interpolation preserves an error's mean only where cells nest; the error left in it converges too.
     prolong_from(i + 1, i == 0 && fixes_mean_ ? wanted_mean_ - level(0).mean() : 0);
-    step(i).advance(sweeps / 2);
+    step(i).advance(cycle / 2);
   }
 
   void start() {
     level(0).wait_for_copy(true);  // the field is changed in place; a V cycle first writes the other one
-    for (std::size_t i = 1; i <= coarse_.size(); ++i) restrict_to(i, i > 1);
+    for (std::size_t i = 1; i <= coarse_.size(); ++i) restrict_to(i, i > 1, false);
     for (std::size_t i = coarse_.size(); i > 0; --i) {
       v_cycle(i);
       prolong_from(i, 0);
@@ -311,26 +351,30 @@ class CorrectionBy : public Correction<T> {
     level_.advance_in_place(level_.method().cycle());
   }
 
+  // The source of the next cycle is found too.
+  bool find_norm(const UpdateNorm& norm) override {
+    if (is_implicit(level_.config()) || !finds_norms(level_)) return false;
+    find_defect(step_, change_.source_field().view(), scale_, norm);
+    has_source_of_ = level_.sweeps();
+    return true;
+  }
+
   void solve(double scale, int cycles, bool from_the_start) override {
-    const ChangeTransfer<T, Change>& transfer = change_transfer<T, Change>(level_.device().backend());
     follow_step();
-    level_.wait_for_copy(true);  // the field is changed in place
-    step_.refresh_ghosts();
-    level_.fill_boundaries(level_.whole());
     const Config& config = level_.config();
     if (mean_is_free(config)) multigrid_.want_mean(*config.problem.mean_temperature - level_.mean());
-    step_.timed(Phase::sweep, [&] {
-      transfer.find_defect({level_.field(), level_.source(), level_.coefficients(),
-                            change_.source_field().view(), level_.whole(), static_cast<T>(scale * scale_)},
-                           level_.compute());
-      change_.set_zero();
-    });
+    if (has_source_of_ != level_.sweeps())
+      find_defect(step_, change_.source_field().view(), scale * scale_, {});
+    has_source_of_.reset();
+    step_.timed(Phase::sweep, [&] { change_.set_zero(); });
     change_step_.forget_ghosts();
     if (exchanges(change_.sides()))
       step_.timed(Phase::halo, [&] { change_.exchange(change_.source_field()); });
     for (int i = 0; i < cycles; ++i) multigrid_.take(i == 0 && from_the_start);
+    level_.wait_for_copy(true);  // the field is changed in place
     step_.timed(Phase::sweep, [&] {
-      transfer.add(change_.field(), level_.current().view(), level_.whole(), level_.compute());
+      change_transfer<T, Change>(level_.device().backend())
+          .add(change_.field(), level_.current().view(), level_.whole(), level_.compute());
     });
     step_.forget_ghosts();
   }
@@ -379,6 +423,7 @@ class CorrectionBy : public Correction<T> {
   Step<Change> change_step_;
   Multigrid<Change> multigrid_;
   double dt_, scale_ = 1;
+  std::optional<std::int64_t> has_source_of_;  // the sweep whose residual find_norm() has stored for solve()
 };
 
 // Bytes of the two fields and the source of a grid, with a subdomain of `block` cells.

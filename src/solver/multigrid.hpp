@@ -27,6 +27,9 @@ class WholeCycle {
   virtual ~WholeCycle() = default;
   // `from_the_start`: the field is not an approximation yet.
   virtual void take(bool from_the_start) = 0;
+  // Stores that norm of the update by a sweep of the unit weight, where that takes less than the sweep; else
+  // returns false.
+  virtual bool find_norm(const UpdateNorm&) { return false; }
   virtual std::vector<TimedGrid> timed() = 0;  // the grids below the field's, the finest first
   // From now on the host waits after each phase of every grid, as in Step::time_phases().
   virtual void time_phases() = 0;

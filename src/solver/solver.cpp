@@ -8,6 +8,7 @@
 #include "config/boundary_laws.hpp"
 #include "config/materials.hpp"
 #include "core/all_or_throw.hpp"
+#include "kernels/field_algebra.hpp"
 #include "kernels/fingerprint.hpp"
 
 namespace isotherm {
@@ -105,10 +106,12 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
 template <class T>
 void Solver<T>::make_check() {
   const ReductionKernel<T>& reduction = *kernels_.reduction;
-  const std::size_t scratch = reduction.fused
-                                  ? norm_scratch_bytes(level_.extent(), level_.sides(),
-                                                       has_cycles() ? kernels_.probe : step_.plan().sweep)
-                                  : reduction.scratch_bytes(level_.whole());
+  std::size_t scratch = reduction.fused
+                            ? norm_scratch_bytes(level_.extent(), level_.sides(),
+                                                 has_cycles() ? kernels_.probe : step_.plan().sweep)
+                            : reduction.scratch_bytes(level_.whole());
+  const auto of_defect = change_transfer<T, T>(level_.device().backend()).norm_scratch_bytes;
+  if (reduction.fused && has_cycles() && of_defect) scratch = std::max(scratch, of_defect(level_.whole()));
   check_.emplace(level_.config(), level_.communicator(), level_.device(), reduction, scratch,
                  level_.body().count);
   last_alone_ = !has_cycles() && (!reduction.fused || level_.config().output.diagnostics);
@@ -180,7 +183,11 @@ void Solver<T>::sweep(std::int64_t count, bool last_alone) {
 template <class T>
 void Solver<T>::start_residual() {
   const TraceRange range(Phase::reduction);
-  if (probes_update()) probe(kernels_.reduction->fused ? check_->norm_of_sweep() : UpdateNorm{});
+  if (probes_update()) {
+    const UpdateNorm norm = kernels_.reduction->fused ? check_->norm_of_sweep() : UpdateNorm{};
+    const bool found = norm.result && whole_cycle_ && whole_cycle_->find_norm(norm);
+    if (!found) probe(norm);
+  }
   step_.timed(Phase::reduction, [&] { check_->start(level_.field(), level_.before(), level_.compute()); });
 }
 

@@ -68,12 +68,12 @@ class Step {
     period(count, last && last_alone, last ? norm : UpdateNorm{});
   }
   // One sweep of the unit weight by this kernel, with a norm where `norm` has a result. The field does not
-  // change; without a norm, before() holds the result of the sweep.
+  // change; before() holds the result of the sweep.
   void probe(const SweepChoice<T>& by, const UpdateNorm& norm) {
     const StepPlan<T> plan = plan_;
     plan_.sweep = by;
     if (plan_.overlap == Overlap::in_kernel) plan_.overlap = Overlap::off;
-    level_.begin_probe(norm.result != nullptr);
+    level_.begin_probe();
     period(1, true, norm);
     level_.end_probe();
     plan_ = plan;
@@ -115,6 +115,8 @@ class Step {
 
   // Sweeps that are queued as a whole: those of a graph, or of a period.
   std::int64_t unit() const { return plan_.graph ? sweeps_of_a_graph() : interval_; }
+
+  std::int64_t launches(std::int64_t sweeps) const { return launches_of(sweeps, interval_, time_block()); }
 
   // Queues a part of a period's first launch, for measure_halo_cost(). Does not advance the field.
   void queue_part(StepPart part) {

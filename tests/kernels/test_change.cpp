@@ -17,21 +17,39 @@ class ChangeOf : public OnDevice {
         const Field<T> field = random_field<T>(*host_, n, 1, 1), source = random_field<T>(*host_, n, 1, 2);
         Field<Change> expected = random_field<Change>(*host_, n, 2, 3);
         Field<Change> found = to_device(*device_, expected);
+        Field<T> after = random_field<T>(*host_, n, 1, 4);
         for_each_cell(n, [&](Int3 at) {
           const T made = swept(c, field.view(), at, has_source ? source.view()(at) : T(0));
+          after.view()(at) = made;
           expected.view()(at) = static_cast<Change>(T(3.7) * (made - field.view()(at)));
         });
         const Field<T> there = to_device(*device_, field), source_there = to_device(*device_, source);
-        functions(change_transfer<T, Change>)
-            .find_defect({there.view(),
-                          has_source ? source_there.view() : FieldView<const T>{},
-                          c,
-                          found.view(),
-                          {{0, 0, 0}, n},
-                          T(3.7)},
-                         {});
+        Defect<T, Change> defect{there.view(),
+                                 has_source ? source_there.view() : FieldView<const T>{},
+                                 c,
+                                 found.view(),
+                                 {{0, 0, 0}, n},
+                                 T(3.7)};
+        functions(change_transfer<T, Change>).find_defect(defect, {});
         expect_same_there(*device_, expected, found);
+        expect_norms(defect, after, field);
       }
+    }
+  }
+
+  // With the defect and without it.
+  template <class T, class Change>
+  void expect_norms(Defect<T, Change> defect, const Field<T>& after, const Field<T>& before) {
+    const ChangeTransfer<T, Change>& transfer = functions(change_transfer<T, Change>);
+    if (!transfer.norm_scratch_bytes) return;
+    const Buffer result(*device_, sizeof(double));
+    const Buffer scratch(*device_, transfer.norm_scratch_bytes(defect.region));
+    for (const ReductionOp op : {ReductionOp::max_abs, ReductionOp::sum_abs, ReductionOp::sum_squares}) {
+      defect.norm = {op, result.as<double>(), scratch.data(), false};
+      transfer.find_defect(defect, {});
+      const double truth = reduce_plainly(op, after, before, defect.region);
+      EXPECT_NEAR(fetched<double>(*device_, result.data()), truth, 1e-12 * truth);
+      defect.defect = {};
     }
   }
 

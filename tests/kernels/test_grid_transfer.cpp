@@ -76,6 +76,7 @@ TEST_P(GridTransferOf, RestrictsTheMeanUpdate) {
           });
         const Tables<T> tables(n, m);
         Field<T> expected = random_field<T>(*host_, m, 1, 3), coarse = to_device(*device_, expected);
+        Field<T> first = random_field<T>(*host_, m, 1, 4), swept_there = to_device(*device_, first);
         for_each_cell(m, [&](Int3 cell) {
           const CellOverlap<T> on[] = {tables.overlaps[0][cell.x], tables.overlaps[1][cell.y],
                                        tables.overlaps[2][cell.z]};
@@ -95,6 +96,7 @@ TEST_P(GridTransferOf, RestrictsTheMeanUpdate) {
             sum = std::fma(on[0].share[i], column, sum);
           }
           expected.view()(cell) = T(3.5) * sum;
+          first.view()(cell) = T(1.25) * (T(3.5) * sum);
         });
         const Field<T> source_there = to_device(*device_, source);
         const typename Tables<T>::OnDevice tables_there(*device_, tables);
@@ -107,9 +109,12 @@ TEST_P(GridTransferOf, RestrictsTheMeanUpdate) {
              T(3.5),
              {tables_there.overlaps(0), tables_there.overlaps(1), tables_there.overlaps(2)},
              nested,
-             {across_x[0], across_x[1]}},
+             {across_x[0], across_x[1]},
+             has_source ? swept_there.view() : FieldView<T>{},
+             {T(0.4), T(0.2), T(0.1), T(0.1), T(1.25)}},
             {});
         expect_same_there(*device_, expected, coarse);
+        if (has_source) expect_same_there(*device_, first, swept_there);
       }
     }
   });
