@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <limits>
 #include <set>
 #include <string>
 #include <vector>
@@ -123,7 +125,10 @@ std::string time_text(const Config& config, const std::optional<PredictedCycles>
         "steady          {}, at most {} sweeps{}{}\n",
         method.cycle() > 1 ? fmt::format("{} in cycles of {} sweeps", method.name, method.cycle())
                            : fmt::format("weight {}", config.problem.weight),
-        most, likely < most ? fmt::format(", likely {}", likely) : "",
+        most,
+        likely < most
+            ? fmt::format(", likely {}{}", predicted && predicted->is_more ? "more than " : "", likely)
+            : "",
         predicted ? fmt::format(", as {} cells of this body take", extent_text(predicted->cells)) : "");
   }
   const TimePlan plan = time_plan(config);
@@ -140,11 +145,32 @@ std::string time_text(const Config& config, const std::optional<PredictedCycles>
 // Where a body is known to be slow.
 std::string slow_text(const PredictedCycles& predicted) {
   constexpr std::int64_t usual = 8;
-  if (predicted.cycles <= usual) return {};
+  if (predicted.cycles <= usual && !predicted.is_more) return {};
   return fmt::format(
       "warning: multigrid is slow for this body: {}{} cycles, and most take 2 or 3; its conductivities jump "
       "from cell to cell, its layers are one cell thick, or its cells are of very different sizes\n",
       predicted.is_more ? "more than " : "", predicted.cycles);
+}
+
+// Where few cells cannot say: datasets have the cells of the deck.
+std::string unpredicted_text(const Config& config) {
+  constexpr double usual = 100;
+  double lowest = std::numeric_limits<double>::infinity(), highest = 0;
+  for (const NamedMaterial& material : config.materials) {
+    if (material.is_void()) continue;
+    for (int axis = 0; axis < 3; ++axis) {
+      lowest = std::min(lowest, (*material.conductivity)[axis]);
+      highest = std::max(highest, (*material.conductivity)[axis]);
+    }
+  }
+  if (config.problem.kind != ProblemKind::steady || config.problem.method != MethodName::multigrid ||
+      !paints_by_datasets(config) || highest < usual * lowest)
+    return {};
+  return fmt::format(
+      "warning: conductivities jump by a factor of {:.0f} between cells that datasets paint, whose cycles "
+      "are "
+      "not predicted: single cells that differ may take hundreds, whole parts 2 or 3\n",
+      highest / lowest);
 }
 
 // Size, and the heat of the sources. Those of more cells than this process counts in seconds are for the run.
@@ -278,7 +304,7 @@ int check(const CommandLine& command, const Communicator& world) {
             domain_text(config) + time_text(config, predicted) + files_text(config) +
             checkpoints_text(config) + memory_lines(session, options);
     for (const std::string& warning : config.warnings) text += "warning: " + warning + "\n";
-    if (predicted) text += slow_text(predicted.value());
+    text += predicted ? slow_text(predicted.value()) : unpredicted_text(config);
     if (!session.threads.warning.empty() && command.ranks == 0)
       text += "warning: " + session.threads.warning + "\n";
     print_now(text);

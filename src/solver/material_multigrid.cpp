@@ -382,6 +382,15 @@ class MaterialMultigrid {
   std::optional<Owned<Graph>> graph_;
 };
 
+// Conjugate gradients take V cycles beyond those of the method until so much of the error is left. Ordinary
+// bodies need none. Random cells do: gradients that start anew from the residual often would stall. Nothing
+// after an implicit step corrects what it leaves.
+struct Goal {
+  double left;  // share of the first error
+  int most;     // V cycles
+};
+constexpr Goal of_cycle{1e-2, 200}, of_step{1e-6, 1000};
+
 template <class T>
 class MaterialCorrection : public Correction<T> {
  public:
@@ -420,14 +429,23 @@ class MaterialCorrection : public Correction<T> {
       kernels().find_residual_of_body(body(), static_cast<T>(scale), level_.field(), level_.source(),
                                       multigrid_.finest().source().view(), level_.whole(), level_.compute());
     });
-    for (int i = 0; i < cycles; ++i) {
-      if (i == 0) last_product_ = 0;
+    last_product_ = energy_ = 0;
+    const bool is_step = is_implicit(level_.config());
+    const Goal goal = is_step ? of_step : of_cycle;
+    double first = 0;
+    int taken = 0;
+    for (; taken < cycles || (taken < goal.most && std::abs(energy_) > goal.left * goal.left * first);
+         ++taken) {
       multigrid_.v_cycle();
       add_correction();
+      if (taken == 0) first = energy_;
     }
+    if (is_step && taken == goal.most) throw unsolved(std::sqrt(std::abs(energy_) / first));
+    extra_sweeps_ += (taken - cycles) * 2 * level_.method().in_a_row;
     step_.forget_ghosts();
   }
 
+  std::int64_t extra_sweeps() const override { return extra_sweeps_; }
   void time_phases() override { multigrid_.time_phases(); }
   std::vector<TimedGrid> timed() override { return multigrid_.timed(); }
 
@@ -452,6 +470,14 @@ class MaterialCorrection : public Correction<T> {
             level_.whole()};
   }
 
+  CollectiveError unsolved(double left) const {
+    return CollectiveError(
+        ExitCode::not_converged,
+        fmt::format("{}: an implicit step is not solved after {} V cycles, {:.1g} of its change is left: the "
+                    "conductivities of cells differ by too much; use method rkl or euler, or shorter steps",
+                    level_.config().at("problem.method"), of_step.most, left));
+  }
+
   void add_correction() {
     ConductanceGrid& grid = multigrid_.finest();
     const ConjugateSteps<T>& steps = conjugate_steps<T>(level_.device().backend());
@@ -462,10 +488,12 @@ class MaterialCorrection : public Correction<T> {
       kernels().find_residual(grid.faces(), {.axis = -1}, fields.correction, {}, grid.other().view(),
                               level_.whole(), level_.compute());
     });
-    if (level_.config().problem.accelerate == Acceleration::cg)
+    const bool accelerates = level_.config().problem.accelerate == Acceleration::cg;
+    if (accelerates || is_implicit(level_.config()))
       grid.timed(Phase::reduction, [&] {
         steps.products(fields, sums_.template as<LongAccumulator>(), level_.compute());
-        parts = best_parts();
+        const ConjugateParts best = best_parts();
+        if (accelerates) parts = best;
       });
     grid.timed(Phase::sweep, [&] { steps.take(fields, parts, level_.compute()); });
   }
@@ -480,6 +508,7 @@ class MaterialCorrection : public Correction<T> {
     for (std::size_t i = 0; i < sums.size(); ++i) {
       of[i] = over_ranks(sums[i], level_.communicator()).rounded();
     }
+    energy_ = of[r_z];
     const double d_Ad = std::exchange(last_product_, 0), determinant = of[z_Az] * d_Ad - of[z_Ad] * of[z_Ad];
     double of_correction = of[r_z] / of[z_Az], of_last = 0;
     constexpr double independent = 1e-12, most = 100;
@@ -499,6 +528,8 @@ class MaterialCorrection : public Correction<T> {
   MaterialMultigrid multigrid_;
   Field<float> last_, image_;  // the last step d, and A d
   double last_product_ = 0;    // d A d; 0: there is no last step
+  double energy_ = 0;          // r z before the last step: about the error's square in the norm of A
+  std::int64_t extra_sweeps_ = 0;
   Buffer sums_;
 };
 

@@ -30,6 +30,8 @@ class WholeCycle {
   // Stores that norm of the update by a sweep of the unit weight, where that takes less than the sweep; else
   // returns false.
   virtual bool find_norm(const UpdateNorm&) { return false; }
+  // Sweeps so far beyond those of the method's cycles.
+  virtual std::int64_t extra_sweeps() const { return 0; }
   virtual std::vector<TimedGrid> timed() = 0;  // the grids below the field's, the finest first
   // From now on the host waits after each phase of every grid, as in Step::time_phases().
   virtual void time_phases() = 0;

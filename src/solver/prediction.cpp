@@ -55,13 +55,16 @@ Config small_problem(const Config& config) {
 
 }  // namespace
 
+bool paints_by_datasets(const Config& config) {
+  return std::ranges::any_of(config.regions,
+                             [](const MaterialRegion& each) { return each.shape == RegionShape::dataset; });
+}
+
 std::optional<PredictedCycles> predicted_cycles(const Config& config) {
   constexpr std::int64_t most_cycles = 100;
   const ProblemConfig& problem = config.problem;
-  const bool reads_cells = std::ranges::any_of(
-      config.regions, [](const MaterialRegion& each) { return each.shape == RegionShape::dataset; });
-  if (problem.kind != ProblemKind::steady || problem.method != MethodName::multigrid || reads_cells ||
-      !has_several_materials(config) || mean_is_free(config))
+  if (problem.kind != ProblemKind::steady || problem.method != MethodName::multigrid ||
+      paints_by_datasets(config) || !has_several_materials(config) || mean_is_free(config))
     return std::nullopt;
   const double tolerance = problem.criterion == Criterion::relative && problem.tolerance > 0
                                ? *problem.tolerance
@@ -73,7 +76,9 @@ std::optional<PredictedCycles> predicted_cycles(const Config& config) {
     const Decomposition whole(small.grid.cells, {1, 1, 1}, periodic_axes(small));
     Solver<double> solver(small, whole, self, *device, choose_kernels<double>(small, Backend::host));
     const Solution found = solve(solver, tolerance, most_cycles);
-    return PredictedCycles{small.grid.cells, found.cycles, found.relative_residual > tolerance};
+    const std::int64_t cycle = solver.level().method().cycle();
+    return PredictedCycles{small.grid.cells, (found.sweeps + cycle - 1) / cycle,
+                           found.relative_residual > tolerance};
   } catch (const Error&) {
     return std::nullopt;
   }

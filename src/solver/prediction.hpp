@@ -11,32 +11,38 @@
 namespace isotherm {
 
 struct Solution {
-  std::int64_t cycles = 0;
+  std::int64_t cycles = 0, sweeps = 0;
   double relative_residual = 0;  // at the end
 };
 
-// Takes cycles from the current field until the residual is `tolerance` times the first; at most
-// `most_cycles`, and until two in a row have not lowered it. Collective.
+// Takes cycles from the current field until the residual is `tolerance` times the first; at most the sweeps
+// of `most_cycles`, and until several in a row have not lowered it. Collective.
 template <class T>
 Solution solve(Solver<T>& solver, double tolerance, std::int64_t most_cycles) {
   const double first = solver.residual();
   double last = first, lowest = first;
-  Solution found{0, first > 0 ? 1.0 : 0.0};
-  for (int worse = 0; last > tolerance * first && worse < 2 && found.cycles < most_cycles; ++found.cycles) {
-    solver.sweep(solver.level().method().cycle());
+  Solution found{.relative_residual = first > 0 ? 1.0 : 0.0};
+  const std::int64_t cycle = solver.level().method().cycle(), extra = solver.extra_sweeps();
+  const int most_worse = solver.level().config().problem.accelerate == Acceleration::cg ? 10 : 2;
+  for (int worse = 0; last > tolerance * first && worse < most_worse && found.sweeps < most_cycles * cycle;
+       ++found.cycles) {
+    solver.sweep(cycle);
     last = solver.residual();
     worse = last < lowest ? 0 : worse + 1;
     lowest = std::min(lowest, last);
     found.relative_residual = last / first;
+    found.sweeps = (found.cycles + 1) * cycle + solver.extra_sweeps() - extra;
   }
   return found;
 }
 
 struct PredictedCycles {
   Int3 cells;           // of the small problem
-  std::int64_t cycles;  // to the tolerance of the deck
+  std::int64_t cycles;  // to the tolerance of the deck, by their sweeps
   bool is_more;         // that many did not suffice
 };
+
+bool paints_by_datasets(const Config& config);  // do regions have cells from datasets?
 
 // By this process alone, in some tenths of a second. None without multigrid of several materials, where no
 // boundary removes the heat of a source, and where few cells cannot represent the domain: datasets of regions

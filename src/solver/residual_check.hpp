@@ -52,9 +52,10 @@ class Stagnation {
 
   // `decay`: of the slowest mode per sweep (Method); 0: never. `interval`: sweeps between checks.
   Stagnation(const ProblemConfig& problem, double decay, std::int64_t interval)
-      : patience_(problem.kind == ProblemKind::steady && problem.tolerance > 0 && decay > 0
-                      ? std::max(std::log(10.0) / decay, least_checks * static_cast<double>(interval))
-                      : std::numeric_limits<double>::infinity()) {}
+      : patience_(
+            problem.kind == ProblemKind::steady && problem.tolerance > 0 && decay > 0
+                ? std::max(std::log(10.0) / decay, least_checks(problem) * static_cast<double>(interval))
+                : std::numeric_limits<double>::infinity()) {}
 
   void go_on_from(Lowest lowest) { lowest_ = lowest; }
   // A slightly lower residual is no progress: noise keeps reaching new minima.
@@ -69,7 +70,11 @@ class Stagnation {
   }
 
  private:
-  static constexpr double least_checks = 2;
+  // The residual of conjugate gradients may rise for some cycles while the error falls.
+  static double least_checks(const ProblemConfig& problem) {
+    return problem.accelerate == Acceleration::cg ? 10 : 2;
+  }
+
   double patience_;  // sweeps
   Lowest lowest_{std::numeric_limits<double>::infinity(), 0};
 };

@@ -93,10 +93,13 @@ class Solver {
   std::int64_t own_sweeps() const { return level_.sweeps() - first_; }  // of this solver
   double time() const { return level_.time(); }                         // s; 0 in a steady problem
   // Counts of parts of steps (StepControl), where sweeps() counts whole steps; without long steps only the
-  // sweeps, own_sweeps().
+  // sweeps. Sweeps beyond those of the method's cycles are included.
   StepCounts counts() const {
-    return super_step_ ? super_step_->counts() : StepCounts{.sweeps = own_sweeps()};
+    StepCounts counts = super_step_ ? super_step_->counts() : StepCounts{.sweeps = own_sweeps()};
+    counts.sweeps += extra_sweeps();
+    return counts;
   }
+  std::int64_t extra_sweeps() const { return whole_cycle_ ? whole_cycle_->extra_sweeps() : 0; }
   int step_halvings() const { return super_step_ ? super_step_->halvings() : 0; }
   void go_on_from_halvings(int halvings) {
     if (halvings > 0 && super_step_) super_step_->go_on_from(halvings);

@@ -95,6 +95,7 @@ class SuperStep : public WholeCycle {
     for (const PartOfStep& part : parts) take_parts(part);
     level_.end_parts(begin + cycle);
   }
+  std::int64_t extra_sweeps() const override { return correction_ ? correction_->extra_sweeps() : 0; }
   std::vector<TimedGrid> timed() override {
     return correction_ ? correction_->timed() : std::vector<TimedGrid>{};
   }
