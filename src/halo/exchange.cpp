@@ -49,39 +49,29 @@ typename HaloExchange<T>::Layers HaloExchange<T>::connect(int layers) {
   made.messages = halo_messages(decomposition_, communicator_.rank(), layers);
   made.copies = local_copies(decomposition_, communicator_.rank(), layers);
   if (communicator_.size() == 1) return made;
+  std::string why_not;
   for (const OpenTransport<T>& open : chosen_.open) {
     std::vector<HaloMessage> mine;  // to the neighbours that use this transport
     for (const HaloMessage& m : made.messages)
       for (const HaloLink& link : chosen_.links)
         if (link.transport == open.entry->name && link.peer == m.peer) mine.push_back(m);
     all_or_throw(communicator_, [&] {
-      if (!mine.empty()) made.transports.push_back({open.entry->name, open.maker->connect(fields_, mine)});
+      if (!mine.empty()) made.transports.push_back(open.maker->connect(fields_, mine));
     });
+    if (mine.empty() || made.transports.back()->recordable() || !why_not.empty()) continue;
+    const auto [low, high] = std::minmax({communicator_.rank(), mine.front().peer});
+    why_not = fmt::format("ranks {} and {} exchange halos by transport {}, which needs the host", low, high,
+                          open.entry->name);
   }
-  made.why_not_recordable = why_not_recorded(made);
+  // All ranks record their exchanges, or none: NCCL needs both sides of a message recorded, the slowest rank
+  // limits the others, and ranks that choose by a common measurement must measure the same.
+  made.why_not_recordable = communicator_.first_of_all(why_not);
   const bool mine = layers == 1 && made.copies.empty() && made.transports.size() == 1 &&
-                    made.transports.front().transport->serves_sweeps();
+                    made.transports.front()->serves_sweeps();
   made.serves_sweeps = communicator_.all(mine);
   if (times_phases_)
-    for (const auto& each : made.transports) each.transport->time_phases(device_);
+    for (const auto& each : made.transports) each->time_phases(device_);
   return made;
-}
-
-// All ranks record their exchanges, or none: NCCL needs both sides of a message recorded, the slowest rank
-// limits the others, and ranks that choose by a common measurement must measure the same.
-template <class T>
-std::string HaloExchange<T>::why_not_recorded(const Layers& layers) const {
-  std::string mine;
-  for (const HaloLink& link : chosen_.links) {
-    if (std::ranges::find(layers.messages, link.peer, &HaloMessage::peer) == layers.messages.end()) continue;
-    const bool recorded = std::ranges::any_of(layers.transports, [&](const NamedTransport& t) {
-      return t.name == link.transport && t.transport->recordable();
-    });
-    if (recorded || !mine.empty()) continue;
-    mine = fmt::format("ranks {} and {} exchange halos by transport {}, which needs the host",
-                       std::min(link.rank, link.peer), std::max(link.rank, link.peer), link.transport);
-  }
-  return communicator_.first_of_all(mine);
 }
 
 template <class T>
@@ -98,7 +88,7 @@ void HaloExchange<T>::start(FieldView<T> field, Stream compute, Stream halo) {
   if (!now().messages.empty()) {
     device_.record(field_ready_, compute);
     device_.wait(halo, field_ready_);
-    for (const auto& each : now().transports) each.transport->send(field, halo);
+    for (const auto& each : now().transports) each->send(field, halo);
   }
   if (now().copies.empty()) return;
   const TraceRange range(Phase::copies);
@@ -109,7 +99,7 @@ void HaloExchange<T>::start(FieldView<T> field, Stream compute, Stream halo) {
 template <class T>
 void HaloExchange<T>::finish(FieldView<T> field, Stream compute, Stream halo) {
   if (now().messages.empty()) return;
-  for (const auto& each : now().transports) each.transport->receive(field, halo);
+  for (const auto& each : now().transports) each->receive(field, halo);
   device_.record(ghosts_ready_, halo);
   device_.wait(compute, ghosts_ready_);
 }
@@ -118,7 +108,7 @@ template <class T>
 void HaloExchange<T>::time_phases() {
   times_phases_ = true;
   for (auto& [number, layers] : by_number_)
-    for (const auto& each : layers.transports) each.transport->time_phases(device_);
+    for (const auto& each : layers.transports) each->time_phases(device_);
 }
 
 template <class T>
@@ -126,8 +116,7 @@ PhaseTimes HaloExchange<T>::times() const {
   PhaseTimes sum;
   for (const auto& [number, layers] : by_number_)
     for (const auto& each : layers.transports)
-      for (const Phase phase : {Phase::pack, Phase::wire, Phase::unpack})
-        sum[phase] += each.transport->times()[phase];
+      for (const Phase phase : {Phase::pack, Phase::wire, Phase::unpack}) sum[phase] += each->times()[phase];
   return sum;
 }
 

@@ -42,7 +42,7 @@ class HaloExchange {
 
   // Can sweeps store their faces in place of exchanges (one layer, no local copies)? The same on all ranks.
   bool serves_sweeps() const { return now().serves_sweeps; }
-  Transport<T>& of_sweeps() { return *now().transports.front().transport; }  // the one that then takes them
+  Transport<T>& of_sweeps() { return *now().transports.front(); }  // the one that then takes them
 
   // From now on times() has this rank's exchanges; on a GPU the host waits after each phase.
   void time_phases();
@@ -62,20 +62,15 @@ class HaloExchange {
   }
 
  private:
-  struct NamedTransport {
-    std::string_view name;
-    std::unique_ptr<Transport<T>> transport;
-  };
   struct Layers {
     std::vector<HaloMessage> messages;
     std::vector<LocalCopy> copies;
-    std::vector<NamedTransport> transports;  // those that this rank uses
+    std::vector<std::unique_ptr<Transport<T>>> transports;  // those that this rank uses
     std::string why_not_recordable;
     bool serves_sweeps = false;
   };
   void check_arguments() const;
   Layers connect(int layers);
-  std::string why_not_recorded(const Layers& layers) const;
   const Layers& now() const { return by_number_.at(layers_); }
 
   Decomposition decomposition_;
