@@ -115,13 +115,6 @@ class Requests {
   std::vector<MPI_Status> statuses_;
 };
 
-// Calls use(offset, bytes) for each piece of a message.
-template <class Use>
-void for_each_piece(std::size_t bytes, std::size_t piece_bytes, Use use) {
-  for (std::size_t offset = 0; offset < bytes; offset += piece_bytes)
-    use(offset, std::min(piece_bytes, bytes - offset));
-}
-
 std::byte* at(void* base, std::size_t offset) {
   return static_cast<std::byte*>(base) + offset;
 }
@@ -139,12 +132,13 @@ class MpiWire final : public Wire {
       void *out = m.send, *in = m.receive;
       for (void** buffer : {&out, &in})
         if (is_staged) *buffer = staging_.emplace_back(device, m.bytes, Memory::staging).data();
-      for_each_piece(m.bytes, piece_bytes, [&](std::size_t offset, std::size_t bytes) {
+      for (std::size_t offset = 0; offset < m.bytes; offset += piece_bytes) {
+        const std::size_t bytes = std::min(piece_bytes, m.bytes - offset);
         sends_.add(at(out, offset), bytes, m.peer, m.send_tag, comm);
         receives_.add(at(in, offset), bytes, m.peer, m.receive_tag, comm);
         pieces_.push_back({at(out, offset), at(m.send, offset), at(m.receive, offset), at(in, offset), bytes,
                            own_event(device)});
-      });
+      }
     }
   }
 
