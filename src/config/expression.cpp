@@ -121,90 +121,90 @@ constexpr std::pair<std::string_view, double> constants[] = {
     {"pi", std::numbers::pi}, {"_pi", std::numbers::pi}, {"_e", std::numbers::e}};
 constexpr std::string_view variable_names = "xyzt";
 
+FormulaProgram number_of(double value) {
+  return {{{FormulaOp::number, 0, value}}, 1};
+}
+bool is_number(const FormulaProgram& program) {
+  return program.steps.back().op == FormulaOp::number && program.steps.size() == 1;
+}
+double value_of(const FormulaProgram& constant) {
+  double value = 0;
+  evaluate(constant, {}, &value);
+  return value;
+}
+
+// Throws FormulaError where it is deeper than a formula may be.
+FormulaProgram joined(FormulaOp op, const std::vector<FormulaProgram>& operands) {
+  FormulaProgram made;
+  for (int i = 0; i < std::ssize(operands); ++i) {
+    made.steps.insert(made.steps.end(), operands[i].steps.begin(), operands[i].steps.end());
+    made.depth = std::max(made.depth, i + operands[i].depth);
+  }
+  made.steps.push_back({op});
+  if (made.depth > deepest_formula)
+    throw FormulaError{fmt::format("more than {} values wait for each other", deepest_formula), 0};
+  return made;
+}
+
 class Compiler {
  public:
   explicit Compiler(std::string_view allowed) : allowed_(allowed) {}
 
-  FormulaProgram program(const Node& root) {
-    add(root);
-    FormulaProgram made{std::move(steps_), 0};
-    int depth = 0;
-    for (const FormulaStep& step : made.steps)
-      made.depth = std::max(made.depth, depth += 1 - operands_of(step.op));
-    if (made.depth > deepest_formula)
-      throw FormulaError{fmt::format("more than {} values wait for each other", deepest_formula), 0};
+  FormulaProgram program(const Node& node) const {
+    // Infinite where it is too large, which the deck's checks find.
+    if (node.is_type<grammar::number>()) return number_of(std::strtod(node.string().c_str(), nullptr));
+    if (node.is_type<grammar::name>()) return named(node);
+    if (node.is_type<grammar::call>()) return called(node);
+    std::vector<FormulaProgram> parts;
+    const bool is_chain = !node.is_type<grammar::power>() && !node.is_type<grammar::expression>();
+    for (std::size_t i = 0; i < node.children.size(); i += is_chain ? 2 : 1)  // signs stand between
+      parts.push_back(program(*node.children[i]));
+    if (node.is_type<grammar::negative>()) return applied(FormulaOp::negative, parts);
+    if (node.is_type<grammar::inverse>()) return applied(FormulaOp::logical_not, parts);
+    if (!is_chain) return applied(parts.size() == 2 ? FormulaOp::power : FormulaOp::choose, parts);
+    FormulaProgram made = parts[0];
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      const std::string_view sign = node.children[2 * i - 1]->string_view();
+      made = applied(std::ranges::find(signs, sign, &Operation::first)->second, {made, parts[i]});
+    }
     return made;
   }
 
  private:
-  void add(const Node& node) {
-    const auto& parts = node.children;
-    if (node.is_type<grammar::number>()) return add_number(node.string_view());
-    if (node.is_type<grammar::name>()) return add_name(node);
-    if (node.is_type<grammar::call>()) return add_call(node);
-    add(*parts[0]);
-    if (node.is_type<grammar::negative>()) return apply(FormulaOp::negative);
-    if (node.is_type<grammar::inverse>()) return apply(FormulaOp::logical_not);
-    if (node.is_type<grammar::power>() || node.is_type<grammar::expression>()) {
-      for (std::size_t i = 1; i < parts.size(); ++i) add(*parts[i]);
-      return apply(parts.size() == 2 ? FormulaOp::power : FormulaOp::choose);
-    }
-    for (std::size_t i = 1; i + 1 < parts.size(); i += 2) {
-      add(*parts[i + 1]);
-      apply(std::ranges::find(signs, parts[i]->string_view(), &Operation::first)->second);
-    }
-  }
-
-  void add_number(std::string_view text) {
-    // Infinite where it is too large, which the deck's checks find.
-    steps_.push_back({FormulaOp::number, 0, std::strtod(std::string(text).c_str(), nullptr)});
-  }
-  void add_name(const Node& node) {
+  FormulaProgram named(const Node& node) const {
     const std::string_view name = node.string_view();
     for (const auto& [constant, value] : constants)
-      if (name == constant) return steps_.push_back({FormulaOp::number, 0, value});
+      if (name == constant) return number_of(value);
     const std::size_t at = name.size() == 1 ? variable_names.find(name) : name.npos;
     if (at == name.npos || allowed_.find(name) == name.npos) throw unknown(node);
-    steps_.push_back({FormulaOp::variable, static_cast<std::uint8_t>(at), 0});
+    return {{{FormulaOp::variable, static_cast<std::uint8_t>(at), 0}}, 1};
   }
-  void add_call(const Node& node) {
+  FormulaProgram called(const Node& node) const {
     const Node& name = *node.children[0];
-    const std::size_t given = node.children.size() - 1;
+    const auto given = static_cast<int>(node.children.size()) - 1;
     const auto function = std::ranges::find(functions, name.string_view(), &Operation::first);
     if (function == std::end(functions)) throw unknown(name);
     const auto [word, op] = *function;
     // These take any number of values, and the operator two at a time.
     const bool takes_any = op == FormulaOp::min || op == FormulaOp::max || op == FormulaOp::add;
-    if (!takes_any && given != static_cast<std::size_t>(operands_of(op)))
+    if (!takes_any && given != operands_of(op))
       throw FormulaError{fmt::format("{} takes {}, not {}", word, counted(operands_of(op), "value"), given),
                          name.begin().byte};
-    for (std::size_t i = 1; i <= given; ++i) {
-      add(*node.children[i]);
-      if (takes_any && i > 1) apply(op);
-    }
-    if (!takes_any) apply(op);
-    if (word != "avg") return;
-    steps_.push_back({FormulaOp::number, 0, static_cast<double>(given)});
-    apply(FormulaOp::divide);
+    std::vector<FormulaProgram> values;
+    for (int i = 1; i <= given; ++i) values.push_back(program(*node.children[i]));
+    if (!takes_any) return applied(op, values);
+    FormulaProgram made = values[0];
+    for (int i = 1; i < given; ++i) made = applied(op, {made, values[i]});
+    return word == "avg" ? applied(FormulaOp::divide, {made, number_of(given)}) : made;
   }
 
-  // A step whose operands are numbers becomes a number.
-  void apply(FormulaOp op) {
-    const auto operands = steps_.end() - operands_of(op);
-    const bool folds = std::all_of(operands, steps_.end(),
-                                   [](const FormulaStep& step) { return step.op == FormulaOp::number; });
-    if (op == FormulaOp::power && !folds && steps_.back().op == FormulaOp::number &&
-        steps_.back().number == 2) {
-      steps_.pop_back();
-      return steps_.push_back({FormulaOp::square});
-    }
-    if (!folds) return steps_.push_back({op});
-    FormulaProgram constant{{operands, steps_.end()}, 3};
-    constant.steps.push_back({op});
-    FormulaStep result;
-    evaluate(constant, {}, &result.number);
-    steps_.erase(operands, steps_.end());
-    steps_.push_back(result);
+  // A number where all operands are.
+  static FormulaProgram applied(FormulaOp op, const std::vector<FormulaProgram>& operands) {
+    const bool folds = std::ranges::all_of(operands, is_number);
+    if (op == FormulaOp::power && !folds && is_number(operands[1]) && operands[1].steps[0].number == 2)
+      return joined(FormulaOp::square, {operands[0]});
+    FormulaProgram made = joined(op, operands);
+    return folds ? number_of(value_of(made)) : made;
   }
 
   static FormulaError unknown(const Node& name) {
@@ -215,7 +215,6 @@ class Compiler {
   }
 
   std::string_view allowed_;
-  std::vector<FormulaStep> steps_;
 };
 
 FormulaError explained(const pegtl::parse_error& error, const std::string& text) {
@@ -265,25 +264,12 @@ Expression::Expression(const std::vector<TableKnot>& knots, bool steps, std::str
 }
 
 Expression Expression::combined(FormulaOp op, const std::vector<Expression>& operands) {
-  FormulaProgram made;
-  bool are_numbers = true;
-  for (int i = 0; i < std::ssize(operands); ++i) {
-    const Expression& each = operands[static_cast<std::size_t>(i)];
-    are_numbers = are_numbers && each.is_constant();
-    if (each.program_)
-      made.steps.insert(made.steps.end(), each.program_->steps.begin(), each.program_->steps.end());
-    else
-      made.steps.push_back({FormulaOp::number, 0, each.constant_});
-    made.depth = std::max(made.depth, i + (each.program_ ? each.program_->depth : 1));
-  }
-  made.steps.push_back({op});
-  if (made.depth > deepest_formula)
-    throw FormulaError{fmt::format("more than {} values wait for each other", deepest_formula), 0};
+  std::vector<FormulaProgram> programs;
+  for (const Expression& each : operands)
+    programs.push_back(each.program_ ? *each.program_ : number_of(each.constant_));
+  FormulaProgram made = joined(op, programs);
+  if (std::ranges::all_of(operands, &Expression::is_constant)) return value_of(made);
   Expression result;
-  if (are_numbers) {
-    isotherm::evaluate(made, {}, &result.constant_);
-    return Expression(result.constant_);
-  }
   result.text_ = "a combination of formulas";
   result.program_ = std::make_shared<const FormulaProgram>(std::move(made));
   return result;
