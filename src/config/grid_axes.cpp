@@ -51,6 +51,22 @@ Expression GridAxis::size_formula() const {
   return is_graded() ? Expression(knots, true, "a table", letter_) : Expression(zones_[0].size);
 }
 
+Box centres_within(const GridAxes& axes, const RegionValue& shape) {
+  Box cells;
+  for (int a = 0; a < 3; ++a) {
+    double low = shape.from[a], high = shape.to[a];
+    if (shape.shape != Shape::box) {
+      const double length =
+          shape.shape == Shape::cylinder && shape.axis == a ? shape.length : 2 * shape.radius;
+      low = shape.centre[a] - length / 2;
+      high = low + length;
+    }
+    cells.lo[a] = axes[a].first_centre_from(low);
+    cells.hi[a] = axes[a].first_centre_from(high);
+  }
+  return cells;
+}
+
 double size_at(const Config& config, Face f) {
   const int axis = axis_of(f);
   if (!config.grid.is_graded(axis) || !is_max(f)) return spacing(config)[axis];
@@ -62,7 +78,7 @@ CellWeights::CellWeights(const Config& config, Box cells) {
     if (!config.grid.is_graded(axis)) continue;
     const GridAxis sizes(config, axis);
     for (Index i = cells.lo[axis]; i < cells.hi[axis]; ++i)
-      along[static_cast<std::size_t>(axis)].push_back(sizes.size(i) / sizes.size(0));
+      along[axis].push_back(sizes.size(i) / sizes.size(0));
   }
 }
 

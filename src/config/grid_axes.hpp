@@ -59,7 +59,7 @@ struct GridAxes {
 
   explicit GridAxes(const Config& config)
       : axes{GridAxis(config, 0), GridAxis(config, 1), GridAxis(config, 2)} {}
-  const GridAxis& operator[](int axis) const { return axes[static_cast<std::size_t>(axis)]; }
+  const GridAxis& operator[](int axis) const { return axes[axis]; }
   Vector3 centre(Int3 cell) const {  // m
     return {axes[0].centre(cell.x), axes[1].centre(cell.y), axes[2].centre(cell.z)};
   }
@@ -67,6 +67,9 @@ struct GridAxes {
     return axes[0].length() * axes[1].length() * axes[2].length();
   }
 };
+
+// Cells of the domain whose centres a box, sphere or cylinder may hold: between its ends along each axis.
+Box centres_within(const GridAxes& axes, const RegionValue& shape);
 
 // m along its normal, of the cells at a face of the domain.
 double size_at(const Config& config, Face face);
@@ -79,9 +82,7 @@ struct CellWeights {
   CellWeights() = default;  // all are
   CellWeights(const Config& config, Box cells);
   bool any() const { return !along[0].empty() || !along[1].empty() || !along[2].empty(); }
-  double of(std::size_t axis, Index cell) const {
-    return along[axis].empty() ? 1 : along[axis][static_cast<std::size_t>(cell)];
-  }
+  double of(std::size_t axis, Index cell) const { return along[axis].empty() ? 1 : along[axis][cell]; }
 };
 // The same as a formula of x, y, z.
 Expression volume_formula(const Config& config);

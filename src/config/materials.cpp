@@ -41,16 +41,6 @@ bool are_alike(const Config& config, const ContactTable& contact, std::size_t i,
   return true;
 }
 
-std::vector<std::pair<std::int64_t, std::uint8_t>> numbers_of(const Config& config,
-                                                              const MaterialRegion& region) {
-  std::vector<std::pair<std::int64_t, std::uint8_t>> map;
-  for (const MappedId& each : region.map)
-    if (const auto id = read_number<std::int64_t>(each.id))
-      map.emplace_back(*id, static_cast<std::uint8_t>(material_number(config, each.material)));
-  std::ranges::sort(map);
-  return map;
-}
-
 }  // namespace
 
 std::size_t material_number(const Config& config, const std::string& name) {
@@ -88,20 +78,6 @@ std::vector<std::size_t> painted_materials(const Config& config) {
 
 namespace {
 
-using CellRange = std::array<Index, 2>;  // from, to
-
-// The cells along an axis whose centres a shape can hold.
-CellRange reached(const GridAxis& axis, const RegionValue& shape, int a) {
-  double low = shape.from[a], high = shape.to[a];
-  if (shape.shape != Shape::box) {
-    const bool is_length = shape.shape == Shape::cylinder && shape.axis == a;
-    const double half = is_length ? shape.length / 2 : shape.radius;
-    low = shape.centre[a] - half;
-    high = shape.centre[a] + half;
-  }
-  return {axis.first_centre_from(low), axis.first_centre_from(high)};
-}
-
 // Numbers the sizes of cells, and gives each material a class for those that its cells may have.
 class SizeClasses {
  public:
@@ -124,10 +100,10 @@ class SizeClasses {
     found_.of_material.resize(materials * found_.sizes[0] * found_.sizes[1] * found_.sizes[2]);
   }
 
-  void add(std::size_t material, const std::array<CellRange, 3>& cells) {
-    for (const std::size_t z : sizes_within(2, cells[2]))
-      for (const std::size_t y : sizes_within(1, cells[1]))
-        for (const std::size_t x : sizes_within(0, cells[0])) add_one(material, x, y, z);
+  void add(std::size_t material, const Box& cells) {
+    for (const std::size_t z : sizes_within(2, cells))
+      for (const std::size_t y : sizes_within(1, cells))
+        for (const std::size_t x : sizes_within(0, cells)) add_one(material, x, y, z);
   }
 
   MaterialClasses all() {
@@ -138,15 +114,16 @@ class SizeClasses {
   }
 
  private:
-  std::vector<std::size_t> sizes_within(std::size_t axis, const CellRange& cells) const {
+  std::vector<std::size_t> sizes_within(int axis, const Box& cells) const {
     const std::vector<Index>& first = found_.first_of_zone[axis];
-    if (cells[0] >= cells[1]) return {};
+    const Index begin = cells.lo[axis], end = cells.hi[axis];
+    if (begin >= end) return {};
     if (first.empty()) return {0};
     std::vector<std::size_t> numbers;
     for (std::size_t zone = 0; zone < first.size(); ++zone) {
-      const bool ends_before = zone + 1 < first.size() && first[zone + 1] <= cells[0];
+      const bool ends_before = zone + 1 < first.size() && first[zone + 1] <= begin;
       const std::size_t number = found_.number_of_size[axis][zone];
-      if (!ends_before && first[zone] < cells[1] && std::ranges::find(numbers, number) == numbers.end())
+      if (!ends_before && first[zone] < end && std::ranges::find(numbers, number) == numbers.end())
         numbers.push_back(number);
     }
     return numbers;
@@ -175,13 +152,12 @@ class SizeClasses {
 
 MaterialClasses with_sizes(const Config& config, const MaterialClasses& of_materials) {
   SizeClasses all(config, of_materials);
-  const Int3 n = config.grid.cells;
-  const std::array<CellRange, 3> whole{{{0, n.x}, {0, n.y}, {0, n.z}}};
+  const Box whole{{0, 0, 0}, config.grid.cells};
   if (config.materials.empty()) all.add(0, whole);
   const GridAxes axes(config);
   const std::vector<PaintedShape> shapes = painted_shapes(config);
   for (const bool voids : {false, true}) {  // these are behind all others
-    const auto add = [&](std::size_t material, const std::array<CellRange, 3>& cells) {
+    const auto add = [&](std::size_t material, const Box& cells) {
       if (material != no_material && material_of_number(config, material).is_void() == voids)
         all.add(material, cells);
     };
@@ -189,10 +165,7 @@ MaterialClasses with_sizes(const Config& config, const MaterialClasses& of_mater
       add(material_number(config, config.material.default_material), whole);
     for (const PaintedShape& shape : shapes) {
       for (const auto& [number, material] : shape.map) add(material, whole);
-      if (!shape.map.empty()) continue;
-      std::array<CellRange, 3> cells;
-      for (int a = 0; a < 3; ++a) cells[static_cast<std::size_t>(a)] = reached(axes[a], shape.place, a);
-      add(shape.material, cells);
+      if (shape.map.empty()) add(shape.material, centres_within(axes, shape.place));
     }
   }
   return all.all();
@@ -289,7 +262,12 @@ std::vector<PaintedShape> painted_shapes(const Config& config) {
     if (region.shape != RegionShape::layers) {
       RegionValue place = region.place;
       place.shape = *from_word<Shape>(word(region.shape));
-      shapes.push_back({material_number(config, region.material), place, key, numbers_of(config, region)});
+      PaintedShape& shape =
+          shapes.emplace_back(PaintedShape{material_number(config, region.material), place, key});
+      for (const MappedId& each : region.map)
+        if (const auto id = read_number<std::int64_t>(each.id))
+          shape.map.emplace_back(*id, static_cast<std::uint8_t>(material_number(config, each.material)));
+      std::ranges::sort(shape.map);
       continue;
     }
     const int axis = region.place.axis;

@@ -49,10 +49,10 @@ struct MaterialClasses {
 
   std::size_t count() const { return classes.size(); }
   std::size_t size_number(int axis, Index cell) const {
-    const std::vector<Index>& first = first_of_zone[static_cast<std::size_t>(axis)];
+    const std::vector<Index>& first = first_of_zone[axis];
     if (first.empty()) return 0;
     const auto zone = std::ranges::upper_bound(first, cell) - first.begin() - 1;
-    return number_of_size[static_cast<std::size_t>(axis)][static_cast<std::size_t>(zone)];
+    return number_of_size[axis][zone];
   }
   std::uint8_t of_sizes(std::size_t material, const std::array<std::size_t, 3>& size) const {
     return of_material[((material * sizes[2] + size[2]) * sizes[1] + size[1]) * sizes[0] + size[0]];

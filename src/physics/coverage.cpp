@@ -3,7 +3,6 @@
 #include <numbers>
 
 #include "config/parts.hpp"
-#include "core/error.hpp"
 
 namespace isotherm {
 
@@ -50,32 +49,25 @@ struct Midpoints {
 }  // namespace
 
 CentreCover::CentreCover(const Config& config, const RegionValue& shape)
-    : shape_(shape), cells_(config.grid.cells), axes_(config) {
+    : shape_(shape), cells_(config.grid.cells), axes_(config), between_(centres_within(axes_, shape)) {
   const double smallest = std::min({axes_[0].smallest(), axes_[1].smallest(), axes_[2].smallest()});
   reach_ = std::max(0.0, shape.radius - rounding_of_per_cell * smallest);
-  for (int axis = 0; axis < 3; ++axis) {
-    const auto between = [&](double low, double high) {
-      return CellRange{axes_[axis].first_centre_from(low), axes_[axis].first_centre_from(high)};
-    };
-    if (shape.shape == Shape::box) {
-      between_[axis] = between(shape.from[axis], shape.to[axis]);
-    } else if (shape.shape == Shape::cylinder && shape.axis == axis) {
-      const double low = shape.centre[axis] - shape.length / 2;
-      between_[axis] = between(low, low + shape.length);
-    } else {
-      between_[axis] = {0, cells_[axis]};
+  for (int axis = 0; axis < 3; ++axis)  // row() looks at how far a cell is from the centre
+    if (is_round(shape.shape, shape.axis, axis)) {
+      between_.lo[axis] = 0;
+      between_.hi[axis] = cells_[axis];
     }
-  }
 }
 
 CellRange CentreCover::row(Index y, Index z) const {
-  if (!between_[1].has(y) || !between_[2].has(z)) return {};
-  if (shape_.shape == Shape::box) return between_[0];
+  const CellRange whole{between_.lo.x, between_.hi.x};
+  if (!between_.contains({whole.first, y, z})) return {};
+  if (shape_.shape == Shape::box) return whole;
   double left = square(reach_);  // of the squared radius, for x
   if (is_round(shape_.shape, shape_.axis, 1)) left -= square(axes_[1].centre(y) - shape_.centre[1]);
   if (is_round(shape_.shape, shape_.axis, 2)) left -= square(axes_[2].centre(z) - shape_.centre[2]);
   if (!(left > 0)) return {};
-  if (!is_round(shape_.shape, shape_.axis, 0)) return between_[0];
+  if (!is_round(shape_.shape, shape_.axis, 0)) return whole;
   const GridAxis& x = axes_[0];
   if (x.is_graded()) {
     const double low = x.in_cells(shape_.centre[0] - std::sqrt(left)),
@@ -92,7 +84,7 @@ bool CentreCover::covers_any() const {
   for (int axis = 0; axis < 3; ++axis) {
     const double u = std::floor(axes_[axis].in_cells(shape_.centre[axis]));
     const Index at =
-        is_round(shape_.shape, shape_.axis, axis) ? clipped(axis, u, u + 1).first : between_[axis].first;
+        is_round(shape_.shape, shape_.axis, axis) ? clipped(axis, u, u + 1).first : between_.lo[axis];
     nearest[axis] = std::min(at, cells_[axis] - 1);
   }
   const CellRange range = row(nearest.y, nearest.z);
@@ -120,7 +112,7 @@ Coverage::Coverage(const Config& config, const RegionValue& shape)
   volume_ = config.grid.is_graded() ? GridAxes(config).volume()
                                     : cell_volume_ * static_cast<double>(cells_.product());
   for (int a = 0; a < 3; ++a) {
-    const auto at = [&](double place) { return lattice_[static_cast<std::size_t>(a)].at(place); };
+    const auto at = [&](double place) { return lattice_[a].at(place); };
     centre_[a] = at(shape.centre[a]);
     radius_[a] = (shape_ == Shape::gaussian ? shape.width : shape.radius) / h[a];
     low_[a] = centre_[a] - radius_[a];
@@ -128,7 +120,7 @@ Coverage::Coverage(const Config& config, const RegionValue& shape)
     const bool is_length = shape_ == Shape::cylinder && a == axis_;
     if (is_length) low_[a] = centre_[a] - shape.length / 2 / h[a], high_[a] = low_[a] + shape.length / h[a];
     if (shape_ == Shape::box) low_[a] = at(shape.from[a]), high_[a] = at(shape.to[a]);
-    if (shape_ == Shape::box || is_length) snap(lattice_[static_cast<std::size_t>(a)], low_[a], high_[a]);
+    if (shape_ == Shape::box || is_length) snap(lattice_[a], low_[a], high_[a]);
   }
   const auto length = [&](int a) { return (high_[a] - low_[a]) * h[a]; };
   if (shape_ == Shape::box) volume_ = length(0) * length(1) * length(2);
@@ -144,7 +136,7 @@ Coverage::Coverage(const Config& config, const RegionValue& shape)
 
 void Coverage::integrate_gaussian() {
   for (int axis = 0; axis < 3; ++axis) {
-    const Lattice& along = lattice_[static_cast<std::size_t>(axis)];
+    const Lattice& along = lattice_[axis];
     const auto in_widths = [&](Index i) { return (along.edge(i) - centre_[axis]) / radius_[axis]; };
     for (Index i = 0; i < cells_[axis]; ++i)
       gaussian_[axis].push_back(mean_of_bell(in_widths(i), in_widths(i + 1)));

@@ -41,7 +41,8 @@ class CentreCover {
   bool repeats(Index z) const {
     const bool is_straight =
         shape_.shape == Shape::box || (shape_.shape == Shape::cylinder && shape_.axis == 2);
-    return is_straight && between_[2].has(z) == between_[2].has(z - 1);
+    const auto has = [&](Index plane) { return between_.lo.z <= plane && plane < between_.hi.z; };
+    return is_straight && has(z) == has(z - 1);
   }
 
  private:
@@ -51,7 +52,7 @@ class CentreCover {
   Int3 cells_;
   GridAxes axes_;
   double reach_;  // m, the radius less the tolerance
-  std::array<CellRange, 3> between_;
+  Box between_;   // cells, along axes on which it is straight
 };
 
 class Coverage {
