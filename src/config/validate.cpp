@@ -63,16 +63,6 @@ void check_method(Config& config, Problems& problems) {
                transient ? "euler, rkl, implicit" : "jacobi, chebyshev, multigrid");
 }
 
-void check_rkl_step(const Config& config, double dt, Problems& problems) {
-  const int most = most_rkl_stages(config);
-  const double longest = rkl_limit(config, most);
-  if (dt > longest)
-    problems.add("problem.dt",
-                 "{} s would take more than {} stages, in which {} values lose digits to rounding; write at "
-                 "most {}, or auto",
-                 shortest(dt), most, word(config.precision), shortest(longest));
-}
-
 void check_euler_step(const Config& config, double dt, Problems& problems) {
   const double limit = stable_dt(config), monotone = monotone_dt(config);
   if (dt > limit && !config.problem.allow_unstable)
@@ -98,7 +88,11 @@ void check_time_step(const Config& config, Problems& problems) {
     problems.add("problem.dt",
                  "auto needs an end_time, of which implicit takes a part; write dt, or end_time "
                  "instead of steps");
-  if (p.dt && is_rkl(config)) check_rkl_step(config, *p.dt, problems);
+  if (const int most = most_rkl_stages(config); is_rkl(config) && p.dt > rkl_limit(config, most))
+    problems.add("problem.dt",
+                 "{} s would take more than {} stages, in which {} values lose digits to rounding; write at "
+                 "most {}, or auto",
+                 shortest(*p.dt), most, word(config.precision), shortest(rkl_limit(config, most)));
   if (takes_long_steps(config)) return;
   if (p.dt) check_euler_step(config, *p.dt, problems);
   constexpr double most_steps = 1e15;
@@ -197,17 +191,28 @@ void check_lag(const Config& config, const std::string& key, std::optional<std::
 }
 
 void check_times(const Config& config, Problems& problems) {
+  const OutputConfig& output = config.output;
   if (!problems.sound({"output", "problem.kind"})) return;
   const auto check_time = [&](const std::string& key, const OutputTimes& times) {
     if (times.every_time && !is_transient(config))
       problems.add(key + ".every_time", "a steady problem has no time; use every_steps, in sweeps");
   };
-  check_lag(config, "output.diagnostics", config.output.diagnostics, problems);
-  check_time("output.checkpoint", config.output.checkpoint);
+  check_lag(config, "output.diagnostics", output.diagnostics, problems);
+  check_time("output.checkpoint", output.checkpoint);
   for (const auto& [key, times] : output_times(config)) {
     check_time(key, times);
     check_lag(config, key + ".every_steps", times.every_steps, problems);
   }
+  const auto& steps = config.problem.steps;
+  if (problems.sound({"problem.steps"}) && is_transient(config) && steps && output.every_steps > *steps)
+    problems.warn("output.every_steps",
+                  "{} is more than the {} steps of the run; only the first and the last are written",
+                  *output.every_steps, *steps);
+  if (problems.sound({"verify.order"}) && !config.verify.order.empty() && output.checkpoint.write &&
+      output.checkpoint.has_interval())
+    problems.add("output.checkpoint",
+                 "a series of grids has no checkpoints (verify.order); remove the intervals, or run its "
+                 "grids one by one");
 }
 
 void check_probes(const Config& config, Problems& problems) {
@@ -406,25 +411,6 @@ void check_verify(const Config& config, Problems& problems) {
     problems.add("verify.formula", "the formula uses t, but a steady problem has no time; leave t out");
 }
 
-void check_output(const Config& config, Problems& problems) {
-  const OutputConfig& output = config.output;
-  if (!problems.sound({"output", "problem.kind", "problem.steps"})) return;
-  if (is_transient(config) && output.every_steps && config.problem.steps &&
-      *output.every_steps > *config.problem.steps)
-    problems.warn("output.every_steps",
-                  "{} is more than the {} steps of the run; only the first and the last are written",
-                  *output.every_steps, *config.problem.steps);
-}
-
-void check_checkpoints(const Config& config, Problems& problems) {
-  const CheckpointConfig& checkpoint = config.output.checkpoint;
-  if (!problems.sound({"output", "verify.order"})) return;
-  if (checkpoint.write && checkpoint.has_interval() && !config.verify.order.empty())
-    problems.add("output.checkpoint",
-                 "a series of grids has no checkpoints (verify.order); remove the intervals, or run its "
-                 "grids one by one");
-}
-
 void check_diagnostics(const Config& config, Problems& problems) {
   const HistogramConfig& histogram = config.output.histogram;
   if (!problems.sound({"output"})) return;
@@ -463,18 +449,6 @@ struct KernelChoice {
   bool runs_on(DeviceChoice device) const { return std::ranges::count(names_on(device), chosen) > 0; }
 };
 
-bool check_kernel_name(const KernelChoice& kernel, Problems& problems) {
-  if (!problems.sound({kernel.key})) return false;
-  if (kernel.runs_on(DeviceChoice::automatic)) return true;
-  const auto known = kernel.names_on(DeviceChoice::automatic);
-  if (std::ranges::find(kernel.table, kernel.chosen, &RegistryNames::Kernel::name) == kernel.table.end())
-    problems.add_unknown_word(kernel.key, kernel.chosen, known);
-  else
-    problems.add_unavailable(kernel.key, "'{}' is not in this build (it has no CUDA); use one of {}",
-                             kernel.chosen, join(known));
-  return false;
-}
-
 // Each kernel must run on parallel.device, and on one device with those before it.
 void check_kernels(const Config& config, const RegistryNames& registry, Problems& problems) {
   const SolverConfig& solver = config.solver;
@@ -483,21 +457,28 @@ void check_kernels(const Config& config, const RegistryNames& registry, Problems
                                   {"solver.histogram", "histogram", solver.histogram, registry.histograms}};
   const DeviceChoice device = config.parallel.device;
   for (const KernelChoice& kernel : choices) {
-    if (!check_kernel_name(kernel, problems) || !problems.sound({"parallel.device"})) continue;
-    if (!kernel.runs_on(device)) {
-      const auto usable = kernel.names_on(device);
-      problems.add(kernel.key, "'{}' does not run on parallel.device {}; use auto{}{}", kernel.chosen,
-                   device == DeviceChoice::cuda ? "cuda" : "cpu", usable.size() > 1 ? " or one of " : "",
-                   join({usable.begin() + 1, usable.end()}));
-      continue;
-    }
+    if (!problems.sound({kernel.key})) continue;
+    const bool is_in_table =
+        std::ranges::find(kernel.table, kernel.chosen, &RegistryNames::Kernel::name) != kernel.table.end();
+    const auto known = kernel.names_on(DeviceChoice::automatic), usable = kernel.names_on(device);
     const auto share_device = [&](const KernelChoice& before) {
       return !problems.sound({before.key}) ||
              (kernel.runs_on(DeviceChoice::cpu) && before.runs_on(DeviceChoice::cpu)) ||
              (kernel.runs_on(DeviceChoice::cuda) && before.runs_on(DeviceChoice::cuda));
     };
     const auto other = std::find_if_not(choices, &kernel, share_device);
-    if (other != &kernel)
+    if (!is_in_table && kernel.chosen != "auto")
+      problems.add_unknown_word(kernel.key, kernel.chosen, known);
+    else if (!kernel.runs_on(DeviceChoice::automatic))
+      problems.add_unavailable(kernel.key, "'{}' is not in this build (it has no CUDA); use one of {}",
+                               kernel.chosen, join(known));
+    else if (!problems.sound({"parallel.device"}))
+      continue;
+    else if (!kernel.runs_on(device))
+      problems.add(kernel.key, "'{}' does not run on parallel.device {}; use auto{}{}", kernel.chosen,
+                   device == DeviceChoice::cuda ? "cuda" : "cpu", usable.size() > 1 ? " or one of " : "",
+                   join({usable.begin() + 1, usable.end()}));
+    else if (other != &kernel)
       problems.add(kernel.key, "'{}' runs on another device than the {} '{}'; use auto", kernel.chosen,
                    other->noun, other->chosen);
   }
@@ -565,8 +546,6 @@ void validate(Config& config, const RegistryNames& registry, Problems& problems)
     problems.add("initial", "is missing; add initial: [{shape: constant, value: 300}]");
   check_verify(config, problems);
   check_times(config, problems);
-  check_output(config, problems);
-  check_checkpoints(config, problems);
   check_diagnostics(config, problems);
   check_field_outputs(config, problems);
   check_solver(config, problems);

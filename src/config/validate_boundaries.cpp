@@ -7,30 +7,25 @@
 #include "config/materials.hpp"
 #include "config/parts.hpp"
 #include "config/reader.hpp"
-#include "config/text.hpp"
 
 namespace isotherm {
 namespace {
 
-void check_patch(const Config& config, Face f, const FacePatch& patch, const std::string& key,
-                 Problems& problems) {
-  if (!problems.sound({key, "grid"})) return;
-  for (int i = 0; i < 2; ++i) {
+void check_law(const Config& config, Face f, const BoundaryConfig& law, const std::string& of_law,
+               Problems& problems) {
+  if (!law.where.is_given()) return;
+  const std::string key = of_law + ".where";
+  const int axes = problems.sound({key, "grid"}) ? 2 : 0;
+  for (int i = 0; i < axes; ++i) {
     const int axis = face_axes(f)[i];
-    const double from = (*patch.from)[i], to = (*patch.to)[i];
+    const double from = (*law.where.from)[i], to = (*law.where.to)[i];
     for (const auto& [name, at] : {std::pair("from", from), std::pair("to", to)})
       if (const std::string problem = beyond_box(config, axis, at); !problem.empty())
         problems.add(fmt::format("{}.{}", key, name), problem);
     check_corners(key, axis, from, to, problems);
   }
-}
-
-void check_law(const Config& config, Face f, const BoundaryConfig& law, const std::string& key,
-               Problems& problems) {
-  if (!law.where.is_given()) return;
-  check_patch(config, f, law.where, key + ".where", problems);
   if (law.kind == BoundaryKind::periodic)
-    problems.add(key + ".where", "does not apply to periodic, which is of the whole face; remove it");
+    problems.add(key, "does not apply to periodic, which is of the whole face; remove it");
 }
 
 void check_list(const Config& config, Face f, const std::vector<BoundaryConfig>& laws,
@@ -61,14 +56,6 @@ void check_depth(const Config& config, Face f, const std::string& key, Problems&
   }
 }
 
-void check_varying(const Config& config, const RegistryNames& registry, Problems& problems) {
-  const char* const varying = "boundaries whose coefficients vary over a face";
-  check_error_is_known(config, varying, problems);
-  if (coefficients_use_time(config) || !has_several_materials(config))
-    check_kernel_can(config, registry, &RegistryNames::Kernel::takes_varying_a,
-                     fmt::format("take {}", varying), problems);
-}
-
 }  // namespace
 
 void check_boundaries(const Config& config, const RegistryNames& registry, Problems& problems) {
@@ -90,7 +77,11 @@ void check_boundaries(const Config& config, const RegistryNames& registry, Probl
     problems.add("verify.solution",
                  "{} is not a solution for lists of laws, patches and coefficients that vary; use formula",
                  word(solution));
-  if (has_varying_coefficients(config)) check_varying(config, registry, problems);
+  if (!has_varying_coefficients(config)) return;
+  const std::string varying = "boundaries whose coefficients vary over a face";
+  check_error_is_known(config, varying, problems);
+  if (coefficients_use_time(config) || !has_several_materials(config))
+    check_kernel_can(config, registry, &RegistryNames::Kernel::takes_varying_a, "take " + varying, problems);
 }
 
 }  // namespace isotherm
