@@ -95,10 +95,7 @@ class ValueReader {
                                 : reject("the formula '{}' gives {}", printable(node_.text), value);
   }
   bool read(std::array<Expression, 3>& target) {
-    std::vector<Expression> all;
-    if (!read_list(all, 3, [](ValueReader& entry, Expression& one) { return entry.read(one); })) return false;
-    std::ranges::copy(all, target.begin());
-    return true;
+    return read_list(target, 3, [](ValueReader& entry, Expression& one) { return entry.read(one); });
   }
   bool read(const Choice& choice) {
     if (!is_scalar()) return false;
@@ -243,8 +240,8 @@ class ValueReader {
   }
 
   // `count`: 0 for any. `read_entry(reader, value)`: one of them.
-  template <class Value, class ReadEntry>
-  bool read_list(std::vector<Value>& target, std::size_t count, ReadEntry read_entry) {
+  template <class Values, class ReadEntry>
+  bool read_list(Values& target, std::size_t count, ReadEntry read_entry) {
     const std::string_view wanted = count == 0 ? "a list is" : count == 2 ? "two are" : "three are";
     if (!is_something()) return false;
     if (node_.kind != Kind::list) return reject("{} stands where {} wanted", name_of(node_.kind), wanted);
@@ -253,7 +250,7 @@ class ValueReader {
     Key entry_key = key_;
     if (auto* numbers = std::get_if<Numbers>(&entry_key.target)) numbers->count = 1;  // for messages
     entry_key.absent_word = {};
-    target.resize(node_.items.size());
+    if constexpr (requires { target.resize(0); }) target.resize(node_.items.size());
     bool good = true;
     for (std::size_t i = 0; i < target.size(); ++i) {
       ValueReader entry(node_.items[i], entry_key, fmt::format("{}.{}", path_, i), problems_);
@@ -287,12 +284,6 @@ class Reader {
         .kind = Kind::map, .place = value.place, .keys = {{std::string(key), value.place}}, .items = {value}};
   }
 
-  // As an override does it that takes a section away: "scaling=null".
-  static bool is_left_out(const Key& key, const YamlNode& value) {
-    const auto* section = std::get_if<Section>(&key.target);
-    return section && section->is_optional && value.kind == Kind::null;
-  }
-
   void read_map(const YamlNode& node, const Keys& keys, const std::string& path, std::string_view word_key) {
     if (node.kind == Kind::scalar && !word_key.empty())
       return read_map(map_of(word_key, node), keys, path, {});
@@ -309,10 +300,11 @@ class Reader {
         continue;
       }
       const YamlNode& value = node.items[at->second];
-      if (is_left_out(key, value)) continue;
+      const auto* section = std::get_if<Section>(&key.target);
+      // As an override does it that takes a section away: "scaling=null".
+      if (section && section->is_optional && value.kind == Kind::null) continue;
       const Place& place = node.keys[at->second].place;
-      const bool is_map = std::holds_alternative<Section>(key.target) && value.kind == Kind::map;
-      problems_.remember(key_path, is_map ? place : value.place);
+      problems_.remember(key_path, section && value.kind == Kind::map ? place : value.place);
       if (!applies(key, keys)) {
         const auto word = std::get<Choice>(find_key(keys, key.when.key)->target).word();
         problems_.add(place, key_path, "does not apply to {} {} (only to {}); remove it", key.when.key, word,

@@ -75,8 +75,7 @@ Json shape_of(const Key& key, const Numbers& numbers) {
 // A number for all axes, or of each a number or zones.
 Json shape_of_sizes(const Key& key) {
   const Json size = number("number", key.range), count = number("integer", {1, 1e12});
-  Json zone = {{"type", "array"}, {"items", Json::array({count, size})}, {"minItems", 2}, {"maxItems", 2}};
-  Json zones = list(zone);
+  Json zones = list(list(Json::array({count, size}), 2));
   zones["minItems"] = 1;
   return any_of(list(any_of(size, zones), 3), size);
 }
