@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <vector>
 
 #include "config/boundary_laws.hpp"
 #include "config/problems.hpp"
-#include "physics/boundaries.hpp"
 #include "physics/cells.hpp"
 #include "physics/material_painter.hpp"
 
@@ -17,14 +14,6 @@ namespace {
 // At a centre it is that cell's alone, whatever the other holds.
 double between(double lower, double upper, double weight) {
   return weight == 0 ? lower : lower + weight * (upper - lower);
-}
-
-// The cell's conductivity along the axis.
-double conductivity_at(const Config& config, Int3 cell, int axis) {
-  if (!has_several_materials(config)) return conductivity(config);
-  const MaterialClasses all = material_classes(config);
-  MaterialPainter painter(config);
-  return all.classes[all.of(painter.at(cell), cell)].conductivity[axis];
 }
 
 }  // namespace
@@ -50,14 +39,16 @@ Probe::Probe(const Config& config, const Vector3& at, const std::string& key) {
       weights_[axis] =
           std::clamp((at[axis] - along.edge(lower + 1) + size / 2) / (size / 2 + above / 2), 0.0, 1.0);
   }
+  const MaterialClasses all = material_classes(config);
+  MaterialPainter painter(config);
   int nearest = 0;
   for (int corner = 0; corner < corners; ++corner) {
     const Int3 place = cell(corner);
+    const MaterialClass& own = all.classes[all.count() == 1 ? 0 : all.of(painter.at(place), place)];
+    voids_[corner] = own.is_void();
     for (int axis = 0; axis < 3; ++axis)
       if (neighbours_[axis][corner >> axis & 1].beyond_boundary)
-        conductivities_[corner][axis] = conductivity_at(config, place, axis);
-    const std::vector<std::uint8_t> is_void = void_cells(config, {place, place + Int3{1, 1, 1}});
-    voids_[corner] = !is_void.empty() && is_void[0] != 0;
+        conductivities_[corner][axis] = own.conductivity[axis];
     if (weight(corner) > weight(nearest)) nearest = corner;
   }
   if (voids_[nearest])
