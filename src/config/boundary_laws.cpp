@@ -122,8 +122,7 @@ BoundaryLaw FaceLaw::at(double k, double h, const Vector3& place, double t) cons
 }
 
 FaceLaw face_law(const Config& config, Face f) {
-  const double lowest =
-      config.verify.solution == ExactSolution::none ? 0 : -std::numeric_limits<double>::infinity();
+  const double lowest = lowest_temperature(config);
   const bool by_centre = holds_temperature(boundary_of(config, f));
   FaceLaw sum;
   for (const PlacedLaw& law : laws_of(config, f)) {

@@ -338,6 +338,7 @@ double conductivity(const Config& config);              // W/(m K); 1 where noth
 double volumetric_heat_capacity(const Config& config);  // rho c, J/(m^3 K)
 bool knows_heat_capacity(const Config& config);         // does the deck say rho c?
 bool knows_conductivity(const Config& config);          // does it say k?
+double lowest_temperature(const Config& config);        // K; of exact solutions, perhaps differences, none
 bool mean_is_free(const Config& config);  // steady, and no boundary fixes it: T + constant solves it as well
 int ghost_layers(const Config& config);   // layers of ghosts that fields have
 // s: 1 / (2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2)); of several materials a bound, as of monotone_dt().

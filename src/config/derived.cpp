@@ -75,6 +75,10 @@ bool knows_heat_capacity(const Config& config) {
   return (material.density && material.heat_capacity) || (material.conductivity && material.diffusivity);
 }
 
+double lowest_temperature(const Config& config) {
+  return config.verify.solution == ExactSolution::none ? 0 : -std::numeric_limits<double>::infinity();
+}
+
 bool mean_is_free(const Config& config) {
   const auto fixes_it = [](const LawConfig& law) {
     const Expression& H = law.coefficient;

@@ -92,7 +92,6 @@ class BoundaryConditions<T>::FaceValues {
         face_(f),
         cells_(config, f, subdomain, ghosts),
         lowest_(lowest_temperature(config)),
-        laws_(laws_of(config, f)),
         law_(face_law(config, f)),
         varies_(has_varying_coefficient(config, f)) {
     add_formulas(most_sweeps);
@@ -258,7 +257,7 @@ class BoundaryConditions<T>::FaceValues {
         const Vector3 at = cells_.place(p, q);
         if (formula.is_sound_at(at, t)) continue;
         const Int3 where = cells_.cell(p, q);
-        for (const PlacedLaw& law : laws_) throw_if_unsound(law, where, at, t);
+        for (const PlacedLaw& law : laws_of(config_, face_)) throw_if_unsound(law, where, at, t);
         const Expression& sum = formulas_[0].formula;
         throw not_finite(config_.at(boundary_key(static_cast<int>(face_))), sum.text(),
                          sum(at[0], at[1], at[2], t), where, at, t);
@@ -285,8 +284,7 @@ class BoundaryConditions<T>::FaceValues {
   FaceCells cells_;
   double lowest_;     // K, of temperatures
   double scale_ = 1;  // of the value of the only law
-  std::vector<PlacedLaw> laws_;
-  FaceLaw law_;  // their sum
+  FaceLaw law_;       // their sum
   bool varies_;
   std::vector<FaceFormula> formulas_;  // of b; and of a
   // Of a body of several materials:

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <string>
 
 #include "config/config.hpp"
@@ -28,11 +27,6 @@ inline std::array<bool, 3> periodic_axes(const Config& config) {
 // The cell of n that one beyond them is like: that behind a periodic face, or else the nearest.
 inline Index cell_like(Index i, Index n, bool is_periodic) {
   return is_periodic ? (i % n + n) % n : std::clamp<Index>(i, 0, n - 1);
-}
-
-// K. A problem with an exact solution may be about differences of temperatures.
-inline double lowest_temperature(const Config& config) {
-  return config.verify.solution == ExactSolution::none ? 0 : -std::numeric_limits<double>::infinity();
 }
 
 // m along the normal

@@ -17,23 +17,20 @@ namespace {
 
 // Rows into planes into the face: one running sum over 10^8 cells could lose what check_balance looks for.
 void add_flux(const Config& config, Face f, Box cells, HeatTotals& balance) {
-  const BoundaryConfig& boundary = config.boundaries[static_cast<int>(f)];
-  const Expression flux = is_plain(boundary) ? boundary.value : face_law(config, f).heat;
+  const Expression flux = face_law(config, f).heat;
   const int axis = axis_of(f);
   const GridAxes axes(config);
-  const auto area_at = [&, uniform = cell_volume(config) / spacing(config)[axis]](Int3 cell) {
-    if (!config.grid.is_graded()) return uniform;
-    const int p = (axis + 1) % 3, q = (axis + 2) % 3;
-    return axes[p].size(cell[p]) * axes[q].size(cell[q]);
-  };
+  const auto [p, q] = face_axes(f);
   (is_max(f) ? cells.lo : cells.hi)[axis] = is_max(f) ? cells.hi[axis] - 1 : cells.lo[axis] + 1;
   for (Index z = cells.lo.z; z < cells.hi.z; ++z) {
     HeatTotals plane;
     for (Index y = cells.lo.y; y < cells.hi.y; ++y) {
       HeatTotals row;
       for (Index x = cells.lo.x; x < cells.hi.x; ++x) {
-        const Vector3 at = axes.centre({x, y, z});  // a face's formula does not use the axis along its normal
-        const double watts = area_at({x, y, z}) * flux(at[0], at[1], at[2]);
+        const Int3 cell{x, y, z};
+        const Vector3 at = axes.centre(cell);  // a face's formula does not use the axis along its normal
+        const double area = axes[p].size(cell[p]) * axes[q].size(cell[q]);
+        const double watts = area * flux(at[0], at[1], at[2]);
         row = row + HeatTotals{watts, std::abs(watts)};
       }
       plane = plane + row;
@@ -43,9 +40,8 @@ void add_flux(const Config& config, Face f, Box cells, HeatTotals& balance) {
 }
 
 // The cells are searched only in a row that beats those before it, which are few.
-template <class T>
-void add_row(const T* row, Index length, Index number, const std::function<bool(Index)>& is_void,
-             TemperatureExtremes& found) {
+template <class T, class IsVoid>
+void add_row(const T* row, Index length, Index number, const IsVoid& is_void, TemperatureExtremes& found) {
   const auto place = [&](double value) {
     return number + std::distance(row, std::find(row, row + length, static_cast<T>(value)));
   };
@@ -58,7 +54,7 @@ void add_row(const T* row, Index length, Index number, const std::function<bool(
     high = value > high ? value : high;
   }
   for (Index x = 0; any_nan && x < length; ++x) {
-    if (row[x] == row[x] || (is_void && is_void(x))) continue;
+    if (row[x] == row[x] || is_void(x)) continue;
     ++found.nan_cells;
     found.first_nan = std::min(found.first_nan, number + x);
   }
@@ -150,8 +146,7 @@ TemperatureExtremes temperature_extremes(FieldView<const T> field, Int3 lo, Int3
                                          const std::function<bool(Index, Index, Index)>& is_void) {
   const Int3 n = field.extent;
   const auto add = [&](Index y, Index z, Index number, std::vector<TemperatureExtremes>& found) {
-    std::function<bool(Index)> of_row;
-    if (is_void) of_row = [&](Index x) { return is_void(x, y, z); };
+    const auto of_row = [&](Index x) { return is_void && is_void(x, y, z); };
     if (n.x > 0) add_row(&field(0, y, z), n.x, number, of_row, found[0]);
   };
   return over_rows(1, n, lo, cells, add)[0];
@@ -169,7 +164,8 @@ std::vector<TemperatureExtremes> material_extremes(const Config& config, FieldVi
     for (auto from = row.begin(), to = from; from != row.end(); from = to) {
       to = std::find_if(from, row.end(), [&](std::uint8_t material) { return material != *from; });
       const Index x = from - row.begin();
-      add_row(&field(x, y, z), to - from, number + x, {}, found[*from]);
+      add_row(
+          &field(x, y, z), to - from, number + x, [](Index) { return false; }, found[*from]);
     }
   };
   return over_rows(config.materials.size() + 1, n, lo, config.grid.cells, add);

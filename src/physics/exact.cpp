@@ -163,17 +163,9 @@ End end_of(const Config& config, Face f) {
   if (!boundary.value.is_constant())
     throw does_not_fit(config, boundary_key(static_cast<int>(f)) + " is a formula",
                        "give it a number, or use solution formula");
-  const double value = boundary.value(0, 0, 0), H = boundary.coefficient(0, 0, 0), k = conductivity(config);
-  switch (boundary.kind) {
-    case BoundaryKind::temperature:
-      return {1, 0, value};
-    case BoundaryKind::flux:
-      return {0, k, value};
-    case BoundaryKind::convection:
-      return {H, k, H * value};
-    default:
-      return {0, k, 0};
-  }
+  const FaceLaw law = face_law(config, f);
+  if (law.held) return {1, 0, law.temperature(0, 0, 0)};
+  return {law.coefficient(0, 0, 0), conductivity(config), law.heat(0, 0, 0)};
 }
 
 // The one axis along which the temperature varies: its ends exchange heat, all other boundaries do not.
@@ -340,7 +332,7 @@ VerificationErrors verification_errors(const Config& config, FieldView<const T> 
   for (Index z = 0; z < extent.z; ++z) {
     for (Index y = 0; y < extent.y; ++y) {
       for (Index x = 0; x < extent.x; ++x) {
-        if (!voids.empty() && voids[static_cast<std::size_t>(x + extent.x * (y + extent.y * z))]) continue;
+        if (!voids.empty() && voids[x + extent.x * (y + extent.y * z)]) continue;
         const Vector3 at = axes.centre(subdomain.lo + Int3{x, y, z});
         const double error = std::abs(static_cast<double>(field(x, y, z)) - exact(at[0], at[1], at[2], t));
         const double weight = volumes.of(0, x) * volumes.of(1, y) * volumes.of(2, z);
