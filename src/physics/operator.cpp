@@ -132,10 +132,8 @@ Chain chain_along(const Config& config, int axis) {
   const int p = (axis + 1) % 3, q = (axis + 2) % 3;
   const Int3 lines{0, std::min(n[p], most_lines), std::min(n[q], most_lines)};
   const auto taken = [&](bool above, std::size_t own) {
-    const double k = all.classes[own].conductivity[axis], h = all.classes[own].size[axis];
-    const double of_face =
-        config.grid.is_graded() ? face_conductance(config, all, axis, own, own) : k / (h * h);
-    return of_face * (1 - mean_a(config, face(axis, above), k));
+    const double k = all.classes[own].conductivity[axis];
+    return face_conductance(config, all, axis, own, own) * (1 - mean_a(config, face(axis, above), k));
   };
   const auto count = static_cast<std::size_t>(n[axis]);
   Chain chain{std::vector<double>(count + 1), std::vector<double>(count), std::vector<double>(count)};
@@ -286,10 +284,11 @@ Spectrum sweep_spectrum(const Config& config) {
 }
 
 double slowest_decay(const Config& config) {
-  Spectrum of_sweep = sweep_spectrum(config);
   const double weight = config.problem.weight;
-  of_sweep = has_several_materials(config) ? Spectrum{weight * of_sweep.lowest, weight * of_sweep.highest}
-                                           : spectrum_of(config, sweep_coefficients(config));
+  const bool several = has_several_materials(config);
+  Spectrum of_sweep =
+      several ? spectrum_of_materials(config) : spectrum_of(config, sweep_coefficients(config));
+  if (several) of_sweep = {weight * of_sweep.lowest, weight * of_sweep.highest};
   if (of_sweep.lowest == 0) return 0;
   // Modes beyond 1 change their sign from sweep to sweep; the last of them is as slow as 2 - highest says.
   const double slower = std::min(of_sweep.lowest, 2 - of_sweep.highest);
