@@ -63,12 +63,12 @@ class RegionDataset {
   // Paints a row of them over what is there; `first`: places in the lists. A number that the map lacks leaves
   // a cell as it is.
   void paint(Int3 first, std::span<std::uint8_t> materials) const {
-    const auto place = [&](int axis, Index i) { return axes_[axis].places[static_cast<std::size_t>(i)]; };
+    const auto place = [&](int axis, Index i) { return axes_[axis].places[i]; };
     const Index nx = std::ssize(axes_[0].cells), ny = std::ssize(axes_[1].cells);
     const Index row = nx * (place(1, first.y) + ny * place(2, first.z));
     for (Index x = 0; x < std::ssize(materials); ++x) {
-      const std::uint8_t found = materials_[static_cast<std::size_t>(row + place(0, first.x + x))];
-      if (found != MaterialPainter::nothing) materials[static_cast<std::size_t>(x)] = found;
+      const std::uint8_t found = materials_[row + place(0, first.x + x)];
+      if (found != MaterialPainter::nothing) materials[x] = found;
     }
   }
 
@@ -98,16 +98,15 @@ class RegionDataset {
     std::vector<std::int64_t> ids;
     for (Box slab = box; slab.lo.z < box.hi.z; slab.lo.z = slab.hi.z) {
       slab.hi.z = std::min(slab.lo.z + planes, box.hi.z);
-      ids.resize(static_cast<std::size_t>(slab.cells()));
+      ids.resize(slab.cells());
       reader_.read(slab, ids.data());
       const Int3 n = slab.extent();
 #pragma omp parallel for collapse(2) schedule(static)
       for (Index z = slab.lo.z; z < slab.hi.z; ++z) {
         for (Index y = slab.lo.y; y < slab.hi.y; ++y) {
-          const std::int64_t* const id =
-              &ids[static_cast<std::size_t>(((z - slab.lo.z) * n.y + y - slab.lo.y) * n.x)];
+          const std::int64_t* const id = &ids[((z - slab.lo.z) * n.y + y - slab.lo.y) * n.x];
           const Index row = axes_[0].place(slab.lo.x) + nx * (axes_[1].place(y) + ny * axes_[2].place(z));
-          for (Index x = 0; x < n.x; ++x) materials_[static_cast<std::size_t>(row + x)] = material_of(id[x]);
+          for (Index x = 0; x < n.x; ++x) materials_[row + x] = material_of(id[x]);
         }
       }
     }
@@ -184,7 +183,7 @@ namespace {
 // cells.
 class BodyParts {
  public:
-  explicit BodyParts(const Config& config) : config_(config) {
+  explicit BodyParts(const Config& config) : config_(config), latest_(config.grid.cells.y) {
     for (std::size_t i = 0; i < face_count; ++i) {
       const auto f = static_cast<Face>(i);
       if (boundary_law(config, f).a < 1)  // of several laws the strongest
@@ -201,23 +200,18 @@ class BodyParts {
       if (row[i].last == row[i + 1].first) touch(row[i].part, row[i + 1].part);
     if (!row.empty() && is_periodic[0] && row.front().first == 0 && row.back().last == n.x)
       touch(row.front().part, row.back().part);
-    if (y == 0) {
-      if (z == 1) first_plane_ = plane_;
-      before_ = std::exchange(plane_, {});
-    }
-    if (y > 0) touch(row, plane_.back());
-    if (z > 0) touch(row, before_[static_cast<std::size_t>(y)]);
-    if (y == n.y - 1 && y > 0 && is_periodic[1]) touch(row, plane_.front());
-    if (z == n.z - 1 && z > 0 && is_periodic[2])
-      touch(row, (z == 1 ? before_ : first_plane_)[static_cast<std::size_t>(y)]);
-    plane_.push_back(row);
+    if (z == 0) first_plane_.push_back(row);
+    if (y > 0) touch(row, latest_[y - 1]);
+    touch(row, std::exchange(latest_[y], row));
+    if (y == n.y - 1 && is_periodic[1]) touch(row, latest_[0]);
+    if (z == n.z - 1 && is_periodic[2]) touch(row, first_plane_[y]);
   }
 
   // After all rows. Throws Error(deck) with a cell of a part that nothing holds.
   void check() {
     bool may_be_free = mean_is_free(config_);  // of one part, whose mean the deck gives
     for (std::int64_t i = 0; i < std::ssize(parts_); ++i) {
-      const Part& part = parts_[static_cast<std::size_t>(i)];
+      const Part& part = parts_[i];
       if (part.parent != i || part.is_held || std::exchange(may_be_free, false)) continue;
       const Vector3 at = GridAxes(config_).centre(part.cell);
       throw deck_error(
@@ -243,7 +237,7 @@ class BodyParts {
   static constexpr std::int64_t of_void = -1;
 
   bool holds(Face f, Int3 cell) const {
-    const std::optional<FaceLaw>& law = laws_[static_cast<std::size_t>(f)];
+    const std::optional<FaceLaw>& law = laws_[static_cast<int>(f)];
     if (!law) return false;
     if (is_plain(boundary_of(config_, f))) return true;
     Vector3 at = GridAxes(config_).centre(cell);
@@ -256,7 +250,7 @@ class BodyParts {
     const Int3 n = config_.grid.cells;
     for (Index x = 0; x < n.x;) {
       const auto material_at = [&](Index i) -> const NamedMaterial& {
-        return material_of_number(config_, materials[static_cast<std::size_t>(i)]);
+        return material_of_number(config_, materials[i]);
       };
       const bool is_body = !material_at(x).is_void(),
                  has_law = !is_body && material_at(x).coefficient.value_or(0) > 0;
@@ -269,7 +263,7 @@ class BodyParts {
     const auto touches = [&](int f, Int3 cell) { return cell[f / 2] == (f % 2 == 0 ? 0 : n[f / 2] - 1); };
     for (const Run& run : runs) {
       if (run.part == of_void) continue;
-      bool& is_held = parts_[static_cast<std::size_t>(run.part)].is_held;
+      bool& is_held = parts_[run.part].is_held;
       for (int f = 0; f < face_count; ++f) {
         const bool is_across_x = f < 2;  // where the ends alone can touch
         if (!is_across_x && !touches(f, {0, y, z})) continue;
@@ -282,21 +276,19 @@ class BodyParts {
   }
 
   std::int64_t root(std::int64_t part) {
-    const auto parent = [&](std::int64_t of) -> std::int64_t& {
-      return parts_[static_cast<std::size_t>(of)].parent;
-    };
+    const auto parent = [&](std::int64_t of) -> std::int64_t& { return parts_[of].parent; };
     while (parent(part) != part) part = parent(part) = parent(parent(part));
     return part;
   }
   void touch(std::int64_t a, std::int64_t b) {
     if (a == of_void && b == of_void) return;
     if (a == of_void || b == of_void) {
-      parts_[static_cast<std::size_t>(root(std::max(a, b)))].is_held = true;
+      parts_[root(std::max(a, b))].is_held = true;
       return;
     }
     const std::int64_t low = std::min(root(a), root(b)), high = std::max(root(a), root(b));
-    parts_[static_cast<std::size_t>(high)].parent = low;
-    parts_[static_cast<std::size_t>(low)].is_held |= parts_[static_cast<std::size_t>(high)].is_held;
+    parts_[high].parent = low;
+    parts_[low].is_held |= parts_[high].is_held;
   }
   void touch(const Row& a, const Row& b) {
     for (auto one = a.begin(), other = b.begin(); one != a.end() && other != b.end();) {
@@ -308,7 +300,7 @@ class BodyParts {
   const Config& config_;
   std::array<std::optional<FaceLaw>, face_count> laws_;  // of faces that hold a temperature anywhere
   std::vector<Part> parts_;
-  std::vector<Row> first_plane_, before_, plane_;  // by y
+  std::vector<Row> latest_, first_plane_;  // rows by y
 };
 
 // What a pass over all cells of the domain finds.
@@ -385,7 +377,7 @@ void paint_classes(const Config& config, const MaterialClasses& all, Box subdoma
     size_along_x.push_back(all.size_number(0, painter.inside(0, subdomain.lo.x + x)));
 #pragma omp parallel
   {
-    std::vector<std::uint8_t> row(static_cast<std::size_t>(box.extent().x));
+    std::vector<std::uint8_t> row(box.extent().x);
     std::vector<std::int64_t> counts(of_material.size()), class_counts(of_class.size());
 #pragma omp for schedule(static)
     for (Index z = box.lo.z; z < box.hi.z; ++z) {
@@ -395,9 +387,8 @@ void paint_classes(const Config& config, const MaterialClasses& all, Box subdoma
                           of_z = all.size_number(2, painter.inside(2, subdomain.lo.z + z));
         const bool counted = y >= 0 && y < classes.extent.y && z >= 0 && z < classes.extent.z;
         for (Index x = box.lo.x; x < box.hi.x; ++x) {
-          const std::uint8_t material = row[static_cast<std::size_t>(x - box.lo.x)];
-          classes(x, y, z) =
-              all.of_sizes(material, {size_along_x[static_cast<std::size_t>(x - box.lo.x)], of_y, of_z});
+          const std::uint8_t material = row[x - box.lo.x];
+          classes(x, y, z) = all.of_sizes(material, {size_along_x[x - box.lo.x], of_y, of_z});
           if (!counted || x < 0 || x >= classes.extent.x) continue;
           ++counts[material];
           ++class_counts[classes(x, y, z)];
@@ -435,12 +426,11 @@ std::vector<std::uint8_t> void_cells(const Config& config, Box cells) {
   MaterialPainter painter(config);
   painter.load(cells);
   const Int3 n = cells.extent();
-  std::vector<std::uint8_t> found(static_cast<std::size_t>(n.product()));
+  std::vector<std::uint8_t> found(n.product());
 #pragma omp parallel for collapse(2) schedule(static)
   for (Index z = 0; z < n.z; ++z) {
     for (Index y = 0; y < n.y; ++y) {
-      const std::span row(&found[static_cast<std::size_t>(n.x * (y + n.y * z))],
-                          static_cast<std::size_t>(n.x));
+      const std::span row(&found[n.x * (y + n.y * z)], static_cast<std::size_t>(n.x));
       painter.row(cells.lo.x, cells.lo.y + y, cells.lo.z + z, row);
       for (std::uint8_t& each : row) each = material_of_number(config, each).is_void();
     }
@@ -465,7 +455,7 @@ std::vector<std::string> material_warnings(const Config& config) {
   MaterialPainter painter(config);
   MaterialSurvey survey(config, shapes);
   const Int3 n = config.grid.cells;
-  std::vector<std::uint8_t> row(static_cast<std::size_t>(n.x));
+  std::vector<std::uint8_t> row(n.x);
   for (Index z = 0; z < n.z && !survey.is_over(); ++z) {
     painter.load({{0, 0, z}, {n.x, n.y, z + 1}});
     for (Index y = 0; y < n.y; ++y) {

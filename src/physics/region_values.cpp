@@ -80,16 +80,6 @@ void store(Row& row, double scale, double lowest, std::size_t entries, T* cells)
   }
 }
 
-HeatTotals totals_of(const std::vector<double>& values) {
-  HeatTotals totals;
-  for (const double value : values) {
-    totals.net += value;
-    totals.gross += std::abs(value);
-    totals.cells += value != 0;
-  }
-  return totals;
-}
-
 }  // namespace
 
 // One entry made ready.
@@ -193,20 +183,15 @@ class RegionValues::Brush {
     return values;
   }
   double value_at(const Row& row, Int3 cell) const {
-    const Vector3 at = axes_.centre(cell), from = entry_->centre;
-    const double distance = square(at[0] - from[0]) + square(at[1] - from[1]) + square(at[2] - from[2]);
-    switch (entry_->shape) {
-      case Shape::gaussian:
-        return value_ * std::exp(-distance / (2 * square(entry_->width)));
-      case Shape::dataset:
-        return dataset_value(row, cell);
-      default:
-        return is_source_ ? exact_->source(at[0], at[1], at[2]) : (*exact_)(at[0], at[1], at[2], 0);
+    if (entry_->shape == Shape::dataset) {
+      const Int3 at = cell - row.subdomain.lo, extent = row.subdomain.extent();
+      return (*row.datasets)[number_][at.x + extent.x * (at.y + extent.y * at.z)];
     }
-  }
-  double dataset_value(const Row& row, Int3 cell) const {
-    const Int3 at = cell - row.subdomain.lo, extent = row.subdomain.extent();
-    return (*row.datasets)[number_][at.x + extent.x * (at.y + extent.y * at.z)];
+    const Vector3 at = axes_.centre(cell), from = entry_->centre;
+    if (entry_->shape == Shape::exact)
+      return is_source_ ? exact_->source(at[0], at[1], at[2]) : (*exact_)(at[0], at[1], at[2], 0);
+    const double distance = square(at[0] - from[0]) + square(at[1] - from[1]) + square(at[2] - from[2]);
+    return value_ * std::exp(-distance / (2 * square(entry_->width)));  // gaussian
   }
 
   const RegionValue* entry_;
@@ -253,26 +238,27 @@ HeatTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field) 
   const std::vector<std::uint8_t> voids =
       has_void_ ? void_cells(config_, subdomain) : std::vector<std::uint8_t>{};
   const CellWeights volumes(config_, subdomain);
-  std::vector<Row> rows(static_cast<std::size_t>(omp_get_max_threads()),
-                        Row{{}, subdomain, &datasets, {}, {}, {}, {}});
+  std::vector<Row> rows(omp_get_max_threads(), Row{{}, subdomain, &datasets, {}, {}, {}, {}});
   for (Row& row : rows) {
-    row.sums.resize(static_cast<std::size_t>(extent.x));
+    row.sums.resize(extent.x);
     row.shares = row.sums;
   }
   std::vector<HeatTotals> totals(is_source_ ? extent.y * extent.z : 0);
 #pragma omp parallel for collapse(2) schedule(static) num_threads(static_cast <int>(rows.size()))
   for (Index z = 0; z < extent.z; ++z) {
     for (Index y = 0; y < extent.y; ++y) {
-      Row& row = rows[static_cast<std::size_t>(omp_get_thread_num())];
+      Row& row = rows[omp_get_thread_num()];
       row.first = subdomain.lo + Int3{0, y, z};
       std::fill(row.sums.begin(), row.sums.end(), 0.0);
-      if (has_void_)
-        row.is_void = std::span(voids).subspan(static_cast<std::size_t>(extent.x * (y + extent.y * z)),
-                                               static_cast<std::size_t>(extent.x));
+      if (has_void_) row.is_void = std::span(voids).subspan(extent.x * (y + extent.y * z), extent.x);
       for (const Brush& brush : *brushes_) brush.apply_to(row);
       if (is_source_) weigh(row.sums, volumes, y, z);
       store(row, scale, lowest, entries_.size(), &field(0, y, z));
-      if (is_source_) totals[y + extent.y * z] = totals_of(row.sums);
+      if (!is_source_) continue;
+      HeatTotals of_row;
+      for (const double value : row.sums)
+        of_row = of_row + HeatTotals{value, std::abs(value), Index{value != 0}};
+      totals[y + extent.y * z] = of_row;
     }
   }
   for (const Row& row : rows)
