@@ -21,7 +21,7 @@ namespace isotherm {
 
 const YamlNode* YamlNode::find(std::string_view name) const {
   const auto at = std::ranges::find(keys, name, &YamlKey::name);
-  return at == keys.end() ? nullptr : &items[static_cast<std::size_t>(at - keys.begin())];
+  return at == keys.end() ? nullptr : &items[at - keys.begin()];
 }
 
 std::string yaml_in_quotes(const std::string& text) {

@@ -105,13 +105,13 @@ AskedThreads read_omp_num_threads(std::string_view text, int online) {
 
 ThreadPlan plan_share(const HostCores& cores, const std::vector<std::vector<int>>& masks, int rank) {
   const int ranks = static_cast<int>(masks.size());
-  const int own = static_cast<int>(masks[static_cast<std::size_t>(rank)].size());
+  const int own = static_cast<int>(masks[rank].size());
   if (own == 0) return {1, "1 thread (the host does not say which cores are free)", {}};
   std::map<int, int> ranks_of_core;
   for (const std::vector<int>& mask : masks)
     for (const int core : mask) ++ranks_of_core[core];
   double share = 0;  // of the cores in its mask, each divided by the ranks that may run on it
-  for (const int core : masks[static_cast<std::size_t>(rank)]) share += 1.0 / ranks_of_core[core];
+  for (const int core : masks[rank]) share += 1.0 / ranks_of_core[core];
   const bool alone = share > own - 1e-9;
   const double granted = cores.quota ? *cores.quota / ranks : share;
   constexpr double rounding = 1e-9;  // 2 = 6 times 1/3

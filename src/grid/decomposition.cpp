@@ -154,7 +154,7 @@ Box Decomposition::subdomain(int rank) const {
     const Index least = dealt_out_[axis] / process_grid_[axis];
     const Index one_more = dealt_out_[axis] % process_grid_[axis];  // that many subdomains, the first
     const Index lo = i * least + std::min(i, one_more), hi = lo + least + (i < one_more ? 1 : 0);
-    const Index stride = Index{1} << halvings_[static_cast<std::size_t>(axis)];
+    const Index stride = Index{1} << halvings_[axis];
     box.lo[axis] = ceil_div(lo, stride);
     box.hi[axis] = ceil_div(hi, stride);
   }
@@ -163,10 +163,10 @@ Box Decomposition::subdomain(int rank) const {
 
 Decomposition Decomposition::halved(int axis) const {
   Decomposition coarse = *this;
-  ++coarse.halvings_[static_cast<std::size_t>(axis)];
+  ++coarse.halvings_[axis];
   coarse.cells_[axis] = ceil_div(cells_[axis], Index{2});
   for (int a = 0; a < 3; ++a)
-    if (coarse.cells_[a] == 1) coarse.periodic_[static_cast<std::size_t>(a)] = false;
+    if (coarse.cells_[a] == 1) coarse.periodic_[a] = false;
   return coarse;
 }
 

@@ -44,7 +44,7 @@ class VaryingSources {
       if (!along.is_graded()) continue;
       std::vector<double> edges;
       for (Index i = 0; i <= along.cells(); ++i) edges.push_back(along.edge(i));
-      edges_[static_cast<std::size_t>(axis)] = copied_to(device, edges);
+      edges_[axis] = copied_to(device, edges);
     }
     for (std::size_t i = 0; i < config.sources.size(); ++i) {
       const RegionValue& entry = config.sources[i];
@@ -126,8 +126,7 @@ class VaryingSources {
       sum.origin[axis] = cell[axis].edge(0);
       sum.h[axis] = cell[axis].size(0);
       sum.cells[axis] = cell[axis].cells();
-      if (cell[axis].is_graded())
-        sum.edges[axis] = edges_[static_cast<std::size_t>(axis)].template as<double>();
+      if (cell[axis].is_graded()) sum.edges[axis] = edges_[axis].template as<double>();
     }
     sum.first = subdomain_.lo + first;
     for (const RegionValue& entry : products_) {
