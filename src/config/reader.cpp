@@ -140,7 +140,7 @@ class ValueReader {
       return reject("a table stands where nothing may change in time");
     try {
       target = read_table(node_, fs::path(problems_.file()).parent_path());
-    } catch (const TableError& error) {
+    } catch (const YamlError& error) {
       problems_.add(node_.place, path_, error.problem);
       return false;
     }

@@ -46,11 +46,8 @@ YamlNode read_tree(const std::string& text, const std::vector<std::string>& over
 // Gives keys and words of earlier versions their new names, and says of each which it is now.
 void rename_former(YamlNode& deck, Problems& problems);
 
-// A table of values at times: `node` is a map, whose relative path starts at `folder`.
-struct TableError {
-  std::string problem;  // "problem; advice"
-};
-Expression read_table(const YamlNode& node, const std::string& folder);  // throws TableError
+// A table of values at times: `node` is a map, whose relative path starts at `folder`. Throws YamlError.
+Expression read_table(const YamlNode& node, const std::string& folder);
 // The blocks of floor plans, in place of the sources of a list whose power is one.
 void lay_out_floorplans(YamlNode& sources, Problems& problems);
 // Checks every key for itself; validate() checks what keys mean together. Problems are gathered.

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 template <class... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> problem, Args&&... args) {
-  throw TableError{fmt::format(problem, std::forward<Args>(args)...)};
+  throw YamlError{{}, fmt::format(problem, std::forward<Args>(args)...)};  // who reads the node places it
 }
 
 double number_of(const std::string& text, const std::string& where) {
@@ -208,7 +208,7 @@ void lay_out_floorplans(YamlNode& sources, Problems& problems) {
     try {
       std::ranges::move(laid_out(source, *power, fs::path(problems.file()).parent_path().string()),
                         std::back_inserter(all));
-    } catch (const TableError& error) {
+    } catch (const YamlError& error) {
       problems.add(power->place, fmt::format("sources.{}.power", i), error.problem);
     }
   }
