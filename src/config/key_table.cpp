@@ -566,12 +566,12 @@ Keys describe(VerifyConfig& verify) {
   };
 }
 
-Keys describe(SlurmConfig& slurm) {
+Keys describe_slurm(StudyConfig& study) {
   return {
-      {"template", &slurm.script_template,
+      {"template", &study.slurm_template,
        "File with the job script: a copy of inputs/study.sbatch, edited for this cluster.",
        {.example = "study.sbatch", .absent = "inputs/study.sbatch as it is"}},
-      {"options", &slurm.options, "Options of sbatch: each becomes a line #SBATCH of the job scripts.",
+      {"options", &study.slurm_options, "Options of sbatch: each becomes a line #SBATCH of the job scripts.",
        {.example = "[--partition=gpu, \"--time=01:00:00\"]", .absent = "none"}},
   };
 }
@@ -619,7 +619,7 @@ Keys describe(StudyConfig& study) {
        {.example = "\"srun -n {ranks} --exact\"", .absent = "mpirun -n {ranks}"}},
       {"ranks_per_node", &study.ranks_per_node, "With which {nodes} of launcher is reckoned.",
        {.range = {1, 1e6}, .example = "8", .absent = "all ranks on this host"}},
-      {"slurm", Section{describe(study.slurm)},
+      {"slurm", Section{describe_slurm(study)},
        "What isotherm study --slurm submits: an array of jobs a rank count, a task a case."},
       {"report", &study.report,
        "Columns of the table that is printed at the end: those of study.csv, varied keys, or paths within "

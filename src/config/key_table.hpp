@@ -21,11 +21,6 @@ namespace isotherm {
 
 // `study:` and `scaling:` of a deck: which keys take which values in its cases. A run has neither.
 
-struct SlurmConfig {
-  std::string script_template;         // a file; empty: the program's own, inputs/study.sbatch
-  std::vector<std::string> options{};  // of sbatch: "--partition=gpu"
-};
-
 enum class ScalingKind { strong, weak };
 ISOTHERM_WORDS(ScalingKind, "strong", "weak");
 // The counts of ranks on which every other case of the study is run.
@@ -49,10 +44,11 @@ struct StudyConfig {
   std::optional<int> ranks;  // of a case
   std::string launcher;      // of cases on more ranks than one
   std::optional<int> ranks_per_node;
-  SlurmConfig slurm;
-  ScalingConfig scaling;              // a section beside study
-  std::vector<std::string> report{};  // columns
-  std::string sort;                   // a column
+  std::string slurm_template;                // a file; empty: the program's own, inputs/study.sbatch
+  std::vector<std::string> slurm_options{};  // of sbatch: "--partition=gpu"
+  ScalingConfig scaling;                     // a section beside study
+  std::vector<std::string> report{};         // columns
+  std::string sort;                          // a column
 
   static constexpr int default_limit = 200;
   static constexpr const char* default_launcher = "mpirun -n {ranks}";
