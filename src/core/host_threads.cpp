@@ -81,26 +81,24 @@ std::vector<int> cores_of_places() {
   return {cores.begin(), cores.end()};
 }
 
-// OMP_NUM_THREADS may be a list with a number for each level of nested regions; isotherm has one level.
-struct AskedThreads {
-  std::optional<int> threads;
-  std::string problem;  // why there are none
-};
-AskedThreads read_omp_num_threads(std::string_view text, int online) {
+// Why the text is no number of threads, or empty. OMP_NUM_THREADS may be a list with a number for each level
+// of nested regions; isotherm has one level.
+std::string read_omp_num_threads(std::string_view text, int online, int& threads) {
   const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {std::nullopt, "it is empty"};
+  if (first == std::string_view::npos) return "it is empty";
   text.remove_prefix(first);
   text = text.substr(0, text.find(','));
   text = text.substr(0, text.find_last_not_of(" \t") + 1);
   long long value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc::invalid_argument || end != text.data() + text.size())
-    return {std::nullopt, "it is not a whole number"};
+    return "it is not a whole number";
   const long long most = static_cast<long long>(most_threads_a_core) * online;
   if (error == std::errc::result_out_of_range || value > most)
-    return {std::nullopt, fmt::format("more than {} threads on {}", most, counted(online, "core"))};
-  if (value < 1) return {std::nullopt, "at least 1 thread is needed"};
-  return {static_cast<int>(value), {}};
+    return fmt::format("more than {} threads on {}", most, counted(online, "core"));
+  if (value < 1) return "at least 1 thread is needed";
+  threads = static_cast<int>(value);
+  return {};
 }
 
 ThreadPlan plan_share(const HostCores& cores, const std::vector<std::vector<int>>& masks, int rank) {
@@ -207,14 +205,14 @@ ThreadPlan plan_threads(const HostCores& cores, const std::vector<std::vector<in
                         const char* omp_num_threads) {
   ThreadPlan plan = plan_share(cores, masks, rank_on_host);
   if (!omp_num_threads) return plan;
-  const AskedThreads asked = read_omp_num_threads(omp_num_threads, cores.online);
-  if (asked.threads)
-    return {*asked.threads, fmt::format("{} (OMP_NUM_THREADS)", counted(*asked.threads, "thread")), {}};
+  int asked = 0;
+  const std::string problem = read_omp_num_threads(omp_num_threads, cores.online, asked);
+  if (problem.empty()) return {asked, fmt::format("{} (OMP_NUM_THREADS)", counted(asked, "thread")), {}};
   constexpr std::size_t longest_shown = 40;
   std::string shown(omp_num_threads);
   if (shown.size() > longest_shown) shown = shown.substr(0, longest_shown) + "...";
   plan.warning =
-      fmt::format("OMP_NUM_THREADS={} is ignored ({}); using {}", in_quotes(shown), asked.problem, plan.note);
+      fmt::format("OMP_NUM_THREADS={} is ignored ({}); using {}", in_quotes(shown), problem, plan.note);
   return plan;
 }
 

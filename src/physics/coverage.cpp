@@ -106,7 +106,7 @@ Coverage::Coverage(const Config& config, const RegionValue& shape)
     : shape_(shape.shape),
       axis_(shape.axis),
       cells_(config.grid.cells),
-      lattice_{lattice(config, 0), lattice(config, 1), lattice(config, 2)},
+      lattice_{Lattice{{config, 0}}, Lattice{{config, 1}}, Lattice{{config, 2}}},
       cell_volume_(lattice_[0].unit * lattice_[1].unit * lattice_[2].unit) {
   const Vector3 h{lattice_[0].unit, lattice_[1].unit, lattice_[2].unit};
   volume_ = config.grid.is_graded() ? GridAxes(config).volume()

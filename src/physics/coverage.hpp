@@ -78,7 +78,7 @@ class Coverage {
   // Along an axis of equal cells, in cells from the domain's lower face; of others, in metres.
   struct Lattice {
     GridAxis axis;
-    double unit;  // m
+    double unit = axis.is_graded() ? 1 : axis.size(0);  // m
 
     double at(double place) const { return axis.is_graded() ? place : axis.in_cells(place); }
     double edge(Index i) const { return axis.is_graded() ? axis.edge(i) : static_cast<double>(i); }
@@ -91,10 +91,6 @@ class Coverage {
       return std::max(0.0, std::min(high, edge(i + 1)) - std::max(low, edge(i))) / size(i);
     }
   };
-  static Lattice lattice(const Config& config, int axis) {
-    const GridAxis along(config, axis);
-    return {along, along.is_graded() ? 1 : along.size(0)};
-  }
   void chords(Index y, Index z, std::vector<Chord>& found) const;
   double disc_share(Index y, Index z) const;
   void measure_on_lattice();
