@@ -50,11 +50,7 @@ std::size_t material_number(const Config& config, const std::string& name) {
 }
 
 const NamedMaterial& material_of_number(const Config& config, std::size_t number) {
-  static const NamedMaterial insulated = [] {
-    NamedMaterial word;
-    word.name = void_word;
-    return word;
-  }();
+  static const NamedMaterial insulated{std::string(void_word), {}, {}, {}, {}, {}};
   return number < config.materials.size() ? config.materials[number] : insulated;
 }
 
@@ -161,8 +157,7 @@ MaterialClasses with_sizes(const Config& config, const MaterialClasses& of_mater
       if (material != no_material && material_of_number(config, material).is_void() == voids)
         all.add(material, cells);
     };
-    if (!config.material.default_material.empty())
-      add(material_number(config, config.material.default_material), whole);
+    add(material_number(config, config.material.default_material), whole);
     for (const PaintedShape& shape : shapes) {
       for (const auto& [number, material] : shape.map) add(material, whole);
       if (shape.map.empty()) add(shape.material, centres_within(axes, shape.place));

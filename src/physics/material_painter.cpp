@@ -131,10 +131,8 @@ struct MaterialPainter::Brush {
 MaterialPainter::MaterialPainter(const Config& config)
     : cells_(config.grid.cells),
       periodic_(periodic_axes(config)),
-      default_(static_cast<std::uint8_t>(config.materials.empty() ? 0
-                                         : config.material.default_material.empty()
-                                             ? nothing
-                                             : material_number(config, config.material.default_material))),
+      default_(static_cast<std::uint8_t>(
+          config.materials.empty() ? 0 : material_number(config, config.material.default_material))),
       brushes_(std::make_shared<std::vector<Brush>>()) {
   for (const PaintedShape& shape : painted_shapes(config)) {
     Brush& brush = brushes_->emplace_back(Brush{static_cast<std::uint8_t>(shape.material)});
