@@ -204,7 +204,8 @@ int bench(const CommandLine& command, const Communicator& world) {
   const Priority priority = options.subject == BenchSubject::halo ? Priority::high : Priority::normal;
   const Owned<Stream> stream = all_or_throw(world, [&] { return own_stream(*device, priority); });
   Sampler sampler(*device, stream, options.seconds);
-  const Bench bench{options, world, *device, *host, stream, sampler};
+  std::vector<std::string> remarks;
+  const Bench bench{options, world, *device, *host, stream, sampler, remarks};
   const std::vector<Int3> sizes = sizes_of(options, device->backend());
   all_or_throw(world, [&] {
     if (options.subject != BenchSubject::solve &&
@@ -220,9 +221,17 @@ int bench(const CommandLine& command, const Communicator& world) {
 
   BenchRecord record = describe_bench(command, world, *device, threads);
   on_root(world, [&] { print_now(bench_banner(record)); });
-  subject.measure(bench, sizes, record);
+  for (const Int3 cells : sizes)
+    for (const Precision precision : options.precisions) {
+      const std::vector<Json> entries = subject.measure(bench, cells, precision);
+      on_root(world, [&] { print_now(bench_table(options, entries)); });
+      record.entries.insert(record.entries.end(), entries.begin(), entries.end());
+    }
   record.finished = utc_now();
+  record.warnings.insert(record.warnings.end(), remarks.begin(), remarks.end());
   on_root(world, [&] {
+    print_now(skipped_line(record.entries));
+    for (const std::string& remark : remarks) print_now("warning: " + remark + "\n");
     if (!options.json.empty()) write_file_atomically(options.json, to_json(record));
   });
   return static_cast<int>(all_right(record) ? ExitCode::done : ExitCode::internal);

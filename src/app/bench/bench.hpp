@@ -67,6 +67,7 @@ struct Bench {
   Device& host;
   Stream stream;
   Sampler& sampler;
+  std::vector<std::string>& remarks;  // warnings for the end
 
   bool on_host() const { return device.backend() == Backend::host; }
   // Collective: of all ranks.
@@ -89,8 +90,8 @@ struct BenchMemory {
 struct Subject {
   std::vector<std::string_view> (*names)(Backend backend);  // of kernels or transports
   BenchMemory (*memory)(const Bench& bench, Int3 cells, Precision precision);
-  // Collective: adds to the record and prints its tables.
-  void (*measure)(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& record);
+  // Collective: what is measured on one grid, as the record has it.
+  std::vector<Json> (*measure)(const Bench& bench, Int3 cells, Precision precision);
   void (*validate)(const Bench& bench,
                    const std::vector<Int3>& sizes) = nullptr;  // throws Error(command_line)
 };

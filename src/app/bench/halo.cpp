@@ -6,7 +6,6 @@
 #include "core/text.hpp"
 #include "halo/links.hpp"
 #include "kernels/face_copy.hpp"
-#include "output/console/console.hpp"
 #include "output/records/run_record.hpp"
 
 namespace isotherm {
@@ -158,23 +157,20 @@ class FaceBench {
 };
 
 template <class T>
-void measure_all(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
+std::vector<Json> measure_all(const Bench& bench, Int3 cells) {
   std::vector<OpenTransport<T>> transports;
   for (const TransportEntry<T>& entry : transport_registry<T>())
     if (is_wanted(entry.name, bench.options)) transports.emplace_back(entry, bench.world, bench.device);
-  for (const Int3 cells : sizes) {
-    for (const int ghosts : bench.options.ghosts) {
-      Field<T> field = all_or_throw(bench.world, [&] { return Field<T>(bench.device, cells, ghosts); });
-      face_copy<T>(bench.device.backend()).fill(field.view(), T(0), bench.stream);
-      bench.device.synchronize(bench.stream);
-      std::vector<Json> entries;
-      for (OpenTransport<T>& open : transports)
-        for (const Direction d : face_directions())
-          entries.push_back(FaceBench<T>(bench, field, ghosts, d).measure(open));
-      if (bench.world.is_root()) print_now(halo_bench_table(entries));
-      record.entries.insert(record.entries.end(), entries.begin(), entries.end());
-    }
+  std::vector<Json> entries;
+  for (const int ghosts : bench.options.ghosts) {
+    Field<T> field = all_or_throw(bench.world, [&] { return Field<T>(bench.device, cells, ghosts); });
+    face_copy<T>(bench.device.backend()).fill(field.view(), T(0), bench.stream);
+    bench.device.synchronize(bench.stream);
+    for (OpenTransport<T>& open : transports)
+      for (const Direction d : face_directions())
+        entries.push_back(FaceBench<T>(bench, field, ghosts, d).measure(open));
   }
+  return entries;
 }
 
 void check_usage(const Bench& bench, const std::vector<Int3>& sizes) {
@@ -201,10 +197,8 @@ BenchMemory halo_memory(const Bench& bench, Int3 cells, Precision precision) {
   return bench.on_host() ? BenchMemory{0, bytes} : BenchMemory{bytes, 0};
 }
 
-void measure_halos(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
-  for (const Precision precision : bench.options.precisions)
-    with_number(precision, [&]<class T>(T) { measure_all<T>(bench, sizes, record); });
-  if (bench.world.is_root()) print_now(skipped_line(record.entries));
+std::vector<Json> measure_halos(const Bench& bench, Int3 cells, Precision precision) {
+  return with_number(precision, [&]<class T>(T) { return measure_all<T>(bench, cells); });
 }
 
 }  // namespace

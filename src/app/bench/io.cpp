@@ -8,7 +8,6 @@
 #include "app/bench/bench.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/text.hpp"
-#include "output/console/console.hpp"
 #include "output/field_files/snapshot.hpp"
 #include "output/safe_file.hpp"
 
@@ -150,24 +149,15 @@ BenchMemory file_memory(const Bench& bench, Int3 cells, Precision precision) {
   return {0, here * field_bytes(cells, 0, precision)};  // of the field of all ranks
 }
 
-void measure_files(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
-  for (const Int3 cells : sizes) {
-    for (const Precision precision : bench.options.precisions) {
-      const Config config = config_of(cells, precision);
-      const auto entries = with_number(precision, [&]<class T>(T) {
-        IoBench<T> files(bench, config);
-        auto measured = files.measure();
-        for (const std::string& remark : files.remarks())
-          if (std::ranges::find(record.warnings, remark) == record.warnings.end())
-            record.warnings.push_back(remark);
-        return measured;
-      });
-      if (bench.world.is_root()) print_now(io_bench_table(entries));
-      record.entries.insert(record.entries.end(), entries.begin(), entries.end());
-    }
-  }
-  if (bench.world.is_root())
-    for (const std::string& warning : record.warnings) print_now("warning: " + warning + "\n");
+std::vector<Json> measure_files(const Bench& bench, Int3 cells, Precision precision) {
+  const Config config = config_of(cells, precision);
+  return with_number(precision, [&]<class T>(T) {
+    IoBench<T> files(bench, config);
+    auto measured = files.measure();
+    for (const std::string& remark : files.remarks())
+      if (std::ranges::count(bench.remarks, remark) == 0) bench.remarks.push_back(remark);
+    return measured;
+  });
 }
 
 }  // namespace

@@ -15,7 +15,6 @@
 #include "halo/messages.hpp"
 #include "kernels/face_copy.hpp"
 #include "kernels/reduction.hpp"
-#include "output/console/console.hpp"
 #include "physics/formula_values.hpp"
 #include "solver/kernel_choice.hpp"
 
@@ -497,16 +496,9 @@ BenchMemory formula_memory(const Bench& bench, Int3 cells, Precision precision) 
 }
 
 template <auto fp32_ladder, auto fp64_ladder>
-void measure(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
-  all_or_throw(bench.world, [&] {
-    for (const Int3 cells : sizes) {
-      for (const Precision precision : bench.options.precisions) {
-        const auto ladder =
-            ladder_json((precision == Precision::fp32 ? fp32_ladder : fp64_ladder)(bench, cells));
-        print_now(bench_table(bench.options, ladder));
-        record.entries.insert(record.entries.end(), ladder.begin(), ladder.end());
-      }
-    }
+std::vector<Json> measure(const Bench& bench, Int3 cells, Precision precision) {
+  return all_or_throw(bench.world, [&] {
+    return ladder_json((precision == Precision::fp32 ? fp32_ladder : fp64_ladder)(bench, cells));
   });
 }
 

@@ -8,7 +8,6 @@
 #include "config/materials.hpp"
 #include "core/statistics.hpp"
 #include "kernels/semicoarsening.hpp"
-#include "output/console/console.hpp"
 #include "solver/multigrid.hpp"
 #include "solver/prediction.hpp"
 #include "solver/solver.hpp"
@@ -229,25 +228,20 @@ std::vector<std::string_view> names(Backend backend) {
   return all;
 }
 
-void measure_solutions(const Bench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
-  const Backend backend = bench.device.backend();
-  for (const Int3 cells : sizes)
-    for (const Precision precision : bench.options.precisions) {
-      std::vector<Json> entries;
-      for (const std::string_view name : names(backend)) {
-        if (!is_wanted(name, bench.options)) continue;
-        const bool hypre = name == "hypre";
-        if (hypre && precision != Precision::fp64) continue;
-        const Config config =
-            config_of(bench, hypre ? MethodName::multigrid : *from_word<MethodName>(name), cells, precision);
-        if (hypre && !has_several_materials(config) && !bench.options.deck.empty()) continue;
-        entries.push_back(hypre ? measure_hypre(bench, config) : with_number(precision, [&]<class T>(T) {
-          return SolveBench<T>(bench, config).measure();
-        }));
-      }
-      if (bench.world.is_root()) print_now(solve_bench_table(entries));
-      record.entries.insert(record.entries.end(), entries.begin(), entries.end());
-    }
+std::vector<Json> measure_solutions(const Bench& bench, Int3 cells, Precision precision) {
+  std::vector<Json> entries;
+  for (const std::string_view name : names(bench.device.backend())) {
+    if (!is_wanted(name, bench.options)) continue;
+    const bool hypre = name == "hypre";
+    if (hypre && precision != Precision::fp64) continue;
+    const Config config =
+        config_of(bench, hypre ? MethodName::multigrid : *from_word<MethodName>(name), cells, precision);
+    if (hypre && !has_several_materials(config) && !bench.options.deck.empty()) continue;
+    entries.push_back(hypre ? measure_hypre(bench, config) : with_number(precision, [&]<class T>(T) {
+      return SolveBench<T>(bench, config).measure();
+    }));
+  }
+  return entries;
 }
 
 // Two fields, the source, a quarter more for coarse grids, two arrays to copy; hypre: 25 fields (at 128^3).

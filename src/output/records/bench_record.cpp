@@ -132,12 +132,40 @@ std::string table_of(const std::vector<Column>& columns, const std::vector<Json>
              100 * most_spread);
 }
 
-std::string grid_title(const Json& entry) {
-  return fmt::format("\n{}, {}", extent_text(entry.at("cells").get<Int3>()),
-                     entry.at("precision").get<std::string>());
+std::vector<Column> halo_columns() {
+  const auto us = [](const char* place) {
+    return shown(place, [](double value) { return value > 0 ? plain_decimal(1e6 * value, 1) : "-"; });
+  };
+  return {{"transport", 'l', text("transport")},
+          {"face", 'l', text("face")},
+          {"layers", 'r', text("ghosts")},
+          {"bytes", 'r', [](const Json& e) { return human_bytes(e.at("bytes")); }},
+          {"pack us", 'r', us("/pack_s")},
+          {"wire us", 'r', us("/wire_s")},
+          {"unpack us", 'r', us("/unpack_s")},
+          {"exchange us", 'r', us("/exchange_s/median")},
+          {"GB/s", 'r', decimal("/bandwidth_bytes_per_s", 1e9, 2)},
+          {"alone us", 'r', us("/alone_s/median")},
+          {"latency us", 'r', us("/latency_s")},
+          {"spread", 'r', spread("exchange_s")},
+          {"check", 'l', verdict_text}};
 }
 
 std::vector<Column> columns_of(BenchSubject subject, const std::vector<Json>& ladder) {
+  if (subject == BenchSubject::halo) return halo_columns();
+  if (subject == BenchSubject::io)
+    return {{"way", 'l', text("way")},
+            {"time", 'r', duration("/write_s/median")},
+            {"GB/s", 'r', decimal("/bandwidth_bytes_per_s", 1e9, 2)},
+            {"of raw", 'r', formatted("/raw_share_percent", "{:.1f} %")},
+            {"spread", 'r', spread("write_s")},
+            {"files", 'r', [](const Json& e) { return fmt::format("{}", e["samples"]["write_s"].size()); }}};
+  if (subject == BenchSubject::solve)
+    return {{"method", 'l', text("method")},
+            {"cycles", 'r', formatted("/cycles", "{:.0f}")},
+            {"time", 'r', duration("/solve_s/median")},
+            {"MDOF/s", 'r', decimal("/unknowns_per_s", 1e6, 1)},
+            {"spread", 'r', spread("solve_s")}};
   const auto any = [&](auto is) { return std::ranges::any_of(ladder, is); };
   const bool temporal = any([](const Json&e) { return e.at("time_block") > 1; }),
              reduction = subject == BenchSubject::reduction, updates = subject != BenchSubject::bandwidth;
@@ -166,6 +194,24 @@ std::vector<Column> columns_of(BenchSubject subject, const std::vector<Json>& la
   });
   add(true, "check", 'l', verdict_text);
   return columns;
+}
+
+// Where the time of a V cycle goes, of methods that have one.
+std::string cycle_lines(const std::vector<Json>& entries) {
+  std::string all;
+  for (const Json& e : entries) {
+    if (!e.contains("levels")) continue;
+    all += fmt::format("  a cycle takes {}", human_duration(e.at("cycle_s")));
+    if (e.contains("least_cycle_s"))
+      all += fmt::format(", its launches at least {} ({:.0f} %)", human_duration(e.at("least_cycle_s")),
+                         e.at("least_share_percent").get<double>());
+    all += "; by grid:";
+    for (const Json& level : e.at("levels"))
+      all += fmt::format(" {} {:.1f} %,", extent_text(level.at("cells").get<Int3>()),
+                         level.at("share_percent").get<double>());
+    all.back() = '\n';
+  }
+  return all;
 }
 
 }  // namespace
@@ -238,83 +284,29 @@ std::string bench_banner(const BenchRecord& r) {
   return text;
 }
 
-std::string bench_table(const BenchOptions& options, const std::vector<Json>& ladder) {
-  if (ladder.empty()) return "";
-  return grid_title(ladder.front()) + "\n" + table_of(columns_of(options.subject, ladder), ladder);
-}
-
 std::string skipped_line(const std::vector<Json>& entries) {
   std::set<std::string> known;
   std::vector<std::string> transports;
   for (const Json& e : entries) {
+    if (!e.contains("transport") || e.at("verdict") != "skipped") continue;
     const std::string line =
         fmt::format("{} ({})", e.at("transport").get<std::string>(), e.at("note").get<std::string>());
-    if (e.at("verdict") == "skipped" && known.insert(line).second) transports.push_back(line);
+    if (known.insert(line).second) transports.push_back(line);
   }
   return transports.empty() ? "" : fmt::format("\nnot possible here: {}\n", fmt::join(transports, ", "));
 }
 
-std::string halo_bench_table(const std::vector<Json>& entries) {
-  std::vector<Json> tried;
-  std::ranges::copy_if(entries, std::back_inserter(tried),
-                       [](const Json& e) { return e.at("verdict") != "skipped"; });
-  if (tried.empty()) return "";
-  const int ghosts = tried.front().at("ghosts");
-  const auto us = [](const char* place) {
-    return shown(place, [](double value) { return value > 0 ? plain_decimal(1e6 * value, 1) : "-"; });
-  };
-  const std::vector<Column> columns{{"transport", 'l', text("transport")},
-                                    {"face", 'l', text("face")},
-                                    {"bytes", 'r', [](const Json& e) { return human_bytes(e.at("bytes")); }},
-                                    {"pack us", 'r', us("/pack_s")},
-                                    {"wire us", 'r', us("/wire_s")},
-                                    {"unpack us", 'r', us("/unpack_s")},
-                                    {"exchange us", 'r', us("/exchange_s/median")},
-                                    {"GB/s", 'r', decimal("/bandwidth_bytes_per_s", 1e9, 2)},
-                                    {"alone us", 'r', us("/alone_s/median")},
-                                    {"latency us", 'r', us("/latency_s")},
-                                    {"spread", 'r', spread("exchange_s")},
-                                    {"check", 'l', verdict_text}};
-  const Json& head = tried.front();
-  return fmt::format("\n{} a rank, {}, {} ghost layer{}\n{}", extent_text(head.at("cells").get<Int3>()),
-                     head.at("precision").get<std::string>(), ghosts, ghosts == 1 ? "" : "s",
-                     table_of(columns, tried));
-}
-
-std::string io_bench_table(const std::vector<Json>& entries) {
-  const std::vector<Column> columns{
-      {"way", 'l', text("way")},
-      {"time", 'r', duration("/write_s/median")},
-      {"GB/s", 'r', decimal("/bandwidth_bytes_per_s", 1e9, 2)},
-      {"of raw", 'r', formatted("/raw_share_percent", "{:.1f} %")},
-      {"spread", 'r', spread("write_s")},
-      {"files", 'r', [](const Json& e) { return fmt::format("{}", e["samples"]["write_s"].size()); }}};
-  return fmt::format("{}, {} of cells\n{}", grid_title(entries.front()),
-                     human_bytes(entries.front().at("bytes")), table_of(columns, entries));
-}
-
-// Below the methods where the time of a V cycle goes.
-std::string solve_bench_table(const std::vector<Json>& entries) {
+std::string bench_table(const BenchOptions& options, std::vector<Json> entries) {
+  const BenchSubject subject = options.subject;
+  if (subject == BenchSubject::halo)  // of which a line tells
+    std::erase_if(entries, [](const Json& e) { return e.at("verdict") == "skipped"; });
   if (entries.empty()) return "";
-  const std::vector<Column> columns{{"method", 'l', text("method")},
-                                    {"cycles", 'r', formatted("/cycles", "{:.0f}")},
-                                    {"time", 'r', duration("/solve_s/median")},
-                                    {"MDOF/s", 'r', decimal("/unknowns_per_s", 1e6, 1)},
-                                    {"spread", 'r', spread("solve_s")}};
-  std::string all = fmt::format("{}\n{}", grid_title(entries.front()), table_of(columns, entries));
-  for (const Json& e : entries) {
-    if (!e.contains("levels")) continue;
-    all += fmt::format("  a cycle takes {}", human_duration(e.at("cycle_s")));
-    if (e.contains("least_cycle_s"))
-      all += fmt::format(", its launches at least {} ({:.0f} %)", human_duration(e.at("least_cycle_s")),
-                         e.at("least_share_percent").get<double>());
-    all += "; by grid:";
-    for (const Json& level : e.at("levels"))
-      all += fmt::format(" {} {:.1f} %,", extent_text(level.at("cells").get<Int3>()),
-                         level.at("share_percent").get<double>());
-    all.back() = '\n';
-  }
-  return all;
+  const Json& first = entries.front();
+  return fmt::format(
+      "\n{}{}, {}{}\n{}{}", extent_text(first.at("cells").get<Int3>()),
+      subject == BenchSubject::halo ? " a rank" : "", first.at("precision").get<std::string>(),
+      subject == BenchSubject::io ? fmt::format(", {} of cells", human_bytes(first.at("bytes"))) : "",
+      table_of(columns_of(subject, entries), entries), cycle_lines(entries));
 }
 
 }  // namespace isotherm

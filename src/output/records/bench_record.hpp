@@ -63,13 +63,10 @@ Json spread_json(const std::vector<double>& values);  // their quantiles; null o
 std::vector<Json> ladder_json(const std::vector<BenchEntry>& ladder);
 bool all_right(const BenchRecord& record);  // nothing that was measured is wrong
 
-std::string to_json(const BenchRecord& record);       // ends in a newline
-std::string bench_banner(const BenchRecord& record);  // lines before the work
-std::string bench_table(const BenchOptions& options, const std::vector<Json>& ladder);
+std::string to_json(const BenchRecord& record);                                   // ends in a newline
+std::string bench_banner(const BenchRecord& record);                              // lines before the work
+std::string bench_table(const BenchOptions& options, std::vector<Json> entries);  // of one grid and precision
 // One line of all transports that could not be measured, and why; empty where all could.
 std::string skipped_line(const std::vector<Json>& entries);
-std::string halo_bench_table(const std::vector<Json>& entries);  // of one ladder
-std::string io_bench_table(const std::vector<Json>& entries);    // of one grid
-std::string solve_bench_table(const std::vector<Json>& entries);
 
 }  // namespace isotherm
