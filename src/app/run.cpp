@@ -73,28 +73,6 @@ MethodRecord describe_method(const Session& session) {
   return method;
 }
 
-MaterialRecord describe_material(const NamedMaterial& material, std::int64_t cells) {
-  MaterialRecord record{material.name, cells, material.conductivity};
-  if (material.density && material.heat_capacity) record.heat_capacity = material.volumetric_heat_capacity();
-  if (material.coefficient.value_or(0) > 0) {
-    record.coefficient = material.coefficient;
-    record.ambient = material.ambient;
-  }
-  return record;
-}
-
-std::vector<LawRecord> describe_laws(const Config& config, Face face) {
-  std::vector<LawRecord> laws;
-  for (const PlacedLaw& law : laws_of(config, face)) {
-    LawRecord& record = laws.emplace_back(law.kind);
-    const bool has_value = law.has_temperature() || law.kind == BoundaryKind::flux;
-    if (has_value) record.value = law.value.text();
-    if (law.kind == BoundaryKind::convection) record.coefficient = law.coefficient.text();
-    record.everywhere = law.share.is_constant();
-  }
-  return laws;
-}
-
 // Collective.
 RunRecord describe_run(const CommandLine& command, const Session& session, const Communicator& world,
                        const std::string& directory) {
@@ -119,7 +97,7 @@ RunRecord describe_run(const CommandLine& command, const Session& session, const
   record.largest_rank_cells = d.largest_subdomain();
   record.precision = config.precision;
   if (has_several_materials(config)) record.contacts = config.contacts;
-  for (std::size_t f = 0; f < face_count; ++f) record.laws[f] = describe_laws(config, static_cast<Face>(f));
+  for (std::size_t f = 0; f < face_count; ++f) record.laws[f] = laws_of(config, static_cast<Face>(f));
   record.method = describe_method(session);
   record.memory_estimate_bytes = static_cast<std::int64_t>(world.all_reduce(
       static_cast<std::int64_t>(session.memory.host(session.placement.backend)), ReduceOp::max));
@@ -557,7 +535,7 @@ class Run {
     record_.materials.clear();
     for (std::size_t i = 0; i < cells.size() && !config().materials.empty(); ++i)
       if (i < config().materials.size() || cells[i] > 0)  // of the word void, where there are any
-        record_.materials.push_back(describe_material(material_of_number(config(), i), cells[i]));
+        record_.materials.push_back({material_of_number(config(), i), cells[i]});
   }
 
   // Of rank 0. A run does not need it.

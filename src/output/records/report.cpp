@@ -201,7 +201,7 @@ std::string banner(const RunRecord& r) {
         fmt::format("{} in {}", watts_text(r.sources->net), plural(r.sources->cells, "cell")));
   std::vector<std::string> materials;
   for (const MaterialRecord& m : r.materials)
-    materials.push_back(fmt::format("{} {}", m.name, plural(m.cells, "cell")));
+    materials.push_back(fmt::format("{} {}", m.material.name, plural(m.cells, "cell")));
   if (!materials.empty()) add(text, "materials", join(materials));
   add(text, "problem", problem_text(r));
   if (const auto& seconds = r.performance.predicted_seconds)
@@ -267,8 +267,8 @@ static std::string material_lines(const RunRecord& r) {
   std::vector<std::string> lines;
   for (const MaterialRecord& m : r.materials)
     if (m.highest)
-      lines.push_back(
-          fmt::format("{} {:.6g} K to {}", m.name, m.lowest->temperature_K, extreme_text(*m.highest)));
+      lines.push_back(fmt::format("{} {:.6g} K to {}", m.material.name, m.lowest->temperature_K,
+                                  extreme_text(*m.highest)));
   std::string text;
   add_lines(text, "materials", lines);
   return text;

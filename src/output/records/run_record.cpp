@@ -532,25 +532,34 @@ static Described described(const EndState::Extreme& e) {
 }
 
 static Described described(const MaterialRecord& m) {
-  return object({{"name", m.name},
-                 {"cells", m.cells},
-                 {"conductivity_W_per_m_K", m.conductivity, "along x, y, z; null of a void"},
-                 {"heat_capacity_J_per_m3_K", m.heat_capacity, "density x heat_capacity"},
-                 {"coefficient_W_per_m2_K", m.coefficient, "of a void that takes heat"},
-                 {"ambient_K", any_sign(m.ambient), "of a void that takes heat"},
-                 {"highest", m.highest, "temperature at the end, and where"},
-                 {"lowest", m.lowest}});
+  const NamedMaterial& of = m.material;
+  const auto capacity =
+      of.density && of.heat_capacity ? std::optional(of.volumetric_heat_capacity()) : std::nullopt;
+  const bool takes_heat = of.coefficient.value_or(0) > 0;
+  return object(
+      {{"name", of.name},
+       {"cells", m.cells},
+       {"conductivity_W_per_m_K", of.conductivity, "along x, y, z; null of a void"},
+       {"heat_capacity_J_per_m3_K", capacity, "density x heat_capacity"},
+       {"coefficient_W_per_m2_K", takes_heat ? of.coefficient : std::nullopt, "of a void that takes heat"},
+       {"ambient_K", any_sign(takes_heat ? of.ambient : std::nullopt), "of a void that takes heat"},
+       {"highest", m.highest, "temperature at the end, and where"},
+       {"lowest", m.lowest}});
 }
 
 static Described described(const ContactConfig& c) {
   return object({{"between", c.between}, {"resistance_m2_K_per_W", c.resistance}});
 }
 
-static Described described(const LawRecord& l) {
-  return object({{"kind", l.kind},
-                 {"value", or_null(l.value), "K, of a flux W/m^2; a number, formula or table of the deck"},
-                 {"coefficient", or_null(l.coefficient), "of convection, W/(m^2 K)"},
-                 {"everywhere", l.everywhere, "on the whole face"}});
+static Described described(const PlacedLaw& l) {
+  const bool has_value = l.has_temperature() || l.kind == BoundaryKind::flux;
+  const bool is_convection = l.kind == BoundaryKind::convection;
+  return object(
+      {{"kind", l.kind},
+       {"value", or_null(has_value ? l.value.text() : ""),
+        "K, of a flux W/m^2; a number, formula or table of the deck"},
+       {"coefficient", or_null(is_convection ? l.coefficient.text() : ""), "of convection, W/(m^2 K)"},
+       {"everywhere", l.share.is_constant(), "on the whole face"}});
 }
 
 static Described laws(const RunRecord& r) {

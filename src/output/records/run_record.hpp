@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/boundary_laws.hpp"
 #include "config/config.hpp"
 #include "core/box.hpp"
 #include "core/build_info.hpp"
@@ -212,16 +213,9 @@ std::string end_lines(const EndState& end);  // what a run prints before its res
 TitledLines read_heat_lines(const std::filesystem::path& run_json, std::uint64_t fingerprint);
 
 struct MaterialRecord {
-  std::string name;
+  NamedMaterial material;
   std::int64_t cells = 0;
-  std::optional<Vector3> conductivity{};
-  std::optional<double> heat_capacity{}, coefficient{}, ambient{};
   std::optional<EndState::Extreme> highest{}, lowest{};
-};
-struct LawRecord {  // of a face
-  BoundaryKind kind = BoundaryKind::insulated;
-  std::string value{}, coefficient{};  // as in the deck
-  bool everywhere = true;              // on the whole face
 };
 
 struct RunRecord {
@@ -235,7 +229,7 @@ struct RunRecord {
   std::optional<HeatTotals> sources;  // of the last grid, as are materials
   std::vector<MaterialRecord> materials;
   std::vector<ContactConfig> contacts;
-  std::array<std::vector<LawRecord>, face_count> laws{};  // by Face
+  std::array<std::vector<PlacedLaw>, face_count> laws{};  // by Face
   ExchangeWeights weights;
   Index smallest_rank_cells = 0, largest_rank_cells = 0;
   Precision precision = Precision::fp64;
