@@ -57,14 +57,15 @@ class FieldOutputs {
       return writer;
     };
     if (config.output.snapshots) {
-      snapshots_.emplace(writer_of(grid_of_snapshots(config)));
+      parts_.push_back({std::nullopt, writer_of(grid_of_snapshots(config))});
+      SnapshotWriter& writer = parts_.back().writer;
       if (!files.in_step()) {
         copy_.emplace(all_or_throw(communicator, [&] { return HostCopy<T>(solver.level()); }));
         copy_->take();  // touches its memory, which else the first snapshot would pay for
       }
       write_or_warn([&] {
-        snapshots_->start_materials(config);
-        snapshots_->wait();  // what is set up from here on may read a dataset of regions, by HDF5 too
+        writer.start_materials(config);
+        writer.wait();  // what is set up from here on may read a dataset of regions, by HDF5 too
         material_file_ = material_file_name(config);
       });
     }
@@ -86,29 +87,26 @@ class FieldOutputs {
   void write(Wanted wanted, std::vector<std::string>& files) {
     const bool at_end = wanted == Wanted::last;
     const std::int64_t sweep = solver_.sweeps();
-    // Of a run without sweeps the initial state is the last one too.
-    if (snapshots_ && (at_end || (schedule_.snapshots.due(sweep) && schedule_.last() > 0)))
-      write_or_warn([&] {
-        const TraceRange range(Phase::output);  // profilers see each snapshot by itself
-        files.push_back(snapshots_->start(take_field(), solver_.subdomain(), solver_.time(), sweep));
-      });
-    for (std::size_t i = 0; i < parts_.size(); ++i)
-      if (at_end ? parts_[i].written != sweep : schedule_.parts[i].due(sweep)) write(parts_[i], files);
+    auto next = schedule_.parts.begin();
+    for (Part& part : parts_) {
+      const Series& series = part.what ? *next++ : schedule_.snapshots;
+      if (at_end ? part.written != sweep : series.due(sweep)) write(part, files);
+    }
     if (at_end ? probes_.written != sweep : schedule_.probes.due(sweep)) read_probes();
   }
 
   // The field of a run that has diverged, for the post-mortem; in no series, because it is no state of the
   // problem. Returns what the message says of it. A file that cannot be written is no error.
   std::string write_diverged(std::vector<std::string>& files) {
-    if (!snapshots_) return "";
+    if (parts_.empty() || parts_.front().what) return "";
+    SnapshotWriter& writer = parts_.front().writer;
     files_.finish();  // what fails here is no loss of this field
     const std::string name = file_of_sweep(config_.name, solver_.sweeps(), diverged_suffix);
     const FieldView<const T> field = solver_.host_field();
     try {
-      files.push_back(snapshots_->write_file(
+      files.push_back(writer.write_file(
           name, field, solver_.subdomain(),
-          {solver_.time(), solver_.sweeps(), snapshots_->fingerprint(field, solver_.subdomain())},
-          std::nullopt));
+          {solver_.time(), solver_.sweeps(), writer.fingerprint(field, solver_.subdomain())}, std::nullopt));
       return fmt::format(", and at the field in {}", name);
     } catch (const CollectiveError& e) {
       return fmt::format(" (the field is lost: {})", e.what());
@@ -123,14 +121,12 @@ class FieldOutputs {
   // Names what is written by now, for who looks at it from here on.
   void publish_series() {
     write_or_warn([&] {
-      if (snapshots_) snapshots_->publish_series();
       for (Part& part : parts_) part.writer.publish_series();
     });
   }
 
   // Of the snapshots, or else of the first part that has one.
   std::string viewer_file() const {
-    if (snapshots_) return snapshots_->viewer_file();
     for (const Part& part : parts_)
       if (std::string file = part.writer.viewer_file(); !file.empty()) return file;
     return "";
@@ -141,7 +137,6 @@ class FieldOutputs {
   // Of all writers, as SnapshotWriter has them.
   std::vector<std::string> remarks() const {
     std::vector<std::string> all;
-    if (snapshots_) all = snapshots_->remarks();
     for (const Part& part : parts_)
       all.insert(all.end(), part.writer.remarks().begin(), part.writer.remarks().end());
     return all;
@@ -152,7 +147,6 @@ class FieldOutputs {
     WritingRecord mine;
     mine.why_in_step = files_.why_in_step();
     mine.at_end = at_end;
-    if (snapshots_) snapshots_->add_to(mine);
     for (const Part& part : parts_) part.writer.add_to(mine);
     count_copy();
     mine.seconds += copy_seconds_;
@@ -164,7 +158,7 @@ class FieldOutputs {
 
  private:
   struct Part {
-    FieldPart what;
+    std::optional<FieldPart> what;  // none: the whole field, the first of all
     SnapshotWriter writer;
     std::int64_t written = -1;  // the sweep of the last file
     std::vector<T> cells{};     // of the file that the file thread writes now
@@ -192,7 +186,6 @@ class FieldOutputs {
   // The field, or the one copy that the sweeps leave alone: they wait for a disk slower than they are.
   std::function<CellsView()> take_field() {
     if (!copy_) return [field = solver_.host_field()] { return field; };
-    snapshots_->wait();
     count_copy();
     copy_->take();
     copied_ = true;
@@ -228,30 +221,30 @@ class FieldOutputs {
 
   // During sweeps a copy is written, of which a device sends these cells alone, behind the part's last file.
   void write(Part& part, std::vector<std::string>& files) {
+    const TraceRange range(Phase::output);  // profilers see each file by itself
     part.writer.wait();
+    part.written = solver_.sweeps();
     const Box subdomain = solver_.subdomain();
     FieldView<const T> cells;  // of this rank; empty where it has none
-    Box in_file;               // where they are in it
-    if (part.what.kind == PartKind::coarse) {
-      const Int3 factor = part.what.factor;
+    Box in_file = subdomain;   // where they are in it
+    if (part.what && part.what->kind == PartKind::coarse) {
+      const Int3 factor = part.what->factor;
       const CellWeights volumes(config_, {{0, 0, 0}, config_.grid.cells});
       part.cells = coarse_means(communicator_, solver_.host_field(), subdomain, factor, volumes);
       in_file = coarse_begun_in(subdomain, factor);
       cells = dense_view(part.cells.data(), in_file.extent());
-    } else {
-      const Box common = subdomain.within(part.what.box), here = common.shifted(Int3{} - subdomain.lo);
+    } else if (part.what) {
+      const Box common = subdomain.within(part.what->box), here = common.shifted(Int3{} - subdomain.lo);
       const bool in_place = files_.in_step() && !solver_.is_asynchronous();
       const FieldView<const T> field = in_place ? solver_.host_field() : FieldView<const T>{};
       if (!in_place) part.cells = solver_.host_cells({here});
-      if (!common.empty()) {
+      if (!common.empty())
         cells = in_place ? field.part(here) : dense_view(part.cells.data(), common.extent());
-        in_file = common.shifted(Int3{} - part.what.box.lo);
-      }
+      in_file = common.empty() ? Box{} : common.shifted(Int3{} - part.what->box.lo);
     }
-    part.written = solver_.sweeps();
     write_or_warn([&] {
-      files.push_back(
-          part.writer.start([cells] { return cells; }, in_file, solver_.time(), solver_.sweeps()));
+      const auto source = part.what ? [cells] { return CellsView(cells); } : take_field();
+      files.push_back(part.writer.start(source, in_file, solver_.time(), part.written));
     });
   }
 
@@ -261,7 +254,6 @@ class FieldOutputs {
   FileThread& files_;
   Schedule schedule_;
   Console& console_;
-  std::optional<SnapshotWriter> snapshots_;
   std::string material_file_;
   std::optional<HostCopy<T>> copy_;  // the cells of a snapshot that the file thread writes
   bool copied_ = false;              // into it, and not counted yet
