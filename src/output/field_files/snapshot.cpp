@@ -398,24 +398,22 @@ static constexpr double assumed_rate = 1e9;  // bytes per second, until a checkp
 
 CheckpointWriter::CheckpointWriter(const Config& config, const Communicator& communicator, std::string folder,
                                    SnapshotProvenance provenance, FileThread& files)
-    : run_name_(config.name),
-      folder_(std::move(folder)),
+    : SnapshotWriter(config, grid_of_checkpoints(config), communicator, std::move(folder),
+                     std::move(provenance), files),
       keep_(config.output.checkpoint.keep),
-      communicator_(communicator),
-      files_(config, grid_of_checkpoints(config), communicator, folder_, std::move(provenance), files),
-      seconds_(static_cast<double>(grid_of_checkpoints(config).cell_bytes()) / assumed_rate) {}
+      seconds_(static_cast<double>(grid_.cell_bytes()) / assumed_rate) {}
 
 std::string CheckpointWriter::write(const CellsView& field, Box subdomain, const SnapshotMeta& meta,
                                     const CheckpointState& state) {
   const Timer timer;
-  const std::string name = checkpoint_name(run_name_, meta.sweep);
-  const std::string path = files_.write_file(name, field, subdomain, meta, state);
+  const std::string &run_name = grid_.stem, name = checkpoint_name(run_name, meta.sweep);
+  const std::string path = write_file(name, field, subdomain, meta, state);
   on_root(communicator_, [&] {
     write_file_atomically(in_folder(folder_, "latest"), name + "\n");
-    for (const std::int64_t sweep : superfluous(find_checkpoints(folder_, run_name_), meta.sweep, keep_))
-      remove_file(in_folder(folder_, checkpoint_name(run_name_, sweep)));
+    for (const std::int64_t sweep : superfluous(find_checkpoints(folder_, run_name), meta.sweep, keep_))
+      remove_file(in_folder(folder_, checkpoint_name(run_name, sweep)));
     const std::string aside = std::string(checkpoint_suffix).append(aside_suffix);
-    for (const auto& [_, file] : files_by_sweep(folder_, run_name_, aside))
+    for (const auto& [_, file] : files_by_sweep(folder_, run_name, aside))
       remove_file(in_folder(folder_, file));
   });
   seconds_ = communicator_.all_reduce(timer.seconds(), ReduceOp::max);

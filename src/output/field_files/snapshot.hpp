@@ -82,6 +82,11 @@ class SnapshotWriter {
   // What a log should say of how files were written, each once; usually nothing. The same on all ranks.
   const std::vector<std::string>& remarks() const { return remarks_; }
 
+ protected:
+  FileGrid grid_;
+  Communicator communicator_;
+  std::string folder_;
+
  private:
   Precision stored_precision(const CellsView& field) const;
   void write_now(const std::string& path, const CellsView& field, Box subdomain, const SnapshotMeta& meta,
@@ -91,9 +96,6 @@ class SnapshotWriter {
   void read_back(const std::string& part, Box subdomain, const SnapshotHeader& header) const;
   void remark(const std::string& text);
 
-  FileGrid grid_;
-  Communicator communicator_;
-  std::string folder_;
   SnapshotProvenance provenance_;
   Index slab_bytes_;
   Watchdog::Seconds timeout_;
@@ -110,7 +112,7 @@ class SnapshotWriter {
 //
 //     <name>_00000100.checkpoint.hdf   by sweep; at least two stay, the newest
 //     latest                           a line: the name of the one that was written last
-class CheckpointWriter {
+class CheckpointWriter : SnapshotWriter {
  public:
   // As SnapshotWriter. Collective.
   CheckpointWriter(const Config& config, const Communicator& communicator, std::string folder,
@@ -123,13 +125,10 @@ class CheckpointWriter {
 
   // Of the last write, on the slowest rank; an estimate before the first. The same on all ranks.
   double seconds() const { return seconds_; }
-  const std::vector<std::string>& remarks() const { return files_.remarks(); }
+  using SnapshotWriter::remarks;
 
  private:
-  std::string run_name_, folder_;
   int keep_;
-  Communicator communicator_;
-  SnapshotWriter files_;
   double seconds_;
 };
 
