@@ -41,25 +41,36 @@ std::string availability(const Entry& entry, const std::string& why_no_gpu) {
   return "yes";
 }
 
-// Stencil kernels have a time block too.
+// A row of a table, and of the JSON. `available`: "yes" or why not, until list_json() parts the two.
+Json row_of(std::string_view name, const std::string& available, std::string_view description) {
+  return {{"name", name}, {"available", available}, {"why_not", nullptr}, {"description", description}};
+}
+
 template <class Registry>
-TextTable kernel_table(const Registry& registry, const std::string& why_no_gpu) {
-  constexpr bool has_time_block = requires {
-    registry.front().max_time_block;
-  };
-  TextTable table{has_time_block ? "llllll" : "lllll", {{"name", "backend", "purpose"}}};
-  if (has_time_block) table.rows[0].push_back("time block");
-  table.rows[0].insert(table.rows[0].end(), {"available", "description"});
+Json rows_of(const Registry& registry, const std::string& why_no_gpu) {
+  Json rows = Json::array();
   for (const auto& kernel : registry) {
-    auto& cells = table.rows.emplace_back(std::vector<std::string>{
-        std::string(kernel.name), std::string(word(kernel.backend)), std::string(word(kernel.purpose))});
-    if constexpr (has_time_block)
-      cells.push_back(!kernel.available()         ? "-"  // not known
-                      : kernel.max_time_block > 1 ? fmt::format("1-{}", kernel.max_time_block)
-                                                  : "1");
-    cells.insert(cells.end(), {availability(kernel, why_no_gpu), std::string(kernel.description)});
+    Json& row = rows.emplace_back(row_of(kernel.name, availability(kernel, why_no_gpu), kernel.description));
+    row["backend"] = word(kernel.backend);
+    row["purpose"] = word(kernel.purpose);
+    if constexpr (requires { kernel.is_candidate; }) row["automatic"] = kernel.is_candidate;
+    if constexpr (requires { kernel.max_time_block; }) {
+      row["max_time_block"] = kernel.max_time_block;
+      row["time block"] = !kernel.available()         ? "-"  // not known
+                          : kernel.max_time_block > 1 ? fmt::format("1-{}", kernel.max_time_block)
+                                                      : "1";
+    }
   }
-  return table;
+  return rows;
+}
+
+std::string table_of(const Json& rows, const std::vector<std::string>& keys) {
+  TextTable table{std::string(keys.size(), 'l'), {keys}};
+  for (const Json& row : rows) {
+    auto& cells = table.rows.emplace_back();
+    for (const std::string& key : keys) cells.push_back(row.at(key));
+  }
+  return table.text(2);
 }
 
 template <class T>
@@ -92,15 +103,14 @@ std::string resources_text(const Gpu& gpu) {
   }
 }
 
-TextTable transport_table(const Gpu& gpu) {
+Json transport_rows(const Gpu& gpu) {
   const std::unique_ptr<Device> host = make_host_device();
-  TextTable table{"lll", {{"name", "available", "description"}}};
+  Json rows = Json::array();
   for (const TransportEntry<double>& entry : transport_registry<double>()) {
     const std::string why = entry.unsupported(gpu.device ? *gpu.device : *host);
-    table.rows.push_back(
-        {std::string(entry.name), why.empty() ? "yes" : "no: " + why, std::string(entry.description)});
+    rows.push_back(row_of(entry.name, why.empty() ? "yes" : "no: " + why, entry.description));
   }
-  return table;
+  return rows;
 }
 
 std::string device_text() {
@@ -116,25 +126,14 @@ std::string device_text() {
   return text;
 }
 
-// `available`: as the tables have it, "yes" or why not.
-Json entry(std::string_view name, const std::string& available, std::string_view description) {
-  const std::string_view why = std::string_view(available).substr(available.starts_with("no: ") ? 4 : 0);
-  Json json = {{"name", name}, {"available", available == "yes"}};
-  json["why_not"] = available == "yes" ? Json() : Json(why);
-  json["description"] = description;
-  return json;
-}
-
-template <class Registry>
-Json registry_json(const Registry& registry, const std::string& why_no_gpu) {
-  Json all = Json::array();
-  for (const auto& kernel : registry) {
-    Json& json = all.emplace_back(entry(kernel.name, availability(kernel, why_no_gpu), kernel.description));
-    json["backend"] = word(kernel.backend);
-    json["purpose"] = word(kernel.purpose);
-    if constexpr (requires { kernel.is_candidate; }) json["automatic"] = kernel.is_candidate;
+Json parted(Json rows) {
+  for (Json& row : rows) {
+    const std::string available = row["available"];
+    row["available"] = available == "yes";
+    if (available != "yes") row["why_not"] = available.substr(available.starts_with("no: ") ? 4 : 0);
+    row.erase("time block");
   }
-  return all;
+  return rows;
 }
 
 // None where a kernel cuts its work in one way only: that has no name.
@@ -148,19 +147,9 @@ Json words_json(std::span<const std::string_view> tiles) {
 Json kernels_json(const std::string& why_no_gpu) {
   const auto fp32 = stencil_kernels<float>();
   const auto fp64 = stencil_kernels<double>();
-  Json all = registry_json(fp64, why_no_gpu);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    all[i]["max_time_block"] = fp64[i].max_time_block;
+  Json all = parted(rows_of(fp64, why_no_gpu));
+  for (std::size_t i = 0; i < all.size(); ++i)
     all[i]["tiles"] = {{"fp32", words_json(fp32[i].tiles)}, {"fp64", words_json(fp64[i].tiles)}};
-  }
-  return all;
-}
-
-Json transports_json(const Gpu& gpu) {
-  Json all = Json::array();
-  const TextTable table = transport_table(gpu);
-  for (std::size_t i = 1; i < table.rows.size(); ++i)  // behind the heads
-    all.push_back(entry(table.rows[i][0], table.rows[i][1], table.rows[i][2]));
   return all;
 }
 
@@ -185,9 +174,9 @@ std::string list_json() {
                      {"schema_version", 1},
                      {"version", build_info().version},
                      {"kernels", kernels_json(gpu.why_none)},
-                     {"reductions", registry_json(reduction_kernels<double>(), gpu.why_none)},
-                     {"histograms", registry_json(histogram_kernels<double>(), gpu.why_none)},
-                     {"transports", transports_json(gpu)},
+                     {"reductions", parted(rows_of(reduction_kernels<double>(), gpu.why_none))},
+                     {"histograms", parted(rows_of(histogram_kernels<double>(), gpu.why_none))},
+                     {"transports", parted(transport_rows(gpu))},
                      {"devices", devices},
                      {"why_no_gpu", gpu.why_none.empty() ? Json() : Json(gpu.why_none)}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -208,7 +197,8 @@ std::string resource_table(const std::vector<ResourceLine>& lines) {
 }
 
 std::string stencil_table(std::span<const StencilKernel<double>> registry, const std::string& why_no_gpu) {
-  return kernel_table(registry, why_no_gpu).text(2);
+  return table_of(rows_of(registry, why_no_gpu),
+                  {"name", "backend", "purpose", "time block", "available", "description"});
 }
 
 std::string tile_table(std::span<const StencilKernel<float>> fp32,
@@ -224,15 +214,16 @@ std::string tile_table(std::span<const StencilKernel<float>> fp32,
 
 std::string list_text() {
   const Gpu gpu = first_gpu();
+  const std::vector<std::string> plain{"name", "backend", "purpose", "available", "description"};
   return fmt::format(
       "stencil kernels (solver.kernel)\n{}\ntheir tiles (solver.tile), the default first\n{}\nreductions "
       "(solver.reduction)\n{}\nhistograms (solver.histogram)\n{}\n{}\ntransports "
       "(parallel.transport)\n{}\ndevices\n{}",
       stencil_table(stencil_kernels<double>(), gpu.why_none),
       tile_table(stencil_kernels<float>(), stencil_kernels<double>()),
-      kernel_table(reduction_kernels<double>(), gpu.why_none).text(2),
-      kernel_table(histogram_kernels<double>(), gpu.why_none).text(2), resources_text(gpu),
-      transport_table(gpu).text(2), device_text());
+      table_of(rows_of(reduction_kernels<double>(), gpu.why_none), plain),
+      table_of(rows_of(histogram_kernels<double>(), gpu.why_none), plain), resources_text(gpu),
+      table_of(transport_rows(gpu), {"name", "available", "description"}), device_text());
 }
 
 }  // namespace isotherm
