@@ -163,12 +163,28 @@ bool goes_on_in(const fs::path& folder, const Config& config) {
   return fs::equivalent(folder, config.output.directory, ignored);
 }
 
+Json record_beside(const fs::path& file) {  // discarded without one
+  std::ifstream stream(file.parent_path() / "run.json", std::ios::binary);
+  return Json::parse(stream, nullptr, false);
+}
+
+// s, of the run that has left this checkpoint and of those before it, by its record; 0 without.
+double wall_until(const fs::path& file) {
+  const Json record = record_beside(file);
+  try {
+    const Json& before = record.at("continuation").at("restarted_from");
+    return record.at("phases_s").at("total").at("max").get<double>() +
+           (before.is_null() ? 0 : before.value("earlier_wall_s", 0.0));
+  } catch (const Json::exception&) {
+    return 0;
+  }
+}
+
 // Whether the errors in the run.json next to this checkpoint are too large, judged by `config`. False without
 // its run's record.
 bool failed_verification(const fs::path& file, const Config& config) {
   if (config.verify.solution == ExactSolution::none) return false;
-  std::ifstream stream(file.parent_path() / "run.json", std::ios::binary);
-  const Json record = Json::parse(stream, nullptr, false);
+  const Json record = record_beside(file);
   try {
     const Json& found = record.at("verification");
     if (found.is_null() || !record.at("continuation").at("stopped_by").is_null()) return false;
@@ -222,6 +238,7 @@ std::optional<Restart> plan_restart(const std::string& asked_for, Force force, S
   for (const std::string& why : passed_over)
     restart->warnings.push_back(fmt::format("passed over: {}; going on from {}", why, restart->file));
   restart->same_directory = world.all(goes_on_in(asked.folder, config));
+  if (world.is_root() && restart->same_directory) restart->wall = wall_until(restart->file);
   restart->lock = std::move(lock);
   if (!config.places.contains("output.directory")) config.output.directory = asked.folder.string();
   session.cases = {config};

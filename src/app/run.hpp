@@ -20,6 +20,7 @@ namespace isotherm {
 struct Restart {
   std::string file{};  // the checkpoint, whose header and cells are sound
   SnapshotHeader header{};
+  double wall = 0;                      // s, of the runs before in this directory, as rank 0 knows it
   bool same_directory = true;           // the run goes on in the directory of `file`
   std::shared_ptr<RunLock> lock{};      // of rank 0, on that directory
   std::vector<std::string> warnings{};  // of checkpoints that were passed over

@@ -17,10 +17,12 @@ STOPPED = re.compile(r"stopped by (.+) at sweep (\d+); go on with: isotherm run 
 
 def expect_to_go_on(folder, words=(), ranks=0):
     """From the one checkpoint of the job in `folder`, and to the same end as without a stop."""
-    last = record(folder / "out")["continuation"]["newest_checkpoint"]
+    before = record(folder / "out")
+    last = before["continuation"]["newest_checkpoint"]
     end = [f"problem.steps={sweep_of(last) + 7}", *words]
     ran("run", "deck.yaml", "output.directory=out", *end, "--restart", "latest", ranks=ranks, cwd=folder)
-    assert record(folder / "out")["continuation"]["restarted_from"] == {"file": f"out/{last}", "sweep": sweep_of(last)}
+    assert record(folder / "out")["continuation"]["restarted_from"] == {
+        "file": f"out/{last}", "sweep": sweep_of(last), "earlier_wall_s": before["phases_s"]["total"]["max"]}
     ran("run", "deck.yaml", "output.directory=whole", *end, cwd=folder)
     expect_same_answer(folder / "whole", folder / "out")
 

@@ -90,11 +90,12 @@ class Collection:
         row.update({"name": case.name, **settings})
         row.update({name: value_at(run, path) for name, path in OF_RUN.items() if path})
         row.update({name: value_at(run, name) for name in self.columns if name not in row and "." in name})
-        row.update({**known, "wall_s": state.wall_of_all_parts(case, run)})
+        row.update(known)
         # Those before the checkpoint from which it was resumed, too: as many as a case that was never stopped.
-        before = value_at(run, "continuation.restarted_from.sweep")
-        if isinstance(row["sweeps"], int) and isinstance(before, int):
-            row["sweeps"] += before
+        for name, key in (("sweeps", "sweep"), ("wall_s", "earlier_wall_s")):
+            before = value_at(run, f"continuation.restarted_from.{key}")
+            if is_number(row[name]) and is_number(before):
+                row[name] += before
         if self.deck.scaling:
             row["cells"] = extent_text(case.cells)
             numbers = {name: row[name] if is_number(row[name]) else None for name in ("step_s", "halo_hidden_percent", "sweeps")}

@@ -238,7 +238,6 @@ class Runner:
         words, mode = self.words(case, job.resumes, has_files), "ab" if job.resumes else "wb"
         try:
             state.make_folder(case.folder)
-            state.keep_earlier_parts(case, job.resumes)
             with suppress(FileNotFoundError):
                 os.unlink(case.folder / "case.json")
             write_text(case.deck_file, case.deck)

@@ -3,7 +3,6 @@
     <case>/<case>.yaml             its resolved deck, as the study starts it
     <case>/stdout.txt, stderr.txt  what its runs have said
     <case>/case.json               how the last of them ended; not there while one is under way
-    <case>/earlier_parts.json      wall times of the runs before a resumed one
     <case>/slurm.json              as which task of Slurm it was submitted last
     <case>/run.json, deck.yaml ... the run's own
 """
@@ -124,40 +123,6 @@ def check_unchanged(deck):
                for case, look in zip(deck.cases, look_at(deck, deck.cases)) if look.state == "changed"]
     if changed and not deck.overwrite:
         raise Failure(CANNOT_CREATE, "\n".join(shortened(changed, 5, " cases")))
-
-
-# Wall time of a case over all its parts
-
-
-def part_of(run):
-    """Of one run: its start and first sweep, by which parts are told apart (two may start in one second), and its wall
-    time."""
-    try:
-        first = ((run.get("continuation") or {}).get("restarted_from") or {}).get("sweep", 0)  # the first records lack it
-        return f"{run['provenance']['started']}, sweep {first}", float(run["phases_s"]["total"]["max"])
-    except (AttributeError, TypeError, KeyError, ValueError):
-        return None, None
-
-
-def keep_earlier_parts(case, resumes):
-    """Before a run replaces run.json."""
-    path = case.folder / "earlier_parts.json"
-    started, wall = part_of(read_json(case.folder / "run.json"))
-    if not resumes:
-        with suppress(OSError):
-            path.unlink()
-    elif started:
-        parts = read_json(path).get("wall_s", {})
-        write_json(path, {"schema": "isotherm-parts", "schema_version": 1, "wall_s": {**parts, started: wall}})
-
-
-def wall_of_all_parts(case, run):
-    started, wall = part_of(run)
-    before = run.get("continuation")
-    if wall is None or not isinstance(before, dict) or before.get("restarted_from") is None:
-        return wall
-    parts = read_json(case.folder / "earlier_parts.json").get("wall_s", {})
-    return wall + sum(seconds for begun, seconds in parts.items() if begun != started)
 
 
 # Files

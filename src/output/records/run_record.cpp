@@ -470,7 +470,9 @@ static Described described(const HeatTotals& s) {
 }
 
 static Described described(const Continuation::Restarted& r) {
-  return object({{"file", r.file}, {"sweep", r.sweep}});
+  return object({{"file", r.file},
+                 {"sweep", r.sweep},
+                 {"earlier_wall_s", r.wall, "of the runs before in this directory"}});
 }
 
 static Described described(const Continuation& c) {

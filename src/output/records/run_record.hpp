@@ -173,6 +173,7 @@ struct Continuation {
   struct Restarted {
     std::string file;
     std::int64_t sweep = 0;
+    double wall = 0;  // s, of the runs before in this directory; 0: their record does not tell
   };
   std::optional<Restarted> restarted;
   std::string stopped_by;  // as LoopOutcome has it
