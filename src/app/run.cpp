@@ -307,9 +307,11 @@ class Run {
     const auto& restart = plan_.restart;
     limit_ = find_wall_limit(config(), plan_.world, plan_.started);
     make_solver(plan_.session.cases.front());
-    const RunDirectoryPlan folder = plan_directory();
-    RunDirectory prepared{folder.path};
-    on_root(plan_.world, [&] { prepared = prepare_run_directory(folder); });
+    RunDirectory prepared{config().output.directory};
+    on_root(plan_.world, [&] {
+      prepared = prepare_run_directory(config(), plan_.session.deck.text, resumed_here_.has_value(),
+                                       Force{plan_.command.force}, restart ? restart->lock : nullptr);
+    });
     directory_ = prepared;
     if (is_root()) console_.open_log(directory_->log(), resumed_here_.has_value());
     record_ = describe_run(plan_.command, plan_.session, plan_.world, directory_->path.string());
@@ -383,20 +385,6 @@ class Run {
   void fail(const CollectiveError& error) {
     record_.exit_code = error.code();
     record_.message = error.what();
-  }
-
-  RunDirectoryPlan plan_directory() const {
-    const OutputConfig& output = config().output;
-    const Existing existing = resumed_here_      ? Existing::resume
-                              : output.overwrite ? Existing::replace
-                                                 : Existing::reject;
-    return {output.directory,
-            config().name,
-            existing,
-            plan_.session.deck.text,
-            to_yaml(config()),
-            Force{plan_.command.force},
-            plan_.restart ? plan_.restart->lock : nullptr};
   }
 
   const Config& config() const { return plan_.session.deck.config; }

@@ -20,6 +20,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "config/deck.hpp"
 #include "core/text.hpp"
 #include "output/safe_file.hpp"
 
@@ -107,35 +108,37 @@ std::optional<std::string> name_of_earlier_run(const fs::path& folder) {
 }
 
 // Of the plan's run, and to replace also those of the run that stands there: its name may be another.
-std::vector<std::string> files_of_earlier_run(const RunDirectoryPlan& plan) {
-  std::vector<std::string> files = find_run_files(plan.path, plan.run_name);
-  if (plan.existing != Existing::replace) return files;
-  const std::string earlier = name_of_earlier_run(plan.path).value_or(plan.run_name);
-  for (std::string& file : find_run_files(plan.path, earlier))
+std::vector<std::string> files_of_earlier_run(const fs::path& folder, const std::string& run_name,
+                                              bool replaces) {
+  std::vector<std::string> files = find_run_files(folder, run_name);
+  if (!replaces) return files;
+  const std::string earlier = name_of_earlier_run(folder).value_or(run_name);
+  for (std::string& file : find_run_files(folder, earlier))
     if (std::ranges::find(files, file) == files.end()) files.push_back(std::move(file));
   return files;
 }
 
-void check_earlier_run(const RunDirectoryPlan& plan, const std::vector<std::string>& files) {
+void check_earlier_run(const fs::path& folder, const Config& config, bool resumes,
+                       const std::vector<std::string>& files) {
   if (files.empty()) return;
   if (std::ranges::find(files, mark) == files.end())
-    reject(plan.path,
+    reject(folder,
            fmt::format("it holds {}, which no run of isotherm put there: {} is missing next to it",
                        some_names(files), mark),
            "move these files away, or choose another with output.directory=...");
   const auto is_checkpoint = [&](const std::string& name) {
-    return sweep_of_file(name, plan.run_name, checkpoint_suffix).has_value();
+    return sweep_of_file(name, config.name, checkpoint_suffix).has_value();
   };
-  if (plan.existing == Existing::reject)
-    reject(plan.path, fmt::format("it holds an earlier run: {}", some_names(files)),
+  if (resumes) return;  // nothing is removed
+  if (!config.output.overwrite)
+    reject(folder, fmt::format("it holds an earlier run: {}", some_names(files)),
            fmt::format(
                "{}replace it with output.overwrite=true, or choose another with output.directory=...",
                std::ranges::any_of(files, is_checkpoint) ? "go on with that run by --restart latest, " : ""));
-  if (plan.existing == Existing::resume) return;  // nothing is removed
   for (const std::string& name : files) {
     std::error_code ignored;
-    if (fs::is_directory(fs::symlink_status(plan.path / name, ignored)))
-      reject(plan.path, fmt::format("{} in it is a folder", in_quotes(name)),
+    if (fs::is_directory(fs::symlink_status(folder / name, ignored)))
+      reject(folder, fmt::format("{} in it is a folder", in_quotes(name)),
              "move that folder away, or choose another with output.directory=...");
   }
 }
@@ -269,16 +272,19 @@ std::multimap<std::int64_t, std::string> files_by_sweep(const std::filesystem::p
   return files;
 }
 
-RunDirectory prepare_run_directory(const RunDirectoryPlan& plan) {
-  make_folder(plan.path);
-  RunDirectory prepared{plan.path, plan.lock ? plan.lock : std::make_shared<RunLock>(plan.path, plan.force)};
-  const std::vector<std::string> earlier = files_of_earlier_run(plan);
-  check_earlier_run(plan, earlier);
-  if (plan.existing == Existing::replace) remove_earlier_run(plan.path, earlier);
+RunDirectory prepare_run_directory(const Config& config, const std::string& deck, bool resumes, Force force,
+                                   std::shared_ptr<RunLock> lock) {
+  const fs::path folder = config.output.directory;
+  make_folder(folder);
+  RunDirectory prepared{folder, lock ? std::move(lock) : std::make_shared<RunLock>(folder, force)};
+  const bool replaces = config.output.overwrite && !resumes;
+  const std::vector<std::string> earlier = files_of_earlier_run(folder, config.name, replaces);
+  check_earlier_run(folder, config, resumes, earlier);
+  if (replaces) remove_earlier_run(folder, earlier);
   const std::string name =
-      nlohmann::json(plan.run_name).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-  write_file_atomically(plan.path / mark, fmt::format("{}{}\n{}", name_line, name, plan.resolved_deck));
-  write_file_atomically(plan.path / "deck.yaml", plan.deck);
+      nlohmann::json(config.name).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  write_file_atomically(folder / mark, fmt::format("{}{}\n{}", name_line, name, to_yaml(config)));
+  write_file_atomically(folder / "deck.yaml", deck);
   return prepared;
 }
 

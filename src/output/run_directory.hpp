@@ -25,6 +25,8 @@
 
 namespace isotherm {
 
+struct Config;
+
 inline constexpr std::string_view snapshot_suffix = ".hdf", checkpoint_suffix = ".checkpoint.hdf",
                                   diverged_suffix = ".diverged.hdf";
 // What a run that goes on does not go on with: checkpoints of later sweeps, a history with other columns.
@@ -81,22 +83,12 @@ struct RunDirectory {
   std::filesystem::path record() const { return path / "run.json"; }
 };
 
-// What to do with an earlier run in the folder; resume: keep its files and go on with them.
-enum class Existing { reject, replace, resume };
-
-struct RunDirectoryPlan {
-  std::filesystem::path path;  // used to the letter: nothing in it is expanded or cleaned
-  std::string run_name;        // that snapshots begin with
-  Existing existing = Existing::reject;
-  std::string deck;           // bytes of deck.yaml
-  std::string resolved_deck;  // deck.resolved.yaml below its first line
-  Force force = Force::no;
-  std::shared_ptr<RunLock> lock{};  // where the run has locked the folder before
-};
-
-// Makes the folder, locks it before it looks at it, removes the earlier run's files (is_run_file) where
-// allowed, and writes both decks. Throws Error(cannot_create), before anything changes, where the path is no
-// folder, cannot be made or written to, is locked, or holds files that must stay.
-RunDirectory prepare_run_directory(const RunDirectoryPlan& plan);
+// Makes output.directory, which is used to the letter, locks it before it looks at it, removes the earlier
+// run's files (is_run_file) where output.overwrite is set, and writes both decks. Throws
+// Error(cannot_create), before anything changes, where the path is no folder, cannot be made or written to,
+// is locked, or holds files that must stay. `deck`: bytes of deck.yaml; `resumes`: the files stay; `lock`:
+// where the run has locked the folder before.
+RunDirectory prepare_run_directory(const Config& config, const std::string& deck, bool resumes, Force force,
+                                   std::shared_ptr<RunLock> lock);
 
 }  // namespace isotherm

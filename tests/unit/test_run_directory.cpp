@@ -40,12 +40,13 @@ using test::write_file;
 // Whose a directory is; most of it: faults/test_paths.py.
 class RunDirectoryTest : public testing::Test {
  protected:
-  RunDirectoryPlan plan(const fs::path& path, Existing existing = Existing::reject) const {
-    return {path, "plate", existing, "the deck\r\n", "resolved\n"};
+  static void prepare(const fs::path& path, bool overwrite = false, bool resumes = false) {
+    const Config config{.name = "plate", .output = {.directory = path, .overwrite = overwrite}};
+    prepare_run_directory(config, "the deck\r\n", resumes, Force::no, nullptr);
   }
   // The message of the refusal, with the folder of this test taken out.
-  std::string refusal(const RunDirectoryPlan& asked) const {
-    std::string text = isotherm::refusal([&] { prepare_run_directory(asked); }, ExitCode::cannot_create);
+  std::string refusal(const fs::path& path, bool overwrite = false, bool resumes = false) const {
+    std::string text = isotherm::refusal([&] { prepare(path, overwrite, resumes); }, ExitCode::cannot_create);
     for (auto at = text.find(here()); at != std::string::npos; at = text.find(here()))
       text.replace(at, here().size(), "T");
     return text;
@@ -57,18 +58,18 @@ class RunDirectoryTest : public testing::Test {
 };
 
 TEST_F(RunDirectoryTest, WhatCannotBeOneIsRejected) {
-  EXPECT_EQ(refusal(plan("")),
+  EXPECT_EQ(refusal(""),
             "cannot use '' as run directory (its name is empty); name one with output.directory=...");
-  expect_start(refusal(plan("/proc/isotherm/run")),  // for root too
+  expect_start(refusal("/proc/isotherm/run"),  // for root too
                "cannot use '/proc/isotherm/run' as run directory");
 }
 
 TEST_F(RunDirectoryTest, LinkIsRemovedAndItsTargetStaysAndSoDoFolders) {
-  prepare_run_directory(plan(at("run")));
+  prepare(at("run"));
   fs::create_directories(at("run/folder"));
   for (const char* mine : {"target", "run/folder/run.json"}) write_file(at(mine), "mine");
   fs::create_symlink(at("target"), at("run/run.json"));
-  prepare_run_directory(plan(at("run"), Existing::replace));
+  prepare(at("run"), true);
   EXPECT_FALSE(fs::exists(fs::symlink_status(at("run/run.json"))));
   for (const char* mine : {"target", "run/folder/run.json"}) EXPECT_EQ(read_file(at(mine)), "mine");
 }
@@ -76,16 +77,16 @@ TEST_F(RunDirectoryTest, LinkIsRemovedAndItsTargetStaysAndSoDoFolders) {
 TEST_F(RunDirectoryTest, FilesOfOurNamesThatNoRunWroteStay) {
   write_file(at("deck.yaml"), "the user's deck");
   write_file(at("plate_00000010.checkpoint.hdf"), "cells");
-  for (const Existing existing : {Existing::replace, Existing::resume})
-    expect_start(refusal(plan(folder_.path(), existing)), "cannot use 'T' as run directory (it holds");
+  for (const bool resumes : {false, true})
+    expect_start(refusal(folder_.path(), true, resumes), "cannot use 'T' as run directory (it holds");
   EXPECT_EQ(read_file(at("deck.yaml")), "the user's deck");
   EXPECT_EQ(folder_.names().size(), 2u);
 }
 
 TEST_F(RunDirectoryTest, FolderOfOurNameIsNotRemoved) {
-  prepare_run_directory(plan(at("run")));
+  prepare(at("run"));
   fs::create_directories(at("run/run.json"));
-  expect_start(refusal(plan(at("run"), Existing::replace)), "cannot use 'T/run' as run directory");
+  expect_start(refusal(at("run"), true), "cannot use 'T/run' as run directory");
   EXPECT_EQ(read_file(at("run/deck.yaml")), "the deck\r\n");
 }
 
