@@ -163,14 +163,14 @@ bool goes_on_in(const fs::path& folder, const Config& config) {
   return fs::equivalent(folder, config.output.directory, ignored);
 }
 
-Json record_beside(const fs::path& file) {  // discarded without one
+Json record_of(const fs::path& file) {  // discarded without one
   std::ifstream stream(file.parent_path() / "run.json", std::ios::binary);
   return Json::parse(stream, nullptr, false);
 }
 
 // s, of the run that has left this checkpoint and of those before it, by its record; 0 without.
 double wall_until(const fs::path& file) {
-  const Json record = record_beside(file);
+  const Json record = record_of(file);
   try {
     const Json& before = record.at("continuation").at("restarted_from");
     return record.at("phases_s").at("total").at("max").get<double>() +
@@ -184,7 +184,7 @@ double wall_until(const fs::path& file) {
 // its run's record.
 bool failed_verification(const fs::path& file, const Config& config) {
   if (config.verify.solution == ExactSolution::none) return false;
-  const Json record = record_beside(file);
+  const Json record = record_of(file);
   try {
     const Json& found = record.at("verification");
     if (found.is_null() || !record.at("continuation").at("stopped_by").is_null()) return false;

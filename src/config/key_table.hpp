@@ -46,7 +46,7 @@ struct StudyConfig {
   std::optional<int> ranks_per_node;
   std::string slurm_template;                // a file; empty: the program's own, inputs/study.sbatch
   std::vector<std::string> slurm_options{};  // of sbatch: "--partition=gpu"
-  ScalingConfig scaling;                     // a section beside study
+  ScalingConfig scaling;                     // a section of its own, as study
   std::vector<std::string> report{};         // columns
   std::string sort;                          // a column
 
