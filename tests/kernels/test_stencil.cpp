@@ -1,7 +1,6 @@
 // Every stencil kernel gives the bits of the formula, cell by cell, and writes nothing outside its region.
 #include <array>
 #include <cmath>
-#include <functional>
 #include <vector>
 
 #include "kernels/face_copy.hpp"
@@ -12,32 +11,14 @@ namespace isotherm::test {
 namespace {
 
 template <class T>
-using Launch = std::function<void(const SweepArgs<T>&, SweepPlan, Stream)>;
-
-template <class T>
 StencilKernel<T> stencil_of(const KernelCase& c) {
   return kernel_of(c, stencil_kernels<T>);
-}
-
-// The formula again, in std::fma, on one cell.
-template <class T>
-T by_hand(const Coefficients<T>& c, FieldView<const T> in, T s, Index x, Index y, Index z) {
-  T sum = std::fma(c.c0, in(x, y, z), c.sigma * s);
-  sum = std::fma(c.cx, in(x - 1, y, z) + in(x + 1, y, z), sum);
-  sum = std::fma(c.cy, in(x, y - 1, z) + in(x, y + 1, z), sum);
-  return std::fma(c.cz, in(x, y, z - 1) + in(x, y, z + 1), sum);
-}
-
-// The whole block and what lies around it but for the outermost ghosts.
-Box widened(Int3 n, int ghosts) {
-  const Index by = ghosts - 1;
-  return {{-by, -by, -by}, {n.x + by, n.y + by, n.z + by}};
 }
 
 // The whole block and an odd box; its interior and six exterior one cell thick, or what reaches into ghosts:
 // on all sides, on one, and slabs of ghosts alone. `few`: of those the first of each kind.
 std::vector<Box> regions_of(Int3 n, int ghosts, bool few) {
-  const Box whole{{0, 0, 0}, n}, wide = widened(n, ghosts);
+  const Box whole{{0, 0, 0}, n}, wide = whole.grown(ghosts - 1);
   // Of many tiles: the rest is shown by small ones.
   if (n.product() > 20000) return ghosts == 1 ? std::vector{whole} : std::vector{whole, wide};
   std::vector<Box> regions = {whole, {{n.x / 3, n.y / 4, n.z / 2}, {n.x - n.x / 5, n.y, n.z - n.z / 4}}};
@@ -67,40 +48,13 @@ std::vector<Box> regions_of(Int3 n, int ghosts, bool few) {
   return regions;
 }
 
-// What a sweep of the whole writes, to be cut into regions.
 template <class T>
-Field<T> swept_by_hand(Device& host, const Field<T>& in, const Field<T>* source) {
-  const FieldView<const T> view = in.view();
-  Field<T> swept = filled(host, view.extent, view.ghosts, T(0));
-  const Box all = widened(view.extent, view.ghosts);
-  for_each_cell(all, [&](Int3 c) {
-    swept.view()(c) = by_hand(coefficients<T>(), view, source ? source->view()(c) : T(0), c.x, c.y, c.z);
-  });
-  return swept;
-}
-
-template <class T>
-void check(const Launch<T>& launch, int tile, Device& device, Int3 shape, int ghosts, bool has_source) {
-  const auto host = make_host_device(device.row_alignment());
-  const Field<T> in = random_field<T>(*host, shape, ghosts, 17);
-  const Field<T> source = random_field<T>(*host, has_source ? shape : Int3{1, 1, 1}, ghosts, 18);
-  const T poison = T(-12345);
-  const Field<T> in_there = to_device(device, in), source_there = to_device(device, source);
-  const Field<T> swept = swept_by_hand(*host, in, has_source ? &source : nullptr);
-  for (const Box& region : regions_of(shape, ghosts, tile > 0 && device.backend() == Backend::cuda)) {
-    SCOPED_TRACE("region " + text(region));
-    Field<T> out = to_device(device, filled(*host, shape, ghosts, poison));
-    const FieldView<const T> no_source;
-    launch({in_there.view(),
-            out.view(),
-            region,
-            coefficients<T>(),
-            {},
-            has_source ? source_there.view() : no_source,
-            {}},
-           {1, tile}, {});
-    expect_same_there(device, with_region(filled(*host, shape, ghosts, poison), swept, region), out);
-  }
+void check_regions(const StencilKernel<T>& kernel, int tile, Device& device, Int3 shape, int ghosts,
+                   bool has_source) {
+  const SweepCase<T> sweep(
+      kernel, device, {.shape = shape, .mask = 0, .fields = 0, .has_source = has_source, .ghosts = ghosts});
+  for (const Box& region : regions_of(shape, ghosts, tile > 0 && device.backend() == Backend::cuda))
+    sweep.expect_of(kernel, tile, region, {});
 }
 
 // In every tile, on every shape; in other tiles than the first without a source on large ones alone, and not
@@ -115,7 +69,7 @@ void check_kernel(const StencilKernel<T>& kernel, Device& device) {
       for (const auto& [ghosts, has_source] : {std::pair{1, false}, {3, true}}) {
         if (tile > 0 && !has_source && shape.product() < 5000) continue;
         SCOPED_TRACE(text(shape) + ", ghosts " + std::to_string(ghosts) + (has_source ? ", source" : ""));
-        check<T>(kernel.launch, tile, device, shape, ghosts, has_source);
+        check_regions(kernel, tile, device, shape, ghosts, has_source);
       }
     }
   }
@@ -132,7 +86,7 @@ TEST_P(StencilVariant, SweepsLongColumns) {
   if (GetParam().kernel != "naive") return;
   for_precision(GetParam().precision, [&]<class T>(T) {
     const Int3 shape = sizeof(T) == 4 ? Int3{3, 530000, 1} : Int3{2, 1, 70001};
-    check<T>(stencil_of<T>(GetParam()).launch, 0, *device_, shape, 1, false);
+    check_regions(stencil_of<T>(GetParam()), 0, *device_, shape, 1, false);
   });
 }
 
@@ -174,8 +128,14 @@ class StencilOpenmpVariant : public testing::TestWithParam<KernelCase> {};
 
 TEST_P(StencilOpenmpVariant, StoresThreadsAndTilesLeaveTheBitsAlone) {
   for_precision(GetParam().precision, [&]<class T>(T) {
-    for_instruction_set(GetParam().instruction_set, [&](auto isa) {
-      const std::span<const std::string_view> tiles = stencil_of<T>(GetParam()).tiles;
+    for_instruction_set(GetParam().instruction_set, [&]<class Isa>(Isa) {
+      StencilKernel<T> kernel = stencil_of<T>(GetParam());
+      const decltype(kernel.launch) stores[] = {[](const SweepArgs<T>& args, SweepPlan plan, Stream) {
+                                                  host::sweep_openmp<Isa>(args, plan, host::Store::streaming);
+                                                },
+                                                [](const SweepArgs<T>& args, SweepPlan plan, Stream) {
+                                                  host::sweep_openmp<Isa>(args, plan, host::Store::cached);
+                                                }};
       const auto host = make_host_device();
       on_threads({1, 3}, [&] {
         for (Int3 shape :
@@ -183,13 +143,10 @@ TEST_P(StencilOpenmpVariant, StoresThreadsAndTilesLeaveTheBitsAlone) {
           for (bool has_source : {false, true}) {
             if (has_source && omp_get_max_threads() == 1) continue;  // one thread is the same code
             SCOPED_TRACE(text(shape));
-            for (host::Store store : {host::Store::streaming, host::Store::cached}) {
-              for (int tile = 0; tile < std::ssize(tiles); ++tile) {
-                SCOPED_TRACE(tiles[tile]);
-                check<T>([&](const SweepArgs<T>& a, SweepPlan plan,
-                             Stream) { host::sweep_openmp<decltype(isa)>(a, plan, store); },
-                         tile, *host, shape, 2, has_source);
-              }
+            for (const auto launch : stores) {
+              kernel.launch = launch;
+              for (int tile = 0; tile < std::ssize(kernel.tiles); ++tile)
+                check_regions(kernel, tile, *host, shape, 2, has_source);
             }
           }
         }

@@ -163,44 +163,17 @@ TEST(TemporalOpenmp, KeepsTheMemoryThatItSays) {
 // The norm that a sweep returns: that of the update it makes, to the bit for the maximum, to rounding for
 // sums.
 
-// The sweeps of several regions into one norm; poisoned memory where no norm should be found.
+// Of a sweep of the whole, and of one in two parts that the kernel sweeps itself, or in one and nothing more;
+// by a kernel's own exterior: StepInParts.
 template <class T>
-double fused(const StencilKernel<T>& kernel, int tile, Device& host, Device& device, const Field<T>& in,
-             Field<T>& out, const std::vector<Box>& regions, ReductionOp op) {
-  const Field<T> in_there = to_device(device, in);
-  Field<T> out_there = to_device(device, out);
-  const Buffer result = copied_to<double>(device, {std::nan("")});
-  std::vector<Buffer> scratches;
-  for (const Box& region : regions) {
-    const Buffer& scratch = scratches.emplace_back(device, kernel.norm_scratch_bytes(region, tile) + 8);
-    const UpdateNorm norm{op, result.as<double>(), scratch.data(), scratches.size() > 1};
-    kernel.launch({in_there.view(), out_there.view(), region, coefficients<T>(), {}, {}, norm}, {1, tile},
-                  {});
-  }
-  out = to_host(device, host, out_there);
-  return fetched<double>(device, result.data());
-}
-
-template <class T>
-void check_norm(const StencilKernel<T>& kernel, int tile, Device& device, Int3 shape) {
-  const auto host = make_host_device(device.row_alignment());
-  const Box whole{{0, 0, 0}, shape};
-  const Index cut = shape.z / 2;
-  const std::vector<std::vector<Box>> splits = {
-      {whole}, {{{0, 0, 0}, {shape.x, shape.y, cut}}, {{0, 0, cut}, shape}}, {whole, {{0, 0, 0}, {0, 0, 0}}}};
-  const Field<T> in = random_field<T>(*host, shape, 1, 23);
-  Field<T> expected = filled(*host, shape, 1, T(5));
-  sweep_plainly(in, expected, whole);
-  for (ReductionOp op : all_norms) {
-    const double truth = reduce_plainly(op, expected, in, whole);
-    for (const auto& regions : splits) {
-      if (regions.size() > 1 && (tile > 0 || op == ReductionOp::sum_squares)) continue;
-      SCOPED_TRACE("operation " + std::to_string(static_cast<int>(op)));
-      Field<T> out = filled(*host, shape, 1, T(5));
-      const double found = fused(kernel, tile, *host, device, in, out, regions, op);
-      expect_same<T>(std::as_const(expected).view(), std::as_const(out).view());
-      EXPECT_NEAR(found, truth, op == ReductionOp::max_abs ? 0.0 : 1e-12 * truth);
-    }
+void check_norm(StencilKernel<T> kernel, int tile, Device& device, Int3 shape) {
+  kernel.exterior = nullptr;
+  const SweepCase<T> sweep(kernel, device, {.shape = shape, .mask = 0, .fields = 0, .ghosts = 1});
+  const Box whole = sweep.region(0), lower{{0, 0, 0}, {shape.x, shape.y, shape.z / 2}};
+  for (const ReductionOp op : all_norms) {
+    sweep.expect_of(kernel, tile, whole, op);
+    if (tile > 0 || op == ReductionOp::sum_squares) continue;
+    for (const Box& first : {lower, whole}) sweep.expect_of(kernel, tile, whole, op, first);
   }
 }
 
@@ -212,21 +185,14 @@ TEST_P(FusedNorm, IsThatOfTheUpdate) {
   });
 }
 
-template <class T>
-void check_nan(const StencilKernel<T>& kernel, Device& device) {
-  const auto host = make_host_device(device.row_alignment());
-  const Int3 shape{65, 9, 7};
-  for (Int3 place : {Int3{0, 0, 0}, Int3{31, 4, 3}, Int3{64, 8, 6}}) {
-    Field<T> in = random_field<T>(*host, shape, 1, 29), out = filled(*host, shape, 1, T(5));
-    in.view()(place) = std::numeric_limits<T>::quiet_NaN();
-    for (ReductionOp op : all_norms) {
-      EXPECT_TRUE(std::isnan(fused(kernel, 0, *host, device, in, out, {Box{{0, 0, 0}, shape}}, op)));
-    }
-  }
-}
-
 TEST_P(FusedNorm, KeepsANaN) {
-  on_stencil_kernel(GetParam(), [](const auto& row, Device& device) { check_nan(row, device); });
+  on_stencil_kernel(GetParam(), [](const auto& kernel, Device& device) {
+    for (const Int3 place : {Int3{0, 0, 0}, Int3{31, 4, 3}, Int3{64, 8, 6}}) {
+      const SweepCase sweep(kernel, device,
+                            {.shape = {65, 9, 7}, .mask = 0, .fields = 0, .ghosts = 1, .nan_at = place});
+      for (const ReductionOp op : all_norms) sweep.expect_of(kernel, 0, sweep.region(0), op);
+    }
+  });
 }
 
 std::vector<KernelCase> kernels_with_norms(Backend backend) {
