@@ -8,7 +8,6 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
-#include <map>
 #include <memory>
 #include <optional>
 #include <random>
@@ -50,19 +49,6 @@ class BackendTest : public testing::TestWithParam<Backend> {
   }
   Device& device() { return *device_; }
   const Communicator& world() const { return world_; }
-  // Collective. Why a test cannot run that needs a GPU for each rank, as one's kernel waits for another's;
-  // empty where it can.
-  std::string why_no_gpu_each() const {
-    std::map<std::string, int> owners;
-    const std::vector<std::string> uuids = world_.all_gather(device_->info().uuid);
-    for (std::size_t rank = 0; rank < uuids.size(); ++rank) {
-      const auto [first, is_new] = owners.emplace(uuids[rank], rank);
-      if (!is_new)
-        return fmt::format("needs a GPU for each rank, and ranks {} and {} share {}", first->second, rank,
-                           uuids[rank]);
-    }
-    return "";
-  }
 
  private:
   Communicator world_ = Communicator::world();

@@ -264,17 +264,13 @@ TEST_P(HostCells, AreThoseOfTheField) {
 
 // Means over blocks of cells have the bits that one process would give them, wherever the ranks' blocks end.
 
-// Thirds: sums of them depend on their order.
-template <class T>
-T third_at(Int3 cell, Int3 cells) {
-  return test::value_at<T>(cell, cells) / T(3);
-}
-
+// Of thirds: sums of them depend on their order.
 template <class T>
 T mean_at(Int3 coarse, Int3 factor, Int3 cells) {
   double sum = 0;
   const Int3 first{coarse.x * factor.x, coarse.y * factor.y, coarse.z * factor.z};
-  for_each_cell({first, first + factor}, [&](Int3 c) { sum += static_cast<double>(third_at<T>(c, cells)); });
+  for_each_cell({first, first + factor},
+                [&](Int3 c) { sum += static_cast<double>(test::value_at<T>(c, cells, 3)); });
   return static_cast<T>(sum / static_cast<double>(factor.product()));
 }
 
@@ -283,11 +279,9 @@ void expect_means(Int3 cells, Int3 process_grid, Int3 factor) {
   const Communicator world = Communicator::world();
   const Box subdomain = Decomposition(cells, process_grid, {}).subdomain(world.rank());
   const auto device = make_host_device();
-  Field<T> field = test::field_by_index<T>(*device, subdomain, cells);
-  const FieldView<T> view = field.view();
-  for_each_cell(view.extent, [&](Int3 c) { view(c) = third_at<T>(c + subdomain.lo, cells); });
+  Field<T> field = test::field_by_index<T>(*device, subdomain, cells, 1, 3);
 
-  const std::vector<T> means = coarse_means<T>(world, view, subdomain, factor);
+  const std::vector<T> means = coarse_means<T>(world, field.view(), subdomain, factor);
   const Box mine = coarse_begun_in(subdomain, factor);
   ASSERT_EQ(std::ssize(means), mine.cells());
   std::size_t i = 0, wrong = 0;

@@ -159,22 +159,11 @@ TEST_F(Snapshot, WhatReadsBackWrongNeverGetsItsName) {
 
 class PartFiles : public FilesOfAll {
  protected:
-  double value_at(Int3 cell, Int3 cells) const { return test::value_at<double>(cell, cells) / divisor_; }
-
-  template <class T>
-  Field<T> field_of(Box subdomain, Int3 cells) const {
-    Field<T> field = test::field_by_index<T>(*device_, subdomain, cells);
-    const FieldView<T> view = field.view();
-    for_each_cell(view.interior(),
-                  [&](Int3 c) { view(c) = static_cast<T>(value_at(c + subdomain.lo, cells)); });
-    return field;
-  }
-
   template <class T>
   SnapshotHeader write(const Config& config, const FieldPart& part, Int3 process_grid) {
     const Int3 cells = config.grid.cells;
     const Box subdomain = Decomposition(cells, process_grid, {}).subdomain(world_.rank());
-    const Field<T> field = field_of<T>(subdomain, cells);
+    const Field<T> field = test::field_by_index<T>(*device_, subdomain, cells, 1, divisor_);
     SnapshotWriter writer(config, grid_of(config, part), world_, folder_.path(), {}, in_step_, slab_bytes_);
     const Box common = subdomain.within(part.box);
     FieldView<const T> mine;
@@ -196,7 +185,8 @@ class PartFiles : public FilesOfAll {
         EXPECT_EQ(header.grid_cells, config.grid.cells);
         EXPECT_EQ(header.first_cell, part.box.lo);
         EXPECT_EQ(header.origin, grid_of(config, part).origin);
-        expect_stored<Stored>(path_, part.box, [&](Int3 c) { return value_at(c, config.grid.cells); });
+        expect_stored<Stored>(path_, part.box,
+                              [&](Int3 c) { return test::value_at<double>(c, config.grid.cells, divisor_); });
         fingerprints.push_back(header.meta.fingerprint);
         EXPECT_EQ(fingerprints.back(), fingerprints.front());
         world_.barrier();  // the next file has the same name

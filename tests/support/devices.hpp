@@ -119,10 +119,6 @@ class DeferredDevice : public Device {
   }
   double seconds_between(Event, Event) override { return 0; }  // nobody asks what it costs to be late
 
-  // Of the stream that is nobody's.
-  void run_one() { default_.run_one(); }
-  std::size_t queued() const { return default_.size(); }
-
  private:
   struct Queue : std::deque<std::function<void()>> {
     std::size_t done = 0;

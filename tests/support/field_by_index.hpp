@@ -18,19 +18,20 @@ inline std::size_t index_of(Int3 cell, Int3 extent) {
 
 namespace test {
 
-// Exact in fp32 for the grids of tests, and different in every cell.
+// Exact in fp32 for the grids of tests, and different in every cell; where sums shall depend on their order,
+// a part of it.
 template <class T>
-T value_at(Int3 cell, Int3 cells) {
-  return static_cast<T>(300) + static_cast<T>(cell.x + cells.x * (cell.y + cells.y * cell.z)) / 4;
+T value_at(Int3 cell, Int3 cells, double divisor = 1) {
+  return static_cast<T>((300 + static_cast<double>(index_of(cell, cells)) / 4) / divisor);
 }
 
 template <class T>
-Field<T> field_by_index(Device& device, Box block, Int3 cells, int ghosts = 1) {
+Field<T> field_by_index(Device& device, Box block, Int3 cells, int ghosts = 1, double divisor = 1) {
   Field<T> field(device, block.extent(), ghosts);
   const FieldView<T> view = field.view();
   for_each_cell(view.padded(), [&](Int3 c) {
-    view(c) =
-        view.interior().contains(c) ? value_at<T>(c + block.lo, cells) : std::numeric_limits<T>::quiet_NaN();
+    view(c) = view.interior().contains(c) ? value_at<T>(c + block.lo, cells, divisor)
+                                          : std::numeric_limits<T>::quiet_NaN();
   });
   return field;
 }
