@@ -109,13 +109,7 @@ STEADY = STEADY_BODY + """\
 problem: {kind: steady, method: jacobi, tolerance: 1e-2, check_interval: 30, max_sweeps: 2000}
 output: {snapshots: false}
 """
-WARMED = """\
-grid: {cells: [16, 12, 20], lengths: [0.4, 0.3, 0.5]}
-material: {diffusivity: 1e-5}
-boundaries:
-  x_min: {kind: temperature, value: 350}
-initial:
-  - {shape: formula, formula: "290 + 60*x*y + 20*z"}
+WARMED = STEADY_BODY.replace("material: {", "material: {diffusivity: 1e-5, ") + """\
 problem: {steps: 100, check_interval: 30}
 output: {snapshots: false}
 """

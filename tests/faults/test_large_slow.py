@@ -8,19 +8,15 @@ import shutil
 import pytest
 
 from program import BASE_DECK, HANGS, ran, write_deck
-from runs import expect_same_answer, record
+from runs import record
 from studies import rows, write_study
+import test_ranks
 
 GIB = 1 << 30
 
 
-def test_64_ranks_on_any_number_of_cores(tmp_path):
-    write_deck(tmp_path, BASE_DECK)
-    words = ["grid.cells=[4, 4, 4]", 'initial=[{shape: formula, formula: "300 + 50*x + 7*y*y + 3*sin(9*z)"}]',
-             "solver.reduction=reproducible", "problem.check_interval=3"]
-    for ranks, out in ((0, "one"), (64, "many")):
-        ran("run", "deck.yaml", *words, f"output.directory={out}", ranks=ranks, cwd=tmp_path, timeout=2 * HANGS)
-    expect_same_answer(tmp_path / "one", tmp_path / "many")
+def test_64_ranks_on_any_number_of_cores(folder):
+    test_ranks.test_odd_numbers_of_ranks(folder, "[4, 4, 4]", 64)
 
 
 def test_a_block_of_more_than_2_gib(tmp_path):

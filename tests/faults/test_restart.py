@@ -96,18 +96,6 @@ def test_the_rest_is_the_same_on_other_ranks(whole, tmp_path, stopped_at):
         assert record(folder)["performance"]["sweeps"] == 60 - sweep
 
 
-@pytest.mark.parametrize("check", ["immediate", "asynchronous"])
-def test_a_steady_run_ends_where_it_would_have(tmp_path, stopped_at, check):
-    write_deck(tmp_path, STEADY)
-    run(tmp_path, "output.directory=whole", f"problem.check={check}")
-    end = record(tmp_path / "whole")["residual"]
-    assert end["convergence"] == "reached" and end["checks"] > 4
-    for ranks, sweep in ((0, 25), (3, 100), (2, 150)):  # at 150 an asynchronous check is pending
-        folder = stopped_at("whole", f"rest_{ranks}", sweep)
-        run(tmp_path, f"output.directory={folder.name}", f"problem.check={check}", "--restart", "latest", ranks=ranks)
-        expect_same_run(tmp_path / "whole", folder)
-
-
 def test_twice_is_as_good_as_once(whole, tmp_path, stopped_at):
     folder = stopped_at("whole", "rest", 9)
     run(tmp_path, "output.directory=rest", "problem.steps=20", "--restart", "latest", ranks=2)

@@ -5,7 +5,6 @@ import pytest
 
 import runs
 from bodies import field
-from documentation import TOP
 from program import STEADY_BODY, ran, write_deck
 
 CUBE = """\
@@ -51,14 +50,6 @@ def test_a_restart_ends_in_the_same_field(tmp_path):
     resumed = run(tmp_path, "--restart", "latest", "problem.max_cycles=1000")
     assert resumed["fingerprint"] == whole["fingerprint"] != stopped["fingerprint"]
     assert resumed["performance"]["cycles"] + 3 == whole["performance"]["cycles"]
-
-
-@pytest.mark.parametrize("method", ["chebyshev", "multigrid"])
-def test_the_field_is_that_of_jacobi(tmp_path, method):
-    """The exact profile of inputs/steady_flux_convection.yaml, whose deck bounds the error."""
-    deck = TOP / "inputs/steady_flux_convection.yaml"
-    ran("run", deck, "output.directory=run", f"problem.method={method}", cwd=tmp_path)
-    assert runs.record(tmp_path / "run")["verification"]["max_error_K"] < 0.02
 
 
 HELD, INSULATED, PERIODIC = "{kind: temperature, value: 0}", "{kind: insulated}", "{kind: periodic}"
