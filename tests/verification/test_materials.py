@@ -16,7 +16,7 @@ MATERIALS = {"core": CORE, "board": BOARD}
 LAYERS = ((15, 4e6, 0.02), (1, 2e6, 0.06))  # W/(m K), J/(m^3 K), m
 
 
-def cooling_layers(cells, problem, resistance=0, **output):
+def cooling_layers(cells, problem, resistance):
     """LAYERS along x between faces at 0, from 1."""
     return {
         "grid": {"cells": [cells, 1, 1], "lengths": [0.08, 0.001, 0.001]},
@@ -26,17 +26,7 @@ def cooling_layers(cells, problem, resistance=0, **output):
         "boundaries": {face: {"kind": "temperature", "value": 0} for face in ("x_min", "x_max")},
         "initial": [{"shape": "constant", "value": 1}],
         "problem": {"end_time": 600, **problem},
-        "output": output,
     }
-
-
-@pytest.mark.parametrize("problem", [{}, {"method": "rkl"}, {"dt": 2, "method": "implicit", "scheme": "sdirk2"}],
-                         ids=["euler", "rkl", "implicit"])
-def test_two_layers_cool_as_their_series_says(tmp_path, problem):
-    """20 mm and 60 mm; what the roots of tan(b1)/e1 + tan(b2)/e2 = 0 give after 600 s."""
-    run(tmp_path, cooling_layers(160, problem, snapshots=False, probes={"points": [[0.01, 0, 0], [0.05, 0, 0]]}))
-    last = (tmp_path / "out" / "probes.csv").read_text().splitlines()[-1].split(",")[2:]
-    assert [float(each) for each in last] == pytest.approx([0.0223517, 0.5984726], rel=2e-4)
 
 
 def cooled_layers(x, t, resistance):
@@ -74,10 +64,11 @@ def rates(errors):
 def test_two_layers_in_contact_cool_to_second_order(tmp_path, resistance):
     assert cooled_layers(np.array([0.01, 0.05]), 600, 0) == pytest.approx([0.0223517, 0.5984726], abs=1e-7)
     errors = []
-    for cells in (40, 80, 160):
-        run(tmp_path, cooling_layers(cells, {}, resistance))
+    for cells, problem in (40, {}), (80, {}), (160, {}), (160, {"method": "rkl"}), (160, {"dt": 2, "method": "implicit", "scheme": "sdirk2"}):
+        run(tmp_path, cooling_layers(cells, problem, resistance))
         errors.append(np.abs(field(tmp_path / "out")[0, 0] - cooled_layers((np.arange(cells) + 0.5) * 0.08 / cells, 600, resistance)).max())
-    assert rates(errors) == pytest.approx(2, abs=0.2) and errors[-1] > 1e-8, errors
+    assert rates(errors[:3]) == pytest.approx(2, abs=0.2) and errors[2] > 1e-8, errors
+    assert max(errors[3:]) < 5e-5, errors
 
 
 @pytest.mark.parametrize("axis", "xz")
