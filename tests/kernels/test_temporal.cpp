@@ -1,6 +1,5 @@
 // Sweeps that do more at once: several sweeps in a launch, and the norm of the update.
 #include <array>
-#include <cmath>
 #include <optional>
 
 #include "support.hpp"

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "config/config.hpp"
-#include "physics/boundaries.hpp"
 #include "physics/diagnostics.hpp"
 #include "physics/operator.hpp"
 #include "solver/jumps.hpp"
