@@ -6,10 +6,6 @@
 #include "shim.h"
 
 /* Handles are pointers in one MPI and numbers in another, and pass as either; the shim must build without mpi.h. */
-int MPI_Send_init(const void* data, int count, void* type, int peer, int tag, void* comm, void* request);
-
-int MPI_Start(void* request);
-
 static int is_fault_of_this_rank(const char* name) {
   const char* text = getenv("ISOTHERM_HALO_FAULT");
   char fault[8] = "";

@@ -41,14 +41,10 @@ static enum Spoiled spoiled(const char* kind, const char* path) {
 }
 
 static enum Spoiled spoiled_fd(const char* kind, int fd) {
-  char link[64], path[4096];
-  int before = errno;
-  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  ssize_t length = readlink(link, path, sizeof path - 1);
+  const int before = errno;
+  const char* path = path_of(fd);
   errno = before;
-  if (length <= 0) return NO;
-  path[length] = 0;
-  return spoiled(kind, path);
+  return path ? spoiled(kind, path) : NO;
 }
 
 #define WRITE(fd, size, call)                                     \
@@ -69,24 +65,18 @@ ssize_t read(int fd, void* data, size_t size) {
 ssize_t pread(int fd, void* data, size_t size, off_t at) {
   return spoiled_fd("read", fd) ? -1 : REAL(pread)(fd, data, size, at);
 }
-ssize_t pread64(int fd, void* data, size_t size, off64_t at) {
-  return spoiled_fd("read", fd) ? -1 : REAL(pread64)(fd, data, size, at);
-}
 ssize_t write(int fd, const void* data, size_t size) {
   WRITE(fd, size, REAL(write)(fd, data, size))
 }
 ssize_t pwrite(int fd, const void* data, size_t size, off_t at) {
   WRITE(fd, size, REAL(pwrite)(fd, data, size, at))
 }
-ssize_t pwrite64(int fd, const void* data, size_t size, off64_t at) {
-  WRITE(fd, size, REAL(pwrite64)(fd, data, size, at))
-}
 int fallocate(int fd, int mode, off_t at, off_t size) {
   return spoiled_fd("reserve", fd) ? -1 : REAL(fallocate)(fd, mode, at, size);
 }
-int fallocate64(int fd, int mode, off64_t at, off64_t size) {
-  return spoiled_fd("reserve", fd) ? -1 : REAL(fallocate64)(fd, mode, at, size);
-}
+ssize_t pread64(int fd, void* data, size_t size, off64_t at) __attribute__((alias("pread")));
+ssize_t pwrite64(int fd, const void* data, size_t size, off64_t at) __attribute__((alias("pwrite")));
+int fallocate64(int fd, int mode, off64_t at, off64_t size) __attribute__((alias("fallocate")));
 int fsync(int fd) {
   return spoiled_fd("fsync", fd) ? -1 : REAL(fsync)(fd);
 }

@@ -7,7 +7,7 @@
 static void note(const char* what, const char* path) {
   char line[2 * PATH_MAX], here[PATH_MAX] = "";
   const char* log = getenv("ISOTHERM_OUTSIDE");
-  if (!log || !path) return;
+  if (!log || !what || !path) return;
   if (path[0] != '/' && !getcwd(here, sizeof here)) return;
   const int length = snprintf(line, sizeof line, "%s %s%s%s\n", what, here, *here ? "/" : "", path);
   const int fd = REAL(open)(log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
@@ -22,40 +22,17 @@ static int note_open(const char* path, int flags) {
 OPEN(open, note_open(path, flags) + REAL(open)(path, flags, mode))
 OPEN(open64, note_open(path, flags) + REAL(open64)(path, flags, mode))
 
-#define FOPEN(name)                                  \
-  FILE* name(const char* path, const char* mode) {   \
-    if (mode[strcspn(mode, "wa+")]) note("write", path); \
-    return REAL(name)(path, mode);                   \
+#define NOTED(what, result, name, parameters, ...) \
+  result name parameters {                         \
+    note(what, path);                              \
+    return REAL(name)(__VA_ARGS__);                \
   }
-FOPEN(fopen)
-FOPEN(fopen64)
-
-int mkdir(const char* path, mode_t mode) {
-  note("write", path);
-  return REAL(mkdir)(path, mode);
-}
-int unlink(const char* path) {
-  note("write", path);
-  return REAL(unlink)(path);
-}
-int rename(const char* from, const char* to) {
-  note("write", from);
-  note("write", to);
-  return REAL(rename)(from, to);
-}
-int execve(const char* path, char* const argv[], char* const envp[]) {
-  note("start", path);
-  return REAL(execve)(path, argv, envp);
-}
-int execvp(const char* path, char* const argv[]) {
-  note("start", path);
-  return REAL(execvp)(path, argv);
-}
-int system(const char* command) {
-  note("start", command);
-  return REAL(system)(command);
-}
-FILE* popen(const char* command, const char* mode) {
-  note("start", command);
-  return REAL(popen)(command, mode);
-}
+NOTED(mode[strcspn(mode, "wa+")] ? "write" : NULL, FILE*, fopen, (const char* path, const char* mode), path, mode)
+NOTED(mode[strcspn(mode, "wa+")] ? "write" : NULL, FILE*, fopen64, (const char* path, const char* mode), path, mode)
+NOTED("write", int, mkdir, (const char* path, mode_t mode), path, mode)
+NOTED("write", int, unlink, (const char* path), path)
+NOTED("write", int, rename, (const char* path, const char* to), path, (note("write", to), to))
+NOTED("start", int, execve, (const char* path, char* const argv[], char* const envp[]), path, argv, envp)
+NOTED("start", int, execvp, (const char* path, char* const argv[]), path, argv)
+NOTED("start", int, system, (const char* path), path)
+NOTED("start", FILE*, popen, (const char* path, const char* mode), path, mode)

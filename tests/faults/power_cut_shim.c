@@ -26,16 +26,6 @@ static const char* name_of(const char* path) {
   return whole[turn][length] == '/' ? whole[turn] + length + 1 : NULL;
 }
 
-static const char* name_of_fd(int fd) {
-  static __thread char path[4096];
-  char link[64];
-  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  const ssize_t length = readlink(link, path, sizeof path - 1);
-  if (length <= 0) return NULL;
-  path[length] = 0;
-  return name_of(path);
-}
-
 static int open_in_log(const char* name, int flags) {
   char path[4096];
   snprintf(path, sizeof path, "%s/%s", getenv("ISOTHERM_POWER_LOG"), name);
@@ -55,7 +45,7 @@ static void note(const char* form, ...) {
 
 static void note_sync(int fd) {
   static int copies;
-  const char* name = name_of_fd(fd);
+  const char* name = name_of(path_of(fd));
   struct stat status;
   if (!name) return;
   if (fstat(fd, &status) != 0) abort();

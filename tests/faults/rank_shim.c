@@ -3,11 +3,7 @@
    ISOTHERM_NO_MEMORY="rank:n"  on that rank aligned allocations of n bytes and more fail */
 #include "shim.h"
 
-/* As mpi.h declares it; the shim must build without one. */
-int MPI_Init_thread(int* argc, char*** argv, int required, int* provided);
-
-int MPI_Query_thread(int* provided);
-
+/* The shim must build without an mpi.h. */
 static void spoil(int* provided) {
   const char* level = getenv("ISOTHERM_THREAD_LEVEL");
   if (level) *provided = atoi(level);

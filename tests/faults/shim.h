@@ -23,6 +23,16 @@
     return value;                                                   \
   }
 
+/* Of an open file, or null. */
+static inline const char* path_of(int fd) {
+  static __thread char path[4096];
+  char link[64];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const ssize_t length = readlink(link, path, sizeof path - 1);
+  path[length > 0 ? length : 0] = 0;
+  return length > 0 ? path : NULL;
+}
+
 /* As in support/sleeping_yield.cpp, in whose place the library is preloaded. */
 int sched_yield(void) {
   const struct timespec shortest = {0, 1};
