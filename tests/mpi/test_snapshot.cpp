@@ -79,9 +79,6 @@ class FilesOfAll : public testing::Test {
     world_.barrier();
     EXPECT_TRUE(first == test::read_file(write<double>(to, 3)));
   }
-  static std::int64_t size_of(const std::string& path) {
-    return static_cast<std::int64_t>(std::filesystem::file_size(path));
-  }
 
   const Communicator world_ = Communicator::world();
   const std::unique_ptr<Device> device_ = make_host_device();

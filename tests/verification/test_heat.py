@@ -13,7 +13,6 @@ import runs
 
 COPPER = {"conductivity": 400, "density": 8960, "heat_capacity": 385}
 STEEL = {"conductivity": 16, "density": 8000, "heat_capacity": 500}
-EPSILON = 2.0**-52
 
 
 def run(folder, deck, *words, code=0):
