@@ -225,13 +225,8 @@ def test_the_overrides_of_the_first_run_count_and_those_of_the_second_more(tmp_p
     ran("run", "--from", file, "output.overwrite=true", cwd=tmp_path)
 
 
-def empty_deck(file):
-    del file["isotherm/resolved_deck"]
-    file["isotherm/resolved_deck"] = np.bytes_("")
-
-
 @pytest.mark.parametrize("spoil, message", [
-    (empty_deck, "holds no deck (its /isotherm/resolved_deck is empty); "),
+    (lambda file: (file.pop("isotherm/resolved_deck"), file.create_dataset("isotherm/resolved_deck", data=np.bytes_(""))), "holds no deck (its /isotherm/resolved_deck is empty); "),
     (lambda file: file.pop("isotherm"), "no group /isotherm (not a snapshot of isotherm); "),
     (lambda file: file["isotherm"].attrs.create("name", np.bytes_("../deck")), "the run's name '../deck' is no file name (")])
 def test_a_file_without_a_deck_is_refused(run, tmp_path, spoil, message):

@@ -41,14 +41,6 @@ def test_progress_leaves_the_exchanges_where_they_are(folder):
     assert len(prints) == 1
 
 
-def mpmd(folder, *parts):
-    """One rank for each tuple of arguments, in one job."""
-    line = []
-    for part in parts:
-        line += [":"] * bool(line) + command(*part, ranks=1)[line != []:]
-    return finished(line, cwd=folder)
-
-
 DIFFERENT = [
     (("run", "deck.yaml", "problem.steps=1"), ("run", "deck.yaml", "problem.steps=2")),
     (("run", "deck.yaml"), ("run", "other.yaml")),
@@ -61,7 +53,7 @@ DIFFERENT = [
 def test_ranks_with_different_arguments(folder, first, second):
     version = isotherm("--version").stdout.split()
     program = f"isotherm {version[1]} {version[3].strip(',')}"
-    done = mpmd(folder, first, second)
+    done = finished([*command(*first, ranks=1), ":", *command(*second, ranks=1)[1:]], cwd=folder)
     expect_rejected(folder, done, 70, f"rank 1 runs '{program} {' '.join(second)}' and rank 0 runs '{program} {' '.join(first)}' (")
 
 

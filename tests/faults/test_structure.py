@@ -77,14 +77,9 @@ def includes(text):
     return [name for _, name in INCLUDE.findall(text)]
 
 
-def folder_of(path):
-    """`core` of src/core/box.hpp; main.cpp counts as app."""
-    parts = path.removeprefix("src/").split("/")
-    return parts[0] if len(parts) > 1 else "app"
-
-
 def wrong_direction(path, text):
-    here = folder_of(path)
+    folder, below, _ = path.removeprefix("src/").partition("/")
+    here = folder if below else "app"  # as which main.cpp counts
     if here not in RANK:
         return [f"{path} lies in a folder that has no place in the order"]
     wrong = []

@@ -121,16 +121,12 @@ def program_for_anyone():
     return copy, folder  # which lives as long as this
 
 
-def limit_time():
-    """Of the processor, as other tests run beside this one: what takes so long hangs, and is ended by a signal."""
-    resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
-
-
 def measured(*arguments, cwd, user=None):
     """As `isotherm`, as the user of this number; `megabytes`: its peak resident memory."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         words = command(*arguments) if user is None else [program_for_anyone()[0], *map(str, arguments)]
-        process = subprocess.Popen(words, cwd=cwd, stdout=out, stderr=err, user=user, preexec_fn=limit_time,
+        process = subprocess.Popen(words, cwd=cwd, stdout=out, stderr=err, user=user,
+                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (60, 60)),  # what takes longer hangs
                                    env={**os.environ, "LD_PRELOAD": ""})  # what is preloaded may lie there too
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)

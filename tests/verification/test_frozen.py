@@ -39,15 +39,6 @@ def inputs():  # without those of which test_validation.py knows the temperature
     return {str(path.relative_to(TOP)): path for path in paths if path.parent.name != "validation"}
 
 
-def words_for(path):
-    return SCALING if path.parent.name == "scaling" else WORDS.get(path.name, [])
-
-
-def one_run(text):
-    """A deck without its cases."""
-    return re.sub(r"^(study|scaling):.*\n(?:[ \n].*\n|\n)*", "", text, flags=re.MULTILINE)
-
-
 def outcome(folder, text, *words, ranks=0):
     (folder / "deck.yaml").write_text(text, encoding="utf-8")
     done = isotherm("run", "deck.yaml", "--progress=off", "output.directory=out", "output.overwrite=true", *words, cwd=folder,
@@ -59,7 +50,8 @@ def outcome(folder, text, *words, ranks=0):
 
 def outcome_of_input(folder, name):
     path = inputs()[name]
-    return outcome(folder, one_run(path.read_text(encoding="utf-8")), *words_for(path))
+    without_cases = re.sub(r"^(study|scaling):.*\n(?:[ \n].*\n|\n)*", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return outcome(folder, without_cases, *(SCALING if path.parent.name == "scaling" else WORDS.get(path.name, [])))
 
 
 def outcome_of_seed(folder, seed):

@@ -23,12 +23,6 @@ def run(folder, deck, *words, code=0):
     return done, [] if code else runs.history(folder / "out")
 
 
-def diagnosed(rows):
-    """Columns as arrays, of the lines that hold diagnostics of a sweep."""
-    lines = [row for row in rows if row["mean_K"] and row.get("balance_W", "0")]
-    return {name: np.array([float(row[name] or "nan") for row in lines]) for name in lines[0]}
-
-
 def temperature(value):
     return {"kind": "temperature", "value": value}
 
@@ -54,7 +48,8 @@ def slab(left, right, **more):
 
 def test_a_slab_between_two_temperatures(tmp_path):
     _, rows = run(tmp_path, slab(temperature(400), temperature(300)), "problem.steps=12000", "output.diagnostics=1000")
-    columns = diagnosed(rows)
+    lines = [row for row in rows if row["mean_K"] and row.get("balance_W", "0")]  # with diagnostics of a sweep
+    columns = {name: np.array([float(row[name] or "nan") for row in lines]) for name in lines[0]}
     left, right, rate = (columns[name] for name in ("wall_x_min_W", "wall_x_max_W", "rate_W"))
     assert (np.abs(rate - (left + right)) <= 1e-12 * (np.abs(left) + np.abs(right) + np.abs(rate))).all()
     assert (columns["relative_balance"] <= 1e-12).all()

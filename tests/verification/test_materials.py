@@ -16,19 +16,6 @@ MATERIALS = {"core": CORE, "board": BOARD}
 LAYERS = ((15, 4e6, 0.02), (1, 2e6, 0.06))  # W/(m K), J/(m^3 K), m
 
 
-def cooling_layers(cells, problem, resistance):
-    """LAYERS along x between faces at 0, from 1."""
-    return {
-        "grid": {"cells": [cells, 1, 1], "lengths": [0.08, 0.001, 0.001]},
-        "materials": {name: {"conductivity": k, "density": c, "heat_capacity": 1} for name, (k, c, _) in zip("ab", LAYERS)},
-        "regions": [{"layers": [{"material": name, "thickness": size} for name, (_, _, size) in zip("ab", LAYERS)], "axis": "x"}],
-        "contacts": [{"between": ["a", "b"], "resistance": resistance}] if resistance else [],
-        "boundaries": {face: {"kind": "temperature", "value": 0} for face in ("x_min", "x_max")},
-        "initial": [{"shape": "constant", "value": 1}],
-        "problem": {"end_time": 600, **problem},
-    }
-
-
 def cooled_layers(x, t, resistance):
     """Of LAYERS between faces at 0, from 1, at the places x: the sum over the roots g of tan(b1)/e1 + tan(b2)/e2 + R = 0."""
     (k1, c1, l1), (k2, c2, l2) = LAYERS
@@ -65,7 +52,14 @@ def test_two_layers_in_contact_cool_to_second_order(tmp_path, resistance):
     assert cooled_layers(np.array([0.01, 0.05]), 600, 0) == pytest.approx([0.0223517, 0.5984726], abs=1e-7)
     errors = []
     for cells, problem in (40, {}), (80, {}), (160, {}), (160, {"method": "rkl"}), (160, {"dt": 2, "method": "implicit", "scheme": "sdirk2"}):
-        run(tmp_path, cooling_layers(cells, problem, resistance))
+        run(tmp_path, {
+            "grid": {"cells": [cells, 1, 1], "lengths": [0.08, 0.001, 0.001]},
+            "materials": {name: {"conductivity": k, "density": c, "heat_capacity": 1} for name, (k, c, _) in zip("ab", LAYERS)},
+            "regions": [{"layers": [{"material": name, "thickness": size} for name, (_, _, size) in zip("ab", LAYERS)], "axis": "x"}],
+            "contacts": [{"between": ["a", "b"], "resistance": resistance}] if resistance else [],
+            "boundaries": {face: {"kind": "temperature", "value": 0} for face in ("x_min", "x_max")},
+            "initial": [{"shape": "constant", "value": 1}],
+            "problem": {"end_time": 600, **problem}})
         errors.append(np.abs(field(tmp_path / "out")[0, 0] - cooled_layers((np.arange(cells) + 0.5) * 0.08 / cells, 600, resistance)).max())
     assert rates(errors[:3]) == pytest.approx(2, abs=0.2) and errors[2] > 1e-8, errors
     assert max(errors[3:]) < 5e-5, errors
