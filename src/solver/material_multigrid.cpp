@@ -473,8 +473,9 @@ class MaterialCorrection : public Correction<T> {
   CollectiveError unsolved(double left) const {
     return CollectiveError(
         ExitCode::not_converged,
-        fmt::format("{}: an implicit step is not solved after {} V cycles, {:.1g} of its change is left: the "
-                    "conductivities of cells differ by too much; use method rkl or euler, or shorter steps",
+        fmt::format("{}: an implicit step is not solved after {} V cycles, {:.1g} of its change is left: "
+                    "conductivities of cells differ by too much for steps so long; use shorter steps, or "
+                    "method rkl or euler",
                     level_.config().at("problem.method"), of_step.most, left));
   }
 
