@@ -122,7 +122,7 @@ TEST_P(AutotunerOn, MakesStepsOfTheRun) {
     if (config.problem.kind == ProblemKind::steady) config.problem.tolerance = 0;  // never reached
     config.problem.max_sweeps = 1000000000;
     if (config.problem.kind == ProblemKind::transient) config.problem.steps = 1000000000;
-    config.solver.tuning_budget = slow ? 1 : 0.5;
+    config.solver.tuning_budget = 10;
     const std::int64_t sweeps = slow ? 400 : 6000;
     const auto tuned = run_tuned<double>(config, even_blocks(config), device(), random_, sweeps);
     EXPECT_EQ(tuned.sweeps, sweeps);
