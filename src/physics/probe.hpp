@@ -1,19 +1,20 @@
 // The temperature at a point: trilinear between cell centres. Within half a cell of a boundary the missing
 // centres are the sweep's ghosts, a T + b of the cell before it: the probe reads a given temperature there,
 // and follows the gradient of a heat flux. Beyond two or three boundaries the rules apply in turn, x first.
-// Across a periodic face the cells of the opposite side are the neighbours. Cells of a void have no part: the
-// weights of the others are scaled to a sum of 1.
+// Across a periodic face the cells of the opposite side are the neighbours. In place of a cell of a void is
+// the ghost with which its neighbour in the body has the temperature of the surface between them.
 #pragma once
 
 #include <array>
 #include <string>
 
 #include "config/config.hpp"
+#include "config/materials.hpp"
 #include "core/box.hpp"
 
 namespace isotherm {
 
-// Of one point, which must lie within the box. Throws Error(deck) where the cell with it is of a void.
+// Of one point, which must lie within the box. Throws Error(deck) inside a void; its surface is the body's.
 class Probe {
  public:
   static constexpr int corners = 8;
@@ -33,18 +34,15 @@ class Probe {
     Index cell = 0;
     bool beyond_boundary = false;
   };
-  double weight(int corner) const {
-    double product = 1;
-    for (int axis = 0; axis < 3; ++axis) product *= corner >> axis & 1 ? weights_[axis] : 1 - weights_[axis];
-    return product;
-  }
+  bool contains_point(int corner, const std::array<double, 3>& above) const;
   double beyond_boundaries(const Config& config, int corner, double temperature, double t) const;
+  double beyond_surface(int corner, int axis, double before) const;
+  void fill_voids(std::array<double, corners>& temperatures) const;
 
   std::array<std::array<Neighbour, 2>, 3> neighbours_;  // by axis; lower, upper
   std::array<double, 3> weights_{};                     // of the upper one
-  std::array<bool, corners> voids_{};
-  // By corner and axis: of the cell before the boundary, W/(m K).
-  std::array<std::array<double, 3>, corners> conductivities_{};
+  std::array<MaterialClass, corners> classes_;          // of cell()
+  int home_ = 0;                                        // the corner of the cell with the point
 };
 
 }  // namespace isotherm

@@ -252,6 +252,25 @@ def test_what_is_wrong_is_said(tmp_path, deck, words):
         assert each in said, said
 
 
+@pytest.mark.parametrize("zones", [[[10, 0.02]], [[2, 0.03], [4, 0.01], [2, 0.05]]], ids=["equal", "graded"])
+def test_probes_read_the_surface_to_a_void(tmp_path, zones):
+    """Through 0.1 m of wall to a room: straight from face to face, and up to the very surface."""
+    points = [[0, 0.05, 0.05], [0.0999999999, 0.05, 0.05], [0.1, 0.05, 0.05], [0.099, 0.05, 0.05], [0.0951, 0.02, 0.09]]
+    run(tmp_path, {
+        "grid": {"spacing": [zones, [[5, 0.02]], [[5, 0.02]]]},
+        "materials": {"wall": {"conductivity": 2}, "room": {"ambient": 295, "coefficient": 15}},
+        "material": {"default": "wall"},
+        "regions": [{"material": "room", "shape": "box", "from": [0.1, 0, 0], "to": [0.2, 0.1, 0.1]}],
+        "boundaries": {"x_min": {"kind": "convection", "coefficient": 8, "ambient": 273}},
+        "initial": [{"shape": "constant", "value": 300}],
+        "problem": {"kind": "steady", "tolerance": 1e-12},
+        "output": {"probes": {"points": points}},
+    })
+    flux = 22 / (1 / 8 + 0.1 / 2 + 1 / 15)
+    probed = [float(each) for each in (tmp_path / "out" / "probes.csv").read_text().splitlines()[-1].split(",")[2:]]
+    assert probed == pytest.approx([273 + flux / 8 + flux * x / 2 for x, _, _ in points], abs=1e-7)
+
+
 def painted(folder, deck, kind=np.uint8):
     """The same body by a dataset."""
     nz, ny, nx = deck["grid"]["cells"][::-1]
