@@ -304,38 +304,6 @@ def test_an_implicit_step_is_solved_however_cells_differ(tmp_path, share):
     assert field(tmp_path / "closed").mean() == pytest.approx(300 + 1e4 * 2e4 / 1e6, abs=1e-3)
 
 
-def effective(folder, cells, shape, inclusion, matrix):
-    """W/(m K) of a body of 1 m between two temperatures, a part of a lattice between its planes of symmetry."""
-    deck = {
-        "grid": {"cells": cells, "lengths": [1, 1, 1]},
-        "materials": {"matrix": {"conductivity": matrix}, "inclusion": {"conductivity": inclusion}},
-        "material": {"default": "matrix"},
-        "regions": [{"material": "inclusion", **shape}],
-        "boundaries": {"x_min": {"kind": "temperature", "value": 301}, "x_max": {"kind": "temperature", "value": 300}},
-        "initial": [{"shape": "formula", "formula": "301 - x"}],
-        "problem": {"kind": "steady", "tolerance": 1e-8},
-    }
-    return run(folder, deck, "output.snapshots=false")["end_state"]["heat"]["faces_W"]["x_min"]
-
-
-SPHERE = {"shape": "sphere", "centre": [0, 0, 0], "radius": 2 * (0.9 / 4 / np.pi) ** (1 / 3)}
-
-
-@pytest.mark.parametrize("cells, shape, inclusion, published, tolerance", [
-    # In closed form 1.544220; these are of as many cells, by another program of finite volumes.
-    ([16, 16, 1], box("", [0, 0, 0], [0.5, 0.5, 1]), 10, 1.53974, 1e-5),
-    ([64, 64, 1], box("", [0, 0, 0], [0.5, 0.5, 1]), 10, 1.54362, 1e-5),
-    # Cubes and spheres (volume 0.3; Sangani and Acrivos), as above.
-    ([32, 32, 32], box("", [0, 0, 0], [0.5] * 3), 10, 1.344, 0.002),
-    ([32, 32, 32], box("", [0, 0, 0], [0.5] * 3), 0.1, 0.840, 0.002),
-    ([64, 64, 64], SPHERE, 10, 1.8882, 1e-4),
-    ([64, 64, 64], SPHERE, 0.1, 0.6537, 1e-4),  # 0.6563, less what the steps of its surface add
-], ids=["squares_16", "squares_64", "cubes", "soft_cubes", "spheres", "soft_spheres"])
-def test_lattices_conduct_as_published(tmp_path, cells, shape, inclusion, published, tolerance):
-    shape = {key: value for key, value in shape.items() if key != "material"}
-    assert effective(tmp_path, cells, shape, inclusion, 1) == pytest.approx(published, abs=tolerance)
-
-
 @pytest.mark.parametrize("resistance, times, published", [
     (0, [1, 10], [82.3721, 82.3721]), (1e-4, [1, 10], [317210, 114474])], ids=["touching", "contact"])
 def test_two_half_spaces(tmp_path, resistance, times, published):
