@@ -17,13 +17,15 @@ import runs
 ZONES = [[4, 0.5e-3], [3, 2e-3], [6, 0.25e-3]]  # 2 mm, 6 mm, 1.5 mm; core, board, core
 
 
-@pytest.mark.parametrize("zones, problem", [
-    (UNIFORM, {"kind": "steady", "method": "jacobi", "tolerance": 0, "max_sweeps": 30000}),
-    (UNIFORM, {"kind": "steady", "method": "chebyshev", "tolerance": 0, "max_cycles": 20}),
-    (UNIFORM, {"kind": "steady", "method": "multigrid", "tolerance": 0, "max_cycles": 40}), (UNIFORM, {"end_time": 600}),
-    (ZONES, {"kind": "steady", "method": "jacobi", "tolerance": 0, "max_sweeps": 100000}),
-    (ZONES, {"kind": "steady", "method": "multigrid", "tolerance": 0, "max_cycles": 60}), (ZONES, {"end_time": 800})],
-                         ids=["jacobi", "chebyshev", "multigrid", "euler", "jacobi_of_zones", "multigrid_of_zones", "euler_of_zones"])
+TO_ROUNDING = {"jacobi": {"kind": "steady", "method": "jacobi", "tolerance": 0, "max_sweeps": 100000},
+               "chebyshev": {"kind": "steady", "method": "chebyshev", "tolerance": 0, "max_cycles": 60},
+               "multigrid": {"kind": "steady", "method": "multigrid", "tolerance": 0, "max_cycles": 60},
+               "euler": {"end_time": 800}, "rkl": {"method": "rkl", "end_time": 800, "dt": 1},
+               "implicit": {"method": "implicit", "end_time": 3000, "dt": 10}}
+
+
+@pytest.mark.parametrize("problem", TO_ROUNDING.values(), ids=TO_ROUNDING)
+@pytest.mark.parametrize("zones", [UNIFORM, ZONES], ids=["uniform", "zones"])
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_a_layered_slab_is_exact(tmp_path, axis, zones, problem):
     """In series are the layers, two contacts, and the air."""
@@ -49,6 +51,28 @@ def test_a_layered_slab_is_exact(tmp_path, axis, zones, problem):
     assert float(row["heat_J"]) == pytest.approx((exact * capacity * h).sum() * area, rel=1e-12)
     probe = float((tmp_path / "out" / "probes.csv").read_text().splitlines()[-1].split(",")[2])
     assert probe == pytest.approx(400 - 100 * (thickness[0] / 7 + RESISTANCE + 1.5e-3 / board) / whole, abs=1e-9)
+
+
+@pytest.mark.parametrize("zones", [UNIFORM, ZONES], ids=["uniform", "zones"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_flux_and_temperature_are_continuous_at_interfaces(tmp_path, axis, zones):
+    """Each layer's own gradient gives its flux and, at an interface, its temperature; the upper interface has no contact."""
+    deck = slab(axis, TO_ROUNDING["multigrid"], zones)
+    deck["materials"]["cover"] = {**CORE, "conductivity": 11}
+    deck["regions"][0]["layers"][2]["material"] = "cover"
+    run(tmp_path, deck)
+    lines = np.moveaxis(field(tmp_path / "out"), 2 - axis, 0).reshape(len(sizes(zones)), 9)
+    fluxes, lower, upper, first = [], [], [], 0
+    for (count, size), k in zip(zones, (7, BOARD["conductivity"][axis], 11)):
+        layer = lines[first:first + count]
+        gradient = np.diff(layer, axis=0) / size
+        fluxes.extend(-k * gradient)
+        lower.append(layer[0] - gradient[0] * size / 2)
+        upper.append(layer[-1] + gradient[-1] * size / 2)
+        first += count
+    assert np.ptp(fluxes) <= 1e-12 * np.max(fluxes)
+    assert upper[0] - lower[1] == pytest.approx(fluxes[0] * RESISTANCE, abs=1e-11)
+    assert upper[1] == pytest.approx(lower[2], abs=1e-11)
 
 
 def body(problem, spacing, cells=None):
