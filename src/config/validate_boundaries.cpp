@@ -2,14 +2,32 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "config/boundary_laws.hpp"
+#include "config/grid_axes.hpp"
 #include "config/materials.hpp"
 #include "config/parts.hpp"
 #include "config/reader.hpp"
+#include "config/text.hpp"
 
 namespace isotherm {
 namespace {
+
+// A face with a temperature is divided by the centres of cells.
+void check_centres(const Config& config, int axis, double from, double to, const std::string& key,
+                   Problems& problems) {
+  constexpr double rounding = 1e-9;  // of a cell
+  const GridAxis along(config, axis);
+  const double first = std::ceil(along.in_cells(from) - 0.5 - rounding),
+               last = std::floor(along.in_cells(to) - 0.5 + rounding);
+  if (first <= last || !problems.sound({key})) return;
+  const auto cell = static_cast<Index>(std::clamp(last, 0.0, static_cast<double>(along.cells() - 1)));
+  problems.add(key,
+               "holds no centre of a cell along {}, where cells have {} m; make it as wide as a cell, or "
+               "refine the grid",
+               "xyz"[axis], shortest(along.size(cell)));
+}
 
 void check_law(const Config& config, Face f, const BoundaryConfig& law, const std::string& of_law,
                Problems& problems) {
@@ -23,6 +41,8 @@ void check_law(const Config& config, Face f, const BoundaryConfig& law, const st
       if (const std::string problem = beyond_box(config, axis, at); !problem.empty())
         problems.add(fmt::format("{}.{}", key, name), problem);
     check_corners(key, axis, from, to, problems);
+    if (law.kind == BoundaryKind::temperature || law.rest.kind == BoundaryKind::temperature)
+      check_centres(config, axis, from, to, key, problems);
   }
   if (law.kind == BoundaryKind::periodic)
     problems.add(key, "does not apply to periodic, which is of the whole face; remove it");
