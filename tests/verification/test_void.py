@@ -1,6 +1,8 @@
 """Bodies that do not fill the box: cells of a void are no part of them, and faces to a void with a law are convective."""
 
 import copy
+import json
+import re
 from xml.etree import ElementTree
 
 import h5py
@@ -8,7 +10,7 @@ import numpy as np
 import pytest
 
 from bodies import BOARD, CORE, PROBLEMS, expect_one_answer, expect_the_same_bits_after_a_restart, field, run
-from program import ran
+from program import isotherm, ran, write_deck
 import runs
 
 HOT = {"ambient": 400, "coefficient": 500}
@@ -269,6 +271,16 @@ def test_probes_read_the_surface_to_a_void(tmp_path, zones):
     flux = 22 / (1 / 8 + 0.1 / 2 + 1 / 15)
     probed = [float(each) for each in (tmp_path / "out" / "probes.csv").read_text().splitlines()[-1].split(",")[2:]]
     assert probed == pytest.approx([273 + flux / 8 + flux * x / 2 for x, _, _ in points], abs=1e-7)
+
+
+def test_check_says_what_sources_lose_in_voids(tmp_path):
+    deck = changed(regions=[{**BOX, "material": "void"}], sources=[{"shape": "constant", "value": 1e5}])
+    lost = 1e5 * np.prod([high - low for low, high in zip(BOX["from"], BOX["to"])])
+    write_deck(tmp_path, json.dumps(deck))
+    said = re.search(r"warning: sources have (\S+) (m?)W more in voids", isotherm("check", "deck.yaml", cwd=tmp_path).stdout)
+    assert float(said[1]) * (1e-3 if said[2] else 1) == pytest.approx(lost, rel=1e-4)
+    write_deck(tmp_path, json.dumps(changed(regions=[], sources=deck["sources"])))
+    assert "voids" not in isotherm("check", "deck.yaml", cwd=tmp_path).stdout
 
 
 def painted(folder, deck, kind=np.uint8):
