@@ -341,7 +341,8 @@ bool knows_conductivity(const Config& config);          // does it say k?
 double lowest_temperature(const Config& config);        // K; of exact solutions, perhaps differences, none
 bool mean_is_free(const Config& config);  // steady, and no boundary fixes it: T + constant solves it as well
 int ghost_layers(const Config& config);   // layers of ghosts that fields have
-// s: 1 / (2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2)); of several materials a bound, as of monotone_dt().
+// s: 1 / (2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2)); of several materials the least of all
+// cells, as monotone_dt().
 double stable_dt(const Config& config);
 // Transient, by a method of solver/method.hpp: rkl, implicit, one of these two.
 bool is_rkl(const Config& config);
@@ -368,8 +369,8 @@ BoundaryLaw boundary_law(const Config& config, Face face, double conductivity);
 // s. The largest explicit step that keeps the maximum principle: no cell passes beyond its neighbours and
 // the temperatures outside. The least rho c / sum of g_f (1 - a_f) over all cells, g_f = k/h^2, a_f = 0
 // between cells: with it the weight of a cell in its own next temperature is not negative. At most
-// stable_dt(), and less where a boundary holds the temperature or exchanges heat. Of several materials a
-// bound that no painting of the cells can pass: each material has the best conductors of all around it.
+// stable_dt(), and less where a boundary holds the temperature or exchanges heat. Of several materials the
+// least over what cells may be of: config/material_blocks.hpp.
 double monotone_dt(const Config& config);
 
 // Of rkl. The longest step of so many stages, s, with 5 % to spare (Meyer, Balsara and Aslam, J. Comput.

@@ -9,6 +9,7 @@
 #include "config/boundary_laws.hpp"
 #include "config/config.hpp"
 #include "config/grid_axes.hpp"
+#include "config/material_blocks.hpp"
 #include "config/materials.hpp"
 #include "config/parts.hpp"
 #include "config/problems.hpp"
@@ -105,30 +106,86 @@ bool takes_long_steps(const Config& config) {
   return is_rkl(config) || is_implicit(config);
 }
 
-// s. Of each class the heat of a cell over the conductances of its faces, each to the class to which it is
-// best. sides(axis, class, own, best): what a cell's two faces count, where that of a face to its own class
-// is `own` and that of an inner face `best`.
-template <class Sides>
-static double least_time(const Config& config, const Sides& sides) {
+namespace {
+
+// What a cell has at one of its faces.
+struct Side {
+  double conductance;  // as face_conductance(); at a boundary that to its own class
+  std::optional<Face> boundary = {};
+};
+
+// The classes of the cells of a block, without numbers of materials that occur twice.
+std::vector<std::size_t> classes_of(const MaterialClasses& all, const MaterialBlocks& blocks, Int3 block) {
+  std::array<std::size_t, 3> size;
+  for (int a = 0; a < 3; ++a)
+    size[static_cast<std::size_t>(a)] = all.size_number(a, blocks.first(a, block[a]));
+  std::vector<std::size_t> found;
+  for (const std::uint8_t material : blocks.materials(block))
+    if (const std::size_t own = all.of_sizes(material, size); std::ranges::find(found, own) == found.end())
+      found.push_back(own);
+  return found;
+}
+
+// The largest sum(low, high) that a cell of class `own` of a block may have for its two sides along an axis.
+template <class Sum>
+double largest_sum(const Config& config, const MaterialClasses& all, const MaterialBlocks& blocks, int axis,
+                   Int3 block, std::size_t own, const Sum& sum) {
+  const auto best = [&](Int3 beyond) {
+    double conductance = 0;
+    for (const std::size_t other : classes_of(all, blocks, beyond))
+      conductance = std::max(conductance, face_conductance(config, all, axis, own, other));
+    return Side{conductance};
+  };
+  const Index last = blocks.count(axis) - 1, at = block[axis];
+  const auto beyond = [&](bool is_high) {
+    const Face f = face(axis, is_high);
+    Int3 next = block;
+    next[axis] += is_high ? 1 : -1;
+    if (at != (is_high ? last : 0)) return best(next);
+    next[axis] = last - at;
+    if (boundary_of(config, f).kind == BoundaryKind::periodic) return best(next);
+    return Side{face_conductance(config, all, axis, own, own), f};
+  };
+  const Side low = beyond(false), high = beyond(true), within = best(block);
+  const Index cells = blocks.cells(axis, at);
+  if (cells == 1) return sum(low, high);
+  const double at_ends = std::max(sum(low, within), sum(within, high));
+  return cells > 2 ? std::max(at_ends, sum(within, within)) : at_ends;
+}
+
+// s. The least heat of a cell over the conductances of its faces. sum(axis, class, own, low, high): what the
+// two sides count, where `own` is the conductance of a face to its own class.
+template <class Sum>
+double least_time(const Config& config, const Sum& sum) {
   const MaterialClasses all = material_classes(config);
+  const MaterialBlocks blocks(config);
   double least = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < all.count() && !all.classes[i].is_void(); ++i) {
-    double sum = 0;
-    for (int axis = 0; axis < 3; ++axis) {
-      double best = 0;
-      for (std::size_t j = 0; j < all.count(); ++j)
-        if (all.may_touch(axis, i, j)) best = std::max(best, face_conductance(config, all, axis, i, j));
-      sum += sides(axis, all.classes[i], face_conductance(config, all, axis, i, i), best);
-    }
-    const double heat = all.classes[i].heat_capacity * volume_ratio(config, all.classes[i]);
-    if (sum > 0) least = std::min(least, heat / sum);
-  }
+  const auto add = [&](Int3 block, std::size_t i) {
+    const MaterialClass& own = all.classes[i];
+    double conductances = 0;
+    for (int axis = 0; axis < 3; ++axis)
+      conductances +=
+          largest_sum(config, all, blocks, axis, block, i, [&](const Side& low, const Side& high) {
+            return sum(axis, own, face_conductance(config, all, axis, i, i), low, high);
+          });
+    if (conductances > 0)
+      least = std::min(least, own.heat_capacity * volume_ratio(config, own) / conductances);
+  };
+  for (Index z = 0; z < blocks.count(2); ++z)
+    for (Index y = 0; y < blocks.count(1); ++y)
+      for (Index x = 0; x < blocks.count(0); ++x)
+        for (const std::size_t i : classes_of(all, blocks, {x, y, z}))
+          if (!all.classes[i].is_void()) add({x, y, z}, i);
   return least;
 }
 
+}  // namespace
+
 double stable_dt(const Config& config) {
   if (has_several_materials(config))
-    return least_time(config, [](int, const MaterialClass&, double, double best) { return 2 * best; });
+    return least_time(config, [](int, const MaterialClass&, double, const Side& low, const Side& high) {
+      return low.conductance + high.conductance;
+    });
   double sum = 0;
   for (const double h : spacing(config)) sum += 1 / (h * h);
   return 1 / (2 * diffusivity(config) * sum);
@@ -158,30 +215,33 @@ BoundaryLaw boundary_law(const Config& config, Face f, double k) {
 }
 
 // The largest sum over a cell's two faces of (1 - a_f), which is 2 away from boundaries; 0 of one cell that
-// is periodic. `k`, `h`: of the cells; `inner`: what a face between two cells counts, where one of cells of k
-// counts 1.
-static double sides_of_axis(const Config& config, int axis, double k, double h, double inner) {
+// is periodic.
+static double sides_of_axis(const Config& config, int axis) {
   const Face low = face(axis, false), high = face(axis, true);
   const Index n = config.grid.cells[axis];
-  if (boundary_of(config, low).kind == BoundaryKind::periodic) return n == 1 ? 0 : 2 * inner;
-  const auto at = [&](Face f) {  // where cells of this size are at that boundary
-    return size_at(config, f) == h ? 1 - boundary_law(config, f, k).a : inner;
-  };
-  const double at_low = at(low), at_high = at(high);
+  if (boundary_of(config, low).kind == BoundaryKind::periodic) return n == 1 ? 0 : 2;
+  const double at_low = 1 - boundary_law(config, low).a, at_high = 1 - boundary_law(config, high).a;
   if (n == 1) return at_low + at_high;
-  const double sides = inner + std::max(at_low, at_high);
-  return n > 2 ? std::max(sides, 2 * inner) : sides;
+  const double sides = 1 + std::max(at_low, at_high);
+  return n > 2 ? std::max(sides, 2.0) : sides;
 }
 
 double monotone_dt(const Config& config) {
+  if (has_several_materials(config)) {
+    const auto sum = [&](int axis, const MaterialClass& own, double of_own, const Side& low,
+                         const Side& high) {
+      const bool is_alone = config.grid.cells[axis] == 1 && !low.boundary;  // between itself
+      const auto share = [&](const Side& side) {
+        return side.boundary ? 1 - boundary_law(config, *side.boundary, own.conductivity[axis]).a
+                             : side.conductance / of_own;
+      };
+      return is_alone ? 0 : of_own * (share(low) + share(high));
+    };
+    return least_time(config, sum);
+  }
   double largest = 0;  // 1/m^2
   const Vector3 h = spacing(config);
-  if (has_several_materials(config))
-    return least_time(config, [&](int axis, const MaterialClass& own, double of_own, double best) {
-      return of_own * sides_of_axis(config, axis, own.conductivity[axis], own.size[axis], best / of_own);
-    });
-  for (int axis = 0; axis < 3; ++axis)
-    largest += sides_of_axis(config, axis, conductivity(config), h[axis], 1) / (h[axis] * h[axis]);
+  for (int axis = 0; axis < 3; ++axis) largest += sides_of_axis(config, axis) / (h[axis] * h[axis]);
   return largest > 0 ? 1 / (diffusivity(config) * largest) : std::numeric_limits<double>::infinity();
 }
 

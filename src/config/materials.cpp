@@ -159,8 +159,9 @@ MaterialClasses with_sizes(const Config& config, const MaterialClasses& of_mater
     };
     add(material_number(config, config.material.default_material), whole);
     for (const PaintedShape& shape : shapes) {
-      for (const auto& [number, material] : shape.map) add(material, whole);
-      if (shape.map.empty()) add(shape.material, centres_within(axes, shape.place));
+      const Box cells = shape.place.shape == Shape::dataset ? whole : centres_within(axes, shape.place);
+      for (const auto& [number, material] : shape.map) add(material, cells);
+      add(shape.material, cells);
     }
   }
   return all.all();

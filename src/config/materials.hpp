@@ -70,12 +70,6 @@ struct MaterialClasses {
         found.push_back(of_material[i]);
     return found;
   }
-  // Neighbours along an axis are alike across it.
-  bool may_touch(int axis, std::size_t i, std::size_t j) const {
-    const Vector3 &own = classes[i].size, &other = classes[j].size;
-    const int p = (axis + 1) % 3, q = (axis + 2) % 3;
-    return own[p] == other[p] && own[q] == other[q];
-  }
   double resistance(std::size_t i, std::size_t j) const { return resistances[i * count() + j]; }
 };
 MaterialClasses material_classes(const Config& config);

@@ -66,12 +66,11 @@ void check_method(Config& config, Problems& problems) {
 void check_euler_step(const Config& config, double dt, Problems& problems) {
   const double limit = stable_dt(config), monotone = monotone_dt(config);
   if (dt > limit && !config.problem.allow_unstable)
-    problems.add(
-        "problem.dt", "{} s is above the stability limit of {} s, {}; write at most that, or auto",
-        shortest(dt), shortest(limit),
-        has_several_materials(config)
-            ? "the least of all materials: rho c over the conductances to the best conductors of the deck"
-            : "1/(2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2))");
+    problems.add("problem.dt", "{} s is above the stability limit of {} s, {}; write at most that, or auto",
+                 shortest(dt), shortest(limit),
+                 has_several_materials(config)
+                     ? "the least of all cells: rho c over the conductances of its faces"
+                     : "1/(2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2))");
   if (dt > monotone && dt <= limit)
     problems.warn("problem.dt",
                   "{} s is stable (the limit is {} s), but above {} s temperatures at the boundaries can "
