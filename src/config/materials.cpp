@@ -10,14 +10,16 @@
 namespace isotherm {
 namespace {
 
-// Resistances of contacts, m^2 K/W, by the numbers of two materials, either first.
+// Resistances of contacts between painted materials, m^2 K/W, by the numbers of two, either first.
 class ContactTable {
  public:
-  explicit ContactTable(const Config& config) {
+  ContactTable(const Config& config, const std::vector<std::size_t>& painted) {
     for (const ContactConfig& contact : config.contacts) {
       if (contact.between.size() != 2) continue;  // reported by the checks
       const std::size_t i = material_number(config, contact.between[0]),
                         j = material_number(config, contact.between[1]);
+      // One with a material that has no cell would tell materials apart that no cell can.
+      if (std::ranges::count(painted, i) == 0 || std::ranges::count(painted, j) == 0) continue;
       resistances_[{i, j}] = resistances_[{j, i}] = contact.resistance;
     }
   }
@@ -178,10 +180,11 @@ MaterialClasses material_classes(const Config& config) {
     all.resistances = {0};
     return config.grid.is_graded() ? with_sizes(config, all) : all;
   }
-  const ContactTable contact(config);
+  const std::vector<std::size_t> painted = painted_materials(config);
+  const ContactTable contact(config, painted);
   std::vector<std::size_t> representatives;  // a material of each class
   all.of_material.resize(config.materials.size() + 1);
-  for (const std::size_t i : painted_materials(config)) {
+  for (const std::size_t i : painted) {
     const auto like = std::ranges::find_if(
         representatives, [&](std::size_t other) { return are_alike(config, contact, i, other); });
     all.of_material[i] = static_cast<std::uint8_t>(like - representatives.begin());
@@ -215,7 +218,7 @@ bool has_several_materials(const Config& config) {
   const std::vector<std::size_t> painted = painted_materials(config);
   const Vector3 k = material_of_number(config, painted[0]).conductivity.value_or(Vector3{});
   if (k[0] != k[1] || k[0] != k[2]) return true;
-  const ContactTable contact(config);
+  const ContactTable contact(config, painted);
   return std::ranges::any_of(
       painted, [&](std::size_t i) { return i != painted[0] && !are_alike(config, contact, i, painted[0]); });
 }

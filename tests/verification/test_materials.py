@@ -101,7 +101,11 @@ def test_two_names_of_one_material_are_one_body(tmp_path, problem):
         del uniform[key]
     two = {**one_material("core", [{"material": "same", "shape": "box", "from": [0, 0, 0], "to": [0.004, 0.002, 0.002]}]),
            "problem": problem}
-    assert run(tmp_path, two)["fingerprint"] == run(tmp_path, uniform)["fingerprint"]
+    wanted = run(tmp_path, uniform)["fingerprint"]
+    assert run(tmp_path, two)["fingerprint"] == wanted
+    two["materials"]["bare"] = BOARD  # of no cell: its contact tells no two cells apart
+    two["contacts"] = [{"between": ["core", "bare"], "resistance": 1}]
+    assert run(tmp_path, two)["fingerprint"] == wanted
 
 
 IMPLICIT = {"method": "implicit", "end_time": 900, "dt": 300}
