@@ -270,6 +270,18 @@ def test_multigrid_takes_few_cycles_where_conductivity_jumps(tmp_path, cells, re
     assert residual["last_K"] <= 1e-8 * residual["first_K"] and residual["last_sweep"] <= 8 * most, residual
 
 
+def test_conjugate_gradients_are_of_the_method_that_a_steady_deck_has(tmp_path):
+    deck = jumps([12] * 3, blocks(3))
+    wanted = run(tmp_path, deck)["fingerprint"]
+    del deck["problem"]["method"]
+    for acceleration in ("cg", "none"):
+        deck["problem"]["accelerate"] = acceleration
+        assert (run(tmp_path, deck)["fingerprint"] == wanted) == (acceleration == "cg")
+    for problem in ({"kind": "steady", "method": "chebyshev"}, {"steps": 1}):
+        deck["problem"] = {**problem, "accelerate": "cg"}
+        assert "problem.accelerate: cg is for multigrid and implicit" in run(tmp_path, deck, code={65})
+
+
 def test_single_cells_that_differ_need_conjugate_gradients(tmp_path):
     """There coarse grids say little of the finest, and plain V cycles stall."""
     draw, h = random.Random(1), 1 / 12
