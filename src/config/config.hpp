@@ -132,10 +132,10 @@ struct MappedId {
 };
 struct MaterialRegion {  // an entry of regions
   RegionShape shape = RegionShape::layers;
-  std::string material;             // box, sphere, cylinder
+  std::string material;             // box, sphere, cylinder; dataset: of numbers that map does not have
   RegionValue place;                // their place and size; axis: that of layers too; dataset: file and path
   std::vector<LayerConfig> layers;  // from the lower face of the box upwards
-  std::vector<MappedId> map;        // dataset: of its numbers; others leave a cell as it was
+  std::vector<MappedId> map;  // dataset: of its numbers; without `material` others leave a cell as it was
 };
 
 enum class ProblemKind { transient, steady };

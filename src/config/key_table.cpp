@@ -183,12 +183,14 @@ Keys describe_material_region(MaterialRegion& region) {
   map.name = [&region](std::size_t i) -> std::string& { return region.map[i].id; };
   map.lone_key = "material";
   RegionValue& place = region.place;
-  const std::vector<std::string_view> solid{"box", "sphere", "cylinder"}, round{"sphere", "cylinder"};
+  const std::vector<std::string_view> round{"sphere", "cylinder"};
   return {
       {"shape", choice(region.shape), "Layers across the whole box, a shape, whose cells are those with "
        "their centres in it, or a dataset with a whole number for each cell."},
-      {"material", &region.material, "Its entry of materials, or void: no part of the body, and insulated.",
-       {.is_required = true, .when = {"shape", solid}, .example = "board"}},
+      {"material", &region.material, "Its entry of materials, or void: no part of the body, and insulated; of a "
+       "dataset that of numbers that map does not have.",
+       {.when = {"shape", {"box", "sphere", "cylinder", "dataset"}}, .example = "board",
+        .absent = "it must be given; of a dataset such numbers leave cells as they were"}},
       {"layers", list_of("layers, {material: board, thickness: 1.6e-3}", region.layers, describe_layer),
        "Layers from the lower face of the box upwards.",
        {.when = {"shape", {"layers"}}, .example = "[{material: board, thickness: 1.6e-3}]", .absent = "none"}},
@@ -208,7 +210,7 @@ Keys describe_material_region(MaterialRegion& region) {
        {.is_required = true, .when = {"shape", {"dataset"}}, .example = "scan.hdf"}},
       {"dataset", &place.dataset, "Its dataset of whole numbers, of shape (nz, ny, nx).",
        {.is_required = true, .when = {"shape", {"dataset"}}, .example = "/ids"}},
-      {"map", map, "Materials, or void, by these numbers; a number without one leaves its cells as they were.",
+      {"map", map, "Materials, or void, by these numbers.",
        {.when = {"shape", {"dataset"}}, .example = "{1: silicon, 2: board}", .absent = "it must be given"}},
   };
 }

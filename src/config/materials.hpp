@@ -95,7 +95,7 @@ double face_conductance(const Config& config, const MaterialClasses& all, int ax
 double own_conductance(const Config& config, const MaterialClass& own);
 
 // The material (its number) that regions paint on a box, sphere or cylinder; layers are boxes. Of a dataset
-// `map` says which.
+// `map` says which, and `material` that of other numbers, or no_material.
 struct PaintedShape {
   std::size_t material = 0;
   RegionValue place;

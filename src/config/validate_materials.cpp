@@ -138,11 +138,12 @@ void check_regions(const Config& config, Problems& problems) {
       check_layers(config, region, key, problems);
       continue;
     }
-    if (region.shape == RegionShape::dataset) {
-      check_map(config, region, key + ".map", problems);
-      continue;
-    }
-    check_name_of_material(config, key + ".material", region.material, problems);
+    const bool is_dataset = region.shape == RegionShape::dataset;
+    if (is_dataset) check_map(config, region, key + ".map", problems);
+    if (!region.material.empty())
+      check_name_of_material(config, key + ".material", region.material, problems);
+    else if (!is_dataset && problems.sound({key + ".material"}))
+      problems.add(key + ".material", "is missing; add material: board");
     for (int axis = 0; region.shape == RegionShape::box && axis < 3; ++axis)
       check_corners(key, axis, region.place.from[axis], region.place.to[axis], problems);
   }

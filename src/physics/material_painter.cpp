@@ -40,7 +40,9 @@ class RegionDataset {
   // Throws as DatasetReader does, and Error(deck) where it is not of the grid's shape or not of whole
   // numbers.
   RegionDataset(const Config& config, const PaintedShape& shape)
-      : reader_(open_region(config, shape)), map_(shape.map) {}
+      : reader_(open_region(config, shape)),
+        map_(shape.map),
+        of_others_(static_cast<std::uint8_t>(shape.material)) {}
 
   // Reads the cells with an index of each of these lists (global, within the domain, in any order) along x, y
   // and z. Beyond a periodic face these are of the opposite side: along an axis a few runs of cells.
@@ -60,8 +62,8 @@ class RegionDataset {
       for (const auto& [y, y_end] : axes_[1].runs())
         for (const auto& [x, x_end] : axes_[0].runs()) read({{x, y, z}, {x_end, y_end, z_end}});
   }
-  // Paints a row of them over what is there; `first`: places in the lists. A number that the map lacks leaves
-  // a cell as it is.
+  // Paints a row of them over what is there; `first`: places in the lists. Without a material
+  // for it a number that the map lacks leaves a cell as it is.
   void paint(Int3 first, std::span<std::uint8_t> materials) const {
     const auto place = [&](int axis, Index i) { return axes_[axis].places[i]; };
     const Index nx = std::ssize(axes_[0].cells), ny = std::ssize(axes_[1].cells);
@@ -113,11 +115,12 @@ class RegionDataset {
   }
   std::uint8_t material_of(std::int64_t id) const {
     const auto found = std::ranges::lower_bound(map_, id, {}, &std::pair<std::int64_t, std::uint8_t>::first);
-    return found != map_.end() && found->first == id ? found->second : MaterialPainter::nothing;
+    return found != map_.end() && found->first == id ? found->second : of_others_;
   }
 
   DatasetReader reader_;
   std::vector<std::pair<std::int64_t, std::uint8_t>> map_;
+  std::uint8_t of_others_;  // or nothing
   std::array<Axis, 3> axes_;
   std::vector<std::uint8_t> materials_;  // of the cells that are held, x fastest; nothing: as it is
 };
@@ -306,7 +309,8 @@ class MaterialSurvey {
  public:
   MaterialSurvey(const Config& config, const std::vector<PaintedShape>& shapes) : config_(config) {
     for (const PaintedShape& shape : shapes) {
-      if (shape.map.empty()) sought_[shape.material] = true;
+      if (shape.material != no_material) sought_[shape.material] = true;
+      if (!shape.map.empty()) mapped_[shape.material] = true;
       for (const auto& [id, material] : shape.map) sought_[material] = mapped_[material] = true;
     }
     if (config.problem.kind == ProblemKind::steady && has_void(material_classes(config)))
@@ -342,7 +346,7 @@ class MaterialSurvey {
       const std::string& name = material_of_number(config_, i).name;
       if (mapped_[i])
         warnings.push_back(
-            fmt::format("{}: no cell is of {}, which a map names; remove it there, or check "
+            fmt::format("{}: no cell is of {}, which a dataset names; remove it there, or check "
                         "the numbers of the dataset",
                         config_.at("regions"), name));
       else

@@ -310,13 +310,21 @@ def test_a_dataset_paints_what_shapes_do(tmp_path, kind):
         record = run(tmp_path, deck, *words, ranks=ranks, name=f"scan{ranks}")
         assert record["fingerprint"] == wanted["fingerprint"]
         assert record["materials"] == wanted["materials"]
+    deck["material"]["default"] = "hot"  # of no cell: those whose number the map lacks are of the region's
+    deck["regions"][0]["material"] = "core"
+    record = run(tmp_path, deck, ranks=2)
+    assert record["fingerprint"] == wanted["fingerprint"]
+    assert {each["name"]: each["cells"] for each in record["materials"]} == {
+        each["name"]: each["cells"] for each in wanted["materials"]}
+    del deck["material"], deck["regions"][0]["material"]
+    assert "no region has the cell" in run(tmp_path, deck, code={65})
 
 
 @pytest.mark.parametrize("change, code, words", [
     ({"file": "none.hdf"}, 66, ["none.hdf"]), ({"dataset": "/nothing"}, 65, ["no such dataset"]),
     ({"dataset": "/small"}, 65, ["expected shape (nz, ny, nx) = (12, 14, 21)"]), ({"dataset": "/real"}, 65, ["whole numbers"]),
-    ({"map": {"1": "bord"}}, 65, ["regions.0.map.1", "board"]), ({"map": {"one": "board"}}, 65, ["no whole number"]),
-    ({"map": {}}, 65, ["paints nothing"])], ids=["file", "dataset", "shape", "real", "name", "number", "empty"])
+    ({"map": {"1": "bord"}}, 65, ["regions.0.map.1", "board"]), ({"material": "bord"}, 65, ["regions.0.material", "board"]), ({"map": {"one": "board"}}, 65, ["no whole number"]),
+    ({"map": {}}, 65, ["paints nothing"])], ids=["file", "dataset", "shape", "real", "name", "other", "number", "empty"])
 def test_what_is_wrong_of_a_dataset_is_said(tmp_path, change, code, words):
     deck = painted(tmp_path, shapes(METHODS["euler"]))
     deck["regions"][0].update(change)
