@@ -79,8 +79,12 @@ class Problems {
     lines_.back().is_unavailable = true;
   }
   template <class... Args>
+  void warn(const Place& place, const std::string& key, fmt::format_string<Args...> warning, Args&&... args) {
+    warnings_.push_back(line(place, key, fmt::format(warning, std::forward<Args>(args)...)));
+  }
+  template <class... Args>
   void warn(const std::string& key, fmt::format_string<Args...> warning, Args&&... args) {
-    warnings_.push_back(line(place_of(key), key, fmt::format(warning, std::forward<Args>(args)...)));
+    warn(place_of(key), key, warning, std::forward<Args>(args)...);
   }
   // Marks a key as unusable without a line of its own: it was misspelt, and that was reported.
   void mark_failed(const std::string& key) { failed_.insert(key); }

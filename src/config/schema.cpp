@@ -103,9 +103,16 @@ Json table_of_times() {
 }
 
 Json floorplan() {
-  Json plan = object_of({{"floorplan", described(text(),
-                                                 "A file of blocks: name, x, y, width, height (m, from "
-                                                 "the box's corner) and power (W).")}});
+  const Json of_table = table_of_times()["properties"];
+  Json plan = object_of(
+      {{"floorplan",
+        described(text(),
+                  "A file of blocks: name, x, y, width, height (m, from the box's corner) and power "
+                  "(W, or a column of the trace).")},
+       {"trace",
+        described(text(), "A file of columns: time (s), and powers (W) by the names that blocks have.")},
+       {"time", of_table["time"]},
+       {"interpolation", of_table["interpolation"]}});
   plan.update(required("floorplan"));
   return plan;
 }

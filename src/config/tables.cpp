@@ -40,6 +40,8 @@ bool read_columns(const std::string& path, const std::vector<std::string>& colum
   std::vector<std::size_t> places;
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
+    constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";  // of spreadsheets, and of no name
+    if (number == 1 && line.starts_with(byte_order_mark)) line.erase(0, byte_order_mark.size());
     const std::vector<std::string> cells = comma_separated(line);
     if (cells.empty() || (cells.size() == 1 && cells[0].empty()) || line[0] == '#') continue;
     if (places.empty()) {
@@ -73,7 +75,8 @@ std::vector<TableKnot> read_file(const std::string& path, const std::string& tim
                                  const std::string& column) {
   std::vector<TableKnot> knots;
   read_columns(path, {time, column}, [&](const std::vector<std::string>& cells, const std::string& where) {
-    knots.push_back({number_of(cells[0], where), number_of(cells[1], where)});
+    knots.push_back({number_of(cells[0], fmt::format("{}, {}", where, printable(time))),
+                     number_of(cells[1], fmt::format("{}, {}", where, printable(column)))});
     if (knots.size() > most_knots) fail("{} has more than {} lines; leave some out", path, most_knots);
   });
   return knots;
@@ -97,6 +100,7 @@ std::vector<TableKnot> read_list(const YamlNode& list) {
 //
 //     name,x,y,width,height,power           m, from the box's corner `from`; W
 //     Dcache,0.0080,0.0098,0.0031,0.0026,10.3
+//     core0,0,0,0.004,0.004,p0              with trace: FILE, its column p0: a table like any other
 
 constexpr std::size_t most_blocks = 4000;  // that have room in the resolved deck
 constexpr double rounding = 1e-9;  // of the box: blocks of a plan in decimals may end that far beyond it
@@ -114,50 +118,133 @@ std::array<double, 3> corner_of(const YamlNode& source, std::string_view name) {
   return corner;
 }
 
-// A source of each block that has a power. `folder`: where a relative path starts.
-std::vector<YamlNode> laid_out(const YamlNode& source, const YamlNode& power, const std::string& folder) {
-  const YamlNode* const shape = source.find("shape");
-  if (!shape || shape->text != "box") fail("a floor plan lies in a box; write shape: box");
-  const YamlNode& file = power.items[0];
-  if (power.items.size() != 1 || file.kind != YamlNode::Kind::scalar)
-    fail("a floor plan is the name of a file and no more; write {{floorplan: FILE}}");
-  const std::array<double, 3> low = corner_of(source, "from"), high = corner_of(source, "to");
-  const std::string path = (fs::path(folder) / file.text).lexically_normal().string();
-  const std::vector<std::string> columns{"name", "x", "y", "width", "height", "power"};
-  std::vector<YamlNode> sources;
-  const auto corner = [&](const std::array<double, 3>& place) {
-    return yaml_triple([&](int axis) { return shortest(place[axis]); }, power.place);
+struct PlannedBlock {
+  std::string name, power, where;        // as written; where: "ev6.csv, line 3"
+  std::array<double, 2> from{}, size{};  // m, along x and y
+};
+
+PlannedBlock read_block(const std::vector<std::string>& cells, const std::string& where,
+                        const std::array<double, 2>& box) {
+  PlannedBlock block{cells[0], cells[5], where};
+  const auto number = [&](std::size_t i, std::string_view column) {
+    return number_of(cells[i], fmt::format("{}, {}", where, column));
   };
+  block.from = {number(1, "x"), number(2, "y")};
+  block.size = {number(3, "width"), number(4, "height")};
+  for (std::size_t a = 0; a < 2; ++a) {
+    const double begin = block.from[a], end = begin + block.size[a];
+    if (!(block.size[a] > 0))
+      fail("block '{}' is {} m long along {} ({}); give it a size above 0", printable(block.name),
+           block.size[a], "xy"[a], where);
+    if (begin < -rounding * box[a] || end > (1 + rounding) * box[a])
+      fail("block '{}' reaches from {} to {} m along {}, and its box is {} m long ({}); use a larger box",
+           printable(block.name), begin, end, "xy"[a], box[a], where);
+  }
+  return block;
+}
+
+std::vector<PlannedBlock> read_blocks(const std::string& path, const std::array<double, 2>& box) {
+  std::vector<PlannedBlock> blocks;
+  std::map<std::string, std::string> places;  // of names
+  const std::vector<std::string> columns{"name", "x", "y", "width", "height", "power"};
   const auto add = [&](const std::vector<std::string>& cells, const std::string& where) {
-    std::array<double, 6> value{};  // by column
-    for (std::size_t i = 1; i < columns.size(); ++i)
-      value[i] = number_of(cells[i], fmt::format("{}, {}", where, columns[i]));
-    std::array<double, 3> from = low, to = high;
-    for (std::size_t a = 0; a < 2; ++a) {
-      const double box = high[a] - low[a], begin = value[1 + a], size = value[3 + a], end = begin + size;
-      if (!(size > 0))
-        fail("block '{}' is {} m long along {} ({}); give it a size above 0", printable(cells[0]), size,
-             "xy"[a], where);
-      if (begin < -rounding * box || end > (1 + rounding) * box)
-        fail("block '{}' reaches from {} to {} m along {}, and its box is {} m long ({}); use a larger box",
-             printable(cells[0]), begin, end, "xy"[a], box, where);
-      from[a] = low[a] + begin;
-      to[a] = from[a] + size;
-    }
-    if (value[5] == 0) return;
-    YamlNode& each = sources.emplace_back(source);
-    *each.find("from") = corner(from);
-    *each.find("to") = corner(to);
-    *each.find("power") = yaml_scalar(shortest(value[5]), power.place);
-    if (!source.find("mode")) {  // blocks share the cells that their edges cut
-      each.keys.push_back({"mode", power.place});
-      each.items.push_back(yaml_scalar("add", power.place));
-    }
-    if (sources.size() > most_blocks)
-      fail("{} has more than {} blocks with a power; join some", path, most_blocks);
+    blocks.push_back(read_block(cells, where, box));
+    if (const auto [first, is_new] = places.emplace(cells[0], where); !is_new)
+      fail("block '{}' stands twice ({}, and before in {}); give each a name of its own", printable(cells[0]),
+           where, first->second);
+    if (blocks.size() > most_blocks) fail("{} has more than {} blocks; join some", path, most_blocks);
   };
   if (!read_columns(path, columns, add))
     fail("{} is empty; its first line names {}", path, fmt::join(columns, ", "));
+  return blocks;
+}
+
+// A warning, or nothing.
+std::string overlaps(const std::vector<PlannedBlock>& blocks, const std::array<double, 2>& box) {
+  std::string first;
+  int more = -1;
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) {
+      const PlannedBlock &one = blocks[j], &other = blocks[i];
+      const auto both = [&](std::size_t a) {
+        const double low = std::max(one.from[a], other.from[a]);
+        return std::min(one.from[a] + one.size[a], other.from[a] + other.size[a]) - low > rounding * box[a];
+      };
+      if (!both(0) || !both(1) || ++more > 0) continue;
+      first = fmt::format("blocks '{}' and '{}' overlap ({}; {}", printable(one.name), printable(other.name),
+                          one.where, other.where);
+    }
+  if (first.empty()) return first;
+  return fmt::format("{}{}); correct the plan if their powers are not meant to add there", first,
+                     more > 0 ? fmt::format("; {} more pairs", more) : "");
+}
+
+// The power of a block as a deck writes it: a number, or a table.
+YamlNode power_of(const PlannedBlock& block, const YamlNode& plan, const std::string& folder) {
+  const std::string where = block.where + ", power";
+  if (parse_number(block.power).is_number)
+    return yaml_scalar(shortest(number_of(block.power, where)), plan.place);
+  if (!plan.find("trace"))
+    fail("'{}' is not a number ({}); write numbers alone, or trace: FILE, which has it as a column",
+         printable(block.power), where);
+  YamlNode table{.kind = YamlNode::Kind::map, .place = plan.place};
+  const auto add = [&](std::string_view key, const std::string& text) {
+    table.keys.push_back({std::string(key), plan.place});
+    table.items.push_back(yaml_scalar(text, plan.place));
+  };
+  const YamlNode *const time = plan.find("time"), *const between = plan.find("interpolation");
+  add("table", plan.find("trace")->text);
+  add("time", time ? time->text : "time");
+  add("column", block.power);
+  if (between) add("interpolation", between->text);
+  try {
+    read_table(table, folder);
+  } catch (const YamlError& error) {
+    fail("{} ({})", error.problem, where);
+  }
+  return table;
+}
+
+void check_plan(const YamlNode& source, const YamlNode& plan) {
+  const YamlNode* const shape = source.find("shape");
+  if (!shape || shape->text != "box") fail("a floor plan lies in a box; write shape: box");
+  constexpr std::array<std::string_view, 4> keys{"floorplan", "trace", "time", "interpolation"};
+  for (std::size_t i = 0; i < plan.keys.size(); ++i)
+    if (std::ranges::count(keys, plan.keys[i].name) == 0 || plan.items[i].kind != YamlNode::Kind::scalar)
+      fail("'{}' is no part of a floor plan; write {}, each with a word", printable(plan.keys[i].name),
+           fmt::join(keys, ", "));
+}
+
+// A source of each block that has a power. `folder`: where a relative path starts.
+std::vector<YamlNode> laid_out(const YamlNode& source, const YamlNode& plan, const std::string& folder,
+                               const std::function<void(const std::string&)>& warn) {
+  check_plan(source, plan);
+  const std::array<double, 3> low = corner_of(source, "from"), high = corner_of(source, "to");
+  const std::array<double, 2> box{high[0] - low[0], high[1] - low[1]};
+  const std::string path = (fs::path(folder) / plan.find("floorplan")->text).lexically_normal().string();
+  const std::vector<PlannedBlock> blocks = read_blocks(path, box);
+  if (const std::string found = overlaps(blocks, box); !found.empty()) warn(found);
+  const auto corner = [&](const std::array<double, 3>& place) {
+    return yaml_triple([&](int axis) { return shortest(place[axis]); }, plan.place);
+  };
+  std::vector<YamlNode> sources;
+  for (const PlannedBlock& block : blocks) {
+    const YamlNode power = power_of(block, plan, folder);
+    if (power.kind == YamlNode::Kind::scalar && parse_number(power.text).value == 0) continue;
+    std::array<double, 3> from = low, to = high;
+    for (std::size_t a = 0; a < 2; ++a) {
+      from[a] = low[a] + block.from[a];
+      to[a] = from[a] + block.size[a];
+    }
+    YamlNode& each = sources.emplace_back(source);
+    *each.find("from") = corner(from);
+    *each.find("to") = corner(to);
+    *each.find("power") = power;
+    if (!source.find("mode")) {  // blocks share the cells that their edges cut
+      each.keys.push_back({"mode", plan.place});
+      each.items.push_back(yaml_scalar("add", plan.place));
+    }
+  }
   return sources;
 }
 
@@ -201,15 +288,17 @@ void lay_out_floorplans(YamlNode& sources, Problems& problems) {
   for (std::size_t i = 0; i < sources.items.size(); ++i) {
     YamlNode& source = sources.items[i];
     const YamlNode* const power = source.find("power");
+    const std::string key = fmt::format("sources.{}.power", i);
     if (!power || power->kind != YamlNode::Kind::map || !power->find("floorplan")) {
       all.push_back(std::move(source));
       continue;
     }
     try {
-      std::ranges::move(laid_out(source, *power, fs::path(problems.file()).parent_path().string()),
+      const auto warn = [&](const std::string& found) { problems.warn(power->place, key, "{}", found); };
+      std::ranges::move(laid_out(source, *power, fs::path(problems.file()).parent_path().string(), warn),
                         std::back_inserter(all));
     } catch (const YamlError& error) {
-      problems.add(power->place, fmt::format("sources.{}.power", i), error.problem);
+      problems.add(power->place, key, error.problem);
     }
   }
   sources.items = std::move(all);

@@ -23,6 +23,8 @@ RIGHT = {
     "diagnostics": "output: {diagnostics: 3, histogram: {bins: 5, range: [290.5, 300]}}\n",
     "slices": "output: {slices: [{axis: x, position: 0.5, every_steps: 3}, {cell: 2, name: a}]}\n",
     "coarse": "output: {coarse: {factor: 2}, precision: fp32}\n",
+    "materials": "  accelerate: none\nregions: [{shape: dataset, material: a, file: a.h5, dataset: /a, map: {1: b}}]\n",
+    "floor plans": "sources: [{shape: box, power: {floorplan: a.csv, trace: b.csv, interpolation: step}, from: [0, 0, 0], to: [1, 1, 1]}]\n",
     "probes": "output: {probes: {points: [[0, 0, 0], {at: [1, 1, 1], name: tip}], every_steps: 1}}\n",
 }
 WRONG = {

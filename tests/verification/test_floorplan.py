@@ -2,7 +2,8 @@
 
 import pytest
 
-from bodies import run
+from bodies import expect_the_same_bits_after_a_restart, run
+from program import isotherm
 
 LOW, HIGH = [1e-3, 1e-3, 2e-3], [9e-3, 9e-3, 3e-3]
 PLAN = """\
@@ -37,6 +38,73 @@ def test_a_floor_plan_is_its_boxes(tmp_path):
     found = fingerprint(tmp_path, [BEFORE, planned(), AFTER], "plan")
     assert found == fingerprint(tmp_path, [BEFORE, *boxes, AFTER], "boxes")
     assert found != fingerprint(tmp_path, [BEFORE, AFTER], "none")
+    (tmp_path / "plan.csv").write_text("\ufeff" + PLAN, encoding="utf-8")  # a byte order mark
+    assert found == fingerprint(tmp_path, [BEFORE, planned(), AFTER], "marked")
+
+
+TRACE = """\
+time,spare,p0,p1
+0,1,2,4
+10,x,6,0
+30,1,6,8
+"""
+TRACED = PLAN.replace("B,0,", "B,p1,").replace("C, -2 ,", "C,p0,")
+
+
+def traced(method="implicit", **more):
+    return {**deck(planned(power={"floorplan": "plan.csv", "trace": "trace.csv", **more})),
+            "material": {"conductivity": 10, "density": 2000, "heat_capacity": 800},
+            "problem": {"method": method, "steps": 20, "dt": 2 if method == "implicit" else 0.02}}
+
+
+@pytest.mark.parametrize("interpolation", ["linear", "step"])
+def test_blocks_take_columns_of_a_trace(tmp_path, interpolation):
+    (tmp_path / "plan.csv").write_text(TRACED)
+    (tmp_path / "trace.csv").write_text(TRACE.replace("time", "t_s"))
+    more = {"time": "t_s", "interpolation": interpolation}
+    body = traced(**more)
+    record = run(tmp_path, body)
+    assert record["sources"]["power_W"] == pytest.approx(3 + 2 + 4, rel=1e-12)
+    assert record["end_state"]["heat"]["sources_W"] == pytest.approx(3 + 6 + 8, rel=1e-12)
+    assert record["end_state"]["heat"]["relative_balance"] <= 1e-9
+    table = {"table": "trace.csv", **more}
+    corner = [1e-3 + 3.5e-3, 1e-3 + 0.25e-3]
+    ends = [(LOW, [1e-3 + 2.5e-3, 1e-3 + 8e-3, 3e-3]), ([1e-3 + 2.5e-3, *LOW[1:]], [1e-3 + 2.5e-3 + 1e-3, 1e-3 + 8e-3, 3e-3]),
+            ([*corner, 2e-3], [corner[0] + 1e-3, corner[1] + 1e-3, 3e-3])]
+    powers = [3, {**table, "column": "p1"}, {**table, "column": "p0"}]
+    body["sources"] = [{"shape": "box", "from": low, "to": high, "power": power, "mode": "add"}
+                       for (low, high), power in zip(ends, powers)]
+    assert run(tmp_path, body, name="tables")["fingerprint"] == record["fingerprint"]
+
+
+def test_a_trace_restarts_to_the_same_bits(tmp_path):
+    (tmp_path / "plan.csv").write_text(TRACED)
+    (tmp_path / "trace.csv").write_text(TRACE.replace("10,x", "0.1,1").replace("30,", "0.3,"))
+    expect_the_same_bits_after_a_restart(tmp_path, traced("euler", interpolation="step"), 7)
+
+
+@pytest.mark.parametrize("power, trace, words", [
+    ({}, TRACE, ["'p1' is not a number", "plan.csv, line 4, power", "trace"]),
+    ({"trace": "trace.csv"}, TRACE.replace("p0", "q0"), ["trace.csv has no column 'p0'", "plan.csv, line 5, power"]),
+    ({"trace": "trace.csv"}, TRACE.replace("6,0", "6,?"), ["'?' is not a number", "trace.csv, line 3, p1", "plan.csv, line 4"]),
+    ({"trace": "trace.csv"}, TRACE.replace("time", "t_s"), ["no column 'time'"]),
+    ({"trace": "none.csv"}, TRACE, ["none.csv cannot be read"]),
+    ({"trace": ["trace.csv"]}, TRACE, ["'trace' is no part"])], ids=["none", "column", "number", "time", "file", "list"])
+def test_a_wrong_trace_is_named(tmp_path, power, trace, words):
+    (tmp_path / "plan.csv").write_text(TRACED)
+    (tmp_path / "trace.csv").write_text(trace)
+    body = {**traced(), "sources": [planned(power={"floorplan": "plan.csv", **power})]}
+    said = run(tmp_path, body, code={65})
+    assert all(word in said for word in ["sources.0.power", *words]), said
+
+
+def test_blocks_that_overlap_are_warned_of(tmp_path):
+    (tmp_path / "plan.csv").write_text(PLAN)
+    run(tmp_path, deck(planned()))
+    assert "overlap" not in isotherm("check", "deck.yaml", cwd=tmp_path).stdout
+    (tmp_path / "plan.csv").write_text(PLAN + "D,1,3.4e-3,1e-3,1e-3,1e-3\nE,0,0,0,8e-3,8e-3\n")
+    said = isotherm("check", "deck.yaml", cwd=tmp_path).stdout
+    assert "sources.0.power: blocks 'B' and 'D' overlap (" in said and "plan.csv, line 4" in said and "; 5 more pairs)" in said, said
 
 
 @pytest.mark.parametrize("line, words", [
@@ -44,6 +112,7 @@ def test_a_floor_plan_is_its_boxes(tmp_path):
     ("D,1,-1e-3,0,1e-3,1e-3", ["block 'D' reaches", "plan.csv, line 6"]),
     ("D,1,0,0,0,1e-3", ["0 m long along x", "plan.csv, line 6"]),
     ("D,1,0,0", ["plan.csv, line 6 has 4 values"]),
+    ("B,1,5e-3,0,1e-3,1e-3", ["block 'B' stands twice", "plan.csv, line 6", "plan.csv, line 4"]),
     ("D,1 W,0,0,1e-3,1e-3", ["'1 W' is not a number", "plan.csv, line 6, power"])])
 def test_a_wrong_line_is_named(tmp_path, line, words):
     (tmp_path / "plan.csv").write_text(PLAN + line + "\n")
@@ -54,7 +123,7 @@ def test_a_wrong_line_is_named(tmp_path, line, words):
 @pytest.mark.parametrize("more, plan, words", [
     ({}, None, "cannot be read"), ({}, "", "is empty"), ({}, "name,x,y,width,height\n", "has no column 'power'"),
     ({"shape": "gaussian"}, PLAN, "write shape: box"), ({"from": ["t", 0, 0]}, PLAN, "three numbers"),
-    ({"power": {"floorplan": "plan.csv", "scale": 2}}, PLAN, "the name of a file and no more")])
+    ({"power": {"floorplan": "plan.csv", "scale": 2}}, PLAN, "'scale' is no part")])
 def test_a_wrong_plan_is_refused(tmp_path, more, plan, words):
     if plan is not None:
         (tmp_path / "plan.csv").write_text(plan)
