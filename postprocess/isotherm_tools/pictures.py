@@ -70,8 +70,16 @@ def draw_slice(options):
     path = figures.check_format(options.out or run.path / f"{options.series or run.name}_{kind}_{AXES[axis]}.png")
     chosen = spread(snapshots) if options.all_times else [chosen_snapshot(snapshots, options)]
     index = plane_index(chosen[0], axis, chosen_position(run, chosen[0], axis, options))
+    planes = [each.picture(axis, index) for each in chosen]
+    if not any(np.isfinite(plane).any() for plane in planes):
+        raise no_body(chosen[0], axis, index)
     # One panel a snapshot, with one scale of colours, so that panels can be compared.
-    return figures.draw(path, slice_figure, run.name, chosen, axis, index, [each.picture(axis, index) for each in chosen])
+    return figures.draw(path, slice_figure, run.name, chosen, axis, index, planes)
+
+
+def no_body(snapshot, axis, index):
+    return Failure(DATA, f"{snapshot.path} holds no body in the plane {AXES[axis]} = {snapshot.centres(axis)[index]:.6g} m, where "
+                         "no cell has a temperature; choose another --position or --series")
 
 
 def chosen_series(run, options):
@@ -192,7 +200,8 @@ def draw_contours(panel, plane, extent, coldest, hottest, levels=None, values=Tr
     """`levels`: kelvin; round ones unless given. `values`: they stand on the lines; from one picture of a film to the
     next they would jump. `most_cells`: along a side; of more cells only every other, every third, ... counts."""
     levels = round_levels(coldest, hottest, CONTOURS) if levels is None else levels
-    levels = [level for level in levels if np.nanmin(plane) < level < np.nanmax(plane)]
+    finite = plane[np.isfinite(plane)]
+    levels = [level for level in levels if finite.size and finite.min() < level < finite.max()]
     if min(plane.shape) < 2 or not levels:
         return
     up, across = (low + (high - low) * (np.arange(count) + 0.5) / count
@@ -264,7 +273,10 @@ def animate(options):
 def film(name, frames, axis, index):
     """A figure, and a generator that draws one frame after the other into it. Planes are read twice, and never all held."""
     finite = (plane[np.isfinite(plane)] for plane in (frame.picture(axis, index) for frame in frames))
-    span = colour_range([np.array([each.min(), each.max()]) if each.size else each for each in finite])
+    ends = [np.array([each.min(), each.max()]) for each in finite if each.size]
+    if not ends:
+        raise no_body(frames[0], axis, index)
+    span = colour_range(ends)
     figure = slice_figure(name, frames[:1], axis, index, [frames[0].picture(axis, index)], span)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # as it is now: frames must not jump

@@ -267,6 +267,18 @@ def test_wrong_arguments_are_2_and_a_picture_that_cannot_be_written_73(refused, 
     assert sorted(os.listdir(run)) == before
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("command", ["slice", "animate"])
+def test_a_plane_without_a_body_is_refused(refused, tmp_path, command):
+    field = coded(3, 4, 2)
+    field[1] = np.nan
+    for sweep in (1, 2):
+        write_snapshot(tmp_path, field, sweep)
+    code, said = refused(command, tmp_path, "--position", "75%")
+    assert code == 65 and "holds no body in the plane z = 0.006 m" in said
+    assert main([command, str(tmp_path), "--position", "25%"]) == 0
+
+
 def test_only_the_plane_is_read(tmp_path):
     """A terabyte of unwritten (sparse) chunks is no obstacle to drawing one plane of it."""
     path = tmp_path / "demo_00000000.hdf"
