@@ -254,7 +254,8 @@ def test_what_is_wrong_is_said(tmp_path, deck, words):
         assert each in said, said
 
 
-@pytest.mark.parametrize("zones", [[[10, 0.02]], [[2, 0.03], [4, 0.01], [2, 0.05]]], ids=["equal", "graded"])
+@pytest.mark.parametrize("zones", [[[10, 0.02]], [[2, 0.03], [4, 0.01], [2, 0.05]], [[2, 0.05], [10, 0.01]]],
+                         ids=["equal", "finer", "coarser"])
 def test_probes_read_the_surface_to_a_void(tmp_path, zones):
     """Through 0.1 m of wall to a room: straight from face to face, and up to the very surface."""
     points = [[0, 0.05, 0.05], [0.0999999999, 0.05, 0.05], [0.1, 0.05, 0.05], [0.099, 0.05, 0.05], [0.0951, 0.02, 0.09]]
