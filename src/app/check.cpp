@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <set>
 #include <string>
@@ -174,17 +173,6 @@ std::string unpredicted_text(const Config& config) {
       highest / lowest);
 }
 
-// Of sources, W: what they have in a box full of one material, beyond what they have in the body.
-double heat_in_voids(const Config& config, const HeatTotals& in_body) {
-  if (!has_several_materials(config) || !has_void(material_classes(config))) return 0;
-  Config full = config;
-  full.materials.clear();
-  full.regions.clear();
-  full.contacts.clear();
-  const HeatTotals all = source_totals(full);
-  return std::abs(all.net - in_body.net) > 1e-9 * all.gross ? all.net - in_body.net : 0;
-}
-
 // Size, and the heat of the sources. Those of more cells than this process counts in seconds are for the run.
 std::string domain_text(const Config& config) {
   constexpr Index most_cells = Index{1} << 31;
@@ -193,14 +181,8 @@ std::string domain_text(const Config& config) {
   if (config.grid.cells.product() > most_cells)
     return text + "sources         their power is computed by the run\n";
   const HeatTotals totals = source_totals(config);
-  const double lost = heat_in_voids(config, totals);
   return text +
-         fmt::format("sources         {} in {}\n", watts_text(totals.net), counted(totals.cells, "cell")) +
-         (lost == 0
-              ? ""
-              : fmt::format("warning: sources have {} more in voids, where they heat nothing; move them "
-                            "into the body, or make them smaller\n",
-                            watts_text(lost)));
+         fmt::format("sources         {} in {}\n", watts_text(totals.net), counted(totals.cells, "cell"));
 }
 
 std::string probes_text(const Config& config) {

@@ -109,12 +109,14 @@ struct RegionValue {  // one entry of initial (value in K) or sources (value in 
   std::string file;                      // dataset: HDF5 file and ...
   std::string dataset = "/temperature";  // ... the path of a (nz, ny, nx) dataset in it
 
-  bool uses_time() const {
-    const auto moves = [](const std::array<Expression, 3>& place) {
+  bool moves() const {
+    const auto any = [](const std::array<Expression, 3>& place) {
       return std::ranges::any_of(place, [](const Expression& along) { return along.uses('t'); });
     };
-    return (power && power->uses('t')) || moves(from_at) || moves(to_at) || moves(centre_at) ||
-           (shape == Shape::formula && formula.uses('t'));
+    return any(from_at) || any(to_at) || any(centre_at);
+  }
+  bool uses_time() const {
+    return (power && power->uses('t')) || moves() || (shape == Shape::formula && formula.uses('t'));
   }
   // A source that is computed where the field lives: physics/varying_sources.hpp.
   bool varies() const { return uses_time() || shape == Shape::double_ellipsoid; }

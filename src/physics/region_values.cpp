@@ -274,21 +274,72 @@ HeatTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field) 
 template HeatTotals RegionValues::apply(double, Box, FieldView<float>) const;
 template HeatTotals RegionValues::apply(double, Box, FieldView<double>) const;
 
+namespace {
+
+// The share outside voids of a source's heat in the domain.
+double share_in_body(const Config& config, const RegionValue& source) {
+  const GridAxes axes(config);
+  if (source.shape == Shape::double_ellipsoid) {
+    const PlacedSource placed = placed_source(config, source, 0);
+    const std::vector<std::uint8_t> voids = void_cells(config, placed.cells);
+    double sum = 0;
+    auto is_void = voids.begin();
+    for_each_cell(placed.cells, [&](Int3 cell) {
+      double share = *is_void++ == 0 ? 1 : 0;
+      for (int axis = 0; axis < 3; ++axis)
+        share *= share_below(placed.axis[axis], axes[axis].edge(cell[axis] + 1)) -
+                 share_below(placed.axis[axis], axes[axis].edge(cell[axis]));
+      sum += share;
+    });
+    return sum / placed.inside;
+  }
+  RegionValue one = source, reach = source;
+  one.power.reset();
+  one.value = 1;
+  if (reach.shape == Shape::gaussian) {
+    reach.shape = Shape::sphere;
+    reach.radius = 6 * reach.width;
+  }
+  const Box domain{{0, 0, 0}, config.grid.cells};
+  Box cells = domain;
+  if (is_solid(reach.shape)) {
+    const Box centres = centres_within(axes, reach);
+    cells = Box{centres.lo - Int3{1, 1, 1}, centres.hi + Int3{1, 1, 1}}.within(domain);
+  }
+  Config full = config;
+  full.regions.clear();
+  full.material.default_material = material_of_number(config, painted_materials(config)[0]).name;
+  const auto heat = [&](const Config& body) { return sum_regions({body, {one}, "sources"}, cells).gross; };
+  return heat(config) / heat(full);
+}
+
+// Is its heat its own, and not a density of whatever there is?
+bool has_power(const RegionValue& source) {
+  return source.power || (source.shape != Shape::constant && source.shape != Shape::formula);
+}
+
+}  // namespace
+
 std::vector<std::string> shape_warnings(const Config& config) {
   std::vector<std::string> warnings;
+  const bool has_voids = has_void(material_classes(config));
   for (std::size_t i = 0; i < config.sources.size(); ++i) {
     const RegionValue& source = config.sources[i];
-    if (source.uses_time()) continue;  // it may come in, and leave
+    if (source.moves()) continue;  // it may come in, and leave
     const double inside =
         source.varies() ? placed_source(config, source, 0).inside : Coverage(config, source).inside();
     const std::string key = fmt::format("sources.{}", i);
     if (inside <= 1e-9)
       throw deck_error(config, key, "lies outside the domain ({}, {}, {}); move it inside, or remove it",
                        box_text(config, 0), box_text(config, 1), box_text(config, 2));
+    const double in_body = inside * (has_voids && has_power(source) ? share_in_body(config, source) : 1);
+    if (in_body <= 1e-9)
+      throw deck_error(config, key,
+                       "lies in a void, which takes no heat; move it into the body, or remove it");
     // Half a per mille of a gaussian is 3.5 standard deviations away from its centre.
-    if (inside < (source.shape == Shape::gaussian ? 0.9995 : 1 - 1e-6))
-      warnings.push_back(
-          fmt::format("{}: only {:.3g} % of its heat is inside the domain", config.at(key), 100 * inside));
+    if (in_body < (source.shape == Shape::gaussian ? 0.9995 : 1 - 1e-6))
+      warnings.push_back(fmt::format("{}: only {:.3g} % of its heat is inside the {}", config.at(key),
+                                     100 * in_body, has_voids ? "body" : "domain"));
   }
   for (std::size_t i = 0; i < config.initial.size(); ++i) {
     const RegionValue& shape = config.initial[i];

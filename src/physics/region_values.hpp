@@ -56,8 +56,8 @@ class RegionValues {
   std::shared_ptr<const std::vector<Brush>> brushes_;
 };
 
-// A line for each shape that does less than it seems to: sources partly outside the domain, with the share
-// inside; `initial` without a cell centre. Throws Error(deck) where a source lies outside.
+// A line for each shape that does less than it seems to: sources partly outside the domain or in voids, with
+// the share of the rest; `initial` without a cell centre. Throws Error(deck) where all of a source is lost.
 std::vector<std::string> shape_warnings(const Config& config);
 
 // Computed here, in all threads: over cells, of sources that are set once; in W, of all in the whole domain,

@@ -2,7 +2,6 @@
 
 import copy
 import json
-import re
 from xml.etree import ElementTree
 
 import h5py
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 
 from bodies import BOARD, CORE, PROBLEMS, expect_one_answer, expect_the_same_bits_after_a_restart, field, run
-from program import isotherm, ran, write_deck
+from program import ran, write_deck
 import runs
 
 HOT = {"ambient": 400, "coefficient": 500}
@@ -247,7 +246,8 @@ def changed(**keys):
              problem={"kind": "steady"}), ["nothing holds the temperature", "0.065"]),
     (changed(regions=[{**BOX, "material": "room"}], output={"probes": {"points": [[0.04, 0.04, 0.04]]}}),
      ["(0.04, 0.04, 0.04) m is in a void"]),
-], ids=["word", "coefficient", "conductivity", "density", "all", "contact", "name", "hidden", "singular", "probe"])
+    (changed(regions=[{**BOX, "material": "room"}], sources=[{**BOX, "power": 5}]), ["sources.0: lies in a void"]),
+], ids=["word", "coefficient", "conductivity", "density", "all", "contact", "name", "hidden", "singular", "probe", "source"])
 def test_what_is_wrong_is_said(tmp_path, deck, words):
     said = run(tmp_path, deck, code={65})
     for each in words:
@@ -274,14 +274,28 @@ def test_probes_read_the_surface_to_a_void(tmp_path, zones):
     assert probed == pytest.approx([273 + flux / 8 + flux * x / 2 for x, _, _ in points], abs=1e-7)
 
 
-def test_check_says_what_sources_lose_in_voids(tmp_path):
-    deck = changed(regions=[{**BOX, "material": "void"}], sources=[{"shape": "constant", "value": 1e5}])
-    lost = 1e5 * np.prod([high - low for low, high in zip(BOX["from"], BOX["to"])])
-    write_deck(tmp_path, json.dumps(deck))
-    said = re.search(r"warning: sources have (\S+) (m?)W more in voids", isotherm("check", "deck.yaml", cwd=tmp_path).stdout)
-    assert float(said[1]) * (1e-3 if said[2] else 1) == pytest.approx(lost, rel=1e-4)
-    write_deck(tmp_path, json.dumps(changed(regions=[], sources=deck["sources"])))
-    assert "voids" not in isotherm("check", "deck.yaml", cwd=tmp_path).stdout
+HEATED = {"shape": "box", "from": [0.03, 0.02, 0.02], "to": [0.05, 0.06, 0.06], "power": 5}  # a half of it in the void
+
+
+@pytest.mark.parametrize("source, share", [
+    (HEATED, 50), ({**HEATED, "power": "5*(1 + t)"}, 50), ({"shape": "constant", "power": 5}, 50),
+    ({"shape": "sphere", "centre": [0.04, 0.04, 0.04], "radius": 0.013, "power": 5}, 50),
+    ({"shape": "cylinder", "centre": [0.06, 0.04, 0.04], "radius": 0.015, "length": 0.08, "axis": "x", "value": 5}, 25),
+    ({"shape": "gaussian", "centre": [0.04, 0.04, 0.04], "width": 0.006, "power": 5}, 50),
+    ({"shape": "double_ellipsoid", "centre": [0.04, 0.04, 0.08], "front": 0.01, "rear": 0.01, "half_width": 0.01, "depth": 0.01,
+      "power": 5}, 50), ({"shape": "dataset", "file": "heat.hdf", "dataset": "/q"}, 25), ({"shape": "constant", "value": 5}, None), ({**HEATED, "from": [0.02, 0, 0], "to": [0.04, 0.08, 0.08]}, None),
+], ids=["box", "power", "all", "sphere", "cylinder", "gaussian", "ellipsoid", "dataset", "density", "body"])
+@pytest.mark.parametrize("zones", [None, [[4, 0.01], [2, 0.02]]], ids=["uniform", "graded"])
+def test_heat_in_a_void_is_said(tmp_path, source, share, zones):
+    """The half of the box with the larger x is a void."""
+    half = {"shape": "box", "material": "room", "from": [0.04, 0, 0], "to": [1, 1, 1]}
+    deck = changed(regions=[half], sources=[source])
+    if source["shape"] == "dataset":
+        with h5py.File(tmp_path / "heat.hdf", "w") as file:
+            file["q"] = np.broadcast_to(np.where(np.arange(6 if zones else 8) < 4, 1.0, 3.0), (8, 8, 6 if zones else 8))
+    write_deck(tmp_path, json.dumps({**deck, "grid": {"spacing": [zones or [[8, 0.01]], 0.01, 0.01], "cells": [None, 8, 8]}}))
+    said = [line for line in ran("check", "deck.yaml", cwd=tmp_path).stdout.splitlines() if "warning" in line and "sources.0" in line]
+    assert [float(line.split("only ")[1].split(" %")[0]) for line in said] == ([] if share is None else [pytest.approx(share, abs=0.1)])
 
 
 def painted(folder, deck, kind=np.uint8):
