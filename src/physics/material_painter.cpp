@@ -1,6 +1,6 @@
 #include "physics/material_painter.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "config/boundary_laws.hpp"
+#include "config/parts.hpp"
 #include "config/problems.hpp"
 #include "physics/coverage.hpp"
 #include "physics/dataset_reader.hpp"
@@ -176,7 +177,49 @@ void MaterialPainter::row(Index x, Index y, Index z, std::span<std::uint8_t> mat
   }
 }
 
+void MaterialPainter::mark_visible(Index y, Index z, std::vector<bool>& shapes) const {
+  constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+  std::vector<std::size_t> top(cells_.x, none);
+  std::vector<std::uint8_t> materials(cells_.x);
+  for (std::size_t i = 0; i < brushes_->size(); ++i) {
+    const Brush& brush = (*brushes_)[i];
+    if (brush.dataset) {
+      std::ranges::fill(materials, nothing);
+      brush.dataset->paint(Int3{0, y, z} - loaded_.lo, materials);
+      for (Index x = 0; x < cells_.x; ++x)
+        if (materials[x] != nothing) top[x] = i;
+    } else if (const CellRange range = brush.cover->row(y, z); range.first < range.last) {
+      std::fill(top.begin() + range.first, top.begin() + range.last, i);
+    }
+  }
+  for (const std::size_t i : top)
+    if (i != none) shapes[i] = true;
+}
+
 namespace {
+
+// Rows of the domain as they come, plane by plane, with those that are next to them.
+template <class Row>
+class NeighbouringRows {
+ public:
+  explicit NeighbouringRows(const Config& config)
+      : domain_(config.grid.cells), is_periodic_(periodic_axes(config)), latest_(domain_.y) {}
+
+  // Calls touch(row, other) for each neighbour that was there before, across periodic faces too.
+  template <class Touch>
+  void add(Index y, Index z, const Row& row, const Touch& touch) {
+    if (z == 0 && is_periodic_[2]) first_plane_.push_back(row);
+    if (y > 0) touch(row, latest_[y - 1]);
+    touch(row, std::exchange(latest_[y], row));
+    if (y == domain_.y - 1 && is_periodic_[1]) touch(row, latest_[0]);
+    if (z == domain_.z - 1 && is_periodic_[2]) touch(row, first_plane_[y]);
+  }
+
+ private:
+  Int3 domain_;
+  std::array<bool, 3> is_periodic_;
+  std::vector<Row> latest_, first_plane_;  // by y
+};
 
 // The parts into which voids divide a body: cells that are connected by faces. A steady problem needs in each
 // of them something that holds a temperature. Cells of the body in a row along x are a run; runs that touch
@@ -184,7 +227,7 @@ namespace {
 // cells.
 class BodyParts {
  public:
-  explicit BodyParts(const Config& config) : config_(config), latest_(config.grid.cells.y) {
+  explicit BodyParts(const Config& config) : config_(config), rows_(config) {
     for (std::size_t i = 0; i < face_count; ++i) {
       const auto f = static_cast<Face>(i);
       if (boundary_law(config, f).a < 1)  // of several laws the strongest
@@ -194,18 +237,13 @@ class BodyParts {
 
   // The materials (their numbers) of all cells of a row, row by row, plane by plane.
   void add(Index y, Index z, std::span<const std::uint8_t> materials) {
-    const Int3 n = config_.grid.cells;
-    const std::array<bool, 3> is_periodic = periodic_axes(config_);
     const Row row = runs_of(y, z, materials);
     for (std::size_t i = 0; i + 1 < row.size(); ++i)
       if (row[i].last == row[i + 1].first) touch(row[i].part, row[i + 1].part);
-    if (!row.empty() && is_periodic[0] && row.front().first == 0 && row.back().last == n.x)
+    if (!row.empty() && periodic_axes(config_)[0] && row.front().first == 0 &&
+        row.back().last == config_.grid.cells.x)
       touch(row.front().part, row.back().part);
-    if (z == 0) first_plane_.push_back(row);
-    if (y > 0) touch(row, latest_[y - 1]);
-    touch(row, std::exchange(latest_[y], row));
-    if (y == n.y - 1 && is_periodic[1]) touch(row, latest_[0]);
-    if (z == n.z - 1 && is_periodic[2]) touch(row, first_plane_[y]);
+    rows_.add(y, z, row, [&](const Row& a, const Row& b) { touch(a, b); });
   }
 
   // After all rows. Throws Error(deck) with a cell of a part that nothing holds.
@@ -301,23 +339,78 @@ class BodyParts {
   const Config& config_;
   std::array<std::optional<FaceLaw>, face_count> laws_;  // of faces that hold a temperature anywhere
   std::vector<Part> parts_;
-  std::vector<Row> latest_, first_plane_;  // rows by y
+  NeighbouringRows<Row> rows_;
+};
+
+// Contacts of which no face was found yet.
+class IdleContacts {
+ public:
+  explicit IdleContacts(const Config& config) : config_(config), rows_(config) {
+    for (std::size_t i = 0; i < config.contacts.size(); ++i) {
+      const std::vector<std::string>& between = config.contacts[i].between;
+      sought_.push_back({i, material_number(config, between[0]), material_number(config, between[1])});
+    }
+  }
+  bool empty() const { return sought_.empty(); }
+  // As BodyParts::add().
+  void add(Index y, Index z, std::span<const std::uint8_t> materials) {
+    if (empty()) return;
+    for (std::size_t x = 0; x + 1 < materials.size(); ++x) touch(materials[x], materials[x + 1]);
+    if (periodic_axes(config_)[0]) touch(materials.back(), materials.front());
+    rows_.add(y, z, {materials.begin(), materials.end()}, [&](const Row& a, const Row& b) {
+      if (a == b || b.empty()) return;
+      for (std::size_t x = 0; x < a.size(); ++x) touch(a[x], b[x]);
+    });
+  }
+  void warn(std::vector<std::string>& warnings) const {
+    for (const Contact& each : sought_)
+      warnings.push_back(
+          fmt::format("{}: no face of cells is between {} and {}, so that changes nothing; remove it, or let "
+                      "them touch",
+                      config_.at(fmt::format("contacts.{}", each.entry)),
+                      config_.contacts[each.entry].between[0], config_.contacts[each.entry].between[1]));
+  }
+
+ private:
+  using Row = std::vector<std::uint8_t>;
+  struct Contact {
+    std::size_t entry, one, other;
+  };
+  void touch(std::size_t a, std::size_t b) {
+    if (a == b) return;
+    std::erase_if(sought_, [&](const Contact& each) {
+      return (each.one == a && each.other == b) || (each.one == b && each.other == a);
+    });
+  }
+
+  const Config& config_;
+  std::vector<Contact> sought_;
+  NeighbouringRows<Row> rows_;
 };
 
 // What a pass over all cells of the domain finds.
 class MaterialSurvey {
  public:
-  MaterialSurvey(const Config& config, const std::vector<PaintedShape>& shapes) : config_(config) {
-    for (const PaintedShape& shape : shapes) {
-      if (shape.material != no_material) sought_[shape.material] = true;
-      if (!shape.map.empty()) mapped_[shape.material] = true;
-      for (const auto& [id, material] : shape.map) sought_[material] = mapped_[material] = true;
+  // `is_empty`: of each shape, does it hold no cell?
+  MaterialSurvey(const Config& config, const std::vector<PaintedShape>& shapes,
+                 const std::vector<bool>& is_empty)
+      : config_(config), shapes_(shapes), seen_(is_empty), idle_contacts_(config) {
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      const std::size_t own = shapes[i].material;
+      if (own != no_material && !is_empty[i]) sought_[own] = true;
+      if (!shapes[i].map.empty()) mapped_[own] = true;
+      for (const auto& [id, material] : shapes[i].map) sought_[material] = mapped_[material] = true;
+    }
+    const std::size_t of_default = material_number(config, config.material.default_material);
+    if (of_default < config.materials.size()) {  // the word void is for cells that may remain
+      sought_[of_default] = true;
+      mapped_[of_default] = std::ranges::any_of(shapes, [](const auto& shape) { return !shape.map.empty(); });
     }
     if (config.problem.kind == ProblemKind::steady && has_void(material_classes(config)))
       parts_.emplace(config);
   }
-  // Row by row, plane by plane.
-  void add(Index y, Index z, std::span<const std::uint8_t> row) {
+  // Row by row, plane by plane, which the painter has loaded.
+  void add(Index y, Index z, std::span<const std::uint8_t> row, const MaterialPainter& painter) {
     std::array<bool, 256> found{};
     for (const std::uint8_t material : row) found[material] = true;
     if (!found[MaterialPainter::nothing]) {
@@ -327,6 +420,8 @@ class MaterialSurvey {
         is_body_ = is_body_ || !material_of_number(config_, i).is_void();
       }
       if (parts_) parts_->add(y, z, row);
+      idle_contacts_.add(y, z, row);
+      if (!all_seen()) painter.mark_visible(y, z, seen_);
       return;
     }
     const auto bare = std::ranges::find(row, MaterialPainter::nothing);
@@ -338,21 +433,30 @@ class MaterialSurvey {
   }
   bool is_over() const {  // are later rows of no interest?
     return !parts_ && is_body_ && !config_.material.default_material.empty() &&
-           std::ranges::count(sought_, true) == 0;
+           std::ranges::count(sought_, true) == 0 && idle_contacts_.empty() && all_seen();
   }
   void end(std::vector<std::string>& warnings) {
+    std::vector<std::string> hidden;
     for (std::size_t i = 0; i < sought_.size(); ++i) {
       if (!sought_[i]) continue;
       const std::string& name = material_of_number(config_, i).name;
       if (mapped_[i])
-        warnings.push_back(
-            fmt::format("{}: no cell is of {}, which a dataset names; remove it there, or check "
-                        "the numbers of the dataset",
-                        config_.at("regions"), name));
+        warnings.push_back(fmt::format("{}: no cell is of {}; remove it, or check the numbers of the dataset",
+                                       config_.at("regions"), name));
       else
-        throw deck_error(config_, "regions",
-                         "later regions cover every cell of {}; change their order, or remove it", name);
+        hidden.push_back(name);
     }
+    if (!hidden.empty())
+      throw deck_error(config_, "regions",
+                       "other regions cover every cell of {}; change their order, or remove it",
+                       fmt::join(hidden, " and "));
+    for (std::size_t i = 0; i < shapes_.size(); ++i)
+      if (!seen_[i])
+        warnings.push_back(
+            fmt::format("{}: later regions cover every cell of it, or of one of its layers; change their "
+                        "order, or remove it",
+                        config_.at(shapes_[i].key)));
+    idle_contacts_.warn(warnings);
     if (!is_body_)
       throw deck_error(config_, "regions",
                        "every cell is of a void, and none of the body; give one a material");
@@ -360,7 +464,12 @@ class MaterialSurvey {
   }
 
  private:
+  bool all_seen() const { return std::ranges::count(seen_, false) == 0; }
+
   const Config& config_;
+  const std::vector<PaintedShape>& shapes_;
+  std::vector<bool> seen_;  // by shape
+  IdleContacts idle_contacts_;
   std::array<bool, 256> sought_{}, mapped_{};  // by number
   bool is_body_ = false;                       // any cell
   std::optional<BodyParts> parts_;
@@ -440,32 +549,71 @@ std::vector<std::uint8_t> void_cells(const Config& config, Box cells) {
   return found;
 }
 
+namespace {
+
+// Laws of faces on which every cell that has one is of a void.
+void warn_of_laws_in_voids(const Config& config, std::vector<std::string>& warnings) {
+  struct Sought : PlacedLaw {
+    bool has_cell = false;
+  };
+  if (!has_void(material_classes(config))) return;
+  const GridAxes axes(config);
+  for (int i = 0; i < face_count; ++i) {
+    const auto f = static_cast<Face>(i);
+    std::vector<Sought> sought;
+    for (const PlacedLaw& law : laws_of(config, f))
+      if (law.kind != BoundaryKind::insulated && law.kind != BoundaryKind::periodic) sought.push_back({law});
+    if (sought.empty()) continue;
+    Box layer{{0, 0, 0}, config.grid.cells};
+    (is_max(f) ? layer.lo : layer.hi)[axis_of(f)] = is_max(f) ? layer.hi[axis_of(f)] - 1 : 1;
+    const std::vector<std::uint8_t> voids = void_cells(config, layer);
+    auto is_void = voids.begin();
+    for_each_cell(layer, [&](Int3 cell) {
+      const Vector3 at = axes.centre(cell);
+      const bool is_body = *is_void++ == 0;
+      std::erase_if(sought, [&](Sought& law) {
+        const bool holds = law.share(at[0], at[1], at[2]) > rounding_of_per_cell;
+        law.has_cell = law.has_cell || holds;
+        return holds && is_body;
+      });
+    });
+    for (const Sought& law : sought)
+      if (law.has_cell)
+        warnings.push_back(fmt::format(
+            "{}: every cell that has it is of a void, so that changes nothing; remove it, or move "
+            "it to the body",
+            config.at(law.key)));
+  }
+}
+
+}  // namespace
+
 std::vector<std::string> material_warnings(const Config& config) {
   std::vector<std::string> warnings;
   if (config.materials.empty()) return warnings;
-  std::vector<PaintedShape> shapes = painted_shapes(config);
-  std::erase_if(shapes, [&](const PaintedShape& shape) {
-    const bool is_empty =
-        shape.place.shape != Shape::dataset && !CentreCover(config, shape.place).covers_any();
-    if (is_empty)
+  const std::vector<PaintedShape> shapes = painted_shapes(config);
+  std::vector<bool> is_empty;
+  for (const PaintedShape& shape : shapes) {
+    is_empty.push_back(shape.place.shape != Shape::dataset && !CentreCover(config, shape.place).covers_any());
+    if (is_empty.back())
       warnings.push_back(fmt::format(
           "{}: holds no cell centre, or has a layer that holds none, so that changes nothing; use a "
           "finer grid or a larger shape",
           config.at(shape.key)));
-    return is_empty;
-  });
+  }
   MaterialPainter painter(config);
-  MaterialSurvey survey(config, shapes);
+  MaterialSurvey survey(config, shapes, is_empty);
   const Int3 n = config.grid.cells;
   std::vector<std::uint8_t> row(n.x);
   for (Index z = 0; z < n.z && !survey.is_over(); ++z) {
     painter.load({{0, 0, z}, {n.x, n.y, z + 1}});
     for (Index y = 0; y < n.y; ++y) {
       painter.row(0, y, z, row);
-      survey.add(y, z, row);
+      survey.add(y, z, row, painter);
     }
   }
   survey.end(warnings);
+  warn_of_laws_in_voids(config, warnings);
   return warnings;
 }
 

@@ -40,6 +40,8 @@ class MaterialPainter {
     load({cell, cell + Int3{1, 1, 1}});
     return painted(cell);
   }
+  // Marks the shapes (their places in painted_shapes()) that a cell of this row of the domain is of.
+  void mark_visible(Index y, Index z, std::vector<bool>& shapes) const;
   Index inside(int axis, Index i) const {  // the cell of the domain that a cell beyond it is like
     return cell_like(i, cells_[axis], periodic_[axis]);
   }
@@ -67,9 +69,10 @@ void fill_voids(FieldView<T> field, const MaterialClasses& all, FieldView<const 
 // Of each cell of a block (`cells`: global indices), x fastest: 1 of a void, else 0. Empty: there is no void.
 std::vector<std::uint8_t> void_cells(const Config& config, Box cells);
 
-// Places of the deck's shapes that hold no cell centre. Throws Error(deck) where a cell has no material, or a
-// material no cell because others cover it; in a steady problem, where a part of the body that voids separate
-// from the rest touches nothing that holds a temperature.
+// What of regions, contacts and boundaries has no effect: shapes that hold no cell centre or that later ones
+// cover, contacts that no face has, laws of faces on which all cells are of voids. Throws Error(deck) where a
+// cell has no material, or a material no cell because others cover it; in a steady problem, where a part of
+// the body that voids separate from the rest touches nothing that holds a temperature.
 std::vector<std::string> material_warnings(const Config& config);
 
 }  // namespace isotherm

@@ -240,14 +240,16 @@ def changed(**keys):
     (changed(contacts=[{"between": ["core", "room"], "resistance": 1}]), ["contacts.0.between", "a void"]),
     (changed(regions=[{**BOX, "material": "rooom"}]), ["regions.0.material", "did you mean"]),
     (changed(regions=[{**BOX, "material": "room"}, {"shape": "box", "material": "void", "from": [0, 0, 0], "to": [1, 1, 1]}],
-             materials={"core": CORE, "room": HOT}), ["cover every cell of room"]),
+             materials={"core": CORE, "room": HOT}), ["cover every cell of core and room"]),
     (changed(regions=[{"shape": "box", "material": "room", "from": [0.03, 0, 0], "to": [0.05, 1, 1]},
                       {"shape": "box", "material": "void", "from": [0.05, 0, 0], "to": [0.06, 1, 1]}],
              problem={"kind": "steady"}), ["nothing holds the temperature", "0.065"]),
     (changed(regions=[{**BOX, "material": "room"}], output={"probes": {"points": [[0.04, 0.04, 0.04]]}}),
      ["(0.04, 0.04, 0.04) m is in a void"]),
+    (changed(regions=[{**BOX, "from": [0, 0, 0], "to": [1, 1, 1], "material": "board"}], materials={"core": CORE, "board": BOARD}),
+     ["cover every cell of core"]),
     (changed(regions=[{**BOX, "material": "room"}], sources=[{**BOX, "power": 5}]), ["sources.0: lies in a void"]),
-], ids=["word", "coefficient", "conductivity", "density", "all", "contact", "name", "hidden", "singular", "probe", "source"])
+], ids=["word", "coefficient", "conductivity", "density", "all", "contact", "name", "hidden", "singular", "probe", "default", "source"])
 def test_what_is_wrong_is_said(tmp_path, deck, words):
     said = run(tmp_path, deck, code={65})
     for each in words:
@@ -296,6 +298,39 @@ def test_heat_in_a_void_is_said(tmp_path, source, share, zones):
     write_deck(tmp_path, json.dumps({**deck, "grid": {"spacing": [zones or [[8, 0.01]], 0.01, 0.01], "cells": [None, 8, 8]}}))
     said = [line for line in ran("check", "deck.yaml", cwd=tmp_path).stdout.splitlines() if "warning" in line and "sources.0" in line]
     assert [float(line.split("only ")[1].split(" %")[0]) for line in said] == ([] if share is None else [pytest.approx(share, abs=0.1)])
+
+
+TWO = {"core": CORE, "board": BOARD, "room": HOT}
+CONTACT = [{"between": ["core", "board"], "resistance": 1e-3}]
+FLUX = {"kind": "flux", "value": 5}
+
+
+def slabs(*ends, axis="x", **keys):
+    """Layers that end so far, of board, void and core in turn, which ends the box."""
+    layers = [{"material": name, "thickness": round(end - start, 9)} for name, start, end in
+              zip(("board", "void", "core"), (0, *ends), (*ends, 0.08))]
+    return changed(materials=TWO, regions=[{"layers": layers, "axis": axis}, {**BOX, "to": [0.03, 0.03, 0.03], "material": "room"}], **keys)
+
+
+@pytest.mark.parametrize("deck, said", [
+    (slabs(0.01, 0.06, contacts=CONTACT), ["contacts.0: "]),
+    *((slabs(0.01, 0.06, axis=axis, contacts=CONTACT, boundaries={f"{axis}_{end}": "periodic" for end in ("min", "max")}), [])
+      for axis in "xyz"),
+    *((changed(materials=TWO, contacts=CONTACT, regions=[{"material": "board", "shape": "box", "from": [0, 0, 0], "to": to}]), [])
+      for to in ([0.01, 1, 1], [1, 0.01, 1], [1, 1, 0.01])),
+    (changed(materials=TWO, regions=[{**BOX, "material": "board"}, {**BOX, "material": "room", "to": [0.07, 0.07, 0.07]},
+                                     {**BOX, "material": "board", "from": [0, 0, 0]}, {**BOX, "material": "room"}]),
+     ["regions.0: "]),
+    (slabs(0.02, 0.04, boundaries={"y_min": FLUX}), []),
+    (changed(regions=[{"layers": [{"material": "room", "thickness": 0.02}], "axis": "z"}],
+             boundaries={"z_min": [FLUX, FLUX], "z_max": FLUX, "y_max": {**FLUX, "where": {"from": [0, 0], "to": [0.08, 0.02]}, "else": FLUX}}),
+     ["boundaries.z_min.0: ", "boundaries.z_min.1: ", "boundaries.y_max: "]),
+], ids=["contact", "x", "y", "z", "along_x", "along_y", "along_z", "regions", "none", "laws"])
+def test_what_has_no_effect_is_said(tmp_path, deck, said):
+    write_deck(tmp_path, json.dumps(deck))
+    lines = [line for line in ran("check", "deck.yaml", cwd=tmp_path).stdout.splitlines() if line.startswith("warning: deck")]
+    lines = [line for line in lines if ": materials." not in line]
+    assert len(lines) == len(said) and all(each in "\n".join(lines) for each in said), lines
 
 
 def painted(folder, deck, kind=np.uint8):
