@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "config/boundary_laws.hpp"
+#include "config/materials.hpp"
 #include "core/error.hpp"
 #include "physics/cells.hpp"
 
@@ -71,6 +72,8 @@ std::optional<PredictedCycles> predicted_cycles(const Config& config) {
                                : ProblemConfig::steady_tolerance;
   try {
     const Config small = small_problem(config);
+    if (material_classes(small).count() > most_materials)
+      return std::nullopt;  // of more sizes than the deck's
     const auto device = make_host_device();
     const Communicator self = Communicator::self();
     const Decomposition whole(small.grid.cells, {1, 1, 1}, periodic_axes(small));
