@@ -1,8 +1,9 @@
-// The temperature at a point: trilinear between cell centres. Within half a cell of a boundary the missing
-// centres are the sweep's ghosts, a T + b of the cell before it: the probe reads a given temperature there,
-// and follows the gradient of a heat flux. Beyond two or three boundaries the rules apply in turn, x first.
-// Across a periodic face the cells of the opposite side are the neighbours. In place of a cell of a void is
-// the ghost with which its neighbour in the body has the temperature of the surface between them.
+// The temperature at a point: trilinear between cell centres. A point belongs to the cell that contains it,
+// on a face to that of the body. Where the body ends within half a cell of it, at a boundary or a void, the
+// missing centres are the sweep's ghosts, a T + b of the cell before the surface: the probe reads a given
+// temperature there, and follows the gradient of a heat flux. Beyond two or three surfaces the rules apply in
+// turn, x first; where a missing centre has several cells of the body next to it, it is the mean of theirs.
+// Across a periodic face the cells of the opposite side are the neighbours.
 #pragma once
 
 #include <array>
@@ -14,7 +15,7 @@
 
 namespace isotherm {
 
-// Of one point, which must lie within the box. Throws Error(deck) inside a void; its surface is the body's.
+// Of one point, which must lie within the box. Throws Error(deck) where the cell with it is of a void.
 class Probe {
  public:
   static constexpr int corners = 8;
@@ -34,15 +35,17 @@ class Probe {
     Index cell = 0;
     bool beyond_boundary = false;
   };
-  bool contains_point(int corner, const std::array<double, 3>& above) const;
-  double beyond_boundaries(const Config& config, int corner, double temperature, double t) const;
-  double beyond_surface(int corner, int axis, double before) const;
-  void fill_voids(std::array<double, corners>& temperatures) const;
+  // Which of the eight contains the point; -1: none of the body does. `from_face`: how far the point is above
+  // the face between the two cells of each axis, in cells.
+  static int owner_of(const Vector3& from_face, const std::array<bool, corners>& is_body);
+  void find_bases(int owner, const std::array<bool, corners>& is_body);
+  double beyond_surfaces(const Config& config, int base, int corner, double temperature, double t) const;
 
   std::array<std::array<Neighbour, 2>, 3> neighbours_;  // by axis; lower, upper
   std::array<double, 3> weights_{};                     // of the upper one
   std::array<MaterialClass, corners> classes_;          // of cell()
-  int home_ = 0;                                        // the corner of the cell with the point
+  // By corner: a bit for each that its value is made from. Its own alone: it is of the body.
+  std::array<unsigned, corners> bases_{};
 };
 
 }  // namespace isotherm
