@@ -251,12 +251,16 @@ def field(run):
     snapshots = if_there(lambda: run.snapshots)
     parts = field_pictures(run, snapshots) if snapshots else [
         paragraph("The run was made without snapshots of the whole field.")]
-    shown = []  # of slices, the region, the coarse field the last file, unless it is a line or a point
+    shown, empty = [], []  # of slices, the region, the coarse field the last file, unless it is a line or a point
     for name, series in list(run.parts.items())[:MOST_PARTS]:
         last = series[-1]
         if min(count for axis, count in zip("xyz", last.cells) if axis != (last.thin_axis or "z")) > 1:
-            shown.append(plane_picture(name, last, series))
-    return Section("field", "The field", [*parts, pictures(*shown)])
+            if np.isfinite(middle_plane(last)[2]).any():
+                shown.append(plane_picture(name, last, series))
+            else:
+                empty.append(name)
+    blank = paragraph(f"No cell in the plane of {' and '.join(empty)} has a temperature." if empty else "")
+    return Section("field", "The field", [*parts, pictures(*shown), blank])
 
 
 def field_pictures(run, snapshots):
@@ -293,10 +297,14 @@ def planes_cell(record, snapshot):
     return [count // 2 for count in snapshot.cells], "in the middle"
 
 
-def plane_picture(name, snapshot, series):
+def middle_plane(snapshot):
     axis = AXES.index(snapshot.thin_axis or "z")
     index = snapshot.cells[axis] // 2
-    plane = snapshot.picture(axis, index)
+    return axis, index, snapshot.picture(axis, index)
+
+
+def plane_picture(name, snapshot, series):
+    axis, index, plane = middle_plane(snapshot)
     figure = slice_figure(name, [snapshot], axis, index, [plane])
     wide, high = figure.get_size_inches()
     shrink = min(figures.WIDTH / wide, HEIGHT / high)

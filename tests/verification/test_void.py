@@ -195,6 +195,16 @@ def test_pictures_and_the_report_leave_a_void_blank(tmp_path):
         assert said in body, said
 
 
+def test_the_report_draws_no_slice_of_voids_alone(tmp_path):
+    deck = changed(regions=[{**BOX, "from": [0, 0, 0.04], "to": [1, 1, 1], "material": "void"}])
+    deck["output"] = {"slices": [{"axis": "z", "position": at, "name": name} for name, at in (("top", 0.07), ("low", 0.03))]}
+    run(tmp_path, deck)
+    ran("report", "out", cwd=tmp_path)
+    page = next((tmp_path / "out").glob("*.html")).read_text()
+    assert "<figcaption>deck_slice_low at" in page and "<figcaption>deck_slice_top at" not in page
+    assert "plane of deck_slice_top has" in page
+
+
 def test_how_hot_each_material_is(tmp_path):
     """By the file of the cells' materials, which is checked by the cells that are NaN; ParaView finds it by the .xmf."""
     deck = shapes(METHODS["euler"])
