@@ -182,10 +182,16 @@ double least_time(const Config& config, const Sum& sum) {
 }  // namespace
 
 double stable_dt(const Config& config) {
-  if (has_several_materials(config))
-    return least_time(config, [](int, const MaterialClass&, double, const Side& low, const Side& high) {
-      return low.conductance + high.conductance;
-    });
+  if (has_several_materials(config)) {
+    const double least =
+        least_time(config, [](int, const MaterialClass&, double, const Side& low, const Side& high) {
+          return low.conductance + high.conductance;
+        });
+    if (std::isfinite(least)) return least;
+    return least_time(
+        config,  // no two cells exchange heat, and a step must have a length
+        [](int, const MaterialClass&, double of_own, const Side&, const Side&) { return 2 * of_own; });
+  }
   double sum = 0;
   for (const double h : spacing(config)) sum += 1 / (h * h);
   return 1 / (2 * diffusivity(config) * sum);

@@ -430,3 +430,10 @@ def test_means_of_cells_of_several_sizes_leave_a_void_out(tmp_path):
     sizes = np.array([[1.0], [2.0]]) * ~np.isnan(cells)
     assert sizes.sum() == 3 + 4 * 2
     assert field(tmp_path / "out", "deck_coarse")[0, 0, 0] == pytest.approx(np.nansum(sizes * cells) / sizes.sum(), rel=1e-14)
+
+
+def test_cells_that_exchange_no_heat_have_a_step(tmp_path):
+    regions = [{"material": name, "shape": "box", "from": [i * H] * 3, "to": [(i + 1) * H] * 3} for i, name in ((1, "core"), (3, "board"))]
+    deck = {"grid": {"cells": [5, 5, 5], "spacing": H}, "materials": {"core": CORE, "board": BOARD}, "material": {"default": "void"},
+            "regions": regions, "initial": [{"shape": "constant", "value": 300}], "problem": {"steps": 3}}
+    assert 0 < run(tmp_path, deck)["method"]["dt_limit_s"] < 1e3
