@@ -8,7 +8,7 @@ namespace {
 
 // More would take longer than the plan of a run may. Regions beyond these cut no further, so that what they
 // paint is known less exactly.
-constexpr Index most_blocks = 1 << 15;
+constexpr Index most_material_blocks = 1 << 15;
 
 void insert(std::vector<Index>& ascending, Index value) {
   const auto at = std::ranges::lower_bound(ascending, value);
@@ -49,7 +49,7 @@ void MaterialBlocks::cut(const Config& config, const std::vector<Box>& shapes) {
     insert(cuts, config.grid.cells[axis]);
   }
   for (const Box& shape : shapes) {
-    if (count(0) * count(1) * count(2) > most_blocks) return;
+    if (count(0) * count(1) * count(2) > most_material_blocks) return;
     for (int axis = 0; axis < 3; ++axis)
       for (const Index end : {shape.lo[axis], shape.hi[axis]}) insert(cuts_[axis], end);
   }

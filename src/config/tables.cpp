@@ -160,7 +160,7 @@ std::vector<PlannedBlock> read_blocks(const std::string& path, const std::array<
 }
 
 // A warning, or nothing.
-std::string overlaps(const std::vector<PlannedBlock>& blocks, const std::array<double, 2>& box) {
+std::string overlapping(const std::vector<PlannedBlock>& blocks, const std::array<double, 2>& box) {
   std::string first;
   int more = -1;
   for (std::size_t i = 0; i < blocks.size(); ++i)
@@ -223,7 +223,7 @@ std::vector<YamlNode> laid_out(const YamlNode& source, const YamlNode& plan, con
   const std::array<double, 2> box{high[0] - low[0], high[1] - low[1]};
   const std::string path = (fs::path(folder) / plan.find("floorplan")->text).lexically_normal().string();
   const std::vector<PlannedBlock> blocks = read_blocks(path, box);
-  if (const std::string found = overlaps(blocks, box); !found.empty()) warn(found);
+  if (const std::string found = overlapping(blocks, box); !found.empty()) warn(found);
   const auto corner = [&](const std::array<double, 3>& place) {
     return yaml_triple([&](int axis) { return shortest(place[axis]); }, plan.place);
   };
