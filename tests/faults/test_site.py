@@ -49,7 +49,8 @@ def test_the_reference_has_every_key_of_decks_and_records():
     schema = json.loads(isotherm("schema").stdout)
     keys = {each for name, section in schema["properties"].items() for each in {name, *properties(section)}}
     paths = set(re.findall(r"\w+", " ".join(re.findall(r"^(?:## |\| `)([^` ]+)", deck, re.MULTILINE))))
-    others = {"y_min", "y_max", "z_min", "z_max", "x_max", "floorplan"}  # as x_min; a form of power
+    others = {"y_min", "y_max", "z_min", "z_max", "x_max",  # as x_min
+              "floorplan", "trace", "time", "interpolation"}  # a form of power
     assert {each for each in keys if re.fullmatch(r"[a-z_]+", each)} - others - paths == set()
     assert "| `problem.dt` |" in deck and "W/(m K)" in deck and "| `output.probes.points[].at` |" in deck
     assert set(properties(json.loads(isotherm("schema", "run").stdout))) <= set(re.findall(r"\w+", record))
