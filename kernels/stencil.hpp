@@ -6,7 +6,8 @@
 //     out = c0 T + cx (T[x-1] + T[x+1]) + cy (T[y-1] + T[y+1]) + cz (T[z-1] + T[z+1]) + sigma s
 //
 // A method gives each sweep its own weight (solver/method.hpp): the coefficients are those of that weight,
-// and sigma is the weight over the unit weight, for which the source s is stored.
+// and sigma is the weight over the unit weight, for which the source s is stored. A source that is the same
+// in every cell is not stored: s is then `heat`, and sigma 1.
 //
 // Explicit fma in a fixed order, and no contraction by the compiler (-ffp-contract=off, --fmad=false), give
 // the same bits from every compiler, instruction set and device that follows IEEE 754.
@@ -32,11 +33,12 @@
 
 namespace isotherm {
 
-// Coefficients of one sweep; dimensionless; the same in every cell. c0 weights the cell itself, cx, cy, cz
-// its neighbours along an axis, sigma the source.
+// Coefficients of one sweep, the same in every cell. c0 weights the cell itself, cx, cy, cz its neighbours
+// along an axis, sigma the source.
 template <class T>
 struct Coefficients {
   T c0, cx, cy, cz, sigma;
+  T heat = 0;  // kelvin: the source where no field has it; then sigma is 1
 };
 
 ISOTHERM_HOST_DEVICE float fused_multiply_add(float a, float b, float c) {
@@ -46,7 +48,7 @@ ISOTHERM_HOST_DEVICE double fused_multiply_add(double a, double b, double c) {
   return ::fma(a, b, c);
 }
 
-// Contribution of a source to a sweep. Kernels scale source values as they read them; no source: 0.
+// Contribution of a source to a sweep. Kernels scale source values as they read them.
 template <class T>
 ISOTHERM_HOST_DEVICE T scaled_source(const Coefficients<T>& c, T source) {
   return c.sigma * source;
@@ -322,10 +324,10 @@ struct SweepArgs {
   // neighbour's cells, except the last `time_block` layers; never cells beyond a boundary.
   Box region;
   PerSweep<Coefficients<T>> c;
-  Boundaries<T> boundaries;  // applied by the kernel across its own_boundaries; across other axes boundaries
-                             // are in the ghosts
-  FieldView<const T>
-      source;  // kelvin per sweep of the unit weight; may be empty; with as many ghosts as `in` has
+  Boundaries<T> boundaries;   // applied by the kernel across its own_boundaries; across other axes boundaries
+                              // are in the ghosts
+  FieldView<const T> source;  // kelvin per sweep of the unit weight, with as many ghosts as `in` has; empty:
+                              // Coefficients::heat
   UpdateNorm norm;
   Materials<T> materials = {};  // only for a kernel that sweeps_materials
   FaceStores<T> stores = {};    // only for a kernel that stores_faces(), the whole subdomain, without a norm

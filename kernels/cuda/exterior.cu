@@ -106,8 +106,8 @@ struct ThinPack {
   __device__ __forceinline__ void update(const TileArgs<T>& a, Neighbours<T> n, Index z, T* to,
                                          Norm& norm) const {
     apply_boundaries(a, n, z);
-    const Pack<T> s =
-        scaled_source(a.c, a.source.empty() ? Pack<T>::zero() : Pack<T>::load_constant(&a.source(x, y, z)));
+    const Pack<T> s = scaled_source(
+        a.c, a.source.empty() ? Pack<T>::all(a.c.heat) : Pack<T>::load_constant(&a.source(x, y, z)));
     const Pack<T> value = updated_pack(a.c, n, s);
     const bool all = mine == (1u << cells) - 1;
     if (all) value.store(to);

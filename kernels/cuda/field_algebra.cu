@@ -79,7 +79,8 @@ __global__ void __launch_bounds__(threads, 2) find_columns(Defect<T, Change> d, 
 #pragma unroll
       for (int j = 0; j < rows; ++j) packs[j] = Pack<T>::load(first + j * pitch);
     };
-    Pack<T> below[rows], at[rows], above[rows], sources[rows] = {Pack<T>::zero(), Pack<T>::zero()};
+    Pack<T> below[rows], at[rows], above[rows],
+        sources[rows] = {Pack<T>::all(d.unit.heat), Pack<T>::all(d.unit.heat)};
     plane(from - pitch_z, pitch_y, below);
     plane(from, pitch_y, at);
     for (Index z = z_lo; z < z_hi; ++z, from += pitch_z) {

@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(128) restrict_cells(Restriction<T> r, Int3 fir
       for (int j = 0; j < 3; ++j) {
         if (j >= on_y.count) break;
         const Int3 at{on_x.first + i, on_y.first + j, on_z.first + k};
-        const T s = r.source.empty() ? T(0) : r.source(at);
+        const T s = r.source.empty() ? r.unit.heat : r.source(at);
         const T update = update_of(r.unit, &r.fine(at), r.fine.pitch_y, r.fine.pitch_z, s);
         row = fused_multiply_add(on_y.share[j], update, row);
       }
@@ -97,7 +97,8 @@ __device__ __forceinline__ void add_plane(const Restriction<T>& r, const T* from
     if (ends.at_boundary[0]) x_lo = boundary_ghost(lower.a, lower.b[0], at.row[j].v[0]);
     if (ends.at_boundary[1]) x_hi = boundary_ghost(upper.a, upper.b[0], at.row[j].v[1]);
     const Pair<T> y_lo = j == 0 ? before : at.row[0], y_hi = j == 0 ? at.row[1] : behind;
-    const Pair<T> s = source ? Pair<T>::load(source + j * r.source.pitch_y) : Pair<T>{};
+    const Pair<T> s =
+        source ? Pair<T>::load(source + j * r.source.pitch_y) : Pair<T>{r.unit.heat, r.unit.heat};
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const T centre = at.row[j].v[i];

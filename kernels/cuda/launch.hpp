@@ -257,11 +257,14 @@ struct alignas(16) Pack {
     memcpy(&word, v, sizeof word);
     *reinterpret_cast<Word*>(to) = word;
   }
-  static __device__ __forceinline__ Pack zero() {
+  static __device__ __forceinline__ Pack all(T value) {
     Pack p;
 #pragma unroll
-    for (int i = 0; i < cells; ++i) p.v[i] = T{0};
+    for (int i = 0; i < cells; ++i) p.v[i] = value;
     return p;
+  }
+  static __device__ __forceinline__ Pack zero() {
+    return all(T{0});
   }
 };
 

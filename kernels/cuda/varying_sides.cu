@@ -192,7 +192,7 @@ class LinePatch {
         put(2, 0, z_lo);
         put(2, 1, z_hi);
       }
-      T source = 0;
+      T source = c.heat;
       if constexpr (sources) {
         if (is_read(lane_, row_, k)) source = scaled_source(c, a_.source(at(lane_, row_, k)));
       }

@@ -21,7 +21,7 @@ void find_defect(const Defect<T, Change>& d, Stream) {
   for_each_row(d.region, [&](Index y, Index z) {
     const T* const t = &d.field(lo, y, z);
     Change* const out = &d.defect(lo, y, z);
-    with_row(row_from(d.source, {lo, y, z}), [&](auto source) {
+    with_row(row_from(d.source, {lo, y, z}), d.unit.heat, [&](auto source) {
       for (Index i = 0; i < count; ++i)
         out[i] = defect_of(d, update_of(d.unit, t + i, d.field.pitch_y, d.field.pitch_z, source(i)));
     });

@@ -16,7 +16,7 @@ void add_updates(const Restriction<T>& r, Index lo, Index count, Index y, Index 
   const T* t = &r.fine(lo, y, z);
   const Index pitch_y = r.fine.pitch_y, pitch_z = r.fine.pitch_z;
   const Coefficients<T> c = r.unit;
-  with_row(row_from(r.source, {lo, y, z}), [=](auto source) {
+  with_row(row_from(r.source, {lo, y, z}), c.heat, [=](auto source) {
     for (Index i = 0; i < count; ++i)
       sums[i] = fused_multiply_add(share, update_of(c, t + i, pitch_y, pitch_z, source(i)), sums[i]);
   });

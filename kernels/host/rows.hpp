@@ -32,10 +32,10 @@ template <class T>
 static inline T* row_from(FieldView<T> field, Int3 first) {
   return field.empty() ? nullptr : &field(first);
 }
-// Calls body(value), where value(i) is row[i], or 0 without a row.
+// Calls body(value), where value(i) is row[i], or `otherwise` without a row.
 template <class T, class Body>
-static inline void with_row(const T* row, const Body& body) {
-  if (!row) return body([](Index) { return T(0); });
+static inline void with_row(const T* row, T otherwise, const Body& body) {
+  if (!row) return body([otherwise](Index) { return otherwise; });
   body([row](Index i) { return row[i]; });
 }
 

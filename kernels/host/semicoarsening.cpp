@@ -39,8 +39,9 @@ void pass_row(const ConductanceSweep p, const Use use, Index y, Index z) {
       for (Index i = 0; i < count; ++i) to[i] = use(faces(i), source_of(i), 0, cell(i));
     }
   };
-  with_row(ground,
-           [&](auto ground_of) { with_row(source, [&](auto source_of) { pass(source_of, ground_of); }); });
+  with_row(ground, 0.0f, [&](auto ground_of) {
+    with_row(source, 0.0f, [&](auto source_of) { pass(source_of, ground_of); });
+  });
 }
 
 void sweep_row(const ConductanceSweep& s, Index y, Index z) {
@@ -154,7 +155,7 @@ void prolong_row(const GridConductances& g, Halving h, FieldView<const float> er
   const float *const lower = &g.faces[axis](first), *const upper =
                                                         lower + (axis == 1 ? g.faces[axis].pitch_y
                                                                            : g.faces[axis].pitch_z);
-  with_row(row_from(g.ground, first), [&](auto ground_of) {
+  with_row(row_from(g.ground, first), 0.0f, [&](auto ground_of) {
 #pragma GCC ivdep
     for (Index i = 0; i < count; ++i) to[i] += between(lower[i], upper[i], ground_of(i), below[i], above[i]);
   });

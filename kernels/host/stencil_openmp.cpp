@@ -107,7 +107,7 @@ template <class Isa, Source source, Store store, Way way, Update update, int pla
           stencil_update(c, centre[p], V::one_before(before[p], centre[p]), V::one_after(centre[p], after[p]),
                          V::load(in + p * pz - py + x), V::load(in + p * pz + py + x),
                          p == 0 ? z_lo : centre[p - 1], p == planes - 1 ? z_hi : centre[p + 1],
-                         source == Source::field ? scaled_source(c, V::load(s + p * source_pz + x)) : V{});
+                         source == Source::field ? scaled_source(c, V::load(s + p * source_pz + x)) : c.heat);
       store == Store::streaming ? V::store_streaming(out + p * out_pz + x, value)
                                 : V::store(out + p * out_pz + x, value);
       norm[p].add(value, centre[p]);
@@ -131,7 +131,7 @@ ISOTHERM_INLINE void sweep_cached(const Coefficients<T>& c, const Runs<T>& r, In
     const T* p = r.in + x;
     r.out[x] = stencil_update(c, p[0], x == 0 ? r.x_lo[0] : p[-1], x + 1 == r.cells ? r.x_hi[0] : p[1],
                               p[-r.pitch_y], p[r.pitch_y], p[-r.pitch_z], p[r.pitch_z],
-                              source == Source::field ? scaled_source(c, r.source[x]) : T(0));
+                              source == Source::field ? scaled_source(c, r.source[x]) : c.heat);
     if constexpr (update != Update::none) add_to_lane<update>(r.norm[0], x, r.out[x], p[0]);
   }
 }

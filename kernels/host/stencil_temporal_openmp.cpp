@@ -141,7 +141,7 @@ template <class Isa, Source source, Store store, Update update, Way way, int row
               z_hi = in_lower ? centre[r + 1] : V::load(above + r / planes * pitch + x);
       const V value = stencil_update(c, centre[r], V::one_before(before[r], centre[r]),
                                      V::one_after(centre[r], after[r]), y_lo, y_hi, z_lo, z_hi,
-                                     source == Source::field ? scaled_source(c, V::load(s[r] + x)) : V{});
+                                     source == Source::field ? scaled_source(c, V::load(s[r] + x)) : c.heat);
       store == Store::streaming ? V::store_streaming(out[r] + x, value) : V::store(out[r] + x, value);
       norm[r].add(value, centre[r]);
     }
@@ -176,7 +176,7 @@ void sweep_cells(const Coefficients<T>& c, const Pass<T>& pass, Lanes<T>& lanes,
       const T value = stencil_update(c, in[x], x == 0 ? pass.x_lo(r) : in[x - 1],
                                      x + 1 == pass.cells ? pass.x_hi(r) : in[x + 1], in[x - pass.in_pitch],
                                      in[x + pass.in_pitch], z_lo[x], z_hi[x],
-                                     source == Source::field ? scaled_source(c, pass.source[r][x]) : T(0));
+                                     source == Source::field ? scaled_source(c, pass.source[r][x]) : c.heat);
       pass.out[r][x] = value;
       if constexpr (update != Update::none) add_to_lane<update>(lanes.of[r], x, value, in[x]);
     }

@@ -109,8 +109,8 @@ struct Vector {
 
 template <class V, class T>
 ISOTHERM_INLINE Coefficients<V> broadcast(const Coefficients<T>& c) {
-  return {V::broadcast(c.c0), V::broadcast(c.cx), V::broadcast(c.cy), V::broadcast(c.cz),
-          V::broadcast(c.sigma)};
+  return {V::broadcast(c.c0), V::broadcast(c.cx),    V::broadcast(c.cy),
+          V::broadcast(c.cz), V::broadcast(c.sigma), V::broadcast(c.heat)};
 }
 
 }  // namespace isotherm::host

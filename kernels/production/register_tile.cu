@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(warps* warp_size, least_blocks(rows, warps))
         T x_hi = __shfl_down_sync(0xffffffffu, centre.v[0], 1);
         x_lo = lane == 0 ? at.edge[r] : x_lo;
         x_hi = lane == warp_size - 1 ? at.edge[r] : x_hi;
-        mine.template update<here>(
+        mine.template update<here, Source::any>(
             a, UnitWeight<T>{a.c}, r,  // wide_row.hpp scales sources of others
             {centre, r > 0 ? at.row[r - 1] : y_before, r < rows - 1 ? at.row[r + 1] : y_behind, below.row[r],
              above.row[r], x_lo, x_hi},

@@ -174,8 +174,14 @@ bool vary_at_sides(const SweepArgs<T>& args) {
                      [](const Boundary<T>& each) { return each.is_boundary && each.b_field; });
 }
 template <class T>
-bool any_scaled(const PerSweep<Coefficients<T>>& c) {
-  return std::ranges::any_of(c.sweep, [](const Coefficients<T>& each) { return each.sigma != 1; });
+Source kind_of_source(const SweepArgs<T>& args) {
+  const auto any = [&](auto is) { return std::ranges::any_of(args.c.sweep, is); };
+  if (args.source.empty())
+    return any([](const Coefficients<T>& c) { return c.heat != 0; }) ? Source::heat : Source::none;
+  // Scaling the source costs a twentieth of the rate in fp64 (docs/tuning-log), nothing in fp32.
+  const bool scales =
+      sizeof(T) == sizeof(float) || any([](const Coefficients<T>& c) { return c.sigma != 1; });
+  return scales ? Source::field : Source::stored_field;
 }
 
 // Calls body.operator()<time_block, Extras>() with the variant that supports these arguments and little else.
@@ -185,23 +191,27 @@ void with_temporal(const SweepArgs<T>& args, int time_block, Body body) {
   with_number<1, max_time_block>(time_block, unknown, [&]<int d>() {
     // A single sweep is the remainder of a run: not worth specialised variants.
     if constexpr (d > 1) {
-      const bool source = !args.source.empty(), norm = args.norm.result != nullptr;
+      const Source source = kind_of_source(args);
+      const bool has_field = !args.source.empty(), norm = args.norm.result != nullptr;
       const bool simple = boundaries_are_simple<T, d, tile>(args);
+      const auto with = [&]<Source of, bool norm = false, bool classes = false>() {
+        body.template operator()<d, TemporalExtras<false, of, norm, classes>>();
+      };
       if (!args.materials.empty()) {
         if (!simple || vary_at_sides(args)) return body.template operator()<d, AllOfMaterials>();
-        if (source) return body.template operator()<d, TemporalExtras<false, true, false, true, true>>();
-        return body.template operator()<d, TemporalExtras<false, false, false, true, true>>();
+        return has_field ? with.template operator()<Source::field, false, true>()
+                         : with.template operator()<Source::none, false, true>();
       }
       if (simple) {
-        // Scaling the source costs a twentieth of the rate in fp64 (docs/tuning-log), nothing in fp32.
+        if (norm)
+          return has_field ? with.template operator()<Source::field, true>()
+                           : with.template operator()<Source::heat, true>();
+        if (source == Source::none) return with.template operator()<Source::none>();
+        if (source == Source::heat) return with.template operator()<Source::heat>();
         if constexpr (sizeof(T) == sizeof(double)) {
-          if (source && !norm && !any_scaled(args.c))
-            return body.template operator()<d, TemporalExtras<false, true, false, false>>();
+          if (source == Source::stored_field) return with.template operator()<Source::stored_field>();
         }
-        if (source && norm) return body.template operator()<d, TemporalExtras<false, true, true>>();
-        if (source) return body.template operator()<d, TemporalExtras<false, true, false>>();
-        if (norm) return body.template operator()<d, TemporalExtras<false, false, true>>();
-        return body.template operator()<d, TemporalExtras<false, false, false>>();
+        return with.template operator()<Source::field>();
       }
     }
     if (!args.materials.empty()) return body.template operator()<d, AllOfMaterials>();
@@ -234,7 +244,7 @@ std::size_t norm_scratch_bytes(Box region, int) {
 }
 
 template <class T, PacedTile throttled>
-using Longest = Temporal<T, max_time_block, throttled.tile, TemporalExtras<false, true, true>>;
+using Longest = Temporal<T, max_time_block, throttled.tile, TemporalExtras<false, Source::field, true>>;
 
 }  // namespace
 

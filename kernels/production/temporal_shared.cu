@@ -72,7 +72,9 @@ __device__ __forceinline__ void each_cell(const Span (&spans)[3], int layers, Vi
   }
 }
 
-template <class T, int along_x, int tile_x, int tile_y, int tile_z>
+// `has_heat`: and no field of sources. Chosen at run time, it costs the other sweeps a tenth
+// (docs/tuning-log).
+template <class T, int along_x, int tile_x, int tile_y, int tile_z, bool has_heat>
 __global__ void __launch_bounds__(threads)
     temporal_shared(const __grid_constant__ SweepArgs<T> a, Int3 first, int sweeps) {
   constexpr Tile tile{tile_x, tile_y, tile_z};
@@ -113,7 +115,7 @@ __global__ void __launch_bounds__(threads)
       const T value = stencil_update(c, centre, lower(0, x, cell.y, cell.z), upper(0, x, cell.y, cell.z),
                                      lower(1, y, cell.x, cell.z), upper(1, y, cell.x, cell.z),
                                      lower(2, z, cell.x, cell.y), upper(2, z, cell.x, cell.y),
-                                     scaled_source(c, shared.source[at]));
+                                     has_heat ? c.heat : scaled_source(c, shared.source[at]));
       if (sweep + 1 == sweeps) {
         a.out(cell) = value;
       } else {
@@ -124,8 +126,8 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-template <class T, int along_x, Tile tile>
-constexpr auto kernel_of = temporal_shared<T, along_x, tile.x, tile.y, tile.z>;
+template <class T, int along_x, Tile tile, bool has_heat = false>
+constexpr auto kernel_of = temporal_shared<T, along_x, tile.x, tile.y, tile.z, has_heat>;
 
 template <class T>
 void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
@@ -137,10 +139,12 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
   with_tile<tiles>(plan.tile, [&]<Tile tile>() {
     with_threads(cells_x, [&]<int along_x>() {
       constexpr Tile t = threads_of<along_x>;
-      allow_shared(kernel_of<T, along_x, tile>, sizeof(Shared<T, tile>));
+      const auto kernel =
+          args.source.empty() ? kernel_of<T, along_x, tile, true> : kernel_of<T, along_x, tile>;
+      allow_shared(kernel, sizeof(Shared<T, tile>));
       cover(args.region, dim3(tile.x, tile.y, tile.z), [&](dim3 grid, Int3 first) {
-        launch("temporal_shared", kernel_of<T, along_x, tile>,
-               {grid, dim3(t.x, t.y, t.z), sizeof(Shared<T, tile>)}, stream, args, first, plan.time_block);
+        launch("temporal_shared", kernel, {grid, dim3(t.x, t.y, t.z), sizeof(Shared<T, tile>)}, stream, args,
+               first, plan.time_block);
       });
     });
   });

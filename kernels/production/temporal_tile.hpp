@@ -208,24 +208,24 @@ class TemporalLane {
 // across x and y, and any boundary across z.
 
 // `any_boundaries`: boundaries anywhere in a tile, whose b may vary over the face; regions that end within a
-// pack. `scaled`: sources by weights other than the unit weight. `classes`: coefficients of each pack's
-// class.
-template <bool any_boundaries_, bool sources_, bool norm_, bool scaled_ = true, bool classes_ = false>
+// pack. `classes`: coefficients of each pack's class.
+template <bool any_boundaries_, Source source_, bool norm_, bool classes_ = false>
 struct TemporalExtras {
-  static constexpr bool any_boundaries = any_boundaries_, sources = sources_, norm = norm_, scaled = scaled_,
-                        classes = classes_;
+  static constexpr Source source = source_;
+  static constexpr bool any_boundaries = any_boundaries_, norm = norm_, classes = classes_,
+                        has_field = source != Source::none && source != Source::heat;
 };
 // All features, selected at run time: for one material; for several, whose norm is computed separately.
-using AllExtras = TemporalExtras<true, true, true>;
-using AllOfMaterials = TemporalExtras<true, true, false, true, true>;
+using AllExtras = TemporalExtras<true, Source::any, true>;
+using AllOfMaterials = TemporalExtras<true, Source::field, false, true>;
 
-// The source of the pack at (x, y, z); zero where no cell of the region depends on it.
+// The stored source of the pack at (x, y, z); `otherwise`, or where no cell of the region depends on it.
 template <class T>
-__device__ __forceinline__ Pack<T> source_of(const TemporalArgs<T>& a, int x, int y, int z) {
+__device__ __forceinline__ Pack<T> source_of(const TemporalArgs<T>& a, int x, int y, int z, T otherwise) {
   const Box& r = a.read;
   const bool any = !a.source.empty() && x + Pack<T>::cells > r.lo.x && x < r.hi.x && y >= r.lo.y &&
                    y < r.hi.y && z >= r.lo.z && z < r.hi.z;
-  return any ? Pack<T>::load_constant(&a.source(x, y, z)) : Pack<T>::zero();
+  return any ? Pack<T>::load_constant(&a.source(x, y, z)) : Pack<T>::all(otherwise);
 }
 
 // Boundaries that a plane of a tile may touch.
@@ -245,7 +245,7 @@ struct TemporalShared {
   };
   // Each level in turn reads a source plane, so it is kept for more stages. It is copied one plane behind the
   // field, with the field's barrier. With any_boundaries, each level reads the source from global memory.
-  static constexpr bool has_sources = Extras::sources && !Extras::any_boundaries;
+  static constexpr bool has_sources = Extras::has_field && !Extras::any_boundaries;
   static constexpr int source_stages = has_sources ? time_block + stages - 2 : 1;
   struct alignas(128) SourceSlab {
     T cell[has_sources ? y : 1][x];
@@ -504,7 +504,7 @@ class TemporalTile {
             a_.materials.coefficients[level] + (classes_[level + 1] >> (8 * r) & 0xffu);
         if (c != held_from_)
           held_coefficients_ = {__ldg(&c->c0), __ldg(&c->cx), __ldg(&c->cy), __ldg(&c->cz),
-                                Extras::sources ? __ldg(&c->sigma) : T{0}};
+                                Extras::has_field ? __ldg(&c->sigma) : T{0}};
         held_from_ = c;
       }
       return held_coefficients_;
@@ -518,18 +518,21 @@ class TemporalTile {
   __device__ __forceinline__ Pack<T> updated(int r, int z, const Neighbours<T>& near) {
     const Coefficients<T>& c = coefficients<level>(r);
     const Pack<T> s = source<level>(r, z);
-    return updated_pack(c, near, Extras::scaled ? scaled_source(c, s) : s);
+    constexpr bool scales = Extras::has_field && Extras::source != Source::stored_field;
+    return updated_pack(c, near, scales ? scaled_source(c, s) : s);
   }
   // Of the lane's row r, in the plane that the level computes, as stored.
   template <int level>
   __device__ __forceinline__ Pack<T> source(int r, int z) const {
-    if constexpr (!Extras::sources) {
-      return Pack<T>::zero();
+    constexpr bool has_heat = Extras::source == Source::heat || Extras::source == Source::any;
+    const T heat = has_heat ? a_.c[level].heat : T{0};
+    if constexpr (!Extras::has_field) {
+      return Pack<T>::all(heat);
     } else if constexpr (Shared::has_sources) {
       const int stage = behind(source_stage_, level, Shared::source_stages);
       return Pack<T>::load(&shared_.sources[stage].cell[warp_ * rows + r][lane_ * cells]);
     } else {
-      return source_of(a_, at_.x, at_.y + r, z);
+      return source_of(a_, at_.x, at_.y + r, z, heat);
     }
   }
 

@@ -90,13 +90,15 @@ class TileWarp {
   // whether the row is in the region or not. n already has the ghosts beyond boundaries across z; update()
   // sets those across x and y. Returns the stored pack; its cells outside the region are undefined.
   // formula(r, n, source) updates a pack by its source as stored.
-  template <Edges edges, class Formula, class Norm>
+  template <Edges edges, Source source, class Formula, class Norm>
   __device__ __forceinline__ Pack<T> update(const TileArgs<T>& a, Formula&& formula, int r, Neighbours<T> n,
                                             int x, int y, int z, T* to, Norm& norm) const {
     if constexpr (edges == Edges::boundaries) apply_boundaries(a, n, r);
     const unsigned mine = edges == Edges::none ? all_cells : cells_of(r);
-    const Pack<T> s =
-        a.source.empty() || mine == 0 ? Pack<T>::zero() : Pack<T>::load_constant(&a.source(x, y, z));
+    const Pack<T> without = source == Source::field ? Pack<T>::zero() : Pack<T>::all(a.c.heat);
+    const Pack<T> s = source == Source::heat || a.source.empty() || mine == 0
+                          ? without
+                          : Pack<T>::load_constant(&a.source(x, y, z));
     const Pack<T> value = formula(r, n, s);
     if (mine == all_cells) value.store(to);
 #pragma unroll

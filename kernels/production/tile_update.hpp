@@ -130,6 +130,15 @@ struct ClassRow {
   static constexpr int packs_of(int packs) { return packs + unit; }  // for `packs` from any start
 };
 
+// Where a kernel variant finds the source of a cell. A choice at run time costs registers.
+enum class Source {
+  none,
+  heat,          // Coefficients::heat
+  stored_field,  // weights are the unit weight
+  field,         // if there is one, or else none
+  any            // a field if there is one, or else heat
+};
+
 // A pack and its neighbours. The x neighbours inside the pack are in `centre`.
 template <class T>
 struct Neighbours {

@@ -155,7 +155,8 @@ struct Beside {
   }
 };
 
-template <class T, int warps_x, int warps_y, int rows, int stages, class Norm, class Stores, class Classes>
+template <class T, int warps_x, int warps_y, int rows, int stages, class Norm, class Stores, class Classes,
+          Source source>
 __global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
     tma_pipeline(const __grid_constant__ TensorMap<T> map, const __grid_constant__ TensorMap<T> side_map,
                  const __grid_constant__ TileArgs<T> a, Schedule schedule,
@@ -238,8 +239,8 @@ __global__ void __maxnreg__((most_registers<Norm, Stores, Classes>))
         const Pack<T> y_lo = r > 0 ? at[r - 1] : Pack<T>::load(&plane.cell[row][pack]);
         const Pack<T> y_hi = r < rows - 1 ? at[r + 1] : Pack<T>::load(&plane.cell[row + 1 + rows][pack]);
         const Neighbours<T> near{at[r], y_lo, y_hi, behind[r], ahead, x_lo, x_hi};
-        const Pack<T> made =
-            mine.template update<here>(a, formula, r, near, x, y + r, z, to + r * a.out.pitch_y, norm);
+        const Pack<T> made = mine.template update<here, source>(a, formula, r, near, x, y + r, z,
+                                                                to + r * a.out.pitch_y, norm);
         if (here == Edges::none || mine.has_row(r)) halo_stores.store_row(r, made);
         behind[r] = ahead;  // at[r] is still the y neighbour of row r + 1
       }
@@ -276,9 +277,10 @@ template <class T, PipelineTile tile, bool classes = false>
 constexpr std::size_t pipeline_bytes =
     sizeof(PipelineShared<Plane<T, tile.warps_x, tile.warps_y, tile.rows, classes>, tile.stages>);
 
-template <class T, PipelineTile tile, class Norm = NoNorm, class Stores = NoStores, class Classes = OneClass>
+template <class T, PipelineTile tile, class Norm = NoNorm, class Stores = NoStores, class Classes = OneClass,
+          Source source = Source::any>
 constexpr auto kernel =
-    tma_pipeline<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages, Norm, Stores, Classes>;
+    tma_pipeline<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages, Norm, Stores, Classes, source>;
 
 template <class T, PipelineTile tile, bool classes>
 constexpr Threads threads(unsigned blocks) {
@@ -326,12 +328,14 @@ struct PipelineLaunch {
     if (!args.materials.empty()) {
       const SeveralClasses classes{TensorMap<std::uint8_t>::make(
           args.materials.mixed.packs, {ClassRow::packs_of(tile.warps_x * warp_size), Slab::y, 1})};
-      return start(kernel<T, tile, NoNorm, NoStores, SeveralClasses>, NoStores{}, classes);
+      return start(kernel<T, tile, NoNorm, NoStores, SeveralClasses, Source::field>, NoStores{}, classes);
     }
     if (args.stores.any()) {
       using Stores = SweepStores<T>;
       return start(kernel<T, tile, NoNorm, Stores>, Stores::of(args.stores, columns), OneClass{});
     }
+    if (!args.norm.result && args.source.empty())
+      return start(kernel<T, tile, NoNorm, NoStores, OneClass, Source::heat>, NoStores{}, OneClass{});
     with_norm(args.norm, [&]<class Norm>() { start(kernel<T, tile, Norm>, NoStores{}, OneClass{}); });
     finish_norm(args.norm, columns.blocks(), stream);
   }

@@ -189,7 +189,16 @@ HeatTotals formula_totals(const Config& config, Box subdomain) {
   return totals;
 }
 
+bool source_is_uniform(const Config& config) {
+  const std::vector<RegionValue> sources = all_sources(config);
+  return !sources.empty() && !has_several_materials(config) &&
+         std::ranges::all_of(sources, [](const RegionValue& source) {
+           return source.shape == Shape::constant && !source.varies();
+         });
+}
+
 std::size_t fields_of_sources(const Config& config) {
+  if (source_is_uniform(config)) return 0;
   const std::size_t constant = constant_sources(config).empty() ? 0 : 1;
   const std::vector<RegionValue> varying = varying_sources(config);
   if (varying.empty() || sources_in_boxes(config)) return constant;

@@ -175,6 +175,8 @@ std::vector<RegionValue> varying_sources(const Config& config);
 bool sources_in_boxes(const Config& config);
 HeatTotals product_totals(const Config& config);
 HeatTotals formula_totals(const Config& config, Box subdomain);  // of this part of it
+// Do all cells have the same source at all times? It is then Coefficients::heat, and no field.
+bool source_is_uniform(const Config& config);
 // Fields of a block that all sources take, but for those of boxes.
 std::size_t fields_of_sources(const Config& config);
 

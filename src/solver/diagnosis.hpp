@@ -46,7 +46,7 @@ class Diagnosis {
       const Extremes of_initial = extremes();
       bins_ = choose_bins(level.config(), of_initial.min, of_initial.max);
     }
-    if (!level.source().empty()) find_source();
+    find_source();
   }
 
   // Diagnoses the field, and the heat of `step`. The same on every rank.

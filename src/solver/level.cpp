@@ -98,10 +98,7 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
       sides_(ghost_sides(decomposition, communicator.rank())),
       current_(new_field()),
       next_(new_field()),
-      source_(options.compute || (sources_in_boxes(config) ? !constant_sources(config).empty()
-                                                           : !all_sources(config).empty())
-                  ? std::optional(new_field())
-                  : std::nullopt),
+      source_(options.compute || fields_of_sources(config) > 0 ? std::optional(new_field()) : std::nullopt),
       boundaries_(all_or_throw(communicator,
                                [&] {
                                  return BoundaryConditions<T>(
@@ -161,6 +158,15 @@ HeatTotals Level<T>::fill_sources() {
   if (source_) face_copy<T>(device_.backend()).fill(source_->view(), T(0), compute_);
   if (any_vary && !in_boxes && !entries.empty()) constant_source_.emplace(new_field());
   all_or_throw(communicator_, [&] {
+    if (source_is_uniform(config_)) {
+      T of_cell[1];
+      RegionValues(config_, entries, "sources")
+          .apply(source_scale(config_), {{0, 0, 0}, {1, 1, 1}}, FieldView<T>{of_cell, 1, 1, {1, 1, 1}, 0});
+      uniform_source_ = of_cell[0];
+      use(method_);
+      mine = in_watts(config_, sum_sources(config_, subdomain_));
+      return;
+    }
     if (!entries.empty()) {
       const RegionValues region_values(config_, entries, "sources");
       HeatTotals totals;

@@ -189,6 +189,13 @@ class Level {
   // Of sources, in the last sweep; before the first one without those of boxes.
   LongAccumulator source_sum() {
     LongAccumulator mine{};
+    if (uniform_source_) {
+      const auto of_cell = static_cast<double>(*uniform_source_);
+      const auto cells = static_cast<double>(extent().product());
+      const double product = of_cell * cells;
+      mine.add(product);
+      mine.add(std::fma(of_cell, cells, -product));  // what rounding left: the sum is exact
+    }
     if (source_) mine.add(sums().weighted(source(), materials(), body_.cells));
     if (boxes_ && !times_.empty())
       mine.add(boxes_->sum(times_.front(), source(), extent(), compute_, sums()));
@@ -205,6 +212,7 @@ class Level {
   Field<T> new_field() const {  // of the same shape; collective
     return zeroed_field<T>(communicator_, device_, extent(), ghost_layers(config_));
   }
+  bool has_uniform_source() const { return uniform_source_.has_value(); }  // in coefficients()
   bool sources_vary() const { return varying_ && varying_->vary_in_time(); }
   std::int64_t sweeps() const { return sweeps_; }  // since the initial state
   // s: the end of the last cycle or part of one, and the length of the next; 0 in a steady problem.
@@ -372,11 +380,19 @@ class Level {
     }
     return args;
   }
+  Coefficients<T> coefficients_of(double weight) const {
+    Coefficients<T> c = rounded_sweep<T>(config_, weight);
+    if (uniform_source_) {
+      c.heat = scaled_source(c, *uniform_source_);
+      c.sigma = 1;
+    }
+    return c;
+  }
   void use(const Method& method) {
     method_ = method;
     coefficients_.clear();
-    for (const double weight : method_.weights) coefficients_.push_back(rounded_sweep<T>(config_, weight));
-    unit_ = rounded_sweep<T>(config_, method_.unit);
+    for (const double weight : method_.weights) coefficients_.push_back(coefficients_of(weight));
+    unit_ = coefficients_of(method_.unit);
     if (!materials_) return;
     std::vector<double> weights = method_.weights;
     weights.push_back(method_.unit);
@@ -393,6 +409,7 @@ class Level {
   GhostSides sides_;
   Field<T> current_, next_;
   std::optional<Field<T>> source_;
+  std::optional<T> uniform_source_;           // K per sweep of the unit weight, instead of a field
   std::optional<VaryingSources<T>> varying_;  // of the deck
   std::optional<SourceBoxes<T>> boxes_;
   std::vector<double> times_;                // s, of the sweeps of the last launch

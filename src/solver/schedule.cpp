@@ -6,7 +6,7 @@
 #include "config/boundary_laws.hpp"
 #include "config/materials.hpp"
 #include "config/parts.hpp"
-#include "physics/region_values.hpp"
+#include "physics/varying_sources.hpp"
 #include "solver/coarsening.hpp"
 #include "solver/kernel_choice.hpp"
 #include "solver/method.hpp"
@@ -107,7 +107,7 @@ SweepWork sweep_work(const Config& config, const Decomposition& decomposition, B
     work.bytes += cycles * (4 + 0.25) * static_cast<double>(cells) * size;
     work.launches += 4 * cycles;
   };
-  add(config.grid.cells.product(), method.by_correction || !all_sources(config).empty());
+  add(config.grid.cells.product(), method.by_correction || fields_of_sources(config) > 0);
   if (has_coarse_grids && has_several_materials(config))
     for (const HalvedGrid& grid : likely_halved_grids(config, decomposition))
       add(grid.decomposition.cells().product(), true);

@@ -213,7 +213,7 @@ SwallowedHeat Solver<T>::swallowed_heat() {
   const FieldView<const T> field = level_.field(), source = level_.source();
   const Int3 n = field.extent;
   std::array<std::vector<double>, face_count> fluxes;
-  bool any = !source.empty();
+  bool any = has_sources();
   for (std::size_t f = 0; f < face_count; ++f) {
     fluxes[f] = flux_into(level_, static_cast<Face>(f));
     any = any || !fluxes[f].empty();
@@ -231,8 +231,9 @@ SwallowedHeat Solver<T>::swallowed_heat() {
   double all = 0, lost = 0;
   for (Index z = 0; any && z < n.z; ++z) {
     const std::vector<T> temperature = plane_on_host(level_, field, z);
-    const std::vector<T> of_source =
-        source.empty() ? std::vector<T>(temperature.size()) : plane_on_host(level_, source, z);
+    const std::vector<T> of_source = source.empty()
+                                         ? std::vector<T>(temperature.size(), level_.coefficients().heat)
+                                         : plane_on_host(level_, source, z);
 #pragma omp parallel for schedule(static) reduction(+ : all, lost)
     for (Index y = 0; y < n.y; ++y) {
       for (Index x = 0; x < n.x; ++x) {

@@ -126,11 +126,12 @@ class Solver {
   HaloCost measure_halo_cost();
   // Seconds per step for values of boundaries and sources that vary; none without such values. Collective.
   std::optional<double> measure_values();
-  bool has_sources() const { return level_.source().origin != nullptr; }
+  bool has_sources() const { return !level_.source().empty() || level_.has_uniform_source(); }
   const HeatTotals& sources() const { return sources_; }  // of the whole domain, the same on all ranks
   // Least traffic of a sweep: its share of the traffic of a launch.
   double bytes_per_point() const {
-    return (least_bytes_per_cell<T>(has_sources()) + (level_.materials().empty() ? 0 : 1)) / time_block();
+    return (least_bytes_per_cell<T>(!level_.source().empty()) + (level_.materials().empty() ? 0 : 1)) /
+           time_block();
   }
   // Of all grids together, with the derived sums.
   PhaseTimes times() {

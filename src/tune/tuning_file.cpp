@@ -16,7 +16,7 @@
 #include "kernels/host_info.hpp"
 #include "output/records/json_value.hpp"
 #include "output/safe_file.hpp"
-#include "physics/region_values.hpp"
+#include "physics/varying_sources.hpp"
 #include "solver/kernel_choice.hpp"
 #include "solver/schedule.hpp"
 
@@ -83,7 +83,7 @@ TuningKey tuning_key(const Config& config, const Decomposition& decomposition, c
   key.cells =
       decomposition.subdomain(0).extent();  // of the largest: the first ranks take what does not divide
   key.ranks = decomposition.ranks();
-  key.source = !all_sources(config).empty();
+  key.source = fields_of_sources(config) > 0;
   for (const BoundaryConfig& boundary : config.boundaries)
     key.faces += boundary.kind == BoundaryKind::periodic ? 'p' : 'w';
   const SolverConfig& s = config.solver;

@@ -267,11 +267,13 @@ auto kernel_of(const KernelCase& c, const Table& table) {
 // Of stencil kernels: every tile on its device, and a block with boundaries on all six faces or some, each of
 // another kind and value, some of them with a field of b.
 
-// Values that no compiler folds and whose products are inexact; other ones for each sweep of a launch.
+// Values that no compiler folds and whose products are inexact; other ones for each sweep of a launch. The
+// source is a field, or else the same in every cell.
 template <class T>
-Coefficients<T> coefficients(int sweep = 0) {
+Coefficients<T> coefficients(int sweep = 0, bool has_field = false) {
   const T by = T(0.013) * static_cast<T>(sweep);
-  return {T(0.37) - 2 * by, T(0.11) + by, T(0.13), T(0.075), T(0.83) + by};
+  const T sigma = has_field ? T(0.83) + by : T(1), heat = has_field ? T(0) : T(0.7) + by;
+  return {T(0.37) - 2 * by, T(0.11) + by, T(0.13), T(0.075), sigma, heat};
 }
 
 // One case for each row that is a row here, in each precision: the instruction sets of a row share what these
@@ -343,9 +345,9 @@ template <class T>
 void sweep_plainly(const Field<T>& in, Field<T>& out, const Box& region, const Field<T>* source = nullptr,
                    int sweep = 0) {
   const FieldView<const T> view = in.view();
-  const Coefficients<T> c = coefficients<T>(sweep);
+  const Coefficients<T> c = coefficients<T>(sweep, source != nullptr);
   for_each_cell(region,
-                [&](Int3 at) { out.view()(at) = swept(c, view, at, source ? source->view()(at) : T(0)); });
+                [&](Int3 at) { out.view()(at) = swept(c, view, at, source ? source->view()(at) : c.heat); });
 }
 
 template <class T>
@@ -484,7 +486,8 @@ class SweepCase {
     const bool norm = op && kernel.fuses_norm();
     Field<T> out = to_device(device_, untouched());
     SweepArgs<T> args{in_there_.view(), out.view(), region, coefficients<T>(), there_.boundaries, {}, {}};
-    for (int i = 0; i < most_sweeps_per_launch; ++i) args.c.sweep[i] = coefficients<T>(i);
+    for (int i = 0; i < most_sweeps_per_launch; ++i)
+      args.c.sweep[i] = coefficients<T>(i, setting_.has_source);
     if (setting_.has_source) args.source = source_there_.view();
     const Buffer result = copied_to<double>(device_, {std::nan("")});
     Buffer scratch;

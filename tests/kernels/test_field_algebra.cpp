@@ -12,7 +12,7 @@ class FieldAlgebraOf : public OnDevice {
  protected:
   template <class T, class Change>
   void expect_defects() {
-    const Coefficients<T> c{T(0.01), T(0.2), T(0.17), T(0.125), T(1)};
+    const Coefficients<T> c{T(0.01), T(0.2), T(0.17), T(0.125), T(1), T(0.7)};
     for (const Int3& n : shapes) {
       for (const bool has_source : {false, true}) {
         SCOPED_TRACE(text(n) + (has_source ? " with a source" : ""));
@@ -21,7 +21,7 @@ class FieldAlgebraOf : public OnDevice {
         Field<Change> found = to_device(*device_, expected);
         Field<T> after = random_field<T>(*host_, n, 1, 4);
         for_each_cell(n, [&](Int3 at) {
-          const T made = swept(c, field.view(), at, has_source ? source.view()(at) : T(0));
+          const T made = swept(c, field.view(), at, has_source ? source.view()(at) : c.heat);
           after.view()(at) = made;
           expected.view()(at) = static_cast<Change>(T(3.7) * (made - field.view()(at)));
         });

@@ -65,7 +65,7 @@ class GridTransferOf : public OnDevice {};
 
 TEST_P(GridTransferOf, RestrictsTheMeanUpdate) {
   for_precision(GetParam().precision, [&]<class T>(T) {
-    const Coefficients<T> c{T(0.01), T(0.2), T(0.17), T(0.125), T(1)};
+    const Coefficients<T> c{T(0.01), T(0.2), T(0.17), T(0.125), T(1), T(0.7)};
     const GridTransfer<T> transfer = functions(grid_transfer<T>);
     for (const auto& [n, m] : all_grids) {
       for (const bool has_source : {false, true}) {
@@ -93,7 +93,7 @@ TEST_P(GridTransferOf, RestrictsTheMeanUpdate) {
               for (int j = 0; j < on[1].count; ++j) {
                 const Int3 at{on[0].first + i, on[1].first + j, on[2].first + k};
                 const T next =
-                    swept(c, std::as_const(fine).view(), at, has_source ? source.view()(at) : T(0));
+                    swept(c, std::as_const(fine).view(), at, has_source ? source.view()(at) : c.heat);
                 row = std::fma(on[1].share[j], next - fine.view()(at), row);
               }
               column = std::fma(on[2].share[k], row, column);

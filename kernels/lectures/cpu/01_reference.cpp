@@ -44,9 +44,10 @@ void sweep(const SweepArgs<T>& args, SweepPlan, Stream) {
                              args.source.empty() ? T(0) : args.source(x, y, z));
     });
   sweep_cells(args, [&](Index x, Index y, Index z) {
-    const T s = args.source.empty() ? T(0) : scaled_source(args.c[0], args.source(x, y, z));
-    return stencil_update(args.c[0], in(x, y, z), in(x - 1, y, z), in(x + 1, y, z), in(x, y - 1, z),
-                          in(x, y + 1, z), in(x, y, z - 1), in(x, y, z + 1), s);
+    const Coefficients<T>& c = args.c[0];
+    const T s = scaled_source(c, args.source.empty() ? c.heat : args.source(x, y, z));
+    return stencil_update(c, in(x, y, z), in(x - 1, y, z), in(x + 1, y, z), in(x, y - 1, z), in(x, y + 1, z),
+                          in(x, y, z - 1), in(x, y, z + 1), s);
   });
 }
 

@@ -30,7 +30,7 @@ static inline __attribute__((always_inline)) void update_row(const Coefficients<
 #pragma omp simd
     for (Index x = from; x < to; ++x) {
       out[x] = stencil_update(c, centre[x], centre[x - 1], centre[x + 1], y_lo[x], y_hi[x], z_lo[x], z_hi[x],
-                              T(0));
+                              c.heat);
     }
   }
 }

@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(threads)
   const Int3 cell = cell_of_thread(first);
   if (beyond(cell, hi)) return;
   const T* t = &in(cell);
-  const T s = scaled_source(c, source.empty() ? T{0} : source(cell));  // the same way for the whole grid
+  const T s = scaled_source(c, source.empty() ? c.heat : source(cell));  // the same way for the whole grid
   out(cell) =
       stencil_update(c, t[0], t[-1], t[1], t[-in.pitch_y], t[in.pitch_y], t[-in.pitch_z], t[in.pitch_z], s);
 }

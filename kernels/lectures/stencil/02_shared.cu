@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(tile_x* tile_y* tile_z)
   }
   __syncthreads();
   if (!active) return;
-  const T s = scaled_source(c, source.empty() ? T{0} : source(cell));
+  const T s = scaled_source(c, source.empty() ? c.heat : source(cell));
   out(cell) = stencil_update(c, t[z][y][x], t[z][y][x - 1], t[z][y][x + 1], t[z][y - 1][x], t[z][y + 1][x],
                              t[z - 1][y][x], t[z + 1][y][x], s);
 }

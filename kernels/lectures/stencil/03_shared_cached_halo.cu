@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(tile_x* tile_y* tile_z)
   const T y_hi = y < tile.y - 1 && cell.y < hi.y - 1 ? t[z][y + 1][x] : g[in.pitch_y];
   const T z_lo = z > 0 ? t[z - 1][y][x] : g[-in.pitch_z];
   const T z_hi = z < tile.z - 1 && cell.z < hi.z - 1 ? t[z + 1][y][x] : g[in.pitch_z];
-  const T s = scaled_source(c, source.empty() ? T{0} : source(cell));
+  const T s = scaled_source(c, source.empty() ? c.heat : source(cell));
   out(cell) = stencil_update(c, t[z][y][x], x_lo, x_hi, y_lo, y_hi, z_lo, z_hi, s);
 }
 

@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(tile_x* tile_y* tile_z)
   const Int3 cell = cell_of_thread(first);
   if (beyond(cell, hi)) return;
   const int x = threadIdx.x + 1, y = threadIdx.y + 1, z = threadIdx.z + 1;
-  const T s = scaled_source(c, source.empty() ? T{0} : source(cell));
+  const T s = scaled_source(c, source.empty() ? c.heat : source(cell));
   out(cell) = stencil_update(c, t[z][y][x], t[z][y][x - 1], t[z][y][x + 1], t[z][y - 1][x], t[z][y + 1][x],
                              t[z - 1][y][x], t[z + 1][y][x], s);
 }

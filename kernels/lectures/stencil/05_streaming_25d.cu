@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(tile_x* tile_y, least_blocks<T, tile_x * tile_
     }
     __syncthreads();
     if (active) {
-      const T s = scaled_source(c, source.empty() ? T{0} : source(cell));
+      const T s = scaled_source(c, source.empty() ? c.heat : source(cell));
       out(cell) = stencil_update(c, at->t[y][x], at->t[y][x - 1], at->t[y][x + 1], at->t[y - 1][x],
                                  at->t[y + 1][x], below->t[y][x], above->t[y][x], s);
     }

@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(tile_x* tile_y)
     __syncthreads();
     T in_plane = T{0};
     if (active) {
-      const T s = scaled_source(c, source.empty() ? T{0} : source(cell));
+      const T s = scaled_source(c, source.empty() ? c.heat : source(cell));
       in_plane = stencil_in_plane(c, centre, t[y][x - 1], t[y][x + 1], t[y - 1][x], t[y + 1][x], s);
     }
     __syncthreads();

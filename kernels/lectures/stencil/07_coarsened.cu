@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(tile_x* tile_y)
     const T* at = g + r * in.pitch_y;
     const Pack<T> below = Pack<T>::load(at - in.pitch_z), above = Pack<T>::load(at + in.pitch_z);
     const Pack<T> s =
-        scaled_source(c, source.empty() ? Pack<T>::zero() : Pack<T>::load(&source(x, y + r, z)));
+        scaled_source(c, source.empty() ? Pack<T>::all(c.heat) : Pack<T>::load(&source(x, y + r, z)));
     const T before = at[-1], behind = at[cells];
     Pack<T> value;
 #pragma unroll

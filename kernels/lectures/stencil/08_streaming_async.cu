@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(tile_x* tile_y)
     const Stage<T, tile>& centre = pipeline[n % stages];
     const T above = pipeline[(n + 1) % stages].t[y][x];
     if (active) {
-      const T s = scaled_source(c, source.empty() ? T{0} : source(cell));
+      const T s = scaled_source(c, source.empty() ? c.heat : source(cell));
       out(cell) = stencil_update(c, centre.t[y][x], centre.t[y][x - 1], centre.t[y][x + 1],
                                  centre.t[y - 1][x], centre.t[y + 1][x], below, above, s);
     }

@@ -40,7 +40,7 @@ __device__ __forceinline__ T cell_update(const SweepArgs<T>& a, int sweep, Int3 
     near[f] =
         a.boundaries.faces[f].ghost(axis == 0 ? cell.y : cell.x, axis == 2 ? cell.y : cell.z, centre, sweep);
   }
-  const T s = a.source.empty() ? T{0} : scaled_source(a.c[sweep], a.source(cell));
+  const T s = scaled_source(a.c[sweep], a.source.empty() ? a.c[sweep].heat : a.source(cell));
   return stencil_update(a.c[sweep], centre, near[0], near[1], near[2], near[3], near[4], near[5], s);
 }
 

@@ -81,8 +81,8 @@ class SolveBench {
       }
       all.rows.push_back(sum);
       for (const double each : faces) all.rows.push_back(-each);
-      all.sources.push_back(
-          body.residual(level.field(), cell, level.source().empty() ? T(0) : level.source()(cell)));
+      all.sources.push_back(body.residual(
+          level.field(), cell, level.source().empty() ? level.coefficients().heat : level.source()(cell)));
     });
     return all;
   }
