@@ -95,6 +95,7 @@ Config short_run(Config config, std::int64_t sweeps) {
   if (config.precision == Precision::mixed) config.precision = Precision::fp64;
   problem.method = transient ? MethodName::euler : MethodName::jacobi;
   problem.cycle = problem.max_cycles = std::nullopt;
+  problem.accelerate = Acceleration::none;
   OutputConfig output;
   output.directory = config.output.directory;
   output.overwrite = true;

@@ -152,7 +152,7 @@ bool is_needed(const Key& key, const Keys& keys) {
     return !section->is_optional && std::ranges::any_of(section->keys, [&](const Key& inner) {
       return is_needed(inner, section->keys);
     });
-  return !key.has_default() && applies(key, keys);
+  return !key.has_default() && !key.may_be_null && applies(key, keys);
 }
 
 Json object(const Keys& keys, bool demands) {

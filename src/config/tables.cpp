@@ -10,6 +10,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <span>
 
 #include "config/reader.hpp"
 #include "config/text.hpp"
@@ -38,12 +39,14 @@ bool read_columns(const std::string& path, const std::vector<std::string>& colum
   std::ifstream file(path);
   if (!file) fail("{} cannot be read; give a file of values separated by commas", path);
   std::vector<std::size_t> places;
+  const auto is_given = [](const std::string& cell) { return !cell.empty(); };
+  std::size_t named = 0;  // columns
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
     constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";  // of spreadsheets, and of no name
     if (number == 1 && line.starts_with(byte_order_mark)) line.erase(0, byte_order_mark.size());
     const std::vector<std::string> cells = comma_separated(line);
-    if (cells.empty() || (cells.size() == 1 && cells[0].empty()) || line[0] == '#') continue;
+    if (std::ranges::none_of(cells, is_given) || line[0] == '#') continue;
     if (places.empty()) {
       for (const std::string& name : columns) {
         const auto at = std::ranges::find(cells, name);
@@ -52,10 +55,13 @@ bool read_columns(const std::string& path, const std::vector<std::string>& colum
                fmt::join(cells, ", "));
         places.push_back(static_cast<std::size_t>(at - cells.begin()));
       }
+      named = cells.size();
       continue;
     }
     const std::string where = fmt::format("{}, line {}", path, number);
     if (cells.size() <= std::ranges::max(places)) fail("{} has {} values only", where, cells.size());
+    if (std::ranges::any_of(std::span(cells).subspan(std::min(named, cells.size())), is_given))
+      fail("{} has more values than the first line names; write 1.5, not 1,5", where);
     std::vector<std::string> wanted;
     for (const std::size_t place : places) wanted.push_back(cells[place]);
     use(wanted, where);

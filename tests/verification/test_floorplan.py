@@ -9,7 +9,7 @@ LOW, HIGH = [1e-3, 1e-3, 2e-3], [9e-3, 9e-3, 3e-3]
 PLAN = """\
 name,power,x,y,width,height
 # edges on no grid; B gives no heat
-"A",3,0,0,2.5e-3,8e-3
+"A, left",3,0,0,2.5e-3,8e-3
 B,0,2.5e-3,0,1e-3,8e-3
 C, -2 ,3.5e-3,0.25e-3,1e-3,1e-3
 """
@@ -113,6 +113,8 @@ def test_blocks_that_overlap_are_warned_of(tmp_path):
     ("D,1,0,0,0,1e-3", ["0 m long along x", "plan.csv, line 6"]),
     ("D,1,0,0", ["plan.csv, line 6 has 4 values"]),
     ("B,1,5e-3,0,1e-3,1e-3", ["block 'B' stands twice", "plan.csv, line 6", "plan.csv, line 4"]),
+    ('D,"1,5",0,0,1e-3,1e-3', ["'1,5' is not a number", "plan.csv, line 6, power"]),
+    ("D,1,5,0,0,1e-3,1e-3", ["plan.csv, line 6 has more values"]),
     ("D,1 W,0,0,1e-3,1e-3", ["'1 W' is not a number", "plan.csv, line 6, power"])])
 def test_a_wrong_line_is_named(tmp_path, line, words):
     (tmp_path / "plan.csv").write_text(PLAN + line + "\n")
