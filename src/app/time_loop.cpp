@@ -299,7 +299,9 @@ class Loop {
       line.residual = value;
       line.relative = relative_residual(*r.first, value);
       tell_progress();
-      if (has_converged(config_, *r.first, value)) {
+      // What a residual says of the error in kelvin holds for residuals that a method has left.
+      const bool may_end = config_.problem.criterion != Criterion::error || line.sweep > 0;
+      if (may_end && has_converged(config_, *r.first, value)) {
         end_ = Convergence::reached;
       } else {
         look_for_stagnation(line.sweep, value);

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "config/boundary_laws.hpp"
 #include "config/grid_axes.hpp"
 #include "core/text.hpp"
 
@@ -214,6 +215,10 @@ bool has_void_law(const Config& config) {
 
 bool has_several_materials(const Config& config) {
   if (config.grid.is_graded()) return true;
+  // Coarse grids of one material cannot represent a patch that ends within their cells.
+  const MethodName method = config.problem.method;
+  if ((method == MethodName::multigrid || method == MethodName::implicit) && has_varying_coefficients(config))
+    return true;
   if (config.materials.empty()) return false;
   const std::vector<std::size_t> painted = painted_materials(config);
   const Vector3 k = material_of_number(config, painted[0]).conductivity.value_or(Vector3{});

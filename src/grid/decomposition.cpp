@@ -165,9 +165,14 @@ Decomposition Decomposition::halved(int axis) const {
   Decomposition coarse = *this;
   ++coarse.halvings_[axis];
   coarse.cells_[axis] = ceil_div(cells_[axis], Index{2});
+  return coarse.without_single_cells();
+}
+
+Decomposition Decomposition::without_single_cells() const {
+  Decomposition other = *this;
   for (int a = 0; a < 3; ++a)
-    if (coarse.cells_[a] == 1) coarse.periodic_[a] = false;
-  return coarse;
+    if (cells_[a] == 1) other.periodic_[a] = false;
+  return other;
 }
 
 std::optional<int> Decomposition::neighbour(int rank, Direction d) const {

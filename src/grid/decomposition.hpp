@@ -37,8 +37,9 @@ class Decomposition {
   static int max_halo_width_below(int ghosts, Int3 cells, int ranks, std::array<bool, 3> periodic);
 
   // The decomposition of every second cell along the axis, from the first on: a rank keeps its own cells.
-  // Axes of a single cell are no longer periodic. Subdomains may be thinner than cells / parts.
+  // Subdomains may be thinner than cells / parts. Of both, axes of a single cell are not periodic.
   Decomposition halved(int axis) const;
+  Decomposition without_single_cells() const;
 
   int ranks() const { return static_cast<int>(process_grid_.product()); }
   Int3 cells() const { return cells_; }

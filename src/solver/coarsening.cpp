@@ -12,7 +12,7 @@
 namespace isotherm {
 namespace {
 
-constexpr Index coarsest_cells = 4;   // along an axis
+constexpr Index coarsest_cells = 4;   // along an axis, unless sweeps do not solve such a grid
 constexpr double most_stiffer = 2.5;  // 1/h^2 of the stiffest axis over that of any coarsened axis
 
 Config coarser(const Config& fine) {
@@ -84,7 +84,11 @@ std::vector<CoarseGrid> coarse_grids(const Config& config, const Decomposition& 
   const auto longest = [](Int3 n) { return std::max({n.x, n.y, n.z}); };
   const Config* finest = &config;
   bool whole = decomposition.ranks() == 1;
-  while (longest(finest->grid.cells) > coarsest_cells) {
+  const auto has_coarser = [&] {
+    const Index cells = longest(finest->grid.cells);
+    return cells > coarsest_cells || (cells > 1 && (all.empty() || !sweeps_solve(*finest)));
+  };
+  while (has_coarser()) {
     const Decomposition& finer = all.empty() ? decomposition : all.back().decomposition;
     Config next = coarser(*finest);
     const bool is_cut = !whole && can_be_cut(next, finer, ghost_layers(*finest));

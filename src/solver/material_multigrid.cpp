@@ -198,7 +198,8 @@ class MaterialMultigrid {
         conductances_(3 + has_ground(config_)),
         compute_(level.compute()),
         of_body_(std::move(of_body)),
-        kernels_(semicoarsening<float>(device_.backend())) {
+        kernels_(semicoarsening<float>(device_.backend())),
+        wraps_(level.decomposition().periodic()) {
     // Sweeps before and after a correction: of the finest grid, and of all coarser ones. Whatever the
     // conductances, no eigenvalue is above 2 (Gershgorin).
     for (const int sweeps : {3, 8}) {
@@ -206,9 +207,9 @@ class MaterialMultigrid {
       weights_.emplace_back(weights.begin(), weights.end());
     }
     check_blocks(level.decomposition());
-    grids_.push_back(
-        std::make_unique<ConductanceGrid>(config_, level.decomposition(), ranks_, device_, compute_));
-    for (int along = 0; along < conductances_; ++along) find_conductances(0, along);
+    grids_.push_back(std::make_unique<ConductanceGrid>(config_, level.decomposition().without_single_cells(),
+                                                       ranks_, device_, compute_));
+    find_conductances(0);
     for (std::size_t i = 0; grid(i).decomposition.cells().product() > 1; ++i) add_grid(i, axis_below(i));
     if (!can_be_recorded()) return;
     // Recording also loads the kernels, so the first cycle does not pay for that.
@@ -223,14 +224,10 @@ class MaterialMultigrid {
     if (!graph_ || times_phases_) return cycle(0);
     finest().timed(Phase::sweep, [&] { device_.launch(*graph_, compute_); });
   }
-  // Recompute the conductances of all grids after those of the field's cells have changed.
-  void take_ground() {
-    for (std::size_t i = 0; i < grids_.size(); ++i) find_conductances(i, ground_of_cells);
-  }
-  void take_faces() {  // on axes with boundary coefficients that use t
-    for (int axis = 0; axis < 3; ++axis)
-      if (coefficients_use_time(config_, axis))
-        for (std::size_t i = 0; i < grids_.size(); ++i) find_conductances(i, axis);
+  // After conductances of the field's cells have changed: those of coarse grids depend on all of the next
+  // finer one, so that a part alone would keep a trace of earlier steps.
+  void take_conductances() {
+    for (std::size_t i = 0; i < grids_.size(); ++i) find_conductances(i);
   }
 
   std::vector<TimedGrid> timed() {  // the finest first
@@ -302,13 +299,17 @@ class MaterialMultigrid {
       all_or_throw(ranks_, [&] { coarse.gathering.emplace(ranks_, device_, coarse.source(), parts); });
       coarse.gathering->connect(fine.halo());
     }
-    for (int along = 0; along < conductances_; ++along) {
-      const bool to_itself = along < 3 && wraps[along] && next.decomposition.cells()[along] == 1;
-      if (!to_itself) find_conductances(i + 1, along);
-    }
+    find_conductances(i + 1);
   }
 
-  // The conductances of grid i, computed from the field's cells or from the next finer grid.
+  // The conductances of grid i, computed from the field's cells or from the next finer grid. A cell that is
+  // its own neighbour exchanges nothing.
+  void find_conductances(std::size_t i) {
+    for (int along = 0; along < conductances_; ++along) {
+      const bool to_itself = along < 3 && wraps_[along] && grid(i).decomposition.cells()[along] == 1;
+      if (!to_itself) find_conductances(i, along);
+    }
+  }
   void find_conductances(std::size_t i, int along) {
     ConductanceGrid& to = grid(i);
     const auto find = [&](bool above, Box cells) {
@@ -377,6 +378,7 @@ class MaterialMultigrid {
   Stream compute_;
   OfBody of_body_;
   const Semicoarsening<float>& kernels_;
+  std::array<bool, 3> wraps_;                // is the axis periodic?
   std::vector<std::vector<float>> weights_;  // of the sweeps: finest grid, coarser grids
   std::vector<std::unique_ptr<ConductanceGrid>> grids_;
   std::optional<Owned<Graph>> graph_;
@@ -417,11 +419,9 @@ class MaterialCorrection : public Correction<T> {
   }
 
   void solve(double scale, int cycles, bool) override {
-    if (level_.dt() != dt_) {
-      dt_ = level_.dt();
-      multigrid_.take_ground();
-    }
-    if (coefficients_use_time(level_.config())) multigrid_.take_faces();
+    if (const double dt = std::exchange(dt_, level_.dt());
+        dt != dt_ || coefficients_use_time(level_.config()))
+      multigrid_.take_conductances();
     level_.wait_for_copy(true);  // the field is changed in place
     step_.refresh_ghosts();
     level_.fill_boundaries(level_.whole());

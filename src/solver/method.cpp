@@ -232,10 +232,21 @@ Method coarsest_method(const Config& config) {
   const double unit = config.problem.weight;
   // Where nothing decays there is nothing to solve.
   if (s.lowest <= 0) return {"coarsest", std::vector<double>(least_sweeps, unit), unit};
-  // A power of two: its launches may be even.
+  // A power of two: its launches may be even. A single cell needs one sweep, and others would only round it.
   std::int64_t m = least_sweeps;
+  if (!has_range(s)) {
+    std::vector<double> weights(least_sweeps, 0.0);
+    weights[0] = 1 / s.lowest;
+    return {"coarsest", std::move(weights), unit};
+  }
   while (m < most_coarsest_sweeps && decay_of_cycle(s, m) < -std::log(left_on_coarsest)) m *= 2;
   return {"coarsest", chebyshev_weights(s, m), unit};
+}
+
+bool sweeps_solve(Config config) {
+  if (config.problem.implicit_dt) config.problem.implicit_dt = 1e30;
+  const Spectrum s = sweep_spectrum(config);
+  return s.lowest > 0 && decay_of_cycle(s, most_coarsest_sweeps) >= -std::log(left_on_coarsest);
 }
 
 }  // namespace isotherm

@@ -64,6 +64,8 @@ Method make_method(const Config& config, std::optional<double> dt = {});
 std::vector<double> smoothing_weights(double highest, int sweeps);
 // For the coarsest grid of multigrid: a cycle of Chebyshev weights, long enough to solve it.
 Method coarsest_method(const Config& config);
+// Does it solve the problem of that grid? Of the grid of an implicit step, with steps of any length.
+bool sweeps_solve(Config config);
 
 // The implicit method: stages of a step, and the share of the step that each one's implicit_dt is.
 std::vector<ImplicitStage> implicit_stages(Scheme scheme);

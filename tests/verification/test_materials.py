@@ -195,6 +195,23 @@ def test_the_error_of_a_body_is_below_what_was_asked_for(tmp_path):
     assert np.abs(field(tmp_path / "out") - exact).max() <= residual["error_K"] <= 1e-3
 
 
+def test_a_restart_within_coefficients_of_time_ends_in_the_same_field(tmp_path):
+    """Coarse grids know nothing of earlier steps. The axis of a single cell is its own neighbour."""
+    def law(coefficient):
+        return {"kind": "convection", "ambient": 350, "coefficient": coefficient}
+
+    deck = {
+        "grid": {"cells": [12, 1, 13], "spacing": 1e-3},
+        "materials": {"core": CORE, "board": BOARD},
+        "material": {"default": "core"},
+        "regions": [box("board", [0, 0, 0], [5e-3, 1, 6e-3])],
+        "boundaries": {"x_max": law("400 + 300*sin(0.1*t)"), "z_max": law("4000 + 3000*sin(0.2*t)"), "y_min": "periodic", "y_max": "periodic"},
+        "initial": [{"shape": "constant", "value": 300}],
+        "problem": {"method": "implicit", "steps": 6, "dt": 100},
+    }
+    expect_the_same_bits_after_a_restart(tmp_path, deck, 3)
+
+
 COOLING = "50*(1 + 0.1*t)"
 
 

@@ -263,3 +263,44 @@ def test_refusals(tmp_path, problem, key):
     """The last of multigrid, whose cycles all have 8 sweeps."""
     write_deck(tmp_path, (BODY + problem).replace("chebyshev", "multigrid" if problem == ", cycle: 64}\n" else "chebyshev"))
     assert f"{key}: " in ran("run", "deck.yaml", cwd=tmp_path, code=65).stderr
+
+
+@pytest.mark.parametrize("precision", ["fp64", "mixed"])
+@pytest.mark.parametrize("scheme", ["backward_euler", "sdirk2"])
+def test_a_small_insulated_body_keeps_the_heat_of_long_steps(tmp_path, precision, scheme):
+    """A step is 1e8 stable ones, so that all but the mean is at rest: no coarse grid of several cells tells them apart."""
+    write_deck(tmp_path, """\
+grid: {cells: [16, 16, 13], lengths: [0.005, 0.005, 0.004]}
+material: {conductivity: 400, density: 8960, heat_capacity: 385}
+initial: [{shape: constant, value: 300}]
+sources: [{shape: box, from: [0, 0, 0], to: [0.004, 0.004, 0.001], power: 0.01}]
+problem: {method: implicit, dt: 36000, end_time: 216000}
+output: {diagnostics: 1}
+""")
+    run(tmp_path, f"precision={precision}", f"problem.scheme={scheme}")
+    rise = 0.01 * 216000 / (8960 * 385 * 0.005 * 0.005 * 0.004)
+    assert float(runs.history(tmp_path / "run")[-1]["mean_K"]) - 300 == pytest.approx(rise, rel=1e-5)
+
+
+PATCH = """\
+grid: {cells: [24, 24, 24], lengths: [0.024, 0.024, 0.024]}
+material: {conductivity: 20, density: 8000, heat_capacity: 500}
+boundaries: {z_min: {kind: temperature, value: 400, where: {from: [FROM, FROM], to: [TO, TO]}}}
+initial: [{shape: constant, value: 300}]
+sources: [{shape: box, from: [0, 0, 0.012], to: [0.024, 0.024, 0.024], power: 1}]
+"""
+
+
+@pytest.mark.parametrize("ends", [("0.006", "0.018"), ("0.011", "0.013")])
+def test_multigrid_and_long_steps_of_a_body_held_at_a_patch(tmp_path, ends):
+    """Which ends within cells of the coarse grids."""
+    write_deck(tmp_path, PATCH.replace("FROM", ends[0]).replace("TO", ends[1]))
+    fields = {}
+    for name, problem in {"chebyshev": "kind: steady, method: chebyshev, tolerance: 1e-9", "multigrid": "kind: steady, tolerance: 1e-9",
+                          "error": "kind: steady, error: 5", "implicit": "method: implicit, dt: 1e5, end_time: 1e6"}.items():
+        record = run(tmp_path, f"problem={{{problem}}}", name=name)
+        fields[name] = field(tmp_path / name)
+    assert np.abs(fields["multigrid"] - fields["chebyshev"]).max() < 1e-4
+    assert np.abs(fields["implicit"] - fields["chebyshev"]).max() < 1e-3
+    assert np.abs(fields["error"] - fields["chebyshev"]).max() < 5
+    assert record["result"] == "DONE"
