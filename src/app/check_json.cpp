@@ -397,10 +397,12 @@ class Deck {
     YamlNode deck = *base_;
     for (const Json& setting : settings)
       put_value(deck, setting.at("key"), node_of(setting.at("value")), problems);
-    const Config config = settle_config(deck, path_, registry_, problems);
+    Config config = settle_config(deck, path_, registry_, problems);
     Problems again(path_);
-    if (!scale_case(deck, scaling_, config, ranks, place_, again)) return config;
-    return settle_config(deck, path_, registry_, again);
+    if (scale_case(deck, scaling_, config, ranks, place_, again))
+      config = settle_config(deck, path_, registry_, again);
+    limit_steps(config);
+    return config;
   }
 
   const CudaDevices& gpus() {

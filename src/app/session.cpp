@@ -6,6 +6,7 @@
 #include "config/materials.hpp"
 #include "config/parts.hpp"
 #include "config/problems.hpp"
+#include "config/reader.hpp"
 #include "core/all_or_throw.hpp"
 #include "core/build_info.hpp"
 #include "core/text.hpp"
@@ -24,6 +25,7 @@
 #include "physics/exact.hpp"
 #include "physics/probe.hpp"
 #include "physics/region_values.hpp"
+#include "physics/step_limits.hpp"
 #include "physics/varying_sources.hpp"
 #include "solver/kernel_choice.hpp"
 #include "solver/multigrid.hpp"
@@ -319,9 +321,11 @@ void be_another_run(Config& config, const std::string& name) {
 // A step that is stable on the deck's grid need not be on the finer ones of its series.
 void validate_time_step(const Config& each) {
   const ProblemConfig& problem = each.problem;
-  if (is_implicit(each)) return;
+  if (problem.kind == ProblemKind::steady || is_implicit(each) || !problem.dt ||
+      (problem.allow_unstable && !is_rkl(each)))
+    return;
   const double limit = is_rkl(each) ? rkl_limit(each, most_rkl_stages(each)) : stable_dt(each);
-  if (!problem.dt || (problem.allow_unstable && !is_rkl(each)) || *problem.dt <= limit) return;
+  if (*problem.dt <= limit) return;
   throw deck_error(
       each, "problem.dt",
       "{:.6g} s is above the limit {:.6g} s of the grid {} of the series; lower it, or write auto",
@@ -420,6 +424,10 @@ int counted_axis(const Config& config) {
   return n.x > 1 || n.y * n.z == 1 ? 0 : n.y > 1 ? 1 : 2;
 }
 
+bool has_limits_of_cells(const Config& config) {
+  return config.problem.kind == ProblemKind::transient && has_several_materials(config);
+}
+
 // Zones of the same lengths, of more or fewer cells each.
 void refine_zones(const Config& config, Config& level, int axis, std::int64_t cells) {
   const std::int64_t n = config.grid.cells[axis], more = level.grid.cells[axis];
@@ -457,10 +465,27 @@ Config refined(const Config& config, std::int64_t cells) {
     refine_zones(config, level, axis, cells);
   }
   level.grid.spacing.reset();
+  limit_steps(level);
   return level;
 }
 
 }  // namespace
+
+void limit_steps(Config& config) {
+  if (has_limits_of_cells(config)) set_step_limits(config, step_limits_of(config, {{}, config.grid.cells}));
+}
+
+void limit_steps(Config& config, const Communicator& world) {
+  if (!has_limits_of_cells(config)) return;
+  Box mine{{}, config.grid.cells};
+  const int axis = mine.hi.z >= mine.hi.y ? 2 : 1;
+  mine.lo[axis] = config.grid.cells[axis] * world.rank() / world.size();
+  mine.hi[axis] = config.grid.cells[axis] * (world.rank() + 1) / world.size();
+  StepLimits limits = all_or_throw(world, [&] { return step_limits_of(config, mine); });
+  for (double* const each : {&limits.stable, &limits.monotone, &limits.alone})
+    *each = world.all_reduce(*each, ReduceOp::min);
+  all_or_throw(world, [&] { set_step_limits(config, limits); });
+}
 
 std::vector<Config> cases_of(const Config& config) {
   if (config.verify.order.empty()) return {config};
@@ -516,6 +541,7 @@ Session plan_session(const CommandLine& command, const Communicator& world) {
   ThreadPlan threads = plan_threads(world.split_by_host());
   use_threads(threads.threads);
   const int ranks = command.ranks ? command.ranks : world.size();
+  limit_steps(deck.config, world);
   std::vector<Config> cases = all_or_throw(world, [&] { return sound_cases(config); });
   for (std::string& warning : shape_warnings(config)) deck.config.warnings.push_back(std::move(warning));
   Placement placement =

@@ -53,15 +53,15 @@ std::string extraordinary_value(const Config& config) {
 }
 
 std::string remedy_of(const Config& config, double residual) {
-  const std::string limit = fmt::format("{:.6g} s", stable_dt(config));
   if (config.problem.kind == ProblemKind::transient && euler_dt(config) > stable_dt(config))
-    return fmt::format("keep problem.dt below the stability limit {} and look at boundaries and sources",
-                       limit);
+    return fmt::format(
+        "keep problem.dt below the stability limit {:.6g} s and look at boundaries and sources",
+        stable_dt(config));
   std::string why;
   if (std::isfinite(residual))
     why = fmt::format("it changed by {:.3g} K in a sweep, more than 1e9 K; ", residual);
   if (config.problem.kind == ProblemKind::transient)
-    why += fmt::format("problem.dt is stable (at most {}); ", limit);
+    why += fmt::format("problem.dt is stable (at most {:.6g} s); ", stable_dt(config));
   const std::string value = extraordinary_value(config);
   return why +
          (value.empty() ? "look at boundaries and sources" : "look at the values of the deck: " + value);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -306,6 +307,13 @@ struct VerifyConfig {
   double order_tolerance = 0.02;
 };
 
+// s. Of the cells that a body of several materials has; infinite where none bounds a step.
+struct StepLimits {
+  static constexpr double none = std::numeric_limits<double>::infinity();
+  double stable = none, monotone = none;  // stable_dt(), monotone_dt()
+  double alone = none;  // of cells among their own class: stable_dt() where no two exchange heat
+};
+
 struct Config {
   std::string name;  // of the deck's file, without its folder and extension
   GridConfig grid;
@@ -322,6 +330,8 @@ struct Config {
   ParallelConfig parallel;
   OutputConfig output;
   VerifyConfig verify;
+  // Of a transient problem with several materials, which regions alone do not tell: set_step_limits().
+  std::optional<StepLimits> step_limits;
 
   // Where a key stands: "deck.yaml:12:8: problem.dt" or "argument 3: problem.dt"; a key that the deck leaves
   // to its default is placed at its section. For checks that come after the reader.
@@ -343,8 +353,7 @@ bool knows_conductivity(const Config& config);          // does it say k?
 double lowest_temperature(const Config& config);        // K; of exact solutions, perhaps differences, none
 bool mean_is_free(const Config& config);  // steady, and no boundary fixes it: T + constant solves it as well
 int ghost_layers(const Config& config);   // layers of ghosts that fields have
-// s: 1 / (2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2)); of several materials the least of all
-// cells, as monotone_dt().
+// s: 1 / (2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2)); of several materials the least of all cells, by step_limits.
 double stable_dt(const Config& config);
 // Transient, by a method of solver/method.hpp: rkl, implicit, one of these two.
 bool is_rkl(const Config& config);
@@ -371,8 +380,8 @@ BoundaryLaw boundary_law(const Config& config, Face face, double conductivity);
 // s. The largest explicit step that keeps the maximum principle: no cell passes beyond its neighbours and
 // the temperatures outside. The least rho c / sum of g_f (1 - a_f) over all cells, g_f = k/h^2, a_f = 0
 // between cells: with it the weight of a cell in its own next temperature is not negative. At most
-// stable_dt(), and less where a boundary holds the temperature or exchanges heat. Of several materials the
-// least over what cells may be of: config/material_blocks.hpp.
+// stable_dt(), and less where a boundary holds the temperature or exchanges heat. Of several materials by
+// step_limits.
 double monotone_dt(const Config& config);
 
 // Of rkl. The longest step of so many stages, s, with 5 % to spare (Meyer, Balsara and Aslam, J. Comput.

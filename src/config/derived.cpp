@@ -9,7 +9,6 @@
 #include "config/boundary_laws.hpp"
 #include "config/config.hpp"
 #include "config/grid_axes.hpp"
-#include "config/material_blocks.hpp"
 #include "config/materials.hpp"
 #include "config/parts.hpp"
 #include "config/problems.hpp"
@@ -106,91 +105,18 @@ bool takes_long_steps(const Config& config) {
   return is_rkl(config) || is_implicit(config);
 }
 
-namespace {
-
-// What a cell has at one of its faces.
-struct Side {
-  double conductance;  // as face_conductance(); at a boundary that to its own class
-  std::optional<Face> boundary = {};
-};
-
-// The classes of the cells of a block, without numbers of materials that occur twice.
-std::vector<std::size_t> classes_of(const MaterialClasses& all, const MaterialBlocks& blocks, Int3 block) {
-  std::array<std::size_t, 3> size;
-  for (int a = 0; a < 3; ++a)
-    size[static_cast<std::size_t>(a)] = all.size_number(a, blocks.first(a, block[a]));
-  std::vector<std::size_t> found;
-  for (const std::uint8_t material : blocks.materials(block))
-    if (const std::size_t own = all.of_sizes(material, size); std::ranges::find(found, own) == found.end())
-      found.push_back(own);
-  return found;
+// Of several materials.
+static const StepLimits& limits_of(const Config& config) {
+  if (!config.step_limits)
+    throw Error(ExitCode::internal,
+                "a time step was asked for before the cells of the body were known; please report it");
+  return *config.step_limits;
 }
-
-// The largest sum(low, high) that a cell of class `own` of a block may have for its two sides along an axis.
-template <class Sum>
-double largest_sum(const Config& config, const MaterialClasses& all, const MaterialBlocks& blocks, int axis,
-                   Int3 block, std::size_t own, const Sum& sum) {
-  const auto best = [&](Int3 beyond) {
-    double conductance = 0;
-    for (const std::size_t other : classes_of(all, blocks, beyond))
-      conductance = std::max(conductance, face_conductance(config, all, axis, own, other));
-    return Side{conductance};
-  };
-  const Index last = blocks.count(axis) - 1, at = block[axis];
-  const auto beyond = [&](bool is_high) {
-    const Face f = face(axis, is_high);
-    Int3 next = block;
-    next[axis] += is_high ? 1 : -1;
-    if (at != (is_high ? last : 0)) return best(next);
-    next[axis] = last - at;
-    if (boundary_of(config, f).kind == BoundaryKind::periodic) return best(next);
-    return Side{face_conductance(config, all, axis, own, own), f};
-  };
-  const Side low = beyond(false), high = beyond(true), within = best(block);
-  const Index cells = blocks.cells(axis, at);
-  if (cells == 1) return sum(low, high);
-  const double at_ends = std::max(sum(low, within), sum(within, high));
-  return cells > 2 ? std::max(at_ends, sum(within, within)) : at_ends;
-}
-
-// s. The least heat of a cell over the conductances of its faces. sum(axis, class, own, low, high): what the
-// two sides count, where `own` is the conductance of a face to its own class.
-template <class Sum>
-double least_time(const Config& config, const Sum& sum) {
-  const MaterialClasses all = material_classes(config);
-  const MaterialBlocks blocks(config);
-  double least = std::numeric_limits<double>::infinity();
-  const auto add = [&](Int3 block, std::size_t i) {
-    const MaterialClass& own = all.classes[i];
-    double conductances = 0;
-    for (int axis = 0; axis < 3; ++axis)
-      conductances +=
-          largest_sum(config, all, blocks, axis, block, i, [&](const Side& low, const Side& high) {
-            return sum(axis, own, face_conductance(config, all, axis, i, i), low, high);
-          });
-    if (conductances > 0)
-      least = std::min(least, own.heat_capacity * volume_ratio(config, own) / conductances);
-  };
-  for (Index z = 0; z < blocks.count(2); ++z)
-    for (Index y = 0; y < blocks.count(1); ++y)
-      for (Index x = 0; x < blocks.count(0); ++x)
-        for (const std::size_t i : classes_of(all, blocks, {x, y, z}))
-          if (!all.classes[i].is_void()) add({x, y, z}, i);
-  return least;
-}
-
-}  // namespace
 
 double stable_dt(const Config& config) {
   if (has_several_materials(config)) {
-    const double least =
-        least_time(config, [](int, const MaterialClass&, double, const Side& low, const Side& high) {
-          return low.conductance + high.conductance;
-        });
-    if (std::isfinite(least)) return least;
-    return least_time(
-        config,  // no two cells exchange heat, and a step must have a length
-        [](int, const MaterialClass&, double of_own, const Side&, const Side&) { return 2 * of_own; });
+    const StepLimits& limits = limits_of(config);
+    return std::isfinite(limits.stable) ? limits.stable : limits.alone;
   }
   double sum = 0;
   for (const double h : spacing(config)) sum += 1 / (h * h);
@@ -233,18 +159,7 @@ static double sides_of_axis(const Config& config, int axis) {
 }
 
 double monotone_dt(const Config& config) {
-  if (has_several_materials(config)) {
-    const auto sum = [&](int axis, const MaterialClass& own, double of_own, const Side& low,
-                         const Side& high) {
-      const bool is_alone = config.grid.cells[axis] == 1 && !low.boundary;  // between itself
-      const auto share = [&](const Side& side) {
-        return side.boundary ? 1 - boundary_law(config, *side.boundary, own.conductivity[axis]).a
-                             : side.conductance / of_own;
-      };
-      return is_alone ? 0 : of_own * (share(low) + share(high));
-    };
-    return least_time(config, sum);
-  }
+  if (has_several_materials(config)) return limits_of(config).monotone;
   double largest = 0;  // 1/m^2
   const Vector3 h = spacing(config);
   for (int axis = 0; axis < 3; ++axis) largest += sides_of_axis(config, axis) / (h[axis] * h[axis]);

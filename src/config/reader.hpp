@@ -62,6 +62,9 @@ Config settle_config(const YamlNode& deck, const std::string& path, const Regist
 
 // Checks that need more than one key, or the kernel registry.
 void validate(Config& config, const RegistryNames& registry, Problems& problems);
+// Sets the limits of a body of several materials, and checks by them what validate() could not: the time
+// step. Throws Error(deck), and adds warnings.
+void set_step_limits(Config& config, const StepLimits& limits);
 // Its parts, and what they share: a box along an axis, a steady error of `what`, a kernel that can do `what`.
 void check_materials(const Config& config, const RegistryNames& registry, Problems& problems);
 void check_boundaries(const Config& config, const RegistryNames& registry, Problems& problems);

@@ -13,6 +13,7 @@
 #include "config/grid_axes.hpp"
 #include "config/materials.hpp"
 #include "config/parts.hpp"
+#include "config/problems.hpp"
 #include "config/reader.hpp"
 #include "config/text.hpp"
 
@@ -63,19 +64,49 @@ void check_method(Config& config, Problems& problems) {
                transient ? "euler, rkl, implicit" : "jacobi, chebyshev, multigrid");
 }
 
-void check_euler_step(const Config& config, double dt, Problems& problems) {
+struct StepProblem {
+  const char* key;
+  std::string text;
+  bool is_warning = false;
+};
+
+void check_euler_step(const Config& config, double dt, std::vector<StepProblem>& found) {
   const double limit = stable_dt(config), monotone = monotone_dt(config);
   if (dt > limit && !config.problem.allow_unstable)
-    problems.add("problem.dt", "{} s is above the stability limit of {} s, {}; write at most that, or auto",
-                 shortest(dt), shortest(limit),
-                 has_several_materials(config)
-                     ? "the least of all cells: rho c over the conductances of its faces"
-                     : "1/(2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2))");
+    found.push_back({"problem.dt",
+                     fmt::format("{} s is above the stability limit of {} s, {}; write at most that, or auto",
+                                 shortest(dt), shortest(limit),
+                                 has_several_materials(config)
+                                     ? "the least of all cells: rho c over the conductances of its faces"
+                                     : "1/(2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2))")});
   if (dt > monotone && dt <= limit)
-    problems.warn("problem.dt",
-                  "{} s is stable (the limit is {} s), but above {} s temperatures at the boundaries can "
-                  "pass beyond their neighbours' and oscillate; write at most that, or auto",
-                  shortest(dt), shortest(limit), shortest(monotone));
+    found.push_back(
+        {"problem.dt",
+         fmt::format("{} s is stable (the limit is {} s), but above {} s temperatures at the boundaries can "
+                     "pass beyond their neighbours' and oscillate; write at most that, or auto",
+                     shortest(dt), shortest(limit), shortest(monotone)),
+         true});
+}
+
+// Of a step, by its limits.
+std::vector<StepProblem> problems_of_step(const Config& config) {
+  const ProblemConfig& p = config.problem;
+  std::vector<StepProblem> found;
+  if (const int most = most_rkl_stages(config); is_rkl(config) && p.dt > rkl_limit(config, most))
+    found.push_back(
+        {"problem.dt",
+         fmt::format("{} s would take more than {} stages, in which {} values lose digits to "
+                     "rounding; write at most {}, or auto",
+                     shortest(*p.dt), most, word(config.precision), shortest(rkl_limit(config, most)))});
+  if (takes_long_steps(config)) return found;
+  if (p.dt) check_euler_step(config, *p.dt, found);
+  constexpr double most_steps = 1e15;
+  const double dt = p.dt ? *p.dt : std::min(p.dt_fraction * stable_dt(config), monotone_dt(config));
+  if (p.end_time && *p.end_time / dt > most_steps)
+    found.push_back({"problem.end_time",
+                     fmt::format("{} s in steps of {} s are more than 1e15 steps; choose a smaller end_time",
+                                 shortest(*p.end_time), shortest(dt))});
+  return found;
 }
 
 void check_time_step(const Config& config, Problems& problems) {
@@ -87,19 +118,9 @@ void check_time_step(const Config& config, Problems& problems) {
     problems.add("problem.dt",
                  "auto needs an end_time, of which implicit takes a part; write dt, or end_time "
                  "instead of steps");
-  if (const int most = most_rkl_stages(config); is_rkl(config) && p.dt > rkl_limit(config, most))
-    problems.add("problem.dt",
-                 "{} s would take more than {} stages, in which {} values lose digits to rounding; write at "
-                 "most {}, or auto",
-                 shortest(*p.dt), most, word(config.precision), shortest(rkl_limit(config, most)));
-  if (takes_long_steps(config)) return;
-  if (p.dt) check_euler_step(config, *p.dt, problems);
-  constexpr double most_steps = 1e15;
-  const double dt = p.dt ? *p.dt : std::min(p.dt_fraction * stable_dt(config), monotone_dt(config));
-  if (p.end_time && *p.end_time / dt > most_steps)
-    problems.add("problem.end_time",
-                 "{} s in steps of {} s are more than 1e15 steps; choose a smaller end_time",
-                 shortest(*p.end_time), shortest(dt));
+  if (has_several_materials(config)) return;  // set_step_limits() does the rest
+  for (const auto& [key, text, is_warning] : problems_of_step(config))
+    is_warning ? problems.warn(key, "{}", text) : problems.add(key, text);
 }
 
 void check_tolerance(Config& config, Problems& problems) {
@@ -550,6 +571,14 @@ void validate(Config& config, const RegistryNames& registry, Problems& problems)
   check_solver(config, problems);
   check_kernels(config, registry, problems);
   check_transport(config, registry, problems);
+}
+
+void set_step_limits(Config& config, const StepLimits& limits) {
+  config.step_limits = limits;
+  for (const auto& [key, text, is_warning] : problems_of_step(config)) {
+    if (!is_warning) throw deck_error(config, key, "{}", text);
+    config.warnings.push_back(fmt::format("{}: {}", config.at(key), text));
+  }
 }
 
 }  // namespace isotherm

@@ -185,6 +185,11 @@ void MaterialPainter::row(Index x, Index y, Index z, std::span<std::uint8_t> mat
   }
 }
 
+bool MaterialPainter::repeats(Index z) const {
+  return std::ranges::all_of(*brushes_,
+                             [&](const Brush& each) { return each.cover && each.cover->repeats(z); });
+}
+
 void MaterialPainter::mark_visible(Index y, Index z, std::vector<bool>& shapes) const {
   constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
   std::vector<std::size_t> top(cells_.x, none);

@@ -40,6 +40,8 @@ class MaterialPainter {
     load({cell, cell + Int3{1, 1, 1}});
     return painted(cell);
   }
+  // Are the planes z and z - 1 of the domain painted alike? False where that takes a look at them.
+  bool repeats(Index z) const;
   // Marks the shapes (their places in painted_shapes()) that a cell of this row of the domain is of.
   void mark_visible(Index y, Index z, std::vector<bool>& shapes) const;
   Index inside(int axis, Index i) const {  // the cell of the domain that a cell beyond it is like
