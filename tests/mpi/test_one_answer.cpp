@@ -207,6 +207,7 @@ TEST_P(OneAnswer, OfABodyInAVoid) {
   expect_one_answer_of_cycles<float>(MethodName::jacobi, decks::in_a_void({19, 15, 16}), device());
   config.problem = decks::every_wall({26, 17, 15}).problem;
   config.boundaries[2].kind = config.boundaries[3].kind = BoundaryKind::periodic;
+  config = decks::with_step_limits(config);
   config.problem.dt = 20 * stable_dt(config);
   expect_one_answer_of_cycles<double>(MethodName::rkl, config, device());
   config.problem.dt = stable_dt(config) / 2;
@@ -216,12 +217,12 @@ TEST_P(OneAnswer, OfABodyInAVoid) {
 // With sources that stay, move, and are formulas.
 TEST_P(OneAnswer, OfCellsOfSeveralSizes) {
   const auto expect = [&]<class T>(T, MethodName method, const Config& config) {
-    expect_one_answer_of_cycles<T>(method, decks::graded(config), device());
+    expect_one_answer_of_cycles<T>(method, decks::with_step_limits(decks::graded(config)), device());
   };
   expect(double{}, MethodName::multigrid, decks::several({37, 32, 18}));
   expect(float{}, MethodName::multigrid, decks::steady({26, 41, 15}));
   Config moving = decks::moving_sources({21, 16, 17});
-  moving.problem.dt = 10 * stable_dt(decks::graded(moving));
+  moving.problem.dt = 10 * stable_dt(decks::with_step_limits(decks::graded(moving)));
   expect(double{}, MethodName::rkl, moving);
   expect(float{}, MethodName::euler, decks::moving_sources({37, 13, 12}));
 }
@@ -344,7 +345,7 @@ Drawn draw(Random& random) {
                  : kind == 1 ? decks::periodic(cells)
                              : decks::every_wall(cells);
   if (kind == 2) drawn.config.boundaries[0].value = Expression("320 + 10*sin(20*y)", "yzt");
-  if (upto(0, 1) == 0) drawn.config = decks::of_many_classes(drawn.config, random);
+  if (upto(0, 1) == 0) drawn.config = decks::with_step_limits(decks::of_many_classes(drawn.config, random));
   drawn.config.solver.halo_width = static_cast<int>(upto(1, 4));
   drawn.config.solver.reduction = upto(0, 1) ? "auto" : "reproducible";
   if (upto(0, 2) == 0) drawn.config.output.diagnostics = 1;

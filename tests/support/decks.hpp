@@ -4,6 +4,8 @@
 #include <string>
 
 #include "config/config.hpp"
+#include "config/materials.hpp"
+#include "physics/step_limits.hpp"
 
 namespace isotherm::decks {
 
@@ -62,6 +64,12 @@ inline Config steady(Int3 cells) {
                     .method = MethodName::jacobi,
                     .tolerance = ProblemConfig::steady_tolerance};
   config.sources = {{.shape = Shape::gaussian, .value = 2e6, .centre = {0.1, 0.1, 0.1}, .width = 0.04}};
+  return config;
+}
+
+// With the limits of its steps, where they are by cell.
+inline Config with_step_limits(Config config) {
+  if (has_several_materials(config)) config.step_limits = step_limits_of(config, {{}, config.grid.cells});
   return config;
 }
 

@@ -1,0 +1,110 @@
+// The limits of time steps of a body of several materials are those of its cells.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "config/boundary_laws.hpp"
+#include "config/materials.hpp"
+#include "physics/material_painter.hpp"
+#include "physics/step_limits.hpp"
+#include "support/decks.hpp"
+#include "support/repeat.hpp"
+
+namespace isotherm {
+namespace {
+
+Config any_body(Random& random) {
+  Config config = decks::in_a_void({random.between(1, 40), random.between(1, 12), random.between(1, 12)});
+  config.problem = {.steps = 1};
+  const auto radius = random.between(0.0, 0.1);
+  config.regions.push_back({.shape = RegionShape::cylinder,
+                            .material = random.coin() ? "foam" : "copper",
+                            .place = {.centre = {0.15, 0.1, random.between(0.0, 0.2)},
+                                      .radius = radius,
+                                      .axis = random.between(0, 2),
+                                      .length = random.between(0.0, 0.3)}});
+  std::shuffle(config.regions.begin(), config.regions.end(), random);
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const bool is_periodic = random() % 4 == 0;
+    for (const std::size_t f : {2 * axis, 2 * axis + 1}) {
+      BoundaryConfig& boundary = config.boundaries[f];
+      boundary.kind = is_periodic
+                          ? BoundaryKind::periodic
+                          : std::array{BoundaryKind::temperature, BoundaryKind::flux,
+                                       BoundaryKind::convection, BoundaryKind::insulated}[random() % 4];
+      boundary.coefficient = std::pow(10, random.between(0, 8));
+    }
+  }
+  return random.coin() ? decks::graded(config) : config;
+}
+
+// By the formula of each face of each cell, without classes.
+StepLimits brute_force(const Config& config) {
+  StepLimits least;
+  MaterialPainter painter(config);
+  const GridAxes axes(config);
+  const Int3 n = config.grid.cells;
+  for_each_cell({{0, 0, 0}, n}, [&](Int3 cell) {
+    const NamedMaterial& own = material_of_number(config, painter.at(cell));
+    if (own.is_void()) return;
+    double stable = 0, monotone = 0;  // W/(m^3 K)
+    for (int i = 0; i < face_count; ++i) {
+      const auto f = static_cast<Face>(i);
+      const int axis = axis_of(f);
+      Int3 next = cell;
+      next[axis] += is_max(f) ? 1 : -1;
+      const bool is_beyond = next[axis] < 0 || next[axis] >= n[axis],
+                 is_periodic = boundary_of(config, f).kind == BoundaryKind::periodic;
+      const double h = axes[axis].size(cell[axis]), k = (*own.conductivity)[axis], among = k / (h * h);
+      if (is_beyond && !is_periodic) {
+        stable += among;
+        monotone += among * (1 - boundary_law(config, f, k).a);
+        continue;
+      }
+      next[axis] = (next[axis] + n[axis]) % n[axis];
+      const NamedMaterial& other = material_of_number(config, painter.at(next));
+      double resistance = 0;
+      if (other.is_void())
+        resistance = 1 / other.coefficient.value_or(0);
+      else
+        resistance = axes[axis].size(next[axis]) / 2 / (*other.conductivity)[axis];
+      const auto meet = [&](const char* a, const char* b) { return own.name == a && other.name == b; };
+      if (meet("core", "board") || meet("board", "core")) resistance += 1e-3;
+      stable += 1 / (h * (h / 2 / k + resistance));
+      if (n[axis] > 1) monotone += 1 / (h * (h / 2 / k + resistance));
+    }
+    const double heat = own.volumetric_heat_capacity();
+    least.stable = std::min(least.stable, heat / stable);
+    least.monotone = std::min(least.monotone, heat / monotone);
+  });
+  return least;
+}
+
+TEST(StepLimits, AreTheLeastOfAllCells) {
+  Random random;
+  for (int i = 0; i < 200; ++i) {
+    const Config config = any_body(random);
+    const StepLimits expected = brute_force(config), found = step_limits_of(config, {{}, config.grid.cells});
+    const auto expect_like = [&](double value, double wanted) {
+      if (std::isinf(wanted))
+        EXPECT_TRUE(std::isinf(value)) << i;
+      else
+        EXPECT_NEAR(value / wanted, 1, 1e-12) << i;
+    };
+    expect_like(found.stable, expected.stable);
+    expect_like(found.monotone, expected.monotone);
+    EXPECT_LE(found.alone, std::numeric_limits<double>::max()) << i;
+
+    Box low{{}, config.grid.cells}, high = low;  // with the same bits in parts
+    const int axis = random.between(1, 2);
+    low.hi[axis] = high.lo[axis] = random.between<Index>(0, config.grid.cells[axis]);
+    const StepLimits one = step_limits_of(config, low), other = step_limits_of(config, high);
+    EXPECT_EQ(found.stable, std::min(one.stable, other.stable)) << i;
+    EXPECT_EQ(found.monotone, std::min(one.monotone, other.monotone)) << i;
+  }
+}
+
+}  // namespace
+}  // namespace isotherm
