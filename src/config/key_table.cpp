@@ -98,8 +98,8 @@ Keys describe(CoarseConfig& coarse) {
 Keys describe(ProbesConfig& probes) {
   return with_times({
       {"points", list_of("points, each [x, y, z] or with a name", probes.points, describe_point, "at"),
-       "Points whose temperature is interpolated between cell centres, and near a boundary with the "
-       "boundary's own value.", {.example = "[[0.05, 0.05, 0.05]]", .absent = "none"}},
+       "Points whose temperature is interpolated between cell centres, near a surface by its law; on an "
+       "interface, of its lower side.", {.example = "[[0.05, 0.05, 0.05]]", .absent = "none"}},
   }, probes.times, {"points"});
 }
 

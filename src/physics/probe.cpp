@@ -1,7 +1,6 @@
 #include "physics/probe.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "config/boundary_laws.hpp"
@@ -21,6 +20,17 @@ double between(double lower, double upper, double weight) {
 
 constexpr int across(int corner, int axis) {
   return corner ^ 1 << axis;
+}
+
+// Along a cell's own gradient to the next centre, of the difference to a void's ambient temperature or to
+// that centre's: both fluxes to the face are equal. 1 within a material.
+double share_of_step(const MaterialClasses& all, std::size_t own, std::size_t next, int axis) {
+  const MaterialClass &here = all.classes[own], &beyond = all.classes[next];
+  const double k = here.conductivity[axis], h = here.size[axis], resistance = all.resistance(own, next);
+  if (beyond.conductivity[axis] == k && resistance == 0) return 1;
+  const double H = beyond.is_void() ? *beyond.coefficient
+                                    : 1 / (resistance + beyond.size[axis] / (2 * beyond.conductivity[axis]));
+  return (1 + beyond.size[axis] / h) * H / (2 * k / h + H);
 }
 
 }  // namespace
@@ -50,86 +60,85 @@ Probe::Probe(const Config& config, const Vector3& at, const std::string& key) {
   }
   const MaterialClasses all = material_classes(config);
   MaterialPainter painter(config);
-  std::array<bool, corners> is_body{};
+  std::array<std::size_t, corners> numbers{};
   for (int corner = 0; corner < corners; ++corner) {
     const Int3 place = cell(corner);
-    classes_[corner] = all.classes[all.count() == 1 ? 0 : all.of(painter.at(place), place)];
-    is_body[corner] = !classes_[corner].is_void();
-    for (int axis = 0; axis < 3; ++axis)
-      if (neighbours_[axis][corner >> axis & 1].beyond_boundary) is_body[corner] = false;
+    numbers[corner] = all.count() == 1 ? 0 : all.of(painter.at(place), place);
+    classes_[corner] = all.classes[numbers[corner]];
   }
-  const int owner = owner_of(from_face, is_body);
-  if (owner < 0)
+  for (int corner = 0; corner < corners; ++corner)
+    for (int axis = 0; axis < 3; ++axis)
+      shares_[corner][axis] = share_of_step(all, numbers[corner], numbers[across(corner, axis)], axis);
+  owner_ = owner_of(from_face);
+  if (owner_ < 0)
     throw deck_error(config, key,
                      "({}, {}, {}) m is in a void, which has no temperature; move the probe into the body",
                      at[0], at[1], at[2]);
-  find_bases(owner, is_body);
 }
 
-int Probe::owner_of(const Vector3& from_face, const std::array<bool, corners>& is_body) {
+int Probe::owner_of(const Vector3& from_face) const {
   for (int corner = 0; corner < corners; ++corner) {
-    bool contains = is_body[corner];
+    bool contains = !classes_[corner].is_void();
     for (int axis = 0; axis < 3; ++axis)
-      contains = contains && (corner >> axis & 1 ? from_face[axis] >= -rounding_of_per_cell
-                                                 : from_face[axis] <= rounding_of_per_cell);
+      contains = contains && !is_beyond_boundary(corner, axis) &&
+                 (corner >> axis & 1 ? from_face[axis] >= -rounding_of_per_cell
+                                     : from_face[axis] <= rounding_of_per_cell);
     if (contains) return corner;
   }
   return -1;
 }
 
-// Steps lead from the point's cell away from it, one axis each: to cells of the body through faces between
-// them, and to other corners from the nearest of these.
-void Probe::find_bases(int owner, const std::array<bool, corners>& is_body) {
-  std::array<int, corners> steps{};  // from the body
-  bases_[owner] = 1U << owner;
-  for (int away = 1; away < corners; ++away) {
-    const int corner = owner ^ away;
-    int nearest = 3;
-    for (int axis = 0; axis < 3; ++axis)
-      if (away >> axis & 1) nearest = std::min(nearest, steps[across(corner, axis)]);
-    const bool is_reached = is_body[corner] && nearest == 0;
-    steps[corner] = is_reached ? 0 : nearest + 1;
-    if (is_reached) bases_[corner] = 1U << corner;
-    for (int axis = 0; axis < 3 && !is_reached; ++axis)
-      if (away >> axis & 1 && steps[across(corner, axis)] == nearest)
-        bases_[corner] |= bases_[across(corner, axis)];
-  }
+bool Probe::is_open(int corner, int axis) const {
+  const int next = across(corner, axis);
+  return !is_beyond_boundary(next, axis) && !classes_[next].is_void() && shares_[corner][axis] == 1;
 }
 
-double Probe::beyond_surfaces(const Config& config, int base, int corner, double temperature,
-                              double t) const {
+Probe::Seen Probe::seen(const State& state, int corner, int away) const {
+  if (away == 0) return {0, state.cells[corner]};
+  Seen nearest;
+  int ways = 0, least = 2 * corners;
   for (int axis = 0; axis < 3; ++axis) {
-    const bool upper = corner >> axis & 1;
-    if (upper == (base >> axis & 1)) continue;
-    const double k = classes_[base].conductivity[axis];
-    if (!neighbours_[axis][upper].beyond_boundary) {
-      // To the centre of the void's cell, on the line through the temperature of the surface.
-      const MaterialClass& beyond = classes_[across(base, axis)];
-      const double h = classes_[base].size[axis], H = *beyond.coefficient;
-      temperature += (1 + beyond.size[axis] / h) * H / (2 * k / h + H) * (beyond.ambient - temperature);
-      continue;
+    if (!(away >> axis & 1)) continue;
+    const bool open = is_open(corner, axis);
+    const Seen way = open ? seen(state, across(corner, axis), across(away, axis))
+                          : behind_surface(state, corner, across(away, axis), axis);
+    const int rank = 2 * way.surfaces + (open ? 0 : 1);
+    if (rank < least || (rank == least && !open)) {  // the last closed axis: x is within
+      nearest = way;
+      least = rank;
+      ways = 1;
+    } else if (rank == least) {
+      nearest.kelvins += (way.kelvins - nearest.kelvins) / ++ways;
     }
-    const Face boundary = face(axis, upper);
-    Vector3 at = GridAxes(config).centre(cell(base));
-    at[axis] = face_position(config, boundary);
-    const BoundaryConfig& of_face = config.boundaries[static_cast<int>(boundary)];
-    const FaceLaw sum = is_plain(of_face) ? FaceLaw{} : face_law(config, boundary);
-    const BoundaryLaw law =
-        is_plain(of_face) ? boundary_law(config, boundary, k) : sum.at(k, size_at(config, boundary), at, t);
-    const Expression value = is_plain(of_face) ? of_face.value : sum.value();
-    const double b = law.slope == 0 ? 0 : law.slope * value(at[0], at[1], at[2], t);
-    temperature = law.a * temperature + b;
   }
-  return temperature;
+  return nearest;
+}
+
+Probe::Seen Probe::behind_surface(const State& state, int corner, int away, int axis) const {
+  const auto [surfaces, before] = seen(state, corner, away);
+  const int next = across(corner, axis);
+  if (!is_beyond_boundary(next, axis)) {
+    const double beyond = classes_[next].is_void() ? classes_[next].ambient : seen(state, next, away).kelvins;
+    return {surfaces + 1, before + shares_[corner][axis] * (beyond - before)};
+  }
+  const double k = classes_[corner].conductivity[axis];
+  const Config& config = state.config;
+  const Face boundary = face(axis, next >> axis & 1);
+  Vector3 at = GridAxes(config).centre(cell(corner));
+  at[axis] = face_position(config, boundary);
+  const BoundaryConfig& of_face = config.boundaries[static_cast<int>(boundary)];
+  const FaceLaw sum = is_plain(of_face) ? FaceLaw{} : face_law(config, boundary);
+  const BoundaryLaw law = is_plain(of_face) ? boundary_law(config, boundary, k)
+                                            : sum.at(k, size_at(config, boundary), at, state.t);
+  const Expression value = is_plain(of_face) ? of_face.value : sum.value();
+  const double b = law.slope == 0 ? 0 : law.slope * value(at[0], at[1], at[2], state.t);
+  return {surfaces + 1, law.a * before + b};
 }
 
 double Probe::value(const Config& config, const std::array<double, corners>& cells, double t) const {
+  const State state{config, cells, t};
   std::array<double, corners> v{};
-  for (int corner = 0; corner < corners; ++corner) {
-    for (int base = 0; base < corners; ++base)
-      if (bases_[corner] >> base & 1) v[corner] += beyond_surfaces(config, base, corner, cells[base], t);
-    v[corner] /= std::popcount(bases_[corner]);
-  }
+  for (int corner = 0; corner < corners; ++corner) v[corner] = seen(state, owner_, owner_ ^ corner).kelvins;
   std::array<double, 4> along_x{};
   for (std::size_t i = 0; i < 4; ++i) along_x[i] = between(v[2 * i], v[2 * i + 1], weights_[0]);
   const double low_z = between(along_x[0], along_x[1], weights_[1]);

@@ -1,9 +1,10 @@
 // The temperature at a point: trilinear between cell centres. A point belongs to the cell that contains it,
-// on a face to that of the body. Where the body ends within half a cell of it, at a boundary or a void, the
-// missing centres are the sweep's ghosts, a T + b of the cell before the surface: the probe reads a given
-// temperature there, and follows the gradient of a heat flux. Beyond two or three surfaces the rules apply in
-// turn, x first; where a missing centre has several cells of the body next to it, it is the mean of theirs.
-// Across a periodic face the cells of the opposite side are the neighbours.
+// on a face to that of the body, between two of the body to the lower one. A centre behind a surface, seen
+// from this cell, has what the law of the surface makes of this cell's material continued to it: at a
+// boundary the sweep's ghost, a T + b, at a void or another material the line through the surface's
+// temperature. So the probe reads a given temperature on its face, follows the gradient of a heat flux, and
+// is exact in a layered wall. Behind two or three surfaces the laws apply in turn, x first; several ways
+// through as few surfaces give their mean. Across a periodic face the neighbours are of the opposite side.
 #pragma once
 
 #include <array>
@@ -35,17 +36,32 @@ class Probe {
     Index cell = 0;
     bool beyond_boundary = false;
   };
+  struct State {  // of a time
+    const Config& config;
+    const std::array<double, corners>& cells;
+    double t;
+  };
+  struct Seen {
+    int surfaces = 0;    // on the way
+    double kelvins = 0;  // of the material at its beginning
+  };
+  bool is_beyond_boundary(int corner, int axis) const {
+    return neighbours_[axis][corner >> axis & 1].beyond_boundary;
+  }
   // Which of the eight contains the point; -1: none of the body does. `from_face`: how far the point is above
   // the face between the two cells of each axis, in cells.
-  static int owner_of(const Vector3& from_face, const std::array<bool, corners>& is_body);
-  void find_bases(int owner, const std::array<bool, corners>& is_body);
-  double beyond_surfaces(const Config& config, int base, int corner, double temperature, double t) const;
+  int owner_of(const Vector3& from_face) const;
+  // Is there no surface between a corner of the body and the next one along the axis?
+  bool is_open(int corner, int axis) const;
+  // From a corner of the body: the one that differs along the axes of `away`, and the next along the axis.
+  Seen seen(const State& state, int corner, int away) const;
+  Seen behind_surface(const State& state, int corner, int away, int axis) const;
 
   std::array<std::array<Neighbour, 2>, 3> neighbours_;  // by axis; lower, upper
   std::array<double, 3> weights_{};                     // of the upper one
   std::array<MaterialClass, corners> classes_;          // of cell()
-  // By corner: a bit for each that its value is made from. Its own alone: it is of the body.
-  std::array<unsigned, corners> bases_{};
+  std::array<Vector3, corners> shares_{};               // by corner and axis: share_of_step()
+  int owner_ = 0;
 };
 
 }  // namespace isotherm

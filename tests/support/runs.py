@@ -31,6 +31,11 @@ def history(folder):
         return [{key: text for key, text in row.items() if key != "wall_s"} for row in csv.DictReader(file)]
 
 
+def probed(folder):
+    """K, at the end."""
+    return [float(each) for each in (folder / "probes.csv").read_text().splitlines()[-1].split(",")[2:]]
+
+
 def snapshots(folder):
     return sorted(path.name for path in folder.glob("*_[0-9]*[0-9].hdf"))
 

@@ -122,7 +122,7 @@ def test_a_temperature_holds_in_a_patch(tmp_path, problem):
     part = {**hot, "where": {"from": [0.002, 0], "to": [0.006, 0.0025]}, "else": air}  # the centre of the third row is on it
     record = run(tmp_path, {**deck({"z_max": part, "z_min": air}, problem), "output": {"diagnostics": 1000, "probes": {
         "points": [[0.0025, 0.0025, 0.008], [0.0055, 0.0005, 0.008], [0.0015, 0.0005, 0.008]]}}})
-    at = [float(each) for each in (tmp_path / "out" / "probes.csv").read_text().splitlines()[-1].split(",")[-3:]]
+    at = runs.probed(tmp_path / "out")
     assert at[:2] == pytest.approx([402.5, 405.5], abs=1e-9) and at[2] < 401
     assert record["end_state"]["heat"]["relative_balance"] <= 1e-9
 

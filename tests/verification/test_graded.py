@@ -28,12 +28,11 @@ TO_ROUNDING = {"jacobi": {"kind": "steady", "method": "jacobi", "tolerance": 0, 
 @pytest.mark.parametrize("zones", [UNIFORM, ZONES], ids=["uniform", "zones"])
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_a_layered_slab_is_exact(tmp_path, axis, zones, problem):
-    """In series are the layers, two contacts, and the air."""
+    """In series are the layers, two contacts, and the air. A probe at a contact is in the layer below it."""
     deck, board, h = slab(axis, problem, zones), BOARD["conductivity"][axis], sizes(zones)
-    thickness = [count * size for count, size in zones]
-    at = [1e-3] * 3
-    at[axis] = thickness[0] + 1.5e-3  # in the board; between two centres where cells are large
-    deck["output"]["probes"] = {"points": [at]}
+    ends = np.cumsum([0, *(count * size for count, size in zones)])
+    probed = [0, *(end + away for end in ends[1:3] for away in (-1e-4, 0, 1e-4, 1.5e-3)), ends[3] - 1e-4, ends[3]]
+    deck["output"]["probes"] = {"points": [[at if each == axis else 2.9e-3 for each in range(3)] for at in probed]}
     record = run(tmp_path, deck)
     counts = [count for count, _ in zones]
     of_cell = h / np.repeat([7, board, 7], counts)  # m^2 K/W
@@ -49,8 +48,9 @@ def test_a_layered_slab_is_exact(tmp_path, axis, zones, problem):
     assert float(row["mean_K"]) == pytest.approx((exact * h).sum() / sum(h), rel=1e-12)
     capacity = np.repeat([1.6e6, 1.5e6, 1.6e6], counts)
     assert float(row["heat_J"]) == pytest.approx((exact * capacity * h).sum() * area, rel=1e-12)
-    probe = float((tmp_path / "out" / "probes.csv").read_text().splitlines()[-1].split(",")[2])
-    assert probe == pytest.approx(400 - 100 * (thickness[0] / 7 + RESISTANCE + 1.5e-3 / board) / whole, abs=1e-9)
+    layer = np.searchsorted(ends[1:], probed)
+    before = np.interp(probed, ends, np.cumsum([0, *(np.diff(ends) / [7, board, 7])])) + RESISTANCE * layer
+    assert runs.probed(tmp_path / "out") == pytest.approx(400 - 100 * before / whole, abs=1e-11 * 100)
 
 
 @pytest.mark.parametrize("zones", [UNIFORM, ZONES], ids=["uniform", "zones"])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import bodies
+import runs
 
 MM = 1e-3  # m
 START, POWER, SPEED, DIFFUSIVITY = 300, 1000, 0.005, 30 / (7800 * 600)  # K, W, m/s, m^2/s; of all plates
@@ -15,8 +16,7 @@ START, POWER, SPEED, DIFFUSIVITY = 300, 1000, 0.005, 30 / (7800 * 600)  # K, W, 
 def run(folder, deck, *words, ranks=0):
     """Its record, the temperatures of its probes at the end, and its folder."""
     record = bodies.run(folder, deck, *words, ranks=ranks, code={0})
-    last = (folder / "out" / "probes.csv").read_text().splitlines()[-1]
-    return record, [float(value) for value in last.split(",")[2:]], folder / "out"
+    return record, runs.probed(folder / "out"), folder / "out"
 
 
 def nodes_in_time(t):

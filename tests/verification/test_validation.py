@@ -25,7 +25,7 @@ TEMPERATURES = {
     "iso_10211_case_4": ([0.805], 0.005),
     "nafems_t3": ([36.6031], 0.001),
     "nafems_t4": ([18.2538, 28.3200], 0.001),
-    "two_layer_slab": ([2.23517, 4.38470, 59.84726], 0.01),
+    "two_layer_slab": ([2.23517, 4.38470, 59.84726], 0.002),
 }
 # Heat from voids and through faces of the box, W, and the relative tolerance. Of case 4 a quarter is solved.
 HEAT = {
