@@ -66,8 +66,7 @@ def plane_figure(record, snapshot, axis, plane):
     panel = figure.add_axes((LEFT / size[0], bottom / size[1], drawn[0] / size[0], drawn[1] / size[1]))
     extent = np.array([low[across], high[across], low[up], high[up]]) / unit.si
     pixels = plane[np.ix_(snapshot.cells_of_pixels(up), snapshot.cells_of_pixels(across))]
-    panel.imshow(colors.to_rgba_array(colours_of(record["materials"]))[pixels], origin="lower", extent=extent, aspect="auto",
-                 interpolation="nearest")
+    panel.imshow(colors.to_rgba_array(colours_of(record["materials"]))[pixels], origin="lower", extent=extent, aspect="auto")
     stays(panel.add_collection(LineCollection(lines, colors=CONTACT, linewidths=2.5)))
     panel.spines[["top", "right"]].set_visible(True)
     for along, length in ((panel.xaxis, drawn[0]), (panel.yaxis, drawn[1])):

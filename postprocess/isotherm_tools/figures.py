@@ -31,6 +31,7 @@ SMALL = 9  # points, of notes and names beside curves: the least that a phone sh
 STYLE = {"axes.prop_cycle": CURVES, "font.size": 10, "axes.titlesize": 11, "axes.spines.top": False, "axes.spines.right": False,
          "grid.color": "0.9", "axes.axisbelow": True, "legend.frameon": False, "legend.fontsize": SMALL,
          "axes.formatter.useoffset": False,  # 300.01 K, not 0.01 above a corner's "+3e2"
+         "image.interpolation": "nearest",  # a smooth one blanks the cells next to a void too
          "figure.dpi": 150}
 
 

@@ -419,7 +419,7 @@ def volume_figure(name, snapshot, span, levels, pixels, middles):
     rows, columns = (np.flatnonzero((pixels < 255).any(axis=(axis, 2))) for axis in (1, 0))
     wide, tall = np.ptp(columns), np.ptp(rows)
     figure, panel = pyplot.subplots(dpi=250, figsize=(figures.WIDTH, 0.45 + 4.3 * tall / wide), layout="constrained")
-    panel.imshow(pixels, extent=(0, SIZE[0], 0, SIZE[1]))
+    panel.imshow(pixels, extent=(0, SIZE[0], 0, SIZE[1]), interpolation="antialiased")
     panel.set(xlim=(columns[0] - 0.05 * wide, columns[-1] + 0.05 * wide), ylim=(SIZE[1] - rows[-1] - 0.08 * tall, SIZE[1] - rows[0]))
     panel.axis("off")
     for (axis, _, aside), middle in zip(EDGES, middles):

@@ -20,7 +20,7 @@ from isotherm_tools.text import split_unit
 SNAPSHOT = re.compile(r"(?P<name>.+)_(?P<sweep>\d+)\.hdf")
 TEMPERATURES = ("temperature", "VTKHDF/PointData/T")  # where it is, and was in format 1
 WHOLE = "isotherm snapshot"
-MOST_PIXELS = 1000  # along an axis of a graded grid
+PIXELS = 1000  # along an axis of a graded grid, at the least
 
 
 class Run:
@@ -269,11 +269,10 @@ class Snapshot:
         return np.clip(np.searchsorted(self.faces(axis), self.pixels(axis)) - 1, 0, self.cells[axis] - 1)
 
     def pixels(self, axis):
-        """Metres, of places that are evenly apart along the axis: of a graded grid so many that the smallest cell has one, up
-        to a picture's worth; of any other the centres of cells."""
-        if not self.edges:
+        """Metres, of places that are evenly apart along the axis: of a graded grid as many as a figure has pixels, so that
+        a void begins at its face; of any other the centres of cells."""
+        if not self.edges or self.cells[axis] == 1:
             return self.centres(axis)
         low, high = self.edges[axis][0], self.edges[axis][-1]
-        finest = np.diff(self.edges[axis]).min()
-        count = max(self.cells[axis], min(MOST_PIXELS, round((high - low) / finest)))
+        count = max(self.cells[axis], PIXELS)
         return low + (high - low) * (np.arange(count) + 0.5) / count

@@ -239,9 +239,24 @@ def test_pictures_of_graded_grids_keep_the_cells_next_to_a_void(tmp_path):
     with h5py.File(path, "r+") as file:
         for axis, edges in zip("xyz", ([0, 2, 3, 5, 6], [0, 1, 2, 3], [0, 1, 2])):
             file[f"isotherm/edges_{axis}"] = np.array(edges, dtype=float)
-    picture = Snapshot(path, 10).picture(2, 0)
-    assert picture.shape == (3, 6)
-    np.testing.assert_array_equal(picture[0], [300, 300, np.nan, 320, 320 + 10 * 0.5 / 1.5, 330])
+    row = Snapshot(path, 10).picture(2, 0)[0]
+    at = 6 * (np.arange(len(row)) + 0.5) / len(row)
+    np.testing.assert_allclose(row, np.where(at < 2, 300, np.where(at < 3, np.nan, np.interp(at, [4, 5.5], [320, 330]))), rtol=1e-12)
+
+
+def test_a_body_is_drawn_up_to_its_faces_to_a_void(tmp_path):
+    cells = 200  # of two to three pixels
+    field = np.where(np.arange(cells) < cells // 2, np.linspace(300.0, 400.0, cells), np.nan) * np.ones((2, cells, 1))
+    snapshot = Snapshot(write_snapshot(tmp_path, field, spacing=(1e-3, 1e-3, 1e-3)), 10)
+    with figures.look():
+        planes = [snapshot.picture(axis, 0) for axis in range(3)]
+        for figure in (pictures.slice_figure("demo", [snapshot], 2, 0, planes[2:]),
+                       pages.field_figure(snapshot, planes, pages.Scale(planes[2:]))):
+            pixels = figure.canvas.draw() or np.asarray(figure.canvas.buffer_rgba())
+            (left, _), (right, top) = figure.axes[0].get_window_extent().get_points()
+            row = pixels[int(len(pixels) - top) + 20, :int(right) - 3, :3]
+            assert np.flatnonzero((row < 255).any(axis=1))[-1] + 1 == pytest.approx((left + right) / 2, abs=1.1)
+            pyplot.close(figure)
 
 
 def test_a_record_without_the_properties_of_materials_has_a_page_too(run, tmp_path):
