@@ -114,6 +114,29 @@ void check_layers(const Config& config, const MaterialRegion& region, const std:
   }
 }
 
+// Painted by centres, while a source of the same box heats shares of cells.
+void check_ends_of_box(const Config& config, const RegionValue& box, const std::string& key,
+                       Problems& problems) {
+  if (!problems.sound({key, "grid"})) return;
+  std::set<char> axes;
+  double farthest = 0;  // of a cell
+  for (int axis = 0; axis < 3; ++axis) {
+    const GridAxis along(config, axis);
+    for (const double end : {box.from[axis], box.to[axis]}) {
+      const double at = along.in_cells(end), off = std::abs(at - std::nearbyint(at));
+      const bool is_inside = at > 0 && at < static_cast<double>(along.cells());
+      if (!is_inside || off <= rounding_of_per_cell * std::max(1.0, at)) continue;
+      axes.insert("xyz"[axis]);
+      farthest = std::max(farthest, off);
+    }
+  }
+  if (!axes.empty())
+    problems.warn(key,
+                  "the box ends up to {:.2g} of a cell off the faces between cells along {}, and is computed "
+                  "as if it ended at the nearest; move these ends to faces, or choose cells with faces there",
+                  farthest, fmt::join(axes, ", "));
+}
+
 void check_map(const Config& config, const MaterialRegion& region, const std::string& key,
                Problems& problems) {
   if (region.map.empty())
@@ -146,6 +169,7 @@ void check_regions(const Config& config, Problems& problems) {
       problems.add(key + ".material", "is missing; add material: board");
     for (int axis = 0; region.shape == RegionShape::box && axis < 3; ++axis)
       check_corners(key, axis, region.place.from[axis], region.place.to[axis], problems);
+    if (region.shape == RegionShape::box) check_ends_of_box(config, region.place, key, problems);
   }
 }
 
