@@ -64,7 +64,8 @@ void check_contacts(const Config& config, Problems& problems) {
     for (const std::string& name : between) check_name_of_material(config, key, name, problems);
     const auto is_void = [&](const std::string& name) {
       const std::size_t number = material_number(config, name);
-      return number != no_material && material_of_number(config, number).is_void();
+      return number != no_material && problems.sound({"materials." + name}) &&
+             material_of_number(config, number).is_void();
     };
     if (const auto found = std::ranges::find_if(between, is_void); found != between.end())
       problems.add(key,

@@ -114,6 +114,8 @@ DECKS = [
         ("thick layers", "thickness: 0.5", "thickness: 1.5", "10:44: regions.1.layers.0.thickness: brings the layers to 1.5 m, "),
         ("a negative resistance", "resistance: 1e-5", "resistance: -1e-5", "12:42: contacts.0.resistance: -1e-5 is out of range"),
         ("a contact with itself", "[core, board]", "[core, core]", "12:15: contacts.0.between: names one material twice"),
+        ("a formula of the conductivity", "{conductivity: 7,", "{conductivity: '7 + T',",
+         "5:24: materials.core.conductivity: '7 + T' in quotes is text, not a number"),
         ("another solution", "steps: 10", "steps: 10\nverify: {solution: decaying_mode}",
          "17:20: verify.solution: decaying_mode is not a solution for a body of several materials")]),
     (None, "steady without a unique solution", BASE_DECK.replace("steps: 10", "kind: steady"), "8:1: problem: a steady problem with no "),
