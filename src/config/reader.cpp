@@ -306,14 +306,27 @@ class Reader {
       const Place& place = node.keys[at->second].place;
       problems_.remember(key_path, section && value.kind == Kind::map ? place : value.place);
       if (!applies(key, keys)) {
-        const auto word = std::get<Choice>(find_key(keys, key.when.key)->target).word();
-        problems_.add(place, key_path, "does not apply to {} {} (only to {}); remove it", key.when.key, word,
-                      join(key.when.words));
+        reject_inapplicable(key, keys, path, place, found);
       } else {
         check_neighbours(node, key, keys, path, found);
         read(value, key, key_path);
       }
     }
+  }
+
+  void reject_inapplicable(const Key& key, const Keys& keys, const std::string& path, const Place& place,
+                           const Found& found) {
+    const std::string_view choice = key.when.key,
+                           word = std::get<Choice>(find_key(keys, choice)->target).word();
+    const auto is_of_word = [&](const auto& entry) {
+      const Key* const given = find_key(keys, entry.first);
+      return given && given->when.key == choice && std::ranges::count(given->when.words, word) > 0;
+    };
+    // Where no key is of the default word, another was meant.
+    if (!found.contains(choice) && std::ranges::none_of(found, is_of_word))
+      return problems_.add(path_to(path, choice), "is missing; add {}: {}", choice, key.when.words[0]);
+    problems_.add(place, path_to(path, key.name), "does not apply to {} {} (only to {}); remove it", choice,
+                  word, join(key.when.words));
   }
 
   // Of two keys that exclude each other the later one is rejected.

@@ -231,7 +231,8 @@ TEST(ConfigCrossChecks, Verify) {
   expect_good(verify + "[8, 16, 32]}\n");
   expect_problem(verify + "[8, 16]}\n", "deck.yaml:10:42: verify.order: has 2 entries");
   expect_problem(verify + "[8, 8, 16]}\n", "deck.yaml:10:42: verify.order: does not ascend");
-  expect_problem(base + "verify: {order: [1, 2, 3]}\n", "deck.yaml:10:10: verify.order: does not apply to");
+  expect_problem(base + "verify: {order: [1, 2, 3]}\n",
+                 "deck.yaml:10:1: verify.solution: is missing; add solution: ");
 }
 
 TEST(ConfigCrossChecks, ShapesAndOutput) {
