@@ -138,7 +138,8 @@ std::string_view nearest_word(std::string_view word, std::span<const std::string
   };
   const std::string lowered = lower(word);
   std::string_view best;
-  std::size_t fewest = std::max<std::size_t>(1, word.size() / 3) + 1;
+  // One edit makes any letter of any other.
+  std::size_t fewest = word.size() == 1 ? 1 : std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const std::string_view candidate : known)
     if (const std::size_t count = edits(lowered, candidate); count < fewest) {
       fewest = count;

@@ -114,6 +114,7 @@ DECKS = [
         ("thick layers", "thickness: 0.5", "thickness: 1.5", "10:44: regions.1.layers.0.thickness: brings the layers to 1.5 m, "),
         ("a negative resistance", "resistance: 1e-5", "resistance: -1e-5", "12:42: contacts.0.resistance: -1e-5 is out of range"),
         ("a contact with itself", "[core, board]", "[core, core]", "12:15: contacts.0.between: names one material twice"),
+        ("an axis by number", "axis: z", "axis: 2", "10:57: regions.1.axis: unknown value '2'; use one of x, y, z"),
         ("no shape", ", shape: box", "", "9:5: regions.0.shape: is missing; add shape: box"),
         ("a formula of the conductivity", "{conductivity: 7,", "{conductivity: '7 + T',",
          "5:24: materials.core.conductivity: '7 + T' in quotes is text, not a number"),
