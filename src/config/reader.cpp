@@ -225,13 +225,11 @@ class ValueReader {
 
   bool read_number(double& target, bool is_whole) {
     if (!is_scalar() || has_unit()) return false;
-    if (node_.quoted) return reject("'{}' in quotes is text, not a number", printable(node_.text));
+    const bool is_formula = node_.text.find_first_of("+*/^(") != node_.text.npos;
+    const std::string_view why = is_formula ? why_one_number() : std::string_view();
+    if (node_.quoted) return reject("'{}' in quotes is text, not a number{}", printable(node_.text), why);
     const ParsedNumber number = parse_number(node_.text);
-    if (!number.is_number) {
-      const bool is_formula = node_.text.find_first_of("+*/^(") != node_.text.npos;
-      return reject("'{}' is not a number{}", printable(node_.text),
-                    is_formula ? why_one_number() : std::string_view());
-    }
+    if (!number.is_number) return reject("'{}' is not a number{}", printable(node_.text), why);
     if (!number.problem.empty()) return reject_number(number);
     if (is_whole && number.value != std::floor(number.value))
       return reject("'{}' is not a whole number", printable(node_.text));

@@ -117,7 +117,7 @@ DECKS = [
         ("an axis by number", "axis: z", "axis: 2", "10:57: regions.1.axis: unknown value '2'; use one of x, y, z"),
         ("no shape", ", shape: box", "", "9:5: regions.0.shape: is missing; add shape: box"),
         ("a formula of the conductivity", "{conductivity: 7,", "{conductivity: '7 + T',",
-         "5:24: materials.core.conductivity: '7 + T' in quotes is text, not a number"),
+         "5:24: materials.core.conductivity: '7 + T' in quotes is text, not a number (what differs by axis or place "),
         ("another solution", "steps: 10", "steps: 10\nverify: {solution: decaying_mode}",
          "17:20: verify.solution: decaying_mode is not a solution for a body of several materials")]),
     (None, "steady without a unique solution", BASE_DECK.replace("steps: 10", "kind: steady"), "8:1: problem: a steady problem with no "),
