@@ -171,6 +171,8 @@ class ValueReader {
   // Other programs take lists or formulas for a material.
   std::string_view why_one_number() const {
     if (!path_.starts_with("material.") && !path_.starts_with("materials.")) return {};
+    if (key_.name == "ambient" || key_.name == "coefficient")
+      return " (ambient and coefficient of a void are numbers in this version)";
     return " (what differs by axis or place takes materials and regions; what depends on the temperature is "
            "not available in this version)";
   }

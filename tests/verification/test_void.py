@@ -244,6 +244,7 @@ def changed(**keys):
 @pytest.mark.parametrize("deck, words", [
     (changed(materials={"core": CORE, "void": HOT}), ["materials.void", "needs no entry"]),
     (changed(materials={"core": CORE, "room": {"ambient": 300}}), ["materials.room.ambient", "without coefficient"]),
+    (changed(materials={"core": CORE, "room": {**HOT, "ambient": "300 + t"}}), ["room.ambient", "coefficient of a void are numbers"]),
     (changed(materials={"core": {**CORE, "coefficient": 3}}), ["materials.core.coefficient", "without ambient"]),
     (changed(materials={"core": CORE, "room": {**HOT, "density": 1}}), ["materials.room.density", "ambient"]),
     (changed(material={"default": "void"}), ["every cell is of a void"]),
@@ -259,7 +260,7 @@ def changed(**keys):
     (changed(regions=[{**BOX, "from": [0, 0, 0], "to": [1, 1, 1], "material": "board"}], materials={"core": CORE, "board": BOARD}),
      ["cover every cell of core"]),
     (changed(regions=[{**BOX, "material": "room"}], sources=[{**BOX, "power": 5}]), ["sources.0: lies in a void"]),
-], ids=["word", "coefficient", "conductivity", "density", "all", "contact", "name", "hidden", "singular", "probe", "default", "source"])
+], ids=["word", "coefficient", "formula", "conductivity", "density", "all", "contact", "name", "hidden", "singular", "probe", "default", "source"])
 def test_what_is_wrong_is_said(tmp_path, deck, words):
     said = run(tmp_path, deck, code={65})
     for each in words:
