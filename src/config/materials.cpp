@@ -131,7 +131,7 @@ class SizeClasses {
   // More classes than a byte can number are too many, and counted no further.
   void add_one(std::size_t material, std::size_t x, std::size_t y, std::size_t z) {
     if (found_.count() > most_materials) return;
-    const std::size_t of = by_material_.of_material.empty() ? 0 : by_material_.of_material[material];
+    const std::size_t of = by_material_.of_material[material];
     const std::pair own(of, Vector3{sizes_[0][x], sizes_[1][y], sizes_[2][z]});
     const auto kind = std::ranges::find(made_, own) - made_.begin();
     if (kind == std::ssize(made_)) {
@@ -178,6 +178,7 @@ MaterialClasses material_classes(const Config& config) {
   if (config.materials.empty()) {
     const double k = conductivity(config);
     all.classes = {{{k, k, k}, volumetric_heat_capacity(config), {}, 0, h}};
+    all.of_material = {0};
     all.resistances = {0};
     return config.grid.is_graded() ? with_sizes(config, all) : all;
   }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <limits>
 #include <optional>
 #include <type_traits>
 
@@ -415,7 +417,24 @@ class CorrectionBy : public Correction<T> {
   }
 
   // Scale of the update of a sweep of the unit weight: inverse ratio of the diagonals.
-  void weigh() { scale_ = half_diagonal(level_.config()) / half_diagonal(change_.config()); }
+  void weigh() {
+    scale_ = half_diagonal(level_.config()) / half_diagonal(change_.config());
+    if (is_implicit(level_.config()) && sizeof(Change) == sizeof(float)) demand_digits();
+  }
+  // A change of the slowest mode leaves a residual of lambda times itself, and rounding about as much as that
+  // of one cell over the root of their number. A steady problem finds its residual anew after each cycle.
+  void demand_digits() const {
+    constexpr double most = 1e-5;
+    const Config& config = level_.config();
+    const double left = std::numeric_limits<float>::epsilon() / 2 /
+                        (sweep_spectrum(change_.config()).lowest *
+                         std::sqrt(static_cast<double>(config.grid.cells.product())));
+    if (left > most)
+      throw CollectiveError(
+          ExitCode::deck, fmt::format("{}: cycles in fp32 cannot tell the mean of this body from rounding in "
+                                      "steps so long; use fp64, or shorter steps",
+                                      config.at("precision")));
+  }
 
   Level<T>& level_;
   Step<T>& step_;
