@@ -414,11 +414,6 @@ class MaterialSurvey {
       if (!shapes[i].map.empty()) mapped_[own] = true;
       for (const auto& [id, material] : shapes[i].map) sought_[material] = mapped_[material] = true;
     }
-    const std::size_t of_default = material_number(config, config.material.default_material);
-    if (of_default < config.materials.size()) {  // the word void is for cells that may remain
-      sought_[of_default] = true;
-      mapped_[of_default] = std::ranges::any_of(shapes, [](const auto& shape) { return !shape.map.empty(); });
-    }
     if (config.problem.kind == ProblemKind::steady && has_void(material_classes(config)))
       parts_.emplace(config);
   }
