@@ -277,7 +277,8 @@ std::vector<PaintedShape> painted_shapes(const Config& config) {
     }
     const int axis = region.place.axis;
     double face = config.grid.origin[axis];
-    for (const LayerConfig& layer : region.layers) {
+    for (std::size_t i = 0; i < region.layers.size(); ++i) {
+      const LayerConfig& layer = region.layers[i];
       RegionValue place;
       place.shape = Shape::box;
       for (int a = 0; a < 3; ++a) {  // beyond the domain, so that every cell is within
@@ -286,7 +287,7 @@ std::vector<PaintedShape> painted_shapes(const Config& config) {
       }
       place.from[axis] = face;
       place.to[axis] = face += layer.thickness;
-      shapes.push_back({material_number(config, layer.material), place, key});
+      shapes.push_back({material_number(config, layer.material), place, key + ".layers." + std::to_string(i)});
     }
   }
   return shapes;

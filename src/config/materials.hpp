@@ -100,7 +100,7 @@ double own_conductance(const Config& config, const MaterialClass& own);
 struct PaintedShape {
   std::size_t material = 0;
   RegionValue place;
-  std::string key;  // of the region: "regions.1"
+  std::string key;  // of the region or layer: "regions.1", "regions.1.layers.0"
   std::vector<std::pair<std::int64_t, std::uint8_t>>
       map{};  // of its numbers to those of materials, ascending
 };

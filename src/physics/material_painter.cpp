@@ -461,8 +461,7 @@ class MaterialSurvey {
     for (std::size_t i = 0; i < shapes_.size(); ++i)
       if (!seen_[i])
         warnings.push_back(
-            fmt::format("{}: later regions cover every cell of it, or of one of its layers; change their "
-                        "order, or remove it",
+            fmt::format("{}: later regions cover every cell of it; change their order, or remove it",
                         config_.at(shapes_[i].key)));
     idle_contacts_.warn(warnings);
     if (!is_body_)
@@ -604,10 +603,9 @@ std::vector<std::string> material_warnings(const Config& config) {
   for (const PaintedShape& shape : shapes) {
     is_empty.push_back(shape.place.shape != Shape::dataset && !CentreCover(config, shape.place).covers_any());
     if (is_empty.back())
-      warnings.push_back(fmt::format(
-          "{}: holds no cell centre, or has a layer that holds none, so that changes nothing; use a "
-          "finer grid or a larger shape",
-          config.at(shape.key)));
+      warnings.push_back(
+          fmt::format("{}: holds no cell centre, so no cell is of it; use a finer grid or a larger shape",
+                      config.at(shape.key)));
   }
   MaterialPainter painter(config);
   MaterialSurvey survey(config, shapes, is_empty);

@@ -357,9 +357,11 @@ def slabs(*ends, axis="x", **keys):
     (changed(regions=[{"layers": [{"material": "room", "thickness": 0.02}], "axis": "z"}],
              boundaries={"z_min": [FLUX, FLUX], "z_max": FLUX, "y_max": {**FLUX, "where": {"from": [0, 0], "to": [0.08, 0.02]}, "else": FLUX}}),
      ["boundaries.z_min.0: ", "boundaries.z_min.1: ", "boundaries.y_max: "]),
+    (changed(materials=TWO, regions=[{"layers": [{"material": "board", "thickness": 0.02}, {"material": "room", "thickness": 0.002}]}]),
+     ["regions.0.layers.1.thickness: the layer ends 0.2 of a cell above a face", "regions.0.layers.1: holds no cell centre"]),
     (changed(regions=[{**BOX, "material": "room", "from": [0.02, 0.0175, -1], "to": [0.06, 1, 0.061]}]),
      ["regions.0: the box ends up to 0.25 of a cell off the faces between cells along y, z, and "]),
-], ids=["contact", "x", "y", "z", "along_x", "along_y", "along_z", "regions", "none", "default", "laws", "box"])
+], ids=["contact", "x", "y", "z", "along_x", "along_y", "along_z", "regions", "none", "default", "laws", "layers", "box"])
 def test_what_has_no_effect_is_said(tmp_path, deck, said):
     write_deck(tmp_path, json.dumps(deck))
     lines = [line for line in ran("check", "deck.yaml", cwd=tmp_path).stdout.splitlines() if line.startswith("warning: deck")]
