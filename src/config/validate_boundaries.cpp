@@ -55,11 +55,12 @@ void check_list(const Config& config, Face f, const std::vector<BoundaryConfig>&
     check_law(config, f, laws[i], key, problems);
     visit_laws(laws[i], key, [&](const std::string& at, const LawConfig& law) {
       const BoundaryKind kind = law.kind;
-      if (kind != BoundaryKind::temperature && kind != BoundaryKind::periodic) return;
+      const bool is_temperature = kind == BoundaryKind::temperature;
+      if (kind != BoundaryKind::periodic && (!is_temperature || laws.size() == 1)) return;
       problems.add(at,
                    "{} stands alone on a face, and here is a list of laws that add up; use flux, "
-                   "convection or insulated{}",
-                   word(kind), kind == BoundaryKind::temperature ? ", or no list" : "");
+                   "convection{} or insulated",
+                   word(kind), is_temperature ? " (with a large coefficient instead)" : "");
     });
   }
 }

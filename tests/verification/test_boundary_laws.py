@@ -182,6 +182,12 @@ def test_the_resolved_deck_is_the_same_problem(tmp_path):
     assert runs.record(tmp_path / "again" / "out")["fingerprint"] == first["fingerprint"]
 
 
+def test_a_temperature_may_be_the_one_law_of_a_list(tmp_path):
+    body, law = laws_everywhere(False, {"steps": 5}), "{kind: temperature, value: 300 + x}"
+    alone, listed = (run(tmp_path, body, f"boundaries.z_max={each}")["fingerprint"] for each in (law, f"[{law}]"))
+    assert listed == alone
+
+
 LIST = [{"kind": "flux", "value": 1}, {"kind": "flux", "value": 2}]
 CONVECTION = {"kind": "convection", "coefficient": 25, "ambient": 300}
 
@@ -189,7 +195,7 @@ CONVECTION = {"kind": "convection", "coefficient": 25, "ambient": 300}
 @pytest.mark.parametrize("laws, expected", [
     ([*LIST, {"kind": "temperature", "value": 300}], ".2: temperature stands alone on a face"),
     ([*LIST, "periodic"], ".2: periodic stands alone on a face"),
-    ([{**LIST[0], "where": PATCH, "else": {"kind": "temperature", "value": 3}}], ".0.else: temperature stands alone"),
+    ([{**LIST[0], "where": PATCH, "else": {"kind": "temperature", "value": 3}}, LIST[1]], ".0.else: temperature stands alone"),
     ([], ": is an empty list"),
     ([LIST[0], {"kind": "flux", "power": 2}], ".1.power: unknown key"),
     ([LIST[0], {"kind": "flux"}], ".1.value: is missing"),
