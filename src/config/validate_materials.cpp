@@ -101,17 +101,17 @@ void check_layers(const Config& config, const MaterialRegion& region, const std:
     const std::string layer = fmt::format("{}.layers.{}.thickness", key, i);
     if (top > cells * (1 + rounding_of_per_cell))
       return problems.add(
-          layer, "brings the layers to {} m, and the box has {} m along {}; make them thinner",
-          shortest(along.is_graded() ? thickness : top * h), shortest(along.length()), "xyz"[axis]);
+          layer, "brings the layers to {:.6g} m, and the box has {:.6g} m along {}; make them thinner",
+          along.is_graded() ? thickness : top * h, along.length(), "xyz"[axis]);
     const double off = top - std::nearbyint(top);
     if (std::abs(off) > rounding_of_per_cell * std::max(1.0, top))
       problems.warn(
           layer,
           "the layer ends {:.2g} of a cell {} a face between cells, and is computed as if it ended at that "
-          "face; use {} {} m",
+          "face; use {} {:.6g} m",
           std::abs(off), off > 0 ? "above" : "below",
           along.is_graded() ? "zones that end where layers do, and multiples of" : "multiples of",
-          shortest(along.size(static_cast<Index>(top))));
+          along.size(static_cast<Index>(top)));
   }
 }
 

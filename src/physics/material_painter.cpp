@@ -269,7 +269,7 @@ class BodyParts {
       throw deck_error(
           config_, "regions",
           "the steady problem has no one solution: nothing holds the temperature of the part of the "
-          "body with the cell at ({}, {}, {}) m, which voids separate from the rest; give it a "
+          "body with the cell at ({:.6g}, {:.6g}, {:.6g}) m, which voids separate from the rest; give it a "
           "boundary with a temperature or convection, or the void around it an ambient",
           at[0], at[1], at[2]);
     }
@@ -434,10 +434,11 @@ class MaterialSurvey {
     }
     const auto bare = std::ranges::find(row, MaterialPainter::nothing);
     const Vector3 at = GridAxes(config_).centre({bare - row.begin(), y, z});
-    throw deck_error(config_, "regions",
-                     "no region has the cell at ({}, {}, {}) m, and there is no material.default; add the "
-                     "default, which may be void, or a region",
-                     at[0], at[1], at[2]);
+    throw deck_error(
+        config_, "regions",
+        "no region has the cell at ({:.6g}, {:.6g}, {:.6g}) m, and there is no material.default; add the "
+        "default, which may be void, or a region",
+        at[0], at[1], at[2]);
   }
   bool is_over() const {  // are later rows of no interest?
     return !parts_ && is_body_ && !config_.material.default_material.empty() &&
