@@ -118,15 +118,16 @@ void check_storage(hid_t dataset, const std::string& place) {
 
 const char* class_name(H5T_class_t type) {
   constexpr std::pair<H5T_class_t, const char*> names[] = {
-      {H5T_STRING, "text"},          {H5T_COMPOUND, "compound"}, {H5T_VLEN, "of variable length"},
-      {H5T_ENUM, "an enumeration"},  {H5T_ARRAY, "an array"},    {H5T_OPAQUE, "opaque"},
-      {H5T_REFERENCE, "a reference"}};
+      {H5T_STRING, "text"},    {H5T_COMPOUND, "compound"}, {H5T_VLEN, "of variable length"},
+      {H5T_ARRAY, "an array"}, {H5T_OPAQUE, "opaque"},     {H5T_REFERENCE, "a reference"}};
   const auto found = std::ranges::find(names, type, &std::pair<H5T_class_t, const char*>::first);
   return found == std::end(names) ? "neither" : found->second;
 }
 
 StoredType stored_type(hid_t dataset, const std::string& place) {
   Hdf5Type type(H5Dget_type(dataset));
+  if (H5Tget_class(type.get()) == H5T_ENUM)  // as h5py stores bool; HDF5 reads its integers
+    type = Hdf5Type(H5Tget_super(type.get()));
   const H5T_class_t kind = H5Tget_class(type.get());
   const std::size_t bytes = H5Tget_size(type.get());
   if (kind != H5T_FLOAT && kind != H5T_INTEGER)

@@ -387,7 +387,7 @@ def painted(folder, deck, kind=np.uint8):
     return {**deck, "regions": [region]}
 
 
-@pytest.mark.parametrize("kind", [np.uint8, np.int64])
+@pytest.mark.parametrize("kind", [np.uint8, np.int64, h5py.enum_dtype({"board": 2, "hot": 3}, "i2")], ids=["uint8", "int64", "enum"])
 def test_a_dataset_paints_what_shapes_do(tmp_path, kind):
     deck = shapes(METHODS["euler"])
     wanted = run(tmp_path, deck, name="shapes")
