@@ -72,7 +72,9 @@ void check_contacts(const Config& config, Problems& problems) {
                    "names {}, a void, whose coefficient says what its faces conduct; write two materials",
                    *found);
     else if (between[0] == between[1])
-      problems.add(key, "names one material twice; write two, which touch at the contact");
+      problems.add(
+          key,
+          "names one material twice; write two, of which one may be a part of the body under another name");
     else if (!pairs.insert(std::minmax(between[0], between[1])).second)
       problems.add(key, "is a pair that has a contact before; keep one");
   }
