@@ -576,6 +576,9 @@ TEST(ConfigKernel, IsNamedWhereItCannot) {
                                     "material: {default: core}\n"
                                     "regions: [{layers: [{material: board, thickness: 0.5}]}]\n");
   expect(body, "sweep a body of several materials, or of one that differs by axis in this version; ");
+  EXPECT_EQ(parse(replaced(body, "  core:", "  room: {ambient: 1, coefficient: 1}\n  core:")).warnings,
+            std::vector<std::string>{"deck.yaml:5:3: materials.room: no cell has it: neither regions nor "
+                                     "material.default name it"});
   const std::string law =
       replaced(base, "diffusivity: 1", "conductivity: 1\n  density: 1\n  heat_capacity: 1");
   expect(law + "boundaries: {x_min: {kind: convection, coefficient: 25 + y, ambient: 300}}\n",
