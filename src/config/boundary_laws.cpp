@@ -155,6 +155,15 @@ bool has_varying_coefficients(const Config& config) {
   return false;
 }
 
+static bool has_patch(const BoundaryConfig& boundary) {
+  return boundary.where.is_given() || std::ranges::any_of(boundary.laws, has_patch);
+}
+bool coefficients_jump(const Config& config) {
+  for (int f = 0; f < face_count; ++f)
+    if (has_patch(config.boundaries[f]) && has_varying_coefficient(config, static_cast<Face>(f))) return true;
+  return false;
+}
+
 bool is_of_flux(const Config& config, Face f) {
   const BoundaryConfig& boundary = boundary_of(config, f);
   if (is_plain(boundary)) return boundary.kind == BoundaryKind::flux;

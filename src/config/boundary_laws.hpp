@@ -85,6 +85,7 @@ FaceLaw face_law(const Config& config, Face face);
 
 // Of any face, or of this one: does `a` of cells of one material differ from cell to cell, or change in time?
 bool has_varying_coefficients(const Config& config);
+bool coefficients_jump(const Config& config);  // at the ends of patches
 bool has_varying_coefficient(const Config& config, Face face);
 // Heat flux alone, whatever the temperature?
 bool is_of_flux(const Config& config, Face face);

@@ -218,7 +218,7 @@ bool has_several_materials(const Config& config) {
   if (config.grid.is_graded()) return true;
   // Coarse grids of one material cannot represent a patch that ends within their cells.
   const MethodName method = config.problem.method;
-  if ((method == MethodName::multigrid || method == MethodName::implicit) && has_varying_coefficients(config))
+  if ((method == MethodName::multigrid || method == MethodName::implicit) && coefficients_jump(config))
     return true;
   if (config.materials.empty()) return false;
   const std::vector<std::size_t> painted = painted_materials(config);
@@ -287,7 +287,8 @@ std::vector<PaintedShape> painted_shapes(const Config& config) {
       }
       place.from[axis] = face;
       place.to[axis] = face += layer.thickness;
-      shapes.push_back({material_number(config, layer.material), place, key + ".layers." + std::to_string(i)});
+      shapes.push_back(
+          {material_number(config, layer.material), place, key + ".layers." + std::to_string(i)});
     }
   }
   return shapes;

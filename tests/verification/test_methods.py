@@ -298,7 +298,7 @@ def test_multigrid_and_long_steps_of_a_body_held_at_a_patch(tmp_path, ends):
     """Which ends within cells of the coarse grids."""
     write_deck(tmp_path, PATCH.replace("FROM", ends[0]).replace("TO", ends[1]))
     fields = {}
-    for name, problem in {"chebyshev": "kind: steady, method: chebyshev, tolerance: 1e-9", "multigrid": "kind: steady, tolerance: 1e-9",
+    for name, problem in {"chebyshev": "kind: steady, method: chebyshev, tolerance: 1e-12", "multigrid": "kind: steady, tolerance: 1e-11",
                           "error": "kind: steady, error: 5", "implicit": "method: implicit, dt: 1e5, end_time: 1e6"}.items():
         record = run(tmp_path, f"problem={{{problem}}}", name=name)
         fields[name] = field(tmp_path / name)
