@@ -77,8 +77,8 @@ bool has_void(const MaterialClasses& all);
 // Of voids that regions and material.default name: has one a law?
 bool has_void_law(const Config& config);
 
-// Must sweeps tell classes, sizes or axes apart, or multigrid the cells at a face? Other bodies are swept with
-// coefficients for all.
+// Must sweeps tell classes, sizes or axes apart, or multigrid the cells at a face? Other bodies are swept
+// with coefficients for all.
 bool has_several_materials(const Config& config);
 
 // Over the volume of the grid's first cell, which 1 is where all cells are alike.
