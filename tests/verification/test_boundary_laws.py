@@ -64,10 +64,11 @@ def test_forms_of_one_law_agree(tmp_path, problem, several):
 LINEAR = "300 + 4000*x + 7000*z"
 
 
-@pytest.mark.parametrize("coefficient", ["200 + 9e4*x", "200 + 9e4*x + 50*sin(9*t)"])
+@pytest.mark.parametrize("coefficient", ["200 + 9e4*x", "200 + 9e4*x + 50*sin(9*t)", "200 + 50*sin(9*t)"])
 @pytest.mark.parametrize("problem", [*STEADY.values(), {"method": "rkl", "end_time": 20}, {"method": "implicit", "end_time": 20}],
                          ids=[*STEADY, "rkl", "implicit"])
-def test_a_coefficient_is_a_formula(tmp_path, coefficient, problem):
+@pytest.mark.parametrize("more", [{}, TWO_HALVES], ids=["one", "several"])
+def test_a_coefficient_is_a_formula(tmp_path, coefficient, problem, more):
     """A linear field, which cells hold exactly, with the ambient that its flux through the face asks for."""
     if "t" in coefficient.replace("sin(", "") and "kind" in problem:
         return
@@ -76,7 +77,7 @@ def test_a_coefficient_is_a_formula(tmp_path, coefficient, problem):
                   "z_min": {"kind": "temperature", "value": "300 + 4000*x"},
                   "z_max": {"kind": "convection", "coefficient": coefficient, "ambient": ambient}}
     run(tmp_path, deck(boundaries, problem, initial=[{"shape": "formula", "formula": LINEAR}] if "kind" not in problem else
-                       [{"shape": "constant", "value": 320}]))
+                       [{"shape": "constant", "value": 320}], **more))
     x, z = ((np.arange(n) + 0.5) * 1e-3 for n in (6, 8))
     error = np.abs(field(tmp_path / "out") - (300 + 4000 * x + 7000 * z[:, None, None])).max()
     assert error <= 1e-11 * 300, error

@@ -53,28 +53,6 @@ def test_a_layered_slab_is_exact(tmp_path, axis, zones, problem):
     assert runs.probed(tmp_path / "out") == pytest.approx(400 - 100 * before / whole, abs=1e-11 * 100)
 
 
-@pytest.mark.parametrize("zones", [UNIFORM, ZONES], ids=["uniform", "zones"])
-@pytest.mark.parametrize("axis", [0, 1, 2])
-def test_flux_and_temperature_are_continuous_at_interfaces(tmp_path, axis, zones):
-    """Each layer's own gradient gives its flux and, at an interface, its temperature; the upper interface has no contact."""
-    deck = slab(axis, TO_ROUNDING["multigrid"], zones)
-    deck["materials"]["cover"] = {**CORE, "conductivity": 11}
-    deck["regions"][0]["layers"][2]["material"] = "cover"
-    run(tmp_path, deck)
-    lines = np.moveaxis(field(tmp_path / "out"), 2 - axis, 0).reshape(len(sizes(zones)), 9)
-    fluxes, lower, upper, first = [], [], [], 0
-    for (count, size), k in zip(zones, (7, BOARD["conductivity"][axis], 11)):
-        layer = lines[first:first + count]
-        gradient = np.diff(layer, axis=0) / size
-        fluxes.extend(-k * gradient)
-        lower.append(layer[0] - gradient[0] * size / 2)
-        upper.append(layer[-1] + gradient[-1] * size / 2)
-        first += count
-    assert np.ptp(fluxes) <= 1e-12 * np.max(fluxes)
-    assert upper[0] - lower[1] == pytest.approx(fluxes[0] * RESISTANCE, abs=1e-11)
-    assert upper[1] == pytest.approx(lower[2], abs=1e-11)
-
-
 def body(problem, spacing, cells=None):
     """Of a sphere in another material, with sources of all kinds, a patch and a varying boundary."""
     steady = problem.get("kind") == "steady"
@@ -300,48 +278,6 @@ def test_the_balance_counts_a_source_in_small_cells_once(tmp_path, power):
     heat = run(tmp_path, deck)["end_state"]["heat"]
     assert heat["sources_W"] == pytest.approx(1, rel=1e-12)
     assert heat["relative_balance"] < 1e-7
-
-
-def cells_of_layers_and_boxes(seed):
-    """A deck, and the limit of its steps over its cells."""
-    random = np.random.default_rng(seed)
-    zones = [[[int(count), float(size)] for count, size in zip(random.integers(1, 5, 3), 10.0 ** random.uniform(-5, -2, 3))]
-             for _ in range(3)]
-    edges = [np.append(0, np.cumsum(sizes(each))) for each in zones]
-    names, numbers = ["core", "board", "glue"], np.zeros([len(each) - 1 for each in edges], int)  # core: hidden, by layers
-    glue, layers = {"conductivity": 0.3, "density": 1100, "heat_capacity": 1200}, random.integers(1, len(edges[2]) - 1)
-    regions = [{"layers": [{"material": names[i], "thickness": float(top - low)} for i, (low, top) in
-                           zip((1, 2), [(0, edges[2][layers]), (edges[2][layers], edges[2][-1])])]}]
-    numbers[:, :, :layers], numbers[:, :, layers:] = 1, 2
-    for material in (0, 1, 2):
-        low, high = np.sort([random.choice(len(each), 2, replace=False) for each in edges]).T
-        regions.append({"shape": "box", "material": names[material], "from": [float(e[i]) for e, i in zip(edges, low)],
-                        "to": [float(e[i]) for e, i in zip(edges, high)]})
-        numbers[tuple(map(slice, low, high))] = material
-    deck = {"grid": {"spacing": zones}, "materials": {"core": CORE, "board": BOARD, "glue": glue}, "material": {"default": "core"},
-            "regions": regions, "contacts": [{"between": ["core", "glue"], "resistance": 1e-3}],
-            "initial": [{"shape": "constant", "value": 300}], "problem": {"steps": 0}, "output": {"snapshots": False}}
-    k = np.array([[7] * 3, BOARD["conductivity"], [0.3] * 3])[numbers]
-    contact = np.array([[0, 0, 1e-3], [0, 0, 0], [1e-3, 0, 0]])
-    rates = np.zeros(numbers.shape)
-    for axis in range(3):
-        h = sizes(zones[axis]).reshape([-1 if a == axis else 1 for a in range(3)])
-        at, (low, high) = h / 2 / k[..., axis], [tuple(slice(*ends) if a == axis else slice(None) for a in range(3))
-                                                 for ends in ((None, -1), (1, None))]
-        faces = 1 / (at[low] + at[high] + contact[numbers[low], numbers[high]])
-        sides = np.zeros(numbers.shape)
-        for side, boundary in ((low, -1), (high, 0)):
-            sides[side] += faces
-            end = tuple([boundary] if a == axis else slice(None) for a in range(3))
-            sides[end] += 1 / (2 * at[end])
-        rates += sides / h
-    return deck, (np.array([1.6e6, 1.5e6, 1.32e6])[numbers] / rates).min()
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_the_limit_of_steps_is_that_of_the_cells(tmp_path, seed):
-    deck, limit = cells_of_layers_and_boxes(seed)
-    assert run(tmp_path, deck)["method"]["dt_limit_s"] == pytest.approx(limit, rel=1e-12, abs=0)
 
 
 def test_the_limit_of_steps_knows_where_a_dataset_has_which_material(tmp_path):

@@ -212,31 +212,6 @@ def test_a_restart_within_coefficients_of_time_ends_in_the_same_field(tmp_path):
     expect_the_same_bits_after_a_restart(tmp_path, deck, 3)
 
 
-COOLING = "50*(1 + 0.1*t)"
-
-
-@pytest.mark.parametrize("method", ["euler", "rkl"])
-def test_a_coefficient_that_changes_in_time(tmp_path, method):
-    """A thin body: T - Ta falls by exp(-integral of H / (rho c L)); alike by a formula of place, kernels, ranks, a restart."""
-    def cooled(name, words=(), ranks=0, **law):
-        deck = {
-            "grid": {"cells": [4, 3, 1], "spacing": [1e-3, 1e-3, 5e-4]},
-            "materials": {"hot": {**CORE, "conductivity": 40}, "warm": {**CORE, "conductivity": 30}},
-            "material": {"default": "hot"},
-            "regions": [box("warm", [0, 0, 0], [2e-3, 1, 1])],
-            "boundaries": {"z_max": {"kind": "convection", "ambient": 300, **law}},
-            "initial": [{"shape": "constant", "value": 400}],
-            "problem": {"method": method, "end_time": 10, **({} if method == "euler" else {"dt": 0.1})},
-        }
-        return run(tmp_path, deck, *words, ranks=ranks, name=name)["fingerprint"]
-
-    alike = {cooled("out", coefficient=COOLING), cooled("place", coefficient=COOLING + " + 0*x"),
-             cooled("reference", ["solver.kernel=reference"], coefficient=COOLING), cooled("ranks", ranks=2, coefficient=COOLING)}
-    assert len(alike) == 1
-    rate = 1 / (CORE["density"] * CORE["heat_capacity"] * 5e-4)
-    assert field(tmp_path / "out") == pytest.approx(300 + 100 * np.exp(-rate * 50 * (10 + 0.1 * 50)), abs=0.05)
-
-
 def box(material, lower, upper):
     return {"material": material, "shape": "box", "from": [*lower], "to": [*upper]}
 
