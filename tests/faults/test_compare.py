@@ -259,15 +259,6 @@ def test_a_baseline_of_a_comparison(folder):
         ran("baseline", "baseline.json", "compare.json", cwd=folder, code=76 * worse)
 
 
-def test_a_baseline_of_a_run(folder):
-    ran("run", "deck.yaml", "output.snapshots=false", cwd=folder)
-    for worse in True, False:
-        record = doctored(folder, "runs/deck/run.json", 1e-6 if worse else 1e6)
-        done = ran("baseline", "baseline.json", "runs/deck/run.json", "--tolerance", 20, cwd=folder, code=76 * worse)
-        assert "baseline" not in record
-        assert all(f"\n  {name} " in "\n" + done.stdout for name in record["figures_of_merit"])
-
-
 @pytest.mark.parametrize("words, file", [(["run", "deck.yaml"], "RUN_DIRECTORY/run.json"), (["bench", "stencil"], "LATER.json")])
 def test_the_option_of_earlier_days_names_the_command(folder, words, file):
     for option in (["--baseline", "b.json"], ["--baseline=b.json", "--tolerance", "5"]):

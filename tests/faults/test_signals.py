@@ -10,7 +10,7 @@ import pytest
 
 from job import Job
 from program import kill_all, ran, ranks_of
-from runs import checkpoints, expect_same_answer, expect_whole_files, record, sweep_of
+from runs import cells, checkpoints, expect_same_answer, expect_whole_files, record, sweep_of
 
 STOPPED = re.compile(r"stopped by (.+) at sweep (\d+); go on with: isotherm run deck\.yaml.* --restart out\n")
 
@@ -51,9 +51,11 @@ def test_each_of_them_ends_with_a_checkpoint(tmp_path, name, words):
     if name == "SIGTERM":  # timeout(1) sends to its child and to the group of both: two in a moment are one
         job.send(signal.SIGTERM)
     out, err = stopped(job, getattr(signal, name))
-    assert STOPPED.search(err)[1] == name and out.endswith("RESULT: STOPPED\n")
-    assert len(checkpoints(job.out)) == 1
-    assert record(job.out)["continuation"]["stopped_by"] == name and record(job.out)["exit_code"] == 75
+    assert STOPPED.search(err)[1] == name and out.endswith("RESULT: STOPPED\n") and "\n  highest " in out
+    checkpoint, = checkpoints(job.out)
+    written, field = record(job.out), cells(job.out / checkpoint)
+    assert written["continuation"]["stopped_by"] == name and written["exit_code"] == 75
+    assert [written["end_state"][end]["temperature_K"] for end in ("highest", "lowest")] == [field.max(), field.min()]
     expect_to_go_on(tmp_path, words)
 
 

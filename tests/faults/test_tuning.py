@@ -141,16 +141,6 @@ def test_sums_that_decide_are_always_those_of_one_kernel(folder):
         assert record["method"]["reduction"] == "openmp"
 
 
-@pytest.mark.parametrize("change", ["boundaries.y_max={kind: temperature, value: 300 + 5*t}", "output.diagnostics=1",
-                                    "solver.halo_width=3", "grid.cells=[2, 2, 3]"])
-def test_ranks_agree_with_one(folder, change):
-    """Whatever their neighbours cost today."""
-    words = ["problem.steps=40", "problem.check_interval=20", "solver.tuning_budget=5", change]
-    expected = run(folder, "solver.kernel=reference", *words)[1]["fingerprint"]
-    for ranks in (2, 3):
-        assert run(folder, *words, ranks=ranks)[1]["fingerprint"] == expected
-
-
 def test_check_says_what_stays_open(folder):
     out = program.ran("check", "deck.yaml", CPU, "--ranks", "2", "--resolved", "grid.cells=24", cwd=folder).stdout
     assert "  halo_width: auto\n" in out
