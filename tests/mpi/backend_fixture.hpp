@@ -20,6 +20,7 @@
 #include "core/device.hpp"
 #include "grid/decomposition.hpp"
 #include "halo/transport.hpp"
+#include "physics/cells.hpp"
 #include "solver/kernel_choice.hpp"
 #include "solver/solver.hpp"
 #include "support/devices.hpp"
@@ -55,13 +56,8 @@ class BackendTest : public testing::TestWithParam<Backend> {
   std::unique_ptr<Device> device_;
 };
 
-inline std::array<bool, 3> periodic(const Config& config) {
-  std::array<bool, 3> axes{};
-  for (std::size_t a = 0; a < 3; ++a) axes[a] = config.boundaries[2 * a].kind == BoundaryKind::periodic;
-  return axes;
-}
 inline Decomposition blocks_of(const Config& config, Int3 process_grid, int depth = 1) {
-  return {config.grid.cells, process_grid, periodic(config), depth};
+  return {config.grid.cells, process_grid, periodic_axes(config), depth};
 }
 
 // Of all ranks, as even as can be.

@@ -311,8 +311,9 @@ TEST_P(SweepGraph, HoldsTheExchangesOfItsSweeps) {
           // What cannot be recorded goes the ways that OneAnswer.EveryTransport has.
           const bool recorded = transport == "peer" || transport == "nccl";
           if (!recorded && (halo_width > 1 || overlap == Overlap::on)) continue;
-          SCOPED_TRACE(fmt::format("{}, {}, depth {}, overlap {}", periodic(config)[0] ? "periodic" : "walls",
-                                   transport, halo_width, overlap == Overlap::on));
+          SCOPED_TRACE(fmt::format("{}, {}, depth {}, overlap {}",
+                                   periodic_axes(config)[0] ? "periodic" : "walls", transport, halo_width,
+                                   overlap == Overlap::on));
           config.parallel.transport = transport;
           config.parallel.overlap = overlap;
           config.solver.halo_width = halo_width;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "physics/cells.hpp"
 #include "physics/operator.hpp"
 #include "solver/coarsening.hpp"
 #include "solver/method.hpp"
@@ -223,12 +224,9 @@ TEST(Multigrid, CutGridsHaveTheGhostsThatTransfersRead) {
       if (random.between(0, 2) == 0)
         for (const bool max : {false, true})
           config.boundaries[static_cast<std::size_t>(face(axis, max))].kind = BoundaryKind::periodic;
-    std::array<bool, 3> periodic{};
-    for (std::size_t axis = 0; axis < 3; ++axis)
-      periodic[axis] = config.boundaries[2 * axis].kind == BoundaryKind::periodic;
     config.problem.method = MethodName::multigrid;
     config.solver.halo_width = 4;
-    const Decomposition decomposition(config.grid.cells, parts, periodic, 1);
+    const Decomposition decomposition(config.grid.cells, parts, periodic_axes(config), 1);
     const std::vector<CoarseGrid> grids = coarse_grids(config, decomposition);
     for (std::size_t i = 1; i < grids.size(); ++i) {
       const CoarseGrid &finer = grids[i - 1], &grid = grids[i];

@@ -9,7 +9,6 @@
 
 #include "config/config.hpp"
 #include "physics/diagnostics.hpp"
-#include "physics/operator.hpp"
 #include "solver/jumps.hpp"
 #include "solver/kernel_choice.hpp"
 #include "solver/method.hpp"
@@ -342,50 +341,6 @@ TEST(Period, PartsEndWithAPeriodOrWithAll) {
 Config copper(Int3 cells) {
   return {.grid = {.cells = cells, .spacing = Vector3{1e-3, 2e-3, 4e-3}},
           .material = {.conductivity = 400, .density = 8960, .heat_capacity = 385}};
-}
-
-// What dt * alpha * (...) may be at most 1, cell by cell: the sum of (1 - a_f) / h^2 over six faces.
-double largest_loss(const Config& config) {
-  double largest = 0;
-  const Int3 n = config.grid.cells;
-  for_each_cell(n, [&](Int3 c) {
-    double loss = 0;
-    for (int f = 0; f < face_count; ++f) {
-      const auto side = static_cast<Face>(f);
-      const int axis = axis_of(side);
-      const bool periodic = config.boundaries[f].kind == BoundaryKind::periodic;
-      const bool at_boundary = c[axis] == (is_max(side) ? n[axis] - 1 : 0) && !periodic;
-      const double h = (*config.grid.spacing)[axis];
-      if (periodic && n[axis] == 1) continue;  // its own neighbour
-      loss += (1 - (at_boundary ? boundary_law(config, side).a : 0)) / (h * h);
-    }
-    largest = std::max(largest, loss);
-  });
-  return largest;
-}
-
-TEST(TimeStep, TheMonotoneStepIsThatOfTheWorstCell) {
-  Random random;
-  for (int i = 0; i < 500; ++i) {
-    const auto any = [&] { return random.between<Index>(1, 4); };
-    Config config = copper({any(), any(), any()});
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      const bool periodic = random() % 4 == 0;
-      for (std::size_t side = 0; side < 2; ++side) {
-        BoundaryConfig& boundary = config.boundaries[2 * axis + side];
-        boundary.kind = periodic
-                            ? BoundaryKind::periodic
-                            : std::array{BoundaryKind::temperature, BoundaryKind::flux,
-                                         BoundaryKind::convection, BoundaryKind::insulated}[random() % 4];
-        boundary.coefficient = std::pow(10, static_cast<double>(random() % 9));
-      }
-    }
-    const double worst = largest_loss(config);
-    if (worst == 0)
-      EXPECT_TRUE(std::isinf(monotone_dt(config)));
-    else
-      EXPECT_NEAR(monotone_dt(config) * diffusivity(config) * worst, 1, 1e-12) << i;
-  }
 }
 
 TEST(TimeStep, AutoDividesTheTimesOfOutputs) {

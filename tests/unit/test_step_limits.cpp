@@ -1,4 +1,4 @@
-// The limits of time steps of a body of several materials are those of its cells.
+// The limits of time steps are those of the worst cell.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,17 +15,7 @@
 namespace isotherm {
 namespace {
 
-Config any_body(Random& random) {
-  Config config = decks::in_a_void({random.between(1, 40), random.between(1, 12), random.between(1, 12)});
-  config.problem = {.steps = 1};
-  const auto radius = random.between(0.0, 0.1);
-  config.regions.push_back({.shape = RegionShape::cylinder,
-                            .material = random.coin() ? "foam" : "copper",
-                            .place = {.centre = {0.15, 0.1, random.between(0.0, 0.2)},
-                                      .radius = radius,
-                                      .axis = random.between(0, 2),
-                                      .length = random.between(0.0, 0.3)}});
-  std::shuffle(config.regions.begin(), config.regions.end(), random);
+void give_any_boundaries(Config& config, Random& random) {
   for (std::size_t axis = 0; axis < 3; ++axis) {
     const bool is_periodic = random() % 4 == 0;
     for (const std::size_t f : {2 * axis, 2 * axis + 1}) {
@@ -37,6 +27,20 @@ Config any_body(Random& random) {
       boundary.coefficient = std::pow(10, random.between(0, 8));
     }
   }
+}
+
+Config any_body(Random& random) {
+  Config config = decks::in_a_void({random.between(1, 40), random.between(1, 12), random.between(1, 12)});
+  config.problem = {.steps = 1};
+  const auto radius = random.between(0.0, 0.1);
+  config.regions.push_back({.shape = RegionShape::cylinder,
+                            .material = random.coin() ? "foam" : "copper",
+                            .place = {.centre = {0.15, 0.1, random.between(0.0, 0.2)},
+                                      .radius = radius,
+                                      .axis = random.between(0, 2),
+                                      .length = random.between(0.0, 0.3)}});
+  std::shuffle(config.regions.begin(), config.regions.end(), random);
+  give_any_boundaries(config, random);
   return random.coin() ? decks::graded(config) : config;
 }
 
@@ -82,19 +86,20 @@ StepLimits brute_force(const Config& config) {
   return least;
 }
 
+void expect_like(double value, double wanted, int trial) {
+  if (std::isinf(wanted))
+    EXPECT_TRUE(std::isinf(value)) << trial;
+  else
+    EXPECT_NEAR(value / wanted, 1, 1e-12) << trial;
+}
+
 TEST(StepLimits, AreTheLeastOfAllCells) {
   Random random;
   for (int i = 0; i < 200; ++i) {
     const Config config = any_body(random);
     const StepLimits expected = brute_force(config), found = step_limits_of(config, {{}, config.grid.cells});
-    const auto expect_like = [&](double value, double wanted) {
-      if (std::isinf(wanted))
-        EXPECT_TRUE(std::isinf(value)) << i;
-      else
-        EXPECT_NEAR(value / wanted, 1, 1e-12) << i;
-    };
-    expect_like(found.stable, expected.stable);
-    expect_like(found.monotone, expected.monotone);
+    expect_like(found.stable, expected.stable, i);
+    expect_like(found.monotone, expected.monotone, i);
     EXPECT_LE(found.alone, std::numeric_limits<double>::max()) << i;
 
     Box low{{}, config.grid.cells}, high = low;  // with the same bits in parts
@@ -103,6 +108,20 @@ TEST(StepLimits, AreTheLeastOfAllCells) {
     const StepLimits one = step_limits_of(config, low), other = step_limits_of(config, high);
     EXPECT_EQ(found.stable, std::min(one.stable, other.stable)) << i;
     EXPECT_EQ(found.monotone, std::min(one.monotone, other.monotone)) << i;
+  }
+}
+
+TEST(StepLimits, OfOneMaterialAreTheLeastOfAllCells) {
+  Random random;
+  for (int i = 0; i < 500; ++i) {
+    Config config = decks::base({random.between(1, 4), random.between(1, 4), random.between(1, 4)});
+    give_any_boundaries(config, random);
+    Config named = config;
+    named.material = {.default_material = "core"};
+    named.materials = {{"core", Vector3{15, 15, 15}, 7800, 500, {}, {}}};
+    const StepLimits expected = brute_force(named);
+    expect_like(stable_dt(config), expected.stable, i);
+    expect_like(monotone_dt(config), expected.monotone, i);
   }
 }
 
