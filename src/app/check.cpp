@@ -14,6 +14,7 @@
 #include "core/all_or_throw.hpp"
 #include "core/text.hpp"
 #include "output/console/console.hpp"
+#include "physics/boundaries.hpp"
 #include "physics/region_values.hpp"
 #include "solver/method.hpp"
 #include "solver/prediction.hpp"
@@ -278,6 +279,18 @@ std::string sweeps_text(const Session& session, const std::optional<PredictedCyc
                      human_duration(more * predicted_seconds(session, copied)), of_a_rank / 1e9);
 }
 
+// Values and coefficients at t = 0, as the run computes them; those of larger faces are for the run.
+void check_boundaries(const Config& config) {
+  constexpr Index most_cells = Index{1} << 20;  // of a face
+  const Int3 cells = config.grid.cells;
+  std::array<bool, face_count> checked{};
+  for (std::size_t i = 0; i < face_count; ++i)
+    checked[i] = !periodic_axes(config)[i / 2] && cells.product() / cells[i / 2] <= most_cells;
+  with_number(config.precision, [&]<class T>(T) {
+    BoundaryConditions<T>(config, *make_host_device(), {{}, cells}, ghost_layers(config), checked);
+  });
+}
+
 // Of the GPUs that --gpu-memory speaks of, whether they are here or not.
 void check_gpu_memory(const Session& session, const CheckOptions& options) {
   const std::size_t wanted = session.memory.device();
@@ -295,6 +308,7 @@ int check(const CommandLine& command, const Communicator& world) {
   const Config& config = session.deck.config;
   const Decomposition& decomposition = session.decomposition;
   const CheckOptions& options = command.check;
+  on_root(world, [&] { check_boundaries(config); });
   const std::optional<PredictedCycles> predicted = predicted_cycles(config);
   on_root(world, [&] {
     std::string text =

@@ -217,6 +217,7 @@ def test_errors_name_the_entry(tmp_path, laws, expected):
     kernel = expected.startswith("solver.kernel")
     said = run(tmp_path, deck({"z_max": laws}, {"end_time": 1}), *["solver.kernel=temporal_openmp"] * kernel, code={65})
     assert (expected if kernel else "boundaries.z_max" + expected) in said, said
+    assert kernel or f"boundaries.z_max{expected}" in isotherm("check", "deck.yaml", cwd=tmp_path, code=65).stderr
 
 
 def test_a_negative_coefficient_later_names_place_and_time(tmp_path):
