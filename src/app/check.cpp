@@ -130,7 +130,9 @@ std::string time_text(const Config& config, const std::optional<PredictedCycles>
         likely < most
             ? fmt::format(", likely {}{}", predicted && predicted->is_more ? "more than " : "", likely)
             : "",
-        predicted ? fmt::format(", as {} cells of this body take", extent_text(predicted->cells)) : "");
+        predicted ? fmt::format(", as {} cells of this body take{}", extent_text(predicted->cells),
+                                predicted->loses_parts ? " without its thin parts" : "")
+                  : "");
   }
   const TimePlan plan = time_plan(config);
   std::string of_limit = fmt::format("{:.1f} % of", 100 * plan.dt / stable_dt(config)), parts;
@@ -143,14 +145,16 @@ std::string time_text(const Config& config, const std::optional<PredictedCycles>
                      plan.dt, of_limit, stable_dt(config), plan.steps, plan.dt * plan.steps, parts);
 }
 
-// Where a body is known to be slow.
+// Where a body is known to be slow, or may be.
 std::string slow_text(const PredictedCycles& predicted) {
   constexpr std::int64_t usual = 8;
-  if (predicted.cycles <= usual && !predicted.is_more) return {};
+  const auto& [cells, cycles, is_more, loses_parts] = predicted;
+  if (cycles <= usual && !is_more && !loses_parts) return {};
   return fmt::format(
-      "warning: multigrid is slow for this body: {}{} cycles, and most take 2 or 3; its conductivities jump "
-      "from cell to cell, its layers are one cell thick, or its cells are of very different sizes\n",
-      predicted.is_more ? "more than " : "", predicted.cycles);
+      "warning: multigrid {} slow for this body: {}{} cycles{}, and most take 2 or 3; its conductivities "
+      "jump from cell to cell, its layers are one cell thick, or its cells are of very different sizes\n",
+      loses_parts ? "may be" : "is", is_more ? "more than " : "", cycles,
+      loses_parts ? ", or several times as many, as parts are thinner than the cells of the prediction" : "");
 }
 
 // Where few cells cannot say: datasets have the cells of the deck.
@@ -267,15 +271,16 @@ std::string sweeps_text(const Session& session, const std::optional<PredictedCyc
   const double more = predicted ? static_cast<double>(predicted->cycles * make_method(config).cycle()) /
                                       static_cast<double>(likely_sweeps(config))
                                 : 1;
+  const char* const about = predicted && predicted->is_more ? "more than" : "about";
   if (placement.host == Host::this_one) {
     const auto device = all_or_throw(world, [&] { return open_device(placement); });
     const double copied = measure_copy_bandwidth(session, *device, world);
-    return fmt::format("sweeps          about {}, at the copy bandwidth of {:.1f} GB/s measured here\n",
+    return fmt::format("sweeps          {} {}, at the copy bandwidth of {:.1f} GB/s measured here\n", about,
                        human_duration(more * predicted_seconds(session, copied)), copied / 1e9);
   }
   const double of_a_rank = exchange_weights(session.deck.config, placement.backend).memory;
   const double copied = of_a_rank * session.decomposition.ranks();
-  return fmt::format("sweeps          about {}, at a copy bandwidth of {:.1f} GB/s for each GPU\n",
+  return fmt::format("sweeps          {} {}, at a copy bandwidth of {:.1f} GB/s for each GPU\n", about,
                      human_duration(more * predicted_seconds(session, copied)), of_a_rank / 1e9);
 }
 

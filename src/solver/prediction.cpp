@@ -2,23 +2,25 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "config/boundary_laws.hpp"
 #include "config/materials.hpp"
 #include "core/error.hpp"
 #include "physics/cells.hpp"
+#include "physics/material_painter.hpp"
 
 namespace isotherm {
 namespace {
 
-constexpr Index most_cells = 48;  // along an axis
-
+// Of a whole number of the deck's cells each, so that parts keep their thickness relative to each other.
 GridConfig with_few_cells(GridConfig grid) {
+  constexpr Index most_cells = 64;  // along an axis
   for (int axis = 0; axis < 3; ++axis) {
-    const Index cells = grid.cells[axis];
-    const double share = static_cast<double>(most_cells) / static_cast<double>(cells);
-    if (share >= 1) continue;
-    grid.cells[axis] = most_cells;
+    const Index cells = grid.cells[axis], few = ceil_div(cells, ceil_div(cells, most_cells));
+    const double share = static_cast<double>(few) / static_cast<double>(cells);
+    if (few == cells) continue;
+    grid.cells[axis] = few;
     if (grid.spacing) (*grid.spacing)[axis] /= share;
     if (!grid.is_graded(axis)) continue;
     grid.cells[axis] = 0;
@@ -31,6 +33,35 @@ GridConfig with_few_cells(GridConfig grid) {
     (*grid.spacing)[axis] = grid.zones[axis].front().size;
   }
   return grid;
+}
+
+// Are many parts between jumps, on some lines of cells along each axis, thinner than one of few cells?
+bool loses_parts(const Config& config, Int3 few) {
+  constexpr Index lines = 12;                           // along each other axis
+  constexpr double most_ratio = 100, most_thin = 0.05;  // of conductances of faces; share of the parts
+  const MaterialClasses all = material_classes(config);
+  const MaterialPainter painter(config);
+  const Int3 cells = config.grid.cells;
+  Index parts = 0, thin = 0;
+  for (int axis = 0; axis < 3; ++axis) {
+    const auto g = [&](std::size_t i, std::size_t j) { return face_conductance(config, all, axis, i, j); };
+    for (Index line = 0; line < lines * lines; ++line) {
+      Int3 cell;
+      const int p = (axis + 1) % 3, q = (axis + 2) % 3;
+      cell[p] = (2 * (line % lines) + 1) * cells[p] / (2 * lines);
+      cell[q] = (2 * (line / lines) + 1) * cells[q] / (2 * lines);
+      std::size_t own = all.of(painter.painted(cell), cell);
+      for (Index first = 0; ++cell[axis] < cells[axis];) {
+        const std::size_t last = std::exchange(own, all.of(painter.painted(cell), cell));
+        const double between = std::min(g(last, own), g(own, last));  // 0 of voids
+        if (between == 0 || std::max(g(last, last), g(own, own)) <= most_ratio * between) continue;
+        ++parts;
+        thin += first > 0 && (cell[axis] - first) * few[axis] < cells[axis];
+        first = cell[axis];
+      }
+    }
+  }
+  return static_cast<double>(thin) > most_thin * static_cast<double>(parts);
 }
 
 // The same domain, with boundaries at 0 K and a source everywhere: the first error is the solution itself.
@@ -62,7 +93,7 @@ bool paints_by_datasets(const Config& config) {
 }
 
 std::optional<PredictedCycles> predicted_cycles(const Config& config) {
-  constexpr std::int64_t most_cycles = 100;
+  constexpr std::int64_t most_work = 130'000'000;  // cells times sweeps: one or two seconds of a core
   const ProblemConfig& problem = config.problem;
   if (problem.kind != ProblemKind::steady || problem.method != MethodName::multigrid ||
       paints_by_datasets(config) || !has_several_materials(config) || mean_is_free(config))
@@ -78,10 +109,10 @@ std::optional<PredictedCycles> predicted_cycles(const Config& config) {
     const Communicator self = Communicator::self();
     const Decomposition whole(small.grid.cells, {1, 1, 1}, periodic_axes(small));
     Solver<double> solver(small, whole, self, *device, choose_kernels<double>(small, Backend::host));
-    const Solution found = solve(solver, tolerance, most_cycles);
     const std::int64_t cycle = solver.level().method().cycle();
+    const Solution found = solve(solver, tolerance, most_work / (small.grid.cells.product() * cycle) + 1);
     return PredictedCycles{small.grid.cells, (found.sweeps + cycle - 1) / cycle,
-                           found.relative_residual > tolerance};
+                           found.relative_residual > tolerance, loses_parts(config, small.grid.cells)};
   } catch (const Error&) {
     return std::nullopt;
   }

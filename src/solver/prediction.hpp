@@ -1,5 +1,5 @@
-// Predicts the cycles of a steady problem of several materials by solving it with few cells: they depend on
-// jumps, thin layers and the ratio of spacings, hardly on the number of cells.
+// Predicts the cycles of a steady problem of several materials by solving it with at most 64 cells along an
+// axis: they depend on jumps, thin layers and the ratio of spacings, hardly on the number of cells.
 #pragma once
 
 #include <cstdint>
@@ -40,13 +40,14 @@ struct PredictedCycles {
   Int3 cells;           // of the small problem
   std::int64_t cycles;  // to the tolerance of the deck, by their sweeps
   bool is_more;         // that many did not suffice
+  bool loses_parts;     // the small problem lacks thin parts of the body whose conductivities jump
 };
 
 bool paints_by_datasets(const Config& config);  // do regions have cells from datasets?
 
-// By this process alone, in some tenths of a second. None without multigrid of several materials, where no
-// boundary removes the heat of a source, and where few cells cannot represent the domain: datasets of regions
-// have the cells of the deck, and small parts may vanish.
+// By this process alone, in tenths of a second, or in seconds where cycles are slow. None without multigrid
+// of several materials, where no boundary removes the heat of a source, and where few cells cannot represent
+// the domain: datasets of regions have the cells of the deck, and small parts may vanish.
 std::optional<PredictedCycles> predicted_cycles(const Config& config);
 
 }  // namespace isotherm

@@ -289,6 +289,23 @@ def test_single_cells_that_differ_need_conjugate_gradients(tmp_path):
     assert "multigrid is slow for this body" in said
     likely = int(re.search(r"likely (\d+)", said)[1])
     assert sweeps / 2 <= likely <= 2 * sweeps, said
+    said = isotherm("check", "deck.yaml", "problem.accelerate=none", cwd=tmp_path).stdout
+    assert "likely more than" in said and "\nsweeps          more than" in said, said
+
+
+@pytest.mark.parametrize("along", [0, 1, 2])
+@pytest.mark.parametrize("cells, thick, few, loses", [(64, 1, 64, False), (96, 1, 48, True), (96, 2, 48, False)])
+def test_check_says_where_few_cells_lose_thin_parts(tmp_path, along, cells, thick, few, loses):
+    """Plates of one cell are in the deck's grid, and in every other of half as many; those of two in both."""
+    def vector(across, value):
+        return [across] * along + [value] + [across] * (2 - along)
+
+    regions = [box("good", vector(-1, first / cells), vector(2, (first + thick) / cells))
+               for first in range(4, cells - 4, 2 * thick + 8)]
+    (tmp_path / "deck.yaml").write_text(json.dumps(jumps(vector(8, cells), regions)))
+    said = isotherm("check", "deck.yaml", cwd=tmp_path).stdout
+    assert f"as {' x '.join(map(str, vector(8, few)))} cells of this body take{' without its thin parts' * loses}\n" in said, said
+    assert ("multigrid may be slow for this body" in said) == loses, said
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6])
