@@ -14,7 +14,7 @@ from isotherm_tools.program import CANNOT_CREATE, DATA, FILE_MISSING, UNAVAILABL
 from isotherm_tools.study import state
 from isotherm_tools.study.deck import safe_name
 from isotherm_tools.study.runner import StopSignals, child_setup, signal_name
-from isotherm_tools.text import counted, escaped, in_quotes, meant, printable, shell_words
+from isotherm_tools.text import counted, escaped, groups, in_quotes, meant, printable, shell_words
 
 MOST_TASKS = 1000
 LAUNCHER = "study.launcher=srun --ntasks={ranks}"
@@ -77,10 +77,8 @@ class Submission:
         due = self.find_due()
         self.due = len(due)
         self.words = shell_words([deck.program.path, "study", deck.path, *deck.overrides, *(["--limit", limit] if limit else [])])
-        self.arrays = self.make_arrays(due)
-        self.collecting = self.script("collect", 1, f"{self.words} --collect", {1: None})
-        for script in self.arrays:
-            self.text_of(script)  # rejects, before the first is submitted
+        self.arrays = self.make_arrays(due)  # all, before the first is submitted: a wrong template is rejected
+        self.collecting = self.script("collect", 1, f"{self.words} --collect", {1: None}) if due else None
 
     def find_due(self):
         """What is in the queue already is not submitted once more."""
@@ -99,28 +97,21 @@ class Submission:
     def make_arrays(self, due):
         words = self.words + ("" if self.deck.launcher else f" {shell_words([LAUNCHER])}") + (" --retry" if self.retry else "")
         command = f"{words} --case \"${{cases[SLURM_ARRAY_TASK_ID]}}\""
-        arrays = {}  # by ranks, then by thousands
-        for number in due:
-            case = self.deck.cases[number]
-            part = number // MOST_TASKS
-            name = f"ranks_{case.ranks}" + (f"_part_{part + 1}" if part else "")
-            array = arrays.setdefault((case.ranks, part), self.script(name, case.ranks, command, {}, self.jobs))
-            array.tasks[number % MOST_TASKS + 1] = case
-        return [arrays[key] for key in sorted(arrays)]
+        cases, arrays = self.deck.cases, groups(due, lambda number: (self.deck.cases[number].ranks, number // MOST_TASKS))
+        return [self.script(f"ranks_{ranks}" + (f"_part_{part + 1}" if part else ""), ranks, command,
+                            {number % MOST_TASKS + 1: cases[number] for number in numbers}, self.jobs)
+                for (ranks, part), numbers in sorted(arrays.items())]
 
     def script(self, what, ranks, command, tasks, at_once=0):
         """`ranks`: of each task, for cases of one array have one request of resources; `tasks`: ascending, with their cases,
         None: of no case; `at_once`: 0 for as many as there is room for."""
-        return SimpleNamespace(file=str(self.deck.directory / f"study_{what}.sbatch"), ranks=ranks, command=command, tasks=tasks,
-                               at_once=at_once)
-
-    def text_of(self, script):
         values = {"name": safe_name(Path(self.deck.path).stem) or "study", "output": str(self.folder / "slurm_%A_%a.txt"),
-                  "tasks": array_text(script.tasks, script.at_once), "ranks": str(script.ranks),
+                  "tasks": array_text(tasks, at_once), "ranks": str(ranks),
                   "options": "\n".join(f"#SBATCH {option}" for option in self.deck.sections["options"]),
-                  "cases": " ".join(f"[{task}]={case.name}" for task, case in script.tasks.items() if case),
-                  "folder": shell_words([os.getcwd()]), "command": script.command}
-        return fill(self.deck.sections["template"], self.template, values)
+                  "cases": " ".join(f"[{task}]={case.name}" for task, case in tasks.items() if case),
+                  "folder": shell_words([os.getcwd()]), "command": command}
+        return SimpleNamespace(file=str(self.deck.directory / f"study_{what}.sbatch"), ranks=ranks, tasks=tasks,
+                               text=fill(self.deck.sections["template"], self.template, values))
 
     def summary(self):
         text = counted(len(self.deck.cases), "case")
@@ -131,9 +122,9 @@ class Submission:
 
     def dry_run_text(self):
         """The scripts that would be submitted, and how; submits and writes nothing."""
-        text = self.summary() + "".join(f"\n==> {script.file} <==\n{self.text_of(script)}" for script in self.arrays)
+        text = self.summary() + "".join(f"\n==> {script.file} <==\n{script.text}" for script in self.arrays)
         if self.due:
-            text += f"\n==> {self.collecting.file}, when they have ended <==\n{self.text_of(self.collecting)}"
+            text += f"\n==> {self.collecting.file}, when they have ended <==\n{self.collecting.text}"
         return text
 
     def submit(self):
@@ -163,7 +154,7 @@ class Submission:
 
     def submit_one(self, script, *options):
         """The job's number. `options` stand before the script."""
-        write_text(script.file, self.text_of(script))
+        write_text(script.file, script.text)
         answer = ask("sbatch", "--parsable", *options, script.file)
         job = re.match(r"\d+(?=[;\n]|$)", answer)  # "123;cluster"
         if not job:
