@@ -13,7 +13,7 @@ from pathlib import Path
 
 from isotherm_tools.program import DATA, UNAVAILABLE, Failure, raise_error
 from isotherm_tools.study import collection
-from isotherm_tools.text import counted, meant, printable
+from isotherm_tools.text import counted, groups, meant, printable
 
 MOST_CASES = 100000  # before any is excluded
 MOST_LINES = 100  # of problems
@@ -70,15 +70,11 @@ class StudyDeck:
 
 def check_deck(errors, cases):
     """A line of the deck is often wrong for all of them; lines that not every case has end in those that do."""
-    lines = {}
-    for name, error in errors:
-        for line in error["text"].split("\n"):
-            lines.setdefault(line, []).append(name)
     texts = []
-    for line, names in lines.items():
-        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        who = f" [case{'' if len(names) == 1 else 's'} {', '.join(names[:SHOWN])}{more}]"
-        texts.append(line if len(names) == cases > 1 else line + who)
+    for line, found in groups([(line, name) for name, error in errors for line in error["text"].split("\n")], lambda each: each[0]).items():
+        more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+        who = f" [case{'' if len(found) == 1 else 's'} {', '.join(name for _, name in found[:SHOWN])}{more}]"
+        texts.append(line if len(found) == cases > 1 else line + who)
     if texts:  # of the last case's own code where the deck is at fault in none: a right deck that this build lacks something for
         raise Failure(DATA if any(error["code"] == DATA for _, error in errors) else UNAVAILABLE, "\n".join(texts))
 
@@ -115,7 +111,6 @@ class StudyCase:
     name: str = ""  # of its folder
 
     def resolved(self, answer):
-        """As the program answers."""
         self.deck, self.cells, self.plan, self.refused = (answer.get(key) for key in ("deck", "cells", "plan", "refused"))
         self.folder = Path(answer["directory"]) / self.name
         self.deck_file = self.folder / f"{self.name}.yaml"
@@ -201,7 +196,11 @@ class Expansion:
             if entry is not None:
                 left_out[entry] += 1
             else:
-                self.add(settings, word, number // len(axes[-1]) % series if self.scaling else 0)
+                ranks, run = settings.pop("ranks", {"count": self.sections["ranks"] or 1}), settings.pop("run", {"count": 1})
+                if "problem" in ranks and not self.problems.lines:  # a wrong count is one problem, of however many cases
+                    self.problems.add("study.ranks", ranks["problem"], ranks["at"])
+                of_series = number // len(axes[-1]) % series if self.scaling else 0
+                self.cases.append(StudyCase(ranks.get("count", 1), settings, run["count"], of_series, word))
         for i, cases in enumerate(left_out):
             if cases == 0:
                 self.problems.add(f"study.exclude.{i}", "leaves out no case that none before it does; remove it?", is_warning=True)
@@ -214,13 +213,6 @@ class Expansion:
         else:
             name_cases(self)
 
-    def add(self, settings, word, series):
-        """A wrong count is one problem, of however many cases."""
-        ranks, run = settings.pop("ranks", {"count": self.sections["ranks"] or 1}), settings.pop("run", {"count": 1})
-        if "problem" in ranks and not self.problems.lines:
-            self.problems.add("study.ranks", ranks["problem"], ranks["at"])
-        self.cases.append(StudyCase(ranks.get("count", 1), settings, run["count"], series, word))
-
     def lists(self, node, path, may_repeat=False):
         """{key: [values]}: an axis for each key."""
         axes = []
@@ -228,9 +220,8 @@ class Expansion:
             return axes
         for key, values in zip(node["keys"], node["items"]):
             at = f"{path}.{key['name']}"
-            if not (self.is_deck_key(key, path) and self.is_apart(key, path, path)):
+            if not self.may_give(key, path, path):
                 continue
-            self.taken[key["name"]] = (path, key["at"])
             if "items" not in values or "keys" in values:
                 example = printable(values["yaml"]) if "text" in values else "value, value"
                 self.problems.unlike(at, values, "a list of values", f"[{example}]")
@@ -270,8 +261,7 @@ class Expansion:
                     settings[name] = value
                 else:
                     self.problems.unlike(f"{at}.name", value, "a word", "name: thin")
-            elif self.is_deck_key(key, at) and self.is_apart(key, at, path):
-                self.taken.setdefault(name, (path, key["at"]))
+            elif self.may_give(key, at, path):
                 settings[name] = value
         return settings
 
@@ -299,7 +289,8 @@ class Expansion:
             self.problems.unlike(path, node, "a map of keys", example)
         return bool(node.get("keys"))
 
-    def is_deck_key(self, key, path):
+    def may_give(self, key, at, path):
+        """A key that may vary, and that no other of matrix, zip and list gives too, nor as a part of what it gives."""
         name, why = key["name"], ""
         if name == "output":
             why = "cannot vary as a whole (its directory is the study's); vary the keys in it"
@@ -308,14 +299,9 @@ class Expansion:
         elif name != "ranks":
             why = self.sections["keys"][name]["problem"]
         if why:
-            self.problems.add(f"{path}.{name}", why, key["at"])
+            self.problems.add(f"{at}.{name}", why, key["at"])
             return False
         self.varied[name] = None
-        return True
-
-    def is_apart(self, key, at, path):
-        """Not given by another of matrix, zip and list too, nor as a part of what another gives."""
-        name = key["name"]
         for other in sorted(self.taken):
             where, place = self.taken[other]
             if other == name and where == path == "study.list" or not (other == name or within(name, other) or within(other, name)):
@@ -323,6 +309,7 @@ class Expansion:
             who = where if other == name else f"'{other}' in {where}"
             self.problems.add(f"{at}.{name}", f"{who} on line {place[1]} says it too; keep one", key["at"])
             return False
+        self.taken.setdefault(name, (path, key["at"]))
         return True
 
 
