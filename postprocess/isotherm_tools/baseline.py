@@ -107,8 +107,6 @@ def bench_figures(entries):
 
 
 class Verdict:
-    """Of figures against those of an earlier file."""
-
     def __init__(self, earlier, figures, tolerance):
         self.earlier, self.tolerance = earlier, 5.0 if tolerance is None else tolerance
         self.changes = {name: (before.value, figures[name], figures[name].worsening(before.value))

@@ -69,14 +69,11 @@ class BenchRecord:
     def __init__(self, path):
         self.path = Path(path)
         content = read_record(self.path, "isotherm-bench", "benchmark", "write it with isotherm bench ... --json FILE")
-        found = {}  # in the order of the file; kernels that were skipped or wrong have none
         with content_of(path, "benchmark"):
             self.subject, self.device = content["subject"], content["device"]["name"]
-            for entry in content["entries"]:
-                if entry["verdict"] == "right" and entry["launch_s"] is not None:
-                    variant = variant_of(entry, self.subject)
-                    found.setdefault((tuple(entry["cells"]), entry["precision"]), []).append(variant)
-        self.ladders = [Ladder(*key, variants) for key, variants in found.items()]
+            measured = [entry for entry in content["entries"] if entry["verdict"] == "right" and entry["launch_s"] is not None]
+            found = groups(measured, lambda entry: (tuple(entry["cells"]), entry["precision"]))
+            self.ladders = [Ladder(*key, [variant_of(entry, self.subject) for entry in entries]) for key, entries in found.items()]
         if not found:
             raise Failure(DATA, f"{path} holds no kernel that was measured and right")
 
@@ -94,7 +91,6 @@ def variant_of(entry, subject):
     tile, time_block, points, moved = (entry[key] for key in ("tile", "time_block", "points_per_launch", "bytes_per_launch"))
     copy, read = (entry[key] and entry[key]["median"] for key in ("copy_bandwidth_bytes_per_s", "read_bandwidth_bytes_per_s"))
     fast, launch, slow = (float(entry["launch_s"][key]) for key in ("p10", "median", "p90"))
-
     launches = entry["kernel"] + ("" if tile == "-" else f", {tile}")
 
     def rate(seconds):
@@ -110,7 +106,6 @@ def variant_of(entry, subject):
 
 
 def ladder_figure(record, ladders=None):
-    """`ladders`: all of the record, unless given."""
     ladders = ladders or record.ladders
     same = len({tuple(variant.label for variant in ladder.variants) for ladder in ladders}) == 1
     short = all(len(variant.label) <= figures.MOST_LETTERS for variant in ladders[0].variants)

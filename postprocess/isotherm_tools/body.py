@@ -140,7 +140,6 @@ MATERIALS = ("material", "k [W/(m K)]", "rho c [J/(m\u00b3 K)]", "cells", "lowes
 
 
 def material_rows(materials):
-    """Of a table of them."""
     unit = length_unit(max((abs(metres) for each in materials if each["highest"] for metres in each["highest"]["position_m"]),
                            default=1))
     rows = []

@@ -90,15 +90,11 @@ def summary(study):
     return Section("summary", "In short", [warnings(lines), tiles(figures_of_merit)])
 
 
-def cell(value):
-    return "-" if value is None else f"{value:.6g}" if is_number(value) else str(value)
-
-
 def results(study):
     """The table that the program prints: numbers before words, and what is not known last."""
     key = study.record["sort"]
     cases = sorted(study.cases, key=lambda case: place(case.value(key))) if key else study.cases
-    rows = [[cell(case.value(name)) for name in study.reported] for case in cases]
+    rows = [[short(case.value(name)) for name in study.reported] for case in cases]
     order = f"Sorted by {study.title(key)}." if key else "In the order of the deck."
     return Section("results", "Results", [table(list(map(study.title, study.reported)), rows), paragraph(order)])
 
@@ -108,7 +104,7 @@ def against(study):
     if not reach:
         return Section("figures", "Against what varies", [])
     if (why := why_not(study)) is not None:
-        rows = [(study.title(name), cell(cases[0].value(name)), cases[0].name, cell(cases[-1].value(name)), cases[-1].name)
+        rows = [(study.title(name), short(cases[0].value(name)), cases[0].name, short(cases[-1].value(name)), cases[-1].name)
                 for name, cases in reach.items() if cases]
         return Section("figures", "Least and most", [
             paragraph(f"No figures: {why}."), table(("quantity", "least", "in", "most", "in"), rows)])
@@ -120,7 +116,7 @@ def against(study):
         items.append(picture(studies.quantities_figure(study, [name]), f"{name} against {along}{lines}: {values}",
                              f"{study.title(name)} against {along}{lines}."))
     together = [key for key in study.varied if key not in study.axes and study.axes != ["name"]
-                and len({cell(case.value(key)) for case in study.cases}) > 1]
+                and len({short(case.value(key)) for case in study.cases}) > 1]
     return Section("figures", "Against what varies", [
         pictures(*items),
         paragraph("Open points have not converged." if any(case.state == "not converged" for case in study.cases) else ""),
@@ -134,12 +130,11 @@ def known(study, name):
 
 
 def states(study):
-    rows = [(case.name, case.state, cell(case.exit_code), case.message or "-") for case in study.cases if case.state != "done"]
-    if not rows:
-        return Section("states", "States", [paragraph("All cases are done.")])
+    rows = [(case.name, case.state, short(case.exit_code), case.message or "-") for case in study.cases if case.state != "done"]
     hint = "isotherm study resumes what was stopped, interrupted or not started; with --retry also what has failed."
-    return Section("states", "States", [table(("case", "state", "exit code", "message"), rows),
-                                        paragraph("" if all(case.is_finished for case in study.cases) else hint)])
+    return Section("states", "States", [
+        table(("case", "state", "exit code", "message"), rows) if rows else paragraph("All cases are done."),
+        paragraph("" if all(case.is_finished for case in study.cases) else hint)])
 
 
 def what_was_studied(study, record, devices):
@@ -151,7 +146,7 @@ def what_was_studied(study, record, devices):
         table(("key", "values"), rows or [("-", "-")]),
         facts([
             ("deck", record["deck"]), ("cases", len(study.cases)),
-            ("ranks", ", ".join(sorted({cell(case.value("ranks")) for case in study.cases}, key=float))),
+            ("ranks", ", ".join(sorted({short(case.value("ranks")) for case in study.cases}, key=float))),
             ("devices", ", ".join(devices)), ("collected", record["collected"]),
             ("program", f"{record['version']}, {record['git_revision']}"),
         ]),

@@ -190,7 +190,7 @@ def scaling_series(records, wishes):
         notes.append(f"the prediction is from one run ({counted(base.ranks, 'rank')}): no other run tests it")
     notes += differences(records, wishes)
     if thin := [row for row in rows if not row.fits]:
-        notes.append(f"no prediction for {listed(sorted({row.ranks for row in thin}))} ranks (their blocks are thinner "
+        notes.append(f"no prediction for {', '.join(sorted({str(row.ranks) for row in thin}, key=int))} ranks (their blocks are thinner "
                      f"than the halo, {counted(thin[0].method.halo_width, 'cell')})")
     return SimpleNamespace(
         kind=kind, base=base, method=rows[-1].method, costs=costs, machine=machine, notes=notes + lacks(machine, rows),
@@ -224,7 +224,7 @@ def differences(records, wishes):
     notes = []
     for what, value in (("kernel", lambda r: r.kernel), ("halo width", lambda r: str(r.halo_width))):
         if len(found := groups(records, value)) > 1:
-            on = [f"{name} on {listed(record.ranks for record in those)}" for name, those in found.items()]
+            on = [f"{name} on {', '.join(str(record.ranks) for record in those)}" for name, those in found.items()]
             notes.append(f"{what} differs: {'; '.join(on)}")
     if records[0].weights is None and wishes.ranks:
         notes.append(f"process grids of least surface are predicted ({records[0].path} does not tell what the program "
@@ -260,10 +260,6 @@ def lacks(machine, rows):
 
 def times(cells):
     return "x".join(map(str, cells))
-
-
-def listed(numbers):
-    return ", ".join(map(str, numbers))
 
 
 def modelled(study, scaled, wishes):
@@ -468,9 +464,7 @@ def draw(panel, rows, value):
     """All runs as dots. Where several have as many ranks, the line goes through the fastest prediction."""
     measured = [(row.ranks, value(row.measured)) for row in rows if row.measured]
     panel.plot(*zip(*measured), color=figures.MEASURED, linestyle="none", marker="o", zorder=3, label="measured")
-    fastest = {}
-    for row in rows:
-        if row.predicted:
-            fastest[row.ranks] = max(fastest.get(row.ranks, row.predicted), row.predicted, key=lambda each: each.rate)
-    if fastest:
-        panel.plot(list(fastest), list(map(value, fastest.values())), color=figures.PREDICTED, marker=".", label="predicted")
+    predicted = groups((row for row in rows if row.predicted), lambda row: row.ranks)
+    if predicted:
+        fastest = [max((row.predicted for row in those), key=lambda each: each.rate) for those in predicted.values()]
+        panel.plot(list(predicted), list(map(value, fastest)), color=figures.PREDICTED, marker=".", label="predicted")

@@ -63,8 +63,6 @@ class Machine(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Who has which cells."""
-
     cells: tuple  # x, y, z of the whole grid
     parts: tuple  # ranks along x, y, z
     periodic: tuple = (False, False, False)
@@ -79,9 +77,7 @@ class Prediction(NamedTuple):
     hidden: Optional[float]  # share of the exchange behind the interior; None without an exchange
 
 
-class Share(NamedTuple):
-    """What one rank has to do."""
-
+class Share(NamedTuple):  # of one rank
     block: tuple
     sides: tuple  # by axis: how many it shares with another rank
     messages: tuple  # (wire, cells) a neighbour
@@ -113,17 +109,14 @@ def predict(costs, method, machine, layout):
 def period_of(costs, method, machine, share):
     """Seconds, those of the exchange and of the interior that may hide it; and whose they are."""
     computed, wait = costs.cell * computed_cells(method.halo_width, share), exchange(method, machine, share.messages)
-    covered = costs.cell * interior(share) if method.overlap else 0.0
+    interior = math.prod(max(0, n - s) for n, s in zip(share.block, share.sides))
+    covered = costs.cell * interior if method.overlap else 0.0
     return method.halo_width * costs.launch + computed - covered + max(covered, wait), wait, covered, share
 
 
 def computed_cells(halo_width, share):
     """Of the `halo_width` sweeps between two exchanges."""
     return sum(math.prod(n + layers * s for n, s in zip(share.block, share.sides)) for layers in range(halo_width))
-
-
-def interior(share):
-    return math.prod(max(0, n - s) for n, s in zip(share.block, share.sides))
 
 
 def exchange(method, machine, messages):

@@ -207,4 +207,4 @@ def apart(panel, values):
 
 
 def short(value):
-    return f"{value:g}" if is_number(value) else str(value)
+    return "-" if value is None else f"{value:g}" if is_number(value) else str(value)
