@@ -590,7 +590,7 @@ def table(plan, entries, reference):
     return aligned("r" + "l" * words + "r" * (len(heads) - words - 2) + "l", rows, 2)
 
 
-def entry_record(plan, entry):
+def entry_record(entry):
     run, f = entry.run or {}, entry.figures()
     method = run and {**{key: run["method"][key] for key in (
         "kernel", "tile", "reduction", "transport", "halo_width", "time_block", "overlap", "graph")},
@@ -614,6 +614,6 @@ def record(plan, measurement, entries, reference, verdict, command_line):
         "grid": run["grid"], "ranks": run["ranks"], "axes": [{"name": axis.name, "key": axis.key} for axis in plan.axes],
         "left_to_the_deck": [axis.name for axis in plan.left], "reference": reference.name, "sweeps_per_sample": measurement.size,
         "check_interval": job.base["check_interval"], "norm": run["residual"]["norm"],
-        "entries": [entry_record(plan, entry) for entry in entries],
+        "entries": [entry_record(entry) for entry in entries],
         "figures_of_merit": {name: figure._asdict() for name, figure in figures_of_merit(entries).items()},
         "baseline": verdict and verdict.record(), "warnings": list(dict.fromkeys([*job.base["warnings"], *run["warnings"]]))}

@@ -1,9 +1,8 @@
 """What all cases have come to, as study.csv, study.json and the table that answers the question.
 
-The cases of a deck with `scaling:` are strong or weak series. A count of several runs has the time of the median run, of
-an even number the faster of the two in the middle. Speed-up is the rate (cell updates per second) over that of one rank
-on the smallest count, efficiency the speed-up over the ranks: T1 / (n Tn) where the grid stays (strong), T1 / Tn where
-it grows with the ranks (weak). A smallest count without a time leaves both open: no other takes its place unasked."""
+The cases of a deck with `scaling:` are strong or weak series, with speed-up and efficiency as in ../scaling.py. A count of
+several runs has the time of the median run, of an even number the faster of the two in the middle. A smallest count
+without a time leaves both open: no other takes its place unasked."""
 
 import csv
 import math

@@ -9,21 +9,19 @@
 
 import json
 import os
-import re
 import socket
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from glob import escape
 
 from isotherm_tools.program import CANNOT_CREATE, DATA, VERSIONS, Failure, cannot_write, with_new_names, write_text
 from isotherm_tools.text import escaped, in_quotes, shortened
 
 DONE, NOT_CONVERGED, INTERNAL, STOPPED, DIVERGED = 0, 10, 70, 75, 76
 FINISHED = ("done", "not converged")
-RUN_FILE = (r"(?:{name}_\d+\.checkpoint\.hdf(?:\.aside)?|{name}_\d+\.diverged\.hdf|(?:history|probes)\.csv(?:(?:\.\d+)?\.aside)?"
-            r"|run\.json|run\.log|deck\.yaml|latest|deck\.resolved\.yaml"
-            r"|{name}(?:_region|_coarse|_slice_[\w-]+?)?(?:\.hdf\.series|\.xmf|_\d+\.hdf))(?:\.part)?")
+MARK = "deck.resolved.yaml"  # of a folder that holds a run: written first, removed last
 
 
 @dataclass
@@ -82,12 +80,8 @@ def look_at(deck, cases):
 
 
 def judge(deck, case, run, record, before):
-    look = Look()
-    pattern = re.compile(RUN_FILE.format(name=re.escape(case.name)))
-    with suppress(OSError):
-        names = [name for name in os.listdir(case.folder) if pattern.fullmatch(name)]
-        look.has_files = bool(names)
-        look.has_checkpoint = bool(before) and any(name.endswith(".checkpoint.hdf") for name in names)
+    look = Look(has_files=os.path.exists(case.folder / MARK))
+    look.has_checkpoint = bool(before) and any(case.folder.glob(f"{escape(case.name)}_[0-9]*.checkpoint.hdf"))
     if not before:
         return look
     ranks = len(run["ranks"]) if typed(run, "ranks", list) else typed(record, "ranks", int)
@@ -158,10 +152,6 @@ def utc_now():
 
 
 # One study in a directory at a time: `run.lock`, as the program has it for runs (src/output/run_directory.hpp).
-#
-# Made by O_EXCL, as locks of file systems cannot be relied on. Its lines: host, process, the start of that process in
-# ticks, the job. A lock whose process is gone from this host, whose job is ours (it was started again), or which nobody
-# has touched for two minutes is left over, and is taken.
 
 HEARTBEAT, LONGEST_SILENCE, ATTEMPTS = 10, 120, 5  # s, s
 
