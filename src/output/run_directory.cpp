@@ -92,10 +92,8 @@ std::string some_names(const std::vector<std::string>& names) {
 // Of the run that the folder holds, by its mark; where an earlier isotherm wrote that, by its record.
 std::optional<std::string> name_of_earlier_run(const fs::path& folder) {
   std::ifstream marked(folder / mark, std::ios::binary);
-  std::string line(4096, '\0');  // longer than any name
-  marked.read(line.data(), std::ssize(line));
-  line.resize(static_cast<std::size_t>(marked.gcount()));
-  line.erase(std::min(line.find('\n'), line.size()));
+  std::string line;
+  std::getline(marked, line);
   nlohmann::json name;
   if (line.starts_with(name_line)) {
     name = nlohmann::json::parse(line.substr(name_line.size()), nullptr, false);
