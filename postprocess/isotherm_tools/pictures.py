@@ -131,11 +131,8 @@ def plane_index(snapshot, axis, position):
                                     f"{low:.6g} m to {high:.6g} m")
     # As the program's own slices: an upper face belongs to the cell below it only at the end of the box, and
     # a place that is a face but for rounding is that face.
-    if snapshot.edges:
-        edges = snapshot.edges[axis]
-        index = int(np.searchsorted(edges + 1e-9 * np.append(0, -np.diff(edges)), metres, side="right")) - 1
-    else:
-        index = math.floor((metres - low) / snapshot.spacing[axis] + 1e-9)
+    faces = snapshot.faces(axis)
+    index = int(np.searchsorted(faces + 1e-9 * np.append(0, -np.diff(faces)), metres, side="right")) - 1
     return min(max(index, 0), snapshot.cells[axis] - 1)
 
 

@@ -151,16 +151,9 @@ def share_of(place, method, machine, layout):
     return Share(block, tuple(sides), tuple(sorted(zip(wires, cells.values()))))
 
 
-# Which process grid a run takes, and what a sweep costs on it by the program's own estimate (`process_grid: auto`). Of
-# the rank with the largest block and the most neighbours, for n_x x n_y x n_z cells and d layers every d sweeps:
-#
-#     sweep    = 2 bytes per cell, read and written once, of blocks with 0 .. d - 1 layers beside them, in whole tiles
-#     copies   = touches of the sectors of exchanged rows, and the dense buffers between them
-#     wire     = what neighbours send at once, in sectors of the wire
-#     messages = what each costs however short it is, and more where it is a face across x or z
-#
-# The last three are shared by d sweeps. Rows of cells run along x: a face across x is a sector a row, others are whole
-# rows. The weights are the program's: a run writes those it used into its run.json, so that they stand once.
+# Which process grid a run takes, and what a sweep costs on it by the program's own estimate (`process_grid: auto`), as
+# src/grid/process_grid.hpp says it. The weights are the program's: a run writes those it used into its run.json, so that
+# they stand once.
 
 class Weights(NamedTuple):
     """By their names in run.json."""

@@ -58,7 +58,7 @@ def test_position_picks_the_cell_that_holds_it(run, axis, position, index):
 
 def test_a_face_but_for_rounding_is_that_face():
     """As in the program's own slices: 0.7 / 0.1 is below 7."""
-    box = SimpleNamespace(bounds=((0.0,) * 3, (1.0,) * 3), spacing=(0.1, 0.1, 0.1), cells=(10, 10, 10), edges=None)
+    box = SimpleNamespace(bounds=((0.0,) * 3, (1.0,) * 3), cells=(10, 10, 10), faces=lambda _: 0.1 * np.arange(11))
     assert [pictures.plane_index(box, 0, f"0.{k}") for k in range(10)] == list(range(10))
 
 
