@@ -57,18 +57,27 @@ class FaceSums {
     }
   }
 
+  // Gershgorin's circle of a cell has what it gives away in its centre and what it takes from cells in its
+  // radius: half of (1 - a) counts for stability, so that an insulated face does not.
   void add(const Neighbourhood& cell, const Ends& ends, LargestSums& largest) const {
-    double monotone = 0;
+    double stable = 0, monotone = 0;
     for (int axis = 0; axis < 3; ++axis) {
       const OfAxis& along = axes_[axis];
+      if (along.is_alone) continue;
+      const double own = along.own[cell.own];
       const auto f = static_cast<std::size_t>(2 * axis);
-      const auto side = [&](std::size_t high) {
-        return ends[f + high] && !along.is_periodic ? along.at_end[high][cell.own]
-                                                    : along.share[cell.own * count_ + cell.beyond[f + high]];
+      const auto ends_at = [&](std::size_t high) { return ends[f + high] && !along.is_periodic; };
+      const auto beyond = [&](std::size_t high) { return cell.own * count_ + cell.beyond[f + high]; };
+      const auto share = [&](std::size_t high) {
+        return ends_at(high) ? along.at_end[high][cell.own] : along.share[beyond(high)];
       };
-      if (!along.is_alone) monotone += along.own[cell.own] * (side(0) + side(1));
+      const auto exchanged = [&](std::size_t high) {
+        return ends_at(high) ? own * along.at_end[high][cell.own] / 2 : along.conductance[beyond(high)];
+      };
+      monotone += own * (share(0) + share(1));
+      stable += exchanged(0) + exchanged(1);
     }
-    largest.stable[cell.own] = std::max(largest.stable[cell.own], stable(cell));
+    largest.stable[cell.own] = std::max(largest.stable[cell.own], stable);
     largest.monotone[cell.own] = std::max(largest.monotone[cell.own], monotone);
   }
   // Of a cell at no end, most of which are behind others: there both sums are the same but for rounding.
