@@ -401,7 +401,7 @@ class Deck {
     Problems again(path_);
     if (scale_case(deck, scaling_, config, ranks, place_, again))
       config = settle_config(deck, path_, registry_, again);
-    limit_steps(config);
+    look_at_cells(config);
     return config;
   }
 

@@ -25,6 +25,7 @@
 #include "physics/exact.hpp"
 #include "physics/probe.hpp"
 #include "physics/region_values.hpp"
+#include "physics/slowest_mode.hpp"
 #include "physics/step_limits.hpp"
 #include "physics/varying_sources.hpp"
 #include "solver/kernel_choice.hpp"
@@ -424,10 +425,6 @@ int counted_axis(const Config& config) {
   return n.x > 1 || n.y * n.z == 1 ? 0 : n.y > 1 ? 1 : 2;
 }
 
-bool has_limits_of_cells(const Config& config) {
-  return config.problem.kind == ProblemKind::transient && has_several_materials(config);
-}
-
 // Zones of the same lengths, of more or fewer cells each.
 void refine_zones(const Config& config, Config& level, int axis, std::int64_t cells) {
   const std::int64_t n = config.grid.cells[axis], more = level.grid.cells[axis];
@@ -465,18 +462,23 @@ Config refined(const Config& config, std::int64_t cells) {
     refine_zones(config, level, axis, cells);
   }
   level.grid.spacing.reset();
-  limit_steps(level);
+  look_at_cells(level);
   return level;
 }
 
 }  // namespace
 
-void limit_steps(Config& config) {
-  if (has_limits_of_cells(config)) set_step_limits(config, step_limits_of(config, {{}, config.grid.cells}));
+void look_at_cells(Config& config) {
+  if (!has_several_materials(config)) return;
+  if (config.problem.kind == ProblemKind::steady)
+    config.lowest_eigenvalue = lowest_eigenvalue(config);
+  else
+    set_step_limits(config, step_limits_of(config, {{}, config.grid.cells}));
 }
 
-void limit_steps(Config& config, const Communicator& world) {
-  if (!has_limits_of_cells(config)) return;
+void look_at_cells(Config& config, const Communicator& world) {
+  if (!has_several_materials(config)) return;
+  if (config.problem.kind == ProblemKind::steady) return all_or_throw(world, [&] { look_at_cells(config); });
   Box mine{{}, config.grid.cells};
   const int axis = mine.hi.z >= mine.hi.y ? 2 : 1;
   mine.lo[axis] = config.grid.cells[axis] * world.rank() / world.size();
@@ -541,7 +543,7 @@ Session plan_session(const CommandLine& command, const Communicator& world) {
   ThreadPlan threads = plan_threads(world.split_by_host());
   use_threads(threads.threads);
   const int ranks = command.ranks ? command.ranks : world.size();
-  limit_steps(deck.config, world);
+  look_at_cells(deck.config, world);
   std::vector<Config> cases = all_or_throw(world, [&] { return sound_cases(config); });
   for (std::string& warning : shape_warnings(config)) deck.config.warnings.push_back(std::move(warning));
   Placement placement =

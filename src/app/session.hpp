@@ -164,10 +164,10 @@ double predicted_seconds(const Session& session, double copy_bandwidth);
 // field or device, and ranks of another binary or other arguments: CollectiveError(internal).
 Session plan_session(const CommandLine& command, const Communicator& world);
 
-// The limits of the steps of several materials, by all cells: of this process alone, without MPI; or,
-// collective, of all ranks, which share the cells.
-void limit_steps(Config& config);
-void limit_steps(Config& config, const Communicator& world);
+// What of several materials takes all cells, the limits of steps or the slowest mode: of this process alone,
+// without MPI; or, collective, of all ranks.
+void look_at_cells(Config& config);
+void look_at_cells(Config& config, const Communicator& world);
 
 // The deck itself, or the grids of its series. Throws Error(deck) where an axis of one would not get a whole
 // number of cells, or there is only one.

@@ -332,6 +332,8 @@ struct Config {
   VerifyConfig verify;
   // Of a transient problem with several materials, which regions alone do not tell: set_step_limits().
   std::optional<StepLimits> step_limits;
+  // Of a steady one: lowest_eigenvalue() of its cells (physics/slowest_mode.hpp).
+  std::optional<double> lowest_eigenvalue;
 
   // Where a key stands: "deck.yaml:12:8: problem.dt" or "argument 3: problem.dt"; a key that the deck leaves
   // to its default is placed at its section. For checks that come after the reader.

@@ -9,7 +9,6 @@
 
 #include "config/boundary_laws.hpp"
 #include "physics/cells.hpp"
-#include "physics/material_painter.hpp"
 
 namespace isotherm {
 namespace {
@@ -117,94 +116,9 @@ Spectrum spectrum_of(const Config& config, const Coefficients<double>& c) {
   return {std::isfinite(slow) ? slow : 0, highest};  // infinite: a single cell, of which nothing is fixed
 }
 
-// A body along an axis as a chain of planes of cells, each at one temperature: sums over lines, W/(m^3 K).
-struct Chain {
-  std::vector<double> faces;     // below each plane and above the last; at the ends what boundaries take
-  std::vector<double> held;      // of each plane to voids
-  std::vector<double> diagonal;  // what a sweep divides by
-};
-
-Chain chain_along(const Config& config, int axis) {
-  constexpr Index most_lines = 4;  // along each of the other axes: enough for an estimate
-  const MaterialClasses all = material_classes(config);
-  MaterialPainter painter(config);
-  const Int3 n = config.grid.cells;
-  const int p = (axis + 1) % 3, q = (axis + 2) % 3;
-  const Int3 lines{0, std::min(n[p], most_lines), std::min(n[q], most_lines)};
-  const auto taken = [&](bool above, std::size_t own) {
-    const double k = all.classes[own].conductivity[axis];
-    return face_conductance(config, all, axis, own, own) * (1 - mean_a(config, face(axis, above), k));
-  };
-  const auto count = static_cast<std::size_t>(n[axis]);
-  Chain chain{std::vector<double>(count + 1), std::vector<double>(count), std::vector<double>(count)};
-  for (Index line = 0; line < lines.y * lines.z; ++line) {
-    Int3 cell, beyond{1, 1, 1};
-    cell[p] = (2 * (line % lines.y) + 1) * n[p] / (2 * lines.y);
-    cell[q] = (2 * (line / lines.y) + 1) * n[q] / (2 * lines.z);
-    beyond[axis] = n[axis];
-    painter.load({cell, cell + beyond});
-    std::size_t before = 0, own = 0;
-    for (std::size_t i = 0; i < count; ++i, before = own) {
-      cell[axis] = static_cast<Index>(i);
-      own = all.of(painter.painted(cell), cell);
-      const bool is_void = all.classes[own].is_void();
-      if (!is_void) chain.diagonal[i] += own_conductance(config, all.classes[own]);
-      if (i == 0 && !is_void) chain.faces[i] += taken(false, own);
-      if (i == 0) continue;
-      if (is_void || all.classes[before].is_void()) {
-        chain.held[i] += face_conductance(config, all, axis, own, before);
-        chain.held[i - 1] += face_conductance(config, all, axis, before, own);
-      } else {
-        chain.faces[i] += face_conductance(config, all, axis, before, own);
-      }
-    }
-    if (!all.classes[own].is_void()) chain.faces.back() += taken(true, own);
-  }
-  for (std::size_t i = 0; i < count; ++i)  // planes without a cell of the body: by themselves, and not slow
-    if (chain.diagonal[i] == 0) chain.diagonal[i] = chain.held[i] = 1;
-  return chain;
-}
-
-// The smallest eigenvalue of the chain, over its diagonal, by inverse iteration.
-double lowest_of(const Chain& chain) {
-  const std::size_t n = chain.diagonal.size();
-  const double ends = chain.faces.front() + chain.faces.back();
-  const bool has_void = std::ranges::any_of(chain.held, [](double held) { return held > 0; });
-  if (ends == 0 && !has_void) return 0;
-  constexpr double least_pivot = 1e-14;
-  std::vector<double> mode(n, 1), next(n), pivot(n);
-  double found = 0;
-  for (int iteration = 0; iteration < 20; ++iteration) {
-    for (std::size_t i = 0; i < n; ++i) {  // Gaussian elimination
-      const double below = chain.faces[i], share = i == 0 ? 0 : below / pivot[i - 1];
-      pivot[i] = below + chain.faces[i + 1] + chain.held[i] - (i == 0 ? 0 : share * below);
-      if (has_void && !(pivot[i] > least_pivot * chain.diagonal[i])) return 0;  // planes that nothing holds
-      next[i] = chain.diagonal[i] * mode[i] + (i == 0 ? 0 : share * next[i - 1]);
-    }
-    double work = 0, size = 0;
-    for (std::size_t i = n; i-- > 0;) {
-      next[i] = (next[i] + (i + 1 < n ? chain.faces[i + 1] * next[i + 1] : 0)) / pivot[i];
-      work += next[i] * chain.diagonal[i] * mode[i];
-      size += next[i] * chain.diagonal[i] * next[i];
-    }
-    found = work / size;
-    for (std::size_t i = 0; i < n; ++i) mode[i] = next[i] / std::sqrt(size);
-  }
-  return found;
-}
-
-// Eigenvalues are below 2, as no cell gives away more than twice what its sweep divides by (Gershgorin). The
-// lowest is estimated: where it is too high or too low, cycles of Chebyshev weights still converge.
+// Eigenvalues are below 2, as no cell gives away more than twice what its sweep divides by (Gershgorin).
 Spectrum spectrum_of_materials(const Config& config) {
-  Spectrum found{0, 2};
-  for (int axis = 0; axis < 3; ++axis)
-    if (config.boundaries[2 * axis].kind != BoundaryKind::periodic)
-      found.lowest += lowest_of(chain_along(config, axis));
-  if (found.lowest > 0 || !has_void(material_classes(config))) return found;
-  // The lines miss what holds the body: as if it were held at one end of a chain through all of it.
-  const Int3 n = config.grid.cells;
-  found.lowest = 1 / square(static_cast<double>(n.x + n.y + n.z));
-  return found;
+  return {config.lowest_eigenvalue.value_or(0), 2};
 }
 
 }  // namespace

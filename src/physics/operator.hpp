@@ -43,8 +43,8 @@ Coefficients<T> rounded_sweep(const Config& config, const MaterialClass& own, do
 
 // Eigenvalues of the update of a steady sweep of weight 1 (sum over axes of c L): an error is multiplied by 1
 // - w lambda in a sweep of weight w. Where no boundary fixes the mean, the constant does not count. lowest =
-// 0: a mode never decays, as in a single cell of which nothing is fixed. Of several materials the
-// lowest is an estimate, and so it is where coefficients vary over a face.
+// 0: a mode never decays, as in a single cell of which nothing is fixed. Of several materials it is
+// Config::lowest_eigenvalue; where coefficients vary over a face of one it is an estimate.
 struct Spectrum {
   double lowest = 0, highest = 0;
 };

@@ -201,7 +201,7 @@ TEST_P(OneAnswer, OfMultigridOfSeveralMaterials) {
 
 // By every kernel that sweeps materials: what the host's reference kernel finds, NaN in the same cells.
 TEST_P(OneAnswer, OfABodyInAVoid) {
-  Config config = decks::in_a_void({26, 17, 15});
+  Config config = decks::with_step_limits(decks::in_a_void({26, 17, 15}));
   config.problem.cycle = 8;
   expect_one_answer_of_cycles<double>(MethodName::chebyshev, config, device());
   expect_one_answer_of_cycles<float>(MethodName::jacobi, decks::in_a_void({19, 15, 16}), device());

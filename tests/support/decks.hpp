@@ -5,6 +5,7 @@
 
 #include "config/config.hpp"
 #include "config/materials.hpp"
+#include "physics/slowest_mode.hpp"
 #include "physics/step_limits.hpp"
 
 namespace isotherm::decks {
@@ -67,9 +68,11 @@ inline Config steady(Int3 cells) {
   return config;
 }
 
-// With the limits of its steps, where they are by cell.
+// With the limits of its steps and its slowest mode, where they are by cell.
 inline Config with_step_limits(Config config) {
-  if (has_several_materials(config)) config.step_limits = step_limits_of(config, {{}, config.grid.cells});
+  if (!has_several_materials(config)) return config;
+  config.step_limits = step_limits_of(config, {{}, config.grid.cells});
+  config.lowest_eigenvalue = lowest_eigenvalue(config);
   return config;
 }
 

@@ -262,6 +262,19 @@ def test_multigrid_takes_few_cycles_where_conductivity_jumps(tmp_path, cells, re
     assert residual["last_K"] <= 1e-8 * residual["first_K"] and residual["last_sweep"] <= 8 * most, residual
 
 
+@pytest.mark.parametrize("more", [
+    {"regions": [box("good", [3 / 12] * 3, [9 / 12] * 3)], "contacts": [{"between": ["poor", "good"], "resistance": 1}]},
+    {"regions": [box("insulation", [2 / 12] * 3, [10 / 12] * 3), box("good", [3 / 12] * 3, [9 / 12] * 3)]}], ids=["contact", "shell"])
+def test_chebyshev_damps_what_is_nearly_insulated(tmp_path, more):
+    """No line through the body shows how slowly its inside cools: a cycle leaves 1 % of that, too."""
+    deck = {**jumps([12] * 3, []), **more}
+    deck["materials"]["insulation"] = {"conductivity": 1e-3}
+    deck["problem"] = {"kind": "steady", "method": "chebyshev", "tolerance": 1e-8}
+    record = run(tmp_path, deck, code={0})
+    assert record["residual"]["convergence"] == "reached"
+    assert record["performance"]["cycles"] <= 10, record["performance"]
+
+
 def test_conjugate_gradients_are_of_the_method_that_a_steady_deck_has(tmp_path):
     deck = jumps([12] * 3, blocks(3))
     wanted = run(tmp_path, deck)["fingerprint"]

@@ -1,0 +1,209 @@
+#include "physics/slowest_mode.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "config/boundary_laws.hpp"
+#include "config/grid_axes.hpp"
+#include "config/materials.hpp"
+#include "physics/material_painter.hpp"
+
+namespace isotherm {
+namespace {
+
+// Every cell or, of many along an axis, the middle ones of most_samples parts. Of the cells from sample to
+// sample resistances add up, so that no layer or contact between them is missed. W/(m^3 K), for the volume of
+// a fine cell.
+class SampledBody {
+ public:
+  explicit SampledBody(const Config& config)
+      : config_(config), all_(material_classes(config)), axes_(config), n_(config.grid.cells) {
+    constexpr Index most_samples = 32;
+    for (int axis = 0; axis < 3; ++axis) m_[axis] = std::min(n_[axis], most_samples);
+    const auto count = static_cast<std::size_t>(m_.product());
+    ground_.resize(count);
+    diagonal_.resize(count);
+    for (int axis = 0; axis < 3; ++axis) {
+      next_[axis].resize(count);
+      for (int side = 0; side < 2; ++side)
+        if (!is_periodic(axis)) laws_[2 * axis + side] = face_law(config, face(axis, side == 1));
+    }
+    MaterialPainter painter(config);
+    for (int axis = 0; axis < 3; ++axis) add_lines(painter, axis);
+    for (std::size_t i = 0; i < count; ++i)  // samples of no body: by themselves, and not slow
+      if (diagonal_[i] == 0) diagonal_[i] = ground_[i] = 1;
+  }
+
+  bool is_whole() const { return m_ == n_; }
+  bool is_held() const {
+    return std::ranges::any_of(ground_, [](double held) { return held > 0; });
+  }
+  const std::vector<double>& diagonal() const { return diagonal_; }  // what a sweep divides by
+  // What samples give away at these temperatures.
+  void apply(const std::vector<double>& temperature, std::vector<double>& lost) const {
+    for (std::size_t i = 0; i < lost.size(); ++i) lost[i] = ground_[i] * temperature[i];
+    for (int axis = 0; axis < 3; ++axis) {
+      const Index stride = stride_of(axis), wrap = stride * (m_[axis] - 1);
+      for (Index i = 0; i < m_.product(); ++i) {
+        const Index j = i / stride % m_[axis] + 1 < m_[axis] ? i + stride : i - wrap;
+        const double flow = next_[axis][i] * (temperature[i] - temperature[j]);
+        lost[i] += flow;
+        lost[j] -= flow;
+      }
+    }
+  }
+
+ private:
+  bool is_periodic(int axis) const {
+    return boundary_of(config_, face(axis, false)).kind == BoundaryKind::periodic;
+  }
+  Index stride_of(int axis) const { return axis == 0 ? 1 : axis == 1 ? m_.x : m_.x * m_.y; }
+  // The middle of those cells i with i * m / n equal to it.
+  Index cell_of(int axis, Index sample) const {
+    const Index n = n_[axis], m = m_[axis];
+    return ((sample * n + m - 1) / m + ((sample + 1) * n - 1) / m) / 2;
+  }
+
+  void add_lines(MaterialPainter& painter, int axis) {
+    const int p = (axis + 1) % 3, q = (axis + 2) % 3;
+    for (Index j = 0; j < m_[q]; ++j) {
+      Box plane{{}, n_};
+      plane.lo[q] = cell_of(q, j);
+      plane.hi[q] = plane.lo[q] + 1;
+      painter.load(plane);
+      for (Index i = 0; i < m_[p]; ++i) {
+        Int3 cell = plane.lo;
+        cell[p] = cell_of(p, i);
+        std::vector<std::size_t> classes;
+        for (cell[axis] = 0; cell[axis] < n_[axis]; ++cell[axis])  // the checks report one without a material
+          classes.push_back(
+              all_.of(std::min<std::size_t>(painter.painted(cell), config_.materials.size()), cell));
+        add_line(axis, cell, i * stride_of(p) + j * stride_of(q), classes);
+      }
+    }
+  }
+
+  // `first`: the number of the line's first sample. `cell`: any of the line.
+  void add_line(int axis, Int3 cell, Index first, const std::vector<std::size_t>& classes) {
+    const Index n = n_[axis], m = m_[axis], stride = stride_of(axis);
+    const bool is_periodic = this->is_periodic(axis);
+    const double share = static_cast<double>(m) / static_cast<double>(n);
+    std::optional<Index> from;  // the last sample, else the surface of the body
+    double resistance = std::numeric_limits<double>::infinity();  // from there
+    const auto connect = [&](std::optional<Index> to) {
+      if (from && to) next_[axis][*from] += share / resistance;
+      if (from && !to) ground_[*from] += share / resistance;
+      if (to && !from) ground_[*to] += share / resistance;
+      from = to;
+      resistance = 0;
+    };
+    const Index begin = is_periodic ? cell_of(axis, 0) : 0, end = is_periodic ? begin + n + 1 : n;
+    const std::size_t lowest = classes.front(), highest = classes.back();
+    if (!is_periodic) resistance = 1 / to_boundary(axis, false, cell, lowest);
+    for (Index i = begin; i < end; ++i) {  // round to where it began, where the axis is periodic
+      const std::size_t own = classes[i % n], below = classes[(i + n - 1) % n], above = classes[(i + 1) % n];
+      const bool is_void = all_.classes[own].is_void(), begins = all_.classes[below].is_void();
+      const Index sample = i % n * m / n;
+      if (i > begin && is_void) {
+        resistance += 1 / face_conductance(config_, all_, axis, below, own);
+        connect({});
+      }
+      if (is_void) continue;
+      const double to_below =
+                       face_conductance(config_, all_, axis, own, !is_periodic && i == 0 ? own : below),
+                   to_above =
+                       face_conductance(config_, all_, axis, own, !is_periodic && i + 1 == n ? own : above);
+      if (i > begin) resistance = begins ? 1 / to_below : resistance + 1 / to_below;
+      if (i < begin + n) diagonal_[first + sample * stride] += share * (to_below + to_above);
+      if (cell_of(axis, sample) == i % n) connect(first + sample * stride);
+    }
+    if (is_periodic) return;
+    resistance += 1 / to_boundary(axis, true, cell, highest);
+    connect({});
+  }
+
+  double to_boundary(int axis, bool above, Int3 cell, std::size_t own) const {
+    const Face f = face(axis, above);
+    const double k = all_.classes[own].conductivity[axis];
+    Vector3 place =
+        axes_.centre({std::min(cell.x, n_.x - 1), std::min(cell.y, n_.y - 1), std::min(cell.z, n_.z - 1)});
+    const double a = laws_[static_cast<int>(f)].at(k, size_at(config_, f), place, 0).a;
+    return face_conductance(config_, all_, axis, own, own) * (std::abs(a) <= 1 ? 1 - a : 2);
+  }
+
+  const Config& config_;
+  MaterialClasses all_;
+  GridAxes axes_;
+  Int3 n_, m_;  // cells, samples
+  std::array<FaceLaw, face_count> laws_;
+  std::array<std::vector<double>, 3> next_;  // to the next sample along each axis
+  std::vector<double> ground_, diagonal_;
+};
+
+// Has the symmetric tridiagonal matrix an eigenvalue below x? Its Sturm sequence changes sign then.
+bool has_eigenvalue_below(double x, const std::vector<double>& diagonal,
+                          const std::vector<double>& off_diagonal) {
+  double pivot = 1;
+  for (std::size_t i = 0; i < diagonal.size(); ++i) {
+    pivot = diagonal[i] - x - (i == 0 ? 0 : off_diagonal[i - 1] * off_diagonal[i - 1] / pivot);
+    if (pivot <= 0) return true;
+  }
+  return false;
+}
+
+// By the Lanczos process, whose matrix is that of conjugate gradients for a uniform source over what sweeps
+// divide by (Golub and Van Loan, Matrix Computations, section 10.2). The slowest mode has one sign, so that
+// the source is never without it.
+double lowest_of(const SampledBody& body) {
+  constexpr int most_steps = 3000;
+  constexpr double left = 1e-20, least = 1e-15;
+  const std::vector<double>& diagonal = body.diagonal();
+  const std::size_t count = diagonal.size();
+  std::vector<double> residual = diagonal, direction(count), image(count), on_diagonal, off_diagonal;
+  double size = 0, before = 0, ratio = 0, first = 0, step = 0;
+  for (int i = 0; i < most_steps; ++i) {
+    size = 0;
+    for (std::size_t j = 0; j < count; ++j) size += residual[j] * residual[j] / diagonal[j];
+    if (i == 0) first = size;
+    if (!(size > left * first)) break;
+    ratio = i == 0 ? 0 : size / before;
+    for (std::size_t j = 0; j < count; ++j) direction[j] = residual[j] / diagonal[j] + ratio * direction[j];
+    body.apply(direction, image);
+    double work = 0;
+    for (std::size_t j = 0; j < count; ++j) work += direction[j] * image[j];
+    if (i > 0) off_diagonal.push_back(std::sqrt(ratio) / step);
+    const double of_last = i == 0 ? 0 : ratio / step;
+    if (!(work > 0)) break;
+    step = size / work;
+    on_diagonal.push_back(1 / step + of_last);
+    for (std::size_t j = 0; j < count; ++j) residual[j] -= step * image[j];
+    before = size;
+  }
+  double low = least, high = 2;
+  while (high > low * (1 + 1e-9)) {
+    const double middle = std::sqrt(low * high);
+    (has_eigenvalue_below(middle, on_diagonal, off_diagonal) ? high : low) = middle;
+  }
+  return high;
+}
+
+}  // namespace
+
+double lowest_eigenvalue(const Config& config) {
+  const SampledBody body(config);
+  // What holds the body, or connects its parts, may be between the samples: as if it were held at one end of
+  // a chain through all of it.
+  const Int3 n = config.grid.cells;
+  const double long_chain = 1 / std::pow(static_cast<double>(n.x + n.y + n.z), 2);
+  constexpr double none = 1e-12;
+  if (!body.is_held()) return mean_is_free(config) ? 0 : long_chain;
+  const double found = lowest_of(body);
+  return found > none || body.is_whole() ? found : long_chain;
+}
+
+}  // namespace isotherm
