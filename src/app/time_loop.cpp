@@ -1,5 +1,6 @@
 #include "app/time_loop.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -95,6 +96,41 @@ std::string swallowed_heat_text(const Config& config, const SwallowedHeat& heat)
       100 * heat.lost / heat.all, transient ? "step" : "sweep", longer);
 }
 
+// Of an fp32 body of several materials: what share of an error in kelvin changes the update of a cell, so
+// that rounding can hide the rest; 0: not known. Plain sweeps drop changes of less than half a last digit,
+// which the slowest mode ends with. Multigrid and its steps find the heat between cells from differences,
+// which lose no digits, but that of boundaries from ghosts a T + b, of which an error that all cells have in
+// common changes 1 - a of itself.
+double visible_share(const Config& config) {
+  const bool is_steady = config.problem.kind == ProblemKind::steady;
+  if (!has_several_materials(config) || !(is_steady || is_implicit(config))) return 0;
+  if (is_steady && config.problem.method != MethodName::multigrid) return sweep_spectrum(config).lowest;
+  double share = 0;
+  if (has_void_law(config)) return share;
+  for (int f = 0; f < face_count; ++f) {
+    if (config.boundaries[f].kind == BoundaryKind::periodic) continue;
+    double k = 0;
+    for (const MaterialClass& each : material_classes(config).classes)
+      k = std::max(k, each.conductivity[axis_of(static_cast<Face>(f))]);
+    share = std::max(share, 1 - mean_a(config, static_cast<Face>(f), k));
+  }
+  return share;
+}
+
+// `hottest`, `range`: of the magnitudes and of the values of the field, K. Empty: no reason to warn.
+std::string hidden_error_text(const Config& config, double share, double hottest, double range) {
+  constexpr double serious = 0.01, least_range = 0.01;  // of the range; of the temperatures, where that is 0
+  const double hidden = std::numeric_limits<float>::epsilon() / 2 * hottest / share;
+  if (!(hidden > serious * std::max(range, least_range * hottest))) return {};
+  const bool may_be_mixed = is_implicit(config) || config.problem.method == MethodName::multigrid;
+  return fmt::format(
+      "fp32 may hide an error of about {:.2g} K, as temperatures of {:.4g} K round off what {}; use "
+      "precision: fp64{}",
+      hidden, hottest,
+      may_be_mixed ? "boundaries as weak as these exchange" : "a sweep changes of the slowest mode",
+      may_be_mixed ? " or mixed" : "");
+}
+
 template <class T>
 class Loop {
  public:
@@ -152,15 +188,15 @@ class Loop {
       if (outputs_.fields) outcome_.divergence += outputs_.fields->write_diverged(outcome_.files);
       return;
     }
-    // Else the slowest mode is estimated: of multigrid, whose residuals are mostly of fast ones, that is
-    // enough.
-    const bool is_known =
-        steady() && (config_.problem.method == MethodName::multigrid ||
-                     (!has_several_materials(config_) && !has_varying_coefficients(config_)));
+    // Where coefficients vary over a face the slowest mode is estimated: of multigrid, whose residuals are
+    // mostly of fast ones, that is enough.
+    const bool is_known = steady() && (config_.problem.method == MethodName::multigrid ||
+                                       has_several_materials(config_) || !has_varying_coefficients(config_));
     const double lowest = is_known ? sweep_spectrum(config_).lowest : 0;
     if (lowest > 0 && r.last) r.error = *r.last / lowest;
     const bool misses_tolerance = steady() && end_ != Convergence::reached && config_.problem.tolerance > 0;
     if (misses_tolerance) outcome_.largest_temperature = solver_.extremes().most_extreme().value;
+    if (std::is_same_v<T, float>) warn_of_hidden_error();
     write_fields(Wanted::last);
     const CheckpointConfig& asked = config_.output.checkpoint;
     const bool sweeps_help =
@@ -319,6 +355,15 @@ class Loop {
 
   void warn_of_swallowed_heat() {
     const std::string text = swallowed_heat_text(config_, solver_.swallowed_heat());
+    if (!text.empty() && outputs_.console && frame_.world.is_root()) outputs_.console->warn(text);
+  }
+
+  void warn_of_hidden_error() {
+    const double share = visible_share(config_);
+    if (share == 0) return;
+    const TemperatureExtremes found = solver_.extremes();
+    const std::string text = hidden_error_text(config_, share, std::abs(found.most_extreme().value),
+                                               found.highest.value - found.lowest.value);
     if (!text.empty() && outputs_.console && frame_.world.is_root()) outputs_.console->warn(text);
   }
 

@@ -275,6 +275,24 @@ def test_chebyshev_damps_what_is_nearly_insulated(tmp_path, more):
     assert record["performance"]["cycles"] <= 10, record["performance"]
 
 
+@pytest.mark.parametrize("problem", [{"kind": "steady"}, {"kind": "steady", "method": "jacobi", "max_sweeps": 200},
+                                     {"method": "implicit", "dt": 1000, "steps": 1}], ids=["multigrid", "jacobi", "implicit"])
+def test_fp32_says_what_error_it_may_hide(tmp_path, problem):
+    deck = jumps([8] * 3, [box("good", [0.25] * 3, [0.75] * 3)])
+    weak = {"kind": "convection", "ambient": 300, "coefficient": 1e-4}
+    deck |= {"boundaries": {"z_min": weak}, "problem": problem, "precision": "fp32"}
+    for material in deck["materials"].values():
+        material |= {"density": 1000, "heat_capacity": 1000}
+
+    def hidden(deck, *words):
+        said = str(run(tmp_path, deck, *words)["warnings"])
+        return [float(error) for error in re.findall(r"fp32 may hide an error of about (\S+) K", said)]
+
+    assert hidden(deck)[0] > 1
+    assert not hidden(deck, "precision=fp64")
+    assert not hidden(jumps([8] * 3, blocks(2)) | {"precision": "fp32"})
+
+
 def test_conjugate_gradients_are_of_the_method_that_a_steady_deck_has(tmp_path):
     deck = jumps([12] * 3, blocks(3))
     wanted = run(tmp_path, deck)["fingerprint"]
