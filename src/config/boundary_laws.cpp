@@ -56,10 +56,6 @@ Expression centre_in(const Config& config, Face f, const FacePatch& patch) {
   return {text, "xyz"};
 }
 
-bool holds_temperature(const BoundaryConfig& boundary) {
-  return any_law(boundary, [](const LawConfig& law) { return law.kind == BoundaryKind::temperature; });
-}
-
 // A number was checked when it was read.
 Expression at_least(const Expression& value, double lowest) {
   if (value.is_constant() || std::isinf(lowest)) return value;
@@ -75,13 +71,17 @@ BoundaryLaw law_of(double k, double h, double H) {
 
 }  // namespace
 
+bool holds_temperature(const BoundaryConfig& boundary) {
+  return any_law(boundary, [](const LawConfig& law) { return law.kind == BoundaryKind::temperature; });
+}
+
 std::vector<PlacedLaw> laws_of(const Config& config, Face f) {
   std::vector<PlacedLaw> all;
   const BoundaryConfig& of_face = boundary_of(config, f);
-  const bool by_centre = holds_temperature(of_face);
   const auto add = [&](const std::string& key, const BoundaryConfig& law) {
     if (!law.where.is_given()) return all.push_back({law, key, Expression(1.0)});
-    const Expression share = by_centre ? centre_in(config, f, law.where) : share_of(config, f, law.where);
+    const Expression share =
+        holds_temperature(law) ? centre_in(config, f, law.where) : share_of(config, f, law.where);
     all.push_back({law, key, share});
     all.push_back({law.rest, key + ".else", combined(FormulaOp::subtract, 1.0, share)});
   };
@@ -123,17 +123,18 @@ BoundaryLaw FaceLaw::at(double k, double h, const Vector3& place, double t) cons
 
 FaceLaw face_law(const Config& config, Face f) {
   const double lowest = lowest_temperature(config);
-  const bool by_centre = holds_temperature(boundary_of(config, f));
   FaceLaw sum;
   for (const PlacedLaw& law : laws_of(config, f)) {
     // What a formula gives where the law does not hold counts for nothing, NaN included.
     const auto within = [&](const Expression& value) {
-      if (law.share.is_constant() || by_centre || is_zero(value)) return value;
+      if (law.share.is_constant() || is_zero(value)) return value;
       return if_then(law.share, product_of(law.share, value), 0.0);
     };
     if (law.kind == BoundaryKind::temperature) {
-      sum.held = law.share;
-      sum.temperature = at_least(law.value, lowest);
+      sum.held = sum_of(sum.held.value_or(0.0), law.share);
+      // The later one where two hold a cell of a coarse grid. No deeper with each patch, as choices would be.
+      const Expression of_others = product_of(sum.temperature, combined(FormulaOp::subtract, 1.0, law.share));
+      sum.temperature = sum_of(of_others, within(at_least(law.value, lowest)));
     } else if (law.kind == BoundaryKind::flux) {
       sum.heat = sum_of(sum.heat, within(law.value));
     } else if (law.kind == BoundaryKind::convection) {

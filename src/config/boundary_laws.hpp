@@ -8,7 +8,8 @@
 // and the ghost of a cell is a T + b with C = 2k/h, a = (C - H)/(C + H), b = 2 S/(C + H), of which the table
 // in config/config.hpp has the special cases. A patch multiplies its law with the share of the cell's face
 // that lies in it, so that the heat is that of the patch's area, however it cuts the cells. Where one of the
-// two laws of a patch and what is around it is a temperature, the centre of the cell's face decides.
+// two laws of a patch and what is around it is a temperature, the centre of the cell's face decides. A cell
+// whose temperature is held has no other law.
 #pragma once
 
 #include <fmt/format.h>
@@ -54,6 +55,8 @@ bool any_law(const BoundaryConfig& boundary, const Question& is_so) {
   return found;
 }
 
+bool holds_temperature(const BoundaryConfig& boundary);  // somewhere
+
 struct PlacedLaw : LawConfig {
   std::string key;   // "boundaries.z_max.0"
   Expression share;  // of the face of a cell, by its centre: 1 all over a face without patches
@@ -69,7 +72,7 @@ bool is_plain(const BoundaryConfig& boundary);
 // temperature below what the deck may have.
 struct FaceLaw {
   Expression coefficient, heat;    // H and S
-  std::optional<Expression> held;  // 1 in cells that have a temperature instead, which is ...
+  std::optional<Expression> held;  // above 0 in cells that have a temperature instead, which is ...
   Expression temperature;          // K
 
   bool varies() const { return held || !coefficient.is_constant(); }

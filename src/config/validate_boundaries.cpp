@@ -41,8 +41,7 @@ void check_law(const Config& config, Face f, const BoundaryConfig& law, const st
       if (const std::string problem = beyond_box(config, axis, at); !problem.empty())
         problems.add(fmt::format("{}.{}", key, name), problem);
     check_corners(key, axis, from, to, problems);
-    if (law.kind == BoundaryKind::temperature || law.rest.kind == BoundaryKind::temperature)
-      check_centres(config, axis, from, to, key, problems);
+    if (holds_temperature(law)) check_centres(config, axis, from, to, key, problems);
   }
   if (law.kind == BoundaryKind::periodic)
     problems.add(key, "does not apply to periodic, which is of the whole face; remove it");
@@ -53,16 +52,63 @@ void check_list(const Config& config, Face f, const std::vector<BoundaryConfig>&
   for (std::size_t i = 0; i < laws.size(); ++i) {
     const std::string key = fmt::format("{}.{}", face, i);
     check_law(config, f, laws[i], key, problems);
-    visit_laws(laws[i], key, [&](const std::string& at, const LawConfig& law) {
-      const BoundaryKind kind = law.kind;
-      const bool is_temperature = kind == BoundaryKind::temperature;
-      if (kind != BoundaryKind::periodic && (!is_temperature || laws.size() == 1)) return;
-      problems.add(at,
-                   "{} stands alone on a face, and here is a list of laws that add up; use flux, "
-                   "convection{} or insulated",
-                   word(kind), is_temperature ? " (with a large coefficient instead)" : "");
-    });
+    if (laws[i].kind == BoundaryKind::periodic)
+      problems.add(key,
+                   "periodic stands alone on a face, and here is a list of laws; use flux, convection, "
+                   "insulated or temperature");
   }
+}
+
+// The centres of cells along an axis of a face, at least one on each side of each edge of a patch.
+std::vector<double> centres_at_edges(const Config& config, Face f, int i) {
+  const GridAxis along(config, face_axes(f)[i]);
+  std::vector<double> centres{along.centre(0)};
+  const auto add = [&](double edge) {
+    const Index near = along.first_centre_from(edge);
+    for (Index cell = near - 1; cell <= near + 1; ++cell)
+      if (cell >= 0 && cell < along.cells()) centres.push_back(along.centre(cell));
+  };
+  for (const BoundaryConfig& law : boundary_of(config, f).laws) {
+    if (!law.where.is_given()) continue;
+    add((*law.where.from)[i]);
+    add((*law.where.to)[i]);
+  }
+  std::ranges::sort(centres);
+  centres.erase(std::unique(centres.begin(), centres.end()), centres.end());
+  return centres;
+}
+
+// Does each cell of a face have one temperature at most, and each law of its list a cell?
+void check_temperatures(const Config& config, Face f, Problems& problems) {
+  const BoundaryConfig& boundary = boundary_of(config, f);
+  if (boundary.laws.size() < 2 || !holds_temperature(boundary)) return;
+  const std::vector<PlacedLaw> laws = laws_of(config, f);
+  std::vector<bool> acts(laws.size());
+  const auto [p, q] = face_axes(f);
+  Vector3 at{};
+  const auto is_here = [&](const PlacedLaw& law) {
+    return law.share(at[0], at[1], at[2]) > rounding_of_per_cell;
+  };
+  const auto holds = [&](const PlacedLaw& law) {
+    return law.kind == BoundaryKind::temperature && is_here(law);
+  };
+  for (const double along_p : centres_at_edges(config, f, 0))
+    for (const double along_q : centres_at_edges(config, f, 1)) {
+      at[p] = along_p;
+      at[q] = along_q;
+      const auto first = std::find_if(laws.begin(), laws.end(), holds);
+      const auto second = first == laws.end() ? first : std::find_if(first + 1, laws.end(), holds);
+      if (second != laws.end())
+        return problems.add(second->key,
+                            "holds a cell that {} holds too, at {} = {}, {} = {} m; let their rectangles "
+                            "share no centre of a cell",
+                            first->key, "xyz"[p], shortest(along_p), "xyz"[q], shortest(along_q));
+      for (std::size_t i = 0; i < laws.size(); ++i)
+        acts[i] = acts[i] || (first == laws.end() ? is_here(laws[i]) : &laws[i] == &*first);
+    }
+  for (std::size_t i = 0; i < laws.size(); ++i)
+    if (!acts[i] && laws[i].kind != BoundaryKind::insulated)
+      problems.add(laws[i].key, "temperatures of the list hold all cells that this has; remove it");
 }
 
 // A combination of formulas may be deeper than one of them.
@@ -88,6 +134,7 @@ void check_boundaries(const Config& config, const RegistryNames& registry, Probl
     check_law(config, side, boundary, key, problems);
     check_list(config, side, boundary.laws, key, problems);
     if (problems.sound({key, "grid", "verify.solution"})) check_depth(config, side, key, problems);
+    if (problems.sound({key, "grid"})) check_temperatures(config, side, problems);
   }
   if (!problems.sound({"boundaries", "grid", "material", "materials", "regions", "contacts", "problem",
                        "verify.solution"}))

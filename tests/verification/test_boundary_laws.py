@@ -111,6 +111,22 @@ def test_a_balanced_patch_has_a_steady_state(tmp_path):
     assert "0.181602 W more heat enters the body" in said
 
 
+LONG = [*STEADY.values(), {"method": "rkl", "end_time": 20}, {"method": "implicit", "end_time": 20}]
+
+
+@pytest.mark.parametrize("problem", LONG, ids=[*STEADY, "rkl", "implicit"])
+def test_pads_of_different_temperatures_on_one_face(tmp_path, problem):
+    """A linear field: five pads, a column of cells each, have its temperatures; the rest has its flux by convection."""
+    pads = [{"kind": "temperature", "value": 300 + 4000 * (i + 0.5) * 1e-3 + 7000 * 0.008,
+             "where": {"from": [i * 1e-3, 0], "to": [(i + 1) * 1e-3, 0.005]}} for i in range(5)]
+    air = {"kind": "convection", "coefficient": 200, "ambient": f"300 + 4000*x + 7000*0.008 + {K}*7000/200"}
+    boundaries = {"x_min": {"kind": "flux", "value": -K * 4000}, "x_max": {"kind": "flux", "value": K * 4000},
+                  "z_min": {"kind": "temperature", "value": "300 + 4000*x"}, "z_max": [*pads[:2], air, *pads[2:]]}
+    run(tmp_path, deck(boundaries, problem, initial=[{"shape": "formula", "formula": "320 + 0*x" if "kind" in problem else LINEAR}]))
+    x, z = ((np.arange(n) + 0.5) * 1e-3 for n in (6, 8))
+    assert np.abs(field(tmp_path / "out") - (300 + 4000 * x + 7000 * z[:, None, None])).max() <= 1e-11 * 300
+
+
 @pytest.mark.parametrize("problem", [{"end_time": 5}, *list(STEADY.values())[:2]], ids=["euler", "multigrid", "chebyshev"])
 def test_a_temperature_holds_in_a_patch(tmp_path, problem):
     hot = {"kind": "temperature", "value": "400 + 1e3*x"}
@@ -141,8 +157,9 @@ def laws_everywhere(several, problem):
         "boundaries": {
             "x_min": {"kind": "convection", "coefficient": f"50 + 100*y{of_time}", "ambient": f"300 + 50*z{timed}"},
             "x_max": [{"kind": "flux", "value": f"2e3*y{timed}"}, {"kind": "convection", "coefficient": 25, "ambient": 300}],
-            "y_min": {"kind": "temperature", "value": f"350 + 30*x{timed}", "where": patch,
-                      "else": {"kind": "convection", "coefficient": 40, "ambient": 280}},
+            "y_min": [{"kind": "temperature", "value": f"350 + 30*x{timed}", "where": patch,
+                       "else": {"kind": "convection", "coefficient": 40, "ambient": 280}},
+                      {"kind": "temperature", "value": f"330{timed}", "where": {"from": [0.2, 0.05], "to": [0.29, 0.15]}}],
             "y_max": "insulated",
             "z_min": {"kind": "flux", "value": "4e4*x", "where": patch},
             "z_max": [{"kind": "convection", "coefficient": "80 + 30*sin(20*x)", "ambient": 310, "where": patch,
@@ -189,14 +206,19 @@ def test_a_temperature_may_be_the_one_law_of_a_list(tmp_path):
     assert listed == alone
 
 
+HELD = {"kind": "temperature", "value": 300}
 LIST = [{"kind": "flux", "value": 1}, {"kind": "flux", "value": 2}]
 CONVECTION = {"kind": "convection", "coefficient": 25, "ambient": 300}
 
 
 @pytest.mark.parametrize("laws, expected", [
-    ([*LIST, {"kind": "temperature", "value": 300}], ".2: temperature stands alone on a face"),
+    ([*LIST, {"kind": "temperature", "value": 300}], ".0: temperatures of the list hold all cells that this has; remove it"),
+    ([{**HELD, "where": PATCH}, {**LIST[0], "where": {"from": [0.0011, 0.0014], "to": [0.003, 0.002]}}],
+     ".1: temperatures of the list hold all cells that this has"),
+    ([{**HELD, "where": PATCH}, LIST[0], {**HELD, "where": {"from": [0.003, 0.002], "to": [0.006, 0.005]}}],
+     ".2: holds a cell that boundaries.z_max.0 holds too, at x = 0.0035, y = 0.0025 m; "),
     ([*LIST, "periodic"], ".2: periodic stands alone on a face"),
-    ([{**LIST[0], "where": PATCH, "else": {"kind": "temperature", "value": 3}}, LIST[1]], ".0.else: temperature stands alone"),
+    ([{**LIST[0], "where": PATCH, "else": HELD}, {**HELD, "where": PATCH}], ".0: temperatures of the list hold all cells"),
     ([], ": is an empty list"),
     ([LIST[0], {"kind": "flux", "power": 2}], ".1.power: unknown key"),
     ([LIST[0], {"kind": "flux"}], ".1.value: is missing"),
