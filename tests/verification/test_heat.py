@@ -81,6 +81,51 @@ def test_a_run_that_diverges_says_how_many_cells_it_lost(tmp_path):
     assert sum(counts) == 600 and counts[-1] > 0
 
 
+PLAN = "name, x, y, width, height, power\ncore, 0, 0, 0.011, 0.013, 7\ncache, 0.011, 0.002, 0.007, 0.009, 2\n"
+
+
+def whole_body(problem):
+    """Of all that exchanges heat: orthotropic layers with contacts, voids, cells of many sizes, pads, sums and shares of laws on
+    faces that voids cut, coefficients and powers that are formulas, a floor plan."""
+    of_time = "" if problem.get("kind") == "steady" else " + 0.01*t"
+    patch = {"from": [0.003, 0.0133], "to": [0.031, 0.0301]}
+    return {
+        "grid": {"spacing": [[[9, 2e-3], [11, 1e-3], [5, 4e-3]], [[8, 2e-3], [8, 3e-3]], [[6, 1e-3], [6, 3e-3], [7, 1e-3]]]},
+        "materials": {"steel": STEEL, "board": {**COPPER, "conductivity": [30, 20, 0.5]}, "air": {"ambient": 290, "coefficient": 40}},
+        "material": {"default": "steel"},
+        "regions": [{"material": "board", "shape": "box", "from": [0, 0, 0.008], "to": [1, 1, 0.014]},
+                    {"material": "void", "shape": "sphere", "centre": [0.02, 0.02, 0.011], "radius": 0.006},
+                    {"material": "air", "shape": "box", "from": [0.029, 0, 0.02], "to": [1, 0.02, 1]}],
+        "contacts": [{"between": ["steel", "board"], "resistance": 1e-4}],
+        "boundaries": {
+            "x_min": [{**convection(300, f"50 + 900*y{of_time}"), "where": {"from": [0, 0], "to": [0.021, 0.0142]}},
+                      {"kind": "flux", "value": f"2e3*(1 + y){of_time}"}],
+            "x_max": [convection(f"310{of_time}", 80), {"kind": "flux", "value": -500}],
+            "y_min": {**convection("300 + 400*x", "20 + 90*z"), "where": {"from": [0.004, 0.003], "to": [0.04, 0.023]},
+                      "else": {"kind": "flux", "value": 300}},
+            "z_min": [{**temperature(f"320{of_time}"), "where": patch}, convection(280, 25),
+                      {**temperature("340 + 50*x"), "where": {"from": [0.033, 0], "to": [0.049, 0.04]}}],
+            "z_max": [{"kind": "flux", "value": 4e3, "where": patch}, convection(295, 15)]},
+        "initial": [{"shape": "formula", "formula": "300 + 400*x + 20*sin(300*z)"}],
+        "sources": [{"shape": "box", "from": [0.005, 0.004, 0.0085], "to": [0.023, 0.017, 0.0095], "power": {"floorplan": "plan.csv"}},
+                    {"shape": "gaussian", "centre": [0.03, 0.03, 0.01], "width": 0.003, "power": f"3{of_time}"}],
+        "problem": problem,
+        "output": {"diagnostics": 10, "snapshots": False},
+    }
+
+
+@pytest.mark.parametrize("problem", [{"kind": "steady", "tolerance": 1e-13}, {"steps": 40}, {"method": "rkl", "steps": 3},
+                                     {"method": "implicit", "steps": 3, "dt": 20}], ids=["multigrid", "euler", "rkl", "implicit"])
+def test_all_heat_is_accounted_for_to_rounding(tmp_path, problem):
+    (tmp_path / "plan.csv").write_text(PLAN)
+    _, rows = run(tmp_path, whole_body(problem))
+    heat = runs.record(tmp_path / "out")["end_state"]["heat"]
+    assert heat["relative_balance"] <= 1e-12
+    assert all(float(row["relative_balance"]) <= 1e-12 for row in rows if row["relative_balance"] and "kind" not in problem)
+    flows = [*heat["faces_W"].values(), *(each["watts"] for each in heat["voids_W"]), heat["sources_W"]]
+    assert [flow == 0 for flow in flows] == [False, False, False, True, False, False, False, False]  # y_max is insulated
+
+
 # Sources
 
 
