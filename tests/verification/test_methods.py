@@ -40,6 +40,8 @@ def test_an_error_in_kelvin_ends_a_run(tmp_path, method):
     assert record["residual"]["criterion"] == "error" and record["residual"]["error_K"] <= 1e-5
     ran("run", "deck.yaml", "output.directory=exact", "problem.error=1e-12", cwd=tmp_path)
     assert np.sqrt(np.mean((field(tmp_path / "run") - field(tmp_path / "exact"))**2)) <= 1e-5
+    at_once = run(tmp_path, f"problem.method={method}", "problem.error=1e5", "output.overwrite=true")["performance"]
+    assert at_once["cycles"] == 1  # the first guess has been changed
 
 
 def test_a_restart_ends_in_the_same_field(tmp_path):
