@@ -70,7 +70,7 @@ class SampledBody {
   }
 
   void add_lines(MaterialPainter& painter, int axis) {
-    const int p = (axis + 1) % 3, q = (axis + 2) % 3;
+    const int q = axis == 2 ? 1 : 2, p = 3 - axis - q;  // planes across x take long to read from a file
     for (Index j = 0; j < m_[q]; ++j) {
       Box plane{{}, n_};
       plane.lo[q] = cell_of(q, j);
