@@ -16,15 +16,20 @@
 namespace isotherm {
 namespace {
 
-// Every cell or, of many along an axis, the middle ones of most_samples parts. Of the cells from sample to
-// sample resistances add up, so that no layer or contact between them is missed. W/(m^3 K), for the volume of
-// a fine cell.
+// Every cell or, of more than 32^3, the middle ones of equal parts. Of the cells from sample to sample
+// resistances add up, so that no layer or contact between them is missed, and a boundary has its mean over
+// the cells that a sample stands for. W/(m^3 K), for the volume of a fine cell.
 class SampledBody {
  public:
   explicit SampledBody(const Config& config)
       : config_(config), all_(material_classes(config)), axes_(config), n_(config.grid.cells) {
-    constexpr Index most_samples = 32;
-    for (int axis = 0; axis < 3; ++axis) m_[axis] = std::min(n_[axis], most_samples);
+    constexpr Index most_samples = 32 * 32 * 32;
+    const auto at_most = [&](Index along_axis) {
+      return Int3{std::min(n_.x, along_axis), std::min(n_.y, along_axis), std::min(n_.z, along_axis)};
+    };
+    Index most = 1;
+    while (at_most(most) != n_ && at_most(most + 1).product() <= most_samples) ++most;
+    m_ = at_most(most);
     const auto count = static_cast<std::size_t>(m_.product());
     ground_.resize(count);
     diagonal_.resize(count);
@@ -35,8 +40,7 @@ class SampledBody {
     }
     MaterialPainter painter(config);
     for (int axis = 0; axis < 3; ++axis) add_lines(painter, axis);
-    for (std::size_t i = 0; i < count; ++i)  // samples of no body: by themselves, and not slow
-      if (diagonal_[i] == 0) diagonal_[i] = ground_[i] = 1;
+    set_apart_lone_samples();
   }
 
   bool is_whole() const { return m_ == n_; }
@@ -48,9 +52,8 @@ class SampledBody {
   void apply(const std::vector<double>& temperature, std::vector<double>& lost) const {
     for (std::size_t i = 0; i < lost.size(); ++i) lost[i] = ground_[i] * temperature[i];
     for (int axis = 0; axis < 3; ++axis) {
-      const Index stride = stride_of(axis), wrap = stride * (m_[axis] - 1);
       for (Index i = 0; i < m_.product(); ++i) {
-        const Index j = i / stride % m_[axis] + 1 < m_[axis] ? i + stride : i - wrap;
+        const Index j = after(i, axis);
         const double flow = next_[axis][i] * (temperature[i] - temperature[j]);
         lost[i] += flow;
         lost[j] -= flow;
@@ -63,10 +66,27 @@ class SampledBody {
     return boundary_of(config_, face(axis, false)).kind == BoundaryKind::periodic;
   }
   Index stride_of(int axis) const { return axis == 0 ? 1 : axis == 1 ? m_.x : m_.x * m_.y; }
-  // The middle of those cells i with i * m / n equal to it.
+  // The sample after the i-th along an axis, which may be the first again.
+  Index after(Index i, int axis) const {
+    const Index stride = stride_of(axis);
+    return i / stride % m_[axis] + 1 < m_[axis] ? i + stride : i - stride * (m_[axis] - 1);
+  }
+  // A sample stands for the cells i with i * m / n equal to it, and has the class of the middle one.
+  Index first_cell(int axis, Index sample) const { return ceil_div(sample * n_[axis], m_[axis]); }
   Index cell_of(int axis, Index sample) const {
-    const Index n = n_[axis], m = m_[axis];
-    return ((sample * n + m - 1) / m + ((sample + 1) * n - 1) / m) / 2;
+    return (first_cell(axis, sample) + first_cell(axis, sample + 1) - 1) / 2;
+  }
+
+  // Samples that exchange no heat, as those of voids: by themselves, and not slow.
+  void set_apart_lone_samples() {
+    std::vector<double> exchanged = ground_;
+    for (int axis = 0; axis < 3; ++axis)
+      for (Index i = 0; i < m_.product(); ++i) {
+        exchanged[i] += next_[axis][i];
+        exchanged[after(i, axis)] += next_[axis][i];
+      }
+    for (std::size_t i = 0; i < exchanged.size(); ++i)
+      if (exchanged[i] == 0) diagonal_[i] = ground_[i] = 1;
   }
 
   void add_lines(MaterialPainter& painter, int axis) {
@@ -129,11 +149,24 @@ class SampledBody {
 
   double to_boundary(int axis, bool above, Int3 cell, std::size_t own) const {
     const Face f = face(axis, above);
-    const double k = all_.classes[own].conductivity[axis];
-    Vector3 place =
-        axes_.centre({std::min(cell.x, n_.x - 1), std::min(cell.y, n_.y - 1), std::min(cell.z, n_.z - 1)});
-    const double a = laws_[static_cast<int>(f)].at(k, size_at(config_, f), place, 0).a;
-    return face_conductance(config_, all_, axis, own, own) * (std::abs(a) <= 1 ? 1 - a : 2);
+    const FaceLaw& law = laws_[static_cast<int>(f)];
+    const double k = all_.classes[own].conductivity[axis], h = size_at(config_, f);
+    const auto [p, q] = face_axes(f);
+    Box part{cell, cell + Int3{1, 1, 1}};
+    part.lo[axis] = 0;
+    part.hi[axis] = 1;
+    for (const int along : {p, q}) {
+      const Index sample = cell[along] * m_[along] / n_[along];
+      if (!law.varies()) continue;
+      part.lo[along] = first_cell(along, sample);
+      part.hi[along] = first_cell(along, sample + 1);
+    }
+    double sum = 0;
+    for_each_cell(part, [&](Int3 each) {
+      const double a = law.at(k, h, axes_.centre(each), 0).a;
+      sum += std::abs(a) <= 1 ? 1 - a : 2;  // the checks report what is neither
+    });
+    return face_conductance(config_, all_, axis, own, own) * sum / static_cast<double>(part.cells());
   }
 
   const Config& config_;

@@ -7,7 +7,7 @@
 namespace isotherm {
 
 // The lowest eigenvalue of the update of a steady sweep of weight 1; 0 where nothing holds the mean. Exact up
-// to 32 cells along each axis, else of as many samples. The same on every rank. Throws as MaterialPainter.
+// to 32^3 cells, else of as many samples. The same on every rank. Throws as MaterialPainter.
 double lowest_eigenvalue(const Config& config);
 
 }  // namespace isotherm
