@@ -97,16 +97,15 @@ std::string swallowed_heat_text(const Config& config, const SwallowedHeat& heat)
 }
 
 // Of an fp32 body of several materials: what share of an error in kelvin changes the update of a cell, so
-// that rounding can hide the rest; 0: not known. Plain sweeps drop changes of less than half a last digit,
-// which the slowest mode ends with. Multigrid and its steps find the heat between cells from differences,
-// which lose no digits, but that of boundaries from ghosts a T + b, of which an error that all cells have in
-// common changes 1 - a of itself.
+// that rounding can hide the rest; 0: not known. The residual of a steady problem drops changes of less than
+// half a last digit: an error of the slowest mode may be all that is left. Implicit steps find the heat
+// between cells from differences, which lose no digits, but that of boundaries from ghosts a T + b, of which
+// an error that all cells have in common changes 1 - a of itself.
 double visible_share(const Config& config) {
-  const bool is_steady = config.problem.kind == ProblemKind::steady;
-  if (!has_several_materials(config) || !(is_steady || is_implicit(config))) return 0;
-  if (is_steady && config.problem.method != MethodName::multigrid) return sweep_spectrum(config).lowest;
+  if (!has_several_materials(config)) return 0;
+  if (config.problem.kind == ProblemKind::steady) return sweep_spectrum(config).lowest;
   double share = 0;
-  if (has_void_law(config)) return share;
+  if (!is_implicit(config) || has_void_law(config)) return share;
   for (int f = 0; f < face_count; ++f) {
     if (config.boundaries[f].kind == BoundaryKind::periodic) continue;
     double k = 0;
@@ -124,10 +123,10 @@ std::string hidden_error_text(const Config& config, double share, double hottest
   if (!(hidden > serious * std::max(range, least_range * hottest))) return {};
   const bool may_be_mixed = is_implicit(config) || config.problem.method == MethodName::multigrid;
   return fmt::format(
-      "fp32 may hide an error of about {:.2g} K, as temperatures of {:.4g} K round off what {}; use "
+      "fp32 may hide an error of up to {:.2g} K, as temperatures of {:.4g} K round off what {}; use "
       "precision: fp64{}",
       hidden, hottest,
-      may_be_mixed ? "boundaries as weak as these exchange" : "a sweep changes of the slowest mode",
+      is_implicit(config) ? "boundaries as weak as these exchange" : "a sweep changes of the slowest mode",
       may_be_mixed ? " or mixed" : "");
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "config/boundary_laws.hpp"
+#include "config/grid_axes.hpp"
 #include "config/materials.hpp"
 #include "core/error.hpp"
 #include "physics/cells.hpp"
@@ -64,6 +65,25 @@ bool loses_parts(const Config& config, Int3 few) {
   return static_cast<double>(thin) > most_thin * static_cast<double>(parts);
 }
 
+// Is there a patch of a face that has no centre of the few cells, and so does not hold its temperature?
+bool loses_patches(const Config& small) {
+  for (int i = 0; i < face_count; ++i) {
+    const auto f = static_cast<Face>(i);
+    const auto is_lost = [&](const BoundaryConfig& law) {
+      bool lost = false;
+      for (int j = 0; j < 2 && law.where.is_given() && holds_temperature(law); ++j) {
+        const GridAxis along(small, face_axes(f)[j]);
+        const Index first = along.first_centre_from((*law.where.from)[j]);
+        lost = lost || first >= along.cells() || along.centre(first) > (*law.where.to)[j];
+      }
+      return lost;
+    };
+    const BoundaryConfig& boundary = boundary_of(small, f);
+    if (is_lost(boundary) || std::ranges::any_of(boundary.laws, is_lost)) return true;
+  }
+  return false;
+}
+
 // The same domain, with boundaries at 0 K and a source everywhere: the first error is the solution itself.
 Config small_problem(const Config& config) {
   Config small = config;
@@ -103,8 +123,8 @@ std::optional<PredictedCycles> predicted_cycles(const Config& config) {
                                : ProblemConfig::steady_tolerance;
   try {
     const Config small = small_problem(config);
-    if (material_classes(small).count() > most_materials)
-      return std::nullopt;  // of more sizes than the deck's
+    // Of more sizes than the deck's, or less held.
+    if (material_classes(small).count() > most_materials || loses_patches(small)) return std::nullopt;
     const auto device = make_host_device();
     const Communicator self = Communicator::self();
     const Decomposition whole(small.grid.cells, {1, 1, 1}, periodic_axes(small));

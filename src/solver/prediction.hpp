@@ -47,7 +47,7 @@ bool paints_by_datasets(const Config& config);  // do regions have cells from da
 
 // By this process alone, in tenths of a second, or in seconds where cycles are slow. None without multigrid
 // of several materials, where no boundary removes the heat of a source, and where few cells cannot represent
-// the domain: datasets of regions have the cells of the deck, and small parts may vanish.
+// the domain: datasets of regions have the cells of the deck, and small parts or patches may vanish.
 std::optional<PredictedCycles> predicted_cycles(const Config& config);
 
 }  // namespace isotherm
