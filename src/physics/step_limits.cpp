@@ -35,6 +35,38 @@ struct LargestSums {
   }
 };
 
+// Where the coefficient of a face is largest. None where it changes in time, or part of the face is held.
+std::optional<Vector3> place_of_largest(const Config& config, Face f, const FaceLaw& law) {
+  if (law.held || law.coefficient.uses('t')) return std::nullopt;
+  const GridAxes axes(config);
+  Box layer{{0, 0, 0}, config.grid.cells};
+  layer.hi[axis_of(f)] = 1;
+  Vector3 place{};
+  double largest = -1;
+  for_each_cell(layer, [&](Int3 cell) {
+    Vector3 at = axes.centre(cell);
+    at[axis_of(f)] = face_position(config, f);
+    const double here = law.coefficient(at[0], at[1], at[2]);
+    if (!(here > largest)) return;
+    largest = here;
+    place = at;
+  });
+  return place;
+}
+
+// 1 - a of a face for each class of cells, of the cell in which it is most.
+std::vector<double> at_end(const Config& config, const MaterialClasses& all, Face f) {
+  const FaceLaw law = face_law(config, f);
+  const std::optional<Vector3> place = law.varies() ? place_of_largest(config, f, law) : std::nullopt;
+  std::vector<double> of_classes;
+  for (const MaterialClass& own : all.classes) {
+    const double k = own.conductivity[axis_of(f)];
+    of_classes.push_back(1 -
+                         (place ? law.at(k, size_at(config, f), *place, 0) : boundary_law(config, f, k)).a);
+  }
+  return of_classes;
+}
+
 // What each face of a cell counts.
 class FaceSums {
  public:
@@ -50,10 +82,9 @@ class FaceSums {
           along.conductance.push_back(face_conductance(config, all, axis, i, j));
           along.share.push_back(along.conductance.back() / own);
         }
-        for (int side = 0; side < 2 && !along.is_periodic; ++side)
-          along.at_end[side].push_back(
-              1 - boundary_law(config, face(axis, side == 1), all.classes[i].conductivity[axis]).a);
       }
+      for (int side = 0; side < 2 && !along.is_periodic; ++side)
+        along.at_end[side] = at_end(config, all, face(axis, side == 1));
     }
   }
 

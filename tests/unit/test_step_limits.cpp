@@ -125,6 +125,19 @@ TEST(StepLimits, OfOneMaterialAreTheLeastOfAllCells) {
   }
 }
 
+TEST(StepLimits, TakeTheLargestCoefficientOfAFace) {
+  Config config = decks::several({8, 8, 1});
+  config.problem = {.steps = 1};
+  config.boundaries[4] = {BoundaryKind::convection, Expression(300.0), 0};
+  const auto limits = [&](const Expression& coefficient) {
+    config.boundaries[4].coefficient = coefficient;
+    return step_limits_of(config, {{}, config.grid.cells});
+  };
+  const double last = 0.3 * 7.5 / 8;  // the centre of the last cells
+  EXPECT_EQ(limits(Expression("10 + 1e4*x", "xyzt")).monotone, limits(10 + 1e4 * last).monotone);
+  EXPECT_EQ(limits(Expression("10 + 1e4*x + 0*t", "xyzt")).monotone, limits(1e300).monotone);
+}
+
 TEST(StepLimits, DoNotCountInsulatedFacesOfAThinPlate) {
   Config config = decks::several({8, 8, 1});
   config.problem = {.steps = 1};
