@@ -51,7 +51,7 @@ def rates(errors):
 def test_two_layers_in_contact_cool_to_second_order(tmp_path, resistance):
     assert cooled_layers(np.array([0.01, 0.05]), 600, 0) == pytest.approx([0.0223517, 0.5984726], abs=1e-7)
     errors = []
-    for cells, problem in (40, {}), (80, {}), (160, {}), (160, {"method": "rkl"}), (160, {"dt": 2, "method": "implicit", "scheme": "sdirk2"}):
+    for cells, problem in (40, {}), (80, {}), (160, {}), (160, {"method": "rkl", "dt": 5}), (160, {"dt": 2, "method": "implicit", "scheme": "sdirk2"}):
         run(tmp_path, {
             "grid": {"cells": [cells, 1, 1], "lengths": [0.08, 0.001, 0.001]},
             "materials": {name: {"conductivity": k, "density": c, "heat_capacity": 1} for name, (k, c, _) in zip("ab", LAYERS)},
@@ -62,7 +62,7 @@ def test_two_layers_in_contact_cool_to_second_order(tmp_path, resistance):
             "problem": {"end_time": 600, **problem}})
         errors.append(np.abs(field(tmp_path / "out")[0, 0] - cooled_layers((np.arange(cells) + 0.5) * 0.08 / cells, 600, resistance)).max())
     assert rates(errors[:3]) == pytest.approx(2, abs=0.2) and errors[2] > 1e-8, errors
-    assert max(errors[3:]) < 6e-5, errors
+    assert max(errors[3:]) < 5e-5, errors
 
 
 @pytest.mark.parametrize("axis", "xz")
