@@ -84,6 +84,7 @@ void check_temperatures(const Config& config, Face f, Problems& problems) {
   if (boundary.laws.size() < 2 || !holds_temperature(boundary)) return;
   const std::vector<PlacedLaw> laws = laws_of(config, f);
   std::vector<bool> acts(laws.size());
+  std::vector<const PlacedLaw*> covered_by(laws.size());
   const auto [p, q] = face_axes(f);
   Vector3 at{};
   const auto is_here = [&](const PlacedLaw& law) {
@@ -103,12 +104,22 @@ void check_temperatures(const Config& config, Face f, Problems& problems) {
                             "holds a cell that {} holds too, at {} = {}, {} = {} m; let their rectangles "
                             "share no centre of a cell",
                             first->key, "xyz"[p], shortest(along_p), "xyz"[q], shortest(along_q));
-      for (std::size_t i = 0; i < laws.size(); ++i)
+      for (std::size_t i = 0; i < laws.size(); ++i) {
         acts[i] = acts[i] || (first == laws.end() ? is_here(laws[i]) : &laws[i] == &*first);
+        if (first != laws.end() && &laws[i] != &*first && is_here(laws[i])) covered_by[i] = &*first;
+      }
     }
-  for (std::size_t i = 0; i < laws.size(); ++i)
+  for (std::size_t i = 0; i < laws.size(); ++i) {
+    const bool is_patch_of_flux =
+        laws[i].kind == BoundaryKind::flux && !laws[i].share.is_constant() && !laws[i].key.ends_with(".else");
     if (!acts[i] && laws[i].kind != BoundaryKind::insulated)
       problems.add(laws[i].key, "temperatures of the list hold all cells that this has; remove it");
+    else if (covered_by[i] && is_patch_of_flux)
+      problems.warn(laws[i].key,
+                    "brings less heat than its rectangle has, as {} holds the temperature of cells of both; "
+                    "let the two share no cell",
+                    covered_by[i]->key);
+  }
 }
 
 // A combination of formulas may be deeper than one of them.

@@ -35,36 +35,35 @@ struct LargestSums {
   }
 };
 
-// Where the coefficient of a face is largest. None where it changes in time, or part of the face is held.
-std::optional<Vector3> place_of_largest(const Config& config, Face f, const FaceLaw& law) {
-  if (law.held || law.coefficient.uses('t')) return std::nullopt;
-  const GridAxes axes(config);
-  Box layer{{0, 0, 0}, config.grid.cells};
-  layer.hi[axis_of(f)] = 1;
-  Vector3 place{};
-  double largest = -1;
-  for_each_cell(layer, [&](Int3 cell) {
-    Vector3 at = axes.centre(cell);
-    at[axis_of(f)] = face_position(config, f);
-    const double here = law.coefficient(at[0], at[1], at[2]);
-    if (!(here > largest)) return;
-    largest = here;
-    place = at;
-  });
-  return place;
-}
-
-// 1 - a of a face for each class of cells, of the cell in which it is most.
+// 1 - a of a face for each class of its cells, of the cell in which it is most.
 std::vector<double> at_end(const Config& config, const MaterialClasses& all, Face f) {
   const FaceLaw law = face_law(config, f);
-  const std::optional<Vector3> place = law.varies() ? place_of_largest(config, f, law) : std::nullopt;
-  std::vector<double> of_classes;
-  for (const MaterialClass& own : all.classes) {
-    const double k = own.conductivity[axis_of(f)];
-    of_classes.push_back(1 -
-                         (place ? law.at(k, size_at(config, f), *place, 0) : boundary_law(config, f, k)).a);
+  const int normal = axis_of(f);
+  std::vector<double> most;
+  if (!law.varies() || law.coefficient.uses('t')) {
+    for (const MaterialClass& own : all.classes)
+      most.push_back(1 - boundary_law(config, f, own.conductivity[normal]).a);
+    return most;
   }
-  return of_classes;
+  most.resize(all.count());
+  const GridAxes axes(config);
+  Box layer{{}, config.grid.cells};
+  if (is_max(f))
+    layer.lo[normal] = layer.hi[normal] - 1;
+  else
+    layer.hi[normal] = 1;
+  MaterialPainter painter(config);
+  painter.load(layer);
+  for_each_cell(layer, [&](Int3 cell) {
+    const std::uint8_t material = painter.painted(cell);
+    if (material == MaterialPainter::nothing) return;  // is reported by the checks
+    const std::size_t own = all.of(material, cell);
+    Vector3 at = axes.centre(cell);
+    at[normal] = face_position(config, f);
+    const double k = all.classes[own].conductivity[normal];
+    if (k > 0) most[own] = std::max(most[own], 1 - law.at(k, size_at(config, f), at, 0).a);
+  });
+  return most;
 }
 
 // What each face of a cell counts.

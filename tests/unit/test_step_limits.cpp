@@ -138,11 +138,29 @@ TEST(StepLimits, TakeTheLargestCoefficientOfAFace) {
   EXPECT_EQ(limits(Expression("10 + 1e4*x + 0*t", "xyzt")).monotone, limits(1e300).monotone);
 }
 
-TEST(StepLimits, DoNotCountInsulatedFacesOfAThinPlate) {
+Config insulated_plate() {  // of copper up to x = 0.1 of 0.3
   Config config = decks::several({8, 8, 1});
   config.problem = {.steps = 1};
   config.regions = {{.shape = RegionShape::box, .material = "copper", .place = {.to = {0.1, 1, 1}}}};
   for (BoundaryConfig& boundary : config.boundaries) boundary.kind = BoundaryKind::insulated;
+  return config;
+}
+
+TEST(StepLimits, CountATemperatureForTheClassesThatItHolds) {
+  Config config = insulated_plate();
+  (*config.grid.lengths)[2] /= 10;
+  const StepLimits insulated = step_limits_of(config, {{}, config.grid.cells});
+  const auto limits = [&](double from, double to) {
+    config.boundaries[5] = {BoundaryKind::temperature, Expression(300.0), 0};
+    config.boundaries[5].where = {Interval{from, 0}, Interval{to, 0.2}};
+    return step_limits_of(config, {{}, config.grid.cells});
+  };
+  EXPECT_EQ(limits(0.2, 0.3).monotone, insulated.monotone);  // of the core, whose cells take longer steps
+  EXPECT_LT(limits(0, 0.05).monotone, 0.9 * insulated.monotone);
+}
+
+TEST(StepLimits, DoNotCountInsulatedFacesOfAThinPlate) {
+  Config config = insulated_plate();
   const StepLimits thick = step_limits_of(config, {{}, config.grid.cells});
   (*config.grid.lengths)[2] /= 100;
   const StepLimits thin = step_limits_of(config, {{}, config.grid.cells});

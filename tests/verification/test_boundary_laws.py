@@ -242,6 +242,16 @@ def test_errors_name_the_entry(tmp_path, laws, expected):
     assert kernel or f"boundaries.z_max{expected}" in isotherm("check", "deck.yaml", cwd=tmp_path, code=65).stderr
 
 
+def test_a_flux_in_cells_that_are_held_is_warned_of(tmp_path):
+    flux = {**LIST[0], "where": PATCH}
+    for x, warned in (0.004, True), (0.005, False):
+        laws = [flux, {**HELD, "where": {"from": [x, 0], "to": [0.006, 0.005]}}, CONVECTION]
+        (tmp_path / "deck.yaml").write_text(json.dumps(deck({"z_max": laws}, {"end_time": 1})))
+        said = isotherm("check", "deck.yaml", cwd=tmp_path, code=0)
+        text = "boundaries.z_max.0: brings less heat than its rectangle has, as boundaries.z_max.1 holds"
+        assert (text in said.stdout + said.stderr) == warned, said
+
+
 def test_a_negative_coefficient_later_names_place_and_time(tmp_path):
     law = {**CONVECTION, "coefficient": "25 - 10*t", "where": PATCH}
     said = run(tmp_path, deck({"z_max": [law, CONVECTION]}, {"end_time": 5}), code={65})
