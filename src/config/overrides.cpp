@@ -39,20 +39,18 @@ YamlNode& entry(YamlNode& parent, const std::string& part, const Place& place) {
   if (parent.kind == Kind::scalar)
     throw YamlError{place, fmt::format("'{}' stands there in the deck, not a map; override it as a whole",
                                        printable(parent.text))};
-  const std::size_t size = parent.items.size();
-  std::size_t index = size;
   if (parent.kind == Kind::map) {
-    if (YamlNode* const known = parent.find(part)) return *known;
-    parent.keys.push_back({part, place});
-  } else {
-    const ParsedNumber wanted = parse_number(part);
-    if (!is_index(part) || !wanted.problem.empty() || wanted.value > static_cast<double>(size))
-      throw YamlError{place, fmt::format("'{}' is no entry of the {}list; write 0 to {}append",
-                                         printable(part), size == 0 ? "empty " : "",
-                                         size == 0 ? "" : fmt::format("{}, or {} to ", size - 1, size))};
-    index = static_cast<std::size_t>(wanted.value);
+    YamlNode* const known = parent.find(part);
+    return known ? *known : parent.add(part, {.place = place});
   }
-  if (index == size) parent.items.emplace_back(YamlNode{.place = place});
+  const std::size_t size = parent.items.size();
+  const ParsedNumber wanted = parse_number(part);
+  if (!is_index(part) || !wanted.problem.empty() || wanted.value > static_cast<double>(size))
+    throw YamlError{place, fmt::format("'{}' is no entry of the {}list; write 0 to {}append", printable(part),
+                                       size == 0 ? "empty " : "",
+                                       size == 0 ? "" : fmt::format("{}, or {} to ", size - 1, size))};
+  const auto index = static_cast<std::size_t>(wanted.value);
+  if (index == size) parent.items.push_back({.place = place});
   return parent.items[index];
 }
 

@@ -194,9 +194,8 @@ YamlNode power_of(const PlannedBlock& block, const YamlNode& plan, const std::st
     fail("'{}' is not a number ({}); write numbers alone, or trace: FILE, which has it as a column",
          printable(block.power), where);
   YamlNode table{.kind = YamlNode::Kind::map, .place = plan.place};
-  const auto add = [&](std::string_view key, const std::string& text) {
-    table.keys.push_back({std::string(key), plan.place});
-    table.items.push_back(yaml_scalar(text, plan.place));
+  const auto add = [&](const char* key, const std::string& text) {
+    table.add(key, yaml_scalar(text, plan.place));
   };
   const YamlNode *const time = plan.find("time"), *const between = plan.find("interpolation");
   add("table", plan.find("trace")->text);
@@ -246,10 +245,8 @@ std::vector<YamlNode> laid_out(const YamlNode& source, const YamlNode& plan, con
     *each.find("from") = corner(from);
     *each.find("to") = corner(to);
     *each.find("power") = power;
-    if (!source.find("mode")) {  // blocks share the cells that their edges cut
-      each.keys.push_back({"mode", plan.place});
-      each.items.push_back(yaml_scalar("add", plan.place));
-    }
+    // Blocks share the cells that their edges cut.
+    if (!source.find("mode")) each.add("mode", yaml_scalar("add", plan.place));
   }
   return sources;
 }

@@ -38,6 +38,11 @@ struct YamlNode {
   // The value of the first key of this name; null where there is none.
   const YamlNode* find(std::string_view name) const;
   YamlNode* find(std::string_view name) { return const_cast<YamlNode*>(std::as_const(*this).find(name)); }
+  // Of a map, a key with its value, at the value's place; returns the value.
+  YamlNode& add(const std::string& name, YamlNode value) {
+    keys.push_back({name, value.place});
+    return items.emplace_back(std::move(value));
+  }
 };
 
 inline YamlNode yaml_scalar(std::string text, const Place& place) {
