@@ -327,7 +327,8 @@ class Loop {
     r.last = value;
     r.last_sweep = line.sweep;
     ++r.checks;
-    if (std::is_same_v<T, float> && !std::exchange(heat_was_looked_at_, true)) warn_of_swallowed_heat();
+    if (std::is_same_v<T, float> && !std::exchange(heat_was_looked_at_, true))
+      warn(swallowed_heat_text(config_, solver_.swallowed_heat()));
     if (!(value <= largest_update)) {
       diverge(line.sweep, value);
     } else {
@@ -352,8 +353,8 @@ class Loop {
         divergence(config_, solver_.extremes().most_extreme(), solver_.sweeps(), checked, residual);
   }
 
-  void warn_of_swallowed_heat() {
-    const std::string text = swallowed_heat_text(config_, solver_.swallowed_heat());
+  // By rank 0, where all ranks have the same to say; empty: nothing.
+  void warn(const std::string& text) {
     if (!text.empty() && outputs_.console && frame_.world.is_root()) outputs_.console->warn(text);
   }
 
@@ -361,9 +362,8 @@ class Loop {
     const double share = visible_share(config_);
     if (share == 0) return;
     const TemperatureExtremes found = solver_.extremes();
-    const std::string text = hidden_error_text(config_, share, std::abs(found.most_extreme().value),
-                                               found.highest.value - found.lowest.value);
-    if (!text.empty() && outputs_.console && frame_.world.is_root()) outputs_.console->warn(text);
+    warn(hidden_error_text(config_, share, std::abs(found.most_extreme().value),
+                           found.highest.value - found.lowest.value));
   }
 
   // What no longer falls ends the run: at rest where it is as small as rounding leaves it.

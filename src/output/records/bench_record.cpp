@@ -73,9 +73,7 @@ struct Column {
 
 // "/launch_s/median"; none where it was not measured.
 std::optional<double> number(const Json& entry, const char* place) {
-  const Json::json_pointer pointer(place);
-  if (!entry.contains(pointer) || entry.at(pointer).is_null()) return std::nullopt;
-  return entry.at(pointer).get<double>();
+  return entry.value(Json::json_pointer(place), std::optional<double>());
 }
 auto shown(const char* place, auto text_of) {
   return [=](const Json& e) {
