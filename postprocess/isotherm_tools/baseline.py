@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from isotherm_tools import program
-from isotherm_tools.program import DATA, DIVERGED, Failure, Parser, number_from, read_record
+from isotherm_tools.program import DATA, DIVERGED, Failure, Parser, failing, number_from, read_record
 from isotherm_tools.text import aligned, counted, escaped, extent_text, in_quotes
 
 SCHEMAS = ("isotherm-run", "isotherm-compare", "isotherm-bench")
@@ -43,13 +43,12 @@ class Measured:
     def __init__(self, path):
         self.path = str(path)
         content = read_record(Path(path), SCHEMAS, "baseline", HINT)
-        try:
+        with failing((KeyError, TypeError, ValueError, AttributeError), DATA,
+                     lambda error: f"{in_quotes(path)} is no baseline (it lacks {error}); {HINT}"):
             self.schema = content["schema"]
             of_bench = self.schema == "isotherm-bench"
             self.subject = bench_subject(content) if of_bench else grid_subject(content)
             self.figures = bench_figures(content["entries"]) if of_bench else figures_of(content)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise Failure(DATA, f"{in_quotes(path)} is no baseline (it lacks {error}); {HINT}") from error
         if not self.figures:
             raise Failure(DATA, f"{in_quotes(path)} is no baseline (it has no figures of merit); {HINT}")
 

@@ -18,8 +18,8 @@ from typing import Callable, NamedTuple
 
 from isotherm_tools import baseline
 from isotherm_tools.program import (
-    CANNOT_CREATE, COMMAND_LINE, DATA, STOPPED_BY_CTRL_C, UNAVAILABLE, Failure, Parser, Program, cannot_write, is_launched,
-    launched_rank, number_from, raise_error, say, write_text)
+    CANNOT_CREATE, COMMAND_LINE, DATA, STOPPED_BY_CTRL_C, UNAVAILABLE, Failure, Parser, Program, cannot_write, failing,
+    is_launched, launched_rank, number_from, raise_error, say, write_text)
 from isotherm_tools.study import state
 from isotherm_tools.study.deck import StudyCase
 from isotherm_tools.study.runner import Runner, signal_name
@@ -354,13 +354,12 @@ def read_tuning(path):
     """The file's content; None where there is none."""
     if not Path(path).exists():
         return None
-    try:
+    with failing((OSError, ValueError, KeyError, TypeError), DATA,
+                 lambda error: f"{in_quotes(path)} is no tuning file ({error}); name another with --keep, or remove it"):
         content = json.loads(Path(path).read_text(encoding="utf-8"))
         if content["schema"] != "isotherm-tuning" or not isinstance(content["entries"], list):
             raise ValueError("it has another schema")
         return content
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise Failure(DATA, f"{in_quotes(path)} is no tuning file ({error}); name another with --keep, or remove it") from error
 
 
 def keep(path, job, measurement, entries):
@@ -470,11 +469,9 @@ def main(words):
     read_tuning(options.keep) if options.keep else None
     for path in filter(None, (options.json, options.keep)):
         check_writable(path)
-    try:
+    with failing(OSError, CANNOT_CREATE, lambda error: f"cannot make a folder here for the runs ({error.strerror}); start "
+                 "isotherm compare where you may write"):
         work = Path(tempfile.mkdtemp(prefix="isotherm-compare-", dir="."))  # here, where all hosts of a job see it
-    except OSError as error:
-        raise Failure(CANNOT_CREATE, f"cannot make a folder here for the runs ({error.strerror}); start isotherm compare where you may "
-                                     "write") from error
     try:
         return Comparison(words, options, named, work).run(earlier)
     except KeyboardInterrupt as stop:

@@ -14,7 +14,7 @@ from PIL import Image
 
 from isotherm_tools import figures
 from isotherm_tools.figures import stays
-from isotherm_tools.program import COMMAND_LINE, DATA, UNAVAILABLE, Failure, add_subcommand, number_from, write_whole
+from isotherm_tools.program import COMMAND_LINE, DATA, UNAVAILABLE, Failure, add_subcommand, failing, number_from, write_whole
 from isotherm_tools.run import Run
 from isotherm_tools.text import format_length, format_time, length_unit, quantity, time_unit, titled
 
@@ -97,10 +97,8 @@ def chosen_snapshot(snapshots, options):
         return snapshots[index]
     if time in ("first", "last"):
         return snapshots[0 if time == "first" else -1]
-    try:
+    with failing(ValueError, COMMAND_LINE, lambda _: f"--time {time} is no time; give first, last or seconds"):
         seconds = float(time)
-    except ValueError as error:
-        raise Failure(COMMAND_LINE, f"--time {time} is no time; give first, last or seconds") from error
     first, last = snapshots[0].time, snapshots[-1].time
     slack = 1e-9 * (last - first)
     if not first - slack <= seconds <= last + slack:
@@ -120,11 +118,9 @@ def chosen_position(run, snapshot, axis, options):
 def plane_index(snapshot, axis, position):
     """Index of the cell that holds `position`: metres, or "40%" of the way along the axis."""
     low, high = (corner[axis] for corner in snapshot.bounds)
-    try:
+    why = f"--position {position} is no number; give metres, or a share such as 50%"
+    with failing(ValueError, COMMAND_LINE, lambda _: why):
         metres = low + float(position[:-1]) / 100 * (high - low) if position.endswith("%") else float(position)
-    except ValueError as error:
-        raise Failure(COMMAND_LINE, f"--position {position} is no number; give metres, or a share such as "
-                                    "50%") from error
     slack = 1e-9 * (high - low)
     if not low - slack <= metres <= high + slack:
         raise Failure(COMMAND_LINE, f"--position {position} lies outside the grid; along {AXES[axis]} it runs from "
@@ -305,12 +301,11 @@ def write_gif(path, figure, frames, rate):
 def write_mp4(path, figure, frames, rate):
     """H.264, which browsers and telephones play. The name does not end in what it is, so that ffmpeg must be told."""
     film_writer = animation.FFMpegWriter(fps=rate, codec="h264", extra_args=["-f", "mp4"])
-    try:
+    with failing((subprocess.CalledProcessError, BrokenPipeError), UNAVAILABLE,
+                 lambda error: f"ffmpeg makes no H.264 here ({error}); end the name in .gif"):
         with film_writer.saving(figure, path, DPI):
             for _ in frames:
                 film_writer.grab_frame(facecolor="white")
-    except (subprocess.CalledProcessError, BrokenPipeError) as error:
-        raise Failure(UNAVAILABLE, f"ffmpeg makes no H.264 here ({error}); end the name in .gif") from error
 
 
 MOST_CELLS = 256**3  # of which surfaces are drawn: of larger fields every other cell, every third, ...
@@ -339,12 +334,10 @@ def draw_volume(options):
 
 
 def load_pyvista():
-    try:
+    with failing(ImportError, UNAVAILABLE, lambda error: f"volume needs PyVista, which cannot be loaded ({error}); install "
+                 "it with pip install pyvista, or open the run's .xmf in ParaView"):
         import pyvista
         from vtkmodules.vtkCommonCore import vtkLogger
-    except ImportError as error:
-        raise Failure(UNAVAILABLE, f"volume needs PyVista, which cannot be loaded ({error}); install it with pip install "
-                      "pyvista, or open the run's .xmf in ParaView") from error
     vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_ERROR)  # that there is no display is no news
     pyvista.OFF_SCREEN = True
     return pyvista
@@ -357,10 +350,8 @@ def stride_of(snapshot):
 def levels_of(field, wish, path):
     """Kelvin of the surfaces: as wished, or round ones between the coldest and the hottest cell."""
     coldest, hottest = np.nanmin(field), np.nanmax(field)
-    try:
+    with failing(ValueError, COMMAND_LINE, lambda _: f"--isotherms {wish} are no temperatures; give kelvins such as 300,350"):
         levels = round_levels(*map(float, colour_range([field])), SURFACES) if wish is None else list(map(float, wish.split(",")))
-    except ValueError as error:
-        raise Failure(COMMAND_LINE, f"--isotherms {wish} are no temperatures; give kelvins such as 300,350") from error
     inside = [level for level in levels if coldest < level < hottest]
     if not inside:
         raise Failure(DATA, f"{path} holds no such isotherm; it has {coldest:.6g} K to {hottest:.6g} K")

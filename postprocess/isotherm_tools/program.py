@@ -33,6 +33,15 @@ class Failure(Exception):
         self.code = code
 
 
+@contextmanager
+def failing(kinds, code, message_of):
+    """What is raised within it, if it is one of these kinds, becomes a Failure."""
+    try:
+        yield
+    except kinds as error:
+        raise Failure(code, message_of(error)) from error
+
+
 class Program:
     """`path`: of isotherm. `is_parent`: it started this process, as `isotherm study`."""
 
@@ -138,13 +147,10 @@ def read_record(path, schemas, noun, hint):
     return content
 
 
-@contextmanager
 def content_of(path, noun):
     """Within it a file is read: where something is not there, or of another type, it is no `noun`."""
-    try:
-        yield
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-        raise Failure(DATA, f"{path} is no {noun} of isotherm ({error!r})") from error
+    kinds = KeyError, IndexError, TypeError, ValueError, AttributeError
+    return failing(kinds, DATA, lambda error: f"{path} is no {noun} of isotherm ({error!r})")
 
 
 def with_new_names(content):

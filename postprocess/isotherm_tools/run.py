@@ -14,7 +14,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from isotherm_tools.program import COMMAND_LINE, DATA, FILE_MISSING, Failure, content_of, read_record
+from isotherm_tools.program import COMMAND_LINE, DATA, FILE_MISSING, Failure, content_of, failing, read_record
 from isotherm_tools.text import split_unit
 
 SNAPSHOT = re.compile(r"(?P<name>.+)_(?P<sweep>\d+)\.hdf")
@@ -77,10 +77,9 @@ class Run:
         places = {}
         for remark in self.probes.remarks:
             name, _, place = remark.rpartition(":")
-            try:
+            why = f"{self.path}/probes.csv does not say where its probes are ({remark})"
+            with failing(ValueError, DATA, lambda _, why=why: why):
                 x, y, z = map(float, place.removesuffix(" m").split())
-            except ValueError as error:
-                raise Failure(DATA, f"{self.path}/probes.csv does not say where its probes are ({remark})") from error
             places[name] = (x, y, z)
         return places
 
@@ -113,10 +112,8 @@ class Table(dict):
     def __init__(self, path, hint):
         """`hint`: what a run without the file may have lacked."""
         self.path = path
-        try:
+        with failing(FileNotFoundError, FILE_MISSING, lambda _: f"{path} does not exist; {hint}"):
             text = path.read_bytes()
-        except FileNotFoundError as error:
-            raise Failure(FILE_MISSING, f"{path} does not exist; {hint}") from error
         with content_of(path, "table"):
             text = text.decode()
             self.remarks = [line[1:].strip() for line in text.splitlines() if line.startswith("#")]

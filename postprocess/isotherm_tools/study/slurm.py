@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from types import SimpleNamespace
 
-from isotherm_tools.program import CANNOT_CREATE, DATA, FILE_MISSING, UNAVAILABLE, Failure, say, write_text
+from isotherm_tools.program import CANNOT_CREATE, DATA, FILE_MISSING, UNAVAILABLE, Failure, failing, say, write_text
 from isotherm_tools.study import state
 from isotherm_tools.study.deck import safe_name
 from isotherm_tools.study.runner import StopSignals, child_setup, signal_name
@@ -163,11 +163,9 @@ class Submission:
 
 
 def ask(*words):
-    try:
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, text=True,
-                              errors="replace", preexec_fn=child_setup())  # noqa: PLW1509
-    except OSError as error:
-        raise Failure(UNAVAILABLE, f"cannot start {in_quotes(words[0])} ({error.strerror}); {ADVICE}") from error
+    with failing(OSError, UNAVAILABLE, lambda error: f"cannot start {in_quotes(words[0])} ({error.strerror}); {ADVICE}"):
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, text=True, errors="replace",
+                              preexec_fn=child_setup())  # noqa: PLW1509
     if done.returncode == 0:
         return done.stdout
     said = "; ".join(done.stderr.rstrip("\n").split("\n"))

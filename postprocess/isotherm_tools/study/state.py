@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from glob import escape
 
-from isotherm_tools.program import CANNOT_CREATE, DATA, VERSIONS, Failure, cannot_write, with_new_names, write_text
+from isotherm_tools.program import CANNOT_CREATE, DATA, VERSIONS, Failure, cannot_write, failing, with_new_names, write_text
 from isotherm_tools.text import escaped, in_quotes, shortened
 
 DONE, NOT_CONVERGED, INTERNAL, STOPPED, DIVERGED = 0, 10, 70, 75, 76
@@ -141,10 +141,8 @@ def write_json(path, content):
 
 
 def make_folder(path, what="cannot make {folder} ({why}); choose another output.directory"):
-    try:
+    with failing(OSError, CANNOT_CREATE, lambda error: what.format(folder=in_quotes(path), why=error.strerror)):
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise Failure(CANNOT_CREATE, what.format(folder=in_quotes(path), why=error.strerror)) from error
 
 
 def utc_now():
