@@ -53,7 +53,11 @@ def plane_figure(record, snapshot, axis, plane):
     unit = length_unit(sides.max())
     drawn = np.maximum(sides, SLIVER * sides.max())
     drawn *= min(WIDE / drawn[0], HIGH / drawn[1])
-    handles = names_in(record["materials"], plane)
+    materials = record["materials"]
+    colours = ["none" if material["conductivity_W_per_m_K"] is None else COLOURS[number % len(COLOURS)]  # voids have none
+               for number, material in enumerate(materials)]
+    handles = [Patch(facecolor=colour, edgecolor="0.5", linewidth=0.6, label=figures.plain(printable(material["name"], LONGEST)))
+               for number, (material, colour) in enumerate(zip(materials, colours)) if np.any(plane == number)][:MOST_NAMES]
     lines = contact_lines(record, plane, snapshot.faces(across) / unit.si, snapshot.faces(up) / unit.si)
     if lines:
         handles.append(Line2D([], [], color=CONTACT, linewidth=2.5, label="contact"))
@@ -66,7 +70,7 @@ def plane_figure(record, snapshot, axis, plane):
     panel = figure.add_axes((LEFT / size[0], bottom / size[1], drawn[0] / size[0], drawn[1] / size[1]))
     extent = np.array([low[across], high[across], low[up], high[up]]) / unit.si
     pixels = plane[np.ix_(snapshot.cells_of_pixels(up), snapshot.cells_of_pixels(across))]
-    panel.imshow(colors.to_rgba_array(colours_of(record["materials"]))[pixels], origin="lower", extent=extent, aspect="auto")
+    panel.imshow(colors.to_rgba_array(colours)[pixels], origin="lower", extent=extent, aspect="auto")
     stays(panel.add_collection(LineCollection(lines, colors=CONTACT, linewidths=2.5)))
     panel.spines[["top", "right"]].set_visible(True)
     for along, length in ((panel.xaxis, drawn[0]), (panel.yaxis, drawn[1])):
@@ -83,18 +87,6 @@ def plane_figure(record, snapshot, axis, plane):
     for each in (*legend.get_patches(), *legend.get_lines()):
         stays(each)
     return figure, AXES[(across, up)[int(sides.argmin())]] if sides.min() < SLIVER * sides.max() * (1 - 1e-9) else None, len(lines)
-
-
-def colours_of(materials):
-    """Voids have none."""
-    return ["none" if material["conductivity_W_per_m_K"] is None else COLOURS[number % len(COLOURS)]
-            for number, material in enumerate(materials)]
-
-
-def names_in(materials, plane):
-    """A patch of its colour for each material of the plane, for a legend."""
-    return [Patch(facecolor=colour, edgecolor="0.5", linewidth=0.6, label=figures.plain(printable(material["name"], LONGEST)))
-            for number, (material, colour) in enumerate(zip(materials, colours_of(materials))) if np.any(plane == number)][:MOST_NAMES]
 
 
 def contact_lines(record, plane, across, up):

@@ -453,22 +453,17 @@ def check_not_launched(words):
                                 f"{ranks or 'N'} {shell_words(words)}")
 
 
-def check_writable(path):
-    """Before hours of work: can the file be made?"""
-    try:
-        tempfile.TemporaryFile(dir=Path(path).parent).close()
-    except OSError as error:
-        raise cannot_write(path, error) from error
-
-
 def main(words):
     options = parse(words)
     check_not_launched(words)
     named = parse_axes(options.axes)
     earlier = baseline.Measured(options.baseline) if options.baseline else None
     read_tuning(options.keep) if options.keep else None
-    for path in filter(None, (options.json, options.keep)):
-        check_writable(path)
+    for path in filter(None, (options.json, options.keep)):  # before hours of work: can the file be made?
+        try:
+            tempfile.TemporaryFile(dir=Path(path).parent).close()
+        except OSError as error:
+            raise cannot_write(path, error) from error
     with failing(OSError, CANNOT_CREATE, lambda error: f"cannot make a folder here for the runs ({error.strerror}); start "
                  "isotherm compare where you may write"):
         work = Path(tempfile.mkdtemp(prefix="isotherm-compare-", dir="."))  # here, where all hosts of a job see it

@@ -319,7 +319,13 @@ def scaling(options):
     if len(found) > 1:
         if options.json or options.csv or options.out:
             raise Failure(COMMAND_LINE, f"a file holds one series, and {options.runs[0]} has {len(found)}; name one with --series")
-        return "\n\n".join(map(text_or_why, found))
+        texts = []
+        for make in found:
+            try:
+                texts.append(as_text(make()))
+            except Failure as failure:  # one series that cannot be made leaves the others
+                texts.append(f"note: {failure}")
+        return "\n\n".join(texts)
     series = found[0]()
     for path, text in ((options.json, as_json), (options.csv, as_csv)):
         if path:
@@ -348,14 +354,6 @@ def read_series(options):
         raise Failure(COMMAND_LINE, f"{study.path} has no series {options.series!r}; use one of "
                                     f"{', '.join(repr(each.label) for each in study.scaling)}")
     return [lambda each=each: modelled(study, each, wishes) for each in found]
-
-
-def text_or_why(make):
-    """One series that cannot be made leaves the others."""
-    try:
-        return as_text(make())
-    except Failure as failure:
-        return f"note: {failure}"
 
 
 def share(value):

@@ -67,10 +67,6 @@ class Layout(NamedTuple):
     parts: tuple  # ranks along x, y, z
     periodic: tuple = (False, False, False)
 
-    @property
-    def ranks(self):
-        return math.prod(self.parts)
-
 
 class Prediction(NamedTuple):
     step: float  # s per sweep, everything in it
@@ -99,7 +95,8 @@ def predict(costs, method, machine, layout):
     """For a layout that fits, on a machine of which the wires that it needs are known."""
     period, wait, covered, slowest = max(period_of(costs, method, machine, share) for share in shares(method, machine, layout))
     # The all-reduce: over the ranks of a host, then over hosts, in rounds that double what is summed.
-    inner, hosts = min(layout.ranks, machine.ranks_a_host), -(-layout.ranks // machine.ranks_a_host)
+    ranks = math.prod(layout.parts)
+    inner, hosts = min(ranks, machine.ranks_a_host), -(-ranks // machine.ranks_a_host)
     rounds = sum((count - 1).bit_length() * wire.latency
                  for count, wire in ((inner, machine.inside), (hosts, machine.between)) if count > 1)
     check = costs.check + costs.check_cell * math.prod(slowest.block) + rounds
@@ -108,7 +105,13 @@ def predict(costs, method, machine, layout):
 
 def period_of(costs, method, machine, share):
     """Seconds, those of the exchange and of the interior that may hide it; and whose they are."""
-    computed, wait = costs.cell * computed_cells(method.halo_width, share), exchange(method, machine, share.messages)
+    sent = Counter()  # bytes by wire
+    for name, cells in share.messages:
+        sent[name] += cells * method.value_bytes
+    wires = {INSIDE: machine.inside, BETWEEN: machine.between}
+    longest = max((wires[name].latency + length / wires[name].bandwidth for name, length in sent.items()), default=0.0)
+    wait = len(share.messages) * machine.overhead + longest
+    computed = costs.cell * computed_cells(method.halo_width, share)
     interior = math.prod(max(0, n - s) for n, s in zip(share.block, share.sides))
     covered = costs.cell * interior if method.overlap else 0.0
     return method.halo_width * costs.launch + computed - covered + max(covered, wait), wait, covered, share
@@ -117,15 +120,6 @@ def period_of(costs, method, machine, share):
 def computed_cells(halo_width, share):
     """Of the `halo_width` sweeps between two exchanges."""
     return sum(math.prod(n + layers * s for n, s in zip(share.block, share.sides)) for layers in range(halo_width))
-
-
-def exchange(method, machine, messages):
-    sent = Counter()
-    for wire, cells in messages:
-        sent[wire] += cells * method.value_bytes
-    wires = {INSIDE: machine.inside, BETWEEN: machine.between}
-    longest = max((wires[name].latency + length / wires[name].bandwidth for name, length in sent.items()), default=0.0)
-    return len(messages) * machine.overhead + longest
 
 
 def shares(method, machine, layout):

@@ -14,10 +14,11 @@ REAL = re.compile(r"[-+]?(?!0\d)(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$")
 def human_bytes(count):
     if abs(count) < 1024:
         return f"{count:.0f} B"
-    unit = 0
-    while abs(count) >= (1024 if unit == 0 else 1023.995) and unit < 6:
-        count, unit = count / 1024, unit + 1
-    return f"{count:.2f} {('B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB')[unit]}"
+    for unit in ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB"):
+        count /= 1024
+        if abs(count) < 1023.995:
+            break
+    return f"{count:.2f} {unit}"
 
 
 def human_duration(seconds):

@@ -86,10 +86,9 @@ class Collection:
         texts = {key: case.value_text(key) for key in self.deck.varied}
         settings = {key: text if as_number(text) is None else as_number(text) for key, text in texts.items()}
         known = {"ranks": case.ranks, "state": look.state, "exit_code": look.exit_code, "message": look.message or None}
-        row.update({"name": case.name, **settings})
         row.update({name: value_at(run, path) for name, path in OF_RUN.items() if path})
+        row.update({"name": case.name, **settings, **known})
         row.update({name: value_at(run, name) for name in self.columns if name not in row and "." in name})
-        row.update(known)
         # Those before the checkpoint from which it was resumed, too: as many as a case that was never stopped.
         for name, key in (("sweeps", "sweep"), ("wall_s", "earlier_wall_s")):
             before = value_at(run, f"continuation.restarted_from.{key}")

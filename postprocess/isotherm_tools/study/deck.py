@@ -122,15 +122,10 @@ class StudyCase:
         """As it stands in names and tables; "default" where the case leaves the key to the deck."""
         if key in ("ranks", "run"):
             return str(getattr(self, key))
-        return value_text(self.settings[key]) if key in self.settings else "default"
-
-
-def value_text(node):
-    if "text" in node:
-        return node["text"]
-    if "items" in node and "keys" not in node and all("text" in item for item in node["items"]):
-        return "x".join(item["text"] for item in node["items"])
-    return node["yaml"]
+        node = self.settings.get(key, {"text": "default"})
+        if "items" in node and "keys" not in node and all("text" in item for item in node["items"]):
+            return "x".join(item["text"] for item in node["items"])
+        return node["text"] if "text" in node else node["yaml"]
 
 
 def is_given(node):

@@ -48,11 +48,10 @@ class Progress:
         """That another run finished it, or that the study is stopping."""
         self.gone += 1
         self.gone_work += work
-        left = "" if running is None else self.left_text(running)
-        self.say(f"[{self.gone}/{self.cases}] {what}{left}")
+        self.say(f"[{self.gone}/{self.cases}] {what}{self.left_text(running)}")
 
     def left_text(self, running):
-        seconds = self.seconds_left(running)
+        seconds = None if running is None else self.seconds_left(running)
         return "" if seconds is None else f"; about {human_duration(seconds)} left"
 
     def seconds_left(self, running):
@@ -88,10 +87,9 @@ class Progress:
 
 def in_background():
     """The line there is the shell's."""
-    try:
+    with suppress(OSError):
         return os.tcgetpgrp(2) != os.getpgrp()
-    except OSError:
-        return False
+    return False
 
 
 LOOK_INTERVAL = 0.2  # s; a case that ends is seen at once

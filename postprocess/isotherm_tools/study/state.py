@@ -43,19 +43,17 @@ class Look:
 
 
 def text_or_empty(path):
-    try:
+    with suppress(OSError):
         return path.read_bytes().decode("utf-8", "surrogateescape")
-    except OSError:
-        return ""
+    return ""
 
 
 def read_json(path, known=None):
     """An object; empty where the file is not there, or is none. Rejects one that is newer than this program: what it says
     is not known, and the case must not be started anew for that."""
-    try:
+    content = None
+    with suppress(ValueError):
         content = json.loads(text_or_empty(path))
-    except ValueError:
-        return {}
     if not isinstance(content, dict):
         return {}
     version = content.get("schema_version")
@@ -156,12 +154,10 @@ HEARTBEAT, LONGEST_SILENCE, ATTEMPTS = 10, 120, 5  # s, s
 
 def process_state(pid):
     """Its state (Z: it has ended, and nobody has asked how), and its start in ticks; "?" where that is not known."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            fields = file.read().rpartition(")")[2].split()
+    with suppress(OSError, IndexError), open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        fields = file.read().rpartition(")")[2].split()
         return fields[0], fields[19]
-    except (OSError, IndexError):
-        return "?", "?"
+    return "?", "?"
 
 
 def this_process():
