@@ -314,6 +314,16 @@ struct StepLimits {
   double alone = none;  // of cells among their own class: stable_dt() where no two exchange heat
 };
 
+// A floor plan stands for a source of each of its blocks: by number of the source, the entry of the deck's
+// list and the block's name. Empty: there is no list of sources.
+struct SourceOfDeck {
+  std::size_t entry;
+  std::string block{};
+};
+using SourcesOfDeck = std::vector<SourceOfDeck>;
+// "sources.3.power" as the deck has it: "sources.0.power (block core1)".
+std::string deck_key(const std::string& key, const SourcesOfDeck& sources);
+
 struct Config {
   std::string name;  // of the deck's file, without its folder and extension
   GridConfig grid;
@@ -338,6 +348,7 @@ struct Config {
   // Where a key stands: "deck.yaml:12:8: problem.dt" or "argument 3: problem.dt"; a key that the deck leaves
   // to its default is placed at its section. For checks that come after the reader.
   std::string at(const std::string& key) const;
+  SourcesOfDeck sources_of_deck;
   std::map<std::string, std::string> places;  // key -> "deck.yaml:12:8"; "" is the deck
   std::vector<std::string> warnings;          // a line each, placed like errors
 };

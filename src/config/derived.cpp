@@ -12,13 +12,25 @@
 #include "config/materials.hpp"
 #include "config/parts.hpp"
 #include "config/problems.hpp"
+#include "core/text.hpp"
 
 namespace isotherm {
 
 std::string Config::at(const std::string& key) const {
   auto place = find_around(places, key);
   if (place == places.end()) place = places.find("");  // the deck
-  return (place == places.end() ? name : place->second) + ": " + key;
+  return (place == places.end() ? name : place->second) + ": " + deck_key(key, sources_of_deck);
+}
+
+std::string deck_key(const std::string& key, const SourcesOfDeck& sources) {
+  constexpr std::string_view list = "sources.";
+  if (sources.empty() || !key.starts_with(list)) return key;
+  const auto end = std::min(key.find('.', list.size()), key.size());
+  const auto number = read_number<std::int64_t>(key.substr(list.size(), end - list.size()));
+  if (!number || *number >= std::ssize(sources)) return key;
+  const auto& [entry, block] = sources[*number];
+  const std::string of_deck = fmt::format("{}{}{}", list, entry, key.substr(end));
+  return block.empty() ? of_deck : fmt::format("{} (block {})", of_deck, block);
 }
 
 Vector3 spacing(const Config& config) {

@@ -86,8 +86,8 @@ class SizeClasses {
       Index first = 0;
       for (const SpacingZone& zone : config.grid.zones[a]) {
         auto at = static_cast<std::size_t>(std::ranges::find(sizes, zone.size) - sizes.begin());
-        if (at == sizes.size() && at < most_materials) sizes.push_back(zone.size);
-        at = std::min(at, most_materials - 1);
+        if (at == sizes.size() && at < most_classes) sizes.push_back(zone.size);
+        at = std::min(at, most_classes - 1);
         found_.first_of_zone[a].push_back(first);
         found_.number_of_size[a].push_back(static_cast<std::uint8_t>(at));
         first += zone.cells;
@@ -130,7 +130,7 @@ class SizeClasses {
 
   // More classes than a byte can number are too many, and counted no further.
   void add_one(std::size_t material, std::size_t x, std::size_t y, std::size_t z) {
-    if (found_.count() > most_materials) return;
+    if (found_.count() > most_classes) return;
     const std::size_t of = by_material_.of_material[material];
     const std::pair own(of, Vector3{sizes_[0][x], sizes_[1][y], sizes_[2][z]});
     const auto kind = std::ranges::find(made_, own) - made_.begin();

@@ -29,6 +29,7 @@ struct MaterialClass {
 };
 
 inline constexpr std::size_t most_materials = 254;  // and the word void
+inline constexpr std::size_t most_classes = 255;    // so that a byte numbers them
 inline constexpr std::size_t no_material = 255;     // the number of cells that nothing was painted on
 inline constexpr std::string_view void_word = "void";
 

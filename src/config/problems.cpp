@@ -108,7 +108,7 @@ std::string Problems::describe(const Place& place) const {
 
 std::string Problems::line(const Place& place, const std::string& key, const std::string& text) const {
   if (key.empty()) return fmt::format("{}: {}", describe(place), text);
-  return fmt::format("{}: {}: {}", describe(place), printable(key), text);
+  return fmt::format("{}: {}: {}", describe(place), printable(deck_key(key, sources_)), text);
 }
 
 std::map<std::string, std::string> Problems::places() const {

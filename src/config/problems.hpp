@@ -96,6 +96,9 @@ class Problems {
   // Throws one Error with a line for each problem: the deck's from top to bottom, then the overrides'.
   void throw_if_any() const;
 
+  // The sources that are read from here on are these of the deck: messages name them.
+  void number_sources(SourcesOfDeck sources) { sources_ = std::move(sources); }
+  const SourcesOfDeck& sources() const { return sources_; }
   std::map<std::string, std::string> places() const;  // key -> "deck.yaml:12:8" or "argument 3"
   const std::map<std::string, Place>& remembered() const { return places_; }
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -113,6 +116,7 @@ class Problems {
   std::vector<Line> lines_;
   std::vector<std::string> warnings_;
   std::map<std::string, Place> places_{{"", {}}};  // the deck
+  SourcesOfDeck sources_;
   std::set<std::string, std::less<>> failed_;
 };
 

@@ -619,6 +619,7 @@ Config settle_config(const YamlNode& deck, const std::string& path, const Regist
   complete(config, path, problems);
   validate(config, registry, problems);
   problems.throw_if_any();
+  config.sources_of_deck = problems.sources();
   config.places = problems.places();
   config.warnings = problems.warnings();
   return config;

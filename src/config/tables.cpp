@@ -220,9 +220,13 @@ void check_plan(const YamlNode& source, const YamlNode& plan) {
            fmt::join(keys, ", "));
 }
 
+struct BlockSource {
+  YamlNode source;
+  std::string block;  // its name
+};
 // A source of each block that has a power. `folder`: where a relative path starts.
-std::vector<YamlNode> laid_out(const YamlNode& source, const YamlNode& plan, const std::string& folder,
-                               const std::function<void(const std::string&)>& warn) {
+std::vector<BlockSource> laid_out(const YamlNode& source, const YamlNode& plan, const std::string& folder,
+                                  const std::function<void(const std::string&)>& warn) {
   check_plan(source, plan);
   const std::array<double, 3> low = corner_of(source, "from"), high = corner_of(source, "to");
   const std::array<double, 2> box{high[0] - low[0], high[1] - low[1]};
@@ -232,7 +236,7 @@ std::vector<YamlNode> laid_out(const YamlNode& source, const YamlNode& plan, con
   const auto corner = [&](const std::array<double, 3>& place) {
     return yaml_triple([&](int axis) { return shortest(place[axis]); }, plan.place);
   };
-  std::vector<YamlNode> sources;
+  std::vector<BlockSource> sources;
   for (const PlannedBlock& block : blocks) {
     const YamlNode power = power_of(block, plan, folder);
     if (power.kind == YamlNode::Kind::scalar && parse_number(power.text).value == 0) continue;
@@ -241,7 +245,7 @@ std::vector<YamlNode> laid_out(const YamlNode& source, const YamlNode& plan, con
       from[a] = low[a] + block.from[a];
       to[a] = from[a] + block.size[a];
     }
-    YamlNode& each = sources.emplace_back(source);
+    YamlNode& each = sources.emplace_back(BlockSource{source, block.name}).source;
     *each.find("from") = corner(from);
     *each.find("to") = corner(to);
     *each.find("power") = power;
@@ -288,23 +292,29 @@ Expression read_table(const YamlNode& node, const std::string& folder) {
 
 void lay_out_floorplans(YamlNode& sources, Problems& problems) {
   std::vector<YamlNode> all;
+  SourcesOfDeck numbers;
   for (std::size_t i = 0; i < sources.items.size(); ++i) {
     YamlNode& source = sources.items[i];
     const YamlNode* const power = source.find("power");
     const std::string key = fmt::format("sources.{}.power", i);
     if (!power || power->kind != YamlNode::Kind::map || !power->find("floorplan")) {
       all.push_back(std::move(source));
+      numbers.push_back({i, {}});
       continue;
     }
     try {
       const auto warn = [&](const std::string& found) { problems.warn(power->place, key, "{}", found); };
-      std::ranges::move(laid_out(source, *power, fs::path(problems.file()).parent_path().string(), warn),
-                        std::back_inserter(all));
+      for (BlockSource& each :
+           laid_out(source, *power, fs::path(problems.file()).parent_path().string(), warn)) {
+        all.push_back(std::move(each.source));
+        numbers.push_back({i, each.block});
+      }
     } catch (const YamlError& error) {
       problems.add(power->place, key, error.problem);
     }
   }
   sources.items = std::move(all);
+  problems.number_sources(std::move(numbers));
 }
 
 }  // namespace isotherm

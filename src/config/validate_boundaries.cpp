@@ -134,6 +134,28 @@ void check_depth(const Config& config, Face f, const std::string& key, Problems&
   }
 }
 
+// A formula may be 0 all over its face.
+void check_coefficients_of_steady(const Config& config, Problems& problems) {
+  if (config.problem.kind != ProblemKind::steady || mean_is_free(config) || has_void_law(config)) return;
+  const GridAxes axes(config);
+  for (int i = 0; i < face_count; ++i) {
+    const auto f = static_cast<Face>(i);
+    if (holds_temperature(boundary_of(config, f))) return;
+    const Expression coefficient = face_law(config, f).coefficient;
+    const auto [p, q] = face_axes(f);
+    Vector3 at{};
+    for (Index y = 0; y < (coefficient.is_constant() ? 1 : config.grid.cells[q]); ++y)
+      for (Index x = 0; x < (coefficient.is_constant() ? 1 : config.grid.cells[p]); ++x) {
+        at[p] = axes[p].centre(x);
+        at[q] = axes[q].centre(y);
+        if (coefficient(at[0], at[1], at[2]) > 0) return;
+      }
+  }
+  problems.add("boundaries",
+               "the coefficients of convection are 0 in all cells, so that nothing holds the temperature of "
+               "the steady problem; write insulated with problem.mean_temperature, or a temperature");
+}
+
 }  // namespace
 
 void check_boundaries(const Config& config, const RegistryNames& registry, Problems& problems) {
@@ -150,6 +172,7 @@ void check_boundaries(const Config& config, const RegistryNames& registry, Probl
   if (!problems.sound({"boundaries", "grid", "material", "materials", "regions", "contacts", "problem",
                        "verify.solution"}))
     return;
+  check_coefficients_of_steady(config, problems);
   const ExactSolution solution = config.verify.solution;
   if (solution != ExactSolution::none && solution != ExactSolution::formula &&
       !std::ranges::all_of(config.boundaries, is_plain))

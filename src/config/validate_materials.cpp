@@ -18,7 +18,7 @@ namespace {
 
 void check_name_of_material(const Config& config, const std::string& key, const std::string& name,
                             Problems& problems) {
-  if (!problems.sound({key})) return;
+  if (!problems.sound({key}) || config.materials.size() > most_materials) return;
   std::vector<std::string_view> known;
   for (const NamedMaterial& material : config.materials) known.push_back(material.name);
   known.push_back(void_word);
@@ -239,12 +239,12 @@ void check_classes(const Config& config, Problems& problems) {
   if (!config.grid.is_graded() || !problems.sound({"grid", "material", "materials", "regions", "contacts"}))
     return;
   if (problems.sound({"sources"})) check_depth_of_sources(config, problems);
-  if (material_classes(config).count() > most_materials)
+  if (material_classes(config).count() > most_classes)
     problems.add(
         "grid.spacing",
         "its zones and the materials make more than {} kinds of cells, which differ in material or in "
         "size along an axis; use fewer sizes, or regions that reach into fewer zones",
-        most_materials);
+        most_classes);
 }
 
 }  // namespace

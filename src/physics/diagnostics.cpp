@@ -22,11 +22,14 @@ void add_flux(const Config& config, Face f, Box cells, HeatTotals& balance) {
   const GridAxes axes(config);
   const auto [p, q] = face_axes(f);
   (is_max(f) ? cells.lo : cells.hi)[axis] = is_max(f) ? cells.hi[axis] - 1 : cells.lo[axis] + 1;
+  const std::vector<std::uint8_t> voids = void_cells(config, cells);
+  auto is_void = voids.begin();
   for (Index z = cells.lo.z; z < cells.hi.z; ++z) {
     HeatTotals plane;
     for (Index y = cells.lo.y; y < cells.hi.y; ++y) {
       HeatTotals row;
       for (Index x = cells.lo.x; x < cells.hi.x; ++x) {
+        if (!voids.empty() && *is_void++ != 0) continue;
         const Int3 cell{x, y, z};
         const Vector3 at = axes.centre(cell);  // a face's formula does not use the axis along its normal
         const double area = axes[p].size(cell[p]) * axes[q].size(cell[q]);

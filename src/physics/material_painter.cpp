@@ -414,7 +414,8 @@ class MaterialSurvey {
       if (!shapes[i].map.empty()) mapped_[own] = true;
       for (const auto& [id, material] : shapes[i].map) sought_[material] = mapped_[material] = true;
     }
-    if (config.problem.kind == ProblemKind::steady && has_void(material_classes(config)))
+    if (config.problem.kind == ProblemKind::steady &&
+        (has_void(material_classes(config)) || has_void_law(config)))
       parts_.emplace(config);
   }
   // Row by row, plane by plane, which the painter has loaded.
@@ -462,8 +463,9 @@ class MaterialSurvey {
     for (std::size_t i = 0; i < shapes_.size(); ++i)
       if (!seen_[i])
         warnings.push_back(
-            fmt::format("{}: later regions cover every cell of it; change their order, or remove it",
-                        config_.at(shapes_[i].key)));
+            fmt::format("{}: no cell is of it, as later regions cover {}; change their order, or remove it",
+                        config_.at(shapes_[i].key),
+                        shapes_[i].map.empty() ? "it" : "its numbers, or the dataset has none of them"));
     idle_contacts_.warn(warnings);
     if (!is_body_)
       throw deck_error(config_, "regions",

@@ -276,43 +276,6 @@ template HeatTotals RegionValues::apply(double, Box, FieldView<double>) const;
 
 namespace {
 
-// The share outside voids of a source's heat in the domain.
-double share_in_body(const Config& config, const RegionValue& source) {
-  const GridAxes axes(config);
-  if (source.shape == Shape::double_ellipsoid) {
-    const PlacedSource placed = placed_source(config, source, 0);
-    const std::vector<std::uint8_t> voids = void_cells(config, placed.cells);
-    double sum = 0;
-    auto is_void = voids.begin();
-    for_each_cell(placed.cells, [&](Int3 cell) {
-      double share = *is_void++ == 0 ? 1 : 0;
-      for (int axis = 0; axis < 3; ++axis)
-        share *= share_below(placed.axis[axis], axes[axis].edge(cell[axis] + 1)) -
-                 share_below(placed.axis[axis], axes[axis].edge(cell[axis]));
-      sum += share;
-    });
-    return sum / placed.inside;
-  }
-  RegionValue one = source, reach = source;
-  one.power.reset();
-  one.value = 1;
-  if (reach.shape == Shape::gaussian) {
-    reach.shape = Shape::sphere;
-    reach.radius = 6 * reach.width;
-  }
-  const Box domain{{0, 0, 0}, config.grid.cells};
-  Box cells = domain;
-  if (is_solid(reach.shape)) {
-    const Box centres = centres_within(axes, reach);
-    cells = Box{centres.lo - Int3{1, 1, 1}, centres.hi + Int3{1, 1, 1}}.within(domain);
-  }
-  Config full = config;
-  full.regions.clear();
-  full.material.default_material = material_of_number(config, painted_materials(config)[0]).name;
-  const auto heat = [&](const Config& body) { return sum_regions({body, {one}, "sources"}, cells).gross; };
-  return heat(config) / heat(full);
-}
-
 // Is its heat its own, and not a density of whatever there is?
 bool has_power(const RegionValue& source) {
   return source.power || (source.shape != Shape::constant && source.shape != Shape::formula);
@@ -363,6 +326,42 @@ HeatTotals sum_regions(const RegionValues& values, Box subdomain) {
     totals = totals + values.apply(1.0, plane, FieldView<double>{cells.data(), n.x, n.x * n.y, n, 0});
   return totals;
 }
+double share_in_body(const Config& config, const RegionValue& source) {
+  const GridAxes axes(config);
+  if (source.shape == Shape::double_ellipsoid) {
+    const PlacedSource placed = placed_source(config, source, 0);
+    const std::vector<std::uint8_t> voids = void_cells(config, placed.cells);
+    double sum = 0;
+    auto is_void = voids.begin();
+    for_each_cell(placed.cells, [&](Int3 cell) {
+      double share = *is_void++ == 0 ? 1 : 0;
+      for (int axis = 0; axis < 3; ++axis)
+        share *= share_below(placed.axis[axis], axes[axis].edge(cell[axis] + 1)) -
+                 share_below(placed.axis[axis], axes[axis].edge(cell[axis]));
+      sum += share;
+    });
+    return sum / placed.inside;
+  }
+  RegionValue one = source, reach = source;
+  one.power.reset();
+  one.value = 1;
+  if (reach.shape == Shape::gaussian) {
+    reach.shape = Shape::sphere;
+    reach.radius = 6 * reach.width;
+  }
+  const Box domain{{0, 0, 0}, config.grid.cells};
+  Box cells = domain;
+  if (is_solid(reach.shape)) {
+    const Box centres = centres_within(axes, reach);
+    cells = Box{centres.lo - Int3{1, 1, 1}, centres.hi + Int3{1, 1, 1}}.within(domain);
+  }
+  Config full = config;
+  full.regions.clear();
+  full.material.default_material = material_of_number(config, painted_materials(config)[0]).name;
+  const auto heat = [&](const Config& body) { return sum_regions({body, {one}, "sources"}, cells).gross; };
+  return heat(config) / heat(full);
+}
+
 HeatTotals sum_sources(const Config& config, Box subdomain) {
   const std::vector<RegionValue> sources = constant_sources(config);
   return sources.empty() ? HeatTotals{} : sum_regions({config, sources, "sources"}, subdomain);

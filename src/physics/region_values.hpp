@@ -65,6 +65,8 @@ std::vector<std::string> shape_warnings(const Config& config);
 HeatTotals sum_regions(const RegionValues& values, Box subdomain);
 HeatTotals sum_sources(const Config& config, Box subdomain);
 HeatTotals source_totals(const Config& config);
+// The share outside voids of a source's heat in the domain, at t = 0. Of a body that has voids.
+double share_in_body(const Config& config, const RegionValue& source);
 inline HeatTotals in_watts(const Config& config, const HeatTotals& over_cells) {
   const double volume = cell_volume(config);
   return {over_cells.net * volume, over_cells.gross * volume, over_cells.cells};

@@ -9,6 +9,7 @@
 #include "config/problems.hpp"
 #include "physics/coverage.hpp"
 #include "physics/operator.hpp"
+#include "physics/region_values.hpp"
 
 namespace isotherm {
 namespace {
@@ -171,11 +172,14 @@ bool sources_in_boxes(const Config& config) {
 }
 
 HeatTotals product_totals(const Config& config) {
+  // In a transient problem they may move, and what voids take is not known.
+  const bool has_voids = config.problem.kind == ProblemKind::steady && has_void(material_classes(config));
   HeatTotals totals;
   for (const RegionValue& source : varying_sources(config)) {
     if (is_formula(source)) continue;
     const PlacedSource placed = placed_source(config, source, 0);
-    const double power = placed.power * placed.inside;
+    const double in_body = has_voids ? share_in_body(config, source) : 1,
+                 power = placed.power * placed.inside * in_body;
     totals = totals + HeatTotals{power, std::abs(power), placed.cells.cells()};
   }
   return totals;

@@ -124,7 +124,7 @@ std::optional<PredictedCycles> predicted_cycles(const Config& config) {
   try {
     const Config small = small_problem(config);
     // Of more sizes than the deck's, or less held.
-    if (material_classes(small).count() > most_materials || loses_patches(small)) return std::nullopt;
+    if (material_classes(small).count() > most_classes || loses_patches(small)) return std::nullopt;
     const auto device = make_host_device();
     const Communicator self = Communicator::self();
     const Decomposition whole(small.grid.cells, {1, 1, 1}, periodic_axes(small));

@@ -227,7 +227,7 @@ std::optional<Figures> figures(const RunRecord& record) {
   f.seconds_a_step = f.stepping_seconds / static_cast<double>(p.sweeps - p.untimed_sweeps);
   f.halo_fraction = halo.mean / stepping.mean;
   if (p.copy_bandwidth && *p.copy_bandwidth > 0) f.copy_share = f.effective_bandwidth / *p.copy_bandwidth;
-  if (p.values_seconds) f.values_fraction = *p.values_seconds / f.seconds_a_step;
+  if (p.values_seconds) f.values_fraction = std::min(1.0, *p.values_seconds / f.seconds_a_step);
   return f;
 }
 
