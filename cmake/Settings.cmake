@@ -26,17 +26,24 @@ if(ISOTHERM_WARNINGS_AS_ERRORS)
     $<$<COMPILE_LANGUAGE:CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Werror>)
 endif()
 
-# isotherm_unity(TARGET): the sources of a folder are one translation unit, which takes half of their time when all are
-# built, and more when one has changed. Every source still includes what it needs, and compiles alone without the option.
+# isotherm_unity(TARGET [all]): the sources of a folder, of small ones together, or all sources are one translation unit,
+# which takes half of their time when all are built, and more when one has changed. Every source still includes what it
+# needs, and compiles alone without the option.
 function(isotherm_unity target)
   if(ISOTHERM_UNITY_BUILD)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
     get_target_property(sources ${target} SOURCES)
     list(FILTER sources INCLUDE REGEX "^[^$]*\\.cpp$")
-    list(FILTER sources EXCLUDE REGEX "_(cuda|nccl)[a-z_]*\\.cpp$")  # the emulated device replaces their objects
+    # The emulated device replaces the objects of these.
+    list(FILTER sources EXCLUDE REGEX "(^|/)registry\\.cpp$|_(cuda|nccl)[a-z_]*\\.cpp$")
     foreach(source IN LISTS sources)
       cmake_path(GET source PARENT_PATH folder)
+      string(REGEX REPLACE "/src/(core|grid|halo|solver)$" "/src/solver" folder "${folder}")
+      string(REGEX REPLACE "/src/(output|tune).*" "/src/output" folder "${folder}")
       string(MAKE_C_IDENTIFIER "${folder}" group)
+      if(ARGN)
+        set(group ${ARGN})
+      endif()
       set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
     endforeach()
   endif()
