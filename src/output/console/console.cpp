@@ -39,7 +39,7 @@ bool can_rewrite_lines(int processes) {
 
 namespace {
 
-constexpr double memory = 120;      // s, after which what was seen counts 1/e
+constexpr double fading = 120;      // s, after which what was seen counts 1/e
 constexpr double least_seen = 0.5;  // s
 
 constexpr double rewrite_seconds = 0.1;  // a terminal is rewritten ten times per second
@@ -101,7 +101,7 @@ void Console::lose_log() {
 
 void Pace::reached(std::int64_t sweep, double seconds) {
   if (reached_) {
-    const double passed = std::max(seconds - reached_->seconds, 0.0), fade = std::exp(-passed / memory);
+    const double passed = std::max(seconds - reached_->seconds, 0.0), fade = std::exp(-passed / fading);
     sweeps_ = fade * sweeps_ + static_cast<double>(sweep - reached_->sweep);
     seconds_ = fade * seconds_ + passed;
     seen_ += passed;
