@@ -123,9 +123,9 @@ template <class Isa, Source source, Store store, Way way, Update update, int pla
   return x;
 }
 
-// Cells [from, to) of one plane with cached stores: vectors, then one by one.
+// Cells [from, to) of one plane with cached stores: vectors, then one by one. Few, and so not inlined either.
 template <class Isa, Source source, Update update, class T>
-ISOTHERM_INLINE void sweep_cached(const Coefficients<T>& c, const Runs<T>& r, Index from, Index to) {
+[[gnu::noinline]] void sweep_cached(const Coefficients<T>& c, const Runs<T>& r, Index from, Index to) {
   Index x = sweep_vectors<Isa, source, Store::cached, Way::prefetched, update, 1>(c, r, from, to);
   for (; x < to; ++x) {
     const T* p = r.in + x;
