@@ -1,18 +1,15 @@
 #include "kernels/host_info.hpp"
 
-#include <omp.h>
-#include <sched.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
-#include <memory>
 #include <string>
 
 #include "core/error.hpp"
+#include "core/host_threads.hpp"
 #include "kernels/host/host_kernels.hpp"
 
 namespace isotherm {
@@ -54,25 +51,6 @@ std::size_t cache_bytes(const std::string& index) {
   std::size_t kilobytes = 0;
   char unit = 0;
   return file >> kilobytes >> unit && unit == 'K' ? kilobytes << 10 : 0;
-}
-
-// The processors that this process may run on; if OMP_PROC_BIND has bound this thread, those of all places.
-std::vector<int> own_processors() {
-  std::vector<int> processors;
-  for (int place = 0; place < omp_get_num_places(); ++place) {
-    std::vector<int> ids(static_cast<std::size_t>(omp_get_place_num_procs(place)));
-    omp_get_place_proc_ids(place, ids.data());
-    processors.insert(processors.end(), ids.begin(), ids.end());
-  }
-  if (!processors.empty()) return processors;
-  constexpr int most = 1 << 16;  // the mask may not be shorter than the kernel's
-  const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> mask(CPU_ALLOC(most),
-                                                              [](cpu_set_t* set) { CPU_FREE(set); });
-  const std::size_t bytes = CPU_ALLOC_SIZE(most);
-  if (!mask || sched_getaffinity(0, bytes, mask.get()) != 0) return {};
-  for (int core = 0; core < most; ++core)
-    if (CPU_ISSET_S(core, bytes, mask.get())) processors.push_back(core);
-  return processors;
 }
 
 // "0-3,8" are five.
@@ -143,7 +121,7 @@ int sharers_of_cache(std::string_view shared, const std::vector<int>& mask, int 
 }
 
 int sharers_of_last_level_cache(int threads) {
-  static const std::vector<int> mask = own_processors();
+  static const std::vector<int> mask = find_host_cores().mask;
   static const std::string shared = [] {
     std::string list;
     for (const char* level : {"index3", "index2"}) {
