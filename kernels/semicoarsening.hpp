@@ -73,10 +73,6 @@ struct GridConductances {
   ISOTHERM_HOST_DEVICE CellFaces<float> all(Int3 cell) const {
     return all(&faces[0](cell), &faces[1](cell), &faces[2](cell), ground_of(cell));
   }
-  // s - A T; `field` valid in the neighbours, and 0 beyond boundaries.
-  ISOTHERM_HOST_DEVICE float residual(FieldView<const float> field, Int3 cell, float source) const {
-    return all(cell).add_to(source, &field(cell), field.pitch_y, field.pitch_z);
-  }
 };
 
 // Conductances of a domain, by the tables of its materials; `boundaries` are those of the subdomain.
@@ -199,10 +195,6 @@ ISOTHERM_HOST_DEVICE float shared(const Halving& h, Int3 cell, CellFaces<float> 
   if (!h.is_between(cell)) return residual;
   return residual * inverse_of(faces.lower(h.axis) + faces.upper(h.axis) + faces.ground);
 }
-ISOTHERM_HOST_DEVICE float shared_residual(const GridConductances& g, const Halving& h,
-                                           FieldView<const float> field, Int3 cell, float source) {
-  return shared(h, cell, g.all(cell), g.residual(field, cell, source));
-}
 // `own` is of the coarse cell itself; `below` and `above` are of its neighbours between coarse cells, if any.
 ISOTHERM_HOST_DEVICE float restricted(float own, bool has_below, float lower, float below, bool has_above,
                                       float upper, float above) {
@@ -298,7 +290,8 @@ struct Semicoarsening {
   // Runs sweeps in order, each on the previous result, which covers its region and the cells around it. Two
   // fields alternate.
   void (*sweep)(std::span<const ConductanceSweep> sweeps, Stream stream);
-  // shared_residual() of a field; `source` may be empty.
+  // shared() of s - A T for each cell; `field` valid in the neighbours, and 0 beyond boundaries; `source` may
+  // be empty.
   void (*find_residual)(const GridConductances& g, const Halving& halving, FieldView<const float> field,
                         FieldView<const float> source, FieldView<float> residual, Box region, Stream stream);
   void (*restrict_residual)(const GridConductances& g, const Halving& halving,
