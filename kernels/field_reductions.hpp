@@ -41,7 +41,7 @@ struct BoundaryJump {
   int face;
 
   // (p, q): tangential indices as in Boundary.
-  ISOTHERM_HOST_DEVICE double operator()(Index p, Index q) const {
+  ISOTHERM_HOST_DEVICE double operator()(Index p, Index q, Index = 0) const {
     const Index far = field.extent[face / 2] - 1, normal = face % 2 == 1 ? far : 0;
     const T centre = face / 2 == 0   ? field(normal, p, q)
                      : face / 2 == 1 ? field(p, normal, q)
@@ -49,8 +49,10 @@ struct BoundaryJump {
     return boundary.conductance_at(p, q) *
            (static_cast<double>(boundary.ghost(p, q, centre)) - static_cast<double>(centre));
   }
-  ISOTHERM_HOST_DEVICE Index extent_p() const { return face / 2 == 0 ? field.extent.y : field.extent.x; }
-  ISOTHERM_HOST_DEVICE Index extent_q() const { return face / 2 == 2 ? field.extent.y : field.extent.z; }
+  ISOTHERM_HOST_DEVICE Int3 extent() const {
+    const Int3& n = field.extent;
+    return {face / 2 == 0 ? n.y : n.x, face / 2 == 2 ? n.y : n.z, 1};
+  }
 };
 
 // The heat of a cell in a domain of several materials, in kelvin of the first class.
@@ -59,6 +61,7 @@ struct CellHeat {
   FieldView<const T> field;
   Materials<T> materials;
 
+  ISOTHERM_HOST_DEVICE Int3 extent() const { return field.extent; }
   ISOTHERM_HOST_DEVICE double operator()(Index x, Index y, Index z) const {
     return materials.heat[materials.classes(x, y, z)] * static_cast<double>(field(x, y, z));
   }
@@ -70,6 +73,7 @@ struct BodyCell {
   FieldView<const T> field;
   Materials<T> materials;  // empty: there is no void
 
+  ISOTHERM_HOST_DEVICE Int3 extent() const { return field.extent; }
   ISOTHERM_HOST_DEVICE double operator()(Index x, Index y, Index z) const {
     if (materials.held && materials.is_void(materials.classes(x, y, z))) return not_a_number;
     return static_cast<double>(field(x, y, z));
@@ -84,6 +88,7 @@ struct VoidFlow {
   Materials<T> materials;
   int of_class;
 
+  ISOTHERM_HOST_DEVICE Int3 extent() const { return field.extent; }
   ISOTHERM_HOST_DEVICE double operator()(Index x, Index y, Index z) const {
     const std::uint8_t* const at = &materials.classes(x, y, z);
     const Index py = materials.classes.pitch_y, pz = materials.classes.pitch_z;
@@ -104,9 +109,9 @@ template <class T>
 struct FieldReductions {
   // Of all interior cells.
   void (*extremes)(const BodyCell<T>& cell, Extremes* result, void* scratch, Stream stream);
-  // Of all cells along the boundary; normalised, to be combined with those of other ranks.
+  // Of all cells along the boundary, or all interior cells; normalised, to be combined with those of other
+  // ranks.
   void (*jump_sum)(const BoundaryJump<T>& jump, LongAccumulator* result, Stream stream);
-  // Of all interior cells, likewise.
   void (*heat_sum)(const CellHeat<T>& heat, LongAccumulator* result, Stream stream);
   void (*void_flow_sum)(const VoidFlow<T>& flow, LongAccumulator* result, Stream stream);
   std::size_t scratch_bytes;  // of extremes

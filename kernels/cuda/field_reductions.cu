@@ -28,25 +28,11 @@ struct CellValues {
   Int3 extent;
   FastDivide by_x, by_y;
 
-  explicit CellValues(const Cell& of) : cell(of), extent(of.field.extent), by_x(extent.x), by_y(extent.y) {}
+  explicit CellValues(const Cell& of) : cell(of), extent(of.extent()), by_x(extent.x), by_y(extent.y) {}
   Index count() const { return extent.product(); }
   __device__ __forceinline__ double operator()(Index number) const {
     const Index row = by_x(number), z = by_y(row);
     return cell(number - row * extent.x, row - z * extent.y, z);
-  }
-};
-
-template <class T>
-struct JumpValues {
-  BoundaryJump<T> jump;
-  FastDivide by_p;
-
-  explicit JumpValues(const BoundaryJump<T>& boundary_jump)
-      : jump(boundary_jump), by_p(boundary_jump.extent_p()) {}
-  Index count() const { return jump.extent_p() * jump.extent_q(); }
-  __device__ __forceinline__ double operator()(Index number) const {
-    const Index q = by_p(number);
-    return jump(number - q * jump.extent_p(), q);
   }
 };
 
@@ -109,32 +95,23 @@ void extremes(const BodyCell<T>& cell, Extremes* result, void* scratch, Stream s
          blocks, result);
 }
 
-template <class Values>
-void sum_values(const Values& values, LongAccumulator* result, Stream stream) {
+template <class Cell>
+void sum_of_cells(const Cell& cell, LongAccumulator* result, Stream stream) {
+  const CellValues<Cell> values(cell);
   const Index blocks = block_count(values.count());
   const auto launch_add = [&] {
     if (blocks == 0) return;
-    launch("field_reductions: add_values", add_values<Values>,
+    launch("field_reductions: add_values", add_values<CellValues<Cell>>,
            {static_cast<unsigned>(blocks), LaunchShape::threads}, stream, values, values.count(), result);
   };
   sum_exactly(result, launch_add, nullptr, result, stream);
-}
-
-template <class T>
-void jump_sum(const BoundaryJump<T>& jump, LongAccumulator* result, Stream stream) {
-  sum_values(JumpValues<T>(jump), result, stream);
-}
-
-template <class Cell>
-void sum_of_cells(const Cell& cell, LongAccumulator* result, Stream stream) {
-  sum_values(CellValues<Cell>(cell), result, stream);
 }
 
 constexpr std::size_t scratch_bytes = LaunchShape::most_blocks * sizeof(Extremes);
 
 }  // namespace
 
-ISOTHERM_FUNCTIONS(functions, FieldReductions, extremes<T>, jump_sum<T>, sum_of_cells<CellHeat<T>>,
-                   sum_of_cells<VoidFlow<T>>, scratch_bytes)
+ISOTHERM_FUNCTIONS(functions, FieldReductions, extremes<T>, sum_of_cells<BoundaryJump<T>>,
+                   sum_of_cells<CellHeat<T>>, sum_of_cells<VoidFlow<T>>, scratch_bytes)
 
 }  // namespace isotherm::cuda

@@ -33,7 +33,7 @@ std::uint64_t of_row(const T* row, Index cells, std::uint64_t first_index) {
 
 template <class T>
 void extremes(const BodyCell<T>& cell, Extremes* result, void*, Stream) {
-  const Int3 n = cell.field.extent;
+  const Int3 n = cell.extent();
   Extremes all = Extremes::none();
 #pragma omp parallel if (n.product() >= cells_worth_threads)
   {
@@ -47,9 +47,10 @@ void extremes(const BodyCell<T>& cell, Extremes* result, void*, Stream) {
   *result = all;
 }
 
-// The sum of value(x, y, z). Each value is added to its thread's accumulator directly.
-template <class Value>
-void sum_exactly(Int3 n, const Value& value, LongAccumulator* result) {
+// Each value is added to its thread's accumulator directly.
+template <class Cell>
+void sum_of_cells(const Cell& cell, LongAccumulator* result, Stream) {
+  const Int3 n = cell.extent();
   constexpr Index most_additions = Index{1} << 30;  // before an accumulator must be normalised
   LongAccumulator all{};
 #pragma omp parallel if (n.product() >= cells_worth_threads)
@@ -58,7 +59,7 @@ void sum_exactly(Int3 n, const Value& value, LongAccumulator* result) {
     Index additions = 0;
     for_each_row_of_thread({{}, n}, [&](Index y, Index z) {
       for (Index x = 0; x < n.x; ++x) {
-        mine.add(value(x, y, z));
+        mine.add(cell(x, y, z));
         if (++additions < most_additions) continue;
         mine.normalise();
         additions = 0;
@@ -70,17 +71,6 @@ void sum_exactly(Int3 n, const Value& value, LongAccumulator* result) {
   }
   all.normalise();
   *result = all;
-}
-
-template <class T>
-void jump_sum(const BoundaryJump<T>& jump, LongAccumulator* result, Stream) {
-  sum_exactly(
-      {jump.extent_p(), jump.extent_q(), 1}, [&](Index p, Index q, Index) { return jump(p, q); }, result);
-}
-
-template <class Cell>
-void sum_of_cells(const Cell& cell, LongAccumulator* result, Stream) {
-  sum_exactly(cell.field.extent, cell, result);
 }
 
 }  // namespace
@@ -103,7 +93,7 @@ std::uint64_t fingerprint(FieldView<const T> field, Int3 global_lo, Int3 global_
 template std::uint64_t fingerprint<ISOTHERM_ISA>(FieldView<const float>, Int3, Int3);
 template std::uint64_t fingerprint<ISOTHERM_ISA>(FieldView<const double>, Int3, Int3);
 
-ISOTHERM_FUNCTIONS(functions<ISOTHERM_ISA>, FieldReductions, extremes<T>, jump_sum<T>,
+ISOTHERM_FUNCTIONS(functions<ISOTHERM_ISA>, FieldReductions, extremes<T>, sum_of_cells<BoundaryJump<T>>,
                    sum_of_cells<CellHeat<T>>, sum_of_cells<VoidFlow<T>>, 0)
 
 }  // namespace isotherm::host
