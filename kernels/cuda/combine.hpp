@@ -77,17 +77,17 @@ struct CombineShape {
   static constexpr Index most_blocks = 1024;
 };
 
-// Block i stores its result in to[i].
+// Block i stores its result in to[i], or combines it with the value there.
 template <ReductionOp op>
 __global__ void __launch_bounds__(CombineShape::threads)
-    combine_values(const double* values, Index count, double* to) {
+    combine_values(const double* values, Index count, double* to, bool accumulate) {
   const Index threads = Index{gridDim.x} * CombineShape::threads;
   double mine = 0;
   for (Index i = Index{blockIdx.x} * CombineShape::threads + threadIdx.x; i < count; i += threads) {
     mine = Combine<op>{}(mine, values[i]);
   }
   mine = combine_block<CombineShape::threads>(mine, Combine<op>{});
-  if (threadIdx.x == 0) to[blockIdx.x] = mine;
+  if (threadIdx.x == 0) to[blockIdx.x] = accumulate ? Combine<op>{}(to[blockIdx.x], mine) : mine;
 }
 
 // Blocks of a first pass that reduces many values to few; 0 where one block combines them all.
@@ -109,11 +109,12 @@ void combine_partials(double* partials, Index count, double* result, Stream stre
   const Index blocks = combining_blocks(count);
   if (blocks > 0) {
     launch("join_values", combine_values<op>, {static_cast<unsigned>(blocks), CombineShape::threads}, stream,
-           partials, count, partials + count);
+           partials, count, partials + count, false);
     partials += count;
     count = blocks;
   }
-  launch("join_values", combine_values<op>, {1, CombineShape::threads}, stream, partials, count, result);
+  launch("join_values", combine_values<op>, {1, CombineShape::threads}, stream, partials, count, result,
+         false);
 }
 
 }  // namespace isotherm::cuda

@@ -167,6 +167,14 @@ Box between_lines(Box region, Box available, Index line) {
 
 }  // namespace
 
+void finish_norm(const UpdateNorm& norm, unsigned blocks, Stream stream) {
+  if (!norm.result) return;
+  with_norm_operation(norm.op, [&]<ReductionOp op>() {
+    launch("join_updates", combine_values<op>, {1, CombineShape::threads}, stream,
+           static_cast<const double*>(norm.scratch), Index{blocks}, norm.result, norm.accumulate);
+  });
+}
+
 template <class T>
 std::size_t thin_scratch_bytes(std::span<const Box> boxes) {
   return Cuts(boxes, Pack<T>::cells).blocks * sizeof(double);

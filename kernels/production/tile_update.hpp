@@ -87,7 +87,8 @@ class FusedNorm {
   double total_ = 0;
 };
 
-// Combines the partials of `blocks` thread blocks in norm.scratch into norm.result, if there is one.
+// Combines the partials of `blocks` thread blocks in norm.scratch into norm.result, if there is one, by one
+// block. In exterior.cu.
 void finish_norm(const UpdateNorm& norm, unsigned blocks, Stream stream);
 
 // The kernel's parameters, in constant memory: read by all threads at once.
