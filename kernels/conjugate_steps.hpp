@@ -56,12 +56,10 @@ ISOTHERM_HOST_DEVICE void take_step(ConjugateParts parts, T& field, float& resid
 
 template <class T>
 struct ConjugateSteps {
+  static const ConjugateSteps& on(Backend backend);  // throws as FaceCopy::on()
   // The conjugate_products sums of this subdomain, normalised, in this device's memory, in stream order.
   void (*products)(const ConjugateFields<T>& fields, LongAccumulator* sums, Stream stream);
   void (*take)(const ConjugateFields<T>& fields, ConjugateParts parts, Stream stream);
 };
-
-template <class T>
-const ConjugateSteps<T>& conjugate_steps(Backend backend);  // throws as face_copy() does
 
 }  // namespace isotherm

@@ -10,6 +10,8 @@ namespace isotherm {
 
 template <class T>
 struct FaceCopy {
+  // Throws Error(unavailable) for a backend that is not in this build.
+  static const FaceCopy& on(Backend backend);
   // Dense order: x fastest, then y, then z of the box. Boxes are in interior indices and may include ghosts.
   void (*pack)(FieldView<const T> field, Box box, T* dense, Stream stream);
   void (*unpack)(const T* dense, FieldView<T> field, Box box, Stream stream);
@@ -21,9 +23,5 @@ struct FaceCopy {
   // Fills the padded subdomain, ghosts included, by the threads that will sweep it (first touch on the host).
   void (*fill)(FieldView<T> field, T value, Stream stream);
 };
-
-template <class T>
-const FaceCopy<T>& face_copy(
-    Backend backend);  // throws Error(unavailable) for a backend that is not in this build
 
 }  // namespace isotherm

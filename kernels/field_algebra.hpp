@@ -23,11 +23,9 @@ struct FieldPair {
 
 template <class T>
 struct FieldAlgebra {
+  static const FieldAlgebra& on(Backend backend);  // throws as FaceCopy::on()
   void (*combine)(const FieldPair<T>& pair, Stream stream);
 };
-
-template <class T>
-const FieldAlgebra<T>& field_algebra(Backend backend);  // throws as face_copy() does
 
 // Of one cell.
 template <class T>
@@ -50,6 +48,8 @@ struct Defect {
 
 template <class T, class Change>
 struct ChangeTransfer {
+  // T with T, and double with float; throws as FaceCopy::on().
+  static const ChangeTransfer& on(Backend backend);
   std::size_t (*norm_scratch_bytes)(Box region);  // null: find_defect() finds no norms
   void (*find_defect)(const Defect<T, Change>& defect, Stream stream);
   void (*add)(FieldView<const Change> change, FieldView<T> field, Box region, Stream stream);
@@ -59,10 +59,6 @@ template <class T>
 using OwnChange = ChangeTransfer<T, T>;
 template <class T>
 using FloatChange = ChangeTransfer<T, float>;
-
-// float with float, double with either; throws as face_copy() does.
-template <class T, class Change>
-const ChangeTransfer<T, Change>& change_transfer(Backend backend);
 
 // Of one cell, by its update.
 template <class T, class Change>

@@ -107,6 +107,7 @@ struct VoidFlow {
 // Results and scratch are in this device's memory and are written in stream order.
 template <class T>
 struct FieldReductions {
+  static const FieldReductions& on(Backend backend);  // throws as FaceCopy::on()
   // Of all interior cells.
   void (*extremes)(const BodyCell<T>& cell, Extremes* result, void* scratch, Stream stream);
   // Of all cells along the boundary, or all interior cells; normalised, to be combined with those of other
@@ -116,8 +117,5 @@ struct FieldReductions {
   void (*void_flow_sum)(const VoidFlow<T>& flow, LongAccumulator* result, Stream stream);
   std::size_t scratch_bytes;  // of extremes
 };
-
-template <class T>
-const FieldReductions<T>& field_reductions(Backend backend);  // throws Error(unavailable) as face_copy does
 
 }  // namespace isotherm

@@ -154,9 +154,7 @@ inline constexpr std::uint64_t no_time = ~std::uint64_t{0};
 
 template <class T>
 struct FormulaGrids {
+  static const FormulaGrids& on(Backend backend);  // throws as FaceCopy::on()
   void (*evaluate)(const FormulaGrid<T>& grid, Stream stream);
 };
-template <class T>
-const FormulaGrids<T>& formula_grids(Backend backend);  // throws as face_copy() does
-
 }  // namespace isotherm

@@ -75,15 +75,13 @@ struct Prolongation {
 
 template <class T>
 struct GridTransfer {
+  static const GridTransfer& on(Backend backend);  // throws as FaceCopy::on()
   // Does a nested restriction compute the ghost values of uniform x boundaries? All others are read from
   // ghosts.
   bool computes_uniform_x = false;
   void (*restrict_residual)(const Restriction<T>& restriction, Stream stream);
   void (*prolong_add)(const Prolongation<T>& prolongation, Stream stream);
 };
-
-template <class T>
-const GridTransfer<T>& grid_transfer(Backend backend);  // throws as face_copy() does
 
 // The update that a sweep of the unit weight adds to the cell that `t` points at.
 template <class T>

@@ -14,6 +14,7 @@ namespace isotherm {
 // The cells of a field of T, in the memory of the current CUDA device; asynchronous.
 template <class T>
 struct MixedCellSearch {
+  static const MixedCellSearch& on_gpu();  // throws as FaceCopy::on() without CUDA
   // Fills `packs` and `distance`, which have the ghosts of `classes`; `work` has the layout of `distance`.
   // `by_cell`: by Face, whether the subdomain ends there at a boundary that differs by cell. `layers`: of
   // each plane, from the lowest ghosts on, the number for is_layer_of(); null: no plane is a layer.
@@ -25,9 +26,6 @@ struct MixedCellSearch {
   // Stores in the cells of voids the value that they hold.
   void (*hold_voids)(FieldView<T> field, const Materials<T>& materials, Stream stream);
 };
-
-template <class T>
-const MixedCellSearch<T>& mixed_cell_search();  // throws as face_copy() does without CUDA
 
 // Is a plane a layer (MixedCells::next_layer) in which so many cells would be mixed if it were none? The
 // first pass is slower there, so few cells are cheaper in the second.

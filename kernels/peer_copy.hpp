@@ -73,6 +73,7 @@ inline constexpr Index least_direct_row = line_bytes;
 // same, so both can be recorded into graphs.
 template <class T>
 struct PeerCopy {
+  static const PeerCopy& on_gpu();  // throws as FaceCopy::on() without CUDA
   // Signals to the peers that the ghosts and buffers here are free: work queued before on this stream was the
   // last to use them. Then stores each message, one per link at least, once its peer has signalled the same.
   void (*store)(const PeerMessages<T>& messages, const PeerLinks& links, Stream stream);
@@ -85,8 +86,5 @@ struct PeerCopy {
   // Within this device's memory. No message is dense.
   void (*copy)(const PeerMessages<T>& messages, Stream stream);
 };
-
-template <class T>
-const PeerCopy<T>& peer_copy();  // throws Error(unavailable) in a build without CUDA
 
 }  // namespace isotherm

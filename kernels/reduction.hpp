@@ -82,7 +82,7 @@ struct ReductionKernel : KernelEntry {
 template <class T>
 std::span<const ReductionKernel<T>> reduction_kernels(InstructionSet set = instruction_set());
 
-// The backend's kernel with exact sums: `reproducible`. Throws Error(unavailable) as face_copy does.
+// The backend's kernel with exact sums: `reproducible`. Throws Error(unavailable) as FaceCopy::on().
 template <class T>
 const ReductionKernel<T>& exact_reduction(Backend backend);
 

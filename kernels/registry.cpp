@@ -173,38 +173,37 @@ DEFINE_KERNELS(ReductionKernel, reduction_kernels, ISOTHERM_REDUCTIONS)
 DEFINE_KERNELS(HistogramKernel, histogram_kernels, ISOTHERM_HISTOGRAMS)
 
 // The functions of an interface on a backend.
-#define DEFINE_FUNCTIONS(Interface, word, of_host)                                       \
+#define DEFINE_FUNCTIONS(Interface, of_host)                                             \
   template <class T>                                                                     \
-  const Interface<T>& word(Backend backend) {                                            \
+  const Interface<T>& Interface<T>::on(Backend backend) {                                \
     return backend == Backend::cuda ? of_cuda<Interface<T>>() : of_host<Interface<T>>(); \
   }                                                                                      \
-  template const Interface<float>& word(Backend);                                        \
-  template const Interface<double>& word(Backend);
-DEFINE_FUNCTIONS(FaceCopy, face_copy, of_this_cpu)
-DEFINE_FUNCTIONS(FieldAlgebra, field_algebra, of_this_cpu)
-DEFINE_FUNCTIONS(FieldReductions, field_reductions, of_this_cpu)
-DEFINE_FUNCTIONS(GridTransfer, grid_transfer, of_this_cpu)
-DEFINE_FUNCTIONS(Semicoarsening, semicoarsening, of_this_cpu)
-DEFINE_FUNCTIONS(ConjugateSteps, conjugate_steps, of_this_cpu)
-DEFINE_FUNCTIONS(FormulaGrids, formula_grids, of_any_cpu)
-DEFINE_FUNCTIONS(SourceSums, source_sums, of_any_cpu)
+  template const Interface<float>& Interface<float>::on(Backend);                        \
+  template const Interface<double>& Interface<double>::on(Backend);
+DEFINE_FUNCTIONS(FaceCopy, of_this_cpu)
+DEFINE_FUNCTIONS(FieldAlgebra, of_this_cpu)
+DEFINE_FUNCTIONS(FieldReductions, of_this_cpu)
+DEFINE_FUNCTIONS(GridTransfer, of_this_cpu)
+DEFINE_FUNCTIONS(Semicoarsening, of_this_cpu)
+DEFINE_FUNCTIONS(ConjugateSteps, of_this_cpu)
+DEFINE_FUNCTIONS(FormulaGrids, of_any_cpu)
+DEFINE_FUNCTIONS(SourceSums, of_any_cpu)
 
 template <class T, class Change>
-const ChangeTransfer<T, Change>& change_transfer(Backend backend) {
-  using Both = ChangeTransfer<T, Change>;
-  return backend == Backend::cuda ? of_cuda<Both>() : of_this_cpu<Both>();
+const ChangeTransfer<T, Change>& ChangeTransfer<T, Change>::on(Backend backend) {
+  return backend == Backend::cuda ? of_cuda<ChangeTransfer>() : of_this_cpu<ChangeTransfer>();
 }
-template const ChangeTransfer<float, float>& change_transfer(Backend);
-template const ChangeTransfer<double, double>& change_transfer(Backend);
-template const ChangeTransfer<double, float>& change_transfer(Backend);
+template const ChangeTransfer<float, float>& ChangeTransfer<float, float>::on(Backend);
+template const ChangeTransfer<double, double>& ChangeTransfer<double, double>::on(Backend);
+template const ChangeTransfer<double, float>& ChangeTransfer<double, float>::on(Backend);
 
 template <class T>
-const MixedCellSearch<T>& mixed_cell_search() {
-  return of_cuda<MixedCellSearch<T>>();
+const MixedCellSearch<T>& MixedCellSearch<T>::on_gpu() {
+  return of_cuda<MixedCellSearch>();
 }
 template <class T>
-const PeerCopy<T>& peer_copy() {
-  return of_cuda<PeerCopy<T>>();
+const PeerCopy<T>& PeerCopy<T>::on_gpu() {
+  return of_cuda<PeerCopy>();
 }
 
 template <class T>
@@ -239,8 +238,8 @@ std::unique_ptr<BandwidthProbe> make_copy_probe(Device& device, std::size_t byte
 }
 
 #define ISOTHERM_PRECISION(T)                                              \
-  template const MixedCellSearch<T>& mixed_cell_search<T>();               \
-  template const PeerCopy<T>& peer_copy();                                 \
+  template const MixedCellSearch<T>& MixedCellSearch<T>::on_gpu();         \
+  template const PeerCopy<T>& PeerCopy<T>::on_gpu();                       \
   template const ReductionKernel<T>& exact_reduction(Backend);             \
   template std::span<const BandwidthEntry<T>> bandwidth_registry(Backend); \
   template std::uint64_t fingerprint(FieldView<const T>, Int3, Int3);

@@ -287,6 +287,7 @@ struct ConductanceSweep {
 // Regions are of the fine grid; in restrict_residual and coarsen of the coarse one.
 template <class T>
 struct Semicoarsening {
+  static const Semicoarsening& on(Backend backend);  // throws as FaceCopy::on()
   // Runs sweeps in order, each on the previous result, which covers its region and the cells around it. Two
   // fields alternate.
   void (*sweep)(std::span<const ConductanceSweep> sweeps, Stream stream);
@@ -310,8 +311,5 @@ struct Semicoarsening {
                                 FieldView<const T> source, FieldView<float> residual, Box region,
                                 Stream stream);
 };
-
-template <class T>
-const Semicoarsening<T>& semicoarsening(Backend backend);  // throws as face_copy() does
 
 }  // namespace isotherm

@@ -55,7 +55,7 @@ void sweep(const SourceSum<T>& source, const SourceSweep<T>& sweep, Stream strea
   static const StencilKernel<T>& kernel =
       *std::ranges::find(stencil_kernels<T>(), "openmp", &StencilKernel<T>::name);
   set(source, stream);
-  face_copy<T>(Backend::host)
+  FaceCopy<T>::on(Backend::host)
       .fill_boundaries(sweep.in, boundaries_in_ghosts(kernel.own_boundaries, sweep.boundaries), source.box,
                        stream);
   kernel.launch({sweep.in, sweep.out, source.box, sweep.c, sweep.boundaries, source.to, {}}, {}, stream);

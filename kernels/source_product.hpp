@@ -79,11 +79,9 @@ struct SourceSweep {
 
 template <class T>
 struct SourceSums {
+  static const SourceSums& on(Backend backend);  // throws as FaceCopy::on()
   void (*set)(const SourceSum<T>& source, Stream stream);
   void (*sweep)(const SourceSum<T>& source, const SourceSweep<T>& sweep,
                 Stream stream);  // may overwrite `to`
 };
-template <class T>
-const SourceSums<T>& source_sums(Backend backend);  // throws as face_copy() does
-
 }  // namespace isotherm

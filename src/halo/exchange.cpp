@@ -93,7 +93,7 @@ void HaloExchange<T>::start(FieldView<T> field, Stream compute, Stream halo) {
   if (now().copies.empty()) return;
   const TraceRange range(Phase::copies);
   for (const LocalCopy& c : now().copies)
-    face_copy<T>(device_.backend()).copy_within(field, c.from, c.to, compute);
+    FaceCopy<T>::on(device_.backend()).copy_within(field, c.from, c.to, compute);
 }
 
 template <class T>

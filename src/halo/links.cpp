@@ -144,7 +144,7 @@ class LinkProbe {
 
   // Writes the pattern to the edges and the poison to the ghosts.
   void paint(const HaloField<T>& field, int index, Stream stream) {
-    const FaceCopy<T>& copy = face_copy<T>(device_.backend());
+    const FaceCopy<T>& copy = FaceCopy<T>::on(device_.backend());
     const auto put = [&](Box box, auto value) {
       for_each_cell(box, [&, next = host_.as<T>()](Int3 cell) mutable { *next++ = value(cell); });
       device_.copy(dense_.data(), host_.data(), static_cast<std::size_t>(box.cells()) * sizeof(T), stream);
@@ -160,7 +160,7 @@ class LinkProbe {
   std::string compare(const HaloField<T>& field, int index, Stream stream) {
     std::size_t wrong = 0, all = 0;
     for (const HaloMessage& m : link_.messages) {
-      face_copy<T>(device_.backend()).pack(field.view, m.ghosts, dense_.as<T>(), stream);
+      FaceCopy<T>::on(device_.backend()).pack(field.view, m.ghosts, dense_.as<T>(), stream);
       device_.copy(host_.data(), dense_.data(), m.cells() * sizeof(T), stream);
       device_.synchronize(stream);
       for_each_cell(m.peer_edge, [&, next = host_.as<T>()](Int3 cell) mutable {

@@ -13,7 +13,7 @@ template <class T>
 class PackedTransport final : public Transport<T> {
  public:
   PackedTransport(Device& device, std::span<const HaloMessage> messages, const Wires& wires)
-      : cells_(face_copy<T>(device.backend())), messages_(messages.begin(), messages.end()) {
+      : cells_(FaceCopy<T>::on(device.backend())), messages_(messages.begin(), messages.end()) {
     const auto bytes = [](const HaloMessage& m) { return m.cells() * sizeof(T); };
     std::size_t all = 0, at = 0;
     for (const HaloMessage& m : messages) all += round_up(bytes(m), buffer_alignment);

@@ -352,7 +352,7 @@ class PeerTransport final : public Transport<T> {
 
   Device& device_;
   Communicator communicator_;
-  const PeerCopy<T>& copy_ = peer_copy<T>();
+  const PeerCopy<T>& copy_ = PeerCopy<T>::on_gpu();
   std::vector<int> peers_;  // by link
   // Inbox: flags of all links, dense cells of each link, and x-face buffers of each field.
   Buffer inbox_, progress_, abandoned_;

@@ -136,7 +136,7 @@ void FormulaValues<T>::evaluate(Box box, std::span<const double> times, const Ta
   grid.pitch_y = target.pitch_y;
   grid.pitch_z = target.pitch_z;
   grid.pitch_time = target.pitch_time;
-  formula_grids<T>(device_->backend()).evaluate(grid, stream);
+  FormulaGrids<T>::on(device_->backend()).evaluate(grid, stream);
 }
 
 template <class T>

@@ -51,7 +51,7 @@ class MixedCellTables {
     const Buffer least(device, count);
     std::vector<std::uint8_t> on_host(count);
     const Owned<Stream> stream = own_stream(device, Priority::normal);
-    const MixedCellSearch<T>& search = mixed_cell_search<T>();
+    const MixedCellSearch<T>& search = MixedCellSearch<T>::on_gpu();
     std::vector<unsigned> layers(static_cast<std::size_t>(classes.padded().extent().z));
     const Buffer layers_there(device, with_layers ? layers.size() * sizeof(unsigned) : 0);
     search.find(classes, by_cell, packs_.view(), distance_.view(), work.view(),
@@ -168,7 +168,8 @@ class MaterialCells {
   bool is_void(Index x, Index y, Index z) const { return all_.classes[host_classes_(x, y, z)].is_void(); }
   // Stores in the cells of voids what they hold, in a field of the block on the device.
   void hold(FieldView<T> field, Stream stream) const {
-    if (device_.backend() == Backend::cuda) return mixed_cell_search<T>().hold_voids(field, tables_, stream);
+    if (device_.backend() == Backend::cuda)
+      return MixedCellSearch<T>::on_gpu().hold_voids(field, tables_, stream);
     fill_voids(field, all_, host_classes_, {}, false);
   }
   // Stores NaN there, as all files and reports have it. `field` is in host memory, of the cells from `lo` on,

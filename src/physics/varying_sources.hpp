@@ -83,7 +83,7 @@ class VaryingSources {
       T* const values = formula.values.template as<T>();
       formula.at_points.evaluate(block, std::array{t}, {values, n.x, n.x * n.y, n.product()}, stream);
       const FieldView<T> added{values, n.x, n.x * n.y, n, 0};
-      field_algebra<T>(device_.backend()).combine({field, added, block, 1, 1, 0, 1}, stream);
+      FieldAlgebra<T>::on(device_.backend()).combine({field, added, block, 1, 1, 0, 1}, stream);
     }
   }
   // Throws Error(deck) where a formula was not finite, as far as the device has come.
@@ -106,13 +106,13 @@ class VaryingSources {
   void set_products(double t, FieldView<const T> constant, FieldView<T> field, Box box, Int3 first,
                     Stream stream) const {
     const SourceSum<T> sum = products(t, constant, field, box, first, stream);
-    if (!sum.box.empty()) source_sums<T>(device_.backend()).set(sum, stream);
+    if (!sum.box.empty()) SourceSums<T>::on(device_.backend()).set(sum, stream);
   }
   // A sweep of `box` with that source; `scratch` has the cells of the fields.
   void sweep_products(double t, FieldView<const T> constant, FieldView<T> scratch, Box box, Int3 first,
                       const SourceSweep<T>& sweep, Stream stream) const {
     const SourceSum<T> sum = products(t, constant, scratch, box, first, stream);
-    source_sums<T>(device_.backend()).sweep(sum, sweep, stream);
+    SourceSums<T>::on(device_.backend()).sweep(sum, sweep, stream);
   }
 
  private:
@@ -131,7 +131,7 @@ class VaryingSources {
     sum.first = subdomain_.lo + first;
     for (const RegionValue& entry : products_) {
       if (sum.count == sum.most_products) {
-        source_sums<T>(device_.backend()).set(sum, stream);
+        SourceSums<T>::on(device_.backend()).set(sum, stream);
         sum.constant = field;
         sum.count = 0;
       }

@@ -31,7 +31,7 @@ class Diagnosis {
   Diagnosis(Level<T>& level, const HistogramKernel<T>* histogram)
       : level_(level),
         plan_(plan_diagnostics(level.config())),
-        reductions_(field_reductions<T>(level.device().backend())),
+        reductions_(FieldReductions<T>::on(level.device().backend())),
         histogram_(histogram) {
     if (plan_.bins > 0 && !histogram)
       throw Error(ExitCode::internal, "a histogram without a kernel to count it; please report it");

@@ -40,7 +40,7 @@ class Gathering {
 
  private:
   void gather_by_host(Stream stream) {
-    const FaceCopy<T>& copy = face_copy<T>(device_.backend());
+    const FaceCopy<T>& copy = FaceCopy<T>::on(device_.backend());
     const Box mine = parts_[ranks_.rank()];
     const std::size_t bytes = static_cast<std::size_t>(mine.cells()) * sizeof(T);
     char* const host = cells_on_host_.template as<char>();

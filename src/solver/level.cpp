@@ -78,7 +78,7 @@ template <class T>
 void pack(Backend backend, FieldView<const T> field, const std::vector<Box>& boxes, T* dense, Stream stream) {
   for (const Box& box : boxes) {
     if (box.empty()) continue;
-    face_copy<T>(backend).pack(field, box, dense, stream);
+    FaceCopy<T>::on(backend).pack(field, box, dense, stream);
     dense += box.cells();
   }
 }
@@ -155,7 +155,7 @@ HeatTotals Level<T>::fill_sources() {
   const bool any_vary = !varying_sources(config_).empty();
   HeatTotals mine;
   const bool in_boxes = sources_in_boxes(config_);
-  if (source_) face_copy<T>(device_.backend()).fill(source_->view(), T(0), compute_);
+  if (source_) FaceCopy<T>::on(device_.backend()).fill(source_->view(), T(0), compute_);
   if (any_vary && !in_boxes && !entries.empty()) constant_source_.emplace(new_field());
   all_or_throw(communicator_, [&] {
     if (source_is_uniform(config_)) {

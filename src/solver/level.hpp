@@ -39,7 +39,7 @@ Field<T> zeroed_field(const Communicator& communicator, Device& device, Int3 ext
   return all_or_throw(communicator, [&] {
     Field<T> field(device, extent, ghosts);
     const Owned<Stream> stream = own_stream(device, Priority::normal);
-    face_copy<T>(device.backend()).fill(field.view(), T(0), stream);
+    FaceCopy<T>::on(device.backend()).fill(field.view(), T(0), stream);
     device.synchronize(stream);
     return field;
   });
@@ -94,7 +94,7 @@ class FieldSum {
     if (!weights) return over(field.interior(), field);
     materials.heat = weights;
     return from_device<LongAccumulator>(device_, result_, stream_, [&](LongAccumulator* result) {
-      field_reductions<T>(device_.backend()).heat_sum({field, materials}, result, stream_);
+      FieldReductions<T>::on(device_.backend()).heat_sum({field, materials}, result, stream_);
     });
   }
 
@@ -241,7 +241,7 @@ class Level {
   // computes them itself (`own_boundaries`).
   void fill_boundaries(Box region, const std::array<bool, 3>& own_boundaries = {}) {
     const TraceRange range(Phase::boundaries);
-    face_copy<T>(device_.backend())
+    FaceCopy<T>::on(device_.backend())
         .fill_boundaries(current_.view(), boundaries_in_ghosts(own_boundaries, boundaries_.boundaries()),
                          region, compute_);
   }
@@ -252,7 +252,7 @@ class Level {
     halo_.finish(field.view(), compute_, halo_stream_);
   }
   void set_zero() {  // the current field, ghosts included
-    face_copy<T>(device_.backend()).fill(current_.view(), T(0), compute_);
+    FaceCopy<T>::on(device_.backend()).fill(current_.view(), T(0), compute_);
   }
   // Sweeps `region` from the current field into the other one; with `stores_faces` also into the neighbours'
   // ghosts. sweep_exterior() sweeps `region` without `interior`, which is swept before.

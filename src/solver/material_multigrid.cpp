@@ -67,7 +67,7 @@ class ConductanceGrid {
     for (int i = 0; i < 3 + has_ground(config); ++i) faces_.push_back(new_field());
     // The tests of transports left patterns in the ghosts; beyond boundaries fields must hold 0.
     for (Field<float>* field : {&current_, &other_, &source_})
-      face_copy<float>(device.backend()).fill(field->view(), 0.0F, compute_);
+      FaceCopy<float>::on(device.backend()).fill(field->view(), 0.0F, compute_);
     if (!exchanges_) return;
     for (const int layers : {ghosts_, 1}) {  // allocates both: recording a cycle cannot
       halo_.use(layers);
@@ -105,7 +105,7 @@ class ConductanceGrid {
     cells.lo[axis] = cells.hi[axis] - 1;
     Int3 up{};
     up[axis] = 1;
-    const FaceCopy<float>& copy = face_copy<float>(device_.backend());
+    const FaceCopy<float>& copy = FaceCopy<float>::on(device_.backend());
     const Buffer dense(device_, static_cast<std::size_t>(cells.cells()) * sizeof(float));
     copy.pack(std::as_const(source_).view(), cells, dense.as<float>(), compute_);
     copy.unpack(dense.as<float>(), faces_[axis].view(), cells.shifted(up), compute_);
@@ -136,7 +136,7 @@ class ConductanceGrid {
              std::as_const(source_).view(), other_.view(),
              widened_subdomain(subdomain.extent(), sides_.filled, static_cast<Index>(end - j - 1)),
              weights[j]});
-      timed(Phase::sweep, [&] { semicoarsening<float>(device_.backend()).sweep(sweeps, compute_); });
+      timed(Phase::sweep, [&] { Semicoarsening<float>::on(device_.backend()).sweep(sweeps, compute_); });
     }
   }
 
@@ -198,7 +198,7 @@ class MaterialMultigrid {
         conductances_(3 + has_ground(config_)),
         compute_(level.compute()),
         of_body_(std::move(of_body)),
-        kernels_(semicoarsening<float>(device_.backend())),
+        kernels_(Semicoarsening<float>::on(device_.backend())),
         wraps_(level.decomposition().periodic()) {
     // Sweeps before and after a correction: of the finest grid, and of all coarser ones. Whatever the
     // conductances, no eigenvalue is above 2 (Gershgorin).
@@ -411,7 +411,7 @@ class MaterialCorrection : public Correction<T> {
     solve(1, v_cycles(level_.config()), from_the_start);
     if (mean_is_free(level_.config())) {  // over the volume: it becomes that of the deck
       const double mean = level_.mean();
-      conjugate_steps<T>(level_.device().backend())
+      ConjugateSteps<T>::on(level_.device().backend())
           .take(fields(), {0, 0, *level_.config().problem.mean_temperature - mean}, level_.compute());
       level_.hold_voids();
     }
@@ -450,7 +450,7 @@ class MaterialCorrection : public Correction<T> {
   std::vector<TimedGrid> timed() override { return multigrid_.timed(); }
 
  private:
-  const Semicoarsening<T>& kernels() const { return semicoarsening<T>(level_.device().backend()); }
+  const Semicoarsening<T>& kernels() const { return Semicoarsening<T>::on(level_.device().backend()); }
   BodyConductances<T> body() {
     BodyConductances<T> body{level_.materials(), level_.boundaries().boundaries(), level_.extent()};
     const Config& config = level_.config();
@@ -481,7 +481,7 @@ class MaterialCorrection : public Correction<T> {
 
   void add_correction() {
     ConductanceGrid& grid = multigrid_.finest();
-    const ConjugateSteps<T>& steps = conjugate_steps<T>(level_.device().backend());
+    const ConjugateSteps<T>& steps = ConjugateSteps<T>::on(level_.device().backend());
     const ConjugateFields<T> fields = this->fields();
     ConjugateParts parts;
     grid.exchange(grid.current());

@@ -125,7 +125,7 @@ void find_defect(Step<T>& step, FieldView<Change> defect, double scale, const Up
   step.refresh_ghosts();
   level.fill_boundaries(level.whole());
   step.timed(Phase::sweep, [&] {
-    change_transfer<T, Change>(level.device().backend())
+    ChangeTransfer<T, Change>::on(level.device().backend())
         .find_defect({level.field(), level.source(), level.coefficients(), defect, level.whole(),
                       static_cast<T>(scale), norm},
                      level.compute());
@@ -133,7 +133,7 @@ void find_defect(Step<T>& step, FieldView<Change> defect, double scale, const Up
 }
 template <class T>
 bool finds_norms(const Level<T>& level) {
-  return change_transfer<T, T>(level.device().backend()).norm_scratch_bytes != nullptr;
+  return ChangeTransfer<T, T>::on(level.device().backend()).norm_scratch_bytes != nullptr;
 }
 
 template <class T>
@@ -231,7 +231,7 @@ class Multigrid : public WholeCycle {
     Step<T>& finer = step(i - 1);
     Level<T>& fine = finer.level();
     const auto table = [&](int axis) { return coarse.overlaps[axis].template as<const CellOverlap<T>>(); };
-    const GridTransfer<T>& transfer = grid_transfer<T>(fine.device().backend());
+    const GridTransfer<T>& transfer = GridTransfer<T>::on(fine.device().backend());
     const Boundary<T>* const faces = fine.boundaries().boundaries().faces;
     const bool own_x = transfer.computes_uniform_x && coarse.restricts_nested && faces[0].is_uniform() &&
                        faces[1].is_uniform();
@@ -270,7 +270,7 @@ class Multigrid : public WholeCycle {
     };
     coarse.step.refresh_ghosts();
     finer.timed(Phase::sweep, [&] {
-      grid_transfer<T>(fine.device().backend())
+      GridTransfer<T>::on(fine.device().backend())
           .prolong_add({coarse.level.field(),
                         fine.current().view(),
                         fine.whole(),
@@ -375,7 +375,7 @@ class CorrectionBy : public Correction<T> {
     for (int i = 0; i < cycles; ++i) multigrid_.take(i == 0 && from_the_start);
     level_.wait_for_copy(true);  // the field is changed in place
     step_.timed(Phase::sweep, [&] {
-      change_transfer<T, Change>(level_.device().backend())
+      ChangeTransfer<T, Change>::on(level_.device().backend())
           .add(change_.field(), level_.current().view(), level_.whole(), level_.compute());
     });
     step_.forget_ghosts();

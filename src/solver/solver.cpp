@@ -110,7 +110,7 @@ void Solver<T>::make_check() {
                             ? norm_scratch_bytes(level_.extent(), level_.sides(),
                                                  has_cycles() ? kernels_.probe : step_.plan().sweep)
                             : reduction.scratch_bytes(level_.whole());
-  const auto of_defect = change_transfer<T, T>(level_.device().backend()).norm_scratch_bytes;
+  const auto of_defect = ChangeTransfer<T, T>::on(level_.device().backend()).norm_scratch_bytes;
   if (reduction.fused && has_cycles() && of_defect) scratch = std::max(scratch, of_defect(level_.whole()));
   check_.emplace(level_.config(), level_.communicator(), level_.device(), reduction, scratch,
                  level_.body().count);

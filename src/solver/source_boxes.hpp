@@ -78,7 +78,7 @@ class SourceBoxes {
         memory_[i] = Buffer(device_, bytes + bytes / 4);
         const Index values = static_cast<Index>(memory_[i].bytes() / sizeof(T));
         const Owned<Stream> stream = own_stream(device_, Priority::normal);
-        face_copy<T>(device_.backend())
+        FaceCopy<T>::on(device_.backend())
             .fill({memory_[i].template as<T>(), values, values, {values, 1, 1}, 0}, T(0), stream);
         device_.synchronize(stream);
       }
@@ -93,7 +93,7 @@ class SourceBoxes {
     const auto here = [&](Box cells) { return cells.shifted(Int3{0, 0, 0} - all.lo); };
     make_room(all.extent());
     const SourceSum<T> copy{.to = in_, .constant = args.in.part(all), .box = here(around_box(sweeps))};
-    source_sums<T>(device_.backend()).set(copy, stream);
+    SourceSums<T>::on(device_.backend()).set(copy, stream);
     for (Index i = 0; i < sweeps; ++i) {
       const bool is_last = i + 1 == sweeps;  // stores its region in the field
       const SourceSweep<T> one{in_, is_last ? args.out.part(all) : out_, args.c[static_cast<int>(i)],

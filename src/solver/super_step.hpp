@@ -164,7 +164,7 @@ class SuperStep : public WholeCycle {
   void combine(Field<T>& other, T xx, T xy, T yx, T yy) {
     level_.wait_for_copy(true);  // the field is changed in place
     step_.timed(Phase::sweep, [&] {
-      field_algebra<T>(level_.device().backend())
+      FieldAlgebra<T>::on(level_.device().backend())
           .combine({level_.current().view(), other.view(), level_.whole(), xx, xy, yx, yy}, level_.compute());
     });
     step_.forget_ghosts();

@@ -198,7 +198,7 @@ class OnDevice : public testing::TestWithParam<KernelCase> {
     if (!device_) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
     host_ = make_host_device(device_->row_alignment());
   }
-  // What no table names, as face_copy<T>: that of the case's backend, or of its instruction set.
+  // What no table names, as FaceCopy<T>: that of the case's backend, or of its instruction set.
   template <class Functions>
   Functions functions(const Functions& (*of_backend)(Backend)) const {
     Functions found = of_backend(GetParam().backend);

@@ -35,7 +35,7 @@ std::vector<Box> boxes_of(Int3 n, int g) {
 
 TEST_P(FaceCopyOf, PacksXFastestAndUnpacksWhatItPacked) {
   for_precision(GetParam().precision, [&]<class T>(T) {
-    const FaceCopy<T> copy = functions(face_copy<T>);
+    const FaceCopy<T> copy = functions(FaceCopy<T>::on);
     // The last has more planes than a grid has blocks along z.
     for (Int3 n : {Int3{1, 1, 1}, Int3{17, 5, 3}, Int3{3, 17, 29}, Int3{64, 40, 33}, Int3{2, 1, 70001}}) {
       for (int g : {1, 2, 4}) {
@@ -77,7 +77,7 @@ TEST_P(FaceCopyOf, CopiesABoxWithinTheField) {
         shift[axis] = -n[axis];
         const Box to = from.shifted(shift);
         Field<T> field = to_device(*device_, numbered<T>(*host_, n, g));
-        functions(face_copy<T>).copy_within(field.view(), from, to, {});
+        functions(FaceCopy<T>::on).copy_within(field.view(), from, to, {});
         Field<T> expected = numbered<T>(*host_, n, g);
         for_each_cell(to, [&](Int3 c) { expected.view()(c) = expected.view()(c - shift); });
         expect_same_there(*device_, expected, field);
@@ -109,7 +109,7 @@ TEST_P(FaceCopyOf, FillsTheGhostsBeyondBoundariesAndNoOthers) {
             if (few) continue;
             SCOPED_TRACE(text(n) + " ghosts " + std::to_string(ghosts) + " extend " + std::to_string(extend) +
                          " walls " + std::to_string(mask));
-            check_boundaries<T>(functions(face_copy<T>), *device_, *host_, n, ghosts, extend, mask);
+            check_boundaries<T>(functions(FaceCopy<T>::on), *device_, *host_, n, ghosts, extend, mask);
           }
         }
       }
@@ -127,7 +127,7 @@ TEST_P(FaceCopyOf, FillsOnlyWhatTheRegionLooksInto) {
          {Box{{1, 1, 1}, {8, 7, 6}}, Box{{0, 2, 1}, {9, 8, 6}}, Box{{3, 3, 3}, {3, 8, 7}}}) {
       SCOPED_TRACE(text(region));
       Field<T> field = to_device(*device_, random_field<T>(*host_, n, 2, 21));
-      functions(face_copy<T>).fill_boundaries(field.view(), boundaries, region, {});
+      functions(FaceCopy<T>::on).fill_boundaries(field.view(), boundaries, region, {});
       Field<T> expected = random_field<T>(*host_, n, 2, 21);
       for_each_cell(region, [&](Int3 c) {
         for (int f = 0; f < face_count; ++f) {
@@ -149,7 +149,7 @@ TEST_P(FaceCopyOf, FillsEveryPaddedCell) {
       for (int g : {1, 4}) {
         SCOPED_TRACE(text(n));
         Field<T> field = to_device(*device_, filled<T>(*host_, n, g, T(-1)));
-        functions(face_copy<T>).fill(field.view(), T(293.15), {});
+        functions(FaceCopy<T>::on).fill(field.view(), T(293.15), {});
         expect_same_there(*device_, filled<T>(*host_, n, g, T(293.15)), field);
       }
     }
@@ -263,8 +263,8 @@ class PeerCopyCuda : public CudaTest {
     Flags flags(*device);
     for (const std::uint64_t exchange : {1, 2, 3}) {
       flags.put([&](Flags::Shared& s) { s.here[0] = s.here[1] = {exchange, exchange, 0}; });
-      peer_copy<T>().store(messages, flags.get(), stream());
-      peer_copy<T>().wait(arrivals, flags.get(), stream());
+      PeerCopy<T>::on_gpu().store(messages, flags.get(), stream());
+      PeerCopy<T>::on_gpu().wait(arrivals, flags.get(), stream());
       device->synchronize(stream());
       const Flags::Shared found = flags.look();
       for (const PeerFlags& there : found.there) {
@@ -332,7 +332,7 @@ TEST_F(PeerCopyCuda, NothingIsUnpackedBeforeThePeerHasStored) {
     s.here[0].stored = 2;
     s.here[1].stored = 3;
   });
-  peer_copy<double>().wait(arrivals, flags.get(), stream());
+  PeerCopy<double>::on_gpu().wait(arrivals, flags.get(), stream());
   expect_to_wait_until_given_up(flags);
 
   EXPECT_EQ(fetched<8>(cell), (std::array<double, 8>{0, 1, 2, 3, 4, 5, 2, 7}));
@@ -349,8 +349,8 @@ TEST_F(PeerCopyCuda, NothingIsStoredWhereThePeerIsNotFreeAndAllEndsWhenItIsGiven
   }
   Flags flags(*device);
   flags.put([](Flags::Shared& s) { s.here[1].free = 1; });
-  peer_copy<double>().store(messages, flags.get(), stream());
-  peer_copy<double>().wait({}, flags.get(), stream());
+  PeerCopy<double>::on_gpu().store(messages, flags.get(), stream());
+  PeerCopy<double>::on_gpu().wait({}, flags.get(), stream());
   expect_to_wait_until_given_up(flags);
 
   EXPECT_EQ(fetched<2>(cell), (std::array<double, 2>{0, 1}));

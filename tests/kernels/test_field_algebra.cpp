@@ -32,7 +32,7 @@ class FieldAlgebraOf : public OnDevice {
                                  found.view(),
                                  {{0, 0, 0}, n},
                                  T(3.7)};
-        functions(change_transfer<T, Change>).find_defect(defect, {});
+        functions(ChangeTransfer<T, Change>::on).find_defect(defect, {});
         expect_same_there(*device_, expected, found);
         expect_norms(defect, after, field);
       }
@@ -42,7 +42,7 @@ class FieldAlgebraOf : public OnDevice {
   // With the defect and without it.
   template <class T, class Change>
   void expect_norms(Defect<T, Change> defect, const Field<T>& after, const Field<T>& before) {
-    const ChangeTransfer<T, Change>& transfer = functions(change_transfer<T, Change>);
+    const ChangeTransfer<T, Change>& transfer = functions(ChangeTransfer<T, Change>::on);
     if (!transfer.norm_scratch_bytes) return;
     const Buffer result(*device_, sizeof(double));
     const Buffer scratch(*device_, transfer.norm_scratch_bytes(defect.region));
@@ -65,7 +65,7 @@ class FieldAlgebraOf : public OnDevice {
       Field<T> expected = random_field<T>(*host_, n, 1, 2), found = to_device(*device_, expected);
       for_each_cell(n, [&](Int3 at) { expected.view()(at) += static_cast<T>(change.view()(at)); });
       const Field<Change> there = to_device(*device_, change);
-      functions(change_transfer<T, Change>).add(there.view(), found.view(), {{0, 0, 0}, n}, {});
+      functions(ChangeTransfer<T, Change>::on).add(there.view(), found.view(), {{0, 0, 0}, n}, {});
       expect_same_there(*device_, expected, found);
     }
   }
@@ -86,7 +86,7 @@ TEST_P(FieldAlgebraOf, CombinesTwoFields) {
           a = std::fma(xx, before, xy * b);
           b = std::fma(yx, before, yy * b);
         });
-        functions(field_algebra<T>).combine({x.view(), y.view(), {{0, 0, 0}, n}, xx, xy, yx, yy}, {});
+        functions(FieldAlgebra<T>::on).combine({x.view(), y.view(), {{0, 0, 0}, n}, xx, xy, yx, yy}, {});
         expect_same_there(*device_, first, x);
         expect_same_there(*device_, second, y);
       }
@@ -137,7 +137,7 @@ TEST_P(FieldAlgebraOf, SumsProductsExactlyAndStepsOfConjugateGradients) {
         field.view()(cell) += d;
       });
       const Buffer sums(*device_, sizeof(found));
-      const ConjugateSteps<T> kernels = functions(conjugate_steps<T>);
+      const ConjugateSteps<T> kernels = functions(ConjugateSteps<T>::on);
       kernels.products(fields, sums.template as<LongAccumulator>(), {});
       device_->copy(found, sums.data(), sizeof(found), {});
       device_->synchronize(Stream{});

@@ -39,7 +39,7 @@ class Survey : public OnDevice {
 
 TEST_P(Survey, FindsTheExtremesOfTheInteriorCells) {
   for_precision(GetParam().precision, [&]<class T>(T) {
-    const FieldReductions<T> of = functions(field_reductions<T>);
+    const FieldReductions<T> of = functions(FieldReductions<T>::on);
     for (const Int3& shape : shapes) {
       SCOPED_TRACE(text(shape));
       const Field<T> field = random_field<T>(*host_, shape, 1, 6), there = to_device(*device_, field);
@@ -58,7 +58,7 @@ TEST_P(Survey, FindsTheExtremesOfTheInteriorCells) {
 
 TEST_P(Survey, CountsNaNAndLooksPastIt) {
   for_precision(GetParam().precision, [&]<class T>(T) {
-    const FieldReductions<T> of = functions(field_reductions<T>);
+    const FieldReductions<T> of = functions(FieldReductions<T>::on);
     constexpr T nan = std::numeric_limits<T>::quiet_NaN();
     Field<T> field = filled(*host_, {21, 5, 3}, 1, nan);  // ghosts and padding are none of its business
     const auto look = [&] { return extremes(of, to_device(*device_, field)); };
@@ -77,7 +77,7 @@ TEST_P(Survey, CountsNaNAndLooksPastIt) {
 // By the ghosts that a sweep would read.
 TEST_P(Survey, JumpsAcrossEachWallAreGhostLessCell) {
   for_precision(GetParam().precision, [&]<class T>(T) {
-    const FieldReductions<T> of = functions(field_reductions<T>);
+    const FieldReductions<T> of = functions(FieldReductions<T>::on);
     for (const Int3& shape : {Int3{17, 9, 13}, Int3{1, 6, 5}, Int3{300, 2, 40}}) {
       const Field<T> field = random_field<T>(*host_, shape, 1, 7), there = to_device(*device_, field);
       std::vector<T> b;
@@ -112,7 +112,7 @@ TEST_P(Survey, JumpsAcrossEachWallAreGhostLessCell) {
 // has cells for several threads, and blocks.
 TEST_P(Survey, JumpsThatAreNoNumbersAreCounted) {
   for_precision(GetParam().precision, [&]<class T>(T) {
-    const FieldReductions<T> of = functions(field_reductions<T>);
+    const FieldReductions<T> of = functions(FieldReductions<T>::on);
     constexpr T nan = std::numeric_limits<T>::quiet_NaN(), infinity = std::numeric_limits<T>::infinity();
     for (const Int3& shape : {Int3{3, 4, 5}, Int3{2, 199, 173}}) {
       Field<T> field = filled(*host_, shape, 1, nan);

@@ -81,7 +81,7 @@ void expect_bits_of_points(Device& device, Random& random, const FormulaProgram&
   std::vector<T> values(static_cast<std::size_t>(grid.pitch_time * grid.times), T(-7)), expected = values;
   const Buffer values_there = copied_to(device, values);
   grid.values = values_there.template as<T>();
-  formula_grids<T>(device.backend()).evaluate(grid, {});
+  FormulaGrids<T>::on(device.backend()).evaluate(grid, {});
   device.copy(values.data(), values_there.data(), values_there.bytes(), {});
   device.synchronize(Stream{});
 

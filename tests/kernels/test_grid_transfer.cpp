@@ -66,7 +66,7 @@ class GridTransferOf : public OnDevice {};
 TEST_P(GridTransferOf, RestrictsTheMeanUpdate) {
   for_precision(GetParam().precision, [&]<class T>(T) {
     const Coefficients<T> c{T(0.01), T(0.2), T(0.17), T(0.125), T(1), T(0.7)};
-    const GridTransfer<T> transfer = functions(grid_transfer<T>);
+    const GridTransfer<T> transfer = functions(GridTransfer<T>::on);
     for (const auto& [n, m] : all_grids) {
       for (const bool has_source : {false, true}) {
         SCOPED_TRACE(text(n) + (has_source ? " with a source" : ""));
@@ -147,7 +147,7 @@ TEST_P(GridTransferOf, AddsTheInterpolatedError) {
       });
       const Field<T> there = to_device(*device_, coarse);
       const typename Tables<T>::OnDevice tables_there(*device_, tables);
-      functions(grid_transfer<T>)
+      functions(GridTransfer<T>::on)
           .prolong_add({there.view(),
                         fine.view(),
                         Box{{0, 0, 0}, n},
@@ -229,7 +229,7 @@ TEST_P(SemicoarseningOf, HasTheBitsOfTheFormulas) {
   for_precision(GetParam().precision, [&]<class T>(T) {
     for (const HalvingCase& c : halvings) {
       SCOPED_TRACE(text(c.n));
-      const Semicoarsening<T> kernels = functions(semicoarsening<T>);
+      const Semicoarsening<T> kernels = functions(Semicoarsening<T>::on);
       const RandomGrid grid(*host_, c.n, c.wraps ? c.axis : -1, c.axis != 2);
       const std::vector<Field<float>> copies = grid.copied_to(*device_);
       const GridConductances there = conductances_of(copies), g = grid.view();
@@ -298,7 +298,7 @@ TEST_P(SemicoarseningOf, HasTheBitsOfTheFormulas) {
 // Regions shrink at one side, as they do next to a neighbour.
 TEST_P(SemicoarseningOf, TakesSeveralSweepsAtOnce) {
   for_precision(GetParam().precision, [&]<class T>(T) {
-    const Semicoarsening<T> kernels = functions(semicoarsening<T>);
+    const Semicoarsening<T> kernels = functions(Semicoarsening<T>::on);
     for (const Int3 n : {Int3{5, 7, 4}, {40, 11, 9}, {3, 150, 33}, {1, 1, 1}}) {
       SCOPED_TRACE(text(n));
       const RandomGrid grid(*host_, n, -1);

@@ -231,7 +231,7 @@ TEST_P(HeatOfMaterials, is_summed_with_the_capacity_of_each) {
     LongAccumulator sum{};
     for_each_cell({{0, 0, 0}, extent},
                   [&](Int3 c) { sum.add(tables.heat[of.view()(c)] * double{field.view()(c)}); });
-    field_reductions<T>(device_->backend())
+    FieldReductions<T>::on(device_->backend())
         .heat_sum({there.view(), materials}, result.template as<LongAccumulator>(), {});
     EXPECT_EQ(fetched<LongAccumulator>(*device_, result.data()).rounded(), sum.rounded());
   });

@@ -97,7 +97,7 @@ TEST_F(CudaTest, LargeFieldsNeed64BitIndices) {
   const double cells = 1300.0 * 1300.0 * 1300.0;
   if (device->memory().free_bytes < std::size_t{32} << 30) GTEST_SKIP() << "needs 32 GiB of free GPU memory";
   Field<float> in(*device, extent, 1), out(*device, extent, 1);
-  const FaceCopy<float>& cuda = face_copy<float>(Backend::cuda);
+  const FaceCopy<float>& cuda = FaceCopy<float>::on(Backend::cuda);
   cuda.fill(in.view(), 1.0f, {});
   cuda.fill(out.view(), 7.0f, {});
   const float planted = 5.0f;

@@ -157,7 +157,7 @@ class Exchanged {
   Box subdomain() const { return {{0, 0, 0}, oracle_.subdomain.extent()}; }
 
   void fill_boundaries(Box region) {
-    face_copy<T>(device_.backend()).fill_boundaries(field_.view(), boundaries_, region, compute_);
+    FaceCopy<T>::on(device_.backend()).fill_boundaries(field_.view(), boundaries_, region, compute_);
   }
 
   void fill(double shift) {
@@ -304,7 +304,7 @@ class ExchangeSeries {
   static double value(int exchange, int rank) { return exchange + rank / 1024.0; }
   // Ghosts are poisoned too: by this rank's own stream, before they may be stored into.
   void fill(int exchange) {
-    face_copy<double>(device_.backend()).fill(field(exchange), value(exchange, world_.rank()), compute_);
+    FaceCopy<double>::on(device_.backend()).fill(field(exchange), value(exchange, world_.rank()), compute_);
   }
   void start(int exchange) { halo_->start(field(exchange), compute_, halo_stream_); }
   void finish(int exchange) { halo_->finish(field(exchange), compute_, halo_stream_); }

@@ -259,7 +259,7 @@ double residual_of(double update, Norm norm, const ReductionKernel<T>& kernel, c
   config.problem.norm = norm;
   const auto host = make_host_device();
   Field<T> now(*host, {4, 5, 6}, 1), before(*host, {4, 5, 6}, 1);
-  for (Field<T>* field : {&now, &before}) face_copy<T>(Backend::host).fill(field->view(), T(1), {});
+  for (Field<T>* field : {&now, &before}) FaceCopy<T>::on(Backend::host).fill(field->view(), T(1), {});
   now.view()(1, 2, 3) += static_cast<T>(update);
   ResidualCheck<T> check(config, world, *host, kernel, kernel.scratch_bytes(now.view().interior()),
                          config.grid.cells.product());
@@ -339,7 +339,7 @@ TEST(ResidualCheckOnASlowDevice, KeepsOutOfTheOrderOfOtherCollectives) {
   Device& device = world.rank() % 2 == 0 ? static_cast<Device&>(slow) : *host;
   const ReductionKernel<double>& kernel = reduction_kernels<double>().front();
   Field<double> field(device, {8, 8, 8}, 1);
-  face_copy<double>(Backend::host).fill(field.view(), world.rank(), {});
+  FaceCopy<double>::on(Backend::host).fill(field.view(), world.rank(), {});
   const Owned<Stream> stream = own_stream(device, Priority::normal);
   ResidualCheck<double> check(decks::base({8, 8, 8}), world, device, kernel,
                               kernel.scratch_bytes(field.view().interior()), 8 * 8 * 8);

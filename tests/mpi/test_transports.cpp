@@ -356,7 +356,7 @@ TEST_P(TransportRegistry, GathersTheBlocksOfAllRanks) {
   std::vector<Box> blocks;
   for (int rank = 0; rank < world().size(); ++rank) blocks.push_back(cut.subdomain(rank));
   const Box mine = blocks[static_cast<std::size_t>(world().rank())];
-  const FaceCopy<double>& copy = face_copy<double>(device().backend());
+  const FaceCopy<double>& copy = FaceCopy<double>::on(device().backend());
   on_each_transport([&](const Entry& entry) {
     Field<double> field(device(), mine.extent(), 1), whole(device(), cells, 1);
     const HaloExchange<double> halo(cut, world(), device(), {halo_field(field)},

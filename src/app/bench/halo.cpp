@@ -97,7 +97,7 @@ class FaceBench {
 
   // Of the device, a launch among many.
   void time_packs(std::size_t bytes, double& pack, double& unpack) {
-    const FaceCopy<T>& copy = face_copy<T>(bench_.device.backend());
+    const FaceCopy<T>& copy = FaceCopy<T>::on(bench_.device.backend());
     const HaloMessage& m = messages_.front();
     const Buffer dense(bench_.device, bytes);
     const FieldView<T> field = fields_.front().view;
@@ -164,7 +164,7 @@ std::vector<Json> measure_all(const Bench& bench, Int3 cells) {
   std::vector<Json> entries;
   for (const int ghosts : bench.options.ghosts) {
     Field<T> field = all_or_throw(bench.world, [&] { return Field<T>(bench.device, cells, ghosts); });
-    face_copy<T>(bench.device.backend()).fill(field.view(), T(0), bench.stream);
+    FaceCopy<T>::on(bench.device.backend()).fill(field.view(), T(0), bench.stream);
     bench.device.synchronize(bench.stream);
     for (OpenTransport<T>& open : transports)
       for (const Direction d : face_directions())

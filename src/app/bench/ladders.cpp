@@ -25,7 +25,7 @@ namespace {
 template <class T>
 Field<T> random_field(const Bench& bench, Int3 cells, int ghosts, std::uint64_t seed, T low, T high) {
   Field<T> field(bench.host, cells, ghosts);
-  face_copy<T>(Backend::host).fill(field.view(), T(0), {});
+  FaceCopy<T>::on(Backend::host).fill(field.view(), T(0), {});
   fill_random(field.view(), seed, low, high);
   return field;
 }
@@ -86,8 +86,8 @@ class SweepBench {
         in_(bench.device, cells, time_block),
         out_(bench.device, cells, time_block),
         expected_(bench.host, cells, time_block) {
-    const FaceCopy<T>& on_device = face_copy<T>(bench.device.backend());
-    const FaceCopy<T>& on_host = face_copy<T>(Backend::host);
+    const FaceCopy<T>& on_device = FaceCopy<T>::on(bench.device.backend());
+    const FaceCopy<T>& on_host = FaceCopy<T>::on(Backend::host);
     for (Field<T>* field : {&in_, &out_}) on_device.fill(field->view(), T(0), bench.stream);
     on_host.fill(expected_.view(), T(0), {});
     if (!bench.on_host()) on_host.fill(mirror_.emplace(bench.host, cells, time_block).view(), T(0), {});
@@ -176,7 +176,7 @@ class SweepBench {
 
   First first_sweep(const StencilKernel<T>& kernel, int tile, const UpdateNorm& norm) {
     start_anew(in_);
-    face_copy<T>(kernel.backend).fill(out_.view(), poison<T>, bench_.stream);
+    FaceCopy<T>::on(kernel.backend).fill(out_.view(), poison<T>, bench_.stream);
     First found{"", poison<double>};
     if (norm.result) bench_.device.copy(norm.result, &found.norm, sizeof(double), bench_.stream);
     queue(kernel, tile, in_, out_, norm);
@@ -199,7 +199,7 @@ class SweepBench {
     const Box whole = in.view().interior();
     SweepArgs<T> args{in.view(), out.view(), whole, coefficients<T>, boundaries_, source(), norm};
     if (bench_.options.boundaries)
-      face_copy<T>(kernel.backend)
+      FaceCopy<T>::on(kernel.backend)
           .fill_boundaries(in.view(), boundaries_in_ghosts(kernel.own_boundaries, boundaries_), whole,
                            bench_.stream);
     if (!bench_.options.overlap) return kernel.launch(args, plan, bench_.stream);

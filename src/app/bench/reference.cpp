@@ -78,7 +78,7 @@ void fill_random(FieldView<T> field, std::uint64_t seed, T low, T high) {
 template <class T>
 void sweep_reference(Field<T>& start, Field<T>& expected, FieldView<const T> source, Coefficients<T> c,
                      const Boundaries<T>& boundaries, int time_block) {
-  const FaceCopy<T>& cells = face_copy<T>(Backend::host);
+  const FaceCopy<T>& cells = FaceCopy<T>::on(Backend::host);
   const bool any_boundary = std::ranges::any_of(boundaries.faces, &Boundary<T>::is_boundary);
   const Index margin = any_boundary ? 0 : 1;  // cells of a sweep beyond the block, for each that follows
   for (int left = time_block - 1;; --left) {
