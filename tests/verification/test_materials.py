@@ -109,7 +109,7 @@ def test_two_names_of_one_material_are_one_body(tmp_path, problem):
 
 
 IMPLICIT = {"method": "implicit", "end_time": 900, "dt": 300}
-METHODS = {**PROBLEMS, "implicit": IMPLICIT, "sdirk2": {**IMPLICIT, "scheme": "sdirk2", "tolerance": 1}}
+METHODS = {**PROBLEMS, "implicit": IMPLICIT, "sdirk2": {"method": "implicit", "end_time": 300, "dt": 150, "scheme": "sdirk2", "tolerance": 10}}
 
 
 def random_body(seed, problem):
