@@ -110,6 +110,7 @@ struct MaterialsSetting {
   unsigned faces;  // with a boundary
   bool steady, has_source, is_symmetric, by_cell, with_layers;
   int sweeps;
+  unsigned number;  // of this setting
 };
 
 class MaterialsSweep : public OnDevice {
@@ -176,14 +177,17 @@ class MaterialsSweep : public OnDevice {
     SweepArgs<T> args{in_there.view(), out.view(), region, tables.coefficients[0], there.boundaries, {}, {}};
     if (s.has_source) args.source = source_there.view();
     args.materials = materials;
-    for (int tile = 0; tile < std::ssize(kernel.tiles); ++tile) {
+    std::vector<int> tiles = tiles_of(kernel);
+    // One in turn, where all together would take half the time of all emulated cases.
+    if (is_slow(*device_) && s.extent.x > 100 && kernel.max_time_block > 1)
+      tiles = {tiles[s.number / 4 % tiles.size()]};
+    for (const int tile : tiles) {
       const SweepPlan plan{s.sweeps, tile};
       args.region = interior.empty() ? region : interior;
       if (!interior.empty()) kernel.launch(args, plan, {});
       args.region = region;
       launch_exterior(kernel, args, interior, plan, {});
       expect_same_there(*device_, expected, out);
-      if (kernel.backend == Backend::cuda && tile > 1) break;  // tiles that differ by their throttle
     }
   }
 };
@@ -200,7 +204,7 @@ TEST_P(MaterialsSweep, gives_the_bits_of_the_formula) {
         for (const unsigned faces : {0u, 0b111111u, 0b011001u})
           for (unsigned n = 0; n < problems; ++n, ++problem)
             expect_formula<T>(kernel, {extent, faces, problem % 2 == 0, problem / 2 % 2 == 0,
-                                       problem % 3 == 0, problem % 5 < 3, problem % 4 < 3, sweeps});
+                                       problem % 3 == 0, problem % 5 < 3, problem % 4 < 3, sweeps, problem});
       }
     }
   });
