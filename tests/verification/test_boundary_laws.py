@@ -111,6 +111,14 @@ def test_a_balanced_patch_has_a_steady_state(tmp_path):
     assert "0.181602 W more heat enters the body" in said
 
 
+@pytest.mark.parametrize("coefficient, code", [("0*y", 65), ("max(0, y - 1)", 65), ("max(0, y - 0.004)", 0)])
+def test_a_coefficient_that_is_0_all_over_holds_nothing(tmp_path, coefficient, code):
+    body = deck({"z_max": LIST[0], "x_max": {**CONVECTION, "coefficient": coefficient}}, STEADY["multigrid"])
+    (tmp_path / "deck.yaml").write_text(json.dumps(body))
+    said = isotherm("check", "deck.yaml", cwd=tmp_path, code=code).stderr
+    assert ("boundaries: the coefficients of convection are 0 in all cells" in said) == (code == 65), said
+
+
 LONG = [*STEADY.values(), {"method": "rkl", "end_time": 20}, {"method": "implicit", "end_time": 20}]
 
 

@@ -42,6 +42,14 @@ def test_a_floor_plan_is_its_boxes(tmp_path):
     assert found == fingerprint(tmp_path, [BEFORE, planned(), AFTER], "marked")
 
 
+def test_messages_name_the_sources_of_the_deck(tmp_path):
+    (tmp_path / "plan.csv").write_text(PLAN)
+    half_out = {"from": [*LOW[:2], 3e-3], "to": [*HIGH[:2], 5e-3]}
+    run(tmp_path, deck(planned(**half_out), {**AFTER, "from": [9e-3, 0, 0], "to": [11e-3, 1e-3, 1e-3]}))
+    said = isotherm("check", "deck.yaml", cwd=tmp_path).stdout
+    assert "sources.0 (block C): only 50 %" in said and "sources.1: only 50 %" in said, said
+
+
 TRACE = """\
 time,spare,p0,p1
 0,1,2,4

@@ -255,10 +255,13 @@ def changed(**keys):
     (changed(regions=[{"shape": "box", "material": "room", "from": [0.03, 0, 0], "to": [0.05, 1, 1]},
                       {"shape": "box", "material": "void", "from": [0.05, 0, 0], "to": [0.06, 1, 1]}],
              problem={"kind": "steady"}), ["nothing holds the temperature", "(0.065, 0.005, 0.005) m"]),
+    (changed(regions=[{"shape": "box", "material": "room", "from": [0.016, 0, 0], "to": [0.019, 1, 1]}], problem={"kind": "steady"},
+             grid={"cells": [None, 8, 8], "spacing": [[[4, 0.01], [2, 0.02]], 0.01, 0.01]}, boundaries={"x_min": {"kind": "flux", "value": 5}}),
+     ["nothing holds the temperature"]),
     (changed(regions=[{**BOX, "material": "room"}], output={"probes": {"points": [[0.04, 0.04, 0.04]]}}),
      ["(0.04, 0.04, 0.04) m is in a void"]),
     (changed(regions=[{**BOX, "material": "room"}], sources=[{**BOX, "power": 5}]), ["sources.0: lies in a void"]),
-], ids=["word", "coefficient", "formula", "conductivity", "density", "all", "contact", "name", "hidden", "singular", "probe", "source"])
+], ids=["word", "coefficient", "formula", "conductivity", "density", "all", "contact", "name", "hidden", "singular", "no_centre", "probe", "source"])
 def test_what_is_wrong_is_said(tmp_path, deck, words):
     said = run(tmp_path, deck, code={65})
     for each in words:
@@ -329,6 +332,21 @@ def test_heat_in_a_void_is_said(tmp_path, source, share, zones):
     write_deck(tmp_path, json.dumps({**deck, "grid": {"spacing": [zones or [[8, 0.01]], 0.01, 0.01], "cells": [None, 8, 8]}}))
     said = [line for line in ran("check", "deck.yaml", cwd=tmp_path).stdout.splitlines() if "warning" in line and "sources.0" in line]
     assert [float(line.split("only ")[1].split(" %")[0]) for line in said] == ([] if share is None else [pytest.approx(share, abs=0.1)])
+
+
+ELLIPSOID = {"shape": "double_ellipsoid", "centre": [0.04, 0.04, 0.08], "front": 0.01, "rear": 0.01, "half_width": 0.01, "depth": 0.01}
+
+
+@pytest.mark.parametrize("heat, watts", [({"boundaries": {"z_max": {"kind": "flux", "value": 1000}}}, 3.2),
+                                         ({"sources": [{**ELLIPSOID, "power": 6}]}, 3)], ids=["flux", "source"])
+def test_a_steady_body_is_balanced_by_the_heat_outside_voids(tmp_path, heat, watts):
+    """The half with the larger x is a void: half of the heat does not come."""
+    sink = {"shape": "box", "from": [0, 0, 0], "to": [0.04, 0.08, 0.08], "mode": "add"}
+    half = {"shape": "box", "material": "void", "from": [0.04, 0, 0], "to": [1, 1, 1]}
+    deck = changed(materials={"core": CORE}, regions=[half], boundaries={}, problem={"kind": "steady", "mean_temperature": 300})
+    for share, code in (1, 0), (2, 65):
+        sources = [*heat.get("sources", []), {**sink, "power": -share * watts}]
+        run(tmp_path, {**deck, **heat, "sources": sources}, code={code})
 
 
 TWO = {"core": CORE, "board": BOARD, "room": HOT}
