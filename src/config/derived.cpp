@@ -27,7 +27,7 @@ std::string deck_key(const std::string& key, const SourcesOfDeck& sources) {
   if (sources.empty() || !key.starts_with(list)) return key;
   const auto end = std::min(key.find('.', list.size()), key.size());
   const auto number = read_number<std::int64_t>(key.substr(list.size(), end - list.size()));
-  if (!number || *number >= std::ssize(sources)) return key;
+  if (!number || *number < 0 || *number >= std::ssize(sources)) return key;
   const auto& [entry, block] = sources[*number];
   const std::string of_deck = fmt::format("{}{}{}", list, entry, key.substr(end));
   return block.empty() ? of_deck : fmt::format("{} (block {})", of_deck, block);
