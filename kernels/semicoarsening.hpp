@@ -270,6 +270,12 @@ ISOTHERM_HOST_DEVICE float coarse_conductance(const GridConductances& g, const H
                          : coarse_face_across(g, h, along, above, coarse);
 }
 
+// The error after a sweep in a cell of error `centre` before. `heat`: the source plus the heat through its
+// faces.
+ISOTHERM_HOST_DEVICE float updated(float weight, const CellFaces<float>& faces, float heat, float centre) {
+  return fused_multiply_add(weight * inverse_of(faces.sum()), heat, centre);
+}
+
 // A weighted Jacobi sweep of a coarse grid. `in` empty: from 0.
 struct ConductanceSweep {
   GridConductances g;
@@ -277,11 +283,6 @@ struct ConductanceSweep {
   FieldView<float> out;
   Box region;
   float weight;
-
-  // The new temperature of a cell with `centre` now. `heat`: the source plus the heat through its faces.
-  ISOTHERM_HOST_DEVICE float update(CellFaces<float> faces, float heat, float centre) const {
-    return fused_multiply_add(weight * inverse_of(faces.sum()), heat, centre);
-  }
 };
 
 // Regions are of the fine grid; in restrict_residual and coarsen of the coarse one.

@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(256) pass_columns(GridPass p, Use use, Int3 fi
 struct SweepCell {
   ConductanceSweep sweep;
   __device__ float operator()(CellFaces<float> faces, float heat, float centre, Int3) const {
-    return sweep.update(faces, heat, centre);
+    return updated(sweep.weight, faces, heat, centre);
   }
 };
 struct ShareResidual {

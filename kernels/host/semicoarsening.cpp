@@ -18,7 +18,7 @@ void for_each_cell_of_rows(Box box, const Body& body) {
 // out = use(faces, heat, centre, cell) in a row, `heat` being the source plus the heat through the faces; in
 // and source may be empty: 0.
 template <class Use>
-void pass_row(const ConductanceSweep p, const Use use, Index y, Index z) {
+void pass_row(const ConductanceSweep& p, const Use use, Index y, Index z) {
   const Index lo = p.region.lo.x, count = p.region.extent().x, pitch_y = p.in.pitch_y, pitch_z = p.in.pitch_z;
   const auto row_of = [&](FieldView<const float> field) { return row_from(field, {lo, y, z}); };
   const float *const gx = row_of(p.g.faces[0]), *const gy = row_of(p.g.faces[1]),
@@ -47,7 +47,9 @@ void pass_row(const ConductanceSweep p, const Use use, Index y, Index z) {
 void sweep_row(const ConductanceSweep& s, Index y, Index z) {
   pass_row(
       s,
-      [s](CellFaces<float> faces, float heat, float centre, Int3) { return s.update(faces, heat, centre); },
+      [weight = s.weight](const CellFaces<float>& faces, float heat, float centre, Int3) {
+        return updated(weight, faces, heat, centre);
+      },
       y, z);
 }
 
