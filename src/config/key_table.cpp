@@ -363,8 +363,8 @@ Keys describe(ProblemConfig& problem) {
        "weight. Transient: euler, one sweep per step; rkl, steps hundreds of times as long in some eighty sweeps; "
        "or implicit, steps of any length by multigrid.",
        {.absent = "multigrid, or euler of transient problems"}},
-      {"accelerate", choice(problem.accelerate), "Of several materials by multigrid or implicit: conjugate gradients, "
-       "of five V cycles a cycle; or none.", {.absent = "cg of several materials by these methods"}},
+      {"accelerate", choice(problem.accelerate), "Of several materials by multigrid or implicit: conjugate gradients "
+       "where V cycles alone leave more than a tenth of the error, five V cycles a cycle; or none.", {.absent = "cg of several materials by these methods"}},
       {"scheme", choice(problem.scheme),
        "Of implicit: backward_euler, of first order, which does not overshoot; or sdirk2, of second order.",
        {.when = implicit}},

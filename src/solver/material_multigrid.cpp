@@ -1,8 +1,8 @@
-// Solves for the change of a steady problem or an implicit step with several materials, by V cycles within
-// conjugate gradients: where materials differ by much, V cycles alone do not reduce some errors. The residual
-// is computed from the field, in its precision; changes are in fp32 (defect correction; Trottenberg,
-// Oosterlee and Schueller, Multigrid, Academic Press 2001, chapter 2). Conjugate gradients start anew with
-// each solution, so a cycle, and a checkpoint, needs no state but the field.
+// Solves for the change of a steady problem or an implicit step with several materials, by V cycles, and by
+// conjugate gradients where these converge slowly: if materials differ by much, V cycles alone do not reduce
+// some errors. The residual is computed from the field, in its precision; changes are in fp32 (defect
+// correction; Trottenberg, Oosterlee and Schueller, Multigrid, Academic Press 2001, chapter 2). Conjugate
+// gradients start anew with each solution, so a cycle, and a checkpoint, needs no state but the field.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -393,6 +393,9 @@ struct Goal {
 };
 constexpr Goal of_cycle{1e-2, 200}, of_step{1e-6, 1000};
 
+// V cycles alone go on while each leaves at most this share of the error.
+constexpr double plain_left = 0.1;
+
 template <class T>
 class MaterialCorrection : public Correction<T> {
  public:
@@ -429,7 +432,8 @@ class MaterialCorrection : public Correction<T> {
       kernels().find_residual_of_body(body(), static_cast<T>(scale), level_.field(), level_.source(),
                                       multigrid_.finest().source().view(), level_.whole(), level_.compute());
     });
-    last_product_ = energy_ = 0;
+    last_product_ = last_residual_ = energy_ = 0;
+    is_plain_ = true;
     const bool is_step = is_implicit(level_.config());
     const Goal goal = is_step ? of_step : of_cycle;
     double first = 0;
@@ -493,15 +497,15 @@ class MaterialCorrection : public Correction<T> {
     if (accelerates || is_implicit(level_.config()))
       grid.timed(Phase::reduction, [&] {
         steps.products(fields, sums_.template as<LongAccumulator>(), level_.compute());
-        const ConjugateParts best = best_parts();
-        if (accelerates) parts = best;
+        parts = next_parts(accelerates);
       });
     grid.timed(Phase::sweep, [&] { steps.take(fields, parts, level_.compute()); });
   }
 
-  // The parts that minimise the error in the norm of A. Where rounding spoils them: the whole correction, and
-  // conjugate gradients start anew.
-  ConjugateParts best_parts() {
+  // The parts of the next step. The whole correction, as long as V cycles alone converge; then those that
+  // minimise the error in the norm of A. Nothing is lost by plain cycles first: the next step minimises over
+  // the last one too. Where rounding spoils the parts: the whole correction, and a new start.
+  ConjugateParts next_parts(bool accelerates) {
     std::array<LongAccumulator, conjugate_products> sums;
     level_.device().copy(sums.data(), sums_.data(), sums_.bytes(), level_.compute());
     level_.device().synchronize(level_.compute());
@@ -509,13 +513,20 @@ class MaterialCorrection : public Correction<T> {
     for (std::size_t i = 0; i < sums.size(); ++i) {
       of[i] = over_ranks(sums[i], level_.communicator()).rounded();
     }
-    energy_ = of[r_z];
-    const double d_Ad = std::exchange(last_product_, 0), determinant = of[z_Az] * d_Ad - of[z_Ad] * of[z_Ad];
+    const double before = std::exchange(energy_, of[r_z]), d_Ad = std::exchange(last_product_, 0),
+                 r_d = std::exchange(last_residual_, 0);
+    if (before != 0 && std::abs(energy_) > plain_left * plain_left * std::abs(before)) is_plain_ = false;
+    if (is_plain_ || !accelerates) {
+      last_product_ = of[z_Az];
+      last_residual_ = of[r_z] - of[z_Az];
+      return {};
+    }
+    const double determinant = of[z_Az] * d_Ad - of[z_Ad] * of[z_Ad];
     double of_correction = of[r_z] / of[z_Az], of_last = 0;
     constexpr double independent = 1e-12, most = 100;
     if (determinant > independent * of[z_Az] * d_Ad) {
-      of_correction = of[r_z] * d_Ad / determinant;
-      of_last = -of[r_z] * of[z_Ad] / determinant;
+      of_correction = (of[r_z] * d_Ad - r_d * of[z_Ad]) / determinant;
+      of_last = (r_d * of[z_Az] - of[r_z] * of[z_Ad]) / determinant;
     }
     if (!(of_correction > 0 && of_correction < most && std::abs(of_last) < most)) return {};
     last_product_ =
@@ -529,6 +540,8 @@ class MaterialCorrection : public Correction<T> {
   MaterialMultigrid multigrid_;
   Field<float> last_, image_;  // the last step d, and A d
   double last_product_ = 0;    // d A d; 0: there is no last step
+  double last_residual_ = 0;   // r d after the last step
+  bool is_plain_ = true;       // have V cycles alone converged so far?
   double energy_ = 0;          // r z before the last step: about the error's square in the norm of A
   std::int64_t extra_sweeps_ = 0;
   Buffer sums_;

@@ -305,6 +305,14 @@ def test_conjugate_gradients_are_of_the_method_that_a_steady_deck_has(tmp_path):
         assert "problem.accelerate: cg is for multigrid and implicit" in run(tmp_path, deck, code={65})
 
 
+def test_v_cycles_alone_go_on_while_they_converge(tmp_path):
+    """An implicit step is one solution with and without conjugate gradients: the same bits if these did nothing."""
+    for conductivity, converge in ((2, True), (1000, False)):
+        deck = jumps([12] * 3, blocks(3)) | {"problem": {"method": "implicit", "dt": 1e6, "steps": 2}}
+        deck["materials"] = {name: {"conductivity": k, "density": 1, "heat_capacity": 1} for name, k in (("poor", 1), ("good", conductivity))}
+        assert (run(tmp_path, deck)["fingerprint"] == run(tmp_path, deck, "problem.accelerate=none")["fingerprint"]) == converge
+
+
 def test_single_cells_that_differ_need_conjugate_gradients(tmp_path):
     """There coarse grids say little of the finest, and plain V cycles stall."""
     draw, h = random.Random(1), 1 / 12
