@@ -254,8 +254,9 @@ TEST_P(SemicoarseningOf, HasTheBitsOfTheFormulas) {
             c.n, whole,
             [&](Int3 cell, float) {
               const CellFaces<float> faces = g.all(cell);
-              if (from_zero) return sweep.update(faces, s(cell), 0);
-              return sweep.update(faces, faces.add_to(s(cell), &t(cell), t.pitch_y, t.pitch_z), t(cell));
+              if (from_zero) return updated(sweep.weight, faces, s(cell), 0);
+              return updated(sweep.weight, faces, faces.add_to(s(cell), &t(cell), t.pitch_y, t.pitch_z),
+                             t(cell));
             },
             [&](FieldView<float> out) {
               const ConductanceSweep there_sweep{there,
