@@ -270,8 +270,7 @@ ISOTHERM_HOST_DEVICE float coarse_conductance(const GridConductances& g, const H
                          : coarse_face_across(g, h, along, above, coarse);
 }
 
-// The error after a sweep in a cell of error `centre` before. `heat`: the source plus the heat through its
-// faces.
+// The error of a cell after a sweep. `heat`: the source plus the heat through its faces.
 ISOTHERM_HOST_DEVICE float updated(float weight, const CellFaces<float>& faces, float heat, float centre) {
   return fused_multiply_add(weight * inverse_of(faces.sum()), heat, centre);
 }

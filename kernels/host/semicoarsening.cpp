@@ -45,12 +45,10 @@ void pass_row(const ConductanceSweep& p, const Use use, Index y, Index z) {
 }
 
 void sweep_row(const ConductanceSweep& s, Index y, Index z) {
-  pass_row(
-      s,
-      [weight = s.weight](const CellFaces<float>& faces, float heat, float centre, Int3) {
-        return updated(weight, faces, heat, centre);
-      },
-      y, z);
+  const auto use = [weight = s.weight](const CellFaces<float>& faces, float heat, float centre, Int3) {
+    return updated(weight, faces, heat, centre);
+  };
+  pass_row(s, use, y, z);
 }
 
 // Several sweeps run as a wavefront in cache: each is two planes and one row behind the previous sweep. Its

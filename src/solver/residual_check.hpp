@@ -40,6 +40,11 @@ inline bool has_converged(const Config& config, double first, double value) {
   return relative_residual(tolerance_unit(config, first), value) <= problem.tolerance;
 }
 
+// So many checks may find no progress: the residual of conjugate gradients may rise while the error falls.
+inline int least_checks(const ProblemConfig& problem) {
+  return problem.accelerate == Acceleration::cg ? 10 : 2;
+}
+
 // Detects a residual that no longer falls. A sweep is a symmetric operator: while the slowest mode falls to a
 // tenth, any residual falls below half, whatever its modes. A residual that does not is due to rounding. Only
 // residuals decide, so all ranks, kernels and restarts decide alike.
@@ -70,11 +75,6 @@ class Stagnation {
   }
 
  private:
-  // The residual of conjugate gradients may rise for some cycles while the error falls.
-  static double least_checks(const ProblemConfig& problem) {
-    return problem.accelerate == Acceleration::cg ? 10 : 2;
-  }
-
   double patience_;  // sweeps
   Lowest lowest_{std::numeric_limits<double>::infinity(), 0};
 };
