@@ -58,7 +58,7 @@ def plane_figure(record, snapshot, axis, plane):
                for number, material in enumerate(materials)]
     handles = [Patch(facecolor=colour, edgecolor="0.5", linewidth=0.6, label=figures.plain(printable(material["name"], LONGEST)))
                for number, (material, colour) in enumerate(zip(materials, colours)) if np.any(plane == number)][:MOST_NAMES]
-    lines = contact_lines(record, plane, snapshot.faces(across) / unit.si, snapshot.faces(up) / unit.si)
+    lines = contact_lines(record, plane, snapshot.edges[across] / unit.si, snapshot.edges[up] / unit.si)
     if lines:
         handles.append(Line2D([], [], color=CONTACT, linewidth=2.5, label="contact"))
     longest = max(len(handle.get_label()) for handle in handles)

@@ -69,7 +69,7 @@ def draw_slice(options):
     kind = "slices" if options.all_times else "slice"
     path = figures.check_format(options.out or run.path / f"{options.series or run.name}_{kind}_{AXES[axis]}.png")
     chosen = spread(snapshots) if options.all_times else [chosen_snapshot(snapshots, options)]
-    index = plane_index(chosen[0], axis, chosen_position(run, chosen[0], axis, options))
+    index = plane_index(chosen[0], axis, options.position, run.hottest_place())
     planes = [each.picture(axis, index) for each in chosen]
     if not any(np.isfinite(plane).any() for plane in planes):
         raise no_body(chosen[0], axis, index)
@@ -106,18 +106,12 @@ def chosen_snapshot(snapshots, options):
     return snapshots.nearest(seconds)
 
 
-def chosen_position(run, snapshot, axis, options):
-    """The one that is asked for; else that of the hottest cell at the end, where this file has it; else the middle."""
-    if options.position is not None:
-        return options.position
-    hottest = run.hottest_place()
+def plane_index(snapshot, axis, position, hottest=None):
+    """Index of the cell at `position`: metres, or "40%" of the way along the axis. None: that of the `hottest` place of the run
+    where this file has it, else the middle."""
     low, high = (corner[axis] for corner in snapshot.bounds)
-    return repr(hottest[axis]) if hottest and low <= hottest[axis] <= high else "50%"
-
-
-def plane_index(snapshot, axis, position):
-    """Index of the cell that holds `position`: metres, or "40%" of the way along the axis."""
-    low, high = (corner[axis] for corner in snapshot.bounds)
+    if position is None:
+        position = repr(hottest[axis]) if hottest and low <= hottest[axis] <= high else "50%"
     why = f"--position {position} is no number; give metres, or a share such as 50%"
     with failing(ValueError, COMMAND_LINE, lambda _: why):
         metres = low + float(position[:-1]) / 100 * (high - low) if position.endswith("%") else float(position)
@@ -127,7 +121,7 @@ def plane_index(snapshot, axis, position):
                                     f"{low:.6g} m to {high:.6g} m")
     # As the program's own slices: an upper face belongs to the cell below it only at the end of the box, and
     # a place that is a face but for rounding is that face.
-    faces = snapshot.faces(axis)
+    faces = snapshot.edges[axis]
     index = int(np.searchsorted(faces + 1e-9 * np.append(0, -np.diff(faces)), metres, side="right")) - 1
     return min(max(index, 0), snapshot.cells[axis] - 1)
 
@@ -253,7 +247,7 @@ def animate(options):
     if len(snapshots) < 2:
         raise Failure(DATA, f"{run.path} holds one snapshot of {name}; a film needs two")
     frames = spread(snapshots, options.frames)
-    index = plane_index(frames[0], axis, chosen_position(run, frames[0], axis, options))
+    index = plane_index(frames[0], axis, options.position, run.hottest_place())
     with figures.look(**{"figure.dpi": DPI}):
         figure, drawn = film(name, frames, axis, index)
         try:

@@ -200,27 +200,24 @@ class Snapshot:
             self.shape = file[self.dataset].shape  # (nz, ny, nx)
             self.cells = self.shape[::-1]  # nx, ny, nz
             attributes = file["isotherm"].attrs
-            self.spacing = np.array(attributes["spacing"], dtype=float)  # m: x, y, z
-            self.centre = np.array(attributes["origin"], dtype=float) + 0.5 * self.spacing  # m, of the first cell
+            spacing, origin = (np.array(attributes[name], dtype=float) for name in ("spacing", "origin"))  # m: x, y, z
             self.time = float(attributes["time"])  # s
-            # m, the faces of the cells along x, y and z, where cells differ in size; else None
-            self.edges = [np.array(file[f"isotherm/edges_{axis}"]) for axis in "xyz"] if "edges_x" in file["isotherm"] else None
-            if len(self.shape) != 3 or self.spacing.shape != (3,) or self.centre.shape != (3,):
+            self.is_graded = "edges_x" in file["isotherm"]  # its cells differ in size
+            if len(self.shape) != 3 or spacing.shape != (3,) or origin.shape != (3,):
                 raise ValueError("its grid is not of three axes")
-            if self.edges and [len(edges) for edges in self.edges] != [count + 1 for count in self.cells]:
+            #: Metres, the faces of the cells along x, y and z: one more than there are cells.
+            self.edges = [np.array(file[f"isotherm/edges_{axis}"]) for axis in "xyz"] if self.is_graded else [
+                low + size * np.arange(count + 1) for low, size, count in zip(origin, spacing, self.cells)]
+            if [len(edges) for edges in self.edges] != [count + 1 for count in self.cells]:
                 raise ValueError("it has faces of other cells")
         # "x", "y" or "z": the first along which there is one cell, as in a slice; None without one.
         self.thin_axis = next((axis for axis, count in zip("xyz", self.cells) if count == 1), None)
-        # Two corners of the box in metres: half a cell around the outer cell centres.
-        self.bounds = (low := self.centre - 0.5 * self.spacing), low + self.spacing * np.array(self.cells)
-        if self.edges:
-            self.bounds = tuple(np.array([edges[end] for edges in self.edges]) for end in (0, -1))
+        # Two corners of the box in metres.
+        self.bounds = tuple(np.array([edges[end] for edges in self.edges]) for end in (0, -1))
 
     def centres(self, axis):
         """Metres, of the cells along axis 0, 1, 2 = x, y, z."""
-        if self.edges:
-            return (self.edges[axis][:-1] + self.edges[axis][1:]) / 2
-        return self.centre[axis] + self.spacing[axis] * np.arange(self.cells[axis])
+        return (self.edges[axis][:-1] + self.edges[axis][1:]) / 2
 
     x = property(lambda self: self.centres(0), doc="Metres, of the centres of the cells; y and z alike.")
     y = property(lambda self: self.centres(1))
@@ -251,25 +248,21 @@ class Snapshot:
         """The plane at places that are evenly apart along both axes, as pixels are: of a graded grid interpolated between
         the centres of cells, but for those next to a void; of any other the plane itself."""
         plane = self.plane(axis, index)
-        if not self.edges:
+        if not self.is_graded:
             return plane
         for along, other in enumerate(other for other in (2, 1, 0) if other != axis):
             smooth = np.apply_along_axis(lambda cells: np.interp(self.pixels(other), self.centres(other), cells), along, plane)
             plane = np.where(np.isnan(smooth), plane.take(self.cells_of_pixels(other), along), smooth)
         return plane
 
-    def faces(self, axis):
-        """Metres, of the cells along the axis: one more than there are cells."""
-        return self.edges[axis] if self.edges else self.bounds[0][axis] + self.spacing[axis] * np.arange(self.cells[axis] + 1)
-
     def cells_of_pixels(self, axis):
-        return np.clip(np.searchsorted(self.faces(axis), self.pixels(axis)) - 1, 0, self.cells[axis] - 1)
+        return np.clip(np.searchsorted(self.edges[axis], self.pixels(axis)) - 1, 0, self.cells[axis] - 1)
 
     def pixels(self, axis):
         """Metres, of places that are evenly apart along the axis: of a graded grid as many as a figure has pixels, so that
         a void begins at its face; of any other the centres of cells."""
-        if not self.edges or self.cells[axis] == 1:
+        if not self.is_graded or self.cells[axis] == 1:
             return self.centres(axis)
-        low, high = self.edges[axis][0], self.edges[axis][-1]
+        low, high = self.edges[axis][[0, -1]]
         count = max(self.cells[axis], PIXELS)
         return low + (high - low) * (np.arange(count) + 0.5) / count

@@ -58,16 +58,16 @@ def test_position_picks_the_cell_that_holds_it(run, axis, position, index):
 
 def test_a_face_but_for_rounding_is_that_face():
     """As in the program's own slices: 0.7 / 0.1 is below 7."""
-    box = SimpleNamespace(bounds=((0.0,) * 3, (1.0,) * 3), cells=(10, 10, 10), faces=lambda _: 0.1 * np.arange(11))
+    box = SimpleNamespace(bounds=((0.0,) * 3, (1.0,) * 3), cells=(10, 10, 10), edges=[0.1 * np.arange(11)])
     assert [pictures.plane_index(box, 0, f"0.{k}") for k in range(10)] == list(range(10))
 
 
 def test_every_centre_lies_in_its_own_cell(run):
     snapshot = Run(run).snapshots[0]
     for axis, cells in enumerate(CELLS):
-        for index in range(cells):
-            centre = float(snapshot.centre[axis] + index * snapshot.spacing[axis])
-            assert pictures.plane_index(snapshot, axis, repr(centre)) == index
+        for index, centre in enumerate(snapshot.centres(axis)):
+            assert pictures.plane_index(snapshot, axis, repr(float(centre))) == index
+        assert index == cells - 1
 
 
 @pytest.mark.parametrize("time, sweep", [("first", 0), ("last", 100), ("2", 40), ("3.2", 40), ("3.3", 90), ("5", 100)])
