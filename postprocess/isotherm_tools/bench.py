@@ -30,11 +30,11 @@ def add(subcommands):
             ("roofline", roofline_figure, "draw stencil rows over their arithmetic intensity, under their limit"),
             ("time-blocks", time_block_figure,
              "draw points per second against the sweeps per launch, with the limits of memory")):
-        subcommand = add_subcommand(subcommands, name, draw_bench, text, f"Reads what a benchmark measured, to {text}.", None)
+        subcommand = add_subcommand(subcommands, name, draw_bench, text, None,
+                                    "png, pdf or svg by its ending (default: next to the JSON)")
         subcommand.set_defaults(figure=name, make=make)
         subcommand.add_argument("bench", metavar="BENCH.json", help="written by isotherm bench ... --json")
         subcommand.add_argument("--best", action="store_true", help="only the fastest tile of each kernel")
-        subcommand.add_argument("--out", metavar="FILE", help="png, pdf or svg by its ending (default: next to the JSON)")
 
 
 def draw_bench(options):

@@ -19,8 +19,7 @@ from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter  # noq
 from isotherm_tools.program import COMMAND_LINE, Failure, write_whole  # noqa: E402
 
 MOST_LETTERS = 23  # of a line beside curves
-FORMATS = ("png", "pdf", "svg")
-OUT_HELP = "png, pdf or svg by its ending (default: in the run directory)"
+FORMATS = (".png", ".pdf", ".svg")
 # Okabe and Ito's colours, which those who tell few colours apart can tell, and dashes for print without any.
 PALETTE = BLUE, RED, *_ = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 PRECISIONS = {"fp32": BLUE, "fp64": RED}
@@ -71,11 +70,11 @@ def plain_ticks(axis):
     axis.set_minor_locator(NullLocator())
 
 
-def check_format(path):
+def check_format(path, formats=FORMATS):
     """The path. Before any work: can the file be written in the format that its name asks for?"""
-    if Path(path).suffix[1:].lower() not in FORMATS:
-        known = ", ".join(f".{name}" for name in FORMATS)
-        raise Failure(COMMAND_LINE, f"{path}: unknown picture format; end the name in one of {known}")
+    path = Path(path)
+    if path.suffix.lower() not in formats:
+        raise Failure(COMMAND_LINE, f"{path}: unknown format; end the name in {' or '.join(formats)}")
     return path
 
 

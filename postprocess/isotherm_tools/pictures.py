@@ -5,7 +5,6 @@ diagnostics over the sweeps."""
 import math
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 from matplotlib import animation, cm, colors, pyplot
@@ -27,14 +26,12 @@ DPI = 150  # of a film
 
 def add(subcommands):
     plane = add_subcommand(subcommands, "slice", draw_slice,
-                           "draw the temperature in a plane of cells, at one time or several",
-                           "Draws the temperature in a plane of cells, with isotherms. Only that plane is read.")
-    film = add_subcommand(subcommands, "animate", animate, "a plane of cells over the run's times, as GIF or MP4",
-                          "Makes a film of a plane of cells, with one scale of colours.")
-    volume = add_subcommand(subcommands, "volume", draw_volume, "isotherms as surfaces in the box (needs PyVista)",
-                            "Draws isotherms as surfaces in the box, by PyVista.")
-    history = add_subcommand(subcommands, "history", draw_history, "draw the residual, or columns of the diagnostics, over sweeps",
-                             "Draws the residual over sweeps, or columns of history.csv.")
+                           "draw the temperature in a plane of cells, with isotherms, at one time or several")
+    film = add_subcommand(subcommands, "animate", animate, "draw a plane of cells over the run's times, as GIF or MP4",
+                          out="gif or, with ffmpeg, mp4 by its ending (default: a gif in that directory)")
+    volume = add_subcommand(subcommands, "volume", draw_volume, "draw isotherms as surfaces in the box (needs PyVista)",
+                            out="png (default: in that directory)")
+    history = add_subcommand(subcommands, "history", draw_history, "draw the residual, or columns of history.csv, over sweeps")
     for each in (plane, film):
         each.add_argument("--series", metavar="NAME",
                           help="files of a part of the cells, e.g. demo_slice_z12, demo_coarse")
@@ -56,11 +53,6 @@ def add(subcommands):
                       help="at most so many, evenly over the run (default: 120)")
     volume.add_argument("--isotherms", metavar="K,K", help=f"their temperatures (default: about {SURFACES} round ones)")
     history.add_argument("--columns", metavar="NAME,NAME", help="of history.csv, e.g. min_K,mean_K,max_K,balance_W")
-    for each in (plane, history):
-        each.add_argument("--out", metavar="FILE", help=figures.OUT_HELP)
-    film.add_argument("--out", metavar="FILE",
-                      help="gif or, with ffmpeg, mp4 by its ending (default: a gif in the run directory)")
-    volume.add_argument("--out", metavar="FILE.png", help="default: in the run directory")
 
 
 def draw_slice(options):
@@ -128,29 +120,26 @@ def plane_index(snapshot, axis, position, hottest=None):
 
 def spread(snapshots, most=MOST_PANELS):
     """At most `most` of them, evenly over the run, its first and last among them."""
-    if len(snapshots) <= most:
-        return snapshots
-    return [snapshots[round(i * (len(snapshots) - 1) / (most - 1))] for i in range(most)]
+    count = min(most, len(snapshots))
+    return [snapshots[i] for i in np.linspace(0, len(snapshots) - 1, count).round().astype(int)]
 
 
-def slice_figure(name, snapshots, axis, index, planes, span=None):
-    """`span`: the coldest and the hottest colour's kelvin, where others than these planes are to have them too."""
+def slice_figure(name, snapshots, axis, index, planes, scale=None):
+    """`scale`: where others than these planes are to have it too."""
     across, up = (other for other in range(3) if other != axis)
     low, high = snapshots[0].bounds
     unit = length_unit(max(high[across] - low[across], high[up] - low[up]))
     extent = np.array([low[across], high[across], low[up], high[up]]) / unit.si
-    coldest, hottest = span or colour_range(planes)
-
-    steady = is_steady(snapshots)
+    scale, steady = scale or Scale(planes), is_steady(snapshots)
     columns, rows, size = arrange(len(planes), (extent[1] - extent[0]) / (extent[3] - extent[2]))
     figure, panels = pyplot.subplots(rows, columns, figsize=size, squeeze=False, sharex=True, sharey=True,
                                      layout="constrained")
     for panel in panels.flat[len(planes) :]:
         panel.set_visible(False)
     for number, (panel, plane, snapshot) in enumerate(zip(panels.flat, planes, snapshots)):
-        image = panel.imshow(plane, origin="lower", extent=extent, aspect="equal", cmap="inferno", vmin=coldest,
-                             vmax=hottest)
-        draw_contours(panel, plane, extent, coldest, hottest)
+        image = panel.imshow(plane, origin="lower", extent=extent, aspect="equal", cmap="inferno", vmin=scale.low,
+                             vmax=scale.high)
+        draw_contours(panel, plane, extent, scale)
         panel.set_title(moment(snapshot, steady), loc="left")
         if number % columns == 0:
             panel.set_ylabel(f"{AXES[up]} [{unit.name}]")
@@ -167,46 +156,41 @@ def slice_figure(name, snapshots, axis, index, planes, span=None):
     return figure
 
 
-def colour_range(planes):
-    finite = np.concatenate([plane[np.isfinite(plane)] for plane in planes])
-    if not finite.size:
-        return 0.0, 1.0
-    coldest, hottest = finite.min(), finite.max()
-    if hottest - coldest > 1e-12 * abs(hottest):
-        return coldest, hottest
-    return coldest - 0.5, hottest + 0.5  # a uniform plane: no digits of rounding blown up to a pattern
+class Scale:
+    """Colours and round isotherms that planes of cells share, or a field."""
+
+    def __init__(self, planes, most=CONTOURS):
+        finite = np.concatenate([plane[np.isfinite(plane)] for plane in planes])
+        self.low, self.high = map(float, (finite.min(), finite.max()) if finite.size else (0, 0))
+        if self.high - self.low > 1e-12 * abs(self.high):
+            ticks = MaxNLocator(most + 1, steps=[1, 2, 2.5, 5, 10]).tick_values(self.low, self.high)
+            self.isotherms = [float(level) for level in ticks if self.low < level < self.high]
+        else:  # a uniform plane: no digits of rounding blown up to a pattern
+            self.low, self.high, self.isotherms = self.low - 0.5, self.high + 0.5, []
+
+    def ink(self, level):
+        """Of an isotherm: the inferno map is dark where it is cold."""
+        return "white" if (level - self.low) < 0.65 * (self.high - self.low) else "black"
 
 
-def round_levels(low, high, most):
-    """Isotherms that one can name, between these temperatures."""
-    ticks = MaxNLocator(most + 1, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
-    return [float(level) for level in ticks if low < level < high]
-
-
-def draw_contours(panel, plane, extent, coldest, hottest, levels=None, values=True, most_cells=None, **look):
-    """`levels`: kelvin; round ones unless given. `values`: they stand on the lines; from one picture of a film to the
-    next they would jump. `most_cells`: along a side; of more cells only every other, every third, ... counts."""
-    levels = round_levels(coldest, hottest, CONTOURS) if levels is None else levels
+def draw_contours(panel, plane, extent, scale, values=True, most_cells=None, **look):
+    """`values`: they stand on the lines; from one picture of a film to the next they would jump. `most_cells`: along a side;
+    of more cells only every other, every third, ... counts."""
     finite = plane[np.isfinite(plane)]
-    levels = [level for level in levels if finite.size and finite.min() < level < finite.max()]
+    levels = [level for level in scale.isotherms if finite.size and finite.min() < level < finite.max()]
     if min(plane.shape) < 2 or not levels:
         return
     up, across = (low + (high - low) * (np.arange(count) + 0.5) / count
                   for low, high, count in zip(extent[2::-2], extent[3::-2], plane.shape))
     rows, columns = (slice(None, None, -(-count // (most_cells or count))) for count in plane.shape)
     lines = panel.contour(across[columns], up[rows], plane[rows, columns], levels=levels,
-                          colors=[isotherm_colour(level, coldest, hottest) for level in levels],
+                          colors=list(map(scale.ink, levels)),
                           **{"linewidths": 0.5, "alpha": 0.7, **look})
     if values:  # that have room for them; on a narrow panel on every second
         inches = panel.get_position().size * panel.figure.get_size_inches()
         texts = panel.clabel(lines, lines.levels[::2 if min(inches) < NARROW else 1], fmt="%g", fontsize=8, inline_spacing=2)
         for artist in (*texts, *panel.collections):
             stays(artist)
-
-
-def isotherm_colour(level, coldest, hottest):
-    """The inferno map is dark where it is cold."""
-    return "white" if (level - coldest) < 0.65 * (hottest - coldest) else "black"
 
 
 def arrange(count, aspect):
@@ -235,11 +219,9 @@ def animate(options):
     run = Run(options.run)
     snapshots, axis = chosen_series(run, options)
     name = options.series or run.name
-    path = Path(options.out or run.path / f"{name}_{AXES[axis]}.gif")
     writers = {".gif": write_gif, ".mp4": write_mp4}
-    write = writers.get(path.suffix.lower())
-    if not write:
-        raise Failure(COMMAND_LINE, f"{path}: unknown film format; end the name in one of {', '.join(writers)}")
+    path = figures.check_format(options.out or run.path / f"{name}_{AXES[axis]}.gif", writers)
+    write = writers[path.suffix.lower()]
     if write is write_mp4 and not animation.FFMpegWriter.isAvailable():
         raise Failure(UNAVAILABLE, f"{path} needs ffmpeg, which is not on PATH; install it, or end the name in .gif")
     if options.frames < 2:
@@ -263,8 +245,8 @@ def film(name, frames, axis, index):
     ends = [np.array([each.min(), each.max()]) for each in finite if each.size]
     if not ends:
         raise no_body(frames[0], axis, index)
-    span = colour_range(ends)
-    figure = slice_figure(name, frames[:1], axis, index, [frames[0].picture(axis, index)], span)
+    scale = Scale(ends)
+    figure = slice_figure(name, frames[:1], axis, index, [frames[0].picture(axis, index)], scale)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # as it is now: frames must not jump
     panel, steady = figure.axes[0], is_steady(frames)
@@ -276,7 +258,7 @@ def film(name, frames, axis, index):
             panel.images[0].set_data(plane)
             for artist in [*panel.collections, *panel.texts]:
                 artist.remove()
-            draw_contours(panel, plane, panel.images[0].get_extent(), *span, values=False)
+            draw_contours(panel, plane, panel.images[0].get_extent(), scale, values=False)
             panel.set_title(f"{title}, {moment(frame, steady)}", loc="left")
             yield frame
     return figure, drawn()
@@ -313,9 +295,7 @@ def draw_volume(options):
     pyvista = load_pyvista()
     run = Run(options.run)
     name = options.series or run.name
-    path = Path(options.out or run.path / f"{name}_volume.png")
-    if path.suffix.lower() != ".png":
-        raise Failure(COMMAND_LINE, f"{path}: a picture of surfaces is made of pixels; end the name in .png")
+    path = figures.check_format(options.out or run.path / f"{name}_volume.png", (".png",))  # surfaces are pixels
     snapshot = chosen_snapshot(run.series(options.series), options)
     if snapshot.thin_axis:
         raise Failure(DATA, f"{snapshot.path} is one cell thick along {snapshot.thin_axis} and holds no surfaces; slice draws it")
@@ -323,8 +303,8 @@ def draw_volume(options):
     if stride > 1:
         print(f"note: of {snapshot.path} one cell in {stride} along each axis is drawn", file=sys.stderr)
     field = snapshot.every(stride)
-    levels = levels_of(field, options.isotherms, snapshot.path)
-    return figures.draw(path, volume_figure, name, snapshot, colour_range([field]), levels, *surfaces(pyvista, snapshot, stride, field, levels))
+    scale, levels = Scale([field]), levels_of(field, options.isotherms, snapshot.path)
+    return figures.draw(path, volume_figure, name, snapshot, scale, levels, *surfaces(pyvista, snapshot, stride, field, scale, levels))
 
 
 def load_pyvista():
@@ -345,14 +325,14 @@ def levels_of(field, wish, path):
     """Kelvin of the surfaces: as wished, or round ones between the coldest and the hottest cell."""
     coldest, hottest = np.nanmin(field), np.nanmax(field)
     with failing(ValueError, COMMAND_LINE, lambda _: f"--isotherms {wish} are no temperatures; give kelvins such as 300,350"):
-        levels = round_levels(*map(float, colour_range([field])), SURFACES) if wish is None else list(map(float, wish.split(",")))
+        levels = Scale([field], SURFACES).isotherms if wish is None else list(map(float, wish.split(",")))
     inside = [level for level in levels if coldest < level < hottest]
     if not inside:
         raise Failure(DATA, f"{path} holds no such isotherm; it has {coldest:.6g} K to {hottest:.6g} K")
     return inside
 
 
-def surfaces(pyvista, snapshot, stride, field, levels):
+def surfaces(pyvista, snapshot, stride, field, scale, levels):
     """The field behind the hottest cell, with isotherms on it, and surfaces before it, as an array (height, width, 3); and the pixels
     of the middles of EDGES, from below."""
     low, high = snapshot.bounds
@@ -369,7 +349,7 @@ def surfaces(pyvista, snapshot, stride, field, levels):
         return part
 
     plotter = pyvista.Plotter(off_screen=True, window_size=SIZE)
-    look = {"cmap": "inferno", "clim": colour_range([field]), "show_scalar_bar": False}
+    look = {"cmap": "inferno", "clim": (scale.low, scale.high), "show_scalar_bar": False}
     try:
         plotter.set_background("white")
         plotter.enable_anti_aliasing("ssaa")
@@ -394,7 +374,7 @@ def surfaces(pyvista, snapshot, stride, field, levels):
         plotter.close()
 
 
-def volume_figure(name, snapshot, span, levels, pixels, middles):
+def volume_figure(name, snapshot, scale, levels, pixels, middles):
     """With the edges' lengths; the scale of colours names the isotherms."""
     low, high = snapshot.bounds
     unit = length_unit(max(high - low))
@@ -408,10 +388,10 @@ def volume_figure(name, snapshot, span, levels, pixels, middles):
         panel.annotate(f"{AXES[axis]} {format_length(high[axis] - low[axis], unit)}", middle, xytext=aside, textcoords="offset points",
                        ha=("center", "right", "left")[axis], va="center")
     panel.set_title(f"{figures.plain(name)}, {moment(snapshot, not snapshot.time)}", loc="left")
-    colours = figure.colorbar(cm.ScalarMappable(colors.Normalize(*span), "inferno"), ax=panel, label="isotherms [K]", ticks=levels,
+    colours = figure.colorbar(cm.ScalarMappable(colors.Normalize(scale.low, scale.high), "inferno"), ax=panel, label="isotherms [K]", ticks=levels,
                               shrink=0.9, aspect=25, pad=0.02)
     for level in levels:
-        colours.ax.axhline(level, color=isotherm_colour(level, *span), linewidth=0.8)
+        colours.ax.axhline(level, color=scale.ink(level), linewidth=0.8)
     return figure
 
 

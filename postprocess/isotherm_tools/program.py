@@ -219,12 +219,15 @@ class Parser(argparse.ArgumentParser):
         sys.exit(COMMAND_LINE)
 
 
-def add_subcommand(subcommands, name, action, text, description, directory="RUN_DIRECTORY"):
-    """Of `python3 -m isotherm_tools`; `directory`: what its first word is called, None where it is another."""
-    subcommand = subcommands.add_parser(name, help=text, description=description)
+def add_subcommand(subcommands, name, action, text, directory="RUN_DIRECTORY",
+                   out="png, pdf or svg by its ending (default: in that directory)"):
+    """Of `python3 -m isotherm_tools`; `text`: what it does; `directory`: what its first word is called, None where it is another;
+    `out`: which file it writes."""
+    subcommand = subcommands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
     subcommand.set_defaults(action=action)
     if directory:
         subcommand.add_argument("run", metavar=directory)
+    subcommand.add_argument("--out", metavar="FILE", help=out)
     return subcommand
 
 

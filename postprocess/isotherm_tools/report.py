@@ -3,7 +3,6 @@ run: its answer, its field, its history, how fast it was, where the time went. B
 
 from collections import Counter
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from matplotlib import pyplot
@@ -13,8 +12,8 @@ from isotherm_tools import body, figures, studies
 from isotherm_tools.bench import FLOPS_A_POINT, BenchRecord, ladder_figure, roofline_figure
 from isotherm_tools.figures import stays
 from isotherm_tools.pictures import (
-    AXES, colour_range, draw_contours, history_figure, is_steady, isotherm_colour, moment, round_levels, slice_figure)
-from isotherm_tools.program import COMMAND_LINE, FILE_MISSING, Failure, add_subcommand, content_of, write_text
+    AXES, Scale, draw_contours, history_figure, is_steady, moment, slice_figure)
+from isotherm_tools.program import FILE_MISSING, Failure, add_subcommand, content_of, write_text
 from isotherm_tools.report_page import (
     Section, facts, page, paragraph, picture, pictures, table, text_block, tiles, warnings)
 from isotherm_tools.run import open_run
@@ -27,20 +26,17 @@ from isotherm_tools.text import (
 
 def add(subcommands):
     subcommand = add_subcommand(subcommands, "report", report,
-                    "one HTML page of a run (field, history, where the time went) or of a study",
-                    "Writes one page that needs no network, no script and no other file.", "RUN_OR_STUDY_DIRECTORY")
+                                "write one HTML page of a run (field, history, where the time went) or of a study, without scripts",
+                                "RUN_OR_STUDY_DIRECTORY", "default: NAME_report.html in the directory, of a study study_report.html")
     subcommand.add_argument("--bench", metavar="FILE", action="append", default=[],
                       help="put the ladder and roofline of isotherm bench ... --json FILE on the page; may be repeated")
-    subcommand.add_argument("--out", metavar="FILE.html", help="default: NAME_report.html in the directory, of a study study_report.html")
 
 
 def report(options):
     of_study = is_study(options.run)
     subject = Study(options.run) if of_study else open_run(options.run)
     name = "study" if of_study else subject.name
-    path = Path(options.out) if options.out else subject.path / f"{name}_report.html"
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise Failure(COMMAND_LINE, f"{path}: a report is a page; end the name in .html")
+    path = figures.check_format(options.out or subject.path / f"{name}_report.html", (".html", ".htm"))
     benches = [BenchRecord(bench) for bench in options.bench]
     file, noun, make = ("study.json", "study", study_page) if of_study else ("run.json", "run record", run_page)
     with content_of(subject.path / file, noun), figures.look(**{"axes.titlesize": 10}):
@@ -270,13 +266,13 @@ def field_pictures(run, snapshots):
         return [pictures(*(plane_picture(run.name, snapshot, ends) for snapshot in ends))]
     cell, which = planes_cell(run.record, ends[0])
     planes = [[snapshot.picture(axis, cell[axis]) for axis in range(3)] for snapshot in ends]
-    scale = Scale([plane for state in planes for plane in state])
+    scale = Scale([plane for state in planes for plane in state], ISOTHERMS)
     unit = length_unit(max(ends[0].bounds[1] - ends[0].bounds[0]))
     cuts = [format_length(ends[0].centres(axis)[i], unit) for axis, i in enumerate(cell)]
     items = [picture(field_figure(snapshot, state, scale), form="png", caption=f"At {when}: {span(state)} in these planes.",
                      alt=f"Temperature in the planes {which}, {when}: {span(state)}")
              for snapshot, state in zip(ends, planes) for when in [moment(snapshot, steady)]]
-    lines = f" Isotherms every {scale.distance:g} K." if scale.distance else ""
+    lines = f" Isotherms every {scale.isotherms[1] - scale.isotherms[0]:g} K." if len(scale.isotherms) > 1 else ""
     stretched = stretched_axes(ends[0])
     note = f" Drawn to scale, but {' and '.join(stretched)} stretched." if stretched else ""
     return [pictures(*items), paragraph(f"Planes {which}: z = {cuts[2]}; above it y = {cuts[1]}; to its right x = {cuts[0]}."
@@ -486,18 +482,6 @@ LEAST_SHARE = 0.0005  # of the time, for a bar
 PHASES = dict(zip(("sweeps", "halo", "reduction", "diagnostics", "output", "setup"), figures.PALETTE))
 
 
-class Scale:
-    """Colours and isotherms that several pictures share."""
-
-    def __init__(self, planes):
-        self.low, self.high = colour_range(planes)
-        values = np.concatenate([plane[np.isfinite(plane)] for plane in planes])
-        uniform = not values.size or values.min() == values.max()
-        self.isotherms = [] if uniform else round_levels(self.low, self.high, ISOTHERMS)
-        # Kelvin from one isotherm to the next; None where there are not two.
-        self.distance = self.isotherms[1] - self.isotherms[0] if len(self.isotherms) > 1 else None
-
-
 def field_figure(snapshot, planes, scale):
     """As in a technical drawing, to scale: the plane across z; above it the one across y, beside it the one across x."""
     low, high = snapshot.bounds
@@ -514,8 +498,7 @@ def field_figure(snapshot, planes, scale):
         extent = (low[across], high[across], low[up], high[up])
         image = axes.imshow(plane, origin="lower", extent=extent, aspect="auto", cmap="inferno", vmin=scale.low,
                             vmax=scale.high)
-        draw_contours(axes, plane, extent, scale.low, scale.high, scale.isotherms, most_cells=MOST_CONTOUR_CELLS,
-                      linewidths=0.7, alpha=0.75)
+        draw_contours(axes, plane, extent, scale, most_cells=MOST_CONTOUR_CELLS, linewidths=0.7, alpha=0.75)
         for along, length in ((axes.xaxis, lengths[across]), (axes.yaxis, lengths[up])):
             along.set_major_locator(MaxNLocator(max(2, int(2 * length)), prune="upper"))
         axes.spines[["top", "right"]].set_visible(True)
@@ -533,7 +516,7 @@ def field_figure(snapshot, planes, scale):
     if scale.isotherms:
         colours.set_ticks(scale.isotherms)
         for level in scale.isotherms:
-            stays(bar.axhline(level, color=isotherm_colour(level, scale.low, scale.high), linewidth=0.8))
+            stays(bar.axhline(level, color=scale.ink(level), linewidth=0.8))
     return figure
 
 

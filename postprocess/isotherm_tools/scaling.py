@@ -273,8 +273,9 @@ def modelled(study, scaled, wishes):
 
 
 def add(subcommands):
-    subcommand = add_subcommand(subcommands, "scaling", scaling, "runs on several rank counts: measured and predicted",
-                    "Speed-up and efficiency of runs of one problem, and those of a model.", None)
+    subcommand = add_subcommand(subcommands, "scaling", scaling,
+                                "speed-up and efficiency of runs on several rank counts, measured and predicted by a model", None,
+                                "draw time per sweep and efficiency into this file: png, pdf or svg by its ending")
     subcommand.add_argument("runs", nargs="+", metavar="RUN",
                             help="run directory, or its run.json; or the directory of one study of a deck with scaling:")
     subcommand.add_argument("--series", metavar="LABEL",
@@ -308,8 +309,6 @@ def add(subcommands):
                               "bandwidth (default: sweeps)")
     subcommand.add_argument("--json", metavar="FILE", help="write everything to this file")
     subcommand.add_argument("--csv", metavar="FILE", help="write the table to this file")
-    subcommand.add_argument("--out", metavar="FILE",
-                            help="draw time per sweep and efficiency into this file: png, pdf or svg by its ending")
 
 
 def scaling(options):

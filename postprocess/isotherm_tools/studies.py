@@ -91,11 +91,10 @@ LONG_WORDS = 24  # characters of all words along an axis, from which on they are
 
 
 def add(subcommands):
-    subcommand = add_subcommand(subcommands, "study-plot", draw_study, "draw what a study reports against what varies in it",
-                    "Draws each quantity that the study reports, a line for all that varies else.", "STUDY_DIRECTORY")
+    subcommand = add_subcommand(subcommands, "study-plot", draw_study,
+                                "draw each quantity that a study reports against what varies in it", "STUDY_DIRECTORY")
     subcommand.add_argument("--columns", metavar="NAME,NAME", help="of study.csv, without units (default: those of study.report)")
     subcommand.add_argument("--orders", action="store_true", help="with the order of each line: its slope in logarithms, at its low end")
-    subcommand.add_argument("--out", metavar="FILE", help="png, pdf or svg by its ending (default: in the study's directory)")
 
 
 def draw_study(options):

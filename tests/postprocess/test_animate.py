@@ -146,7 +146,7 @@ def test_large_fields_are_thinned(shown_run, monkeypatch):
 
 def test_the_edges_of_a_volume_have_their_lengths(shown_run):
     pixels = np.zeros((12, 16, 3), dtype=np.uint8)  # of surfaces: PyVista's, which may not be there
-    figure = pictures.volume_figure("demo", Run(shown_run).snapshots[0], (300, 400), [350], pixels, [(1, 1)] * 3)
+    figure = pictures.volume_figure("demo", Run(shown_run).snapshots[0], pictures.Scale([np.array([300.0, 400.0])]), [350], pixels, [(1, 1)] * 3)
     assert [text.get_text() for text in figure.axes[0].texts] == ["x 16 mm", "y 24 mm", "z 40 mm"]
 
 

@@ -258,7 +258,7 @@ def test_wrong_data_is_65(refused, tmp_path):
 @pytest.mark.parametrize("arguments, message", [
     (["--position", "0.2"], "lies outside the grid; along z it runs from 0 m to 0.02 m"), (["--position", "101%"], "lies outside the grid"),
     (["--position", "nan"], "lies outside the grid"), (["--position", "middle"], "is no number"), (["--time", "7"], "lies outside the run"),
-    (["--time", "now"], "is no time"), (["--index", "4"], "the run has 4 snapshots"), (["--out", "picture.bmp"], "unknown picture format"),
+    (["--time", "now"], "is no time"), (["--index", "4"], "the run has 4 snapshots"), (["--out", "picture.bmp"], "unknown format"),
     (["--out", "missing/picture.png"], "cannot write 'missing/picture.png' (No such file or directory)")])
 def test_wrong_arguments_are_2_and_a_picture_that_cannot_be_written_73(refused, run, arguments, message):
     before = sorted(os.listdir(run))

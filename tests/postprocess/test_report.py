@@ -183,7 +183,7 @@ def snapshot(tmp_path):
 def test_the_three_planes_stand_as_in_a_drawing(snapshot):
     planes = [snapshot.plane(axis, index) for axis, index in enumerate((6, 3, 2))]
     assert [plane.shape for plane in planes] == [(5, 7), (5, 12), (7, 12)]
-    front, above, beside, bar = pages.field_figure(snapshot, planes, pages.Scale(planes)).axes
+    front, above, beside, bar = pages.field_figure(snapshot, planes, pictures.Scale(planes)).axes
     for panel, array, extent in ((front, snapshot.T[2], (100, 112, -200, -186)), (above, snapshot.T[:, 3], (100, 112, 0, 20)),
                                  (beside, snapshot.T[:, :, 6].T, (0, 20, -200, -186))):
         assert np.array_equal(panel.images[0].get_array(), array) and panel.images[0].origin == "lower"
@@ -199,7 +199,7 @@ def test_the_three_planes_stand_as_in_a_drawing(snapshot):
 
 def test_it_is_to_scale_unless_it_says_so(snapshot, tmp_path):
     planes = [snapshot.plane(axis, index) for axis, index in enumerate((6, 3, 2))]
-    figure = pages.field_figure(snapshot, planes, pages.Scale(planes))
+    figure = pages.field_figure(snapshot, planes, pictures.Scale(planes))
     front = figure.axes[0].get_position()
     wide, high = np.array([front.width, front.height]) * figure.get_size_inches()
     assert wide / high == pytest.approx(12 / 14) and pages.stretched_axes(snapshot) == []
@@ -251,7 +251,7 @@ def test_a_body_is_drawn_up_to_its_faces_to_a_void(tmp_path):
     with figures.look():
         planes = [snapshot.picture(axis, 0) for axis in range(3)]
         for figure in (pictures.slice_figure("demo", [snapshot], 2, 0, planes[2:]),
-                       pages.field_figure(snapshot, planes, pages.Scale(planes[2:]))):
+                       pages.field_figure(snapshot, planes, pictures.Scale(planes[2:]))):
             pixels = figure.canvas.draw() or np.asarray(figure.canvas.buffer_rgba())
             (left, _), (right, top) = figure.axes[0].get_window_extent().get_points()
             row = pixels[int(len(pixels) - top) + 20, :int(right) - 3, :3]
@@ -267,17 +267,16 @@ def test_a_record_without_the_properties_of_materials_has_a_page_too(run, tmp_pa
 def test_isotherms_are_shared_round_and_seen():
     """A level is drawn only where the plane has it, and in white on what is dark."""
     cold, hot = np.full((4, 4), 300.0), np.linspace(300.0, 400.0, 16).reshape(4, 4)
-    scale = pages.Scale([cold, hot])
+    scale = pictures.Scale([cold, hot], 8)
     assert (scale.low, scale.high) == (300, 400) and scale.isotherms == [320, 340, 360, 380]
-    assert scale.distance == 20
-    assert [pictures.isotherm_colour(level, scale.low, scale.high) for level in (310, 390)] == ["white", "black"]
+    assert [scale.ink(level) for level in (310, 390)] == ["white", "black"]
     figure, panels = pyplot.subplots(2)
     for panel, plane in zip(panels, (cold, hot)):
-        pictures.draw_contours(panel, plane, (0, 1, 0, 1), scale.low, scale.high, scale.isotherms)
+        pictures.draw_contours(panel, plane, (0, 1, 0, 1), scale)
     assert [len(panel.collections) > 0 for panel in panels] == [False, True]
     assert [text.get_text() for text in panels[1].texts] == ["320", "340", "360", "380"]
-    assert pages.Scale([cold]).isotherms == []
-    assert pages.Scale([np.full((2, 2), np.nan)]).isotherms == []
+    assert pictures.Scale([cold]).isotherms == []
+    assert pictures.Scale([np.full((2, 2), np.nan)]).isotherms == []
 
 
 def test_bars_are_phases_and_their_shares_and_a_phase_of_nothing_has_none():
@@ -305,7 +304,7 @@ def test_a_dark_figure_keeps_its_map_and_turns_its_ink():
     panel.grid(color="0.9")
     plane = np.linspace(300.0, 400.0, 64).reshape(8, 8)
     image = field.imshow(plane, cmap="inferno")
-    pictures.draw_contours(field, plane, (0, 8, 0, 8), 300, 400)
+    pictures.draw_contours(field, plane, (0, 8, 0, 8), pictures.Scale([plane]))
     figure.canvas.draw()
     lines = [tuple(colour) for each in field.collections for colour in each.get_edgecolor()]
     values = [text.get_color() for text in field.texts]
