@@ -10,10 +10,10 @@ from matplotlib.ticker import MaxNLocator
 
 from isotherm_tools import figures
 from isotherm_tools.figures import stays
+from isotherm_tools.pictures import AXES, places_in
 from isotherm_tools.report_page import picture
 from isotherm_tools.text import as_number, counted, format_length, length_unit, printable
 
-AXES = "xyz"
 COLOURS = ("#4e79a7", "#f2a154", "#59a14f", "#a9a9a9", "#9a7fb8", "#edd060", "#76b7b2", "#9c755f", "#2f4b7c", "#a5d66f",
            "#c9b49a", "#5f6b6d")  # of materials in the order of the deck; then they begin again
 CONTACT = "#c2006b"  # like none of these
@@ -47,18 +47,16 @@ def plane_picture(run, snapshot, axis, index):
 
 def plane_figure(record, snapshot, axis, plane):
     """The figure; the axis that is stretched, or None; how many lines it has for contacts."""
-    across, up = (other for other in range(3) if other != axis)
-    low, high = snapshot.bounds
-    sides = np.array([high[across] - low[across], high[up] - low[up]])
-    unit = length_unit(sides.max())
-    drawn = np.maximum(sides, SLIVER * sides.max())
+    (across, up), places, unit = places_in(snapshot, axis)
+    sides = np.ptp(places[0]), np.ptp(places[1])
+    drawn = np.maximum(sides, SLIVER * max(sides))
     drawn *= min(WIDE / drawn[0], HIGH / drawn[1])
     materials = record["materials"]
     colours = ["none" if material["conductivity_W_per_m_K"] is None else COLOURS[number % len(COLOURS)]  # voids have none
                for number, material in enumerate(materials)]
     handles = [Patch(facecolor=colour, edgecolor="0.5", linewidth=0.6, label=figures.plain(printable(material["name"], LONGEST)))
                for number, (material, colour) in enumerate(zip(materials, colours)) if np.any(plane == number)][:MOST_NAMES]
-    lines = contact_lines(record, plane, snapshot.edges[across] / unit.si, snapshot.edges[up] / unit.si)
+    lines = contact_lines(record, plane, *places)
     if lines:
         handles.append(Line2D([], [], color=CONTACT, linewidth=2.5, label="contact"))
     longest = max(len(handle.get_label()) for handle in handles)
@@ -68,9 +66,7 @@ def plane_figure(record, snapshot, axis, plane):
     size = width, bottom + drawn[1] + TOP
     figure = pyplot.figure(figsize=size)
     panel = figure.add_axes((LEFT / size[0], bottom / size[1], drawn[0] / size[0], drawn[1] / size[1]))
-    extent = np.array([low[across], high[across], low[up], high[up]]) / unit.si
-    pixels = plane[np.ix_(snapshot.cells_of_pixels(up), snapshot.cells_of_pixels(across))]
-    panel.imshow(colors.to_rgba_array(colours)[pixels], origin="lower", extent=extent, aspect="auto")
+    panel.pcolorfast(*places, colors.to_rgba_array(colours)[plane])
     stays(panel.add_collection(LineCollection(lines, colors=CONTACT, linewidths=2.5)))
     panel.spines[["top", "right"]].set_visible(True)
     for along, length in ((panel.xaxis, drawn[0]), (panel.yaxis, drawn[1])):
@@ -86,7 +82,7 @@ def plane_figure(record, snapshot, axis, plane):
                            columnspacing=1.2, labelspacing=0.3, borderpad=0.2)
     for each in (*legend.get_patches(), *legend.get_lines()):
         stays(each)
-    return figure, AXES[(across, up)[int(sides.argmin())]] if sides.min() < SLIVER * sides.max() * (1 - 1e-9) else None, len(lines)
+    return figure, AXES[(across, up)[sides.index(min(sides))]] if min(sides) < SLIVER * max(sides) * (1 - 1e-9) else None, len(lines)
 
 
 def contact_lines(record, plane, across, up):

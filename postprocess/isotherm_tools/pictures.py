@@ -62,7 +62,7 @@ def draw_slice(options):
     path = figures.check_format(options.out or run.path / f"{options.series or run.name}_{kind}_{AXES[axis]}.png")
     chosen = spread(snapshots) if options.all_times else [chosen_snapshot(snapshots, options)]
     index = plane_index(chosen[0], axis, options.position, run.hottest_place())
-    planes = [each.picture(axis, index) for each in chosen]
+    planes = [each.plane(axis, index) for each in chosen]
     if not any(np.isfinite(plane).any() for plane in planes):
         raise no_body(chosen[0], axis, index)
     # One panel a snapshot, with one scale of colours, so that panels can be compared.
@@ -124,22 +124,25 @@ def spread(snapshots, most=MOST_PANELS):
     return [snapshots[i] for i in np.linspace(0, len(snapshots) - 1, count).round().astype(int)]
 
 
+def places_in(snapshot, axis):
+    """The axes across and up a plane of cells, the places of the faces along each, and the unit of these."""
+    axes = [other for other in range(3) if other != axis]
+    unit = length_unit(max(np.ptp(snapshot.edges[along]) for along in axes))
+    return axes, [snapshot.edges[along] / unit.si for along in axes], unit
+
+
 def slice_figure(name, snapshots, axis, index, planes, scale=None):
     """`scale`: where others than these planes are to have it too."""
-    across, up = (other for other in range(3) if other != axis)
-    low, high = snapshots[0].bounds
-    unit = length_unit(max(high[across] - low[across], high[up] - low[up]))
-    extent = np.array([low[across], high[across], low[up], high[up]]) / unit.si
+    (across, up), places, unit = places_in(snapshots[0], axis)
     scale, steady = scale or Scale(planes), is_steady(snapshots)
-    columns, rows, size = arrange(len(planes), (extent[1] - extent[0]) / (extent[3] - extent[2]))
+    columns, rows, size = arrange(len(planes), np.ptp(places[0]) / np.ptp(places[1]))
     figure, panels = pyplot.subplots(rows, columns, figsize=size, squeeze=False, sharex=True, sharey=True,
                                      layout="constrained")
     for panel in panels.flat[len(planes) :]:
         panel.set_visible(False)
     for number, (panel, plane, snapshot) in enumerate(zip(panels.flat, planes, snapshots)):
-        image = panel.imshow(plane, origin="lower", extent=extent, aspect="equal", cmap="inferno", vmin=scale.low,
-                             vmax=scale.high)
-        draw_contours(panel, plane, extent, scale)
+        panel.set_aspect("equal")
+        image = draw_plane(panel, *places, plane, scale)
         panel.set_title(moment(snapshot, steady), loc="left")
         if number % columns == 0:
             panel.set_ylabel(f"{AXES[up]} [{unit.name}]")
@@ -173,24 +176,25 @@ class Scale:
         return "white" if (level - self.low) < 0.65 * (self.high - self.low) else "black"
 
 
-def draw_contours(panel, plane, extent, scale, values=True, most_cells=None, **look):
-    """`values`: they stand on the lines; from one picture of a film to the next they would jump. `most_cells`: along a side;
-    of more cells only every other, every third, ... counts."""
+def draw_plane(panel, across, up, plane, scale, values=True, most_cells=None, **look):
+    """Cells, of which `across` and `up` are the places of the faces, with isotherms; returns the image. `values`: they stand on
+    the lines; from one picture of a film to the next they would jump. `most_cells`: along a side; of more cells only every other,
+    every third, ... counts for lines."""
+    image = panel.pcolorfast(across, up, plane, cmap="inferno", vmin=scale.low, vmax=scale.high)
     finite = plane[np.isfinite(plane)]
     levels = [level for level in scale.isotherms if finite.size and finite.min() < level < finite.max()]
     if min(plane.shape) < 2 or not levels:
-        return
-    up, across = (low + (high - low) * (np.arange(count) + 0.5) / count
-                  for low, high, count in zip(extent[2::-2], extent[3::-2], plane.shape))
+        return image
     rows, columns = (slice(None, None, -(-count // (most_cells or count))) for count in plane.shape)
-    lines = panel.contour(across[columns], up[rows], plane[rows, columns], levels=levels,
-                          colors=list(map(scale.ink, levels)),
+    x, y = ((faces[:-1] + faces[1:]) / 2 for faces in (across, up))
+    lines = panel.contour(x[columns], y[rows], plane[rows, columns], levels=levels, colors=list(map(scale.ink, levels)),
                           **{"linewidths": 0.5, "alpha": 0.7, **look})
     if values:  # that have room for them; on a narrow panel on every second
         inches = panel.get_position().size * panel.figure.get_size_inches()
         texts = panel.clabel(lines, lines.levels[::2 if min(inches) < NARROW else 1], fmt="%g", fontsize=8, inline_spacing=2)
         for artist in (*texts, *panel.collections):
             stays(artist)
+    return image
 
 
 def arrange(count, aspect):
@@ -241,24 +245,22 @@ def animate(options):
 
 def film(name, frames, axis, index):
     """A figure, and a generator that draws one frame after the other into it. Planes are read twice, and never all held."""
-    finite = (plane[np.isfinite(plane)] for plane in (frame.picture(axis, index) for frame in frames))
+    finite = (plane[np.isfinite(plane)] for plane in (frame.plane(axis, index) for frame in frames))
     ends = [np.array([each.min(), each.max()]) for each in finite if each.size]
     if not ends:
         raise no_body(frames[0], axis, index)
     scale = Scale(ends)
-    figure = slice_figure(name, frames[:1], axis, index, [frames[0].picture(axis, index)], scale)
+    figure = slice_figure(name, frames[:1], axis, index, [frames[0].plane(axis, index)], scale)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # as it is now: frames must not jump
-    panel, steady = figure.axes[0], is_steady(frames)
+    panel, steady, places = figure.axes[0], is_steady(frames), places_in(frames[0], axis)[1]
     title = panel.get_title(loc="left").rpartition(", ")[0]
 
     def drawn():
         for frame in frames:
-            plane = frame.picture(axis, index)
-            panel.images[0].set_data(plane)
-            for artist in [*panel.collections, *panel.texts]:
+            for artist in [*panel.images, *panel.collections, *panel.texts]:
                 artist.remove()
-            draw_contours(panel, plane, panel.images[0].get_extent(), scale, values=False)
+            draw_plane(panel, *places, frame.plane(axis, index), scale, values=False)
             panel.set_title(f"{title}, {moment(frame, steady)}", loc="left")
             yield frame
     return figure, drawn()
@@ -388,8 +390,8 @@ def volume_figure(name, snapshot, scale, levels, pixels, middles):
         panel.annotate(f"{AXES[axis]} {format_length(high[axis] - low[axis], unit)}", middle, xytext=aside, textcoords="offset points",
                        ha=("center", "right", "left")[axis], va="center")
     panel.set_title(f"{figures.plain(name)}, {moment(snapshot, not snapshot.time)}", loc="left")
-    colours = figure.colorbar(cm.ScalarMappable(colors.Normalize(scale.low, scale.high), "inferno"), ax=panel, label="isotherms [K]", ticks=levels,
-                              shrink=0.9, aspect=25, pad=0.02)
+    colours = figure.colorbar(cm.ScalarMappable(colors.Normalize(scale.low, scale.high), "inferno"), ax=panel, label="isotherms [K]",
+                              ticks=levels, shrink=0.9, aspect=25, pad=0.02)
     for level in levels:
         colours.ax.axhline(level, color=scale.ink(level), linewidth=0.8)
     return figure

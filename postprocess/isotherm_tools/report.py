@@ -12,7 +12,7 @@ from isotherm_tools import body, figures, studies
 from isotherm_tools.bench import FLOPS_A_POINT, BenchRecord, ladder_figure, roofline_figure
 from isotherm_tools.figures import stays
 from isotherm_tools.pictures import (
-    AXES, Scale, draw_contours, history_figure, is_steady, moment, slice_figure)
+    AXES, Scale, draw_plane, history_figure, is_steady, moment, slice_figure)
 from isotherm_tools.program import FILE_MISSING, Failure, add_subcommand, content_of, write_text
 from isotherm_tools.report_page import (
     Section, facts, page, paragraph, picture, pictures, table, text_block, tiles, warnings)
@@ -265,7 +265,7 @@ def field_pictures(run, snapshots):
     if ends[0].thin_axis:
         return [pictures(*(plane_picture(run.name, snapshot, ends) for snapshot in ends))]
     cell, which = planes_cell(run.record, ends[0])
-    planes = [[snapshot.picture(axis, cell[axis]) for axis in range(3)] for snapshot in ends]
+    planes = [[snapshot.plane(axis, cell[axis]) for axis in range(3)] for snapshot in ends]
     scale = Scale([plane for state in planes for plane in state], ISOTHERMS)
     unit = length_unit(max(ends[0].bounds[1] - ends[0].bounds[0]))
     cuts = [format_length(ends[0].centres(axis)[i], unit) for axis, i in enumerate(cell)]
@@ -291,7 +291,7 @@ def planes_cell(record, snapshot):
 def middle_plane(snapshot):
     axis = AXES.index(snapshot.thin_axis or "z")
     index = snapshot.cells[axis] // 2
-    return axis, index, snapshot.picture(axis, index)
+    return axis, index, snapshot.plane(axis, index)
 
 
 def plane_picture(name, snapshot, series):
@@ -486,7 +486,6 @@ def field_figure(snapshot, planes, scale):
     """As in a technical drawing, to scale: the plane across z; above it the one across y, beside it the one across x."""
     low, high = snapshot.bounds
     unit = length_unit(max(high - low))
-    low, high = low / unit.si, high / unit.si
     lengths = np.maximum(high - low, SLIVER * max(high - low))
     lengths *= DRAWING / max(lengths[0] + lengths[2], lengths[1] + lengths[2])
     wide, high_, deep = lengths
@@ -495,10 +494,8 @@ def field_figure(snapshot, planes, scale):
 
     def panel(across, up, left, bottom, plane):
         axes = figure.add_axes((left / size[0], bottom / size[1], lengths[across] / size[0], lengths[up] / size[1]))
-        extent = (low[across], high[across], low[up], high[up])
-        image = axes.imshow(plane, origin="lower", extent=extent, aspect="auto", cmap="inferno", vmin=scale.low,
-                            vmax=scale.high)
-        draw_contours(axes, plane, extent, scale, most_cells=MOST_CONTOUR_CELLS, linewidths=0.7, alpha=0.75)
+        image = draw_plane(axes, *(snapshot.edges[along] / unit.si for along in (across, up)), plane, scale,
+                           most_cells=MOST_CONTOUR_CELLS, linewidths=0.7, alpha=0.75)
         for along, length in ((axes.xaxis, lengths[across]), (axes.yaxis, lengths[up])):
             along.set_major_locator(MaxNLocator(max(2, int(2 * length)), prune="upper"))
         axes.spines[["top", "right"]].set_visible(True)

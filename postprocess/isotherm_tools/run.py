@@ -20,7 +20,6 @@ from isotherm_tools.text import split_unit
 SNAPSHOT = re.compile(r"(?P<name>.+)_(?P<sweep>\d+)\.hdf")
 TEMPERATURES = ("temperature", "VTKHDF/PointData/T")  # where it is, and was in format 1
 WHOLE = "isotherm snapshot"
-PIXELS = 1000  # along an axis of a graded grid, at the least
 
 
 class Run:
@@ -243,26 +242,3 @@ class Snapshot:
 
         The rows of the result run along the higher of the two other axes, its columns along the lower."""
         return self._read(*(index if each == axis else slice(None) for each in (2, 1, 0))).astype(float)
-
-    def picture(self, axis, index):
-        """The plane at places that are evenly apart along both axes, as pixels are: of a graded grid interpolated between
-        the centres of cells, but for those next to a void; of any other the plane itself."""
-        plane = self.plane(axis, index)
-        if not self.is_graded:
-            return plane
-        for along, other in enumerate(other for other in (2, 1, 0) if other != axis):
-            smooth = np.apply_along_axis(lambda cells: np.interp(self.pixels(other), self.centres(other), cells), along, plane)
-            plane = np.where(np.isnan(smooth), plane.take(self.cells_of_pixels(other), along), smooth)
-        return plane
-
-    def cells_of_pixels(self, axis):
-        return np.clip(np.searchsorted(self.edges[axis], self.pixels(axis)) - 1, 0, self.cells[axis] - 1)
-
-    def pixels(self, axis):
-        """Metres, of places that are evenly apart along the axis: of a graded grid as many as a figure has pixels, so that
-        a void begins at its face; of any other the centres of cells."""
-        if not self.is_graded or self.cells[axis] == 1:
-            return self.centres(axis)
-        low, high = self.edges[axis][[0, -1]]
-        count = max(self.cells[axis], PIXELS)
-        return low + (high - low) * (np.arange(count) + 0.5) / count

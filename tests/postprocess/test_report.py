@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+from types import SimpleNamespace
 
 import h5py
 import matplotlib.image
@@ -234,14 +235,15 @@ def test_a_body_is_drawn_by_its_materials_contacts_and_laws(snapshot):
     pyplot.close(figure)
 
 
-def test_pictures_of_graded_grids_keep_the_cells_next_to_a_void(tmp_path):
+def test_pictures_of_graded_grids_have_cells_where_they_are(tmp_path):
     path = write_snapshot(tmp_path, np.where(np.arange(4) == 1, np.nan, 300.0 + 10 * np.arange(4)) * np.ones((2, 3, 1)))
     with h5py.File(path, "r+") as file:
         for axis, edges in zip("xyz", ([0, 2, 3, 5, 6], [0, 1, 2, 3], [0, 1, 2])):
             file[f"isotherm/edges_{axis}"] = np.array(edges, dtype=float)
-    row = Snapshot(path, 10).picture(2, 0)[0]
-    at = 6 * (np.arange(len(row)) + 0.5) / len(row)
-    np.testing.assert_allclose(row, np.where(at < 2, 300, np.where(at < 3, np.nan, np.interp(at, [4, 5.5], [320, 330]))), rtol=1e-12)
+    snapshot = Snapshot(path, 10)
+    image = pictures.slice_figure("demo", [snapshot], 2, 0, [snapshot.plane(2, 0)]).axes[0].images[0]
+    found = [image.get_cursor_data(SimpleNamespace(xdata=x, ydata=2.9)) for x in (0.1, 1.9, 2.1, 2.9, 3.1, 4.9, 5.1)]
+    assert [None if value is np.ma.masked else value for value in found] == [300, 300, None, None, 320, 320, 330]
 
 
 def test_a_body_is_drawn_up_to_its_faces_to_a_void(tmp_path):
@@ -249,7 +251,7 @@ def test_a_body_is_drawn_up_to_its_faces_to_a_void(tmp_path):
     field = np.where(np.arange(cells) < cells // 2, np.linspace(300.0, 400.0, cells), np.nan) * np.ones((2, cells, 1))
     snapshot = Snapshot(write_snapshot(tmp_path, field, spacing=(1e-3, 1e-3, 1e-3)), 10)
     with figures.look():
-        planes = [snapshot.picture(axis, 0) for axis in range(3)]
+        planes = [snapshot.plane(axis, 0) for axis in range(3)]
         for figure in (pictures.slice_figure("demo", [snapshot], 2, 0, planes[2:]),
                        pages.field_figure(snapshot, planes, pictures.Scale(planes[2:]))):
             pixels = figure.canvas.draw() or np.asarray(figure.canvas.buffer_rgba())
@@ -272,7 +274,7 @@ def test_isotherms_are_shared_round_and_seen():
     assert [scale.ink(level) for level in (310, 390)] == ["white", "black"]
     figure, panels = pyplot.subplots(2)
     for panel, plane in zip(panels, (cold, hot)):
-        pictures.draw_contours(panel, plane, (0, 1, 0, 1), scale)
+        pictures.draw_plane(panel, np.arange(5), np.arange(5), plane, scale)
     assert [len(panel.collections) > 0 for panel in panels] == [False, True]
     assert [text.get_text() for text in panels[1].texts] == ["320", "340", "360", "380"]
     assert pictures.Scale([cold]).isotherms == []
@@ -303,8 +305,7 @@ def test_a_dark_figure_keeps_its_map_and_turns_its_ink():
     line, = panel.plot([0, 1], [1, 2], color="#0072b2", marker=".")
     panel.grid(color="0.9")
     plane = np.linspace(300.0, 400.0, 64).reshape(8, 8)
-    image = field.imshow(plane, cmap="inferno")
-    pictures.draw_contours(field, plane, (0, 8, 0, 8), pictures.Scale([plane]))
+    image = pictures.draw_plane(field, np.arange(9), np.arange(9), plane, pictures.Scale([plane]))
     figure.canvas.draw()
     lines = [tuple(colour) for each in field.collections for colour in each.get_edgecolor()]
     values = [text.get_color() for text in field.texts]

@@ -3,6 +3,7 @@ every kernel and rank count, and the uniform ones where all zones are alike."""
 
 import copy
 import json
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from bodies import (BOARD, CORE, HEAT_TRANSFER, PROBLEMS, RESISTANCE, UNIFORM, expect_one_answer, expect_the_same_bits_after_a_restart,
                     field, run, sizes, slab)
+from isotherm_tools.pictures import slice_figure
 from isotherm_tools.run import Run
 from program import isotherm, ran, write_deck
 import runs
@@ -204,11 +206,11 @@ def test_files_say_where_cells_are(tmp_path):
 def test_pictures_have_the_right_proportions(tmp_path):
     found = written_body(tmp_path)
     whole = found.snapshots[-1]
-    picture = whole.picture(2, 3)
-    x = whole.edges[0][0] + (whole.edges[0][-1] - whole.edges[0][0]) * (np.arange(picture.shape[1]) + 0.5) / picture.shape[1]
-    y = whole.edges[1][0] + (whole.edges[1][-1] - whole.edges[1][0]) * (np.arange(picture.shape[0]) + 0.5) / picture.shape[0]
-    plane = np.array([np.interp(x, whole.x, row) for row in whole.plane(2, 3)])
-    np.testing.assert_allclose(picture, np.array([np.interp(y, whole.y, column) for column in plane.T]).T, rtol=1e-6)
+    plane = whole.plane(2, 3)
+    image = slice_figure("demo", [whole], 2, 3, [plane]).axes[0].images[0]
+    for y, x in np.ndindex(plane.shape):
+        at = SimpleNamespace(xdata=1e3 * whole.x[x], ydata=1e3 * whole.y[y])
+        assert image.get_cursor_data(at) == plane[y, x]
     for words in (["slice", "out"], ["slice", "out", "--series", "deck_coarse"], ["report", "out"]):
         ran(*words, cwd=tmp_path)
 
