@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <limits>
 #include <set>
 #include <string>
 #include <vector>
@@ -157,27 +156,6 @@ std::string slow_text(const PredictedCycles& predicted) {
       loses_parts ? ", or several times as many, as parts are thinner than the cells of the prediction" : "");
 }
 
-// Where few cells cannot say: datasets have the cells of the deck.
-std::string unpredicted_text(const Config& config) {
-  constexpr double usual = 100;
-  double lowest = std::numeric_limits<double>::infinity(), highest = 0;
-  for (const NamedMaterial& material : config.materials) {
-    if (material.is_void()) continue;
-    for (int axis = 0; axis < 3; ++axis) {
-      lowest = std::min(lowest, (*material.conductivity)[axis]);
-      highest = std::max(highest, (*material.conductivity)[axis]);
-    }
-  }
-  if (config.problem.kind != ProblemKind::steady || config.problem.method != MethodName::multigrid ||
-      !paints_by_datasets(config) || highest < usual * lowest)
-    return {};
-  return fmt::format(
-      "warning: conductivities jump by a factor of {:.0f} between cells that datasets paint, whose cycles "
-      "are "
-      "not predicted: single cells that differ may take hundreds, whole parts 2 or 3\n",
-      highest / lowest);
-}
-
 // Size, and the heat of the sources. Those of more cells than this process counts in seconds are for the run.
 std::string domain_text(const Config& config) {
   constexpr Index most_cells = Index{1} << 31;
@@ -323,7 +301,7 @@ int check(const CommandLine& command, const Communicator& world) {
             domain_text(config) + time_text(config, predicted) + files_text(config) +
             checkpoints_text(config) + memory_lines(session, options);
     for (const std::string& warning : config.warnings) text += "warning: " + warning + "\n";
-    text += predicted ? slow_text(predicted.value()) : unpredicted_text(config);
+    if (predicted) text += slow_text(*predicted);
     if (!session.threads.warning.empty() && command.ranks == 0)
       text += "warning: " + session.threads.warning + "\n";
     print_now(text);

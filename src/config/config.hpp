@@ -34,6 +34,7 @@ struct GridConfig {
   // From the lower end; neighbours differ in size. Empty: all cells of the axis are alike.
   std::array<std::vector<SpacingZone>, 3> zones{};
   Vector3 origin{0, 0, 0};  // m, the corner of the box
+  bool is_sample = false;   // of a finer grid, whose datasets regions have
 
   bool is_graded(int axis) const { return !zones[axis].empty(); }
   bool is_graded() const { return is_graded(0) || is_graded(1) || is_graded(2); }

@@ -21,7 +21,7 @@ DatasetReader open_region(const Config& config, const PaintedShape& shape) {
   const std::string &file = shape.place.file, &dataset = shape.place.dataset;
   try {
     DatasetReader reader(file, dataset);
-    check_shape(reader, file, dataset, config.grid.cells);
+    if (!config.grid.is_sample) check_shape(reader, file, dataset, config.grid.cells);
     if (reader.type() != StoredType::integer)
       throw Error(ExitCode::deck,
                   fmt::format("{}:{}: expected whole numbers, found floating point; store the "
@@ -42,6 +42,7 @@ class RegionDataset {
   // numbers.
   RegionDataset(const Config& config, const PaintedShape& shape)
       : reader_(open_region(config, shape)),
+        cells_(config.grid.cells),
         map_(shape.map),
         of_others_(static_cast<std::uint8_t>(shape.material)) {
     for (std::size_t id = 0; id < of_small_.size(); ++id)
@@ -54,11 +55,13 @@ class RegionDataset {
     std::size_t count = 1;
     for (int axis = 0; axis < 3; ++axis) {
       Axis& held = axes_[axis];
-      held.cells = indices[axis];
+      held.places = indices[axis];
+      // Of a sample: the cells at its centres.
+      for (Index& cell : held.places) cell = (2 * cell + 1) * reader_.cells()[axis] / (2 * cells_[axis]);
+      held.cells = held.places;
       std::ranges::sort(held.cells);
       held.cells.erase(std::unique(held.cells.begin(), held.cells.end()), held.cells.end());
-      held.places.clear();
-      for (const Index cell : indices[axis]) held.places.push_back(held.place(cell));
+      for (Index& cell : held.places) cell = held.place(cell);
       count *= held.cells.size();
     }
     materials_.assign(count, MaterialPainter::nothing);
@@ -83,13 +86,13 @@ class RegionDataset {
     std::vector<Index> cells;   // that are held, ascending
     std::vector<Index> places;  // in these, of each entry of the list
 
-    std::vector<std::pair<Index, Index>> runs() const {  // of cells in a row: from, to
+    // Of cells in a row, or nearly, as many small reads take longer: from, to.
+    std::vector<std::pair<Index, Index>> runs() const {
+      constexpr Index most_apart = 64;
       std::vector<std::pair<Index, Index>> all;
       for (const Index cell : cells) {
-        if (!all.empty() && all.back().second == cell)
-          ++all.back().second;
-        else
-          all.emplace_back(cell, cell + 1);
+        if (all.empty() || cell - all.back().second > most_apart) all.emplace_back(cell, cell);
+        all.back().second = cell + 1;
       }
       return all;
     }
@@ -100,19 +103,22 @@ class RegionDataset {
   void read(Box box) {
     constexpr Index slab_cells = Index{8} << 20;
     const Index planes = std::max<Index>(1, slab_cells / (box.extent().x * box.extent().y));
-    const Index nx = std::ssize(axes_[0].cells), ny = std::ssize(axes_[1].cells);
+    const Axis &along_x = axes_[0], &along_y = axes_[1], &along_z = axes_[2];
+    const Index nx = std::ssize(along_x.cells), ny = std::ssize(along_y.cells);
     std::vector<std::int64_t> ids;
     for (Box slab = box; slab.lo.z < box.hi.z; slab.lo.z = slab.hi.z) {
       slab.hi.z = std::min(slab.lo.z + planes, box.hi.z);
       ids.resize(slab.cells());
       reader_.read(slab, ids.data());
-      const Int3 n = slab.extent();
+      const Int3 n = slab.extent(),
+                 from{along_x.place(slab.lo.x), along_y.place(slab.lo.y), along_z.place(slab.lo.z)},
+                 to{along_x.place(slab.hi.x), along_y.place(slab.hi.y), along_z.place(slab.hi.z)};
 #pragma omp parallel for collapse(2) schedule(static)
-      for (Index z = slab.lo.z; z < slab.hi.z; ++z) {
-        for (Index y = slab.lo.y; y < slab.hi.y; ++y) {
-          const std::int64_t* const id = &ids[((z - slab.lo.z) * n.y + y - slab.lo.y) * n.x];
-          const Index row = axes_[0].place(slab.lo.x) + nx * (axes_[1].place(y) + ny * axes_[2].place(z));
-          for (Index x = 0; x < n.x; ++x) materials_[row + x] = material_of(id[x]);
+      for (Index z = from.z; z < to.z; ++z) {
+        for (Index y = from.y; y < to.y; ++y) {
+          const Index row = n.x * (along_y.cells[y] - slab.lo.y + n.y * (along_z.cells[z] - slab.lo.z));
+          for (Index x = from.x; x < to.x; ++x)
+            materials_[x + nx * (y + ny * z)] = material_of(ids[row + along_x.cells[x] - slab.lo.x]);
         }
       }
     }
@@ -127,6 +133,7 @@ class RegionDataset {
   }
 
   DatasetReader reader_;
+  Int3 cells_;  // of the grid
   std::vector<std::pair<std::int64_t, std::uint8_t>> map_;
   std::uint8_t of_others_;                    // or nothing
   std::array<std::uint8_t, 256> of_small_{};  // most numbers are: a search for each cell takes thrice as long

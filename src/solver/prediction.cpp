@@ -41,7 +41,7 @@ bool loses_parts(const Config& config, Int3 few) {
   constexpr Index lines = 12;                           // along each other axis
   constexpr double most_ratio = 100, most_thin = 0.05;  // of conductances of faces; share of the parts
   const MaterialClasses all = material_classes(config);
-  const MaterialPainter painter(config);
+  MaterialPainter painter(config);
   const Int3 cells = config.grid.cells;
   Index parts = 0, thin = 0;
   for (int axis = 0; axis < 3; ++axis) {
@@ -51,6 +51,9 @@ bool loses_parts(const Config& config, Int3 few) {
       const int p = (axis + 1) % 3, q = (axis + 2) % 3;
       cell[p] = (2 * (line % lines) + 1) * cells[p] / (2 * lines);
       cell[q] = (2 * (line / lines) + 1) * cells[q] / (2 * lines);
+      Int3 end = cell + Int3{1, 1, 1};
+      end[axis] = cells[axis];
+      painter.load({cell, end});
       std::size_t own = all.of(painter.painted(cell), cell);
       for (Index first = 0; ++cell[axis] < cells[axis];) {
         const std::size_t last = std::exchange(own, all.of(painter.painted(cell), cell));
@@ -88,6 +91,7 @@ bool loses_patches(const Config& small) {
 Config small_problem(const Config& config) {
   Config small = config;
   small.grid = with_few_cells(config.grid);
+  small.grid.is_sample = true;
   clear_values(small.boundaries);
   for (NamedMaterial& material : small.materials)
     if (material.is_void()) material.ambient = 0;
@@ -107,16 +111,11 @@ Config small_problem(const Config& config) {
 
 }  // namespace
 
-bool paints_by_datasets(const Config& config) {
-  return std::ranges::any_of(config.regions,
-                             [](const MaterialRegion& each) { return each.shape == RegionShape::dataset; });
-}
-
 std::optional<PredictedCycles> predicted_cycles(const Config& config) {
   constexpr std::int64_t most_work = 130'000'000;  // cells times sweeps: one or two seconds of a core
   const ProblemConfig& problem = config.problem;
   if (problem.kind != ProblemKind::steady || problem.method != MethodName::multigrid ||
-      paints_by_datasets(config) || !has_several_materials(config) || mean_is_free(config))
+      !has_several_materials(config) || mean_is_free(config))
     return std::nullopt;
   const double tolerance = problem.criterion == Criterion::relative && problem.tolerance > 0
                                ? *problem.tolerance

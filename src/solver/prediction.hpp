@@ -43,11 +43,9 @@ struct PredictedCycles {
   bool loses_parts;     // the small problem lacks thin parts of the body whose conductivities jump
 };
 
-bool paints_by_datasets(const Config& config);  // do regions have cells from datasets?
-
 // By this process alone, in tenths of a second, or in seconds where cycles are slow. None without multigrid
 // of several materials, where no boundary removes the heat of a source, and where few cells cannot represent
-// the domain: datasets of regions have the cells of the deck, and small parts or patches may vanish.
+// the domain: small patches may vanish. Of datasets a sample is read.
 std::optional<PredictedCycles> predicted_cycles(const Config& config);
 
 }  // namespace isotherm

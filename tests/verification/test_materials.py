@@ -6,6 +6,7 @@ import json
 import random
 import re
 
+import h5py
 import numpy as np
 import pytest
 
@@ -330,6 +331,21 @@ def test_single_cells_that_differ_need_conjugate_gradients(tmp_path):
     assert sweeps / 2 <= likely <= 2 * sweeps, said
     said = isotherm("check", "deck.yaml", "problem.accelerate=none", cwd=tmp_path).stdout
     assert "likely more than" in said and "\nsweeps          more than" in said, said
+
+
+@pytest.mark.parametrize("n", [24, 96])
+def test_check_predicts_the_cycles_of_datasets(tmp_path, n):
+    """As of the same checkerboard of boxes; of 96 cells along an axis by a sample of 48."""
+    parts = np.arange(n) // (n // 3)
+    with h5py.File(tmp_path / "ids.h5", "w") as file:
+        file["ids"] = (parts[:, None, None] + parts[:, None] + parts) % 2
+    dataset = {"shape": "dataset", "file": "ids.h5", "dataset": "/ids", "map": {1: "good"}}
+    said = []
+    for regions in (blocks(3), [dataset]):
+        (tmp_path / "deck.yaml").write_text(json.dumps(jumps([n] * 3, regions)))
+        said.append(isotherm("check", "deck.yaml", cwd=tmp_path).stdout)
+    likely = [re.search(r"likely .*", each)[0] for each in said]
+    assert likely[0] == likely[1] and f"as {min(n, 48)} x" in likely[1], likely
 
 
 def test_check_does_not_predict_without_a_patch_that_holds(tmp_path):
