@@ -557,10 +557,10 @@ class TemporalTile {
       const unsigned mine = at_.cells_of(r);
       T* const row = to + r * a_.out.pitch_y;
       if (mine == at_.all_cells) made[r].store(row);
-      if constexpr (around != Around::anything) continue;
+      if constexpr (around == Around::anything) {
 #pragma unroll
-      for (int i = 0; i < cells; ++i) {
-        if ((mine >> i & 1u) != 0 && mine != at_.all_cells) row[i] = made[r].v[i];
+        for (int i = 0; i < cells; ++i)
+          if ((mine >> i & 1u) != 0 && mine != at_.all_cells) row[i] = made[r].v[i];
       }
     }
     if constexpr (Extras::norm) {
