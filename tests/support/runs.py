@@ -21,7 +21,7 @@ def record(folder):
     """run.json, which holds what its schema says and nothing else: so each test that looks into one tries the schema too."""
     content = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     wrong = [f"{error.json_path}: {error.message}" for error in run_schema().iter_errors(content)]
-    assert wrong == []
+    assert wrong == [], "\n".join(wrong)
     return content
 
 
