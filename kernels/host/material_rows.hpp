@@ -15,6 +15,7 @@ struct MaterialRow {
   Index cells;
   T x_lo, x_hi;   // the cells before and after the row
   double* lanes;  // of the norm
+  ReductionOp op;
   const std::uint8_t *classes, *classes_near[4];
 };
 
@@ -71,7 +72,7 @@ void sweep_alike(const Any<T>& c, const MaterialRow<T>& r, Index from, Index to)
   const auto sweep_cell = [&](Index x) ISOTHERM_INLINE_LAMBDA {
     const T value = updated(c, source == Source::field ? s[x] : T(0), in[x], x == 0 ? r.x_lo : in[x - 1],
                             x + 1 == r.cells ? r.x_hi : in[x + 1], y_lo[x], y_hi[x], z_lo[x], z_hi[x]);
-    if constexpr (update != Update::none) add_to_lane<update>(r.lanes, x, value, in[x]);
+    if constexpr (update != Update::none) add_to_lane(r.op, r.lanes, x, value, in[x]);
     out[x] = value;
   };
   Index x = from;
@@ -86,7 +87,7 @@ void sweep_alike(const Any<T>& c, const MaterialRow<T>& r, Index from, Index to)
       const V value = updated(all, source == Source::field ? V::load(s + x) : V{}, centre,
                               V::load(in + x - 1), V::load(in + x + 1), V::load(y_lo + x), V::load(y_hi + x),
                               V::load(z_lo + x), V::load(z_hi + x));
-      norm.add(value, centre);
+      norm.add(r.op, value, centre);
       V::store(out + x, value);
     }
     if constexpr (update != Update::none) norm.store(r.lanes, x);

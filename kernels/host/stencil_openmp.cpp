@@ -57,6 +57,7 @@ struct Runs {
   Index cells;
   T x_lo[most_planes], x_hi[most_planes];  // the cells before and after the runs
   double* norm[most_planes];               // the lanes of the runs' norms
+  ReductionOp op;                          // of the norms
 
   // The runs of plane p only.
   ISOTHERM_INLINE_MEMBER Runs plane(Index p) const {
@@ -84,6 +85,7 @@ template <class Isa, Source source, Store store, Way way, Update update, int pla
   const Index py = r.pitch_y, pz = r.pitch_z, source_pz = r.source_pitch_z, out_pz = r.out_pitch_z;
   T* const out = r.out;
   const Index last = r.cells - V::lanes;
+  const ReductionOp op = r.op;
   V before[planes], centre[planes];
   LaneNorm<update, Isa, T> norm[planes];
 #pragma GCC unroll 4
@@ -110,7 +112,7 @@ template <class Isa, Source source, Store store, Way way, Update update, int pla
                          source == Source::field ? scaled_source(c, V::load(s + p * source_pz + x)) : c.heat);
       store == Store::streaming ? V::store_streaming(out + p * out_pz + x, value)
                                 : V::store(out + p * out_pz + x, value);
-      norm[p].add(value, centre[p]);
+      norm[p].add(op, value, centre[p]);
     }
 #pragma GCC unroll 4
     for (int p = 0; p < planes; ++p) {
@@ -132,7 +134,7 @@ template <class Isa, Source source, Update update, class T>
     r.out[x] = stencil_update(c, p[0], x == 0 ? r.x_lo[0] : p[-1], x + 1 == r.cells ? r.x_hi[0] : p[1],
                               p[-r.pitch_y], p[r.pitch_y], p[-r.pitch_z], p[r.pitch_z],
                               source == Source::field ? scaled_source(c, r.source[x]) : c.heat);
-    if constexpr (update != Update::none) add_to_lane<update>(r.norm[0], x, r.out[x], p[0]);
+    if constexpr (update != Update::none) add_to_lane(r.op, r.norm[0], x, r.out[x], p[0]);
   }
 }
 
@@ -237,6 +239,7 @@ class Share {
       runs.out_pitch_z = args_.out.pitch_z;
       runs.prefetch = &in(block.lo.x, turns ? y_ahead - n.y : y_ahead, z_ahead);
       runs.cells = n.x;
+      runs.op = args_.norm.op;
       for (int p = 0; p < planes; ++p) {
         runs.x_lo[p] = beyond(args_, Face::x_min, block.lo.x, y, z + p);
         runs.x_hi[p] = beyond(args_, Face::x_max, block.hi.x - 1, y, z + p);
@@ -244,7 +247,7 @@ class Share {
       }
       sweep_runs<Isa, source, store, way, update, planes>(args_.c[0], runs);
       for (int p = 0; p < planes && update != Update::none; ++p)
-        *partial_norm(args_, part, y, z + p) = combine_lanes<update, T>(norm[p]);
+        *partial_norm(args_, part, y, z + p) = combined(runs.op, 0, norm[p], norm_lanes<T>);
     }
   }
 
@@ -299,8 +302,10 @@ void sweep_all_materials(const SweepArgs<T>& args) {
         row.x_lo = beyond(args, Face::x_min, x.lo, y, z);
         row.x_hi = beyond(args, Face::x_max, x.hi - 1, y, z);
         row.lanes = norm;
+        row.op = args.norm.op;
         sweep_material_row<Isa, source, update>(args.materials, row);
-        if (update != Update::none) *partial_norm(args, part, y, z) = combine_lanes<update, T>(norm);
+        if (update != Update::none)
+          *partial_norm(args, part, y, z) = combined(row.op, 0, norm, norm_lanes<T>);
       }
     }
   }

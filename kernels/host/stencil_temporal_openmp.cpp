@@ -65,6 +65,7 @@ struct Pass {
   Index cells;
   RowEnd<T> ends[2];
   double* norm[most_runs];  // destinations of the runs' norms
+  ReductionOp op;           // of these
   // In a domain of several materials: the range of valid cells, and the classes, from the first of these on,
   // of rows y - 1, y, ... in planes z - 1 to z + 2.
   Index counted[2];
@@ -84,6 +85,7 @@ struct Pass {
             x_lo(r),
             x_hi(r),
             lanes,
+            op,
             classes[p + 1][i + 1],
             {classes[p + 1][i], classes[p + 1][i + 2], classes[p][i + 1], classes[p + 2][i + 1]}};
   }
@@ -143,7 +145,7 @@ template <class Isa, Source source, Store store, Update update, Way way, int row
                                      V::one_after(centre[r], after[r]), y_lo, y_hi, z_lo, z_hi,
                                      source == Source::field ? scaled_source(c, V::load(s[r] + x)) : c.heat);
       store == Store::streaming ? V::store_streaming(out[r] + x, value) : V::store(out[r] + x, value);
-      norm[r].add(value, centre[r]);
+      norm[r].add(pass.op, value, centre[r]);
     }
     std::copy_n(centre, runs, before);
     std::copy_n(after, runs, centre);
@@ -178,7 +180,7 @@ void sweep_cells(const Coefficients<T>& c, const Pass<T>& pass, Lanes<T>& lanes,
                                      in[x + pass.in_pitch], z_lo[x], z_hi[x],
                                      source == Source::field ? scaled_source(c, pass.source[r][x]) : c.heat);
       pass.out[r][x] = value;
-      if constexpr (update != Update::none) add_to_lane<update>(lanes.of[r], x, value, in[x]);
+      if constexpr (update != Update::none) add_to_lane(pass.op, lanes.of[r], x, value, in[x]);
     }
   }
 }
@@ -186,7 +188,7 @@ void sweep_cells(const Coefficients<T>& c, const Pass<T>& pass, Lanes<T>& lanes,
 template <class Isa, Update update, int rows, class T>
 ISOTHERM_INLINE void put_norms(const Pass<T>& pass, const Lanes<T>& lanes) {
   if constexpr (update != Update::none)
-    for (int r = 0; r < rows * planes; ++r) *pass.norm[r] = combine_lanes<update, T>(lanes.of[r]);
+    for (int r = 0; r < rows * planes; ++r) *pass.norm[r] = combined(pass.op, 0, lanes.of[r], norm_lanes<T>);
 }
 
 // All cells, of one class. Vectors start at a cache line of the output; only whole lines are streamed.
@@ -207,9 +209,10 @@ void sweep_alike(const Coefficients<T>& c, const Pass<T>& pass) {
   put_norms<Isa, update, rows>(pass, lanes);
 }
 
-// In a domain of several materials. Rows are swept together where they and those around have one class.
-template <class Isa, Source source, Store store, Update update, Way way, int rows, class T>
-void sweep_materials(const Materials<T>& m, int sweep, const Pass<T>& pass) {
+// In a domain of several materials. Rows are swept together where they and those around have one class. Where
+// all cells do, none is swept; returns their coefficients then, else null.
+template <class Isa, Source source, Update update, Way way, int rows, class T>
+const Coefficients<T>* sweep_materials(const Materials<T>& m, int sweep, const Pass<T>& pass) {
   const Index lo = pass.counted[0], hi = pass.counted[1];
   ClassCuts<most_cells<T>> cuts(pass.cells);
   for (int q = 0; q < planes + 2; ++q)
@@ -226,7 +229,7 @@ void sweep_materials(const Materials<T>& m, int sweep, const Pass<T>& pass) {
         is_one = is_one && (!around<rows>(q, i) || pass.classes[q][i][at] == own);
     if (is_one) {
       const Coefficients<T>& c = m.coefficients[sweep][own];
-      if (from == 0 && to == pass.cells) return sweep_alike<Isa, source, store, update, way, rows>(c, pass);
+      if (from == 0 && to == pass.cells) return &c;
       const Index x = sweep_vectors<Isa, source, Store::cached, update, way, rows>(c, pass, lanes, from, to);
       sweep_cells<Isa, source, update, rows>(c, pass, lanes, x, to);
     } else {
@@ -235,14 +238,15 @@ void sweep_materials(const Materials<T>& m, int sweep, const Pass<T>& pass) {
     }
   }
   put_norms<Isa, update, rows>(pass, lanes);
+  return nullptr;
 }
 
 template <class Isa, Source source, Store store, Update update, Way way, int rows, class T>
 void sweep_pass(const SweepArgs<T>& args, int sweep, const Pass<T>& pass) {
-  if (args.materials.empty())
-    sweep_alike<Isa, source, store, update, way, rows>(args.c[sweep], pass);
-  else
-    sweep_materials<Isa, source, store, update, way, rows>(args.materials, sweep, pass);
+  const Coefficients<T>* const alike =
+      args.materials.empty() ? &args.c[sweep]
+                             : sweep_materials<Isa, source, update, way, rows>(args.materials, sweep, pass);
+  if (alike) sweep_alike<Isa, source, store, update, way, rows>(*alike, pass);
 }
 
 template <class T>
@@ -257,14 +261,18 @@ SweepPass<T> pick_by_store(Source source, Store store) {
                                 : &sweep_pass<Isa, Source::field, Store::streaming, update, way, rows, T>;
 }
 
-// The function of the last level, or of the other levels, which have no norm and use cached stores.
+// The functions of the last level and of those before it, which have no norm and use cached stores.
+template <class T>
+struct Passes {
+  SweepPass<T> inner, last;
+};
 template <class Isa, Way way, int rows, class T>
-SweepPass<T> pick(const SweepArgs<T>& args, Store store, bool last) {
+Passes<T> pick(const SweepArgs<T>& args, Store store) {
   const Source source = args.source.empty() ? Source::none : Source::field;
-  if (!last) return pick_by_store<Isa, Update::none, way, rows, T>(source, Store::cached);
-  SweepPass<T> picked = nullptr;
-  with_update(args.norm,
-              [&]<Update update>() { picked = pick_by_store<Isa, update, way, rows, T>(source, store); });
+  Passes<T> picked{pick_by_store<Isa, Update::none, way, rows, T>(source, Store::cached), nullptr};
+  with_update(args.norm, [&]<Update update>() {
+    picked.last = pick_by_store<Isa, update, way, rows, T>(source, store);
+  });
   return picked;
 }
 
@@ -318,19 +326,19 @@ ISOTHERM_INLINE Index tile_elements(const Cut& cut, Index rows) {
 }
 
 // `part`: of the columns. Each row of args.region has `parts` partial norms.
-template <class Isa, Way way, int rows, class T>
+template <class Isa, int rows, class T>
 class Tile {
  public:
-  Tile(const SweepArgs<T>& args, const Cut& cut, Store store, Box box, Index part, Index parts, T* scratch)
+  Tile(const SweepArgs<T>& args, const Passes<T>& passes, const Cut& cut, Box box, Index part, Index parts,
+       T* scratch)
       : args_(args),
+        passes_(passes),
         time_block_(cut.time_block),
         box_(box),
         field_(args.boundaries.widened(box, cut.time_block, args.in.extent)),
         part_(part),
         parts_(parts),
         pitch_(queue_pitch<T>(cut)),
-        inner_(pick<Isa, way, rows>(args, store, false)),
-        last_(pick<Isa, way, rows>(args, store, true)),
         copy_(scratch + line),
         nowhere_(copy_ + copied_rows * pitch_) {
     T* memory = nowhere_ + pitch_;
@@ -404,8 +412,9 @@ class Tile {
     for (int k = 0; k < 2; ++k)
       pass.ahead[k] = level == 1 || k == 0 || time_block_ < 4 ? ask(ahead) : nullptr;
     pass.ahead[2] = again;
+    pass.op = args_.norm.op;
     if (!args_.materials.empty()) put_classes(pass, level, x, y, z);
-    (last ? last_ : inner_)(args_, level - 1, pass);
+    (last ? passes_.last : passes_.inner)(args_, level - 1, pass);
   }
 
   static Index place_in_line(const T* cell) {
@@ -492,7 +501,8 @@ class Tile {
   }
   // Makes ghosts for that sweep beyond a boundary across y or z, from the row at the boundary, which starts
   // at cell x; q: the other index of its b. Only where the field has cells.
-  void make_ghosts(Face f, int sweep, T* ghosts, const T* from, Index x, Index cells, Index q) const {
+  [[gnu::noinline]] void make_ghosts(Face f, int sweep, T* ghosts, const T* from, Index x, Index cells,
+                                     Index q) const {
     const Boundary<T>& boundary = args_.boundaries.faces[static_cast<int>(f)];
     const Index end = smaller(cells, field_.hi.x - x);
     for (Index i = larger(0, field_.lo.x - x); i < end; ++i)
@@ -553,10 +563,10 @@ class Tile {
   }
 
   const SweepArgs<T>& args_;
+  Passes<T> passes_;
   int time_block_;
   Box box_, field_;  // cells that are swept; cells of `in` that are read
   Index part_, parts_, pitch_;
-  SweepPass<T> inner_, last_;
   T *copy_, *nowhere_;
   Level levels_[1 + max_time_block];
   Index lo_, hi_;  // along x, of the levels before the last
@@ -642,8 +652,8 @@ struct Scratch {
 };
 thread_local Scratch queues;
 
-template <class Isa, Way way, int rows, class T>
-void sweep_share(const SweepArgs<T>& args, const Cut& cut, Store store, Box mine, T* scratch) {
+template <class Isa, int rows, class T>
+void sweep_share(const SweepArgs<T>& args, const Passes<T>& passes, const Cut& cut, Box mine, T* scratch) {
   // Tiles of equal size, in whole passes: for an odd row, level 1 would have to copy its input.
   const Index n_y = mine.extent().y, tiles_y = (n_y + cut.most_rows - 1) / cut.most_rows;
   const Index tile_rows =
@@ -653,16 +663,16 @@ void sweep_share(const SweepArgs<T>& args, const Cut& cut, Store store, Box mine
     const Range y{lo, smaller(lo + tile_rows, mine.hi.y)};
     for (Index i = 0; i < parts; ++i) {
       const Range x = columns_of<T>(args.region, i);
-      Tile<Isa, way, rows, T>(args, cut, store, {{x.lo, y.lo, mine.lo.z}, {x.hi, y.hi, mine.hi.z}}, i, parts,
-                              scratch)
-          .sweep();
+      const Box tile{{x.lo, y.lo, mine.lo.z}, {x.hi, y.hi, mine.hi.z}};
+      Tile<Isa, rows, T>(args, passes, cut, tile, i, parts, scratch).sweep();
     }
   }
-  if (store == Store::streaming) stream_fence();
+  stream_fence();
 }
 
 template <class Isa, Way way, int rows, class T>
 void sweep_all(const SweepArgs<T>& args, int time_block, Store store, std::size_t tile_bytes) {
+  const Passes<T> passes = pick<Isa, way, rows>(args, store);
   const int most_threads = threads_of(args.region, time_block);
   const Cut cut = cut_of<T>(args.region, time_block, most_threads, tile_bytes);
   const Index each = queue_elements<T>(cut);
@@ -671,7 +681,7 @@ void sweep_all(const SweepArgs<T>& args, int time_block, Store store, std::size_
   {
     const int thread = omp_get_thread_num();
     const Box mine = share(args.region, thread, omp_get_num_threads(), time_block - 1);
-    if (!mine.empty()) sweep_share<Isa, way, rows>(args, cut, store, mine, scratch + thread * each);
+    if (!mine.empty()) sweep_share<Isa, rows>(args, passes, cut, mine, scratch + thread * each);
   }
 }
 

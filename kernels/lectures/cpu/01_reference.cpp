@@ -28,7 +28,7 @@ void sweep_cells(const SweepArgs<T>& args, const CellUpdate& cell_update) {
     plain_loops(args.region, [&](Index x, Index y, Index z) {
       const T value = cell_update(x, y, z);
       args.out(x, y, z) = value;
-      norm = add_update<update>(norm, value, in(x, y, z));
+      if (update != Update::none) norm = add_update(args.norm.op, norm, value, in(x, y, z));
     });
     if (update != Update::none) finish_norm(args.norm, &norm, 1);
   });
