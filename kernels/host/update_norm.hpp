@@ -7,9 +7,9 @@
 
 namespace isotherm::host {
 
-// What a sweep accumulates: nothing, and then none of this is compiled, or the norm of its update. Which norm
-// is chosen for each register, a branch that always goes the same way: kernels compiled for each norm would
-// be twice as many.
+// What a sweep accumulates: nothing, and then none of this is compiled, or the norm of its update. The kind
+// of norm is a branch at each register, which always goes the same way: a kernel for each kind would double
+// their number.
 enum class Update { none, norm };
 
 // A row of cells is summed in so many lanes, cell x in lane x % norm_lanes and each lane in the order of x.
