@@ -251,11 +251,11 @@ SwallowedHeat Solver<T>::swallowed_heat() {
 template <class T>
 Diagnostics Solver<T>::diagnose() {
   if (!diagnosis_) throw Error(ExitCode::internal, "diagnostics were not asked for; please report it");
+  std::optional<StepFields<T>> step;
+  if (own_sweeps() > 0) step = fields_of_update();  // may sweep, which counts its own time
   synchronize();
   const TraceRange range(Phase::diagnostics);
   const Timer timer;
-  std::optional<StepFields<T>> step;
-  if (own_sweeps() > 0) step = fields_of_update();
   const Diagnostics found = diagnosis_->look(step);
   step_.times[Phase::diagnostics] += timer.seconds();
   return found;
