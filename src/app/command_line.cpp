@@ -479,11 +479,11 @@ CommandLineResult parse_command_line(int argc, const char* const* argv) try {
   CommandLine command;
   std::string from;
   declare(app, command, from);
-  const std::vector<std::string> tools = find_tools();
-  app.footer((tools.empty()
-                  ? ""
-                  : fmt::format("Tools: {} (isotherm NAME --help has more).\n\n", fmt::join(tools, ", "))) +
-             exit_codes);
+  app.footer([] {  // of --help alone: thousands of ranks that start must not list the folders of PATH
+    const std::string tools = fmt::format("{}", fmt::join(find_tools(), ", "));
+    return (tools.empty() ? "" : fmt::format("Tools: {} (isotherm NAME --help has more).\n\n", tools)) +
+           exit_codes;
+  });
   if (argc < 2) return {.exit_code = static_cast<int>(ExitCode::command_line), .text = app.help()};
   if (!from_word<Subcommand>(argv[1]) && (find_tool(argv[1]) || is_known_tool(argv[1]))) {
     // The tool reads its own words. Keys of decks with dashes are rejected here, by the one key table.
