@@ -51,14 +51,12 @@ class SampledBody {
   // What samples give away at these temperatures.
   void apply(const std::vector<double>& temperature, std::vector<double>& lost) const {
     for (std::size_t i = 0; i < lost.size(); ++i) lost[i] = ground_[i] * temperature[i];
-    for (int axis = 0; axis < 3; ++axis) {
-      for (Index i = 0; i < m_.product(); ++i) {
-        const Index j = after(i, axis);
+    for (int axis = 0; axis < 3; ++axis)
+      for_each_pair(axis, [&](Index i, Index j) {
         const double flow = next_[axis][i] * (temperature[i] - temperature[j]);
         lost[i] += flow;
         lost[j] -= flow;
-      }
-    }
+      });
   }
 
  private:
@@ -66,10 +64,15 @@ class SampledBody {
     return boundary_of(config_, face(axis, false)).kind == BoundaryKind::periodic;
   }
   Index stride_of(int axis) const { return axis == 0 ? 1 : axis == 1 ? m_.x : m_.x * m_.y; }
-  // The sample after the i-th along an axis, which may be the first again.
-  Index after(Index i, int axis) const {
-    const Index stride = stride_of(axis);
-    return i / stride % m_[axis] + 1 < m_[axis] ? i + stride : i - stride * (m_[axis] - 1);
+  // body(i, j) for each sample i and the next along an axis, j: behind the last is the first again.
+  template <class Body>
+  void for_each_pair(int axis, const Body& body) const {
+    const Index layer = stride_of(axis), line = layer * m_[axis];
+    for (Index first = 0; first < m_.product(); first += line)
+      for (Index at = first; at < first + line; at += layer) {
+        const Index after = at + layer < first + line ? at + layer : first;
+        for (Index i = 0; i < layer; ++i) body(at + i, after + i);
+      }
   }
   // A sample stands for the cells i with i * m / n equal to it, and has the class of the middle one.
   Index first_cell(int axis, Index sample) const { return ceil_div(sample * n_[axis], m_[axis]); }
@@ -81,10 +84,10 @@ class SampledBody {
   void set_apart_lone_samples() {
     std::vector<double> exchanged = ground_;
     for (int axis = 0; axis < 3; ++axis)
-      for (Index i = 0; i < m_.product(); ++i) {
+      for_each_pair(axis, [&](Index i, Index j) {
         exchanged[i] += next_[axis][i];
-        exchanged[after(i, axis)] += next_[axis][i];
-      }
+        exchanged[j] += next_[axis][i];
+      });
     for (std::size_t i = 0; i < exchanged.size(); ++i)
       if (exchanged[i] == 0) diagonal_[i] = ground_[i] = 1;
   }
