@@ -109,7 +109,7 @@ RENAMED = {
 # The keys that the first runs lacked, with what was so then; None: not known. Version 2 of run.json has other words in
 # `result`; version 3, as version 2 of a benchmark, has no `baseline`.
 LATER = {
-    "decomposition": {"weights": None}, "method": {"tile": None, "graph": False, "tuning": {"source": "deck"}},
+    "method": {"tile": None, "graph": False, "tuning": {"source": "deck"}},
     "figures_of_merit": {}, "profile": None, "snapshots": None,
     "halo": {"hidden_percent": None, "exchange_s": None, "exposed_s": None, "links": []},
     "residual": {"last_sweep": None, "check": "immediate", "extra_sweeps": 0},

@@ -17,12 +17,12 @@ from matplotlib.ticker import NullLocator, PercentFormatter
 
 from isotherm_tools import figures
 from isotherm_tools import scaling_model as model
-from isotherm_tools.program import COMMAND_LINE, DATA, Failure, add_subcommand, content_of, number_from, read_record, write_text
-from isotherm_tools.scaling_model import SURFACE, Weights, process_grid
+from isotherm_tools.program import (
+    COMMAND_LINE, DATA, UNAVAILABLE, Failure, Program, add_subcommand, content_of, number_from, read_record, write_text)
 from isotherm_tools.studies import Study, is_study
 from isotherm_tools.text import aligned, counted, csv_text, format_time, groups
 
-VALUE_BYTES = {"fp32": 4, "fp64": 8}
+VALUE_BYTES = {"fp32": 4, "fp64": 8, "mixed": 8}
 STRONG, WEAK = "strong", "weak"
 EVEN = 1.05  # cells per rank of a weak series differ by a rounding of its grids at most
 
@@ -48,9 +48,6 @@ class RunRecord:
         self.cells, self.parts = tuple(map(int, content["grid"]["cells"])), tuple(map(int, split["process_grid"]))
         self.precision, self.rank_cells = content["grid"]["precision"], int(split["largest_rank_cells"])
         self.value_bytes = VALUE_BYTES[self.precision]
-        # None: the record does not tell
-        self.weights = Weights(**{key: split["weights"][key] for key in Weights._fields if key in split["weights"]}) \
-            if split.get("weights") else None
         # Of a resolved deck, in which a boundary is a line; where one side is periodic the other is too.
         deck = content["deck"]["resolved"]
         self.periodic = tuple(bool(re.search(rf"(?m)^ +{axis}_min: *{{kind: periodic\b", deck)) for axis in "xyz")
@@ -58,7 +55,7 @@ class RunRecord:
         self.hosts = [rank["host"] for rank in content["ranks"]]
         self.ranks, self.ranks_a_host = len(self.hosts), max(map(self.hosts.count, set(self.hosts)), default=0)
         self.devices = sorted({rank["device"] for rank in content["ranks"]})
-        self.on_gpu = content["ranks"][0]["backend"] == "cuda"
+        self.backend = content["ranks"][0]["backend"]
 
         self.problem = method["problem"]
         self.kernel = " ".join(word for word in (method["kernel"], method["tile"]) if word not in (None, "-"))
@@ -105,7 +102,7 @@ class Wishes(NamedTuple):
 
 def method_of(record, wishes):
     """Where the run had nothing to overlap, being one rank, more ranks do what the program does unasked: on GPUs."""
-    measured = model.Method(record.value_bytes, record.halo_width, record.overlap if record.ranks > 1 else record.on_gpu,
+    measured = model.Method(record.value_bytes, record.halo_width, record.overlap if record.ranks > 1 else record.backend == "cuda",
                             record.sweeps / record.checks if record.checks else model.Method().check_interval)
     wanted = {name: getattr(wishes, name) for name in ("halo_width", "overlap", "check_interval")}
     return measured._replace(**{name: value for name, value in wanted.items() if value is not None})
@@ -174,8 +171,13 @@ def scaling_series(records, wishes):
     rows = [Row(record.ranks, record.layout, method_of(record, wishes), record) for record in records]
     # What was not measured is done as by the fastest run on most ranks.
     method = next(row.method for row in rows if row.ranks == records[-1].ranks)
-    rows += [Row(ranks, layout_for(kind, base, ranks, method.halo_width), method)
-             for ranks in sorted(set(wishes.ranks) - {record.ranks for record in records})]
+    counts, notes = sorted(set(wishes.ranks) - {record.ranks for record in records}), []
+    try:
+        rows += [Row(ranks, layout, method) for ranks, layout in zip(counts, layouts(kind, base, counts, method.halo_width))]
+    except Failure as failure:
+        if failure.code != UNAVAILABLE:
+            raise
+        notes.append(f"no prediction for other counts of ranks: {failure}")
     first = rows[0]
     for row in rows:
         if run := row.record:
@@ -185,7 +187,6 @@ def scaling_series(records, wishes):
             rate = math.prod(row.cells) / found.step
             reference = (first.predicted.rate if first.predicted else rate) / base.ranks
             row.predicted = row.compared(found.step, rate, reference, found.hidden)
-    notes = []
     if len(records) == 1 and any(row.predicted and not row.measured for row in rows):
         notes.append(f"the prediction is from one run ({counted(base.ranks, 'rank')}): no other run tests it")
     notes += differences(records, wishes)
@@ -226,22 +227,19 @@ def differences(records, wishes):
         if len(found := groups(records, value)) > 1:
             on = [f"{name} on {', '.join(str(record.ranks) for record in those)}" for name, those in found.items()]
             notes.append(f"{what} differs: {'; '.join(on)}")
-    if records[0].weights is None and wishes.ranks:
-        notes.append(f"process grids of least surface are predicted ({records[0].path} does not tell what the program "
-                     "weighs)")
     if wishes.halo_width not in (None, *(record.halo_width for record in records)):
         notes.append(f"predicted for halo width {wishes.halo_width}, measured at {records[-1].halo_width}")
     return notes
 
 
-def layout_for(kind, base, ranks, halo_width):
-    """Strong: the grid of the run on fewest ranks. Weak: its blocks, one per rank, put together as a cube is cut. Who has
-    which cells of it is for the program's rule."""
-    cells = base.cells
-    if kind == WEAK:
-        cells = tuple(-(-n // p) * count for n, p, count in zip(base.cells, base.parts, process_grid(ranks)))
-    parts = process_grid(ranks, cells, halo_width, base.periodic, base.weights or SURFACE)
-    return parts and model.Layout(cells, parts, base.periodic)
+def layouts(kind, base, counts, halo_width):
+    """On so many ranks each, as the program would cut the grid of `base`, the run on fewest ranks; weak: a grid of as many of
+    its blocks. None where the blocks would be thinner than the halo."""
+    wanted = {"backend": base.backend, "value_bytes": base.value_bytes, "halo_width": halo_width, "periodic": base.periodic,
+              "weak": kind == WEAK, "cells": [-(-n // p) for n, p in zip(base.cells, base.parts)] if kind == WEAK else base.cells}
+    answers = Program().ask("-", [], [], [{"ranks": ranks, "process_grid": wanted} for ranks in counts]) if counts else []
+    return [None if "error" in answer else model.Layout(tuple(answer["cells"]), tuple(answer["process_grid"]), base.periodic)
+            for answer in answers]
 
 
 def lacks(machine, rows):

@@ -159,16 +159,28 @@ void check_gpus(const Config& config) {
                      *config.parallel.ranks_per_gpu);
 }
 
-// Growth of each axis of a weak series' body: the deck's process grid; else ranks cut a cube with the least
-// surface, first along z, then y. An axis of one cell stays one cell.
-Int3 weak_growth(const Config& config, int ranks) {
-  if (config.parallel.process_grid) return *config.parallel.process_grid;
+// Growth of each axis of a weak series' body: ranks cut a cube with the least surface, first along z, then y.
+// An axis of one cell stays one cell.
+Int3 weak_growth(Int3 cells, int ranks) {
   constexpr Index edge = Index{1} << 20;  // of a cube that any count can cut
   Int3 cube{edge, edge, edge};
-  if (config.grid.cells.product() > 1)
+  if (cells.product() > 1)
     for (int axis = 0; axis < 3; ++axis)
-      if (config.grid.cells[axis] == 1) cube[axis] = 1;
+      if (cells[axis] == 1) cube[axis] = 1;
   return process_grids_by_cost(cube, ranks, {}, 1, surface()).front().grid;
+}
+
+// How a run would cut so many cells; weak: a grid of as many cells for each rank.
+Json process_grid_json(const Json& wanted, int ranks) {
+  Int3 cells = wanted.at("cells");
+  if (wanted.value("weak", false)) {
+    const Int3 growth = weak_growth(cells, ranks);
+    for (int axis = 0; axis < 3; ++axis) cells[axis] *= growth[axis];
+  }
+  const auto weights = ExchangeWeights::of(wanted.at("backend"), wanted.at("value_bytes"));
+  const auto grids =
+      process_grids_by_cost(cells, ranks, wanted.at("periodic"), wanted.at("halo_width"), weights);
+  return {{"cells", cells}, {"process_grid", grids.front().grid}};
 }
 
 // Puts into the deck of a case what follows from its ranks: weak, the cells of all, and spacing in place of
@@ -190,7 +202,7 @@ bool scale_case(YamlNode& deck, const ScalingConfig& scaling, const Config& conf
     throw deck_error(config, "grid.spacing",
                      "has zones (and weak scaling lets the body grow, which says nothing of its zones); "
                      "write numbers, or scaling.kind: strong");
-  const Int3 growth = weak_growth(config, ranks);
+  const Int3 growth = config.parallel.process_grid.value_or(weak_growth(config.grid.cells, ranks));
   const auto cells = [&](int axis) { return fmt::format("{}", config.grid.cells[axis] * growth[axis]); };
   const Vector3 h = spacing(config);
   for (std::size_t i = 0; i < deck.keys.size(); ++i)
@@ -435,9 +447,9 @@ Json answer_to(const Json& request, const CommandLine& command, const std::vecto
   try {
     if (request.contains("before")) return {{"changes", changes_json(request["before"], request.at("now"))}};
     if (request.contains("bandwidth"))
-      return {{"bytes_per_s",
-               copy_bandwidth(request["bandwidth"] == word(Backend::cuda) ? Backend::cuda : Backend::host,
-                              request.at("bytes"))}};
+      return {{"bytes_per_s", copy_bandwidth(request["bandwidth"], request.at("bytes"))}};
+    if (request.contains("process_grid"))
+      return process_grid_json(request["process_grid"], request.at("ranks"));
     if (!deck) deck.emplace(command, arguments);
     return request.value("sections", false) ? deck->sections() : deck->resolve(request);
   } catch (const Error& error) {

@@ -92,7 +92,6 @@ RunRecord describe_run(const CommandLine& command, const Session& session, const
   for (int axis = 0; axis < 3; ++axis) record.lengths[axis] = GridAxis(config, axis).length();
   record.domain = domain_sizes(last);
   record.process_grid = d.process_grid();
-  record.weights = exchange_weights(last, session.placement.backend);
   record.smallest_rank_cells = d.smallest_subdomain();
   record.largest_rank_cells = d.largest_subdomain();
   record.precision = config.precision;

@@ -1,6 +1,8 @@
 """For all tests of this folder."""
 
+import os
 import sys
+from pathlib import Path
 
 import pytest
 from program import finished_run
@@ -20,6 +22,10 @@ output:
   region: {first_cell: [1, 2, 3], last_cell: [6, 5, 4], every_steps: 20}
   probes: {points: [[0.105, -0.19, 0.01], {at: [0.11, -0.19, 0.01], name: right}], every_steps: 10}
 """
+
+
+# Where the tools look for the program when it has not started them.
+os.environ["PATH"] = f"{Path(os.environ['ISOTHERM']).parent}:{os.environ['PATH']}"
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ from isotherm_tools import scaling
 from isotherm_tools import scaling_model as model
 from isotherm_tools.__main__ import main
 from isotherm_tools.scaling import RunRecord, Wishes
-from isotherm_tools.scaling_model import BETWEEN, INSIDE, Costs, Layout, Machine, Method, Wire, process_grid
-from scaling_runs import GB, US, WEIGHTS, WIRES, series_of, strong_series, write_run
+from isotherm_tools.scaling_model import BETWEEN, INSIDE, Costs, Layout, Machine, Method, Wire
+from scaling_runs import GB, US, WIRES, series_of, strong_series, write_run
 
 NS = 1e-9
 COSTS = Costs(cell=NS)
@@ -85,8 +85,8 @@ def test_the_slowest_rank_is_the_time_of_all():
 
 @pytest.mark.parametrize("overlap", [False, True])
 def test_wires_that_cost_nothing_scale_perfectly(overlap):
-    for ranks in (2**i for i in range(13)):
-        layout = Layout((256, 256, 256), process_grid(ranks, (256, 256, 256)))
+    for i in range(13):
+        ranks, layout = 2**i, Layout((256, 256, 256), tuple(2 ** ((i + axis) // 3) for axis in range(3)))
         assert model.predict(COSTS, Method(overlap=overlap), FREE, layout).step == pytest.approx(256**3 * NS / ranks, rel=1e-12)
 
 
@@ -124,7 +124,7 @@ def test_measured_speedup_and_efficiency(strong):
     assert measured(series, "efficiency") == pytest.approx([1, 0.9, 0.8])
     assert measured(series, "speedup") == pytest.approx([1, 1.8, 3.2])
     assert [row.rank_cells for row in series.rows[:4]] == [64**3, 64**3 // 2, 64**3 // 4, 32**3]
-    assert [row.parts for row in series.rows[1:4]] == [(1, 1, 2), (1, 2, 2), (2, 2, 2)]
+    assert [row.parts for row in series.rows[1:3]] == [(1, 1, 2), (1, 2, 2)] and math.prod(series.rows[3].parts) == 8
 
 
 def test_weak_by_the_cells_a_rank(tmp_path):
@@ -133,7 +133,7 @@ def test_weak_by_the_cells_a_rank(tmp_path):
     assert series.kind == "weak"
     assert measured(series, "efficiency") == pytest.approx([1, 0.8])
     assert measured(series, "speedup") == pytest.approx([1, 1.6])
-    assert [(row.ranks, row.cells, row.parts) for row in series.rows[2:]] == [(16, (128, 128, 256), (2, 2, 4))]
+    assert [(row.ranks, row.cells, math.prod(row.parts)) for row in series.rows[2:]] == [(16, (128, 128, 256), 16)]
 
 
 def test_against_a_run_of_several_ranks(strong):
@@ -251,17 +251,17 @@ def test_different_kernels_are_said(strong, tmp_path):
         "kernel differs: naive 32x8x1 on 1, 2, 4; tiled on 8", "halo width differs: 1 on 1, 2, 4; 2 on 8"]
 
 
-def test_process_grids_are_by_the_weights_of_the_record(tmp_path):
-    weights = {**WEIGHTS, "sector_bytes": 32, "wire_bytes_per_s": 4.5e11, "wire_sector_bytes": 32, "touches": 4}
-    parts = {}
-    for name, known in (("gpu", weights), ("surface", WEIGHTS), ("unknown", None)):
-        run = write_run(tmp_path, 1, 1e-3, (1024,) * 3, decomposition={"weights": known})
-        series = series_of([run], WIRES._replace(kind="strong", ranks=(8,)))
-        parts[name] = series.rows[1].parts
-        assert series.notes[0] == "the prediction is from one run (1 rank): no other run tests it"
-        assert bool(series.notes[1:]) == (known is None)
-    assert parts == {"gpu": (1, 2, 4), "surface": (2, 2, 2), "unknown": (2, 2, 2)}
-    assert series.notes[1].startswith(f"process grids of least surface are predicted ({run / 'run.json'} does not tell ")
+def test_process_grids_are_the_programs(tmp_path, monkeypatch):
+    wanted = WIRES._replace(kind="strong", ranks=(8,))
+    for backend, parts in (("cuda", (1, 8, 1)), ("cpu", (1, 2, 4))):
+        run = write_run(tmp_path, 1, 1e-3, (256,) * 3, ranks=[{"rank": 0, "host": "a", "backend": backend, "device": "D"}])
+        series = series_of([run], wanted)
+        assert series.rows[1].parts == parts
+        assert series.notes == ["the prediction is from one run (1 rank): no other run tests it"]
+    monkeypatch.setenv("PATH", "")
+    series = series_of([run], wanted)
+    assert [row.ranks for row in series.rows] == [1]
+    assert len(series.notes) == 1 and series.notes[0].startswith("no prediction for other counts of ranks: isotherm is not on PATH (")
 
 
 def test_every_run_has_a_row_and_the_fastest_is_compared_with(strong, tmp_path):

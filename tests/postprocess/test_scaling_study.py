@@ -1,16 +1,13 @@
-"""Scaling of studies and their runs as the program wrote them; the process grids that the tools choose are the program's."""
+"""Scaling of studies and their runs as the program wrote them, and grids predicted as the program runs them."""
 
-import itertools
 import json
-import re
 
 import pytest
 from html_page import report
 from isotherm_tools.__main__ import main
-from isotherm_tools.scaling import RunRecord, share
-from isotherm_tools.scaling_model import Weights, process_grid, sweep_cost
+from isotherm_tools.scaling import RunRecord, layouts, share
 from isotherm_tools.text import format_time
-from program import command, finished, ran, write_deck
+from program import ran, write_deck
 from studies import BASE, changed_study
 
 DECK = BASE.replace("boundaries:\n", "boundaries:\n  y_min: periodic\n  y_max: periodic\n") + (
@@ -116,71 +113,12 @@ def test_the_record_is_read(study, capsys):
         assert (record.problem, record.kernel, record.fused_norm, record.halo_width) == ("transient", "reference", False, 1)
         assert (record.sweeps, record.step) == (4, content["performance"]["step_s"])
         assert record.checks == content["residual"]["checks"] > 0
-        assert record.value_bytes == 8 and record.rank_cells == 17 * 13 * 15 and not record.on_gpu
+        assert record.value_bytes == 8 and record.rank_cells == 17 * 13 * 15 and record.backend == "cpu"
 
 
-# What tests/unit/test_decomposition.cpp expects of GPUs.
-GPU = Weights(8, 4.2e12, 32, 4, 450e9, 32, 5e-6, 64, 16, 3e-6)
-
-
-@pytest.mark.parametrize("ranks, cells, parts, periodic, halo_width", [
-    (4, (1024, 1024, 1024), (1, 2, 2), "", 1), (8, (1024, 1024, 1024), (1, 4, 2), "", 1),
-    (8, (512, 512, 64), (1, 8, 1), "", 1), (8, (512, 64, 512), (1, 1, 8), "", 1),
-    (8, (16384, 16, 16), (8, 1, 1), "", 1), (2, (1024, 1024, 1024), (1, 1, 2), "y", 1),
-    (2, (1024, 1024, 1024), (1, 2, 1), "xyz", 1), (8, (1024, 1024, 1024), (1, 2, 4), "", 4)])
-def test_on_gpus_x_is_cut_where_nothing_else_is_left(ranks, cells, parts, periodic, halo_width):
-    assert process_grid(ranks, cells, halo_width, tuple(axis in periodic for axis in "xyz"), GPU) == parts
-
-
-GRID_DECK = """\
-grid: {cells: [12, 16, 20], lengths: 1}
-material: {diffusivity: 1}
-initial: [{shape: constant, value: 300}]
-problem: {steps: 2}
-output: {snapshots: false}
-"""
-AROUND = "boundaries={x_min: {kind: periodic}, x_max: {kind: periodic}, z_min: {kind: periodic}, z_max: {kind: periodic}}"
-SECONDS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-
-
-@pytest.fixture(scope="module", params=["fp64", "fp32"])
-def program(request, tmp_path_factory):
-    """A folder with a deck, its precision, and the weights that a run of it has written."""
-    folder = tmp_path_factory.mktemp("grids")
-    write_deck(folder, GRID_DECK)
-    ran("run", "deck.yaml", "parallel.device=cpu", f"precision={request.param}", cwd=folder)
-    record = RunRecord(folder / "runs/deck")
-    assert record.weights.cell_bytes == {"fp64": 8, "fp32": 4}[request.param]
-    return folder, request.param, record.weights
-
-
-HALOS = ((1, False), (1, True), (4, False), (3, True))  # layers, and whether x and z are periodic
-
-
-@pytest.mark.parametrize("cells", [(256, 256, 256), (1000, 10, 10), (64, 300, 40), (33, 35, 700)])
-def test_it_is_the_programs_own(program, cells):
-    """On all counts by one process, and by others what six ranks are estimated to take."""
-    folder, precision, weights = program
-    words = ["deck.yaml", "parallel.device=cpu", f"precision={precision}", f"grid.cells={json.dumps(cells)}"]
-    asked = list(itertools.product((2, 6, 64, 512), HALOS))
-    kinds = {f"boundaries.{axis}_{end}": "periodic" for axis in "xz" for end in ("min", "max")}
-    settings = [{"solver.halo_width": str(width), **(kinds if around else {})} for _, (width, around) in asked]
-    requests = [{"plan": True, "ranks": ranks, "settings": [
-        {"key": key, "value": {"at": [0, 0, 0], "text": text}} for key, text in each.items()]}
-        for (ranks, _), each in zip(asked, settings)]
-    given = json.dumps({"requests": requests})
-    answers = json.loads(finished(command("check", "--json", *words), 0, cwd=folder, input=given).stdout)["answers"]
-    assert len(answers) == len(asked)
-    for (ranks, (width, around)), answer in zip(asked, answers):
-        periodic = (around, False, around)
-        parts = process_grid(ranks, cells, width, periodic, weights)
-        if parts is None:  # blocks would be thinner than the halo
-            assert "no process grid of" in answer["refused"]["text"]
-            continue
-        assert tuple(answer["plan"]["process_grid"]) == parts
-        if ranks == 6:
-            words_of_case = [f"solver.halo_width={width}", *[AROUND] * around, "--ranks", ranks]
-            said = ran("check", *words, *words_of_case, cwd=folder).stdout
-            number, unit = re.search(r"^  by estimate +(\S+) (\S+) a sweep of", said, re.MULTILINE).groups()
-            estimate = pytest.approx(float(number) * SECONDS[unit], rel=0.006)
-            assert sweep_cost(cells, parts, width, periodic, weights) == estimate
+def test_what_is_predicted_is_what_the_program_runs(study):
+    """The grid of a weak series, and how it is cut."""
+    one, two = (RunRecord(study / f"ranks-{ranks}_precision-fp64") for ranks in (1, 2))
+    predicted, = layouts("weak", one, [2], 1)
+    assert predicted == two.layout
+    assert layouts("strong", one, [13 * 17 * 15, 4000], 2) == [None, None]

@@ -206,7 +206,7 @@ def earlier_run(request, tmp_path):
 
 def test_they_are_what_open_run_says_and_a_series_and_a_page_are_made_of_them(earlier_run, tmp_path, capsys):
     record = RunRecord(earlier_run)
-    assert (record.cells, record.parts, record.ranks, record.on_gpu) == ((100, 100, 50), (1, 1, 2), 2, False)
+    assert (record.cells, record.parts, record.ranks, record.backend) == ((100, 100, 50), (1, 1, 2), 2, "cpu")
     assert (record.step, record.rate, record.sweeps, record.checks) == (0.001, 5e8, 2000, 20)
     assert record.hidden is None or record.hidden == pytest.approx(2 / 3)
     assert [wire.latency for _, wire in record.links] == ([4e-6] if record.hidden else [])

@@ -8,10 +8,6 @@ from isotherm_tools.scaling import RunRecord, Wishes, scaling_series
 US, GB = 1e-6, 1e9
 WIRES = Wishes(inside_bandwidth=GB, inside_latency=5 * US, between_bandwidth=GB / 2, between_latency=10 * US)
 
-# Of a GPU whose wires and sectors are not worth a thought: blocks as cubic as can be.
-WEIGHTS = {"cell_bytes": 8, "memory_bytes_per_s": 4e12, "sector_bytes": 8, "touches": 1, "wire_bytes_per_s": 1e12,
-           "wire_sector_bytes": 8, "message_s": 0, "tile_columns": 1, "tile_rows": 1}
-
 
 def write_run(folder, count, step, cells=(64, 64, 64), hosts=1, **changes):
     """The directory of a run of `count` ranks with 1000 sweeps and 10 norms: of `step` all but 1 us is sweeps, on
@@ -23,7 +19,7 @@ def write_run(folder, count, step, cells=(64, 64, 64), hosts=1, **changes):
         "schema": "isotherm-run", "schema_version": 1, "name": "plate",
         "deck": {"resolved": "boundaries:\n  x_min: {kind: insulated}\n  z_min: {kind: periodic}\n"},
         "grid": {"cells": cells, "precision": "fp64"},
-        "decomposition": {"process_grid": parts, "largest_rank_cells": math.prod(block), "weights": WEIGHTS},
+        "decomposition": {"process_grid": parts, "largest_rank_cells": math.prod(block)},
         "ranks": [{"rank": i, "host": f"node{i * hosts // count}", "backend": "cuda", "device": "GPU"}
                   for i in range(count)],
         "method": {"problem": "steady", "kernel": "naive", "tile": "32x8x1", "reduction": "fused", "halo_width": 1,

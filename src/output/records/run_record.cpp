@@ -407,19 +407,6 @@ static Described described(const MethodRecord& m) {
        {"tuning", m.tuning}});
 }
 
-static Described described(const ExchangeWeights& w) {
-  return object({{"cell_bytes", w.cell_bytes},
-                 {"memory_bytes_per_s", w.memory},
-                 {"sector_bytes", w.sector},
-                 {"touches", w.touches},
-                 {"wire_bytes_per_s", w.wire},
-                 {"wire_sector_bytes", w.wire_sector},
-                 {"message_s", w.message},
-                 {"message_across_xz_s", w.across_xz},
-                 {"tile_columns", w.columns},
-                 {"tile_rows", w.rows}});
-}
-
 static Described described(const Residual& r) {
   return object(
       {{"norm", r.norm},
@@ -750,8 +737,7 @@ static Described whole(const RunRecord& r) {
        {"boundaries", laws(r), "by face; laws of one face add up"},
        {"decomposition", object({{"process_grid", r.process_grid},
                                  {"smallest_rank_cells", r.smallest_rank_cells},
-                                 {"largest_rank_cells", r.largest_rank_cells},
-                                 {"weights", r.weights, "by which process_grid: auto is the cheapest"}})},
+                                 {"largest_rank_cells", r.largest_rank_cells}})},
        {"ranks", with(r.ranks, "minItems", 1), "by rank"},
        {"method", r.method},
        {"phases_s", phases(r.phases), "wall time over ranks"},

@@ -22,7 +22,6 @@
 #include "core/device.hpp"
 #include "core/error.hpp"
 #include "core/trace.hpp"
-#include "grid/process_grid.hpp"
 #include "halo/hiding.hpp"
 #include "halo/links.hpp"
 #include "physics/diagnostics.hpp"
@@ -231,7 +230,6 @@ struct RunRecord {
   std::vector<MaterialRecord> materials;
   std::vector<ContactConfig> contacts;
   std::array<std::vector<PlacedLaw>, face_count> laws{};  // by Face
-  ExchangeWeights weights;
   Index smallest_rank_cells = 0, largest_rank_cells = 0;
   Precision precision = Precision::fp64;
   std::vector<RankInfo> ranks;  // by rank
