@@ -1,7 +1,7 @@
-/* Preloaded by tests: an MPI that fails halos, whose messages alone are persistent.
+/* Preloaded by tests: an MPI that fails halos, whose messages alone are persistent, and is slow.
    ISOTHERM_HALO_FAULT="rank:zeros"  what that rank sends arrives as zeros
    ISOTHERM_HALO_FAULT="rank:lost"   what that rank sends never arrives
-   ISOTHERM_HALO_FAULT="rank:late"   that rank sleeps 5 ms before each message
+   ISOTHERM_HALO_FAULT="rank:late"   that rank sleeps 5 ms before each message, 20 ms before each sum over ranks, of one rank too
    A rank of -1 is every rank. */
 #include "shim.h"
 
@@ -23,4 +23,9 @@ int MPI_Send_init(const void* data, int count, void* type, int peer, int tag, vo
 int MPI_Start(void* request) {
   if (is_fault_of_this_rank("late")) usleep(5000);
   return REAL(MPI_Start)(request);
+}
+
+int MPI_Allreduce(const void* mine, void* all, int count, void* type, void* op, void* comm) {
+  if (is_fault_of_this_rank("late")) usleep(20000);
+  return REAL(MPI_Allreduce)(mine, all, count, type, op, comm);
 }
