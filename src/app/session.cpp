@@ -88,11 +88,11 @@ std::size_t copy_bytes(const Config& config, Box subdomain, std::size_t field) {
 }  // namespace
 
 // Two arrays that are, with those of the sharers, beyond the caches, but no larger than the run's own; an
-// eighth at least, as not all share all caches. A run that moves less is over before they are made.
+// eighth at least, as not all share all caches. Making them takes as long as ten copies: less for short runs.
 std::size_t copy_probe_bytes(std::size_t field_bytes, double moved, Backend backend, int sharers) {
   constexpr std::size_t mebibyte = std::size_t{1} << 20, beyond_caches = 64 * mebibyte;
   const std::size_t least =
-      backend == Backend::host ? std::clamp(moved / 2, 8.0 * mebibyte, 1.0 * beyond_caches) : 256 * mebibyte;
+      backend == Backend::host ? std::clamp(moved / 16, 8.0 * mebibyte, 1.0 * beyond_caches) : 256 * mebibyte;
   const std::size_t share = least / static_cast<std::size_t>(std::clamp(sharers, 1, 8)),
                     most = 4 * (backend == Backend::host ? beyond_caches : least);
   return std::clamp(field_bytes, share, most);
