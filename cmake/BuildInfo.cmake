@@ -7,6 +7,3 @@ add_custom_target(isotherm_build_info
           "-DCUDA=${cuda_kind}" -D HDF5_KIND=${hdf5_kind}
           -P ${PROJECT_SOURCE_DIR}/cmake/WriteBuildInfo.cmake
   BYPRODUCTS ${build_info_source} VERBATIM)
-target_sources(isotherm_core PRIVATE ${build_info_source})
-set_source_files_properties(${build_info_source} PROPERTIES GENERATED TRUE)
-add_dependencies(isotherm_core isotherm_build_info)
