@@ -172,11 +172,9 @@ Int3 weak_growth(Int3 cells, int ranks) {
 
 // How a run would cut so many cells; weak: a grid of as many cells for each rank.
 Json process_grid_json(const Json& wanted, int ranks) {
-  Int3 cells = wanted.at("cells");
-  if (wanted.value("weak", false)) {
-    const Int3 growth = weak_growth(cells, ranks);
-    for (int axis = 0; axis < 3; ++axis) cells[axis] *= growth[axis];
-  }
+  Int3 cells = wanted.at("cells"), growth{1, 1, 1};
+  if (wanted.value("weak", false)) growth = weak_growth(cells, ranks);
+  for (int axis = 0; axis < 3; ++axis) cells[axis] *= growth[axis];
   const auto weights = ExchangeWeights::of(wanted.at("backend"), wanted.at("value_bytes"));
   const auto grids =
       process_grids_by_cost(cells, ranks, wanted.at("periodic"), wanted.at("halo_width"), weights);
