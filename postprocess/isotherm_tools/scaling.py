@@ -18,7 +18,8 @@ from matplotlib.ticker import NullLocator, PercentFormatter
 from isotherm_tools import figures
 from isotherm_tools import scaling_model as model
 from isotherm_tools.program import (
-    COMMAND_LINE, DATA, UNAVAILABLE, Failure, Program, add_subcommand, content_of, number_from, read_record, write_text)
+    COMMAND_LINE, DATA, UNAVAILABLE, Failure, Program, add_subcommand, content_of, number_from, raise_error, read_record,
+    write_text)
 from isotherm_tools.studies import Study, is_study
 from isotherm_tools.text import aligned, counted, csv_text, format_time, groups
 
@@ -238,6 +239,9 @@ def layouts(kind, base, counts, halo_width):
     wanted = {"backend": base.backend, "value_bytes": base.value_bytes, "halo_width": halo_width, "periodic": base.periodic,
               "weak": kind == WEAK, "cells": [-(-n // p) for n, p in zip(base.cells, base.parts)] if kind == WEAK else base.cells}
     answers = Program().ask("-", [], [], [{"ranks": ranks, "process_grid": wanted} for ranks in counts]) if counts else []
+    for answer in answers:
+        if answer.get("error", {}).get("code") != DATA:  # which says that no grid fits
+            raise_error(answer)
     return [None if "error" in answer else model.Layout(tuple(answer["cells"]), tuple(answer["process_grid"]), base.periodic)
             for answer in answers]
 

@@ -8,8 +8,10 @@ import pytest
 from isotherm_tools import scaling
 from isotherm_tools import scaling_model as model
 from isotherm_tools.__main__ import main
+from isotherm_tools.program import Failure
 from isotherm_tools.scaling import RunRecord, Wishes
 from isotherm_tools.scaling_model import BETWEEN, INSIDE, Costs, Layout, Machine, Method, Wire
+from program import write_script
 from scaling_runs import GB, US, WIRES, series_of, strong_series, write_run
 
 NS = 1e-9
@@ -258,6 +260,10 @@ def test_process_grids_are_the_programs(tmp_path, monkeypatch):
         series = series_of([run], wanted)
         assert series.rows[1].parts == parts
         assert series.notes == ["the prediction is from one run (1 rank): no other run tests it"]
+    write_script(tmp_path / "isotherm", "#!/bin/sh\necho '{\"answers\": [{\"error\": {\"code\": 66, \"text\": \"- does not exist\"}}]}'")
+    monkeypatch.setenv("PATH", str(tmp_path))  # a program that does not know the request
+    with pytest.raises(Failure, match="- does not exist"):
+        series_of([run], wanted)
     monkeypatch.setenv("PATH", "")
     series = series_of([run], wanted)
     assert [row.ranks for row in series.rows] == [1]
