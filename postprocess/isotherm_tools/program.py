@@ -107,7 +107,7 @@ RENAMED = {
     },
 }
 # The keys that the first runs lacked, with what was so then; None: not known. Version 2 of run.json has other words in
-# `result`; version 3, as version 2 of a benchmark, has no `baseline`.
+# `result`; version 3, as version 2 of a benchmark, has no `baseline`, and no `weights` of its decomposition.
 LATER = {
     "method": {"tile": None, "graph": False, "tuning": {"source": "deck"}},
     "figures_of_merit": {}, "profile": None, "snapshots": None,

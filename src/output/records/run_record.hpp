@@ -55,7 +55,7 @@ struct WritingRecord {
 std::string writing_line(const WritingRecord& record);  // for the final table; empty without files
 
 // Rises when a key goes, is renamed, or changes its type, unit or meaning.
-inline constexpr int run_schema_version = 3;  // 2: other words in `result`; 3: no `baseline`
+inline constexpr int run_schema_version = 3;  // 2: other words in `result`; 3: no `baseline`, no `weights`
 
 struct Spread {  // over ranks
   double min = 0, mean = 0, max = 0;
