@@ -80,6 +80,15 @@ def test_many_ranks_are_a_summary(folder):
     assert ranks("--ranks", 1000, "--ranks-table")[1] == list(range(1000))
 
 
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_the_estimate_of_a_process_grid_is_the_sum_of_its_parts(folder, device):
+    """And no dearer than the next best."""
+    said, = re.findall(r"^  by estimate +(.+)$", check(folder, "grid.cells=100", f"parallel.device={device}", "--ranks", 6).stdout, re.MULTILINE)
+    unit = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+    total, *parts, next_best = (float(number) * unit[name] for number, name in re.findall(r"(\d[\d.]*) ([mun]s)", said))
+    assert len(parts) == 4 and sum(parts) == pytest.approx(total, rel=0.02) and total <= next_best, said
+
+
 def test_the_resolved_deck_stands_before_the_plan_where_it_is_asked_for(folder):
     plan = check(folder).stdout
     both = check(folder, "--resolved").stdout
