@@ -12,7 +12,7 @@
 
 namespace isotherm {
 
-// Arrays and one way to move them. Ranks that share memory must measure at the same time.
+// Arrays, and one way to copy, read or write them. Ranks that share memory must measure at the same time.
 class BandwidthProbe {
  public:
   virtual ~BandwidthProbe() = default;
@@ -27,15 +27,15 @@ struct BandwidthEntry {
   std::string_view name, description;
   // `bytes` of each array; `step` as below.
   std::unique_ptr<BandwidthProbe> (*make)(Device& device, std::size_t bytes, Index step) = nullptr;
-  Index step = 0;       // elements of T: the stride, or the offset of what is read
+  Index step = 0;       // elements of T: the stride, or the offset of the copied elements
   bool single = false;  // only the first pass after prepare() shows the effect
 };
 
 template <class T>
 std::span<const BandwidthEntry<T>> bandwidth_registry(Backend backend);  // empty if not in this build
 
-// The first of them: the fastest copy from one array to another: streaming stores by all threads on the host,
-// 16-byte accesses on a GPU. `bytes` of each array.
+// The first probe of the registry: the fastest copy from one array to another: streaming stores by all
+// threads on the host, 16-byte accesses on a GPU. `bytes` of each array.
 std::unique_ptr<BandwidthProbe> make_copy_probe(Device& device, std::size_t bytes);
 
 // Bytes read plus bytes written per second by this process alone: the median of several copies.

@@ -36,8 +36,8 @@ ISOTHERM_HOST_DEVICE void products_of(float residual, float correction, float br
   products[r_z] = z * static_cast<double>(residual);
 }
 
-// A step is of_correction z + of_last d. `shift`, K, is added to all cells too: the equations do not
-// determine it where no boundary fixes the mean.
+// A step is of_correction z + of_last d. `shift`, K, is also added to all cells: where no boundary fixes the
+// mean, the equations do not determine it.
 struct ConjugateParts {
   float of_correction = 1, of_last = 0;
   double shift = 0;

@@ -15,7 +15,7 @@ struct FaceCopy {
   // Dense order: x fastest, then y, then z of the box. Boxes are in interior indices and may include ghosts.
   void (*pack)(FieldView<const T> field, Box box, T* dense, Stream stream);
   void (*unpack)(const T* dense, FieldView<T> field, Box box, Stream stream);
-  // Cells of `to` become those of the equally large `from`, of the same field; the boxes do not overlap.
+  // Copies the box `from` to the box `to` of the same field. Both have the same extent and do not overlap.
   void (*copy_within)(FieldView<T> field, Box from, Box to, Stream stream);
   // Fills the ghosts beyond boundaries that a sweep of `region` reads: one layer over each side of the region
   // that is at a boundary. The region may include ghosts, but none beyond a boundary.

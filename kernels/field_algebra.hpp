@@ -13,7 +13,7 @@ namespace isotherm {
 //
 //     x, y  <-  xx x + xy y, yx x + yy y        each fma(first, x, second * y)
 //
-// With 1 and 0 that copies one field to the other, or swaps them.
+// With factors 1 and 0 this copies one field to the other, or swaps them.
 template <class T>
 struct FieldPair {
   FieldView<T> x, y;
@@ -27,7 +27,7 @@ struct FieldAlgebra {
   void (*combine)(const FieldPair<T>& pair, Stream stream);
 };
 
-// Of one cell.
+// Combines one cell of both fields.
 template <class T>
 ISOTHERM_HOST_DEVICE void combine_cell(const FieldPair<T>& p, T& x, T& y) {
   const T before = x;
@@ -60,7 +60,7 @@ using OwnChange = ChangeTransfer<T, T>;
 template <class T>
 using FloatChange = ChangeTransfer<T, float>;
 
-// Of one cell, by its update.
+// Returns the defect of a cell from its update.
 template <class T, class Change>
 ISOTHERM_HOST_DEVICE Change defect_of(const Defect<T, Change>& d, T update) {
   return static_cast<Change>(d.scale * update);

@@ -16,7 +16,7 @@ inline constexpr double no_minimum = std::numeric_limits<double>::infinity();
 inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 struct Extremes {
-  double min, max;    // of the values that are not NaN; infinite, min above max, where there is none
+  double min, max;    // of the values that are not NaN; infinity and -infinity if there are none
   std::int64_t nans;  // how many values are NaN
 
   ISOTHERM_HOST_DEVICE static Extremes none() { return {no_minimum, -no_minimum, 0}; }
@@ -80,8 +80,8 @@ struct BodyCell {
   }
 };
 
-// Heat that a cell gains in one sweep of `field` through its faces to voids of that class: kelvin times a
-// conductance in the unit of the tables.
+// Heat that a cell gains in one sweep of `field` through its faces to voids of class `of_class`: kelvin times
+// a conductance in the unit of the tables.
 template <class T>
 struct VoidFlow {
   FieldView<const T> field;
@@ -108,10 +108,10 @@ struct VoidFlow {
 template <class T>
 struct FieldReductions {
   static const FieldReductions& on(Backend backend);  // throws as FaceCopy::on()
-  // Of all interior cells.
+  // Finds the extremes of all interior cells.
   void (*extremes)(const BodyCell<T>& cell, Extremes* result, void* scratch, Stream stream);
-  // Of all cells along the boundary, or all interior cells; normalised, to be combined with those of other
-  // ranks.
+  // Sums over all cells along the boundary, or over all interior cells. The results are normalised, to be
+  // combined with those of other ranks.
   void (*jump_sum)(const BoundaryJump<T>& jump, LongAccumulator* result, Stream stream);
   void (*heat_sum)(const CellHeat<T>& heat, LongAccumulator* result, Stream stream);
   void (*void_flow_sum)(const VoidFlow<T>& flow, LongAccumulator* result, Stream stream);

@@ -1,6 +1,6 @@
 // The fingerprint of a field: the sum modulo 2^64 over its cells of mix64(global index, bits of the value).
-// Independent of the order, so that partial sums of any decomposition add up to the same number; a swap of
-// two unequal cells or one flipped bit changes it. Fields in host memory.
+// It does not depend on the order, so partial sums of any decomposition add up to the same number. A swap of
+// two unequal cells or one flipped bit changes it. The field is in host memory.
 #pragma once
 
 #include <cstdint>

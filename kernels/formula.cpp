@@ -19,7 +19,7 @@ namespace {
 
 constexpr Index worth_threads = 4096;  // points
 
-// Values of row j of plane k at time n; false if one is not sound. A vectorised loop.
+// Computes the values of row j in plane k at time n; false if one is not sound. The loop is vectorised.
 template <class T>
 bool evaluate_row(const FormulaGrid<T>& grid, Index j, Index k, Index n, double* row, T* values) {
   FormulaPoints points{{{grid.at[0], true}, {grid.at[1] + j}, {grid.at[2] + k}, {&grid.time[n]}},

@@ -82,15 +82,15 @@ constexpr int operands_of(FormulaOp op) {
   return op <= FormulaOp::variable ? 0 : op < FormulaOp::add ? 1 : op < FormulaOp::choose ? 2 : 3;
 }
 
-// Variables by number: x, y, z, t. On a grid also the values, computed once, of parts of a formula that
-// depend on the time alone or on the place alone.
+// Variables have numbers: x, y, z, t. On a grid, further variables hold parts of a formula that depend only
+// on the time or only on the position; these are computed once.
 inline constexpr int time_variable = 3, most_parts = 4, first_of_time = 4, first_of_place = 8;
 inline constexpr int variable_count = first_of_place + most_parts;
 
 struct FormulaStep {
   FormulaOp op = FormulaOp::number;
-  std::uint8_t variable = 0;  // its number; in a table 1: constant from each knot to the next
-  double number = 0;          // of a table: how many knots follow
+  std::uint8_t variable = 0;  // its number; of a table: 1 if constant from each knot to the next
+  double number = 0;          // of a table: the number of knots that follow
 };
 
 struct FormulaProgram {
@@ -116,7 +116,7 @@ struct FormulaSlot {
   Index count;
 };
 
-// values[i] becomes the value at point i, which may be NaN or infinite. Runs in the calling thread.
+// Stores in values[i] the value at point i, which may be NaN or infinite. Runs in the calling thread.
 void evaluate(const FormulaStep* steps, Index count, int depth, const FormulaPoints& points, double* values);
 inline void evaluate(const FormulaProgram& program, const FormulaPoints& points, double* values) {
   evaluate(program.steps.data(), std::ssize(program.steps), program.depth, points, values);
@@ -149,7 +149,7 @@ template <class T>
 ISOTHERM_HOST_DEVICE bool is_sound(T value, double lowest) {
   return ::fabs(value) <= std::numeric_limits<T>::max() && value >= lowest;
 }
-// Times from 0 on have the order of their bits; this one is later than all.
+// For times >= 0, their bits, as integers, are in the same order as the times; no_time is later than all.
 inline constexpr std::uint64_t no_time = ~std::uint64_t{0};
 
 template <class T>

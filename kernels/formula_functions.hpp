@@ -22,7 +22,7 @@ ISOTHERM_HOST_DEVICE Index steps_of_knots(const FormulaStep& table) {
 ISOTHERM_HOST_DEVICE double table_value(const FormulaStep* table, double t) {
   const auto time = [&](Index k) { return table[1 + 2 * k].number; };
   const auto value = [&](Index k) { return table[2 + 2 * k].number; };
-  Index low = 0, end = static_cast<Index>(table->number);  // the last knot up to t is from low on
+  Index low = 0, end = static_cast<Index>(table->number);  // the last knot at or before t is in [low, end)
   while (end - low > 1) {
     const Index middle = (low + end) / 2;
     (time(middle) <= t ? low : end) = middle;

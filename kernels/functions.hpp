@@ -1,11 +1,11 @@
-// Where the functions of the interfaces with one struct per backend are, as FaceCopy<float>: each table is
-// defined in the file of its functions, and registry.cpp finds it.
+// The function tables of interfaces with one struct per backend, such as FaceCopy<float>. Each table is
+// defined in the file of its functions; registry.cpp finds it.
 #pragma once
 
 namespace isotherm {
 
 namespace host {
-struct AnySet {};  // where a file is not compiled for each instruction set, but once
+struct AnySet {};  // for files that are compiled once, not for each instruction set
 template <class Isa, class Interface>
 const Interface& functions();
 }  // namespace host
@@ -14,7 +14,7 @@ template <class Interface>
 const Interface& functions();
 }  // namespace cuda
 
-// Both precisions, T, of a table: `place` is functions<Isa> on the host, functions on a GPU.
+// Defines a table in both precisions T. `place` is functions<Isa> on the host, functions on a GPU.
 #define ISOTHERM_FUNCTIONS(place, Interface, ...)             \
   ISOTHERM_FUNCTIONS_OF(float, place, Interface, __VA_ARGS__) \
   ISOTHERM_FUNCTIONS_OF(double, place, Interface, __VA_ARGS__)

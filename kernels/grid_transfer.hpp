@@ -23,14 +23,14 @@ struct CellOverlap {
   T share[3] = {};
 };
 // The two coarse cells whose centres enclose the centre of a fine cell along an axis. There is no cell beyond
-// a boundary: by the boundary rule its weight is part of the other's.
+// a boundary: by the boundary rule its weight is part of the weight of the other cell.
 template <class T>
 struct Interpolation {
   int lower = 0, upper = 0;
   T lower_weight = 0, upper_weight = 0;
 };
 
-// The result of a sweep in a cell of a field that is 0, beyond its boundaries too.
+// The result of a sweep in one cell of a field whose cells and ghosts are all 0.
 template <class T>
 ISOTHERM_HOST_DEVICE T swept_zero(const Coefficients<T>& c, T source) {
   constexpr T zero = 0;
@@ -48,14 +48,14 @@ struct Restriction {
   Box region;
   T scale;
   const CellOverlap<T>* overlaps[3];
-  // Each coarse cell of the region is 2 x 2 x 2 fine ones, whose lower x is even, so that pairs are aligned.
+  // Each coarse cell of the region is 2 x 2 x 2 fine cells. Their lower x is even, so that pairs are aligned.
   bool nested = false;
   Boundary<T> across_x[2] = {};  // of the fine field, where the backend computes_uniform_x
-  // The field of the coarse grid after a first sweep of 0 with these coefficients; may be empty.
+  // The field of the coarse grid after a first sweep, from 0, with the coefficients `first`; may be empty.
   FieldView<T> swept = {};
   Coefficients<T> first = {};
 
-  // Of a coarse cell, by the mean update of its fine cells.
+  // Stores the results of a coarse cell. `mean`: the mean update of its fine cells.
   ISOTHERM_HOST_DEVICE void store(Int3 cell, T mean) const {
     const T result = scale * mean;
     coarse(cell) = result;
@@ -65,11 +65,11 @@ struct Restriction {
 template <class T>
 struct Prolongation {
   FieldView<const T> coarse;  // K; valid wherever the tables point
-  FieldView<T> fine;          // to whose region the interpolated error and `shift` are added
+  FieldView<T> fine;          // in its region the interpolated error and `shift` are added
   Box region;                 // from (0, 0, 0) on
   T shift;                    // K
   const Interpolation<T>* interpolations[3];
-  // From (0, 0, 0) on, each 2 x 2 x 2 fine cells are one coarse cell.
+  // Each coarse cell is 2 x 2 x 2 fine cells, from cell (0, 0, 0) on.
   bool nested = false;
 };
 
@@ -92,7 +92,7 @@ ISOTHERM_HOST_DEVICE T update_of(const Coefficients<T>& c, const T* t, Index pit
          t[0];
 }
 
-// Along one axis. All backends interpolate along y, then z, then x: the same bits.
+// Interpolates along one axis. All backends interpolate along y, then z, then x, and so get the same bits.
 template <class T>
 ISOTHERM_HOST_DEVICE T interpolated(const Interpolation<T>& i, T lower, T upper, T added = 0) {
   return fused_multiply_add(i.upper_weight, upper, fused_multiply_add(i.lower_weight, lower, added));

@@ -12,8 +12,8 @@
 
 namespace isotherm {
 
-// `count` bins of equal width from `low` to `high`, kelvin. Bin i counts edge(i) <= T < edge(i + 1), the last
-// one T = high too.
+// `count` bins of equal width from `low` to `high`, kelvin. Bin i counts edge(i) <= T < edge(i + 1); the last
+// bin also counts T = high.
 struct Bins {
   double low = 0, high = 1;
   int count = 1;
@@ -35,7 +35,7 @@ struct Bins {
   ISOTHERM_HOST_DEVICE double edge(int i) const {
     return i >= count ? high : fused_multiply_add(static_cast<double>(i), width, low);
   }
-  // The product may miss the bin by one where the value is at an edge: the edges themselves decide.
+  // The product may be wrong by one bin for a value at an edge: the edges themselves decide.
   ISOTHERM_HOST_DEVICE int slot(double value) const {
     if (value != value) return not_a_number();
     if (value < low) return below();
@@ -53,10 +53,10 @@ struct HistogramArgs {
   FieldView<const T> field;
   Box region;  // interior indices
   Bins bins;
-  std::uint64_t* counts;  // bins.slots() of this device's memory, written in stream order
+  std::uint64_t* counts;  // bins.slots() counts in this device's memory, written in stream order
 };
 
-// One kernel of the registry. Counts are integers: every kernel gives the same, in any order.
+// One kernel of the registry. Counts are integers, so every kernel gives the same result, in any order.
 template <class T>
 struct HistogramKernel : KernelEntry {
   void (*launch)(const HistogramArgs<T>& args, Stream stream) = nullptr;  // null: not in this build
@@ -65,7 +65,7 @@ struct HistogramKernel : KernelEntry {
   bool available() const { return launch != nullptr; }
 };
 
-// The host's kernels with their functions for that instruction set, which this processor must have.
+// The kernels of the registry, those of the host compiled for `set`, which this processor must support.
 template <class T>
 std::span<const HistogramKernel<T>> histogram_kernels(InstructionSet set = instruction_set());
 

@@ -45,7 +45,7 @@ std::ifstream cache_file(int core, const std::string& index, const char* name) {
   return std::ifstream("/sys/devices/system/cpu/cpu" + std::to_string(core) + "/cache/" + index + "/" + name);
 }
 
-// Of core 0, from sysfs; 0 where the system does not report it.
+// The size of a cache of core 0, from sysfs; 0 where the system does not report it.
 std::size_t cache_bytes(const std::string& index) {
   std::ifstream file = cache_file(0, index, "size");
   std::size_t kilobytes = 0;
@@ -53,7 +53,7 @@ std::size_t cache_bytes(const std::string& index) {
   return file >> kilobytes >> unit && unit == 'K' ? kilobytes << 10 : 0;
 }
 
-// "0-3,8" are five.
+// The number of processors in a list: 5 in "0-3,8".
 int count_processors(std::string_view list) {
   int count = 0;
   const char *at = list.data(), *const end = at + list.size();

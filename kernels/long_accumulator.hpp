@@ -19,7 +19,7 @@ namespace isotherm {
 //
 // Bounds: an addition changes a digit by less than 2^32, so up to 2^30 of them are allowed between two calls
 // of normalise(), which puts digits into [0, 2^32) (the last has the sign and the rest): 2^30 normalised
-// accumulators may be added up, or taken away. The last digit holds sums of 2^63 of the largest doubles.
+// accumulators may be added up or subtracted. The last digit holds sums of 2^63 of the largest doubles.
 struct LongAccumulator {
   static constexpr int digits = 67;
   static constexpr int nans = digits, infinities = digits + 1, negative_infinities = digits + 2;
@@ -27,7 +27,7 @@ struct LongAccumulator {
 
   std::int64_t word[words];
 
-  // What one value changes: words first, first + 1 and first + 2.
+  // The addition of one value adds by[i] to word[first + i].
   struct Addend {
     int first;
     std::int64_t by[3];
@@ -45,7 +45,7 @@ struct LongAccumulator {
     const int shift = exponent == 0 ? 0 : exponent - 1;  // value = +-mantissa 2^(shift - 1074)
     const int within = shift % 32;
     const std::uint64_t low = mantissa << within;
-    // The bits that leave `low`; in two steps, for a shift by 64 has no meaning.
+    // The bits shifted out of `low`. Two shifts, because a shift by 64 is undefined.
     const std::uint64_t high = mantissa >> 1 >> (63 - within);
     const auto sign = [negative](std::uint64_t digit) {
       return negative ? -static_cast<std::int64_t>(digit) : static_cast<std::int64_t>(digit);
@@ -69,7 +69,7 @@ struct LongAccumulator {
     word[infinities] += other.word[negative_infinities];
     word[negative_infinities] += other.word[infinities];
   }
-  // Whether all values that were added are finite. Their sum may still be beyond every double.
+  // Whether all values that were added are finite. Their sum may still exceed every double.
   ISOTHERM_HOST_DEVICE bool all_finite() const {
     return word[nans] == 0 && word[infinities] == 0 && word[negative_infinities] == 0;
   }
@@ -83,8 +83,8 @@ struct LongAccumulator {
     }
   }
 
-  // The nearest double, of two equally near ones the even one; infinite where no double is near. The sum of
-  // nothing, or of zeros of either sign, is +0. Infinities of both signs give NaN, as does a NaN.
+  // Rounds to the nearest double, ties to even; infinite beyond the range of doubles. The sum of nothing, or
+  // of zeros of either sign, is +0. Infinities of both signs give NaN, as does a NaN.
   ISOTHERM_HOST_DEVICE double rounded() const {
     if (word[nans] != 0 || (word[infinities] != 0 && word[negative_infinities] != 0))
       return from_bits(nan_bits);
@@ -120,9 +120,9 @@ struct LongAccumulator {
     return bits;
   }
 
-  // Of a normalised sum that is not negative. With the leading bit at position p, the last bit of a double is
-  // p - 52, or 0 for the subnormal ones. The exponent's field and the mantissa make one integer: rounding up
-  // carries from the one into the other as it should.
+  // The rounded bits of a normalised sum that is not negative. With the leading bit at position p, the last
+  // bit of a double is p - 52, or 0 for the subnormal ones. Exponent and mantissa form one integer: rounding
+  // up carries from the mantissa into the exponent.
   ISOTHERM_HOST_DEVICE std::uint64_t magnitude_bits() const {
     int top = digits - 1;
     while (top > 0 && word[top] == 0) --top;

@@ -16,19 +16,19 @@ template <class T>
 struct MixedCellSearch {
   static const MixedCellSearch& on_gpu();  // throws as FaceCopy::on() without CUDA
   // Fills `packs` and `distance`, which have the ghosts of `classes`; `work` has the layout of `distance`.
-  // `by_cell`: by Face, whether the subdomain ends there at a boundary that differs by cell. `layers`: of
-  // each plane, from the lowest ghosts on, the number for is_layer_of(); null: no plane is a layer.
+  // `by_cell`: for each Face, whether it is at a boundary that differs by cell. Stores in `layers`, for each
+  // plane from the lowest ghosts on, the number of cells for is_layer_of(); null: no plane is a layer.
   void (*find)(FieldView<const std::uint8_t> classes, const std::array<bool, 6>& by_cell,
                FieldView<std::uint8_t> packs, FieldView<std::uint8_t> distance, FieldView<std::uint8_t> work,
                unsigned* layers, Stream stream);
-  // The least distance of a cell of each brick: one byte for each, in order.
+  // Stores the least distance of the cells of each brick: one byte per brick, in order.
   void (*of_bricks)(FieldView<const std::uint8_t> distance, Int3 brick, std::uint8_t* least, Stream stream);
-  // Stores in the cells of voids the value that they hold.
+  // Stores in each cell of a void the value of the void, Materials::held.
   void (*hold_voids)(FieldView<T> field, const Materials<T>& materials, Stream stream);
 };
 
-// Is a plane a layer (MixedCells::next_layer) in which so many cells would be mixed if it were none? The
-// first pass is slower there, so few cells are cheaper in the second.
+// Is a plane a layer (MixedCells::next_layer) if otherwise so many of its cells would be mixed? The first
+// pass is slower in layers, so a few mixed cells are cheaper in the second pass.
 ISOTHERM_HOST_DEVICE bool is_layer_of(unsigned cells, Int3 extent) {
   constexpr Index least_share = 64;
   return cells > 0 && least_share * static_cast<Index>(cells) >= extent.x * extent.y;

@@ -16,17 +16,17 @@ inline constexpr int most_peer_messages = 26;  // faces, edges and corners
 
 // Written by one peer into this device's memory: numbers from 1 on that only increase.
 struct PeerFlags {
-  // Of exchanges (peer_copy.hpp).
+  // Numbers of exchanges (PeerCopy).
   std::uint64_t free;    // the peer's ghosts and buffers may be overwritten with the edges of this exchange
   std::uint64_t stored;  // the peer's edges of this exchange are in the ghosts and buffers here
-  // Of sweeps that store their faces themselves (FaceStores in stencil.hpp).
-  std::uint64_t swept;  // how many the peer has completed, once it starts other work
+  // The number of sweeps that store their faces themselves (FaceStores in stencil.hpp).
+  std::uint64_t swept;  // that the peer has completed; stored when it starts later work
 };
 
 // Progress of a device, in its memory, used by kernels only. Zeros at first.
 struct PeerProgress {
-  std::uint64_t exchange;  // the last whose edges are stored
-  unsigned entered, done;  // blocks of the current launch
+  std::uint64_t exchange;  // the last exchange whose edges are stored
+  unsigned entered, done;  // thread blocks of the current launch
   unsigned done_of[most_peer_messages];
 
   // Sweeps that have stored their faces. The current one counts once all its thread blocks have read its
@@ -75,15 +75,15 @@ template <class T>
 struct PeerCopy {
   static const PeerCopy& on_gpu();  // throws as FaceCopy::on() without CUDA
   // Signals to the peers that the ghosts and buffers here are free: work queued before on this stream was the
-  // last to use them. Then stores each message, one per link at least, once its peer has signalled the same.
+  // last to use them. Then stores each message, at least one per link, once its peer has signalled the same.
   void (*store)(const PeerMessages<T>& messages, const PeerLinks& links, Stream stream);
   // Waits for the messages of all peers, and copies `arrivals`, if any, from buffers into this device's
   // ghosts. Work queued after it finds all messages in the ghosts.
   void (*wait)(const PeerMessages<T>& arrivals, const PeerLinks& links, Stream stream);
   // Waits for the stores of the peers' last sweep with FaceStores: needed before any work except the next
-  // such sweep. Signals the end of this device's last one to the peers, which call this too.
+  // such sweep. Signals the end of this device's last such sweep to the peers, which call this too.
   void (*await_sweeps)(const PeerLinks& links, Stream stream);
-  // Within this device's memory. No message is dense.
+  // Copies within this device's memory. No message is dense.
   void (*copy)(const PeerMessages<T>& messages, Stream stream);
 };
 

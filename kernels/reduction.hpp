@@ -29,7 +29,7 @@ constexpr std::string_view word(Purpose purpose) {
   return purpose == Purpose::lecture ? "lecture" : "production";
 }
 
-// What the kernels of the registry have in common.
+// The common part of all entries of the registry.
 struct KernelEntry {
   std::string_view name;  // keyword in decks, reports and tests
   Backend backend;
@@ -52,8 +52,8 @@ enum class SumBits {
   exact,   // in any order, for any split of the cells: the kernel sums in a LongAccumulator
 };
 
-// d is a - b in fp64 of each cell of `region`, or a where b is empty. What is added, d, |d| or d d, is
-// rounded to fp64 once, and is accumulated in fp64 at the least.
+// d is a - b in fp64 of each cell of `region`, or a where b is empty. Each addend (d, |d| or d d) is rounded
+// to fp64 once. Sums are accumulated in fp64 or exactly.
 template <class T>
 struct ReductionArgs {
   FieldView<const T> a;
@@ -62,8 +62,8 @@ struct ReductionArgs {
   ReductionOp op;
   double* result;  // one value in this device's memory, written in stream order
   void* scratch;   // scratch_bytes(region) of this device's memory
-  // Of kernels with exact sums: where in this device's memory they also store the sum before it is rounded,
-  // normalised, to be combined with those of other ranks. Null: nowhere. Not for the maximum.
+  // Kernels with exact sums also store the normalised sum, before it is rounded, here in this device's
+  // memory, to be combined with those of other ranks. Null: they do not. Not for the maximum.
   LongAccumulator* unrounded = nullptr;
 };
 
@@ -71,14 +71,14 @@ template <class T>
 struct ReductionKernel : KernelEntry {
   void (*launch)(const ReductionArgs<T>& args, Stream stream) = nullptr;  // null: not in this build
   std::size_t (*scratch_bytes)(Box region) = nullptr;
-  KernelResources (*resources)() = nullptr;  // of the pass over the cells; null on the host and in a library
+  KernelResources (*resources)() = nullptr;  // of the pass over the cells; null for host and library kernels
   SumBits sum_bits = SumBits::repeat;
   bool fused = false;  // no launch: the sweep returns the norm (StencilKernel::fuses_norm)
 
   bool available() const { return launch != nullptr || fused; }
 };
 
-// The host's kernels with their functions for that instruction set, which this processor must have.
+// The kernels of the registry, those of the host compiled for `set`, which this processor must support.
 template <class T>
 std::span<const ReductionKernel<T>> reduction_kernels(InstructionSet set = instruction_set());
 

@@ -12,8 +12,8 @@ namespace isotherm {
 // The lists of kernels, by the deck's keyword: HOST(stencil, openmp, ...) is completed by stencil_openmp() of
 // host/stencil_openmp.cpp, CUDA(stencil, naive, ...) by stencil_naive() of lectures/stencil/01_naive.cu. A
 // `lecture` is in lectures/, in teaching order; `production` kernels on a GPU are in production/. The kernels
-// of a backend are in order of speed. Of those that are `tried` by `auto`, a run that measures none takes the
-// last.
+// of a backend are in order of speed. `auto` measures those that are `tried`; a run without measurements
+// takes the last of these.
 constexpr bool tried = true, untried = false;
 constexpr Purpose lecture = Purpose::lecture, production = Purpose::production;
 
@@ -75,7 +75,8 @@ using reduction_entry = ReductionKernel<T>;
 template <class T>
 using histogram_entry = HistogramKernel<T>;
 
-// The functions that complete kernels are declared only here: a new kernel compiles this file and its own.
+// The functions that complete kernels are declared only here: a new kernel recompiles only this file and its
+// own.
 #define NO_ENTRY(...)
 #define DECLARE_HOST(kind, word, ...) \
   template <class Isa, class T>       \

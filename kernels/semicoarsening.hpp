@@ -8,10 +8,10 @@
 // the two faces of such a cell in series; across it, the weights of interpolation distribute conductances.
 //
 // Any number of cells is possible. Conductances may be in any unit; residuals are in kelvin times that unit.
-// A boundary is a face to a cell of error 0. So is the ground of a cell, a further conductance: of its faces
-// to voids, whose temperature is given, and of the heat that it stores in an implicit step. Grids are in fp32
-// and correct fields of either precision; the residual is that of the field. Fixed orders and explicit fma
-// give the same bits on all backends.
+// A boundary is a face to a cell of error 0. So is the ground of a cell, one more conductance: of its faces
+// to voids, whose temperature is given, and of the heat that the cell stores in an implicit step. Grids are
+// in fp32 and correct fields of either precision; the residual is computed in the precision of the field.
+// Fixed orders and explicit fma give the same bits on all backends.
 #pragma once
 
 #include <span>
@@ -23,7 +23,7 @@
 
 namespace isotherm {
 
-// Conductances are of faces along an axis, 0 to 2, or of
+// Functions take an axis, 0 to 2, for the conductances of the faces along it, or this number for the ground.
 inline constexpr int ground_of_cells = 3;
 
 // Conductances of the six faces of a cell, and its ground.
@@ -65,7 +65,7 @@ struct GridConductances {
     ++cell[axis];
     return faces[axis](cell);
   }
-  // Of the cell whose lower faces these point at.
+  // The faces of the cell whose lower faces x, y and z point at.
   ISOTHERM_HOST_DEVICE CellFaces<float> all(const float* x, const float* y, const float* z,
                                             float to_ground) const {
     return {x[0], x[1], y[0], y[faces[1].pitch_y], z[0], z[faces[2].pitch_z], to_ground};
@@ -103,7 +103,7 @@ struct BodyConductances {
     cell[axis] += step;
     return materials.face(axis, own, materials.classes(cell));
   }
-  // Through a boundary whose ghost is a T: 1 - a times the conductance to a cell of the same class.
+  // Conductance of a face. At a boundary, whose ghost is a T: 1 - a times that to a cell of the same class.
   ISOTHERM_HOST_DEVICE T face(int axis, bool above, Int3 cell) const {
     if (is_void(axis, cell, above ? 1 : -1)) return 0;
     const T inner = between(axis, cell, above ? 1 : -1);
@@ -175,11 +175,11 @@ ISOTHERM_HOST_DEVICE Int3 neighbour_of(Int3 cell, int axis, bool above) {
   return cell;
 }
 
-// Factor of a residual; 0 without a conducting face.
+// Factor of a residual: the inverse of a sum of conductances; 0 if the sum is 0.
 ISOTHERM_HOST_DEVICE float inverse_of(float sum) {
   return sum > 0 ? 1 / sum : 0;
 }
-// ... of a fine cell between two coarse cells, along the axis.
+// ... for a fine cell between two coarse cells: its faces along the axis and its ground.
 ISOTHERM_HOST_DEVICE float inverse_between(const GridConductances& g, const Halving& h, Int3 cell) {
   return inverse_of(g.lower(h.axis, cell) + g.upper(h.axis, cell) + g.ground_of(cell));
 }
@@ -189,13 +189,13 @@ ISOTHERM_HOST_DEVICE float weight_between(const GridConductances& g, const Halvi
   return (above ? g.upper(h.axis, cell) : g.lower(h.axis, cell)) * inverse_between(g, h, cell);
 }
 
-// A residual as restricted() reads it: divided in cells between coarse ones, so that a neighbour needs only
-// the face to it.
+// A residual as restricted() reads it: in cells between coarse ones it is divided by their conductances along
+// the axis and the ground, so that a coarse cell needs only the conductance of the face to them.
 ISOTHERM_HOST_DEVICE float shared(const Halving& h, Int3 cell, CellFaces<float> faces, float residual) {
   if (!h.is_between(cell)) return residual;
   return residual * inverse_of(faces.lower(h.axis) + faces.upper(h.axis) + faces.ground);
 }
-// `own` is of the coarse cell itself; `below` and `above` are of its neighbours between coarse cells, if any.
+// `own`: residual of the coarse cell; `below`, `above`: of its neighbours between coarse cells, if any.
 ISOTHERM_HOST_DEVICE float restricted(float own, bool has_below, float lower, float below, bool has_above,
                                       float upper, float above) {
   float sum = own;
@@ -250,7 +250,7 @@ ISOTHERM_HOST_DEVICE float coarse_face_across(const GridConductances& g, const H
   }
   return sum;
 }
-// The ground of a coarse cell: its own, and its share of those between.
+// The ground of a coarse cell: its own, and its share of the ground of cells between coarse cells.
 ISOTHERM_HOST_DEVICE float coarse_ground(const GridConductances& g, const Halving& h, Int3 coarse) {
   const Int3 cell = h.fine(coarse);
   float sum = g.ground_of(cell);
@@ -291,8 +291,8 @@ struct Semicoarsening {
   // Runs sweeps in order, each on the previous result, which covers its region and the cells around it. Two
   // fields alternate.
   void (*sweep)(std::span<const ConductanceSweep> sweeps, Stream stream);
-  // shared() of s - A T for each cell; `field` valid in the neighbours, and 0 beyond boundaries; `source` may
-  // be empty.
+  // Stores shared() of s - A T for each cell. `field` is valid in the neighbours, and 0 beyond boundaries;
+  // `source` may be empty.
   void (*find_residual)(const GridConductances& g, const Halving& halving, FieldView<const float> field,
                         FieldView<const float> source, FieldView<float> residual, Box region, Stream stream);
   void (*restrict_residual)(const GridConductances& g, const Halving& halving,
@@ -300,13 +300,13 @@ struct Semicoarsening {
                             Stream stream);
   void (*prolong_add)(const GridConductances& g, const Halving& halving, FieldView<const float> error,
                       FieldView<float> field, Box region, Stream stream);
-  // coarse_conductance(); with `above` of upper faces, in a region at a boundary.
+  // Stores coarse_conductance(); with `above` for upper faces, in a region at a boundary.
   void (*coarsen)(const GridConductances& g, const Halving& halving, int along, bool above,
                   FieldView<float> coarse, Box region, Stream stream);
   // The same for the cells of a domain: lower or upper faces along an axis, or the ground.
   void (*take_conductances)(const BodyConductances<T>& g, int along, bool above, FieldView<float> to,
                             Box region, Stream stream);
-  // `scale` times the residual of the domain's field.
+  // Stores `scale` times the residual of the domain's field.
   void (*find_residual_of_body)(const BodyConductances<T>& g, T scale, FieldView<const T> field,
                                 FieldView<const T> source, FieldView<float> residual, Box region,
                                 Stream stream);

@@ -1,6 +1,6 @@
 // Heat sources that are products of a profile along each axis: gaussians, double ellipsoids (Goldak et al.,
-// Metallurgical Transactions B 15, 1984), boxes. A cell has the mean over its volume, from the shares of heat
-// below each of its faces, so that the cells sum to the power without a reduction.
+// Metallurgical Transactions B 15, 1984), boxes. A cell stores the mean over its volume, from the shares of
+// heat below its faces, so the cells sum to the power without a reduction.
 #pragma once
 
 #include <algorithm>
@@ -47,15 +47,15 @@ struct SourceSum {
   FieldView<const T> constant{};  // same cells as `to`, and may be `to`; empty: 0
   Box box{};
   double origin[3] = {}, h[3] = {};  // m: of the grid; of a cell, or of the first where they differ
-  const double* edges[3] = {};       // m, faces of all cells, one more than these; null: evenly spaced
+  const double* edges[3] = {};       // m, faces of all cells, one more than cells; null: evenly spaced
   Index cells[3] = {};               // of the grid, along an axis with edges
   Int3 first{};                      // global index of the cell (0, 0, 0) of the field
   int count = 0;
   SourceProduct products[most_products] = {};
 
-  // Of a product along an axis: share() is the share of its heat below the lower face of a cell; mean() is,
-  // from the shares below both faces, the mean over the cell, 1/m. Where cells differ, it is for the volume
-  // of the grid's first cell, as sources are stored.
+  // For a product along an axis, share() is the share of its heat below the lower face of a cell, and mean()
+  // the mean over the cell, 1/m, from the shares below both faces. Where cell sizes differ, mean() is for the
+  // volume of the grid's first cell, as sources are stored.
   ISOTHERM_HOST_DEVICE double share(const SourceProduct& product, int a, Index cell) const {
     const Index global = first[a] + cell;
     if (!edges[a]) return share_below(product.axis[a], origin[a] + static_cast<double>(global) * h[a]);

@@ -12,7 +12,7 @@
 // Explicit fma in a fixed order, and no contraction by the compiler (-ffp-contract=off, --fmad=false), give
 // the same bits from every compiler, instruction set and device that follows IEEE 754.
 //
-// Then: the arguments of a stencil kernel, and its entry in the registry.
+// This file also has the arguments of a stencil kernel, and its entry in the registry.
 #pragma once
 
 #include <algorithm>
@@ -92,11 +92,11 @@ struct PerSweep {
   ISOTHERM_HOST_DEVICE const Value& operator[](int i) const { return sweep[i]; }
 };
 
-// Tiled GPU kernels treat the cells in 16 bytes of a row as cells of one class, that of the first. They take
-// neighbours to be of the same class; in planes that are layers, neighbours across z of the class of their 16
-// bytes. Mixed cells, for which this is wrong, are swept again, one by one: other cells at an interface, or
-// in 16 bytes of several classes, or at a boundary across x or y that differs by cell. After a launch of n
-// sweeps the n - 1 cells around these are wrong too. Indices are those of the fields.
+// Tiled GPU kernels treat the cells in 16 bytes of a row as cells of one class, that of the first. They
+// assume that neighbours have the same class; in planes that are layers, neighbours across z have the class
+// of their own 16 bytes. Mixed cells, for which this is wrong, are swept again, one by one: cells at other
+// interfaces, in 16 bytes of several classes, or at a boundary across x or y that differs by cell. After a
+// launch of n sweeps the n - 1 cells around these are wrong too. Indices are those of the fields.
 struct MixedCells {
   static constexpr int most_sweeps = 4, most_distance = 2 * (most_sweeps - 1);
   static constexpr Int3 flat_brick{32, 4, 1}, cubic_brick{8, 4, 4};  // cells
@@ -106,13 +106,13 @@ struct MixedCells {
   FieldView<const std::uint8_t>
       distance;  // to the nearest mixed cell, in cells, along the axis where it is largest
   Int3 brick{};  // its cells
-  // Bricks cover the padded subdomain from its lower corner on, x fastest. This lists the lowest cells of
-  // bricks, sorted by distance: the first within[0] bricks contain a mixed cell, the first within[d] contain
-  // a cell at a distance of d or less.
+  // Bricks cover the padded subdomain from its lower corner on, x fastest. `bricks` lists the lowest cell of
+  // each brick, sorted by distance: the first within[0] bricks contain a mixed cell, the first within[d]
+  // contain a cell at a distance of d or less.
   const Int3* bricks = nullptr;
   std::int32_t within[most_distance + 1] = {};
-  // Layers are planes in which many 16 bytes have another class than those below or above them. Of each plane
-  // z, ghosts included, the next layer from it upwards; a large number if there is none.
+  // Layers are planes in which many 16 bytes have another class than those below or above them. next_layer[z]
+  // is, for each plane z, ghosts included, the lowest layer at or above z, or else a large number.
   const std::int32_t* next_layer = nullptr;
   ISOTHERM_HOST_DEVICE bool is_layer(int z) const { return next_layer[z] == z; }
 };
@@ -122,22 +122,22 @@ struct MixedCells {
 // a class too: its cells keep their values, which the cells of materials next to them read.
 template <class T>
 struct Materials {
-  // Ghosts as in the fields; beyond a boundary the class of the cell at it. Empty: one material.
+  // Ghosts as in the fields; beyond a boundary, the class of the cell at the boundary. Empty: one material.
   FieldView<const std::uint8_t> classes;
   int count = 0;                                  // of classes
   PerSweep<const Coefficients<T>*> coefficients;  // by class
-  // Of a face: [axis][class][class of the neighbour], in W/(m^3 K) over the unit of the tables, as a cell of
-  // the first class uses it: 0 if that is a void.
+  // Conductance of a face, [axis][class of a cell][class of its neighbour], in W/(m^3 K) over the unit of the
+  // tables, as that cell uses it; 0 if the cell is in a void.
   const T* conductance = nullptr;
   bool is_symmetric = false;     // do both sides of every face use the same value?
   const T* capacity = nullptr;   // rho c over that unit and the unit weight; null in a steady problem
   PerSweep<T> weight;            // read in a steady problem
-  PerSweep<const T*> step;       // by class: weight over capacity, 0 of a void; null in a steady problem
+  PerSweep<const T*> step;       // by class: weight over capacity, 0 for a void; null in a steady problem
   T source = 0;                  // factor of a stored source: its heat over the unit
-  const double* heat = nullptr;  // rho c over that of class 0; 0 of a void
-  const T* held = nullptr;       // K, by class: in cells of a void; NaN of a material. Null: there is no void
+  const double* heat = nullptr;  // rho c over that of class 0; 0 for a void
+  const T* held = nullptr;       // K, by class: value of a void, NaN for a material. Null: there is no void
   MixedCells mixed;              // on a GPU
-  FieldView<T> between[2];       // on a GPU, for launches of several sweeps: as the fields
+  FieldView<T> between[2];       // on a GPU, for launches of several sweeps: same layout as the fields
 
   ISOTHERM_HOST_DEVICE bool empty() const { return classes.empty(); }
   ISOTHERM_HOST_DEVICE T face(int axis, int own, int near) const {
@@ -151,7 +151,7 @@ template <class T>
 struct InterfaceCoefficients {
   T face[6], source;  // faces as the neighbours: x_lo, x_hi, y_lo, ...
 };
-// From the conductances of its faces, in c.face.
+// Computes them from the conductances of the cell's faces in c.face.
 template <class T>
 ISOTHERM_HOST_DEVICE InterfaceCoefficients<T> interface_coefficients(const Materials<T>& m, int own,
                                                                      InterfaceCoefficients<T> c, int sweep) {
@@ -160,7 +160,7 @@ ISOTHERM_HOST_DEVICE InterfaceCoefficients<T> interface_coefficients(const Mater
     step = m.step[sweep][own];
   } else {
     for (int f = 0; f < 6; ++f) sum = sum + c.face[f];
-    step = sum > 0 ? m.weight[sweep] / sum : 0;  // a void, or a cell that voids enclose
+    step = sum > 0 ? m.weight[sweep] / sum : 0;  // 0 in a void, or in a cell that voids enclose
   }
   for (int f = 0; f < 6; ++f) c.face[f] = step * c.face[f];
   c.source = step * m.source;
@@ -174,8 +174,8 @@ ISOTHERM_HOST_DEVICE InterfaceCoefficients<T> interface_coefficients(const Mater
   return interface_coefficients(m, own, c, sweep);
 }
 
-// Adds the heat through its faces to a cell: a uniform field stays uniform, and neighbours exchange the same
-// heat. T: a number, or a vector of cells with the same coefficients.
+// Adds the heat through the faces of a cell to it: a uniform field stays uniform, and neighbours exchange the
+// same heat. T: a number, or a vector of cells with the same coefficients.
 template <class T>
 ISOTHERM_HOST_DEVICE T interface_update(const InterfaceCoefficients<T>& c, T centre, T x_lo, T x_hi, T y_lo,
                                         T y_hi, T z_lo, T z_hi, T s) {
@@ -185,8 +185,8 @@ ISOTHERM_HOST_DEVICE T interface_update(const InterfaceCoefficients<T>& c, T cen
   return centre + change;
 }
 
-// A cell in a domain of several materials, in sweep `sweep` of a launch; `s` as stored. `interface()` returns
-// its interface_coefficients().
+// Updates a cell in a domain of several materials, in sweep `sweep` of a launch; `s` is as stored.
+// `interface()` returns its interface_coefficients().
 template <class T, class Interface>
 ISOTHERM_HOST_DEVICE T material_update(const Materials<T>& m, int own, const int (&near)[6],
                                        const Interface& interface, T centre, T x_lo, T x_hi, T y_lo, T y_hi,
@@ -284,9 +284,9 @@ struct FaceStore {
 };
 // Columns are padded to multiples of so many cells, and the padding may be read.
 inline constexpr Index column_unit = 64;
-// Of all faces that have a neighbour. The k-th sweep with face stores signals to all neighbours that the
-// (k-1)-th has ended, and continues when they have signalled the same (production/face_stores.hpp). So
-// neighbours run the same such sweeps, in two alternating fields. The wait needs a device for each rank.
+// Stores of all faces that have a neighbour. The k-th sweep with face stores signals to all neighbours that
+// the (k-1)-th has ended, and continues when they have signalled the same (production/face_stores.hpp). So
+// neighbours must run the same such sweeps, in two alternating fields. The wait needs one device per rank.
 template <class T>
 struct FaceStores {
   FaceStore<T> faces[face_count];  // by Face
@@ -318,13 +318,13 @@ struct SweepPlan {
 // `time_block` Jacobi sweeps of `region`; cells of `out` outside `region` stay untouched.
 template <class T>
 struct SweepArgs {
-  FieldView<const T> in;  // kelvin; valid `time_block` cells around the region, beyond boundaries one
+  FieldView<const T> in;  // kelvin; valid `time_block` cells around the region, one beyond boundaries
   FieldView<T> out;       // same shape as in, other memory
   // Interior indices: the subdomain, its interior, or a box next to that. It may include ghosts that hold a
   // neighbour's cells, except the last `time_block` layers; never cells beyond a boundary.
   Box region;
   PerSweep<Coefficients<T>> c;
-  Boundaries<T> boundaries;   // applied by the kernel across its own_boundaries; across other axes boundaries
+  Boundaries<T> boundaries;   // the kernel applies those across its own_boundaries; those across other axes
                               // are in the ghosts
   FieldView<const T> source;  // kelvin per sweep of the unit weight, with as many ghosts as `in` has; empty:
                               // Coefficients::heat
@@ -337,18 +337,18 @@ struct SweepArgs {
 // exterior, the rest of the region. Boundaries of all axes are applied.
 template <class T>
 struct ExteriorSweep {
-  // The part of `available`, which lies in `region`, that is best swept first; may be empty.
+  // Returns the part of `available`, a box in `region`, that is best swept first; may be empty.
   Box (*interior)(Box region, Box available, int tile);
-  // Sweeps args.region without `interior`, which interior() returned and is not empty.
+  // Sweeps args.region without `interior`, a box that interior() has returned and that is not empty.
   void (*launch)(const SweepArgs<T>& args, Box interior, SweepPlan plan, Stream stream);
   std::size_t (*norm_scratch_bytes)(Box region, Box interior, int tile);
 };
 
 // Memory that launches of a kernel keep for later ones of the same thread.
 struct LaunchMemory {
-  std::size_t (*bytes)(Box region, SweepPlan plan);  // that a launch needs
-  std::size_t (*held)();                             // by this thread, now
-  void (*release)();                                 // until the next launch
+  std::size_t (*bytes)(Box region, SweepPlan plan);  // needed by a launch
+  std::size_t (*held)();                             // by this thread, at present
+  void (*release)();                                 // frees it; the next launch allocates it again
 };
 
 // One kernel of the registry. Asynchronous on `stream`. Its only state is LaunchMemory; it allocates and
@@ -357,8 +357,7 @@ template <class T>
 struct StencilKernel : KernelEntry {
   void (*launch)(const SweepArgs<T>& args, SweepPlan plan,
                  Stream stream) = nullptr;  // null: not in this build
-  // Sweeps that one launch can fuse. Where more than one, the kernel applies the boundaries of all axes
-  // itself.
+  // The most sweeps per launch. If more than one, the kernel applies the boundaries of all axes itself.
   int max_time_block = 1;
   // The axes across which the kernel applies the boundary rule itself: those ghosts are not filled for it.
   std::array<bool, 3> own_boundaries{};
@@ -366,7 +365,7 @@ struct StencilKernel : KernelEntry {
   std::span<const std::string_view> tiles = one_tile;
   // Null where the kernel cannot return the norm of its update.
   std::size_t (*norm_scratch_bytes)(Box region, int tile) = nullptr;
-  // Null: the kernel sweeps the boxes around the interior one after another.
+  // Null: the kernel sweeps the exterior as boxes, one after another.
   const ExteriorSweep<T>* exterior = nullptr;
   // Does a sweep of this subdomain store its faces as SweepArgs::stores requests? `column_above`: the upper x
   // face is one of them. Null: the kernel never does.
@@ -378,9 +377,9 @@ struct StencilKernel : KernelEntry {
   // The most cells that a subdomain may have along an axis.
   Index longest_axis = std::numeric_limits<Index>::max();
 
-  bool sweeps_materials = false;    // several of them; on a GPU without a norm
-  bool calls_ghost = false;         // of Boundary, across its own_boundaries
-  bool suits_small_blocks = false;  // on a GPU, where kernels that walk along z leave most of it idle
+  bool sweeps_materials = false;    // several materials; on a GPU without a norm
+  bool calls_ghost = false;         // calls Boundary::ghost() across its own_boundaries
+  bool suits_small_blocks = false;  // on a GPU: kernels that walk along z leave most of it idle
 
   bool available() const { return launch != nullptr; }
   bool fuses_norm() const { return norm_scratch_bytes != nullptr; }
@@ -389,7 +388,7 @@ struct StencilKernel : KernelEntry {
   std::string why_unsupported(int tile) const { return unsupported ? unsupported(tile) : ""; }
 };
 
-// The host's kernels with their functions for that instruction set, which this processor must have.
+// The kernels of the registry, those of the host compiled for `set`, which this processor must support.
 template <class T>
 std::span<const StencilKernel<T>> stencil_kernels(InstructionSet set = instruction_set());
 
@@ -416,7 +415,7 @@ Box interior_of(const StencilKernel<T>& kernel, Box region, Box available, Sweep
              ? kernel.exterior->interior(region, available, plan.tile)
              : available;
 }
-// Sweeps the rest of args.region, into the same norm.
+// Sweeps the rest of args.region and adds its update to the same norm.
 template <class T>
 void launch_exterior(const StencilKernel<T>& kernel, SweepArgs<T> args, Box interior, SweepPlan plan,
                      Stream stream) {
@@ -429,7 +428,7 @@ void launch_exterior(const StencilKernel<T>& kernel, SweepArgs<T> args, Box inte
     args.norm.accumulate = true;
   }
 }
-// Scratch for the norm of interior and exterior, where the kernel fuses it.
+// Bytes of scratch for the norm of interior and exterior, if the kernel fuses it.
 template <class T>
 std::size_t split_scratch_bytes(const StencilKernel<T>& kernel, Box region, Box interior, SweepPlan plan) {
   std::size_t most = 0;

@@ -1,5 +1,4 @@
-// isotherm: a YAML deck in, a temperature field out. This file is the story of a run; ARCHITECTURE.md is the
-// map.
+// isotherm: a YAML deck in, a temperature field out. run() shows the steps of a run; see ARCHITECTURE.md.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -83,7 +82,7 @@ int answer(const CommandLine& command, int argc, char** argv) {
       return print_info(command);
     case Subcommand::check:
       if (command.check.json) return check_json(command);
-      if (names_study(command)) {  // a question to the tool that runs it
+      if (names_study(command)) {  // `isotherm study` checks it
         std::vector<std::string> words(argv + 2, argv + argc);
         words.emplace_back("--check");
         start_tool("study", words);

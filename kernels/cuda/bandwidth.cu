@@ -101,7 +101,7 @@ Threads blocks_to_read(Index words) {
   return all;
 }
 
-// One element per thread: neighbours in a warp are `stride` elements apart, or read from `offset` on.
+// One element per thread: neighbours in a warp are `stride` elements apart, or reads start at `offset`.
 template <class T>
 __global__ void __launch_bounds__(LaunchShape::threads)
     copy_strided(const T* from, T* to, Index copied, Index stride) {

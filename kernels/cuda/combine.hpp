@@ -35,7 +35,7 @@ struct Combine {
   }
 };
 
-// Calls body.operator()<op>(): from the argument's value to a kernel's template parameter.
+// Calls body.operator()<op>(): turns the argument `op` into a template parameter of a kernel.
 template <class Body>
 void with_norm_operation(ReductionOp op, Body body) {
   if (op == ReductionOp::max_abs) return body.template operator()<ReductionOp::max_abs>();
@@ -90,13 +90,13 @@ __global__ void __launch_bounds__(CombineShape::threads)
   if (threadIdx.x == 0) to[blockIdx.x] = accumulate ? Combine<op>{}(to[blockIdx.x], mine) : mine;
 }
 
-// Blocks of a first pass that reduces many values to few; 0 where one block combines them all.
+// The number of blocks of a first pass, which reduces many values to few; 0 if one block combines them all.
 inline Index combining_blocks(Index count) {
   if (count <= CombineShape::values_per_block) return 0;
   return std::min(ceil_div(count, CombineShape::values_per_block), CombineShape::most_blocks);
 }
 
-// The memory of `count` partial results and, after them, of those of the second stage.
+// The bytes of `count` partial results, followed by those of the second stage.
 inline std::size_t partials_bytes(Index count) {
   return static_cast<std::size_t>(count + combining_blocks(count)) * sizeof(double);
 }

@@ -67,7 +67,7 @@ template <class T>
 void fill(FieldView<T> field, T value, Stream stream) {
   Box box = field.padded();
   box.hi.x = field.pitch_y - field.ghosts;  // padding of rows included: wide loads read it
-  if (value == 0) {                         // takes two thirds of the time
+  if (value == 0) {                         // memset takes two thirds of the time
     T* const from = &field(box.lo);
     const auto bytes = static_cast<std::size_t>(&field(box.hi - Int3{1, 1, 1}) + 1 - from) * sizeof(T);
     return check(cudaMemsetAsync(from, 0, bytes, native(stream)), "cudaMemsetAsync");
@@ -85,9 +85,9 @@ struct BoundaryLayer {
   Index first_block = 0;
 };
 
-// All boundaries of a block, so that one launch fills them all: on small grids six launches would take longer
-// than the sweep. Boundaries write disjoint cells and read none that another writes, as the region, and so
-// each layer, reaches into no ghosts beyond another boundary.
+// All boundaries of a subdomain, so that one launch fills them all: on small grids six launches would take
+// longer than the sweep. Boundaries write disjoint cells and read none that another writes, because the
+// region, and so each layer, has no ghosts beyond another boundary.
 struct BoundaryLayers {
   BoundaryLayer layers[face_count];
   int count = 0;

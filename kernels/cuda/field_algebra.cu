@@ -41,7 +41,7 @@ struct Walk {
   unsigned blocks() const { return blocks_x * blocks_y * blocks_z; }
 };
 
-// The first `count` values to consecutive cells, which are aligned as a pack of T is.
+// Stores the first `count` values in consecutive cells, which are aligned like a pack of T.
 template <class T, class Change>
 __device__ __forceinline__ void store(const Change (&values)[Pack<T>::cells], Index count, Change* to) {
   struct alignas(sizeof values) Word {
@@ -58,7 +58,7 @@ __device__ __forceinline__ void store(const Change (&values)[Pack<T>::cells], In
     if (i < count) to[i] = values[i];
 }
 
-// Lanes beyond the region repeat its last pack and keep nothing: shuffles need all lanes.
+// Lanes beyond the region repeat its last pack and store nothing: shuffles need all lanes.
 template <class T, class Change, class Norm>
 __global__ void __launch_bounds__(threads, 2) find_columns(Defect<T, Change> d, Walk walk) {
   constexpr int cells = Pack<T>::cells, warps = threads / warp_size;
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(threads, 2) find_columns(Defect<T, Change> d, 
   const Index z_lo = row_of_blocks / walk.blocks_y * walk.planes, z_hi = min(z_lo + walk.planes, n.z);
   const Index x = min(own_x, pack_floor<T>(n.x - 1)), pitch_y = d.field.pitch_y, pitch_z = d.field.pitch_z;
   const bool is_first = lane == 0, is_last = lane == warp_size - 1 || x + cells >= n.x;
-  const Index kept = own_x == x ? n.x - x : 0;  // cells of the pack
+  const Index kept = own_x == x ? n.x - x : 0;  // cells of the pack that are stored
   Norm norm;
   if (y < n.y) {  // a whole warp
     const T* from = &d.field(x, y, z_lo);

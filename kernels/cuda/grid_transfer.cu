@@ -15,7 +15,7 @@ namespace isotherm::cuda {
 namespace {
 
 constexpr dim3 wide(warp_size, 4, 1);
-// Where cells nest. Two such blocks share an SM: this leaves each thread the registers to load all cells of a
+// Where cells nest: two such blocks share an SM, so each thread has enough registers to load all cells of a
 // plane at once. In restriction, blocks of more rows share fewer rows with the next block. Prolongation is
 // faster with longer rows.
 constexpr unsigned threads = 256;

@@ -58,8 +58,8 @@ struct ColumnShares {
   Index whole = 0;                                     // columns that are not cut
   Index teams = 1, team_blocks = 1, team_columns = 0;  // of the columns that are cut
 
-  // `slots`: resident blocks of the device; `least`: planes that justify a block. A part of a column costs
-  // `overhead` extra planes.
+  // `slots`: resident blocks of the device; `least`: the fewest planes that justify a block. A part of a
+  // column costs `overhead` extra planes.
   static ColumnShares of(Index columns, Index planes, Index slots, Index least, Index overhead) {
     ColumnShares s{columns, planes, std::clamp<Index>(columns * planes / least, 1, slots)};
     s.whole = columns / s.blocks * s.blocks;

@@ -79,7 +79,7 @@ TensorMap<T> TensorMap<T>::make(FieldView<const T> field, Int3 box) {
 // once these have arrived. It alternates between two phases.
 class BytesBarrier {
  public:
-  // By one thread; then publish() by it and a __syncthreads().
+  // Called by one thread, which calls publish() next; then __syncthreads() by all.
   __device__ __forceinline__ void init() { ISOTHERM_SM90(ptx::mbarrier_init(&state_, 1)); }
   __device__ __forceinline__ static void publish() {
     ISOTHERM_SM90(ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster));
@@ -131,7 +131,7 @@ class BytesBarrier {
   std::uint64_t state_;
 };
 
-// Bulk copies that this thread issues later see the data that its loads have seen: they use another proxy.
+// Makes data seen by this thread's loads visible to its later bulk copies, which use another proxy.
 __device__ __forceinline__ void bulk_copies_see_loads() {
   ISOTHERM_SM90(ptx::fence_proxy_async(ptx::space_global));
 }

@@ -27,7 +27,7 @@ namespace isotherm::cuda {
 
 inline constexpr int warp_size = 32;
 
-// Both precisions of a function that completes a kernel.
+// Instantiates a function that completes the registry entry of a kernel, in both precisions.
 #define ISOTHERM_BOTH_PRECISIONS(function, Completed) \
   template void function(Completed<float>&);          \
   template void function(Completed<double>&)
@@ -112,7 +112,7 @@ void over_cells(Box box, dim3 wide, Launch launch_part) {
   const dim3 block = fit_block(wide, box.extent());
   cover(box, block, [&](dim3 grid, Int3 first) { launch_part(Threads{grid, block}, first); });
 }
-// Queues a kernel of a thread for each cell. Its last argument is the first cell.
+// Queues a kernel with one thread per cell. Its last argument is the first cell.
 template <class... Formal, class... Actual>
 void launch_over(const char* name, void (*kernel)(Formal...), Box box, Stream stream,
                  const Actual&... arguments) {
@@ -276,8 +276,8 @@ __device__ __forceinline__ Pack<T> scaled_source(const Coefficients<T>& c, Pack<
   return source;
 }
 
-// The first cell of the pack that holds x: interior rows start on 128 bytes, so packs start at multiples of
-// their length.
+// The first cell of the pack that holds x: interior rows start at multiples of 128 bytes, so packs start at
+// multiples of their length.
 template <class T>
 constexpr Index pack_floor(Index x) {
   return floor_div(x, Pack<T>::cells) * Pack<T>::cells;

@@ -106,7 +106,7 @@ struct FaceFlags {
 
 struct CellState {
   std::uint8_t of_pack;          // the class of its 16 bytes
-  bool is_mixed, ends_across_z;  // for another reason; is that of the 16 bytes below or above another one?
+  bool is_mixed, ends_across_z;  // mixed for another reason; have the 16 bytes below or above another class?
 };
 template <class T>
 __device__ __forceinline__ CellState state_of(const FieldView<const std::uint8_t>& classes,
@@ -195,8 +195,7 @@ void find(FieldView<const std::uint8_t> classes, const std::array<bool, face_cou
       launch(name, kernel, {grid, block}, stream, arguments..., first, all.hi);
     });
   };
-  // Tiles reach beyond the ghosts, where any class is valid: also the packs before a row, which bulk copies
-  // load.
+  // Tiles reach beyond the ghosts, and bulk copies load packs before a row: any valid class will do there.
   const int ghosts = packs.ghosts;
   const Index lead = ceil_div(ghosts, 16) * 16;
   check(cudaMemsetAsync(&packs(-lead, -ghosts, -ghosts), 0,

@@ -39,8 +39,8 @@ struct LaunchShape {
   // Blocks of 512 threads need 43 000 and had to wait for the end of the sweep.
   static constexpr int threads = 128;
   static constexpr int batch = 4;  // words that a thread loads before it stores the first
-  // Approximate limit for all messages together: so many blocks have a face of 512 by 512 cells of 8 bytes
-  // in flight at once.
+  // Approximate limit for all messages together: with so many blocks, a face of 512 by 512 cells of 8 bytes
+  // is in flight at once.
   static constexpr Index most_blocks = 256;
 };
 

@@ -12,7 +12,7 @@
 namespace isotherm::cuda {
 namespace {
 
-constexpr Index worth_columns = Index{1} << 21;  // cells; smaller grids need a thread for each
+constexpr Index worth_columns = Index{1} << 21;  // cells; smaller grids need one thread per cell
 
 struct GridPass {
   GridConductances g;

@@ -23,7 +23,7 @@ constexpr int means_of_one = x_cells + y_cells + z_cells, faces_of_one = means_o
 struct Place {
   int axis, along;
 };
-// Of cells, or of faces, of which there is one more along each axis.
+// The place of a cell (`more` 0) or of a face (`more` 1: there is one more along each axis) by its number.
 __device__ Place place_of(int number, int more) {
   const int x = x_cells + more, y = y_cells + more;
   return number < x ? Place{0, number} : number < x + y ? Place{1, number - x} : Place{2, number - x - y};
@@ -48,7 +48,7 @@ __device__ __forceinline__ T updated(const SourceSweep<T>& s, Int3 cell, T below
 
 struct NoSweep {};
 
-// Sets the source, or with a SourceSweep sweeps its box.
+// Sets the source; with a SourceSweep, sweeps its box instead.
 template <class T, class Sweep>
 __global__ void __launch_bounds__(threads)
     set_source(const __grid_constant__ SourceSum<T> source, const __grid_constant__ Sweep sweep, Int3 first) {
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(threads)
 
 template <class T, class Sweep>
 void launch_over_box(const SourceSum<T>& source, const Sweep& sweep, Stream stream) {
-  Box blocks = source.box;  // so many planes of a thread are one cell of the box
+  Box blocks = source.box;  // z_cells planes of a thread count as one cell of the box
   blocks.hi.z = blocks.lo.z + ceil_div(blocks.extent().z, z_cells);
   cover(blocks, dim3(x_cells, y_cells), [&](dim3 grid, Int3 first) {
     first.z = source.box.lo.z + (first.z - source.box.lo.z) * z_cells;

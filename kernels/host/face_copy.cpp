@@ -8,7 +8,7 @@
 namespace isotherm::host {
 namespace {
 
-// The rows of a box of so many cells, from one place to another; pitches in elements.
+// Copies the rows of a box of `cells` cells; pitches in elements.
 template <class T>
 void copy_rows(Int3 cells, const T* from, Index from_pitch_y, Index from_pitch_z, T* to, Index to_pitch_y,
                Index to_pitch_z) {
@@ -37,7 +37,7 @@ void copy_within(FieldView<T> field, Box from, Box to, Stream) {
   copy_rows<T>(to.extent(), &field(from.lo), pitch_y, pitch_z, &field(to.lo), pitch_y, pitch_z);
 }
 
-// The ghosts beyond the boundary that a sweep of the region reads; empty where it ends before the boundary.
+// The ghosts beyond the boundary that a sweep of the region reads; empty if the region ends before it.
 Box ghosts_beyond(Face boundary, Int3 extent, Box region) {
   const int axis = axis_of(boundary);
   if (is_max(boundary) ? region.hi[axis] != extent[axis] : region.lo[axis] != 0) return {};

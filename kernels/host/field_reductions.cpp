@@ -16,10 +16,10 @@ inline __attribute__((always_inline)) std::uint64_t mix64(std::uint64_t h) {
   return h ^ (h >> 31);
 }
 
-// Their increment, odd: multiplying by it spreads neighbouring indices over all 64 bits.
+// The increment of SplitMix64. It is odd, and products with it spread neighbouring indices over all 64 bits.
 constexpr std::uint64_t golden = 0x9e3779b97f4a7c15u;
 
-// For a given index a bijection of the bits: one flipped bit always changes the sum.
+// For a given index, mix64() is a bijection of the bits: one flipped bit always changes the sum.
 template <class T>
 std::uint64_t of_row(const T* row, Index cells, std::uint64_t first_index) {
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;

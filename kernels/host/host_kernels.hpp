@@ -35,7 +35,7 @@ struct V4 {
   static constexpr InstructionSet set = InstructionSet::v4;
 };
 
-// Both precisions of a function that completes a kernel, for the instruction set of a file.
+// Instantiates a function that completes a registry entry in both precisions, for the file's instruction set.
 #define ISOTHERM_INSTANTIATE(function, Completed)          \
   template void function<ISOTHERM_ISA>(Completed<float>&); \
   template void function<ISOTHERM_ISA>(Completed<double>&)
@@ -171,8 +171,8 @@ static inline __attribute__((always_inline)) double combine(double a, double b) 
   return a + b;
 }
 
-// Kernels whose choices by this machine's caches are arguments, for tests: the kind of store, and in
-// tile_bytes the memory that the queues of a tile and the planes of `in` that it reads may fill.
+// For tests: kernels with the choices that depend on this machine's caches as arguments. `store`: the kind of
+// store; `tile_bytes`: the memory for the queues of a tile and the planes of `in` that it reads.
 template <class Isa, class T>
 void sweep_openmp(const SweepArgs<T>& args, SweepPlan plan, Store store);
 template <class Isa, class T>

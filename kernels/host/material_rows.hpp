@@ -26,7 +26,7 @@ class ClassCuts {
   ISOTHERM_INLINE_MEMBER explicit ClassCuts(Index cells) : cells_(cells) {
     __builtin_memset(changes_, 0, static_cast<std::size_t>(cells + 1));
   }
-  // Changes within cells [lo, hi), and to the cells before and after them; row: the class of cell lo.
+  // Adds the changes in cells [lo, hi), and to the cells before and after; `row` points at the class of lo.
   ISOTHERM_INLINE_MEMBER void add(const std::uint8_t* __restrict row, Index lo, Index hi) {
     std::uint8_t* const changes = changes_ + lo;
     for (Index i = 0; i <= hi - lo; ++i)
@@ -62,7 +62,7 @@ ISOTHERM_INLINE T updated(const InterfaceCoefficients<T>& c, T s, T centre, Near
   return interface_update(c, centre, near..., s);
 }
 
-// Cells [from, to) with the coefficients `c`.
+// Sweeps cells [from, to) with the coefficients `c`.
 template <class Isa, Source source, Update update, template <class> class Any, class T>
 void sweep_alike(const Any<T>& c, const MaterialRow<T>& r, Index from, Index to) {
   using V = Vector<Isa, T>;
@@ -95,7 +95,7 @@ void sweep_alike(const Any<T>& c, const MaterialRow<T>& r, Index from, Index to)
   for (; x < to; ++x) sweep_cell(x);
 }
 
-// Cells [from, to), which have, like their neighbours, the classes of cell `at` of the row's classes.
+// Sweeps cells [from, to). Their classes and those of their neighbours are those at index `at` of the row.
 template <class Isa, Source source, Update update, class T>
 void sweep_between_cuts(const Materials<T>& m, int sweep, const MaterialRow<T>& r, Index from, Index to,
                         Index at) {

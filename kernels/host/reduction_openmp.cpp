@@ -21,7 +21,7 @@ double combine_lanes(const double (&lane)[lanes]) {
   return total;
 }
 
-// difference(x) for 0 <= x < cells.
+// Reduces difference(x) for 0 <= x < cells.
 template <ReductionOp op, class Difference>
 ISOTHERM_INLINE double reduce_chunk(Index cells, const Difference& difference) {
   double lane[lanes] = {};

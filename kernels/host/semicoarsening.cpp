@@ -52,7 +52,7 @@ void sweep_row(const ConductanceSweep& s, Index y, Index z) {
 }
 
 // Several sweeps run as a wavefront in cache: each is two planes and one row behind the previous sweep. Its
-// inputs are then complete, and the cells that it overwrites have been read. A tile's rows are of all sweeps.
+// inputs are then complete, and the cells that it overwrites have been read. A tile has rows of all sweeps.
 void sweep(std::span<const ConductanceSweep> sweeps, Stream) {
   const Box first = sweeps.front().region;  // contains all others
   const auto count = static_cast<Index>(sweeps.size());
@@ -135,7 +135,7 @@ void restrict_residual(const GridConductances& g, const Halving& h, FieldView<co
   });
 }
 
-// A fine row that is between coarse rows, or is one of them, if coarsening is across x.
+// A fine row. With coarsening along y or z, it is between two coarse rows or is one of them.
 template <int axis>
 void prolong_row(const GridConductances& g, Halving h, FieldView<const float> error, FieldView<float> field,
                  Int3 first, Index count) {

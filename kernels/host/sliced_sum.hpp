@@ -67,8 +67,8 @@ class SlicedSum {
   ISOTHERM_INLINE Register magnitudes(Register x) {
     return reinterpret_cast<Register>(reinterpret_cast<Bits>(x) & 0x7fffffffffffffff);
   }
-  // Of the batch; NaN if a value is NaN. Pads the batch with zeros. Also prefetches the most likely cells of
-  // the next batch, because memory would idle while slices are cut in L1.
+  // The largest magnitude of the batch, or NaN if a value is NaN. Pads the batch with zeros. Also prefetches
+  // the most likely cells of the next batch, because memory would idle while slices are cut in L1.
   ISOTHERM_INLINE_MEMBER double largest_magnitude() {
     while (held_ % stride != 0) value_[held_++] = 0;
     Register largest[chains] = {};
@@ -139,7 +139,7 @@ class SlicedSum {
     } else if (largest > 0) {
       const auto exponent = static_cast<int>(__builtin_bit_cast(std::uint64_t, largest) >> 52) - 1022;
       // Magnitudes are below 2^exponent, rests at most 2^(k - 53). The grid of the least k is that of the
-      // subnormal numbers, where nothing is left.
+      // subnormal numbers, so no rest remains.
       const auto next = [](int k) { return k + log2_batch - 52 > -1022 ? k + log2_batch - 52 : -1022; };
       int k = exponent + log2_batch > -1022 ? exponent + log2_batch : -1022;
       while (cut_two_slices(k, next(k))) k = next(next(k));

@@ -8,11 +8,11 @@
 // already in registers: five rows are read from L2 for three, not nine. Rows are only cut if a block would
 // hold too few of them, because long runs in memory are worth more than a smaller block. Neighbours along x
 // are taken from registers. Rows are prefetched a few rows ahead: the hardware prefetchers of some processors
-// do not follow several streams. Others are faster without these instructions and with whole cache lines at
-// once (a separate tile). Traffic per cell: one read and, past the last-level cache, one streaming write; the
-// rows next to a block are read twice. Boundaries across x are applied here: as ghosts they would cost two
-// more cache lines per row. The norm of the update is summed in fixed lanes along a row, then over rows in
-// order: its bits depend neither on the number of threads nor on the instruction set.
+// do not follow several streams. Other processors are faster without these instructions and with whole cache
+// lines at once (a separate tile). Traffic per cell: one read and, past the last-level cache, one streaming
+// write; the rows next to a block are read twice. Boundaries across x are applied here: as ghosts they would
+// cost two more cache lines per row. The norm of the update is summed in fixed lanes along a row, then over
+// rows in order: its bits depend neither on the number of threads nor on the instruction set.
 
 #include <omp.h>
 
@@ -25,7 +25,7 @@ namespace {
 constexpr Index row_bytes = 16 << 10;    // most in a row of a block, so that a block has enough rows
 constexpr Index ahead_bytes = 16 << 10;  // prefetch distance
 
-// Planes per pass; in lines: a whole cache line at a time and no prefetch instructions.
+// Planes per pass; `in_lines`: a whole cache line at a time, without prefetch instructions.
 enum class Planes { three_planes, one_plane, four_planes_in_lines };
 constexpr std::array<std::string_view, 3> tiles = {"3planes", "1plane", "4planes_lines"};
 
@@ -33,8 +33,8 @@ constexpr std::array<std::string_view, 3> tiles = {"3planes", "1plane", "4planes
 // hardware prefetchers alone.
 enum class Way { prefetched, lines };
 
-// Planes per pass, each a separate stream: with fewer, more rows are read; more are too many for prefetchers.
-// `eighths`: of an L2, that the planes + 2 of a block may fill; the rest is for prefetched lines.
+// Planes per pass, each a separate stream: fewer planes read more rows, more are too many for prefetchers.
+// `eighths`: the eighths of L2 that the planes + 2 of a block may fill; the rest is for prefetched lines.
 template <Way way>
 struct Pass {
   static constexpr int planes = way == Way::lines ? 4 : 3, eighths = way == Way::lines ? 5 : 7;
@@ -53,7 +53,7 @@ struct Runs {
   Index source_pitch_z;
   T* out;
   Index out_pitch_z;
-  const T* prefetch;  // the runs that are first read some rows later
+  const T* prefetch;  // the runs to prefetch, some rows ahead
   Index cells;
   T x_lo[most_planes], x_hi[most_planes];  // the cells before and after the runs
   double* norm[most_planes];               // the lanes of the runs' norms
@@ -73,8 +73,8 @@ struct Runs {
   }
 };
 
-// Cells [from, to) of runs of `planes` planes in whole vectors; returns where they end. Not inlined, and with
-// operands in locals: otherwise the compiler runs out of registers and reloads them for every vector.
+// Sweeps cells [from, to) of runs of `planes` planes in whole vectors; returns their end. Not inlined, and
+// with operands in locals: otherwise the compiler runs out of registers and reloads them for every vector.
 template <class Isa, Source source, Store store, Way way, Update update, int planes, class T>
 [[gnu::noinline]] Index sweep_vectors(const Coefficients<T>& coefficients, const Runs<T>& r, Index from,
                                       Index to) {
@@ -125,7 +125,7 @@ template <class Isa, Source source, Store store, Way way, Update update, int pla
   return x;
 }
 
-// Cells [from, to) of one plane with cached stores: vectors, then one by one. Few, and so not inlined either.
+// Sweeps a few cells [from, to) of one plane, by cached stores: vectors, then one by one. Not inlined.
 template <class Isa, Source source, Update update, class T>
 [[gnu::noinline]] void sweep_cached(const Coefficients<T>& c, const Runs<T>& r, Index from, Index to) {
   Index x = sweep_vectors<Isa, source, Store::cached, Way::prefetched, update, 1>(c, r, from, to);
@@ -209,7 +209,7 @@ class Share {
   }
 
  private:
-  // `subdomain`: some rows and all planes of the share, walked in passes of some planes.
+  // `block`: some rows and all planes of the share, walked in passes of some planes.
   void sweep_block(Box block, Index part) const {
     Index z = block.lo.z;
     constexpr Index planes = Pass<way>::planes;
@@ -265,7 +265,7 @@ void sweep_all(const SweepArgs<T>& args, bool many_planes) {
   }
 }
 
-// In a domain of several materials.
+// Sweeps a row in a domain of several materials.
 template <class Isa, Source source, Update update, class T>
 void sweep_material_row(const Materials<T>& m, const MaterialRow<T>& row) {
   ClassCuts<row_bytes / static_cast<Index>(sizeof(T)) + 1> cuts(row.cells);

@@ -103,8 +103,8 @@ struct Lanes {  // not a bare array: nm cannot read its bound in the name of a f
   double of[most_runs][norm_lanes<T>];
 };
 
-// Cells [from, to) in whole vectors; returns where they end. Operands in locals, as in stencil_openmp.cpp;
-// loops over the runs are unrolled, so that they stay in registers.
+// Sweeps cells [from, to) in whole vectors; returns the end of these. Operands are in locals, as in
+// stencil_openmp.cpp; loops over the runs are unrolled, so that operands stay in registers.
 template <class Isa, Source source, Store store, Update update, Way way, int rows, class T>
 [[gnu::noinline]] Index sweep_vectors(const Coefficients<T>& coefficients, const Pass<T>& pass,
                                       Lanes<T>& lanes, Index from, Index to) {
@@ -209,8 +209,8 @@ void sweep_alike(const Coefficients<T>& c, const Pass<T>& pass) {
   put_norms<Isa, update, rows>(pass, lanes);
 }
 
-// In a domain of several materials. Rows are swept together where they and those around have one class. Where
-// all cells do, none is swept; returns their coefficients then, else null.
+// In a domain of several materials: sweeps rows together where they and the rows around have one class. If
+// all cells have one class, it sweeps none and returns the coefficients of the class, otherwise null.
 template <class Isa, Source source, Update update, Way way, int rows, class T>
 const Coefficients<T>* sweep_materials(const Materials<T>& m, int sweep, const Pass<T>& pass) {
   const Index lo = pass.counted[0], hi = pass.counted[1];
@@ -325,7 +325,7 @@ ISOTHERM_INLINE Index tile_elements(const Cut& cut, Index rows) {
   return all * queue_pitch<T>(cut) + line_elements(sizeof(T));
 }
 
-// `part`: of the columns. Each row of args.region has `parts` partial norms.
+// `part`: the number of the tile's columns. Each row of args.region has `parts` partial norms.
 template <class Isa, int rows, class T>
 class Tile {
  public:
@@ -371,7 +371,7 @@ class Tile {
 
   bool at_boundary(Face f) const { return args_.boundaries.faces[static_cast<int>(f)].is_boundary; }
 
-  // z: of level 1.
+  // z: the lower plane of level 1.
   void sweep_step(Index z, bool up) {
     const Box first = levels_[1].box;
     const Index waves = (first.extent().y + time_block_) / rows + 1;
@@ -398,8 +398,8 @@ class Tile {
     return l.queue + (planes * (y - l.box.lo.y + (above ? slack : 0)) + plane) * pitch_;
   }
 
-  // Level `level` of rows y... and planes z, z + 1. `ahead`: a plane that level 1 will read in the next step;
-  // `again`: a row that it will read soon.
+  // Sweeps level `level` of rows y... and planes z, z + 1. `ahead`: a plane that level 1 will read in the
+  // next step; `again`: a row that it will read soon.
   void sweep_level(int level, Index y, Index z, Index ahead, const T* again) {
     const bool last = level == time_block_;
     const Index x = last ? box_.lo.x : lo_;
@@ -499,8 +499,8 @@ class Tile {
     const Index lo = at.x > field_.lo.x ? -1 : 0, hi = at.x + cells < field_.hi.x ? cells + 1 : cells;
     for (Index i = lo; i < hi; ++i) to[i] = from[i];
   }
-  // Makes ghosts for that sweep beyond a boundary across y or z, from the row at the boundary, which starts
-  // at cell x; q: the other index of its b. Only where the field has cells.
+  // Makes ghosts for sweep `sweep` beyond a boundary across y or z, from the row at the boundary, which
+  // starts at cell x; q: the other index of its b. Only where the field has cells.
   [[gnu::noinline]] void make_ghosts(Face f, int sweep, T* ghosts, const T* from, Index x, Index cells,
                                      Index q) const {
     const Boundary<T>& boundary = args_.boundaries.faces[static_cast<int>(f)];
@@ -543,8 +543,8 @@ class Tile {
     return &args_.in(lo_, up_ ? field_.hi.y - 1 - row : field_.lo.y + row, z);
   }
 
-  // Of the new rows that level 1 reads in each wave, the one that this level prefetches again: a tenth of the
-  // requests is dropped.
+  // Of the new rows that level 1 reads in each wave, the one that this level prefetches again, because a
+  // tenth of the requests is dropped.
   const T* ask_again(int level, Index wave, Index plane) const {
     if (level > rows * planes) return nullptr;
     const Box& box = levels_[1].box;

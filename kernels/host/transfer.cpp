@@ -1,5 +1,5 @@
-// Copies, reads and writes of arrays by all threads, for the bandwidth probes of the host. The first of them,
-// the copy with streaming stores, gives the copy bandwidth with which every report compares.
+// Copies, reads and writes of arrays by all threads, for the bandwidth probes of the host. The copy with
+// streaming stores measures the copy bandwidth that every report is compared with.
 #include <omp.h>
 
 #include <bit>
@@ -22,7 +22,7 @@ void for_each_part(Index count, Index unit, const Body& body) {
   }
 }
 
-// Element i of `to` becomes *source(i); the elements of a vector are contiguous there.
+// Stores *source(i) in element i of `to`. The source elements of a vector are contiguous.
 template <class Isa, class T, class Source>
 void store_all(T* to, Index count, Store store, const Source& source) {
   using V = Vector<Isa, T, widest<Isa>>;

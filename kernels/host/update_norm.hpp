@@ -7,9 +7,9 @@
 
 namespace isotherm::host {
 
-// What a sweep accumulates: nothing, and then none of this is compiled, or the norm of its update. The kind
-// of norm is a branch at each register, which always goes the same way: a kernel for each kind would double
-// their number.
+// What a sweep accumulates: nothing (then none of this code is compiled), or the norm of its update. The kind
+// of norm is a branch at each register, always taken in the same direction: a kernel for each kind would
+// double the number of kernels.
 enum class Update { none, norm };
 
 // A row of cells is summed in so many lanes, cell x in lane x % norm_lanes and each lane in the order of x.
@@ -22,13 +22,13 @@ template <Update update, class Isa, class T>
 class LaneNorm {
   using V = Vector<Isa, T>;
   using D = Vector<Isa, double>;
-  static constexpr Index turns = norm_lanes<T> / V::lanes;  // vectors from a lane to the same one
-  static constexpr Index parts = V::lanes / D::lanes;       // registers of doubles for one of T
+  static constexpr Index turns = norm_lanes<T> / V::lanes;  // vectors after which lanes repeat
+  static constexpr Index parts = V::lanes / D::lanes;       // registers of doubles per register of T
   static_assert(turns * V::lanes == norm_lanes<T>);
   using Register = typename D::Register;
 
  public:
-  // x: of the first cell that is added, or of the cell after the last.
+  // x: the first cell that is added (load), or the cell after the last one (store).
   ISOTHERM_INLINE_MEMBER void load(const double* lanes, Index x) {
     double from_x[norm_lanes<T>];
     const double* first = lanes;
@@ -63,7 +63,7 @@ class LaneNorm {
   }
 
  private:
-  // body(register, its first lane from the first of all) for each register.
+  // Calls body(register, the index of its first lane) for each register.
   template <class Body>
   ISOTHERM_INLINE_MEMBER void each_register(const Body& body) {
     for (Index t = 0; t < turns; ++t) {
@@ -93,7 +93,7 @@ class LaneNorm {
     return (magnitude > total) | (magnitude != magnitude) ? magnitude : total;  // a NaN stays
   }
 
-  Register lane_[turns][parts];  // the first turn takes the next vector
+  Register lane_[turns][parts];  // lane_[0] is for the next vector
 };
 
 // The same for one cell.
@@ -107,7 +107,7 @@ ISOTHERM_INLINE void add_to_lane(ReductionOp op, double* lanes, Index x, T value
   double& lane = lanes[x % norm_lanes<T>];
   lane = add_update(op, lane, value, centre);
 }
-// Combines `count` values in order, from a total on.
+// Combines a total with `count` values, in order.
 static inline double combined(ReductionOp op, double total, const double* values, Index count) {
   return for_op(op, [&]<ReductionOp each>() {
     double sum = total;

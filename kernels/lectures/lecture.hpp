@@ -1,13 +1,13 @@
-// What several lectures on a GPU share. A lecture is one file: its kernel, the grid and the thread blocks of
-// its launch, its registry entry. For .cu files only.
+// Code that several lectures on a GPU share. A lecture is one file: its kernel, the grid and the thread
+// blocks of its launch, its registry entry. For .cu files only.
 //
-// What a lecture calls is in few places: the formula stencil_update() and SweepArgs in kernels/stencil.hpp;
-// check_launch(), cover() and cell_of_thread() in kernels/cuda/launch.hpp; what a reduction adds and how two
-// values combine in kernels/cuda/combine.hpp; cells by number or by segments of rows in
-// kernels/cuda/cells.hpp.
+// A lecture calls functions of a few files. kernels/stencil.hpp has the formula stencil_update() and
+// SweepArgs; kernels/cuda/launch.hpp has check_launch(), cover() and cell_of_thread();
+// kernels/cuda/combine.hpp has the terms of a reduction and their combination; kernels/cuda/cells.hpp has
+// cells by number or by segments of rows.
 //
-// A kernel is launched by kernel<<<grid, block, shared_bytes, stream>>>(...), and check_launch(name) behind
-// it throws when the launch itself has failed.
+// A kernel is launched by kernel<<<grid, block, shared_bytes, stream>>>(...), and check_launch(name) after it
+// throws when the launch itself has failed.
 #pragma once
 
 #include "kernels/cuda/cells.hpp"
@@ -23,10 +23,10 @@ inline constexpr int block_threads = 256;
 
 // Reductions: the tree of the upper kernels in shared memory, sequential addressing, unrolled.
 
-// By the block's first warp, all its lanes: values[0] becomes the combination of values[0] to values[63]. No
-// block barrier: the other warps have nothing to add any more. But lanes do not march in step since Volta, so
-// each level is two steps with a barrier of the warp behind each: all read, then all write. Lanes that the
-// tree has dropped continue and write what nobody reads, which is cheaper than a branch.
+// Combines values[0] to values[63] in values[0]; called by all lanes of the block's first warp. No block
+// barrier: the other warps have nothing to add any more. But since Volta lanes do not run in lockstep, so
+// each level has two steps with a warp barrier after each: all read, then all write. Lanes that are no longer
+// in the tree still write values that no lane reads, which is cheaper than a branch.
 template <ReductionOp op>
 __device__ __forceinline__ void combine_last_warp(double* values) {
   const int me = threadIdx.x;
@@ -39,8 +39,8 @@ __device__ __forceinline__ void combine_last_warp(double* values) {
   }
 }
 
-// values[0] becomes the combination of all `threads` values, valid in thread 0. The compiler knows the
-// block's size, so no loop remains: each level has its stride as a constant.
+// Combines all `threads` values in values[0], valid in thread 0. The compiler knows the block's size, so no
+// loop remains: each level has its stride as a constant.
 template <ReductionOp op, int threads>
 __device__ __forceinline__ void combine_tree(double* values) {
   static_assert(threads >= 2 * warp_size && (threads & (threads - 1)) == 0);
@@ -61,14 +61,14 @@ inline constexpr int most_slots = Bins::most + 3;
 using Count = unsigned long long;
 static_assert(sizeof(Count) == sizeof(std::uint64_t));
 
-// Every kernel adds to the counts: they start from zero. Returns them in the type of the atomics.
+// Every kernel adds to the counts, so this sets them to zero. Returns them in the type of the atomics.
 inline Count* cleared(std::uint64_t* counts, const Bins& bins, Stream stream) {
   const auto bytes = static_cast<std::size_t>(bins.slots()) * sizeof(Count);
   check(cudaMemsetAsync(counts, 0, bytes, native(stream)), "cudaMemsetAsync");
   return reinterpret_cast<Count*>(counts);
 }
 
-// A block's counts in shared memory, by all its `threads` threads. A block counts fewer than 2^32 cells.
+// A block's counts in shared memory; all its `threads` threads call this. It counts fewer than 2^32 cells.
 template <int threads>
 __device__ __forceinline__ void clear_block(unsigned* own, int slots) {
   const int thread = static_cast<int>(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z));

@@ -15,8 +15,8 @@ struct ScaledPair {
 };
 
 // value 2^(exponent - 2046) for exponents 2 ... 4092. The power of two may be beyond the range of a double,
-// therefore two factors, each about half of the power: the first product is exact, the second one overflows
-// to infinity or is rounded to a subnormal number as it should.
+// so it is split into two factors with about half the exponent each: the first product is exact, the second
+// one overflows to infinity or is rounded to a subnormal number as it should.
 ISOTHERM_HOST_DEVICE double scaled(double value, std::uint64_t exponent) {
   const std::uint64_t half = exponent >> 1;
   return value * std::bit_cast<double>(half << 52) * std::bit_cast<double>((exponent - half) << 52);
@@ -31,7 +31,7 @@ ISOTHERM_HOST_DEVICE ScaledPair scaled_exp(double high, double low) {
   const double limited = select(high > 711.0, 711.0, select(high < -746.0, -746.0, high));
   low = select(limited == high, low, 0.0);
 
-  // The last place of a number near 1.5 * 2^52 is 1: the sum is rounded to an integer, its low bits hold
+  // The last place of a number near 1.5 * 2^52 is 1: the sum is rounded to an integer, and its low bits hold
   // k + 2046.
   constexpr double shift = 0x1.8p52 + 2046.0;
   const double shifted = fma(limited, 0x1.71547652b82fep0, shift), k = shifted - shift;
@@ -83,7 +83,7 @@ ISOTHERM_HOST_DEVICE double cosh(double x) {
   return half_sum_of_exp(::fabs(x), 1.0);
 }
 
-// The difference of e^x and e^-x where little is lost by cancellation, x + x^3 p(x^2) below. 0.56 ulp.
+// Half the difference of e^x and e^-x; for small |x|, where that cancels, x + x^3 p(x^2). 0.56 ulp.
 ISOTHERM_HOST_DEVICE double sinh(double x) {
   const double size = ::fabs(x), square = x * x;
   const double p = polynomial(square, 0x1.5555555555555p-3, 0x1.1111111111119p-7, 0x1.a01a01a0154a4p-13,
@@ -113,7 +113,7 @@ ISOTHERM_HOST_DEVICE double tanh(double x) {
 }
 
 // x + x p(x^2) for small |x|; 1 - e^(-x^2) q for others, where q = e^(x^2) erfc x is smooth: a polynomial of
-// z = (|x| - 1) / (|x| + 3), the less accurate the smaller e^(-x^2) is. The coefficients were rounded one by
+// z = (|x| - 1) / (|x| + 3), less accurate where e^(-x^2) is smaller. The coefficients were rounded one by
 // one, from the first, and the others fitted again each time. 0.81 ulp.
 ISOTHERM_HOST_DEVICE double erf(double x) {
   const double size = ::fabs(x);

@@ -5,14 +5,14 @@
 
 namespace isotherm::math {
 
-// log(1 + u), u > -1: what 1 + u has lost to rounding is a part of its logarithm.
+// log(1 + u), u > -1, corrected for the rounding error of 1 + u.
 ISOTHERM_HOST_DEVICE double log_of_one_and(double u) {
   const double sum = 1 + u, lost = u - (sum - 1);
   const double value = log(sum) + (u < 1e300 ? lost / sum : 0);
   return sum == 1 ? u : value;
 }
 
-inline constexpr double far_out = 0x1p500;  // where x^2 + 1 is x^2, and its square overflows soon
+inline constexpr double far_out = 0x1p500;  // from here on x^2 + 1 rounds to x^2, which soon overflows
 
 ISOTHERM_HOST_DEVICE double asinh(double x) {
   const double a = ::fabs(x);

@@ -1,7 +1,7 @@
-// Logarithms, powers and the cube root: + - * / and fma only, no tables, no branches, so that the compiler
-// makes vector instructions of a loop that calls them. The polynomials are minimax (Remez's algorithm in 90
-// digits, coefficients rounded to double). Errors are measured with MPFR, see check_log.cpp, in ulp: units in
-// the last place of the exact result.
+// Logarithms, powers and the cube root: only + - * / and fma, no tables, no branches, so that the compiler
+// can vectorise a loop that calls them. The polynomials are minimax (Remez's algorithm in 90 digits,
+// coefficients rounded to double). Errors are measured with MPFR, see check_log.cpp, in ulp: units in the
+// last place of the exact result.
 #pragma once
 
 #include <limits>
@@ -21,8 +21,8 @@ ISOTHERM_HOST_DEVICE Pair pair_product(Pair a, Pair b) {
   return {product.high, product.low + fma(a.high, b.low, a.low * b.high)};
 }
 
-// The bits of x > 0, times 2^54 if x is subnormal: if its bits less those of 2^-1022 are negative. In
-// integers, as of a comparison of x GCC makes a jump around the product, which prevents vector instructions.
+// The bits of x > 0, times 2^54 if x is subnormal, that is, if its bits minus those of 2^-1022 are negative.
+// The test is in integers: for a comparison of x GCC makes a jump around the product, and cannot vectorise.
 struct NormalBits {
   std::uint64_t bits, subnormal;  // subnormal: 1 or 0
 };
@@ -55,7 +55,7 @@ ISOTHERM_HOST_DEVICE LogArgument log_argument(double x) {
 
   const double difference = m - 1.0;            // exact (Sterbenz)
   const Pair mean = ordered_sum(0.5, 0.5 * m);  // exact: |m/2| is below 1/2 or has the same exponent
-  // The quotient by the first half of the mean, then what that leaves of the difference, divided.
+  // The quotient by the high part of the mean; then the remainder is divided too (long division).
   const double inverse = 1.0 / mean.high, quotient = difference * inverse;
   const double remainder = fma(-quotient, mean.low, fma(-quotient, mean.high, difference));
   return {exponent, {quotient, remainder * inverse}};
@@ -76,12 +76,12 @@ ISOTHERM_HOST_DEVICE Pair log_of_ratio(Pair s) {
   return {s.high, fma(s.high * z, rest, s.low)};
 }
 
-// ln 2: 42 bits, times which an exponent is exact, and the next 53.
+// ln 2: 42 bits, so that the product with an exponent is exact, and the next 53.
 constexpr Pair ln2 = {0x1.62e42fefa3800p-1, 0x1.ef35793c76730p-45};
 
-// What to add to the formulas below, which give some finite number for any x, for what the C standard
-// demands: 0 for positive finite x. (To choose among results would make GCC jump around the formulas, see
-// `select`.)
+// The formulas below give some finite number for any x. This value, 0 for positive finite x, is added to get
+// the result that the C standard demands. (A choice among results would make GCC jump around the formulas,
+// see `select`.)
 ISOTHERM_HOST_DEVICE double log_special(double x) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const double large = x < infinity ? 0.0 : x;  // infinity and NaN
@@ -93,7 +93,7 @@ ISOTHERM_HOST_DEVICE double log_special(double x) {
 ISOTHERM_HOST_DEVICE double log(double x) {
   const LogArgument argument = log_argument(x);
   const Pair log_m = log_of_ratio(argument.ratio);
-  // Ordered, because an exponent that is not 0 weighs twice log m at least.
+  // Ordered, because |exponent ln 2| is at least twice |log m| unless the exponent is 0.
   const Pair sum = ordered_sum(argument.exponent * ln2.high, log_m.high);
   return sum.high + (sum.low + fma(argument.exponent, ln2.low, log_m.low)) + log_special(x);
 }
@@ -117,7 +117,7 @@ ISOTHERM_HOST_DEVICE double log10(double x) {
 }
 
 // ln x for positive finite x, relative error below 2^-70: the terms up to s z^2/80 as Pairs. For 0 and
-// infinity that of the power of two to which their bits amount, 2^-1077 and 2^1024; for NaN some number.
+// infinity it is ln of 2^-1077 and 2^1024, which their bits represent; for NaN some number.
 ISOTHERM_HOST_DEVICE Pair log_pair(double x) {
   const LogArgument argument = log_argument(x);
   const Pair s = argument.ratio, z = pair_product(s, s);
@@ -129,7 +129,7 @@ ISOTHERM_HOST_DEVICE Pair log_pair(double x) {
   return pair_sum({argument.exponent * ln2.high, argument.exponent * ln2.low}, log_m);
 }
 
-// Whether x >= 0 is an integer. From 2^52 on all numbers are, and below a sum with 2^52 is rounded to one.
+// Whether x >= 0 is an integer. All numbers from 2^52 on are; a smaller one plus 2^52 is rounded to one.
 ISOTHERM_HOST_DEVICE bool is_integer(double x) {
   return ((x + 0x1p52) - 0x1p52 == x) | (x >= 0x1p52);
 }
@@ -139,8 +139,8 @@ ISOTHERM_HOST_DEVICE bool is_integer(double x) {
 // an integer, the root of a square ...). 0.53 ulp; subnormal results, which are rounded twice, 0.78 ulp.
 ISOTHERM_HOST_DEVICE double pow(double x, double y) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  // An exponent of 2^65 sends every base but 1 to 0 or infinity; a greater one might overflow in the product.
-  // It also stands for any but 0 of the bases 0 and infinity, which log_pair takes for 2^-1077 and 2^1024.
+  // With an exponent of 2^65 every base but 1 gives 0 or infinity; a larger one might overflow the product.
+  // It also replaces any exponent but 0 of 0 and infinity, which log_pair treats as 2^-1077 and 2^1024.
   const double magnitude = ::fabs(y), base = ::fabs(x);
   const bool limitless = ((base == 0.0) | (base == infinity)) & (y != 0.0);
   const double exponent = ::copysign(select((magnitude < 0x1p65) & !limitless, magnitude, 0x1p65), y);
@@ -164,16 +164,16 @@ ISOTHERM_HOST_DEVICE double cbrt(double x) {
   const auto [bits, subnormal] = normal_bits(magnitude);
   const std::uint64_t m_bits = (bits & 0xfffffffffffff) | 0x3ff0000000000000, exponent = bits >> 52;
 
-  // exponent is that of |x| plus 1023. A third of it rounded down is a third of exponent - 1 rounded to the
-  // nearest integer, which the sum with 1.5 * 2^52 is.
+  // exponent is that of |x| plus 1023. A third of it, rounded down, is a third of exponent - 1, rounded to
+  // the nearest integer, by the sum with 1.5 * 2^52.
   const double shifted = fma(small_integer(exponent - 1), 0x1.5555555555555p-2, 0x1.8p52);
   const std::uint64_t third = std::bit_cast<std::uint64_t>(shifted) - std::bit_cast<std::uint64_t>(0x1.8p52);
   const std::uint64_t remainder = exponent - 3 * third;
   const double m = std::bit_cast<double>(m_bits), a = std::bit_cast<double>(m_bits + (remainder << 52));
 
-  // a^(-1/3) is about a polynomial in m, within 2^-14.6, times the parabola through the points
-  // (remainder, 2^(-remainder/3)). Exactly it is guess (1 - h)^(-1/3) with h = 1 - a guess^3, a binomial
-  // series of which h^4 is below 2^-54.
+  // a^(-1/3) is, within 2^-14.6, a polynomial in m times the parabola through the points (remainder,
+  // 2^(-remainder/3)). Exactly it is guess (1 - h)^(-1/3) with h = 1 - a guess^3, a binomial series of which
+  // h^4 is below 2^-54.
   const double guess = polynomial(m, 1.67000715, -1.172881343, 0.6954837788, -0.2212383609, 0.02859110816) *
                        polynomial(small_integer(remainder), 1.0, -0.2275792105866, 0.0212797365707);
   const double h = fma(-a * guess, guess * guess, 1.0);
@@ -185,8 +185,8 @@ ISOTHERM_HOST_DEVICE double cbrt(double x) {
   const double defect = fma(-square.low, root, fma(-square.high, root, a));
   const double result = fma(defect, y * y * (1.0 / 3.0), root);
 
-  // 2^third: exponent had 1023 too much, a third of which is 341, and 54 more if |x| was subnormal. 0,
-  // infinity and NaN are factors themselves.
+  // 2^third: exponent is too large by 1023, a third of which is 341, and by 54 = 3 * 18 more if |x| is
+  // subnormal. 0, infinity and NaN are factors themselves.
   const double power = std::bit_cast<double>((third + 1023 - 341 - 18 * subnormal) << 52);
   const bool usual = (magnitude > 0.0) & (magnitude < std::numeric_limits<double>::infinity());
   return ::copysign(result, x) * select(usual, power, magnitude);

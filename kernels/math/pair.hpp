@@ -1,6 +1,6 @@
 // A number as the sum of two doubles, the second below half a unit in the last place of the first: about 106
-// bits (Dekker, Numer. Math. 18, 1971). For steps of an elementary function that one double is too short for.
-// Every operation is one of IEEE 754: the same bits everywhere.
+// bits (Dekker, Numer. Math. 18, 1971). For steps of an elementary function that need more than the precision
+// of a double. Every operation is one of IEEE 754: the same bits everywhere.
 #pragma once
 
 #include <bit>
@@ -33,8 +33,8 @@ ISOTHERM_HOST_DEVICE Pair exact_product(double a, double b) {
   return {product, fma(a, b, -product)};
 }
 
-// condition ? yes : no, by bits: for `?:` the compiler may move the computation of one of the two under a
-// branch, and as floating-point operations may trap it then cannot make vector instructions of the loop.
+// condition ? yes : no, by bits. For `?:` the compiler may move the computation of one of the two into a
+// branch. As floating-point operations may trap, it then cannot vectorise the loop.
 ISOTHERM_HOST_DEVICE double select(bool condition, double yes, double no) {
   const std::uint64_t mask = -std::uint64_t{condition};
   return std::bit_cast<double>((std::bit_cast<std::uint64_t>(yes) & mask) |

@@ -24,7 +24,7 @@ struct SineCosine {
 // parts have an error of 2^-162, that is 2^-132 after k < 2^30, where no double comes closer to a multiple
 // of pi/2 than 2^-62 (Muller, chapter 11): even then the relative error of the angle is about 2^-70.
 ISOTHERM_HOST_DEVICE ReducedAngle reduced_angle(double x) {
-  // Numbers near 1.5 * 2^52 have the unit as their last place: the sum is an integer, in its low bits.
+  // Numbers near 1.5 * 2^52 have the last place 1: the sum is rounded to an integer, which its low bits hold.
   constexpr double shift = 0x1.8p52, two_over_pi = 0x1.45f306dc9c883p-1;
   const double shifted = fma(x, two_over_pi, shift), k = shifted - shift;
 
@@ -56,7 +56,7 @@ ISOTHERM_HOST_DEVICE SineCosine sine_cosine(double x) {
   const double small = fma(-a, low, fma(-0.5, square.low, parabola.low));
   const Pair cosine = ordered_sum(parabola.high, fma(square.high * square.high, quartic, small));
 
-  // A quarter turn more makes the cosine of the sine and minus the sine of the cosine.
+  // Each quarter turn replaces the sine by the cosine, and the cosine by minus the sine.
   const std::uint64_t k = reduced.quarter_turns;
   const bool odd = (k & 1) != 0;
   const auto with_sign_of = [](double value, std::uint64_t quarter_turns) {
@@ -73,8 +73,8 @@ ISOTHERM_HOST_DEVICE double within_range(double x, double value) {
   return select(::fabs(x) <= 0x1p30, value, std::bit_cast<double>(std::uint64_t{0x7ff8} << 48));
 }
 
-// sin x, cos x and tan x for |x| <= 2^30; NaN beyond, unlike the C library: there k above would need more
-// bits. The reduction loses the sign of x = -0, hence the selection of x itself.
+// sin x, cos x and tan x for |x| <= 2^30; NaN beyond, unlike the C library: k in reduced_angle() would need
+// more bits. The reduction loses the sign of x = -0, hence the selection of x itself.
 ISOTHERM_HOST_DEVICE double sin(double x) {
   return within_range(x, select(x == 0.0, x, sine_cosine(x).sine.high));
 }
@@ -86,13 +86,13 @@ ISOTHERM_HOST_DEVICE double cos(double x) {
 ISOTHERM_HOST_DEVICE double tan(double x) {
   const SineCosine of = sine_cosine(x);
   const double inverse = 1.0 / of.cosine.high, quotient = of.sine.high * inverse;
-  // What the quotient leaves of the sine, divided in turn (long division).
+  // The remainder of the sine is divided in turn (long division).
   const double rest =
       fma(-quotient, of.cosine.high, of.sine.high) + fma(-quotient, of.cosine.low, of.sine.low);
   return within_range(x, select(x == 0.0, x, fma(rest, inverse, quotient)));
 }
 
-// The angle high + low, high >= 0; `direct` says of what.
+// The angle high + low, high >= 0; arc_sine() says of what.
 struct ArcSine {
   bool direct;
   double high, low;
@@ -106,7 +106,7 @@ ISOTHERM_HOST_DEVICE ArcSine arc_sine(double x) {
   const bool direct = magnitude <= 0.5;
   const double half_angle = 0.5 - 0.5 * magnitude;  // exact for |x| >= 1/2
   const double square = select(direct, x * x, half_angle), root = ::sqrt(half_angle);
-  // What the rounding of the root left out, by a step of Newton's iteration; 2^-1000 only avoids 0 / 0.
+  // The rounding error of the root, by a step of Newton's iteration; 2^-1000 only avoids 0 / 0.
   const double rest = fma(-root, root, half_angle) / fma(2.0, root, 0x1p-1000);
   const double sine = select(direct, magnitude, root);
   // asin s = s + s^3 (1/6 + ...), 0 <= s <= 1/2. Fit: 2^-59.
@@ -145,8 +145,8 @@ ISOTHERM_HOST_DEVICE double acos(double x) {
 // The angle in [0, pi] of the point (adjacent, opposite), or of (-adjacent, opposite) if `reflected`. Neither
 // number is negative, the larger one is between 2^-500 and 2^700.
 ISOTHERM_HOST_DEVICE double angle_of(double opposite, double adjacent, bool reflected) {
-  // atan t = pi/4 + atan((t - 1)/(t + 1)) = pi/2 - atan(1/t), with t = opposite / adjacent: the quotient left
-  // is at most 1/2. In the middle range the difference is exact (Sterbenz), the sum is not.
+  // atan t = pi/4 + atan((t - 1)/(t + 1)) = pi/2 - atan(1/t), with t = opposite / adjacent: the remaining
+  // quotient is at most 1/2. In the middle range the difference is exact (Sterbenz), the sum is not.
   const bool flat = opposite < 0.5 * adjacent;
   const bool steep = opposite > 2.0 * adjacent;
   const Pair sum = exact_sum(opposite, adjacent);

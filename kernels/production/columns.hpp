@@ -38,7 +38,7 @@ struct Columns {
     return {
         box, first_x, x, y, planes, ceil_div(box.hi.x - first_x, x), ceil_div(n.y, y), ceil_div(n.z, planes)};
   }
-  // Without the columns of `hole`, a box of whole columns.
+  // The same columns without those of `hole`, a box of whole columns.
   Columns without(Box hole) const {
     Columns rest = *this;
     rest.hole_x = (hole.lo.x - first_x) / x;

@@ -37,7 +37,7 @@ template <class T>
 struct SweepStores {
   static constexpr bool any = true;
   FaceStores<T> faces;
-  bool first_is_down;  // the first chunk and every other one; else the second
+  bool first_is_down;  // walk down chunks 0, 2, ..., or else 1, 3, ...
 
   static SweepStores of(const FaceStores<T>& faces, const Columns& columns) {
     // The earlier in the sweep a store to another device is issued, the more time it has to complete: if only
@@ -65,7 +65,7 @@ struct SweepStores {
     return faces.columns[upper] + y + plane * faces.column_pitch;
   }
 
-  // By all threads, before the first bulk copy. False if the wait was abandoned: the block stores nothing.
+  // Called by all threads before the first bulk copy. False if the wait was abandoned: then store nothing.
   __device__ __forceinline__ bool meet_peers() const {
     const PeerLinks& links = faces.links;
     const std::uint64_t sweep = links.progress->swept;
@@ -120,7 +120,7 @@ class RowEnd {
     to_ = stores.place(f, y, z);
     step_ = step * stores.faces.at(f).pitch;
   }
-  // In each plane, for the r-th row; the face is at the end of a whole pack.
+  // Called in each plane for each row r. The face is at the end of a whole pack.
   __device__ __forceinline__ void store(int r, const Pack<T>& made) const {
     if (to_) to_[r] = is_first_ ? made.v[0] : made.v[Pack<T>::cells - 1];
   }
@@ -134,8 +134,8 @@ class RowEnd {
   Index step_ = 0;
 };
 
-// The cells of a thread block at faces across y: a pack of one thread in every plane. It is read back when
-// the next plane has arrived, and stored after its rows: no load may be in flight when a wait begins.
+// The cells of a thread block at faces across y: a pack per thread and plane. It is read back when the next
+// plane has arrived, and stored after that plane's rows: no load may be in flight when a wait begins.
 template <class T>
 class FaceItem {
  public:

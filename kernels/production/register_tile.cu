@@ -154,7 +154,7 @@ __global__ void __launch_bounds__(warps* warp_size, least_blocks(rows, warps))
         x_lo = lane == 0 ? at.edge[r] : x_lo;
         x_hi = lane == warp_size - 1 ? at.edge[r] : x_hi;
         mine.template update<here, Source::any>(
-            a, UnitWeight<T>{a.c}, r,  // wide_row.hpp scales sources of others
+            a, UnitWeight<T>{a.c}, r,  // wide_row.hpp handles other weights
             {centre, r > 0 ? at.row[r - 1] : y_before, r < rows - 1 ? at.row[r + 1] : y_behind, below.row[r],
              above.row[r], x_lo, x_hi},
             place.x, place.y + r, z, to + r * a.out.pitch_y, norm);

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int max_time_block = 4;
 constexpr std::array tiles = {Tile{24, 4, 4}};  // 24 x 8 x 8 is slower up to 48^3
-constexpr int threads = 512;                    // of a block, along x, y and z:
+constexpr int threads = 512;                    // of a block; threads_of: along x, y and z
 template <int along_x>
 constexpr Tile threads_of = {along_x, along_x == 32 ? 4 : 8, along_x == 8 ? 8 : 4};
 
@@ -72,7 +72,7 @@ __device__ __forceinline__ void each_cell(const Span (&spans)[3], int layers, Vi
   }
 }
 
-// `has_heat`: and no field of sources. Chosen at run time, it costs the other sweeps a tenth
+// `has_heat`: the source is `heat`, not a field. A choice at run time costs the other sweeps a tenth
 // (docs/tuning-log).
 template <class T, int along_x, int tile_x, int tile_y, int tile_z, bool has_heat>
 __global__ void __launch_bounds__(threads)
@@ -131,7 +131,7 @@ constexpr auto kernel_of = temporal_shared<T, along_x, tile.x, tile.y, tile.z, h
 
 template <class T>
 void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
-  // The cells of a thread block along x, or more: there are no layers beyond boundaries.
+  // At least the cells that a thread block sweeps along x. There are no layers beyond boundaries.
   const auto layers = [&](Face f) {
     return args.boundaries.faces[static_cast<int>(f)].is_boundary ? 0 : plan.time_block;
   };

@@ -219,7 +219,7 @@ struct TemporalExtras {
 using AllExtras = TemporalExtras<true, Source::any, true>;
 using AllOfMaterials = TemporalExtras<true, Source::field, false, true>;
 
-// The stored source of the pack at (x, y, z); `otherwise`, or where no cell of the region depends on it.
+// The stored source of the pack at (x, y, z); `otherwise` if there is none or no cell of the region needs it.
 template <class T>
 __device__ __forceinline__ Pack<T> source_of(const TemporalArgs<T>& a, int x, int y, int z, T otherwise) {
   const Box& r = a.read;
@@ -243,8 +243,8 @@ struct TemporalShared {
   struct alignas(128) Slab {
     T cell[y + 2][x];
   };
-  // Each level in turn reads a source plane, so it is kept for more stages. It is copied one plane behind the
-  // field, with the field's barrier. With any_boundaries, each level reads the source from global memory.
+  // Each level in turn reads a source plane, so it is kept for more stages. It is copied with the field's
+  // next plane, on that plane's barrier. With any_boundaries, levels read the source from global memory.
   static constexpr bool has_sources = Extras::has_field && !Extras::any_boundaries;
   static constexpr int source_stages = has_sources ? time_block + stages - 2 : 1;
   struct alignas(128) SourceSlab {
@@ -456,7 +456,7 @@ class TemporalTile {
     }
   }
 
-  // Only planes at the ends of turns are.
+  // No plane of the loop that is unrolled by three is a layer.
   template <Around around>
   __device__ __forceinline__ bool is_layer(int z) const {
     if constexpr (!Extras::classes || around == Around::side_boundaries) return false;
@@ -480,7 +480,7 @@ class TemporalTile {
     classes_[0] = all;
     if (is_first) classes_[1] = all;  // below a boundary, as above one; elsewhere no result depends on it
   }
-  // In the plane that the level computes.
+  // Classes of the lane's rows in the plane that the level computes, and below and above it.
   template <int level>
   __device__ __forceinline__ typename LayerRows<T, rows>::Classes classes() const {
     typename LayerRows<T, rows>::Classes of;
@@ -493,7 +493,7 @@ class TemporalTile {
     }
     return of;
   }
-  // Of row r, in the plane that the level computes.
+  // Coefficients of row r in the plane that the level computes.
   template <int level>
   __device__ __forceinline__ const Coefficients<T>& coefficients(int r) {
     if constexpr (!Extras::classes) {
@@ -521,7 +521,7 @@ class TemporalTile {
     constexpr bool scales = Extras::has_field && Extras::source != Source::stored_field;
     return updated_pack(c, near, scales ? scaled_source(c, s) : s);
   }
-  // Of the lane's row r, in the plane that the level computes, as stored.
+  // The source of the lane's row r, as stored, in the plane that the level computes.
   template <int level>
   __device__ __forceinline__ Pack<T> source(int r, int z) const {
     constexpr bool has_heat = Extras::source == Source::heat || Extras::source == Source::any;
@@ -590,7 +590,7 @@ class TemporalTile {
   T* const to_;
   int source_stage_ = Shared::source_stages - 1;  // of the plane that level 0 computes
   Pack<T> held_[time_block][3][rows];             // per level: two planes and the arriving one; they rotate
-  // Of the lane's rows, from the plane that has arrived to the one below the last level's.
+  // Classes of the lane's rows, from the plane that has arrived to the one below the last level's plane.
   unsigned classes_[time_block + 2] = {}, one_ = 0;
   const Coefficients<T>* held_from_ = nullptr;
   Coefficients<T> held_coefficients_{};

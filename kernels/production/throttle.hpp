@@ -63,8 +63,8 @@ class Throttle {
   long long start_;
 };
 
-// The same for kernels without a free register: a fixed number of cycles between planes. In shared memory,
-// and used by one thread.
+// A throttle for kernels without a free register: a fixed number of cycles between planes. It is in shared
+// memory and is used by one thread.
 struct SharedPace {
   long long due;
 

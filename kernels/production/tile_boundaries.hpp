@@ -156,8 +156,8 @@ class TileWarp {
   bool before_, at_y_min_;  // the pack is next to the lower boundary across x; across y
   int at_y_max_ = -1;       // the row at the upper boundary across y, if it is one of the warp's
   int behind_ = -1;         // the cell at the upper boundary across x, if it is one of the pack's
-  T x_b_ = 0;               // lane r: at row r of the lower boundary across x; lane 16 + r: of the upper
-  T y_lo_b_[cells] = {}, y_hi_b_[cells] = {};  // at this lane's first row, and at row at_y_max_
+  T x_b_ = 0;               // b in row r: lane r for the lower boundary across x, lane 16 + r for the upper
+  T y_lo_b_[cells] = {}, y_hi_b_[cells] = {};  // b at this lane's first row, and at row at_y_max_
 };
 
 }  // namespace isotherm::cuda

@@ -11,7 +11,7 @@
 namespace isotherm::cuda {
 
 // The norm of an update while its values are in registers: each thread sums its cells, a thread block stores
-// one partial, and a last kernel of one block combines these in order: the same bits in every run.
+// one partial, and a last kernel of one block combines these in order, so the bits are the same in every run.
 
 // For a sweep without a norm.
 struct NoNorm {
@@ -118,8 +118,8 @@ struct TileArgs {
 // The classes of the packs in a row of a tile, as TMA copies them: from multiples of 16 bytes on.
 struct ClassRow {
   static constexpr int unit = 16;
-  // The first pack that is copied for a tile whose first cell is at tile_x; the index of the pack at x among
-  // those that are copied.
+  // start(): the first pack that is copied for a tile whose first cell is at tile_x; place(): the index of
+  // the pack at x among the copied ones.
   template <class T>
   __device__ __forceinline__ static int start(int tile_x) {
     return static_cast<int>(floor_div(tile_x / Pack<T>::cells, unit)) * unit;
@@ -147,8 +147,8 @@ struct Neighbours {
   T x_lo, x_hi;  // next to the first and the last cell
 };
 
-// Updates a pack, where n has the ghosts of boundaries already. update(centre, x_lo, x_hi, y_lo, ..., z_hi,
-// source) is that of a cell.
+// Updates a pack; n already has the ghosts of boundaries. update(centre, x_lo, x_hi, y_lo, ..., z_hi, source)
+// updates a cell.
 template <class T, class Update>
 __device__ __forceinline__ Pack<T> updated_pack(const Neighbours<T>& n, const Pack<T>& source,
                                                 const Update& update) {
@@ -162,13 +162,13 @@ __device__ __forceinline__ Pack<T> updated_pack(const Neighbours<T>& n, const Pa
   }
   return value;
 }
-// By the scaled source.
+// `source` is scaled.
 template <class T>
 __device__ __forceinline__ Pack<T> updated_pack(const Coefficients<T>& c, const Neighbours<T>& n,
                                                 const Pack<T>& source) {
   return updated_pack(n, source, [&](auto... values) { return stencil_update(c, values...); });
 }
-// By the source as stored.
+// `source` is as stored.
 template <class T>
 __device__ __forceinline__ Pack<T> updated_pack(const InterfaceCoefficients<T>& c, const Neighbours<T>& n,
                                                 const Pack<T>& source) {
@@ -205,7 +205,7 @@ struct UnitWeight {
 template <class T, int rows>
 class LayerRows {
  public:
-  // Of the packs in the rows, and of those below and above them.
+  // Classes of the packs in the rows, and of those below and above them.
   struct Classes {
     int own[rows], below[rows], above[rows];
   };
@@ -222,7 +222,7 @@ class LayerRows {
     is_one_ = __all_sync(0xffffffffu, is_one) != 0;
     if (is_one_ && is_interface(0)) of_all_ = of_row(0);
   }
-  // By the source as stored.
+  // `source` is as stored.
   __device__ __forceinline__ Pack<T> updated(int r, const Neighbours<T>& n, const Pack<T>& source) const {
     if (is_interface(r)) return updated_pack(is_one_ ? of_all_ : of_row(r), n, source);
     const Coefficients<T> c = m_.coefficients[sweep_][of_.own[r]];
@@ -254,16 +254,16 @@ std::size_t thin_scratch_bytes(std::span<const Box> boxes);
 template <class T>
 const ExteriorSweep<T>& thin_exterior();
 
-// After a launch of so many sweeps of args.region: sweeps its mixed cells again, from args.in, by the formula
-// of materials, and applies the boundaries of all axes. In mixed_cells.cu.
+// After a launch of `sweeps` sweeps of args.region, sweeps its mixed cells again, from args.in, by the
+// formula of materials, and applies the boundaries of all axes. In mixed_cells.cu.
 template <class T>
 void sweep_mixed(const SweepArgs<T>& args, int sweeps, Stream stream);
 // Sweeps all cells of args.region in that way once, for regions that are too thin for tiles.
 template <class T>
 void sweep_cell_by_cell(const SweepArgs<T>& args, Stream stream);
 
-// Sweeps args.region, layers of cells next to a face across x or y, again: a first launch took one value of b
-// for that face. Computes their part of the norm. One material, two to four sweeps. In varying_sides.cu.
+// Sweeps args.region, layers of cells next to a face across x or y, again: the first launch used one value of
+// b for that face. Computes their part of the norm. One material, two to four sweeps. In varying_sides.cu.
 template <class T>
 void sweep_varying_side(const SweepArgs<T>& args, int face, int sweeps, Stream stream);
 // The most thread blocks of one such launch; each stores a partial of the norm.

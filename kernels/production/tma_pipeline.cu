@@ -53,12 +53,12 @@ constexpr std::array tiles = {
 // Overhead of a chunk, in planes: two that it only reads, and the time until the first has arrived.
 constexpr Index chunk_overhead = 6;
 
-// Per thread. Where norm, face stores and classes are absent, blocks of other kernels (the stores of `peer`,
+// Registers per thread. Without norm, face stores and classes, blocks of other kernels (the stores of `peer`,
 // 10 000 registers) fit next to a block of 256 threads; unlimited, the compiler would use all registers.
 template <class Norm, class Stores, class Classes>
 constexpr unsigned most_registers = std::is_same_v<Norm, NoNorm> && !Stores::any && !Classes::any ? 208 : 255;
 
-// Of the rows of a lane in one plane. Mostly all rows of a warp have one class, which is read once.
+// Coefficients of a lane's rows in one plane. Mostly all rows of a warp have one class, which is read once.
 // `scaled`: the source may have another weight than the unit weight.
 template <class T, int rows, class Classes, bool scaled>
 class RowCoefficients {
@@ -81,7 +81,7 @@ class RowCoefficients {
   __device__ __forceinline__ int class_of(int r) const {
     return class_[r];
   }
-  // Updates a pack of row r, by the source as stored; rows in order.
+  // Updates a pack of row r; `source` is as stored. Called for the rows in order.
   __device__ __forceinline__ Pack<T> operator()(int r, const Neighbours<T>& n, const Pack<T>& source) {
     const Coefficients<T>& c = coefficients(r);
     return updated_pack(c, n, scaled ? scaled_source(c, source) : source);
@@ -348,7 +348,7 @@ void stencil_tma_pipeline(StencilKernel<T>& kernel) {
   WideRow<T, tiles, PipelineLaunch>::complete(kernel);
   kernel.stores_faces = [](Box block, bool column_above, int tile_index) {
     return with_tile<tiles>(tile_index, [&]<PipelineTile tile>() {
-      // If the block ends inside a tile, the copy of the tile includes its ghosts: no column replaces them.
+      // If the subdomain ends in a tile, the copy of the tile includes its ghosts: no column replaces them.
       constexpr Index x = tile.warps_x * warp_size * Pack<T>::cells;
       return PipelineLaunch<T, tile>::chunk(block, {}).fits(block) && (!column_above || block.hi.x % x == 0);
     });

@@ -1,4 +1,4 @@
-"""The command line: `python3 -m isotherm_tools NAME` and isotherm-NAME, or one line on why it cannot run."""
+"""The command line: `python3 -m isotherm_tools NAME` and isotherm-NAME; if it cannot run, one line says why."""
 
 import argparse
 import importlib
@@ -11,12 +11,12 @@ import isotherm_tools
 from isotherm_tools.program import IO, STOPPED_BY_CTRL_C, UNAVAILABLE, Failure
 
 PACKAGES = {"numpy": "numpy", "h5py": "h5py", "matplotlib": "matplotlib", "PIL": "pillow"}
-# Need no packages, and start without waiting for them.
+# Subcommands that need none of these packages, and start without loading them.
 STARTERS = {"baseline": "baseline", "compare": "compare", "study": "study.command"}
 
 
 def tool():
-    """The command isotherm-NAME, by its own name."""
+    """The command isotherm-NAME, named after the subcommand."""
     return main([Path(sys.argv[0]).name.removeprefix("isotherm-"), *sys.argv[1:]])
 
 
@@ -55,19 +55,19 @@ def parser():
 
 
 def say(result):
-    """On stdout, names of files as the bytes that they have. A reader that goes away (`| head`) has read enough."""
+    """Prints to stdout; names of files keep their bytes. A reader that closes the pipe (`| head`) is no error."""
     stdout, text = sys.stdout, f"{result}\n"
     encoding = stdout.encoding or "ascii"
     try:
         data = text.encode(encoding, "surrogateescape")
-    except UnicodeEncodeError:  # "us" where there is no "µs"
+    except UnicodeEncodeError:  # "us" if the encoding has no "µ"
         data = text.replace("µ", "u").encode(encoding, "replace")
     try:
         stdout.flush()
         stdout.buffer.write(data)
         stdout.buffer.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())  # or the interpreter complains at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())  # else the interpreter reports an error at its exit
     except OSError as error:
         raise Failure(IO, f"standard output cannot be written ({error.strerror}); check where it goes") from error
 

@@ -1,5 +1,5 @@
-"""isotherm baseline EARLIER.json LATER.json: has a figure of merit got worse? Of two runs, two comparisons or two benchmarks, for
-sites that run the same deck after every change of their machine, or of the program."""
+"""isotherm baseline EARLIER.json LATER.json: has a figure of merit got worse? Compares two runs, two comparisons or two
+benchmarks, for sites that run the same deck after every change of their machine or of the program."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from isotherm_tools.text import aligned, counted, escaped, extent_text, in_quote
 
 SCHEMAS = ("isotherm-run", "isotherm-compare", "isotherm-bench")
 HINT = "name the run.json of a run that came to its end, or what isotherm compare --json or isotherm bench --json has written"
-# The places of figures in the first records of runs, which had no list of them.
+# Places of the figures in early records of runs, which have no list of figures.
 PLACES = [("cell_updates", "performance", "points_per_s", 1e-9, "GLUP/s", "higher"),
           ("effective_bandwidth", "performance", "effective_bandwidth_bytes_per_s", 1e-9, "GB/s", "higher"),
           ("copy_bandwidth_share", "performance", "copy_bandwidth_share_percent", 1, "%", "higher"),
@@ -31,14 +31,14 @@ class Figure(NamedTuple):
         return f"{value:.{1 if self.unit == '%' else 3}f} {self.unit}"
 
     def worsening(self, before):
-        """Percent of `before`, and percentage points of a share; below 0 where this is better."""
+        """Change in percent of `before`, or in percentage points of a share; negative if this figure is better."""
         more = self.value - before
         change = more if self.unit == "%" or more == 0 else 100 * more / abs(before) if before else float("inf") * more
         return change if self.better == "lower" else -change
 
 
 class Measured:
-    """What a file measured: `subject`, which two files must have in common, and `figures` by name."""
+    """The figures of a file: `subject`, which must be the same in two files, and `figures` by name."""
 
     def __init__(self, path):
         self.path = str(path)
@@ -79,7 +79,7 @@ def figures_of(content):
 
 
 def bench_figures(entries):
-    """A rate, a time or a share for each entry that was right, by what tells entries apart: "openmp 4planes fp64 256 x 256 x 256"."""
+    """A rate, a time or a share for each right entry, by a name that identifies the entry: "openmp 4planes fp64 256 x 256 x 256"."""
     figures = {}
 
     def add(name, value, factor, unit, better="higher"):
@@ -116,7 +116,7 @@ class Verdict:
         self.worse, self.better, self.within = (list(self.words.values()).count(word) for word in ("worse", "better", "same"))
 
     def text(self):
-        """Those that got worse or better, and a line that counts them all."""
+        """A table of the figures that got worse or better, and a line with the numbers of all."""
         rows = [["figure of merit", "before", "now", "change"]]
         for name, (before, now, change) in self.changes.items():
             if (word := self.words[name]) != "same":

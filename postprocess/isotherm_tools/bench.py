@@ -1,5 +1,5 @@
-"""What `isotherm bench --json` measured: kernels, one for each grid and precision; as bars beside the copy bandwidth that
-was measured at the same moment, as a roofline, and over the sweeps per launch."""
+"""Draws what `isotherm bench --json` measured: kernels for each grid and precision, as bars next to the copy bandwidth that
+was measured at the same time, as a roofline, and over the sweeps per launch."""
 
 import math
 from pathlib import Path
@@ -16,11 +16,11 @@ from isotherm_tools.program import DATA, Failure, add_subcommand, content_of, re
 from isotherm_tools.text import extent_text, groups
 
 COLUMNS = 2
-MARKERS = "osD^vP*X<>hpd8"  # a row each
-FILLS = ("full", "none", "left", "top")  # a grid in a precision each: print may have no colours
-LINES = ("-", "--", ":", "-.")  # a grid each
+MARKERS = "osD^vP*X<>hpd8"  # one per kernel and tile
+FILLS = ("full", "none", "left", "top")  # one per grid and precision: print may have no colours
+LINES = ("-", "--", ":", "-.")  # one per grid
 FLOPS_A_POINT = 8  # the usual count of a 7-point stencil, whatever the instructions are
-# GFlop/s outside tensor cores by their data sheets: of H100 SXM and of H200.
+# GFlop/s without tensor cores, from the data sheets of H100 SXM and of H200.
 PEAKS = dict.fromkeys(("NVIDIA H100 80GB HBM3", "NVIDIA H200"), {"fp32": 67e3, "fp64": 34e3})
 
 
@@ -60,7 +60,7 @@ class Ladder(NamedTuple):
         return f"{extent_text(self.cells)}, {self.precision}"
 
     def of_best_tiles(self):
-        """With the fastest tile of each kernel and time block, in the place of its first."""
+        """The ladder with only the fastest tile of each kernel and time block, at the place of its first tile."""
         tiles = groups(self.variants, lambda variant: (variant.kernel, variant.time_block))
         return self._replace(variants=[min(each, key=lambda variant: variant.launch) for each in tiles.values()])
 
@@ -86,8 +86,8 @@ class BenchRecord:
 
 
 def variant_of(entry, subject):
-    """One kernel that was measured. Rates: GPts/s of sweeps, GB/s of what only reads or moves; of a difference (what one thing
-    takes longer than another: it may be nothing, or less, where it drowns in noise) that is not above its noise, None."""
+    """One kernel that was measured. Rates: GPts/s of sweeps, GB/s of reads or copies. The rate of a difference (the extra time of one
+    thing over another, which noise can make 0 or negative) is None unless it is above its noise."""
     tile, time_block, points, moved = (entry[key] for key in ("tile", "time_block", "points_per_launch", "bytes_per_launch"))
     copy, read = (entry[key] and entry[key]["median"] for key in ("copy_bandwidth_bytes_per_s", "read_bandwidth_bytes_per_s"))
     fast, launch, slow = (float(entry["launch_s"][key]) for key in ("p10", "median", "p90"))
@@ -100,7 +100,7 @@ def variant_of(entry, subject):
         # the kernel, and what tells its ways to launch apart
         label=launches + (f" x {time_block}" if time_block > 1 else ""), launches=launches,
         kernel=entry["kernel"], time_block=time_block, launch=launch, speedup=entry["speedup"], copy=copy,
-        intensity=points and FLOPS_A_POINT * points / moved,  # flop per byte of least traffic; None where nothing is updated
+        intensity=points and FLOPS_A_POINT * points / moved,  # flop per byte of least traffic; None if nothing is updated
         rate=rate(launch), fastest=rate(fast), slowest=rate(slow), difference=entry.get("base_s") is not None,
         limits={name: rate(moved / bandwidth) for name, bandwidth in (("copy", copy), ("read", read)) if bandwidth})
 
@@ -109,7 +109,7 @@ def ladder_figure(record, ladders=None):
     ladders = ladders or record.ladders
     same = len({tuple(variant.label for variant in ladder.variants) for ladder in ladders}) == 1
     short = all(len(variant.label) <= figures.MOST_LETTERS for variant in ladders[0].variants)
-    columns = min(COLUMNS, len(ladders)) if same and short else 1  # side by side only with one set of names, which leaves room for bars
+    columns = min(COLUMNS, len(ladders)) if same and short else 1  # side by side only if they share names, so that bars have room
     rows = math.ceil(len(ladders) / columns)
     most = max(len(ladder.variants) for ladder in ladders)
     figure, panels = pyplot.subplots(rows, columns, squeeze=False, layout="constrained",
@@ -129,8 +129,8 @@ def ladder_figure(record, ladders=None):
 
 
 def draw_ladder(panel, ladder, subject):
-    variants, end = ladder.variants, None  # of the axis: chosen by matplotlib
-    if any(variant.difference for variant in variants):  # by the others and the copy bandwidths, for its rate knows no bounds
+    variants, end = ladder.variants, None  # end of the axis; None: chosen by matplotlib
+    if any(variant.difference for variant in variants):  # set by other rates and copy bandwidths: the rate of a difference has no bound
         limits = [limit for variant in variants for limit in variant.limits.values()]
         end = 1.1 * max([*limits, *(variant.rate for variant in variants if not variant.difference)], default=1)
     places = range(len(variants))
@@ -139,7 +139,7 @@ def draw_ladder(panel, ladder, subject):
     panel.barh(places, [variant.rate or 0 for variant in variants], color=figures.PRECISIONS[ladder.precision], xerr=list(zip(*spreads)),
                ecolor="0.4", height=0.7)
     for which, colour in (("copy", figures.LIMIT), ("read", figures.LESS))[: 2 if subject == "reduction" else 1]:
-        # A tick across each bar: what a row would reach that moves its least bytes at that bandwidth.
+        # A tick across each bar: the rate of a kernel that moves its least bytes at this bandwidth.
         known = [(variant.limits[which], place - 0.45, place + 0.45) for place, variant in enumerate(variants)
                  if which in variant.limits]
         if known:
@@ -147,7 +147,7 @@ def draw_ladder(panel, ladder, subject):
     for place, variant in enumerate(variants):
         panel.annotate(figure_text(variant, end), (1.01, place), xycoords=("axes fraction", "data"), va="center", fontsize=figures.SMALL)
     panel.set_yticks(places, [variant.label for variant in variants])
-    panel.set_ylim(len(variants) - 0.4, -0.6)  # the lowest kernel, the first of the table, stands at the top as in the table
+    panel.set_ylim(len(variants) - 0.4, -0.6)  # the first kernel is at the top, as in the table
     panel.set(xlim=(0, end), xlabel="GPts/s" if subject == "stencil" else "GB/s of least traffic")
     panel.set_title(ladder.title, loc="left")
 
@@ -163,16 +163,16 @@ def figure_text(variant, end):
 
 
 def roofline_figure(record):
-    """As Williams, Waterman and Patterson, Communications of the ACM 52-4, 2009. The intensity is by least traffic; the
-    slanted limit is the median of the copies measured with all kernels, the band holds every one's own. Level limits are the peaks of
-    arithmetic, of devices whose peaks are known. A number at a point is its sweeps per launch."""
+    """A roofline (Williams, Waterman and Patterson, Communications of the ACM 52-4, 2009). The intensity is from least traffic; the
+    slanted limit is the median of the copies measured with all kernels, the band is their range. Level limits are the peaks of
+    arithmetic, for devices with known peaks. A number at a point is its sweeps per launch."""
     figure, panel = pyplot.subplots(layout="constrained")
     peaks = {ladder.precision: peak for ladder in record.ladders if (peak := PEAKS.get(record.device, {}).get(ladder.precision))}
     copies = [variant.copy for variant in record.variants if variant.copy]
     if copies:
         intensities = [variant.intensity for variant in record.variants]
         middle = float(np.median(copies))
-        highest = max(peaks.values(), default=0) * 1e9 / middle  # intensity, from which on no kernel is limited by memory
+        highest = max(peaks.values(), default=0) * 1e9 / middle  # the intensity from which no kernel is limited by memory
         ends = np.array([min(intensities) / 2, highest or max(intensities) * 2])
         panel.plot(ends, ends * middle / 1e9, color=figures.LIMIT, label=f"copy: {middle / 1e9:.4g} GB/s")
         panel.fill_between(ends, ends * min(copies) / 1e9, ends * max(copies) / 1e9, color="0.85", linewidth=0)
@@ -209,7 +209,7 @@ def roofline_figure(record):
 
 
 def dealt_out(looks, names):
-    """A look for each name, in the order of their first appearance; the looks repeat where names are many."""
+    """A look for each name, in the order of first appearance; the looks repeat if there are more names."""
     return {name: looks[number % len(looks)] for number, name in enumerate(dict.fromkeys(names))}
 
 
@@ -218,9 +218,9 @@ def dot(marker, colour, fill, label):
 
 
 def time_block_figure(record):
-    """A panel for each precision: points per second under the copy bandwidths of the copies measured beside them, for one sweep
-    per pass over memory, which no kernel of single sweeps exceeds (the fastest of them is drawn), and for as many sweeps per pass
-    as the kernel takes."""
+    """A panel for each precision: points per second, with two limits from the copy bandwidth measured with them: for one sweep per pass
+    over memory, which no kernel of single sweeps exceeds (only the fastest of them is drawn), and for as many sweeps per pass as the
+    kernel takes."""
     precisions = list(dict.fromkeys(ladder.precision for ladder in record.ladders))
     figure, panels = pyplot.subplots(len(precisions), squeeze=False, figsize=(figures.WIDTH, 4.6 * len(precisions)), layout="constrained")
     figure.suptitle(f"temporal blocking on {record.device}", x=0.01, ha="left")
@@ -249,8 +249,8 @@ def time_block_figure(record):
 
 
 def draw_copy_bandwidths(panel, variants):
-    """What sweeps would reach that move their least bytes at the mean of the copies; the rising one as far as it stays
-    in sight of what was measured."""
+    """The rate of sweeps that move their least bytes at the mean copy bandwidth. The rising line ends near the highest measured
+    value."""
     if not variants:
         return
     one = sum(variant.limits["copy"] / variant.time_block for variant in variants) / len(variants)

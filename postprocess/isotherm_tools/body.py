@@ -1,5 +1,5 @@
-"""A body of several materials on the page of its run: which one the cells have in planes through it, the faces with contacts,
-what holds on its boundaries, and how hot each material is."""
+"""A body of several materials on the page of its run: the material of the cells in planes through it, the faces with contacts, the
+boundary conditions, and the temperatures of each material."""
 
 import numpy as np
 from matplotlib import colors, pyplot
@@ -15,19 +15,19 @@ from isotherm_tools.report_page import picture
 from isotherm_tools.text import as_number, counted, format_length, length_unit, printable
 
 COLOURS = ("#4e79a7", "#f2a154", "#59a14f", "#a9a9a9", "#9a7fb8", "#edd060", "#76b7b2", "#9c755f", "#2f4b7c", "#a5d66f",
-           "#c9b49a", "#5f6b6d")  # of materials in the order of the deck; then they begin again
-CONTACT = "#c2006b"  # like none of these
-SLIVER = 1 / 6  # of the longer side: thinner planes are stretched to it
+           "#c9b49a", "#5f6b6d")  # of materials in the order of the deck; repeated if there are more
+CONTACT = "#c2006b"  # distinct from these
+SLIVER = 1 / 6  # of the longer side: a thinner side is stretched to this share
 LEFT, RIGHT, BOTTOM, TOP = 0.95, 0.35, 0.62, 0.35  # inches
 WIDE, HIGH = 4.3, 3.2  # inches of the plane, at most
-LETTERS = 13  # of an inch
+LETTERS = 13  # letters per inch
 LONGEST = 24  # letters, of a name or formula
-LINE = 0.19  # inches, of the legend
-MOST_NAMES = 24  # in it
+LINE = 0.19  # inches, a line of the legend
+MOST_NAMES = 24  # names in the legend
 
 
 def body_pictures(run, snapshot, cell):
-    """Of the planes through `cell`; of a body of one layer of cells this layer."""
+    """Pictures of the planes through `cell`; if the body is one layer of cells, only of this layer."""
     thin = [axis for axis in range(3) if snapshot.cells[axis] == 1]
     return [plane_picture(run, snapshot, axis, cell[axis]) for axis in thin[:1] or (2, 1, 0)]
 
@@ -46,7 +46,7 @@ def plane_picture(run, snapshot, axis, index):
 
 
 def plane_figure(record, snapshot, axis, plane):
-    """The figure; the axis that is stretched, or None; how many lines it has for contacts."""
+    """Returns the figure, the axis that is stretched (or None), and the number of its lines for contacts."""
     (across, up), places, unit = places_in(snapshot, axis)
     sides = np.ptp(places[0]), np.ptp(places[1])
     drawn = np.maximum(sides, SLIVER * max(sides))
@@ -86,7 +86,7 @@ def plane_figure(record, snapshot, axis, plane):
 
 
 def contact_lines(record, plane, across, up):
-    """The two ends of each line along faces whose two materials have a contact. `across`, `up`: places of the faces."""
+    """The two ends of each line along faces whose two materials have a contact. `across`, `up`: positions of the faces."""
     numbers = {material["name"]: number for number, material in enumerate(record["materials"])}
     touching = np.zeros((256, 256), dtype=bool)
     for contact in record["contacts"]:
@@ -117,7 +117,7 @@ def law_text(law):
 
 
 def laws_text(laws, room=None):
-    """Of one face; more letters than there is room for say only how many laws it has, or of which kind the one is."""
+    """Text on the boundary conditions of one face; if it is longer than `room`, only their number, or the kind of the single one."""
     text = " + ".join(map(law_text, laws))
     if room is None or len(text) <= room:
         return figures.plain(text) if room else text

@@ -1,5 +1,5 @@
-"""isotherm compare: every legal combination of what a deck leaves open, run from the same initial state, held to the same bits, and
-ranked. A study over axes of its own: each combination is a run, started as a study starts its cases."""
+"""isotherm compare: runs every legal combination of what a deck leaves open from the same initial state, checks that all have the same
+bits, and ranks them. Each combination is a run, started as a study starts its cases."""
 
 import csv
 import json
@@ -27,16 +27,16 @@ from isotherm_tools.text import aligned, counted, escaped, extent_text, grouped,
 
 # The axes of a deck.
 
-DEEPEST = 8  # layers of ghosts, as `halo_width: auto` weighs them
-NOWHERE = [0, 0, 0]  # in no file and no argument
+DEEPEST = 8  # layers of ghosts: the most that `halo_width: auto` considers
+NOWHERE = [0, 0, 0]  # the place of a node that is in no file and no argument
 
 
 class Axis(NamedTuple):
     name: str
     key: str
-    values: Callable  # of a Job, and whether the axis was named: the plainest first
-    of_ranks: bool = False  # means nothing on one
-    unasked: bool = True  # varies where no axis is named
+    values: Callable  # of (job, whether --axes names the axis); the plainest value first
+    of_ranks: bool = False  # has no effect on one rank
+    unasked: bool = True  # varies if --axes names no axis
 
 
 def widths(job, _named):
@@ -44,14 +44,14 @@ def widths(job, _named):
 
 
 def process_grids(job, _named):
-    """The cheapest by estimate first: a run would take it."""
+    """All process grids; the one with the least estimated cost first, as a run would choose it."""
     sizes = range(1, job.ranks + 1)
     grids = [grid for grid in product(sizes, sizes, sizes) if math.prod(grid) == job.ranks]
     cheapest = tuple(job.base["plan"]["process_grid"])
     return [f"[{x},{y},{z}]" for x, y, z in sorted(grids, key=lambda grid: grid != cheapest)]
 
 
-# Where they are too many together, the later make way for the earlier.
+# If there are too many combinations, the later axes are dropped first.
 AXES = [
     Axis("kernel", "solver.kernel", lambda job, _: [row["name"] for row in job.rows("kernels")]),
     Axis("tile", "solver.tile", lambda job, _: list(dict.fromkeys(
@@ -62,14 +62,14 @@ AXES = [
     Axis("time_block", "solver.time_block", widths, unasked=False),
     Axis("process_grid", "parallel.process_grid", process_grids, of_ranks=True),
     Axis("cuda_graph", "solver.cuda_graph", lambda *_: ["false", "true"]),
-    # Unasked those that `auto` may take.
+    # If the axis is not named, only those that `auto` may choose.
     Axis("reduction", "solver.reduction",
          lambda job, named: [row["name"] for row in job.rows("reductions") if named or row["automatic"]]),
 ]
 
 
 def parse_axes(text):
-    """"kernel,tile" as axes, in the order of the table."""
+    """The axes named in a text such as "kernel,tile", in the order of AXES."""
     names = [name for name in text.split(",") if name] if text else []
     known = [axis.name for axis in AXES]
     for name in names:
@@ -85,8 +85,8 @@ def node(word):
 
 
 class Job:
-    """The deck (path, overrides, their places) on so many ranks. `listed`: isotherm list --json; `base`: what the program says of
-    the deck with the named axes open."""
+    """The deck (path, overrides, their positions) on `ranks` ranks. `listed`: the output of isotherm list --json; `base`: the answer of
+    the program for the deck with the named axes set to auto."""
 
     def __init__(self, program, deck, ranks, named):
         self.program, self.deck, self.path, self.ranks, self.named = program, deck, deck[0], ranks, named
@@ -96,11 +96,11 @@ class Job:
         raise_error(raise_error(self.base), "refused")
 
     def rows(self, table):
-        """Those of the backend; whether the devices run them is a matter of legality."""
+        """The entries of the backend; a later check of legality shows whether the devices can run them."""
         return [row for row in self.listed[table] if row["backend"] == self.base["plan"]["backend"]]
 
     def ask(self, requests):
-        """An answer for each: the deck with its settings, run for a comparison."""
+        """An answer for each request: the deck with the settings of the request, as a run for a comparison."""
         return self.program.ask(*self.deck, [
             {"ranks": self.ranks, "host": "this", "compare": {}, **each,
              "settings": [{"key": key, "value": node(word)} for key, word in {**self.opened, **each["settings"]}.items()]}
@@ -112,12 +112,12 @@ class Job:
 
 
 class Plan:
-    """The axes that vary, those that would make more combinations than the limit, and all legal combinations, as entries: the
-    last axis changes fastest, so the first combination, which others are compared with, is the plainest."""
+    """The axes that vary, the axes left out because they would exceed the limit, and all legal combinations as entries. The last axis
+    changes fastest, so the first combination, which is the reference, is the plainest."""
 
     def __init__(self, job, limit):
         self.job, self.axes, self.left, self.entries = job, [], [], [Entry()]
-        unasked = [axis for axis in AXES if axis.unasked]  # what the deck pins does not vary
+        unasked = [axis for axis in AXES if axis.unasked]  # a key that the deck fixes does not vary
         answers = [] if job.named else job.ask([{"settings": {axis.key: "auto"}} for axis in unasked])
         left_open = [axis for axis, answer in zip(unasked, answers) if answer.get("deck") == job.base["deck"]]
         self.values = {axis.name: self.values_of(axis) for axis in (job.named or left_open)}
@@ -140,14 +140,14 @@ class Plan:
                                         "raise --limit")
 
     def values_of(self, axis):
-        """Those that are legal whatever the others are. Tiles are legal with their kernel alone."""
+        """The values that are legal while the other axes are open. Tiles are legal only with their kernel."""
         if axis.of_ranks and self.job.ranks == 1:
             return []
         values = axis.values(self.job, axis in self.job.named)
         return values if axis.name == "tile" else self.job.legal(values, lambda word: {axis.key: word})
 
     def extended(self, axis):
-        """All legal combinations with the values of one axis more. A kernel without tiles has the one that it has."""
+        """All legal combinations with one more axis. A kernel without tiles has the only value auto."""
         bare = {row["name"] for row in self.job.rows("kernels") if not any(row["tiles"].values())}
         more = [Entry(f"{each.name} {axis.name}={word}".strip(), {**each.settings, axis.key: word})
                 for each in self.entries for word in (
@@ -155,30 +155,30 @@ class Plan:
         return self.job.legal(more, lambda each: each.settings)
 
 
-# The runs, and what they have measured.
+# The runs and their measurements.
 
-LEAST_SWEEPS, MOST_SWEEPS = 4, 120  # of a sample
+LEAST_SWEEPS, MOST_SWEEPS = 4, 120  # sweeps per sample
 PERIOD = 24  # sweeps: whole time blocks of lengths 1, 2, 3, 4, 6 and 8
 LEAST_SAMPLES, MOST_SAMPLES = 5, 200
 MEMORY = 71
-# Codes with which a run says something of the combination, not of the job.
+# Exit codes for which only the combination is left out; others end the comparison.
 LEFT_OUT = (DATA, UNAVAILABLE, MEMORY)
 UNIT_ROUNDOFF = 2.0 ** -53
 
 
 @dataclass
 class Entry:
-    """A combination, and what became of it."""
+    """A combination and its results."""
 
     name: str = ""  # "kernel=openmp halo_width=2"
     settings: dict = field(default_factory=dict)  # by Plan.axes
     case: object = None
     verdict: str = "left_out"  # or "same", "differs"
     note: str = ""  # what differs, or why it was left out
-    code: int = 0  # with which it was left out
+    code: int = 0  # exit code of a combination that was left out
     run: dict = None  # run.json
-    samples: list = field(default_factory=list)  # s per sweep, with its share of a check
-    within_noise: bool = False  # of the first
+    samples: list = field(default_factory=list)  # s per sweep, including its share of a check
+    within_noise: bool = False  # of the fastest
 
     @property
     def median(self):
@@ -186,7 +186,7 @@ class Entry:
 
     @property
     def range(self):
-        """Without the lowest and the highest tenth, linear between samples: statistics.quantiles rounds below equal samples."""
+        """The range without the lowest and highest tenth, linear between samples: statistics.quantiles rounds below equal samples."""
         ordered = sorted(self.samples)
 
         def at(share):
@@ -196,7 +196,7 @@ class Entry:
         return at(0.1), at(0.9)
 
     def figures(self):
-        """None of a wrong answer: it has no speed."""
+        """None for a wrong answer, which has no speed."""
         if self.verdict != "same":
             return None
         points = math.prod(self.run["grid"]["cells"]) / self.median  # per second
@@ -208,7 +208,7 @@ class Entry:
 
 
 class Measurement:
-    """`size`: sweeps of a sample; `interval`: of the checks in these runs."""
+    """`size`: sweeps per sample; `interval`: sweeps between checks in these runs."""
 
     def __init__(self, job, launcher, work, sweeps, seconds):
         self.job, self.launcher, self.work, self.seconds, self.passes = job, launcher, work, seconds, 0
@@ -217,8 +217,8 @@ class Measurement:
         self.interval = min(wanted, self.size)
 
     def size_by_time(self, wanted):
-        """By the least traffic of a sweep and the copy bandwidth of this host, measured: whole intervals of checks, or
-        of the usual time blocks."""
+        """Estimates the sweeps per sample from the least traffic of a sweep and the measured copy bandwidth of this host; rounds to
+        whole intervals of checks, or to whole time blocks of usual lengths."""
         job, plan = self.job, self.job.base["plan"]
         copy, = job.program.ask(*job.deck, [{"bandwidth": plan["backend"], "bytes": 8 * math.prod(plan["cells"])}])
         sweep = plan["traffic_bytes"] / max(plan["sweeps"], 1) / raise_error(copy)["bytes_per_s"]
@@ -226,11 +226,11 @@ class Measurement:
         return next((sweeps // unit * unit for unit in (wanted, PERIOD) if sweeps >= unit), sweeps)
 
     def sweeps(self, samples):
-        """Behind a sample that warms up; the last is lost where checks lag."""
+        """Sweeps of a run: one sample more to warm up, and one that asynchronous checks lose at the end."""
         return self.size * (samples + 2)
 
     def run(self, entries, samples, **compare):
-        """Each entry with so many samples. Fills in `case`, `run` and `samples`."""
+        """Runs each entry with its number of samples. Sets `case`, `run` and `samples`."""
         self.passes += 1
         folder = {"output.directory": str(self.work / str(self.passes))}
         compare = {"check_interval": self.interval, "tuning_file": str(self.work / "tuning.json"), **compare}
@@ -238,7 +238,7 @@ class Measurement:
                                  "compare": {"sweeps": self.sweeps(count), **compare}} for entry, count in zip(entries, samples)])
         cases = [StudyCase(self.job.ranks, {}, name=entry.name).resolved(raise_error(answer))
                  for entry, answer in zip(entries, answers)]
-        # The combinations, as the runner of studies wants its cases.
+        # Passes the combinations to the runner of studies as cases.
         study = SimpleNamespace(
             program=self.job.program, cases=cases, launcher=self.launcher, scaling=None,
             changes=lambda pairs: [[] for _ in pairs],
@@ -258,20 +258,20 @@ class Measurement:
             entry.verdict, entry.note, entry.code = "left_out", message, look.exit_code
 
     def samples(self, case, run):
-        """Of history.csv, which has the time of every check."""
+        """Samples from history.csv, which has the time of every check."""
         with open(case.folder / "history.csv", encoding="utf-8", newline="") as file:
             wall = {int(row["sweep"]): float(row["wall_s"]) for row in csv.DictReader(file)}
         marks = [wall[sweep] for sweep in sorted(wall) if sweep % self.size == 0]
         if run["residual"]["check"] == "asynchronous":
-            marks = marks[:-1]  # the last two are told together
-        # Checks may come more often than in the deck: a sweep has its share of those that the deck asks for.
+            marks = marks[:-1]  # the last two checks are recorded at the same time
+        # Checks may be more frequent than in the deck: a sweep gets the share of a check that the deck implies.
         check = run["phases_s"]["reduction"]["min"] / max(run["residual"]["checks"], 1)
         more = check * (1 / self.interval - 1 / self.job.base["check_interval"])
-        times = [max(after - before, 1e-6) / self.size for before, after in zip(marks, marks[1:])]  # written to a microsecond
+        times = [max(after - before, 1e-6) / self.size for before, after in zip(marks, marks[1:])]  # the file has microseconds
         return [max(time - more, time / 2) for time in times]
 
     def first_pass(self, entries):
-        """All as far as the first that could be run, which they are compared with; returns it, or None."""
+        """Runs all entries and compares them with the first that could be run; returns this entry, or None."""
         say(f"fields after {grouped(self.sweeps(LEAST_SAMPLES))} sweeps:\n")
         self.run(entries, [LEAST_SAMPLES] * len(entries))
         first = next((entry for entry in entries if entry.run), None)
@@ -281,7 +281,7 @@ class Measurement:
         return first
 
     def second_pass(self, entries):
-        """Longer, where the first pass took less than the time of a combination. A wrong answer has no speed."""
+        """Runs an entry longer if its first pass took less than the time per combination. A wrong answer has no speed."""
         counts = {entry.name: min(MOST_SAMPLES, math.ceil(self.seconds / (self.size * entry.median)))
                   for entry in entries if entry.verdict == "same"}
         again = [entry for entry in entries if counts.get(entry.name, 0) > LEAST_SAMPLES]
@@ -290,12 +290,12 @@ class Measurement:
         say("times:\n")
         first_runs = [entry.run for entry in again]
         self.run(again, [counts[entry.name] for entry in again])
-        for entry, run in zip(again, first_runs):  # the record of the longer run has the field of another sweep
+        for entry, run in zip(again, first_runs):  # in the longer run these belong to another sweep
             if entry.run:
                 entry.run.update({key: run[key] for key in ("fingerprint", "residual")})
 
     def difference(self, first, entry):
-        """Where the bits differ; empty where they do not."""
+        """Describes where the bits differ; empty if they are equal."""
         if entry.run["fingerprint"] != first.run["fingerprint"]:
             return self.first_cells(first, entry)
         norms = [each.run["residual"]["last_K"] for each in (first, entry)]
@@ -306,7 +306,7 @@ class Measurement:
         return f"the norm is {norms[1]} and should be {norms[0]}"
 
     def first_cells(self, first, entry):
-        """Both are run once more, with their last fields in files."""
+        """Runs both again, with their last fields in files, and describes the first cells that differ."""
         say(f"{entry.name} has other bits; where, two more runs tell:\n")
         pair = [Entry(each.name, settings=each.settings) for each in (first, entry)]
         self.run(pair, [LEAST_SAMPLES] * 2, snapshots=True)
@@ -322,7 +322,7 @@ class Measurement:
 
 
 def field_difference(expected, found):
-    """"2 of 3 520 cells; the first, (1, 0, 7), is 300.1 and should be 300"; empty where there is none. A plane at a time."""
+    """"2 of 3 520 cells; the first, (1, 0, 7), is 300.1 and should be 300"; empty if none differs. Reads one plane at a time."""
     import h5py
     import numpy as np
 
@@ -343,15 +343,15 @@ def field_difference(expected, found):
 
 
 def norms_agree(a, b, exact, cells):
-    """Each is as far from the sum of the same terms as the rounding of a term and of so many additions, in any order, can bring it
-    (Higham, Accuracy and Stability of Numerical Algorithms, SIAM 2002, chapter 4); the root of it is nearer."""
+    """The bound of the difference: each norm deviates from the exact sum at most by the rounding of its terms and additions, in any
+    order (Higham, Accuracy and Stability of Numerical Algorithms, SIAM 2002, chapter 4); its root deviates less."""
     if a == b or None in (a, b):  # None: not finite
         return a == b
     return not exact and abs(a - b) <= 2 * (cells + 4) * UNIT_ROUNDOFF * max(abs(a), abs(b))
 
 
 def read_tuning(path):
-    """The file's content; None where there is none."""
+    """The file's content; None if there is no file."""
     if not Path(path).exists():
         return None
     with failing((OSError, ValueError, KeyError, TypeError), DATA,
@@ -363,9 +363,9 @@ def read_tuning(path):
 
 
 def keep(path, job, measurement, entries):
-    """--keep: the fastest kernels of a comparison in a tuning file, which later runs of the deck read. Returns a line for each
-    process grid. The program alone knows by what a tuning file finds its entries: so the deck is run once, up to its first
-    check, with a file of its own; the entry in it gets the choice of the comparison, and a second run must take it."""
+    """--keep: stores the fastest kernels of a comparison in a tuning file, which later runs of the deck read. Returns a line for each
+    process grid. Only the program knows the keys of the entries in a tuning file. So the deck is run once, up to its first check, with
+    a temporary tuning file; the entry in it gets the choice of the comparison, and a second run must use it."""
     automatic = {row["name"] for table in ("kernels", "reductions") for row in job.listed[table] if row["automatic"]}
     fit = [entry for entry in entries
            if entry.verdict == "same" and {entry.run["method"][key] for key in ("kernel", "reduction")} <= automatic]
@@ -375,7 +375,7 @@ def keep(path, job, measurement, entries):
 
 
 def keep_grid(path, job, measurement, grid, entries):
-    """Of the entries, the fastest first, the first that a run takes."""
+    """Stores the first entry, from the fastest on, that a run accepts."""
     settings = {"parallel.process_grid": "[{},{},{}]".format(*grid)} if job.ranks > 1 else {}
     file = measurement.work / "kept.json"
     file.unlink(missing_ok=True)
@@ -399,7 +399,7 @@ def keep_grid(path, job, measurement, grid, entries):
 
 
 def short_run(job, measurement, settings, file):
-    """The method of a run of the deck as it is, up to its first check."""
+    """Runs the unchanged deck up to its first check and returns the method of this run."""
     entry = Entry("the deck", settings=settings)
     measurement.run([entry], [0], sweeps=job.base["interval"], check_interval=job.base["interval"], tuning_file=str(file))
     if not entry.run:
@@ -431,7 +431,7 @@ def parse(words):
     top.add_argument("--baseline", default="", metavar="FILE", help="an earlier --json; exit code 76 where a figure of merit got worse")
     baseline.add_tolerance(top)
     options = top.parse_intermixed_args(words)
-    if options.source and options.deck:  # which is the first override
+    if options.source and options.deck:  # argparse took the first override for the deck
         options.overrides.insert(0, options.deck)
     if not options.source and not options.deck:
         top.error("deck is required")
@@ -441,13 +441,13 @@ def parse(words):
 
 
 def check_not_launched(words):
-    """mpirun, or srun with several tasks, has started this process. A shell in a job of Slurm may be a step of one task."""
+    """Fails if mpirun, or srun with several tasks, has started this process. A shell in a Slurm job may be a step of one task."""
     ranks = next((int(os.environ[name]) for name in SIZES if os.environ.get(name, "").isdigit()), 0)
     of_mpi = any(map(os.environ.get, ("OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK")))
     if not is_launched() or (ranks == 1 and not of_mpi):
         return
     if launched_rank() > 0:
-        time.sleep(2)  # another says it, and a launcher ends all with the first
+        time.sleep(2)  # rank 0 reports it, and the launcher then ends all ranks
         sys.exit(COMMAND_LINE)
     raise Failure(COMMAND_LINE, "isotherm: compare starts its ranks itself; write: isotherm compare --ranks "
                                 f"{ranks or 'N'} {shell_words(words)}")
@@ -459,14 +459,14 @@ def main(words):
     named = parse_axes(options.axes)
     earlier = baseline.Measured(options.baseline) if options.baseline else None
     read_tuning(options.keep) if options.keep else None
-    for path in filter(None, (options.json, options.keep)):  # before hours of work: can the file be made?
+    for path in filter(None, (options.json, options.keep)):  # checks before hours of work that the file can be created
         try:
             tempfile.TemporaryFile(dir=Path(path).parent).close()
         except OSError as error:
             raise cannot_write(path, error) from error
     with failing(OSError, CANNOT_CREATE, lambda error: f"cannot make a folder here for the runs ({error.strerror}); start "
                  "isotherm compare where you may write"):
-        work = Path(tempfile.mkdtemp(prefix="isotherm-compare-", dir="."))  # here, where all hosts of a job see it
+        work = Path(tempfile.mkdtemp(prefix="isotherm-compare-", dir="."))  # in the current folder, which all hosts of a job can access
     try:
         return Comparison(words, options, named, work).run(earlier)
     except KeyboardInterrupt as stop:
@@ -493,7 +493,7 @@ class Comparison:
     def run(self, earlier):
         options, job, plan, measurement = self.options, self.job, self.plan, self.measurement
         entries = plan.entries
-        if earlier:  # of which devices the ranks have, their first run tells
+        if earlier:  # the devices of the ranks are not known before their first run
             if earlier.schema != "isotherm-compare":
                 raise Failure(DATA, f"{in_quotes(earlier.path)} is of no comparison; name what isotherm compare --json has written")
             now = f"{extent_text(job.base['cells'])} {job.base['precision']} on {counted(job.ranks, 'rank')}"
@@ -534,7 +534,7 @@ class Comparison:
         return state.DONE
 
     def run_words(self, entry):
-        """What to type for a run of that combination. Overrides of its own keys make way."""
+        """The command line of a run of that combination. Its settings replace overrides of the same keys."""
         options, settings = self.options, entry.settings
         overrides = [each for each in options.overrides if each.split("=")[0] not in settings]
         launcher = f"{options.launcher.replace('{ranks}', str(options.ranks))} " if options.ranks > 1 else ""
@@ -543,7 +543,7 @@ class Comparison:
 
 
 def rank(entries):
-    """The fastest with the same bits first, then those that differ, then those that were left out."""
+    """Sorts: first entries with the same bits, the fastest first, then those that differ, then those left out."""
     entries.sort(key=lambda entry: (("same", "differs", "left_out").index(entry.verdict), entry.median))
     for entry in entries[1:]:
         entry.within_noise = entry.verdict == "same" and entry.range[0] <= entries[0].range[1]
@@ -561,7 +561,7 @@ def figures_of_merit(entries):
 
 
 def table(plan, entries, reference):
-    """`low` to `high`: the range of a sweep's times, without the lowest and the highest tenth."""
+    """Columns `low` to `high`: the range of the times of a sweep, without the lowest and the highest tenth."""
     timed = [entry.figures() for entry in entries]
     tiles = all(axis.name != "tile" for axis in plan.axes) and any(entry.run and entry.run["method"]["tile"] for entry in entries)
     halos = any(f and f.exposed is not None for f in timed)

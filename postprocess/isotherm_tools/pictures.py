@@ -1,6 +1,5 @@
-"""A run as pictures: planes of cells through the box, one time or several side by side; as films, GIF, or MP4 where there
-is ffmpeg; isotherms as surfaces, by PyVista, which this package does without where nobody asks for it; residuals and
-diagnostics over the sweeps."""
+"""Draws a run: planes of cells through the box, at one time or several side by side; films as GIF, or as MP4 if ffmpeg is installed;
+isotherms as surfaces, by PyVista, which no other subcommand needs; residuals and diagnostics over the sweeps."""
 
 import math
 import subprocess
@@ -21,7 +20,7 @@ AXES = "xyz"
 MOST_PANELS = 9
 CONTOURS = 9
 NARROW = 0.8  # inches
-DPI = 150  # of a film
+DPI = 150  # dots per inch of a film
 
 
 def add(subcommands):
@@ -65,7 +64,7 @@ def draw_slice(options):
     planes = [each.plane(axis, index) for each in chosen]
     if not any(np.isfinite(plane).any() for plane in planes):
         raise no_body(chosen[0], axis, index)
-    # One panel a snapshot, with one scale of colours, so that panels can be compared.
+    # One panel per snapshot, with one colour scale, so that panels can be compared.
     return figures.draw(path, slice_figure, run.name, chosen, axis, index, planes)
 
 
@@ -80,8 +79,8 @@ def chosen_series(run, options):
 
 
 def chosen_snapshot(snapshots, options):
-    """By number, where negative ones count from the end; or by time: `first`, `last`, or the one nearest to a number of
-    seconds within the run."""
+    """The snapshot by number, where negative numbers count from the end, or by time: `first`, `last`, or the snapshot nearest to a
+    number of seconds within the run."""
     index, time = options.index, options.time
     if index is not None:
         if not -len(snapshots) <= index < len(snapshots):
@@ -99,8 +98,8 @@ def chosen_snapshot(snapshots, options):
 
 
 def plane_index(snapshot, axis, position, hottest=None):
-    """Index of the cell at `position`: metres, or "40%" of the way along the axis. None: that of the `hottest` place of the run
-    where this file has it, else the middle."""
+    """Index of the cell at `position`: metres, or "40%" of the length of the axis. None: the cell at the `hottest` place of the run if
+    this file contains it, else the middle."""
     low, high = (corner[axis] for corner in snapshot.bounds)
     if position is None:
         position = repr(hottest[axis]) if hottest and low <= hottest[axis] <= high else "50%"
@@ -111,28 +110,28 @@ def plane_index(snapshot, axis, position, hottest=None):
     if not low - slack <= metres <= high + slack:
         raise Failure(COMMAND_LINE, f"--position {position} lies outside the grid; along {AXES[axis]} it runs from "
                                     f"{low:.6g} m to {high:.6g} m")
-    # As the program's own slices: an upper face belongs to the cell below it only at the end of the box, and
-    # a place that is a face but for rounding is that face.
+    # As in the program's slices: an upper face belongs to the cell below it only at the end of the box, and a position within rounding
+    # of a face is on this face.
     faces = snapshot.edges[axis]
     index = int(np.searchsorted(faces + 1e-9 * np.append(0, -np.diff(faces)), metres, side="right")) - 1
     return min(max(index, 0), snapshot.cells[axis] - 1)
 
 
 def spread(snapshots, most=MOST_PANELS):
-    """At most `most` of them, evenly over the run, its first and last among them."""
+    """At most `most` snapshots, evenly over the run, including the first and the last."""
     count = min(most, len(snapshots))
     return [snapshots[i] for i in np.linspace(0, len(snapshots) - 1, count).round().astype(int)]
 
 
 def places_in(snapshot, axis):
-    """The axes across and up a plane of cells, the places of the faces along each, and the unit of these."""
+    """The horizontal and the vertical axis of a plane of cells, the positions of the faces along each, and their unit."""
     axes = [other for other in range(3) if other != axis]
     unit = length_unit(max(np.ptp(snapshot.edges[along]) for along in axes))
     return axes, [snapshot.edges[along] / unit.si for along in axes], unit
 
 
 def slice_figure(name, snapshots, axis, index, planes, scale=None):
-    """`scale`: where others than these planes are to have it too."""
+    """`scale`: a colour scale to share with other planes."""
     (across, up), places, unit = places_in(snapshots[0], axis)
     scale, steady = scale or Scale(planes), is_steady(snapshots)
     columns, rows, size = arrange(len(planes), np.ptp(places[0]) / np.ptp(places[1]))
@@ -160,7 +159,7 @@ def slice_figure(name, snapshots, axis, index, planes, scale=None):
 
 
 class Scale:
-    """Colours and round isotherms that planes of cells share, or a field."""
+    """The colour scale and round isotherms that planes of cells, or a field, share."""
 
     def __init__(self, planes, most=CONTOURS):
         finite = np.concatenate([plane[np.isfinite(plane)] for plane in planes])
@@ -168,18 +167,18 @@ class Scale:
         if self.high - self.low > 1e-12 * abs(self.high):
             ticks = MaxNLocator(most + 1, steps=[1, 2, 2.5, 5, 10]).tick_values(self.low, self.high)
             self.isotherms = [float(level) for level in ticks if self.low < level < self.high]
-        else:  # a uniform plane: no digits of rounding blown up to a pattern
+        else:  # a uniform plane: rounding must not be enlarged to a pattern
             self.low, self.high, self.isotherms = self.low - 0.5, self.high + 0.5, []
 
     def ink(self, level):
-        """Of an isotherm: the inferno map is dark where it is cold."""
+        """The colour of an isotherm: the inferno map is dark for low temperatures."""
         return "white" if (level - self.low) < 0.65 * (self.high - self.low) else "black"
 
 
 def draw_plane(panel, across, up, plane, scale, values=True, most_cells=None, **look):
-    """Cells, of which `across` and `up` are the places of the faces, with isotherms; returns the image. `values`: they stand on
-    the lines; from one picture of a film to the next they would jump. `most_cells`: along a side; of more cells only every other,
-    every third, ... counts for lines."""
+    """Draws cells and isotherms; returns the image. `across`, `up`: positions of the faces. `values`: label the lines, which films do
+    not, as labels would jump between frames. `most_cells`: along a side; with more cells the lines use only every second, third, ...
+    cell."""
     image = panel.pcolorfast(across, up, plane, cmap="inferno", vmin=scale.low, vmax=scale.high)
     finite = plane[np.isfinite(plane)]
     levels = [level for level in scale.isotherms if finite.size and finite.min() < level < finite.max()]
@@ -189,7 +188,7 @@ def draw_plane(panel, across, up, plane, scale, values=True, most_cells=None, **
     x, y = ((faces[:-1] + faces[1:]) / 2 for faces in (across, up))
     lines = panel.contour(x[columns], y[rows], plane[rows, columns], levels=levels, colors=list(map(scale.ink, levels)),
                           **{"linewidths": 0.5, "alpha": 0.7, **look})
-    if values:  # that have room for them; on a narrow panel on every second
+    if values:  # where there is room; on a narrow panel on every second line
         inches = panel.get_position().size * panel.figure.get_size_inches()
         texts = panel.clabel(lines, lines.levels[::2 if min(inches) < NARROW else 1], fmt="%g", fontsize=8, inline_spacing=2)
         for artist in (*texts, *panel.collections):
@@ -199,7 +198,7 @@ def draw_plane(panel, across, up, plane, scale, values=True, most_cells=None, **
 
 def arrange(count, aspect):
     """Columns, rows and inches of a figure of `count` panels, each `aspect` times as wide as high."""
-    longest = figures.WIDTH - 1.9 if count == 1 else 1.5  # three and the scale of colours: little more than WIDTH
+    longest = figures.WIDTH - 1.9 if count == 1 else 1.5  # three panels and the colour bar are little wider than WIDTH
     width, height = max(longest * min(aspect, 1), 1.2), max(longest / max(aspect, 1), 0.75)
 
     def distance_from_a_page(columns):
@@ -211,7 +210,7 @@ def arrange(count, aspect):
 
 
 def is_steady(snapshots):
-    """Steady runs have no time: there the sweep says how far they were."""
+    """Snapshots of steady runs have no time: their sweep is shown instead."""
     return all(snapshot.time == 0 for snapshot in snapshots) and snapshots[-1].sweep > 0
 
 
@@ -244,7 +243,7 @@ def animate(options):
 
 
 def film(name, frames, axis, index):
-    """A figure, and a generator that draws one frame after the other into it. Planes are read twice, and never all held."""
+    """A figure, and a generator that draws one frame after the other into it. Reads each plane twice, and never holds all of them."""
     finite = (plane[np.isfinite(plane)] for plane in (frame.plane(axis, index) for frame in frames))
     ends = [np.array([each.min(), each.max()]) for each in finite if each.size]
     if not ends:
@@ -252,7 +251,7 @@ def film(name, frames, axis, index):
     scale = Scale(ends)
     figure = slice_figure(name, frames[:1], axis, index, [frames[0].plane(axis, index)], scale)
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # as it is now: frames must not jump
+    figure.set_layout_engine("none")  # fixes the layout: frames must not jump
     panel, steady, places = figure.axes[0], is_steady(frames), places_in(frames[0], axis)[1]
     title = panel.get_title(loc="left").rpartition(", ")[0]
 
@@ -271,13 +270,13 @@ def write_gif(path, figure, frames, rate):
     for _ in frames:
         figure.canvas.draw()
         pixels = Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert("RGB")
-        # With the colours of the first frame, whose scale has all: of the others only what has changed is stored.
+        # Uses the palette of the first frame, whose colour bar has all colours: of other frames only changes are stored.
         pictures.append(pixels.quantize(256, palette=pictures[0] if pictures else None, dither=Image.Dither.NONE))
     pictures[0].save(path, format="GIF", save_all=True, append_images=pictures[1:], duration=round(1000 / rate), loop=0)
 
 
 def write_mp4(path, figure, frames, rate):
-    """H.264, which browsers and telephones play. The name does not end in what it is, so that ffmpeg must be told."""
+    """Writes H.264, which browsers and telephones play. The name of the part file does not show the format: ffmpeg needs -f."""
     film_writer = animation.FFMpegWriter(fps=rate, codec="h264", extra_args=["-f", "mp4"])
     with failing((subprocess.CalledProcessError, BrokenPipeError), UNAVAILABLE,
                  lambda error: f"ffmpeg makes no H.264 here ({error}); end the name in .gif"):
@@ -286,18 +285,18 @@ def write_mp4(path, figure, frames, rate):
                 film_writer.grab_frame(facecolor="white")
 
 
-MOST_CELLS = 256**3  # of which surfaces are drawn: of larger fields every other cell, every third, ...
+MOST_CELLS = 256**3  # limit for surfaces: larger fields use every second, third, ... cell
 SURFACES = 7
 SIZE = (1600, 1200)  # pixels
-VIEW = (-0.45, -1.0, 0.75)  # from there: x to the right, y away, z up
-EDGES = ((0, (0.5, 0, 0), (0, -14)), (1, (0, 0.5, 0), (-14, 0)), (2, (1, 0, 0.5), (12, -4)))  # axis, where on the box, points from it
+VIEW = (-0.45, -1.0, 0.75)  # direction of the camera: x to the right, y away from it, z up
+EDGES = ((0, (0.5, 0, 0), (0, -14)), (1, (0, 0.5, 0), (-14, 0)), (2, (1, 0, 0.5), (12, -4)))  # axis, place, label offset in points
 
 
 def draw_volume(options):
     pyvista = load_pyvista()
     run = Run(options.run)
     name = options.series or run.name
-    path = figures.check_format(options.out or run.path / f"{name}_volume.png", (".png",))  # surfaces are pixels
+    path = figures.check_format(options.out or run.path / f"{name}_volume.png", (".png",))  # surfaces are drawn as pixels
     snapshot = chosen_snapshot(run.series(options.series), options)
     if snapshot.thin_axis:
         raise Failure(DATA, f"{snapshot.path} is one cell thick along {snapshot.thin_axis} and holds no surfaces; slice draws it")
@@ -314,7 +313,7 @@ def load_pyvista():
                  "it with pip install pyvista, or open the run's .xmf in ParaView"):
         import pyvista
         from vtkmodules.vtkCommonCore import vtkLogger
-    vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_ERROR)  # that there is no display is no news
+    vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_ERROR)  # hides the error that there is no display
     pyvista.OFF_SCREEN = True
     return pyvista
 
@@ -324,7 +323,7 @@ def stride_of(snapshot):
 
 
 def levels_of(field, wish, path):
-    """Kelvin of the surfaces: as wished, or round ones between the coldest and the hottest cell."""
+    """Temperatures of the surfaces: as requested, or round ones between the coldest and the hottest cell."""
     coldest, hottest = np.nanmin(field), np.nanmax(field)
     with failing(ValueError, COMMAND_LINE, lambda _: f"--isotherms {wish} are no temperatures; give kelvins such as 300,350"):
         levels = Scale([field], SURFACES).isotherms if wish is None else list(map(float, wish.split(",")))
@@ -335,10 +334,10 @@ def levels_of(field, wish, path):
 
 
 def surfaces(pyvista, snapshot, stride, field, scale, levels):
-    """The field behind the hottest cell, with isotherms on it, and surfaces before it, as an array (height, width, 3); and the pixels
-    of the middles of EDGES, from below."""
+    """An image (height, width, 3): the part of the field behind the hottest cell, with isotherms on it, and surfaces in front of it;
+    and the pixel positions of the middles of EDGES, counted from below."""
     low, high = snapshot.bounds
-    # To the faces of the box, with the temperature of the outermost cells.
+    # Extends the centres to the faces of the box, with the temperature of the outermost cells.
     places = [np.concatenate(([low[axis]], snapshot.centres(axis)[::stride], [high[axis]])) / max(high - low) for axis in range(3)]
     field = np.pad(field, 1, mode="edge")
     cut = min(int(np.unravel_index(np.nanargmax(field), field.shape)[1]), field.shape[1] // 2)
@@ -377,7 +376,7 @@ def surfaces(pyvista, snapshot, stride, field, scale, levels):
 
 
 def volume_figure(name, snapshot, scale, levels, pixels, middles):
-    """With the edges' lengths; the scale of colours names the isotherms."""
+    """The image with the lengths of the edges; the colour bar labels the isotherms."""
     low, high = snapshot.bounds
     unit = length_unit(max(high - low))
     rows, columns = (np.flatnonzero((pixels < 255).any(axis=(axis, 2))) for axis in (1, 0))
@@ -410,7 +409,7 @@ def draw_history(options):
 
 
 def history_figure(name, history, columns=None):
-    """The residual, or columns: all of one quantity share a panel; the panels stand above each other."""
+    """The residual, or columns: all columns of one quantity share a panel; the panels are stacked."""
     by_axis, look = {}, {} if columns else {"color": figures.MEASURED}
     for column in columns or ["residual"]:
         words, short, axis, unit = quantity(column)
@@ -419,7 +418,7 @@ def history_figure(name, history, columns=None):
                                      figsize=(figures.WIDTH, 1 + 2.2 * len(by_axis)))
     for panel, ((axis, unit), curves) in zip(panels[:, 0], by_axis.items()):
         for words, short, (sweep, _, value) in curves:
-            marker = "." if len(sweep) < 50 else ""  # single checks show, long histories stay a line
+            marker = "." if len(sweep) < 50 else ""  # single checks are visible, long histories are a line
             panel.plot(sweep, value, marker=marker, label=short, **look)
             if not columns and np.any(value > 0):
                 panel.set_yscale("log", nonpositive="mask")
@@ -433,7 +432,7 @@ def history_figure(name, history, columns=None):
 
 
 def add_time_axis(panel, sweeps, times):
-    """Above the sweeps, the time they reached; steady runs have none."""
+    """Adds an axis of the time at the top; steady runs have none."""
     if len(sweeps) < 2 or not np.all(np.diff(sweeps) > 0) or not times[-1] > times[0]:
         return
     unit = time_unit(times[-1])

@@ -1,6 +1,5 @@
-"""The program beside this package, which alone reads decks and answers requests about one as JSON (isotherm check
---json); the records that it wrote; what command lines share; `Failure`: an error message of one line, with an exit code
-of the program."""
+"""The isotherm program, which alone reads decks and answers requests on a deck as JSON (isotherm check --json); its records; common
+parts of command lines; `Failure`: an error message of one line, with an exit code of the program."""
 
 import argparse
 import copy
@@ -35,7 +34,7 @@ class Failure(Exception):
 
 @contextmanager
 def failing(kinds, code, message_of):
-    """What is raised within it, if it is one of these kinds, becomes a Failure."""
+    """Turns exceptions of these kinds into a Failure."""
     try:
         yield
     except kinds as error:
@@ -43,7 +42,7 @@ def failing(kinds, code, message_of):
 
 
 class Program:
-    """`path`: of isotherm. `is_parent`: it started this process, as `isotherm study`."""
+    """`path`: of isotherm. `is_parent`: isotherm started this process, as `isotherm study` does."""
 
     def __init__(self):
         told = os.environ.pop("ISOTHERM_PROGRAM", "")
@@ -65,8 +64,8 @@ class Program:
         return json.loads(self.output("check", "--json", deck, *overrides, given=text.encode()))["answers"]
 
     def positions(self, words, overrides):
-        """Where the overrides stand on the command line. They are sought from the end: from the front one could be taken
-        for the deck."""
+        """Positions of the overrides on the command line, searched from the end: from the front the deck could be taken for an
+        override."""
         places, at = [], len(words)
         for override in reversed(overrides):
             at = next((i for i in range(at - 1, 0, -1) if words[i] == override), 0)
@@ -81,21 +80,21 @@ def raise_error(answer, key="error"):
 
 
 def is_launched():
-    """By mpirun or srun: what a terminal passes on may be a file."""
+    """Has mpirun or srun started this process? They fake terminals, whose output may go to a file."""
     return any(os.environ.get(name) for name in LAUNCHED)
 
 
 def launched_rank():
-    """0 too where nobody launched this process."""
+    """The rank; 0 if no launcher started this process."""
     return next((int(os.environ[name]) for name in NUMBERS if os.environ.get(name, "").isdigit()), 0)
 
 
-# Records: JSON with a schema by name, and its version. A version rises when a key goes, is renamed, or changes its type,
-# unit or meaning; keys are added without that. So this package reads records of its version and of all before: keys that
-# came later are put in here, so that nobody else has to ask whether they are there.
+# Records: JSON with the name of a schema and its version. A version is raised when a key is removed, renamed, or changes its type, unit
+# or meaning; new keys do not raise it. So this package reads records of its version and of all earlier ones: it adds keys that came
+# later, so that no other code has to check for them.
 
 VERSIONS = {"isotherm-run": 3, "isotherm-bench": 2, "isotherm-compare": 2}  # of the others: 1
-# Keys that were renamed within a version that has not been released: of a section, old to new.
+# Keys renamed within a version that has not been released: by section, old to new.
 RENAMED = {
     "isotherm-run": {
         "method": {"policy": "tile", "depth": "halo_width", "fused": "time_block"},
@@ -106,8 +105,8 @@ RENAMED = {
         "entries": {"row": "kernel", "policy": "tile", "depth": "time_block"},
     },
 }
-# The keys that the first runs lacked, with what was so then; None: not known. Version 2 of run.json has other words in
-# `result`; version 3, as version 2 of a benchmark, has no `baseline`, and no `weights` of its decomposition.
+# Keys that the first runs lacked, with the value that applied then; None: not known. Version 2 of run.json has other words in `result`;
+# version 3, like version 2 of a benchmark, has no `baseline`, and no `weights` of its decomposition.
 LATER = {
     "method": {"tile": None, "graph": False, "tuning": {"source": "deck"}},
     "figures_of_merit": {}, "profile": None, "snapshots": None,
@@ -119,7 +118,7 @@ LATER = {
 
 
 def read_record(path, schemas, noun, hint):
-    """The object in the file. `schemas`: one, or several; `noun`: what it is to the user; `hint`: how to get one."""
+    """Reads the object in the file. `schemas`: one, or several; `noun`: its name for the user; `hint`: how to get one."""
     schemas = (schemas,) if isinstance(schemas, str) else schemas
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -139,7 +138,7 @@ def read_record(path, schemas, noun, hint):
         raise Failure(DATA, f"{path} has schema version {version}, and this package knows them to {known}; use the one "
                             "of the isotherm that wrote it")
     with_new_names(content)
-    for section, later in LATER.items() if schema == "isotherm-run" else ():  # what is there stays, also where it is null
+    for section, later in LATER.items() if schema == "isotherm-run" else ():  # keys that exist are kept, also if they are null
         if isinstance(later, dict) and isinstance(content.get(section, {}), dict):
             content[section] = {**copy.deepcopy(later), **content.get(section, {})}
         else:
@@ -148,13 +147,13 @@ def read_record(path, schemas, noun, hint):
 
 
 def content_of(path, noun):
-    """Within it a file is read: where something is not there, or of another type, it is no `noun`."""
+    """A context to read a file in: content that is missing or of another type raises a Failure, "is no `noun`"."""
     kinds = KeyError, IndexError, TypeError, ValueError, AttributeError
     return failing(kinds, DATA, lambda error: f"{path} is no {noun} of isotherm ({error!r})")
 
 
 def with_new_names(content):
-    """The record, with the keys of today. It is changed in place."""
+    """Renames old keys of the record to the present ones, in place; returns the record."""
     for section, names in RENAMED.get(content.get("schema"), {}).items():
         value = content.get(section)
         for each in value if isinstance(value, list) else [value]:
@@ -174,7 +173,7 @@ def write(stream, text):
 
 
 def say(text, needed=False):
-    """A reader that goes away takes nothing from the files, and ends no study; `needed`: but this is all that is asked for."""
+    """Prints to stdout. A reader that closes the pipe harms no file and ends no study; `needed`: the text is all that was requested."""
     try:
         write(1, text)
     except OSError as error:
@@ -187,7 +186,7 @@ def cannot_write(path, error, code=CANNOT_CREATE, remedy="check the folder and i
 
 
 def write_whole(path, write_part):
-    """`write_part` gets the name of a file beside `path`, which replaces it once it is complete and on the disk."""
+    """`write_part` gets the name of a file next to `path`, which replaces `path` once it is complete and on the disk."""
     path = Path(path)
     part = path.with_name(path.name + ".part")
     try:
@@ -198,7 +197,7 @@ def write_whole(path, write_part):
     except OSError as error:
         raise cannot_write(path, error, *((IO, "free some space") if part.exists() else ())) from error
     finally:
-        with suppress(OSError):  # there is none, mostly because it has its name
+        with suppress(OSError):  # usually it was renamed
             part.unlink()
 
 
@@ -221,8 +220,8 @@ class Parser(argparse.ArgumentParser):
 
 def add_subcommand(subcommands, name, action, text, directory="RUN_DIRECTORY",
                    out="png, pdf or svg by its ending (default: in that directory)"):
-    """Of `python3 -m isotherm_tools`; `text`: what it does; `directory`: what its first word is called, None where it is another;
-    `out`: which file it writes."""
+    """Adds a subcommand of `python3 -m isotherm_tools`. `text`: what it does; `directory`: the name of its first argument, None if that
+    is no directory; `out`: the file that it writes."""
     subcommand = subcommands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
     subcommand.set_defaults(action=action)
     if directory:
@@ -232,7 +231,7 @@ def add_subcommand(subcommands, name, action, text, directory="RUN_DIRECTORY",
 
 
 def number_from(least, most=math.inf, kind=int, unit=1):
-    """The type of an option, of which the result is a multiple of `unit`."""
+    """The type of a numeric option; the result is multiplied by `unit`."""
     def parse(text):
         try:
             value = kind(text)

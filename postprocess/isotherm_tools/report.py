@@ -1,5 +1,5 @@
-"""`report RUN` or `report STUDY`. Of a study: what varied, what each case has come to, what is missing, and why. Of a
-run: its answer, its field, its history, how fast it was, where the time went. Benchmarks stand beside either."""
+"""`report RUN` or `report STUDY`. For a study: what varied, the result of each case, what is missing, and why. For a
+run: its answer, field, history, performance and the time of each phase. Benchmarks are added to either."""
 
 from collections import Counter
 from functools import partial
@@ -45,8 +45,8 @@ def report(options):
     return path
 
 
-MOST_VALUES = 12  # of a key, in a line of text
-MOST_TOLD = 8  # failures in the box that is seen first; all are in the table of states
+MOST_VALUES = 12  # values of a key in a line of text
+MOST_TOLD = 8  # failures in the box at the top; the table of states has all
 
 
 def study_page(study, record, benches):
@@ -87,7 +87,7 @@ def summary(study):
 
 
 def results(study):
-    """The table that the program prints: numbers before words, and what is not known last."""
+    """The table that the program prints: numbers before words, and unknown values last."""
     key = study.record["sort"]
     cases = sorted(study.cases, key=lambda case: place(case.value(key))) if key else study.cases
     rows = [[short(case.value(name)) for name in study.reported] for case in cases]
@@ -120,7 +120,7 @@ def against(study):
 
 
 def known(study, name):
-    """The cases that have a number, in its order."""
+    """The finished cases that have a number in this column, in ascending order."""
     cases = [case for case in study.cases if case.is_finished and is_number(case.value(name))]
     return sorted(cases, key=lambda case: case.value(name))
 
@@ -185,13 +185,13 @@ def told(value, form, otherwise="-"):
     return otherwise if value is None else form(value)
 
 
-kelvins = partial(told, form="{:.3g} K".format)  # of differences
+kelvins = partial(told, form="{:.3g} K".format)  # for temperature differences
 kelvin = partial(told, form="{:.6g} K".format, otherwise="not finite")
 watts = partial(told, form="{:.5g} W".format)
 
 
-MOST_LINKS = 16  # of a table; runs on many ranks have thousands
-MOST_PROBES, MOST_NAMES = 8, 12  # whose places a caption has, and curves that have names
+MOST_LINKS = 16  # rows of the table; runs on many ranks have thousands of links
+MOST_PROBES, MOST_NAMES = 8, 12  # probes with their places in the caption; named curves
 MOST_PARTS = 6  # pictures of slices and other parts
 
 
@@ -217,7 +217,7 @@ def run_page(run, record, benches):
 
 
 def if_there(make):
-    """What a run was made without is no reason to have no report; what is damaged is."""
+    """The result of `make`, or None if its file is missing: a run need not write all files. Damaged files are an error."""
     try:
         return make()
     except Failure as failure:
@@ -227,7 +227,7 @@ def if_there(make):
 
 
 def body_section(run):
-    """Of a body of several materials, in records that have more of these than their names."""
+    """The section on a body of several materials; empty for records that have only the names of materials."""
     materials = run.record.get("materials") or []
     if not materials or "highest" not in materials[0]:
         return Section("body", "The body", [])
@@ -242,7 +242,7 @@ def field(run):
     snapshots = if_there(lambda: run.snapshots)
     parts = field_pictures(run, snapshots) if snapshots else [
         paragraph("The run was made without snapshots of the whole field.")]
-    shown, empty = [], []  # of slices, the region, the coarse field the last file, unless it is a line or a point
+    shown, empty = [], []  # the last file of slices, region and coarse field, unless it is a line or a point
     for name, series in list(run.parts.items())[:MOST_PARTS]:
         last = series[-1]
         if min(count for axis, count in zip("xyz", last.cells) if axis != (last.thin_axis or "z")) > 1:
@@ -255,7 +255,7 @@ def field(run):
 
 
 def field_pictures(run, snapshots):
-    """First and last state in the planes through the hottest cell, with one scale; of a flat grid its plane, of a row of
+    """First and last state in the planes through the hottest cell, with one colour scale; for a flat grid only its plane, for a row of
     cells a curve."""
     ends, steady = [snapshots[0]] + ([snapshots[-1]] if len(snapshots) > 1 else []), is_steady(snapshots)
     if sorted(ends[0].cells)[:2] == [1, 1]:
@@ -280,7 +280,7 @@ def field_pictures(run, snapshots):
 
 
 def planes_cell(record, snapshot):
-    """The hottest cell of the end, and how to say so; the middle of a field of one temperature, or of a record without it."""
+    """The hottest cell at the end, and a description; the middle for a field of one temperature, or if the record has no such cell."""
     end = record["end_state"] or {}
     hot, cold = end.get("highest"), end.get("lowest")
     if hot and record["grid"]["cells"] == list(snapshot.cells) and hot["temperature_K"] != cold["temperature_K"]:
@@ -318,7 +318,7 @@ def convergence(run):
     if history is not None and len(history.due("residual")[0]):
         items.append(small(history_figure(run.name, history), "Residual over sweeps",
                            f"Residual ({residual['norm']} norm of the update), checked {residual['checks']} times."))
-    # Heat through the boundaries that let some through, of the sources, and what remains.
+    # Heat through boundaries where it is not 0, heat of the sources, and the balance.
     heat = [name for name in history or [] if name.endswith("_W") and np.any(history.due(name)[2] != 0)]
     for names, what in ((("min_K", "mean_K", "max_K"), "Extremes and mean of the temperature"), (heat, "Heat")):
         names = [name for name in names if history is not None and name in history and len(history.due(name)[0]) > 1]
@@ -341,7 +341,7 @@ def convergence(run):
 
 
 def small(figure, alt, caption):
-    """A figure of another subcommand at the width of the page's, without its title: the caption says it."""
+    """A figure of another subcommand at the page's width, without its title, which the caption replaces."""
     figure.set_size_inches(figures.WIDTH, max(3.4, 0.75 * figure.get_figheight()))
     for panel in figure.axes:
         panel.set_title("", loc="left")
@@ -351,7 +351,7 @@ def small(figure, alt, caption):
 def verification(found):
     if not found:
         return []
-    # Null where two grids have no error.
+    # The order is null if two grids have no error.
     order = ", ".join("-" if value is None else f"{value:.3f}" for value in found["order"])
     return [("exact solution", found["solution"]), ("largest error", kelvins(found["max_error_K"])),
             ("root mean square error", kelvins(found["l2_error_K"])),
@@ -428,7 +428,7 @@ def what_was_run(run, problem):
         given, text_block("Every key as it was resolved", record["deck"]["resolved"])])
 
 
-# Of the result, in a sentence; None: the message says it.
+# A sentence for each result; other results are explained by the message.
 MEANING = {
     "VERIFIED": "The errors against the exact solution are within the bounds of the deck.",
     "CONVERGED": "The residual has reached its tolerance.",
@@ -437,7 +437,7 @@ MEANING = {
 
 
 def answer(record, history):
-    """`history`: None without one."""
+    """`history`: None if there is none."""
     box = warnings(([record["message"]] if record["message"] else []) + record["warnings"])
     end = record["end_state"]
     if end is None:
@@ -449,7 +449,7 @@ def answer(record, history):
         place = ", ".join(f"{metres / unit.si:.4g}" for metres in found["position_m"])
         figures.append((f"{name} temperature", kelvin(found["temperature_K"]),
                         f"at ({place}) {unit.name}, cell ({', '.join(map(str, found['cell']))})"))
-    # Of all lines of history.csv, where one was hotter than the end.
+    # The maximum over all lines of history.csv, if it is above the temperature at the end.
     highest = end["highest"] and end["highest"]["temperature_K"]
     if history is not None and "max_K" in history and highest is not None:
         _, times, values = history.due("max_K")
@@ -472,18 +472,18 @@ def answer(record, history):
 
 
 HEIGHT = 4.6  # inches, at most
-DRAWING = 3.9  # inches, of the planes' longer side together
+DRAWING = 3.9  # inches, the longer side of all planes together
 LEFT, RIGHT, BOTTOM, TOP, GAP = 0.75, 0.95, 0.55, 0.2, 0.15  # inches
-ISOTHERMS = 8  # about, between the coldest and the hottest
-SLIVER = 1 / 6  # of the longest side: thinner ones are stretched to it
+ISOTHERMS = 8  # approximate number, between the coldest and the hottest cell
+SLIVER = 1 / 6  # of the longest side: thinner sides are stretched to this share
 MOST_CONTOUR_CELLS = 400  # along a side
-LEAST_SHARE = 0.0005  # of the time, for a bar
-# Of run.json, from the bottom up; `stepping` and `total` are sums of others.
+LEAST_SHARE = 0.0005  # of the time, below which a phase has no bar
+# Phases of run.json, from the bottom up; `stepping` and `total` are sums of others.
 PHASES = dict(zip(("sweeps", "halo", "reduction", "diagnostics", "output", "setup"), figures.PALETTE))
 
 
 def field_figure(snapshot, planes, scale):
-    """As in a technical drawing, to scale: the plane across z; above it the one across y, beside it the one across x."""
+    """As in a technical drawing, to scale: the plane normal to z; above it the plane normal to y, to its right that normal to x."""
     low, high = snapshot.bounds
     unit = length_unit(max(high - low))
     lengths = np.maximum(high - low, SLIVER * max(high - low))
@@ -499,7 +499,7 @@ def field_figure(snapshot, planes, scale):
         for along, length in ((axes.xaxis, lengths[across]), (axes.yaxis, lengths[up])):
             along.set_major_locator(MaxNLocator(max(2, int(2 * length)), prune="upper"))
         axes.spines[["top", "right"]].set_visible(True)
-        # Where it is at an edge of the drawing.
+        # Labels only at the edges of the drawing.
         axes.set_xlabel(f"{AXES[across]} [{unit.name}]" if bottom == BOTTOM else "")
         axes.set_ylabel(f"{AXES[up]} [{unit.name}]" if left == LEFT else "")
         axes.tick_params(labelbottom=bottom == BOTTOM, labelleft=left == LEFT)
@@ -518,7 +518,7 @@ def field_figure(snapshot, planes, scale):
 
 
 def profile_figure(snapshots, labels):
-    """Of cells in a row: temperature along it, a line each time."""
+    """For a row of cells: the temperature along it, one line per time."""
     axis = int(np.argmax(snapshots[0].cells))
     low, high = snapshots[0].bounds
     unit = length_unit(high[axis] - low[axis])
@@ -527,7 +527,7 @@ def profile_figure(snapshots, labels):
 
 
 def curves_figure(curves, along, named=True):
-    """Temperatures: (places, kelvin, name) each."""
+    """Draws temperatures: (places, kelvin, name) for each curve."""
     figure, panel = pyplot.subplots(figsize=(figures.WIDTH, 3.4), layout="constrained")
     for places, values, name in curves:
         panel.plot(places, values, label=name)
@@ -539,13 +539,13 @@ def curves_figure(curves, along, named=True):
 
 
 def stretched_axes(snapshot):
-    """Axes that are drawn longer than they are."""
+    """The axes that are drawn longer than to scale."""
     low, high = snapshot.bounds
     return [AXES[axis] for axis in range(3) if (high - low)[axis] < SLIVER * max(high - low) * (1 - 1e-9)]
 
 
 def phases_figure(phases):
-    """Mean over ranks as a bar, least and most as a whisker; none of a phase whose share would be told as 0.0 %."""
+    """Mean over ranks as a bar, least and most as a whisker; omits phases whose share would be shown as 0.0 %."""
     whole = phases["total"]["mean"]
     names = [name for name in PHASES if name in phases and phases[name]["mean"] >= LEAST_SHARE * whole > 0][::-1]
     unit = time_unit(phases["total"]["max"])
@@ -564,7 +564,7 @@ def phases_figure(phases):
 
 
 def bandwidth_figure(effective, copy):
-    """Bytes per second of the sweeps under those of a copy, which no sweep of large blocks can pass."""
+    """Bytes per second of the sweeps, and as a line those of a copy, which sweeps of large subdomains cannot exceed."""
     figure, panel = pyplot.subplots(figsize=(figures.WIDTH, 1.35), layout="constrained")
     panel.barh(0, effective / 1e9, color=figures.MEASURED, height=0.6)
     panel.axvline(copy / 1e9, color=figures.LIMIT, linewidth=2)
@@ -578,7 +578,7 @@ def bandwidth_figure(effective, copy):
 
 
 def probes_figure(probes):
-    """Temperatures at points over time, or over sweeps where there is no time."""
+    """Temperatures at points over time, or over sweeps for a steady problem."""
     steady, unit = not np.any(probes["time_s"]), time_unit(probes["time_s"][-1])
     along, title = (probes["sweep"], "sweep") if steady else (probes["time_s"] / unit.si, f"time [{unit.name}]")
     curves = [(along, probes[name], split_unit(name)[0]) for name in list(probes)[2:]]
@@ -586,11 +586,11 @@ def probes_figure(probes):
 
 
 def bench_section(number, bench, devices):
-    """`devices`: those of the run beside it, for a copy bandwidth is that of one device."""
+    """`devices`: those of the run on this page; the copy bandwidth of another device does not apply to it."""
     bench.keep_best_tiles()
     of_another = "" if bench.device in devices else f"The run was made on {', '.join(devices)}: its copy bandwidth is another."
     items = []
-    for ladder in bench.ladders:  # a figure each: all in one would be too small on a phone
+    for ladder in bench.ladders:  # one figure each: a joint figure would be too small on a phone
         figure = ladder_figure(bench, [ladder])
         figure.suptitle("")
         items.append(picture(figure, f"Kernels of bench {bench.subject}, {ladder.title}: a bar per kernel",

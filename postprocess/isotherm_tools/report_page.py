@@ -1,5 +1,5 @@
-"""One self-contained HTML page of sections: no script, no network, nothing beside the file. It knows nothing of runs:
-whoever has something to report makes `Section`s of tables, paragraphs and pictures, of which empty ones are left out."""
+"""One self-contained HTML page of sections: no script, no network, no other files. This module does not depend on runs: callers make
+`Section`s of tables, paragraphs and pictures; empty sections are omitted."""
 
 import base64
 import io
@@ -14,21 +14,21 @@ from matplotlib import pyplot
 from isotherm_tools.figures import PAPER, darken
 
 TEMPLATE = Path(__file__).with_suffix(".html")
-RASTER_DPI = 190  # for screens that show two pixels where the page asks for one
+RASTER_DPI = 190  # for screens with two pixels per pixel of the page
 NUMBER = re.compile(r"-|-?\d[\d.]*(e[+-]?\d+)?( ?(%|[^\W\d]{1,3}(/s)?))?")  # -, 1.5, 2e-06, 3 µs, 97 %, 4 GB/s
 SEAM = re.compile(r"([._/])(?=[A-Za-z])")
-# The look of a result; all else is odd. The last two are those of earlier records.
+# The style of a result; other results are "odd". The last two are from earlier records.
 WORDS = {"DONE": "good", "CONVERGED": "good", "VERIFIED": "good", "FAILED": "bad", "PASS": "good", "FAIL": "bad"}
 
 
 class Section(NamedTuple):
     anchor: str  # a word
     title: str
-    parts: list  # of HTML, as the functions below make it
+    parts: list  # HTML from the functions below
 
 
 def page(heading, result, lead, sections, footer):
-    """The whole text. `result`: as the RESULT line of a run, or None; all else is plain text."""
+    """The text of the page. `result`: the word of the RESULT line of a run, or None; all other arguments are plain text."""
     shown = [section for section in sections if any(section.parts)]
     badge = f' <span class="badge {WORDS.get(result, "odd")}">{escape(result)}</span>' if result else ""
     links = "".join(f'<a href="#{each.anchor}">{escape(each.title)}</a>' for each in shown)
@@ -43,7 +43,7 @@ def paragraph(text):
 
 
 def warnings(texts):
-    """A box that is seen first."""
+    """A box that stands out."""
     lines = "".join(f"<li>{escape(text)}</li>" for text in texts)
     return lines and f'<div class="warnings" role="note"><ul>{lines}</ul></div>'
 
@@ -63,7 +63,7 @@ def facts(rows):
 
 
 def table(head, rows):
-    """Numbers stand on the right, with their units; words may be broken where a screen is narrow."""
+    """Numbers with units are aligned to the right; words may be broken on narrow screens."""
     rows = [[str(cell) for cell in row] for row in rows]
     looks = [' class="number"' if all(map(NUMBER.fullmatch, column)) else "" for column in zip(*rows)] or [""] * len(head)
     top = "".join(f'<th scope="col"{look}>{breakable(name)}</th>' for name, look in zip(head, looks))
@@ -72,25 +72,25 @@ def table(head, rows):
 
 
 def breakable(text):
-    """Paths of keys and names_with_parts have no blanks to be broken at."""
+    """Paths of keys and names_with_parts have no blanks: marks where they may be broken."""
     return SEAM.sub(r"\1<wbr>", escape(text))
 
 
 def text_block(title, text, open_too=False):
-    """Monospaced, folded away behind its title unless `open_too`."""
+    """Monospaced text, collapsed under its title unless `open_too`."""
     return f"<details{' open' if open_too else ''}><summary>{escape(title)}</summary><pre>{escape(text)}</pre></details>"
 
 
 def pictures(*items):
-    """Side by side where there is room."""
+    """Pictures side by side if there is room."""
     return f'<div class="pictures">{"".join(items)}</div>' if items else ""
 
 
 def picture(figure, alt, caption, form="svg"):
-    """`figure` of matplotlib, which is closed; `alt` is for who does not see it. svg; png where there are many cells. Twice, as
-    a picture cannot ask whether the page is dark."""
+    """An element with `figure`, of matplotlib, which is closed; `alt`: its text for those who cannot see it. svg, or png for many
+    cells. It is stored in light and in dark colours, as a picture cannot query whether the page is dark."""
     def data(ground):
-        """Of one figure always the same bytes: no dates in it, no random names."""
+        """The bytes of one figure are always the same: without dates and random names."""
         content, is_svg = io.BytesIO(), form == "svg"
         with pyplot.rc_context({"svg.hashsalt": "isotherm"}):
             figure.savefig(content, format=form, facecolor=ground, dpi=RASTER_DPI, metadata={"Date": None} if is_svg else None)

@@ -1,8 +1,8 @@
-"""A run as Python sees it: fields with their coordinates, tables, and the record.
+"""Python access to a run: fields with their coordinates, tables, and the record.
 
 A snapshot is `<name>_<sweep>.hdf` with the temperature in /temperature (nz, ny, nx), in files of format 1 in
 /VTKHDF/PointData/T, and grid and time in /isotherm. Snapshots still being written end in `.part`. Files of a part of
-the cells are alike, and called `<name>_slice_z12_<sweep>.hdf`, `<name>_region_...`, `<name>_coarse_...`; /isotherm says
+the cells have the same form, and are called `<name>_slice_z12_<sweep>.hdf`, `<name>_region_...`, `<name>_coarse_...`; /isotherm says
 what they are."""
 
 import csv
@@ -18,13 +18,13 @@ from isotherm_tools.program import COMMAND_LINE, DATA, FILE_MISSING, Failure, co
 from isotherm_tools.text import split_unit
 
 SNAPSHOT = re.compile(r"(?P<name>.+)_(?P<sweep>\d+)\.hdf")
-TEMPERATURES = ("temperature", "VTKHDF/PointData/T")  # where it is, and was in format 1
+TEMPERATURES = ("temperature", "VTKHDF/PointData/T")  # the dataset in format 2, and in format 1
 WHOLE = "isotherm snapshot"
 
 
 class Run:
-    """The run in a directory. It reads what it is asked for, when it is asked, and nothing else; what is wrong or missing there
-    is a `Failure` then, with a line that says what."""
+    """The run in a directory. It reads data only when it is requested. Wrong or missing data then raises a `Failure` whose message is
+    one line."""
 
     def __init__(self, directory):
         self.path = Path(directory)
@@ -47,7 +47,7 @@ class Run:
 
     @property
     def snapshots(self):
-        """Of the whole field, in the order of their sweeps: see `Snapshots` and `Snapshot`."""
+        """Snapshots of the whole field, in the order of their sweeps: see `Snapshots` and `Snapshot`."""
         if not self._whole:
             hint = f"name one of its parts with --series: {', '.join(self.parts)}" if self.parts else \
                 "was the run made with output.snapshots: true?"
@@ -55,7 +55,7 @@ class Run:
         return self._whole
 
     def series(self, name):
-        """Of a part of the cells, by the name of its files; of the whole field without one."""
+        """Snapshots of a part of the cells, by the name of its files; without a name, of the whole field."""
         if name and name not in self.parts:
             raise Failure(COMMAND_LINE, f"{self.path} holds no series {name}; it has {', '.join(self.parts) or 'none'}")
         return self.parts[name] if name else self.snapshots
@@ -67,12 +67,12 @@ class Run:
 
     @cached_property
     def probes(self):
-        """probes.csv as a `Table`: sweep, time_s and a column NAME_K a probe."""
+        """probes.csv as a `Table`: sweep, time_s and a column NAME_K per probe."""
         return Table(self.path / "probes.csv", "was the run made with output.probes?")
 
     @cached_property
     def probe_places(self):
-        """Name of a probe -> (x, y, z) in metres, of "p0: 0.02 0.04 0.009 m"."""
+        """Name of a probe -> (x, y, z) in metres, from lines such as "p0: 0.02 0.04 0.009 m"."""
         places = {}
         for remark in self.probes.remarks:
             name, _, place = remark.rpartition(":")
@@ -84,17 +84,17 @@ class Run:
 
     @cached_property
     def record(self):
-        """run.json: a dict. Keys that came after the program that wrote it are there too."""
+        """run.json as a dict. Keys that are newer than the program that wrote it are added."""
         return read_record(self.path / "run.json", "isotherm-run", "run record", "name the directory of a finished run")
 
     def materials(self, axis, index):
-        """The materials of a plane of cells, as numbers of `record["materials"]`; laid out as `Snapshot.plane`."""
+        """The materials of a plane of cells, as indices into `record["materials"]`; same layout as `Snapshot.plane`."""
         path = self.path / f"{self.name}_material.h5"
         with open_hdf5(path) as file, content_of(path, "file of materials"):
             return file["material"][tuple(index if each == axis else slice(None) for each in (2, 1, 0))]
 
     def hottest_place(self):
-        """(x, y, z) in metres of the hottest cell when the run ended; None where run.json does not say it."""
+        """(x, y, z) in metres of the hottest cell when the run ended; None if run.json does not contain it."""
         try:
             return self.record["end_state"]["highest"]["position_m"]
         except (Failure, KeyError, TypeError):
@@ -105,11 +105,11 @@ open_run = Run
 
 
 class Table(dict):
-    """A CSV file of the program: column -> array, in the order of the file. `sweep` holds whole numbers, all others
-    floats: NaN where nothing was due. `remarks`: the lines before it that begin with #."""
+    """A CSV file of the program: column -> array, in the order of the file. `sweep` holds integers, all other columns floats: NaN where
+    the file has no value. `remarks`: the lines at the top that begin with #."""
 
     def __init__(self, path, hint):
-        """`hint`: what a run without the file may have lacked."""
+        """`hint`: the setting that a run without the file may have lacked."""
         self.path = path
         with failing(FileNotFoundError, FILE_MISSING, lambda _: f"{path} does not exist; {hint}"):
             text = path.read_bytes()
@@ -118,7 +118,7 @@ class Table(dict):
             self.remarks = [line[1:].strip() for line in text.splitlines() if line.startswith("#")]
             lines = [line for line in text.splitlines() if not line.startswith("#")]
             if not text.endswith("\n") and lines and lines[-1].count(",") < lines[0].count(","):
-                lines.pop()  # it is being written, or its run was killed
+                lines.pop()  # the line is being written, or the run was killed
             rows = [row for row in csv.reader(lines) if row]
             columns = {name: [row[i] for row in rows[1:]] for i, name in enumerate(rows[0] if rows else [])}
             self._given = {name: np.array([text != "" for text in column], dtype=bool) for name, column in columns.items()}
@@ -131,7 +131,7 @@ class Table(dict):
         return {name: split_unit(name)[1] for name in self}
 
     def due(self, name):
-        """Sweeps, times and values of the lines that hold this column."""
+        """Sweeps, times and values of the lines that have a value in this column."""
         if name not in self:
             known = ", ".join(column for column in self if not column.startswith("hist_"))
             raise Failure(COMMAND_LINE, f"{self.path} has no column {name}; it has {known}")
@@ -148,7 +148,7 @@ def open_hdf5(path):
 
 
 def kind_of(path):
-    """What a file says it is; files that say nothing count as whole snapshots, which are looked at more closely later."""
+    """The kind that a file states; files without one count as whole snapshots, and are checked later."""
     try:
         with open_hdf5(path) as file:
             kind = file["isotherm"].attrs["format"]
@@ -158,8 +158,7 @@ def kind_of(path):
 
 
 class Snapshots(Sequence):
-    """Files of one series, [(sweep, path)], in their order. A file is opened when it is asked for, and then for its
-    grid alone."""
+    """Files of one series, [(sweep, path)], in their order. A file is opened at its first use, and then only its grid is read."""
 
     def __init__(self, files):
         self._files, self._opened = files, {}
@@ -190,7 +189,7 @@ class Snapshots(Sequence):
 
 
 class Snapshot:
-    """One time. Holds the grid; temperatures are read from the file when asked for."""
+    """The field at one time. Holds the grid; reads temperatures from the file on request."""
 
     def __init__(self, path, sweep):
         self.path, self.sweep = path, sweep
@@ -209,13 +208,13 @@ class Snapshot:
                 low + size * np.arange(count + 1) for low, size, count in zip(origin, spacing, self.cells)]
             if [len(edges) for edges in self.edges] != [count + 1 for count in self.cells]:
                 raise ValueError("it has faces of other cells")
-        # "x", "y" or "z": the first along which there is one cell, as in a slice; None without one.
+        # "x", "y" or "z": the first axis along which there is only one cell, as in a slice; else None.
         self.thin_axis = next((axis for axis, count in zip("xyz", self.cells) if count == 1), None)
         # Two corners of the box in metres.
         self.bounds = tuple(np.array([edges[end] for edges in self.edges]) for end in (0, -1))
 
     def centres(self, axis):
-        """Metres, of the cells along axis 0, 1, 2 = x, y, z."""
+        """Centres of the cells along axis 0, 1, 2 = x, y, z, in metres."""
         return (self.edges[axis][:-1] + self.edges[axis][1:]) / 2
 
     x = property(lambda self: self.centres(0), doc="Metres, of the centres of the cells; y and z alike.")
@@ -228,13 +227,13 @@ class Snapshot:
 
     @property
     def temperature(self):
-        """Kelvin of all cells (nz, ny, nx) in the file's precision; read anew each time it is asked for."""
+        """Kelvin of all cells (nz, ny, nx) in the file's precision; every access reads the file again."""
         return self._read(...)
 
     T = temperature  # its name on paper, and in files of format 1
 
     def every(self, stride):
-        """Kelvin of every `stride`th cell along each axis (nz, ny, nx); only these are held."""
+        """Kelvin of every `stride`th cell along each axis (nz, ny, nx); only these are held in memory."""
         return self._read(*[slice(None, None, stride)] * 3).astype(float)
 
     def plane(self, axis, index):

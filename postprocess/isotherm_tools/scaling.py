@@ -1,8 +1,8 @@
-"""`scaling RUN ...` and `scaling STUDY`: runs of one problem on different numbers of ranks, and what the model says
-beside them, as table, CSV, JSON and picture.
+"""`scaling RUN ...` and `scaling STUDY`: runs of one problem on different numbers of ranks, with the predictions of
+a model, as table, CSV, JSON and picture.
 
 Speed-up is the rate over that of one rank of the run on fewest ranks; efficiency is the speed-up over the number of
-ranks, for strong and weak scaling alike. What is predicted is compared with the prediction for that run."""
+ranks, for strong and weak scaling alike. Predictions are relative to the prediction for that run."""
 
 import json
 import math
@@ -25,15 +25,15 @@ from isotherm_tools.text import aligned, counted, csv_text, format_time, groups
 
 VALUE_BYTES = {"fp32": 4, "fp64": 8, "mixed": 8}
 STRONG, WEAK = "strong", "weak"
-EVEN = 1.05  # cells per rank of a weak series differ by a rounding of its grids at most
+EVEN = 1.05  # the cells per rank of a weak series may differ by the rounding of its grids
 
 
 class RunRecord:
-    """What a run measured. Times are those of the slowest rank, over the whole run, but `least_reduction`: of the rank
-    that waited least."""
+    """The measurements of a run. Times are those of the slowest rank over the whole run, except `least_reduction`, which is that of the
+    rank that waited least."""
 
     def __init__(self, run, content=None, name=""):
-        """`run`: its directory, or the file. `content`, `name`: of a study, which holds the records of its runs."""
+        """`run`: its directory or run.json. `content`, `name`: from a study, which holds the records of its runs."""
         path = Path(run)
         self.path = path / "run.json" if path.is_dir() and content is None else path
         if content is None:
@@ -49,7 +49,7 @@ class RunRecord:
         self.cells, self.parts = tuple(map(int, content["grid"]["cells"])), tuple(map(int, split["process_grid"]))
         self.precision, self.rank_cells = content["grid"]["precision"], int(split["largest_rank_cells"])
         self.value_bytes = VALUE_BYTES[self.precision]
-        # Of a resolved deck, in which a boundary is a line; where one side is periodic the other is too.
+        # In a resolved deck a boundary is one line; if one side is periodic, so is the opposite one.
         deck = content["deck"]["resolved"]
         self.periodic = tuple(bool(re.search(rf"(?m)^ +{axis}_min: *{{kind: periodic\b", deck)) for axis in "xyz")
         self.layout = model.Layout(self.cells, self.parts, self.periodic)
@@ -72,22 +72,22 @@ class RunRecord:
             float(phases[phase][key]) for phase, key in (("sweeps", "max"), ("halo", "max"), ("reduction", "min")))
 
         halo = content.get("halo") or {}
-        # Measured between a rank and one of its neighbours: (are they on one host?, wire).
+        # Measured between a rank and one of its neighbours: (on one host?, wire).
         self.links = [
             (self.hosts[link["rank"]] == self.hosts[link["peer"]], model.Wire(link["latency_s"], link["bandwidth_bytes_per_s"]))
             for link in halo.get("links", []) if link["bandwidth_bytes_per_s"] and link["latency_s"] is not None]
         hidden = halo.get("hidden_percent")
-        self.hidden = None if hidden is None else hidden / 100  # of the communication, 0 to 1; None: not measured
+        self.hidden = None if hidden is None else hidden / 100  # share of the communication, 0 to 1; None: not measured
 
 
-# What the model is fed with: figures of the command line first, then those that the runs measured.
+# Input of the model: values of the command line have priority over those measured by the runs.
 
 
 class Wishes(NamedTuple):
-    """Of the command line, in SI units; None: as measured."""
+    """Values given on the command line, in SI units; None: use the measured value."""
 
     kind: Optional[str] = None  # weak or strong
-    ranks: tuple = tuple(2**i for i in range(3, 13))  # to predict, beside the measured ones
+    ranks: tuple = tuple(2**i for i in range(3, 13))  # counts to predict besides the measured ones
     ranks_a_host: Optional[int] = None
     inside_bandwidth: Optional[float] = None
     inside_latency: Optional[float] = None
@@ -102,7 +102,7 @@ class Wishes(NamedTuple):
 
 
 def method_of(record, wishes):
-    """Where the run had nothing to overlap, being one rank, more ranks do what the program does unasked: on GPUs."""
+    """The method of the run. One rank has no exchange to overlap: more ranks are then assumed to overlap on GPUs, as by default."""
     measured = model.Method(record.value_bytes, record.halo_width, record.overlap if record.ranks > 1 else record.backend == "cuda",
                             record.sweeps / record.checks if record.checks else model.Method().check_interval)
     wanted = {name: getattr(wishes, name) for name in ("halo_width", "overlap", "check_interval")}
@@ -116,7 +116,7 @@ def machine_of(records, wishes):
 
 
 def wire(records, same_host, latency, bandwidth):
-    """The median of the links of the run on most ranks that has such; None where one of the two figures is unknown."""
+    """The median over the links of the run on most ranks that measured such links; None if latency or bandwidth is unknown."""
     by_ranks = sorted(records, key=lambda record: record.ranks)
     found = [[wire for on_one_host, wire in record.links if on_one_host == same_host] for record in by_ranks]
     if wires := next(filter(None, reversed(found)), None):
@@ -126,15 +126,15 @@ def wire(records, same_host, latency, bandwidth):
 
 
 def costs_of(record, wishes):
-    """Of the run on fewest ranks. On one rank what it spent on ghosts is boundaries and local copies, a part of its sweeps;
-    on several ranks the norm holds some of the all-reduce."""
+    """Costs from the run on fewest ranks. On one rank its halo time is that of boundaries and local copies, and counts as sweeps; on
+    several ranks the time of the norm contains a part of the all-reduce."""
     swept = record.sweeping + (record.waiting if record.ranks == 1 else 0.0)
     if wishes.cell_time == "copy":
         if not record.copy_bandwidth:
             raise Failure(DATA, f"{record.path} holds no copy bandwidth; leave out --cell-time copy")
         cell = record.bytes_a_point * record.ranks / record.copy_bandwidth
     else:
-        # Of the rank with most cells, those included that its neighbour computes too.
+        # Cells of the largest rank, including those that its neighbour computes too.
         shares = model.shares(model.Method(halo_width=record.halo_width), model.Machine(record.ranks), record.layout)
         cells = max(model.computed_cells(record.halo_width, share) for share in shares) / record.halo_width
         cell = (swept / record.sweeps - wishes.launch) / cells
@@ -146,7 +146,7 @@ def costs_of(record, wishes):
 
 
 class Row:
-    """A count of ranks. `record`: None where nothing was measured; `layout`: None where there is none that fits."""
+    """The figures for one count of ranks. `record`: None if nothing was measured; `layout`: None if no layout fits."""
 
     measured = predicted = None
 
@@ -158,19 +158,19 @@ class Row:
         self.fits = layout is not None and model.fits(layout, method.halo_width)
 
     def compared(self, step, rate, rate_of_one, hidden):
-        """s per sweep, cell updates per second, ..., share of the communication that was hidden."""
+        """`step`: s per sweep; `rate`: cell updates per second; `hidden`: share of the communication that was hidden."""
         speedup = rate / rate_of_one
         return SimpleNamespace(step=step, rate=rate, speedup=speedup, efficiency=speedup / self.ranks, hidden=hidden)
 
 
 def scaling_series(records, wishes):
-    """`base`: the run that all is compared with; `method`: of what is only predicted."""
+    """Returns the series. `base`: the run that others are compared with; `method`: that of runs that are only predicted."""
     records = sorted(records, key=lambda record: (record.ranks, record.step))
     check_mixtures(records)
     base, kind = records[0], wishes.kind or kind_of(records)
     costs, machine = costs_of(base, wishes), machine_of(records, wishes)
     rows = [Row(record.ranks, record.layout, method_of(record, wishes), record) for record in records]
-    # What was not measured is done as by the fastest run on most ranks.
+    # Other counts use the method of the fastest run on most ranks.
     method = next(row.method for row in rows if row.ranks == records[-1].ranks)
     counts, notes = sorted(set(wishes.ranks) - {record.ranks for record in records}), []
     try:
@@ -222,7 +222,7 @@ def kind_of(records):
 
 
 def differences(records, wishes):
-    """What a reader has to know who compares these runs, and the model with them."""
+    """Notes on differences that matter when these runs are compared with each other and with the model."""
     notes = []
     for what, value in (("kernel", lambda r: r.kernel), ("halo width", lambda r: str(r.halo_width))):
         if len(found := groups(records, value)) > 1:
@@ -234,20 +234,20 @@ def differences(records, wishes):
 
 
 def layouts(kind, base, counts, halo_width):
-    """On so many ranks each, as the program would cut the grid of `base`, the run on fewest ranks; weak: a grid of as many of
-    its blocks. None where the blocks would be thinner than the halo."""
+    """A layout for each count of ranks, as the program would decompose the grid of `base`, the run on fewest ranks; weak: a grid of as
+    many of its subdomains. None if the subdomains would be thinner than the halo."""
     wanted = {"backend": base.backend, "value_bytes": base.value_bytes, "halo_width": halo_width, "periodic": base.periodic,
               "weak": kind == WEAK, "cells": [-(-n // p) for n, p in zip(base.cells, base.parts)] if kind == WEAK else base.cells}
     answers = Program().ask("-", [], [], [{"ranks": ranks, "process_grid": wanted} for ranks in counts]) if counts else []
     for answer in answers:
-        if answer.get("error", {}).get("code") != DATA:  # which says that no grid fits
+        if answer.get("error", {}).get("code") != DATA:  # DATA: no grid fits
             raise_error(answer)
     return [None if "error" in answer else model.Layout(tuple(answer["cells"]), tuple(answer["process_grid"]), base.periodic)
             for answer in answers]
 
 
 def lacks(machine, rows):
-    """Of the machine's wires; the first row is of the run that all is compared with."""
+    """Notes on unknown wires of the machine; the first row is the run that others are compared with."""
     notes = []
     for wire, names in ((model.INSIDE, "--intra-bandwidth and --intra-latency"),
                         (model.BETWEEN, "--network-bandwidth and --network-latency")):
@@ -265,7 +265,7 @@ def times(cells):
 
 
 def modelled(study, scaled, wishes):
-    """A series of a study whose deck has `scaling:`: of each count the run that the study counts."""
+    """A series of a study whose deck has `scaling:`, from the run that the study selects for each count."""
     title = f"{study.name} ({scaled.label})" if scaled.label else study.name
     if scaled.rows[0].case is None:
         raise Failure(DATA, f"{study.path}: {title} has nothing to be compared with ({scaled.base})")
@@ -324,7 +324,7 @@ def scaling(options):
         for make in found:
             try:
                 texts.append(as_text(make()))
-            except Failure as failure:  # one series that cannot be made leaves the others
+            except Failure as failure:  # a failure of one series does not affect the others
                 texts.append(f"note: {failure}")
         return "\n\n".join(texts)
     series = found[0]()
@@ -337,7 +337,7 @@ def scaling(options):
 
 
 def read_series(options):
-    """What makes each series; of runs there is one."""
+    """Functions that make the series; runs make one series."""
     wishes = Wishes(**{name: getattr(options, name) for name in Wishes._fields})
     wishes = wishes._replace(overlap=options.overlap and options.overlap == "on")
     studies = [run for run in options.runs if is_study(run)]
@@ -361,7 +361,7 @@ def share(value):
     return f"{100 * value:.1f} %"
 
 
-# Heading, key in CSV and JSON, attribute, its text: of a row; then of what was measured, and of what was predicted.
+# Heading, key in CSV and JSON, attribute, function for its text: columns of a row; then those measured and predicted.
 OF_ROWS = [("ranks", "ranks", "ranks", str), ("grid", "cells", "cells", times), ("processes", "process_grid", "parts", times),
            ("cells per rank", "cells_per_rank", "rank_cells", str)]
 OF_FIGURES = [("per sweep", "step_s", "step", format_time), ("GPts/s", "points_per_s", "rate", lambda rate: f"{rate / 1e9:.4g}"),
@@ -370,7 +370,7 @@ OF_FIGURES = [("per sweep", "step_s", "step", format_time), ("GPts/s", "points_p
 
 
 def cells_of(row):
-    """(heading, key, source, value, text) along a row; None where there is nothing."""
+    """(heading, key, source, value, text) along a row; value is None if there is none."""
     for columns, sources in ((OF_ROWS, ("",)), (OF_FIGURES, ("measured", "predicted"))):
         for heading, key, name, text in columns:
             for source in sources:
@@ -406,7 +406,7 @@ def as_csv(series):
 
 
 def as_json(series):
-    """What has no limit is null."""
+    """Values without a limit become null."""
     method, machine, costs = series.method, series.machine, series.costs
 
     def finite(value):
@@ -460,7 +460,7 @@ def scaling_figure(series):
 
 
 def draw(panel, rows, value):
-    """All runs as dots. Where several have as many ranks, the line goes through the fastest prediction."""
+    """All runs as dots. If several runs have the same number of ranks, the line uses the fastest prediction."""
     measured = [(row.ranks, value(row.measured)) for row in rows if row.measured]
     panel.plot(*zip(*measured), color=figures.MEASURED, linestyle="none", marker="o", zorder=3, label="measured")
     predicted = groups((row for row in rows if row.predicted), lambda row: row.ranks)

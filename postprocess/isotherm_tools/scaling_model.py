@@ -1,4 +1,4 @@
-"""How long a sweep takes on P GPUs: a model of few measured figures. Pure functions; seconds, bytes, cells.
+"""A model of the time of a sweep on P GPUs, from a few measured figures. Pure functions; seconds, bytes, cells.
 
 A block of n_x x n_y x n_z cells exchanges d layers every d sweeps. Sweep j = 1..d of such a period computes the block
 and d - j layers beyond each side that it shares with another rank, so
@@ -13,11 +13,11 @@ and d - j layers beyond each side that it shares with another rank, so
     all-reduce = latency_inside ceil(log2(ranks of a host)) + latency_between ceil(log2(hosts))
 
 The exterior needs the ghosts, so only the interior hides the exchange. The exchange is that of LogGP (Alexandrov, Ionescu,
-Schauser and Scheiman, SPAA 1995): messages are on their way together, so that one latency is waited for and what a
-rank sends over one kind of wire shares its bandwidth; `overhead` is what each costs before the next one starts. There
-are two kinds of wire, within a host and between hosts, and both are used at once. Ranks stand in the process grid with
-x fastest and fill one host after another; the slowest rank is the time of all. Not in it: noise, caches that hold a
-small block, the packing beyond what the measured bandwidth contains.
+Schauser and Scheiman, SPAA 1995): messages are sent concurrently, so that a rank waits for one latency and its
+messages over one kind of wire share the bandwidth; `overhead` is the time of a message before the next one starts. There
+are two kinds of wire, within a host and between hosts, and both are used at once. Ranks are ordered in the process grid
+with x fastest and fill one host after another; the slowest rank determines the time. Not modelled: noise, caches that
+hold a small block, packing beyond its share in the measured bandwidth.
 """
 
 import math
@@ -31,12 +31,12 @@ ALL = [direction for direction in product((-1, 0, 1), repeat=3) if any(direction
 
 
 class Costs(NamedTuple):
-    """Of one rank, as measured."""
+    """The costs of one rank, as measured."""
 
     cell: float  # s per cell update
-    launch: float = 0.0  # s per sweep, whatever its size
-    check: float = 0.0  # s a norm, whatever its size, without the all-reduce
-    check_cell: float = 0.0  # s a cell of a norm
+    launch: float = 0.0  # s per sweep, independent of its size
+    check: float = 0.0  # s per norm, independent of its size, without the all-reduce
+    check_cell: float = 0.0  # s per cell of a norm
 
 
 class Method(NamedTuple):
@@ -55,10 +55,10 @@ class Machine(NamedTuple):
     ranks_a_host: int
     inside: Optional[Wire] = None
     between: Optional[Wire] = None
-    overhead: float = 0.0  # s a neighbour
+    overhead: float = 0.0  # s per neighbour
 
     def host(self, place, parts):
-        """Of a rank in the process grid."""
+        """The number of the host of a rank in the process grid."""
         return (place[0] + parts[0] * (place[1] + parts[1] * place[2])) // self.ranks_a_host
 
 
@@ -69,32 +69,32 @@ class Layout(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    step: float  # s per sweep, everything in it
-    hidden: Optional[float]  # share of the exchange behind the interior; None without an exchange
+    step: float  # s per sweep, in total
+    hidden: Optional[float]  # share of the exchange hidden by the interior; None without an exchange
 
 
 class Share(NamedTuple):  # of one rank
     block: tuple
-    sides: tuple  # by axis: how many it shares with another rank
-    messages: tuple  # (wire, cells) a neighbour
+    sides: tuple  # by axis: how many sides it shares with another rank
+    messages: tuple  # (wire, cells) per neighbour
 
 
 def fits(layout, halo_width):
-    """Has every block all the cells that a neighbour needs?"""
+    """Has every block all cells that a neighbour needs?"""
     axes = zip(layout.cells, layout.parts, layout.periodic)
     return all(n // p >= (halo_width if p > 1 or around else 1) for n, p, around in axes)
 
 
 def unknown_wires(machine, ranks):
-    """Which figures of the machine a prediction for so many ranks needs and lacks."""
+    """The wires that a prediction for so many ranks needs, and whose figures are unknown."""
     needed = [(INSIDE, machine.inside, min(ranks, machine.ranks_a_host) > 1), (BETWEEN, machine.between, ranks > machine.ranks_a_host)]
     return [name for name, wire, is_used in needed if is_used and wire is None]
 
 
 def predict(costs, method, machine, layout):
-    """For a layout that fits, on a machine of which the wires that it needs are known."""
+    """The prediction for a layout that fits, on a machine whose needed wires are known."""
     period, wait, covered, slowest = max(period_of(costs, method, machine, share) for share in shares(method, machine, layout))
-    # The all-reduce: over the ranks of a host, then over hosts, in rounds that double what is summed.
+    # The all-reduce over the ranks of a host, then over hosts: each round doubles the number of ranks summed.
     ranks = math.prod(layout.parts)
     inner, hosts = min(ranks, machine.ranks_a_host), -(-ranks // machine.ranks_a_host)
     rounds = sum((count - 1).bit_length() * wire.latency
@@ -104,7 +104,7 @@ def predict(costs, method, machine, layout):
 
 
 def period_of(costs, method, machine, share):
-    """Seconds, those of the exchange and of the interior that may hide it; and whose they are."""
+    """Returns seconds of the period, of the exchange, and of the interior that may hide it; and the share of the rank."""
     sent = Counter()  # bytes by wire
     for name, cells in share.messages:
         sent[name] += cells * method.value_bytes
@@ -118,12 +118,12 @@ def period_of(costs, method, machine, share):
 
 
 def computed_cells(halo_width, share):
-    """Of the `halo_width` sweeps between two exchanges."""
+    """The cells computed in the `halo_width` sweeps between two exchanges."""
     return sum(math.prod(n + layers * s for n, s in zip(share.block, share.sides)) for layers in range(halo_width))
 
 
 def shares(method, machine, layout):
-    """The different ones among the ranks."""
+    """The distinct shares of all ranks."""
     return {share_of(place, method, machine, layout) for place in product(*map(range, layout.parts))}
 
 

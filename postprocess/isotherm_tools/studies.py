@@ -1,4 +1,4 @@
-"""What a study has come to, by its study.json, and its quantities against what varies as figures."""
+"""The results of a study from its study.json, and figures of its quantities against what varies."""
 
 import math
 from pathlib import Path
@@ -29,12 +29,12 @@ class Study:
         with content_of(self.path / FILE, "study"):
             self.varied, self.units = list(self.record["varied"]), dict(self.record["units"])
             self.reported, self.columns = list(self.record["report"]), list(self.record["columns"])
-            # `value` of a column, or a varied key; None where it is not known.
+            # `value(name)`: of a column or a varied key; None if it is not known.
             self.cases = [SimpleNamespace(**case, value=case["values"].get, is_finished=case["state"] in FINISHED)
                           for case in self.record["cases"]]
             self.numbers = {name for case in self.cases for name, value in case.values.items() if is_number(value)}
             self.name = Path(self.record["deck"]).stem
-            # Series of cases on several counts of ranks. `case` of a row counts: of its runs the one in the middle; None: none has a time.
+            # Series of cases on several counts of ranks. `case` of a row: the median of its runs; None: no run has a time.
             scaling = self.record.get("scaling", {"series": []})
             self.scaling = [SimpleNamespace(**{**each, "kind": scaling["kind"], "rows": [SimpleNamespace(**row) for row in each["rows"]]})
                             for each in scaling["series"]]
@@ -42,11 +42,11 @@ class Study:
 
     @property
     def quantities(self):
-        """What was reported and is a number in some case, without what varies."""
+        """The reported columns with a number in some case, without the varied keys."""
         return [name for name in self.reported if name not in (*self.varied, "ranks") and name in self.numbers]
 
     def title(self, name):
-        """"time per step [s]" of step_s, "grid.lengths.2 [m]"; as it is where there is no unit."""
+        """"time per step [s]" of step_s, "grid.lengths.2 [m]"; the name alone if it has no unit."""
         return titled(*self.quantity_and_unit(name))
 
     def quantity_and_unit(self, name):
@@ -57,9 +57,9 @@ class Study:
 
 
 def axes_of(study):
-    """Along what the cases lie: varied keys, without those that another decides, as the keys of a zip decide each other.
-    Where they do not tell all cases apart, their names do. Numbers with most values come first. The number of a repeat is no
-    axis: repeats are several points at one place."""
+    """The axes of the cases: varied keys, except those that another key determines, as the keys of a zip determine each other. If the
+    keys do not distinguish all cases, their names do. Numbers come first, those with most values before others. The number of a repeat
+    is no axis: repeats are several points at one place."""
     found = {key: [str(case.value(key)) for case in study.cases] for key in study.varied}
     found = {key: values for key, values in found.items() if len(set(values)) > 1}
 
@@ -80,14 +80,14 @@ def axes_of(study):
 
 
 HEIGHT = 3.6  # inches, of one quantity
-MOST_LINES = 8  # more cannot be told apart
-MOST_TICKS = 9  # at the values themselves
-WIDE = 8  # times: axes that reach further are logarithmic
+MOST_LINES = 8  # more cannot be distinguished
+MOST_TICKS = 9  # with ticks at the values themselves
+WIDE = 8  # ratio of last to first value above which an axis is logarithmic
 PREFIXED = ("s", "B", "B/s", "points/s")  # units of which values are far from 1
 MARGIN = 0.05  # of the axis, beyond its first and last value
 MARKERS = "os^Dv<>P"
-ROOM = 0.1  # of an axis, for the word at a tick
-LONG_WORDS = 24  # characters of all words along an axis, from which on they are slanted
+ROOM = 0.1  # share of an axis, for the label of a tick
+LONG_WORDS = 24  # characters of all labels of an axis, above which they are slanted
 
 
 def add(subcommands):
@@ -114,7 +114,7 @@ def draw_study(options):
 
 
 def why_not(study):
-    """Why its quantities have no figure; None where they have one."""
+    """Why the quantities cannot be drawn; None if they can."""
     if not study.axes:
         return "it has one case"
     lines = len(lines_of(study))
@@ -122,7 +122,7 @@ def why_not(study):
 
 
 def lines_of(study):
-    """The cases by all axes but the first: their values -> cases, in the order of the study."""
+    """Groups the cases by all axes but the first: values -> cases, in the order of the study."""
     return groups(study.cases, lambda case: tuple(map(case.value, study.axes[1:])))
 
 
@@ -135,7 +135,7 @@ def quantities_figure(study, names, title="", orders=False):
 
 
 def draw_quantity(panel, study, name, orders=False):
-    """Numbers in a line, words side by side. Cases that did not end well leave a gap; open points: not converged."""
+    """Numbers form a line, words stand side by side. Unfinished cases leave a gap; open points: not converged."""
     axis = study.axes[0]
     along = list(dict.fromkeys(case.value(axis) for case in study.cases))  # words in the order of the study
     is_line = all(map(is_number, along))
@@ -168,7 +168,7 @@ def draw_quantity(panel, study, name, orders=False):
 
 
 def order_text(points):
-    """Of an error against a step, from the two shortest steps."""
+    """The order of an error against a step, from the two shortest steps."""
     (x0, low, _), (x1, high, _) = points[:2] if len(points) > 1 else 2 * points
     return f"order {math.log(high / low) / math.log(x1 / x0):.2f}" if 0 < x0 < x1 and 0 < low and 0 < high else "no order"
 
@@ -195,7 +195,7 @@ def label_axis(panel, study, along, is_line):
 
 
 def apart(panel, values):
-    """Those of the values that leave room for each other's words; `values` ascend."""
+    """The values whose tick labels do not overlap; `values` ascend."""
     to_axis, kept, last = panel.transData + panel.transAxes.inverted(), [], -1
     for value in values:
         at = to_axis.transform((value, 1))[0]

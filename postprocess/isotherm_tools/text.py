@@ -1,4 +1,4 @@
-"""Numbers, units, names, columns and tables as text for people: the words and forms of the program."""
+"""Formats numbers, units, names, columns and tables as text, in the same way as the program."""
 
 import csv
 import io
@@ -46,12 +46,12 @@ def counted(number, noun):
 
 
 def shortened(items, most, where=""):
-    """The first of them, and how many more there are."""
+    """The first `most` items, and the number of the rest."""
     return [*items[:most], *([f"and {len(items) - most} more{where}"] if len(items) > most else [])]
 
 
 def groups(items, key):
-    """key(item) -> items, in the order of the first of each."""
+    """key(item) -> items, in the order in which the keys first appear."""
     found = {}
     for item in items:
         found.setdefault(key(item), []).append(item)
@@ -63,7 +63,7 @@ def extent_text(cells):
 
 
 def shortest(value):
-    """Reads back to the same bits: 1e6, 1e-6, 0.1, 64."""
+    """The shortest text that reads back to the same bits: 1e6, 1e-6, 0.1, 64."""
     text = repr(float(value)).removesuffix(".0")
     if abs(value) >= 1e6 and float(f"{value:g}") == value:
         text = f"{value:g}"
@@ -72,7 +72,7 @@ def shortest(value):
 
 
 def as_number(text):
-    """As a deck writes numbers; None for all else."""
+    """The number, if the text is one as decks write them; else None."""
     return float(text) if REAL.match(text) and abs(float(text)) < float("inf") else None
 
 
@@ -81,12 +81,12 @@ def is_number(value):
 
 
 def place(value):
-    """Numbers before words, and what is not known last."""
+    """A key to sort by: numbers before words, and unknown values last."""
     return (0, value, "") if is_number(value) else (2, 0, "") if value is None else (1, 0, str(value))
 
 
 def escaped(name):
-    """No name can forge a line of a log or move a terminal's cursor."""
+    """Escapes control characters, so that no name can forge a line of a log or move a terminal's cursor."""
     special = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\\": "\\\\"}
     return "".join(special.get(c) or (f"\\x{ord(c):02x}" if c < " " or c == "\x7f" else c) for c in name)
 
@@ -96,13 +96,13 @@ def in_quotes(name):
 
 
 def printable(text, longest=60):
-    """For messages: cut, and control characters escaped."""
+    """For messages: truncates the text and escapes control characters."""
     shown = "".join(f"\\x{ord(c):02X}" if c < " " or "\x7f" <= c < "\xa0" else c for c in text[:longest])
     return shown + ("..." if len(text) > longest else "")
 
 
 def shell_words(words):
-    """bash reads each as one word, and as this text."""
+    """Quotes the words so that bash reads each as one word with this text."""
     return " ".join("$'" + escaped(word).replace("'", "\\'") + "'" if any(c < " " or c == "\x7f" for c in word) else
                     shlex.quote(word) for word in map(str, words))
 
@@ -139,13 +139,13 @@ class Unit(NamedTuple):
 
 
 LENGTHS = [Unit("nm", 1e-9), Unit("µm", 1e-6), Unit("mm", 1e-3), Unit("m", 1.0), Unit("km", 1e3)]
-# A unit of time is taken when there are at least this many seconds.
+# A unit of time is used from this number of seconds on.
 TIMES = [(0.0, Unit("ns", 1e-9)), (1e-6, Unit("µs", 1e-6)), (1e-3, Unit("ms", 1e-3)), (1.0, Unit("s", 1.0)),
          (600.0, Unit("min", 60.0)), (3 * 3600.0, Unit("h", 3600.0)), (3 * 86400.0, Unit("d", 86400.0))]
 
 
 def length_unit(metres):
-    """The largest unit of which `metres` holds at least one; lengths from 1 nm on."""
+    """The largest unit that is not larger than `metres`; the smallest is 1 nm."""
     return [unit for unit in LENGTHS if abs(metres) >= unit.si * (1 - 1e-9) or unit is LENGTHS[0]][-1]
 
 
@@ -186,24 +186,24 @@ WORDS = {
     "host_peak_bytes": "peak memory", "efficiency_percent": "efficiency", "speedup": "speed-up",
     **{name: f"heat through {face}" for name, face in FACES.items()},
 }
-AXES = {"K": "temperature", "W": "heat into the domain", "J": "heat in the domain", "s": "time"}  # of several columns
+AXES = {"K": "temperature", "W": "heat into the domain", "J": "heat in the domain", "s": "time"}  # axis titles for several columns
 SHORT = {"min_K": "lowest", "max_K": "peak", "mean_K": "mean", "rate_W": "stored", "source_W": "sources",
-         "balance_W": "unaccounted", **FACES}  # beside such an axis
+         "balance_W": "unaccounted", **FACES}  # names of curves on such an axis
 
 
-# How columns end that are no plain number; the longer ones first.
+# Endings of columns with a unit; the longer ones first.
 ENDINGS = {"_bytes_per_s": "B/s", "points_per_s": "points/s", "_percent": "%", "_bytes": "B", **{f"_{unit}": unit for unit in "KJWs"}}
 
 
 def split_unit(column):
-    """("wall_x_min", "W") of the column wall_x_min_W; those without a unit have counts and shares."""
+    """("wall_x_min", "W") of the column wall_x_min_W; the unit of counts and shares is ""."""
     ending = next((ending for ending in ENDINGS if column.endswith(ending)), "")
     return column.removesuffix(ending), ENDINGS.get(ending, "")
 
 
 def quantity(column):
-    """Of a column of history.csv: ("peak temperature", "peak" beside others on one axis, "temperature" of all that can share one,
-    "K" or "" of counts and shares). What has no words here keeps its name."""
+    """Texts for a column of history.csv: ("peak temperature", "peak" as the short name on a shared axis, "temperature" as the title of
+    that axis, "K" or "" for counts and shares). A column without an entry keeps its name."""
     name, unit = split_unit(column)
     if column.startswith("hist_"):
         return f"cells in {column}", column, "cells", ""

@@ -23,7 +23,7 @@
 namespace isotherm {
 namespace {
 
-constexpr int few_ranks = 16;  // these are listed unasked
+constexpr int few_ranks = 16;  // so many are listed without --ranks-table
 
 bool lists_ranks(const CheckOptions& options, int ranks) {
   return options.ranks_table || ranks <= few_ranks;
@@ -144,7 +144,7 @@ std::string time_text(const Config& config, const std::optional<PredictedCycles>
                      plan.dt, of_limit, stable_dt(config), plan.steps, plan.dt * plan.steps, parts);
 }
 
-// Where a body is known to be slow, or may be.
+// A warning if multigrid is known to be slow for this body, or may be.
 std::string slow_text(const PredictedCycles& predicted) {
   constexpr std::int64_t usual = 8;
   const auto& [cells, cycles, is_more, loses_parts] = predicted;
@@ -156,7 +156,7 @@ std::string slow_text(const PredictedCycles& predicted) {
       loses_parts ? ", or several times as many, as parts are thinner than the cells of the prediction" : "");
 }
 
-// Size, and the heat of the sources. Those of more cells than this process counts in seconds are for the run.
+// The size, and the power of the sources; on very large grids only the run computes this power.
 std::string domain_text(const Config& config) {
   constexpr Index most_cells = Index{1} << 31;
   const std::string text = fmt::format("domain          {}\n", domain_sizes(config));
@@ -241,7 +241,7 @@ std::string memory_lines(const Session& session, const CheckOptions& options) {
   return text;
 }
 
-// Collective. At the copy bandwidth of this host or its GPUs, or at that of the cost model.
+// Collective. The time of the sweeps at the copy bandwidth of this host or its GPUs, or of the cost model.
 std::string sweeps_text(const Session& session, const std::optional<PredictedCycles>& predicted,
                         const Communicator& world) {
   const Placement& placement = session.placement;
@@ -262,7 +262,7 @@ std::string sweeps_text(const Session& session, const std::optional<PredictedCyc
                      human_duration(more * predicted_seconds(session, copied)), of_a_rank / 1e9);
 }
 
-// Values and coefficients at t = 0, as the run computes them; those of larger faces are for the run.
+// Checks values and coefficients at t = 0, as the run computes them. Larger faces are left to the run.
 void check_boundaries(const Config& config) {
   constexpr Index most_cells = Index{1} << 20;  // of a face
   const Int3 cells = config.grid.cells;
@@ -274,7 +274,7 @@ void check_boundaries(const Config& config) {
   });
 }
 
-// Of the GPUs that --gpu-memory speaks of, whether they are here or not.
+// Checks the memory of the GPUs that --gpu-memory describes, whether this host has them or not.
 void check_gpu_memory(const Session& session, const CheckOptions& options) {
   const std::size_t wanted = session.memory.device();
   if (options.gpu_bytes > 0 && static_cast<double>(wanted) > options.gpu_bytes)

@@ -47,12 +47,12 @@ std::string why_no_stores(const Config& config, Backend backend) {
   return "";
 }
 
-// Throws Error for what a run on so many ranks would be rejected for: on this host, or on any.
+// Throws Error if a run on so many ranks would be rejected: on this host, or on any.
 void validate_case(const Config& config, int ranks, Host host, const CudaDevices& found) {
   const Seat seat = host == Host::another ? Seat{Backend::host, host} : seat_among(config, found, host);
   for (const Config& grid : sound_cases(config)) {
-    // Of another host only what is so on all: subdomains that are too thin, a grid of too few processes. A
-    // query about kernels of a GPU opens it: a study that holds one open may keep its own cases out.
+    // For another host, checks only what is the same on all: subdomains that are too thin, a grid of too few
+    // processes. A query about kernels would open a GPU, and a study that holds it may block its own cases.
     if (seat.host == Host::this_one && seat.backend == Backend::host) {
       validate_on(grid, ranks, seat.backend);
     } else {
@@ -65,7 +65,7 @@ std::unique_ptr<Device> device_of(Backend backend, const CudaDevices& found) {
   return backend == Backend::cuda ? make_cuda_device(found.devices.front().index) : make_host_device();
 }
 
-// The same for `isotherm compare`: also what a run finds at its start, and transports without bits.
+// The same for `isotherm compare`: also checks what a run checks at its start, and that data is moved.
 void validate_combination(const Config& config, int ranks, const CudaDevices& found) {
   const Seat seat = seat_among(config, found, Host::this_one);
   sound_cases(config);
@@ -91,7 +91,7 @@ Config short_run(Config config, std::int64_t sweeps) {
   if (transient) problem.steps = sweeps;
   problem.max_sweeps = sweeps;
   problem.tolerance = 0;
-  // A sweep takes as long with any weight; intervals stay sweeps. Those of `mixed` are compared as fp64's.
+  // Sweeps of any weight take the same time; intervals still count sweeps. `mixed` is compared as fp64.
   if (config.precision == Precision::mixed) config.precision = Precision::fp64;
   problem.method = transient ? MethodName::euler : MethodName::jacobi;
   problem.cycle = problem.max_cycles = std::nullopt;
@@ -108,12 +108,12 @@ Config short_run(Config config, std::int64_t sweeps) {
   return config;
 }
 
-// What a case needs. Of a series: its largest grid, and the sweeps of all.
+// The needs of a case; in a series, those of the largest grid, but the sweeps of all grids.
 Json plan_json(const Config& config, int ranks, const CudaDevices& found) {
   const Seat seat = seat_among(config, found, Host::either);
   const std::vector<Config> grids = cases_of(config);
   std::int64_t all_sweeps = 0;  // at most, in a steady problem
-  double traffic_bytes = 0;     // that they move, by estimate
+  double traffic_bytes = 0;     // an estimate of what they move
   for (const Config& grid : grids) {
     all_sweeps += likely_sweeps(grid);
     traffic_bytes += sweep_work(grid, decompose(grid, ranks, seat.backend), seat.backend).bytes;
@@ -139,7 +139,7 @@ double copy_bandwidth(Backend backend, std::size_t field_bytes) {
       copy_probe_bytes(field_bytes, std::numeric_limits<double>::infinity(), backend, 1));
 }
 
-// Every exchanged cell alike, and nothing else.
+// Weights that count exchanged cells, all alike, and nothing else.
 ExchangeWeights surface() {
   ExchangeWeights weights;
   weights.cell_bytes = weights.sector = weights.wire_sector = 8;
@@ -170,7 +170,7 @@ Int3 weak_growth(Int3 cells, int ranks) {
   return process_grids_by_cost(cube, ranks, {}, 1, surface()).front().grid;
 }
 
-// How a run would cut so many cells; weak: a grid of as many cells for each rank.
+// The process grid of a run on so many cells; weak: on so many for each rank.
 Json process_grid_json(const Json& wanted, int ranks) {
   Int3 cells = wanted.at("cells"), growth{1, 1, 1};
   if (wanted.value("weak", false)) growth = weak_growth(cells, ranks);
@@ -181,9 +181,9 @@ Json process_grid_json(const Json& wanted, int ranks) {
   return {{"cells", cells}, {"process_grid", grids.front().grid}};
 }
 
-// Puts into the deck of a case what follows from its ranks: weak, the cells of all, and spacing in place of
-// lengths; gpus, a GPU for every rank. `place`: of `scaling:`. False: nothing follows. Throws Error(deck)
-// where the deck computes elsewhere, or on other grids.
+// Sets in the deck of a case what its ranks determine: weak, the cells of all ranks, with spacing in place of
+// lengths; gpus, a GPU for every rank. `place`: of `scaling:`. Returns false if nothing changes. Throws
+// Error(deck) if the deck asks for another device, or for grids of its own.
 bool scale_case(YamlNode& deck, const ScalingConfig& scaling, const Config& config, int ranks,
                 const Place& place, Problems& problems) {
   if (!scaling.gpus.empty()) {
@@ -210,14 +210,14 @@ bool scale_case(YamlNode& deck, const ScalingConfig& scaling, const Config& conf
   return true;
 }
 
-// To tell values apart: 16 and 16.0 are one.
+// A text to compare values by: 16 and 16.0 have the same.
 std::string same_text(const YamlNode& value) {
   if (value.kind == Kind::scalar && !value.quoted)
     if (const auto number = parse_number(value.text); number.is_number) return shortest(number.value);
   return yaml_text(value);
 }
 
-// A count of ranks among the values of a study, or why it is none.
+// Adds the value of a study as a count of ranks, or why it is none.
 void add_count(const YamlNode& node, Json& json) {
   const std::string path = "study.ranks";
   int count = 1;
@@ -233,7 +233,7 @@ void add_count(const YamlNode& node, Json& json) {
   }
 }
 
-// A part of the deck as it was written, with the place of each node. `key`: whose value it is, or holds.
+// A part of the deck as it was written, with the place of each node. `key`: to whose value it belongs.
 Json node_json(const YamlNode& node, const std::string& key = "") {
   Json json = {{"at", node.place}, {"yaml", yaml_text(node)}, {"same", same_text(node)}};
   if (node.kind == Kind::scalar) {
@@ -389,7 +389,7 @@ class Deck {
             {"git_revision", build_info().git_revision}};
   }
 
-  // Of the deck, once, for all cases.
+  // Reads `scaling:` of the deck once, for all cases.
   void read_scaling() {
     if (base_) return;
     problems_.throw_if_any();
@@ -423,7 +423,7 @@ class Deck {
   const std::string path_;
   Problems problems_;
   const YamlNode tree_;
-  const std::vector<Override> overrides_;  // in it
+  const std::vector<Override> overrides_;  // that tree_ contains
   const RegistryNames registry_ = registry_names();
   std::optional<YamlNode> base_;  // without study and scaling
   ScalingConfig scaling_;
@@ -431,7 +431,7 @@ class Deck {
   std::optional<CudaDevices> gpus_;
 };
 
-// Between two resolved decks; empty where the first is none.
+// The changes between two resolved decks; null if either is no valid deck.
 Json changes_json(const std::string& before, const std::string& now) {
   try {
     return changes(read_resolved_deck(before, "deck.yaml"), read_resolved_deck(now, "deck.yaml"));

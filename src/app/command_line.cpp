@@ -39,7 +39,7 @@ std::string this_program() {
 
 std::vector<fs::path> folders() {
   const fs::path here = fs::path(this_program()).parent_path();
-  // Of the build tree, and of an installation.
+  // Folders of the build tree, and of an installation.
   std::vector<fs::path> all{here / "tools", here, here.parent_path() / "libexec" / "isotherm"};
   const char* path = std::getenv("PATH");
   std::istringstream text(path ? path : "");
@@ -79,7 +79,7 @@ std::vector<std::string> find_tools() {  // names, sorted
   return {names.begin(), names.end()};
 }
 
-// Of this version, whether it is there or not.
+// Whether it is a tool of this version, installed or not.
 bool is_known_tool(const std::string& name) {
   return fmt::format(",{},", known_tools).find(fmt::format(",{},", name)) != std::string::npos;
 }
@@ -116,7 +116,7 @@ CLI::Validator one_of(std::vector<std::string> words) {
           fmt::format("{{{}}}", list)};
 }
 
-// Replaces a word by the number of its value, which is what CLI11 makes an enum, an int or a bool of.
+// Replaces a word by the number of its value, which CLI11 converts to an enum, an int or a bool.
 template <class Value>
 CLI::Validator value_of(std::vector<std::pair<std::string, Value>> values) {
   std::vector<std::string> words;
@@ -212,7 +212,7 @@ CLI::App* add_subject(CLI::App& bench, BenchSubject subject, const char* descrip
   return app;
 }
 
-// What all have but io, which writes from host memory.
+// Options of all subjects except io, which writes from host memory.
 CLI::App* add_names(CLI::App* app, const std::string& names, double seconds, BenchOptions& options,
                     bool by_time = true) {
   app->preparse_callback([&options, seconds](std::size_t) { options.seconds = seconds; });
@@ -328,7 +328,7 @@ void declare(CLI::App& app, CommandLine& command, std::string& from) {
   declare_bench(app, command);
 }
 
-// Exactly one of deck and --from. Without a deck the first override stood in its place.
+// Requires exactly one of deck and --from. With --from, CLI11 takes the first override for the deck.
 void take_deck(CommandLine& command, const std::string& from) {
   if (command.subcommand != Subcommand::run && command.subcommand != Subcommand::check) return;
   if (from.empty()) {
@@ -340,7 +340,7 @@ void take_deck(CommandLine& command, const std::string& from) {
   command.from_output = true;
 }
 
-// Where the overrides stand, sought from the end: the first could be taken for the subcommand or deck.
+// Positions of the overrides in argv. Searched from the end, as the first could equal the subcommand or deck.
 std::vector<int> positions(int argc, const char* const* argv, const std::vector<std::string>& overrides) {
   std::vector<int> places(overrides.size());
   int at = argc - 1;
@@ -351,7 +351,7 @@ std::vector<int> positions(int argc, const char* const* argv, const std::vector<
   return places;
 }
 
-// What to write where a file is given in place of a subcommand; else empty.
+// What to write if a file is given in place of a subcommand; else empty.
 std::string file_problem(int argc, const char* const* argv) {
   const std::string kind = std::filesystem::path(argv[1]).extension().string();
   const char* const subcommand = kind == ".yaml" || kind == ".yml" ? "run"
@@ -365,7 +365,7 @@ std::string file_problem(int argc, const char* const* argv) {
 
 constexpr std::string_view deck_subcommands[] = {"run", "check", "study", "compare"};
 
-// Keys of decks are no options: what to write for the first that has dashes before it. Empty where none has.
+// Keys of decks are no options: what to write for the first key with leading dashes; empty: there is none.
 std::string dash_problem(int argc, const char* const* argv) {
   if (std::ranges::find(deck_subcommands, std::string_view(argv[1])) == std::end(deck_subcommands)) return {};
   Config config;
@@ -383,7 +383,7 @@ std::string dash_problem(int argc, const char* const* argv) {
   return {};
 }
 
-// What to write for an option of earlier versions, renamed or now a command of its own; empty: none.
+// What to write for an option of earlier versions that was renamed or is now a command; empty: there is none.
 std::string former_option_problem(int argc, const char* const* argv) {
   const std::string_view subcommand(argv[1]);
   if (subcommand != "run" && subcommand != "bench") return {};
@@ -431,7 +431,7 @@ std::string problem_text(const CLI::ParseError& e, const CLI::App& app, int argc
                      fmt::join(words_of<BenchSubject>, ", "));
 }
 
-// Of a benchmark, which has options of its own; else empty.
+// The subject of `isotherm bench`, which has its own options; else empty.
 std::string subject_of(const CLI::App& app) {
   const auto subcommands = app.get_subcommands();
   if (subcommands.empty() || subcommands.front()->get_subcommands().empty()) return "";
@@ -448,7 +448,7 @@ void start_tool(const std::string& name, const std::vector<std::string>& words) 
         "isotherm: the tool {}{} is not installed (it is neither next to {} nor on PATH); install the "
         "Python package isotherm-tools: pip install ./postprocess",
         prefix, name, in_quotes(this_program()));
-  ::setenv("ISOTHERM_PROGRAM", this_program().c_str(), 1);  // what the tool starts and asks
+  ::setenv("ISOTHERM_PROGRAM", this_program().c_str(), 1);  // for the tool: it runs and queries this program
   std::vector<std::string> all{*path};
   all.insert(all.end(), words.begin(), words.end());
   std::vector<char*> pointers;
@@ -479,14 +479,14 @@ CommandLineResult parse_command_line(int argc, const char* const* argv) try {
   CommandLine command;
   std::string from;
   declare(app, command, from);
-  app.footer([] {  // of --help alone: thousands of ranks that start must not list the folders of PATH
+  app.footer([] {  // for the help only: thousands of starting ranks must not list the folders of PATH
     const std::string tools = fmt::format("{}", fmt::join(find_tools(), ", "));
     return (tools.empty() ? "" : fmt::format("Tools: {} (isotherm NAME --help has more).\n\n", tools)) +
            exit_codes;
   });
   if (argc < 2) return {.exit_code = static_cast<int>(ExitCode::command_line), .text = app.help()};
   if (!from_word<Subcommand>(argv[1]) && (find_tool(argv[1]) || is_known_tool(argv[1]))) {
-    // The tool reads its own words. Keys of decks with dashes are rejected here, by the one key table.
+    // The tool parses its own arguments. Keys of decks with dashes are rejected here, by the one key table.
     if (const std::string problem = dash_problem(argc, argv); !problem.empty())
       throw Error(ExitCode::command_line, problem);
     return {.tool = argv[1]};

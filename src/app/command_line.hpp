@@ -1,4 +1,4 @@
-// isotherm VERB [deck | --from FILE] [key.path=value ...] [options]: from argv to a plain struct.
+// isotherm SUBCOMMAND [deck | --from FILE] [key.path=value ...] [options]: parses argv into a plain struct.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ struct CheckOptions {
   bool json = false;         // requests about the deck on stdin
   bool resolved = false;     // print the resolved deck too
   bool ranks_table = false;  // a line per rank, however many there are
-  double gpu_bytes = 0;      // of memory that each GPU of the plan has; 0: not said
+  double gpu_bytes = 0;      // memory of each GPU of the plan; 0: not given
 };
 
 struct CommandLine {
@@ -32,10 +32,10 @@ struct CommandLine {
   std::vector<int> override_arguments;  // their positions on the command line, for messages
   ProgressStyle progress = ProgressStyle::automatic;
   std::string restart;          // run: latest, a checkpoint or its folder; empty: from the initial state
-  bool force = false;           // run: take a directory that is locked
+  bool force = false;           // run: use the directory even if it is locked
   int ranks = 0;                // check: plan for so many; 0: as many as were launched
   bool print_deck = false;      // info: the deck inside the file
-  bool list_json = false;       // list: for scripts
+  bool list_json = false;       // list: as JSON, for scripts
   bool minimal_deck = false;    // init: only what a run needs
   std::string schema = "deck";  // schema: of which file
   CheckOptions check;
@@ -43,24 +43,24 @@ struct CommandLine {
   bool profile = false;  // run: where each rank's time went
 };
 
-// Parsed, or what is left to do: an exit code and text for stdout (--help, --version) or, of no words,
-// stderr.
+// The parsed command, or a tool to start, or an exit code and a text: for stdout (--help, --version) or,
+// without arguments, for stderr.
 struct CommandLineResult {
   std::optional<CommandLine> command{};
   int exit_code = 0;
   std::string text{};
-  std::string tool{};  // or the program isotherm-NAME that is to take over, which reads the words behind NAME
+  std::string tool{};  // NAME of the tool isotherm-NAME, which parses the arguments after NAME
 };
 
 // Throws Error(command_line), which says what to write.
 CommandLineResult parse_command_line(int argc, const char* const* argv);
 
-// Becomes the tool isotherm-NAME with these words. Throws Error(unavailable) where it does not start.
+// Replaces this process by the tool isotherm-NAME. Throws Error(unavailable) if it cannot be started.
 [[noreturn]] void start_tool(const std::string& name, const std::vector<std::string>& words);
 
-// Those of other keys.
+// The overrides of all keys except `key`.
 std::vector<std::string> without(const std::vector<std::string>& overrides, std::string_view key);
-// What to type to run the deck, with these overrides.
+// The command line that runs the deck with these overrides.
 std::string run_words(const CommandLine& command, const std::vector<std::string>& overrides);
 
 }  // namespace isotherm

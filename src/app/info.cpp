@@ -14,7 +14,7 @@
 namespace isotherm {
 namespace {
 
-// Cells are those of the run's grid; of a coarse file, the first of those whose mean it is.
+// The printed cell is of the run's grid; in a coarse file, the first of the cells whose mean is printed.
 void print_extreme(const char* title, const NumberedTemperature& found, const SnapshotHeader& header) {
   const Int3 cell = found.cell(header.cells);
   EndState::Extreme extreme{found.value + 0.0, {}, {}};
@@ -26,7 +26,7 @@ void print_extreme(const char* title, const NumberedTemperature& found, const Sn
              header.factor == Int3{1, 1, 1} ? "" : " and on (the mean of a coarse cell)");
 }
 
-// What the field says by itself, and, of the last field of a run, what run.json says beside it.
+// Prints the extremes of the field and, for the last field of a run, the heat in the run.json next to it.
 void print_answer(const std::string& path, const SnapshotHeader& header,
                   const TemperatureExtremes& extremes) {
   if (extremes.any()) {
@@ -40,7 +40,7 @@ void print_answer(const std::string& path, const SnapshotHeader& header,
     fmt::print("{:<14}{}\n", title, content);
 }
 
-// Of a part: where its cells lie in the grid of the run.
+// For a part: prints the position of its cells in the grid of the run.
 void print_place(const FileGrid& grid) {
   if (grid.cells == grid.grid_cells) return;
   const auto last = [&](int axis) {
@@ -117,7 +117,7 @@ int print_info(const CommandLine& command) {
   const bool same = found == header.meta.fingerprint;
   fmt::print("fingerprint   {} ({} the cells in the file)\n", fingerprint_text(header.meta.fingerprint),
              same ? "recomputed from" : "NOT that of");
-  print_now("");  // all of it
+  print_now("");  // flushes it all
   if (!same)
     throw error_of(ExitCode::deck,
                    "{}: the cells have fingerprint {}, the file says {} (a value was changed after it was "

@@ -41,7 +41,7 @@ std::string availability(const Entry& entry, const std::string& why_no_gpu) {
   return "yes";
 }
 
-// A row of a table, and of the JSON. `available`: "yes" or why not, until list_json() parts the two.
+// A row of a table, and of the JSON. `available`: "yes" or why not, until parted() separates the two.
 Json row_of(std::string_view name, const std::string& available, std::string_view description) {
   return {{"name", name}, {"available", available}, {"why_not", nullptr}, {"description", description}};
 }
@@ -136,7 +136,7 @@ Json parted(Json rows) {
   return rows;
 }
 
-// None where a kernel cuts its work in one way only: that has no name.
+// Empty if a kernel has a single tile, which has no name.
 Json words_json(std::span<const std::string_view> tiles) {
   Json all = Json::array();
   for (const std::string_view tile : tiles)

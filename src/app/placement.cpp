@@ -24,12 +24,12 @@ bool sees_none(const RankSight& sight) {
   return sight.gpus.empty();
 }
 
-// The load of GPUs while ranks are dealt out; `on[gpu]` are its ranks in the order in which they came.
+// Assigns ranks to GPUs one after the other; `on_[gpu]` are its ranks, in the order in which they were added.
 class Dealing {
  public:
   explicit Dealing(const std::vector<RankSight>& sights) : sights_(sights), gpu_(sights.size()) {}
 
-  // Along the shortest chain rank -> GPU -> rank on it -> ... to the GPU of least load that one reaches.
+  // Adds a rank along the shortest chain rank -> GPU -> rank on it -> ... to the least loaded GPU it reaches.
   void add(int rank) {
     std::map<std::string, int> found_by;  // GPU -> the rank through which it was reached
     std::deque<int> waiting{rank};
@@ -55,7 +55,7 @@ class Dealing {
   const std::map<std::string, Ranks>& loads() const { return on_; }
 
  private:
-  // The GPU that the rank was on before; empty: none.
+  // Returns the GPU that the rank was on before; empty: none.
   std::string move(int rank, const std::string& gpu) {
     const std::string left = std::exchange(gpu_[rank], gpu);
     if (!left.empty()) std::erase(on_[left], rank);
@@ -72,7 +72,7 @@ class Dealing {
 std::map<std::size_t, Ranks> machines(const std::vector<RankSight>& sights) {
   std::vector<std::size_t> label(sights.size());
   std::iota(label.begin(), label.end(), std::size_t{0});
-  std::map<std::string, std::size_t> first;  // rank of each mark
+  std::map<std::string, std::size_t> first;  // by mark, the first rank that has it
   for (std::size_t rank = 0; rank < sights.size(); ++rank) {
     std::vector<std::string> marks{fmt::format("memory {}", sights[rank].memory_group),
                                    "host " + sights[rank].host};
@@ -115,7 +115,7 @@ Machine look_at(const Ranks& ranks, const std::vector<RankSight>& sights, const 
   return machine;
 }
 
-// A sentence about the first machine that it is true of, and how many more there are.
+// Adds a sentence about the first machine for which `which` holds, with the number of further ones.
 template <class Which, class Text>
 void tell(std::vector<std::string>& sentences, const std::vector<Machine>& machines, Which which, Text text) {
   const auto first = std::find_if(machines.begin(), machines.end(), which);
@@ -195,7 +195,7 @@ namespace {
 
 struct Wish {
   Backend backend = Backend::host;
-  std::string demanded_by;  // the key that admits no other; empty: the CPU will do
+  std::string demanded_by;  // the key that requires it; empty: the CPU is accepted
 };
 
 Wish wished_backend(const Config& config) {
@@ -218,7 +218,7 @@ Seat choose_seat(const Config& config, const Wish& wish, const std::string& prob
                                   config.at(wish.demanded_by), problem);
 }
 
-// Its control daemon leaves a pipe of this name in the folder where clients look for it.
+// The control daemon of MPS creates a pipe of this name in the folder where clients expect it.
 bool mps_runs() {
   const char* named = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
   const std::filesystem::path folder = named && *named ? named : "/tmp/nvidia-mps";
@@ -226,7 +226,7 @@ bool mps_runs() {
   return std::filesystem::exists(folder / "control", unreadable);
 }
 
-// What identifies a GPU among those of all hosts. Some virtual GPUs have a UUID of zeros.
+// Identifies a GPU among those of all hosts. Some virtual GPUs have a UUID of zeros.
 std::string identity(const DeviceInfo& device, const std::string& host) {
   const bool known = device.uuid.find_first_of("123456789abcdef") != std::string::npos;
   return known ? device.uuid : fmt::format("{} of {}", device.index, host);
@@ -241,7 +241,7 @@ std::vector<RankSight> gather_sights(const CudaDevices& found, const Communicato
   return gather(RankSight{processor_name(), group, gpus, found.why_none, mps_runs()}, world);
 }
 
-// The same on every rank, as all know what all see.
+// All ranks assign the same, as all know what each one sees.
 void take_gpus(const Config& config, const std::vector<RankSight>& sights, const CudaDevices& found, int rank,
                Placement& placement, RankInfo& mine) {
   const std::optional<int> limit = config.parallel.ranks_per_gpu;

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where to look: in a folder for the newest, or at one file.
+// Where to search: a folder, for its newest checkpoint, or one file.
 struct Asked {
   fs::path folder;
   std::string file;  // empty: the newest
@@ -33,11 +33,11 @@ Asked find_asked(const std::string& word, const Config& config) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) return {path, ""};
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  if (path.filename() == "latest") return {folder, ""};  // which names a file in its folder
+  if (path.filename() == "latest") return {folder, ""};  // names the newest checkpoint in its folder
   return {folder, word};
 }
 
-// A link that leads elsewhere may name anything.
+// Rejects a link out of its folder, which could name any file.
 void check_link(const fs::path& file) {
   std::error_code error;
   if (!fs::is_symlink(fs::symlink_status(file, error))) return;
@@ -64,20 +64,20 @@ void verify_cells(const std::string& file, const SnapshotHeader& header, const S
                                     file, fingerprint_text(found), fingerprint_text(header.meta.fingerprint));
 }
 
-// Whether steps of this deck may be of that length: by dt: auto any, by end_time down to half of its dt.
+// May steps of this deck have the length `dt`? With dt: auto any; with end_time down to half of problem.dt.
 bool may_have_step(const ProblemConfig& problem, double dt) {
   const double share = dt / problem.dt.value_or(dt);
   return std::abs(share - 1) <= 1e-9 || (problem.end_time && share > 0.5 && share < 1);
 }
 
-// Steps of another length would lead to another state. A deck that only ends elsewhere keeps the
-// checkpoint's: their number says where, as end_time over the number may be another number in the last digit.
+// Steps of another length would lead to another state. A deck with another end keeps the checkpoint's step,
+// and problem.steps replaces end_time, as end_time / steps may differ from that step in the last digit.
 void keep_step(Config& now, double dt) {
   ProblemConfig& problem = now.problem;
   if (problem.kind == ProblemKind::steady || time_plan(now).dt == dt) return;
   problem.dt = dt;
   if (time_plan(now).dt == dt) return;
-  const double steps = std::round(*problem.end_time / dt);  // which there is: else the steps above are dt
+  const double steps = std::round(*problem.end_time / dt);  // end_time is set: else the step above is dt
   if (std::abs(*problem.end_time - steps * dt) > 1e-9 * dt * steps)
     throw deck_error(now, "problem.end_time",
                      "{} s is no whole number of the checkpoint's steps of {} s (other steps lead to another "
@@ -87,7 +87,7 @@ void keep_step(Config& now, double dt) {
   problem.end_time.reset();
 }
 
-// Throws Error(deck), with all that differs, where the deck is of another problem. Returns other changes.
+// Throws Error(deck), with all differences, if the deck is of another problem. Returns the allowed changes.
 std::vector<std::string> take_over(const SnapshotHeader& header, const std::string& file, Config& now) {
   const Config before = read_resolved_deck(header.provenance.resolved_deck, file + ": its deck");
   std::string forbidden;
@@ -127,8 +127,8 @@ std::vector<std::string> candidates(const Asked& asked, const std::string& run_n
   return files;
 }
 
-// Collective: the first candidate that is sound. The deck must be of its problem, and of that of every better
-// one whose header could be read.
+// Collective: the first candidate that is sound. The deck must be of the same problem as this candidate and
+// all better ones whose header could be read.
 std::optional<Restart> first_sound(const std::vector<std::string>& files, Session& session,
                                    const Communicator& world, std::vector<std::string>& passed_over) {
   for (const std::string& file : files) {
@@ -156,19 +156,19 @@ std::optional<Restart> first_sound(const std::vector<std::string>& files, Sessio
   return std::nullopt;
 }
 
-// Does a run from a checkpoint in `folder` go on there? A deck with another directory starts a branch.
+// Does a run from a checkpoint in `folder` resume there? A deck with another directory starts a branch.
 bool goes_on_in(const fs::path& folder, const Config& config) {
   if (!config.places.contains("output.directory")) return true;
   std::error_code ignored;
   return fs::equivalent(folder, config.output.directory, ignored);
 }
 
-Json record_of(const fs::path& file) {  // discarded without one
+Json record_of(const fs::path& file) {  // a discarded value if there is none
   std::ifstream stream(file.parent_path() / "run.json", std::ios::binary);
   return Json::parse(stream, nullptr, false);
 }
 
-// s, of the run that has left this checkpoint and of those before it, by its record; 0 without.
+// s, of the run that wrote this checkpoint and of those before it, from its record; 0 without one.
 double wall_until(const fs::path& file) {
   const Json record = record_of(file);
   try {
@@ -209,7 +209,7 @@ std::optional<Restart> plan_restart(const std::string& asked_for, Force force, S
     throw error_of<CollectiveError>(
         ExitCode::deck, "{}: a series of grids has no checkpoints; start it again without --restart",
         config.at("verify.order"));
-  // Rank 0 looks: others may not see new files yet.
+  // Only rank 0 searches: others may not see new files yet.
   Asked asked;
   std::vector<std::string> files;
   std::shared_ptr<RunLock> lock;

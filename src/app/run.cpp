@@ -29,7 +29,7 @@
 namespace isotherm {
 namespace {
 
-// False where the entry names what the deck does not leave open, or this program does not have.
+// Uses a stored tuning. False: it names a choice that the deck does not leave open or this program lacks.
 template <class T>
 bool use_recalled(const TuningChoice& choice, const KernelChoices<T>& choices, Solver<T>& solver) {
   const auto sweep = std::ranges::find_if(choices.sweeps, [&](const SweepChoice<T>& c) {
@@ -77,7 +77,7 @@ MethodRecord describe_method(const Session& session) {
 RunRecord describe_run(const CommandLine& command, const Session& session, const Communicator& world,
                        const std::string& directory) {
   const Config& config = session.deck.config;
-  const Config& last = session.cases.back();  // of a series the grid that is kept
+  const Config& last = session.cases.back();  // of a series, the grid whose files are kept
   const Decomposition d = decompose(last, session.decomposition.ranks(), session.placement.backend);
   RunRecord record;
   record.mpi = mpi_library_version();
@@ -115,7 +115,7 @@ double last_digit(const Config& config, double temperature) {
   return config.precision == Precision::fp32 ? step(static_cast<float>(temperature)) : step(temperature);
 }
 
-// Upwards to two digits, so that it can be remembered.
+// Rounds up to two digits, which are easy to remember.
 std::int64_t rounded_up(double count) {
   const double unit = std::pow(10.0, std::max(std::floor(std::log10(count)) - 1, 0.0));
   return static_cast<std::int64_t>(std::ceil(count / unit) * unit);
@@ -125,10 +125,10 @@ std::string remedy(const Config& config, const std::string& tolerance) {
   return config.precision == Precision::fp32 ? tolerance + ", or precision: fp64 in a new run" : tolerance;
 }
 
-// `larger`: a tolerance that it would reach.
+// `larger`: advice to use a tolerance that the run would reach.
 std::string stagnation_text(const Config& config, const Residual& r, double largest, double unit,
                             const std::string& larger) {
-  // Of several materials the slowest mode is an estimate, which bounds no error.
+  // With several materials the slowest mode is an estimate, which bounds no error.
   const std::string error = has_several_materials(config) || has_varying_coefficients(config)
                                 ? ""
                                 : fmt::format(", and by it the slowest mode may be off by about {:.2g} K",
@@ -160,7 +160,7 @@ std::string unconverged_text(const Config& config, const Residual& r, double lar
                             next, enough);
 }
 
-// Empty where there is nothing to say. `next`: the command, with problem.max_sweeps anew.
+// A warning, or empty. `next`: the command to repeat; problem.max_sweeps=N is appended to it.
 std::string steady_end_text(const Config& config, const LoopOutcome& outcome, std::int64_t sweeps,
                             const std::string& next) {
   const Residual& r = outcome.residual;
@@ -203,7 +203,7 @@ EndState::Extreme placed(const Config& config, const NumberedTemperature& extrem
   return {extreme.value + 0.0, cell, GridAxes(config).centre(cell)};  // no "-0 K"
 }
 
-// Of the field, or of a material in it; EndState and MaterialRecord have both.
+// Records the extremes of the field in an EndState, or those of a material in a MaterialRecord.
 template <class Record>
 void place_extremes(const Config& config, const TemperatureExtremes& found, Record& record) {
   if (!found.any()) return;
@@ -211,7 +211,7 @@ void place_extremes(const Config& config, const TemperatureExtremes& found, Reco
   record.lowest = placed(config, found.lowest);
 }
 
-// Collective; every rank does the same. Nothing where the transport moves nothing.
+// Collective; all ranks record the same. Records nothing if the transport moves no data.
 template <class T>
 void record_end(const Config& config, Solver<T>& solver, RunRecord& record) {
   if (!moves_data(config)) return;
@@ -234,7 +234,7 @@ void record_end(const Config& config, Solver<T>& solver, RunRecord& record) {
     place_extremes(config, of_materials[i], record.materials[i]);
 }
 
-// To the times of this rank, those of a loop that has ended, of which a series has several.
+// Adds the times of a loop that has ended to those of this rank; a series has several loops.
 void add_times(PhaseTimes& phases, const PhaseTimes& solver, const LoopOutcome& outcome) {
   const double loop = outcome.wall - outcome.tuning_seconds;
   phases += solver;
@@ -267,7 +267,7 @@ Verification verify(const Config& config, const Communicator& world, Solver<T>& 
   return result;
 }
 
-// To what was found on `config`, one grid of a series, after what was found on those before it.
+// Adds the grid of `config`, and the levels and orders of the coarser grids of the series, to `found`.
 void add_level(Verification& found, const std::optional<Verification>& coarser, const Config& config,
                std::int64_t sweeps) {
   const bool transient = config.problem.kind == ProblemKind::transient;
@@ -326,7 +326,7 @@ class Run {
     if (is_root()) warn_of_plan();
   }
 
-  // A grid of the series; the last is kept. False: an error, which report() throws.
+  // Solves one grid of the series; only the last has files. False: an error, which report() throws.
   bool solve(const Config& config) try {
     Timer timer;
     const bool last = &config == &plan_.session.cases.back();
@@ -380,7 +380,7 @@ class Run {
   }
 
  private:
-  // Of an error that ended a case; report() throws it.
+  // Records an error that ended a case; report() throws it.
   void fail(const CollectiveError& error) {
     record_.exit_code = error.code();
     record_.message = error.what();
@@ -390,7 +390,7 @@ class Run {
   bool is_series() const { return plan_.session.cases.size() > 1; }
   bool is_root() const { return plan_.world.is_root(); }
 
-  // All ranks know them.
+  // For rank 0: all ranks have the same warnings.
   void warn_of_plan() {
     if (!limit_.warning.empty()) console_.warn(limit_.warning);
     if (!directory_->lock->warning().empty()) console_.warn(directory_->lock->warning());
@@ -429,10 +429,10 @@ class Run {
     const Decomposition decomposition = decompose(config, world.size(), placement.backend);
     const int threads = placement.ranks[world.rank()].threads;
     autotuner_.reset();
-    solver_.reset();  // before the next takes its memory
+    solver_.reset();  // frees its memory for the next solver
     const KernelChoices<T> choices = common_choices<T>(config, decomposition, world, plan_.device);
     std::optional<TuningChoice> recalled;
-    // Sweeps alone are no cycle of multigrid: there is nothing to measure, and nothing measured to use.
+    // A cycle that contains more than sweeps is executed as a whole: the autotuner has nothing to measure.
     const bool is_tuned = !make_method(config).is_taken_whole();
     if (!config.solver.tuning_file.empty() && is_tuned) {
       tuning_key_ = tuning_key(config, decomposition, plan_.device, threads);
@@ -454,8 +454,7 @@ class Run {
     if (!autotuner_ && world.size() > 1) halo_cost_ = solver_->measure_halo_cost();
   }
 
-  // Collective: what the device holds is what the checkpoint says; what the directory holds of later sweeps
-  // is not in the way.
+  // Collective. Verifies that the device holds the checkpoint's field; renames checkpoints of later sweeps.
   void resume() {
     const Restart& restart = *plan_.restart;
     if (moves_data(config()) && solver_->fingerprint() != restart.header.meta.fingerprint)
@@ -472,7 +471,7 @@ class Run {
     for (const std::string& warning : restart.warnings) console_.warn(warning);
   }
 
-  // Of a loop that has ended: the errors and warnings that its end calls for, and the verification.
+  // After a loop: throws the error or prints the warning that its end requires, and verifies the field.
   void end_case(const Config& config, const LoopOutcome& outcome) {
     if (!outcome.divergence.empty()) throw CollectiveError(ExitCode::diverged, outcome.divergence);
     if (moves_data(config)) record_.fingerprint = solver_->fingerprint();
@@ -487,7 +486,7 @@ class Run {
     if (config.verify.solution != ExactSolution::none) verify_case(config);
   }
 
-  // What writers have to say, which is often the same. All ranks know it.
+  // Prints each new remark of the writers once. All ranks have the same remarks.
   void warn_new(const LoopOutputs<T>& outputs) {
     const auto warn = [&](const std::vector<std::string>& remarks) {
       for (const std::string& remark : remarks)
@@ -501,7 +500,7 @@ class Run {
     return !outcome.checkpoints.empty() || resumed_here_;
   }
   // "go on with: isotherm run deck.yaml --restart 'runs/deck'" from the newest checkpoint; from the beginning
-  // where there is none. `anew`: a key that gets another value behind it.
+  // where there is none. `anew`: a key to omit, as the caller appends a new value.
   std::string next(const LoopOutcome& outcome, std::string_view anew = {}) const {
     const bool kept = has_checkpoint(outcome);
     const auto words = without(without(plan_.command.overrides, anew), kept ? "" : "output.overwrite");
@@ -521,11 +520,11 @@ class Run {
     plan_.world.all_reduce<std::int64_t>(cells, ReduceOp::sum);
     record_.materials.clear();
     for (std::size_t i = 0; i < cells.size() && !config().materials.empty(); ++i)
-      if (i < config().materials.size() || cells[i] > 0)  // of the word void, where there are any
+      if (i < config().materials.size() || cells[i] > 0)  // beyond the materials: cells of the keyword void
         record_.materials.push_back({material_of_number(config(), i), cells[i]});
   }
 
-  // Of rank 0. A run does not need it.
+  // On rank 0. A failure is only a warning, as the run does not need the file.
   void keep_tuning_found(const Config& config) {
     if (config.solver.tuning_file.empty() || !autotuner_ || !is_root()) return;
     const MethodRecord& m = record_.method;
@@ -569,7 +568,7 @@ class Run {
     const Timer timer;
     if (sound) record_end(config, *solver_, record_);
     phases_[Phase::diagnostics] += timer.seconds();
-    // Last, as it needs the field before the last sweep.
+    // After record_end(), as the measurement overwrites the field before the last sweep.
     if (plan_.world.size() > 1 && !halo_cost_ && sound) halo_cost_ = solver_->measure_halo_cost();
     if (sound && !is_series()) record_.performance.values_seconds = solver_->measure_values();
     if (!record_.halo.cost && halo_cost_) {
@@ -606,19 +605,19 @@ class Run {
   }
 
   const RunPlan& plan_;
-  std::optional<std::int64_t> resumed_here_;  // the checkpoint's sweep, in its own directory
+  std::optional<std::int64_t> resumed_here_;  // the checkpoint's sweep, if the directory is the same
   WallLimit limit_;
   std::unique_ptr<Solver<T>> solver_;
   std::unique_ptr<Autotuner<T>> autotuner_;              // of the solver; none: nothing is left to measure
   Tuning::Source tuning_source_ = Tuning::Source::deck;  // without an autotuner
-  std::optional<HaloCost> halo_cost_;                    // of the steps as they are made
+  std::optional<HaloCost> halo_cost_;                    // of the steps that the run uses
   TuningKey tuning_key_;                                 // of its entry in solver.tuning_file
   Console console_;
   Progress progress_;
   std::optional<RunDirectory> directory_;
   RunRecord record_;
-  PhaseTimes phases_;        // of which the parts of exchanges are known after Solver::time_phases() alone
-  PhaseTimes profile_;       // the same at the end of the loop: what comes behind it is no part of it
+  PhaseTimes phases_;        // the parts of exchanges are known only after Solver::time_phases()
+  PhaseTimes profile_;       // the same at the end of the loop, without later work
   std::string viewer_file_;  // rank 0's: what to open in ParaView; empty: nothing
 };
 
@@ -629,16 +628,16 @@ Verdict verdict(const Config& config, const Verification& v) {
   if (!std::isfinite(v.max_error_K)) return Verdict::failed;
   if (v.tolerance_K && !(v.max_error_K <= *v.tolerance_K)) return Verdict::failed;
   if (!v.order.empty()) {
-    // Of the finest pair: the coarse ones need not be in the asymptotic range.
+    // Judges the finest pair: coarser ones need not be in the asymptotic range.
     return std::abs(v.order.back() - asked.expected_order) <= asked.order_tolerance ? Verdict::passed
                                                                                     : Verdict::failed;
   }
   return v.tolerance_K ? Verdict::passed : Verdict::reported;
 }
 
-// All ranks copy at once, as they sweep at once; a round takes as long as its slowest rank. The median of the
-// rounds: sweeps are reported as they ran on average. Rounds move at most the bytes of the run's sweeps, so
-// that a short run is not kept longer by its copy bandwidth than by itself.
+// All ranks copy at the same time, as they sweep; a round takes as long as its slowest rank. Takes the median
+// of the rounds, as sweeps are reported as they ran on average. Rounds move at most the bytes of the run's
+// sweeps, so that the measurement for a short run takes no longer than the run.
 double measure_copy_bandwidth(const Session& session, Device& device, const Communicator& world) {
   const std::size_t bytes = session.memory.copy_bandwidth / 2;
   const double passes_of_run = static_cast<double>(likely_sweeps(session.cases.back())) *

@@ -36,7 +36,7 @@
 namespace isotherm {
 namespace {
 
-// The most that any choice of `auto` takes.
+// The most bytes that any choice of `auto` needs.
 template <class T>
 std::size_t norm_bytes(const KernelChoices<T>& choices, Int3 subdomain) {
   const Box box{{0, 0, 0}, subdomain};
@@ -51,7 +51,7 @@ std::size_t norm_bytes(const KernelChoices<T>& choices, Int3 subdomain) {
   return most;
 }
 
-// ... that a run may come to.
+// The most LaunchMemory that any of these choices needs during a run.
 template <class T>
 std::size_t queue_bytes(const Config& config, const Decomposition& decomposition,
                         const KernelChoices<T>& choices, Int3 subdomain) {
@@ -70,12 +70,12 @@ std::size_t queue_bytes(const Config& config, const Decomposition& decomposition
   return most;
 }
 
-// Layers that subdomains must be thick enough for: what the autotuner may try follows from the process grid.
+// Halo width that all subdomains must support. The process grid in turn limits what the autotuner tries.
 int asked_halo(const Config& config) {
   return config.solver.halo_width.value_or(1);
 }
 
-// Of what is written during sweeps, or from a device: the field, and this rank's cells of every part.
+// Copies of what is written during sweeps, or from a device: the field, and this rank's cells of every part.
 std::size_t copy_bytes(const Config& config, Box subdomain, std::size_t field) {
   std::size_t bytes = config.output.snapshots ? field : 0;
   for (const FieldPart& part : field_parts(config)) {
@@ -87,8 +87,8 @@ std::size_t copy_bytes(const Config& config, Box subdomain, std::size_t field) {
 
 }  // namespace
 
-// Two arrays that are, with those of the sharers, beyond the caches, but no larger than the run's own; an
-// eighth at least, as not all share all caches. Making them takes as long as ten copies: less for short runs.
+// As large as a field, but large enough that the arrays of all sharers exceed the caches: an eighth of this
+// at least, as not all share all caches. Lower for short runs, as making arrays takes as long as ten copies.
 std::size_t copy_probe_bytes(std::size_t field_bytes, double moved, Backend backend, int sharers) {
   constexpr std::size_t mebibyte = std::size_t{1} << 20, beyond_caches = 64 * mebibyte;
   const std::size_t least =
@@ -129,7 +129,7 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int
   if (!plan_files(config).empty() || config.output.checkpoint.write) {
     plan.writing = std::min(static_cast<std::size_t>(decomposition.subdomain(rank).cells()) * size,
                             static_cast<std::size_t>(SnapshotWriter::default_slab_bytes));
-    // Beside the packed cells what comes from other ranks, and what HDF5 compresses.
+    // Besides the packed cells: those received from other ranks, and those that HDF5 compresses.
     if (config.output.compression > 0) plan.writing *= 3;
   }
   const bool beside = config.output.asynchronous;
@@ -170,7 +170,7 @@ std::string domain_sizes(const Config& config) {
 
 FileGroup plan_checkpoints(const Config& config) {
   const CheckpointConfig& checkpoint = config.output.checkpoint;
-  // Without an interval there is the one of a stop, or of the end.
+  // Without an interval there is one checkpoint, at a stop or at the end.
   const int files = !checkpoint.write ? 0 : checkpoint.has_interval() ? checkpoint.keep + 1 : 1;
   return {config.name, files, static_cast<double>(config.grid.cells.product()) * element_bytes(config)};
 }
@@ -251,7 +251,7 @@ void check_memory(const MemoryPlan& mine, const Placement& placement, const Comm
     };
     const double free = static_cast<double>(make_host_device()->memory().free_bytes);
     check("host " + processor_name(), "memory", on_host, free + programs,
-          "hosts");  // which are there already
+          "hosts");  // programs already occupy theirs
     if (placement.backend != Backend::cuda) return;
     check(place_text(placement.ranks[world.rank()]), "its memory", mine.device() * placement.ranks_on_device,
           static_cast<double>(open_device(placement)->memory().free_bytes), "GPUs");
@@ -262,7 +262,7 @@ RegistryNames registry_names() {
   RegistryNames registry;
   const auto add = [](std::vector<RegistryNames::Kernel>& known, const auto& table) {
     for (const auto& kernel : table) {
-      bool materials = true, varying = true;  // of what is not in this build nothing is known
+      bool materials = true, varying = true;  // assumed for kernels that are not in this build
       if constexpr (requires { kernel.sweeps_materials; }) {
         materials = kernel.sweeps_materials || !kernel.available();
         varying = kernel.takes_varying_a() || !kernel.available();
@@ -281,7 +281,7 @@ RegistryNames registry_names() {
 
 namespace {
 
-// Ranks of other binaries or arguments would solve other problems and meet in one all-reduce.
+// Ranks with different binaries or arguments would solve different problems, but share their all-reduces.
 void compare_ranks(const CommandLine& command, const Communicator& world) {
   std::string mine =
       fmt::format("isotherm {} {} {}{}{} {}", build_info().version, build_info().git_revision,
@@ -301,7 +301,7 @@ void compare_ranks(const CommandLine& command, const Communicator& world) {
                                       rank, all[rank], all[0]);
 }
 
-// The resolved one: with the overrides of that run, and its datasets by their whole paths.
+// The resolved deck of that run: it contains its overrides and the full paths of its datasets.
 std::string deck_within(const SnapshotProvenance& from, const std::string& file) {
   const auto reject = [&](const std::string& problem) {
     throw error_of(ExitCode::deck, "{}: {}; name another file, or a deck", file, problem);
@@ -313,7 +313,7 @@ std::string deck_within(const SnapshotProvenance& from, const std::string& file)
   return from.resolved_deck;
 }
 
-// Of the same name. It replaces a run, such as its own origin, only where the command line says so.
+// Keeps the name. The new run replaces another, such as its origin, only if the command line says so.
 void be_another_run(Config& config, const std::string& name) {
   if (!name.empty()) config.name = name;
   if (config.at("output.overwrite").rfind("argument ", 0) != 0) config.output.overwrite = false;
@@ -340,7 +340,7 @@ void validate_compression(const Config& config) {
                    config.at("output.compression"), config.output.compression, why);
 }
 
-// Collective. Where no boundary holds the temperature, all heat that comes in must go out.
+// Collective. If no boundary fixes the temperature, all heat that enters must also leave.
 void validate_balance(const Config& config, const Communicator& world, Backend backend) {
   if (!mean_is_free(config)) return;
   HeatTotals balance = all_or_throw(world, [&] {
@@ -356,7 +356,7 @@ void validate_balance(const Config& config, const Communicator& world, Backend b
   all_or_throw(world, [&] { check_balance(config, balance); });
 }
 
-// A `check` that a launcher started without --ranks is of its own job.
+// Is the command a plan? A `check` under a launcher, without --ranks and --gpu-memory, checks its own job.
 bool is_plan(const CommandLine& command) {
   return command.subcommand == Subcommand::check &&
          (command.ranks > 0 || command.check.gpu_bytes > 0 || !is_under_launcher());
@@ -365,7 +365,7 @@ bool is_plan(const CommandLine& command) {
 LoadedDeck load_deck(const CommandLine& command, const Communicator& world) {
   compare_ranks(command, world);
   LoadedDeck deck;
-  std::string name;  // of the run that left the deck
+  std::string name;  // of the run that stored the deck
   on_root(world, [&] {
     if (!command.from_output) {
       deck.text = read_deck_file(command.file);
@@ -385,11 +385,11 @@ LoadedDeck load_deck(const CommandLine& command, const Communicator& world) {
   return deck;
 }
 
-// Of this rank in the largest case; with --ranks, of one that the job would have.
+// The memory of this rank in the largest case; with --ranks, that of a rank of the planned job.
 MemoryPlan memory_of(const Session& session, const Communicator& world) {
   const int ranks = session.decomposition.ranks();
   const int as_many =
-      std::max(1, ranks / world.size());  // on each device, where --ranks speaks of a larger job
+      std::max(1, ranks / world.size());  // planned ranks per launched rank, if --ranks plans a larger job
   const Placement& placement = session.placement;
   return plan_memory(session.cases.back(), ranks, std::min(world.rank(), ranks - 1), placement,
                      placement.host == Host::this_one ? placement.ranks_on_device * as_many : 1);
@@ -406,7 +406,7 @@ void allow_ghosts(Session& session, int most, const Communicator& world) {
   session.deck.config.solver.ghosts = session.cases.back().solver.ghosts;
   const std::size_t program = session.memory.program;
   session.memory = all_or_throw(world, [&] { return memory_of(session, world); });
-  if (program > 0) session.memory.program = program;  // this process is as it was
+  if (program > 0) session.memory.program = program;  // keeps the earlier measurement
 }
 
 bool fits(const Session& session, const Communicator& world) {
@@ -419,7 +419,7 @@ bool fits(const Session& session, const Communicator& world) {
   }
 }
 
-// Along which verify.order counts: x, or the first axis of more than one cell.
+// The axis whose cells verify.order gives: x, or the first axis of more than one cell.
 int counted_axis(const Config& config) {
   const Int3 n = config.grid.cells;
   return n.x > 1 || n.y * n.z == 1 ? 0 : n.y > 1 ? 1 : 2;
@@ -439,7 +439,7 @@ void refine_zones(const Config& config, Config& level, int axis, std::int64_t ce
   }
 }
 
-// The same body with so many cells along the counted axis, others in proportion; one cell stays one.
+// The same body with `cells` along the counted axis, other axes in proportion; an axis of one cell keeps it.
 Config refined(const Config& config, std::int64_t cells) {
   Config level = config;
   const Int3 n = config.grid.cells;
@@ -517,7 +517,7 @@ std::vector<Config> sound_cases(const Config& config) {
     RegionValues(each, each.initial, "initial").check_datasets();
     RegionValues(each, each.sources, "sources").check_datasets();
     shape_warnings(each);  // throws where a source lies outside the domain
-    for (const ProbePoint& point : each.output.probes.points) Probe(each, point.at);  // and one in a void
+    for (const ProbePoint& point : each.output.probes.points) Probe(each, point.at);  // throws in a void
   }
   return all;
 }
@@ -555,7 +555,7 @@ Session plan_session(const CommandLine& command, const Communicator& world) {
       is_here ? validate_on(each, ranks, placement.backend) : void(decompose(each, ranks, placement.backend));
   });
   Decomposition decomposition = decompose(config, ranks, placement.backend);
-  // Before any field is allocated. Where the transport may work, the halos prove it.
+  // Before any field is allocated. The halo exchange tests later whether the transport does work.
   if (is_here && config.parallel.transport != "auto")
     all_or_throw(world, [&] { validate_transport(config, *open_device(placement)); });
   validate_balance(config, world, placement.backend);

@@ -12,14 +12,14 @@
 
 namespace isotherm {
 
-// `isotherm list`: the kernels of all tables, what they take of a device, transports, devices.
+// `isotherm list`: the kernels of all registries, the device resources that they use, transports, devices.
 std::string list_text();
 
-// The same for scripts, without what kernels take of a device. Keys are only added.
+// The same for scripts, without the device resources. Later versions only add keys.
 std::string list_json();
 
-// `why_no_gpu`: why CUDA kernels that were built run nowhere; empty where a CUDA device is the current one,
-// which the kernels are then asked about.
+// `why_no_gpu`: why no device can run the CUDA kernels of this build; empty: a CUDA device is the current
+// one, and each kernel is queried whether this device can run it.
 std::string stencil_table(std::span<const StencilKernel<double>> registry, const std::string& why_no_gpu);
 // The tiles in each precision of the kernels in this build; both tables hold the same kernels.
 std::string tile_table(std::span<const StencilKernel<float>> fp32,
@@ -32,19 +32,19 @@ struct ResourceLine {
 };
 std::string resource_table(const std::vector<ResourceLine>& lines);
 
-// `isotherm check`: what a run would be and need. Collective; prints on rank 0. Throws what a run would throw
-// before work; without a launcher it plans for GPUs that are not here too.
+// `isotherm check`: prints on rank 0 what a run would do and need. Collective. Throws what a run would throw
+// before its work. Without a launcher it also plans for GPUs that this host does not have.
 int check(const CommandLine& command, const Communicator& world);
 
-// Whether the command names a deck with `study:` or `scaling:`; false too for what is no deck.
+// Whether the command names a deck with `study:` or `scaling:`; false too for a file that is no deck.
 bool names_study(const CommandLine& command);
 
 // `isotherm check DECK --json`: answers requests of a program (isotherm study), JSON on stdin, by JSON on
 // stdout (docs/reference/requests.md). One process, without MPI. Throws Error(deck) for other input.
 int check_json(const CommandLine& command);
 
-// `isotherm info FILE`: prints to stdout, returns 0. Recomputes the fingerprint from the cells, and throws
-// Error(deck) behind the print where it is not the file's own. Throws as read_snapshot_header.
+// `isotherm info FILE`: prints to stdout, returns 0. Recomputes the fingerprint from the cells and, after
+// printing, throws Error(deck) if it differs from that in the file. Throws like read_snapshot_header().
 int print_info(const CommandLine& command);
 
 }  // namespace isotherm

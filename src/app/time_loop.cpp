@@ -20,9 +20,9 @@
 namespace isotherm {
 namespace {
 
-constexpr double largest_update = 1e9;  // K a sweep: no heat problem, but an unstable one
+constexpr double largest_update = 1e9;  // K per sweep; only unstable sweeps exceed it
 
-// The largest number of boundaries and initial values, "boundaries.x_min.value is 1e11"; empty if ordinary.
+// The largest boundary, initial or source value, "boundaries.x_min.value is 1e11"; empty if all are ordinary.
 std::string extraordinary_value(const Config& config) {
   constexpr double ordinary = 1e6;  // K
   double largest = ordinary;
@@ -68,7 +68,7 @@ std::string remedy_of(const Config& config, double residual) {
          (value.empty() ? "look at boundaries and sources" : "look at the values of the deck: " + value);
 }
 
-// Why a run has diverged, by the cell that stands out. `checked`: the sweep whose `residual` (K) showed it.
+// Describes a divergence by the most extreme cell. `checked`: the sweep whose `residual` (K) showed it.
 std::string divergence(const Config& config, const NumberedTemperature& extreme, std::int64_t sweeps,
                        std::int64_t checked, double residual) {
   const Int3 cell = extreme.cell(config.grid.cells);
@@ -82,7 +82,7 @@ std::string divergence(const Config& config, const NumberedTemperature& extreme,
       remedy_of(config, residual));
 }
 
-// Of a run whose precision loses the heat of sources and flux boundaries; empty: no reason to warn.
+// A warning that the precision loses heat of sources and flux boundaries; empty: no reason to warn.
 std::string swallowed_heat_text(const Config& config, const SwallowedHeat& heat) {
   constexpr double least_share = 0.01;  // the rims of a gaussian are always lost
   if (!(heat.lost > least_share * heat.all)) return {};
@@ -96,11 +96,11 @@ std::string swallowed_heat_text(const Config& config, const SwallowedHeat& heat)
       100 * heat.lost / heat.all, transient ? "step" : "sweep", longer);
 }
 
-// Of an fp32 body of several materials: what share of an error in kelvin changes the update of a cell, so
-// that rounding can hide the rest; 0: not known. The residual of a steady problem drops changes of less than
-// half a last digit: an error of the slowest mode may be all that is left. Implicit steps find the heat
-// between cells from differences, which lose no digits, but that of boundaries from ghosts a T + b, of which
-// an error that all cells have in common changes 1 - a of itself.
+// For several materials in fp32: the share of an error of the field (K) by which it changes the update of a
+// cell. Rounding can hide an error whose change is too small. 0: not known. The residual of a steady problem
+// loses changes below half a last digit, so an error of the slowest mode may remain. Implicit steps compute
+// the heat between cells from differences, which lose no digits, but the heat at boundaries from ghosts
+// a T + b: an error that all cells have in common changes this heat by only 1 - a of itself.
 double visible_share(const Config& config) {
   if (!has_several_materials(config)) return 0;
   if (config.problem.kind == ProblemKind::steady) return sweep_spectrum(config).lowest;
@@ -116,9 +116,9 @@ double visible_share(const Config& config) {
   return share;
 }
 
-// `hottest`, `range`: of the magnitudes and of the values of the field, K. Empty: no reason to warn.
+// `hottest`: the largest magnitude in the field, K; `range`: of its values, K. Empty: no reason to warn.
 std::string hidden_error_text(const Config& config, double share, double hottest, double range) {
-  constexpr double serious = 0.01, least_range = 0.01;  // of the range; of the temperatures, where that is 0
+  constexpr double serious = 0.01, least_range = 0.01;  // of the range; of `hottest`, for small ranges
   const double hidden = std::numeric_limits<float>::epsilon() / 2 * hottest / share;
   if (!(hidden > serious * std::max(range, least_range * hottest))) return {};
   const bool may_be_mixed = is_implicit(config) || config.problem.method == MethodName::multigrid;
@@ -180,15 +180,15 @@ class Loop {
 
   // The final state is always written.
   void finish() {
-    outcome_.stopped_by.clear();  // it came too late
+    outcome_.stopped_by.clear();  // the stop came after the end
     Residual& r = outcome_.residual;
     if (steady()) r.convergence = end_;
     if (!outcome_.divergence.empty()) {
       if (outputs_.fields) outcome_.divergence += outputs_.fields->write_diverged(outcome_.files);
       return;
     }
-    // Where coefficients vary over a face the slowest mode is estimated: of multigrid, whose residuals are
-    // mostly of fast ones, that is enough.
+    // If coefficients vary over a face, the slowest mode is an estimate. This suffices for multigrid, whose
+    // residuals consist mostly of fast modes.
     const bool is_known = steady() && (config_.problem.method == MethodName::multigrid ||
                                        has_several_materials(config_) || !has_varying_coefficients(config_));
     const double lowest = is_known ? sweep_spectrum(config_).lowest : 0;
@@ -203,13 +203,13 @@ class Loop {
     if (asked.at_end() || sweeps_help) write_checkpoint();
   }
 
-  // Before the end. No check is left under way, as some ranks may have begun its all-reduce and others not.
+  // Stops before the end. Completes a pending check, as only some ranks may have begun its all-reduce.
   void stop() {
     settle_check();
     if (solver_.own_sweeps() > 0 || !out_of_time_) write_checkpoint();
   }
 
-  // What an uninterrupted run would know here.
+  // Restores what an uninterrupted run would know at this sweep.
   void take_over(const CheckpointState& state) {
     Residual& r = outcome_.residual;
     r.first = state.first_residual;
@@ -219,7 +219,7 @@ class Loop {
     if (state.lowest_residual) {
       stagnation_.go_on_from({*state.lowest_residual, state.lowest_sweep});
     } else if (r.last) {
-      stagnation_.go_on_from({*r.last, state.last_checked});  // of a checkpoint that does not know it
+      stagnation_.go_on_from({*r.last, state.last_checked});  // of an old checkpoint, which lacks it
     }
     if (state.pending_residual) checked_ = {state.pending_sweep, state.pending_residual};
     if (r.last && !checked_ && has_converged(config_, *r.first, *r.last)) {
@@ -232,26 +232,26 @@ class Loop {
 
   bool steady() const { return config_.problem.kind == ProblemKind::steady; }
 
-  // In whole periods and graphs, on all ranks alike: exchanges stay at the same sweeps.
+  // Advances by whole periods and graphs, the same on all ranks, so that all exchange at the same sweeps.
   void advance(std::int64_t until) {
     tune(until);
     while (solver_.sweeps() < until && !stopped() && !ended()) {
       const std::int64_t here = solver_.sweeps();
       const std::int64_t count = until_look(here, until) - here;
-      // The heat of the last step needs the field before it; of a steady problem, the field alone.
+      // Heat flows of the last step need the field before it; those of a steady problem do not.
       solver_.sweep(count, !steady() && here + count == schedule_.last());
       if (solver_.sweeps() >= lookout_.next()) poll_control();
-      if (wanted_ && solver_.sweeps() < until) write_checkpoint();  // else after what is due at `until`
+      if (wanted_ && solver_.sweeps() < until) write_checkpoint();  // else do_what_is_due() writes it
     }
   }
 
-  // The end of the sweeps to take before the next look: between cycles, as a run may stop there.
+  // The sweep of the next poll, or `until` if earlier; always the end of a cycle, as a run may stop there.
   std::int64_t until_look(std::int64_t here, std::int64_t until) const {
     if (cycle_ == 1) return here + whole_periods(lookout_.next() - here, until - here, unit_);
     return std::min(until, (std::max(lookout_.next(), here + 1) + cycle_ - 1) / cycle_ * cycle_);
   }
 
-  // The autotuner's share of these sweeps, but for the last, which may leave a norm. Times: of its choice.
+  // Lets the autotuner make these sweeps, except the last, which may compute a norm. Then resets the times.
   void tune(std::int64_t until) {
     if (!autotuner_ || autotuner_->done()) return;
     settle_check();
@@ -270,7 +270,7 @@ class Loop {
     outcome_.tuning_seconds += timer.seconds();
   }
 
-  // All ranks at once: a signal to any is one to all; the clock is that of the rank that started first.
+  // Collective. A signal to one rank stops all; the time is that of the rank that started first.
   void poll_control() {
     solver_.keep_pace();
     FileThread& files = outputs_.files;
@@ -304,7 +304,7 @@ class Loop {
     if (wanted_ || schedule_.checkpoints.due(sweep)) write_checkpoint();
   }
 
-  // With the residual and the diagnostics that are due. `later`: the check may end at the next event.
+  // The line with the residual and diagnostics that are due. `later`: the check may end at the next event.
   HistoryLine line_with_check(std::int64_t sweep, bool later) {
     HistoryLine line = line_of(sweep);
     if (schedule_.check_due(sweep) && !ended()) {
@@ -317,7 +317,7 @@ class Loop {
     return line;
   }
 
-  // The row of the checked sweep, without residual of a diverged run. Finds out whether the run has ended.
+  // Completes the check, which may end the run. Returns its history line, without a divergent residual.
   HistoryLine finish_check() {
     const UnderWay check = *std::exchange(checked_, std::nullopt);
     HistoryLine line = line_of(check.sweep);
@@ -335,7 +335,7 @@ class Loop {
       line.residual = value;
       line.relative = relative_residual(*r.first, value);
       tell_progress();
-      // What a residual says of the error in kelvin holds for residuals that a method has left.
+      // The error in kelvin follows from a residual only after the method has swept the field.
       const bool may_end = config_.problem.criterion != Criterion::error || line.sweep > 0;
       if (may_end && has_converged(config_, *r.first, value)) {
         end_ = Convergence::reached;
@@ -353,7 +353,7 @@ class Loop {
         divergence(config_, solver_.extremes().most_extreme(), solver_.sweeps(), checked, residual);
   }
 
-  // By rank 0, where all ranks have the same to say; empty: nothing.
+  // On rank 0, as the text is the same on all ranks; empty: no warning.
   void warn(const std::string& text) {
     if (!text.empty() && outputs_.console && frame_.world.is_root()) outputs_.console->warn(text);
   }
@@ -366,7 +366,7 @@ class Loop {
                            found.highest.value - found.lowest.value));
   }
 
-  // What no longer falls ends the run: at rest where it is as small as rounding leaves it.
+  // Ends the run if the residual no longer falls: stagnated at the level of rounding, stalled above it.
   void look_for_stagnation(std::int64_t sweep, double residual) {
     stagnation_.checked(sweep, residual);
     if (!stagnation_.reached(sweep)) return;
@@ -376,7 +376,6 @@ class Loop {
 
   HistoryLine line_of(std::int64_t sweep) const { return {.sweep = sweep, .time = schedule_.time(sweep)}; }
 
-  // Where there is something to write.
   void write(HistoryLine line) {
     if (!outputs_.history || !(line.residual || line.diagnostics)) return;
     line.wall = wall_before_ + wall_.seconds();
@@ -409,12 +408,12 @@ class Loop {
     return state;
   }
 
-  // Once, where the time limit is too short: better now than after hours.
+  // Warns once, and early, if the time limit is too short.
   void warn_of_limit(const ProgressState& state) {
     const WallLimit& limit = frame_.limit;
     if (warned_of_limit_ || !outputs_.console || !state.left.seconds || state.wall < limit.time_to_judge())
       return;
-    constexpr double margin = 1.1;  // by which a run may be faster in the end than it looked
+    constexpr double margin = 1.1;  // a run may end faster than forecast by this factor
     const double needed = *state.left.seconds, granted = limit.latest_stop(0) - elapsed_;
     if (granted <= 0 || needed < margin * granted) return;
     warned_of_limit_ = true;
@@ -426,7 +425,7 @@ class Loop {
                         : "the run will stop without a checkpoint: give it more time"));
   }
 
-  // What `work` takes, without its waits for the device, which are the sweeps'.
+  // Counts the time of `work` as output, except its waits for the device, which count as sweeps.
   template <class Work>
   void count_output(const Work& work) {
     const TraceRange range(Phase::output);
@@ -436,7 +435,7 @@ class Loop {
     outcome_.output_seconds += timer.seconds() - (sum_of(solver_.times()) - before);
   }
 
-  // Behind the last sweep nothing hides them.
+  // Completes all files. No sweep hides the time of this.
   void finish_files() {
     const TraceRange range(Phase::output);
     const Timer timer;
@@ -451,12 +450,12 @@ class Loop {
     count_output([&] { outputs_.fields->write(wanted, outcome_.files); });
   }
 
-  // Its value, before its turn: whether the run has ended is still found out when that comes.
+  // Completes the residual of a pending check; finish_check() decides later whether the run has ended.
   void settle_check() {
     if (checked_ && !checked_->residual) checked_->residual = solver_.finish_residual();
   }
 
-  // Of no diverged field, and of none with a file. Lines of history and probes up to here belong to it.
+  // Not of a diverged field, and only once per sweep. The lines of history and probes are flushed before.
   void write_checkpoint() {
     wanted_ = false;
     if (!outputs_.checkpoints || written_ == solver_.sweeps()) return;
@@ -505,21 +504,21 @@ class Loop {
   const LoopFrame& frame_;
   Schedule schedule_;
   std::int64_t cycle_;  // sweeps
-  int unit_;            // sweeps that are not parted
+  int unit_;            // sweeps that are not split
   ControlPoll lookout_;
   Pace pace_;  // of this part of the run
   bool warned_of_limit_ = false;
   Stagnation stagnation_;
-  double elapsed_ = 0;  // s since the start of the run, at the last look
+  double elapsed_ = 0;  // s since the start of the run, at the last poll
   bool out_of_time_ = false;
-  bool wanted_ = false;                                          // a checkpoint, by the clock
+  bool wanted_ = false;                                          // a checkpoint is due by the clock
   std::optional<std::int64_t> written_;                          // the sweep of the newest checkpoint
   double written_at_ = std::numeric_limits<double>::infinity();  // by elapsed_
   struct UnderWay {
     std::int64_t sweep;
-    std::optional<double> residual;  // once it was waited for, before its turn
+    std::optional<double> residual;  // if known before finish_check()
   };
-  std::optional<UnderWay> checked_;  // the sweep whose residual is under way
+  std::optional<UnderWay> checked_;  // the check that is under way
   double wall_before_ = 0;           // s, of the parts of the run before this one
   Convergence end_ = Convergence::not_reached;
   bool heat_was_looked_at_ = false;

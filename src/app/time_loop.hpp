@@ -1,4 +1,4 @@
-// The loop of a run: sweeps until something is due, and does it. What it writes, and how long it may take.
+// The loop of a run: sweeps until an event is due, and handles it. Its outputs, and its wall-time limit.
 #pragma once
 
 #include <fmt/format.h>
@@ -34,14 +34,14 @@
 
 namespace isotherm {
 
-// What the schedule has due, or, at the end of a run, everything that its last state is not in yet.
+// due: the outputs that the schedule asks for. last, at the end of a run: all that lack its last state.
 enum class Wanted { due, last };
 
 template <class T>
 class FieldOutputs {
  public:
-  // Collective, as everything here. The folder must exist; `solver` and `files` outlive this. `resumed`: the
-  // sweep from which a run in its own folder goes on; its files up to it stay.
+  // Collective, like all members. The folder must exist; `solver` and `files` outlive this. `resumed`: the
+  // sweep from which a run resumes in its own folder; its files up to this sweep are kept.
   FieldOutputs(const Config& config, const Communicator& communicator, Solver<T>& solver,
                const RunDirectory& directory, const SnapshotProvenance& provenance, Console& console,
                FileThread& files, std::optional<std::int64_t> resumed)
@@ -61,11 +61,11 @@ class FieldOutputs {
       SnapshotWriter& writer = parts_.back().writer;
       if (!files.in_step()) {
         copy_.emplace(all_or_throw(communicator, [&] { return HostCopy<T>(solver.level()); }));
-        copy_->take();  // touches its memory, which else the first snapshot would pay for
+        copy_->take();  // touches its memory, so that the first snapshot does not pay for it
       }
       write_or_warn([&] {
         writer.start_materials(config);
-        writer.wait();  // what is set up from here on may read a dataset of regions, by HDF5 too
+        writer.wait();  // the set-up that follows may also use HDF5, to read a dataset of regions
         material_file_ = material_file_name(config);
       });
     }
@@ -82,8 +82,8 @@ class FieldOutputs {
       probes_.file.emplace(directory.probes(), console, probes_head(probes), "its probes", resumed);
   }
 
-  // What is wanted after so many sweeps of the solver. Adds the paths of new files, the same on all ranks;
-  // those that the file thread writes during the sweeps exist when it has finished.
+  // Writes the wanted outputs of the solver's state. Adds the paths of new files, the same on all ranks.
+  // Files that the file thread writes during later sweeps exist when it has finished.
   void write(Wanted wanted, std::vector<std::string>& files) {
     const bool at_end = wanted == Wanted::last;
     const std::int64_t sweep = solver_.sweeps();
@@ -95,12 +95,12 @@ class FieldOutputs {
     if (at_end ? probes_.written != sweep : schedule_.probes.due(sweep)) read_probes();
   }
 
-  // The field of a run that has diverged, for the post-mortem; in no series, because it is no state of the
-  // problem. Returns what the message says of it. A file that cannot be written is no error.
+  // Writes the field of a run that has diverged, for inspection; in no series, because it is no state of the
+  // problem. Returns the end of the error message. A file that cannot be written is no error.
   std::string write_diverged(std::vector<std::string>& files) {
     if (parts_.empty() || parts_.front().what) return "";
     SnapshotWriter& writer = parts_.front().writer;
-    files_.finish();  // what fails here is no loss of this field
+    files_.finish();  // outside of `try`: an error here is no loss of this field
     const std::string name = file_of_sweep(config_.name, solver_.sweeps(), diverged_suffix);
     const FieldView<const T> field = solver_.host_field();
     try {
@@ -113,28 +113,28 @@ class FieldOutputs {
     }
   }
 
-  // The lines of probes that were added are on the disk on return.
+  // On return all lines of probes that were added are on the disk.
   void flush() {
     if (probes_.file) probes_.file->flush();
   }
 
-  // Names what is written by now, for who looks at it from here on.
+  // Lists all files written so far in their series, for viewers that open a series now.
   void publish_series() {
     write_or_warn([&] {
       for (Part& part : parts_) part.writer.publish_series();
     });
   }
 
-  // Of the snapshots, or else of the first part that has one.
+  // The viewer file of the snapshots, or else of the first part that has one.
   std::string viewer_file() const {
     for (const Part& part : parts_)
       if (std::string file = part.writer.viewer_file(); !file.empty()) return file;
     return "";
   }
 
-  // The name of that of the cells' materials; empty without one.
+  // The name of the file with the materials of the cells; empty without one.
   const std::string& material_file() const { return material_file_; }
-  // Of all writers, as SnapshotWriter has them.
+  // SnapshotWriter::remarks() of all writers.
   std::vector<std::string> remarks() const {
     std::vector<std::string> all;
     for (const Part& part : parts_)
@@ -142,7 +142,7 @@ class FieldOutputs {
     return all;
   }
 
-  // Time and bytes of all writers, once none is under way. `at_end`: s of this rank, after the last sweep.
+  // Time and bytes of all writers; no file may be under way. `at_end`: s of this rank, after the last sweep.
   WritingRecord record(double at_end) {
     WritingRecord mine;
     mine.why_in_step = files_.why_in_step();
@@ -158,20 +158,20 @@ class FieldOutputs {
 
  private:
   struct Part {
-    std::optional<FieldPart> what;  // none: the whole field, the first of all
+    std::optional<FieldPart> what;  // none: the whole field, always the first part
     SnapshotWriter writer;
     std::int64_t written = -1;  // the sweep of the last file
     std::vector<T> cells{};     // of the file that the file thread writes now
   };
   struct Probes {
     std::vector<Probe> points;
-    std::vector<Int3> cells;       // eight a point
+    std::vector<Int3> cells;       // eight per point
     std::optional<LineFile> file;  // rank 0's
     std::int64_t written = -1;     // the sweep of the last line
   };
 
-  // Where a file fails on all ranks together, and output.on_error is warn, the run goes on, rank 0 with a
-  // warning. A rank's own failure always ends the run: HDF5 and MPI-IO were seen to hang after one.
+  // If a file fails on all ranks together and output.on_error is warn, rank 0 warns and the run continues.
+  // The failure of a single rank always ends the run: HDF5 and MPI-IO were seen to hang after one.
   template <class Write>
   void write_or_warn(Write&& write) {
     try {
@@ -183,7 +183,7 @@ class FieldOutputs {
     }
   }
 
-  // The field, or the one copy that the sweeps leave alone: they wait for a disk slower than they are.
+  // The field, or its one copy, which later sweeps do not change: sweeps wait if the disk is slower.
   std::function<CellsView()> take_field() {
     if (!copy_) return [field = solver_.host_field()] { return field; };
     count_copy();
@@ -192,7 +192,7 @@ class FieldOutputs {
     return [this] { return copy_->view(); };
   }
 
-  // Once its file is there: a device's copy is queued.
+  // Call it when the file of the copy is complete: on a device the copy is only queued before.
   void count_copy() {
     if (std::exchange(copied_, false)) copy_seconds_ += copy_->seconds();
   }
@@ -219,14 +219,14 @@ class FieldOutputs {
     probes_.file->add(probes_line(solver_.sweeps(), solver_.time(), kelvins));
   }
 
-  // During sweeps a copy is written, of which a device sends these cells alone, behind the part's last file.
+  // Waits for the last file of the part. During sweeps, or from a device, a copy of its cells is written.
   void write(Part& part, std::vector<std::string>& files) {
     const TraceRange range(Phase::output);  // profilers see each file by itself
     part.writer.wait();
     part.written = solver_.sweeps();
     const Box subdomain = solver_.subdomain();
     FieldView<const T> cells;  // of this rank; empty where it has none
-    Box in_file = subdomain;   // where they are in it
+    Box in_file = subdomain;   // their position in the file
     if (part.what && part.what->kind == PartKind::coarse) {
       const Int3 factor = part.what->factor;
       const CellWeights volumes(config_, {{0, 0, 0}, config_.grid.cells});
@@ -256,7 +256,7 @@ class FieldOutputs {
   Console& console_;
   std::string material_file_;
   std::optional<HostCopy<T>> copy_;  // the cells of a snapshot that the file thread writes
-  bool copied_ = false;              // into it, and not counted yet
+  bool copied_ = false;              // into copy_; its time is not counted yet
   double copy_seconds_ = 0;          // of this rank, to take copies
   std::vector<Part> parts_;
   Probes probes_;
@@ -266,20 +266,20 @@ struct WallLimit {
   double seconds =
       std::numeric_limits<double>::infinity();  // from the start of the run; the same on all ranks
   std::string source{};                         // "solver.walltime 3600 s"; empty without a limit
-  std::string warning{};                        // of a SLURM_JOB_END_TIME that is no time
+  std::string warning{};                        // about a SLURM_JOB_END_TIME that is no time
 
-  // The last moment to begin a checkpoint that takes `write` seconds: twice that and a little are left.
+  // The latest time to begin a checkpoint that takes `write` seconds: it leaves twice that and a margin.
   double latest_stop(double write) const {
     return seconds - 2 * write - std::clamp(0.01 * seconds, 1.0, 60.0);
   }
-  // How long the pace of a run is measured before a warning that it will not end in time; infinite: no limit.
+  // Seconds of measuring the rate before a warning that the run will not end in time; infinite: no limit.
   double time_to_judge() const { return source.empty() ? seconds : std::clamp(0.1 * seconds, 1.0, 60.0); }
 };
 
 // Collective. The sooner of solver.walltime and the end of the Slurm job (SLURM_JOB_END_TIME, Unix s).
 WallLimit find_wall_limit(const Config& config, const Communicator& world, const Timer& started);
 
-// The files of a case, and where its loop reports. History and progress are rank 0's.
+// The files of a case, and where its loop reports. Only rank 0 has a history and a progress display.
 template <class T>
 struct LoopOutputs {
   FileThread files;  // outlives the writers that queue work for it
@@ -291,34 +291,34 @@ struct LoopOutputs {
   Console* console = nullptr;
 };
 
-// What a loop must know of the run around it. All ranks have the same, but for the timer's start.
+// What a loop must know about its run. The same on all ranks, except for the start of the timer.
 struct LoopFrame {
   const Communicator& world;
   Timer started;  // of the run
   WallLimit limit{};
-  const CheckpointState* resumed = nullptr;       // of the sweeps before; null at the initial state
+  const CheckpointState* resumed = nullptr;       // the state to resume from; null: the initial state
   std::optional<std::int64_t> last_checkpoint{};  // the sweep of the newest in the run's directory
 };
 
 struct LoopOutcome {
   Residual residual;
   std::vector<std::string> files;        // snapshots
-  std::vector<std::string> checkpoints;  // of which only the newest stay
+  std::vector<std::string> checkpoints;  // of which only the newest are kept
   double output_seconds = 0;             // of this rank
   double end_seconds = 0;                // of this rank, for files after the last sweep
   double wall = 0;                       // s, the whole loop
   double largest_temperature = 0;        // K, magnitude; of a steady run that ended above its tolerance
   std::string divergence;                // why the loop stopped early; empty when it did not
   std::string stopped_by;                // "SIGUSR1", "the wall time"; empty where the run came to its end
-  std::int64_t untimed_sweeps = 0;       // of the autotuner and before: the solver has no times of them
+  std::int64_t untimed_sweeps = 0;       // until autotuning ended; the solver has no times of them
   double tuning_seconds = 0;             // of this rank
   std::optional<HaloCost> halo_cost;     // of the steps that the autotuner chose; one rank has none
 };
 
-// Collective. The first steps are the autotuner's, unless it is null. Stops where the field is not finite or
-// changes beyond all heat, and leaves it so; after a signal; and when a checkpoint just fits into the time
-// left. The last checkpoint is then of the sweep reached, unless that is the first or `outputs` has none. All
-// files are there on return; none is under way where it throws.
+// Collective. The autotuner, unless it is null, makes the first steps. Stops if the field is not finite or an
+// update exceeds 1e9 K, and keeps this field; after a signal; and when a checkpoint just fits into the time
+// left. After a signal or for lack of time, the sweep reached has a checkpoint, unless time ran out before
+// any sweep or `outputs` has none. All files are complete on return; none is under way if it throws.
 template <class T>
 LoopOutcome run_time_loop(const Config& config, Solver<T>& solver, Autotuner<T>* autotuner,
                           LoopOutputs<T>& outputs, const LoopFrame& frame);

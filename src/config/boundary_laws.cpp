@@ -26,13 +26,13 @@ Expression if_then(const Expression& condition, const Expression& yes, const Exp
   return Expression::combined(FormulaOp::choose, {condition, yes, no});
 }
 
-// Of a cell that lies within an interval, exactly 1, and beyond it exactly 0, whatever is rounded.
+// The share of a cell's face that lies in a patch: exactly 1 inside and exactly 0 outside, despite rounding.
 Expression share_of(const Config& config, Face f, const FacePatch& patch) {
   Expression all;
   for (int i = 0; i < 2; ++i) {
     const int axis = face_axes(f)[i];
     const Expression at(std::string(1, "xyz"[axis]), "xyz"), h = GridAxis(config, axis).size_formula();
-    // From where the distance ends, of a cell.
+    // The share of a cell inside an edge of the patch that is `distance` beyond the cell's centre.
     const auto share = [&](const Expression& distance) {
       const Expression cells = combined(FormulaOp::add, combined(FormulaOp::divide, distance, h), 0.5);
       return combined(FormulaOp::min, 1.0, combined(FormulaOp::max, 0.0, cells));
@@ -56,14 +56,14 @@ Expression centre_in(const Config& config, Face f, const FacePatch& patch) {
   return {text, "xyz"};
 }
 
-// A number was checked when it was read.
+// The reader has checked constants.
 Expression at_least(const Expression& value, double lowest) {
   if (value.is_constant() || std::isinf(lowest)) return value;
   return if_then(combined(FormulaOp::greater_equal, value, lowest), value,
                  std::numeric_limits<double>::quiet_NaN());
 }
 
-// Of (C - H)/(C + H) and 2/(C + H), C = 2k/h.
+// a = (C - H)/(C + H) and slope 2/(C + H), with C = 2k/h.
 BoundaryLaw law_of(double k, double h, double H) {
   const double C = 2 * k / h;
   return {(C - H) / (C + H), 2 / (C + H)};
@@ -125,14 +125,14 @@ FaceLaw face_law(const Config& config, Face f) {
   const double lowest = lowest_temperature(config);
   FaceLaw sum;
   for (const PlacedLaw& law : laws_of(config, f)) {
-    // What a formula gives where the law does not hold counts for nothing, NaN included.
+    // Where a law does not apply, the value of its formula is ignored, even NaN.
     const auto within = [&](const Expression& value) {
       if (law.share.is_constant() || is_zero(value)) return value;
       return if_then(law.share, product_of(law.share, value), 0.0);
     };
     if (law.kind == BoundaryKind::temperature) {
       sum.held = sum_of(sum.held.value_or(0.0), law.share);
-      // The later one where two hold a cell of a coarse grid. No deeper with each patch, as choices would be.
+      // On coarse grids two laws may hold a cell: the later wins. Nested choices would deepen by each patch.
       const Expression of_others = product_of(sum.temperature, combined(FormulaOp::subtract, 1.0, law.share));
       sum.temperature = sum_of(of_others, within(at_least(law.value, lowest)));
     } else if (law.kind == BoundaryKind::flux) {
@@ -200,7 +200,7 @@ BoundaryLaw strongest_law(const Config& config, Face f, double k) {
   if (!law.varies()) return law_of(k, h, law.coefficient(0, 0, 0));
   const BoundaryLaw of_temperature{-1, 2};
   if (law.held) return of_temperature;
-  double sum = 0;  // of all that a cell can have: shares are at most 1
+  double sum = 0;  // an upper bound for a cell, as shares are at most 1
   bool are_numbers = true;
   visit_laws(boundary_of(config, f), "", [&](const auto&, const LawConfig& each) {
     if (each.kind != BoundaryKind::convection) return;
@@ -227,7 +227,7 @@ double mean_a(const Config& config, Face f, double k) {
       at[p] = axes[p].centre((2 * i + 1) * n[p] / (2 * width));
       at[q] = axes[q].centre((2 * j + 1) * n[q] / (2 * rows));
       const double here = a(at[0], at[1], at[2], config.problem.implicit_time);
-      sum += std::abs(here) <= 1 ? here : -1;  // NaN is reported by the cell that has it
+      sum += std::abs(here) <= 1 ? here : -1;  // NaN is reported elsewhere, for the cell that has it
     }
   }
   return sum / static_cast<double>(width * rows);

@@ -1,15 +1,15 @@
-// What holds on a face of the domain: the laws of its list, their patches, and what these add up to.
+// The boundary conditions of a face of the domain: the laws of its list, their patches, and their sum.
 //
 // Laws of heat are linear in the temperature T of the surface: heat flux q and convection H (Ta - T) add up
 // to
 //
 //     S - H T,   S = sum of q + sum of H Ta   (W/m^2 into the body),   H = sum of H   (W/(m^2 K)),
 //
-// and the ghost of a cell is a T + b with C = 2k/h, a = (C - H)/(C + H), b = 2 S/(C + H), of which the table
-// in config/config.hpp has the special cases. A patch multiplies its law with the share of the cell's face
-// that lies in it, so that the heat is that of the patch's area, however it cuts the cells. Where one of the
-// two laws of a patch and what is around it is a temperature, the centre of the cell's face decides. A cell
-// whose temperature is held has no other law.
+// and the ghost of a cell is a T + b with C = 2k/h, a = (C - H)/(C + H), b = 2 S/(C + H). The table in
+// config/config.hpp has the special cases. A patch multiplies its law by the share of the cell's face that
+// lies in the patch, so that the total heat is that of the patch's area, however it cuts the cells. If the
+// law of a patch or the law around it is a temperature, the centre of the cell's face decides which of the
+// two applies. A cell whose temperature is held has no other law.
 #pragma once
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ inline std::string boundary_key(int face) {
   return fmt::format("boundaries.{}", face_names[face]);
 }
 
-// visit(key, law) for each law of a face, whose own key is `key`.
+// Calls visit(key, law) for each law of a face, whose own key is `key`.
 template <class Boundary, class Visit>
 void visit_laws(Boundary& boundary, const std::string& key, const Visit& visit) {
   if (boundary.laws.empty()) visit(key, boundary);
@@ -55,42 +55,42 @@ bool any_law(const BoundaryConfig& boundary, const Question& is_so) {
   return found;
 }
 
-bool holds_temperature(const BoundaryConfig& boundary);  // somewhere
+bool holds_temperature(const BoundaryConfig& boundary);  // on some part of the face
 
 struct PlacedLaw : LawConfig {
   std::string key;   // "boundaries.z_max.0"
-  Expression share;  // of the face of a cell, by its centre: 1 all over a face without patches
+  Expression share;  // share of the face of a cell, by its centre: 1 without patches
 
   std::string value_key() const { return key + (kind == BoundaryKind::convection ? ".ambient" : ".value"); }
 };
 std::vector<PlacedLaw> laws_of(const Config& config, Face face);
 
-// One law on the whole face, whose coefficient is a number: boundary_law() and `value` say all.
+// Has the face one law with a constant coefficient? Then boundary_law() and `value` describe it completely.
 bool is_plain(const BoundaryConfig& boundary);
 
-// Formulas of the cell centres of a face that is not plain. NaN where a coefficient is negative, or a
-// temperature below what the deck may have.
+// The law of a face that is not plain, as formulas of the cell centres. They give NaN where a coefficient is
+// negative, or a temperature is below the least that the deck may have.
 struct FaceLaw {
   Expression coefficient, heat;    // H and S
-  std::optional<Expression> held;  // above 0 in cells that have a temperature instead, which is ...
+  std::optional<Expression> held;  // above 0 in cells whose temperature is held at ...
   Expression temperature;          // K
 
   bool varies() const { return held || !coefficient.is_constant(); }
-  // What the slope of boundary_law() multiplies.
+  // The value that the slope of boundary_law() multiplies.
   Expression value() const;
   // a and b of cells of the conductivity k (W/(m K)) that are h thick (m).
   Expression a(double k, double h) const;
   Expression b(double k, double h) const;
-  // In a cell: its a, and the slope of value() there.
+  // `a` and the slope of value() in the cell at `place`.
   BoundaryLaw at(double k, double h, const Vector3& place, double t) const;
 };
 FaceLaw face_law(const Config& config, Face face);
 
-// Of any face, or of this one: does `a` of cells of one material differ from cell to cell, or change in time?
+// Does `a` of cells of one material differ from cell to cell, or change in time, on any face or on this one?
 bool has_varying_coefficients(const Config& config);
 bool coefficients_jump(const Config& config);  // at the ends of patches
 bool has_varying_coefficient(const Config& config, Face face);
-// Heat flux alone, whatever the temperature?
+// Is the law of the face a heat flux that does not depend on the temperature?
 bool is_of_flux(const Config& config, Face face);
 bool coefficients_use_time(const Config& config);
 bool coefficients_use_time(const Config& config, int axis);
@@ -98,11 +98,11 @@ bool boundaries_use_time(const Config& config);
 
 // boundary_law() of a face that is not plain.
 BoundaryLaw strongest_law(const Config& config, Face face, double conductivity);
-// An estimate for spectra: `a` of the conductance that the cells of a face have on average at
-// problem.implicit_time, 0 but for implicit steps.
+// An estimate for spectra: `a` for the average conductance of the cells of a face at problem.implicit_time,
+// which is 0 except for implicit steps.
 double mean_a(const Config& config, Face face, double conductivity);
 
-// The same faces with all temperatures and fluxes 0, as of a change of the field.
+// Sets all temperatures and fluxes of the faces to 0, as the boundaries of a change of the field have them.
 void clear_values(std::array<BoundaryConfig, face_count>& boundaries);
 
 }  // namespace isotherm

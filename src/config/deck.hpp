@@ -8,22 +8,22 @@
 
 namespace isotherm {
 
-// The bytes of a deck file, of a longer one so many that parse_deck() rejects it. Throws Error(file_missing).
+// The bytes of a deck file, at most one more than parse_deck() accepts. Throws Error(file_missing).
 std::string read_deck_file(const std::string& path);
 
-// What the reader must know of other folders to check words: the valid names of kernels.
+// The names that the reader needs from other folders to check words: kernels and transports.
 struct RegistryNames {
   struct Kernel {
     std::string name;
     bool available;  // in this build
     bool on_cuda;
-    bool sweeps_materials = true;  // a stencil kernel: bodies of several
-    bool takes_varying_a = true;   // likewise: boundaries whose coefficients vary
+    bool sweeps_materials = true;  // of stencil kernels: bodies of several materials
+    bool takes_varying_a = true;   // of stencil kernels: boundaries whose coefficients vary
   };
   std::vector<Kernel> kernels, reductions, histograms;
   struct Transport {
     std::string name;
-    bool moves_data;  // else it is for measuring only
+    bool moves_data;  // false: for measurements only
   };
   std::vector<Transport> transports;
 };
@@ -36,23 +36,23 @@ Config parse_deck(const std::string& text, const std::string& path, const std::v
 
 // The resolved deck: every key that applies, with its value. It reads back to the same Config.
 std::string to_yaml(const Config& config);
-// Reads it key by key; what its keys mean together is not checked. Throws Error(deck) where it is no such
-// text; `place` for the message.
+// Reads a resolved deck. Checks each key, but not keys against each other. Throws Error(deck), with `place`
+// in the message, if the text is not a resolved deck.
 Config read_resolved_deck(const std::string& text, const std::string& place);
-// A resolved deck that an earlier version may have stored, in the words of this one. Throws YamlError.
+// Translates a resolved deck that an earlier version may have stored to current words. Throws YamlError.
 std::string stored_deck_text(const std::string& text);
 
-// What two decks say differently, in the order of the key table. Keys left out count with what they mean.
+// The differences of two decks, in the order of the key table. A key that is left out counts as its default.
 struct Change {
   std::string key;          // "problem.steps"
-  std::string before, now;  // as YAML; "nothing" where the key holds or means nothing
-  bool allowed = false;     // a run that is resumed may have it: the state at each sweep stays the same
+  std::string before, now;  // as YAML; "nothing" where the key has no value or does not apply
+  bool allowed = false;     // may a resumed run have it, as the state at each sweep stays the same?
 };
 std::vector<Change> changes(const Config& before, const Config& now);
 
 std::string commented_deck();  // isotherm init
-std::string minimal_deck();    // isotherm init --minimal: the same, without what has its default
-// isotherm schema, JSON Schema draft 7. Any word may stand for a kernel or reduction.
+std::string minimal_deck();    // isotherm init --minimal: the same, without keys at their defaults
+// isotherm schema, JSON Schema draft 7. It accepts any word as the name of a kernel or reduction.
 std::string json_schema();
 
 }  // namespace isotherm

@@ -49,7 +49,7 @@ double cell_volume(const Config& config) {
   return h[0] * h[1] * h[2];
 }
 
-// That of the body, or of its first class.
+// The material of the body, or of its first class.
 static MaterialConfig material_of(const Config& config) {
   if (config.materials.empty()) return config.material;
   const NamedMaterial& first = material_of_number(config, painted_materials(config).front());
@@ -117,7 +117,7 @@ bool takes_long_steps(const Config& config) {
   return is_rkl(config) || is_implicit(config);
 }
 
-// Of several materials.
+// The step limits of a body of several materials.
 static const StepLimits& limits_of(const Config& config) {
   if (!config.step_limits)
     throw Error(ExitCode::internal,
@@ -158,8 +158,8 @@ BoundaryLaw boundary_law(const Config& config, Face f, double k) {
   return {1, 0};
 }
 
-// The largest sum over a cell's two faces of (1 - a_f), which is 2 away from boundaries; 0 of one cell that
-// is periodic.
+// The largest sum over a cell's two faces along the axis of (1 - a_f), which is 2 away from boundaries; 0 for
+// a single periodic cell.
 static double sides_of_axis(const Config& config, int axis) {
   const Face low = face(axis, false), high = face(axis, true);
   const Index n = config.grid.cells[axis];
@@ -191,7 +191,7 @@ double common_measure(double a, double b) {
   return a > 1e3 * smallest ? a : 0;
 }
 
-// Of the outputs that recur by time, and of the end: what whole steps should divide.
+// The largest time of which end_time and all output intervals are whole multiples: steps should divide it.
 double common_measure(const Config& config) {
   const ProblemConfig& problem = config.problem;
   double measure = problem.end_time.value_or(0);
@@ -209,7 +209,7 @@ double whole_steps(double time, double dt) {
   return std::abs(wanted - nearest) <= 1e-9 * nearest ? nearest : std::ceil(wanted);
 }
 
-// Accuracy bounds long steps before stability does: no less than so many to the end.
+// Accuracy limits long steps before stability does: a run has at least `least_steps` of them.
 double longest_step(const Config& config) {
   constexpr double least_steps = 32;
   const ProblemConfig& problem = config.problem;
@@ -218,8 +218,8 @@ double longest_step(const Config& config) {
   return problem.end_time && *problem.end_time > 0 ? std::min(limit, *problem.end_time / least_steps) : limit;
 }
 
-// A step that divides the times of all outputs. Of euler, which has many steps between two outputs, where
-// that takes at most a quarter more of them.
+// A step that divides the times of all outputs. Euler, which has many steps between two outputs, takes such a
+// step only where it needs at most a quarter more steps.
 double automatic_dt(const Config& config) {
   constexpr double most_more = 1.25;
   const bool is_long = takes_long_steps(config);
@@ -254,7 +254,7 @@ TimePlan time_plan(const Config& config) {
   const double dt = problem.dt ? *problem.dt : automatic_dt(config);
   if (problem.steps) return {dt, *problem.steps};
   const double steps = whole_steps(problem.end_time.value(), dt);
-  constexpr double most_steps = 9007199254740992.0;  // 2^53: beyond it a double no longer counts
+  constexpr double most_steps = 9007199254740992.0;  // 2^53: above it a double does not hold every integer
   if (!(steps <= most_steps))
     throw deck_error(config, "problem.end_time",
                      "end_time {} s in steps of {} s would take {} steps (at most {} can be counted); choose "

@@ -1,4 +1,4 @@
-// The only file that sees PEGTL: a grammar of formulas, and the program that a tree of it becomes.
+// The only file that uses PEGTL: the grammar of formulas, and the compiler from its parse tree to a program.
 #include "config/expression.hpp"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace {
 
 namespace pegtl = tao::pegtl;
 
-// Spaces may stand before each token. What follows a sign has to be there.
+// Spaces may precede each token. An operator must be followed by its operand.
 namespace grammar {
 
 using namespace pegtl;
@@ -76,7 +76,7 @@ using kept = parse_tree::selector<
     parse_tree::fold_one::on<power, product, sum, comparison, conjunction, disjunction, expression>>;
 
 template <class Rule>
-inline constexpr const char* problem = nullptr;  // what stands there says enough
+inline constexpr const char* problem = nullptr;  // none: explained() quotes what it finds there
 template <>
 inline constexpr const char* problem<closing> = "missing parenthesis";
 template <>
@@ -133,7 +133,7 @@ double value_of(const FormulaProgram& constant) {
   return value;
 }
 
-// Throws FormulaError where it is deeper than a formula may be.
+// Throws FormulaError if the result needs a deeper stack than a formula may have.
 FormulaProgram joined(FormulaOp op, const std::vector<FormulaProgram>& operands) {
   FormulaProgram made;
   for (int i = 0; i < std::ssize(operands); ++i) {
@@ -151,13 +151,13 @@ class Compiler {
   explicit Compiler(std::string_view allowed) : allowed_(allowed) {}
 
   FormulaProgram program(const Node& node) const {
-    // Infinite where it is too large, which the deck's checks find.
+    // A number that is too large becomes infinite, which the checks of the deck find.
     if (node.is_type<grammar::number>()) return number_of(std::strtod(node.string().c_str(), nullptr));
     if (node.is_type<grammar::name>()) return named(node);
     if (node.is_type<grammar::call>()) return called(node);
     std::vector<FormulaProgram> parts;
     const bool is_chain = !node.is_type<grammar::power>() && !node.is_type<grammar::expression>();
-    for (std::size_t i = 0; i < node.children.size(); i += is_chain ? 2 : 1)  // signs stand between
+    for (std::size_t i = 0; i < node.children.size(); i += is_chain ? 2 : 1)  // operators are in between
       parts.push_back(program(*node.children[i]));
     if (node.is_type<grammar::negative>()) return applied(FormulaOp::negative, parts);
     if (node.is_type<grammar::inverse>()) return applied(FormulaOp::logical_not, parts);
@@ -185,7 +185,7 @@ class Compiler {
     const auto function = std::ranges::find(functions, name.string_view(), &Operation::first);
     if (function == std::end(functions)) throw unknown(name);
     const auto [word, op] = *function;
-    // These take any number of values, and the operator two at a time.
+    // These functions take any number of values, their operator two at a time.
     const bool takes_any = op == FormulaOp::min || op == FormulaOp::max || op == FormulaOp::add;
     if (!takes_any && given != operands_of(op))
       throw FormulaError{fmt::format("{} takes {}, not {}", word, counted(operands_of(op), "value"), given),
@@ -198,7 +198,7 @@ class Compiler {
     return word == "avg" ? applied(FormulaOp::divide, {made, number_of(given)}) : made;
   }
 
-  // A number where all operands are.
+  // The result is a number if all operands are.
   static FormulaProgram applied(FormulaOp op, const std::vector<FormulaProgram>& operands) {
     const bool folds = std::ranges::all_of(operands, is_number);
     if (op == FormulaOp::power && !folds && is_number(operands[1]) && operands[1].steps[0].number == 2)
@@ -223,7 +223,7 @@ FormulaError explained(const pegtl::parse_error& error, const std::string& text)
   const auto last = at == 0 ? text.npos : text.find_last_not_of(' ', at - 1);
   const char sign = at < text.size() ? text[at] : '\0', before = last == text.npos ? '(' : text[last];
   const auto follows = [&](std::string_view any) { return any.find(before) != any.npos; };
-  // What other programs would read: decimal commas, assignments, other operators.
+  // Notations of other programs: decimal commas, assignments, other operators.
   if (sign == ',' && !follows("(,"))
     return {"',' outside the arguments of a function (the decimal sign is '.')", at};
   if (sign == '=' && !follows("=<>!") && text[at + 1] != '=') return {"'=' would assign ('==' compares)", at};
@@ -283,7 +283,7 @@ std::vector<double> Expression::jumps() const {
   if (!is_table() || program_->steps[1].variable == 0) return {};
   std::vector<double> times;
   const std::vector<FormulaStep>& steps = program_->steps;
-  // Of each knot an instruction has its time, the next its value; nothing jumps at the first.
+  // A knot has two steps: its time, then its value. Nothing jumps at the first knot.
   for (std::size_t i = 4; i + 1 < steps.size(); i += 2)
     if (steps[i + 1].number != steps[i - 1].number) times.push_back(steps[i].number);
   return times;

@@ -1,7 +1,7 @@
 // A number or a formula of x, y, z (metres) and t (seconds), as it stands in the deck.
 //
 // Operators, from the weakest: ?:, || (or), && (and), comparisons, + -, * /, signs and !, ^. Values have no
-// unit; where something holds it is 1, else 0; whatever is not 0 holds.
+// unit. A true condition is 1, a false one 0; any value except 0 counts as true.
 #pragma once
 
 #include <memory>
@@ -20,25 +20,25 @@ struct TableKnot {
 class Expression {
  public:
   Expression(double constant = 0);
-  // A table of t, or of another variable: linear between its knots, whose times rise, or constant from each
-  // to the next (`steps`); its first and last value before and behind them. `text`: as a deck says it.
+  // A table of t or another variable: linear between knots of ascending times, or constant from each to the
+  // next (`steps`); before the first and after the last knot it keeps their value. `text`: as in the deck.
   Expression(const std::vector<TableKnot>& knots, bool steps, std::string text, char variable = 't');
   // `variables` are the letters allowed, e.g. "yzt". Throws FormulaError with the position in `text`.
   Expression(std::string text, std::string_view variables);
 
   double operator()(double x, double y, double z,
                     double t = 0) const;  // may be NaN or infinite; never throws
-  // Of many points, in the calling thread.
+  // Evaluates many points, in the calling thread.
   void evaluate(const FormulaPoints& points, double* values) const;
   bool is_constant() const { return !program_; }
-  const FormulaProgram* program() const { return program_.get(); }  // of one that is written as a formula
-  bool uses(char variable) const;                                   // "t": does it change in time?
+  const FormulaProgram* program() const { return program_.get(); }  // null if is_constant()
+  bool uses(char variable) const;                                   // 't': does it change in time?
   bool is_table() const;
-  std::vector<double> jumps() const;                 // s, of a table in steps
+  std::vector<double> jumps() const;                 // s, at which a table in steps jumps
   const std::string& text() const { return text_; }  // as written; a number in shortest form, a table as YAML
 
-  // The operation on as many operands as it takes; a number where they all are. Throws FormulaError where it
-  // is deeper than a formula may be.
+  // Applies the operation to its operands; the result is a number if they all are. Throws FormulaError if it
+  // needs a deeper stack than a formula may have.
   static Expression combined(FormulaOp op, const std::vector<Expression>& operands);
 
  private:

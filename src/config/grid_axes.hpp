@@ -1,9 +1,9 @@
 // Where the cells of the deck's grid are: the one place where an index becomes a coordinate, so that every
 // rank and every use gets the same bits.
 //
-// An axis has cells of one size, or zones of cells of one size each. "In cells" counts cells from the lower
-// end of the axis, evenly within each: the lower face of cell i is at i, its centre at i + 1/2. Beyond the
-// domain the cells of either end go on.
+// An axis has cells of one size, or zones of cells of one size each. A position "in cells" is counted from
+// the lower end of the axis, and is linear within a cell: the lower face of cell i is at i, its centre at
+// i + 1/2. Beyond the domain the cells of either end continue.
 #pragma once
 
 #include <array>
@@ -29,13 +29,13 @@ class GridAxis {
     return zone.edge + (static_cast<double>(i - zone.first) + 0.5) * zone.size;
   }
   double length() const;                // m, of the domain
-  double in_cells(double place) const;  // of a place, m
-  // The first cell of the domain whose centre is at a place (m) or beyond it, but for rounding; else their
-  // count.
+  double in_cells(double place) const;  // `place` in m
+  // The first cell of the domain whose centre is at `place` (m) or beyond it, but for rounding; the number of
+  // cells if there is none.
   Index first_centre_from(double place) const;
-  double smallest() const;  // m, of the sizes
+  double smallest() const;  // m, of a cell
   double largest() const;   // m
-  // m, of the cell at a place: a formula of `letter`, one of x, y, z.
+  // The size of the cell at a coordinate, m: a formula of `letter_`, one of x, y, z.
   Expression size_formula() const;
 
  private:
@@ -68,23 +68,23 @@ struct GridAxes {
   }
 };
 
-// Cells of the domain whose centres a box, sphere or cylinder may hold: between its ends along each axis.
+// Cells of the domain whose centres lie in the bounding box of a box, sphere or cylinder.
 Box centres_within(const GridAxes& axes, const RegionValue& shape);
 
-// m along its normal, of the cells at a face of the domain.
+// The size along the normal, m, of the cells at a face of the domain.
 double size_at(const Config& config, Face face);
 
-// The volumes of cells over that of the first are products of factors along the axes.
+// The volume of each cell over that of the first, as a product of one factor per axis.
 struct CellWeights {
   std::array<std::vector<double>, 3>
       along{};  // of a box of cells; empty where all cells of the axis are alike
 
-  CellWeights() = default;  // all are
+  CellWeights() = default;  // all cells are alike
   CellWeights(const Config& config, Box cells);
   bool any() const { return !along[0].empty() || !along[1].empty() || !along[2].empty(); }
   double of(std::size_t axis, Index cell) const { return along[axis].empty() ? 1 : along[axis][cell]; }
 };
-// The same as a formula of x, y, z.
+// The same product as a formula of x, y, z.
 Expression volume_formula(const Config& config);
 
 }  // namespace isotherm

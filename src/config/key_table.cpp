@@ -19,7 +19,7 @@ constexpr std::string_view devices[] = {"auto", "cpu", "cuda", "gpu"};  // gpu i
 constexpr Range positions{-1e12, 1e12, "m"}, extents{1e-12, 1e12, "m"}, times{1e-18, 1e18, "s"};
 constexpr Range kelvins{-1e12, 1e12, "K"}, counts{1, 1e15};
 
-// `Value`: an enum that numbers its words from 0, a bool, or an int. Words behind `last` mean the last value.
+// `Value`: an enum that numbers its words from 0, a bool, or an int. Words after `last` mean the last value.
 template <class Value>
 Choice choice(Value& value, std::span<const std::string_view> words, int last = 1 << 20) {
   return {words, [&value] { return static_cast<int>(value); },
@@ -38,7 +38,7 @@ MapList list_of(std::string_view what, std::vector<Entry>& entries,
           [&entries, describe] { return describe(entries.emplace_back()); }, {}};
 }
 
-// The keys of something that is written again and again, with the two that say when. `what` says what.
+// The keys of an output, and its two intervals, which need one of the keys `what`.
 Keys with_times(Keys keys, OutputTimes& when, const std::vector<std::string_view>& what) {
   keys.push_back({"every_steps", &when.every_steps, "Steps or sweeps from one to the next.",
       {.range = counts, .needs = what, .example = "10", .absent = "only the last state"}});
@@ -215,7 +215,7 @@ Keys describe_material_region(MaterialRegion& region) {
   };
 }
 
-// Of a face, of an entry of its list, or of what lies around a patch.
+// The keys of a law: of a face, of an entry of its list, or of the area around a patch.
 Keys describe_law(LawConfig& law, std::span<const std::string_view> kinds, std::string_view doc,
                   std::string_view variables) {
   return {
@@ -266,7 +266,7 @@ Keys describe_boundaries(Config& config) {
   return keys;
 }
 
-// Of `initial`, which holds temperatures, or of `sources`, whose places and formulas may change in time.
+// The keys of an entry of `initial` (temperatures) or `sources` (places and formulas may depend on time).
 Keys describe_region(RegionValue& region_value, bool is_source) {
   const Range values = is_source ? Range{-1e18, 1e18, "W/m^3"} : kelvins;
   const std::vector<std::string_view> round{"sphere", "cylinder"};
@@ -313,7 +313,7 @@ Keys describe_region(RegionValue& region_value, bool is_source) {
        "An HDF5 file, or the directory of a run, whose last snapshot it is; a relative path starts at the "
        "deck's folder.",
        {.is_required = true, .when = {"shape", {"dataset"}}, .example = "start.h5"}},
-      {"dataset", &region_value.dataset, "The path in it of a dataset of shape (nz, ny, nx).",  // a run leaves temperatures
+      {"dataset", &region_value.dataset, "The path in it of a dataset of shape (nz, ny, nx).",  // runs store temperatures
        {.is_required = is_source, .when = {"shape", {"dataset"}}, .example = is_source ? "/heat" : "/temperature"}},
   };
 }

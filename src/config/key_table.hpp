@@ -1,4 +1,4 @@
-// The one key table: what may stand in a deck, where it lands, and what is said about it. The reader, the
+// The one key table: the keys of a deck, where their values are stored, and what they mean. The reader, the
 // resolved deck, `isotherm init` and `isotherm schema` are walks over it; a key is documented nowhere else.
 #pragma once
 
@@ -23,10 +23,10 @@ namespace isotherm {
 
 enum class ScalingKind { strong, weak };
 ISOTHERM_WORDS(ScalingKind, "strong", "weak");
-// The counts of ranks on which every other case of the study is run.
+// The counts of ranks on which each case of the study is run.
 struct ScalingConfig {
   ScalingKind kind = ScalingKind::strong;
-  std::vector<std::int64_t> ranks{}, gpus{};  // one of them; gpus: as many ranks, with a GPU each
+  std::vector<std::int64_t> ranks{}, gpus{};  // one of the two is given; gpus: as many ranks, each with a GPU
   int repeats = 1;
 
   const std::vector<std::int64_t>& counts() const { return gpus.empty() ? ranks : gpus; }
@@ -35,20 +35,20 @@ struct ScalingConfig {
 
 struct StudyConfig {
   // As written in the deck; isotherm study, in postprocess, interprets them.
-  YamlNode matrix;   // {key.path: [values]}, every value with every other
+  YamlNode matrix;   // {key.path: [values]}, all combinations of values
   YamlNode zip;      // {key.path: [values]}, the first values together, then the second, ...
   YamlNode list;     // [{name: word, key.path: value}]
   YamlNode exclude;  // [{key.path: value}]
-  std::string name;  // pattern; empty: all that varies
+  std::string name;  // pattern of case names; empty: all varied keys
   std::optional<int> limit;
-  std::optional<int> ranks;  // of a case
-  std::string launcher;      // of cases on more ranks than one
+  std::optional<int> ranks;  // per case
+  std::string launcher;      // starts cases with more than one rank
   std::optional<int> ranks_per_node;
   std::string slurm_template;                // a file; empty: the program's own, inputs/study.sbatch
   std::vector<std::string> slurm_options{};  // of sbatch: "--partition=gpu"
-  ScalingConfig scaling;                     // a section of its own, as study
-  std::vector<std::string> report{};         // columns
-  std::string sort;                          // a column
+  ScalingConfig scaling;                     // the section `scaling` of the deck
+  std::vector<std::string> report{};         // columns of the final table
+  std::string sort;                          // the column that orders it
 
   static constexpr int default_limit = 200;
   static constexpr const char* default_launcher = "mpirun -n {ranks}";
@@ -72,7 +72,7 @@ struct MapList {
   std::string_view what;  // "shapes"
   std::string_view lone_key;
   std::function<std::size_t()> size;
-  std::function<Keys(std::size_t)> entry;  // bound to it as long as the list does not grow
+  std::function<Keys(std::size_t)> entry;  // its keys, valid until the list grows
   std::function<Keys()> append;
   std::function<std::string&(std::size_t)> name{};  // of an entry
 };
@@ -81,14 +81,14 @@ struct MapList {
 struct Section {
   Keys keys;
   std::string_view word_key{};
-  bool is_optional = false;          // what it requires is required only where it stands
-  std::function<bool()> is_given{};  // of an optional one: does it stand there? None: yes
-  std::optional<MapList> list{};     // a list of such maps may stand in its place
+  bool is_optional = false;          // its required keys are required only if it is given
+  std::function<bool()> is_given{};  // is an optional section given? Not set: yes
+  std::optional<MapList> list{};     // a list of such maps may be given instead
 
   bool holds_list() const { return list && list->size() > 0; }
 };
 
-// A part of a study as it was written, whose keys are paths of other keys.
+// A part of a study, stored as written; its keys are paths of other keys.
 struct Written {
   enum class Form { lists_by_key, maps };
   YamlNode* node;
@@ -99,8 +99,8 @@ struct Written {
 struct Numbers {
   bool are_whole = false;
   std::size_t count = 1;                                // 0: a list of any length
-  std::function<std::vector<double>()> get;             // none where an optional value is left out
-  std::function<void(const std::vector<double>&)> set;  // none: leaves it out
+  std::function<std::vector<double>()> get;             // empty: an optional value is left out
+  std::function<void(const std::vector<double>&)> set;  // empty: leaves it out
 
   template <class T>
   Numbers(T* value) : are_whole(holds_whole(T{})), count(in(T{}).size()) {
@@ -136,7 +136,7 @@ struct Numbers {
   template <class T>
   static void put(const std::vector<double>& numbers, T& value) {
     if constexpr (std::is_arithmetic_v<T>) {
-      value = static_cast<T>(numbers[0]);  // the ranges of the table fit
+      value = static_cast<T>(numbers[0]);  // the ranges in the key table fit T
     } else {
       if constexpr (requires { value.resize(0); }) value.resize(numbers.size());
       for (int i = 0; i < std::ssize(numbers); ++i) put({numbers[i]}, value[i]);
@@ -144,26 +144,26 @@ struct Numbers {
   }
 };
 
-// Sizes of the cells along x, y and z: of each axis a number or zones, [[count, size], ...]; none where
-// lengths are given.
+// Sizes of the cells along x, y and z: for each axis a number or zones, [[count, size], ...]; none if lengths
+// are given.
 struct CellSizes {
   GridConfig* grid;
 };
 
-// What the key's value is bound to; its type says what may be written. Empty texts and lists are left out.
+// The variable that a key is bound to; its type says what may be written. Empty texts and lists are left out.
 using Target =
     std::variant<Numbers, CellSizes, std::string*, std::vector<std::string>*, Expression*,
                  std::optional<Expression>*, std::array<Expression, 3>*, Choice, Section, MapList, Written>;
 
-// Of numbers, and of every entry of a list of numbers.
+// The range of a number, or of every entry of a list of numbers.
 struct Range {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
-  std::string_view unit{};  // "" of counts and ratios
+  std::string_view unit{};  // "" for counts and ratios
   bool above_low = false;   // low itself is excluded
 };
 
-// The key applies only where the key `key` beside it holds one of `words`. Empty: always.
+// The key applies only if `key`, in the same map, has one of `words`. Empty: always.
 struct When {
   std::string_view key;
   std::vector<std::string_view> words;
@@ -174,21 +174,21 @@ struct FormerWord {
   std::string_view was, is;
 };
 
-// What a key has beside its name, target and meaning.
+// The traits of a key, apart from its name, target and meaning.
 struct KeyTraits {
   Range range{};
   bool is_required = false;                  // where it applies
   std::string_view partner{};                // exactly one of this key and its partner must be given
-  std::vector<std::string_view> needs{};     // where it is given, one of these neighbours is, too
-  std::vector<std::string_view> excludes{};  // where it is given, none of these is, its partner among them
+  std::vector<std::string_view> needs{};     // if the key is given, one of these must be, too
+  std::vector<std::string_view> excludes{};  // if the key is given, none of these may be (nor its partner)
   When when{};
   std::string_view example{};      // as YAML; for keys without a default
-  std::string_view absent{};       // what it means to leave the key out, where the target cannot say it
-  std::string_view absent_word{};  // "auto": may be written for leaving the key out
+  std::string_view absent{};       // what a key that is left out means, if the target cannot say it
+  std::string_view absent_word{};  // "auto": this word means that the key is left out
   std::string_view variables{};    // of formulas
   bool one_for_all = false;        // a triple that may be given as one number
-  bool may_be_null = false;  // a triple that may be left out, or have a null, for what follows from elsewhere
-  std::string_view pair = "[low, high]";  // what two numbers are
+  bool may_be_null = false;        // a triple that may be missing, or have nulls, as other keys determine it
+  std::string_view pair = "[low, high]";  // what a pair of numbers means
   std::string_view former_name{};
   std::vector<FormerWord> former_words{};
 };
@@ -206,11 +206,11 @@ struct Key : KeyTraits {
   bool has_default() const { return !is_required && !is_one_of_two(); }
 };
 
-// Bound to `config`, which must outlive them.
+// The keys of a deck, bound to `config`, which must outlive them.
 Keys describe(Config& config);
-Keys describe(Config& config, StudyConfig& study);  // all that may stand in a deck
+Keys describe(Config& config, StudyConfig& study);  // with those of a study
 
-// What makes a deck one of several cases.
+// Does this section make a deck one of several cases?
 inline bool is_of_study(std::string_view section) {
   return section == "study" || section == "scaling";
 }
@@ -220,7 +220,7 @@ std::vector<std::string_view> names_of(const Keys& keys);
 std::string path_to(const std::string& section, std::string_view key);  // "problem.dt"; "grid" of the deck
 // The path of a key of this name at the top of the deck or in one of its sections; else empty.
 std::string find_anywhere(const Keys& deck, std::string_view name);
-// Whether `key` applies as its neighbours in `keys` stand now.
+// Whether `key` applies, by the current values of its neighbours in `keys`.
 bool applies(const Key& key, const Keys& keys);
 
 // For people: "1 to 1e+12", "greater than 0, at most 1", "" without a range.
@@ -229,7 +229,7 @@ std::string range_text(const Range& range);
 std::string wanted_text(const Key& key);
 std::string when_text(const When& when);  // "kind flux or convection"
 
-// The value as YAML on one line; none where the key is left out. Of maps only the keys that apply.
+// The value as YAML on one line; none if the key is left out. A map has only the keys that apply.
 std::optional<std::string> value_yaml(const Key& key);
 std::string map_yaml(const Keys& keys);  // "{kind: flux, value: 10}"
 

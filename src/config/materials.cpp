@@ -11,7 +11,7 @@
 namespace isotherm {
 namespace {
 
-// Resistances of contacts between painted materials, m^2 K/W, by the numbers of two, either first.
+// Resistances of contacts between painted materials, m^2 K/W, by the numbers of two in either order.
 class ContactTable {
  public:
   ContactTable(const Config& config, const std::vector<std::size_t>& painted) {
@@ -19,7 +19,7 @@ class ContactTable {
       if (contact.between.size() != 2) continue;  // reported by the checks
       const std::size_t i = material_number(config, contact.between[0]),
                         j = material_number(config, contact.between[1]);
-      // One with a material that has no cell would tell materials apart that no cell can.
+      // A contact of a material without cells must not make two other materials differ.
       if (std::ranges::count(painted, i) == 0 || std::ranges::count(painted, j) == 0) continue;
       resistances_[{i, j}] = resistances_[{j, i}] = contact.resistance;
     }
@@ -77,7 +77,7 @@ std::vector<std::size_t> painted_materials(const Config& config) {
 
 namespace {
 
-// Numbers the sizes of cells, and gives each material a class for those that its cells may have.
+// Numbers the sizes of cells, and gives each material a class for each size that its cells may have.
 class SizeClasses {
  public:
   SizeClasses(const Config& config, const MaterialClasses& of_materials) : by_material_(of_materials) {
@@ -128,7 +128,7 @@ class SizeClasses {
     return numbers;
   }
 
-  // More classes than a byte can number are too many, and counted no further.
+  // Stops counting when there are more classes than a byte can number.
   void add_one(std::size_t material, std::size_t x, std::size_t y, std::size_t z) {
     if (found_.count() > most_classes) return;
     const std::size_t of = by_material_.of_material[material];
@@ -146,7 +146,7 @@ class SizeClasses {
   const MaterialClasses& by_material_;
   std::array<std::vector<double>, 3> sizes_;
   MaterialClasses found_;
-  std::vector<std::pair<std::size_t, Vector3>> made_;  // of each class: that of its material, its size
+  std::vector<std::pair<std::size_t, Vector3>> made_;  // by class: the class of its material, its cell size
 };
 
 MaterialClasses with_sizes(const Config& config, const MaterialClasses& of_materials) {
@@ -155,7 +155,7 @@ MaterialClasses with_sizes(const Config& config, const MaterialClasses& of_mater
   if (config.materials.empty()) all.add(0, whole);
   const GridAxes axes(config);
   const std::vector<PaintedShape> shapes = painted_shapes(config);
-  for (const bool voids : {false, true}) {  // these are behind all others
+  for (const bool voids : {false, true}) {  // voids come last
     const auto add = [&](std::size_t material, const Box& cells) {
       if (material != no_material && material_of_number(config, material).is_void() == voids)
         all.add(material, cells);

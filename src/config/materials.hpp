@@ -14,11 +14,11 @@
 
 namespace isotherm {
 
-// Materials that no cell can tell apart, as the kernels number them; or a void, which is no part of the body.
+// Materials without any difference for a cell, as the kernels number them; or a void, not part of the body.
 struct MaterialClass {
-  Vector3 conductivity{};    // W/(m K), along x, y, z; 0 of a void
-  double heat_capacity = 1;  // rho c, J/(m^3 K); 0 of a void
-  // Of a void, W/(m^2 K) and K: its faces to the body are convective. A coefficient of 0: insulated.
+  Vector3 conductivity{};    // W/(m K), along x, y, z; 0 for a void
+  double heat_capacity = 1;  // rho c, J/(m^3 K); 0 for a void
+  // For a void, W/(m^2 K) and K: its faces to the body are convective; with a coefficient of 0, insulated.
   std::optional<double> coefficient{};
   double ambient = 0;
   Vector3 size{};  // m, of its cells
@@ -28,25 +28,25 @@ struct MaterialClass {
   bool operator==(const MaterialClass&) const = default;
 };
 
-inline constexpr std::size_t most_materials = 254;  // and the word void
+inline constexpr std::size_t most_materials = 254;  // not counting the word void
 inline constexpr std::size_t most_classes = 255;    // so that a byte numbers them
-inline constexpr std::size_t no_material = 255;     // the number of cells that nothing was painted on
+inline constexpr std::size_t no_material = 255;     // marks cells without a material
 inline constexpr std::string_view void_word = "void";
 
-// Voids are behind all others. The first is material.default's, else the first region's. Two materials whose
-// properties and contacts are all equal are of one class; one that no region names is of none; the one
-// material of other decks is one. Cells of a graded grid that differ in size differ in class: one for each
-// material and the sizes of the cells within the bounds of its regions.
+// Voids come after all other classes. The first class is that of material.default, else of the first region.
+// Two materials with the same properties and contacts share a class; one outside painted_materials() has
+// none. A deck without `materials` has one class. On a graded grid a class also has one cell size: a material
+// has a class for each size of the cells within the bounds of its regions.
 struct MaterialClasses {
   std::vector<MaterialClass> classes;
-  // By number: the order of Config::materials, then the word void; on a graded grid by sizes too, as of()
-  // reads it.
+  // The class of a material, by its number: the order of Config::materials, then the word void. On a graded
+  // grid by cell sizes too, see of_sizes().
   std::vector<std::uint8_t> of_material;
   std::vector<double> resistances;  // m^2 K/W, of contacts between two classes
-  // By axis and zone (config/grid_axes.hpp): its first cell, and which of the axis' sizes it has.
+  // By axis and zone (config/grid_axes.hpp): its first cell, and the number of its cell size along the axis.
   std::array<std::vector<Index>, 3> first_of_zone{};
   std::array<std::vector<std::uint8_t>, 3> number_of_size{};
-  std::array<std::size_t, 3> sizes{1, 1, 1};  // how many there are along each axis
+  std::array<std::size_t, 3> sizes{1, 1, 1};  // the number of sizes along each axis
 
   std::size_t count() const { return classes.size(); }
   std::size_t size_number(int axis, Index cell) const {
@@ -58,11 +58,11 @@ struct MaterialClasses {
   std::uint8_t of_sizes(std::size_t material, const std::array<std::size_t, 3>& size) const {
     return of_material[((material * sizes[2] + size[2]) * sizes[1] + size[1]) * sizes[0] + size[0]];
   }
-  // Of a cell of the domain, by its material.
+  // The class of a cell of the domain, by its material.
   std::uint8_t of(std::size_t material, Int3 cell) const {
     return of_sizes(material, {size_number(0, cell.x), size_number(1, cell.y), size_number(2, cell.z)});
   }
-  // Of a void, by its number: those that its cells may have.
+  // The classes that the cells of a void may have, by its number.
   std::vector<int> of_void(std::size_t material) const {
     std::vector<int> found;
     const std::size_t each = sizes[0] * sizes[1] * sizes[2];
@@ -75,40 +75,40 @@ struct MaterialClasses {
 };
 MaterialClasses material_classes(const Config& config);
 bool has_void(const MaterialClasses& all);
-// Of voids that regions and material.default name: has one a law?
+// Does any void that regions and material.default name exchange heat (coefficient above 0)?
 bool has_void_law(const Config& config);
 
-// Must sweeps tell classes, sizes or axes apart, or multigrid the cells at a face? Other bodies are swept
-// with coefficients for all.
+// Must sweeps distinguish classes, cell sizes or axes, or multigrid the cells at a face? Otherwise all cells
+// of a body have the same coefficients.
 bool has_several_materials(const Config& config);
 
-// Over the volume of the grid's first cell, which 1 is where all cells are alike.
+// The volume of a cell over that of the grid's first cell; 1 where all cells have one size.
 double volume_ratio(const Config& config, const MaterialClass& own);
 
-// What neighbours exchange must be one number for both. So conductances are those of whole faces, A/(h_i/2k_i
-// + R + h_j/2k_j), over the volume of the grid's first cell: W/(m^3 K). On a uniform grid this is the
-// conductance for the volume of any cell.
+// Neighbours must exchange the same heat. So conductances are those of whole faces,
+// A/(h_i/2k_i + R + h_j/2k_j), over the volume of the grid's first cell: W/(m^3 K). On a uniform grid this is
+// the conductance for the volume of any cell.
 //
-// Of the face between a cell of class i and one of class j along the axis, as either sees it, but for a void,
-// which sees 0.
+// The conductance of the face between a cell of class i and one of class j along the axis. Both cells have
+// the same, except that it is 0 for a void i.
 double face_conductance(const Config& config, const MaterialClasses& all, int axis, std::size_t i,
                         std::size_t j);
-// Of all faces of a cell among its own class.
+// The sum over all faces of a cell among its own class.
 double own_conductance(const Config& config, const MaterialClass& own);
 
-// The material (its number) that regions paint on a box, sphere or cylinder; layers are boxes. Of a dataset
-// `map` says which, and `material` that of other numbers, or no_material.
+// The material (its number) that regions assign to a box, sphere or cylinder; layers are boxes. In a dataset
+// `map` has the material of each number, and `material` that of all others, or no_material.
 struct PaintedShape {
   std::size_t material = 0;
   RegionValue place;
   std::string key;  // of the region or layer: "regions.1", "regions.1.layers.0"
   std::vector<std::pair<std::int64_t, std::uint8_t>>
-      map{};  // of its numbers to those of materials, ascending
+      map{};  // numbers of the dataset and of materials, ascending
 };
 std::vector<PaintedShape> painted_shapes(const Config& config);  // in order
 // The numbers of the materials that regions and material.default name, that of the first class first.
 std::vector<std::size_t> painted_materials(const Config& config);
-// The number of a name: that of the word void is their count; of no material: no_material.
+// The number of a material by its name: materials.size() for the word void, no_material for unknown names.
 std::size_t material_number(const Config& config, const std::string& name);
 const NamedMaterial& material_of_number(const Config& config, std::size_t number);  // also of the word void
 

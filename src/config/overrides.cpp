@@ -18,7 +18,7 @@ bool is_index(const std::string& part) {
   return !part.empty() && std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// "initial", "0", "value"
+// "initial.0.value" becomes "initial", "0", "value".
 std::vector<std::string> split_key(const std::string& key) {
   std::vector<std::string> parts;
   std::istringstream text(key + ".");
@@ -32,7 +32,7 @@ void place_all(YamlNode& node, const Place& place) {
   for (YamlNode& item : node.items) place_all(item, place);
 }
 
-// The entry `part` of a map or list, made if it is new. Throws YamlError where it cannot be.
+// The entry `part` of a map or list, added if it is new. Throws YamlError if it cannot be added.
 YamlNode& entry(YamlNode& parent, const std::string& part, const Place& place) {
   // No key of a deck is a number: "0" starts a list.
   if (parent.kind == Kind::null) parent = {.kind = part == "0" ? Kind::list : Kind::map, .place = place};

@@ -1,4 +1,4 @@
-// Which cells of the grid the files beside whole snapshots hold: slices, the region, the coarse field.
+// Which cells of the grid are in files other than whole snapshots: slices, the region, the coarse field.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace isotherm {
 
-// Of a cell's edge: places this near to a face or a centre are on it but for rounding.
+// A fraction of a cell's edge: a place this near to a face or a centre is on it but for rounding.
 inline constexpr double rounding_of_per_cell = 1e-9;
 
 enum class PartKind { slice, region, coarse };
@@ -21,7 +21,7 @@ struct FieldPart {
   std::string name;      // "slice_z12", "region", "coarse": files are <run>_<name>_<sweep>.hdf
   std::string key;       // "output.slices.0"
   Box box;               // cells of the grid that it covers
-  Int3 factor{1, 1, 1};  // so many of them make one of the file; 1 but for the coarse field
+  Int3 factor{1, 1, 1};  // so many of them make one cell of the file; 1 except for the coarse field
   OutputTimes times;
   // Of a slice.
   int normal = -1;                   // the axis that it is normal to: 0, 1, 2
@@ -33,12 +33,12 @@ struct FieldPart {
   }
 };
 
-// In the deck's order: slices, region, coarse field. Where one does not fit the grid, Error(deck) is thrown,
-// or it is left out and `problems` say why.
+// In the deck's order: slices, region, coarse field. If one does not fit the grid, Error(deck) is thrown, or,
+// if `problems` are given, the part is left out and a problem is added.
 class Problems;
 std::vector<FieldPart> field_parts(const Config& config, Problems* problems = nullptr);
 
-// When what recurs is written, by its key: snapshots, the region, the coarse field, probes, slices.
+// The intervals of recurring outputs, by key: snapshots, the region, the coarse field, probes, slices.
 std::vector<std::pair<std::string, OutputTimes>> output_times(const Config& config);
 
 // The cell along `axis` that holds this position (m) of the box; on the face between two the upper one.

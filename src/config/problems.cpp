@@ -9,7 +9,7 @@ namespace isotherm {
 
 namespace {
 
-// A number of it is (number + before) * times / by of the unit that keys have.
+// A number n of this unit is (n + before) * times / by of the unit `of_keys`.
 struct Unit {
   std::string_view word, of_keys;
   double before = 0, times = 1, by = 1;
@@ -46,7 +46,7 @@ std::string without_spaces(std::string_view text) {
   return all;
 }
 
-// "K" of "K or W/m^2" and of "K"; else the whole.
+// The first unit, "K" of "K or W/m^2" and of "K"; otherwise the whole text.
 std::string_view first_of(std::string_view unit) {
   const std::string_view first = unit.substr(0, unit.find(' '));
   return name_of(first) != first ? first : unit;
@@ -95,7 +95,7 @@ bool Problems::sound(std::initializer_list<std::string_view> keys) const {
     const std::string within = std::string(key) + ".";
     const auto failed = failed_.lower_bound(within);
     if (failed != failed_.end() && failed->starts_with(within)) return false;
-    // A section that could not be read at all takes its keys with it.
+    // The keys of a section that could not be read at all are not sound either.
     if (find_around(failed_, std::string(key)) != failed_.end()) return false;
   }
   return true;

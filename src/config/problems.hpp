@@ -17,13 +17,13 @@
 
 namespace isotherm {
 
-// Of a key or word that other programs have: "radiation is not available in this version"; else empty.
+// For a key or word that other programs have: "radiation is not available in this version"; else empty.
 std::string_view absent_feature(std::string_view word);
 
-// Of a number with a unit, "25 C" for a key in K: "write 298.15 (kelvin), without a unit"; else empty.
+// For a number with a unit, "25 C" for a key in K: "write 298.15 (kelvin), without a unit"; else empty.
 std::string advice_on_unit(std::string_view text, std::string_view unit_of_key);
 
-// In a map by keys, that of "a.b.c", else of "a.b", else of "a": where a key stands, or what is around it.
+// Finds "a.b.c" in a map, else "a.b", else "a": the entry of a key, or of the innermost section around it.
 template <class Places>
 typename Places::const_iterator find_around(const Places& places, std::string key) {
   for (;;) {
@@ -48,7 +48,7 @@ class Problems {
 
   const std::string& file() const { return file_; }  // the deck
 
-  // Where a key of the deck stands. A key that was never remembered is placed at what is around it.
+  // The place of a key in the deck. A key that was never remembered has the place of the section around it.
   void remember(const std::string& key, const Place& place) { places_[key] = place; }
   bool given(const std::string& key) const { return places_.count(key) > 0; }
   Place place_of(const std::string& key) const {
@@ -69,7 +69,7 @@ class Problems {
            Args&&... args) {
     add(key, fmt::format(problem, std::forward<First>(first), std::forward<Args>(args)...));
   }
-  // `word` is none of those that the key may have.
+  // `word` is none of the words that the key may have.
   void add_unknown_word(const std::string& key, const std::string& word,
                         const std::vector<std::string_view>& known);
   // The deck is right, but this build or machine cannot do it: Error(unavailable) if nothing else is wrong.
@@ -86,17 +86,17 @@ class Problems {
   void warn(const std::string& key, fmt::format_string<Args...> warning, Args&&... args) {
     warn(place_of(key), key, warning, std::forward<Args>(args)...);
   }
-  // Marks a key as unusable without a line of its own: it was misspelt, and that was reported.
+  // Marks a key as unusable without adding a line, as its misspelt name was reported.
   void mark_failed(const std::string& key) { failed_.insert(key); }
 
-  // Whether none of the keys, nor anything within them, has a problem: what a later check may rely on.
+  // Whether neither the keys nor anything within them has a problem, so that a later check may rely on them.
   bool sound(std::initializer_list<std::string_view> keys) const;
 
   bool empty() const { return lines_.empty(); }
   // Throws one Error with a line for each problem: the deck's from top to bottom, then the overrides'.
   void throw_if_any() const;
 
-  // The sources that are read from here on are these of the deck: messages name them.
+  // The entries of the deck from which the sources are read from now on: messages name the entries.
   void number_sources(SourcesOfDeck sources) { sources_ = std::move(sources); }
   const SourcesOfDeck& sources() const { return sources_; }
   std::map<std::string, std::string> places() const;  // key -> "deck.yaml:12:8" or "argument 3"

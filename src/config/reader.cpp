@@ -40,7 +40,7 @@ class ValueReader {
       : node_(node), key_(key), path_(std::move(path)), problems_(problems) {}
 
   bool read(const Numbers& target) {
-    std::vector<double> numbers;  // none where a word says that the key is left out
+    std::vector<double> numbers;  // empty: a word leaves the key out
     const bool is_left_out = !key_.absent_word.empty() && node_.text == key_.absent_word;
     if (!is_left_out && !read_numbers(numbers, target)) return false;
     target.set(numbers);
@@ -198,7 +198,7 @@ class ValueReader {
     return true;
   }
 
-  // Of one axis; a number is a zone of any count. Neighbours of one size are one zone.
+  // The zones of one axis. A number is one zone of any count. Neighbouring zones of one size are merged.
   bool read_zones(std::vector<SpacingZone>& zones) {
     if (node_.kind != Kind::list) {
       zones.resize(1);
@@ -239,7 +239,7 @@ class ValueReader {
     return is_in_range(number.value);
   }
 
-  // `count`: 0 for any. `read_entry(reader, value)`: one of them.
+  // `count`: the number of entries, or 0 for any. `read_entry(reader, value)` reads one entry.
   template <class Values, class ReadEntry>
   bool read_list(Values& target, std::size_t count, ReadEntry read_entry) {
     const std::string_view wanted = count == 0 ? "a list is" : count == 2 ? "two are" : "three are";
@@ -301,7 +301,7 @@ class Reader {
       }
       const YamlNode& value = node.items[at->second];
       const auto* section = std::get_if<Section>(&key.target);
-      // As an override does it that takes a section away: "scaling=null".
+      // A null leaves the section out, as the override "scaling=null" does.
       if (section && section->is_optional && value.kind == Kind::null) continue;
       const Place& place = node.keys[at->second].place;
       problems_.remember(key_path, section && value.kind == Kind::map ? place : value.place);
@@ -322,7 +322,7 @@ class Reader {
       const Key* const given = find_key(keys, entry.first);
       return given && given->when.key == choice && std::ranges::count(given->when.words, word) > 0;
     };
-    // Where no key is of the default word, another was meant.
+    // If no given key belongs to the default word, the deck means another word.
     if (!found.contains(choice) && std::ranges::none_of(found, is_of_word))
       return problems_.add(path_to(path, choice), "is missing; add {}: {}", choice, key.when.words[0]);
     problems_.add(place, path_to(path, key.name), "does not apply to {} {} (only to {}); remove it", choice,
@@ -385,7 +385,7 @@ class Reader {
     const Place place = problems_.place_of(path);
     if (key.is_required && !key.may_be_null)
       problems_.add(place, key_path, "is missing; add {}: {}", key.name, key.example);
-    // Of two partners, the first in the alphabet speaks for both.
+    // If two partners are missing, one problem is added, for the first in alphabetical order.
     if (key.name < key.partner && !found.count(key.partner) && problems_.sound({path_to(path, key.partner)}))
       problems_.add(place, key_path, "is missing, and so is {1}; add {0}: {2} or {1}: {3}", key.name,
                     key.partner, key.example, find_key(keys, key.partner)->example);
@@ -459,7 +459,7 @@ void rename_in(YamlNode& map, const Keys& keys, const std::string& path, Problem
   }
 }
 
-// The last snapshot in a run's directory, NAME_00000100.hdf (others' names are longer); else the directory.
+// The last snapshot in a run's directory, NAME_00000100.hdf (other names are longer); else the directory.
 fs::path last_snapshot(const fs::path& directory) {
   static const std::regex form("(.+)_([0-9]{1,18})\\.hdf");
   std::tuple<std::ptrdiff_t, long long, fs::path> best{std::numeric_limits<std::ptrdiff_t>::min(), 0,
@@ -474,7 +474,7 @@ fs::path last_snapshot(const fs::path& directory) {
   return std::get<fs::path>(best);
 }
 
-// Its path from anywhere; of a run's directory, its last snapshot. `deck`: the path of the deck.
+// Makes the path absolute; a run's directory becomes its last snapshot. `deck`: the path of the deck.
 void complete_file(RegionValue& dataset, const std::string& deck) {
   if (dataset.file.empty()) return;
   const fs::path file = fs::absolute(fs::path(deck).parent_path() / dataset.file).lexically_normal();
@@ -482,7 +482,7 @@ void complete_file(RegionValue& dataset, const std::string& deck) {
   dataset.file = (fs::is_directory(file, ignored) ? last_snapshot(file) : file).string();
 }
 
-// What follows from other keys where the deck says nothing.
+// Sets values that the deck leaves out and that follow from other keys.
 void complete(Config& config, const std::string& path, const Problems& problems) {
   config.name = fs::path(path).stem().string();
   // Where halos are exchanged, a launch of several sweeps needs as many layers of ghosts.
@@ -530,7 +530,7 @@ void read_config(const YamlNode& original, Config& config, Problems& problems) {
   YamlNode deck = original;
   if (YamlNode* const sources = deck.find("sources"); sources && sources->kind == Kind::list)
     lay_out_floorplans(*sources, problems);
-  StudyConfig study;  // known keys, though a run has no use for them
+  StudyConfig study;  // its keys are known, although a run does not use them
   const Keys keys = describe(config, study);
   if (deck.kind == Kind::null)
     problems.add(deck.place, "",

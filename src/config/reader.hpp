@@ -1,5 +1,5 @@
-// Reads a deck: its text becomes a tree, in which arguments `a.b.c=value` replace what stands there; the tree
-// fills a Config by one walk over the key table.
+// Reads a deck: the text becomes a tree, arguments `a.b.c=value` replace nodes of the tree, and one walk over
+// the key table fills a Config from the tree.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ struct KeyAtPath {
   std::string unit;     // "W/(m K)"; empty for words, counts, ratios and maps
 };
 KeyAtPath find_key_at(const std::string& path);
-// What may be meant by a name that is no key of `keys`, which are within `before`, "solver.".
+// The message for a name that is not in `keys`, those of section `before` ("solver."): what it may mean.
 std::string unknown_key(const Keys& deck, const Keys& keys, const std::string& before,
                         const std::string& name);
 
@@ -30,42 +30,42 @@ struct Override {
   std::string value;  // YAML
 };
 
-// Counted from 1 where there are no `numbers`. Throws Error(command_line): no '=' or key, or a key twice.
+// Without `numbers` arguments count from 1. Throws Error(command_line): no '=' or key, or a key twice.
 std::vector<Override> split_overrides(const std::vector<std::string>& arguments,
                                       const std::vector<int>& numbers);
 
-// Puts the value where its key says, making maps on the way. The reader checks whether the key exists.
+// Stores the value at the path of its key, and adds missing maps and lists. The reader checks the key itself.
 void apply_override(YamlNode& deck, const Override& override, Problems& problems);
-// The same with a value that is a tree with a place.
+// The same for a value that is parsed and has a place.
 void put_value(YamlNode& deck, const std::string& key, YamlNode value, Problems& problems);
 
-// The tree of a deck with its overrides. Throws Error(deck) for what is no YAML; other problems are gathered.
+// The tree of a deck with its overrides. Throws Error(deck) if `text` is no YAML; gathers other problems.
 YamlNode read_tree(const std::string& text, const std::vector<std::string>& overrides,
                    const std::vector<int>& arguments, Problems& problems);
 
-// Gives keys and words of earlier versions their new names, and says of each which it is now.
+// Replaces keys and words of earlier versions by their new names, and adds a problem for each.
 void rename_former(YamlNode& deck, Problems& problems);
 
 // A table of values at times: `node` is a map, whose relative path starts at `folder`. Throws YamlError.
 Expression read_table(const YamlNode& node, const std::string& folder);
-// The blocks of floor plans, in place of the sources of a list whose power is one.
+// Replaces each source whose power is a floor plan by one source for each block.
 void lay_out_floorplans(YamlNode& sources, Problems& problems);
-// Checks every key for itself; validate() checks what keys mean together. Problems are gathered.
+// Checks each key on its own; validate() checks keys against each other. Problems are gathered.
 void read_config(const YamlNode& deck, Config& config, Problems& problems);
-// `study` and `scaling` alone.
+// Reads only `study` and `scaling`.
 void read_study(const YamlNode& deck, StudyConfig& study, Problems& problems);
 std::optional<YamlKey> section_of_study(const YamlNode& deck);  // the first that is not empty
 
-// A deck of one run, with all that is checked without a device and a rank count. Throws as parse_deck does.
+// Reads and checks a deck of one run, without a device and a rank count. Throws as parse_deck() does.
 Config settle_config(const YamlNode& deck, const std::string& path, const RegistryNames& registry,
                      Problems& problems);
 
 // Checks that need more than one key, or the kernel registry.
 void validate(Config& config, const RegistryNames& registry, Problems& problems);
-// Sets the limits of a body of several materials, and checks by them what validate() could not: the time
-// step. Throws Error(deck), and adds warnings.
+// Sets the step limits of a body of several materials, and checks the time step against them, which
+// validate() could not do. Throws Error(deck), and adds warnings.
 void set_step_limits(Config& config, const StepLimits& limits);
-// Its parts, and what they share: a box along an axis, a steady error of `what`, a kernel that can do `what`.
+// Parts of validate(), and shared checks: corners of a box, a known error of `what`, a kernel that can do it.
 void check_materials(const Config& config, const RegistryNames& registry, Problems& problems);
 void check_boundaries(const Config& config, const RegistryNames& registry, Problems& problems);
 void check_corners(const std::string& key, int axis, double from, double to, Problems& problems);

@@ -54,7 +54,7 @@ Json one_of(const Key& key) {  // it or its partner
   return Json::array({required(key.name), required(key.partner)});
 }
 
-// A reference in a form that admits a description beside it.
+// A reference in a form that allows a description next to it.
 Json definition(const char* name) {
   return {{"allOf", Json::array({{{"$ref", fmt::format("#/definitions/{}", name)}}})}};
 }
@@ -72,7 +72,7 @@ Json shape_of(const Key& key, const Numbers& numbers) {
   return counts;
 }
 
-// A number for all axes, or of each a number or zones.
+// A number for all axes, or for each axis a number or zones.
 Json shape_of_sizes(const Key& key) {
   const Json size = number("number", key.range), count = number("integer", {1, 1e12});
   Json zones = list(list(Json::array({count, size}), 2));
@@ -124,8 +124,8 @@ Json formula(const Key& key) {
   return key.name == "power" ? any_of(in_time, floorplan()) : in_time;
 }
 
-// `demands`: of all below, not of a deck around a study: the cases may give what is missing, and decide what
-// applies.
+// `demands`: include required keys and conditions, at all levels. Not for a deck with a study: its cases may
+// give what is missing, and decide what applies.
 Json schema_of(const Key& key, bool demands);
 
 // Keys that apply only for some words of another key are required or rejected by the value of that key.
@@ -170,7 +170,7 @@ Json object(const Keys& keys, bool demands) {
   return schema;
 }
 
-// The words that need no other key beside them.
+// The words that need no other key.
 std::vector<std::string_view> lone_words(const Keys& keys, std::string_view word_key) {
   std::vector<std::string_view> words;
   for (const std::string_view word : std::get<Choice>(find_key(keys, word_key)->target).words) {
@@ -257,7 +257,7 @@ class Varied {
   // {key: [values]}
   Json lists() const {
     return paths_to([](const Entry& entry) {
-      const bool is_property = entry.pattern().empty();  // of the other definition
+      const bool is_property = entry.pattern().empty();  // defined in settings()
       Json values =
           list(is_property ? Json{{"$ref", fmt::format("#/definitions/case/properties/{}", entry.path)}}
                            : entry.value);
@@ -295,7 +295,7 @@ class Varied {
   void add_all(const Keys& keys, const std::string& path) {
     for (const Key& key : keys) {
       const std::string at = path_to(path, key.name);
-      if (at == "output.directory" || at == "output.overwrite") continue;  // the study's own
+      if (at == "output.directory" || at == "output.overwrite") continue;  // set by the study
       if (at != "output") entries_.push_back({at, schema_of(key, true)});
       if (const auto* section = std::get_if<Section>(&key.target)) {
         add_all(section->keys, at);
@@ -314,7 +314,7 @@ class Varied {
     add_all(maps.append(), each);
   }
 
-  // One number of three, one word of a list.
+  // The schema of an entry: one number of three, one word of a list.
   static Json item_of(const Json& schema) {
     if (schema.contains("items")) return schema["items"];
     if (schema.contains("anyOf"))

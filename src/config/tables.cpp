@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 template <class... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> problem, Args&&... args) {
-  throw YamlError{{}, fmt::format(problem, std::forward<Args>(args)...)};  // who reads the node places it
+  throw YamlError{{}, fmt::format(problem, std::forward<Args>(args)...)};  // the node's reader adds the place
 }
 
 double number_of(const std::string& text, const std::string& where) {
@@ -32,8 +32,8 @@ double number_of(const std::string& text, const std::string& where) {
   return number.value;
 }
 
-// Calls use(cells, where) with the cells of these columns, which the first line names, of each line that is
-// not empty and no comment. `where`: "trace.csv, line 3". Is there a first line?
+// Calls use(cells, where) for each line that is neither empty nor a comment, with the cells of `columns`,
+// which the first line names. `where`: "trace.csv, line 3". Returns whether there is a first line.
 bool read_columns(const std::string& path, const std::vector<std::string>& columns,
                   const std::function<void(const std::vector<std::string>&, const std::string&)>& use) {
   std::ifstream file(path);
@@ -43,7 +43,7 @@ bool read_columns(const std::string& path, const std::vector<std::string>& colum
   std::size_t named = 0;  // columns
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
-    constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";  // of spreadsheets, and of no name
+    constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";  // from spreadsheets; not part of a name
     if (number == 1 && line.starts_with(byte_order_mark)) line.erase(0, byte_order_mark.size());
     const std::vector<std::string> cells = comma_separated(line);
     if (std::ranges::none_of(cells, is_given) || line[0] == '#') continue;
@@ -75,7 +75,7 @@ bool read_columns(const std::string& path, const std::vector<std::string>& colum
 //     {table: [[0, 20], [1.5, 80]]}                                        [s, value], linear between them
 
 constexpr std::size_t most_knots = 1'000'000;  // of a file
-constexpr std::size_t most_pairs = 500;        // that have room on a line of the resolved deck
+constexpr std::size_t most_pairs = 500;        // that fit on a line of the resolved deck
 
 std::vector<TableKnot> read_file(const std::string& path, const std::string& time,
                                  const std::string& column) {
@@ -101,15 +101,15 @@ std::vector<TableKnot> read_list(const YamlNode& list) {
   return knots;
 }
 
-// Floor plans: `power: {floorplan: ev6.csv}` of a box lays out the blocks of a file in it, each a box with a
-// power of its own. They take its place before the deck is read, so that nothing else knows floor plans.
+// Floor plans: `power: {floorplan: ev6.csv}` of a box places the blocks of a file in the box, each a box with
+// its own power. They replace the source before the deck is read, so that no other code knows floor plans.
 //
 //     name,x,y,width,height,power           m, from the box's corner `from`; W
 //     Dcache,0.0080,0.0098,0.0031,0.0026,10.3
 //     core0,0,0,0.004,0.004,p0              with trace: FILE, its column p0: a table like any other
 
-constexpr std::size_t most_blocks = 4000;  // that have room in the resolved deck
-constexpr double rounding = 1e-9;  // of the box: blocks of a plan in decimals may end that far beyond it
+constexpr std::size_t most_blocks = 4000;  // that fit in the resolved deck
+constexpr double rounding = 1e-9;  // of the box: how far blocks may end beyond it, as decimals are rounded
 
 std::array<double, 3> corner_of(const YamlNode& source, std::string_view name) {
   const YamlNode* const node = source.find(name);
@@ -151,7 +151,7 @@ PlannedBlock read_block(const std::vector<std::string>& cells, const std::string
 
 std::vector<PlannedBlock> read_blocks(const std::string& path, const std::array<double, 2>& box) {
   std::vector<PlannedBlock> blocks;
-  std::map<std::string, std::string> places;  // of names
+  std::map<std::string, std::string> places;  // by name
   const std::vector<std::string> columns{"name", "x", "y", "width", "height", "power"};
   const auto add = [&](const std::vector<std::string>& cells, const std::string& where) {
     blocks.push_back(read_block(cells, where, box));
@@ -165,7 +165,7 @@ std::vector<PlannedBlock> read_blocks(const std::string& path, const std::array<
   return blocks;
 }
 
-// A warning, or nothing.
+// A warning if blocks overlap, else empty.
 std::string overlapping(const std::vector<PlannedBlock>& blocks, const std::array<double, 2>& box) {
   std::string first;
   int more = -1;
@@ -224,7 +224,7 @@ struct BlockSource {
   YamlNode source;
   std::string block;  // its name
 };
-// A source of each block that has a power. `folder`: where a relative path starts.
+// One source for each block with a power. `folder`: where a relative path starts.
 std::vector<BlockSource> laid_out(const YamlNode& source, const YamlNode& plan, const std::string& folder,
                                   const std::function<void(const std::string&)>& warn) {
   check_plan(source, plan);

@@ -32,7 +32,7 @@ std::optional<double> finite(std::string_view text) {
   return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
-// Was a number meant by `word` (of `text`, lower case and without its sign), which is none as a whole?
+// Explains why `word`, which is `text` in lower case and without sign, is no number if it was meant as one.
 ParsedNumber explain(const std::string& text, std::string_view sign, const std::string& word) {
   const auto problem = [&](const std::string& what, const std::string& advice = "") {
     return ParsedNumber{.is_number = true, .problem = text + what, .advice = advice};
@@ -55,7 +55,7 @@ ParsedNumber explain(const std::string& text, std::string_view sign, const std::
 }  // namespace
 
 std::size_t utf8_length(std::string_view text) {
-  constexpr char32_t least[] = {0, 0, 0x80, 0x800, 0x10000};  // of so many bytes; what is less is overlong
+  constexpr char32_t least[] = {0, 0, 0x80, 0x800, 0x10000};  // by number of bytes; less would be overlong
   const auto first = static_cast<unsigned char>(text[0]);
   if (first < 0x80) return 1;
   const auto length = static_cast<std::size_t>(std::countl_one(first));
@@ -138,7 +138,7 @@ std::string_view nearest_word(std::string_view word, std::span<const std::string
   };
   const std::string lowered = lower(word);
   std::string_view best;
-  // One edit makes any letter of any other.
+  // One edit turns any letter into any other.
   std::size_t fewest = word.size() == 1 ? 1 : std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const std::string_view candidate : known)
     if (const std::size_t count = edits(lowered, candidate); count < fewest) {

@@ -9,15 +9,15 @@
 
 namespace isotherm {
 
-// Bytes of the UTF-8 character at the start of `text` (not empty), 0 where it is none.
+// Bytes of the UTF-8 character at the start of `text` (not empty), 0 if there is no valid character.
 std::size_t utf8_length(std::string_view text);
 
-// For messages: cut, and control characters escaped, so that a deck cannot steer a terminal.
+// Text for messages: shortened, with control characters escaped so that a deck cannot steer a terminal.
 std::string printable(std::string_view text, std::size_t longest = 60);
 
-// A number as the deck writes it. Text that was not meant as a number has `is_number` false. What was meant
-// as one but cannot be taken has a `problem`, "'010' has a leading zero (...)", and `advice`, "write 10",
-// where it is better than naming the range.
+// A number as the deck writes it. For text that was not meant as a number `is_number` is false. Text that was
+// meant as one but is not accepted has a `problem`, "'010' has a leading zero (...)", and `advice`, "write
+// 10", where that helps more than the range.
 struct ParsedNumber {
   double value = 0;
   bool is_number = false;

@@ -1,4 +1,4 @@
-// What keys must mean together. Arithmetic only: no device, no rank count, no file is looked at.
+// Checks of keys against each other. They are arithmetic only: no device, no rank count, no file.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -88,7 +88,7 @@ void check_euler_step(const Config& config, double dt, std::vector<StepProblem>&
          true});
 }
 
-// Of a step, by its limits.
+// The problems of a time step, by its limits.
 std::vector<StepProblem> problems_of_step(const Config& config) {
   const ProblemConfig& p = config.problem;
   std::vector<StepProblem> found;
@@ -114,7 +114,7 @@ void check_time_step(const Config& config, Problems& problems) {
   if (!problems.sound({"grid", "material", "materials", "contacts", "problem", "boundaries"}) ||
       !is_transient(config))
     return;
-  if (is_implicit(config) && !p.dt && !p.end_time)  // nothing but the end says how long a step should be
+  if (is_implicit(config) && !p.dt && !p.end_time)  // only end_time can determine the length of a step
     problems.add("problem.dt",
                  "auto needs an end_time, of which implicit takes a part; write dt, or end_time "
                  "instead of steps");
@@ -138,7 +138,7 @@ void check_tolerance(Config& config, Problems& problems) {
   p.tolerance = *std::exchange(p.error, std::nullopt);
 }
 
-// Cycles are checked as they end, unless the deck says otherwise. After so many, multigrid has stalled.
+// By default each cycle is checked at its end. After `most_cycles` cycles multigrid has stalled.
 void check_cycle(Config& config, Problems& problems) {
   constexpr std::int64_t most_cycles = 100;
   if (takes_long_steps(config) && !problems.given("problem.check_interval"))
@@ -176,13 +176,13 @@ void check_temperatures(const Config& config, Problems& problems) {
   Vector3 middle = config.grid.origin;
   for (int axis = 0; axis < 3; ++axis) middle[axis] += GridAxis(config, axis).length() / 2;
   const auto all = given_temperatures(config);
-  bool are_room = !all.empty();  // formulas in the middle of the domain, at the start
+  bool are_room = !all.empty();  // all within 60 of 0? Formulas: in the middle of the domain, at the start
   for (const auto& [key, value] : all) {
     const double kelvin = value(middle[0], middle[1], middle[2]);
     if (value.is_constant() && kelvin < 0)
       problems.add(key, "{} K is below absolute zero; temperatures are in kelvin, 25 C is 298.15",
                    shortest(kelvin));
-    // NaN is reported by the cell for which a formula gives it.
+    // NaN is reported elsewhere, for the cell where a formula gives it.
     are_room = are_room && std::abs(kelvin) <= 60;
   }
   if (are_room)
@@ -190,7 +190,7 @@ void check_temperatures(const Config& config, Problems& problems) {
                   "all temperatures of the deck lie between -60 and 60; kelvin? (25 C is 298.15)");
 }
 
-// Names become parts of file names, and heads of columns.
+// Names become parts of file names and column headings.
 void check_name(const std::string& key, const std::string& name, Problems& problems) {
   constexpr std::size_t longest = 64;
   constexpr std::string_view good = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
@@ -199,7 +199,7 @@ void check_name(const std::string& key, const std::string& name, Problems& probl
                  printable(name), longest);
 }
 
-// What waits for the field at every check leaves an asynchronous check nothing to gain.
+// If an output waits for the field at every check, an asynchronous check gains nothing.
 void check_lag(const Config& config, const std::string& key, std::optional<std::int64_t> interval,
                Problems& problems) {
   const ProblemConfig& problem = config.problem;
@@ -259,7 +259,7 @@ void check_field_outputs(const Config& config, Problems& problems) {
   field_parts(config, &problems);
 }
 
-// What leaves a result behind, of which none may come from a transport that moves nothing.
+// The changes of the deck after which a run writes no results, as a transport that moves no data requires.
 std::vector<std::string> results_of(const Config& config) {
   std::vector<std::string> results;
   const OutputConfig& output = config.output;
@@ -293,7 +293,7 @@ void check_transport(const Config& config, const RegistryNames& registry, Proble
                 "'{}' moves nothing: the field is meaningless, and only times are worth anything", chosen);
 }
 
-// Of a deck that leaves some out, though no zones say how many there are.
+// For a deck that leaves out cells of axes without zones.
 void report_missing_cells(const Int3& n, Problems& problems) {
   if (!problems.sound({"grid.spacing"})) return;
   if (!problems.given("grid.cells"))
@@ -314,7 +314,7 @@ void check_cells(const Config& config, Problems& problems) {
                  n.x, n.y, n.z);
 }
 
-// Zones and cells are read for themselves.
+// Zones and cells are read separately, so their counts may differ.
 void check_zones(const Config& config, Problems& problems) {
   if (!problems.sound({"grid"})) return;
   for (int axis = 0; axis < 3; ++axis) {
@@ -451,7 +451,7 @@ void check_diagnostics(const Config& config, Problems& problems) {
                  histogram.bins, shortest(low), shortest(high));
 }
 
-// A word of `solver` for a kernel of a table, or auto.
+// What a key of `solver` chooses from a table of kernels: a name, or auto.
 struct KernelChoice {
   const char *key, *noun;
   const std::string& chosen;
@@ -550,7 +550,7 @@ void validate(Config& config, const RegistryNames& registry, Problems& problems)
   check_cells(config, problems);
   check_zones(config, problems);
   check_periodic_pairs(config, problems);
-  check_method(config, problems);  // which what follows asks for
+  check_method(config, problems);  // sets the method, which later checks use
   check_boundaries(config, registry, problems);
   check_material(config, problems);
   check_materials(config, registry, problems);

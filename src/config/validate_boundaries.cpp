@@ -1,4 +1,4 @@
-// What lists of laws, patches and coefficients that vary must mean together, and what does not compute them.
+// Checks lists of laws, patches and varying coefficients, and rejects what cannot compute them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace isotherm {
 namespace {
 
-// A face with a temperature is divided by the centres of cells.
+// If a law is a temperature, the centres of cells decide which cells are in its patch.
 void check_centres(const Config& config, int axis, double from, double to, const std::string& key,
                    Problems& problems) {
   constexpr double rounding = 1e-9;  // of a cell
@@ -59,7 +59,7 @@ void check_list(const Config& config, Face f, const std::vector<BoundaryConfig>&
   }
 }
 
-// The centres of cells along an axis of a face, at least one on each side of each edge of a patch.
+// The centres of some cells along an axis of a face, at least one on each side of each edge of a patch.
 std::vector<double> centres_at_edges(const Config& config, Face f, int i) {
   const GridAxis along(config, face_axes(f)[i]);
   std::vector<double> centres{along.centre(0)};
@@ -78,7 +78,7 @@ std::vector<double> centres_at_edges(const Config& config, Face f, int i) {
   return centres;
 }
 
-// Does each cell of a face have one temperature at most, and each law of its list a cell?
+// Checks that each cell of a face has at most one temperature, and each law of its list at least one cell.
 void check_temperatures(const Config& config, Face f, Problems& problems) {
   const BoundaryConfig& boundary = boundary_of(config, f);
   if (boundary.laws.size() < 2 || !holds_temperature(boundary)) return;
@@ -122,7 +122,7 @@ void check_temperatures(const Config& config, Face f, Problems& problems) {
   }
 }
 
-// A combination of formulas may be deeper than one of them.
+// A combination of formulas may need a deeper stack than each of them.
 void check_depth(const Config& config, Face f, const std::string& key, Problems& problems) {
   if (is_plain(boundary_of(config, f))) return;
   try {
@@ -134,7 +134,7 @@ void check_depth(const Config& config, Face f, const std::string& key, Problems&
   }
 }
 
-// A formula may be 0 all over its face.
+// The formula of a coefficient may be 0 on the whole face.
 void check_coefficients_of_steady(const Config& config, Problems& problems) {
   if (config.problem.kind != ProblemKind::steady || mean_is_free(config) || has_void_law(config)) return;
   const GridAxes axes(config);

@@ -1,4 +1,4 @@
-// What the keys of several materials must mean together, and what such bodies are not computed by yet.
+// Checks the keys of several materials, and rejects what cannot compute such bodies yet.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -117,7 +117,7 @@ void check_layers(const Config& config, const MaterialRegion& region, const std:
   }
 }
 
-// Painted by centres, while a source of the same box heats shares of cells.
+// Regions assign materials by cell centres, while a source of the same box heats shares of cells.
 void check_ends_of_box(const Config& config, const RegionValue& box, const std::string& key,
                        Problems& problems) {
   if (!problems.sound({key, "grid"})) return;
@@ -223,7 +223,7 @@ void check_several_materials(const Config& config, Problems& problems) {
     problems.add("regions", "every cell is of a void, and none of the body; give one a material");
 }
 
-// What a source gives counts with the volumes of cells, which makes its formula longer.
+// Sources are weighted with the volumes of cells, which makes their formulas longer.
 void check_depth_of_sources(const Config& config, Problems& problems) {
   for (std::size_t i = 0; i < config.sources.size(); ++i) {
     try {

@@ -12,7 +12,7 @@
 namespace isotherm {
 namespace {
 
-// [text of the first, ...]
+// [text(first entry), text(second entry), ...]
 template <class Entries, class Text>
 std::string in_brackets(const Entries& entries, const Text& text) {
   std::vector<std::string> all;
@@ -65,7 +65,7 @@ std::vector<std::string> settings(const Keys& keys) {
   return all;
 }
 
-// Sections with all their keys, and keys. dt is compared as it follows from these; others set the end.
+// Sections with all their keys, and single keys. A restart checks separately that the time step stays.
 bool may_change(std::string_view key) {
   static constexpr auto allowed =
       words("problem.end_time", "problem.steps", "problem.max_cycles", "problem.max_sweeps",
@@ -133,7 +133,7 @@ std::optional<std::string> value_yaml(const Key& key) {
 }
 
 std::string to_yaml(const Config& config) {
-  Config copy = config;  // the table binds what it could also write to
+  Config copy = config;  // the key table binds to variables that it could change
   std::string text;
   for (const Key& section : describe(copy)) {
     const auto* map = std::get_if<Section>(&section.target);
@@ -163,7 +163,7 @@ Config read_resolved_deck(const std::string& text, const std::string& place) {
     problems.add(error.place, "", error.problem);
   }
   problems.throw_if_any();
-  // Of decks of before there was a choice.
+  // For decks of versions that had only one steady method.
   ProblemConfig& problem = config.problem;
   if (problem.kind == ProblemKind::steady && problem.method == MethodName::euler)
     problem.method = MethodName::jacobi;
@@ -184,7 +184,7 @@ std::vector<Change> changes(const Config& before, const Config& now) {
   return found;
 }
 
-// The decks of `isotherm init`, which run. In the long one keys that do not apply are commented out.
+// The decks of `isotherm init`; both can run. In the long deck keys that do not apply are commented out.
 
 namespace {
 
@@ -232,7 +232,7 @@ class Commented {
   }
 
  private:
-  // Of maps in a row that may be the same word, only the first shows its keys. `behind`: as of line().
+  // Of consecutive maps with the same word_key, only the first shows its keys. `behind`: see line().
   void entries(const Keys& keys, const Keys& defaults, const std::string& indent,
                const std::string& behind = "", bool are_of_list = false) {
     for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -263,7 +263,7 @@ class Commented {
             section.is_optional ? "#" : "");
   }
 
-  // A map of which no key is shown: alone, its name would be a key without a value.
+  // Is no key of the map shown? Then its name alone would be a key without a value.
   static bool is_bare(const Keys& keys) {
     return std::none_of(keys.begin(), keys.end(), [&](const Key& key) {
       if (const auto* section = std::get_if<Section>(&key.target))
@@ -273,7 +273,7 @@ class Commented {
     });
   }
 
-  // One entry with all keys; the list as a whole behind '#' where the example has none.
+  // Writes one entry with all keys; the whole list is commented out if the example has none.
   void list(const Key& key, const MapList& list, const MapList& defaults, const std::string& indent) {
     text_ += fmt::format("{}# {} [default {}]\n", indent, key.doc, key.absent);
     const bool used = list.size() > 0;

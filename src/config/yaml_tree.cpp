@@ -1,6 +1,6 @@
-// The only file that sees yaml-cpp. It takes the parser's events, as YAML::Load does inside, so that limits
-// hold while the text is read and tags, aliases and further documents are seen at all: Load drops them in
-// silence. One document is parsed, once; nothing loops over documents (YAML::LoadAll never ends on ",:").
+// The only file that uses yaml-cpp. It handles the parser's events, as YAML::Load does inside. So limits hold
+// while the text is read, and it sees tags, aliases and further documents, which Load drops silently. One
+// document is parsed, once; nothing loops over documents (YAML::LoadAll never ends on ",:").
 #include "config/yaml_tree.hpp"
 
 #include <fmt/format.h>
@@ -92,7 +92,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    // The mark is where the value was missed, perhaps lines below its key.
+    // The mark is where the parser noticed that the value is missing, perhaps lines below its key.
     const bool is_value = !open_.empty() && open_.back().node.keys.size() > open_.back().node.items.size();
     add({.place = is_value ? open_.back().node.keys.back().place : place_of(mark)}, anchor);
   }
@@ -162,7 +162,7 @@ class TreeBuilder : public YAML::EventHandler {
     const Place where = node.place;
     place(std::move(node), where);
   }
-  // Hands a finished node to the map or list around it. In a map keys and values take turns.
+  // Adds a finished node to the map or list around it. In a map keys and values alternate.
   void place(YamlNode node, const Place& where) {
     if (open_.empty()) {
       root_ = std::move(node);
@@ -186,7 +186,7 @@ class TreeBuilder : public YAML::EventHandler {
   std::size_t nodes_ = 0;
 };
 
-// yaml-cpp takes any bytes; it also guesses UTF-16 and UTF-32, which the refusal of NUL rules out.
+// yaml-cpp accepts any bytes. It also detects UTF-16 and UTF-32, which the check for NUL excludes.
 void check_bytes(const std::string& text) {
   Place place;
   std::size_t i = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;  // a byte order mark is accepted
@@ -210,7 +210,7 @@ void check_bytes(const std::string& text) {
   }
 }
 
-// The tab that indents a line, if one does: yaml-cpp trips over it or the ':' behind, and names neither.
+// Finds a tab that indents a line. yaml-cpp fails at the tab or at the ':' after it, and names neither.
 std::optional<Place> find_indenting_tab(const std::string& text, int line) {
   std::size_t start = 0;
   for (int i = 1; i < line && start != text.npos; ++i) start = text.find('\n', start) + 1;
@@ -219,7 +219,7 @@ std::optional<Place> find_indenting_tab(const std::string& text, int line) {
   return Place{.line = line, .column = static_cast<int>(first - start) + 1};
 }
 
-// yaml-cpp's words; from 0.8 on it adds the name of an anchor, which stands at that place anyhow.
+// The message of yaml-cpp. From 0.8 on it ends with the name of an anchor, which the deck has at that place.
 std::string_view reason(const YAML::Exception& error) {
   constexpr std::string_view unknown_anchor = "the referenced anchor is not defined";
   return error.msg.starts_with(unknown_anchor) ? unknown_anchor : std::string_view(error.msg);
@@ -239,7 +239,7 @@ YamlNode parse_yaml(const std::string& text) {
     if (!parser.HandleNextDocument(tree)) return {};
     YamlNode root = tree.take();
     if (root.kind == YamlNode::Kind::map) {
-      // What is no map is rejected by the reader; to go on after ",:" would find the same text again.
+      // The reader rejects anything but a map. After ",:" a second call would find the same text again.
       parser.HandleNextDocument(tree);
     }
     return root;

@@ -1,4 +1,4 @@
-// The text of a deck as a tree that remembers where everything stood. Knows YAML, but nothing of decks.
+// The text of a deck as a tree with the position of each node. Knows YAML, but no keys of decks.
 #pragma once
 
 #include <compare>
@@ -11,12 +11,12 @@
 
 namespace isotherm {
 
-// Where something stands: in the deck (line and column, from 1), or in an override (the argument's number).
+// A position in the deck (line and column, from 1) or in an override (the argument's number).
 struct Place {
   int argument = 0;
   int line = 1, column = 1;
 
-  // Those of the deck from top to bottom, then those of the overrides.
+  // Positions in the deck from top to bottom, then those in overrides.
   friend auto operator<=>(const Place&, const Place&) = default;
 };
 
@@ -38,7 +38,7 @@ struct YamlNode {
   // The value of the first key of this name; null where there is none.
   const YamlNode* find(std::string_view name) const;
   YamlNode* find(std::string_view name) { return const_cast<YamlNode*>(std::as_const(*this).find(name)); }
-  // Of a map, a key with its value, at the value's place; returns the value.
+  // Adds a key with its value to a map, at the value's place; returns the value.
   YamlNode& add(const std::string& name, YamlNode value) {
     keys.push_back({name, value.place});
     return items.emplace_back(std::move(value));
@@ -62,10 +62,10 @@ struct YamlError {
 };
 
 inline constexpr std::size_t largest_deck_bytes = 1 << 20;
-// yaml-cpp looks ahead to the end of a line: an endless one of brackets would cost 250 bytes a byte.
+// yaml-cpp looks ahead to the end of a line: an endless line of brackets would take 250 bytes per byte.
 inline constexpr std::size_t longest_line_bytes = 16384;
 inline constexpr int deepest_nesting = 16;
-// With aliases expanded: what a "billion laughs" deck runs into.
+// Counted with aliases expanded; this limit stops a "billion laughs" deck.
 inline constexpr std::size_t most_yaml_nodes = 50000;
 
 // Throws YamlError for what is not one YAML document of plain maps, lists and scalars. Aliases are expanded;

@@ -11,13 +11,13 @@
 
 namespace isotherm {
 
-// The exception that is being handled, as an Error; call it within a catch block.
+// Returns the exception that is being handled, as an Error. Call it within a catch block.
 Error current_error();
 
 // Collective; `mine`: what failed here. Throws CollectiveError with the text of the lowest rank that failed.
 void throw_if_any_failed(const Communicator& communicator, const std::optional<Error>& mine);
 
-// Returns what `work` returns, or throws, on all ranks. `work` must not communicate after it may fail on one.
+// Returns the result of `work`, or throws on all ranks. Once it may fail, `work` must not communicate.
 template <class Work>
 auto all_or_throw(const Communicator& communicator, Work&& work) {
   using Result = decltype(work());

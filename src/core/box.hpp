@@ -44,7 +44,7 @@ struct Box {
   constexpr Box grown(Index cells) const {
     return {lo - Int3{cells, cells, cells}, hi + Int3{cells, cells, cells}};
   }
-  ISOTHERM_HOST_DEVICE constexpr Box within(Box other) const {  // Box{} without a cell in common
+  ISOTHERM_HOST_DEVICE constexpr Box within(Box other) const {  // the intersection, or Box{}
     for (int a = 0; a < 3; ++a) {
       if (lo[a] > other.lo[a]) other.lo[a] = lo[a];
       if (hi[a] < other.hi[a]) other.hi[a] = hi[a];
@@ -103,9 +103,9 @@ constexpr T round_up(T value, T unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-// `whole` without the box `inner` within it, as disjoint boxes, none empty: whole planes below and above
-// `inner`, then whole rows on both sides along y, then the cells on both sides along x. All of `whole` where
-// `inner` is empty.
+// Splits the cells of `whole` outside `inner`, a box within it, into disjoint non-empty boxes: whole planes
+// below and above `inner`, then whole rows on both sides along y, then the cells on both sides along x. If
+// `inner` is empty, they cover all of `whole`.
 inline std::vector<Box> boxes_around(Box whole, Box inner) {
   if (inner.empty()) inner = {whole.lo, whole.lo};
   std::vector<Box> around;

@@ -65,7 +65,7 @@ int checked_count(std::size_t bytes) {
 MpiSession::MpiSession(int& argc, char**& argv) {
   // No overwrite: a user who names an MPI-IO component gets it, and a warning from the snapshot writer.
   setenv("OMPI_MCA_io", "^ompio", 0);
-  // Open MPI 4 starts a daemon, for up to 1.5 s, for processes to spawn others; isotherm never does.
+  // Open MPI 4 takes up to 1.5 s to start a daemon, which can spawn processes; isotherm never spawns any.
   if (!is_under_launcher()) setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
   int provided = MPI_THREAD_SINGLE;
   if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
@@ -95,7 +95,7 @@ void abort_all_ranks(int exit_code) {
 Communicator::Native::~Native() {
   int finalized = 0;
   MPI_Finalized(&finalized);
-  // Freeing is collective: a rank that leaves because of its own error would wait for the others.
+  // Freeing is collective: a rank that exits because of its own error would wait for the others.
   if (owned && !finalized && std::uncaught_exceptions() == 0) MPI_Comm_free(&comm);
 }
 

@@ -13,8 +13,8 @@
 
 namespace isotherm {
 
-// Whether a launcher, such as mpirun, started this process: by its current variables, and by those before
-// MPI_Init, which may set one in a process without a launcher (Open MPI 4: PMIX_RANK).
+// Did a launcher, such as mpirun, start this process? The first reads the environment now; the second has
+// read it before MPI_Init, which may set such a variable without a launcher (Open MPI 4: PMIX_RANK).
 bool environment_names_launcher();
 bool is_under_launcher();
 
@@ -35,14 +35,14 @@ bool mpi_takes_threads();
 
 enum class ReduceOp { sum, min, max };
 
-// An all-reduce in progress. The destructor waits, unless wait() did. During an exception other ranks may be
-// gone: MPI then keeps the memory to which it may still write, until main ends all ranks.
+// An all-reduce in progress. The destructor waits for it, unless wait() did. During an exception, when other
+// ranks may be gone, it leaks the memory instead: MPI may still write to it until main ends all ranks.
 class PendingAllReduce {
  public:
   using Values = std::variant<std::vector<double>, std::vector<std::int64_t>>;
 
-  bool done();    // does not wait; where MPI needs the host it makes progress here
-  Values wait();  // the reduced values, of the type that was started; once
+  bool done();    // does not wait; MPI may make progress in this call
+  Values wait();  // the reduced values, of the type passed at the start; call it once
 
  private:
   friend class Communicator;
@@ -64,7 +64,7 @@ class Communicator {
   bool is_root() const { return rank_ == 0; }
 
   void barrier() const;
-  // In place. T: double, std::int64_t, std::uint64_t, of which a sum wraps modulo 2^64.
+  // In place. T: double, std::int64_t or std::uint64_t, whose sum wraps modulo 2^64.
   template <class T>
   void all_reduce(std::span<T> values, ReduceOp op) const;
   template <class T>
@@ -75,14 +75,13 @@ class Communicator {
   }
   bool all(bool mine) const { return all_reduce(std::int64_t{mine}, ReduceOp::min) != 0; }
   bool any(bool mine) const { return all_reduce(std::int64_t{mine}, ReduceOp::max) != 0; }
-  // Like every collective, in the same order on all ranks of this communicator. All ranks pass the same
-  // number of values.
+  // As with every collective, all ranks call it in the same order; all pass the same number of values.
   PendingAllReduce start_all_reduce(PendingAllReduce::Values values, ReduceOp op) const;
   std::string broadcast(std::string bytes, int root = 0) const;      // every rank returns root's bytes
   std::vector<std::string> all_gather(std::string_view text) const;  // one per rank, in rank order
-  std::string first_of_all(std::string_view text) const;  // of the lowest rank that has a text; or empty
+  std::string first_of_all(std::string_view text) const;  // the lowest rank's that has one; or empty
   Communicator split_by_host() const;                     // the ranks that share this rank's memory
-  Communicator duplicate() const;                         // the same ranks, with messages of its own
+  Communicator duplicate() const;                         // the same ranks; messages are separate
 
   struct Native;  // holds the MPI_Comm; defined in core/mpi_native.hpp
   const Native& native() const { return *native_; }

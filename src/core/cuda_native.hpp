@@ -39,7 +39,7 @@ inline void check(cudaError_t code, const char* call) {
 }
 
 // Whether this binary holds machine code, or PTX that the driver can compile, for the current device; if not,
-// `why` names its compute capability and those that were built. In kernels/cuda/image.cu: only nvcc knows.
+// `why` names its compute capability and the built ones. In kernels/cuda/image.cu: only nvcc knows them.
 bool image_available(std::string& why);
 
 }  // namespace isotherm::cuda

@@ -37,10 +37,10 @@ class Device {
   virtual DeviceInfo info() const = 0;
   virtual Backend backend() const = 0;
   virtual MemoryInfo memory() const = 0;
-  // Of its fields. Two devices with the same alignment have the same layout: fields are copied as bytes.
+  // Bytes, of rows of fields. Devices with equal alignment have equal layouts: fields are copied as bytes.
   virtual std::ptrdiff_t row_alignment() const { return isotherm::row_alignment(backend()); }
 
-  // Memory is aligned to 128 bytes or better and not initialised. Throws Error(memory) with both figures.
+  // Memory is aligned to 128 bytes or more, not initialised. Throws Error(memory) with bytes needed and free.
   virtual void* allocate(std::size_t bytes, Memory kind) = 0;
   virtual void release(void* pointer, Memory kind) noexcept = 0;
   // Asynchronous where the device can; either side may be any memory of this device or of the host.
@@ -48,7 +48,7 @@ class Device {
 
   virtual Stream make_stream(Priority priority) = 0;
   virtual void release(Stream stream) noexcept = 0;
-  virtual Event make_event(bool timed) = 0;  // timed: records also when the stream passes it
+  virtual Event make_event(bool timed) = 0;  // timed: also records the time
   virtual void release(Event event) noexcept = 0;
   virtual void record(Event event, Stream stream) = 0;
   virtual void wait(Stream stream, Event event) = 0;  // the stream waits, not the host
@@ -70,7 +70,7 @@ class Device {
   [[noreturn]] static void no_graphs();
 };
 
-// Its fields mirror those of a device with this alignment of rows.
+// Its fields have the layout of fields on a device with this row alignment.
 std::unique_ptr<Device> make_host_device(
     std::ptrdiff_t row_alignment = isotherm::row_alignment(Backend::host));
 

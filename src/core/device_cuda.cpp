@@ -192,7 +192,7 @@ class CudaDevice final : public Device {
     check(cudaStreamBeginCapture(native(stream), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
   }
   // The recorded graph is a plan; only its instance can be queued. Kernels keep the priorities of the streams
-  // on which they were recorded. Otherwise halos would wait behind the sweep that has to hide them.
+  // on which they were recorded. Otherwise halos would wait for the sweep that has to hide them.
   Graph end_recording(Stream stream) override {
     make_current();
     cudaGraph_t plan = nullptr;
@@ -201,7 +201,7 @@ class CudaDevice final : public Device {
     const cudaError_t code = cudaGraphInstantiate(&graph, plan, cudaGraphInstantiateFlagUseNodePriority);
     forgive(cudaGraphDestroy(plan));
     check(code, "cudaGraphInstantiate");
-    // Otherwise the first launch does it: a millisecond for some two hundred kernels.
+    // Otherwise the first launch uploads it, which takes a millisecond for some two hundred kernels.
     check(cudaGraphUpload(graph, native(stream)), "cudaGraphUpload");
     return {graph};
   }

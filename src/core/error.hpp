@@ -32,8 +32,8 @@ class Error : public std::runtime_error {
   ExitCode code_;
 };
 
-// Thrown by all ranks together, with one text (core/all_or_throw.hpp): rank 0 prints it, and every rank
-// leaves in order. Any other Error is one rank's own, and ends the others by MPI_Abort.
+// Thrown by all ranks together, with one text (core/all_or_throw.hpp): rank 0 prints it, and every rank exits
+// in order. Any other Error is thrown by one rank, which then ends all ranks by MPI_Abort.
 class CollectiveError : public Error {
  public:
   using Error::Error;

@@ -1,5 +1,5 @@
-// HDF5's C API with errors thrown and ids owned: attributes, scalar texts, boxes of datasets. On a file
-// opened by several ranks all of them write the same. `path` is the file's, for messages.
+// HDF5's C API with errors thrown and ids owned: attributes, scalar texts, boxes of datasets. If several
+// ranks have opened a file, all of them write the same values. `path` is the file's path, for messages.
 #pragma once
 
 #include <hdf5.h>
@@ -23,8 +23,8 @@ using Hdf5Space = Handle<hid_t, H5Sclose>;
 using Hdf5Type = Handle<hid_t, H5Tclose>;
 using Hdf5List = Handle<hid_t, H5Pclose>;
 
-// Before the first call of each user of HDF5. Prints nothing, loads no plug-in, and leaves no exit handler:
-// HDF5's own would close open files, collectively, in a process that ends because of an error.
+// Call it before any other call of HDF5. Turns off HDF5's error output, plug-ins and exit handler, which
+// would close open files, collectively, in a process that ends because of an error.
 void start_hdf5();
 std::string hdf5_library_version();  // "1.10.8"
 
@@ -32,8 +32,8 @@ std::string hdf5_library_version();  // "1.10.8"
 // check_hdf5(H5Dwrite(...), "H5Dwrite", path).
 hid_t check_hdf5(hid_t result, const char* call, const std::string& path);
 
-// Read-only, by this process alone, without locks, which many cluster file systems reject. Throws
-// Error(file_missing), saying to name `wanted`, without a file; the handle is invalid where HDF5 fails.
+// Opens read-only, by this process alone, without locks, which many cluster file systems reject. Throws
+// Error(file_missing), asking for `wanted`, if it cannot be read. If HDF5 fails, the handle is invalid.
 Hdf5File open_hdf5_file(const std::string& path, const char* wanted);
 
 template <class T>
@@ -50,7 +50,7 @@ herr_t select_box(hid_t space, Box box);
 
 // Texts are of fixed length: VTK's reader does not know others.
 void write_attribute(hid_t object, const char* name, std::string_view text, const std::string& path);
-// `count` numbers in a row, of this type in memory; -1: one alone.
+// Writes a list of `count` numbers, of this type in memory; -1: one scalar.
 void write_numbers(hid_t object, const char* name, hid_t type, const void* numbers, int count,
                    const std::string& path);
 template <class T>
@@ -64,7 +64,7 @@ void write_attribute(hid_t object, const char* name, const std::array<T, n>& num
   write_numbers(object, name, native_hdf5_type<T>(), numbers.data(), static_cast<int>(n), path);
 }
 
-// T: std::int64_t, std::uint64_t, double, three of them, std::string. Throws Error(deck) for others.
+// T: std::int64_t, std::uint64_t, double, three of these, std::string. Throws Error(deck) if it is no T.
 void read_numbers(hid_t object, const char* name, hid_t type, void* numbers, int count,
                   const std::string& path);
 template <class T>
@@ -80,7 +80,7 @@ T read_attribute(hid_t object, const char* name, const std::string& path) {
 template <>
 std::string read_attribute(hid_t object, const char* name, const std::string& path);
 
-// Texts too long for an attribute (64 KiB), as datasets: created by all, written by the rank with a text.
+// Texts too long for an attribute (64 KiB) are datasets: all ranks create them, the rank with a text writes.
 void write_text_dataset(hid_t group, const char* name, std::string_view text, bool this_rank_writes,
                         const std::string& path);
 std::string read_text_dataset(hid_t group, const char* name, const std::string& path);
@@ -92,7 +92,7 @@ void write_row_dataset(hid_t group, const char* name, const std::vector<double>&
 std::vector<double> read_row_dataset(hid_t group, const char* name, std::size_t count,
                                      const std::string& path);
 
-// Without times of creation: the same run writes the same bytes.
+// Stores no creation time, so that the same run writes the same bytes.
 Hdf5Object create_hdf5_group(hid_t parent, const char* name, const std::string& path);
 
 }  // namespace isotherm

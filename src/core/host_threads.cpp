@@ -81,8 +81,8 @@ std::vector<int> cores_of_places() {
   return {cores.begin(), cores.end()};
 }
 
-// Why the text is no number of threads, or empty. OMP_NUM_THREADS may be a list with a number for each level
-// of nested regions; isotherm has one level.
+// Returns why the text is no valid number of threads, or an empty text. OMP_NUM_THREADS may be a list with a
+// number for each level of nested regions; isotherm has one level.
 std::string read_omp_num_threads(std::string_view text, int online, int& threads) {
   const std::size_t first = text.find_first_not_of(" \t");
   if (first == std::string_view::npos) return "it is empty";
@@ -112,7 +112,7 @@ ThreadPlan plan_share(const HostCores& cores, const std::vector<std::vector<int>
   for (const int core : masks[rank]) share += 1.0 / ranks_of_core[core];
   const bool alone = share > own - 1e-9;
   const double granted = cores.quota ? *cores.quota / ranks : share;
-  constexpr double rounding = 1e-9;  // 2 = 6 times 1/3
+  constexpr double rounding = 1e-9;  // so that 6 times 1/3 gives 2
   const int threads = std::max(1, static_cast<int>(std::floor(std::min(share, granted) + rounding)));
 
   std::string why = counted(own, "core"), quota;

@@ -17,8 +17,8 @@ namespace isotherm {
 // The value of the line "Key:   123 kB" of `file`, in bytes; 0 where there is no such line.
 std::size_t proc_bytes(const std::filesystem::path& file, std::string_view key);
 
-// Limits of control groups (Linux cgroups 1 and 2) apply at every level. All levels are read and the tightest
-// counts, as a batch system or container sets it above the process's own. Unreadable levels set none: a
+// Limits of control groups (Linux cgroups 1 and 2) apply at every level. The tightest of all levels counts,
+// as a batch system or container sets it above the process's own group. An unreadable level sets no limit: a
 // container often shows its own group as the root, without the folders of /proc/self/cgroup.
 enum class CgroupVersion { v1, v2 };
 
@@ -38,21 +38,21 @@ std::optional<double> cpu_quota(const Cgroups& cpu);
 // "max 100000" -> none, "150000 100000" -> 1.5: the file cpu.max of version 2. -1 as a quota: none.
 std::optional<double> parse_cpu_max(const std::string& text);
 
-// The lowest of each over the levels, in bytes. In version 1 a number near 2^63 means "no limit".
+// The lowest limit and free memory of all levels, in bytes. In version 1 a number near 2^63 means "no limit".
 struct CgroupMemory {
   std::size_t limit = 0;
-  std::size_t free = 0;  // what may be allocated: the kernel drops inactive file pages before it rejects
+  std::size_t free = 0;  // may be allocated: the kernel drops inactive file pages before it fails
 };
 std::optional<CgroupMemory> memory_limit(const Cgroups& memory);  // none: no limit
 
-// A usable OMP_NUM_THREADS decides. Else the cores of the host are shared among its ranks: a core in the
+// A usable OMP_NUM_THREADS sets the number. Otherwise the ranks of a host share its cores: a core in the
 // masks of k ranks counts 1/k for each. So ranks bound to different cores keep their masks, and ranks with
-// the same mask divide it; a cgroup's quota likewise. Rounded down, at least 1: with uneven threads all ranks
-// would wait for the slowest.
+// the same mask divide it, as they divide a cgroup's quota. The number is rounded down, at least 1: with
+// unequal numbers of threads all ranks would wait for the slowest.
 struct ThreadPlan {
   int threads = 1;
   std::string note;     // for the banner: "2 threads (4 cores shared by 2 ranks)"
-  std::string warning;  // or empty: what is wrong with OMP_NUM_THREADS, or that ranks are more than cores
+  std::string warning;  // or empty: OMP_NUM_THREADS is wrong, or there are more ranks than cores
 };
 
 // What this process sees of its host.
@@ -63,7 +63,7 @@ struct HostCores {
 };
 HostCores find_host_cores();
 
-// `masks` of all ranks of the host by their rank there; `omp_num_threads` null: unset. Pure.
+// `masks`: of all ranks of the host, by rank on the host; `omp_num_threads` null: unset. A pure function.
 ThreadPlan plan_threads(const HostCores& cores, const std::vector<std::vector<int>>& masks, int rank_on_host,
                         const char* omp_num_threads);
 // Collective over the ranks of one host (Communicator::split_by_host); reads the environment.

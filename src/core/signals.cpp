@@ -20,7 +20,7 @@ constexpr std::array stop_signals{StopSignal{SIGTERM, "SIGTERM"}, StopSignal{SIG
 constexpr std::int64_t one_request = 500'000'000;  // ns
 
 volatile std::sig_atomic_t noted = 0;
-std::atomic<std::int64_t> noted_at{0};  // ns; only the handler looks at it
+std::atomic<std::int64_t> noted_at{0};  // ns; only the handler uses it
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
 std::int64_t now() {
@@ -35,7 +35,7 @@ extern "C" void isotherm_note_signal(int signal) {
     noted = signal;
   } else if (now() - noted_at > one_request) {
     std::signal(signal, SIG_DFL);
-    std::raise(signal);  // when the handler returns
+    std::raise(signal);  // takes effect when the handler returns
   }
 }
 

@@ -5,9 +5,9 @@
 
 namespace isotherm {
 
-// Forgets earlier signals. From now on the first of these signals is only recorded. One that comes more than
-// half a second later ends the process at once, as it would by default; an earlier one is part of the same
-// request: launchers and timeout(1) send to a process and to its group.
+// Forgets earlier signals. From now on the first of these signals is only recorded. A signal more than half a
+// second later ends the process at once, as it would by default. An earlier one is part of the same request:
+// launchers and timeout(1) signal a process and also its group.
 void note_stop_signals();
 
 int noted_stop_signal();              // its number; 0: none

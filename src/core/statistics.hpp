@@ -14,7 +14,7 @@ struct Quantiles {
   double spread() const { return (p90 - p10) / std::abs(median); }
 };
 
-// Linear between neighbours; of at least one value.
+// Interpolates linearly between neighbouring values. Needs at least one value.
 inline Quantiles quantiles(std::vector<double> values) {
   if (values.empty()) throw Error(ExitCode::internal, "quantiles of no values; please report it");
   std::sort(values.begin(), values.end());

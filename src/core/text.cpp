@@ -78,7 +78,7 @@ struct Unit {
   const char* name;
 };
 
-// The largest unit of which the value is at least one, but for rounding.
+// The largest unit that the value reaches, up to rounding; else the smallest.
 template <std::size_t n>
 const Unit& unit_of(const std::array<Unit, n>& descending, double value) {
   for (const Unit& unit : descending)
@@ -136,7 +136,7 @@ std::string in_quotes(std::string_view name) {
 }
 
 std::string TextTable::text(int indent) const {
-  // Columns of text in UTF-8, by fmt, which pads text to a width that it measures in columns.
+  // The number of columns of a UTF-8 text, found from the padding by fmt, which measures widths in columns.
   const auto display_width = [](std::string_view cell) {
     const std::size_t width = cell.size() + 1;
     return width - (fmt::formatted_size("{:<{}}", cell, width) - cell.size());

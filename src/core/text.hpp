@@ -24,7 +24,7 @@ Kind error_of(ExitCode code, fmt::format_string<Args...> message, Args&&... args
   return {code, fmt::format(message, std::forward<Args>(args)...)};
 }
 
-// bash reads it as one word, and as this text. Control characters are escaped: none reaches a terminal.
+// Quotes the text so that bash reads it as one word. Control characters are escaped: none reaches a terminal.
 std::string shell_word(std::string_view text);
 
 std::string human_bytes(double bytes);        // "17 B", "1.50 KiB", "2.00 GiB"
@@ -45,7 +45,7 @@ std::string plain_decimal(double value, int decimals);
 std::string escaped(std::string_view name);
 std::string in_quotes(std::string_view name);  // 'escaped'
 
-// The number that is the whole text, and nothing around it; none where that is no number, or does not fit.
+// Reads a number that is the whole text; none if the text is no number, or if the number does not fit.
 template <class Number>
 std::optional<Number> read_number(std::string_view text) {
   Number number{};

@@ -1,4 +1,4 @@
-// The phases of a run: one list for timers, for the ranges of profilers, and for what run.json reports.
+// The phases of a run: one list for timers, profiler ranges and run.json.
 #pragma once
 
 #include <array>
@@ -10,22 +10,22 @@ namespace isotherm {
 enum class Phase : int {
   setup,        // reading, planning, allocating, initialising, probing: all before the loop
   interior,     // sweeps during exchanges: cells that need no ghost of another rank
-  exterior,     // the rest of these sweeps
+  exterior,     // the other cells of these sweeps
   sweep,        // whole sweeps, and the wait for the device
-  boundaries,   // boundary ghosts; of times, also halos within the rank's own subdomain
+  boundaries,   // boundary ghosts; its time includes `copies`
   copies,       // halos between two faces of this rank's own subdomain
   pack,         // edges into messages
   wire,         // messages, and the wait for the neighbours; stores into the neighbours' memory
-  unpack,       // messages into ghosts; the wait for what neighbours have stored
+  unpack,       // messages into ghosts; the wait for the neighbours' stores
   reduction,    // norms and their all-reduce
   diagnostics,  // extremes, heat, histogram, and their all-reduces
   output,       // snapshots, histories, records, in whatever thread writes them
-  graph,        // the launch of recorded sweeps, their exchanges among them
+  graph,        // launches of recorded sweeps and their exchanges
   other,        // of the loop: polling, history, progress
-  loop,         // from the first sweep until all files are there
-  total,        // of the run; more than the sum by what no phase claims
+  loop,         // from the first sweep until all files are written
+  total,        // of the run; includes time that belongs to no phase
   sweeps,       // interior, exterior and sweep together
-  halo,         // boundaries, pack, wire and unpack together: the exchange that no sweep hid
+  halo,         // boundaries, pack, wire and unpack together: the exchange time that no sweep hides
   stepping,     // sweeps, halo and reduction together
 };
 ISOTHERM_WORDS(Phase, "setup", "interior", "exterior", "sweep", "boundaries", "copies", "pack", "wire",
@@ -41,9 +41,9 @@ struct PhaseTable {
 
 using PhaseTimes = PhaseTable<double>;  // s of a rank's wall clock
 
-// The phase of a host thread, for profilers: NVTX ranges in the domain "isotherm", where the build has NVTX.
-// On a GPU they show the time in which the host queues the work or waits for it. Without a profiler a range
-// costs the test of a pointer.
+// Marks the phase of a host thread for profilers: an NVTX range in the domain "isotherm", if the build has
+// NVTX. With a GPU it shows the time in which the host queues the work or waits for it. Without a profiler a
+// range costs the test of a pointer.
 class TraceRange {
  public:
   explicit TraceRange(Phase phase);

@@ -17,11 +17,11 @@ class Watchdog {
  public:
   using Seconds = std::chrono::duration<double>;
 
-  // Begins with a phase. limit 0: no watch. For the message: `what`, and `rank` (none: works alone).
+  // Starts to watch `phase`. limit 0: no watch. The message names `what` and `rank` (none: works alone).
   Watchdog(Seconds limit, std::string what, const char* phase, std::optional<int> rank = {});
   Watchdog& operator=(Watchdog&&) = delete;
 
-  void phase(const char* name);  // the clock starts anew
+  void phase(const char* name);  // changes the phase and restarts the clock
 
  private:
   void watch(const std::stop_token& stop);

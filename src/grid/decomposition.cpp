@@ -9,7 +9,7 @@ namespace isotherm {
 namespace {
 
 constexpr const char* axis_names = "xyz";
-// Global indices, and sums of three faces, stay within 63 bits.
+// With this limit global indices, and the summed areas of three faces, stay within 63 bits.
 constexpr Index most_cells = Index{1} << 61;
 
 std::string product_text(Int3 n) {
@@ -91,7 +91,7 @@ std::vector<Direction> face_directions() {
 
 std::vector<Direction> all_directions() {
   std::vector<Direction> directions = face_directions();
-  for (const int axes : {2, 3})  // that a direction crosses
+  for (const int axes : {2, 3})  // that a direction crosses: edges, corners
     for (int z = -1; z <= 1; ++z)
       for (int y = -1; y <= 1; ++y)
         for (int x = -1; x <= 1; ++x)
@@ -152,7 +152,7 @@ Box Decomposition::subdomain(int rank) const {
   for (int axis = 0; axis < 3; ++axis) {
     const Index i = position[axis];
     const Index least = dealt_out_[axis] / process_grid_[axis];
-    const Index one_more = dealt_out_[axis] % process_grid_[axis];  // that many subdomains, the first
+    const Index one_more = dealt_out_[axis] % process_grid_[axis];  // number of larger subdomains: the first
     const Index lo = i * least + std::min(i, one_more), hi = lo + least + (i < one_more ? 1 : 0);
     const Index stride = Index{1} << halvings_[axis];
     box.lo[axis] = ceil_div(lo, stride);

@@ -18,26 +18,26 @@ std::vector<Direction> all_directions();  // faces first, then edges, then corne
 // All factorisations of `ranks` into at most `most` parts per axis, sorted by the parts along x, then y.
 std::vector<Int3> process_grids(Index ranks, Int3 most);
 
-// Text for errors, after "use": a halo of at most `widest` cells.
+// The end of an error message, after "use": a halo of at most `widest` cells.
 std::string halo_advice(Index widest);
 
 class Decomposition {
  public:
-  // Both triples at least 1, as readers leave them. Cells are distributed evenly; the first (cells mod parts)
-  // subdomains of an axis have one more. x is the fastest axis of ranks too. Throws Error(deck) if an axis
-  // has more parts than cells, or exchanged subdomains thinner than `ghosts`; the message names axis, parts,
-  // and parts, cells and halo that work.
+  // The components of both triples are at least 1. Cells are distributed evenly; the first (cells mod parts)
+  // subdomains of an axis have one more. Ranks, too, are numbered along x first. Throws Error(deck) if an
+  // axis has more parts than cells, or exchanged subdomains thinner than `ghosts`; the message names the axis
+  // and its parts, and suggests parts, cells and a halo that work.
   Decomposition(Int3 cells, Int3 process_grid, std::array<bool, 3> periodic, int ghosts = 1);
 
   // The most parts along each axis whose subdomains are at least as thick as `ghosts`. Throws Error(deck)
-  // where not even one part is; the message names the widest halo that `ranks` could have.
+  // where a single part is thinner; the message names the widest halo that `ranks` could have.
   static Int3 most_parts(Int3 cells, std::array<bool, 3> periodic, int ghosts = 1, int ranks = 1);
 
   // The widest halo below `ghosts` for which there is a process grid of `ranks`; 0 without one.
   static int max_halo_width_below(int ghosts, Int3 cells, int ranks, std::array<bool, 3> periodic);
 
-  // The decomposition of every second cell along the axis, from the first on: a rank keeps its own cells.
-  // Subdomains may be thinner than cells / parts. Of both, axes of a single cell are not periodic.
+  // halved() decomposes every second cell along the axis, from the first on: each rank keeps its own cells.
+  // Subdomains may be thinner than cells / parts. In both results axes of a single cell are not periodic.
   Decomposition halved(int axis) const;
   Decomposition without_single_cells() const;
 
@@ -51,9 +51,9 @@ class Decomposition {
   // The rank whose subdomain is next in this direction, also across periodic faces (then it may be `rank`
   // itself); none beyond a boundary.
   std::optional<int> neighbour(int rank, Direction d) const;
-  std::array<bool, face_count> boundaries(int rank) const;  // by Face: there is no neighbour
+  std::array<bool, face_count> boundaries(int rank) const;  // by Face: is there no neighbour?
 
-  // Layers of ghosts that every subdomain is thick enough to fill; none where no axis has an exchange.
+  // The most ghost layers that every subdomain is thick enough to fill; none where no axis has an exchange.
   std::optional<Index> max_halo_width() const;
 
   Index smallest_subdomain() const { return subdomain(ranks() - 1).cells(); }
@@ -62,8 +62,8 @@ class Decomposition {
  private:
   Int3 cells_, process_grid_;
   std::array<bool, 3> periodic_;
-  Int3 dealt_out_;                 // the cells of the grid that is decomposed
-  std::array<int, 3> halvings_{};  // of that grid, by axis
+  Int3 dealt_out_;                 // cells of the grid before any halved()
+  std::array<int, 3> halvings_{};  // by axis: how often it was halved since
 };
 
 }  // namespace isotherm

@@ -13,7 +13,7 @@ FieldLayout FieldLayout::make(Int3 extent, int ghosts, std::size_t element_bytes
   const Index unit = row_alignment / static_cast<Index>(element_bytes);
   const Index rows_y = extent.y + 2 * ghosts, rows_z = extent.z + 2 * ghosts;
   FieldLayout layout{extent, ghosts};
-  // Whole words for the ghosts before each row, separate from the ghosts after the previous row.
+  // The ghosts before a row take whole words, which hold no ghosts of the previous row.
   const Index before = round_up<Index>(ghosts, word_bytes / static_cast<Index>(element_bytes));
   layout.pitch_y = round_up(extent.x + before + ghosts, unit);
   const Index lead = round_up<Index>(ghosts, unit);

@@ -7,8 +7,8 @@
 namespace isotherm {
 
 // Shape and padding of a field, without memory. Elements before the first ghost row align interior rows to
-// `row_alignment` bytes. The ghosts at the ends of rows share the padding; the room before a row is a
-// multiple of 16 bytes.
+// `row_alignment` bytes. The ghosts at both ends of a row are stored in the padding between rows; those
+// before a row have a multiple of 16 bytes.
 struct FieldLayout {
   Int3 extent;
   int ghosts = 1;
@@ -24,7 +24,7 @@ struct FieldLayout {
   static FieldLayout make(Int3 extent, int ghosts, std::size_t element_bytes, std::ptrdiff_t row_alignment);
 };
 
-// Of a field on a backend.
+// Bytes of a field on a backend.
 inline std::size_t field_bytes(Int3 extent, int ghosts, std::size_t element_bytes, Backend backend) {
   const FieldLayout layout = FieldLayout::make(extent, ghosts, element_bytes, row_alignment(backend));
   return static_cast<std::size_t>(layout.elements) * element_bytes;
@@ -33,7 +33,7 @@ inline std::size_t field_bytes(Int3 extent, int ghosts, std::size_t element_byte
 template <class T>
 class Field {
  public:
-  // Not initialised; FaceCopy::fill touches it first with the threads that will sweep it.
+  // Does not initialise the cells: the first touch is FaceCopy::fill, by the threads that will sweep them.
   Field(Device& device, Int3 extent, int ghosts, Memory kind = Memory::device)
       : layout_(FieldLayout::make(extent, ghosts, sizeof(T), device.row_alignment())),
         buffer_(device, static_cast<std::size_t>(layout_.elements) * sizeof(T), kind) {}

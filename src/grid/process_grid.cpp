@@ -46,7 +46,7 @@ double tiled_cells_of_period(Int3 extent, Int3 faces, int ghosts, const Exchange
   return cells;
 }
 
-// `widest`: the widest halo with a process grid of so many ranks; 0 without one.
+// `widest`: the widest halo with which a process grid of `ranks` exists; 0 if there is none.
 [[noreturn]] void throw_no_process_grid(Int3 cells, int ranks, Int3 most, int ghosts, int widest) {
   Index fitting = std::min<Index>(ranks, most.product());
   while (process_grids(fitting, most).empty()) --fitting;
@@ -67,7 +67,7 @@ double tiled_cells_of_period(Int3 extent, Int3 faces, int ghosts, const Exchange
 // CUDA, for an H200. Memory and wire: the rates that a copy reaches (data sheet: 4.8 TB/s, 450 GB/s each
 // way). Sector: 32 bytes, in memory and as the payload of a store over NVLink, one for each piece. Touches:
 // packing, unpacking and the sweep of the exterior (in and out). Message: two launches and a signal. Faces
-// across z and x made steps of 80 us and more 3 us longer than one across y (docs/tuning-log). Tile: that of
+// across z or x made steps of 80 us or more 3 us longer than faces across y (docs/tuning-log). Tile: that of
 // wide rows, a warp of 16-byte loads along x. Host: a core's share of memory bandwidth and of copies, a cache
 // line, packing and unpacking, an MPI message within a host, the widest vector.
 ExchangeWeights ExchangeWeights::of(Backend backend, int cell_bytes) {
@@ -96,7 +96,7 @@ ExchangeWeights ExchangeWeights::of(Backend backend, int cell_bytes) {
 
 SweepCost sweep_cost(Int3 cells, Int3 process_grid, std::array<bool, 3> periodic, int ghosts,
                      const ExchangeWeights& w) {
-  Int3 extent, touched, local;  // cells; faces with ghosts, and those that the rank fills itself
+  Int3 extent, touched, local;  // cells; faces with ghosts; those that the rank fills itself
   for (int axis = 0; axis < 3; ++axis) {
     const Index parts = process_grid[axis];
     extent[axis] = (cells[axis] + parts - 1) / parts;
@@ -110,7 +110,7 @@ SweepCost sweep_cost(Int3 cells, Int3 process_grid, std::array<bool, 3> periodic
     const auto piece = [&](Index run) { return ceil_to(static_cast<double>(run) * w.cell_bytes, sector); };
     return rows.across_x * piece(ghosts) + rows.whole * piece(extent.x);
   };
-  const double sweeps = ghosts;  // that one exchange serves
+  const double sweeps = ghosts;  // served by one exchange
   return {.sweep = 2 * w.cell_bytes * tiled_cells_of_period(extent, touched, ghosts, w) / w.memory / sweeps,
           .copies = (w.touches * bytes(all, w.sector) + 2 * bytes(sent, w.cell_bytes)) / w.memory / sweeps,
           .wire = bytes(sent, w.wire_sector) / w.wire / sweeps,
@@ -129,8 +129,8 @@ std::vector<EstimatedGrid> process_grids_by_cost(Int3 cells, int ranks, std::arr
     throw_no_process_grid(cells, ranks, most, ghosts,
                           Decomposition::max_halo_width_below(ghosts, cells, ranks, periodic));
   }
-  // Grids ascend by px, then py; the stable sort keeps that among equal costs: the fewest cuts across x, then
-  // y. Equivalent axes have costs with the same bits: each rounded value is a quotient of integers.
+  // Grids ascend by px, then py. The stable sort keeps this order among equal costs: the fewest cuts across
+  // x, then y. Costs of equivalent axes are bitwise equal: each rounded value is a quotient of integers.
   std::ranges::stable_sort(grids, {}, [](const EstimatedGrid& each) { return each.cost.total(); });
   return grids;
 }

@@ -19,7 +19,7 @@ struct ExchangeWeights {
   int wire_sector = 0;          // bytes of the smallest piece of a row that the wire carries
   double message = 0;           // seconds per message, whatever its length
   double across_xz = 0;         // additional seconds for a face across x or z
-  Index columns = 1, rows = 1;  // cells along x and y of the tile that sweeps them together
+  Index columns = 1, rows = 1;  // cells of a tile along x and y, swept together
 
   static ExchangeWeights of(Backend backend, int cell_bytes);
 };
@@ -27,16 +27,16 @@ struct ExchangeWeights {
 // Seconds per sweep of the rank with the largest subdomain and the most neighbours. Grids are compared by the
 // sum: an exchange hidden behind a sweep still uses memory bandwidth, and not all of it is hidden.
 struct SweepCost {
-  double sweep = 0;     // whole tiles of cells, of swept ghosts too, read and written once
-  double copies = 0;    // sectors of exchanged cells and ghosts, and the dense buffers between them
-  double wire = 0;      // messages of all neighbours at once, one way
-  double messages = 0;  // the cost of each, whatever its length
+  double sweep = 0;     // reads and writes whole tiles once, swept ghosts included
+  double copies = 0;    // accesses sectors of exchanged cells and ghosts, and dense buffers
+  double wire = 0;      // transfers the messages of all neighbours at once, one way
+  double messages = 0;  // fixed cost of the messages, whatever their length
   double total() const { return sweep + copies + wire + messages; }
 };
 
-// Rows are along x: a face across x has a short piece of each row, in a sector of its own; others have whole
-// rows. With ghosts > 1 an exchange includes edges and corners and serves `ghosts` sweeps, which cover some
-// ghosts. A periodic axis of one part is copied within the subdomain, without wire and message.
+// Rows are along x: a face across x has a short piece of each row, in its own sector; other faces have whole
+// rows. With ghosts > 1 an exchange includes edges and corners and serves `ghosts` sweeps, which also cover
+// some ghosts. A periodic axis of one part is copied within the subdomain, without transfers and messages.
 SweepCost sweep_cost(Int3 cells, Int3 process_grid, std::array<bool, 3> periodic, int ghosts,
                      const ExchangeWeights& weights);
 

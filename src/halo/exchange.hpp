@@ -42,7 +42,7 @@ class HaloExchange {
 
   // Can sweeps store their faces in place of exchanges (one layer, no local copies)? The same on all ranks.
   bool serves_sweeps() const { return now().serves_sweeps; }
-  Transport<T>& of_sweeps() { return *now().transports.front(); }  // the one that then takes them
+  Transport<T>& of_sweeps() { return *now().transports.front(); }  // the transport of these stores
 
   // From now on times() has this rank's exchanges; on a GPU the host waits after each phase.
   void time_phases();

@@ -16,7 +16,7 @@ namespace isotherm {
 std::vector<std::string> swap_texts(const Communicator& communicator, std::span<const int> peers,
                                     std::span<const std::string> mine);
 
-// Values in such a text, as bytes, which mean the same on both sides.
+// Values in such a text, as bytes; both sides represent them alike.
 template <class Value>
 void append(std::string& text, const Value& value) {
   static_assert(std::is_trivially_copyable_v<Value>);

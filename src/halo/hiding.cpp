@@ -9,7 +9,7 @@ namespace isotherm {
 namespace {
 
 constexpr double batch_seconds = 0.003;  // of one span: long compared with the cost of its ends
-constexpr double budget = 0.2;           // s, of all
+constexpr double budget = 0.2;           // s, of all samples together
 constexpr int most_batch_repeats = 16;   // of a batch
 constexpr int fewest_samples = 3, most_samples = 15;
 
@@ -44,7 +44,7 @@ HaloCost measure_halo_cost(const Communicator& communicator, Device& device, Str
     if (graphs.empty()) return repeat(part, repeats);
     device.launch(graphs[static_cast<int>(part)].get(), compute);
   };
-  // Of one repetition, on the slowest rank. The host is ahead of its device, as in a run: queueing is no part
+  // Per repetition, on the slowest rank. The host is ahead of its device, as in a run: queueing is no part
   // of the exchange. The exchange before the start synchronises neighbours.
   const auto seconds = [&](StepPart part, int repeats) {
     communicator.barrier();

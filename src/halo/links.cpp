@@ -193,7 +193,7 @@ class LinkProbe {
     }
   }
 
-  // Of one exchange in a queued batch, on the slower rank: in a run the host is ahead of its device, so the
+  // s of one exchange in a queued batch, on the slower rank: in a run the host is ahead of its device, so the
   // time to detect the end of an exchange delays none. 0 where it fails.
   double time(std::span<const HaloMessage> messages) {
     attempt([&] {
@@ -295,7 +295,7 @@ ChosenTransports<T>::ChosenTransports(const TransportSettings& settings,
   for (const TransportEntry<T>& entry : registry)
     if (settings.name == entry.name || (settings.name == "auto" && entry.moves_data))
       candidates.emplace_back(entry, communicator, device);
-  if (candidates.empty())  // on all ranks, as they have one deck
+  if (candidates.empty())  // the same on all ranks, as they have one deck
     throw error_of<CollectiveError>(
         ExitCode::deck, "{}: there is no transport '{}' (isotherm list names them); use auto, or one of: {}",
         settings.place, settings.name, names_of(registry));
@@ -335,14 +335,14 @@ std::unique_ptr<Transport<T>> ChosenTransports<T>::connect_all(const Communicato
                                                                Device& device,
                                                                std::span<const HaloField<T>> fields,
                                                                std::span<const HaloMessage> messages) const {
-  constexpr std::size_t most_messages = 26;  // as halos have at most
+  constexpr std::size_t most_messages = 26;  // the most that a halo exchange has
   if (open.size() != 1) return nullptr;
   std::string why_not = messages.empty() || messages.size() > most_messages ? "no messages, or too many" : "";
   if (!communicator.first_of_all(why_not).empty()) return nullptr;
   const OpenTransport<T>& chosen = open.front();
   const Communicator own = communicator.duplicate();
   const int ranks = communicator.size();
-  for (int round = 0; round < ranks; ++round) {  // in each of which a rank has one peer, or none
+  for (int round = 0; round < ranks; ++round) {  // in each round a rank has one peer, or none
     const int peer = (round + ranks - communicator.rank()) % ranks;
     TriedLink<T> tried{device, own, fields, {}, TransportSettings{}.timeout};
     std::ranges::copy_if(messages, std::back_inserter(tried.messages),

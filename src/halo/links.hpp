@@ -15,7 +15,7 @@ namespace isotherm {
 struct TransportMeasurement {
   std::string transport;
   std::string why_not;  // empty: it works
-  // Of an exchange of all their messages in both directions, the mean of a queued batch; 0: not timed.
+  // s of one exchange of all their messages in both directions, the mean of a queued batch; 0: not timed.
   double seconds = 0;
   double latency = 0;  // s, the same for messages of one cell
 };
@@ -24,7 +24,7 @@ struct TransportSettings {
   std::string name = "auto";
   std::string place = "parallel.transport";  // its place in the deck, for errors
   double timeout = 10;                       // s, for the test of a transport
-  bool timed = true;                         // measure even where there is nothing to choose
+  bool timed = true;                         // measure even if there is nothing to choose
 };
 
 struct HaloLink {
@@ -54,7 +54,7 @@ struct OpenTransport {
 template <class T>
 struct TriedLink {
   Device& device;
-  const Communicator& communicator;  // for the tests alone
+  const Communicator& communicator;  // for the tests only
   std::span<const HaloField<T>> fields;
   std::vector<HaloMessage> messages;
   double timeout;  // s

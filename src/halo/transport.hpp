@@ -106,7 +106,7 @@ struct TransportEntry {
   bool packs;       // an exchange is a pack, a wire and an unpack; else one kernel does it all
   // Why it cannot work in this build or with this device, whoever the neighbours are; empty: it may.
   std::string (*unsupported)(const Device& device);
-  // Collective. `communicator` serves this transport alone; it and the device outlive the transport. Throws
+  // Collective. `communicator` serves only this transport; it and the device outlive the transport. Throws
   // if it is unavailable on all ranks.
   std::unique_ptr<TransportMaker<T>> (*make)(Device& device, const Communicator& communicator);
 };

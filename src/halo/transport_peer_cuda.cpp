@@ -87,7 +87,7 @@ class Agreement {
   std::string why_not_;
 };
 
-// What a peer needs to store into this rank's memory, as bytes, which mean the same on both sides.
+// What a peer needs to store into this rank's memory, as bytes; both sides represent it alike.
 struct OfferedInbox {
   cudaIpcMemHandle_t memory;
   std::uint64_t flags, cells, columns;  // byte offsets of what the peer writes

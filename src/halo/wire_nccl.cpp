@@ -112,7 +112,7 @@ class NcclRanks {
     const int rank = communicator.rank(), ranks = communicator.size();
     all_or_throw(communicator, [&] {
       comm_.reset(in_time([&device, id, rank, ranks] {
-        const Owned<Stream> stream = own_stream(device, Priority::normal);  // the device is this thread's now
+        const Owned<Stream> stream = own_stream(device, Priority::normal);  // sets this thread's device
         ncclComm_t comm = nullptr;
         check_nccl(ncclCommInitRank(&comm, ranks, id, rank), "ncclCommInitRank", nullptr,
                    ExitCode::unavailable);

@@ -12,7 +12,7 @@ namespace isotherm {
 
 FileThread::FileThread(std::string why_in_step) : why_in_step_(std::move(why_in_step)) {
   if (!why_in_step_.empty()) return;
-  sigset_t all, before;  // the thread takes none: they are the main thread's
+  sigset_t all, before;  // the thread blocks all signals: the main thread handles them
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   thread_ = std::jthread([this](const std::stop_token& stop) { serve(stop); });
@@ -58,9 +58,9 @@ double FileThread::backlog() const {
   return static_cast<double>(started_ - done_) * longest_;
 }
 
-// Ends with the last file started, even if nobody waits for it: other ranks write it too.
+// Ends after the last file started, even if nobody waits for it: other ranks write it too.
 void FileThread::serve(const std::stop_token& stop) {
-  use_threads(1);  // the cores are the sweeps'
+  use_threads(1);  // the other cores are for the sweeps
   std::unique_lock lock(mutex_);
   while (changed_.wait(lock, stop, [&] { return !queue_.empty(); })) {
     const std::function<void()> work = std::move(queue_.front());

@@ -1,5 +1,5 @@
-// The one thread that writes files of fields while sweeps go on, and the one place that knows who may use
-// HDF5 when: the library is not thread safe, so nothing else of the program may while a file is written.
+// The thread that writes files of fields during the sweeps. It also controls the use of HDF5: the library is
+// not thread safe, so no other part of the program may use it while a file is being written.
 #pragma once
 
 #include <condition_variable>
@@ -13,11 +13,11 @@
 
 namespace isotherm {
 
-// Files in the order in which they were started, on all ranks the same. What a file throws is thrown again by
-// who waits for it, or for a later one, and files behind it are not written.
+// Writes files in the order of start(), the same on all ranks. If a file throws, wait() for it or for a later
+// one rethrows the exception, and later files are not written.
 class FileThread {
  public:
-  using Ticket = std::int64_t;  // of a file; 0: of none
+  using Ticket = std::int64_t;  // number of a file; 0: no file
 
   // `why_in_step` not empty: there is no thread, and start() writes. The same on all ranks.
   explicit FileThread(std::string why_in_step);
@@ -25,19 +25,19 @@ class FileThread {
   bool in_step() const { return !thread_.joinable(); }
   const std::string& why_in_step() const { return why_in_step_; }
 
-  // Returns at once. `write` is left alone with HDF5, and with what it looks at until it was waited for.
+  // Returns at once. Until wait() the caller must not use HDF5, nor change data that `write` reads.
   Ticket start(std::function<void()> write);
-  // For this file and all before it.
+  // Waits for this file and all before it.
   void wait(Ticket ticket);
-  // For all; then HDF5 is the caller's until the next start().
+  // Waits for all files; then the caller may use HDF5 until the next start().
   void finish() { wait(started_); }
-  void settle() noexcept;  // as finish(), where an error is under way already
+  void settle() noexcept;  // as finish(), but ignores errors
 
-  // Does not wait. Of this rank: others may know of it later, or never.
+  // Does not wait. Has a file failed on this rank? Other ranks may know of it later, or never.
   bool failed() const;
-  // Seconds that what is under way may still take: each file as long as the longest before it.
+  // Estimated seconds to finish all files: each takes as long as the longest before it.
   double backlog() const;
-  // Seconds in which callers have waited here: what the files have cost the sweeps.
+  // Seconds that callers have waited: what the files cost the sweeps.
   double waited() const { return waited_; }
 
  private:
@@ -47,13 +47,13 @@ class FileThread {
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<std::function<void()>> queue_;
-  Ticket started_ = 0;  // the caller's
-  Ticket done_ = 0;     // written, or left out
+  Ticket started_ = 0;  // only the caller's thread changes it
+  Ticket done_ = 0;     // written or skipped
   Ticket failed_ = 0;   // the first that threw
   std::exception_ptr error_;
   double longest_ = 0;  // s, of a file
   double waited_ = 0;
-  std::jthread thread_;  // last: its end, with that of all that was started, is before that of the above
+  std::jthread thread_;  // last: it finishes all started files before the members above are destroyed
 };
 
 }  // namespace isotherm

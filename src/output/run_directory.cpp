@@ -40,7 +40,7 @@ constexpr std::string_view name_line = "# run: ";  // the first of the mark, wit
 
 constexpr const char* choose_another = "choose another with output.directory=...";
 
-// The longest part of `path` that exists: where making the rest of it fails.
+// The longest part of `path` that exists: the rest is to be created in it.
 fs::path deepest_existing(fs::path path) {
   std::error_code ignored;
   while (path.has_relative_path() && !fs::exists(path, ignored)) {
@@ -51,7 +51,7 @@ fs::path deepest_existing(fs::path path) {
   return path.empty() ? fs::path(".") : path;
 }
 
-// The folders that were just made below `stood`: a file that is on the disk is lost with its folder's name.
+// Syncs the names of new folders below `stood`: a file on the disk is lost if the name of its folder is lost.
 void sync_new_folders(fs::path path, const fs::path& stood) {
   while (path != stood && path.has_relative_path()) {
     path = path.parent_path();
@@ -89,7 +89,7 @@ std::string some_names(const std::vector<std::string>& names) {
   return text;
 }
 
-// Of the run that the folder holds, by its mark; where an earlier isotherm wrote that, by its record.
+// Name of the run in the folder, from its mark; from its record if an earlier isotherm wrote the mark.
 std::optional<std::string> name_of_earlier_run(const fs::path& folder) {
   std::ifstream marked(folder / mark, std::ios::binary);
   std::string line;
@@ -105,7 +105,7 @@ std::optional<std::string> name_of_earlier_run(const fs::path& folder) {
   return name.is_string() ? std::optional(name.get<std::string>()) : std::nullopt;
 }
 
-// Of the plan's run, and to replace also those of the run that stands there: its name may be another.
+// Files of `run_name`; to replace, also those of the run in the folder, which may have another name.
 std::vector<std::string> files_of_earlier_run(const fs::path& folder, const std::string& run_name,
                                               bool replaces) {
   std::vector<std::string> files = find_run_files(folder, run_name);
@@ -141,12 +141,12 @@ void check_earlier_run(const fs::path& folder, const Config& config, bool resume
   }
 }
 
-// The mark goes last: a removal that is cut short leaves a folder that is still known as ours.
+// Removes the mark last: after an interrupted removal the folder is still recognised as isotherm's.
 void remove_earlier_run(const fs::path& folder, std::vector<std::string> files) {
   std::ranges::stable_partition(files, [](const std::string& name) { return name != mark; });
   for (const std::string& name : files) {
     std::error_code error;
-    fs::remove(folder / name, error);  // of a link the link, never what it points at
+    fs::remove(folder / name, error);  // removes a link, never its target
     if (error)
       reject(folder,
              fmt::format("{} of the earlier run cannot be removed: {}", in_quotes(name), error.message()),
@@ -161,13 +161,13 @@ constexpr int attempts = 5;
 struct Owner {
   std::string host;
   pid_t process = 0;
-  std::string started;  // ticks since the host's start: process numbers come again
+  std::string started;  // ticks since the host's start: process numbers are reused
   std::string job;      // of Slurm; "-" without one
 };
 
-// The third and the 22nd field of /proc/PID/stat, behind a name that may hold anything up to the last ')'.
+// Fields 3 and 22 of /proc/PID/stat, after a name that may contain any characters, up to the last ')'.
 struct ProcessState {
-  char state = '?';           // Z: it has ended, and nobody has asked how
+  char state = '?';           // Z: a zombie, ended but not waited for
   std::string started = "?";  // ticks since the host's start
 };
 
@@ -204,13 +204,13 @@ Owner owner_of(const fs::path& path) {
 }
 
 bool has_ended(const Owner& owner) {
-  if (owner.process <= 0) return false;  // being written, or not ours: its age decides
+  if (owner.process <= 0) return false;  // a lock that is being written, or another file: its age decides
   if (::kill(owner.process, 0) != 0 && errno == ESRCH) return true;
   const ProcessState found = state_of(owner.process);
   return found.state == 'Z' || found.state == 'X' || (found.started != "?" && found.started != owner.started);
 }
 
-// Why the lock is left over; empty where its run may be alive.
+// Why the lock is stale; empty if its run may be alive.
 std::string why_stale(const Owner& owner, const struct stat& status) {
   const Owner self = this_process();
   if (owner.host == self.host && has_ended(owner))
@@ -295,11 +295,10 @@ RunLock::RunLock(const fs::path& folder, Force force)
 RunLock::~RunLock() {
   thread_.request_stop();
   thread_.join();
-  if (text_of(owner_of(path_)) == mine_)
-    ::unlink(path_.c_str());  // else another run has been told to take it
+  if (text_of(owner_of(path_)) == mine_) ::unlink(path_.c_str());  // else another run has taken it
 }
 
-// Of several that find a lock left over one renames the very file that it has looked at; all try again.
+// If several runs find a stale lock, one renames the very file that it has checked; all try again.
 void RunLock::take(Force force) {
   for (int attempt = 0; attempt < attempts; ++attempt) {
     const int fd = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -313,7 +312,7 @@ void RunLock::take(Force force) {
       throw error_of(ExitCode::cannot_create, "cannot write {} ({}); check the folder and its free space",
                      in_quotes(path_.string()), std::strerror(errno));
     struct stat seen {};
-    if (::stat(path_.c_str(), &seen) != 0) continue;  // it has just gone
+    if (::stat(path_.c_str(), &seen) != 0) continue;  // it was just removed
     const Owner owner = owner_of(path_);
     const std::string stale = force == Force::yes ? std::string("--force") : why_stale(owner, seen);
     if (stale.empty())
@@ -325,7 +324,7 @@ void RunLock::take(Force force) {
     if (::rename(path_.c_str(), old.c_str()) != 0) continue;
     struct stat taken {};
     if (::stat(old.c_str(), &taken) == 0 && taken.st_ino != seen.st_ino) {
-      // Somebody was faster, and this is his.
+      // Another run was faster, and this is its lock.
       if (::link(old.c_str(), path_.c_str()) == 0) ::unlink(old.c_str());
       continue;
     }

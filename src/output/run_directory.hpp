@@ -1,16 +1,16 @@
-// The folder that one run writes to, and nothing outside it.
+// The folder that one run writes to; it writes nothing outside it.
 //
 //     deck.resolved.yaml   the deck with its defaults and overrides; also the mark of a run directory, with
 //                          the run's name in its first line
 //     deck.yaml            the deck as it was given, byte for byte
 //     run.log  history.csv  probes.csv  run.json
 //     run.lock             while a run writes there
-//     <name>_00000100.hdf  snapshots, and <name>.hdf.series and .xmf beside them; in the same way
+//     <name>_00000100.hdf  snapshots, and <name>.hdf.series and .xmf next to them; likewise
 //                          <name>_slice_z12..., <name>_region..., <name>_coarse...
-//     <name>_material.h5  of a body of several materials: which one each cell of the snapshots has
+//     <name>_material.h5  of a body of several materials: the material of each cell of the snapshots
 //
-// A folder is an earlier run of ours when deck.resolved.yaml stands in it: written first, removed last. Files
-// of our names in a folder without that mark are a stranger's, and are rejected whatever the deck says.
+// A folder with deck.resolved.yaml, which is written first and removed last, holds an earlier run of
+// isotherm. Without this mark, a folder with files that have names of a run is rejected in any case.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct Config;
 
 inline constexpr std::string_view snapshot_suffix = ".hdf", checkpoint_suffix = ".checkpoint.hdf",
                                   diverged_suffix = ".diverged.hdf";
-// What a run that goes on does not go on with: checkpoints of later sweeps, a history with other columns.
+// Files that a resumed run backs up: checkpoints of later sweeps, a history with other columns.
 inline constexpr std::string_view aside_suffix = ".aside";
 
 // "plate_00000100.hdf"
@@ -43,26 +43,26 @@ std::optional<std::int64_t> sweep_of_file(std::string_view file_name, std::strin
 
 // Does a run called `run_name` write a file of this name? Unfinished files end in `.part`.
 bool is_run_file(std::string_view file_name, std::string_view run_name);
-// Those that stand in the folder, sorted; none where there is no folder.
+// The files of this run in the folder, sorted; none if there is no folder.
 std::vector<std::string> find_run_files(const std::filesystem::path& folder, std::string_view run_name);
-// Of them those with this suffix, by sweep.
+// The files of this run with this suffix, by sweep.
 std::multimap<std::int64_t, std::string> files_by_sweep(const std::filesystem::path& folder,
                                                         std::string_view run_name, std::string_view suffix);
 
-enum class Force { no, yes };  // take a directory whose lock looks alive
+enum class Force { no, yes };  // take a directory even if its lock seems to be in use
 
-// One run a directory: `run.lock` says who writes there (host, process, its start in ticks, the job). Made by
-// O_EXCL, as locks of file systems cannot be relied on; a helper thread, which calls neither MPI nor HDF5,
-// touches it every ten seconds. One whose process is gone from this host, whose job is ours (started again),
-// or which is untouched for two minutes is left over from a killed run, and is taken.
+// One run per directory: `run.lock` identifies the run that writes there (host, process, its start in ticks,
+// the job). It is created with O_EXCL, as locks of file systems are not reliable; a helper thread, which
+// calls neither MPI nor HDF5, touches it every ten seconds. A lock is stale, and is taken, if its process is
+// gone from this host, if its job is this job (restarted), or if it was not touched for two minutes.
 class RunLock {
  public:
   // Throws Error(cannot_create) where another run writes to `folder`, which must exist.
   RunLock(const std::filesystem::path& folder, Force force);
-  ~RunLock();  // gives the folder free
+  ~RunLock();  // releases the lock
   RunLock& operator=(RunLock&&) = delete;
 
-  const std::string& warning() const { return warning_; }  // of a lock that was taken; usually empty
+  const std::string& warning() const { return warning_; }  // on a lock that was taken; usually empty
 
  private:
   void take(Force force);
@@ -75,7 +75,7 @@ class RunLock {
 
 struct RunDirectory {
   std::filesystem::path path;
-  std::shared_ptr<RunLock> lock{};  // of rank 0, while the run writes there
+  std::shared_ptr<RunLock> lock{};  // on rank 0, while the run writes there
 
   std::filesystem::path log() const { return path / "run.log"; }
   std::filesystem::path history() const { return path / "history.csv"; }
@@ -83,11 +83,10 @@ struct RunDirectory {
   std::filesystem::path record() const { return path / "run.json"; }
 };
 
-// Makes output.directory, which is used to the letter, locks it before it looks at it, removes the earlier
-// run's files (is_run_file) where output.overwrite is set, and writes both decks. Throws
-// Error(cannot_create), before anything changes, where the path is no folder, cannot be made or written to,
-// is locked, or holds files that must stay. `deck`: bytes of deck.yaml; `resumes`: the files stay; `lock`:
-// where the run has locked the folder before.
+// Creates output.directory, a name used literally, locks it before reading it, removes the earlier run's
+// files (is_run_file) if output.overwrite is set, and writes both decks. Throws Error(cannot_create), before
+// any change, if the path is no folder, cannot be created or written to, is locked, or holds files that must
+// be kept. `deck`: bytes of deck.yaml; `resumes`: files are kept; `lock`: that the run has already, or null.
 RunDirectory prepare_run_directory(const Config& config, const std::string& deck, bool resumes, Force force,
                                    std::shared_ptr<RunLock> lock);
 

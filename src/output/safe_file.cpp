@@ -30,7 +30,7 @@ class Descriptor {
     if (!fd_.valid()) fail(code, path, action);
   }
 
-  // A call may take less than it is given, or nothing at all.
+  // A call may write fewer bytes than it is given, or none.
   void write(std::string_view bytes, std::int64_t at, std::size_t most) {
     while (!bytes.empty()) {
       const ssize_t taken = ::pwrite(fd_.get(), bytes.data(), std::min(most, bytes.size()), at);
@@ -41,7 +41,7 @@ class Descriptor {
     }
   }
   void sync() {
-    // Some file systems know no fsync of folders.
+    // Some file systems do not support fsync of folders.
     if (TEMP_FAILURE_RETRY(::fsync(fd_.get())) != 0 && errno != EINVAL && errno != ENOTSUP)
       fail(ExitCode::io, path_, "fsync");
   }
@@ -125,7 +125,7 @@ Reserved reserve_space(const std::string& path, std::int64_t bytes, FileSize siz
          "the folder, its permissions and the limits of the process (ulimit -a)");
   struct stat status {};
   if (::fstat(file.get(), &status) == 0) bytes = std::max<std::int64_t>(bytes, status.st_size);
-  // Not posix_fallocate: where reserving is unknown, that one writes a byte to every block in its stead.
+  // Not posix_fallocate: where reserving is not supported, it writes a byte to every block instead.
   const int mode = size == FileSize::grows ? 0 : FALLOC_FL_KEEP_SIZE;
   if (TEMP_FAILURE_RETRY(::fallocate(file.get(), mode, 0, bytes)) == 0) return Reserved::on_disk;
   if (errno != EOPNOTSUPP && errno != ENOSYS) reject(path, std::strerror(errno), bytes);
@@ -134,7 +134,7 @@ Reserved reserve_space(const std::string& path, std::int64_t bytes, FileSize siz
   return Reserved::estimated;
 }
 
-// A file that is cut where it ends loses what lies behind.
+// Truncating a file at its end releases the space beyond it.
 void release_space(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0 && ::truncate(path.c_str(), status.st_size) == 0) return;

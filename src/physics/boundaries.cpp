@@ -13,16 +13,16 @@
 
 namespace isotherm {
 
-// Where the cells of a face are, ghosts included: a ghost takes the value of the cell behind a periodic face,
-// or of the nearest one.
+// Positions of the cells of a face, ghosts included: a ghost takes the value of the cell across a periodic
+// face, or of the nearest cell.
 struct FaceCells {
   int normal, p, q;  // axes; p and q are the indices of a face in kernels/stencil.hpp
   Int3 first;        // global cell of the index (0, 0)
-  Int3 domain;       // cells of it
+  Int3 domain;       // its cells
   Index layer;       // the cells at the face, along the normal
   std::array<bool, 3> periodic;
   GridAxes axes;
-  double plane;  // m, where the boundary stands
+  double plane;  // m, position of the boundary
   Index pitch, rows, first_inside;
 
   FaceCells(const Config& config, Face f, Box subdomain, int ghosts)
@@ -63,8 +63,8 @@ struct FaceCells {
 
 namespace {
 
-// Where all cells of a face have one a and one slope, these go into the boundary, for kernels that read no
-// more, and cells keep a slope of 1: the same bits.
+// If all cells of a face have the same a and slope, stores these in the boundary, for kernels that read
+// nothing else; the cells then have a slope of 1. Ghosts have the same bits.
 template <class T>
 bool make_one(Boundary<T>& boundary, std::vector<CellBoundary<T>>& cells) {
   const CellBoundary<T> first = cells.front();
@@ -81,8 +81,8 @@ constexpr double no_bound = -std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-// b over one face of the block, and a where its coefficient varies; of a body of several materials a and
-// slope of each cell.
+// b over one face of the subdomain, and a if its coefficient varies; for several materials a and slope of
+// each cell.
 template <class T>
 class BoundaryConditions<T>::FaceValues {
  public:
@@ -103,8 +103,8 @@ class BoundaryConditions<T>::FaceValues {
     return std::ranges::any_of(formulas_, [](const auto& each) { return each.formula.uses('t'); });
   }
 
-  // Sets the boundary up, with the values at t = 0. Of a body of several materials: do a and b differ by
-  // cell?
+  // Sets up the boundary with the values at t = 0. Returns whether a and b differ by cell, for several
+  // materials.
   bool start(Stream stream, Boundary<T>& boundary) {
     boundary.is_boundary = true;
     boundary.a = static_cast<T>(boundary_law(config_, face_).a);
@@ -147,8 +147,8 @@ class BoundaryConditions<T>::FaceValues {
   }
 
  private:
-  // a or b of the cells: one number, or values on the device. `scale` times the formula; `lowest`: what it is
-  // at least.
+  // a or b of the cells: one number, or values on the device. `scale` times the formula; `lowest`: the least
+  // sound value.
   struct FaceFormula {
     Expression formula;
     double scale, lowest;
@@ -160,7 +160,7 @@ class BoundaryConditions<T>::FaceValues {
     }
     bool is_sound_at(const Vector3& at, double t) const { return is_sound(value(at, t), lowest); }
   };
-  // Returns those of the cell (0, 0), at the first time.
+  // Returns the address for cell (0, 0) at the first time.
   const T* evaluate(FaceFormula& formula, std::span<const double> times, Stream stream) {
     T* const values = formula.values.template as<T>();
     const Box all{{0, 0, 0}, {cells_.pitch, cells_.rows, 1}};
@@ -170,7 +170,7 @@ class BoundaryConditions<T>::FaceValues {
   }
 
   void add_formulas(int most_sweeps) {
-    const bool several = has_several_materials(config_);  // whose slope, and a, is by cell
+    const bool several = has_several_materials(config_);  // then slope and a are by cell
     const auto add = [&](const Expression& formula, double scale, double lowest) {
       FaceFormula& added = formulas_.emplace_back(FaceFormula{formula, scale, lowest});
       if (!formula.uses("xyz"[cells_.p]) && !formula.uses("xyz"[cells_.q])) return;
@@ -190,7 +190,7 @@ class BoundaryConditions<T>::FaceValues {
     if (!varies_) return add(law_.value(), several ? 1 : boundary_law(config_, face_).slope, no_bound);
     const double k = conductivity(config_), h = size_at(config_, face_);
     add(several ? law_.value() : law_.b(k, h), 1, no_bound);
-    add(law_.a(k, h), 1, no_bound);  // of several materials, which cells_at() serves, for check() alone
+    add(law_.a(k, h), 1, no_bound);  // several materials: cells_at() has a, this is for check()
   }
 
   void find_classes() {
@@ -250,7 +250,7 @@ class BoundaryConditions<T>::FaceValues {
     return formula.value(at, t);
   }
 
-  // The first of them.
+  // For the first cell whose value is not sound.
   [[noreturn]] void throw_unsound(const FaceFormula& formula, double t) const {
     for (Index q = 0; q < cells_.rows; ++q)
       for (Index p = 0; p < cells_.pitch; ++p) {

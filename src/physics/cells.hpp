@@ -1,4 +1,4 @@
-// Where cells are, and how to say that a value there is not finite or no temperature.
+// Positions of cells, and errors for values of cells that are not finite or too low.
 #pragma once
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ inline std::array<bool, 3> periodic_axes(const Config& config) {
     periodic[axis] = config.boundaries[2 * axis].kind == BoundaryKind::periodic;
   return periodic;
 }
-// The cell of n that one beyond them is like: that behind a periodic face, or else the nearest.
+// Maps an index beyond the n cells of an axis to one of them: across a periodic face, else to the nearest.
 inline Index cell_like(Index i, Index n, bool is_periodic) {
   return is_periodic ? (i % n + n) % n : std::clamp<Index>(i, 0, n - 1);
 }
@@ -35,7 +35,7 @@ inline double face_position(const Config& config, Face f) {
   return axis.edge(is_max(f) ? axis.cells() : 0);
 }
 
-// "<key>: <what> is not finite at cell (1, 2, 3) (it is nan at x = 0.1 m, ...); give ..."; `key`: placed.
+// "<key>: <what> is not finite at cell (1, 2, 3) (it is nan at x = 0.1 m, ...); ..."; `key`: Config::at().
 inline Error not_finite(const std::string& key, const std::string& what, double value, Int3 cell,
                         Vector3 place, double t) {
   const char* problem = std::isfinite(value) ? "is too large for the precision" : "is not finite";

@@ -14,7 +14,7 @@ bool is_round(Shape shape, int shape_axis, int axis) {
   return shape == Shape::sphere || (shape == Shape::cylinder && shape_axis != axis);
 }
 
-// Both ends of an interval onto the faces of cells that they round to, unless nothing would be left.
+// Moves both ends of an interval to cell faces that are within rounding, unless nothing would be left.
 template <class Lattice>
 void snap(const Lattice& lattice, double& low, double& high) {
   if (lattice.snapped(low) == lattice.snapped(high)) return;
@@ -25,7 +25,7 @@ void snap(const Lattice& lattice, double& low, double& high) {
 // The mean of exp(-u^2 / 2) over [low, high], u in standard deviations.
 double mean_of_bell(double low, double high) {
   const double a = low / std::numbers::sqrt2, b = high / std::numbers::sqrt2;
-  // Beyond the middle the complement has the digits that the function itself has lost.
+  // Away from the centre erfc has the digits that erf has lost.
   const double difference = a > 0   ? std::erfc(a) - std::erfc(b)
                             : b < 0 ? std::erfc(-b) - std::erfc(-a)
                                     : std::erf(b) - std::erf(a);
@@ -34,7 +34,7 @@ double mean_of_bell(double low, double high) {
 
 // Midpoints of the part of a cell that lies within [low, high].
 struct Midpoints {
-  double first, step, share;  // share: of the cell, for each
+  double first, step, share;  // share: of the cell, per midpoint
   int count;
   template <class Lattice>
   Midpoints(const Lattice& lattice, double low, double high, Index cell, int count_) : count(count_) {
@@ -52,7 +52,7 @@ CentreCover::CentreCover(const Config& config, const RegionValue& shape)
     : shape_(shape), cells_(config.grid.cells), axes_(config), between_(centres_within(axes_, shape)) {
   const double smallest = std::min({axes_[0].smallest(), axes_[1].smallest(), axes_[2].smallest()});
   reach_ = std::max(0.0, shape.radius - rounding_of_per_cell * smallest);
-  for (int axis = 0; axis < 3; ++axis)  // row() looks at how far a cell is from the centre
+  for (int axis = 0; axis < 3; ++axis)  // row() checks how far a cell is from the centre
     if (is_round(shape.shape, shape.axis, axis)) {
       between_.lo[axis] = 0;
       between_.hi[axis] = cells_[axis];
@@ -63,7 +63,7 @@ CellRange CentreCover::row(Index y, Index z) const {
   const CellRange whole{between_.lo.x, between_.hi.x};
   if (!between_.contains({whole.first, y, z})) return {};
   if (shape_.shape == Shape::box) return whole;
-  double left = square(reach_);  // of the squared radius, for x
+  double left = square(reach_);  // the part of the squared radius that remains for x
   if (is_round(shape_.shape, shape_.axis, 1)) left -= square(axes_[1].centre(y) - shape_.centre[1]);
   if (is_round(shape_.shape, shape_.axis, 2)) left -= square(axes_[2].centre(z) - shape_.centre[2]);
   if (!(left > 0)) return {};
@@ -164,7 +164,7 @@ bool Coverage::repeats(Index z) const {
          lattice_[2].overlap(low_[2], high_[2], z) == lattice_[2].overlap(low_[2], high_[2], z - 1);
 }
 
-// At each midpoint of the row's cross-section; along an axis on which the shape is straight, there is one.
+// Finds a chord at each midpoint of the row's cross-section; a straight axis of the shape has one midpoint.
 void Coverage::chords(Index y, Index z, std::vector<Chord>& found) const {
   found.clear();
   if (!(lattice_[1].overlap(low_[1], high_[1], y) * lattice_[2].overlap(low_[2], high_[2], z) > 0)) return;
@@ -188,13 +188,13 @@ void Coverage::chords(Index y, Index z, std::vector<Chord>& found) const {
   }
 }
 
-// The volume that the chords find on all rows of cells that the shape touches, and within the domain.
+// Sums the volume of the chords over all rows of cells that the shape touches, and its part in the domain.
 void Coverage::measure_on_lattice() {
   constexpr double most_rows = 1 << 24, most_fine_rows = 1 << 16;
   const auto rows = [&](std::size_t a) { return lattice_[a].end(high_[a]) - lattice_[a].cell(low_[a]); };
   const double count = rows(1) * rows(2);
   if (shape_ == Shape::sphere && count > most_fine_rows) midpoints_ = 2;
-  // A shape of more rows is resolved beyond any quadrature's error; only the domain's are looked at.
+  // With more rows the quadrature error is negligible: only rows of the domain are visited.
   const bool whole = count <= most_rows;
   const auto row = [&](int axis, double place) {
     const auto at = static_cast<Index>(std::clamp(place, -1e15, 1e15));

@@ -1,9 +1,9 @@
-// Which share of a cell's volume a shape of `sources` covers: it has the deck's power on any grid. Along x a
-// shape is a chord, whose overlap with a cell is exact: of a box one for a row of cells; spheres and
-// cylinders are averaged over fixed midpoints across the row (8 or 2 along each of its other axes, within the
-// shape's extent), and scaled by the analytic volume over the one that the same midpoints find on the whole
-// lattice, outside the domain too. A gaussian is integrated over each cell by the error function. All of it
-// follows from global indices, so that every rank finds the same bits.
+// The share of a cell's volume that a shape of `sources` covers, so that it has the deck's power on any grid.
+// A shape is cut into chords along x, whose overlap with a cell is exact. A box has one chord per row of
+// cells. Spheres and cylinders are averaged over chords at fixed midpoints across the row (8 or 2 along each
+// of its other axes, within the shape's extent), and scaled by the analytic volume over the volume that the
+// same midpoints find on the whole lattice, also outside the domain. A gaussian is integrated over each cell
+// by the error function. All of it follows from global indices: every rank computes the same bits.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace isotherm {
 
 // Which cells a shape of `initial` covers: those whose centres are inside. Boxes and ends of cylinders are
 // half-open, from <= x < to, so that neighbours that share a face cover each cell once; spheres and sides of
-// cylinders are open. Centres within 1e-9 of a cell of a surface count as on it.
+// cylinders are open. Centres within 1e-9 cell sizes of a surface count as on it.
 
 // Cells of one axis by their global indices.
 struct CellRange {
@@ -37,7 +37,7 @@ class CentreCover {
 
   CellRange row(Index y, Index z) const;  // the cells covered of one row along x
   bool covers_any() const;
-  // Are the planes z and z - 1 covered alike? False where that takes a look at them.
+  // Are the planes z and z - 1 covered alike? Compares no cells, so it may be false for equal planes.
   bool repeats(Index z) const {
     const bool is_straight =
         shape_.shape == Shape::box || (shape_.shape == Shape::cylinder && shape_.axis == 2);
@@ -52,22 +52,22 @@ class CentreCover {
   Int3 cells_;
   GridAxes axes_;
   double reach_;  // m, the radius less the tolerance
-  Box between_;   // cells, along axes on which it is straight
+  Box between_;   // its cells along axes on which it is straight; all cells along the others
 };
 
 class Coverage {
  public:
-  // Of a solid shape or gaussian of `sources`, or the whole domain (any other shape).
+  // Of a solid shape or gaussian of `sources`; any other shape covers the whole domain.
   Coverage(const Config& config, const RegionValue& shape);
 
   double volume() const { return volume_; }  // m^3, also outside the domain; of a gaussian with peak 1
-  double inside() const { return inside_; }  // the share of that within the domain, 0 to 1
+  double inside() const { return inside_; }  // the share of it within the domain, 0 to 1
 
-  // Of a solid shape or gaussian. The shares (0 to 1) of the cells (first + i, y, z), global indices, at
-  // shares[i], of a gaussian its means; only those of the cells returned are set.
+  // For solid shapes and gaussians. Stores in shares[i] the share (0 to 1) of the cell (first + i, y, z),
+  // global indices, or the mean of the gaussian over it. Sets only the cells of the returned range.
   CellRange row(Index first, Index y, Index z, std::vector<double>& shares) const;
   bool repeats(Index z) const;  // as CentreCover::repeats()
-  // What a share of the value is multiplied by, so that the sum over all cells is value x volume().
+  // A factor for all shares, so that the sum over all cells is value x volume().
   double scale() const { return scale_; }
 
  private:
@@ -75,7 +75,7 @@ class Coverage {
     double weight;     // share of the row's cross-section
     double low, high;  // along x, in units of the axis
   };
-  // Along an axis of equal cells, in cells from the domain's lower face; of others, in metres.
+  // Positions along an axis: in cells from the domain's lower face if all cells are equal, else in metres.
   struct Lattice {
     GridAxis axis;
     double unit = axis.is_graded() ? 1 : axis.size(0);  // m
@@ -83,11 +83,11 @@ class Coverage {
     double at(double place) const { return axis.is_graded() ? place : axis.in_cells(place); }
     double edge(Index i) const { return axis.is_graded() ? axis.edge(i) : static_cast<double>(i); }
     double size(Index i) const { return axis.is_graded() ? axis.size(i) : 1; }
-    // The number of the cell that holds this place, as far as the cells go on.
+    // The number of the cell that contains this position; the cells continue beyond the domain.
     double cell(double at) const { return std::floor(axis.is_graded() ? axis.in_cells(at) : at); }
     double end(double at) const { return std::ceil(axis.is_graded() ? axis.in_cells(at) : at); }
     double snapped(double at) const;
-    double overlap(double low, double high, Index i) const {  // of the cell
+    double overlap(double low, double high, Index i) const {  // share of cell i
       return std::max(0.0, std::min(high, edge(i + 1)) - std::max(low, edge(i))) / size(i);
     }
   };

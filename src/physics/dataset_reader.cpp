@@ -41,7 +41,7 @@ std::string names_in_root(hid_t file) {
   return names.empty() ? "nothing" : names;
 }
 
-// HDF5 asks before it follows an external link; the answer is always no, and where it led to is kept.
+// HDF5 calls this before it follows an external link. It always refuses, and stores the link's target.
 herr_t follow_no_link(const char*, const char*, const char* target, const char*, unsigned*, hid_t,
                       void* led_to) {
   *static_cast<std::string*>(led_to) = target;
@@ -54,7 +54,7 @@ Hdf5List without_links_elsewhere(std::string& led_to) {
   return access;
 }
 
-// `asked`, or in a file of isotherm that has no such dataset another name of the temperature, if it is one.
+// `asked`; but if it is a name of the temperature that a file of isotherm lacks, the name that the file has.
 std::string name_in_file(hid_t file, const std::string& asked) {
   constexpr std::array<std::string_view, 3> names{temperature_dataset, "/VTKHDF/PointData/temperature",
                                                   first_temperature_dataset};
@@ -87,7 +87,7 @@ Hdf5Object open_dataset(hid_t file, const std::string& path, const std::string& 
   return object;
 }
 
-// Before the dataspace is asked for: a virtual dataset opens its sources to answer.
+// Call it before H5Dget_space(), for which a virtual dataset opens its source files.
 void check_storage(hid_t dataset, const std::string& place) {
   Hdf5List creation(H5Dget_create_plist(dataset));
   if (H5Pget_layout(creation.get()) == H5D_VIRTUAL)
@@ -150,7 +150,7 @@ Int3 stored_shape(hid_t dataset, const std::string& place) {
   return {static_cast<Index>(dims[2]), static_cast<Index>(dims[1]), static_cast<Index>(dims[0])};
 }
 
-// HDF5 would read such cells as 0 K.
+// Rejects a dataset without data, whose cells HDF5 would read as 0 K.
 void check_written(hid_t dataset, const std::string& place) {
   Hdf5List creation(H5Dget_create_plist(dataset));
   H5D_space_status_t allocated{};
@@ -187,7 +187,7 @@ Int3 DatasetReader::chunk() const {
   hsize_t dims[3];
   if (H5Pget_layout(creation.get()) != H5D_CHUNKED || H5Pget_chunk(creation.get(), 3, dims) != 3)
     return {1, 1, 1};
-  // By the word of a file that may be anyone's: never more than there is to read.
+  // The file may be untrusted: a chunk is at most as large as the dataset.
   const auto within = [](hsize_t chunk, Index cells) {
     return static_cast<Index>(std::clamp<hsize_t>(chunk, 1, static_cast<hsize_t>(std::max<Index>(1, cells))));
   };

@@ -15,7 +15,7 @@ namespace isotherm {
 
 namespace {
 
-// Rows into planes into the face: one running sum over 10^8 cells could lose what check_balance looks for.
+// Sums rows, planes, then the face: one sum over 10^8 cells could lose digits that check_balance() needs.
 void add_flux(const Config& config, Face f, Box cells, HeatTotals& balance) {
   const Expression flux = face_law(config, f).heat;
   const int axis = axis_of(f);
@@ -42,7 +42,7 @@ void add_flux(const Config& config, Face f, Box cells, HeatTotals& balance) {
   }
 }
 
-// The cells are searched only in a row that beats those before it, which are few.
+// Searches for the cell of an extreme only in a row that exceeds all rows before it; such rows are few.
 template <class T, class IsVoid>
 void add_row(const T* row, Index length, Index number, const IsVoid& is_void, TemperatureExtremes& found) {
   const auto place = [&](double value) {
@@ -67,7 +67,7 @@ void add_row(const T* row, Index length, Index number, const IsVoid& is_void, Te
   if (first || high > found.highest.value) found.highest = {high, place(high)};
 }
 
-// Of so many kinds of cells: add(y, z, number, found) does a row, whose first cell has that number.
+// By kind of cell. add(y, z, number, found) adds a row to `found`; `number` is that of its first cell.
 template <class Add>
 std::vector<TemperatureExtremes> over_rows(std::size_t kinds, Int3 n, Int3 lo, Int3 cells, const Add& add) {
   std::vector<TemperatureExtremes> all(kinds);
@@ -102,7 +102,7 @@ HeatTotals heat_balance(const Config& config, Box subdomain,
 }
 
 void check_balance(const Config& config, const HeatTotals& whole_domain) {
-  constexpr double allowed = 1e-9;  // far above the rounding of the sums, far below what a deck means
+  constexpr double allowed = 1e-9;  // far above the rounding of the sums, far below the heat of a deck
   const double net = whole_domain.net;
   if (!(std::abs(net) <= allowed * whole_domain.gross))
     throw deck_error(config, "boundaries",

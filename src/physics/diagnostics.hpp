@@ -1,15 +1,15 @@
-// What diagnostics say of a state and of the sweep that led to it: plain numbers.
+// Diagnostics of a state and of the sweep that computed it: plain numbers.
 //
 // The balance. During an explicit step from u to v, the cell-centred finite volumes exchange k A/h
-// (difference) W over each inner face and take k A/h (ghost - u) W over each boundary, `ghost` by the one
-// boundary rule on the old field. What neighbours exchange cancels in the sum over all cells: to rounding
+// (difference) W over each inner face and take k A/h (ghost - u) W over each boundary, `ghost` by the
+// boundary rule on the old field. Exchange between neighbours cancels in the sum. Up to rounding:
 //
 //     rho c V sum(v - u) / dt  =  heat through the boundaries + heat of the sources,
 //
 // (LeVeque, Finite Volume Methods for Hyperbolic Problems, Cambridge 2002, section 4.1: conservation). A
-// sweep rounds each temperature by up to a unit of its last place: up to that share of the body's heat a step
-// is not accounted for, which is nothing beside the flows in fp64 and leaves three or four digits of them in
-// fp32. A steady problem has no rate: its defect is boundaries + sources, which goes to zero as the sweeps
+// sweep rounds each temperature by up to one unit in the last place, so a step may gain or lose that share of
+// the body's heat: negligible against the flows in fp64, while in fp32 three or four digits of the flows
+// remain. A steady problem has no rate: its defect is boundaries + sources, which goes to zero as the sweeps
 // converge.
 #pragma once
 
@@ -30,11 +30,11 @@
 
 namespace isotherm {
 
-// W of sources and flux boundaries of this block (`is_boundary`: by Face): where the mean is free, all must
-// go out. Throws Error(deck) as set does.
+// W of sources and flux boundaries of this subdomain (`is_boundary`: by Face): if the mean is free, they must
+// sum to 0 over the domain. Throws Error(deck) as RegionValues::apply().
 HeatTotals heat_balance(const Config& config, Box subdomain, const std::array<bool, face_count>& is_boundary);
 
-// Throws Error(deck) when more than 1e-9 of the heat moved is left over.
+// Throws Error(deck) if the net heat is more than 1e-9 of the gross heat.
 void check_balance(const Config& config, const HeatTotals& whole_domain);
 
 // Adds `by` kelvin to every interior cell, in fp64, rounded to T.
@@ -52,8 +52,8 @@ struct NumberedTemperature {
   }
 };
 
-// NaN is counted apart, but for the cells of voids, which are left out. Of equals the cell with the least
-// number, by any order of cells, threads or ranks.
+// NaN cells are counted separately; those of voids are left out. Of equal values the cell with the least
+// number counts, whatever the order of cells, threads or ranks.
 struct TemperatureExtremes {
   NumberedTemperature lowest{std::numeric_limits<double>::infinity()};
   NumberedTemperature highest{-std::numeric_limits<double>::infinity()};
@@ -61,35 +61,35 @@ struct TemperatureExtremes {
   Index first_nan = std::numeric_limits<Index>::max();  // the least number of these cells
 
   bool any() const { return lowest.number != NumberedTemperature::no_cell; }
-  // The largest magnitude, infinite where one is not finite; of equals the cell with the least number.
+  // The largest magnitude, infinite if a cell is not finite; of equal values the cell with the least number.
   NumberedTemperature most_extreme() const;
   void add(const TemperatureExtremes& other);
 };
 
-// `field`: in host memory; `lo`: its first cell in the grid of `cells`. `is_void`: of a cell in indices of
-// the field, which must hold NaN there; none: there is no void.
+// `field`: in host memory; `lo`: its first cell in the grid of `cells`. `is_void`: is this cell (indices of
+// the field) of a void, which must hold NaN? None: there is no void.
 template <class T>
 TemperatureExtremes temperature_extremes(FieldView<const T> field, Int3 lo, Int3 cells,
                                          const std::function<bool(Index, Index, Index)>& is_void = {});
-// By number of the material; void's hold no temperature. `field`: in host memory, the cells of `subdomain`,
-// NaN in voids. Throws as MaterialPainter where a region is a dataset.
+// By number of the material; entries of voids have no temperature. `field`: in host memory, the cells of
+// `subdomain`, NaN in voids. Throws as MaterialPainter where a region is a dataset.
 template <class T>
 std::vector<TemperatureExtremes> material_extremes(const Config& config, FieldView<const T> field,
                                                    Box subdomain);
-// Collective: of the blocks of all ranks.
+// Collective: over the subdomains of all ranks.
 TemperatureExtremes over_ranks(const TemperatureExtremes& mine, const Communicator& communicator);
 
-// Which numbers the deck lets one know, and the factors that turn sums over cells into watts and joules.
+// Which numbers the deck determines, and the factors that convert sums over cells to watts and joules.
 struct DiagnosticsPlan {
   std::array<bool, face_count> boundaries{};     // not periodic, and the conductivity is known
-  bool flows = false;                            // W need the conductivity, and in a transient problem rho c
+  bool flows = false;                            // they need the conductivity, and if transient rho c
   bool rate = false;                             // transient
   std::optional<double> heat_capacity;           // J/K of a cell: rho c V
   std::array<double, face_count> conductance{};  // W/K of a cell's boundary face: k A/h
-  double watts_a_source_kelvin = 0;              // of what the source adds to a cell in one sweep
+  double watts_a_source_kelvin = 0;              // W per K that the source adds to a cell in one sweep
   double dt = 0;                                 // s, transient
   int bins = 0;
-  double watts_a_void_unit = 0;  // of what VoidFlow finds
+  double watts_a_void_unit = 0;  // of VoidFlow's result
   struct Void {
     std::string name;
     std::vector<int> classes;
@@ -103,9 +103,9 @@ struct HeatFlows {
   std::array<double, face_count> boundaries{};  // 0 where there is none
   std::vector<double> voids{};                  // through the faces to each of DiagnosticsPlan::voids
   double source = 0;
-  double rate = 0;              // of the body's heat, by its temperatures; 0 in a steady problem
+  double rate = 0;              // of change of the body's heat, from its temperatures; 0 if steady
   double balance = 0;           // boundaries + voids + source - rate: what is not accounted for
-  double relative_balance = 0;  // over the sum of all magnitudes, or 0; of an insulated body rounding alone
+  double relative_balance = 0;  // over the sum of all magnitudes, or 0; rounding alone if insulated
 };
 // Fills `balance` and `relative_balance` from the rest.
 void close_balance(HeatFlows& flows);
@@ -115,18 +115,18 @@ struct Histogram {
   std::vector<std::int64_t> counts;  // by Bins::slot
 };
 
-// Of all cells of the body, of all ranks; free of their number and order in every bit.
+// Over all cells of the body, of all ranks; no bit depends on the number and order of ranks.
 struct Diagnostics {
   double min = 0, max = 0;  // K, of the cells that are not NaN; NaN where all are
-  double mean = 0;          // K; NaN where a cell is not finite, and so are heat and flows
+  double mean = 0;          // K; NaN if a cell is not finite, like heat and flows
   std::int64_t nan_cells = 0;
   std::optional<double> heat;      // J, relative to 0 K
   std::optional<HeatFlows> flows;  // after the first sweep
   std::optional<Histogram> histogram;
 };
 
-// The deck's bins, or by the initial extremes and the temperatures and ambients of boundaries that are
-// numbers. Never empty: a state of one temperature lies in the middle of 1 K.
+// The deck's bins; by default their range covers the initial extremes and the boundary temperatures that are
+// constant. It is never empty: around a state of one temperature it is 1 K.
 Bins choose_bins(const Config& config, double initial_min, double initial_max);
 
 }  // namespace isotherm

@@ -29,7 +29,7 @@ bool is_insulated(const BoundaryConfig& boundary) {
   return boundary.kind == BoundaryKind::insulated;
 }
 
-// Modes: products of one wave an axis, eigenfunctions of the Laplacian and of its discrete form too.
+// Modes: products of one wave per axis. They are eigenfunctions of the Laplacian and of its discrete form.
 
 struct AxisMode {
   double origin = 0;       // m
@@ -44,7 +44,7 @@ struct AxisMode {
 
 struct SeparableMode {
   std::array<AxisMode, 3> axes;
-  double offset = 0;     // K, what the temperature boundaries hold
+  double offset = 0;     // K, of the temperature boundaries
   double amplitude = 0;  // K
 
   double shape(double x, double y, double z) const {
@@ -91,7 +91,7 @@ AxisMode axis_mode(const Config& config, int axis) {
           low != BoundaryKind::insulated};
 }
 
-// What all temperature boundaries hold; nothing where there is none.
+// The temperature of all temperature boundaries; none if there is no such boundary.
 std::optional<double> common_boundary_temperature(const Config& config) {
   std::optional<double> common;
   for (int f = 0; f < face_count; ++f) {
@@ -131,7 +131,7 @@ ExactField decaying_mode(const Config& config) {
   }};
 }
 
-// T = offset + A phi(x, y, z) at rest under the source q = k K^2 (T - offset)
+// T = offset + A phi(x, y, z), steady with the source q = k K^2 (T - offset)
 ExactField manufactured_mode(const Config& config) {
   if (config.problem.kind != ProblemKind::steady)
     throw does_not_fit(config, "the problem is transient, the solution is at rest",
@@ -142,7 +142,7 @@ ExactField manufactured_mode(const Config& config) {
           [mode, factor](double x, double y, double z) { return factor * mode.shape(x, y, z); }};
 }
 
-// Profiles: temperatures along one axis, at rest, or in a slab that is suddenly cooled or heated.
+// Profiles: temperatures along one axis, steady, or in a slab that is suddenly cooled or heated.
 
 // One end of the axis as  alpha T + beta dT/dn = gamma,  n pointing out of the body.
 struct End {
@@ -222,13 +222,13 @@ struct Term {
   double wave_number, phase, coefficient;  // 1/m, 1, K
 };
 
-// tan(phase) = (alpha/beta) / wave_number, of the crest inside an end; of a temperature a quarter wave.
+// Phase of the crest inside an end: tan(phase) = (alpha/beta) / wave_number; a quarter wave if T is given.
 double phase_at(const End& end, double wave_number) {
   return end.beta == 0 ? pi / 2 : std::atan2(end.alpha / end.beta, wave_number);
 }
 
 // The n-th root, n >= 1, of  w L - phase_low(w) - phase_high(w) = (n - 1) pi. The left side grows with w, and
-// both phases lie between 0 and pi/2: the root lies in [(n-1) pi/L, n pi/L], and halving it cannot miss it.
+// both phases lie between 0 and pi/2: the root lies in [(n-1) pi/L, n pi/L], and bisection cannot miss it.
 double wave_number(const Axis& axis, int n) {
   double below = (n - 1) * pi / axis.length, above = n * pi / axis.length;
   while (true) {
@@ -239,8 +239,8 @@ double wave_number(const Axis& axis, int n) {
   }
 }
 
-// The wave that fits the ends, weighted by what it holds of `start` minus the linear profile: both integrals
-// over the slab in closed form (Carslaw and Jaeger, Conduction of Heat in Solids, 1959, chapter 3).
+// The wave that fits the ends. Its weight is its part in `start` minus the linear profile: both integrals
+// over the slab have a closed form (Carslaw and Jaeger, Conduction of Heat in Solids, 1959, chapter 3).
 Term series_term(const Axis& axis, int n, double start, const Profile& rest) {
   const double L = axis.length, w = wave_number(axis, n);
   const double first = phase_at(axis.low, w), last = w * L - first;  // angles: -first at s = 0, last at L
@@ -322,11 +322,11 @@ VerificationErrors verification_errors(const Config& config, FieldView<const T> 
   const Int3 extent = subdomain.extent();
   const CellWeights volumes(config, subdomain);
   const auto add = [](VerificationErrors& sum, double largest, double squares) {
-    if (!(largest <= sum.max) && !std::isnan(sum.max)) sum.max = largest;  // a NaN comes in, and stays
+    if (!(largest <= sum.max) && !std::isnan(sum.max)) sum.max = largest;  // a NaN is taken, and stays
     sum.sum_squares += squares;
   };
   const std::vector<std::uint8_t> voids = void_cells(config, subdomain);
-  // One result a row, added up in order afterwards: the same sum for every number of threads.
+  // One result per row, added up in order afterwards: the same sum for every number of threads.
   std::vector<VerificationErrors> rows(extent.y * extent.z);
 #pragma omp parallel for collapse(2) schedule(static)
   for (Index z = 0; z < extent.z; ++z) {

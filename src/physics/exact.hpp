@@ -9,7 +9,7 @@
 
 namespace isotherm {
 
-// Metres and seconds.
+// Arguments in metres and seconds.
 struct ExactField {
   std::function<double(double x, double y, double z, double t)> temperature;  // K
   // The heat source that makes it a solution, W/m^3; 0 but for manufactured solutions.
@@ -18,15 +18,15 @@ struct ExactField {
   double operator()(double x, double y, double z, double t) const { return temperature(x, y, z, t); }
 };
 
-// None for verify.solution none. Throws Error(deck), with the reason, where boundaries do not fit it.
+// None for verify.solution none. Throws Error(deck), with the reason, if the deck does not fit it.
 std::optional<ExactField> make_exact(const Config& config);
 
 struct VerificationErrors {
   double max = 0;          // K; NaN as soon as one cell is
-  double sum_squares = 0;  // K^2, over this block's cells, each by its volume over that of the grid's first
+  double sum_squares = 0;  // K^2, over this subdomain's cells, each times its volume over the first cell's
 };
 
-// Of the block's interior cells at time t; `field` is in host memory. Free of the number of threads.
+// Over the subdomain's interior cells at time t; `field` is in host memory. Independent of the thread count.
 template <class T>
 VerificationErrors verification_errors(const Config& config, FieldView<const T> field, Box subdomain,
                                        const ExactField& exact, double t);

@@ -10,11 +10,11 @@
 namespace isotherm {
 namespace {
 
-// What a step and those that its operands come from use, from the first of them on.
+// The subexpression that ends with a step: its first step, and the variables that it uses.
 struct Part {
   std::ptrdiff_t first;
   unsigned variables;  // bits
-  bool is_costly;      // against reading a value
+  bool is_costly;      // compared to reading a stored value
 };
 std::vector<Part> parts_of(const std::vector<FormulaStep>& steps) {
   std::vector<Part> parts, waiting;
@@ -37,13 +37,13 @@ std::vector<Part> parts_of(const std::vector<FormulaStep>& steps) {
 struct Hoisted {
   std::vector<FormulaProgram> of_time, of_place;
 };
-// Leaves in `program` variables for parts that have one value for a time or, `with_places`, for a point.
+// Replaces parts of `program` that have one value per time or, if `with_places`, per point, by variables.
 Hoisted hoist(FormulaProgram& program, bool with_places) {
   constexpr unsigned time = 1u << time_variable;
   const std::vector<Part> parts = parts_of(program.steps);
   Hoisted all;
   if ((parts.back().variables & time) == 0) return all;
-  std::vector<FormulaStep> rest;  // the last first
+  std::vector<FormulaStep> rest;  // in reverse order
   for (std::ptrdiff_t i = std::ssize(parts) - 1; i >= 0;) {
     const Part& part = parts[i];
     const bool is_of_time = part.variables == time && part.first < i;
@@ -87,13 +87,13 @@ FormulaValues<T>::FormulaValues(Device& device, FormulaProgram program,
     at_[i] = copied_to(device, at);
   }
   const Index pitch_y = points_.x, pitch_z = points_.x * points_.y;
-  // Knots follow a table as if they were steps.
+  // Not for programs with a table: its knots follow it as if they were steps.
   if (std::ranges::find(program.steps, FormulaOp::table, &FormulaStep::op) == program.steps.end()) {
     Hoisted parts = hoist(program, is_face);
     of_time_ = std::move(parts.of_time);
     const Owned<Stream> stream = own_stream(device, Priority::normal);
     for (const FormulaProgram& part : parts.of_place) {
-      // It need not be finite where the formula does not use it.
+      // A part need not be finite where the formula does not use it.
       FormulaValues<double> at_points(device, part, axes, 1, -std::numeric_limits<double>::infinity(), false);
       Buffer& to =
           of_place_.emplace_back(device, static_cast<std::size_t>(points_.product()) * sizeof(double));
@@ -141,7 +141,7 @@ void FormulaValues<T>::evaluate(Box box, std::span<const double> times, const Ta
 
 template <class T>
 std::optional<double> FormulaValues<T>::unsound_at() const {
-  // The device may be about to write it.
+  // The device may write it at the same time.
   const std::uint64_t earliest = std::atomic_ref(*unsound_.as<std::uint64_t>()).load();
   if (earliest == no_time) return std::nullopt;
   return std::bit_cast<double>(earliest);

@@ -1,5 +1,5 @@
-// A formula of the deck at the points of a box of cells, or of a face, evaluated where a field lives. Parts
-// of it that hold no place are computed once for a time, and on a face those that hold no time once.
+// Evaluates a formula of the deck at the points of a box of cells or of a face, on the device of the field.
+// Parts without a position are computed once for each time; on a face, parts without the time once.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace isotherm {
 
-// Of an axis of the values: which of x, y, z it is, and the coordinates, m.
+// One axis of the points: which of x, y, z it is, and the coordinates, m.
 struct FormulaAxis {
   int variable;
   std::vector<double> at;
@@ -24,22 +24,22 @@ std::array<FormulaAxis, 3> cell_axes(const Config& config, Box subdomain);
 template <class T>
 class FormulaValues {
  public:
-  // `axes`: from the fastest on. Values are `scale` times the formula, at least `lowest`. `formula` is not a
-  // plain number. Of a face, parts that hold no time are kept for its points. `device` must outlive this.
+  // `axes`: the fastest first. Values: `scale` times the formula, sound from `lowest` on. `formula` is not a
+  // plain number. On a face, parts without the time are stored. `device` must outlive this object.
   FormulaValues(Device& device, const Expression& formula, const std::array<FormulaAxis, 3>& axes,
                 double scale, double lowest, bool is_face = false)
       : FormulaValues(device, *formula.program(), axes, scale, lowest, is_face) {}
   FormulaValues(Device& device, FormulaProgram program, const std::array<FormulaAxis, 3>& axes, double scale,
                 double lowest, bool is_face);
 
-  // Those of the points in `box`, by their places along the axes, at each of at most
-  // FormulaGrid<T>::most_times times, s. Element pitches of `values`, the device's memory.
+  // Stores the values at the points of `box`, which are indices along the axes, at each of at most
+  // FormulaGrid<T>::most_times times, s. Pitches are in elements of `values`, in the device's memory.
   struct Target {
     T* values;
     Index pitch_y, pitch_z, pitch_time;
   };
   void evaluate(Box box, std::span<const double> times, const Target& target, Stream stream);
-  // The earliest time at which a value was not is_sound(), as far as the device has come.
+  // The earliest time at which a value was not is_sound(), of the values computed so far.
   std::optional<double> unsound_at() const;
 
  private:

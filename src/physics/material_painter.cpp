@@ -16,7 +16,7 @@
 namespace isotherm {
 namespace {
 
-// Opened once to be checked: what throws names the key.
+// Opens and checks the dataset of a region. Errors name its key.
 DatasetReader open_region(const Config& config, const PaintedShape& shape) {
   const std::string &file = shape.place.file, &dataset = shape.place.dataset;
   try {
@@ -35,11 +35,10 @@ DatasetReader open_region(const Config& config, const PaintedShape& shape) {
 
 }  // namespace
 
-// A dataset of whole numbers that says which material each cell is of.
+// A dataset of whole numbers, which give the material of each cell.
 class RegionDataset {
  public:
-  // Throws as DatasetReader does, and Error(deck) where it is not of the grid's shape or not of whole
-  // numbers.
+  // Throws as DatasetReader, and Error(deck) if it has not the grid's shape or is not of whole numbers.
   RegionDataset(const Config& config, const PaintedShape& shape)
       : reader_(open_region(config, shape)),
         cells_(config.grid.cells),
@@ -49,14 +48,14 @@ class RegionDataset {
       of_small_[id] = found_in_map(static_cast<std::int64_t>(id));
   }
 
-  // Reads the cells with an index of each of these lists (global, within the domain, in any order) along x, y
-  // and z. Beyond a periodic face these are of the opposite side: along an axis a few runs of cells.
+  // Reads the cells whose indices along x, y and z are in these lists (global, within the domain, in any
+  // order). Cells across a periodic face are on the opposite side, so an axis may have a few runs of cells.
   void load(const std::array<std::vector<Index>, 3>& indices) {
     std::size_t count = 1;
     for (int axis = 0; axis < 3; ++axis) {
       Axis& held = axes_[axis];
       held.places = indices[axis];
-      // Of a sample: the cells at its centres.
+      // If the grid is a sample: the cells of the finer grid at its centres.
       for (Index& cell : held.places) cell = (2 * cell + 1) * reader_.cells()[axis] / (2 * cells_[axis]);
       held.cells = held.places;
       std::ranges::sort(held.cells);
@@ -69,8 +68,8 @@ class RegionDataset {
       for (const auto& [y, y_end] : axes_[1].runs())
         for (const auto& [x, x_end] : axes_[0].runs()) read({{x, y, z}, {x_end, y_end, z_end}});
   }
-  // Paints a row of them over what is there; `first`: places in the lists. Without a material
-  // for it a number that the map lacks leaves a cell as it is.
+  // Paints a row of the loaded cells over `materials`; `first`: indices in the lists. A number that the map
+  // lacks leaves a cell unchanged, unless the region has a material for such numbers.
   void paint(Int3 first, std::span<std::uint8_t> materials) const {
     const auto place = [&](int axis, Index i) { return axes_[axis].places[i]; };
     const Index nx = std::ssize(axes_[0].cells), ny = std::ssize(axes_[1].cells);
@@ -83,10 +82,10 @@ class RegionDataset {
 
  private:
   struct Axis {
-    std::vector<Index> cells;   // that are held, ascending
-    std::vector<Index> places;  // in these, of each entry of the list
+    std::vector<Index> cells;   // loaded, ascending
+    std::vector<Index> places;  // index in `cells` of each entry of the list
 
-    // Of cells in a row, or nearly, as many small reads take longer: from, to.
+    // Runs [from, to) of cells, with small gaps between cells: many small reads take longer.
     std::vector<std::pair<Index, Index>> runs() const {
       constexpr Index most_apart = 64;
       std::vector<std::pair<Index, Index>> all;
@@ -99,7 +98,7 @@ class RegionDataset {
     Index place(Index cell) const { return std::ranges::lower_bound(cells, cell) - cells.begin(); }
   };
 
-  // By slabs: the numbers take eight times the memory of what is kept of them.
+  // Reads by slabs: the numbers take eight times the memory of the materials.
   void read(Box box) {
     constexpr Index slab_cells = Index{8} << 20;
     const Index planes = std::max<Index>(1, slab_cells / (box.extent().x * box.extent().y));
@@ -136,14 +135,14 @@ class RegionDataset {
   Int3 cells_;  // of the grid
   std::vector<std::pair<std::int64_t, std::uint8_t>> map_;
   std::uint8_t of_others_;                    // or nothing
-  std::array<std::uint8_t, 256> of_small_{};  // most numbers are: a search for each cell takes thrice as long
+  std::array<std::uint8_t, 256> of_small_{};  // the usual numbers: a search per cell takes thrice as long
   std::array<Axis, 3> axes_;
-  std::vector<std::uint8_t> materials_;  // of the cells that are held, x fastest; nothing: as it is
+  std::vector<std::uint8_t> materials_;  // of the loaded cells, x fastest; nothing: unchanged
 };
 
 struct MaterialPainter::Brush {
-  std::uint8_t material;               // of a cover
-  std::optional<CentreCover> cover{};  // one of the two
+  std::uint8_t material;               // of a cover; a dataset has its own
+  std::optional<CentreCover> cover{};  // either a cover or a dataset
   std::optional<RegionDataset> dataset{};
 };
 
@@ -218,14 +217,14 @@ void MaterialPainter::mark_visible(Index y, Index z, std::vector<bool>& shapes) 
 
 namespace {
 
-// Rows of the domain as they come, plane by plane, with those that are next to them.
+// Rows of the domain, added plane by plane, with their neighbouring rows.
 template <class Row>
 class NeighbouringRows {
  public:
   explicit NeighbouringRows(const Config& config)
       : domain_(config.grid.cells), is_periodic_(periodic_axes(config)), latest_(domain_.y) {}
 
-  // Calls touch(row, other) for each neighbour that was there before, across periodic faces too.
+  // Calls touch(row, other) for each neighbour that was added before, also across periodic faces.
   template <class Touch>
   void add(Index y, Index z, const Row& row, const Touch& touch) {
     if (z == 0 && is_periodic_[2]) first_plane_.push_back(row);
@@ -241,9 +240,9 @@ class NeighbouringRows {
   std::vector<Row> latest_, first_plane_;  // by y
 };
 
-// The parts into which voids divide a body: cells that are connected by faces. A steady problem needs in each
-// of them something that holds a temperature. Cells of the body in a row along x are a run; runs that touch
-// are joined by union-find (Galler and Fischer, CACM 7, 1964), so the memory is that of the runs, not of the
+// The parts into which voids divide a body: cells that are connected by faces. In a steady problem something
+// must fix the temperature of each part. Consecutive cells of the body along x are a run; union-find (Galler
+// and Fischer, CACM 7, 1964) joins runs that touch, so the memory depends on the number of runs, not of
 // cells.
 class BodyParts {
  public:
@@ -255,7 +254,7 @@ class BodyParts {
     }
   }
 
-  // The materials (their numbers) of all cells of a row, row by row, plane by plane.
+  // Adds the numbers of the materials of all cells of a row. Call it row by row, plane by plane.
   void add(Index y, Index z, std::span<const std::uint8_t> materials) {
     const Row row = runs_of(y, z, materials);
     for (std::size_t i = 0; i + 1 < row.size(); ++i)
@@ -268,7 +267,7 @@ class BodyParts {
 
   // After all rows. Throws Error(deck) with a cell of a part that nothing holds.
   void check() {
-    bool may_be_free = mean_is_free(config_);  // of one part, whose mean the deck gives
+    bool may_be_free = mean_is_free(config_);  // one part, whose mean the deck gives
     for (std::int64_t i = 0; i < std::ssize(parts_); ++i) {
       const Part& part = parts_[i];
       if (part.parent != i || part.is_held || std::exchange(may_be_free, false)) continue;
@@ -324,7 +323,7 @@ class BodyParts {
       if (run.part == of_void) continue;
       bool& is_held = parts_[run.part].is_held;
       for (int f = 0; f < face_count; ++f) {
-        const bool is_across_x = f < 2;  // where the ends alone can touch
+        const bool is_across_x = f < 2;  // only the ends of a run can touch these
         if (!is_across_x && !touches(f, {0, y, z})) continue;
         const Index step = is_across_x ? std::max<Index>(1, run.last - 1 - run.first) : 1;
         for (Index i = run.first; i < run.last && !is_held; i += step)
@@ -357,7 +356,7 @@ class BodyParts {
   }
 
   const Config& config_;
-  std::array<std::optional<FaceLaw>, face_count> laws_;  // of faces that hold a temperature anywhere
+  std::array<std::optional<FaceLaw>, face_count> laws_;  // of faces that fix a temperature anywhere
   std::vector<Part> parts_;
   NeighbouringRows<Row> rows_;
 };
@@ -408,7 +407,7 @@ class IdleContacts {
   NeighbouringRows<Row> rows_;
 };
 
-// What a pass over all cells of the domain finds.
+// The findings of one pass over all cells of the domain.
 class MaterialSurvey {
  public:
   // `is_empty`: of each shape, does it hold no cell?
@@ -425,7 +424,7 @@ class MaterialSurvey {
         (has_void(material_classes(config)) || has_void_law(config)))
       parts_.emplace(config);
   }
-  // Row by row, plane by plane, which the painter has loaded.
+  // Call it row by row, plane by plane; the painter must have loaded the plane.
   void add(Index y, Index z, std::span<const std::uint8_t> row, const MaterialPainter& painter) {
     std::array<bool, 256> found{};
     for (const std::uint8_t material : row) found[material] = true;
@@ -488,7 +487,7 @@ class MaterialSurvey {
   std::vector<bool> seen_;  // by shape
   IdleContacts idle_contacts_;
   std::array<bool, 256> sought_{}, mapped_{};  // by number
-  bool is_body_ = false;                       // any cell
+  bool is_body_ = false;                       // is any cell of the body?
   std::optional<BodyParts> parts_;
 };
 
@@ -568,7 +567,7 @@ std::vector<std::uint8_t> void_cells(const Config& config, Box cells) {
 
 namespace {
 
-// Laws of faces on which every cell that has one is of a void.
+// Warns of laws of faces whose cells are all of voids.
 void warn_of_laws_in_voids(const Config& config, std::vector<std::string>& warnings) {
   struct Sought : PlacedLaw {
     bool has_cell = false;

@@ -1,5 +1,5 @@
-// Which material each cell has, painted by the centres of cells from global indices alone, so that every rank
-// finds the same.
+// Finds the material of each cell: that of the last region that covers its centre. It depends on global
+// indices alone, so that every rank finds the same.
 #pragma once
 
 #include <array>
@@ -24,27 +24,26 @@ class MaterialPainter {
   MaterialPainter(const MaterialPainter&) = delete;
   MaterialPainter& operator=(const MaterialPainter&) = delete;
 
-  // Reads the datasets of regions for these cells (global indices, which may lie beyond the domain): row()
-  // may be asked for them from here on, in any thread. Without datasets nothing is read, and any may be asked
-  // for.
+  // Reads the datasets of regions for these cells (global indices, also beyond the domain): then row() may be
+  // called for them, in any thread. Without datasets it reads nothing, and row() may be called for any cell.
   void load(Box cells);
-  // The materials (their numbers) of the cells (x + i, y, z), in global indices. A cell beyond the domain has
-  // that of the cell behind a periodic face, or else of the nearest one.
+  // Stores the numbers of the materials of the cells (x + i, y, z), global indices. A cell beyond the domain
+  // has the material of the cell across the periodic face, or else of the nearest cell.
   void row(Index x, Index y, Index z, std::span<std::uint8_t> materials) const;
-  std::uint8_t painted(Int3 cell) const {  // of those cells
+  std::uint8_t painted(Int3 cell) const {  // of a loaded cell
     std::uint8_t material = nothing;
     row(cell.x, cell.y, cell.z, {&material, 1});
     return material;
   }
-  std::uint8_t at(Int3 cell) {  // of any
+  std::uint8_t at(Int3 cell) {  // of any cell
     load({cell, cell + Int3{1, 1, 1}});
     return painted(cell);
   }
-  // Are the planes z and z - 1 of the domain painted alike? False where that takes a look at them.
+  // Have the planes z and z - 1 of the domain equal materials? Compares no cells; may miss equal planes.
   bool repeats(Index z) const;
-  // Marks the shapes (their places in painted_shapes()) that a cell of this row of the domain is of.
+  // Marks the shapes, by index in painted_shapes(), that determine a cell of this row of the domain.
   void mark_visible(Index y, Index z, std::vector<bool>& shapes) const;
-  Index inside(int axis, Index i) const {  // the cell of the domain that a cell beyond it is like
+  Index inside(int axis, Index i) const {  // the cell of the domain for a cell beyond it
     return cell_like(i, cells_[axis], periodic_[axis]);
   }
 
@@ -57,24 +56,24 @@ class MaterialPainter {
   Box loaded_;
 };
 
-// The classes of the cells of a block and its ghosts, in host memory, and how many cells of the block there
-// are of each material and class.
+// Stores the classes of the cells of a subdomain and its ghosts, in host memory, and adds the number of cells
+// of the subdomain of each material and class.
 void paint_classes(const Config& config, const MaterialClasses& all, Box subdomain,
                    FieldView<std::uint8_t> classes, std::vector<std::int64_t>& of_material,
                    std::vector<std::int64_t>& of_class);
-// Stores what cells of voids hold, or NaN, in a field in host memory whose first cell is at `lo` of
-// `classes`.
+// Stores the ambient temperature, or NaN, in cells of voids of a field in host memory, whose first cell is
+// cell `lo` of `classes`.
 template <class T>
 void fill_voids(FieldView<T> field, const MaterialClasses& all, FieldView<const std::uint8_t> classes,
                 Int3 lo, bool with_nan);
 
-// Of each cell of a block (`cells`: global indices), x fastest: 1 of a void, else 0. Empty: there is no void.
+// For each cell of a box (global indices), x fastest: 1 if it is of a void, else 0. Empty: there is no void.
 std::vector<std::uint8_t> void_cells(const Config& config, Box cells);
 
-// What of regions, contacts and boundaries has no effect: shapes that hold no cell centre or that later ones
-// cover, contacts that no face has, laws of faces on which all cells are of voids. Throws Error(deck) where a
-// cell has no material, or a material no cell because others cover it; in a steady problem, where a part of
-// the body that voids separate from the rest touches nothing that holds a temperature.
+// Lists regions, contacts and boundaries without effect: shapes that contain no cell centre or that later
+// ones cover, contacts that no face has, laws whose cells are all of voids. Throws Error(deck) if a cell has
+// no material, or if others cover every cell of a material; in a steady problem, if voids separate a part of
+// the body from the rest and nothing fixes its temperature.
 std::vector<std::string> material_warnings(const Config& config);
 
 }  // namespace isotherm

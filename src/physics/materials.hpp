@@ -1,4 +1,4 @@
-// A body of several materials on a device: which class each cell has, and what sweeps read of it.
+// A body of several materials on a device: the class of each cell, and the tables that sweeps read.
 #pragma once
 
 #include <algorithm>
@@ -21,11 +21,11 @@
 
 namespace isotherm {
 
-// Layers of ghosts of the classes of cells: where coarser grids are made from them, two at the least.
+// Ghost layers of the classes of cells: at least two, as coarser grids are made from the classes.
 inline int class_ghosts(const Config& config) {
   return std::max(ghost_layers(config), 2);
 }
-// Fields of a GPU between the sweeps of a launch.
+// The number of intermediate fields that a GPU needs between the sweeps of a launch.
 inline int fields_between(int most_sweeps) {
   return std::clamp(most_sweeps - 1, 0, 2);
 }
@@ -33,18 +33,18 @@ inline Int3 extent_in_packs(Int3 extent, std::size_t cell_bytes) {
   return {ceil_div(extent.x, static_cast<Index>(16 / cell_bytes)), extent.y, extent.z};
 }
 
-// The mixed cells of a block on a GPU, and where they are.
+// The mixed cells of a subdomain on a GPU, and where they are.
 template <class T>
 class MixedCellTables {
  public:
-  // `by_cell`: by Face, does the block end there at a boundary that differs by cell?
-  // `with_layers`: may planes be layers? Bricks are sorted on the host: there is one for 128 cells.
+  // `by_cell`: by Face, does the subdomain end there at a boundary that differs by cell? `with_layers`: may
+  // planes be layers? Bricks are sorted on the host: each has 128 cells.
   MixedCellTables(Device& device, FieldView<const std::uint8_t> classes,
                   const std::array<bool, face_count>& by_cell, bool with_layers)
       : packs_(device, extent_in_packs(classes.extent, sizeof(T)), classes.ghosts),
         distance_(device, classes.extent, classes.ghosts),
         view_{packs_.view(), distance_.view()} {
-    // Layers leave interfaces across x and y: bricks of few cells along x have less other cells there.
+    // With layers, interfaces across x and y remain: bricks short along x hold fewer other cells there.
     view_.brick = with_layers ? MixedCells::cubic_brick : MixedCells::flat_brick;
     Field<std::uint8_t> work(device, classes.extent, classes.ghosts);
     const auto count = static_cast<std::size_t>(bricks_of(classes.padded(), view_.brick).product());
@@ -88,8 +88,8 @@ class MixedCellTables {
 template <class T>
 class MaterialCells {
  public:
-  // Of this block, with class_ghosts(); `device` must outlive it. `differ_by_cell`: as BoundaryConditions has
-  // them. `most_sweeps`: of a launch.
+  // For this rank's subdomain; `ghosts`: class_ghosts(). `device` must outlive this object. `differ_by_cell`:
+  // of BoundaryConditions. `most_sweeps`: the most of a launch.
   MaterialCells(const Config& config, Device& device, Box subdomain, int ghosts,
                 const std::array<bool, face_count>& differ_by_cell, int most_sweeps)
       : device_(device),
@@ -107,7 +107,7 @@ class MaterialCells {
       const Owned<Stream> stream = own_stream(device, Priority::normal);
       device.copy(classes_.data(), painted_->data(), painted_->bytes(), stream);
       device.synchronize(stream.get());
-      // In layers the first pass is slower, and a single sweep has few cells in the second.
+      // Layers slow down the first pass, and a launch of one sweep has few cells in the second pass.
       tables_.mixed = mixed_.emplace(device, classes_.view(), differ_by_cell, most_sweeps > 1).view();
       for (int i = 0; i < fields_between(most_sweeps); ++i)
         tables_.between[i] = between_.emplace_back(device, subdomain.extent(), ghosts).view();
@@ -117,7 +117,7 @@ class MaterialCells {
     make_tables(config);
   }
 
-  // Sweeps of these weights from here on, in the order of the stream.
+  // Sets the weights of the sweeps that follow, in the order of the stream.
   void use(const Config& config, const std::vector<double>& weights, Stream stream) {
     const double unit = config.problem.kind == ProblemKind::transient ? time_plan(config).dt : 1,
                  scale = source_scale(config);
@@ -143,8 +143,8 @@ class MaterialCells {
     to_device(coefficients_, on_host_);
     to_device(steps_, steps_on_host_);
   }
-  // What a launch reads whose first sweep is that of weights[i], and the others those that follow in a cycle
-  // of so many.
+  // The tables of a launch. Its first sweep has weights[i], the others have the weights that follow in a
+  // cycle of `cycle` sweeps.
   Materials<T> of_launch(std::size_t i, std::size_t cycle) const {
     Materials<T> materials = tables_;
     for (int sweep = 0; sweep < most_sweeps_per_launch; ++sweep) {
@@ -155,25 +155,25 @@ class MaterialCells {
     }
     return materials;
   }
-  // Of this block, by number.
+  // Of this subdomain, by number of the class or material.
   const std::vector<std::int64_t>& cells_of_class() const { return class_counts_; }
   const std::vector<std::int64_t>& cells_of_material() const { return counts_; }
   const MaterialClasses& classes() const { return all_; }
   bool has_void() const { return tables_.held != nullptr; }
-  // A sum over cells with these tables as those of heat leaves out voids, and weighs all others by their
-  // volume, or alike.
+  // Weights by class for sums over cells, as Materials::heat. They are 0 for voids; for others body() has the
+  // relative volume, and is_body() has 1.
   const double* body() const { return body_.template as<double>(); }
   const double* is_body() const { return is_body_.template as<double>(); }
-  // In host memory: is the cell, in indices of the block, of a void?
+  // Is the cell (indices of the subdomain) of a void? Reads host memory.
   bool is_void(Index x, Index y, Index z) const { return all_.classes[host_classes_(x, y, z)].is_void(); }
-  // Stores in the cells of voids what they hold, in a field of the block on the device.
+  // Stores the ambient temperature in the cells of voids of a field of the subdomain on the device.
   void hold(FieldView<T> field, Stream stream) const {
     if (device_.backend() == Backend::cuda)
       return MixedCellSearch<T>::on_gpu().hold_voids(field, tables_, stream);
     fill_voids(field, all_, host_classes_, {}, false);
   }
-  // Stores NaN there, as all files and reports have it. `field` is in host memory, of the cells from `lo` on,
-  // in indices of the block.
+  // Stores NaN in the cells of voids, as all files and reports have it. `field` is in host memory; its first
+  // cell is the cell `lo` of the subdomain.
   void blank(FieldView<T> field, Int3 lo = {}) const { fill_voids(field, all_, host_classes_, lo, true); }
 
  private:
@@ -192,7 +192,7 @@ class MaterialCells {
           if (j < i && conductance.back() != conductance[first + j * count + i]) tables_.is_symmetric = false;
         }
     }
-    const double dt = transient ? time_plan(config).dt : 0;  // once: it looks at all pairs of classes
+    const double dt = transient ? time_plan(config).dt : 0;  // once: it visits all pairs of classes
     for (const MaterialClass& each : all_.classes) {
       const double ratio = volume_ratio(config, each);
       if (transient) capacities_.push_back(static_cast<T>(each.heat_capacity * ratio / (unit * dt)));
@@ -219,19 +219,19 @@ class MaterialCells {
   Device& device_;
   MaterialClasses all_;
   Field<std::uint8_t> classes_;
-  std::unique_ptr<Device> host_;                // of a GPU, where there is a void, as this
-  std::optional<Field<std::uint8_t>> painted_;  // classes_ in host memory
+  std::unique_ptr<Device> host_;                // on a GPU; it allocates painted_
+  std::optional<Field<std::uint8_t>> painted_;  // on a GPU with voids: classes_ in host memory
   FieldView<const std::uint8_t> host_classes_;
   std::vector<std::int64_t> counts_, class_counts_;
-  std::optional<MixedCellTables<T>> mixed_;  // of a GPU, as these
+  std::optional<MixedCellTables<T>> mixed_;  // on a GPU, like between_
   std::vector<Field<T>> between_;
   Buffer conductance_, capacity_, heat_, body_, is_body_, held_, coefficients_, steps_;
-  std::vector<Coefficients<T>> on_host_;                 // of coefficients_
+  std::vector<Coefficients<T>> on_host_;                 // coefficients_ in host memory
   std::vector<T> weights_, capacities_, steps_on_host_;  // capacities of a transient problem
-  Materials<T> tables_;                                  // but for what differs by sweep
+  Materials<T> tables_;                                  // without what differs by sweep
 };
 
-// Of a block whose fields have rows of such an alignment: what MaterialCells holds for each cell.
+// The bytes that MaterialCells needs for the cells of a subdomain on this backend.
 inline std::size_t material_bytes(Int3 extent, int ghosts, Backend backend, int most_sweeps,
                                   std::size_t element_bytes) {
   const auto bytes = [&](Int3 cells, std::size_t each) { return field_bytes(cells, ghosts, each, backend); };

@@ -22,13 +22,13 @@ Vector3 inverse_squares(const Config& config) {
   return inverse;
 }
 
-// Of half_diagonal(), in 1/m^2.
+// The share of problem.implicit_dt in half_diagonal(), in 1/m^2.
 double share_of_time(const Config& config) {
   const auto& dt = config.problem.implicit_dt;
   return dt ? 1 / (2 * diffusivity(config) * *dt) : 0;
 }
 
-// s: what multiplies the sum over axes of (T[-1] - 2 T + T[+1]) / h^2 in one sweep, in m^2.
+// The factor of the sum over axes of (T[-1] - 2 T + T[+1]) / h^2 in one sweep, in m^2.
 double sweep_length_squared(const Config& config, double weight) {
   if (config.problem.kind == ProblemKind::transient) return diffusivity(config) * weight;
   return weight / (2 * half_diagonal(config));
@@ -43,7 +43,7 @@ double neighbours_of(const Coefficients<T>& c) {
   return 2 * (static_cast<double>(c.cx) + static_cast<double>(c.cy) + static_cast<double>(c.cz));
 }
 
-// Neighbours in multiples of half (or all) of the spacing of 1 - c0, so that c0 + 2 (cx + cy + cz) is 1.
+// Rounds neighbours to multiples of half of (or all of) the spacing at 1 - c0: c0 + 2 (cx + cy + cz) is 1.
 template <class T>
 Coefficients<T> coarsened(const Coefficients<double>& c) {
   const T size = static_cast<T>(1 - c.c0);
@@ -116,7 +116,7 @@ Spectrum spectrum_of(const Config& config, const Coefficients<double>& c) {
   return {std::isfinite(slow) ? slow : 0, highest};  // infinite: a single cell, of which nothing is fixed
 }
 
-// Eigenvalues are below 2, as no cell gives away more than twice what its sweep divides by (Gershgorin).
+// Eigenvalues are below 2 (Gershgorin): magnitudes in a row sum to at most twice the divisor of a sweep.
 Spectrum spectrum_of_materials(const Config& config) {
   return {config.lowest_eigenvalue.value_or(0), 2};
 }
@@ -134,7 +134,7 @@ Coefficients<double> sweep_coefficients(const Config& config, double weight) {
   const double scale = sweep_length_squared(config, weight);
   const Vector3 inverse = inverse_squares(config);
   const double cx = scale * inverse[0], cy = scale * inverse[1], cz = scale * inverse[2];
-  // Steady: the sum of the six neighbours is the weight by construction, or less that by implicit_dt.
+  // Steady: by construction the six neighbours sum to the weight, less the share of implicit_dt.
   const double c0 = config.problem.kind == ProblemKind::transient ? 1 - 2 * (cx + cy + cz) : 1 - weight;
   return {c0, cx, cy, cz, weight / deck_weight(config)};
 }
@@ -155,7 +155,7 @@ Coefficients<T> rounded_coefficients(const Coefficients<double>& c, double kept)
   Coefficients<T> rounded{0, static_cast<T>(c.cx), static_cast<T>(c.cy), static_cast<T>(c.cz),
                           static_cast<T>(c.sigma)};
   rounded.c0 = static_cast<T>(kept - neighbours_of(rounded));
-  // Where c0 is the coarser number, the largest neighbour takes up what its rounding left.
+  // If c0 has the coarser spacing, its rounding error is added to the largest neighbour.
   T& largest = std::max({std::ref(rounded.cx), std::ref(rounded.cy), std::ref(rounded.cz)}, [](T a, T b) {
                  return a < b;
                }).get();
@@ -166,7 +166,7 @@ Coefficients<T> rounded_coefficients(const Coefficients<double>& c, double kept)
 
 template <class T>
 Coefficients<T> rounded_sweep(const Config& config, double weight) {
-  const double lost = share_of_time(config) / half_diagonal(config);  // of a constant, by a weight of 1
+  const double lost = share_of_time(config) / half_diagonal(config);  // by a constant field, at a weight of 1
   return rounded_coefficients<T>(sweep_coefficients(config, weight), 1 - weight * lost);
 }
 
@@ -175,7 +175,7 @@ Coefficients<T> rounded_sweep(const Config& config, const MaterialClass& own, do
   const bool transient = config.problem.kind == ProblemKind::transient;
   const Vector3& h = own.size;
   const double ratio = volume_ratio(config, own);
-  // Of a cell: what a sweep of the weight 1 divides its heat by, W/(m^3 K).
+  // The divisor of a cell's heat in a sweep of weight 1: steady W/(m^3 K), transient J/(m^3 K).
   const double divisor = transient ? own.heat_capacity : own_conductance(config, own) / ratio;
   const auto along = [&](int axis) {
     return own.conductivity[axis] / divisor * weight * (1 / (h[axis] * h[axis]));
@@ -204,7 +204,7 @@ double slowest_decay(const Config& config) {
       several ? spectrum_of_materials(config) : spectrum_of(config, sweep_coefficients(config));
   if (several) of_sweep = {weight * of_sweep.lowest, weight * of_sweep.highest};
   if (of_sweep.lowest == 0) return 0;
-  // Modes beyond 1 change their sign from sweep to sweep; the last of them is as slow as 2 - highest says.
+  // Modes with eigenvalues above 1 change sign in each sweep; the highest is as slow as one of 2 - highest.
   const double slower = std::min(of_sweep.lowest, 2 - of_sweep.highest);
   return slower > 0 ? -std::log1p(-std::min(slower, 1.0)) : 0;
 }

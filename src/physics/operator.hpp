@@ -7,27 +7,27 @@
 
 namespace isotherm {
 
-// Transient: one explicit Euler step of `weight` seconds. Steady: one Jacobi sweep of that weight; of the
-// grids on which an implicit step is solved the neighbours count less, by problem.implicit_dt. The unit
+// Transient: one explicit Euler step of `weight` seconds. Steady: one Jacobi sweep of that weight; on grids
+// that solve an implicit step, problem.implicit_dt reduces the coefficients of the neighbours. The unit
 // weight, for which sources are stored, is that of the deck.
 Coefficients<double> sweep_coefficients(const Config& config, double weight);
-// Of the weight of the deck: problem.weight, or the time step.
+// The same for the weight of the deck: problem.weight, or the time step.
 Coefficients<double> sweep_coefficients(const Config& config);
-// 1/m^2: a sweep of weight 1 divides its div(k grad T) + q by 2 k times this, the sum of 1/h^2 over axes and
-// the share of problem.implicit_dt; of a transient problem as if euler_dt() were such a sweep.
+// 1/m^2. A sweep of weight 1 divides div(k grad T) + q by 2 k times this: the sum of 1/h^2 over axes plus the
+// share of problem.implicit_dt. Transient: a step of euler_dt() counts as a sweep of problem.weight.
 double half_diagonal(const Config& config);
 // What a source of 1 W/m^3 adds to a cell in one sweep of the weight of the deck, in kelvin.
 double source_scale(const Config& config);
 
 // Rounded to T such that c0 + 2 (cx + cy + cz) stays as near to 1 as T allows. Rounded one by one, fp32
 // coefficients miss 1 by up to 1e-7, and an insulated body at 300 K would gain or lose 1 K in 30 000 sweeps.
-// Of weights above 2, as methods have them, it is 1 exactly: at 1e5 fp32 would lose 0.5 K per sweep.
-// `kept`: another value than 1, as near as rounding the neighbours one by one allows.
+// For weights above 2, which some methods use, it is exactly 1: at 1e5 fp32 would lose 0.5 K per sweep.
+// `kept`: the sum instead of 1, as near as rounding the neighbours one by one allows.
 template <class T>
 Coefficients<T> rounded_coefficients(const Coefficients<double>& c, double kept = 1);
 template <class T>
 Coefficients<T> rounded_sweep(const Config& config, double weight);
-// Of cells among their own class. Sources are stored as of the first class, by `scale`, source_scale().
+// For cells among their own class. Sources are stored as for the first class; `scale`: source_scale().
 template <class T>
 Coefficients<T> rounded_sweep(const Config& config, const MaterialClass& own, double scale, double weight);
 
@@ -42,16 +42,16 @@ Coefficients<T> rounded_sweep(const Config& config, const MaterialClass& own, do
 // so phi is 0 where the boundary is insulated (a = 1) and pi/2 where it holds the temperature (a = -1).
 
 // Eigenvalues of the update of a steady sweep of weight 1 (sum over axes of c L): an error is multiplied by 1
-// - w lambda in a sweep of weight w. Where no boundary fixes the mean, the constant does not count. lowest =
-// 0: a mode never decays, as in a single cell of which nothing is fixed. Of several materials it is
-// Config::lowest_eigenvalue; where coefficients vary over a face of one it is an estimate.
+// - w lambda in a sweep of weight w. If no boundary fixes the mean, the constant mode does not count. lowest
+// = 0: a mode never decays, as in a single cell without a fixed temperature. With several materials it is
+// Config::lowest_eigenvalue; with one it is an estimate if coefficients vary over a face.
 struct Spectrum {
   double lowest = 0, highest = 0;
 };
 Spectrum sweep_spectrum(const Config& config);
 
-// -ln of the factor by which a sweep reduces the slowest mode, and so the residual in the end. Without the
-// constant where no boundary fixes the mean. 0: a mode never decays, as the checkerboard of weight 1.
+// -ln of the factor by which a sweep reduces the slowest mode and, asymptotically, the residual. The constant
+// mode does not count if no boundary fixes the mean. 0: a mode never decays, as the checkerboard at weight 1.
 double slowest_decay(const Config& config);
 
 }  // namespace isotherm

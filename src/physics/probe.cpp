@@ -13,7 +13,7 @@
 namespace isotherm {
 namespace {
 
-// At a centre it is that cell's alone, whatever the other holds.
+// At a centre the result is the value of that cell alone, whatever the other value is.
 double between(double lower, double upper, double weight) {
   return weight == 0 ? lower : lower + weight * (upper - lower);
 }
@@ -22,8 +22,8 @@ constexpr int across(int corner, int axis) {
   return corner ^ 1 << axis;
 }
 
-// Along a cell's own gradient to the next centre, of the difference to a void's ambient temperature or to
-// that centre's: both fluxes to the face are equal. 1 within a material.
+// The step along a cell's own gradient to the next centre, over the difference to the temperature of that
+// centre or, for a void, its ambient. Both fluxes to the face are equal. 1 within a material.
 double share_of_step(const MaterialClasses& all, std::size_t own, std::size_t next, int axis) {
   const MaterialClass &here = all.classes[own], &beyond = all.classes[next];
   const double k = here.conductivity[axis], h = here.size[axis], resistance = all.resistance(own, next);
@@ -103,7 +103,7 @@ Probe::Seen Probe::seen(const State& state, int corner, int away) const {
     const Seen way = open ? seen(state, across(corner, axis), across(away, axis))
                           : behind_surface(state, corner, across(away, axis), axis);
     const int rank = 2 * way.surfaces + (open ? 0 : 1);
-    if (rank < least || (rank == least && !open)) {  // the last closed axis: x is within
+    if (rank < least || (rank == least && !open)) {  // the last closed axis, so that x applies first
       nearest = way;
       least = rank;
       ways = 1;

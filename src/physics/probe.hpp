@@ -1,10 +1,10 @@
-// The temperature at a point: trilinear between cell centres. A point belongs to the cell that contains it,
-// on a face to that of the body, between two of the body to the lower one. A centre behind a surface, seen
-// from this cell, has what the law of the surface makes of this cell's material continued to it: at a
-// boundary the sweep's ghost, a T + b, at a void or another material the line through the surface's
-// temperature. So the probe reads a given temperature on its face, follows the gradient of a heat flux, and
-// is exact in a layered wall. Behind two or three surfaces the laws apply in turn, x first; several ways
-// through as few surfaces give their mean. Across a periodic face the neighbours are of the opposite side.
+// The temperature at a point: trilinear between cell centres. A point belongs to the cell that contains it;
+// on a face, to the cell of the body; between two cells of the body, to the lower one. To a centre beyond a
+// surface, the law of the surface extrapolates the temperature of this cell's material: at a boundary by the
+// sweep's ghost, a T + b; at a void or another material on the line through the surface's temperature. So the
+// probe reads a given temperature on its face, follows the gradient of a heat flux, and is exact in a layered
+// wall. Beyond two or three surfaces the laws apply in turn, x first; paths through equally few surfaces are
+// averaged. Across a periodic face, cells of the opposite side are used.
 #pragma once
 
 #include <array>
@@ -16,14 +16,14 @@
 
 namespace isotherm {
 
-// Of one point, which must lie within the box. Throws Error(deck) where the cell with it is of a void.
+// One point, which must lie within the box. Throws Error(deck) if the cell that contains it is of a void.
 class Probe {
  public:
   static constexpr int corners = 8;
   Probe(const Config& config, const Vector3& at, const std::string& key = "output.probes");
 
-  // The cell whose temperature stands for this corner of the eight around the point; its bits 0, 1 and 2 say
-  // whether it is the upper one along x, y and z. Corners beyond a boundary are the cells before it.
+  // The cell whose temperature is read for one of the eight corners around the point. Bits 0, 1 and 2 of
+  // `corner` are set for the upper one along x, y and z. Beyond a boundary it is the cell at the boundary.
   Int3 cell(int corner) const {
     const auto along = [&](std::size_t axis) { return neighbours_[axis][corner >> axis & 1].cell; };
     return {along(0), along(1), along(2)};
@@ -36,24 +36,24 @@ class Probe {
     Index cell = 0;
     bool beyond_boundary = false;
   };
-  struct State {  // of a time
+  struct State {  // at one time
     const Config& config;
     const std::array<double, corners>& cells;
     double t;
   };
   struct Seen {
-    int surfaces = 0;    // on the way
-    double kelvins = 0;  // of the material at its beginning
+    int surfaces = 0;    // between the two corners
+    double kelvins = 0;  // extrapolated in the material of the first
   };
   bool is_beyond_boundary(int corner, int axis) const {
     return neighbours_[axis][corner >> axis & 1].beyond_boundary;
   }
-  // Which of the eight contains the point; -1: none of the body does. `from_face`: how far the point is above
-  // the face between the two cells of each axis, in cells.
+  // Which corner's cell contains the point; -1: no cell of the body does. `from_face`: how far the point is
+  // above the face between the two cells of each axis, in cells.
   int owner_of(const Vector3& from_face) const;
   // Is there no surface between a corner of the body and the next one along the axis?
   bool is_open(int corner, int axis) const;
-  // From a corner of the body: the one that differs along the axes of `away`, and the next along the axis.
+  // From a corner of the body: the corner that differs along the axes (bits) in `away`; and along `axis`.
   Seen seen(const State& state, int corner, int away) const;
   Seen behind_surface(const State& state, int corner, int away, int axis) const;
 

@@ -35,7 +35,7 @@ struct BadCell {
   }
 };
 
-// The datasets of a block, by entry: x fastest; empty for entries of other shapes.
+// The datasets of a subdomain, by entry: x fastest; empty for entries of other shapes.
 using Datasets = std::vector<std::vector<double>>;
 
 // One row of cells along x while the entries are applied to it.
@@ -43,8 +43,8 @@ struct Row {
   Int3 first;     // global
   Box subdomain;  // that `datasets` hold
   const Datasets* datasets = nullptr;
-  std::vector<double> sums;                 // K or W/m^3, a cell each
-  std::vector<double> shares;               // of the entry at work
+  std::vector<double> sums;                 // K or W/m^3, one per cell
+  std::vector<double> shares;               // of the current entry
   std::span<const std::uint8_t> is_void{};  // of each cell; empty: none is
   std::optional<BadCell> bad;
 
@@ -54,8 +54,8 @@ struct Row {
   }
 };
 
-// Sums of sources become those of a cell of the grid's first size: what a source gives counts with the volume
-// of its cell.
+// Converts sums of sources to those of a cell of the grid's first size: multiplies each by the relative
+// volume of its cell.
 void weigh(std::vector<double>& sums, const CellWeights& volumes, Index y, Index z) {
   if (!volumes.any()) return;
   const double of_row = volumes.of(1, y) * volumes.of(2, z);
@@ -82,7 +82,7 @@ void store(Row& row, double scale, double lowest, std::size_t entries, T* cells)
 
 }  // namespace
 
-// One entry made ready.
+// One prepared entry.
 class RegionValues::Brush {
  public:
   Brush(const Config& config, const RegionValue& entry, std::string path, std::size_t number, bool is_source)
@@ -142,7 +142,7 @@ class RegionValues::Brush {
            (entry_->shape == Shape::formula && !entry_->formula.uses('z'));
   }
 
-  std::string key() const {  // of what says the value
+  std::string key() const {  // the key that gives the value
     const Shape shape = entry_->shape;
     return path_ + (shape == Shape::formula   ? ".formula"
                     : shape == Shape::dataset ? ".dataset"
@@ -157,7 +157,7 @@ class RegionValues::Brush {
   }
 
  private:
-  // A gaussian that replaced what stands under its endless tails would leave nothing of it.
+  // A gaussian always adds: with its infinite tails it would replace the values of all cells.
   bool adds() const { return entry_->mode == RegionMode::add || entry_->shape == Shape::gaussian; }
   void mix(double& sum, double share) const {
     sum = adds() ? sum + share * value_ : (1 - share) * sum + share * value_;
@@ -276,7 +276,7 @@ template HeatTotals RegionValues::apply(double, Box, FieldView<double>) const;
 
 namespace {
 
-// Is its heat its own, and not a density of whatever there is?
+// Does the source have a total heat of its own, rather than a density everywhere?
 bool has_power(const RegionValue& source) {
   return source.power || (source.shape != Shape::constant && source.shape != Shape::formula);
 }
@@ -288,7 +288,7 @@ std::vector<std::string> shape_warnings(const Config& config) {
   const bool has_voids = has_void(material_classes(config));
   for (std::size_t i = 0; i < config.sources.size(); ++i) {
     const RegionValue& source = config.sources[i];
-    if (source.moves()) continue;  // it may come in, and leave
+    if (source.moves()) continue;  // it may enter and leave the domain
     const double inside =
         source.varies() ? placed_source(config, source, 0).inside : Coverage(config, source).inside();
     const std::string key = fmt::format("sources.{}", i);
@@ -315,7 +315,7 @@ std::vector<std::string> shape_warnings(const Config& config) {
   return warnings;
 }
 
-// Plane by plane: a whole field of fp64 values could be more than the run itself needs.
+// Plane by plane: a whole field of fp64 values could need more memory than the run itself.
 HeatTotals sum_regions(const RegionValues& values, Box subdomain) {
   HeatTotals totals;
   Box plane = subdomain;

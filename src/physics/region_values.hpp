@@ -1,4 +1,4 @@
-// Applies the deck's lists of shapes (initial, sources) to the cells of a block. initial: a shape covers
+// Applies the deck's lists of shapes (initial, sources) to the cells of a subdomain. initial: a shape covers
 // cells whose centres are inside. sources: it covers the share f of a cell's volume in a box, sphere,
 // cylinder or gaussian (physics/coverage.hpp). `add` adds f value; `set` mixes, s = (1 - f) s + f value.
 // Constant, formula, dataset and exact cover every cell, formulas at its centre. Shapes do not wrap around
@@ -14,9 +14,9 @@
 
 namespace isotherm {
 
-// Of sources and flux boundaries, W; or of the values of sources over cells, before scale and rounding.
+// Heat of sources and flux boundaries, W; or sums of the values of sources over cells, unscaled, unrounded.
 struct HeatTotals {
-  double net = 0, gross = 0;  // into the body, and of magnitudes
+  double net = 0, gross = 0;  // into the body; sum of magnitudes
   Index cells = 0;            // with a source that is not 0
   friend HeatTotals operator+(const HeatTotals& a, const HeatTotals& b) {
     return {a.net + b.net, a.gross + b.gross, a.cells + b.cells};
@@ -27,20 +27,20 @@ struct HeatTotals {
   }
 };
 
-// A list of shapes made ready, to be set block by block.
+// A list of shapes that is prepared once and then applied to any boxes of cells.
 class RegionValues {
  public:
-  // `key`: "initial" or "sources". `config` must outlive it. Throws Error(deck) where an entry cannot be set.
+  // `key`: "initial" or "sources". `config` must outlive it. Throws Error(deck) if an entry is not valid.
   RegionValues(const Config& config, std::vector<RegionValue> entries, std::string key);
 
-  // Adds or sets each shape in order in fp64, stores `scale` times the sum, rounded to T, in all threads, and
-  // returns the totals of sources. `field` is in host memory, of the global cells `subdomain`; no ghosts.
+  // Adds or sets each shape in order in fp64, stores `scale` times the result, rounded to T, and returns the
+  // totals of sources. Uses all threads. `field`: the global cells `subdomain`, in host memory; no ghosts.
   // Values depend on global indices only. Throws Error(deck) with entry, cell and value where one is not
   // finite, a dataset does not fit, or an initial temperature is below 0 K.
   template <class T>
   HeatTotals apply(double scale, Box subdomain, FieldView<T> field) const;
 
-  // From plane `z` (global) on, where do planes that hold what the one below holds end, by arithmetic alone?
+  // The first plane from `z` (global) on that may differ from the one below, or `end`; compares no cells.
   Index repeated_until(Index z, Index end) const;
 
   // Throws where a dataset is missing or of another shape.
@@ -52,20 +52,20 @@ class RegionValues {
   std::vector<RegionValue> entries_;
   std::string key_;
   bool is_source_;
-  bool has_void_;  // whose cells get 0: no entry reaches them
+  bool has_void_;  // cells of voids get 0: no entry reaches them
   std::shared_ptr<const std::vector<Brush>> brushes_;
 };
 
-// A line for each shape that does less than it seems to: sources partly outside the domain or in voids, with
-// the share of the rest; `initial` without a cell centre. Throws Error(deck) where all of a source is lost.
+// One line for each shape without its full effect: sources partly outside the domain or in voids, with the
+// share that is inside; `initial` without a cell centre. Throws Error(deck) if all of a source is lost.
 std::vector<std::string> shape_warnings(const Config& config);
 
-// Computed here, in all threads: over cells, of sources that are set once; in W, of all in the whole domain,
-// at t = 0.
+// Totals, computed with all threads: of `values` over the cells; of sources that are stored once over the
+// cells; of all sources in the domain at t = 0, W.
 HeatTotals sum_regions(const RegionValues& values, Box subdomain);
 HeatTotals sum_sources(const Config& config, Box subdomain);
 HeatTotals source_totals(const Config& config);
-// The share outside voids of a source's heat in the domain, at t = 0. Of a body that has voids.
+// The share of a source's heat in the domain that is outside voids, at t = 0. The body must have voids.
 double share_in_body(const Config& config, const RegionValue& source);
 inline HeatTotals in_watts(const Config& config, const HeatTotals& over_cells) {
   const double volume = cell_volume(config);
@@ -74,7 +74,7 @@ inline HeatTotals in_watts(const Config& config, const HeatTotals& over_cells) {
 
 // The deck's sources and, for a manufactured solution, the source that it needs. Empty: the problem has none.
 std::vector<RegionValue> all_sources(const Config& config);
-// Those that are set once, as "sources"; the others are physics/varying_sources.hpp's.
+// Those that are stored once, as "sources"; physics/varying_sources.hpp computes the others.
 std::vector<RegionValue> constant_sources(const Config& config);
 
 }  // namespace isotherm

@@ -16,9 +16,9 @@
 namespace isotherm {
 namespace {
 
-// Every cell or, of more than 32^3, the middle ones of equal parts. Of the cells from sample to sample
-// resistances add up, so that no layer or contact between them is missed, and a boundary has its mean over
-// the cells that a sample stands for. W/(m^3 K), for the volume of a fine cell.
+// Samples of the body: every cell or, of more than 32^3 cells, the middle cells of equal parts. The
+// resistances of all cells between two samples add up, so that no layer or contact is missed. A boundary has
+// its mean over the cells of a sample. Conductances are in W/(m^3 K), for the volume of a fine cell.
 class SampledBody {
  public:
   explicit SampledBody(const Config& config)
@@ -47,8 +47,8 @@ class SampledBody {
   bool is_held() const {
     return std::ranges::any_of(ground_, [](double held) { return held > 0; });
   }
-  const std::vector<double>& diagonal() const { return diagonal_; }  // what a sweep divides by
-  // What samples give away at these temperatures.
+  const std::vector<double>& diagonal() const { return diagonal_; }  // the divisors of a sweep
+  // Stores what samples lose at these temperatures.
   void apply(const std::vector<double>& temperature, std::vector<double>& lost) const {
     for (std::size_t i = 0; i < lost.size(); ++i) lost[i] = ground_[i] * temperature[i];
     for (int axis = 0; axis < 3; ++axis)
@@ -64,7 +64,7 @@ class SampledBody {
     return boundary_of(config_, face(axis, false)).kind == BoundaryKind::periodic;
   }
   Index stride_of(int axis) const { return axis == 0 ? 1 : axis == 1 ? m_.x : m_.x * m_.y; }
-  // body(i, j) for each sample i and the next along an axis, j: behind the last is the first again.
+  // Calls body(i, j) for each sample i and the next sample j along an axis; the first follows the last.
   template <class Body>
   void for_each_pair(int axis, const Body& body) const {
     const Index layer = stride_of(axis), line = layer * m_[axis];
@@ -80,7 +80,7 @@ class SampledBody {
     return (first_cell(axis, sample) + first_cell(axis, sample + 1) - 1) / 2;
   }
 
-  // Samples that exchange no heat, as those of voids: by themselves, and not slow.
+  // Samples that exchange no heat, such as those of voids, get the eigenvalue 1, which is not slow.
   void set_apart_lone_samples() {
     std::vector<double> exchanged = ground_;
     for (int axis = 0; axis < 3; ++axis)
@@ -93,7 +93,7 @@ class SampledBody {
   }
 
   void add_lines(MaterialPainter& painter, int axis) {
-    const int q = axis == 2 ? 1 : 2, p = 3 - axis - q;  // planes across x take long to read from a file
+    const int q = axis == 2 ? 1 : 2, p = 3 - axis - q;  // planes normal to x take long to read from a file
     for (Index j = 0; j < m_[q]; ++j) {
       Box plane{{}, n_};
       plane.lo[q] = cell_of(q, j);
@@ -103,7 +103,7 @@ class SampledBody {
         Int3 cell = plane.lo;
         cell[p] = cell_of(p, i);
         std::vector<std::size_t> classes;
-        for (cell[axis] = 0; cell[axis] < n_[axis]; ++cell[axis])  // the checks report one without a material
+        for (cell[axis] = 0; cell[axis] < n_[axis]; ++cell[axis])  // the checks report missing materials
           classes.push_back(
               all_.of(std::min<std::size_t>(painter.painted(cell), config_.materials.size()), cell));
         add_line(axis, cell, i * stride_of(p) + j * stride_of(q), classes);
@@ -111,7 +111,7 @@ class SampledBody {
     }
   }
 
-  // `first`: the number of the line's first sample. `cell`: any of the line.
+  // `first`: the number of the line's first sample. `cell`: any cell of the line.
   void add_line(int axis, Int3 cell, Index first, const std::vector<std::size_t>& classes) {
     const Index n = n_[axis], m = m_[axis], stride = stride_of(axis);
     const bool is_periodic = this->is_periodic(axis);
@@ -128,7 +128,7 @@ class SampledBody {
     const Index begin = is_periodic ? cell_of(axis, 0) : 0, end = is_periodic ? begin + n + 1 : n;
     const std::size_t lowest = classes.front(), highest = classes.back();
     if (!is_periodic) resistance = 1 / to_boundary(axis, false, cell, lowest);
-    for (Index i = begin; i < end; ++i) {  // round to where it began, where the axis is periodic
+    for (Index i = begin; i < end; ++i) {  // once around, if the axis is periodic
       const std::size_t own = classes[i % n], below = classes[(i + n - 1) % n], above = classes[(i + 1) % n];
       const bool is_void = all_.classes[own].is_void(), begins = all_.classes[below].is_void();
       const Index sample = i % n * m / n;
@@ -167,7 +167,7 @@ class SampledBody {
     double sum = 0;
     for_each_cell(part, [&](Int3 each) {
       const double a = law.at(k, h, axes_.centre(each), 0).a;
-      sum += std::abs(a) <= 1 ? 1 - a : 2;  // the checks report what is neither
+      sum += std::abs(a) <= 1 ? 1 - a : 2;  // the checks report other values
     });
     return face_conductance(config_, all_, axis, own, own) * sum / static_cast<double>(part.cells());
   }
@@ -192,9 +192,9 @@ bool has_eigenvalue_below(double x, const std::vector<double>& diagonal,
   return false;
 }
 
-// By the Lanczos process, whose matrix is that of conjugate gradients for a uniform source over what sweeps
-// divide by (Golub and Van Loan, Matrix Computations, section 10.2). The slowest mode has one sign, so that
-// the source is never without it.
+// Lanczos process by conjugate gradients (Golub and Van Loan, Matrix Computations, section 10.2), with the
+// divisors of a sweep as preconditioner and as source. The slowest mode has one sign, so that the source
+// always contains it.
 double lowest_of(const SampledBody& body) {
   constexpr int most_steps = 3000;
   constexpr double left = 1e-20, least = 1e-15;
@@ -232,8 +232,8 @@ double lowest_of(const SampledBody& body) {
 
 double lowest_eigenvalue(const Config& config) {
   const SampledBody body(config);
-  // What holds the body, or connects its parts, may be between the samples: as if it were held at one end of
-  // a chain through all of it.
+  // Samples may miss what fixes the temperature or connects parts of the body. Then the estimate is that of a
+  // chain through all cells that is fixed at one end.
   const Int3 n = config.grid.cells;
   const double long_chain = 1 / std::pow(static_cast<double>(n.x + n.y + n.z), 2);
   constexpr double none = 1e-12;

@@ -22,7 +22,7 @@ struct Neighbourhood {
 };
 using Ends = std::array<bool, face_count>;  // does the domain end there?
 
-// The largest sums over the faces of a cell, W/(m^3 K), by its class; negative without a cell.
+// The largest sums over the faces of a cell, W/(m^3 K), by class; negative if no cell has the class.
 struct LargestSums {
   std::vector<double> stable, monotone;
 
@@ -35,7 +35,7 @@ struct LargestSums {
   }
 };
 
-// 1 - a of a face for each class of its cells, of the cell in which it is most.
+// The largest 1 - a over the cells of a face, for each class.
 std::vector<double> at_end(const Config& config, const MaterialClasses& all, Face f) {
   const FaceLaw law = face_law(config, f);
   const int normal = axis_of(f);
@@ -66,7 +66,7 @@ std::vector<double> at_end(const Config& config, const MaterialClasses& all, Fac
   return most;
 }
 
-// What each face of a cell counts.
+// Sums over the faces of a cell.
 class FaceSums {
  public:
   FaceSums(const Config& config, const MaterialClasses& all) : count_(all.count()) {
@@ -87,8 +87,8 @@ class FaceSums {
     }
   }
 
-  // Gershgorin's circle of a cell has what it gives away in its centre and what it takes from cells in its
-  // radius: half of (1 - a) counts for stability, so that an insulated face does not.
+  // Gershgorin's circle of a cell: the centre is what the cell gives to all faces, the radius what it takes
+  // from cells. So half of (1 - a) counts for stability, and an insulated face counts nothing.
   void add(const Neighbourhood& cell, const Ends& ends, LargestSums& largest) const {
     double stable = 0, monotone = 0;
     for (int axis = 0; axis < 3; ++axis) {
@@ -110,13 +110,13 @@ class FaceSums {
     largest.stable[cell.own] = std::max(largest.stable[cell.own], stable);
     largest.monotone[cell.own] = std::max(largest.monotone[cell.own], monotone);
   }
-  // Of a cell at no end, most of which are behind others: there both sums are the same but for rounding.
+  // For a cell at no end. Most do not exceed the largest sums, and both sums are equal up to rounding.
   void add(const Neighbourhood& cell, LargestSums& largest) const {
     constexpr double rounding = 1e-9;
     if ((1 + rounding) * stable(cell) >= std::min(largest.stable[cell.own], largest.monotone[cell.own]))
       add(cell, {}, largest);
   }
-  // Of a cell among its own class.
+  // The sum for a cell among its own class.
   double alone(std::size_t own) const {
     return 2 * axes_[0].own[own] + 2 * axes_[1].own[own] + 2 * axes_[2].own[own];
   }
@@ -134,14 +134,14 @@ class FaceSums {
   struct OfAxis {
     bool is_periodic = false, is_alone = false;  // alone: one cell, that is its own neighbour
     std::vector<double> own;                     // between cells of a class
-    std::vector<double> conductance, share;      // [class][class beyond], and over `own`
+    std::vector<double> conductance, share;      // [class][class beyond]; share: over `own`
     std::array<std::vector<double>, 2> at_end;   // 1 - a of the boundary
   };
   std::size_t count_;
   std::array<OfAxis, 3> axes_;
 };
 
-// The classes of planes of cells, of which three are kept, with those around them.
+// Keeps the classes of three planes of cells, with one more cell on each side.
 class ClassPlanes {
  public:
   ClassPlanes(const Config& config, const MaterialClasses& all, Box cells)
@@ -154,7 +154,7 @@ class ClassPlanes {
     for (Plane& plane : planes_) plane.classes.resize(box_.extent().x * box_.extent().y);
   }
 
-  // Is a plane of the domain, with the planes around it, like the one before?
+  // Does a plane of the domain, with the planes on both sides, equal the one before?
   bool repeats(Index z, Index count) const {
     if (z < 2 || z + 1 >= count) return false;
     for (Index i = z - 1; i <= z + 1; ++i)
@@ -210,7 +210,7 @@ class ClassPlanes {
   std::array<Plane, 3> planes_;
 };
 
-// Eight cells whose neighbourhoods are those of the eight before them add nothing.
+// Skips eight cells whose neighbourhoods equal those of the eight cells before them: they add nothing.
 void add_row(const FaceSums& sums, const ClassPlanes& planes, Int3 at, Int3 cells, LargestSums& largest) {
   constexpr std::size_t eight = sizeof(std::uint64_t);
   const std::uint8_t* const own = planes.row(at.y, at.z);

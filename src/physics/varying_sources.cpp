@@ -16,7 +16,7 @@ namespace {
 
 constexpr double cut = 5;  // standard deviations: 6e-7 of a gaussian lies beyond
 constexpr double sqrt2 = std::numbers::sqrt2;
-// Of the cells: beyond that, a field of sources costs less than sweeping boxes twice.
+// A share of the cells: above it a field of sources costs less than sweeping boxes twice.
 constexpr double largest_share_in_boxes = 0.125;
 
 bool is_formula(const RegionValue& source) {
@@ -27,7 +27,7 @@ int axis_of(AxisDirection direction) {
   return static_cast<int>(direction) / 2;
 }
 
-// Standard deviations and shares below and above the centre.
+// A gaussian with these standard deviations and shares below and above the centre.
 SourceProfile bell(double centre, double below, double above, double share_below = 0.5) {
   SourceProfile profile;
   profile.centre = centre;
@@ -54,7 +54,7 @@ std::array<SourceProfile, 3> double_ellipsoid(const RegionValue& s, const Vector
   return axis;
 }
 
-// From where to where a profile has heat, m.
+// The interval in which a profile has heat, m.
 std::pair<double, double> reach(const SourceProfile& p) {
   if (p.to > p.from) return {p.from, p.to};
   return {p.centre - (p.share[0] > 0 ? p.cut / p.inverse_width[0] : 0),
@@ -92,7 +92,7 @@ Places places_at(const Config& config, const RegionValue& source, double t) {
   return at;
 }
 
-// m^3, by which a value (of a gaussian its peak) becomes a power.
+// m^3: the power over the value (of a gaussian over its peak).
 double volume(const Config& config, const RegionValue& source, const Places& at) {
   if (source.shape == Shape::gaussian) return std::pow(2 * std::numbers::pi, 1.5) * std::pow(source.width, 3);
   if (source.shape == Shape::constant && config.grid.is_graded()) return GridAxes(config).volume();
@@ -157,7 +157,7 @@ bool sources_in_boxes(const Config& config) {
       const double t = plan.dt * static_cast<double>(plan.steps * i / 8);
       double reached = 1;
       for (std::size_t a = 0; a < 3; ++a) {
-        if (source.shape == Shape::box) {  // whether it is sound then is not asked here
+        if (source.shape == Shape::box) {  // no check here that it is sound then
           reached *= cells_of(a, source.to_at[a](0, 0, 0, t) - source.from_at[a](0, 0, 0, t));
         } else {
           const auto [low, high] = reach(placed_source(config, source, 0).axis[a]);
@@ -172,7 +172,7 @@ bool sources_in_boxes(const Config& config) {
 }
 
 HeatTotals product_totals(const Config& config) {
-  // In a transient problem they may move, and what voids take is not known.
+  // In a transient problem sources may move, and the share in voids is not known.
   const bool has_voids = config.problem.kind == ProblemKind::steady && has_void(material_classes(config));
   HeatTotals totals;
   for (const RegionValue& source : varying_sources(config)) {

@@ -1,5 +1,5 @@
-// Sources that change in time, and double ellipsoids, computed where the field lives. Constant, box, gaussian
-// and double_ellipsoid are products of profiles along the axes, whose cells sum to the power.
+// Sources that change in time, and double ellipsoids, computed on the device of the field. Constant, box,
+// gaussian and double_ellipsoid are products of profiles along the axes; their cells sum to the power.
 #pragma once
 
 #include <fmt/format.h>
@@ -30,7 +30,7 @@ struct PlacedSource {
   double power = 0, inside = 1;
   Box cells;  // global: those that it reaches
 };
-// Throws Error(deck) where its power or place is not finite then, or a box is empty.
+// Throws Error(deck) if its power or place is not finite at t, or if a box is empty.
 PlacedSource placed_source(const Config& config, const RegionValue& source, double t);
 
 template <class T>
@@ -59,7 +59,7 @@ class VaryingSources {
   }
 
   bool vary_in_time() const { return std::ranges::any_of(config_.sources, &RegionValue::uses_time); }
-  // The cells that entries without a formula reach at these times, in indices of the block.
+  // The cells that entries without a formula reach at these times, in indices of the subdomain.
   std::vector<Box> reached(std::span<const double> times) const {
     std::vector<Box> boxes;
     for (const RegionValue& entry : products_) {
@@ -68,14 +68,14 @@ class VaryingSources {
     }
     return boxes;
   }
-  // Makes `field` (K per sweep of the unit weight) the sources at time t: `constant`, products, formulas. It
-  // must hold what the last call left, or anything at the first. Throws as check() does.
+  // Sets `field` (K per sweep of the unit weight) to the sources at time t: `constant`, products, formulas.
+  // Keep it unchanged between calls; before the first it may hold anything. Throws as check() does.
   void update(double t, FieldView<const T> constant, FieldView<T> field, Stream stream) {
     check();
     const Box block{{0, 0, 0}, subdomain_.extent()};
     const bool is_whole = !formulas_.empty() || std::exchange(is_first_, false);
     std::vector<Box> now = is_whole ? std::vector{block} : reached(std::array{t});
-    for (const std::vector<Box>* boxes : {&used_, &now})  // what was there goes, then what is there comes
+    for (const std::vector<Box>* boxes : {&used_, &now})  // boxes of the last call, then of this one
       for (const Box& box : *boxes) set_products(t, constant, field, box, {0, 0, 0}, stream);
     used_ = std::move(now);
     const Int3 n = block.hi;
@@ -86,7 +86,7 @@ class VaryingSources {
       FieldAlgebra<T>::on(device_.backend()).combine({field, added, block, 1, 1, 0, 1}, stream);
     }
   }
-  // Throws Error(deck) where a formula was not finite, as far as the device has come.
+  // Throws Error(deck) if one of the values of formulas computed so far is not finite.
   void check() const {
     for (const FormulaSource& each : formulas_) {
       const auto time = each.at_points.unsound_at();
@@ -102,13 +102,13 @@ class VaryingSources {
       });
     }
   }
-  // The cells of `box` alone, of fields whose cell (0, 0, 0) is `first` of the block, without the formulas.
+  // Sets the cells of `box` alone, without formulas. The fields' cell (0, 0, 0) is `first` of the subdomain.
   void set_products(double t, FieldView<const T> constant, FieldView<T> field, Box box, Int3 first,
                     Stream stream) const {
     const SourceSum<T> sum = products(t, constant, field, box, first, stream);
     if (!sum.box.empty()) SourceSums<T>::on(device_.backend()).set(sum, stream);
   }
-  // A sweep of `box` with that source; `scratch` has the cells of the fields.
+  // Sweeps `box` with that source; `scratch` has the same cells as the fields.
   void sweep_products(double t, FieldView<const T> constant, FieldView<T> scratch, Box box, Int3 first,
                       const SourceSweep<T>& sweep, Stream stream) const {
     const SourceSum<T> sum = products(t, constant, scratch, box, first, stream);
@@ -116,7 +116,7 @@ class VaryingSources {
   }
 
  private:
-  // The sum at time t. Where it has more products than one call takes, `field` is set to the first of them.
+  // The sum at time t. If it has more products than one call takes, the first of them are stored in `field`.
   SourceSum<T> products(double t, FieldView<const T> constant, FieldView<T> field, Box box, Int3 first,
                         Stream stream) const {
     const GridAxes cell(config_);
@@ -144,14 +144,14 @@ class VaryingSources {
     return sum;
   }
 
-  // A formula, as RegionValues stores sources: for the volume of the grid's first cell.
+  // A formula weighted as RegionValues stores sources: for the volume of the grid's first cell.
   Expression weighted(const Expression& formula) const {
     return config_.grid.is_graded()
                ? Expression::combined(FormulaOp::multiply, {formula, volume_formula(config_)})
                : formula;
   }
 
-  // Values of its own memory, added to the field: what the others leave is not to be written over.
+  // Computed in separate memory and then added to the field, as the field holds the other sources already.
   struct FormulaSource {
     std::size_t entry;  // of the deck's sources
     Buffer values;
@@ -162,22 +162,22 @@ class VaryingSources {
   Device& device_;
   Box subdomain_;
   double scale_;
-  std::array<Buffer, 3> edges_;  // of the cells of axes where these differ, m
+  std::array<Buffer, 3> edges_;  // faces of the cells of axes whose cells differ, m
   std::vector<RegionValue> products_;
   std::vector<FormulaSource> formulas_;
-  std::vector<Box> used_;  // that the last update has left
+  std::vector<Box> used_;  // that the last update has set
   bool is_first_ = true;
 };
 
-// The entries that VaryingSources sets, and the power at t = 0 in the domain of products, and of formulas.
+// The entries that VaryingSources sets; below, the power in the domain at t = 0 of products and of formulas.
 std::vector<RegionValue> varying_sources(const Config& config);
-// Do sources reach so few cells of an explicit problem that these are swept apart (solver/source_boxes.hpp)?
+// Do sources reach so few cells of an explicit problem that solver/source_boxes.hpp sweeps these separately?
 bool sources_in_boxes(const Config& config);
 HeatTotals product_totals(const Config& config);
-HeatTotals formula_totals(const Config& config, Box subdomain);  // of this part of it
-// Do all cells have the same source at all times? It is then Coefficients::heat, and no field.
+HeatTotals formula_totals(const Config& config, Box subdomain);  // in this part of the domain
+// Do all cells have the same source at all times? It is then Coefficients::heat, without a field.
 bool source_is_uniform(const Config& config);
-// Fields of a block that all sources take, but for those of boxes.
+// The number of fields that all sources of a subdomain need, without those of boxes.
 std::size_t fields_of_sources(const Config& config);
 
 }  // namespace isotherm

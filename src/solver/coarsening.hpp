@@ -1,4 +1,4 @@
-// The coarse grids of multigrid, which rank has which of their cells, and how cells of two grids overlap.
+// The coarse grids of multigrid, the ranks that own their cells, and the overlaps of cells of two grids.
 #pragma once
 
 #include <vector>
@@ -17,20 +17,20 @@ struct CoarseGrid {
   bool whole = false;  // every rank has all cells and computes them redundantly
 };
 
-// The finest first. Each grid has half the cells, rounded up, along axes whose 1/h^2 is within 2.5 times of
-// the largest (along others errors are not smooth), until no axis has more than 4. It is decomposed as the
-// finest while subdomains are as thick as a launch's ghosts, and the ghosts suffice for transfers.
+// The finest first. Each has half the cells of the one before, rounded up, along axes whose 1/h^2 is at least
+// 1/2.5 of the largest (along others errors are not smooth), until no axis has more than 4 and sweeps solve
+// it. Decomposed as the finest while subdomains are as thick as a launch's ghosts, which transfers need too.
 std::vector<CoarseGrid> coarse_grids(const Config& config, const Decomposition& decomposition);
 
-// Along an axis of `fine` and of `coarse` cells, by global index; in integers, so the same on all ranks.
+// For an axis of `fine` and `coarse` cells, by global index. Integer arithmetic: the same on all ranks.
 CellOverlap<double> overlap_of(Index coarse_cell, Index fine, Index coarse);
 struct AxisInterpolation {  // the two coarse centres around a fine one
-  Index lower;              // and lower + 1; -1 and `coarse` are beyond the axis
-  double upper_weight;      // that of `lower` is 1 - upper_weight
+  Index lower;              // the other is lower + 1; -1 and `coarse` are beyond the axis
+  double upper_weight;      // the weight of `lower` is 1 - upper_weight
 };
 AxisInterpolation interpolation_of(Index fine_cell, Index fine, Index coarse);
 
-// The coarse cells that a rank restricts to; of a whole grid those whose first fine cell it owns.
+// The coarse cells that a rank restricts to: of a whole grid, those whose first fine cell the rank owns.
 Box restricted_by(int rank, Int3 fine, const Decomposition& finer, const CoarseGrid& coarse);
 // Ghost layers that restriction reads on the finer grid, and interpolation on the coarse one; over all ranks.
 struct TransferReach {
@@ -44,11 +44,11 @@ struct HalvedGrid {
   Decomposition decomposition;
   bool whole = false;  // as in CoarseGrid
 };
-// Decomposed as the finer grid while it is large and subdomains are as thick as an exchange's layers.
+// Decomposed as the finer grid if it is large and subdomains are as thick as an exchange; else whole.
 HalvedGrid halved(const Decomposition& finer, bool finer_is_whole, int axis);
-// `coupling`: the mean conductance of the faces along each axis. Among equals the last axis.
+// The axis with the largest `coupling`, the mean conductance of faces along an axis; among equals the last.
 int strongest_axis(Int3 cells, const Vector3& coupling);
-// The grids of one material whose conductivities along the axes are the means over the deck's materials.
+// The grids of a body of one material with the mean conductivities of the deck's materials along each axis.
 std::vector<HalvedGrid> likely_halved_grids(const Config& config, const Decomposition& decomposition);
 
 }  // namespace isotherm

@@ -27,7 +27,7 @@ template <class T>
 class Diagnosis {
  public:
   // Chooses the bins from the initial state, which `level` holds, and sums the sources; `level` must outlive
-  // it. `histogram` may be null if the deck has no bins. Collective, as all that follows.
+  // the object. `histogram` may be null if the deck has no bins. Collective, like all functions below.
   Diagnosis(Level<T>& level, const HistogramKernel<T>* histogram)
       : level_(level),
         plan_(plan_diagnostics(level.config())),
@@ -49,7 +49,7 @@ class Diagnosis {
     find_source();
   }
 
-  // Diagnoses the field, and the heat of `step`. The same on every rank.
+  // Computes diagnostics of the field, and the heat flows of `step`. Every rank returns the same.
   Diagnostics look(const std::optional<StepFields<T>>& step) {
     const FieldView<const T> now = level_.field();
     const Extremes of_now = extremes();
@@ -69,14 +69,14 @@ class Diagnosis {
     if (plan_.bins > 0) found.histogram = count(now);
     return found;
   }
-  HeatFlows heat_flows(const StepFields<T>& step) {  // alone
+  HeatFlows heat_flows(const StepFields<T>& step) {  // only these
     return flows(plan_.rate ? heat_sum(step.after) : LongAccumulator{}, step.before);
   }
   const Bins& bins() const { return bins_; }
 
  private:
   static constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-  // The one rounding of a sum; NaN where a summand is not finite.
+  // Rounds a sum, once; NaN where a summand is not finite.
   static double value_of(const LongAccumulator& sum) { return sum.all_finite() ? sum.rounded() : nan; }
 
   // Sources are stored for the volume of the grid's first cell, so their sums need no weights.
@@ -97,16 +97,16 @@ class Diagnosis {
   Part of_launch(const Launch& launch) {
     return from_device<Part>(level_.device(), result_, level_.compute(), launch);
   }
-  // Sum over all ranks of what launch(result) stores, on ranks with `any_here`.
+  // Sums the values that launch(result) stores over all ranks; ranks without `any_here` contribute 0.
   template <class Launch>
   LongAccumulator sum(const Launch& launch, bool any_here = true) {
     const LongAccumulator mine = any_here ? of_launch<LongAccumulator>(launch) : LongAccumulator{};
     return over_ranks(mine, level_.communicator());
   }
-  // K, each cell times its rho c over that of the first class.
+  // K: each cell is weighted by its rho c over that of the first class.
   LongAccumulator heat_sum(FieldView<const T> field) { return level_.sum(field, level_.materials().heat); }
 
-  // Neither sum is rounded, so their difference is exact, however small it is.
+  // Both heat sums are unrounded, so their difference is exact, however small it is.
   HeatFlows flows(const LongAccumulator& heat_after, FieldView<const T> before) {
     const Stream stream = level_.compute();
     if (level_.sources_vary()) find_source();

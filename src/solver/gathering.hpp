@@ -25,7 +25,7 @@ class Gathering {
         parts_(std::move(parts)),
         cells_(device, sizeof(T) * static_cast<std::size_t>(field.view().extent.product())),
         cells_on_host_(device, cells_.bytes(), Memory::staging) {}
-  // Uses the transports of `halo` where they need no host. Collective; overwrites the field.
+  // Uses the transports of `halo` if they work without the host. Collective; overwrites the field.
   void connect(const HaloExchange<T>& halo) {
     transport_ = halo.connect_all(halo_field(field_), gather_messages(parts_, ranks_.rank()));
   }

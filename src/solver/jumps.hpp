@@ -1,4 +1,4 @@
-// Where values of the deck jump in time, and the parts into which that divides a step.
+// The times at which values of the deck jump, and the parts into which these times divide a step.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace isotherm {
 
-// `until`: the time of the jump at which the part ends, and before which its values are taken; infinity if
-// nothing jumps there.
+// `until`: the time of the jump at which the part ends; the part takes values from before this time. Infinity
+// if nothing jumps there.
 struct PartOfStep {
   double from, dt, until;  // s
 };
@@ -24,7 +24,7 @@ class Jumps {
   Jumps() = default;  // none
   // `times`: s, in order. Steps are `dt` s long, the first from 0 on.
   Jumps(std::vector<double> times, double dt) : times_(std::move(times)), close_(1e-9 * dt) {
-    constexpr double most_steps = 9007199254740992.0;  // 2^53: of a run
+    constexpr double most_steps = 9007199254740992.0;  // of a run: 2^53
     for (const double time : times_) {
       const double step = std::floor(time / dt);
       if (time < 0 || step > most_steps) continue;
@@ -39,14 +39,14 @@ class Jumps {
     const auto found = std::ranges::lower_bound(divided_, step);
     return found == divided_.end() ? never : *found;
   }
-  // Of a step, in order; they end where values jump.
+  // The parts of a step, in order; the step is divided where values jump.
   std::vector<PartOfStep> parts(double begin, double dt) const {
     std::vector<PartOfStep> all;
     const double end = begin + dt;
     double from = begin;
     auto jump = std::ranges::upper_bound(times_, from + close_);
     for (; jump != times_.end() && *jump < end - close_; ++jump) {
-      if (*jump <= from + close_) continue;  // two tables may differ by rounding
+      if (*jump <= from + close_) continue;  // jumps of two tables may differ by rounding
       all.push_back({from, *jump - from, *jump});
       from = *jump;
     }
@@ -55,7 +55,7 @@ class Jumps {
                    at_end ? std::min(*jump, end) : std::numeric_limits<double>::infinity()});
     return all;
   }
-  // The time itself, or that of the last jump after it by rounding only.
+  // `time`, or the time of the last jump if that is later by rounding only.
   double at_jump(double time) const {
     const auto after = std::ranges::upper_bound(times_, time + close_);
     return after == times_.begin() ? time : std::max(time, *std::prev(after));

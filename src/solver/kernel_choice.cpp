@@ -163,7 +163,7 @@ int widest_halo(const Config& config, const Decomposition& decomposition, int mo
   if (s.halo_width) return *s.halo_width;
   if (sources_fill_a_field(config)) return 1;  // wider halos would need exchanges of the source too
   if (!exchanges(ghost_sides(decomposition, 0)) || stores_faces(config, decomposition)) return 1;
-  if (decomposition.ranks() == 1 && !may_fuse(s)) return 1;  // periodic: only time blocks need them
+  if (decomposition.ranks() == 1 && !may_fuse(s)) return 1;  // periodic: only time blocks need wider halos
   const std::int64_t due = std::min(sweeps_until_due(config), Schedule(config).last());
   const Index thinnest = decomposition.max_halo_width().value_or(1);
   return static_cast<int>(
@@ -196,7 +196,7 @@ KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subd
   // The registry is in the order of the ladder: its last entry is the default.
   std::reverse(kernels.begin(), kernels.end());
   for (const auto* kernel : kernels) add_tiles(config, *kernel, subdomain, choices.sweeps);
-  // Unmeasured, fusing may not pay: it is the default only in whole cycles, which leave no room to measure.
+  // Fusing may not pay: without a measurement it is the default only in whole cycles, which allow none.
   const bool fuses = make_method(config).is_taken_whole();
   const Index bytes = subdomain.product() * static_cast<Index>(sizeof(T));
   const bool small = bytes > 0 && bytes < worth_walking;
@@ -205,7 +205,7 @@ KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subd
       return std::pair(c.is_temporal() != fuses, c.kernel->suits_small_blocks != small);
     });
   // Sums of two reduction kernels differ in their last digits, and so would the sweep at which a run stops.
-  // For sums, and for the probe between cycles that are executed whole, `auto` always takes the same kernel.
+  // So `auto` takes one fixed kernel for sums, unless cycles are executed whole: they prefer the fused one.
   const bool sums = config.problem.norm != Norm::max && !fuses;
   const char* const steady = backend == Backend::host ? "openmp" : "warp_shuffle";
   const std::string reduction = s.reduction == "auto" && sums ? steady : s.reduction;
@@ -240,7 +240,7 @@ std::vector<int> launch_sizes(int count, const Fusing& fusing) {
 
 std::vector<PeriodLaunch> launches_of_period(Int3 extent, const GhostSides& sides, int count,
                                              const Fusing& fusing) {
-  std::array<bool, face_count> own{};  // ghosts that are copies of this subdomain
+  std::array<bool, face_count> own{};  // faces whose ghosts are copies of cells of this subdomain
   for (std::size_t f = 0; f < face_count; ++f) own[f] = sides.filled[f] && !sides.remote[f];
   std::vector<PeriodLaunch> launches;
   int after = count;

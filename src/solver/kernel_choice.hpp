@@ -25,7 +25,7 @@ struct SweepChoice {
   int time_block = 1;  // most sweeps per launch; fewer where something is due earlier
 
   bool is_temporal() const { return kernel->max_time_block > 1; }
-  // Can this kernel reduce norms of its sweeps? The fused one needs a sweep that returns them.
+  // Can `reduction` find the norms of these sweeps? A fused one needs a sweep that returns them.
   bool suits(const ReductionKernel<T>* reduction) const { return !reduction->fused || kernel->fuses_norm(); }
   bool operator==(const SweepChoice&) const = default;
 };
@@ -37,14 +37,14 @@ struct SolverKernels {
   const ReductionKernel<T>* reduction;  // the `fused` kernel: the sweep returns the norm
   const HistogramKernel<T>* histogram;  // for the diagnostics
   SweepChoice<T> probe;                 // the sweep between cycles whose update is the residual
-  bool graph = false;                   // sweeps between checks are queued as graphs, if halos can be
+  bool graph = false;                   // sweeps between checks are queued as graphs, if exchanges can be
 };
 
 // How steps are executed. Fields have the same bits with any plan.
 template <class T>
 struct StepPlan {
   SweepChoice<T> sweep;
-  int halo_width = 1;              // layers that an exchange fills: sweeps until the next exchange
+  int halo_width = 1;              // layers that an exchange fills, and sweeps until the next
   Overlap overlap = Overlap::off;  // on, off or in_kernel
   bool graph = false;              // sweeps are queued as graphs
 
@@ -64,17 +64,17 @@ struct KernelChoices {
   }
 };
 
-// May the kernel of the deck fuse sweeps, as far as its name says?
+// Can the kernel that the deck names fuse sweeps? True for `auto`.
 bool may_fuse(const SolverConfig& solver);
 
 // The fewest sweeps between two checks, diagnostics or snapshots, where their intervals are in sweeps.
 std::int64_t sweeps_until_due(const Config& config);
 
 // The most sweeps that a launch may fuse: 1 where a field of sources varies in time, or sweeps store their
-// faces; else solver.time_block, solver.halo_width (a launch needs as many ghosts), or until an event is due.
+// faces; else solver.time_block, else solver.halo_width (one layer per sweep), else until an event is due.
 int longest_time_block(const Config& config);
 int longest_time_block(const Config& config, const Decomposition& decomposition);
-// The most sweeps that any kernel of the backend, allowed by the deck, can fuse; no more than the above.
+// The most sweeps that the deck's kernel (`auto`: any) can fuse on this backend, within longest_time_block().
 template <class T>
 int longest_launch(const Config& config, Backend backend) {
   int most = 1;
@@ -112,7 +112,7 @@ std::string why_no_room(Index longest_axis, Int3 subdomain);
 // rank; Error(unavailable) if the deck names one. Time blocks are those worth measuring.
 template <class T>
 KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subdomain = {0, 0, 0});
-// The first of each, for use without or before a measurement.
+// The first candidate of each kind, for use without or before a measurement.
 template <class T>
 SolverKernels<T> default_kernels(const Config& config, const KernelChoices<T>& choices) {
   const SweepChoice<T> sweep = choices.sweeps.front();
@@ -134,12 +134,12 @@ SolverKernels<T> choose_kernels(const Config& config, Backend backend, Int3 subd
 bool values_vary_by_sweep(const Config& config);
 bool sources_fill_a_field(const Config& config);  // varying sources that are not swept in boxes
 
-// Why sweeps cannot be recorded as graphs; empty if they can, except perhaps for their halos.
+// Why sweeps cannot be recorded as graphs; empty if they can. Halo exchanges are not considered.
 std::string why_no_graph(const Config& config, const Device& device);
 // Are sweeps queued as graphs? Throws Error(deck) where the deck demands it and `why_not` is not empty.
 bool settle_graph(const Config& config, bool wanted, const std::string& why_not);
 
-// Does a run overlap halo exchange and interior, unmeasured? `auto`: with several ranks on GPUs.
+// Does a run overlap halo exchange and interior without measurement? `auto`: with several ranks on GPUs.
 inline bool overlaps(Overlap choice, Backend backend, int ranks) {
   if (choice != Overlap::automatic) return choice != Overlap::off;
   return backend != Backend::host && ranks > 1;
@@ -189,14 +189,14 @@ std::vector<int> launch_sizes(int count, const Fusing& fusing);
 std::vector<PeriodLaunch> launches_of_period(Int3 extent, const GhostSides& sides, int count,
                                              const Fusing& fusing);
 
-// Launches of at most `fused` sweeps in `sweeps` sweeps, divided into periods from their start.
+// The launches of at most `fused` sweeps that `sweeps` sweeps need. A period begins at the first sweep.
 std::int64_t launches_of(std::int64_t sweeps, int period, int fused);
 
 // Sweeps of a graph: whole periods, an even number of launches of at most `fused` sweeps. With cycles: one or
 // two cycles, divided into periods from their start.
 std::int64_t sweeps_of_a_graph(int period, int fused = 1, std::int64_t cycle = 1);
 
-// About `wanted` of `left` sweeps, to the end of a period or of all: all ranks exchange at the same sweeps.
+// `wanted` sweeps in whole periods, at least one, at most `left`: all ranks exchange at the same sweeps.
 inline std::int64_t whole_periods(std::int64_t wanted, std::int64_t left, int period) {
   return std::min(left, std::max<std::int64_t>(wanted / period, 1) * period);
 }

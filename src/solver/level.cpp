@@ -23,8 +23,8 @@ struct Slab {
   Owned<Event> copied;
 };
 
-// Writes z planes to host memory, `view`, without ghosts. `cells`: global, parts of the subdomain. `times`:
-// number of equal planes, of which `cells` is the first.
+// Writes z planes to host memory, `view`, without ghosts. `cells`: a part of the subdomain, in global
+// indices. `times`: the number of equal planes, of which `cells` is the first.
 template <class T>
 using MakePlanes = std::function<void(Box cells, FieldView<T> view, Index times)>;
 // The end, at most `end`, of the planes from `z` on that equal the plane below them.
@@ -191,7 +191,7 @@ HeatTotals Level<T>::fill_sources() {
           communicator_.all_reduce(mine.cells, ReduceOp::sum)};
 }
 
-// On the device, if the state is one formula. False also for unsound values: initialise() reports which.
+// Evaluates one formula on the device. False: another state, or unsound values, which initialise() reports.
 template <class T>
 bool Level<T>::initialise_by_formula() {
   if (has_void() || config_.initial.size() != 1 || config_.initial[0].shape != Shape::formula ||

@@ -89,7 +89,7 @@ class FieldSum {
     });
     return sum.unrounded;
   }
-  // Each cell of the field times the weight of its class, on the device; null: 1.
+  // The sum of each cell times the weight of its class. `weights`: on the device; null: all 1.
   LongAccumulator weighted(FieldView<const T> field, Materials<T> materials, const double* weights) const {
     if (!weights) return over(field.interior(), field);
     materials.heat = weights;
@@ -113,8 +113,8 @@ class FieldSum {
 
 struct LevelOptions {
   bool time_halos = false;
-  // For a coarser grid or the grid of a change: the stream of the field's grid, on which its work is queued.
-  // Such a level has a field of sources, which fill_sources() does not fill.
+  // For a coarser grid or the grid of a change: the stream of the field's grid, on which the level queues its
+  // work. Such a level has a field of sources, which fill_sources() does not fill.
   std::optional<Stream> compute = {};
   bool coarsest = false;  // its method is coarsest_method()
 };
@@ -123,7 +123,7 @@ struct LevelOptions {
 template <class T>
 struct RecordedSweeps {
   std::optional<Owned<Graph>> graph = {};
-  const T* starts_at = nullptr;  // the origin of the field that it reads first
+  const T* starts_at = nullptr;  // the origin of the field that the graph reads first
   std::int64_t count = 0;
 };
 
@@ -163,7 +163,7 @@ class Level {
   const Coefficients<T>& next_coefficients() const {             // of the next sweep
     return coefficients_[static_cast<std::size_t>(sweeps_ % method_.cycle())];
   }
-  // With several materials, those of a sweep of the unit weight; else empty.
+  // materials(): the tables of a sweep of the unit weight; empty with one material.
   const MaterialCells<T>& material_cells() const { return *materials_; }  // with several materials
   Materials<T> materials() const {
     const std::size_t cycle = method_.weights.size();
@@ -181,12 +181,12 @@ class Level {
   bool has_void() const { return materials_ && materials_->has_void(); }
   bool is_void(Index x, Index y, Index z) const { return materials_->is_void(x, y, z); }  // in host memory
   const BodyCells& body() const { return body_; }
-  // Exact sums and means over all ranks; collective. `weights`: of classes, as BodyCells has them.
+  // Exact sums and means over all ranks; collective. `weights`: by class, as in BodyCells.
   LongAccumulator sum(FieldView<const T> field, const double* weights) {
     return over_ranks(sums().weighted(field, materials(), weights), communicator_);
   }
   double mean() { return sum(field(), body_.weights).rounded() / body_.volume; }  // K, over the volume
-  // Of sources, in the last sweep; before the first one without those of boxes.
+  // The sum of the sources in the last sweep; before the first sweep it lacks the sources in boxes.
   LongAccumulator source_sum() {
     LongAccumulator mine{};
     if (uniform_source_) {
@@ -194,7 +194,7 @@ class Level {
       const auto cells = static_cast<double>(extent().product());
       const double product = of_cell * cells;
       mine.add(product);
-      mine.add(std::fma(of_cell, cells, -product));  // what rounding left: the sum is exact
+      mine.add(std::fma(of_cell, cells, -product));  // the rounding error: the sum is exact
     }
     if (source_) mine.add(sums().weighted(source(), materials(), body_.cells));
     if (boxes_ && !times_.empty())
@@ -215,7 +215,7 @@ class Level {
   bool has_uniform_source() const { return uniform_source_.has_value(); }  // in coefficients()
   bool sources_vary() const { return varying_ && varying_->vary_in_time(); }
   std::int64_t sweeps() const { return sweeps_; }  // since the initial state
-  // s: the end of the last cycle or part of one, and the length of the next; 0 in a steady problem.
+  // s. time(): the end of the last cycle or part of one; dt(): the length of the next. 0 in a steady problem.
   double time() const {
     if (part_) return part_->from;
     return static_cast<double>(sweeps_ / method_.cycle()) * dt_;
@@ -227,7 +227,7 @@ class Level {
     return part_ || method_.cycle() > 1 ? Jumps::never : jumps_.divided_from(sweep);
   }
   bool between_cycles() const { return sweeps_ % method_.cycle() == 0; }
-  // Does before() hold the field of one single sweep before the current one?
+  // Does before() hold the field one sweep before the current one?
   bool has_before() const { return has_before_; }
 
   // Everything below is queued on compute() in order, exchanges on a second stream of higher priority.
@@ -247,7 +247,7 @@ class Level {
   }
   void start_exchange() { halo_.start(current_.view(), compute_, halo_stream_); }
   void finish_exchange() { halo_.finish(current_.view(), compute_, halo_stream_); }
-  void exchange(Field<T>& field) {  // one of this level's
+  void exchange(Field<T>& field) {  // `field`: one of this level's
     halo_.start(field.view(), compute_, halo_stream_);
     halo_.finish(field.view(), compute_, halo_stream_);
   }
@@ -272,7 +272,7 @@ class Level {
       boxes_->sweep(sweep_args(region, {}), std::span(times_).first(static_cast<std::size_t>(sweeps)),
                     compute_);
   }
-  // Makes the other field the current one, after one launch of that many sweeps.
+  // Makes the other field the current one, after one launch of `sweeps` sweeps.
   void advance(int sweeps) {
     std::swap(current_, next_);
     sweeps_ += sweeps;
@@ -353,7 +353,7 @@ class Level {
  private:
   bool initialise_by_formula();
   void find_body();
-  const FieldSum<T>& sums() {  // made when it is first needed
+  const FieldSum<T>& sums() {  // allocated when first needed
     if (!sums_) all_or_throw(communicator_, [&] { sums_.emplace(device_, extent(), compute_); });
     return *sums_;
   }
@@ -420,7 +420,7 @@ class Level {
   std::optional<FieldSum<T>> sums_;
   HaloExchange<T> halo_;
   std::unique_ptr<Device> host_;
-  std::optional<Field<T>> mirror_;           // of a device's field, in host memory
+  std::optional<Field<T>> mirror_;           // a copy of the device's field in host memory
   std::int64_t mirrored_ = -1;               // the sweep at which the field was copied to mirror_
   Buffer packed_;                            // on the device: cells packed for the copy to the host
   std::optional<Owned<Stream>> own_stream_;  // none on a coarser grid
@@ -480,7 +480,7 @@ class HostCopy {
 
  private:
   Level<T>& level_;
-  bool is_blank_ = false;  // the cells of voids
+  bool is_blank_ = false;  // are the cells of voids NaN?
   Field<T> cells_;
   Owned<Stream> stream_;
   Owned<Event> made_, start_, copied_;

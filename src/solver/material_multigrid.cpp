@@ -69,7 +69,7 @@ class ConductanceGrid {
     for (Field<float>* field : {&current_, &other_, &source_})
       FaceCopy<float>::on(device.backend()).fill(field->view(), 0.0F, compute_);
     if (!exchanges_) return;
-    for (const int layers : {ghosts_, 1}) {  // allocates both: recording a cycle cannot
+    for (const int layers : {ghosts_, 1}) {  // allocates buffers for both: recording a cycle cannot
       halo_.use(layers);
       is_recordable_ = is_recordable_ && halo_.why_not_recordable().empty();
     }
@@ -97,7 +97,7 @@ class ConductanceGrid {
     device_.copy(to.data(), source_.data(), to.bytes(), compute_);
   }
   // Copies source() of the cells at the upper boundary to the conductances of their upper faces. Where there
-  // is a neighbour instead, its lower faces are these.
+  // is a neighbour instead, these are its lower faces.
   void take_upper_faces(int axis) {
     exchange(source_, ghosts_);
     if (sides_.filled[static_cast<int>(face(axis, true))]) return;
@@ -172,7 +172,7 @@ class ConductanceGrid {
   Owned<Stream> halo_stream_;
 
  public:
-  // Where only this grid, not the finer one, is whole on every rank. The last member: ranks close their
+  // Set if this grid is whole on every rank and the finer one is not. The last member: ranks close their
   // handles to source() before it is freed.
   std::optional<Gathering<float>> gathering;
 };
@@ -181,7 +181,7 @@ class ConductanceGrid {
 // has half the cells along the axis of the strongest coupling, down to one cell. Exact sums of conductances
 // over the whole grid choose the axes; formulas are local and in fixed order: the same bits with any kernel,
 // backend, rank count and process grid. A coarse cell belongs to the rank that has it on the finer grid.
-// Every rank has small grids whole, as in Multigrid.
+// Small grids are whole on every rank, as in Multigrid.
 class MaterialMultigrid {
  public:
   // Stores conductances of the field's cells in a box of `to`, as Semicoarsening::take_conductances does.
@@ -224,8 +224,8 @@ class MaterialMultigrid {
     if (!graph_ || times_phases_) return cycle(0);
     finest().timed(Phase::sweep, [&] { device_.launch(*graph_, compute_); });
   }
-  // After conductances of the field's cells have changed: those of coarse grids depend on all of the next
-  // finer one, so that a part alone would keep a trace of earlier steps.
+  // Call it after conductances of the field's cells have changed. Updates all grids: coarse conductances
+  // depend on all finer ones, so a partial update would keep a trace of earlier steps.
   void take_conductances() {
     for (std::size_t i = 0; i < grids_.size(); ++i) find_conductances(i);
   }
@@ -354,7 +354,7 @@ class MaterialMultigrid {
   }
 
   void cycle(std::size_t i) {
-    // One sweep solves for a single cell; after two, the result is in the field of the start.
+    // One sweep solves for a single cell. After a second one the result is in the same field as at the start.
     if (i + 1 == grids_.size()) return grid(i).sweep({1, 1}, true);
     const std::vector<float>& weights = weights_[std::min(i, weights_.size() - 1)];
     grid(i).sweep(weights, true);
@@ -384,16 +384,16 @@ class MaterialMultigrid {
   std::optional<Owned<Graph>> graph_;
 };
 
-// Conjugate gradients take V cycles beyond those of the method until so much of the error is left. Ordinary
-// bodies need none. Random cells do: gradients that start anew from the residual often would stall. Nothing
-// after an implicit step corrects what it leaves.
+// Conjugate gradients take V cycles beyond those of the method until only this share of the error is left.
+// Ordinary bodies need none. Random cells do: gradients that often restart from the residual would stall. No
+// later step corrects the error that an implicit step leaves.
 struct Goal {
   double left;  // share of the first error
   int most;     // V cycles
 };
 constexpr Goal of_cycle{1e-2, 200}, of_step{1e-6, 1000};
 
-// V cycles alone go on while each leaves at most this share of the error.
+// V cycles continue without conjugate gradients while each leaves at most this share of the error.
 constexpr double plain_left = 0.1;
 
 template <class T>
@@ -412,7 +412,7 @@ class MaterialCorrection : public Correction<T> {
 
   void take(bool from_the_start) override {
     solve(1, v_cycles(level_.config()), from_the_start);
-    if (mean_is_free(level_.config())) {  // over the volume: it becomes that of the deck
+    if (mean_is_free(level_.config())) {  // over the volume: shifted to that of the deck
       const double mean = level_.mean();
       ConjugateSteps<T>::on(level_.device().backend())
           .take(fields(), {0, 0, *level_.config().problem.mean_temperature - mean}, level_.compute());
@@ -502,9 +502,9 @@ class MaterialCorrection : public Correction<T> {
     grid.timed(Phase::sweep, [&] { steps.take(fields, parts, level_.compute()); });
   }
 
-  // The parts of the next step. The whole correction, as long as V cycles alone converge; then those that
-  // minimise the error in the norm of A. Nothing is lost by plain cycles first: the next step minimises over
-  // the last one too. Where rounding spoils the parts: the whole correction, and a new start.
+  // The parts of the next step: the whole correction as long as V cycles alone converge, then the parts that
+  // minimise the error in the norm of A. Plain cycles before are not lost: the next step minimises over the
+  // last one too. Where rounding spoils the parts, a new start takes the whole correction.
   ConjugateParts next_parts(bool accelerates) {
     std::array<LongAccumulator, conjugate_products> sums;
     level_.device().copy(sums.data(), sums_.data(), sums_.bytes(), level_.compute());

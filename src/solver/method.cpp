@@ -12,19 +12,19 @@
 namespace isotherm {
 namespace {
 
-constexpr std::int64_t least_sweeps = 16, most_sweeps = 4096;  // limits of a cycle chosen here
+constexpr std::int64_t least_sweeps = 16, most_sweeps = 4096;  // limits of cycles that the deck does not set
 constexpr int smoothing_sweeps = 4;                            // of multigrid, before and after a correction
 constexpr double expected_decay = 2.3;  // per V cycle: measured rates are 0.06 to 0.1 (docs/tuning-log)
 // The same with several materials, where coarse grids approximate the finest less well: 0.07 to 0.34 for
 // geometric bodies, slower where single cells differ by much.
 constexpr double expected_decay_of_materials = 0.6;
-// Share of an error that a cycle leaves. Longer cycles need fewer sweeps in all, but the last may do more
-// than a tolerance needs: this one reaches 1e-8 in four.
+// Share of an error left after a cycle. Longer cycles need fewer sweeps in all, but the last cycle may reduce
+// the error further than a tolerance requires. With this share four cycles reach 1e-8.
 constexpr double left_by_cycle = 1e-2;
 constexpr double left_on_coarsest = 1e-4;
 constexpr std::int64_t most_coarsest_sweeps = 512;
 
-// -ln of the share of an error left by m sweeps: ln T_m(x) = ln cosh(m arcosh x), x at the eigenvalue 0.
+// -ln of the share of an error left after m sweeps: ln T_m(x) = ln cosh(m arcosh x), x at the eigenvalue 0.
 double decay_of_cycle(const Spectrum& s, std::int64_t m) {
   const double argument = std::acosh((s.highest + s.lowest) / (s.highest - s.lowest));
   const double exponent = static_cast<double>(m) * argument;
@@ -66,8 +66,8 @@ double angle_of(std::int64_t number, std::int64_t m) {
   return std::numbers::pi * static_cast<double>(2 * number - 1) / static_cast<double>(2 * m);
 }
 
-// Numbers 1 to m of the weights. Each doubling puts two in the place of one, from an odd number in Leja
-// order.
+// The numbers 1 to m of the weights, in order. Starts from an odd number of weights in Leja order; each
+// doubling replaces a number by two.
 std::vector<std::int64_t> lebedev_order(std::int64_t m) {
   std::vector<double> weights;
   for (std::int64_t i = 1, odd = m >> std::countr_zero(static_cast<std::uint64_t>(m)); i <= odd; ++i)
@@ -119,7 +119,7 @@ std::pair<double, double> legendre(int n, double x) {
   return {value, n * (before - x * value) / (1 - x * x)};
 }
 
-// By Newton's iteration, which starts at the near roots of a cosine. In ascending order.
+// The roots of P_n in ascending order, by Newton's iteration from cosines near them.
 std::vector<double> legendre_roots(int n) {
   std::vector<double> roots;
   for (int j = n; j >= 1; --j) {
@@ -232,7 +232,7 @@ Method coarsest_method(const Config& config) {
   const double unit = config.problem.weight;
   // Where nothing decays there is nothing to solve.
   if (s.lowest <= 0) return {"coarsest", std::vector<double>(least_sweeps, unit), unit};
-  // A power of two: its launches may be even. A single cell needs one sweep, and others would only round it.
+  // A power of two, for an even number of launches. A single cell needs one sweep; more would only round it.
   std::int64_t m = least_sweeps;
   if (!has_range(s)) {
     std::vector<double> weights(least_sweeps, 0.0);

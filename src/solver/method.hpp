@@ -1,7 +1,7 @@
 // A method: how many sweeps form a cycle, and the weight of each. The field is valid at the end of a cycle.
 //
 // The weight is the only parameter that varies from sweep to sweep: the weight of a Jacobi sweep in a steady
-// problem, the time step in a transient one. Level and Step never ask for the name of a method.
+// problem, the time step in a transient one. Level and Step do not depend on the name of a method.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct Method {
   double decay = 0;  // -ln of the factor by which a sweep reduces the slowest error; mean over a cycle
   bool has_coarse_grids = false;  // a cycle has a correction from coarser grids in its middle
   bool by_correction = false;     // sweeps solve for a change of the field, on a grid of the same cells
-  std::int64_t in_a_row = 1;      // consecutive sweeps, in a cycle that has more than sweeps
+  std::int64_t in_a_row = 1;      // consecutive sweeps, where a cycle is not only sweeps
   std::optional<Combination> combination = {};
   std::vector<ImplicitStage> stages = {};
 
@@ -64,10 +64,10 @@ Method make_method(const Config& config, std::optional<double> dt = {});
 std::vector<double> smoothing_weights(double highest, int sweeps);
 // For the coarsest grid of multigrid: a cycle of Chebyshev weights, long enough to solve it.
 Method coarsest_method(const Config& config);
-// Does it solve the problem of that grid? Of the grid of an implicit step, with steps of any length.
+// Does coarsest_method() solve the problem of this grid? In an implicit method: for steps of any length.
 bool sweeps_solve(Config config);
 
-// The implicit method: stages of a step, and the share of the step that each one's implicit_dt is.
+// The implicit method: the stages of a step, and implicit_dt of each stage as a share of the step.
 std::vector<ImplicitStage> implicit_stages(Scheme scheme);
 double implicit_share(const Config& config);
 

@@ -19,7 +19,7 @@
 namespace isotherm {
 namespace {
 
-// The kernel of the smoothing sweeps; no measurement chooses it.
+// The kernel of the smoothing sweeps: the default, without a measurement.
 template <class T>
 SweepChoice<T> smoothing_kernel(const Config& config, const Decomposition& decomposition, Backend backend) {
   const Int3 largest = decomposition.subdomain(0).extent();
@@ -90,7 +90,7 @@ struct CoarseLevel {
     scale = static_cast<T>(half_diagonal(fine) / half_diagonal(level.config()));
   }
 
-  // By global index. Beyond a boundary of the coarse grid, which holds 0, the value is a T.
+  // `cell`: global. Beyond a boundary of the coarse grid, which holds 0, the ghost is a T.
   static Interpolation<T> between(const Config& coarse, int axis, Index cell, Index fine) {
     const Index cells = coarse.grid.cells[axis];
     const AxisInterpolation at = interpolation_of(cell, fine, cells);
@@ -115,10 +115,10 @@ struct CoarseLevel {
   Buffer overlaps[3], interpolations[3];
   T scale = 0;
   bool restricts_nested = false, prolongs_nested = false;  // Restriction::nested, Prolongation::nested
-  std::optional<Gathering<T>> gathering;  // where only this level, not the finer one, is whole on every rank
+  std::optional<Gathering<T>> gathering;  // if this level is whole on every rank and the finer one is not
 };
 
-// The update of a sweep of the unit weight: `scale` times it in `defect`, which may be empty, and its norm.
+// Stores `scale` times the update of a sweep of the unit weight in `defect` (may be empty), and its norm.
 template <class T, class Change>
 void find_defect(Step<T>& step, FieldView<Change> defect, double scale, const UpdateNorm& norm) {
   Level<T>& level = step.level();
@@ -220,12 +220,12 @@ class Multigrid : public WholeCycle {
     finest_.use(plan);
   }
 
-  std::int64_t sweeps_before(std::size_t i) {  // the correction from the next grid, or all
+  std::int64_t sweeps_before(std::size_t i) {  // before the correction from the next grid; all, if last
     const std::int64_t cycle = level(i).method().cycle();
     return i == coarse_.size() ? cycle : cycle / 2;
   }
 
-  // `is_zero`: the field of the finer level is 0, ghosts included. `sweeps`: makes the first sweep too.
+  // `is_zero`: the field of the finer level is 0, ghosts included. `sweeps`: also makes a first sweep.
   void restrict_to(std::size_t i, bool is_zero, bool sweeps) {
     CoarseLevel<T>& coarse = *coarse_[i - 1];
     Step<T>& finer = step(i - 1);
@@ -282,8 +282,8 @@ class Multigrid : public WholeCycle {
     finer.forget_ghosts();
   }
 
-  // May restriction make the first sweep of this coarse grid, of a field of 0? Not where that is a launch
-  // less: a graph needs an even number of them.
+  // Can restriction make the first sweep of this coarse grid, from a field of 0? Not if that saves a launch:
+  // a graph needs an even number of launches.
   bool begins_swept(std::size_t i) {
     const std::int64_t sweeps = sweeps_before(i);
     return !coarse_[i - 1]->gathering && step(i).launches(sweeps - 1) == step(i).launches(sweeps);
@@ -298,7 +298,7 @@ class Multigrid : public WholeCycle {
     const bool swept = begins_swept(i + 1);
     restrict_to(i + 1, false, swept);
     v_cycle(i + 1, swept);
-    // Interpolation preserves an error's mean only where cells nest; the error left in it converges too.
+    // Interpolation changes the mean of an error where cells do not nest; this deviation converges too.
     prolong_from(i + 1, i == 0 && fixes_mean_ ? wanted_mean_ - level(0).mean() : 0);
     step(i).advance(cycle / 2);
   }
@@ -312,10 +312,10 @@ class Multigrid : public WholeCycle {
     }
   }
 
-  // A launch takes less time than queueing it. No graph where the host gathers, finds means or times phases.
+  // Launching a graph is faster than queueing. No graph if the host gathers, finds means or times phases.
   bool can_be_recorded() {
     const Config& config = level(0).config();
-    if (coarse_.empty()) return false;  // nor is the number of launches even
+    if (coarse_.empty()) return false;  // the number of launches need not be even
     if (config.solver.cuda_graph == GraphChoice::off || finest_.times_phases() || fixes_mean_) return false;
     if (!why_no_graph(config, level(0).device()).empty()) return false;
     for (std::size_t i = 0; i <= coarse_.size(); ++i)
@@ -325,7 +325,7 @@ class Multigrid : public WholeCycle {
     return true;
   }
 
-  // Runs a cycle as a graph. Each grid has an even number of launches, so its fields end where they began.
+  // Runs a cycle as a graph. Each grid has an even number of launches, so its current field stays the same.
   void run(RecordedSweeps<T>& recorded, const std::function<void()>& work) {
     if (!records_ || finest_.times_phases()) return work();
     Level<T>& field = level(0);
@@ -337,7 +337,7 @@ class Multigrid : public WholeCycle {
   Step<T>& finest_;
   Communicator self_;
   std::vector<std::unique_ptr<CoarseLevel<T>>> coarse_;  // the finest first
-  bool fixes_mean_;                                      // no boundary does
+  bool fixes_mean_;                                      // no boundary fixes it
   double wanted_mean_ = 0;                               // K
   RecordedSweeps<T> start_, v_cycle_;
   bool records_ = false;
@@ -353,7 +353,7 @@ class CorrectionBy : public Correction<T> {
     level_.advance_in_place(level_.method().cycle());
   }
 
-  // The source of the next cycle is found too.
+  // Also stores the source of the next cycle.
   bool find_norm(const UpdateNorm& norm) override {
     if (is_implicit(level_.config()) || !finds_norms(level_)) return false;
     find_defect(step_, change_.source_field().view(), scale_, norm);
@@ -405,7 +405,7 @@ class CorrectionBy : public Correction<T> {
     weigh();
   }
 
-  // Takes over the step's length, and the boundary coefficients at the time of the stage.
+  // Adopts the step's length, and the boundary coefficients at the time of the stage.
   void follow_step() {
     const Config& config = level_.config();
     if (level_.dt() == dt_ && !coefficients_use_time(config)) return;
@@ -421,8 +421,8 @@ class CorrectionBy : public Correction<T> {
     scale_ = half_diagonal(level_.config()) / half_diagonal(change_.config());
     if (is_implicit(level_.config()) && sizeof(Change) == sizeof(float)) demand_digits();
   }
-  // A change of the slowest mode leaves a residual of lambda times itself, and rounding about as much as that
-  // of one cell over the root of their number. A steady problem finds its residual anew after each cycle.
+  // A change of the slowest mode has a residual of lambda times itself. Rounding adds about the error of a
+  // cell over the root of the number of cells. A steady problem recomputes its residual after each cycle.
   void demand_digits() const {
     constexpr double most = 1e-5;
     const Config& config = level_.config();
@@ -466,7 +466,7 @@ std::unique_ptr<Correction<T>> make_correction(Step<T>& step) {
   return std::make_unique<CorrectionBy<T, T>>(step);
 }
 
-// The values of boundaries do not change, so those of the change are 0.
+// The values of boundaries do not change, so the change has boundary values of 0.
 Config config_of_change(const Config& config) {
   Config change = config;
   ProblemConfig& problem = change.problem;

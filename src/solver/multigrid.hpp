@@ -21,16 +21,16 @@ struct TimedGrid {
   PhaseTimes* times;
 };
 
-// A cycle of more than sweeps, executed as a whole, on the field's grid and others.
+// A cycle that consists not only of sweeps. It is executed as a whole, on the field's grid and others.
 class WholeCycle {
  public:
   virtual ~WholeCycle() = default;
-  // `from_the_start`: the field is not an approximation yet.
+  // `from_the_start`: the field is not yet an approximation of the solution.
   virtual void take(bool from_the_start) = 0;
-  // Stores that norm of the update by a sweep of the unit weight, where that takes less than the sweep; else
-  // returns false.
+  // Stores the given norm of the update of a sweep of the unit weight, if that takes less time than the
+  // sweep; else returns false.
   virtual bool find_norm(const UpdateNorm&) { return false; }
-  // Sweeps so far beyond those of the method's cycles.
+  // Sweeps so far in addition to those of the method's cycles.
   virtual std::int64_t extra_sweeps() const { return 0; }
   virtual std::vector<TimedGrid> timed() = 0;  // the grids below the field's, the finest first
   // From now on the host waits after each phase of every grid, as in Step::time_phases().
@@ -43,7 +43,7 @@ template <class T>
 std::unique_ptr<WholeCycle> make_multigrid(Step<T>& finest);
 
 // Solves for a change of the field, on a grid of the same cells, from an initial change of 0. The change is
-// that of an implicit stage, or the error of the steady field. Rounding costs only a part of the change, so
+// that of an implicit stage, or the error of the steady field. Rounding errors are relative to the change, so
 // it may be of lower precision than the field (defect correction; Trottenberg, Oosterlee and Schueller,
 // Multigrid, Academic Press 2001, chapter 2).
 template <class T>
@@ -61,7 +61,7 @@ std::unique_ptr<Correction<T>> make_correction(Step<T>& step);
 template <class T>  // solver/material_multigrid.cpp
 std::unique_ptr<Correction<T>> make_material_correction(Step<T>& step);
 
-// The deck of the grid of the change.
+// The configuration of the grid of the change.
 Config config_of_change(const Config& config);
 // Bytes of all grids of a correction on a rank.
 std::size_t correction_bytes(const Config& config, const Decomposition& decomposition, int rank,

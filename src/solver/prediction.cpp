@@ -14,7 +14,7 @@
 namespace isotherm {
 namespace {
 
-// Of a whole number of the deck's cells each, so that parts keep their thickness relative to each other.
+// Each cell covers about a whole number of the deck's cells, so that parts keep their relative thickness.
 GridConfig with_few_cells(GridConfig grid) {
   constexpr Index most_cells = 64;  // along an axis
   for (int axis = 0; axis < 3; ++axis) {
@@ -36,7 +36,7 @@ GridConfig with_few_cells(GridConfig grid) {
   return grid;
 }
 
-// Are many parts between jumps, on some lines of cells along each axis, thinner than one of few cells?
+// Samples lines of cells along each axis: are many parts between jumps thinner than one of the few cells?
 bool loses_parts(const Config& config, Int3 few) {
   constexpr Index lines = 12;                           // along each other axis
   constexpr double most_ratio = 100, most_thin = 0.05;  // of conductances of faces; share of the parts
@@ -68,7 +68,7 @@ bool loses_parts(const Config& config, Int3 few) {
   return static_cast<double>(thin) > most_thin * static_cast<double>(parts);
 }
 
-// Is there a patch of a face that has no centre of the few cells, and so does not hold its temperature?
+// Does a patch of a face contain no centre of the few cells? Its temperature would then have no effect.
 bool loses_patches(const Config& small) {
   for (int i = 0; i < face_count; ++i) {
     const auto f = static_cast<Face>(i);
@@ -122,7 +122,7 @@ std::optional<PredictedCycles> predicted_cycles(const Config& config) {
                                : ProblemConfig::steady_tolerance;
   try {
     const Config small = small_problem(config);
-    // Of more sizes than the deck's, or less held.
+    // More cell sizes than the deck has may be too many classes; a lost patch holds no temperature.
     if (material_classes(small).count() > most_classes || loses_patches(small)) return std::nullopt;
     const auto device = make_host_device();
     const Communicator self = Communicator::self();

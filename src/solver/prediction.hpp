@@ -15,8 +15,8 @@ struct Solution {
   double relative_residual = 0;  // at the end
 };
 
-// Takes cycles from the current field until the residual is `tolerance` times the first; at most the sweeps
-// of `most_cycles`, and until several in a row have not lowered it. Collective.
+// Runs cycles from the current field until the residual is `tolerance` times the first. Stops earlier after
+// the sweeps of `most_cycles`, or after several cycles in a row that do not lower the residual. Collective.
 template <class T>
 Solution solve(Solver<T>& solver, double tolerance, std::int64_t most_cycles) {
   const double first = solver.residual();
@@ -38,14 +38,14 @@ Solution solve(Solver<T>& solver, double tolerance, std::int64_t most_cycles) {
 
 struct PredictedCycles {
   Int3 cells;           // of the small problem
-  std::int64_t cycles;  // to the tolerance of the deck, by their sweeps
-  bool is_more;         // that many did not suffice
+  std::int64_t cycles;  // to the tolerance of the deck: sweeps over sweeps per cycle
+  bool is_more;         // so many cycles do not suffice
   bool loses_parts;     // the small problem lacks thin parts of the body whose conductivities jump
 };
 
-// By this process alone, in tenths of a second, or in seconds where cycles are slow. None without multigrid
-// of several materials, where no boundary removes the heat of a source, and where few cells cannot represent
-// the domain: small patches may vanish. Of datasets a sample is read.
+// Runs on this process alone, for tenths of a second, or for seconds where cycles are slow. No value without
+// multigrid of several materials, where no boundary removes the heat of a source, or where the small problem
+// cannot represent the domain: small patches may vanish. Only a sample of datasets is read.
 std::optional<PredictedCycles> predicted_cycles(const Config& config);
 
 }  // namespace isotherm

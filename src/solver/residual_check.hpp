@@ -27,7 +27,7 @@ inline double relative_residual(double first, double value) {
   return first > 0 ? value / first : 0;
 }
 
-// The residual, K, at a tolerance of 1. Criterion error: an error of 1 K leaves at least the lowest lambda.
+// The residual, K, at tolerance 1. Criterion error: an error of 1 K has a residual >= the lowest lambda.
 inline double tolerance_unit(const Config& config, double first) {
   if (config.problem.criterion == Criterion::error) return sweep_spectrum(config).lowest;
   return config.problem.criterion == Criterion::relative ? first : 1;
@@ -40,7 +40,7 @@ inline bool has_converged(const Config& config, double first, double value) {
   return relative_residual(tolerance_unit(config, first), value) <= problem.tolerance;
 }
 
-// So many checks may find no progress: the residual of conjugate gradients may rise while the error falls.
+// Checks without progress that are tolerated: the residual of conjugate gradients may rise while errors fall.
 inline int least_checks(const ProblemConfig& problem) {
   return problem.accelerate == Acceleration::cg ? 10 : 2;
 }
@@ -79,7 +79,7 @@ class Stagnation {
   Lowest lowest_{std::numeric_limits<double>::infinity(), 0};
 };
 
-// The largest residual, K, due to rounding: 3 units in the last place were observed. Above it: stalled.
+// The largest residual, K, due to rounding (3 units in the last place were observed). A stalled run has more.
 template <class T>
 double rounding_level(double largest_temperature) {
   return 16 * static_cast<double>(std::numeric_limits<T>::epsilon()) * largest_temperature;
@@ -131,7 +131,7 @@ class ResidualCheck {
     }
     all_reduce_->done();
   }
-  void wait_for_sweeps() {  // queued before start(), so that the rest is the check's own time
+  void wait_for_sweeps() {  // queued before start(): the rest is the check's own time
     if (under_way_) device_.synchronize(swept_);
   }
   // K: the norm over all ranks, divided by the weight if steady; NaN if an update is not finite. Waits.
@@ -185,7 +185,7 @@ class ResidualCheck {
   ProblemConfig problem_;
   double cells_;
   ReductionOp op_;
-  // A duplicate: the all-reduce starts when this rank's device is done, in no order with other collectives.
+  // A duplicate: the all-reduce starts when this rank's device is done, in any order with other collectives.
   Communicator communicator_;
   Device& device_;
   const ReductionKernel<T>* kernel_;

@@ -102,7 +102,7 @@ SweepWork sweep_work(const Config& config, const Decomposition& decomposition, B
     work.bytes += sweeps * static_cast<double>(cells) * (size * (has_source ? 3 : 2) + of_material) / gain;
     work.launches += sweeps / (blocks ? usual_block : 1);
     if (!has_coarse_grids) return;
-    // A V cycle's restriction reads field and source; interpolation reads and writes; an eighth of the next.
+    // Restriction reads two fields, interpolation reads and writes one; both access the next grid, an eighth.
     const double cycles = sweeps / (2 * usual_block);
     work.bytes += cycles * (4 + 0.25) * static_cast<double>(cells) * size;
     work.launches += 4 * cycles;

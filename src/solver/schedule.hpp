@@ -1,4 +1,4 @@
-// When the events of a run are due, and how much work it is. Arithmetic only, without a device.
+// When the events of a run are due, and how much work the run is. Arithmetic only, without a device.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class Recurrence {
   bool recurs() const { return every_steps_ || every_time_; }
   // Never at sweep 0.
   bool due(std::int64_t sweep) const { return sweep > 0 && next_after(sweep - 1) == sweep; }
-  // The next that is due, or `never`.
+  // The next sweep after `sweep` at which the event is due, or `never`.
   std::int64_t next_after(std::int64_t sweep) const {
     const std::int64_t step = sweep / cycle_;
     if (every_steps_) return (step / *every_steps_ + 1) * *every_steps_ * cycle_;
@@ -37,7 +37,7 @@ class Recurrence {
     while (nth(k) <= step) ++k;
     return nth(k) < never / cycle_ ? nth(k) * cycle_ : never;
   }
-  // How often it is due from sweep 1 to last - 1.
+  // How often the event is due from sweep 1 to last - 1.
   std::int64_t count_before(std::int64_t last) const {
     if (last <= 0) return 0;
     const std::int64_t steps = last / cycle_;
@@ -49,8 +49,8 @@ class Recurrence {
   }
 
  private:
-  std::int64_t nth(std::int64_t k) const;  // the step of the k-th, k >= 1
-  // The last that is surely not after `step`.
+  std::int64_t nth(std::int64_t k) const;  // the step of the k-th event, k >= 1
+  // The largest k whose event is surely not after `step`.
   std::int64_t last_until(std::int64_t step) const {
     const double passed = std::floor(static_cast<double>(step) * dt_ / *every_time_);
     return passed < static_cast<double>(step) ? static_cast<std::int64_t>(passed) : step;
@@ -62,14 +62,14 @@ class Recurrence {
   std::int64_t cycle_ = 1;
 };
 
-// Files or lines written at an interval: also at the initial state if they recur, and always at the last one.
+// Files or lines written at an interval, at the initial state if they recur, and always at the last state.
 class Series : public Recurrence {
  public:
   Series() = default;  // not even at the last state
   Series(const Recurrence& between, std::int64_t last) : Recurrence(between), last_(last) {}
 
   bool due(std::int64_t sweep) const { return sweep == 0 ? recurs() : Recurrence::due(sweep); }
-  std::int64_t count() const {  // expected, the last included; in a steady problem the most
+  std::int64_t count() const {  // the expected number, the last included; steady: the maximum
     if (last_ == never) return 0;
     return last_ == 0 ? 1 : (recurs() ? 2 : 1) + count_before(last_);
   }
@@ -83,7 +83,7 @@ class Series : public Recurrence {
 // nothing. The interval doubles below a quarter of a second and halves above one.
 class ControlPoll {
  public:
-  // `unit`: sweeps that form one unit. The first poll comes a unit after `start`.
+  // `unit`: sweeps that form one unit. The first poll is one unit after `start`.
   ControlPoll(std::int64_t start, std::int64_t unit) : unit_(unit), next_(start + unit) {}
 
   std::int64_t next() const { return next_; }  // the sweep of the next poll, at the end of a unit
@@ -110,12 +110,12 @@ class Schedule {
   }
   // The next sweep after `sweep` at which anything is due; last() at most.
   std::int64_t next_after(std::int64_t sweep) const;
-  // A residual: of the first update (or initial state), every check_interval, and at the last sweep.
+  // Is a residual due? It is at the first update (or initial state), each check_interval, and the last sweep.
   bool check_due(std::int64_t sweep) const {
     if (cycle_ > 1) return sweep % check_interval_ == 0 || sweep == last_;
     return sweep > 0 && (sweep == 1 || sweep % check_interval_ == 0 || sweep == last_);
   }
-  // May this residual be evaluated at the next event, as no file of an unchecked field is written before?
+  // May this residual be evaluated at the next event? Only if no output of the unchecked field is due now.
   bool check_is_asynchronous(std::int64_t sweep) const {
     const auto due = [&](const Series& part) { return part.due(sweep); };
     return asynchronous_ && sweep < last_ && !diagnostics_due(sweep) && !snapshots.due(sweep) &&
@@ -125,10 +125,10 @@ class Schedule {
     return diagnostics_.recurs() && (sweep == 0 || sweep == last_ || diagnostics_.due(sweep));
   }
 
-  // Files of the field and lines of probes by interval, without the final ones.
+  // Files of the field and lines of probes. due() leaves out the final ones, count() includes them.
   Series snapshots, probes;
   std::vector<Series> parts;  // of field_parts()
-  Recurrence checkpoints;     // by sweeps or time; without those that the wall clock asks for
+  Recurrence checkpoints;     // by sweeps or time; without those by wall-clock time
 
  private:
   std::int64_t last_ = 0;
@@ -144,8 +144,8 @@ std::int64_t likely_sweeps(const Config& config);
 
 // The work of all ranks, including the sweeps of coarse grids and the transfers between grids.
 struct SweepWork {
-  double bytes = 0;     // read and written, less what launches of several sweeps save
-  double launches = 0;  // one after the other
+  double bytes = 0;     // read and written; launches of several sweeps need fewer
+  double launches = 0;  // in sequence
   // s, if all ranks together copy `copy_bandwidth` bytes per second.
   double seconds(Backend backend, double copy_bandwidth) const;
 };

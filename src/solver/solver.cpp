@@ -208,7 +208,7 @@ std::uint64_t Solver<T>::fingerprint() {
 
 template <class T>
 SwallowedHeat Solver<T>::swallowed_heat() {
-  if (!level_.materials().empty()) return {};  // what a sweep adds differs by material
+  if (!level_.materials().empty()) return {};  // the heat that a sweep adds differs by material
   synchronize();
   const FieldView<const T> field = level_.field(), source = level_.source();
   const Int3 n = field.extent;
@@ -252,7 +252,7 @@ template <class T>
 Diagnostics Solver<T>::diagnose() {
   if (!diagnosis_) throw Error(ExitCode::internal, "diagnostics were not asked for; please report it");
   std::optional<StepFields<T>> step;
-  if (own_sweeps() > 0) step = fields_of_update();  // may sweep, which counts its own time
+  if (own_sweeps() > 0) step = fields_of_update();  // may sweep: that time is counted separately
   synchronize();
   const TraceRange range(Phase::diagnostics);
   const Timer timer;

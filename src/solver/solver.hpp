@@ -20,7 +20,7 @@
 
 namespace isotherm {
 
-// Heat of sources and flux boundaries, K per sweep: sums of magnitudes; `lost`: what rounding may swallow.
+// Heat of sources and flux boundaries, K per sweep: sums of magnitudes. `lost`: the part lost by rounding.
 struct SwallowedHeat {
   double all = 0, lost = 0;
 };
@@ -34,11 +34,11 @@ class Solver {
          Device& device, const SolverKernels<T>& kernels, bool time_halos = false,
          const std::optional<StoredField>& stored = {});
 
-  // Asynchronous on a GPU. The last sweep returns a fused norm, except where a further sweep finds it:
-  // with cycles, or after a step that jumps divide. Halos are exchanged at the first and every unit() sweeps.
-  // Ranks that sweep different counts must end at exchanges (whole_periods()); with graphs, all use the same.
-  // The last sweep is a launch of its own where its update is read, and with `last_alone`, so that
-  // heat_flows() has the field before it.
+  // Asynchronous on a GPU. The last sweep returns a fused norm, except where an extra sweep finds it: with
+  // cycles, or after a step that jumps divide. Halos are exchanged at the first sweep and every unit()
+  // sweeps. Ranks that sweep different counts must end at exchanges (whole_periods()); with graphs, counts
+  // must be equal. The last sweep is a launch of its own where its update is read, and with `last_alone`, so
+  // that heat_flows() has the field before it.
   void sweep(std::int64_t count, bool last_alone = false);
   std::int64_t unit() const { return step_.unit(); }  // sweeps that are queued as a whole
   // Sets how steps are executed and norms reduced, while no residual is under way. Collective.
@@ -53,22 +53,22 @@ class Solver {
   Level<T>& level() { return level_; }
   Step<T>& step() { return step_; }
   int time_block() const { return plan().sweep.time_block; }  // the most sweeps of a launch
-  // Why it is 1 though a kernel could fuse more; else empty. `otherwise`: the answer for other reasons.
+  // Why time_block() is 1 though kernels could fuse more; else empty. `otherwise`: text for other reasons.
   std::string why_single(const std::string& otherwise = "") const;
-  // The residual of the last update (with cycles, or where a value jumped within the last step: of a sweep
-  // that is not kept), in two collective halves.
+  // The residual of the last update, in two collective halves. With cycles, or where a value jumped within
+  // the last step, that of an extra sweep whose result is discarded.
   void start_residual();
   double finish_residual();
   double residual() {  // both
     start_residual();
     return finish_residual();
   }
-  // Collective: what the field holds and, with output.diagnostics, the heat of the last sweep.
+  // Collective; requires output.diagnostics. Diagnostics of the field, and the heat of the last sweep.
   Diagnostics diagnose();
   TemperatureExtremes extremes();                        // of the field as it is
   std::vector<TemperatureExtremes> material_extremes();  // by number, of a deck with `materials`; collective
-  // Transient: of the last step, if it was a launch of its own; where probes_update(), of a sweep of the unit
-  // weight that is not kept. Steady: of the field. None where the deck lacks the material for it.
+  // Transient: flows of the last step, if it was a launch of its own; where probes_update(), of an extra
+  // sweep of the unit weight. Steady: flows of the field. None where the deck lacks the material for them.
   std::optional<HeatFlows> heat_flows();
   std::optional<Bins> histogram_bins() const {  // none without a histogram
     if (!diagnosis_ || level_.config().output.histogram.bins == 0) return std::nullopt;
@@ -92,7 +92,7 @@ class Solver {
   std::int64_t sweeps() const { return level_.sweeps(); }               // since the initial state
   std::int64_t own_sweeps() const { return level_.sweeps() - first_; }  // of this solver
   double time() const { return level_.time(); }                         // s; 0 in a steady problem
-  // Counts of parts of steps (StepControl), where sweeps() counts whole steps; without long steps only the
+  // Counts of parts of steps (StepControl), while sweeps() counts whole steps; without long steps only
   // sweeps. Sweeps beyond those of the method's cycles are included.
   StepCounts counts() const {
     StepCounts counts = super_step_ ? super_step_->counts() : StepCounts{.sweeps = own_sweeps()};
@@ -124,7 +124,7 @@ class Solver {
   const std::vector<HaloLink>& halo_links() const { return level_.halo().links(); }
   // The cost of exchanges with the current plan. Keeps the current field, except ghosts. Collective.
   HaloCost measure_halo_cost();
-  // Seconds per step for values of boundaries and sources that vary; none without such values. Collective.
+  // Seconds per step to update values of boundaries and sources that vary; none without these. Collective.
   std::optional<double> measure_values();
   bool has_sources() const { return !level_.source().empty() || level_.has_uniform_source(); }
   const HeatTotals& sources() const { return sources_; }  // of the whole domain, the same on all ranks
@@ -133,7 +133,7 @@ class Solver {
     return (least_bytes_per_cell<T>(!level_.source().empty()) + (level_.materials().empty() ? 0 : 1)) /
            time_block();
   }
-  // Of all grids together, with the derived sums.
+  // Times of all grids together, with the derived sums.
   PhaseTimes times() {
     PhaseTimes t = level_.halo().times();
     for (const TimedGrid& each : timed()) t += *each.times;
@@ -141,7 +141,7 @@ class Solver {
     t[Phase::boundaries] = t[Phase::halo] - t[Phase::pack] - t[Phase::wire] - t[Phase::unpack];
     return t;
   }
-  // Of each grid, the finest first.
+  // Times of each grid, the finest first.
   std::vector<TimedGrid> timed() {
     std::vector<TimedGrid> all{{level_.config().grid.cells, &step_.times}};
     if (whole_cycle_)
@@ -151,13 +151,13 @@ class Solver {
 
  private:
   void make_check();
-  // Does the update have to come from an extra sweep that is not kept, as the last step was several sweeps?
+  // Must an extra sweep, which is discarded, find the update, because the last step was several sweeps?
   bool probes_update() const {
     return has_cycles() || (own_sweeps() > 0 && level_.next_divided(sweeps() - 1) == sweeps() - 1);
   }
   void probe(const UpdateNorm& norm) { step_.probe(has_cycles() ? kernels_.probe : plan().sweep, norm); }
   // The fields before and after the last step or, where probes_update(), that extra sweep. In a steady
-  // problem with cycles the field twice.
+  // problem with cycles both are the current field.
   StepFields<T> fields_of_update() {
     if (!probes_update()) return {level_.before(), level_.field()};
     if (level_.config().problem.kind == ProblemKind::steady) return {level_.field(), level_.field()};
@@ -170,7 +170,7 @@ class Solver {
   HeatTotals sources_;
   Step<T> step_;
   std::unique_ptr<WholeCycle> whole_cycle_;  // null: cycles are sweeps only
-  SuperStep<T>* super_step_ = nullptr;       // the same object, for methods of long steps
+  SuperStep<T>* super_step_ = nullptr;       // whole_cycle_ in methods of long steps; else null
   std::optional<ResidualCheck<T>> check_;
   Owned<Event> paced_;
   bool last_alone_ = false;  // sweep(): the update of the last sweep is read, not only its norm

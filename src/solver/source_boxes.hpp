@@ -1,8 +1,8 @@
-// Sources that vary in time and heat a small part of the subdomain. A launch sweeps the whole without them,
-// in time blocks. Then their boxes are swept again from the field before the launch, sweep by sweep, each
-// with the source at its time. In d sweeps a source changes cells up to d - 1 beyond its box. These, and d
-// more around them, are copied to separate fields and swept in regions that shrink by a cell per sweep; the
-// last sweep stores its region in the field. So all cells have the bits of single sweeps.
+// Sources that vary in time and heat a small part of the subdomain. A launch sweeps the whole subdomain
+// without them, in time blocks. Then their boxes are swept again from the field before the launch, sweep by
+// sweep, each with the source at its time. In d sweeps a source changes cells up to d - 1 beyond its box.
+// These, and d more on each side, are copied to separate fields and swept in regions that shrink by a cell
+// per sweep; the last sweep stores its region in the field. So all cells have the bits of single sweeps.
 #pragma once
 
 #include <algorithm>
@@ -48,7 +48,7 @@ class SourceBoxes {
   }
 
  private:
-  // Disjoint boxes of the cells within `beyond` cells of the sources, which are the cells they change.
+  // Disjoint boxes of the cells that the sources change: those within `beyond` cells of them.
   std::vector<Box> changed(std::span<const double> times, Index beyond, Box within) const {
     std::vector<Box> boxes;
     for (const Box& reached : sources_.reached(times)) {
@@ -68,7 +68,7 @@ class SourceBoxes {
     }
     return boxes;
   }
-  // The fields hold old values, which are finite.
+  // Makes room for fields of this extent. They may hold old values, which are finite.
   void make_room(Int3 extent) {
     const FieldLayout layout = FieldLayout::make(extent, 1, sizeof(T), device_.row_alignment());
     const std::size_t bytes = static_cast<std::size_t>(layout.elements) * sizeof(T);
@@ -104,7 +104,7 @@ class SourceBoxes {
     }
   }
 
-  // Where source_ begins at that cell of the subdomain.
+  // The part of `constant` that source_ covers, if source_ begins at cell `first` of the subdomain.
   FieldView<const T> source_at(FieldView<const T> constant, Int3 first) const {
     return constant.empty() ? constant : constant.part({first, first + source_.extent});
   }

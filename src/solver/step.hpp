@@ -79,7 +79,7 @@ class Step {
     plan_ = plan;
     forget_ghosts();
   }
-  void advance(std::int64_t count) {  // so many sweeps
+  void advance(std::int64_t count) {  // `count` sweeps
     for (const std::int64_t end = level_.sweeps() + count; level_.sweeps() < end;) advance_towards(end);
   }
 
@@ -161,7 +161,7 @@ class Step {
   }
   void advance_in_parts() {
     const std::int64_t step = level_.sweeps();
-    level_.wait_for_copy(true);  // parts are counted from 0 again
+    level_.wait_for_copy(true);  // sweeps of parts are counted from 0
     for (const PartOfStep& part : level_.jumps().parts(level_.time(), level_.dt())) {
       level_.begin_part(part);
       period(1, false, {});
@@ -175,8 +175,8 @@ class Step {
       launch(each, &each == &all.front(), &each == &all.back() ? norm : UpdateNorm{});
   }
   // Launches the sweeps of a graph, if they end by sweep `until`. False if it launches none, also where the
-  // fields are swapped against the graph. A graph contains whole periods: exchanges are the same as without
-  // graphs. In each, the halo stream forks from compute() and joins it again.
+  // current field is not the one that the graph reads first. A graph contains whole periods: exchanges are
+  // the same as without graphs. In each, the halo stream forks from compute() and joins it again.
   bool graph(std::int64_t until) {
     const std::int64_t count = sweeps_of_a_graph();
     if (!plan_.graph || !level_.between_cycles() || level_.sweeps() + count > until) return false;

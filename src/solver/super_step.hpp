@@ -32,7 +32,7 @@ class StepControl {
   // Resumes from a checkpoint, whose run may have had longer steps.
   void go_on_from(int halvings) { halvings_ = std::clamp(halvings, 0, most_); }
   bool at_end() const { return passed_ == whole(); }
-  double passed() const { return static_cast<double>(passed_) / static_cast<double>(whole()); }  // of 1
+  double passed() const { return static_cast<double>(passed_) / static_cast<double>(whole()); }  // 0 to 1
   void begin_step() { passed_ = 0; }
 
   // Is the part accepted? If not, a shorter one follows. `error`: K, grows as length squared; NaN: too large.
@@ -46,7 +46,7 @@ class StepControl {
       return false;
     }
     passed_ += length(halvings_);
-    // The next part is twice as long, where a part of that length may begin.
+    // The next part is twice as long, if a part of that length may begin here.
     if (margin * of_half * error <= tolerance_ && halvings_ > 0 && passed_ % length(halvings_ - 1) == 0)
       --halvings_;
     return true;
@@ -61,7 +61,7 @@ class StepControl {
   std::int64_t passed_ = 0;  // in units of the shortest part
 };
 
-// None if the deck has fixed steps. No part is shorter than a stable Euler step: that gains nothing.
+// None if the deck has fixed steps. No part is shorter than a stable Euler step: shorter ones gain nothing.
 inline std::optional<StepControl> step_control(const Config& config) {
   if (!takes_long_steps(config) || !(config.problem.tolerance > 0)) return std::nullopt;
   constexpr int most = 40;
@@ -110,7 +110,7 @@ class SuperStep : public WholeCycle {
   const StepCounts& counts() const { return counts_; }
 
  private:
-  // In one part, or in as many as the tolerance requires.
+  // Takes the part as a whole, or divided further as the tolerance requires.
   void take_parts(const PartOfStep& part) {
     if (!control_) {
       level_.begin_part(part);
@@ -147,7 +147,7 @@ class SuperStep : public WholeCycle {
     combine(*other_, share, 1 - share, 0, 1);
     level_.hold_voids();
   }
-  // The first-order result takes the rate of the first stage for the whole step.
+  // The first-order result uses the rate of the first stage for the whole step.
   void take_stages() {
     const std::vector<ImplicitStage>& stages = level_.method().stages;
     if (control_) combine(*other_, 1, 0, 1, 0);
@@ -181,7 +181,7 @@ class SuperStep : public WholeCycle {
   std::optional<ResidualCheck<T>> difference_;
 };
 
-// Number of its fields in addition to those of the level.
+// The number of fields of a SuperStep, in addition to those of its level.
 inline int fields_of_super_step(const Config& config) {
   return (is_rkl(config) ? 1 : 0) + (!step_control(config) ? 0 : is_rkl(config) ? 1 : 2);
 }

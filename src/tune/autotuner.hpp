@@ -57,7 +57,7 @@ class Autotuner {
   bool done() const { return stage_ == Stage::done; }
   double sweep_seconds() const { return sweep_seconds_ * shrunk_; }  // of the fastest, on all planes
 
-  // Collective. Measures steps up to `until` at most, then uses the fastest plan. No residual is under way.
+  // Collective. Measures steps up to `until`, then uses the fastest plan. No residual may be under way.
   void advance(std::int64_t until) {
     while (!done()) {
       if (race_.empty() && !begin_race()) return finish(true);
@@ -99,7 +99,7 @@ class Autotuner {
 
  private:
   static constexpr double long_step = 0.1;  // of the budget: longer steps are measured on fewer planes
-  // s of budget, for which the creation of a level of fewer planes is cheap.
+  // s: with this budget, the creation of a level of fewer planes is comparatively cheap.
   static constexpr double worth_a_level = 0.02;
   static constexpr double share_of_planes = 0.02;                    // of the budget, for one sweep of them
   static constexpr Index fewest_planes = 16;                         // of a rank
@@ -110,7 +110,7 @@ class Autotuner {
   static constexpr double tolerance[] = {0.25, 0.08, 0};
   // A single sweep within this factor of the fastest may win with other tiles and overlaps.
   static constexpr double within_tolerance = 1.5;
-  static constexpr double worth_a_graph = 0.98;        // of the time without: graphs are used below this
+  static constexpr double worth_a_graph = 0.98;        // a graph must take less than this share of the time
   static constexpr double sweep_without_graph = 2e-3;  // s: in longer sweeps launches cost nothing
 
   enum class Stage { temporal, singles, tiles, blocks, steps, graphs, reductions, done };
@@ -118,7 +118,7 @@ class Autotuner {
     StepPlan<T> plan;
     const ReductionKernel<T>* reduction = nullptr;  // of a candidate whose steps end with a norm
     std::vector<double> samples = {};               // s per sweep
-    double score() const {                          // their median; infinite where it cannot run
+    double score() const {                          // median of the samples; infinite if it cannot run
       return samples.empty() ? std::numeric_limits<double>::infinity() : median(samples);
     }
   };
@@ -190,7 +190,7 @@ class Autotuner {
     return best && best->score() < within_tolerance * tried_[fastest_].score() ? best : nullptr;
   }
 
-  // The fastest plan; and the fastest of single sweeps, where there are exchanges, which may decide.
+  // The fastest plan and, where there are exchanges (they may decide), the fastest plan of single sweeps.
   std::vector<StepPlan<T>> plans_to_vary() const {
     std::vector<StepPlan<T>> plans = {tried_[fastest_].plan};
     const Candidate* single = best_single();
@@ -281,7 +281,7 @@ class Autotuner {
     return best_single() ? kernels(false) : std::vector<Candidate>{};
   }
 
-  // Begins the race of the next stage that has candidates, the fastest among them. False: there is none.
+  // Begins the race of the next stage that has candidates, with the fastest plan. False: there is none.
   bool begin_race() {
     const bool is_first = tried_[fastest_].samples.empty();
     if (!is_first) stage_ = static_cast<Stage>(static_cast<int>(stage_) + 1);
@@ -336,7 +336,7 @@ class Autotuner {
     return seconds;
   }
 
-  // Takes a sample, the first after a step that loads kernel and caches. False: too few sweeps until `until`.
+  // Takes a sample, the first after a warm-up of kernel and caches. False: too few sweeps until `until`.
   bool measure(Candidate& candidate, std::int64_t until) {
     if (!can_run(candidate)) return true;
     const std::int64_t unit = step().unit();
@@ -364,7 +364,7 @@ class Autotuner {
     return true;
   }
 
-  // Only whole steps of the default are measured so far: their samples are discarded.
+  // Switches to fewer planes if it can. Discards the sample so far, of the default plan on all planes.
   void use_fewer_planes() {
     Level<T>& whole = solver_.level();
     const Int3 extent = whole.extent();
@@ -398,7 +398,7 @@ class Autotuner {
     tuning_.complete = complete;
     fewer_.reset();
     for (const StencilKernel<T>& kernel : stencil_kernels<T>())
-      if (kernel.memory) kernel.memory->release();  // of candidates that are not taken
+      if (kernel.memory) kernel.memory->release();  // of candidates that are not chosen
     use_fastest();
     solver_.level().halo().forget_others();
   }
@@ -408,7 +408,7 @@ class Autotuner {
   KernelChoices<T> choices_;
   std::vector<Candidate> tried_;
   std::size_t fastest_ = 0;        // index in tried_; the default while nothing is measured
-  std::vector<std::size_t> race_;  // in tried_: those that have not dropped out
+  std::vector<std::size_t> race_;  // indices in tried_: those that have not dropped out
   std::size_t next_ = 0;           // index in race_
   int round_ = 0;
   Stage stage_ = Stage::temporal;  // of the race

@@ -44,7 +44,7 @@ ISOTHERM_KEYS(Entry, key, choice)
       in_quotes(path), why);
 }
 
-// Entries of version 1 are of other programs' kernels, by their key.
+// Skips version 1: by their keys, its entries are of the kernels of other program versions.
 std::vector<Entry> read(const std::string& path) {
   std::ifstream file(path);
   if (!file) {
@@ -80,8 +80,7 @@ TuningKey tuning_key(const Config& config, const Decomposition& decomposition, c
   if (device.backend() == Backend::host)
     key.device += fmt::format(", {}, {} threads", host_instruction_set(), threads);
   key.precision = word(config.precision);
-  key.cells =
-      decomposition.subdomain(0).extent();  // of the largest: the first ranks take what does not divide
+  key.cells = decomposition.subdomain(0).extent();  // of the largest: the first ranks have the remainder
   key.ranks = decomposition.ranks();
   key.source = fields_of_sources(config) > 0;
   for (const BoundaryConfig& boundary : config.boundaries)

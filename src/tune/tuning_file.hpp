@@ -32,7 +32,7 @@ struct TuningKey {
 
 struct TuningChoice : StepRecord {
   double seconds = 0;    // of a sweep
-  double measured = 0;   // s, of the autotuner
+  double measured = 0;   // s that the autotuner took
   bool complete = true;  // no candidate was omitted for lack of time
 };
 
@@ -45,8 +45,8 @@ TuningKey tuning_key(const Config& config, const Decomposition& decomposition, c
 // None without such a file or entry. Throws Error(deck) for another kind of file, Error(io) if unreadable.
 std::optional<TuningChoice> find_tuning(const std::string& path, const TuningKey& key);
 
-// Collective; rank 0 reads the file. The entry, unless candidates were omitted for lack of time and this run
-// has twice as much. A file that cannot be read, or of another kind, is an error of all ranks.
+// Collective; rank 0 reads the file. Returns the entry, unless candidates were omitted for lack of time and
+// this run has twice the time. A file that cannot be read, or of another kind, is an error of all ranks.
 std::optional<TuningChoice> recall_tuning(const Config& config, const TuningKey& key,
                                           const Communicator& world);
 

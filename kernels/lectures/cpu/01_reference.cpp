@@ -1,10 +1,10 @@
 // The kernels `reference`: plain loops in one thread, x fastest. Tests compare all others with them.
 //
-// Algebra   the formulas as they are: stencil_update(), or material_update() in a body of several materials;
+// Algebra   the formulas as they are: stencil_update(), or material_update() with several materials;
 //           a sum or a maximum in fp64; counts of bins.
 // Mapping   one thread, one cell after another.
 // Storage   registers: the values of a cell.
-// Traffic   what the caches make of it: at best each cell is read once, and written once by a sweep.
+// Traffic   depends on the caches: at best each cell is read once, and written once by a sweep.
 #include "kernels/host/update_norm.hpp"
 
 namespace isotherm::host {
@@ -19,7 +19,7 @@ void plain_loops(Box box, const Body& body) {
   }
 }
 
-// Where each cell becomes cell_update(x, y, z).
+// Stores cell_update(x, y, z) in each cell of the region.
 template <class T, class CellUpdate>
 void sweep_cells(const SweepArgs<T>& args, const CellUpdate& cell_update) {
   const FieldView<const T> in = args.in;
@@ -51,7 +51,7 @@ void sweep(const SweepArgs<T>& args, SweepPlan, Stream) {
   });
 }
 
-// In fp64.
+// Reduces in fp64.
 template <ReductionOp op, class T>
 double reduce(const ReductionArgs<T>& args) {
   double total = 0;

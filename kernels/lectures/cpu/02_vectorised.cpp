@@ -1,8 +1,8 @@
 // Stencil kernel `vectorised`: the plain loops with two pragmas, threads over rows and vectors along x.
 //
 // Algebra   one sweep, stencil_update(); boundaries are in the ghosts.
-// Mapping   threads share the rows of the region; the cells of a row are vectors of 4 to 16, as long as the
-//           instruction set has them (`omp simd` in row.hpp).
+// Mapping   threads share the rows of the region; the cells of a row are swept in vectors of 4 to 16, if
+//           the instruction set has these (`omp simd` in row.hpp).
 // Storage   vector registers: the seven values.
 // Traffic   seven vector loads and a store. x neighbours are in L1; y neighbours are three rows of one plane,
 //           in L1 or L2; z neighbours are in cache as long as it holds three planes of a thread's rows.

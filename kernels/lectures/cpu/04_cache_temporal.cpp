@@ -2,8 +2,8 @@
 // plainest form.
 //
 // Algebra   up to 4 sweeps, each stencil_update() of the result of the one before: the same bits as so many
-//           launches. Later sweeps need boundary ghosts that no memory has, so the kernel sets those of its
-//           buffer, for all sweeps alike.
+//           launches. Later sweeps need boundary ghosts that are not in memory, so the kernel sets the
+//           ghosts of its buffer, for all sweeps alike.
 // Mapping   a thread has a tile of x by y cells and walks along z. At step z, level 0 copies plane z of the
 //           field, level 1 computes plane z - 1 of the first sweep, level 2 plane z - 2 of the second, and so
 //           on. Tiles overlap: each level has a cell less on each side than the one before it, and the last
@@ -35,7 +35,7 @@ class TileWalk {
   }
 
  private:
-  // All that a level must have; none of them beyond a boundary.
+  // The cells that a level must compute, none of them beyond a boundary.
   Box cells_of(int level) const { return a_.boundaries.widened(box_, sweeps_ - level, a_.in.extent); }
   T& at(int level, Int3 c) { return planes_[level][c.z & 3][c.y - box_.lo.y + halo][c.x - box_.lo.x + halo]; }
 
@@ -57,7 +57,7 @@ class TileWalk {
     if (level < sweeps_) set_ghosts(level, {{lo, cells.lo.y, z}, {hi, cells.hi.y, z + 1}});
   }
 
-  // Beyond the boundaries that a plane has reached.
+  // Sets the ghosts beyond the boundaries that a plane touches.
   void set_ghosts(int level, Box plane) {
     for (int f = 0; f < face_count; ++f) {
       const Boundary<T>& boundary = a_.boundaries.faces[f];

@@ -1,5 +1,5 @@
-// What the CPU lectures share: the formula along a row. Lectures are compiled once for each instruction set,
-// so their functions are static and inlined, or templates over it (kernels/host/host_kernels.hpp).
+// Code that the CPU lectures share: the formula along a row. Lectures are compiled once for each instruction
+// set, so their functions are static and inlined, or templates over it (kernels/host/host_kernels.hpp).
 #pragma once
 
 #include "kernels/host/host_kernels.hpp"
@@ -12,8 +12,8 @@ struct Row {
   const T *centre, *y_lo, *y_hi, *z_lo, *z_hi, *source;
 };
 
-// Cells [from, to) of the row `out`. The compiler makes vectors of the loops: no cell depends on another one,
-// and neighbours along x are loads that are shifted by a cell.
+// Updates cells [from, to) of the row `out`. The compiler vectorises the loops: no cell depends on another
+// one, and neighbours along x are loaded with an offset of one cell.
 template <class T>
 static inline __attribute__((always_inline)) void update_row(const Coefficients<T>& coefficients,
                                                              const Row<T>& row, T* out, Index from,
@@ -35,7 +35,7 @@ static inline __attribute__((always_inline)) void update_row(const Coefficients<
   }
 }
 
-// Row (y, z) of the region of one sweep.
+// Sweeps row (y, z) of the region once.
 template <class T>
 static inline __attribute__((always_inline)) void sweep_row(const SweepArgs<T>& a, Index y, Index z) {
   const Row<T> row{&a.in(0, y, z),     &a.in(0, y - 1, z), &a.in(0, y + 1, z),

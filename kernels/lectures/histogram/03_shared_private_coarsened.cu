@@ -19,7 +19,7 @@ struct LaunchShape {
   static constexpr Index most_blocks = 1024;
 };
 
-// Equal slots in a row, counted in registers and written where the slot changes.
+// Consecutive equal slots, counted in registers and written where the slot changes.
 struct Run {
   int slot;
   unsigned length;

@@ -1,9 +1,9 @@
 // Reduction kernel `global_atomic`: every thread adds to one address. The slowest kernel of the ladder.
 //
 // Algebra   r = combination over the cells of the region of part(a - b), in fp64 from the first difference
-//           on; values combine by + or by the larger. 0 over no cells. Parts are never negative where the
-//           larger is wanted, and such doubles have the order of their bits, read as an integer: so it is an
-//           integer maximum, in which a NaN is above infinity.
+//           on; values combine by + or by the maximum. 0 over no cells. For the maximum, parts are never
+//           negative, and such doubles are ordered as their bits, read as integers: so it is an integer
+//           maximum, in which a NaN is above infinity.
 // Mapping   one thread per cell, by the cell's number (cells.hpp): reads are coalesced.
 // Storage   registers: the cell's part. Shared memory: nothing.
 // Traffic   each field once from memory; one atomic operation per cell on the same 8 bytes in L2.
@@ -16,8 +16,8 @@
 namespace isotherm::cuda {
 namespace {
 
-// *to combined with a cell's part. Sums: in the order of arrival. The maximum: of magnitudes, whose bits have
-// the order of the numbers; the sign that a NaN may carry is taken off, so that a NaN is beyond all others.
+// Combines *to with a cell's part. Sums are in the order of arrival. The maximum is of magnitudes, whose bits
+// are ordered as the numbers; the sign bit of a NaN is cleared, so that a NaN is above all numbers.
 template <ReductionOp op>
 __device__ __forceinline__ void atomic_combine(double* to, double part) {
   if constexpr (op == ReductionOp::max_abs) {
@@ -40,7 +40,7 @@ template <class T>
 void reduce(const ReductionArgs<T>& args, Stream stream) {
   const Index cells = args.region.cells();
   with_operation(args.op, [&]<ReductionOp op>() {
-    combine_partials<op>(nullptr, 0, args.result, stream);  // of nothing: 0
+    combine_partials<op>(nullptr, 0, args.result, stream);  // stores 0
     for_grids(ceil_div(cells, block_threads), [&](unsigned blocks, Index first) {
       combine_cells<T, op><<<blocks, block_threads, 0, native(stream)>>>(CellTerm<T, op>(args), cells,
                                                                          first * block_threads, args.result);

@@ -9,7 +9,7 @@
 // Storage   registers: two values. Device memory: one double for two cells, as much as half a field in fp64
 //           or a whole one in fp32.
 // Traffic   each field once; then 4, 2, 1, ... bytes per cell written, and as many read again: 16 bytes per
-//           cell more than the 4 to 16 that are needed. A launch a pass, 27 for 512^3 cells, the last of
+//           cell more than the 4 to 16 that are needed. One launch per pass, 27 for 512^3 cells, the last of
 //           which have less work than a launch costs.
 // Faster    than global_atomic by far: no thread waits for another.
 // Slower    than it need be: partial results go through memory where they could stay in the SM (shared_*).
@@ -18,7 +18,7 @@
 namespace isotherm::cuda {
 namespace {
 
-// Into to[i]: of(i) combined with of(i + half), where there is one. Thread 0 of the grid has i = first.
+// Stores in to[i]: of(i), combined with of(i + half) if there is one. Thread 0 of the grid has i = first.
 template <ReductionOp op, class ValueOf>
 __device__ __forceinline__ void combine_pair(const ValueOf& of, Index count, Index half, Index first,
                                              double* to) {

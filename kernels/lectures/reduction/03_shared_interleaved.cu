@@ -6,7 +6,7 @@
 //           shared memory and combines neighbours, then neighbours of neighbours: in the level of stride s
 //           the threads whose number divides by 2 s work; a second stage (combine.hpp) combines the blocks'
 //           values. No atomics: every run gives the same bits.
-// Storage   shared memory: 256 doubles, 2 KB a block. Registers: a handful.
+// Storage   shared memory: 256 doubles, 2 KB per block. Registers: a handful.
 // Traffic   each field once, and 8 bytes of partial results for 256 cells: less than 1 % more.
 // Slower    than it need be for three reasons, which the next kernels remove one by one. Here it is
 //           divergence: with tid % (2 s) == 0 the working threads are spread over all warps, so that every

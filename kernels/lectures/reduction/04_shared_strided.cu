@@ -1,10 +1,10 @@
-// Reduction kernel `shared_strided`: the same tree, worked by neighbouring threads.
+// Reduction kernel `shared_strided`: the same tree, computed by neighbouring threads.
 //
 // Algebra   as in global_atomic.
 // Mapping   as in shared_interleaved, but thread i combines the values 2 s i and 2 s i + s: the same pairs,
 //           and the working threads are the first ones. Whole warps are idle and are skipped; a warp diverges
 //           in the last five levels only. A second stage combines the blocks, as in shared_interleaved.
-// Storage   shared memory: 256 doubles, 2 KB a block.
+// Storage   shared memory: 256 doubles, 2 KB per block.
 // Traffic   as in shared_interleaved.
 // Faster    than shared_interleaved: in the level of stride s, 256 / (64 s) warps issue instead of 8, and no
 //           remainder is taken.

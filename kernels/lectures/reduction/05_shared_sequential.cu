@@ -4,7 +4,7 @@
 // Mapping   one thread per cell. In the level of stride s, 128 first, thread i < s combines the values i and
 //           i + s: working threads are neighbours, and so is what they read. A second stage combines the
 //           blocks, as in shared_interleaved.
-// Storage   shared memory: 256 doubles, 2 KB a block.
+// Storage   shared memory: 256 doubles, 2 KB per block.
 // Traffic   as in shared_interleaved.
 // Faster    than shared_strided: 32 lanes read 32 neighbours, all banks evenly.
 // Slower    than it need be: half of the threads do nothing after they have loaded their cell, not even in

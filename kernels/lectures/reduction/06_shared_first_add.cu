@@ -4,7 +4,7 @@
 // Mapping   two cells per thread, 256 cells apart, so that both reads are coalesced: they are combined in a
 //           register before anything is shared. The tree is that of shared_sequential. A second stage
 //           combines the blocks, as in shared_interleaved.
-// Storage   shared memory: 256 doubles, 2 KB a block. Registers: one value.
+// Storage   shared memory: 256 doubles, 2 KB per block. Registers: one value.
 // Traffic   each field once, and 8 bytes of partial results for 512 cells.
 // Faster    than shared_sequential: half as many blocks to launch and trees to climb for the same cells, no
 //           thread is idle in the first level, and each has two loads in flight instead of one.

@@ -4,7 +4,7 @@
 // Mapping   two cells per thread, the tree of shared_first_add down to 64 values; those one warp combines by
 //           itself (lecture.hpp), with barriers of the warp. A second stage combines the blocks, as in
 //           shared_interleaved.
-// Storage   shared memory: 256 doubles, 2 KB a block.
+// Storage   shared memory: 256 doubles, 2 KB per block.
 // Traffic   as in shared_first_add.
 // Faster    than shared_first_add: six of eight barriers are gone, at each of which seven warps had nothing
 //           to do; the unrolled levels have neither loop counter nor branch. Lectures from before Volta omit

@@ -1,9 +1,9 @@
 // Reduction kernel `shared_unroll_full`: the whole tree unrolled.
 //
 // Algebra   as in global_atomic.
-// Mapping   two cells per thread; the tree of shared_unroll_warp, its block's size a template's argument
+// Mapping   two cells per thread; the tree of shared_unroll_warp; the block's size is a template argument
 //           (lecture.hpp). A second stage combines the blocks, as in shared_interleaved.
-// Storage   shared memory: 256 doubles, 2 KB a block.
+// Storage   shared memory: 256 doubles, 2 KB per block.
 // Traffic   as in shared_first_add.
 // Faster    than shared_unroll_warp by the loop's counter, comparison and jump in two levels: little, and
 //           less on today's GPUs than in the lectures, where instructions cost more in comparison with

@@ -3,9 +3,9 @@
 // Algebra   as in global_atomic.
 // Mapping   as many blocks as fill a large GPU several times, whatever the region. Each thread combines the
 //           cells i, i + n, i + 2 n, ... by number, n the threads of the whole grid, in one register; then
-//           the tree of shared_unroll_full, once a block. The number of blocks is a constant, not one of the
-//           GPU: every run, and every GPU, gives the same bits.
-// Storage   registers: the running result and four loads. Shared memory: 256 doubles, 2 KB a block.
+//           the tree of shared_unroll_full, once per block. The number of blocks is a constant, not one of
+//           the GPU: every run, and every GPU, gives the same bits.
+// Storage   registers: the running result and four loads. Shared memory: 256 doubles, 2 KB per block.
 // Traffic   each field once; at most 32 KB of partial results.
 // Faster    than shared_unroll_full: launch, tree and barriers come once per some hundred or thousand cells
 //           of a thread, and four loads of a thread are in flight (two fields: eight).

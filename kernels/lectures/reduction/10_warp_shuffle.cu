@@ -5,7 +5,7 @@
 //           their 32 lanes 32 neighbours in x at a time, so reads are coalesced and the division that finds a
 //           segment comes once in 32 reads of a lane (cells.hpp). Each lane combines all its cells first, in
 //           one register; then five shuffles combine a warp, one shared value per warp and five more shuffles
-//           a block. Blocks leave one value each, and a second kernel of one block combines these: without
+//           a block. Each block stores one value, and a second kernel of one block combines these: without
 //           atomics, and in an order that depends on the region alone, so that every run, and every GPU,
 //           gives the same bits.
 // Storage   registers: the running result. Shared memory: one value per warp (64 bytes per block).
@@ -13,15 +13,15 @@
 //           partial results are negligible. Each lane loads four cells before it uses the first: with the 48
 //           warps that fit, 24 KB (one field, fp32) to 96 KB (two, fp64) are in flight on a multiprocessor,
 //           and an H200 needs about 23 KB to use its memory fully.
-// Faster    than grid_stride: no division a cell, one barrier per block instead of three, and no shared
+// Faster    than grid_stride: no division per cell, one barrier per block instead of three, and no shared
 //           memory in the tree.
 #include "kernels/lectures/lecture.hpp"
 
 namespace isotherm::cuda {
 namespace {
 
-// Two waves on a large GPU; more leave more to the second stage (docs/tuning-log). A constant, not the number
-// of multiprocessors, which would change the order of the sum from GPU to GPU.
+// Two waves on a large GPU; more blocks give the second stage more work (docs/tuning-log). A constant, not
+// the number of multiprocessors, which would change the order of the sum from GPU to GPU.
 struct LaunchShape {
   static constexpr int threads = 256;
   static constexpr Index most_blocks = 2048;

@@ -1,9 +1,9 @@
-// Reduction kernel `cub`: the library's device reduction, what a user should take where it fits.
+// Reduction kernel `cub`: the library's device reduction, which a user should take where it fits.
 //
 // Algebra   as in warp_shuffle.
 // Mapping   CUB reduces a sequence: here the numbers 0, 1, 2, ... of the region's cells, x fastest, which a
 //           transform turns into the cells' parts of the result. Neighbouring threads get neighbouring
-//           numbers, so reads are coalesced within a row. CUB chooses blocks, items a thread and its second
+//           numbers, so reads are coalesced within a row. CUB chooses blocks, items per thread and its second
 //           pass, and launches its kernels itself, so no <<<>>> is here; for one kind of GPU the order is
 //           fixed, and so are the bits.
 // Storage   registers: some sixteen cells per thread; shared memory: one value per warp.
@@ -19,8 +19,8 @@
 namespace isotherm::cuda {
 namespace {
 
-// CUB wants one value for each of five times the blocks that fit on the GPU: 42 KB on an H200. This holds for
-// one of 800 multiprocessors with 32 blocks each; the launch asks CUB for the true figure.
+// CUB wants one value for each of five times the blocks that fit on the GPU: 42 KB on an H200. This is enough
+// for 800 multiprocessors with 32 blocks each; the launch asks CUB for the true figure.
 constexpr std::size_t scratch = std::size_t{1} << 20;
 
 template <class T>
@@ -35,7 +35,7 @@ void reduce(const ReductionArgs<T>& args, Stream stream) {
           "cub::DeviceReduce::TransformReduce");
     };
     std::size_t needed = 0;
-    call(nullptr, needed);  // asks only
+    call(nullptr, needed);  // only asks for the size
     if (needed > scratch) {
       throw Error(ExitCode::internal, "reduction cub has " + std::to_string(scratch) +
                                           " bytes of scratch memory (this GPU needs " +
@@ -50,8 +50,8 @@ void reduce(const ReductionArgs<T>& args, Stream stream) {
 template <class T>
 void reduction_cub(ReductionKernel<T>& kernel) {
   kernel.launch = reduce<T>;
-  kernel.scratch_bytes = [](Box) { return scratch; };  // of any device: asks none
-  // No row.resources: the kernels, and how many of them, are the library's.
+  kernel.scratch_bytes = [](Box) { return scratch; };  // enough for any device
+  // No kernel.resources: the library chooses its kernels and their number.
 }
 
 ISOTHERM_BOTH_PRECISIONS(reduction_cub, ReductionKernel);

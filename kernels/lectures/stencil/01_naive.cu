@@ -8,7 +8,7 @@
 //           idle threads.
 // Storage   registers: the seven values. Shared memory: nothing. Constant memory: coefficients, addresses,
 //           pitches and the region's end, as they are parameters of the kernel. All threads read them at
-//           once, for which its cache is made.
+//           once, for which the constant cache is made.
 // Traffic   seven reads and a write are issued per cell: 32 bytes in fp32, 64 in fp64. Of the reads, x
 //           neighbours come from the lines that the warp holds in L1 already, y neighbours from L1 where the
 //           block has several rows, else from L2, z neighbours from L2 as long as it holds three planes.
@@ -34,14 +34,14 @@ __global__ void __launch_bounds__(threads)
   const Int3 cell = cell_of_thread(first);
   if (beyond(cell, hi)) return;
   const T* t = &in(cell);
-  const T s = scaled_source(c, source.empty() ? c.heat : source(cell));  // the same way for the whole grid
+  const T s = scaled_source(c, source.empty() ? c.heat : source(cell));  // the same branch in the whole grid
   out(cell) =
       stencil_update(c, t[0], t[-1], t[1], t[-in.pitch_y], t[in.pitch_y], t[-in.pitch_z], t[in.pitch_z], s);
 }
 
-// Of several materials: a cell also reads seven classes, and at an interface the conductances of its faces. A
-// thread takes eight cells along z: of all that a cell needs along z it reads one. Where materials are mixed,
-// L1 is the limit, and 1024 threads of a multiprocessor, of 64 registers each, hide its latency best.
+// With several materials a cell also reads seven classes, and at an interface the conductances of its faces.
+// A thread takes eight cells along z, so a cell reads only its upper neighbour along z. If materials are
+// mixed, L1 is the limit, and 1024 threads per multiprocessor, of 64 registers each, hide its latency best.
 constexpr int cells_along_z = 8;
 template <class T, int threads>
 __global__ void __launch_bounds__(threads, 1024 / threads)

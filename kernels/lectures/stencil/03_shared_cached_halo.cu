@@ -1,7 +1,7 @@
 // Stencil kernel `shared_cached_halo`: the tile alone in shared memory, its halo left to the caches.
 //
 // Algebra   one sweep, stencil_update(); boundaries are in the ghosts.
-// Mapping   one thread per cell, a block a tile. Every thread loads its own cell, once and without a branch;
+// Mapping   one thread per cell, one block per tile. Every thread loads its own cell, once, without a branch;
 //           after the barrier a neighbour inside the tile comes from shared memory, one outside it from
 //           global memory. Threads at the tile's faces take the other branch: the divergence has moved from
 //           the loads to the use.
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(tile_x* tile_y* tile_z)
   __syncthreads();
   if (!active) return;
   const T* g = &in(cell);
-  // A neighbour's thread beyond the region has loaded nothing.
+  // If the neighbour is beyond the region, its thread has loaded nothing.
   const T x_lo = x > 0 ? t[z][y][x - 1] : g[-1];
   const T x_hi = x < tile.x - 1 && cell.x < hi.x - 1 ? t[z][y][x + 1] : g[1];
   const T y_lo = y > 0 ? t[z][y - 1][x] : g[-in.pitch_y];

@@ -1,7 +1,7 @@
 // Stencil kernel `shared_coalesced`: the tile of `shared`, its halo loaded by whole warps.
 //
 // Algebra   one sweep, stencil_update(); boundaries are in the ghosts.
-// Mapping   one thread per cell, a block a tile. Loads do not follow the cells of threads: warps take the
+// Mapping   one thread per cell, one block per tile. Loads do not follow the cells of threads: warps take the
 //           tile's rows in turn, halo rows too, and the 32 lanes of a warp read consecutive cells of a row,
 //           so all lanes load alike. After the barrier each thread computes its own cell.
 // Storage   shared memory: (x + 2)(y + 2)(z + 2) cells as in `shared`; the rows in the corners of the (y, z)
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(tile_x* tile_y* tile_z)
     const bool halo_row = halo_y || halo_z || gy == hi.y || gz == hi.z;
     for (int x = lane; x < tile.x + 2; x += warp_size) {
       const Index gx = lo.x + x - 1;
-      // The ends of a halo row are nobody's neighbours.
+      // No cell of the tile has the ends of a halo row as neighbours.
       if (gx > hi.x || (halo_row && (x == 0 || gx == hi.x))) continue;
       t[z][y][x] = in(gx, gy, gz);
     }

@@ -4,7 +4,7 @@
 // Algebra   one sweep, stencil_update(); boundaries are in the ghosts.
 // Mapping   one thread per cell of the slice; the block walks through its planes. The slices below, at and
 //           above the current plane are in shared memory; at the next plane the lowest is overwritten (the
-//           slices change names, nothing is copied). Threads at the slice's edge load its halo.
+//           pointers to slices rotate, nothing is copied). Threads at the slice's edge load its halo.
 // Storage   shared memory: three slices of (x + 2)(y + 2) cells, 32x16 in fp32: 7.3 KB.
 // Traffic   z neighbours cost nothing: a plane is read once for its three uses. The halo is paid in x and y
 //           only, 1 + 2/x + 2/y reads per cell (1.19 for 32x16), and the two planes at the ends of a chunk.
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(tile_x* tile_y, least_blocks<T, tile_x * tile_
     at->load(in, cell, hi);
   }
   for (; cell.z < end; ++cell.z) {
-    // The slice above needs its halo only where it will be at work: beyond the chunk its cells alone do.
+    // The slice above needs its halo only if it will be updated; beyond the chunk only its cells are read.
     if (active) {
       const Int3 next{cell.x, cell.y, cell.z + 1};
       if (next.z < end) {

@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(tile_x* tile_y)
   }
 }
 
-// In packs and rows: as cover() counts threads.
+// The box for cover(), which counts threads, is in packs and rows.
 template <class T>
 void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
   if (args.region.empty()) return;

@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(tile_x* tile_y)
   for (int n = 1; n <= count; ++n, ++cell.z) {
     __pipeline_wait_prior(stages - 3);  // of planes 0 to n + stages - 2, those up to n + 1 have arrived
     __syncthreads();                    // in all threads; and all have computed plane n - 1
-    copy(n + stages - 1);               // into its stage
+    copy(n + stages - 1);               // into the stage of plane n - 1
     const Stage<T, tile>& centre = pipeline[n % stages];
     const T above = pipeline[(n + 1) % stages].t[y][x];
     if (active) {

@@ -2,15 +2,15 @@
 // plainest form: 2.5-D blocking, once for each sweep.
 //
 // Algebra   two sweeps, each stencil_update() of the result of the one before: the same bits as two launches.
-//           The second sweep needs boundary ghosts of the first one's result, which no memory has: so the
+//           The second sweep needs boundary ghosts of the first one's result, which are not in memory: so the
 //           kernel replaces a neighbour beyond a boundary by the boundary condition, in both sweeps.
 // Mapping   a thread block walks along z, a thread owns one (x, y). When plane z arrives, level 0 computes
 //           plane z - 1 of the first sweep, level 1 plane z - 2 of the second: the result of a level is the
 //           plane above of the next one, in the same thread. Tiles overlap: of x by y threads those at the
-//           edge lack neighbours, one cell more at each level, so that (x - 4)(y - 4) cells are stored. What
-//           the others compute is wrong and is never used.
-// Storage   registers: two values for each level, the plane below and the plane at work. Shared memory: the
-//           plane at work of each level, 32x16 in fp32: 4 KB.
+//           edge lack neighbours, one cell more at each level, so that (x - 4)(y - 4) cells are stored. The
+//           results of the other threads are wrong and are never used.
+// Storage   registers: two values for each level, the plane below and the current one. Shared memory: the
+//           current plane of each level, 32x16 in fp32: 4 KB.
 // Traffic   one read and one write for two sweeps, and the overlap: 32x16 threads read 1.52 cells for each
 //           one stored, which L2 absorbs in part. Redundant work grows with each level and shrinks with
 //           the tile. `temporal` (kernels/production) keeps the idea and takes larger tiles in registers,
@@ -25,7 +25,7 @@ namespace {
 constexpr std::array tiles = {Tile{32, 16, 64}, Tile{32, 32, 64}, Tile{64, 16, 64}, Tile{64, 8, 64}};
 constexpr int max_time_block = 2;
 
-// One cell in the given sweep; `below` and `above` are its neighbours along z, the others are in `plane`.
+// Updates one cell in the given sweep. `below` and `above`: its neighbours along z; `plane` has the others.
 template <class T, int tile_y, int tile_x>
 __device__ __forceinline__ T cell_update(const SweepArgs<T>& a, int sweep, Int3 cell,
                                          const T (&plane)[tile_y][tile_x], T below, T above) {

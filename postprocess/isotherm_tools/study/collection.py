@@ -1,8 +1,8 @@
-"""What all cases have come to, as study.csv, study.json and the table that answers the question.
+"""The results of all cases, as study.csv, study.json and a table of the requested columns.
 
-The cases of a deck with `scaling:` are strong or weak series, with speed-up and efficiency as in ../scaling.py. A count of
-several runs has the time of the median run, of an even number the faster of the two in the middle. A smallest count
-without a time leaves both open: no other takes its place unasked."""
+The cases of a deck with `scaling:` are strong or weak series, with speed-up and efficiency as in ../scaling.py. A count with
+several runs has the time of the median run; if their number is even, of the faster of the two in the middle. If the
+smallest count has no time, both are missing: no other count replaces it."""
 
 import csv
 import math
@@ -13,8 +13,8 @@ from isotherm_tools.study import state
 from isotherm_tools.text import (
     FACES, aligned, as_number, counted, csv_text, escaped, extent_text, groups, is_number, percent, place, shortest, titled)
 
-# With their units behind the last '_', as in run.json and history.csv. The path within run.json, of which most have the
-# last word; None: of history.csv, under its name.
+# Columns, with their unit after the last '_', as in run.json and history.csv -> the path within run.json; None: a column of history.csv
+# of the same name.
 OF_RUN = {
     **{name: f"performance.{name}" for name in (
         "sweeps", "step_s", "points_per_s", "effective_bandwidth_bytes_per_s", "copy_bandwidth_share_percent",
@@ -23,50 +23,50 @@ OF_RUN = {
     "residual_K": "residual.last_K", "convergence": "residual.convergence",
     **{name: f"verification.{name}" for name in ("max_error_K", "l2_error_K", "verdict")},
     **dict.fromkeys(("min_K", "max_K", "mean_K", "heat_J", "rate_W", *FACES, "source_W", "balance_W")),
-    "time_s": "time_s", "wall_s": "phases_s.total.max",  # of all parts of a case that was stopped and resumed
+    "time_s": "time_s", "wall_s": "phases_s.total.max",  # over all parts of a case that was stopped and resumed
     "host_peak_bytes": "memory.host_peak_bytes",
     **{name: f"method.{name}" for name in ("kernel", "tile", "reduction", "transport")},
     "fingerprint": "fingerprint", "message": "message",
 }
-OF_SCALING = ("cells", "speedup", "efficiency_percent", "scaling_base")  # of a deck with scaling: besides
-# Reported unasked, where a case has them.
+OF_SCALING = ("cells", "speedup", "efficiency_percent", "scaling_base")  # in addition, for a deck with scaling:
+# Reported by default, if a case has them.
 USUAL = ("step_s", "copy_bandwidth_share_percent", "residual_K", "max_error_K", "max_K")
 
 
 class Collection:
-    """`csv`: a line for each case, in the order of the deck; names with units in the head. `record`: the same for
-    study.json, with each case's settings and its whole run.json. `table`: study.report, sorted by study.sort; then
-    those of scaling."""
+    """`csv`: a line for each case, in the order of the deck; the head has names with units. `record`: the same for study.json, with
+    each case's settings and its whole run.json. `table`: the columns of study.report, sorted by study.sort; then the tables of
+    scaling."""
 
     def __init__(self, deck):
         self.deck, self.rows, self.cases, self.scaled = deck, [], [], []
         sections, looks = deck.sections, state.look_at(deck, deck.cases)
         failed = [look.exit_code for look in looks if look.state == "failed"]
         self.finished, self.failed = sum(look.is_finished for look in looks), len(failed)
-        # Of the first case that failed; stopped; not converged; done. A case that a signal ended, or that ended as a
-        # launcher ends, has none of ours.
+        # Of the first case that failed; else: stopped; not converged; done. A case that ended by a signal, or with the code of a
+        # launcher, has no exit code of isotherm.
         self.exit_code = (failed[0] if 1 < failed[0] < 128 else state.INTERNAL) if failed else \
             state.STOPPED if self.finished < len(looks) else \
             state.NOT_CONVERGED if any(look.state == "not converged" for look in looks) else state.DONE
         names = ["name", *deck.varied, "ranks", "state", "exit_code", *(OF_SCALING if deck.scaling else []), *OF_RUN,
                  *sections["report"], *([sections["sort"]] if sections["sort"] else [])]
         self.columns = list(dict.fromkeys(names))
-        # Of varied keys; the others have it in their names.
+        # Units of varied keys; the names of other columns contain their units.
         self.units = {key: unit for key in deck.varied if (unit := sections["keys"].get(key, {}).get("unit"))}
         for case, look in zip(deck.cases, looks):
             self.add(case, look)
         self.series = scaling_series(self.scaled)
         for series in self.series:
             first = deck.cases[series.members[0]]
-            # What its cases have in common: "solver.kernel openmp".
+            # The settings that the cases of a series share: "solver.kernel openmp".
             series.label = ", ".join(f"{key} {first.value_text(key)}" for key in deck.varied if key not in ("ranks", "run"))
             for number in series.members:
                 self.rows[number].update({**series.speed_of(self.scaled[number]), "scaling_base": series.base_text})
-        # Of fingerprints.
+        # Different fingerprints within a series; empty if there are none.
         self.disagreement = next((series.disagreement for series in self.series if series.disagreement), "")
         for row, case in zip(self.rows, self.cases):
             case["values"] = {name: row.get(name) for name in self.columns}
-        # What was asked for; else what varies, and what most ask for where a case has it.
+        # The requested columns; else names, states, and the usual columns that a case has.
         self.reported = sections["report"] or ["name", "state", *(
             name for name in USUAL if any(row.get(name) is not None for row in self.rows))]
         self.csv = csv_text([self.heads(self.columns), *([plain(row.get(name)) for name in self.columns] for row in self.rows)])
@@ -80,7 +80,7 @@ class Collection:
                 for series in self.series]}} if deck.scaling else {})}
 
     def add(self, case, look):
-        # An earlier deck's numbers are not those of this case.
+        # Results of an earlier deck are not those of this case.
         run = {} if look.state == "changed" else state.run_record(case)
         row = last_diagnostics(case.folder / "history.csv") if run else {}
         texts = {key: case.value_text(key) for key in self.deck.varied}
@@ -89,7 +89,7 @@ class Collection:
         row.update({name: value_at(run, path) for name, path in OF_RUN.items() if path})
         row.update({"name": case.name, **settings, **known})
         row.update({name: value_at(run, name) for name in self.columns if name not in row and "." in name})
-        # Those before the checkpoint from which it was resumed, too: as many as a case that was never stopped.
+        # Adds those before the checkpoint of a resumed case: the sums are as for a case that was never stopped.
         for name, key in (("sweeps", "sweep"), ("wall_s", "earlier_wall_s")):
             before = value_at(run, f"continuation.restarted_from.{key}")
             if is_number(row[name]) and is_number(before):
@@ -118,14 +118,14 @@ class Collection:
 
 
 def last_diagnostics(path):
-    """The last line of history.csv that has them."""
+    """The numbers of the last line of history.csv that has diagnostics."""
     lines = list(csv.DictReader(state.text_or_empty(path).splitlines(), restkey="", restval=""))
     last = next((line for line in reversed(lines) if line.get("max_K")), {})
     return {name: value for name, cell in last.items() if name and (value := as_number(cell)) is not None}
 
 
 def value_at(run, path):
-    """Of "performance.step_s"; None where there is none, or no single value."""
+    """The value at a path such as "performance.step_s"; None if there is none, or no single value."""
     at = run
     for part in path.split("."):
         if isinstance(at, dict) and part in at:
@@ -146,9 +146,9 @@ def plain(value):
 
 
 class ScalingSeries:
-    """`members`: numbers of its cases; `rows`: by ranks, as study.json has them, of which the first is what the others are
-    compared with. `runs` of a row have a time; `case`: whose run counts; `remark`: why something is missing. `cases`: as
-    Collection.add makes them; with `step_s` where they have finished."""
+    """`members`: numbers of its cases; `rows`: by ranks, as in study.json; others are compared with the first. In a row, `runs` is the
+    number of runs with a time; `case`: the run that counts; `remark`: why something is missing. `cases`: as made by Collection.add,
+    with `step_s` if they have finished."""
 
     def __init__(self, members, cases):
         self.members, self.rows = members, []
@@ -162,7 +162,7 @@ class ScalingSeries:
                 "ranks": ranks, "cells": list(of_ranks[0].cells), "runs": len(timed), "case": middle and middle.name,
                 "step_s": middle and middle.step_s, **self.speed_of(middle), "halo_hidden_percent": middle and middle.halo_hidden_percent,
                 "remark": remark or None})
-        # One problem has one answer, whoever computes it; cases that ended at other sweeps have another.
+        # One problem has one answer on any ranks; cases that ended at another sweep have another answer.
         problems = groups((case for case in cases if case.step_s is not None and case.fingerprint),
                           lambda case: (*case.cells, case.sweeps or 0))
         answers = {problem: {case.fingerprint for case in those} for problem, those in sorted(problems.items())}
@@ -170,7 +170,7 @@ class ScalingSeries:
                                   "on any ranks)" for problem, found in answers.items() if len(found) > 1), "")
 
     def speed_of(self, case):
-        """None where the case or the base has no time."""
+        """Speed-up and efficiency; None if the case or the base has no time."""
         if not self.base or not case or case.step_s is None:
             return {"speedup": None, "efficiency_percent": None}
         rate, base_rate = (math.prod(each.cells) / each.step_s for each in (case, self.base))
@@ -184,7 +184,7 @@ def scaling_series(cases):
 
 
 def scaling_text(kind, label, series):
-    """The table that is printed. `label`: what the series has in common, or empty."""
+    """The printed table. `label`: the settings that the cases of the series share, or empty."""
     forms = {"ranks": str, "cells": extent_text, "runs": str, "step_s": "{:.6g}".format, "speedup": "{:.4g}".format,
              "efficiency_percent": percent, "halo_hidden_percent": percent}
     rows = [["ranks", "cells", "runs", "step_s", "speed-up", "efficiency", "hidden", "remark"], *(

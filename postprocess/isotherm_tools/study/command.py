@@ -44,7 +44,7 @@ def parse(words):
 
 
 def main(words):
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until cases run
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # default handling until cases run
     return Command(words, parse(words)).run()
 
 
@@ -70,7 +70,7 @@ class Command:
             state.check_unchanged(deck)
         state.make_folder(deck.directory, "cannot use {folder} as the study's directory ({why}); choose another with output.directory=...")
         if options.case:
-            # As one task of many that run at once: no lock but that of the case, no file but those of the case.
+            # One task of many that run at once: it uses only the case's lock and writes only the case's files.
             stopped_by = Runner(deck, options.jobs, options.retry).run()
             return self.conclude(deck, Collection(deck), stopped_by)
         with state.DirectoryLock(deck.directory, options.force) as lock:
@@ -87,7 +87,7 @@ class Command:
             return self.conclude(deck, collection, stopped_by)
 
     def load(self, host, plan=False):
-        """`host`: on which cases are to run; empty: on none."""
+        """`host`: where the cases are to run; empty: nowhere."""
         deck = StudyDeck(*self.asked, self.options.limit, host, plan)
         if name := self.options.case:
             names = [case.name for case in deck.cases]
@@ -102,7 +102,7 @@ class Command:
         return deck
 
     def check(self):
-        """A line for each case. Of several ranks that a launcher started one says it."""
+        """Prints a line for each case. If a launcher started several ranks, only one prints."""
         deck = StudyDeck(*self.asked, None, "either", plan=True)
         deck.check_cases()
         if program.launched_rank() > 0:
@@ -117,14 +117,14 @@ class Command:
         return state.DONE
 
     def words(self):
-        """What to type to go on."""
+        """The command line that resumes the study."""
         options = self.options
         words = ["isotherm", "study", options.deck, *options.overrides, *(["--jobs", options.jobs] if options.jobs else []),
                  *(["--limit", options.limit] if options.limit else []), *(["--slurm"] if options.slurm else [])]
         return shell_words(words + (["--case", options.case] if options.case else []))
 
     def conclude(self, deck, collection, stopped_by):
-        """The exit code, or a failure with it: what is to be done about what the cases have come to."""
+        """Returns the exit code, or raises a failure that says what to do about the results of the cases."""
         cases = counted(len(deck.cases), "case")
         finished = f"{collection.finished} of {cases} finished; go on with: {self.words()}"
         if stopped_by:
@@ -148,9 +148,9 @@ def plan_rows(deck, looks):
 
 
 def dry_run_text(deck, retry):
-    """With times, for which the copy bandwidth of this host is measured; starts nothing and writes nothing."""
+    """The text of a dry run with times, for which it measures the copy bandwidth of this host; starts no case, writes no file."""
     looks = state.look_at(deck, deck.cases)
-    cells = {}  # of the first case of each backend that the cases use: the copy's arrays are as large
+    cells = {}  # of the first case of each backend: the size of the arrays of the copy
     for case in deck.cases:
         cells.setdefault(case.plan["backend"], prod(case.plan["cells"]))
     answers = deck.ask([{"bandwidth": backend, "bytes": 8 * count} for backend, count in cells.items()])

@@ -1,8 +1,8 @@
-"""A deck with `study:` or `scaling:` as its cases: which keys have which values in each, what it is called, each
-resolved and checked by the program as a run of it would be.
+"""Expands a deck with `study:` or `scaling:` into its cases: the values of the varied keys and the name of each. The program
+resolves and checks each case as it would for a run.
 
-The program has read the deck: a node of it is a dict with `at` (its place: argument, line, column), `yaml` (its text),
-`same` (to tell values apart: 16 and 16.0 are one) and `text` of a scalar, `items` of a list, `keys` and `items` of a
+The program reads the deck: a node of it is a dict with `at` (its place: argument, line, column), `yaml` (its text),
+`same` (to compare values: 16 and 16.0 are equal) and `text` of a scalar, `items` of a list, `keys` and `items` of a
 map."""
 
 import re
@@ -15,12 +15,12 @@ from isotherm_tools.program import DATA, UNAVAILABLE, Failure, raise_error
 from isotherm_tools.study import collection
 from isotherm_tools.text import counted, groups, meant, printable
 
-MOST_CASES = 100000  # before any is excluded
-MOST_LINES = 100  # of problems
-SHOWN = 3  # names of cases behind a problem that not all have
-LONGEST_NAME = 120  # with a suffix and a sweep a file name still has less than 255
+MOST_CASES = 100000  # before exclusion
+MOST_LINES = 100  # lines of problems
+SHOWN = 3  # names of cases after a problem that not all cases have
+LONGEST_NAME = 120  # so that a file name with suffix and sweep has less than 255 characters
 KEY = r"\{([^{}]*)\}"  # of study.name
-RESERVED = ("study.csv", "study.json", "run.lock", "deck", "deck.resolved")  # what a study or a run writes of its own
+RESERVED = ("study.csv", "study.json", "run.lock", "deck", "deck.resolved")  # names of files of a study or a run
 
 
 class StudyDeck:
@@ -58,7 +58,7 @@ class StudyDeck:
                 raise Failure(case.refused["code"], f"{case.refused['text']} [case {case.name}]")
 
     def changes(self, pairs):
-        """What of resolved decks differs, as "problem.steps 4 -> 6"; where they lie does not matter. `pairs`: [(before, now)]."""
+        """Differences of resolved decks, as "problem.steps 4 -> 6", without those of output.directory. `pairs`: [(before, now)]."""
         unknown = list(dict.fromkeys(pair for pair in pairs if pair not in self.known_changes and pair[0] != pair[1]))
         for pair, answer in zip(unknown, self.ask([{"before": before, "now": now} for before, now in unknown]) if unknown else []):
             found = raise_error(answer)["changes"]
@@ -69,18 +69,18 @@ class StudyDeck:
 
 
 def check_deck(errors, cases):
-    """A line of the deck is often wrong for all of them; lines that not every case has end in those that do."""
+    """Raises all errors. A line that all cases share is printed once; other lines end with the names of their cases."""
     texts = []
     for line, found in groups([(line, name) for name, error in errors for line in error["text"].split("\n")], lambda each: each[0]).items():
         more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
         who = f" [case{'' if len(found) == 1 else 's'} {', '.join(name for _, name in found[:SHOWN])}{more}]"
         texts.append(line if len(found) == cases > 1 else line + who)
-    if texts:  # of the last case's own code where the deck is at fault in none: a right deck that this build lacks something for
+    if texts:  # UNAVAILABLE if no case has an error of the deck: the deck is right, but this build lacks a feature
         raise Failure(DATA if any(error["code"] == DATA for _, error in errors) else UNAVAILABLE, "\n".join(texts))
 
 
 class Problems:
-    """All that is wrong with the sections, with the places that the program knows: (place, line) each."""
+    """Collects all problems of the sections, with their places from the program: (place, line) each."""
 
     def __init__(self, file, places):
         self.file, self.places, self.lines, self.warnings = file, places, [], []
@@ -105,21 +105,21 @@ class Problems:
 class StudyCase:
     ranks: int
     settings: dict  # key -> node, in the order of the deck, ranks and run left out
-    run: int = 1  # of the repeats that `scaling:` asks for
-    series: int = 0  # cases that differ in ranks and run alone have one
-    word: str = ""  # that the list gives it
+    run: int = 1  # number of the repeat, for `scaling:`
+    series: int = 0  # cases that differ only in ranks and run share a series
+    word: str = ""  # its name in the list
     name: str = ""  # of its folder
 
     def resolved(self, answer):
         self.deck, self.cells, self.plan, self.refused = (answer.get(key) for key in ("deck", "cells", "plan", "refused"))
         self.folder = Path(answer["directory"]) / self.name
         self.deck_file = self.folder / f"{self.name}.yaml"
-        # For the share that it has in a study: cells times sweeps, of which a steady case may do fewer.
+        # Measures its share of the work of a study: cells times sweeps; a steady case may do fewer sweeps.
         self.work = prod(self.cells) * max(answer["sweeps"], 1)
         return self
 
     def value_text(self, key):
-        """As it stands in names and tables; "default" where the case leaves the key to the deck."""
+        """The value as in names and tables; "default" if the case does not set the key."""
         if key in ("ranks", "run"):
             return str(getattr(self, key))
         node = self.settings.get(key, {"text": "default"})
@@ -137,10 +137,9 @@ def within(key, around):
 
 
 class Expansion:
-    """runs x matrix x zip x list x counts of ranks, without those that are excluded: counts of ranks change fastest,
-    then the last key of the matrix; runs slowest, so that what a machine does meanwhile meets all counts. A key that
-    one of them gives no other may give. Each is an axis: a list of settings that go together, {key: node}, where `name` has the
-    word that the list gives them."""
+    """runs x matrix x zip x list x counts of ranks, without excluded combinations. Counts of ranks change fastest, then the last key of
+    the matrix; runs change slowest, so that drift of the machine affects all counts alike. Only one of these may set a key. Each is an
+    axis: a list of settings that belong together, {key: node}, where `name` has the word that the list gives them."""
 
     def __init__(self, sections, problems, limit):
         self.sections, self.problems, self.limit = sections, problems, limit
@@ -158,7 +157,7 @@ class Expansion:
             self.expand(axes, excluded)
 
     def read_axes(self):
-        """Counts before all others, which may not say it too."""
+        """Reads counts first: no other axis may set the ranks too."""
         sections = self.sections
         counts = self.counts() if self.scaling else []
         axes = self.lists(sections["matrix"], "study.matrix") + self.zip(sections["zip"], "study.zip")
@@ -178,7 +177,7 @@ class Expansion:
             self.problems.add("study.limit", f"{count} cases{before} are more than any study may have ({MOST_CASES}); "
                                              "make several studies of it")
             return
-        # Combinations that differ in ranks and run alone are of one series.
+        # Combinations that differ only in ranks and run form one series.
         series = prod(map(len, axes[1 if self.repeats > 1 else 0:-1])) if self.scaling else 1
         left_out = [0] * len(excluded)
         for number, picked in enumerate(product(*axes)):
@@ -192,7 +191,7 @@ class Expansion:
                 left_out[entry] += 1
             else:
                 ranks, run = settings.pop("ranks", {"count": self.sections["ranks"] or 1}), settings.pop("run", {"count": 1})
-                if "problem" in ranks and not self.problems.lines:  # a wrong count is one problem, of however many cases
+                if "problem" in ranks and not self.problems.lines:  # a wrong count is one problem, even if many cases have it
                     self.problems.add("study.ranks", ranks["problem"], ranks["at"])
                 of_series = number // len(axes[-1]) % series if self.scaling else 0
                 self.cases.append(StudyCase(ranks.get("count", 1), settings, run["count"], of_series, word))
@@ -234,7 +233,7 @@ class Expansion:
         return axes
 
     def zip(self, node, path):
-        """{key: [values]}, all lists as long: one axis, or none."""
+        """{key: [values]}, all lists of the same length: one axis, or none."""
         axes = self.lists(node, path, may_repeat=True)
         for axis in axes[1:]:
             if len(axis) != len(axes[0]):
@@ -271,7 +270,7 @@ class Expansion:
         return [{"ranks": number_node(count, place)} for count in counts]
 
     def maps(self, node, path):
-        """A list of maps, none empty."""
+        """The maps of a list; empty ones are a problem."""
         if not is_given(node):
             return []
         if "keys" in node or not node.get("items"):
@@ -285,7 +284,7 @@ class Expansion:
         return bool(node.get("keys"))
 
     def may_give(self, key, at, path):
-        """A key that may vary, and that no other of matrix, zip and list gives too, nor as a part of what it gives."""
+        """True if the key may vary, and no other of matrix, zip and list sets it, a part of it, or a map that contains it."""
         name, why = key["name"], ""
         if name == "output":
             why = "cannot vary as a whole (its directory is the study's); vary the keys in it"
@@ -313,7 +312,7 @@ def number_node(number, place):
 
 
 def name_cases(expansion):
-    """By study.name, or by all that varies. Two of one name are a problem."""
+    """Names cases by study.name, or by all that varies. Equal names are a problem."""
     problems, pattern, varied = expansion.problems, expansion.sections["name"], expansion.varied
     keys = [*varied, "name", "ranks"]
     for found in re.finditer(KEY + "|[{}]", pattern):
@@ -328,7 +327,7 @@ def name_cases(expansion):
     first = {}
     for number, case in enumerate(expansion.cases, 1):
         name = re.sub(KEY, lambda found, case=case: case.word if found[1] == "name" else case.value_text(found[1]), pattern)
-        if not pattern:  # "kernel-naive_cells-64", and the list's name where it gives one for its keys
+        if not pattern:  # "kernel-naive_cells-64"; a name from the list replaces the list's keys
             name = "_".join([*(f"{key.rpartition('.')[2]}-{case.value_text(key)}" for key in varied
                                if not (case.word and key in listed)), *([case.word] if case.word else [])])
         case.name = safe_name(name)
@@ -349,13 +348,13 @@ def name_cases(expansion):
 
 
 def safe_name(text):
-    """A name of a folder: all that is not safe in one made '-', and none of it at the ends; no hidden folder, no option."""
+    """A name for a folder: unsafe characters become '-', which is removed at the ends; never a hidden folder or an option."""
     return re.sub(r"-?[^A-Za-z0-9._+-][^A-Za-z0-9._+-]*", "-", text).rstrip("-").lstrip(".-")
 
 
 def check_sections(sections, varied, problems):
-    """Rejects what study.report and study.sort name and no case can have (a path within run.json, "a.b", may be any),
-    options of sbatch that would be no line of their own, and overrides of what varies."""
+    """Rejects columns of study.report and study.sort that no case can have (paths within run.json, "a.b", are not checked), options of
+    sbatch that are not single lines, and overrides of varied keys."""
     known = ["name", "ranks", "state", "exit_code", *varied, *collection.OF_RUN,
              *(collection.OF_SCALING if sections["scaling"] else [])]
     asked = [(name, "study.report") for name in sections["report"]] + ([(sections["sort"], "study.sort")] if sections["sort"] else [])

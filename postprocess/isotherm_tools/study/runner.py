@@ -1,7 +1,7 @@
-"""Runs the cases of a study as processes of their own, several at once, resumes what earlier studies left, and tells how
-far they are: a line for each that ends, and on a terminal a line that moves, of those that run, with the time that the
-others will take by an estimate: cells times sweeps at the mean rate of the cases that have ended, and what these took
-beside their sweeps. A steady case is taken for one that sweeps as often as it may."""
+"""Runs the cases of a study as separate processes, several at once, resumes unfinished cases, and reports progress: a line
+for each case that ends, and on a terminal a rewritten line of the running cases, with an estimate of the time left: cells
+times sweeps at the mean rate of the cases that have ended, plus their mean time outside sweeps. A steady case counts with
+the most sweeps that it may do."""
 
 import ctypes
 import os
@@ -22,12 +22,12 @@ from isotherm_tools.text import counted, display_width, escaped, human_duration,
 
 
 class Progress:
-    """`work`: cells times sweeps of all cases that are due, `jobs` of them at once. `running`: jobs."""
+    """`work`: cells times sweeps of all cases that are due; `jobs`: cases that run at once. `running`: jobs that run now."""
 
     def __init__(self, work, cases, jobs):
         self.work, self.cases, self.jobs = work, cases, jobs
         self.ended_work = self.gone_work = self.seconds = self.seconds_of_sweeps = 0
-        self.ended_cases = self.gone = 0  # gone: ended, and skipped
+        self.ended_cases = self.gone = 0  # gone: ended or skipped
         self.moves = os.isatty(2) and os.environ.get("TERM", "") not in ("", "dumb") and not is_launched()
         self.is_shown = False
 
@@ -36,7 +36,7 @@ class Progress:
         say(line + "\n")
 
     def ended(self, what, work, seconds, seconds_of_sweeps, running):
-        """`running`: the others."""
+        """`running`: the jobs that still run."""
         self.ended_cases += 1
         if seconds_of_sweeps > 0:
             self.ended_work += work
@@ -45,7 +45,7 @@ class Progress:
         self.skipped(what, work, running)
 
     def skipped(self, what, work, running=None):
-        """That another run finished it, or that the study is stopping."""
+        """Counts a case that another run has finished, or one of a study that is stopping."""
         self.gone += 1
         self.gone_work += work
         self.say(f"[{self.gone}/{self.cases}] {what}{self.left_text(running)}")
@@ -55,7 +55,7 @@ class Progress:
         return "" if seconds is None else f"; about {human_duration(seconds)} left"
 
     def seconds_left(self, running):
-        """None before a case has ended, and where all take longer than expected."""
+        """None before a case has ended, and if all cases take longer than estimated."""
         if self.gone == self.cases or not self.seconds_of_sweeps > 0:
             return None
         beside = (self.seconds - self.seconds_of_sweeps) / self.ended_cases
@@ -71,7 +71,7 @@ class Progress:
             return
         cases = ", ".join(f"{job.case.name} for {human_duration(job.seconds)}" for job in running)
         text = f"[{self.gone}/{self.cases}]  {cases}{self.left_text(running)}"
-        with suppress(OSError):  # nobody minds its loss
+        with suppress(OSError):  # the line may be lost
             columns = os.get_terminal_size(2).columns or shutil.get_terminal_size().columns
             while text and display_width(text) >= columns:
                 text = text[:-1]
@@ -86,17 +86,17 @@ class Progress:
 
 
 def in_background():
-    """The line there is the shell's."""
+    """Is this a background process? Then it must not write to the terminal line of the shell."""
     with suppress(OSError):
         return os.tcgetpgrp(2) != os.getpgrp()
     return False
 
 
-LOOK_INTERVAL = 0.2  # s; a case that ends is seen at once
-ONE_REQUEST = 0.5  # s: launchers and timeout(1) send a signal to a process and to its group
+LOOK_INTERVAL = 0.2  # s between polls; the end of a case is noticed at once
+ONE_REQUEST = 0.5  # s within which signals count as one: launchers and timeout(1) signal a process and its group
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2)
 SESSIONS = "OMPI_MCA_orte_tmpdir_base"
-# Open MPI, 4 and 5, binds two ranks to a core each, whatever threads they have, and those of the next job to the same ones.
+# Open MPI 4 and 5 bind two ranks to a core each, however many threads they have, and the ranks of the next job to the same cores.
 UNBOUND = {"OMPI_MCA_hwloc_base_binding_policy": "none", "PRTE_MCA_hwloc_default_binding_policy": "none"}
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
@@ -107,7 +107,7 @@ def signal_name(number):
 
 
 class StopSignals:
-    """The first only leaves a note. One that comes later than half a second after it ends the process at once."""
+    """The first signal is only noted. A signal more than half a second later ends the process at once."""
 
     def __init__(self):
         self.noted, self.noted_at = 0, 0.0
@@ -123,15 +123,15 @@ class StopSignals:
 
 
 def child_setup():
-    """For Popen: a process group of its own, so that a terminal's Ctrl-C is ours to pass on. Where this process dies, the child
-    gets SIGTERM: a run then stops with a checkpoint."""
+    """For Popen: gives the child its own process group, so that this process passes on the Ctrl-C of a terminal. If this process dies,
+    the child gets SIGTERM: a run then stops with a checkpoint."""
     parent = os.getpid()
 
     def prepare():
         os.setpgid(0, 0)
         LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != parent:
-            os._exit(1)  # it died before it could be watched
+            os._exit(1)  # the parent died before prctl took effect
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         for number in (signal.SIGCHLD, *STOP_SIGNALS):
             signal.signal(number, signal.SIG_DFL)
@@ -139,9 +139,9 @@ def child_setup():
 
 
 def session_folder(number):
-    """For the files that Open MPI 4 keeps of a job. Programs that one user runs on one host share a folder for these files,
-    make it with the first and remove it with the last: one that begins while another ends was seen to fail in MPI_Init,
-    once in a hundred starts ("mkdir ... File exists"). A study starts many at one time: each gets a folder of its own."""
+    """A folder for the files that Open MPI 4 keeps of a job. Programs of one user on one host share a folder for these files; the first
+    creates it, the last removes it. A program that starts while another ends was seen to fail in MPI_Init, once in a hundred starts
+    ("mkdir ... File exists"). A study starts many at one time: each gets a folder of its own."""
     return Path(os.environ.get(SESSIONS) or tempfile.gettempdir()) / f"isotherm-{os.getpid()}-{number}"
 
 
@@ -149,11 +149,11 @@ def session_folder(number):
 class Job:
     number: int
     case: object
-    resumes: bool = True  # where there is a checkpoint of this case
-    said_before: int = 0  # bytes of its errors
+    resumes: bool = True  # if there is a checkpoint of this case
+    said_before: int = 0  # bytes of stderr.txt from earlier runs
     process: subprocess.Popen = None
     started: float = 0
-    waits: bool = False  # as was said, for another run in its folder
+    waits: bool = False  # for another run in its folder; has been reported
 
     @property
     def seconds(self):
@@ -161,7 +161,7 @@ class Job:
 
 
 class Runner:
-    """Until all cases that are due have ended, or a signal came: the cases then stop with checkpoints."""
+    """Runs cases until all that are due have ended, or until a signal: the cases then stop with checkpoints."""
 
     def __init__(self, deck, jobs, retry, lock=None):
         self.deck, self.jobs, self.lock = deck, max(1, jobs), lock
@@ -173,7 +173,7 @@ class Runner:
         self.running, self.stopped_by = [], 0
 
     def run(self):
-        """Says how each ends. Returns the signal, or 0."""
+        """Runs all cases and reports how each ends. Returns the signal, or 0."""
         self.signals = StopSignals()
         # A child that ends wakes this process in sigtimedwait.
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
@@ -191,7 +191,7 @@ class Runner:
                     self.lock.keep_alive()
         finally:
             self.progress.clear()
-            for job in self.running:  # none, unless something is wrong here
+            for job in self.running:  # none, unless an error is raised here
                 with suppress(ProcessLookupError):
                     os.killpg(job.process.pid, signal.SIGKILL)
                 shutil.rmtree(session_folder(job.number), ignore_errors=True)
@@ -206,7 +206,7 @@ class Runner:
         if self.running:
             self.progress.say(f"{signal_name(number)}: {counted(len(self.running), 'case')} still running; each stops with a checkpoint")
         for job in self.running:
-            # Launchers pass SIGUSR1 on to their ranks, and answer others by killing them.
+            # Launchers pass SIGUSR1 on to their ranks; after other signals they kill the ranks.
             with suppress(ProcessLookupError):
                 os.killpg(job.process.pid, signal.SIGUSR1 if self.is_launched(job.case) else number)
 
@@ -221,7 +221,7 @@ class Runner:
                 job.waits = True
                 self.queue.append(job)
                 continue
-            # As it stands now: what held the folder may have come to its end, or left a checkpoint.
+            # The present state: the other run in the folder may have finished the case, or left a checkpoint.
             look, = state.look_at(self.deck, [job.case])
             if look.is_finished:
                 self.tell(job.case, look, "", 0)
@@ -255,7 +255,7 @@ class Runner:
             self.conclude(job, failure.code, str(failure))
 
     def is_launched(self, case):
-        """One rank needs no launcher; but what others are compared with is bound to its cores as they are."""
+        """One rank needs no launcher, except as the base of a scaling series: it is then bound to cores as the other runs are."""
         return case.ranks > 1 or bool(self.deck.scaling and self.deck.launcher)
 
     def words(self, case, resumes, has_files):
@@ -266,20 +266,20 @@ class Runner:
             launcher = self.deck.launcher or self.deck.sections["default_launcher"]
             words = [word.replace("{ranks}", str(case.ranks), 1).replace("{nodes}", str(nodes), 1) for word in launcher.split()]
         words += [self.deck.program.path, "run", str(case.deck_file), "--progress", "lines"]
-        # What a run replaces is unfinished, failed, or may be replaced.
+        # A run replaces only results that are unfinished, failed, or may be replaced.
         return words + (["--restart", "latest"] if resumes else ["output.overwrite=true"] if has_files else [])
 
     def shares(self, case):
-        """Cases that run at once share the cores, unless the user has dealt them out. A task of its own, --case, has the cores that
-        its launcher gives it."""
+        """The environment that divides the cores among cases that run at once, unless the user sets OMP_NUM_THREADS. A single case,
+        --case, uses the cores that its launcher gives it."""
         dealt_out = self.jobs > 1 or (self.deck.scaling and len(self.deck.cases) > 1)
         if not dealt_out or "OMP_NUM_THREADS" in os.environ:
             return {}
-        # Ranks of a scaling series have as many on all counts: one alone would take them all.
+        # Ranks of a scaling series have the same number of threads on all counts: otherwise a single rank would use all cores.
         ranks = max(each.ranks for each in self.deck.cases) if self.deck.scaling else case.ranks
         ranks = min(ranks, self.deck.sections["ranks_per_node"] or ranks)
         threads = max(1, len(os.sched_getaffinity(0)) // self.jobs // ranks)
-        # A launcher that the deck names knows what it does.
+        # A launcher named in the deck sets its own binding.
         return {"OMP_NUM_THREADS": str(threads), **({} if self.deck.launcher else UNBOUND)}
 
     def reap(self):
@@ -291,16 +291,16 @@ class Runner:
                 self.conclude(job, code, wall=job.seconds)
 
     def conclude(self, job, code, message="", wall=0):
-        """`code`: below 0 the number of the signal by which it ended."""
+        """`code`: if negative, minus the number of the signal that ended the process."""
         case, by_signal, code = job.case, signal_name(-code) if code < 0 else None, 128 - code if code < 0 else code
         message = message or (last_words(case, job.said_before) if code else "") or (f"ended by {by_signal}" if by_signal else "")
-        # Whatever its launcher makes of our signal, the case has not failed.
+        # After a signal the case has not failed, whatever exit code its launcher returns.
         if not self.stopped_by and case.folder.is_dir():
             state.write_json(case.folder / "case.json", {
                 "schema": "isotherm-case", "schema_version": 1, "exit_code": code, "signal": by_signal,
                 "message": message or None, "ranks": case.ranks, "wall_s": wall, "deck": case.deck})
         look, = state.look_at(self.deck, [case])
-        # A checkpoint of the very end leaves nothing to do, and no record of it.
+        # A checkpoint of the last sweep leaves nothing to do, and no record: the case is run again from its start.
         if job.resumes and code == 0 and not look.is_finished and not self.stopped_by:
             self.queue.append(Job(job.number, case, resumes=False))
             return
@@ -318,7 +318,7 @@ class Runner:
 
 
 def last_words(case, said_before):
-    """Of a launcher's many the first are the program's, behind its warnings. A launcher that fails itself begins with a rule."""
+    """The first line of stderr after warnings: the program's. Launchers add more after it; their own errors begin with a rule."""
     said = state.text_or_empty(case.folder / "stderr.txt")[said_before:]
     if "attempt to run as root" in said:  # Open MPI's, which has a page of words for it
         return ("the launcher starts no ranks for root; set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or be another "

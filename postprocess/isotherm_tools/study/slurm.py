@@ -1,7 +1,7 @@
-"""isotherm study --slurm: the cases that are due as job arrays, whose tasks run isotherm study --case.
+"""isotherm study --slurm: submits the cases that are due as job arrays, whose tasks run isotherm study --case.
 
-A task has the number of its case, from 1; beyond what a cluster lets an array have (MaxArraySize is 1001 unless it was changed)
-they begin again, in an array of their own."""
+A task has the number of its case, from 1. Cases beyond the limit of an array (MaxArraySize, 1001 by default) form another array,
+whose numbers begin at 1 again."""
 
 import os
 import re
@@ -35,7 +35,7 @@ def read_template(path):
 
 
 def fill(path, text, values):
-    """`path`: of the template, for messages; `values`: by the names of the places."""
+    """`path`: of the template, for messages; `values`: by the names of the placeholders."""
     path, used = path or "inputs/study.sbatch", set()
     needed = ("tasks", "ranks", *(["options"] if values["options"] else []), "cases", "command")
 
@@ -48,7 +48,7 @@ def fill(path, text, values):
         used.add(name)
         return values[name]
 
-    filled = re.sub("@([a-z_]+)@", value, text)  # all else is no place: an address, "${cases[@]}"
+    filled = re.sub("@([a-z_]+)@", value, text)  # other uses of @ are no placeholders: an address, "${cases[@]}"
     missing = ", ".join(f"'@{name}@'" for name in needed if name not in used)
     if missing:
         raise Failure(DATA, f"{path}: has no {missing} (what stands there decides what a task runs); add it as in "
@@ -58,14 +58,14 @@ def fill(path, text, values):
 
 def array_text(tasks, at_once=0):
     """1,3-7%2"""
-    # Tasks in a row are as far from their places in the list.
+    # Consecutive tasks have the same difference from their positions in the list.
     rows = [[task for _, task in row] for _, row in groupby(enumerate(tasks), lambda each: each[1] - each[0])]
     ranges = [f"{row[0]}-{row[-1]}" if len(row) > 1 else str(row[0]) for row in rows]
     return ",".join(ranges) + (f"%{at_once}" if at_once else "")
 
 
 class Submission:
-    """`options`: of isotherm study, of which `jobs` are tasks at once, 0 for as many as there is room for."""
+    """`options`: of isotherm study; `jobs` of them is the number of tasks at once, 0: no limit."""
 
     def __init__(self, deck, options):
         self.deck, self.jobs, self.retry, limit = deck, options.jobs, options.retry, options.limit
@@ -77,17 +77,17 @@ class Submission:
         due = self.find_due()
         self.due = len(due)
         self.words = shell_words([deck.program.path, "study", deck.path, *deck.overrides, *(["--limit", limit] if limit else [])])
-        self.arrays = self.make_arrays(due)  # all, before the first is submitted: a wrong template is rejected
+        self.arrays = self.make_arrays(due)  # all, before the first is submitted, so that a wrong template is rejected
         self.collecting = self.script("collect", 1, f"{self.words} --collect", {1: None}) if due else None
 
     def find_due(self):
-        """What is in the queue already is not submitted once more."""
+        """The cases to submit: those that are due and not already in the queue."""
         looks = state.look_at(self.deck, self.deck.cases)
         due = [number for number, look in enumerate(looks) if look.is_due(self.retry)]
         self.finished = sum(look.is_finished for look in looks)
         self.failed = len(looks) - len(due) - self.finished
         submitted = {number: task for number in due if (task := read_submission(self.deck.cases[number]).get("task"))}
-        # Tasks of this user that wait or run: "123_4".
+        # This user's tasks that wait or run, such as "123_4".
         queued = set(ask("squeue", f"--user={os.getuid()}", "--array", "--noheader",
                          "--format=%F_%K").split()) if submitted else set()
         left = [number for number in due if submitted.get(number) not in queued]
@@ -103,8 +103,8 @@ class Submission:
                 for (ranks, part), numbers in sorted(arrays.items())]
 
     def script(self, what, ranks, command, tasks, at_once=0):
-        """`ranks`: of each task, for cases of one array have one request of resources; `tasks`: ascending, with their cases,
-        None: of no case; `at_once`: 0 for as many as there is room for."""
+        """`ranks`: of each task, as the cases of an array share one request of resources; `tasks`: ascending, with their cases, None:
+        no case; `at_once`: 0: no limit."""
         values = {"name": safe_name(Path(self.deck.path).stem) or "study", "output": str(self.folder / "slurm_%A_%a.txt"),
                   "tasks": array_text(tasks, at_once), "ranks": str(ranks),
                   "options": "\n".join(f"#SBATCH {option}" for option in self.deck.sections["options"]),
@@ -128,7 +128,7 @@ class Submission:
         return text
 
     def submit(self):
-        """Into the study's directory, which must be there, and to Slurm. False: no case is due, and none is in the queue."""
+        """Writes scripts to the study's existing directory and submits them. False: no case is due, and none is in the queue."""
         say(self.summary())
         if not self.due:
             return self.queued > 0
@@ -137,7 +137,7 @@ class Submission:
             if signals.noted:
                 raise Failure(state.STOPPED, f"stopped by {signal_name(signals.noted)} before all was submitted; the same command submits "
                                              "the rest")
-            for case in script.tasks.values():  # in front, so that a case that starts at once finds its folder
+            for case in script.tasks.values():  # before submission, so that a case that starts at once finds its folder
                 state.make_folder(case.folder)
                 write_text(case.deck_file, case.deck)
             job = self.submit_one(script)
@@ -153,7 +153,7 @@ class Submission:
         return True
 
     def submit_one(self, script, *options):
-        """The job's number. `options` stand before the script."""
+        """Submits a script and returns the job's number. `options` precede the script."""
         write_text(script.file, script.text)
         answer = ask("sbatch", "--parsable", *options, script.file)
         job = re.match(r"\d+(?=[;\n]|$)", answer)  # "123;cluster"
@@ -180,7 +180,7 @@ def read_submission(case):
 
 
 def check_unchanged_since_submission(deck):
-    """Where this process is the task as which its case was submitted: unless the case still is what was submitted."""
+    """Fails if this process is the Slurm task of a case, and the case has changed since it was submitted."""
     case, job, task = deck.cases[0], os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
     submission = read_submission(case)
     if not (job and task) or submission.get("task") != f"{job}_{task}":

@@ -1,10 +1,10 @@
-"""Where a case stands, by what is in its folder and nothing else; and who writes to a folder.
+"""The state of a case, from the files in its folder alone; and locks of folders.
 
-    <case>/<case>.yaml             its resolved deck, as the study starts it
-    <case>/stdout.txt, stderr.txt  what its runs have said
-    <case>/case.json               how the last of them ended; not there while one is under way
-    <case>/slurm.json              as which task of Slurm it was submitted last
-    <case>/run.json, deck.yaml ... the run's own
+    <case>/<case>.yaml             its resolved deck, as the study runs it
+    <case>/stdout.txt, stderr.txt  output of its runs
+    <case>/case.json               how the last run ended; absent during a run
+    <case>/slurm.json              the Slurm task of its last submission
+    <case>/run.json, deck.yaml ... files of the run
 """
 
 import json
@@ -21,17 +21,17 @@ from isotherm_tools.text import escaped, in_quotes, shortened
 
 DONE, NOT_CONVERGED, INTERNAL, STOPPED, DIVERGED = 0, 10, 70, 75, 76
 FINISHED = ("done", "not converged")
-MARK = "deck.resolved.yaml"  # of a folder that holds a run: written first, removed last
+MARK = "deck.resolved.yaml"  # file that marks the folder of a run: written first, removed last
 
 
 @dataclass
 class Look:
     state: str = "not started"
     exit_code: int = None
-    message: str = ""  # of what failed
-    has_files: bool = False  # of a run
+    message: str = ""  # of the failure
+    has_files: bool = False  # files of a run exist
     has_checkpoint: bool = False  # to resume from
-    seconds_of_sweeps: float = 0  # of its last run, by its record
+    seconds_of_sweeps: float = 0  # of its last run, from its record
     changes: list = field(default_factory=list)  # "problem.steps 100 -> 200"
 
     @property
@@ -49,8 +49,8 @@ def text_or_empty(path):
 
 
 def read_json(path, known=None):
-    """An object; empty where the file is not there, or is none. Rejects one that is newer than this program: what it says
-    is not known, and the case must not be started anew for that."""
+    """The object in the file; empty if there is no file or no object. Rejects a record newer than this program: the state of its case
+    is unknown, and must not cause a new run."""
     content = None
     with suppress(ValueError):
         content = json.loads(text_or_empty(path))
@@ -68,7 +68,7 @@ def run_record(case):
 
 
 def look_at(deck, cases):
-    """One question to the program for all that have run with another text of their deck."""
+    """The looks of the cases. A single request to the program compares all decks that have changed."""
     seen = []
     for case in cases:
         run, record = run_record(case), read_json(case.folder / "case.json", 1)
@@ -88,10 +88,10 @@ def judge(deck, case, run, record, before):
     performance = typed(run, "performance", dict, {})
     look.seconds_of_sweeps = (performance.get("sweeps") or 0) * (performance.get("step_s") or 0)
     last = typed(record, "exit_code", int)
-    # It ended before it could write its own record: that is missing, or of the run before it, which was stopped. What a
-    # launcher makes of a signal says nothing.
+    # The run ended before it wrote its record: run.json is missing, or is of the stopped run before it. An exit code of a launcher
+    # after a signal has no meaning.
     outlived = look.exit_code == STOPPED and last is not None and last != STOPPED and DATA <= last <= DIVERGED
-    if look.exit_code is None or outlived:  # 0: there was nothing to do
+    if look.exit_code is None or outlived:  # exit code 0 without a record: there was nothing to do
         look.exit_code, look.message = last if last != DONE else None, typed(record, "message", str, "")
     states = {None: "interrupted", DONE: "done", NOT_CONVERGED: "not converged", STOPPED: "stopped"}
     look.state = "changed" if look.changes else states.get(look.exit_code, "failed")
@@ -109,7 +109,7 @@ def typed(record, key, kind, otherwise=None):
 
 
 def check_unchanged(deck):
-    """Before anything is started, where a folder holds a run of another deck and the study may not replace it."""
+    """Fails before any start if a folder holds a run of another deck that the study may not replace."""
     changed = [f"{in_quotes(case.folder)}: holds a run of another deck ({', '.join(look.changes)}); replace it with "
                "output.overwrite=true, or choose another output.directory"
                for case, look in zip(deck.cases, look_at(deck, deck.cases)) if look.state == "changed"]
@@ -121,7 +121,7 @@ def check_unchanged(deck):
 
 
 def write_json(path, content):
-    """JSON has no NaN and no infinity: they become null and are listed under "not_finite" by their place."""
+    """NaN and infinity, which JSON lacks, become null and are listed under "not_finite" by their place."""
     found = {}
 
     def finite(value, place):
@@ -147,13 +147,13 @@ def utc_now():
     return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-# One study in a directory at a time: `run.lock`, as the program has it for runs (src/output/run_directory.hpp).
+# One study per directory at a time: `run.lock`, as the program uses it for runs (src/output/run_directory.hpp).
 
 HEARTBEAT, LONGEST_SILENCE, ATTEMPTS = 10, 120, 5  # s, s
 
 
 def process_state(pid):
-    """Its state (Z: it has ended, and nobody has asked how), and its start in ticks; "?" where that is not known."""
+    """State of the process (Z: a zombie, ended but not waited for), and its start in ticks; "?" if not known."""
     with suppress(OSError, IndexError), open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
         fields = file.read().rpartition(")")[2].split()
         return fields[0], fields[19]
@@ -171,7 +171,7 @@ def owner_of(path):
 def has_ended(process, started):
     pid = int(process) if process.isdigit() else 0
     if pid <= 0:
-        return False  # being written, or not ours: its age decides
+        return False  # the lock is being written, or is another file: its age decides
     with suppress(OSError):
         try:
             os.kill(pid, 0)
@@ -182,7 +182,7 @@ def has_ended(process, started):
 
 
 def why_stale(path, modified):
-    """Why the lock is left over; empty where its process may be alive."""
+    """Why the lock is stale; empty if its process may be alive."""
     host, process, started, job = owner_of(path)
     this_host, _, _, this_job = this_process()
     if host == this_host:
@@ -194,7 +194,7 @@ def why_stale(path, modified):
 
 
 class DirectoryLock:
-    """`with` gives the directory free again. `warning`: what to say of a lock that was taken; usually empty."""
+    """The lock of a directory; `with` releases it. `warning`: on a lock that was taken; usually empty."""
 
     def __init__(self, folder, force=False):
         self.path, self.mine, self.warning = folder / "run.lock", "\n".join(this_process()) + "\n", ""
@@ -211,8 +211,8 @@ class DirectoryLock:
         raise Failure(CANNOT_CREATE, f"cannot get {in_quotes(self.path)} (other runs are after it too); try again")
 
     def make_way(self, force):
-        """Of several that find a lock left over one renames the very file that it has looked at; all try again."""
-        with suppress(OSError):  # it has just gone, or somebody was faster
+        """If several processes find a stale lock, one renames the very file that it has checked; all try again."""
+        with suppress(OSError):  # the lock was just removed, or another process was faster
             seen = os.stat(self.path)
             host, process, _, _ = owner_of(self.path)
             stale = "--force" if force else why_stale(self.path, seen.st_mtime)
@@ -223,7 +223,7 @@ class DirectoryLock:
             old = f"{self.path}.{socket.gethostname()}.{os.getpid()}"
             os.rename(self.path, old)
             try:
-                if os.stat(old).st_ino != seen.st_ino:  # somebody was faster, and this is his
+                if os.stat(old).st_ino != seen.st_ino:  # another process was faster, and this is its lock
                     os.link(old, self.path)
                 else:
                     self.warning = f"{in_quotes(self.path)} of process {process} on {escaped(host)} was taken ({stale})"
@@ -242,11 +242,11 @@ class DirectoryLock:
     def __exit__(self, *_):
         if "\n".join(owner_of(self.path)) + "\n" == self.mine:
             with suppress(OSError):
-                self.path.unlink()  # else another run has been told to take it
+                self.path.unlink()  # else another run has taken it
 
 
 def is_busy(folder):
-    """A run that lost its study may be writing its checkpoint. A lock that nobody holds is taken away."""
+    """True if another process holds the lock: a run whose study has ended may be writing its checkpoint. Removes a stale lock."""
     if not (folder / "run.lock").exists():
         return False
     try:

@@ -21,7 +21,7 @@ double Sampler::seconds_of(const std::function<void()>& launch, std::int64_t lau
   const double all = watch_.seconds([&] {
     for (std::int64_t i = 0; i < launches; ++i) launch();
   });
-  // A clock too coarse for the batch would give nothing to divide by.
+  // A coarse clock may measure 0, by which no caller could divide.
   return std::max(all, 1e-9) / static_cast<double>(launches);
 }
 
@@ -65,7 +65,7 @@ BenchSamples Sampler::measure(const std::function<void()>& launch, CopyProbes pr
   return sample(launches, take, probes);
 }
 
-// Every other time the base comes first: the second finds caches and clock as the first left them.
+// Every other time the base comes first, as the first of a pair changes caches and clock rate for the second.
 BenchSamples Sampler::measure_difference(const std::function<void()>& launch,
                                          const std::function<void()>& base, CopyProbes probes) {
   const std::int64_t launches = std::max(launches_of_a_batch(launch), launches_of_a_batch(base));
@@ -87,7 +87,7 @@ bool holds(const std::vector<std::string_view>& names, const std::vector<std::st
   return std::ranges::all_of(asked, [&](const auto& name) { return std::ranges::count(names, name) > 0; });
 }
 
-// Files are written from host memory; and the kernels that were asked for may be the processor's alone.
+// Is the host to be used? Files are written from its memory, and the requested kernels may run only there.
 bool of_the_host(const BenchOptions& options, const Subject& subject) {
   return options.subject == BenchSubject::io ||
          (!options.names.empty() && holds(subject.names(Backend::host), options.names) &&
@@ -148,7 +148,7 @@ void validate_memory(const Bench& bench, const Subject& subject, const std::vect
   }
 }
 
-// Before hours of work: can the file be made? What stands there stays until there is something better.
+// Before hours of work: can the file be created? An existing file is kept until it is replaced at the end.
 void check_writable(const std::string& path) {
   if (path.empty()) return;
   const std::string part = path + ".part";
@@ -187,7 +187,7 @@ double field_bytes(Int3 cells, int ghosts, Precision precision) {
 
 int bench(const CommandLine& command, const Communicator& world) {
   const BenchOptions& options = command.bench;
-  // Halos, files and solutions are of all ranks.
+  // Only halos, files and solutions are measured with several ranks.
   if (world.size() > 1 && options.subject < BenchSubject::halo)
     throw error_of<CollectiveError>(ExitCode::command_line,
                                     "bench: {} ranks were started (it measures one device by one process); "

@@ -1,5 +1,5 @@
-// `isotherm bench`: how fast the kernels of this build are on this machine, and whether they are right. One
-// file a subject. A ladder is all kernels on one grid in one precision.
+// `isotherm bench`: whether the kernels of this build compute correct results, and how fast they are on this
+// machine. A ladder is all kernels on one grid in one precision.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@
 
 namespace isotherm {
 
-// What is measured right beside every sample of a kernel; null: not measured.
+// Bandwidths that are measured right before every sample of a kernel; null: not measured.
 struct CopyProbes {
   BandwidthProbe* copy = nullptr;
   BandwidthProbe* read = nullptr;
@@ -35,25 +35,25 @@ class Sampler {
   // Samples are taken until `seconds` are over, and at least `least_samples`.
   Sampler(Device& device, Stream stream, double seconds);
 
-  // `launch` queues one launch in the stream; launches of a batch stand between two events. Warms up first.
-  // `single`: batches of one, behind `prepare`, where only the first launch shows what it is for.
+  // `launch` queues one launch on the stream; `prepare` precedes each sample. A sample times a batch of
+  // launches, after a warm-up; with `single` one launch, where only the first after `prepare` is relevant.
   BenchSamples measure(const std::function<void()>& launch, CopyProbes probes, bool single = false,
                        const std::function<void()>& prepare = {});
-  // What `launch` takes longer than `base`, batch beside batch.
+  // The additional time of `launch` over `base`; batches of the two alternate.
   BenchSamples measure_difference(const std::function<void()>& launch, const std::function<void()>& base,
                                   CopyProbes probes);
 
   static constexpr int least_samples = 7;
   static constexpr int most_samples = 1000;
-  // Of a batch, where launches can be repeated: long beside what a timer, or waking threads, may err by.
+  // The least time of a batch of launches: long compared with the errors of a timer or of waking threads.
   static constexpr double batch_seconds = 2e-3;
 
  private:
-  // `take` adds a sample of so many launches, right behind those of the copy bandwidths.
+  // `take` adds a sample of `launches` launches, right after those of the bandwidths.
   BenchSamples sample(std::int64_t launches, const std::function<void(BenchSamples&)>& take,
                       CopyProbes probes);
   std::int64_t launches_of_a_batch(const std::function<void()>& launch);
-  double seconds_of(const std::function<void()>& launch, std::int64_t launches);  // of one of them
+  double seconds_of(const std::function<void()>& launch, std::int64_t launches);  // mean of one launch
 
   Stopwatch watch_;
   Stream stream_;
@@ -67,12 +67,12 @@ struct Bench {
   Device& host;
   Stream stream;
   Sampler& sampler;
-  std::vector<std::string>& remarks;  // warnings for the end
+  std::vector<std::string>& remarks;  // warnings, printed at the end
 
   bool on_host() const { return device.backend() == Backend::host; }
-  // Collective: of all ranks.
+  // Collective: the maximum over all ranks.
   double slowest(double seconds) const { return world.all_reduce(seconds, ReduceOp::max); }
-  // Collective: seconds of the slowest rank, from a moment that all have reached.
+  // Collective: seconds of the slowest rank, after a barrier.
   template <class Work>
   double seconds(const Work& work) const {
     world.barrier();
@@ -82,7 +82,7 @@ struct Bench {
   }
 };
 
-// Bytes that this rank's device, and its host, hold at their fullest. On the CPU everything is host memory.
+// Peak memory use of this rank's device and of its host, bytes. On the CPU everything is host memory.
 struct BenchMemory {
   double device = 0, host = 0;
 };
@@ -90,7 +90,7 @@ struct BenchMemory {
 struct Subject {
   std::vector<std::string_view> (*names)(Backend backend);  // of kernels or transports
   BenchMemory (*memory)(const Bench& bench, Int3 cells, Precision precision);
-  // Collective: what is measured on one grid, as the record has it.
+  // Collective: measures one grid and returns the entries of the record.
   std::vector<Json> (*measure)(const Bench& bench, Int3 cells, Precision precision);
   void (*validate)(const Bench& bench,
                    const std::vector<Int3>& sizes) = nullptr;  // throws Error(command_line)
@@ -114,7 +114,7 @@ inline bool is_wanted(std::string_view name, const BenchOptions& options) {
   return options.names.empty() || std::ranges::find(options.names, name) != options.names.end();
 }
 
-// The kernels of one backend, those that were asked for, in the order of the table.
+// The requested kernels that run on the device's backend, in the order of the table.
 template <class Entry>
 std::vector<const Entry*> chosen_kernels(std::span<const Entry> table, const Bench& bench) {
   std::vector<const Entry*> chosen;
@@ -138,16 +138,16 @@ BenchEntry new_entry(std::string_view kernel, Int3 cells, std::string why_skippe
 // Collective. Prints the tables and writes the JSON. Returns 70 where a kernel gave a wrong answer, else 0.
 int bench(const CommandLine& command, const Communicator& world);
 
-double field_bytes(Int3 cells, int ghosts, Precision precision);  // at least; never overflows
+double field_bytes(Int3 cells, int ghosts, Precision precision);  // a lower bound; never overflows
 
-// What kernels are compared with: random data, the reference sweep, exact sums. In host memory.
+// References for kernels: random data, the reference sweep, exact sums. In host memory.
 
-// Every cell of the padded block, in [low, high), by seed and place alone.
+// Fills every cell of the padded field, in [low, high), from the seed and the cell's position alone.
 template <class T>
 void fill_random(FieldView<T> field, std::uint64_t seed, T low, T high);
 
-// `time_block` sweeps of the whole block by `reference`, with the bits of one thread: from `start` (used up
-// where time_block > 1, its boundary ghosts filled) into `expected`, whose ghosts are poison.
+// Sweeps the whole field `time_block` times by `reference`, with the same bits as one thread: from `start`
+// (boundary ghosts are filled; overwritten if time_block > 1) to `expected`, whose ghosts are poison.
 template <class T>
 void sweep_reference(Field<T>& start, Field<T>& expected, FieldView<const T> source, Coefficients<T> c,
                      const Boundaries<T>& boundaries, int time_block);
@@ -156,14 +156,14 @@ void sweep_reference(Field<T>& start, Field<T>& expected, FieldView<const T> sou
 template <class T>
 inline constexpr T poison = std::numeric_limits<T>::quiet_NaN();
 
-// Whether more runs of a reduction return the bits of the first.
+// Whether further runs of a reduction return the same bits as the first.
 bool repeats(double first, const std::function<double()>& run);
 
-// Compares padded blocks bit by bit, also beyond the region written. Names the first cell; empty: equal.
+// Compares padded fields bit by bit, not only the region written. Names the first cell; empty: equal.
 template <class T>
 std::string difference(FieldView<const T> expected, FieldView<const T> found);
 
-// A reduction with exact sums (LongAccumulator) of terms that lose nothing.
+// A reduction with exact sums (LongAccumulator) of exact terms.
 struct ExactReduction {
   double value = 0;
   double magnitudes = 0;  // sum of the magnitudes of what was added: the scale of rounding errors
@@ -173,23 +173,23 @@ ExactReduction reduce_exactly(FieldView<const T> a, FieldView<const T> b, Box re
 
 // Distance from the exact value on the scale of rounding errors.
 double reduction_error(const ExactReduction& exact, double found);
-// The most that the rounding of any order of fp64 additions can make of it (Higham, Accuracy and Stability
-// of Numerical Algorithms, SIAM 2002, chapter 4); none for a maximum.
+// The largest reduction_error() that rounding can cause, for any order of fp64 additions (Higham, Accuracy
+// and Stability of Numerical Algorithms, SIAM 2002, chapter 4); 0 for a maximum.
 double error_bound(Index cells, ReductionOp op);
 
-// hypre's multigrid (Falgout and Jones, 2000), to compare with: on the CPU, where CMake finds it.
+// hypre's multigrid (Falgout and Jones, 2000), for comparison: on the CPU, if CMake finds hypre.
 struct HypreSolve {
   double seconds = 0;  // of this rank, without set-up
   int cycles = 0;
 };
 bool has_hypre();
-// Of a rank's block, x fastest: for each cell the diagonal and what the neighbours in the order of Face
-// count, and the right-hand side.
+// The equations of a rank's subdomain, x fastest: for each cell the diagonal, the coefficients of the
+// neighbours in the order of Face, and the right-hand side.
 struct Equations {
   std::vector<double> rows, sources;
 };
-// Conjugate gradients preconditioned by a V cycle of PFMG, on the grid of which `block` is this rank's, from
-// 0 to the relative l2 residual `tolerance`. Collective.
+// Solves by conjugate gradients preconditioned by a V cycle of PFMG, from 0 to the relative l2 residual
+// `tolerance`. `block`: this rank's subdomain of the grid. Collective.
 HypreSolve solve_by_hypre(const Communicator& world, Box block, Equations equations, double tolerance);
 
 }  // namespace isotherm

@@ -1,4 +1,4 @@
-// `isotherm bench halo`: every transport across every face of a block, pack and wire apart.
+// `isotherm bench halo`: every transport across every face of a subdomain; pack and wire are timed apart.
 #include <algorithm>
 
 #include "app/bench/bench.hpp"
@@ -14,7 +14,7 @@ namespace {
 constexpr double probe_timeout = 10;  // s
 constexpr int most_of_a_batch = 50;
 
-// Ranks in a ring across the axis; even ones look in direction `d`, odd ones back: one neighbour each.
+// Ranks form a ring along an axis. Even ranks exchange in direction `d`, odd ones in the opposite direction.
 template <class T>
 class FaceBench {
  public:
@@ -43,9 +43,8 @@ class FaceBench {
     const std::size_t bytes = messages_.front().cells() * sizeof(T);
     const bool moves = open.entry->moves_data;
     const Proof proof = prove(open);
-    double pack = 0, unpack = 0;  // s, of the device; 0 where the transport needs none
-    std::vector<double> queued,
-        alone;  // s of one exchange, from the pack on, as in a run; until the host sees it
+    double pack = 0, unpack = 0;        // s, of the device; 0 where the transport needs none
+    std::vector<double> queued, alone;  // s per exchange: in a batch, as in a run; until the host sees it
     std::optional<double> wire, bandwidth;
     if (proof.verdict == BenchVerdict::right) {
       if (open.entry->packs) time_packs(bytes, pack, unpack);
@@ -77,9 +76,9 @@ class FaceBench {
 
  private:
   struct Proof {
-    BenchVerdict verdict;  // a transport that was not there is skipped, one that was and failed is wrong
+    BenchVerdict verdict;  // skipped: the transport is unavailable; wrong: it has failed
     std::string note;
-    double latency, expected;  // s: of an exchange of one cell, and of all, queued among others
+    double latency, expected;  // s per exchange in a batch: of one cell, and of all cells
   };
 
   Proof prove(const OpenTransport<T>& open) {
@@ -95,7 +94,7 @@ class FaceBench {
             note, bench_.slowest(measurement.latency), bench_.slowest(measurement.seconds)};
   }
 
-  // Of the device, a launch among many.
+  // Times of the device, per launch of a batch.
   void time_packs(std::size_t bytes, double& pack, double& unpack) {
     const FaceCopy<T>& copy = FaceCopy<T>::on(bench_.device.backend());
     const HaloMessage& m = messages_.front();
@@ -109,8 +108,8 @@ class FaceBench {
     unpack = seconds([&] { copy.unpack(dense.as<T>(), field, m.ghosts, bench_.stream); });
   }
 
-  // What `sample` returns, of the slowest rank; one takes about `expected` seconds. Half of a row's time is
-  // for packing and unpacking, a quarter each for exchanges in batches and alone.
+  // Repeats `sample`, which takes about `expected` seconds; returns seconds of the slowest rank. Half of the
+  // time of an entry is for packing and unpacking, a quarter each for exchanges in batches and alone.
   template <class Sample>
   std::vector<double> samples(double expected, const Sample& sample) const {
     const double wanted = bench_.options.seconds / 4 / std::max(expected, 1e-9);
@@ -126,7 +125,7 @@ class FaceBench {
     transport.receive(fields_.front().view, bench_.stream);
   }
 
-  // As in a run, whose host is ahead. The exchange before a batch brings the ranks to its start together.
+  // As in a run, the host queues ahead of the device. An exchange before each batch synchronises the ranks.
   std::vector<double> time_queued(Transport<T>& transport, double expected) {
     const double fit = Sampler::batch_seconds / std::max(expected, 1e-9);
     const int count = static_cast<int>(std::clamp<double>(fit, 1, most_of_a_batch));

@@ -14,7 +14,7 @@ namespace {
 
 using Corner = std::array<HYPRE_Int, 3>;
 
-// Loaded with all that it needs when it is first asked for: other runs do without it. Null: it is gone.
+// Loads hypre and its dependencies at the first call, so that other runs do not need it. Null: it is missing.
 void* library() {
   static void* const handle = dlopen(ISOTHERM_HYPRE_LIBRARY, RTLD_NOW | RTLD_LOCAL);
   return handle;
@@ -26,7 +26,7 @@ Function loaded(const char* name) {
 }
 #define HYPRE(name) loaded<decltype(&HYPRE_##name)>("HYPRE_" #name)
 
-// What hypre makes by one call and destroys by another.
+// An object that hypre creates by one call and destroys by another.
 template <class Object>
 struct Owner {
   HYPRE_Int (*destroy)(Object);
@@ -36,7 +36,7 @@ struct Owner {
   ~Owner() { destroy(object); }
 };
 
-// Errors are flags of the library that stay.
+// The error flags of hypre stay set until they are cleared.
 void check(const char* what) {
   if (HYPRE(GetError)() != 0) throw Error(ExitCode::internal, std::string("bench: hypre failed in ") + what);
 }

@@ -1,4 +1,4 @@
-// `isotherm bench io`: snapshots beside the same bytes by plain system calls, by all ranks into one folder.
+// `isotherm bench io`: all ranks write snapshots, and as many bytes by plain system calls, into one folder.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -14,7 +14,7 @@
 namespace isotherm {
 namespace {
 
-// A folder of its own in the one that was named, gone with what is in it.
+// A new folder inside `parent`; the destructor removes it with its contents.
 class ScratchFolder {
  public:
   ScratchFolder(const std::string& parent, const Communicator& world) : world_(world) {
@@ -52,14 +52,14 @@ class IoBench {
         subdomain_(decompose(config, world_.size(), Backend::host).subdomain(world_.rank())),
         field_(all_or_throw(world_, [&] { return Field<T>(bench.host, subdomain_.extent(), 0); })),
         writer_(config, grid_of_snapshots(config), world_, folder_.path(), {}, in_step_) {
-    // What no file system can make smaller.
+    // Random numbers, which no file system can compress.
     fill_random(field_.view(), bench.options.seed + static_cast<std::uint64_t>(world_.rank()), T(0), T(1));
   }
 
   std::vector<Json> measure() {
     std::vector<double> raw, written, proved;  // s
     const SnapshotMeta meta{0, 0, writer_.fingerprint(cells(), subdomain_)};
-    once_raw();  // the first file pays for what the folder has not met yet
+    once_raw();  // the first file in a folder takes longer
     for (int i = 0; i < bench_.options.repeats; ++i) {
       raw.push_back(once_raw());
       const SnapshotTimes times = once_snapshot(meta);
@@ -78,7 +78,7 @@ class IoBench {
     return static_cast<double>(config_.grid.cells.product()) * sizeof(T);
   }
 
-  // Of the slowest rank; `raw`: by plain system calls, right before it.
+  // `seconds`: of the slowest rank; `raw`: by plain system calls, right before each.
   Json entry(const char* way, const std::vector<double>& seconds, const std::vector<double>& raw) const {
     std::vector<double> shares;
     for (std::size_t i = 0; i < seconds.size(); ++i) shares.push_back(raw[i] / seconds[i]);
@@ -93,7 +93,7 @@ class IoBench {
             {"samples", {{"write_s", seconds}, {"raw_write_s", raw}}}};
   }
 
-  // One part of the file a rank: as many bytes as the ranks have cells, dealt out evenly.
+  // Each rank writes one part of the file: the bytes of all cells, divided evenly among the ranks.
   double once_raw() const {
     const std::string path = (std::filesystem::path(folder_.path()) / "raw").string();
     const auto all = static_cast<std::int64_t>(bytes());
@@ -108,7 +108,7 @@ class IoBench {
     return time;
   }
 
-  // A rank's share may be larger than its block where blocks are uneven: then some bytes go twice.
+  // If subdomains are uneven, a rank's share may exceed its own bytes: it then writes some of them twice.
   static void write_part(const std::string& path, std::string_view bytes, std::int64_t at, std::int64_t end) {
     while (at < end) {
       const auto piece = bytes.substr(0, static_cast<std::size_t>(end - at));
@@ -146,7 +146,7 @@ Config config_of(Int3 cells, Precision precision) {
 
 BenchMemory file_memory(const Bench& bench, Int3 cells, Precision precision) {
   const double here = static_cast<double>(bench.world.split_by_host().size()) / bench.world.size();
-  return {0, here * field_bytes(cells, 0, precision)};  // of the field of all ranks
+  return {0, here * field_bytes(cells, 0, precision)};  // this host's share of the field
 }
 
 std::vector<Json> measure_files(const Bench& bench, Int3 cells, Precision precision) {

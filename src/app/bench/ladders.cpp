@@ -1,5 +1,5 @@
-// `isotherm bench stencil`, `reduction`, `bandwidth` and `formula`: all kernels of one device on blocks of
-// random numbers. What a kernel returns is compared with the reference before it is timed.
+// `isotherm bench stencil`, `reduction`, `bandwidth` and `formula`: all kernels of one device on fields of
+// random numbers. The result of a kernel is compared with the reference before the kernel is timed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ bool judge(BenchEntry& entry, std::string wrong) {
   return entry.note.empty();
 }
 
-// They sum to 1, so that temperatures stay where they are however often the block is swept; no two are alike.
+// They sum to 1, so that temperatures keep their range, however often the field is swept; no two are equal.
 template <class T>
 constexpr Coefficients<T> coefficients{T(0.24), T(0.11), T(0.13), T(0.14), T(1)};
 
@@ -63,7 +63,7 @@ Boundaries<T> six_boundaries() {
   return {{held, held, flux, flux, convection, convection}};
 }
 
-// Of a block between other ranks' on all sides, what is swept beside the exchange.
+// The interior, swept during the exchange, of a subdomain with neighbours on all sides.
 template <class T>
 Box interior_between_ranks(const StencilKernel<T>& kernel, Box subdomain, int time_block, int tile) {
   std::array<bool, face_count> remote;
@@ -72,7 +72,7 @@ Box interior_between_ranks(const StencilKernel<T>& kernel, Box subdomain, int ti
                      {time_block, tile});
 }
 
-// The fields of one grid and one time block, and what must come out.
+// The fields of one grid and one time block, and the expected result.
 template <class T>
 class SweepBench {
  public:
@@ -113,13 +113,13 @@ class SweepBench {
     const NormMemory memory = norm_memory(kernel, tile);
     if (!judge(entry, first_sweep(kernel, tile, memory.norm).wrong)) return entry;
 
-    start_anew(in_);  // both: what is swept next must not be poison
+    start_anew(in_);  // both: the sweeps alternate, and must not read poison
     start_anew(out_);
     entry.samples = bench_.sampler.measure([&] { queue_next(kernel, tile, memory.norm); }, probes);
     return entry;
   }
 
-  // As a kernel of the reductions: what the norm adds to a sweep.
+  // An entry of the reductions: the time that the norm adds to a sweep.
   BenchEntry measure_norm(const StencilKernel<T>& kernel, int tile, CopyProbes probes) {
     BenchEntry entry = new_entry<T>("fused", cells_);
     entry.points = static_cast<double>(cells_.product());
@@ -146,7 +146,7 @@ class SweepBench {
 
  private:
   struct First {
-    std::string wrong;  // empty, or what is
+    std::string wrong;  // what is wrong; empty: nothing
     double norm;
   };
   struct NormMemory {
@@ -193,7 +193,7 @@ class SweepBench {
 
   FieldView<const T> source() const { return source_ ? source_->view() : FieldView<const T>{}; }
 
-  // What a subdomain with boundaries needs for the kernel is part of its cost.
+  // Filling the boundary ghosts that the kernel reads is part of its cost.
   void queue(const StencilKernel<T>& kernel, int tile, Field<T>& in, Field<T>& out, const UpdateNorm& norm) {
     const SweepPlan plan{time_block_, tile};
     const Box whole = in.view().interior();
@@ -228,7 +228,7 @@ class SweepBench {
   std::optional<Field<T>> mirror_;  // a GPU's field in host memory
   Field<T> expected_;               // in host memory
   ExactReduction expected_norm_;
-  bool forth_ = true;  // the next sweep goes from in_ to out_
+  bool forth_ = true;  // the next sweep reads in_ and writes out_
 };
 
 // Why a kernel is not measured; empty where it is.
@@ -285,7 +285,7 @@ std::vector<BenchEntry> stencil_ladder(const Bench& bench, Int3 cells) {
   return entries;
 }
 
-// Rejects a time block that no kernel has: it would be left out without a word.
+// Rejects a time block that no kernel has: it would be omitted silently.
 void validate_time_blocks(const Bench& bench, const std::vector<Int3>&) {
   for (const int time_block : bench.options.time_blocks) {
     bool found = false;
@@ -309,8 +309,8 @@ BenchMemory stencil_memory(const Bench& bench, Int3 cells, Precision precision) 
   return {field * (2 + 2 + source), field * (2 + source)};
 }
 
-// Reductions of the difference of two fields, against an exact sum, the copy and the read bandwidth; the
-// fused one of the update of a sweep.
+// Reductions of the difference of two fields, compared with an exact sum and with the copy and read
+// bandwidths. The fused one reduces the update of a sweep.
 
 template <class T>
 class ReductionBench {
@@ -345,7 +345,7 @@ class ReductionBench {
   }
 
  private:
-  // Where nothing is written, poison comes back.
+  // Returns poison if the kernel writes nothing.
   double reduce(const ReductionKernel<T>& kernel, const ReductionArgs<T>& args) {
     double result = poison<double>;
     bench_.device.copy(args.result, &result, sizeof(double), bench_.stream);
@@ -361,7 +361,7 @@ class ReductionBench {
   const ExactReduction exact_;
 };
 
-// The kernel without a pass of its own, in the stencil kernel that a run takes with it unasked.
+// The fused reduction, in the stencil kernel that a run combines with it by default.
 template <class T>
 BenchEntry fused_norm_entry(const Bench& bench, Int3 cells, CopyProbes probes) {
   if (bench.options.op == ReductionOp::sum)
@@ -401,8 +401,8 @@ std::vector<BenchEntry> reduction_ladder(const Bench& bench, Int3 cells) {
 
 BenchMemory reduction_memory(const Bench& bench, Int3 cells, Precision precision) {
   const double field = field_bytes(cells, 1, precision);
-  constexpr double arrays = 2 + 2 + 2;  // a, b, or in, out; of the copy; of the read, which is one of a pair
-  // On the host the fused kernel holds what must come out as well.
+  constexpr double arrays = 2 + 2 + 2;  // a, b or in, out; two of the copy; two of the read, which reads one
+  // On the host the fused kernel also needs the expected result.
   return bench.on_host() ? BenchMemory{0, (arrays + 1) * field} : BenchMemory{arrays * field, 2 * field};
 }
 
@@ -430,12 +430,12 @@ std::vector<BenchEntry> bandwidth_ladder(const Bench& bench, Int3 cells) {
 BenchMemory bandwidth_memory(const Bench& bench, Int3 cells, Precision precision) {
   const double array = field_bytes(cells, 0, precision);
   constexpr double pairs = 2;  // the kernel's and the copy bandwidth's
-  // On a GPU, the host's side of a transfer, and what came back of it.
+  // On a GPU, the host arrays of a transfer, and the data that it returned.
   return bench.on_host() ? BenchMemory{0, 2 * pairs * array} : BenchMemory{2 * pairs * array, 3 * array};
 }
 
-// A formula as boundary values and sources take it, on a unit cube: at the points of a grid, or of a face
-// where it has one plane, at the times of four sweeps.
+// Evaluates a formula as for boundary values and sources, on a unit cube: at the points of a grid, or of a
+// face if the grid has one plane, at the times of four sweeps.
 constexpr std::array formula_times{0.0, 0.5, 1.0, 1.5};  // s
 
 template <class T>

@@ -17,7 +17,7 @@ std::uint64_t scrambled(std::uint64_t bits) {  // the finisher of splitmix64
   return bits ^ bits >> 31;
 }
 
-// The region in slabs of one plane, which are free of each other.
+// Sweeps the region in slabs of one plane, which are independent of each other.
 template <class T>
 void sweep_planes(const SweepArgs<T>& args) {
   const auto launch = std::ranges::find(stencil_kernels<T>(), "reference", &StencilKernel<T>::name)->launch;
@@ -80,7 +80,7 @@ void sweep_reference(Field<T>& start, Field<T>& expected, FieldView<const T> sou
                      const Boundaries<T>& boundaries, int time_block) {
   const FaceCopy<T>& cells = FaceCopy<T>::on(Backend::host);
   const bool any_boundary = std::ranges::any_of(boundaries.faces, &Boundary<T>::is_boundary);
-  const Index margin = any_boundary ? 0 : 1;  // cells of a sweep beyond the block, for each that follows
+  const Index margin = any_boundary ? 0 : 1;  // layers beyond the field for each sweep that follows
   for (int left = time_block - 1;; --left) {
     cells.fill_boundaries(start.view(), boundaries, start.view().interior(), {});
     if (left == 0) cells.fill(expected.view(), poison<T>, {});

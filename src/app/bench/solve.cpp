@@ -1,4 +1,4 @@
-// `isotherm bench solve`: how long the methods take to a steady field, by all ranks.
+// `isotherm bench solve`: how long each method takes to reach a steady field, by all ranks.
 
 #include <algorithm>
 #include <numeric>
@@ -31,7 +31,7 @@ initial: [{shape: constant, value: 0}]
 sources: [{shape: constant, value: 1}]
 )deck";
 
-// The steady state of the cube in cubic cells, its longest edge 1, or of a deck on its own cells or on these.
+// The steady problem of a box of cubic cells, longest edge 1, or of a deck on its own cells or on `cells`.
 Config config_of(const Bench& bench, MethodName method, Int3 cells, Precision precision) {
   const BenchOptions& options = bench.options;
   const bool is_cube = options.deck.empty();
@@ -44,7 +44,7 @@ Config config_of(const Bench& bench, MethodName method, Int3 cells, Precision pr
         fmt::format("grid.spacing={}", 1.0 / static_cast<double>(std::max({cells.x, cells.y, cells.z}))));
   Config config = parse_deck(is_cube ? cube : read_deck_file(options.deck),
                              is_cube ? "bench_solve" : options.deck, overrides, registry_names());
-  config.precision = precision;  // mixed too, which decks have for cycles of multigrid alone
+  config.precision = precision;  // also mixed, which decks allow for cycles of multigrid only
   config.solver.ghosts = widest_halo(config, decompose(config, bench.world.size(), bench.device.backend()));
   return config;
 }
@@ -65,7 +65,7 @@ class SolveBench {
     return entry;
   }
 
-  // Of a change of the initial field, with conductances of faces as coefficients.
+  // The equations of the change of the initial field; their coefficients are conductances of faces.
   Equations equations() {
     Level<T>& level = solver_.level();
     start_anew();
@@ -105,7 +105,7 @@ class SolveBench {
         solver_(config, decomposition, bench.world, bench.device,
                 kernels(config, bench.device, decomposition.subdomain(0).extent())) {}
 
-  // Where a run would measure, what it finds on large grids: a temporal kernel, queued as graphs.
+  // Without measuring: what autotuning finds on large grids, a temporal kernel that is queued as graphs.
   static SolverKernels<T> kernels(const Config& config, const Device& device, Int3 extent) {
     const KernelChoices<T> choices = kernel_choices<T>(config, device.backend(), extent);
     SolverKernels<T> chosen = default_kernels(config, choices);
@@ -115,7 +115,7 @@ class SolveBench {
     return chosen;
   }
 
-  // Seconds of the slowest rank. The first sample pays for what no later one does, and is left out.
+  // Seconds of the slowest rank. Omits the first sample, which includes work that later ones do not repeat.
   template <class Prepare, class Work>
   std::vector<double> samples(const Prepare& prepare, const Work& work) {
     std::vector<double> seconds;
@@ -140,14 +140,14 @@ class SolveBench {
     solver_.step().forget_ghosts();
   }
 
-  // From the start to the tolerance, as a run takes it: with a check after every cycle.
+  // Solves from the start to the tolerance as a run does: with a check after every cycle.
   void solve() {
     constexpr std::int64_t most_sweeps = 100000;  // in fp32 a residual stalls above the tolerance
     residual_ =
         isotherm::solve(solver_, tolerance, most_sweeps / solver_.level().method().cycle()).relative_residual;
   }
 
-  // A V cycle and the share of each grid.
+  // Measures a V cycle and the share of each grid.
   void describe_cycle(Json& entry) {
     const std::int64_t cycle = solver_.level().method().cycle();
     const double seconds = seconds_of([&] { solver_.sweep(cycle); });
@@ -169,8 +169,8 @@ class SolveBench {
     entry["levels"] = levels;
   }
 
-  // s, that the launches of a cycle could take: sweeps at the rate of the finest grid, and what restriction
-  // and interpolation read and write at the copy bandwidth. Coarser grids by their cells.
+  // The least seconds that a cycle could take: sweeps at the rate of the finest grid, and the bytes of
+  // restriction and interpolation at the copy bandwidth. Coarser grids count by their cells.
   double least_of_cycle() {
     const std::int64_t cycle = solver_.level().method().cycle();
     const double sweeps = seconds_of([&] { solver_.step().advance(cycle); });
@@ -179,7 +179,7 @@ class SolveBench {
       copy->enqueue(bench_.stream);
       bench_.device.synchronize(bench_.stream);
     });
-    // The field and the source are read, the field is read and written; an eighth each of the next grid's.
+    // Restriction reads field and source, interpolation reads and writes the field; an eighth each is coarse.
     const double moved = (2 + 2 + 0.25) * static_cast<double>(solver_.subdomain().cells()) * sizeof(T);
     double cells = 0;
     for (const TimedGrid& each : solver_.timed()) cells += static_cast<double>(each.cells.product());
@@ -192,7 +192,7 @@ class SolveBench {
   double residual_ = 0;
 };
 
-// Of the problem without a deck. Beyond a boundary at temperature 0 the neighbour is -T.
+// The equations of the problem without a deck. Beyond a boundary at temperature 0 the neighbour is -T.
 Equations uniform_equations(Int3 cells, Box block) {
   Equations all;
   for_each_cell(block, [&](Int3 at) {
@@ -244,7 +244,7 @@ std::vector<Json> measure_solutions(const Bench& bench, Int3 cells, Precision pr
   return entries;
 }
 
-// Two fields, the source, a quarter more for coarse grids, two arrays to copy; hypre: 25 fields (at 128^3).
+// Two fields, the source, a quarter more for coarse grids, two arrays to copy; hypre: 25 fields at 128^3.
 BenchMemory solver_memory(const Bench& bench, Int3 cells, Precision precision) {
   constexpr double of_halo = 1.5, ours = 3 * 1.25 + 2, of_hypre = 30;
   const double field = field_bytes(cells, 0, precision) / bench.world.size() * of_halo;

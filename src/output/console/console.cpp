@@ -21,7 +21,7 @@ namespace isotherm {
 void prepare_standard_streams() {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  // open() gives the lowest free number, which is the one found closed.
+  // open() returns the lowest free descriptor, which is the closed stream.
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(stream, F_GETFD) == -1 && open("/dev/null", O_RDWR) != stream) return;
 }
@@ -39,12 +39,12 @@ bool can_rewrite_lines(int processes) {
 
 namespace {
 
-constexpr double fading = 120;      // s, after which what was seen counts 1/e
+constexpr double fading = 120;      // s, after which data has the weight 1/e
 constexpr double least_seen = 0.5;  // s
 
 constexpr double rewrite_seconds = 0.1;  // a terminal is rewritten ten times per second
 
-// At once, with a newline at its end. False where that fails; a terminal that has gone ends no run.
+// Writes the text with a final newline, and flushes. False on failure: a closed terminal must not end a run.
 bool put(std::FILE* file, std::string_view text) {
   const std::string lines = fmt::format("{}{}", text, text.ends_with('\n') ? "" : "\n");
   return std::fwrite(lines.data(), 1, lines.size(), file) == lines.size() && std::fflush(file) == 0;
@@ -82,7 +82,7 @@ void Console::warn(std::string_view problem) {
   log_only(line);
 }
 
-// Straight to the file descriptor, neither buffered nor logged. DECAWM off: the terminal cuts long lines.
+// Writes directly to the file descriptor, not to the log. With DECAWM off the terminal truncates long lines.
 void Console::rewrite_line(std::string_view line) {
   if (line.empty() && !line_shown_) return;
   line_shown_ = false;
@@ -126,7 +126,7 @@ std::optional<double> Pace::sweeps_per_second() const {
   return sweeps_ / seconds_;
 }
 
-// The residual stays that power of the sweeps until it falls no faster than the slowest mode.
+// The residual follows its power law until it falls no faster than the slowest mode.
 std::optional<double> Pace::sweeps_down(double way) const {
   const bool falls = decay_sweeps_ > 0 && decayed_ > 0;
   if (!(slowest_ > 0)) return falls ? std::optional(way / (decayed_ / decay_sweeps_)) : std::nullopt;
@@ -148,7 +148,7 @@ Forecast Pace::forecast(std::int64_t last_sweep, std::optional<double> tolerance
   if (!needed) return {std::nullopt, left / *rate};
   const double to_tolerance = std::max(*needed - static_cast<double>(reached_->sweep - checked_->sweep), 0.0);
   if (!(decay_sweeps_ > 0))
-    return {std::nullopt, std::min(to_tolerance, left) / *rate};  // of one check alone
+    return {std::nullopt, std::min(to_tolerance, left) / *rate};  // after one check only
   return {std::min(to_tolerance, left) / *rate, left / *rate, to_tolerance > left};
 }
 
@@ -160,7 +160,7 @@ std::string eta_text(const Forecast& forecast) {
 
 double fraction_done(const ProgressState& s) {
   const double sweeps = s.last_sweep > 0 ? static_cast<double>(s.sweep) / s.last_sweep : 1.0;
-  double way = 0;  // down to the tolerance, where that is known
+  double way = 0;  // share of the fall to the tolerance, if that is known
   if (s.residual > 0.0 && s.tolerance > 0.0 && s.first_residual > s.tolerance)
     way = std::log(*s.first_residual / *s.residual) / std::log(*s.first_residual / *s.tolerance);
   return std::clamp(std::max(sweeps, way), 0.0, 1.0);

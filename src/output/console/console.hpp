@@ -1,5 +1,5 @@
-// What a run says: text of rank 0 to stdout and to `run.log`, warnings to stderr and `run.log`. The text is
-// never used as a format.
+// Messages of a run: rank 0 prints text to stdout and `run.log`, and warnings to stderr and `run.log`. Text
+// is never used as a format string.
 #pragma once
 
 #include <cstdint>
@@ -16,71 +16,71 @@
 
 namespace isotherm {
 
-// For main, before any file is opened: SIGPIPE and SIGXFSZ become errors of a write, and closed standard
-// streams are opened on /dev/null, or the next file would get what is printed.
+// Call it in main before any file is opened. Failed writes return an error instead of raising SIGPIPE or
+// SIGXFSZ. Closed standard streams are opened on /dev/null: else the next file would receive printed text.
 void prepare_standard_streams();
 
-// To standard output, flushed, for a subcommand that does nothing but print. Throws Error(io).
+// Prints to standard output and flushes; for subcommands that only print. Throws Error(io).
 void print_now(const std::string& text);
 
-// A line in place on stderr: one process, no launcher (mpirun fakes terminals), a terminal not "dumb".
+// Can stderr show a rewritten line? One process, no launcher (mpirun fakes terminals), a terminal not "dumb".
 bool can_rewrite_lines(int processes);
 
 class Console {
  public:
-  // Ranks other than 0 say warnings only, with their rank before them.
+  // Ranks other than 0 print only warnings, with their rank in front.
   explicit Console(int rank) : rank_(rank), log_wanted_(rank == 0) {}
   Console& operator=(Console&&) = delete;
 
-  // All goes to this file too, and what was said before. That it cannot be written is one warning, no error.
+  // Copies all output to this file, also earlier output. If it cannot be written, one warning is printed.
   void open_log(const std::filesystem::path& path, bool append = false);
 
   void say(std::string_view text);       // one or more lines; flushed
   void log_only(std::string_view text);  // to run.log and not to the terminal
   void warn(std::string_view problem);   // "warning: problem"; kept for the run record
-  // A line on stderr that the next output replaces; empty: erased. Nothing from a terminal's background.
+  // Shows a line on stderr until the next output; empty: erases it. A background process shows none.
   void rewrite_line(std::string_view line);
 
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
-  void lose_log();  // says so, with errno's reason
+  void lose_log();  // warns, with the reason in errno
 
   int rank_;
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> log_{nullptr, &std::fclose};  // none, not yet, or lost
-  bool log_wanted_;                                                             // not yet
-  std::string early_;  // what the log will begin with
+  bool log_wanted_;                                                             // open_log() is still to come
+  std::string early_;                                                           // output before open_log()
   bool line_shown_ = false;
   std::vector<std::string> warnings_;
 };
 
-// How far a run is: one line that is rewritten on a terminal, a line now and then in a log.
+// Progress of a run: one line that is rewritten on a terminal, or a line from time to time in a log.
 
-// From sums in which the past fades: a run that others slow down shows its new end within minutes. The
-// residual of a steady problem falls as a power of the sweeps while fast modes die (the latter half of its
-// sweeps counts most), and in the end by the factor of its slowest mode, which is known.
+// From sums in which older data fades: if other jobs slow a run down, the forecast follows within minutes.
+// The residual of a steady problem falls as a power of the sweep number while fast modes decay (the later
+// half of the sweeps counts most), and in the end by the known factor of its slowest mode.
 struct Forecast {
-  std::optional<double> seconds{};  // to the end; none: not known
-  std::optional<double> most{};     // to the last sweep, where a tolerance may end the run before
-  bool misses_tolerance = false;    // the last sweep comes first, as the residual falls at present
+  std::optional<double> seconds{};  // until the run ends; none: not known
+  std::optional<double> most{};     // an upper bound, where a tolerance may end the run
+  bool misses_tolerance = false;    // at its present rate the residual is too large at the last sweep
 };
 
 class Pace {
  public:
-  // `slowest`: the decay of the slowest mode a sweep (physics/operator.hpp); 0 where it is not known.
+  // `slowest`: the decay of the slowest mode per sweep (physics/operator.hpp); 0 if it is not known.
   explicit Pace(double slowest = 0) : slowest_(slowest) {}
 
-  // `seconds`: of a clock that never jumps, from any start. Sweeps in order, the first where the run begins.
+  // `seconds`: of a monotonic clock with any origin. Sweeps ascend; the first call is where the run begins.
   void reached(std::int64_t sweep, double seconds);
-  // Of an earlier sweep perhaps, once each. Not positive or not finite: forgotten.
+  // `sweep` may precede the last reached(). Ignored: sweeps checked before, residuals not positive or finite.
   void checked(std::int64_t sweep, double residual);
 
   std::optional<double> sweeps_per_second() const;  // none before the first sweeps
-  // Nothing until half a second has been seen. `tolerance`: in the unit of the residuals.
+  // Empty until half a second was measured. `tolerance`: in the unit of the residuals.
   Forecast forecast(std::int64_t last_sweep, std::optional<double> tolerance) const;
 
  private:
-  std::optional<double> sweeps_down(double way) const;  // for which the residual falls by e^way
+  std::optional<double> sweeps_down(double way) const;  // until the residual has fallen by e^way
 
   struct Reached {
     std::int64_t sweep;
@@ -94,7 +94,7 @@ class Pace {
   std::optional<Reached> reached_;
   std::optional<Checked> checked_;
   double sweeps_ = 0, seconds_ = 0;                         // fading
-  double decayed_ = 0, decay_sweeps_ = 0, log_sweeps_ = 0;  // fading; the last by the logarithm of the sweep
+  double decayed_ = 0, decay_sweeps_ = 0, log_sweeps_ = 0;  // fading; log_sweeps_: of ln(sweep)
   double seen_ = 0;                                         // s, not fading
 };
 
@@ -105,7 +105,7 @@ std::string eta_text(const Forecast& forecast);
 enum class ProgressStyle { automatic, bar, lines, off };
 ISOTHERM_WORDS(ProgressStyle, "auto", "bar", "lines", "off");
 
-// What `automatic` means. `terminal`: what can_rewrite_lines() says of it.
+// Resolves `automatic`. `terminal`: the result of can_rewrite_lines().
 inline ProgressStyle choose_style(ProgressStyle asked, bool terminal) {
   if (asked != ProgressStyle::automatic) return asked;
   return terminal ? ProgressStyle::bar : ProgressStyle::lines;
@@ -114,15 +114,15 @@ inline ProgressStyle choose_style(ProgressStyle asked, bool terminal) {
 struct ProgressState {
   std::int64_t sweep = 0, last_sweep = 0;
   std::optional<double> time;            // s of the problem; none in a steady one
-  std::optional<double> residual;        // the newest, K or relative as the tolerance is
+  std::optional<double> residual;        // the newest, in K or relative, like the tolerance
   std::optional<double> first_residual;  // same unit
-  std::optional<double> tolerance;       // steady: the run ends at it
+  std::optional<double> tolerance;       // steady: the run ends at this residual
   double wall = 0;                       // s since the first sweep of this part of the run
   double points_per_second = 0;          // all ranks together
   Forecast left{};
 };
 
-// 0 to 1: of the sweeps, or of the way down to the tolerance on a logarithmic scale, whichever is further.
+// 0 to 1: the share of the sweeps, or of the fall of the residual's logarithm to the tolerance, if larger.
 double fraction_done(const ProgressState& state);
 // "step 1200/10000  12.0 %  ETA 1 min 12 s  1.234 GPts/s  residual 3.20e-05  t 0.12 s"
 std::string progress_line(const ProgressState& state);
@@ -130,7 +130,7 @@ std::string progress_line(const ProgressState& state);
 // Every 10 s in the first minute, every 30 s up to ten minutes, every 60 s from there.
 class LineSchedule {
  public:
-  bool due(double wall);  // true at most once an interval
+  bool due(double wall);  // true at most once per interval
 
  private:
   double next_ = 10;
@@ -142,7 +142,7 @@ class Progress {
   ~Progress() { finish(); }  // leaves no half line on the terminal
   Progress& operator=(Progress&&) = delete;
 
-  // Rank 0 calls it as often as it likes; it prints when it is time.
+  // Rank 0 may call it at any rate; it prints only when a line is due.
   void update(const ProgressState& state);
   void finish();  // erases the line that is rewritten; the next state starts from 0 s again
 
@@ -151,7 +151,7 @@ class Progress {
   Console& console_;
   LineSchedule lines_;
   Timer since_line_;
-  bool line_shown_ = false;  // unless something else was said since
+  bool line_shown_ = false;  // unless other output has replaced it since
 };
 
 }  // namespace isotherm

@@ -35,7 +35,7 @@ std::vector<Box> cut_into_slabs(Box box, Int3 chunk, Index max_cells) {
 
 namespace {
 
-// Of the cells that are numbers: those of a void are not. `at(x, y, z)`: a cell of the grid.
+// Mean without NaN, the value of cells of voids. `at(x, y, z)`: the temperature of a cell of the grid.
 template <class At>
 double mean(Box cells, const CellWeights& weights, const At& at) {
   const bool alike = !weights.any();
@@ -93,7 +93,7 @@ template std::vector<double> coarse_means(const Communicator&, FieldView<const d
 
 std::vector<double> gather_cells(const Communicator& communicator, Box subdomain,
                                  const std::vector<Int3>& cells, const std::vector<double>& mine) {
-  // The owner adds the bits, all others 0.
+  // The owner contributes the bits, all other ranks 0.
   std::vector<std::int64_t> bits(cells.size(), 0);
   auto next = mine.begin();
   for (std::size_t i = 0; i < cells.size(); ++i)

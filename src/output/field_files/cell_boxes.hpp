@@ -1,4 +1,4 @@
-// Boxes of cells on their way from the blocks of ranks into files.
+// Boxes of cells that are copied from the subdomains of ranks into files.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +15,11 @@ namespace isotherm {
 
 std::vector<Box> all_gather(const Communicator& communicator, Box mine);  // collective; in rank order
 
-// Boxes of `factor` cells: coarse cells, or chunks. The first that begins at `cell` or later, by axis:
+// Coarse cells, or chunks, are boxes of `factor` cells. The first that begins at `cell` or later, by axis:
 constexpr Int3 up(Int3 cell, Int3 factor) {
   return {ceil_div(cell.x, factor.x), ceil_div(cell.y, factor.y), ceil_div(cell.z, factor.z)};
 }
-// Those whose first cell, the one of least indices, lies in `cells`: of disjoint boxes each is in one.
+// Coarse cells whose first cell (of least indices) is in `cells`: no coarse cell is in two disjoint boxes.
 constexpr Box coarse_begun_in(Box cells, Int3 factor) {
   const Box begun{up(cells.lo, factor), up(cells.hi, factor)};
   return begun.empty() ? Box{} : begun;
@@ -29,9 +29,9 @@ constexpr Box fine_of(Box coarse, Int3 factor) {
           {coarse.hi.x * factor.x, coarse.hi.y * factor.y, coarse.hi.z * factor.z}};
 }
 
-// Boxes of at most `max_cells` (>= 1) that cover `box` in memory order: planes of z, rows, or parts. Chunks
-// are cut in two by the box alone: a slab has one at least, whatever `max_cells` says. {1, 1, 1}: cells are
-// free to be cut anywhere.
+// Boxes of at most `max_cells` (>= 1) that cover `box` in memory order: z planes, rows, or parts of rows.
+// Only the faces of `box` cut chunks: a slab has at least one chunk, even if that exceeds `max_cells`. chunk
+// {1, 1, 1}: slabs may be cut anywhere.
 std::vector<Box> cut_into_slabs(Box box, Int3 chunk, Index max_cells);
 
 template <class T>
@@ -39,7 +39,7 @@ Index slab_cells(Index slab_bytes) {
   return std::max<Index>(1, slab_bytes / static_cast<Index>(sizeof(T)));
 }
 
-// `box` of the field, in interior indices, to place `at` of a dense box of `extent`, x fastest; may round.
+// Copies `box` of the field (interior indices) to `at` in a dense box of `extent`, x fastest; may round.
 template <class From, class To>
 void copy_into_dense(FieldView<const From> field, Box box, To* dense, Int3 extent, Int3 at) {
   const Int3 n = box.extent();
@@ -51,7 +51,7 @@ void copy_into_dense(FieldView<const From> field, Box box, To* dense, Int3 exten
     }
 }
 template <class From, class To>
-void copy_to_dense(FieldView<const From> field, Box box, To* dense) {  // `box` alone
+void copy_to_dense(FieldView<const From> field, Box box, To* dense) {  // dense: of the size of `box`
   copy_into_dense(field, box, dense, box.extent(), {});
 }
 template <class T>
@@ -59,12 +59,12 @@ FieldView<const T> dense_view(const T* dense, Int3 extent) {
   return {dense, extent.x, extent.x * extent.y, extent, 0};
 }
 
-// Moves cells, as T, to ranks that want them; keeps its buffers. `blocks`: of all ranks, disjoint, complete.
+// Sends cells, as T, to ranks that request them; reuses buffers. `blocks`: subdomains by rank, a partition.
 template <class T>
 class CellExchange {
  public:
-  struct Part {  // of a box that two ranks have in common
-    int rank;    // the other
+  struct Part {  // cells that one rank sends to another
+    int rank;    // the other rank
     Box cells;
     T* dense;
   };
@@ -72,7 +72,7 @@ class CellExchange {
   CellExchange(const Communicator& communicator, std::vector<Box> blocks)
       : communicator_(communicator), blocks_(std::move(blocks)) {}
 
-  // Collective. `boxes`: what each rank wants, on all ranks the same. Others' cells are there after finish().
+  // Collective. `boxes`: what each rank requests, the same on all ranks. finish() waits for the cells.
   template <class From>
   void start(FieldView<const From> field, const std::vector<Box>& boxes) {
     const int me = communicator_.rank();
@@ -87,7 +87,7 @@ class CellExchange {
           "MPI_Irecv");
     for (const Part& part : leaving_.parts) {
       copy_to_dense(field, part.cells.shifted(Int3{} - subdomain.lo), part.dense);
-      // Synchronous: a fast rank must not fill another's memory with cells that it has not asked for yet.
+      // Synchronous: a fast rank must not fill the memory of another with cells not requested yet.
       check_mpi(
           MPI_Issend(part.dense, part.cells.cells(), type, part.rank, tag, comm, &requests_.emplace_back()),
           "MPI_Issend");
@@ -99,7 +99,7 @@ class CellExchange {
     return arriving_.parts;
   }
 
-  // Both, and all of this rank's box in one: into `cells`, dense.
+  // start() and finish(); stores all cells of this rank's box in `cells`, dense.
   template <class From>
   void assemble(FieldView<const From> field, const std::vector<Box>& boxes, T* cells) {
     const int me = communicator_.rank();
@@ -116,7 +116,7 @@ class CellExchange {
 
  private:
   static constexpr int tag = 1;
-  struct Side {  // its parts, one behind the other in a buffer
+  struct Side {  // parts, one after the other in a buffer
     std::vector<Part> parts;
     std::vector<T> buffer;
 
@@ -141,15 +141,15 @@ class CellExchange {
   std::vector<MPI_Request> requests_;
 };
 
-// The field in larger cells, each the mean of those within it: the ones of coarse_begun_in(subdomain,
-// factor), dense, x fastest, perhaps none. The rank of the first cell of a mean adds up all in fp64, by their
-// indices: the same bits wherever blocks end. Collective. `field`: the cells of `subdomain`.
+// Means of the field over coarse cells: those of coarse_begun_in(subdomain, factor), dense, x fastest; may be
+// none. The rank with the first cell of a coarse cell adds up all its cells in fp64, in the order of their
+// indices: the bits do not depend on the subdomains. Collective. `field`: the cells of `subdomain`.
 template <class T>
 std::vector<T> coarse_means(const Communicator& communicator, FieldView<const T> field, Box subdomain,
                             Int3 factor, const CellWeights& weights = {});
 
-// The temperatures of `cells` (global, each in one rank's `subdomain`) on every rank, in their order, with
-// all their bits. `mine`: those in this rank's subdomain, in the same order. Collective.
+// Returns on every rank the temperatures of `cells` (global, each in one rank's `subdomain`), in their order
+// and bit for bit. `mine`: those in this rank's subdomain, in the same order. Collective.
 std::vector<double> gather_cells(const Communicator& communicator, Box subdomain,
                                  const std::vector<Int3>& cells, const std::vector<double>& mine);
 

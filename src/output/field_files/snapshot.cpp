@@ -32,10 +32,10 @@ std::string escaped_for_xml(const std::string& text) {
   return escaped;
 }
 
-// Origin and spacing of the cells' box, wider by an ulp of fp32, in which ParaView and others probe: VTK
-// (5.11; 9.7) finds no cell for a point rounded out of the box, and half of all surfaces had no value.
+// Origin and spacing of the cells' box, widened by an ulp of fp32, because ParaView and others probe in fp32:
+// VTK (5.11; 9.7) finds no cell for a point rounded out of the box, and half of all surfaces had no value.
 std::pair<Vector3, Vector3> box_with_its_surface(const FileGrid& grid) {
-  constexpr double most = 1e-3;  // of a cell, where the origin is far away
+  constexpr double most = 1e-3;  // of a cell: limits the margin where the origin is far away
   Vector3 origin, spacing;
   for (int axis = 0; axis < 3; ++axis) {
     const auto cells = static_cast<double>(grid.cells[axis]);
@@ -43,14 +43,14 @@ std::pair<Vector3, Vector3> box_with_its_surface(const FileGrid& grid) {
     const auto margin = [&](double edge) {
       return std::min(std::ldexp(std::abs(edge), -23), most * grid.spacing[axis]);
     };
-    constexpr double rounding = 1e-15;  // of the spacing times the cells
+    constexpr double rounding = 1e-15;  // relative, of spacing times cells
     origin[axis] = low - margin(low);
     spacing[axis] = (high + margin(high) - origin[axis]) * (1 + rounding) / cells;
   }
   return {origin, spacing};
 }
 
-// XDMF counts z first, but for the coordinates of a rectilinear grid.
+// XDMF lists z first, except in the coordinates of a rectilinear grid.
 std::string geometry_text(const FileGrid& grid, const std::string& file) {
   const Int3 n = grid.cells;
   if (grid.is_graded()) {
@@ -101,7 +101,7 @@ std::string grid_text(const FileGrid& grid, const SeriesEntry& entry) {
                      entry.stored == Precision::fp32 ? 4 : 8, entry.dataset, material_text(grid));
 }
 
-constexpr Index largest_slab = Index{1} << 30;  // bytes; MPI counts and some MPI-IO end at 2 GiB
+constexpr Index largest_slab = Index{1} << 30;  // bytes; MPI counts and some MPI-IO are limited to 2 GiB
 
 // Somewhat more than the file will have.
 std::int64_t expected_bytes(const SnapshotHeader& header) {
@@ -110,7 +110,7 @@ std::int64_t expected_bytes(const SnapshotHeader& header) {
   return most_bytes_of_cells(header) + static_cast<std::int64_t>(texts) + metadata;
 }
 
-// Of this rank's cells as they are stored in `To`.
+// Fingerprint of this rank's cells, converted to `To`.
 template <class To, class From>
 std::uint64_t stored_fingerprint(FieldView<const From> field, Box subdomain, Int3 cells, Index slab_bytes) {
   if constexpr (std::is_same_v<To, From>) {
@@ -141,9 +141,9 @@ std::string xdmf_text(const FileGrid& grid, const std::vector<SeriesEntry>& entr
   return text + "    </Grid>\n  </Domain>\n</Xdmf>\n";
 }
 
-// Which files belong together, and their times: `<stem>.hdf.series` and, over the same files, `<stem>.xmf`.
-// Replaced whole, at a cost that grows with their entries: at the first entry, and then after a second and
-// twenty times what they took last. What a kill left out, a resumed run finds in the folder.
+// Lists the files of a series with their times: `<stem>.hdf.series` and, for the same files, `<stem>.xmf`.
+// Each is rewritten as a whole, at a cost that grows with its entries: at the first entry, then after at
+// least one second and twenty times the last cost. A resumed run adds unlisted files by searching the folder.
 class SnapshotSeries {
  public:
   SnapshotSeries(const std::string& folder, const FileGrid& grid, bool steady, bool xdmf)
@@ -151,12 +151,12 @@ class SnapshotSeries {
   ~SnapshotSeries() {
     try {
       publish();
-    } catch (const std::exception&) {  // the error that ends the run is the one to tell
+    } catch (const std::exception&) {  // the error that ends the run is the one to report
     }
   }
   SnapshotSeries& operator=(SnapshotSeries&&) = delete;
 
-  // What stands in the folder up to this sweep. Returns why files are left out, a line each.
+  // Adds the files in the folder up to this sweep. Returns why files are left out, a line each.
   std::vector<std::string> take_over(std::int64_t sweep) {
     std::vector<std::string> problems;
     for (const auto& [written, name] : files_by_sweep(folder_, grid_.stem, snapshot_suffix)) {
@@ -173,16 +173,16 @@ class SnapshotSeries {
     complete_ = entries_.empty();
     return problems;
   }
-  // A file that is there, behind those before it.
+  // Adds a complete file after those before it.
   void add(const std::string& file, const SnapshotMeta& meta, Precision stored) {
     if (!entries_.empty() && entries_.back().file == file) entries_.pop_back();  // written once more
     entries_.push_back({file, place_in_time(meta), temperature_dataset, stored});
     complete_ = false;
-    constexpr double least_seconds = 1, least_share = 20;  // between two replacements; of what one costs
+    constexpr double least_seconds = 1, least_share = 20;  // s between two rewrites; in units of their cost
     if (!published_ || since_.seconds() >= std::max(least_seconds, least_share * cost_)) publish();
   }
 
-  void publish() {  // what the files do not name yet
+  void publish() {  // unless the files are up to date
     if (complete_) return;
     const Timer timer;
     Json series = {{"file-series-version", "1.0"}, {"files", Json::array()}};
@@ -206,20 +206,20 @@ class SnapshotSeries {
     return steady_ ? static_cast<double>(meta.sweep) : meta.time;
   }
 
-  std::string folder_, path_;  // of the files, without a suffix
+  std::string folder_, path_;  // path_: of the series, without a suffix
   FileGrid grid_;
   bool steady_, xdmf_;
   std::vector<SeriesEntry> entries_;
-  bool published_ = false, complete_ = true;  // once; with all entries
-  Timer since_;                               // the last time
-  double cost_ = 0;                           // s, of the last time
+  bool published_ = false, complete_ = true;  // at least once; with all entries
+  Timer since_;                               // the last publish()
+  double cost_ = 0;                           // s, of the last publish()
 };
 
 SnapshotWriter::SnapshotWriter(const Config& config, const FileGrid& grid, const Communicator& communicator,
                                std::string folder, SnapshotProvenance provenance, FileThread& files,
                                Index slab_bytes)
     : grid_(grid),
-      communicator_(communicator.duplicate()),  // no message of ours meets a halo's
+      communicator_(communicator.duplicate()),  // separates its messages from those of halos
       folder_(std::move(folder)),
       provenance_(std::move(provenance)),
       slab_bytes_(std::clamp<Index>(slab_bytes, 1, largest_slab)),
@@ -230,7 +230,7 @@ SnapshotWriter::SnapshotWriter(const Config& config, const FileGrid& grid, const
   collective_ = way.collective;
   remark(way.remark);
   if (!communicator_.is_root()) return;
-  const bool xdmf = config.output.xdmf || !grid_.is_image();  // others are no VTKHDF
+  const bool xdmf = config.output.xdmf || !grid_.is_image();  // other grids have no VTKHDF
   const bool steady = config.problem.kind == ProblemKind::steady;
   series_ = std::make_shared<SnapshotSeries>(folder_, grid_, steady, xdmf);
 }
@@ -301,10 +301,10 @@ void SnapshotWriter::write_now(const std::string& path, const CellsView& field, 
 // Returns the bytes of the file, which is closed and on the disk.
 std::int64_t SnapshotWriter::write_part(const std::string& part, const CellsView& field, Box subdomain,
                                         const SnapshotHeader& header) {
-  // Ranks that only send cells wait for the writer as long as it takes; its watchdog watches for them.
+  // Ranks that only send cells wait for the writer without a limit; the writer's watchdog covers them.
   const bool opens = collective_ || communicator_.is_root(), compressed = header.compression != 0;
   Watchdog watchdog(opens ? timeout_ : Watchdog::Seconds(0), part, "creating the file", communicator_.rank());
-  // Plain calls of one rank first: they say better than MPI-IO why a file cannot be made, or will not fit.
+  // One rank first makes plain calls: they report better than MPI-IO why a file cannot be made or cannot fit.
   on_root(communicator_, [&] {
     create_empty_file(part);
     reserve_space(part, expected_bytes(header));
@@ -349,7 +349,7 @@ std::uint64_t SnapshotWriter::fingerprint(const CellsView& field, Box subdomain)
   return communicator_.all_reduce(mine, ReduceOp::sum);
 }
 
-// MPI-IO that loses data without an error is caught here, and so is a disk that does.
+// Detects data that MPI-IO or a disk has lost without an error.
 void SnapshotWriter::read_back(const std::string& part, Box subdomain, const SnapshotHeader& header) const {
   Watchdog watchdog(timeout_, part, "reading back", communicator_.rank());
   const std::uint64_t here = all_or_throw(communicator_, [&] {

@@ -1,5 +1,5 @@
-// Snapshots, files of a part of the cells, and checkpoints: one `.hdf` file a time, VTKHDF 1.0 ImageData with
-// point data where it has more than one layer, and an `.hdf.series` and an `.xmf` beside them.
+// Snapshots, files of a part of the cells, and checkpoints: one `.hdf` file per time (VTKHDF 1.0 ImageData
+// with point data, unless it has only one layer), and an `.hdf.series` and an `.xmf` next to them.
 #pragma once
 
 #include <cstdint>
@@ -21,65 +21,64 @@ namespace isotherm {
 
 struct SeriesEntry {
   std::string file;     // name within the folder of the series
-  double time;          // s; in a steady problem the sweep, so that the files stay apart
-  std::string dataset;  // of its cells
-  Precision stored;     // in which they are
+  double time;          // s; in a steady problem the sweep, so that times differ
+  std::string dataset;  // name of the dataset of cells
+  Precision stored;     // of these cells
 };
 
-// XDMF 3 over the `.hdf` files of the folder, for ParaView, as cells in their box (VTKHDF has points alone).
+// XDMF 3 for the `.hdf` files of the folder: shows cell data in ParaView (VTKHDF has only point data).
 std::string xdmf_text(const FileGrid& grid, const std::vector<SeriesEntry>& entries);
 
 class SnapshotSeries;
 
-// Seconds of a file on this rank, from the start of its writing.
+// Seconds on this rank, from the start of writing a file.
 struct SnapshotTimes {
   double written = 0;  // its cells are on the disk
-  double proved = 0;   // it was read back, and has its name
+  double proved = 0;   // it was read back and renamed
 };
 
 // Writes `.part`, reads it back, compares, and renames it: a file under its final name is complete and holds
 // the field of its fingerprint. A failure that all ranks know of (no permission, no space, a file that reads
-// back wrong) is a CollectiveError, `.part` is gone, and a caller may go on. A failed HDF5 call is a plain
-// Error(io) of its ranks: it leaves the others waiting, so main must end them all with MPI_Abort. A stalled
-// file system ends the process by the watchdog (ISOTHERM_IO_TIMEOUT seconds a phase).
+// back wrong) throws CollectiveError: `.part` is removed, and the caller may continue. A failed HDF5 call
+// throws a plain Error(io) on its ranks: the others wait, so main must end all with MPI_Abort. If the file
+// system stalls, the watchdog ends the process (ISOTHERM_IO_TIMEOUT seconds per phase).
 class SnapshotWriter {
  public:
   static constexpr Index default_slab_bytes = Index{64} << 20;
 
   // Collective. The folder must exist. `grid`: the cells; `config`: what all files of a run have in common.
-  // `slab_bytes`: the memory that writing may take on each rank, twice of it on rank 0 of a serial HDF5; at
-  // most 1 GiB. `files`: of all writers of a run, which take turns by it. The writer must not move, nor end,
-  // while a file of it is under way. Throws Error(command_line) for a wrong ISOTHERM_IO_TIMEOUT.
+  // `slab_bytes`: the memory that writing may use on each rank, twice as much on rank 0 of a serial HDF5; at
+  // most 1 GiB. `files`: shared by all writers of a run, which write in turn. The writer must not be moved or
+  // destroyed while it writes a file. Throws Error(command_line) for a wrong ISOTHERM_IO_TIMEOUT.
   SnapshotWriter(const Config& config, const FileGrid& grid, const Communicator& communicator,
                  std::string folder, SnapshotProvenance provenance, FileThread& files,
                  Index slab_bytes = default_slab_bytes);
 
-  // Collective. The next file of the series, in the turn of `files` and by its thread where it has one.
-  // `subdomain`: this rank's of the file's cells, which may be empty. `cells` is called first: it waits for
-  // what it returns, which nobody may touch until wait() returns. There errors are thrown. Returns the path
-  // that the file will have.
+  // Collective. Queues the next file of the series in `files`; without a thread there, writes it.
+  // `subdomain`: this rank's part of the file's cells, which may be empty. `cells` is called first: it waits
+  // until its cells are ready; they must not change until wait() returns. wait() rethrows errors of the
+  // thread. Returns the path that the file will have.
   std::string start(std::function<CellsView()> cells, Box subdomain, double time, std::int64_t sweep);
-  // Collective. The materials of the cells, by rank 0, where `grid` names a file of them; in the turn of
-  // `files`. `config` outlives it.
+  // Collective. Queues the file of the cells' materials, if `grid` names one; rank 0 writes it. `config` must
+  // outlive the writing.
   void start_materials(const Config& config);
   void wait() { files_.wait(started_); }  // for the last file that was started
-  // Collective: a file of this name in no series, behind those that were started; a checkpoint with `state`.
+  // Collective. Writes a file of this name, in no series, after the queued files; with `state` a checkpoint.
   // `meta.fingerprint` must be that of the cells as stored. Returns the file's path.
   std::string write_file(const std::string& name, const CellsView& field, Box subdomain,
                          const SnapshotMeta& meta, const std::optional<CheckpointState>& state);
-  // Of the cells as the file will hold them, rounded where it is narrower than the field. Collective.
+  // Collective. Fingerprint of the cells as stored, rounded if the file has a lower precision than the field.
   std::uint64_t fingerprint(const CellsView& field, Box subdomain) const;
 
-  // Collective. Before the first write: the series continues that of an earlier part of the run, up to
-  // `sweep`.
+  // Collective, before the first write. Continues the series of an earlier part of the run, up to `sweep`.
   void continue_series(std::int64_t sweep);
   void publish_series();  // collective: the series names all files that were started
-  // On rank 0, once there is a file: what to open in a viewer, the `.xmf` or else the `.hdf.series`.
+  // On rank 0, once there is a file: the file to open in a viewer, the `.xmf` or else the `.hdf.series`.
   std::string viewer_file() const;
 
-  void add_to(WritingRecord& record) const;  // this rank's files, bytes and seconds; none is under way
+  void add_to(WritingRecord& record) const;  // this rank's files, bytes and seconds; after wait()
   const SnapshotTimes& last_times() const { return last_times_; }  // of the last file
-  // What a log should say of how files were written, each once; usually nothing. The same on all ranks.
+  // Remarks for the log on how files were written, each once; usually none. The same on all ranks.
   const std::vector<std::string>& remarks() const { return remarks_; }
 
  protected:
@@ -108,22 +107,22 @@ class SnapshotWriter {
   FileThread::Ticket started_ = 0;
 };
 
-// Checkpoints: files like snapshots, with what a run needs to go on, in the run's directory.
+// Checkpoints in the run's directory: files like snapshots, with the state that a run needs to resume.
 //
-//     <name>_00000100.checkpoint.hdf   by sweep; at least two stay, the newest
-//     latest                           a line: the name of the one that was written last
+//     <name>_00000100.checkpoint.hdf   by sweep; the newest are kept, at least two
+//     latest                           one line: the name of the checkpoint written last
 class CheckpointWriter : SnapshotWriter {
  public:
   // As SnapshotWriter. Collective.
   CheckpointWriter(const Config& config, const Communicator& communicator, std::string folder,
                    SnapshotProvenance provenance, FileThread& files);
 
-  // As SnapshotWriter::write_file. Once the file has its name, `latest` names it, and only then are the
-  // oldest deleted, with what a run that went on from an earlier sweep has left aside.
+  // As SnapshotWriter::write_file. After the file is renamed, `latest` is set to its name; only then are the
+  // oldest checkpoints deleted, and those that a resumed run has backed up.
   std::string write(const CellsView& field, Box subdomain, const SnapshotMeta& meta,
                     const CheckpointState& state);
 
-  // Of the last write, on the slowest rank; an estimate before the first. The same on all ranks.
+  // Duration of the last write on the slowest rank; an estimate before the first. The same on all ranks.
   double seconds() const { return seconds_; }
   using SnapshotWriter::remarks;
 
@@ -132,11 +131,11 @@ class CheckpointWriter : SnapshotWriter {
   double seconds_;
 };
 
-// Which checkpoints go when `written` is there and `keep` may stay: the oldest, and those of later sweeps.
+// Checkpoints to delete once `written` exists, if `keep` are kept: the oldest, and those of later sweeps.
 std::vector<std::int64_t> superfluous(std::vector<std::int64_t> sweeps, std::int64_t written, int keep);
-// The sweeps of the checkpoints in a folder, the newest first. Unfinished ones are none.
+// The sweeps of the checkpoints in a folder, the newest first, without unfinished ones.
 std::vector<std::int64_t> find_checkpoints(const std::string& folder, const std::string& run_name);
-// Those of later sweeps get another name, so that they are not taken for the newest. Throws Error(io).
+// Renames checkpoints of later sweeps, so that none of them is taken for the newest. Throws Error(io).
 void set_aside_later(const std::string& folder, const std::string& run_name, std::int64_t sweep);
 // Throws Error(file_missing) or Error(deck) where the file is no checkpoint with a sound header.
 SnapshotHeader read_checkpoint_header(const std::string& path);

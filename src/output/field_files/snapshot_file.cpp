@@ -76,12 +76,12 @@ bool can_write_with(H5Z_filter_t filter) {
          (flags & H5Z_FILTER_CONFIG_ENCODE_ENABLED);
 }
 
-// What the reader calls wrong data is here a file that did not become what was written.
+// Replaces the reader's error of wrong data: here the file is not what was written.
 DatasetReader open_cells(const std::string& path) {
   try {
     return DatasetReader(path, temperature_dataset);
   } catch (const Error& e) {
-    const std::string text = e.what();  // the reader's remedy is for files of strangers
+    const std::string text = e.what();  // the reader's advice is for other programs' files
     throw Error(ExitCode::io,
                 text.substr(0, text.rfind("; ")) +
                     "; the file is damaged, or its disk loses data: write it again, to another one");
@@ -101,7 +101,7 @@ std::uint64_t fingerprint_of(const std::string& path, Box subdomain, Int3 cells,
                    path, temperature_dataset);
   std::uint64_t sum = 0;
   std::vector<T> dense;
-  // By chunks: HDF5 keeps none of them, and would decompress one for each slab that cuts it.
+  // By whole chunks: HDF5 caches none, and would decompress a chunk for each slab that cuts it.
   for (const Box slab : cut_into_slabs(subdomain, reader.chunk(), slab_cells<T>(slab_bytes))) {
     dense.resize(static_cast<std::size_t>(slab.cells()));
     reader.read(slab, dense.data());
@@ -112,11 +112,11 @@ std::uint64_t fingerprint_of(const std::string& path, Box subdomain, Int3 cells,
   return sum;
 }
 
-// Contiguous, because its size is known and reserved, or else in chunks that are compressed.
+// Contiguous, as its size is known and can be reserved; with compression in chunks.
 void choose_layout(hid_t creation, const FileGrid& grid, const std::string& path) {
   if (grid.compression == 0) {
     H5Pset_layout(creation, H5D_CONTIGUOUS);
-    H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY);  // a place in the file; no block on the disk yet
+    H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY);  // assigns an offset; no block on the disk yet
     return;
   }
   check_hdf5(H5Pset_chunk(creation, 3, hdf5_extent(chunk_of(grid)).data()), "H5Pset_chunk", path);
@@ -145,7 +145,7 @@ void describe_for_vtk(hid_t file, const SnapshotHeader& header, const std::strin
 
 }  // namespace
 
-// No fill: every cell is written, and a fill would write the file twice.
+// No fill values: every cell is written, and fill values would write the file twice.
 hid_t create_cells(hid_t file, const char* name, hid_t type, const FileGrid& grid, const std::string& path) {
   const Hdf5Space space = hdf5_space(grid.cells);
   check_hdf5(space.get(), "H5Screate_simple", path);
@@ -171,7 +171,7 @@ Int3 chunk_of(const FileGrid& grid) {
 
 std::int64_t most_bytes_of_cells(const FileGrid& grid) {
   if (grid.compression == 0) return grid.cell_bytes();
-  // For deflate's own blocks, a chunk of zeros that stood there first, and its entry in the index.
+  // Per chunk: deflate's own blocks, a chunk of zeros stored before it, and its entry in the index.
   constexpr std::int64_t entry = 256;
   FileGrid chunk = grid;
   chunk.cells = chunk_of(grid);
@@ -222,10 +222,10 @@ std::int64_t SnapshotFile::cells_end() const {
   return static_cast<std::int64_t>(start + H5Dget_storage_size(cells_));
 }
 
-// Cells are packed into a dense buffer of the file's own type: a conversion within HDF5 would end collective
-// mode. Slabs stay below 2 GiB, above which MPI-IO libraries cut calls short without an error. Of a
-// compressed file a rank writes the chunks that begin in its block, whole: HDF5 would compress a shared one
-// anew for each call that has a part of it, elsewhere in the file. Without MPI-IO rank 0 writes all.
+// Packs cells into a dense buffer of the file's type: a conversion within HDF5 would disable collective mode.
+// Slabs stay below 2 GiB, above which MPI-IO libraries truncate calls without an error. In a compressed file
+// a rank writes whole chunks, those that begin in its subdomain: HDF5 would compress a shared chunk again,
+// and move it, for each call that writes a part of it. Without MPI-IO rank 0 writes all.
 template <class Stored, class T>
 std::string SnapshotFile::write_as(FieldView<const T> field, Box subdomain, Index slab_bytes,
                                    Watchdog& watchdog) {
@@ -233,7 +233,7 @@ std::string SnapshotFile::write_as(FieldView<const T> field, Box subdomain, Inde
   const Int3 chunk = chunk_of(header_);
   const std::vector<Box> blocks = all_gather(communicator_, subdomain);
   std::vector<std::vector<Box>> slabs;  // by rank
-  std::size_t calls = 0;                // ranks with fewer slabs take part in the last ones with nothing
+  std::size_t calls = 0;                // the most of a rank; ranks with fewer slabs write nothing last
   for (const Box& each : blocks) {
     const Box mine = collective_     ? fine_of(coarse_begun_in(each, chunk), chunk).within(all)
                      : slabs.empty() ? all
@@ -258,7 +258,7 @@ std::string SnapshotFile::write_as(FieldView<const T> field, Box subdomain, Inde
     ranks.assemble(field, of_ranks, dense.data());
     if (file_ < 0) continue;
     const Box slab = of_ranks[me];
-    // Of at least one cell: a null space would end collective mode.
+    // At least one cell: a null dataspace would disable collective mode.
     const Hdf5Space in_memory = hdf5_space(slab.empty() ? Int3{1, 1, 1} : slab.extent());
     if (slab.empty()) H5Sselect_none(in_memory.get());
     check_hdf5(slab.empty() ? H5Sselect_none(in_file.get()) : select_box(in_file.get(), slab),
@@ -266,7 +266,7 @@ std::string SnapshotFile::write_as(FieldView<const T> field, Box subdomain, Inde
     check_hdf5(H5Dwrite(cells_, native_hdf5_type<Stored>(), in_memory.get(), in_file.get(), transfer.get(),
                         dense.data()),
                "H5Dwrite", path_);
-    // The disk may begin with it now, and not only with fsync, which tells what fails here.
+    // Starts writing to the disk now instead of at the fsync, which reports errors of this too.
     if (part.valid()) sync_file_range(part.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
   }
   return collective_ ? why_not_collective(transfer.get()) : "";

@@ -1,15 +1,15 @@
 // The file of a snapshot or checkpoint.
 //
 //   /temperature            (nz, ny, nx), kelvin; in format 1 it was /VTKHDF/PointData/T
-//   /VTKHDF                 attributes that VTK wants; not where the cells are one layer, on which ParaView
-//                           5.11 was seen to hang or end, or of several sizes
+//   /VTKHDF                 attributes for VTK; absent for one layer of cells, on which ParaView 5.11 was
+//                           seen to hang or end, and for cells of several sizes
 //   /VTKHDF/PointData/temperature   the same dataset; points, because VTK 9.1 and 9.2 misread cell data
-//   /isotherm               attributes: all of SnapshotHeader, with the origin as the deck means it, and in
-//                           words: axes, units
+//   /isotherm               attributes: all of SnapshotHeader, with the origin as in the deck, and texts on
+//                           axes and units
 //   /isotherm/edges_x, edges_y, edges_z   of a grid whose cells differ in size: their faces, m
 //   /isotherm/deck, /isotherm/resolved_deck
 //   /isotherm/checkpoint    of a checkpoint: attributes version, those of CheckpointState, and header_xxh3, a
-//                           hash of all of SnapshotHeader: what the fingerprint is to the cells
+//                           hash that protects SnapshotHeader as the fingerprint protects the cells
 #pragma once
 
 #include <array>
@@ -34,27 +34,27 @@ namespace isotherm {
 // Cells in host memory, of either precision.
 using CellsView = std::variant<FieldView<const float>, FieldView<const double>>;
 
-// Which cells of the grid a file holds, and how they lie in space.
+// Which cells of the grid a file holds, and their position in space.
 struct FileGrid {
   std::string stem;   // of its files: <stem>_<sweep>.hdf, <stem>.hdf.series
   std::string kind;   // "isotherm snapshot", "isotherm slice", ...
   Int3 cells;         // of the file
   Vector3 origin{};   // m, the corner of their box
-  Vector3 spacing{};  // m; where cells differ in size, of the first
-  // m, where they do: along each axis the faces of cells, one more than these. Else empty.
+  Vector3 spacing{};  // m; if cells differ in size, of the first cell
+  // m; if cells differ in size: the faces of cells along each axis, one more than cells. Else empty.
   std::array<std::vector<double>, 3> edges{};
-  Precision precision = Precision::fp64;  // as they are stored, where the field is not narrower
-  int compression = 0;                    // level of deflate; 0: stored as they are
-  std::string material_file{};            // next to the files, of the same cells; empty: there is none
+  Precision precision = Precision::fp64;  // of the stored cells, unless the field has a lower one
+  int compression = 0;                    // level of deflate; 0: not compressed
+  std::string material_file{};            // of the same cells, in the same folder; empty: none
 
   Int3 grid_cells;                   // of the run
-  Int3 first_cell;                   // of the run's grid, where the file's box begins
-  Int3 factor{1, 1, 1};              // so many of the run's cells make one of the file
+  Int3 first_cell;                   // of the file's box, in the run's grid
+  Int3 factor{1, 1, 1};              // cells of the run per cell of the file
   int normal = -1;                   // of a slice: 0, 1, 2, the axis that it is normal to
   std::optional<double> position{};  // of a slice: m along that axis, as the deck has it
 
   bool is_graded() const { return !edges[0].empty(); }
-  // Of several layers of equal cells, which VTKHDF can hold.
+  // Several layers of equal cells along each axis, which VTKHDF can describe.
   bool is_image() const { return cells.x > 1 && cells.y > 1 && cells.z > 1 && !is_graded(); }
   double centre(int axis, Index i) const {  // m
     return is_graded() ? (edges[axis][i] + edges[axis][i + 1]) / 2 : origin[axis] + (i + 0.5) * spacing[axis];
@@ -66,33 +66,33 @@ FileGrid grid_of_snapshots(const Config& config);
 FileGrid grid_of_checkpoints(const Config& config);  // with all bits of the field, never compressed
 FileGrid grid_of(const Config& config, const FieldPart& part);
 
-// The chunk compressed as one; {1, 1, 1}: not compressed. The same on any ranks: the longest edge of all
-// cells is halved, the outermost first, down to 2 MiB. Ranks dealt out by halves own whole chunks.
+// Cells of a chunk, the unit of compression; {1, 1, 1}: not compressed. Independent of the ranks: the longest
+// edge (the outermost of equals) is halved down to 2 MiB. Subdomains from such halvings own whole chunks.
 Int3 chunk_of(const FileGrid& grid);
-std::int64_t most_bytes_of_cells(const FileGrid& grid);  // that they take in the file
+std::int64_t most_bytes_of_cells(const FileGrid& grid);  // an upper bound of their size in the file
 std::string why_not_compressed();  // empty where this HDF5 can write with shuffle and deflate
 
-// A dataset for the cells of a file, of this type there. Collective where the file is.
+// Creates the dataset for the cells of a file, which stores them as `type`. Collective if the file is.
 hid_t create_cells(hid_t file, const char* name, hid_t type, const FileGrid& grid, const std::string& path);
 
-// What a run must know beside its field to go on as if it had never stopped.
+// The state besides its field that a run needs to resume as if it had never stopped.
 struct CheckpointState {
   static constexpr std::int64_t newest_version = 3;  // 1: without stagnation; 2: without step_halvings
 
   std::optional<double> first_residual, last_residual;  // K
   std::int64_t last_checked = 0;                        // the sweep of last_residual; 0 without one
   std::int64_t checks = 0;
-  // An asynchronous check whose turn is still to come: its sweep, 0 without one, and its residual.
+  // An asynchronous check that is not finished: its sweep (0: no such check) and its residual.
   std::int64_t pending_sweep = 0;
   std::optional<double> pending_residual;
-  // Of a steady problem: K, its sweep, and whether the run ended as no lower one came.
+  // Steady problem: lowest residual (K), its sweep, and whether the run ended because none was lower.
   std::optional<double> lowest_residual;
   std::int64_t lowest_sweep = 0;
   bool stagnated = false;
   std::optional<Interval> histogram_range;  // K, of the bins
   double wall = 0;                          // s, as history.csv counts it
   double dt = 0;                            // s; 0 in a steady problem
-  std::int64_t step_halvings = 0;           // of the part of a step that comes next
+  std::int64_t step_halvings = 0;           // of the next part of a step
 
   friend bool operator==(const CheckpointState&, const CheckpointState&) = default;
 };
@@ -118,45 +118,45 @@ struct SnapshotHeader : FileGrid {  // VTK's origin is half a cell further in
 
 std::string fingerprint_text(std::uint64_t fingerprint);  // "0x0123456789abcdef"
 
-std::uint64_t header_hash(const SnapshotHeader& header);  // of every byte of its fields
+std::uint64_t header_hash(const SnapshotHeader& header);  // of all that a restart reads from it
 
-// The group /isotherm. Collective where the file is; the texts are one rank's.
+// Writes the group /isotherm. Collective if the file is; one rank, the `text_writer`, writes the texts.
 void write_snapshot_header(hid_t file, const SnapshotHeader& header, bool text_writer,
                            const std::string& path);
-// Throws Error(file_missing); Error(deck) for no such file, a newer format, or a header not as written.
+// Throws Error(file_missing), or Error(deck) for another kind of file, a newer format, or a changed header.
 SnapshotHeader read_snapshot_header(const std::string& path);
 
-// Of the cells of `subdomain` (may be empty) in the file, read by this process; disjoint blocks add up to the
-// file's. `extremes`: of the block too. Throws Error(io) for no readable snapshot of these cells.
+// Fingerprint of the cells of `subdomain` (may be empty) in the file, read by this process; disjoint
+// subdomains add up to the file's. Adds to `extremes`. Throws Error(io) if these cells cannot be read.
 std::uint64_t fingerprint_on_disk(const std::string& path, Box subdomain, Int3 cells, Precision precision,
                                   Index slab_bytes, TemperatureExtremes* extremes = nullptr);
 
 struct WayToWrite {
-  bool collective = false;  // all ranks at once through MPI-IO; else rank 0, to which the others send cells
-  std::string remark{};     // what the user should know of this way; usually nothing
+  bool collective = false;  // all ranks through MPI-IO; else rank 0, to which the others send cells
+  std::string remark{};     // on this way, for the user; usually empty
 };
-// What an HDF5 with MPI-IO can do; without it rank 0 writes. Collective: tries MPI-IO in `folder`.
+// MPI-IO, if HDF5 has it and it works in `folder`; else rank 0 writes. Collective.
 WayToWrite choose_way_to_write(const Communicator& communicator, const std::string& folder);
 Hdf5List mpi_io_access(const Communicator& communicator);
 Hdf5List mpi_io_transfer();
-std::string why_not_collective(hid_t transfer);  // a description, empty when all went as it should
+std::string why_not_collective(hid_t transfer);  // a description; empty if it was collective
 
-// A snapshot while it is written: the `.part` file and its dataset of cells.
+// A snapshot that is being written: the `.part` file and its dataset of cells.
 //
-// No destructor closes it, on purpose. With HDF5 on MPI-IO a close is collective, and after a failed call it
-// waits for ever (measured with ROMIO and MPICH). So an exception leaves the file open, `main` ends all ranks
-// with MPI_Abort, and only `close` closes, after success or after a refusal that all ranks know of.
+// No destructor closes the file, on purpose. With HDF5 on MPI-IO a close is collective, and after a failed
+// call it waits for ever (measured with ROMIO and MPICH). So an exception leaves the file open, `main` ends
+// all ranks with MPI_Abort, and only close() closes it, after success or an error that all ranks know of.
 class SnapshotFile {
  public:
-  // Collective, as all here. All but the cells' values is written and flushed. The arguments outlive it.
+  // Collective, like all members. Writes and flushes all but the cells' values. The arguments outlive it.
   SnapshotFile(const std::string& path, const Communicator& communicator, bool collective,
                const SnapshotHeader& header);
   SnapshotFile& operator=(SnapshotFile&&) = delete;
 
-  std::int64_t cells_end() const;  // bytes into the file; not of compressed cells, which have no place yet
-  // `subdomain`: of this rank, in cells of the file; may be empty. No call moves, and no buffer holds, more
-  // than `slab_bytes` (one chunk at least). Throws Error(io) on the ranks where HDF5 reports an error: others
-  // may wait for them for ever, until MPI_Abort. Returns a remark, usually empty.
+  std::int64_t cells_end() const;  // offset in bytes; not of compressed cells, which have none yet
+  // `subdomain`: of this rank, in cells of the file; may be empty. No call writes, and no buffer holds, more
+  // than `slab_bytes` (one chunk at least). Throws Error(io) on the ranks where HDF5 reports an error: other
+  // ranks may wait for ever, until MPI_Abort. Returns a remark, usually empty.
   std::string write(const CellsView& field, Box subdomain, Index slab_bytes, Watchdog& watchdog);
   void close();  // flushes
 
@@ -173,14 +173,14 @@ class SnapshotFile {
 
 // The material of each cell, in a file next to the snapshots: no sweep changes it, so a run writes it once.
 //
-//   /material   (nz, ny, nx), uint8: the number of the material, in the order of the deck's `materials`; that
-//               of cells that the word void names is their count
+//   /material   (nz, ny, nx), uint8: the index of the material in the deck's `materials`; cells of the word
+//               void have the number of materials
 //   /names      of these numbers, a line each
 
 // "plate_material.h5"; empty where the deck has no body of several materials.
 std::string material_file_name(const Config& config);
-// By one process; a file of this name is whole, or not there. Throws Error(cannot_create), Error(io), or what
-// MaterialPainter throws of a dataset.
+// Called by one process. A file of this name is complete or absent. Throws Error(cannot_create), Error(io),
+// or the errors of MaterialPainter for a dataset.
 void write_material_file(const Config& config, const std::string& path, Watchdog& watchdog);
 
 }  // namespace isotherm

@@ -20,8 +20,8 @@ bool open_and_close(MPI_Comm ranks, const char* path, int mode) {
   return true;
 }
 
-// Does this MPI open files in the folder (one built with OMPIO alone does not)? First each rank by itself:
-// where one cannot load MPI-IO, others would wait for it in the collective call.
+// Does this MPI open files in the folder (one built with OMPIO alone does not)? First each rank opens one
+// alone: if a rank cannot load MPI-IO, the others would wait for it in the collective call.
 bool mpi_io_works(const Communicator& communicator, const std::string& folder) {
   const std::string probe = (std::filesystem::path(folder) / "mpi_io_probe.part").string();
   Watchdog watchdog(io_timeout(), probe, "opening a file by MPI-IO", communicator.rank());

@@ -1,4 +1,4 @@
-// What a snapshot says beside its cells, written and read back.
+// Writes and reads what a snapshot holds besides its cells.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -7,7 +7,7 @@
 #include "core/text.hpp"
 #include "output/field_files/snapshot_file.hpp"
 
-// All of it in this file: no library to link.
+// Includes all of xxHash, so that there is no library to link.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -18,7 +18,7 @@ constexpr std::array edges_of{"edges_x", "edges_y", "edges_z"};
 
 template <class T>
 void write_value(hid_t id, const std::string& name, const T& value, const std::string& path) {
-  constexpr double none = std::numeric_limits<double>::quiet_NaN();  // what has diverged has no checkpoint
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();  // diverged runs have no checkpoint
   if constexpr (std::is_same_v<T, Int3>) {
     write_attribute(id, name.c_str(), std::array<std::int64_t, 3>{value.x, value.y, value.z}, path);
   } else if constexpr (std::is_same_v<T, Precision>) {
@@ -62,7 +62,7 @@ void read_value(hid_t id, const std::string& name, T& value, const std::string& 
   }
 }
 
-// To write or read the attributes: value(name, field, newer) for each. `newer`: not in earlier versions.
+// Calls value(name, field, newer) for each attribute. `newer`: empty, or an attribute not in earlier files.
 template <class Header, class Value>
 void for_each_value(Header& header, const Value& value) {
   auto& from = header.provenance;
@@ -117,10 +117,10 @@ void describe_slice(hid_t id, const FileGrid& grid, const std::string& path) {
   write_attribute(id, "slice_axis", std::string_view("xyz").substr(axis, 1), path);
   write_attribute(id, "slice_cell", std::int64_t{grid.first_cell[grid.normal]}, path);
   write_attribute(id, "slice_centre", grid.origin[axis] + 0.5 * grid.spacing[axis], path);
-  if (grid.position) write_attribute(id, "slice_position", *grid.position, path);  // that was asked for
+  if (grid.position) write_attribute(id, "slice_position", *grid.position, path);  // as requested
 }
 
-// Whether this isotherm reads what has that version.
+// Reads a version; throws if this isotherm cannot read it.
 std::int64_t read_version(hid_t id, const char* name, const char* what, std::int64_t newest,
                           const std::string& path) {
   const auto version = read_attribute<std::int64_t>(id, name, path);
@@ -160,7 +160,7 @@ std::uint64_t header_hash(const SnapshotHeader& header) {
     for (const auto& value : {state.first_residual, state.last_residual, state.pending_residual})
       add_optional(value);
     add(state.last_checked, state.checks, state.pending_sweep, state.wall, state.dt);
-    if (state.lowest_residual || state.lowest_sweep != 0 || state.stagnated) {  // as version 1 has it without
+    if (state.lowest_residual || state.lowest_sweep != 0 || state.stagnated) {  // not in version 1
       add_optional(state.lowest_residual);
       add(state.lowest_sweep, int{state.stagnated});
     }
@@ -209,7 +209,7 @@ SnapshotHeader read_snapshot_header(const std::string& path) {
   SnapshotHeader header;
   header.format = read_version(id, "format_version", "format", SnapshotHeader::newest_format, path);
   for_each_value(header, reader_of(id, path));
-  if (H5Aexists(id, "grid_cells") <= 0) header.grid_cells = header.cells;  // they hold all of the run's grid
+  if (H5Aexists(id, "grid_cells") <= 0) header.grid_cells = header.cells;  // earlier files hold all of it
   for (int axis = 0; axis < 3 && H5Lexists(id, edges_of[0], H5P_DEFAULT) > 0; ++axis)
     header.edges[axis] = read_row_dataset(id, edges_of[axis], header.cells[axis] + 1, path);
   header.provenance.deck = read_text_dataset(id, "deck", path);

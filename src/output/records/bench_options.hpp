@@ -1,4 +1,4 @@
-// What `isotherm bench` is asked for.
+// The options of `isotherm bench`.
 #pragma once
 
 #include <cstdint>
@@ -29,15 +29,15 @@ struct BenchOptions {
   DeviceChoice device = DeviceChoice::automatic;
   std::optional<ReductionOp> norm;  // stencil: with the kernel's fused norm
   ReductionOp op = ReductionOp::sum_squares;
-  bool boundaries = false;  // stencil: six boundaries, and what the kernel needs of them
+  bool boundaries = false;  // stencil: with six boundaries, and the ghosts that the kernel reads
   bool source = false;      // stencil: with a source field
-  bool overlap = false;     // stencil: in the parts of a step that overlaps its exchange
-  double seconds = 1;       // of measuring, a kernel
+  bool overlap = false;     // stencil: interior and exterior apart, as in a step with overlap
+  double seconds = 1;       // of measurement per kernel
   std::uint64_t seed = 1;
   // formula: a spot that moves over a face.
   std::string formula = "1e6*exp(-((y-0.3-0.1*t)^2+(x-0.5)^2)/(2*0.05^2))";
-  std::string folder = ".";  // io: where the files are while they are measured
-  int repeats = 5;           // io: files of each way; solve: solutions
+  std::string folder = ".";  // io: the folder in which a temporary one is made
+  int repeats = 5;           // io: files per way to write; solve: solutions
   std::string deck;          // solve: of the body, path; empty: a uniform cube
   std::string json;          // path; empty: none
 };

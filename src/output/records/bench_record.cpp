@@ -18,7 +18,7 @@ namespace {
 Json to_json_object(const BenchEntry& e) {
   const BenchSamples& s = e.samples;
   const bool is_difference = !s.base_seconds.empty();
-  std::optional<double> spread, seconds;  // percent; of a launch, where it is known well enough for a rate
+  std::optional<double> spread, seconds;  // percent; of a launch, if precise enough for a rate
   if (!s.seconds.empty()) {
     const Quantiles found = quantiles(s.seconds);
     spread = 100 * found.spread();
@@ -30,7 +30,7 @@ Json to_json_object(const BenchEntry& e) {
   const auto share_of = [&](const std::vector<double>& beside) -> std::optional<double> {
     if (!seconds || beside.empty()) return std::nullopt;
     if (is_difference) return 100 * (e.bytes / *seconds) / median(beside);
-    std::vector<double> shares;  // of each sample by itself: what the memory did in between drops out
+    std::vector<double> shares;  // per sample, so that drift of the bandwidth cancels out
     for (std::size_t i = 0; i < std::min(beside.size(), s.seconds.size()); ++i)
       shares.push_back(100 * e.bytes / s.seconds[i] / beside[i]);
     return median(shares);
@@ -71,7 +71,7 @@ struct Column {
   std::function<std::string(const Json& entry)> cell;
 };
 
-// "/launch_s/median"; none where it was not measured.
+// The value at `place`, such as "/launch_s/median"; none if it was not measured.
 std::optional<double> number(const Json& entry, const char* place) {
   return entry.value(Json::json_pointer(place), std::optional<double>());
 }
@@ -95,9 +95,9 @@ auto text(const char* key) {
       [=](const Json& e) { return e.at(key).is_string() ? e.at(key).get<std::string>() : e.at(key).dump(); };
 }
 
-constexpr double most_spread = 0.3;  // of a figure to rely on
+constexpr double most_spread = 0.3;  // of a reliable figure
 
-// Marked where it is above that.
+// Marks a spread above that.
 auto spread(const char* key) {
   return [=](const Json& e) {
     if (e.at(key).is_null()) return std::string("-");
@@ -178,7 +178,7 @@ std::vector<Column> columns_of(BenchSubject subject, const std::vector<Json>& la
   add(updates, "GPts/s", 'r', decimal("/points_per_s", 1e9, 2));
   add(true, "GB/s", 'r', decimal("/bandwidth_bytes_per_s", 1e9, 1));
   add(true, "of copy", 'r', formatted(copy_share, "{:.1f} %"));
-  // What the sweeps would need one by one, of the copy: over 100 % no single kernel can get.
+  // Bandwidth of single sweeps at this rate, over that of a copy: single-sweep kernels cannot exceed 100 %.
   add(temporal, "of limit", 'r',
       [copy_share](const Json& e) { return formatted(copy_share, "{:.1f} %", e.at("time_block"))(e); });
   add(reduction, "of read", 'r', formatted("/read_bandwidth_share_percent", "{:.1f} %"));
@@ -194,7 +194,7 @@ std::vector<Column> columns_of(BenchSubject subject, const std::vector<Json>& la
   return columns;
 }
 
-// Where the time of a V cycle goes, of methods that have one.
+// The time of a V cycle by grid, of methods that have V cycles.
 std::string cycle_lines(const std::vector<Json>& entries) {
   std::string all;
   for (const Json& e : entries) {
@@ -296,7 +296,7 @@ std::string skipped_line(const std::vector<Json>& entries) {
 
 std::string bench_table(const BenchOptions& options, std::vector<Json> entries) {
   const BenchSubject subject = options.subject;
-  if (subject == BenchSubject::halo)  // of which a line tells
+  if (subject == BenchSubject::halo)  // skipped_line() lists them
     std::erase_if(entries, [](const Json& e) { return e.at("verdict") == "skipped"; });
   if (entries.empty()) return "";
   const Json& first = entries.front();

@@ -17,12 +17,12 @@ namespace isotherm {
 
 inline constexpr int bench_schema_version = 2;  // rises as run_schema_version does
 
-// A sample is a batch of launches, right beside one of copies, or reads: on shared machines bandwidth drifts.
+// A sample is a batch of launches, right after one of copies or reads: on shared machines bandwidth drifts.
 struct BenchSamples {
-  std::int64_t launches = 1;             // a sample
-  std::vector<double> seconds;           // of one launch; of a difference, what it takes longer than the base
-  std::vector<double> base_seconds;      // of a difference: of its base; empty where `seconds` are none
-  std::vector<double> copy_bytes_per_s;  // beside it; empty where no copy bandwidth was measured
+  std::int64_t launches = 1;             // per sample
+  std::vector<double> seconds;           // of one launch; of a difference: in excess of its base
+  std::vector<double> base_seconds;      // of the base of a difference; else empty
+  std::vector<double> copy_bytes_per_s;  // right before the launches; empty: not measured
   std::vector<double> read_bytes_per_s;
 };
 
@@ -31,7 +31,7 @@ ISOTHERM_WORDS(BenchVerdict, "right", "wrong", "skipped");
 
 struct BenchEntry {  // one kernel of a table, one way to launch it, on one grid
   std::string kernel, tile;
-  int time_block = 1;  // sweeps per launch fuses
+  int time_block = 1;  // sweeps per launch
   Precision precision = Precision::fp64;
   Int3 cells;
   BenchVerdict verdict = BenchVerdict::skipped;
@@ -39,7 +39,7 @@ struct BenchEntry {  // one kernel of a table, one way to launch it, on one grid
   BenchSamples samples;
   double points = 0;  // cell updates of a launch; 0 where nothing is updated
   double bytes = 0;   // least traffic of a launch
-  // Of a reduction: its distance from an exact sum over the sum of magnitudes; whether its bits repeat.
+  // Of a reduction: its error over the sum of magnitudes; whether its bits are the same when repeated.
   std::optional<double> error;
   std::optional<bool> same_bits;
 };
@@ -55,11 +55,11 @@ struct BenchRecord {
   std::vector<std::string> warnings;
 };
 
-Json spread_json(const std::vector<double>& values);  // their quantiles; null of none
-// The kernels of one grid and precision as JSON, with what follows from their samples. points_per_s: null
-// where nothing is updated, or a difference is below its noise (p90 - p10), which has no bandwidth or shares
-// either. Shares: medians over samples, each against what was measured right before it; of differences,
-// medians against medians. speedup: over the first right kernel.
+Json spread_json(const std::vector<double>& values);  // their quantiles; null if there are none
+// The kernels of one grid and precision as JSON, with the figures derived from their samples. points_per_s is
+// null if nothing is updated, or if a difference is below its noise (p90 - p10); the latter has no bandwidth
+// or shares either. Shares are medians over samples, each relative to the bandwidth measured right before it;
+// of differences, medians over medians. speedup: relative to the first right kernel.
 std::vector<Json> ladder_json(const std::vector<BenchEntry>& ladder);
 bool all_right(const BenchRecord& record);  // nothing that was measured is wrong
 

@@ -28,14 +28,14 @@ constexpr std::size_t flush_bytes = std::size_t{64} << 10;
 // "history.csv.aside", or the next that is free: "history.csv.2.aside".
 std::filesystem::path free_aside(const std::filesystem::path& path) {
   std::filesystem::path aside = path.string() + std::string(aside_suffix);
-  std::error_code ignored;  // publish_file() will tell
+  std::error_code ignored;  // publish_file() reports it
   for (int n = 2; std::filesystem::exists(aside, ignored); ++n)
     aside = fmt::format("{}.{}{}", path.string(), n, aside_suffix);
   return aside;
 }
 
-// Takes the lines of later sweeps, and one that was cut short, out of the file. False where there is no file
-// with this head; what has another is set aside. Throws Error where the file cannot be replaced.
+// Removes the lines of later sweeps, and a truncated line, from the file. False if there is no file with this
+// head; a file with another head is backed up. Throws Error if the file cannot be replaced.
 bool keep_lines(const std::filesystem::path& path, const std::string& head, std::int64_t last,
                 Console& console) {
   std::ifstream file(path, std::ios::binary);
@@ -49,7 +49,7 @@ bool keep_lines(const std::filesystem::path& path, const std::string& head, std:
                              in_quotes(path.string()), in_quotes(aside.filename().string())));
     return false;
   }
-  while (std::getline(file, line) && !file.eof()) {  // the last of a file ends with a newline too
+  while (std::getline(file, line) && !file.eof()) {  // eof: a line without a newline is truncated
     std::int64_t sweep = 0;
     const auto [end, problem] = std::from_chars(line.data(), line.data() + line.size(), sweep);
     if (problem == std::errc() && sweep <= last) kept.append(line).append("\n");
@@ -60,7 +60,7 @@ bool keep_lines(const std::filesystem::path& path, const std::string& head, std:
 
 template <class Number>
 std::string text(Number value) {
-  return std::isnan(value) ? "nan" : fmt::format("{}", value);  // the sign of a NaN says nothing
+  return std::isnan(value) ? "nan" : fmt::format("{}", value);  // the sign of a NaN has no meaning
 }
 std::string text(const std::optional<double>& value) {
   return value ? text(*value) : "";
@@ -117,7 +117,7 @@ LineFile::LineFile(const std::filesystem::path& path, Console& console, std::str
   if (!go_on) buffer_ = std::move(head);
   if (file_) {
     std::setvbuf(file_.get(), nullptr, _IONBF,
-                 0);  // ours is the only buffer: a failure shows where it happens
+                 0);  // buffer_ is the only buffer: a failure shows where it happens
     write_out();
   } else {
     lose();
@@ -127,7 +127,7 @@ LineFile::LineFile(const std::filesystem::path& path, Console& console, std::str
 LineFile::~LineFile() {
   try {
     finish();
-  } catch (...) {  // a warning that cannot be said, on the way out
+  } catch (...) {  // the warning cannot be printed
   }
 }
 

@@ -1,5 +1,5 @@
-// history.csv: a line for every sweep at which a residual or diagnostics were due; what was not due is empty.
-// Its loss is a warning, never the end of a run. The columns of heat are empty at sweep 0.
+// history.csv: a line for every sweep at which a residual or diagnostics were due; other values are empty. If
+// it cannot be written, the run warns and continues. The columns of heat are empty at sweep 0.
 #pragma once
 
 #include <cstdint>
@@ -22,20 +22,20 @@ class Console;
 // A text file that grows by lines, each of which begins with its sweep.
 class LineFile {
  public:
-  // Writes `head` at once. `loss`: "its history", for the warning where the file is lost. `resumed`: lines up
-  // to this sweep stay, later ones are made again; a file with another head is kept aside.
+  // Writes `head` at once. `loss`: "its history", for the warning if the file cannot be written. `resumed`:
+  // keeps lines up to this sweep and removes later ones; a file with another head is backed up.
   LineFile(const std::filesystem::path& path, Console& console, std::string head, std::string loss,
            std::optional<std::int64_t> resumed = {});
-  ~LineFile();  // what is buffered is written
+  ~LineFile();  // writes the buffer
   LineFile& operator=(LineFile&&) = delete;
 
-  void add(std::string_view line);  // which ends in a newline
-  void flush();                     // what was added is on the disk on return
+  void add(std::string_view line);  // `line` ends in a newline
+  void flush();                     // all lines are on the disk on return
   void finish();                    // the file is complete on return
 
  private:
   void write_out();
-  void lose();  // says so once, with errno's reason; nothing more is written
+  void lose();  // warns once, with the reason in errno; nothing more is written
 
   std::string name_, loss_;
   Console& console_;

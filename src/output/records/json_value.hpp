@@ -1,4 +1,4 @@
-// What the JSON files share, for the .cpp that write one: nlohmann's header takes seconds to compile.
+// Helpers for files that write JSON; others do not include them: nlohmann's header takes seconds to compile.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@
 #include "core/build_info.hpp"
 #include "core/communicator.hpp"
 
-// An optional is its value or null.
+// Stores an optional as its value or null.
 template <class T>
 struct nlohmann::adl_serializer<std::optional<T>> {
   static void to_json(auto& json, const std::optional<T>& value) {
@@ -37,7 +37,7 @@ namespace isotherm {
 
 using Json = nlohmann::ordered_json;
 
-// NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE with keys in the order of the fields, which it sorts up to 3.11.
+// As NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE, but in the order of the fields: up to 3.11 that macro sorts keys.
 #define ISOTHERM_KEYS(Type, ...)                                               \
   inline void to_json(Json& nlohmann_json_j, const Type& nlohmann_json_t) {    \
     NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(NLOHMANN_JSON_TO, __VA_ARGS__))   \
@@ -53,7 +53,7 @@ inline void from_json(const Json& json, Int3& v) {
   v = {json.at(0), json.at(1), json.at(2)};
 }
 
-// An enum is its word.
+// Stores an enum as its word.
 template <class Enum>
 requires(!words_of<Enum>.empty()) void to_json(Json& json, Enum value) {
   json = word(value);
@@ -65,7 +65,7 @@ requires(!words_of<Enum>.empty()) void from_json(const Json& json, Enum& value) 
 
 ISOTHERM_KEYS(BuildInfo, version, git_revision, build_type, compiler, cuda)
 
-// Collective: what each rank has, by rank. Bytes that are no UTF-8 are replaced.
+// Collective. Returns the values of all ranks, by rank. Bytes that are no UTF-8 are replaced.
 template <class T>
 std::vector<T> gather(const T& mine, const Communicator& communicator) {
   const std::string text = Json(mine).dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -80,7 +80,7 @@ struct Described {
   Json value, schema;
 };
 
-// Numbers are not negative. Records of this namespace have overloads of their own, which lists of them find.
+// Numbers must not be negative. Records have their own overloads here, which lists of records use too.
 template <class T>
 Described described(const T& value) {
   if constexpr (std::is_same_v<T, Described>) {
@@ -113,7 +113,7 @@ inline Described described(const Int3& v) {
   return content;
 }
 
-// What a schema says of `key` beside the rest.
+// Adds `key` to the schema of a value.
 template <class T>
 Described with(const T& value, const char* key, const Json& content) {
   Described all = described(value);
@@ -126,7 +126,7 @@ Described any_sign(const T& value) {
   (all.schema.contains("items") ? all.schema["items"] : all.schema).erase("minimum");
   return all;
 }
-// A text that may be empty, or a number that may be NaN, which a file has as null.
+// A text that may be empty, or a number that may be NaN: a file has null instead.
 template <class T>
 Described or_null(const T& value) {
   return described(std::optional(value));
@@ -144,7 +144,7 @@ struct DescribedKey {
   std::string name;
   Described content;
 };
-// Each key is required, and none is allowed beside them: one that a reader misses is found.
+// All keys are required, and no others are allowed: validation finds every missing or unknown key.
 inline Described object(const std::vector<DescribedKey>& keys) {
   Described all{Json::object(), {{"type", "object"}, {"additionalProperties", false}}};
   Json names = Json::array(), properties;
@@ -157,7 +157,7 @@ inline Described object(const std::vector<DescribedKey>& keys) {
   return all;
 }
 
-// The library would write null for what is not finite, and say nothing. An empty text is null.
+// Replaces empty texts by null, and lists numbers that are not finite: the library writes null for these.
 inline void list_not_finite(Json& json, const std::string& place, Json& list) {
   if (json.is_structured()) {
     for (const auto& [key, value] : json.items()) list_not_finite(value, place + "/" + key, list);

@@ -21,7 +21,7 @@ void add(std::string& text, const char* title, const std::string& content) {
   if (!content.empty()) text += fmt::format("  {:<13}{}\n", title, content);
 }
 
-// A line each; of many the first.
+// Adds each line; of many lines the first.
 void add_lines(std::string& text, const char* title, const std::vector<std::string>& lines) {
   constexpr std::size_t most = 16;
   for (std::size_t i = 0; i < std::min(lines.size(), most); ++i) add(text, i ? "" : title, lines[i]);
@@ -69,7 +69,7 @@ std::string ranks_text(const RunRecord& r) {
 
 // A GPU counts once however many ranks share it; processors are counted by host.
 std::string devices_text(const RunRecord& r) {
-  std::map<std::string, std::set<std::string>> seen;  // by name: what tells a device from its like
+  std::map<std::string, std::set<std::string>> seen;  // by name: the key that distinguishes devices
   for (const RankInfo& info : r.ranks)
     seen[info.device].insert(info.backend == Backend::cuda
                                  ? fmt::format("{}{}{}", info.host, info.uuid, info.device_index)
@@ -262,7 +262,7 @@ std::string extreme_text(const EndState::Extreme& e) {
                      e.position_m[0], e.position_m[1], e.position_m[2], e.cell.x, e.cell.y, e.cell.z);
 }
 
-// Of each material at the end.
+// Lowest and highest temperature of each material at the end.
 static std::string material_lines(const RunRecord& r) {
   std::vector<std::string> lines;
   for (const MaterialRecord& m : r.materials)

@@ -32,7 +32,7 @@ std::vector<std::string> words(const std::vector<Direction>& directions) {
   return all;
 }
 
-// What pairs of one kind were measured to do.
+// The measured figures of pairs of one kind.
 std::string figures_of(const std::vector<const HaloLink*>& links) {
   std::vector<double> seconds, latencies;
   for (const HaloLink* link : links) {
@@ -54,34 +54,34 @@ std::optional<double> percent(const std::optional<double>& share) {
   return share ? std::optional(100 * *share) : std::nullopt;
 }
 
-// Of what an exchange costs. None where it was not measured.
+// Hidden share of the cost of an exchange. None if it was not measured.
 std::optional<double> hidden_percent(const HaloRecord& record) {
   return percent(record.cost ? record.cost->hidden_share() : std::nullopt);
 }
 
-// Of the time of all files but what was left after the last sweep. None where that is nothing.
+// Hidden share of the time of all files, without that after the last sweep. None if this time is 0.
 std::optional<double> hidden_percent(const WritingRecord& record) {
   const double could_hide = record.seconds - record.at_end;
   if (record.files == 0 || !(could_hide > 0)) return std::nullopt;
   return 100 * std::clamp(1 - record.exposed / could_hide, 0.0, 1.0);
 }
 
-// How many times smaller the files are than their cells. None where they are not compressed.
+// Size of the cells over the size of their files. None if they are not compressed.
 std::optional<double> compression_ratio(const WritingRecord& record) {
   if (record.compression == 0 || record.bytes == 0) return std::nullopt;
   return static_cast<double>(record.cell_bytes) / record.bytes;
 }
 
-// Bytes of the files a second. None without files.
+// Bytes of the files per second. None without files.
 std::optional<double> bandwidth(const WritingRecord& record) {
   if (record.files == 0 || !(record.seconds > 0)) return std::nullopt;
   return record.bytes / record.seconds;
 }
 
-constexpr std::size_t most_lines = 32;  // of ranks; a page of a terminal, and a node or four of GPUs
-constexpr std::size_t ends = 8;         // of more ranks: so many of the slowest, and of the fastest
+constexpr std::size_t most_lines = 32;  // of ranks: a page of a terminal, or the GPUs of one to four nodes
+constexpr std::size_t ends = 8;         // of more ranks: as many of the slowest as of the fastest
 
-// In the order of the columns; those from `interior` to `other` are the loop's.
+// In the order of the columns; those from `interior` to `other` add up to the loop.
 constexpr std::array profiled{Phase::setup,      Phase::interior,    Phase::exterior, Phase::sweep,
                               Phase::boundaries, Phase::pack,        Phase::wire,     Phase::unpack,
                               Phase::reduction,  Phase::diagnostics, Phase::output,   Phase::other,
@@ -289,7 +289,7 @@ std::int64_t peak_memory_bytes() {
   return static_cast<std::int64_t>(proc_bytes("/proc/self/status", "VmHWM"));
 }
 
-// run.json and its schema: a line for each key, with its value and what the schema says of it.
+// run.json and its schema: a line for each key, with its value and its description in the schema.
 
 static Described described(const Spread& s) {
   return object({{"min", s.min}, {"mean", s.mean}, {"max", s.max}});
@@ -419,7 +419,7 @@ static Described described(const Residual& r) {
        {"last_sweep", r.last_sweep, "to which last_K belongs"},
        {"checks", r.checks},
        {"check", r.check},
-       {"extra_sweeps", r.extra_sweeps, "after last_sweep, until a asynchronous check ended the run"},
+       {"extra_sweeps", r.extra_sweeps, "after last_sweep, until an asynchronous check ended the run"},
        {"convergence", r.convergence,
         "stagnated, stalled: the residual stopped falling above the tolerance, at the rounding of this "
         "precision or above it"}});
@@ -473,7 +473,7 @@ static Described described(const FigureOfMerit& fom) {
   return object({{"value", any_sign(fom.value)}, {"unit", fom.unit}, {"better", fom.better}});
 }
 
-// How it ended.
+// The end of a run.
 
 static std::string watts(double value) {
   return fmt::format("{:.6g} W", value + 0.0);  // no "-0 W"
@@ -484,7 +484,7 @@ static Json voids_of(const Json& heat) {
   return heat.value("voids_W", Json::array());
 }
 
-// Where nothing flows, what is left is the rounding of the stored heat, and no share of anything.
+// If no heat flows, the balance is the rounding of the stored heat, which is no share of any flow.
 static std::string balance_text(const Json& heat) {
   const double balance = heat.at("balance_W"), percent = 100 * heat.at("relative_balance").get<double>();
   const auto flows = [](const Json& watt) { return !watt.is_null() && watt != 0.0; };
@@ -610,13 +610,13 @@ std::string end_lines(const EndState& end) {
 
 TitledLines read_heat_lines(const std::filesystem::path& run_json, std::uint64_t fingerprint) {
   try {
-    if (!std::filesystem::is_regular_file(run_json)) return {};  // a pipe would be waited for
+    if (!std::filesystem::is_regular_file(run_json)) return {};  // reading a pipe would block
     std::ifstream file(run_json);
     const Json record = Json::parse(file);
     if (record.at("fingerprint") != fmt::format("{:016x}", fingerprint)) return {};
     return heat_lines(record.at("end_state").at("heat"));
   } catch (const std::exception&) {
-    return {};  // it is the file's field that was asked for
+    return {};  // the heat is optional: the caller asks for the field
   }
 }
 

@@ -1,8 +1,8 @@
 // Everything that a run reports, as plain numbers, for banner, final table and run.json. run.json (schema
 // "isotherm-run", version 3) has a key for every field below, with its unit at the end (`_s`, `_K`,
 // `_bytes_per_s`). null: not measured, or not finite and listed by its place in `not_finite`:
-// {"/residual/last": "nan"}. Keys are only ever added within a version. What a field means stands next to its
-// key in run_record.cpp (`isotherm schema run` prints it), and here where that does not say all.
+// {"/residual/last": "nan"}. Within a version keys are only added. run_record.cpp describes each key
+// (`isotherm schema run` prints it); comments here add to these descriptions.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@
 namespace isotherm {
 
 struct HaloRecord {
-  std::vector<HaloLink> pairs;   // every pair once, as its lower rank has it, by rank and peer
+  std::vector<HaloLink> pairs;   // every pair once, as seen by its lower rank, by rank and peer
   std::optional<HaloCost> cost;  // none without neighbours
 };
 
@@ -40,21 +40,21 @@ std::vector<HaloLink> gather_pairs(const std::vector<HaloLink>& mine, const Comm
 std::string direction_word(Direction d);                  // "x+", "y-z+"
 std::string transports_in_use(const HaloRecord& record);  // "host", "peer, host"; "none" without neighbours
 
-// For the banner: each pair where they are few, else medians by directions and transport; what is hidden.
+// For the banner: each pair if they are few, else medians by directions and transport; the hidden share.
 std::vector<std::string> halo_lines(const HaloRecord& record);
 
-// Of snapshots and parts of the field; not of checkpoints.
+// Files of snapshots and parts of the field; no checkpoints.
 struct WritingRecord {
   std::int64_t files = 0, bytes = 0, cell_bytes = 0;
   int compression = 0;  // level of deflate; 0: none
-  // Of the slowest rank: writing and proving; the sweeps' waits; after the last sweep, hidden by nothing.
+  // Of the slowest rank: writing and verifying; waits of the sweeps; after the last sweep, hidden by nothing.
   double seconds = 0, exposed = 0, at_end = 0;
-  std::string why_in_step;  // empty: written beside the sweeps
+  std::string why_in_step;  // empty: written during the sweeps
 };
 
 std::string writing_line(const WritingRecord& record);  // for the final table; empty without files
 
-// Rises when a key goes, is renamed, or changes its type, unit or meaning.
+// Is raised when a key is removed, renamed, or changes its type, unit or meaning.
 inline constexpr int run_schema_version = 3;  // 2: other words in `result`; 3: no `baseline`, no `weights`
 
 struct Spread {  // over ranks
@@ -66,13 +66,13 @@ struct RankInfo {  // a line of the table rank -> host -> device
   std::string host;
   Backend backend = Backend::host;
   int device_index = -1;     // as the rank sees it; -1 on the host
-  std::string device, uuid;  // its name; empty on the host
+  std::string device, uuid;  // name of the device; uuid is empty on the host
   int threads = 1;
   Index cells = 0;
   std::int64_t peak_bytes = 0;
 };
 
-// What steps are made with.
+// How steps are executed.
 struct StepRecord {
   std::string kernel, tile, reduction;
   int time_block = 1, halo_width = 1;
@@ -84,13 +84,13 @@ struct Tuning {
   // deck: nothing was left open; defaults: nothing was measured, or too little yet.
   enum class Source { deck, defaults, measurement, file };
   Source source = Source::deck;
-  std::string file;    // of the tuning file, where one was read or written
+  std::string file;    // path of the tuning file, if one was read or written
   double seconds = 0;  // that measurements took
   std::int64_t sweeps = 0;
   Index planes = 0;
   bool complete = true;
   struct Candidate : StepRecord {
-    double seconds = 0;  // of a sweep, with its share of all that a step does
+    double seconds = 0;  // per sweep, with its share of all work of a step
     int samples = 0;
   };
   std::vector<Candidate> candidates;  // in the order in which they were measured
@@ -102,7 +102,7 @@ struct MethodRecord : StepRecord {  // what was asked and what was chosen
   Tuning tuning;
   std::string transport, why_single, instruction_set;
   std::string threads_note;  // ThreadPlan::note of rank 0
-  std::string device_note;   // why the CPU was taken, where it was not asked for; how GPUs are shared
+  std::string device_note;   // why the CPU is used although not requested; how GPUs are shared
   std::string name;
   ProblemKind problem = ProblemKind::transient;
   std::optional<double> dt, dt_limit, end_time;  // s
@@ -114,18 +114,18 @@ struct Performance {
   std::int64_t sweeps = 0, cycles = 0;
   double points = 0;
   double bytes_per_point = 0;                    // least_bytes_per_cell over the sweeps of one launch
-  std::optional<double> copy_bandwidth = {};     // bytes read plus written a second, summed
-  std::optional<double> predicted_seconds = {};  // of all sweeps, before the first of them
-  std::int64_t untimed_sweeps = 0;               // of the autotuner and before,
-  double untimed_points = 0;                     // of which the phases have no times
+  std::optional<double> copy_bandwidth = {};     // bytes read plus written per second, of all devices
+  std::optional<double> predicted_seconds = {};  // of all sweeps, estimated before the first
+  std::int64_t untimed_sweeps = 0;               // of the autotuner and before it:
+  double untimed_points = 0;                     // the phases do not time these
   std::int64_t steps = 0, rejected_steps = 0;
-  std::optional<double> values_seconds = {};  // of a step, for values that vary in time; none: nothing does
+  std::optional<double> values_seconds = {};  // per step, for values that vary in time; none: no such values
 };
 
 struct Figures {
   double stepping_seconds = 0;                            // of the slowest rank
-  double points_per_second = 0, effective_bandwidth = 0;  // the latter of the least traffic, bytes/s
-  double seconds_a_step = 0, halo_fraction = 0;           // the latter by means over ranks
+  double points_per_second = 0, effective_bandwidth = 0;  // bandwidth of the least traffic, bytes/s
+  double seconds_a_step = 0, halo_fraction = 0;           // halo over stepping time, means over ranks
   std::optional<double> copy_share, values_fraction;      // of copy bandwidth; of the stepping time
 };
 
@@ -142,7 +142,7 @@ struct Residual {
   std::optional<std::int64_t> last_sweep;
 };
 
-struct HistogramRecord {  // what the columns of history.csv mean
+struct HistogramRecord {  // of the histogram columns of history.csv
   std::string kernel;
   int bins = 0;
   double low_K = 0, high_K = 0;
@@ -167,21 +167,21 @@ struct Verification {
 };
 
 struct Continuation {
-  std::int64_t checkpoints = 0;  // written; the newest of them stay
+  std::int64_t checkpoints = 0;  // written; only the newest are kept
   std::string newest;
   struct Restarted {
     std::string file;
     std::int64_t sweep = 0;
-    double wall = 0;  // s, of the runs before in this directory; 0: their record does not tell
+    double wall = 0;  // s, of earlier runs in this directory; 0: not known from their record
   };
   std::optional<Restarted> restarted;
-  std::string stopped_by;  // as LoopOutcome has it
+  std::string stopped_by;  // as in LoopOutcome
 };
 
 enum class Answer { unchecked, finite, not_finite };
 ISOTHERM_WORDS(Answer, "unchecked", "finite", "not_finite");
 
-// The answer of a run: the highest and the lowest temperature at its end, where, and the heat that flows.
+// The answer of a run: its highest and lowest temperature at the end, their places, and the heat flows.
 struct EndState {
   bool steady = false;
   std::int64_t sweep = 0;
@@ -195,12 +195,12 @@ struct EndState {
   std::int64_t nan_cells = 0;
   // Transient: during the last step, as history.csv has it. Steady: of the final field, without a rate.
   std::optional<HeatFlows> heat;
-  std::array<bool, face_count> faces{};  // that are not periodic
+  std::array<bool, face_count> faces{};  // true: not periodic
   struct VoidFlow {
     std::string name;
     double watts = 0;  // into the body
   };
-  std::vector<VoidFlow> voids{};  // with a law
+  std::vector<VoidFlow> voids{};  // voids that exchange heat
   std::string why_no_heat;
 };
 
@@ -209,7 +209,7 @@ using TitledLines = std::vector<std::pair<std::string, std::string>>;
 // "352.1 K at (0.003, 0.001, 0.01) m, cell (12, 3, 40)".
 std::string extreme_text(const EndState::Extreme& extreme);
 std::string end_lines(const EndState& end);  // what a run prints before its result
-// Of the heat alone, from a run.json; none where it does not tell that of the field of this fingerprint.
+// Only the heat, read from a run.json; none if its field does not have this fingerprint, or it has no heat.
 TitledLines read_heat_lines(const std::filesystem::path& run_json, std::uint64_t fingerprint);
 
 struct MaterialRecord {
@@ -235,7 +235,7 @@ struct RunRecord {
   std::vector<RankInfo> ranks;  // by rank
   MethodRecord method;
 
-  PhaseTable<Spread> phases;  // s; what a rank waited for: a halo hidden behind a sweep costs nothing here
+  PhaseTable<Spread> phases;  // s; an exchange that is hidden by a sweep costs nothing here
   Performance performance;
   HaloRecord halo;
   WritingRecord writing;
@@ -243,20 +243,20 @@ struct RunRecord {
   std::optional<HistogramRecord> histogram;
   std::optional<Verification> verification;
 
-  std::int64_t memory_estimate_bytes = 0;  // as `check` says
+  std::int64_t memory_estimate_bytes = 0;  // as estimated by `check`
   double time = 0;                         // s
   Answer answer = Answer::unchecked;
   std::optional<EndState> end_state;
   std::optional<std::uint64_t> fingerprint;
   std::vector<std::string> files;
   Continuation continuation;
-  std::vector<PhaseTimes> profile;  // by rank; empty where it was not asked for
+  std::vector<PhaseTimes> profile;  // by rank; empty if it was not requested
   std::vector<std::string> warnings;
   ExitCode exit_code = ExitCode::internal;  // until the run has ended otherwise
   std::string message;
 };
 
-std::int64_t most_peak_bytes(const RunRecord& record);  // of a rank; 0: not known
+std::int64_t most_peak_bytes(const RunRecord& record);  // of the rank with the most; 0: not known
 std::set<std::string> hosts_of(const std::vector<RankInfo>& ranks);
 std::optional<Figures> figures(const RunRecord& record);  // none where nothing was swept or timed
 enum class Better { lower, higher };
@@ -266,22 +266,22 @@ struct FigureOfMerit {  // by which a run is better or worse than another
   double value = 0;
   std::string unit;  // "GLUP/s", "%"
   Better better = Better::higher;
-  int decimals = 3;  // behind the point, where it is printed
+  int decimals = 3;  // decimal places in print
 };
-// What the FOM lines and `figures_of_merit` hold, finite; none of a run whose answer is wrong or missing.
+// Figures of the FOM lines and `figures_of_merit`, all finite; none if the answer is wrong or missing.
 std::vector<FigureOfMerit> foms(const RunRecord& record);
-// What was shown, the word of the RESULT line:
+// The word of the RESULT line:
 //
 //     VERIFIED       the errors against the exact solution are within the deck's bounds
 //     CONVERGED      a steady problem has reached its tolerance
-//     DONE           the run came to its end, and the deck asked for no more
-//     NOT CONVERGED  it came to the last sweep that was allowed, and not to its tolerance
+//     DONE           the run is complete, and the deck asks for no more
+//     NOT CONVERGED  it reached the last allowed sweep, but not its tolerance
 //     STOPPED        by a signal or the wall time; it can be resumed
-//     FAILED         all else
+//     FAILED         everything else
 const char* result_word(const RunRecord& record);
 
 std::string to_json(const RunRecord& record);  // never throws for strange text or numbers; ends in a newline
-// Of run.json, by JSON Schema (draft 7): all keys are required, and no others allowed.
+// JSON Schema (draft 7) of run.json: all keys are required, and no others are allowed.
 std::string run_schema();
 
 // Collective; every rank returns the same. `mine`: seconds of this rank; `stepping` is summed here.
@@ -290,15 +290,15 @@ std::vector<RankInfo> gather_ranks(const RankInfo& mine, const Communicator& com
 
 std::vector<PhaseTimes> gather_profiles(const PhaseTimes& mine, const Communicator& communicator);
 
-// For `run --profile`: a line per rank, then the mean and its share of the loop. Of many ranks those that
-// swept longest and shortest: the others wait for the first. Columns that no rank has are left out.
+// For `run --profile`: a line per rank, then the mean and its share of the loop. Of many ranks only those
+// that swept longest and shortest: the fastest wait for the slowest. Columns that no rank has are omitted.
 std::string profile_table(const std::vector<PhaseTimes>& profiles, const std::vector<RankInfo>& ranks);
 
 std::int64_t peak_memory_bytes();  // this process's high-water mark of resident memory (VmHWM); 0 if unknown
 
 // What a run prints about itself: the banner before it, the table and the figures of merit after it.
 
-// Of the banner, and again once the autotuner has chosen.
+// A line of the banner, printed again once the autotuner has chosen.
 std::string kernel_line(const MethodRecord& method);
 std::string banner(const RunRecord& record);
 std::string final_table(const RunRecord& record);
