@@ -1,5 +1,5 @@
-// Stands in for CUDA's pipeline primitives. A thread's copies are made as late as they may be, when the thread
-// waits for their group: who reads earlier reads what was there before.
+// Stands in for CUDA's pipeline primitives. Copies are executed as late as possible, when the thread waits
+// for their group: a read before the wait returns the old values.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Copy {
   const void* from;
   std::size_t bytes;
 };
-// Of the thread that runs now, the oldest group first; the last one is open.
+// Copy groups of the current thread, the oldest first; the last one is open.
 inline std::deque<std::vector<Copy>>& copy_groups() {
   static std::map<unsigned, std::deque<std::vector<Copy>>> of_thread;
   const uint3 t = current.thread;
@@ -36,7 +36,7 @@ inline void __pipeline_memcpy_async(void* to, const void* from, std::size_t byte
 inline void __pipeline_commit() {
   emulation::copy_groups().emplace_back();
 }
-// Until at most the last `prior` groups are under way.
+// Waits until at most the last `prior` groups are pending.
 inline void __pipeline_wait_prior(std::size_t prior) {
   auto& groups = emulation::copy_groups();
   for (; groups.size() > prior + 1; groups.pop_front()) {

@@ -51,7 +51,7 @@ struct Thread {
   uint3 thread{}, block{};
   dim3 block_dim, grid_dim;
 };
-// Of the fiber that runs now.
+// The thread of the running fiber.
 extern Thread current;
 
 // Runs `body` once for every thread of every block.
@@ -60,9 +60,9 @@ void* dynamic_shared_memory();
 
 void block_barrier();
 void warp_barrier(unsigned mask);
-// Lets other threads of the block run; for what waits in a loop.
+// Lets other threads of the block run; for loops that poll.
 void yield();
-// All lanes of `mask` give a value; the value of lane `from`, own one where that lane takes no part.
+// Returns the value of lane `from` of `mask`, or the own value if the mask lacks that lane.
 std::uint64_t exchange(unsigned mask, std::uint64_t mine, int from);
 int lane();
 
@@ -90,7 +90,7 @@ inline void __syncwarp(unsigned mask = 0xffffffffu) {
 inline void __threadfence_system() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
-// What a thread waits for may be another process's to do.
+// Polling loops call it: the awaited store may be another thread's or another process's.
 inline void __nanosleep(unsigned) {
   sched_yield();
   emulation::yield();
@@ -193,7 +193,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
 }
 
 namespace emulation {
-// What kernel<<<grid, block, shared_bytes, stream>>> becomes by TranslateLaunches.cmake; (...) follows.
+// TranslateLaunches.cmake turns kernel<<<grid, block, shared_bytes, stream>>> into it; (...) follows.
 template <class... Formal>
 auto launcher(void (*kernel)(Formal...), dim3 grid, dim3 block, std::size_t shared_bytes = 0,
               cudaStream_t stream = nullptr) {

@@ -1,5 +1,5 @@
-// Stands in for the CUDA runtime's host functions: one device, whose memory is the host's, and which does
-// what is queued while the host goes on. Only what isotherm calls.
+// Stands in for the host functions of the CUDA runtime that isotherm calls: one device, which uses host
+// memory and executes queued work asynchronously.
 #pragma once
 
 #include <cstddef>
@@ -74,14 +74,14 @@ struct cudaIpcMemHandle_t {
 namespace emulation {
 // Does the work, or records it where the stream is being captured.
 void queue(cudaStream_t stream, std::function<void()> work);
-// The same for work that must not run beside the host (MPI of one thread): the calling thread does it, behind
-// all that was queued before.
+// The same for work that must not run concurrently with the host (single-threaded MPI): the calling thread
+// executes it after all that was queued before.
 void queue_for_host(cudaStream_t stream, std::function<void()> work);
-// Until all work is done.
+// Waits until all work is done.
 void finish();
-// Is this thread recording a graph? Then it may neither wait nor ask nor allocate.
+// True while this thread records a graph: it may then neither wait, query nor allocate.
 bool is_capturing();
-// `code`, which cudaGetLastError returns next where it is an error.
+// Returns `code`; cudaGetLastError returns it next if it is an error.
 cudaError_t result(cudaError_t code);
 inline constexpr std::size_t total_memory = std::size_t{8} << 30;
 }  // namespace emulation

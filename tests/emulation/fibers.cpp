@@ -1,6 +1,6 @@
-// The threads of a block as fibers. ucontext makes them, the compiler's own setjmp and longjmp switch between
-// them (three words, where the library's save and unwind more than a switch needs, and swapcontext calls the
-// system). Blocks run one after another: a block has the shared memory to itself.
+// The threads of a block as fibers. ucontext creates them; the compiler's built-in setjmp and longjmp switch
+// between them. These save three words, while the library's save and unwind more than a switch needs and
+// swapcontext makes a system call. Blocks run one after another, so a block has the shared memory to itself.
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -19,19 +19,19 @@ Thread current;
 
 namespace {
 
-// Not a power of two, or the tops of all stacks would share a few lines of the caches.
+// Not a power of two: otherwise the tops of all stacks would map to the same few cache sets.
 constexpr std::size_t stack_bytes = (std::size_t{64} << 10) + (std::size_t{17} << 6);
 constexpr std::size_t most_threads = 1024;  // of a block
 constexpr unsigned warp_size = 32;
 
 using Context = void* [5];
 
-// Not inlined: a function may not jump to a place of its own.
+// Not inlined: a function may not jump to a setjmp of its own.
 [[noreturn, gnu::noinline]] void jump_to(Context& context) {
   __builtin_longjmp(context, 1);
 }
 
-// Opens when all that are expected have arrived, by their number or as a mask; those who wait see the
+// Opens when all expected threads have arrived; arrivals are a count or a mask. Waiting threads see the
 // generation change.
 struct Barrier {
   unsigned arrived = 0, generation = 0;
@@ -39,18 +39,18 @@ struct Barrier {
 
 struct Warp {
   unsigned alive;   // mask of lanes that have not returned
-  Barrier barrier;  // of lanes, not of their number: a count of bits at every shuffle would take long
-  unsigned mask;    // who takes part in the barrier under way
-  std::uint64_t slots[2][warp_size];  // of this barrier and of the one before
+  Barrier barrier;  // arrivals as a mask of lanes: to count bits at every shuffle would be slow
+  unsigned mask;    // lanes that take part in the current barrier
+  std::uint64_t slots[2][warp_size];  // of this barrier and of the previous one
 };
 
-// Lies at the top of its stack. Threads run on it to their end, one after another, for as long as none of
-// them has to wait.
+// Stored at the top of its own stack. A fiber runs threads to their end, one after another, until one has to
+// wait.
 struct alignas(64) Fiber {
   Context context;
 };
 
-// Asks the caches for what a switch to it will read: where it goes on, and the frames below.
+// Prefetches what a switch to the fiber reads: its context and the stack frames below.
 void fetch(const Fiber* fiber) {
   constexpr int line = 64;
   if (!fiber) return;
@@ -58,18 +58,18 @@ void fetch(const Fiber* fiber) {
 }
 
 struct BlockThread {
-  unsigned number;  // these two are the same in all blocks of a launch
+  unsigned number;  // number and index are the same in all blocks of a launch
   uint3 index;
   bool done;
   unsigned generation;
   const Barrier* waits_for;
-  Fiber* fiber;  // where it runs, once it has begun
+  Fiber* fiber;  // on which it runs, once it has begun
 };
 
 std::size_t fibers = 0;
 std::vector<Fiber*> idle;
-std::vector<BlockThread> threads;  // of the block, in the order in which they take turns
-std::size_t begun = 0;             // so many of them
+std::vector<BlockThread> threads;  // of the block, in the order in which they run
+std::size_t begun = 0;             // number of threads that have begun
 std::vector<Warp> warps;
 Barrier block;
 unsigned block_alive = 0;
@@ -122,8 +122,8 @@ bool can_run(const BlockThread& thread) {
   return !thread.done && (!thread.waits_for || thread.waits_for->generation != thread.generation);
 }
 
-// The next that can go on, of those that have begun; perhaps the one that runs. The one behind it is likely
-// to follow.
+// The next thread that can run, of those that have begun; it may be the running one. Prefetches the one after
+// it, which is likely to follow.
 BlockThread& next_thread() {
   const std::size_t all = threads.size();
   const auto behind = [all](std::size_t at) { return at + 1 < all ? at + 1 : 0; };
@@ -144,7 +144,7 @@ BlockThread& next_thread() {
   jump_to(next.fiber->context);
 }
 
-// On a fiber, which lives for all launches: begins threads while there are any that have not.
+// The function of a fiber, which is reused by all launches: runs threads as long as some have not begun.
 void live() {
   Fiber& own = *idle.back();
   for (;;) {
@@ -162,8 +162,8 @@ void live() {
   }
 }
 
-// All stacks in large pages: every switch goes to another one, and a table of small pages has no room for a
-// block's.
+// Allocates all stacks in huge pages: every switch uses another stack, and the TLB cannot hold the small
+// pages of all stacks of a block.
 char* stacks() {
   constexpr std::size_t page = std::size_t{2} << 20,
                         bytes = (most_threads * stack_bytes + page - 1) / page * page;
@@ -176,7 +176,7 @@ char* stacks() {
   return all;
 }
 
-// Goes on where an idle fiber was left: in live().
+// Resumes an idle fiber in live().
 [[noreturn]] void wake_fiber() {
   if (idle.empty()) {
     char* const stack = stacks() + fibers++ * stack_bytes;
@@ -194,7 +194,7 @@ char* stacks() {
   jump_to(idle.back()->context);
 }
 
-// The others take their turns: those that have not begun first, as they stand behind this one.
+// Lets the others run, first those that have not begun, as they follow this thread in the order.
 void give_turn() {
   if (__builtin_setjmp(running->fiber->context) != 0) return;
   if (begun < threads.size()) wake_fiber();
@@ -207,7 +207,7 @@ void wait(Barrier& barrier) {
   give_turn();
 }
 
-// The threads of a launch, in the order in which each of its blocks runs them.
+// Numbers the threads of a launch in the order in which each block runs them.
 void number_threads(dim3 block_dim, bool reverse) {
   const unsigned count = block_dim.x * block_dim.y * block_dim.z;
   threads.assign(count, {});
@@ -253,7 +253,7 @@ void run_grid(dim3 grid, dim3 block_dim, std::size_t shared_bytes, const std::fu
   }
 }
 
-// Aligned to 1024 bytes, as bulk copies like it.
+// Aligned to 1024 bytes, as TMA copies require.
 void* dynamic_shared_memory() {
   const auto address = reinterpret_cast<std::uintptr_t>(dynamic_memory.data());
   return reinterpret_cast<void*>((address + 1023) / 1024 * 1024);

@@ -1,7 +1,7 @@
-// Groups of messages over MPI, as work of the stream. As with NCCL, the messages of a pair meet in the order
-// in which they are posted, and their lengths have to agree. MPI is of one thread here, so the host does the
-// work itself, behind all that the device has to do; calls from a thread of the caller's it waits for. Only
-// what no peer answers goes to the device, which waits there as NCCL's kernel would: until it is aborted.
+// Groups of NCCL messages over MPI, as work of the stream. As with NCCL, messages between a pair of ranks
+// match in the order in which they are posted, and their lengths must agree. MPI is single-threaded here, so
+// the host itself exchanges them, after all queued work; a caller that uses another thread waits for it. If a
+// peer does not answer, the device waits until it is aborted, as NCCL's kernel would.
 #include "nccl.h"
 
 #include <mpi.h>
@@ -15,7 +15,7 @@
 #include <vector>
 
 struct ncclComm {
-  int tag = 0;  // tells the communicators apart
+  int tag = 0;  // distinguishes the communicators
   std::atomic<ncclResult_t> error = ncclSuccess;
   std::atomic<bool> aborted = false;
 };
@@ -32,11 +32,11 @@ struct Operation {
 };
 thread_local std::vector<Operation> group;
 int ids = 0;
-// Lives on when it is aborted: the device may be at work with it.
+// Kept when a communicator is aborted: the device may still use it.
 std::deque<ncclComm> communicators;
 constexpr std::chrono::seconds host_patience{4};
 
-// The same ranks as the world, apart from all other messages. Its first call is collective.
+// A duplicate of MPI_COMM_WORLD, so that no other message matches. Its first call is collective.
 MPI_Comm own_world() {
   static MPI_Comm comm = [] {
     MPI_Comm copy = MPI_COMM_NULL;
@@ -46,7 +46,7 @@ MPI_Comm own_world() {
   return comm;
 }
 
-// Sends keep going by themselves, for nobody: no other communicator has their tag.
+// Sends stay pending, but no receive matches them: no other communicator has their tag.
 void drop(const std::vector<Operation>& operations, std::vector<MPI_Request>& requests) {
   for (std::size_t i = 0; i < operations.size(); ++i) {
     if (requests[i] == MPI_REQUEST_NULL) continue;
@@ -55,7 +55,7 @@ void drop(const std::vector<Operation>& operations, std::vector<MPI_Request>& re
   }
 }
 
-// All at once; a peer that does not come keeps the stream.
+// Exchanges all at once; a peer that does not answer blocks the stream.
 ncclResult_t exchange(const std::vector<Operation>& operations) {
   std::vector<MPI_Request> requests(operations.size());
   std::vector<MPI_Status> statuses(operations.size());
@@ -81,7 +81,7 @@ ncclResult_t exchange(const std::vector<Operation>& operations) {
     });
     return ncclSuccess;
   }
-  // Their lengths have to agree: MPI itself tells of messages that are too long only.
+  // Lengths must agree: MPI itself reports only messages that are too long.
   for (std::size_t i = 0; i < operations.size(); ++i) {
     int received = 0;
     MPI_Get_count(&statuses[i], MPI_BYTE, &received);
@@ -110,7 +110,7 @@ ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int 
   int world_size = 0, world_rank = 0;
   MPI_Comm_size(own_world(), &world_size);
   MPI_Comm_rank(own_world(), &world_rank);
-  if (ranks != world_size || rank != world_rank) return ncclSystemError;  // more than is played here
+  if (ranks != world_size || rank != world_rank) return ncclSystemError;  // not emulated
   *comm = &communicators.emplace_back();
   std::memcpy(&(*comm)->tag, id.internal, sizeof((*comm)->tag));
   return ncclSuccess;
@@ -147,7 +147,7 @@ ncclResult_t ncclRecv(void* data, std::size_t count, ncclDataType_t, int peer, n
   return ncclSuccess;
 }
 
-// The emulated GPU's memory is the host's: every MPI takes it. This query comes before the library's own.
+// The emulated GPU uses host memory, which every MPI accepts. This function replaces that of the MPI library.
 extern "C" int MPIX_Query_cuda_support() {
   return 1;
 }

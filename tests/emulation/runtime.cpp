@@ -1,5 +1,5 @@
-// The emulated device: one thread that does what all streams are given, in that order and one after the
-// other, while the host goes on. Events hold the time.
+// The emulated device: one thread executes the work of all streams in the order in which it was queued, while
+// the host continues. An event holds the time at which it passed.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -36,14 +36,14 @@ struct EmulatedStream {
   int priority;
   EmulatedGraph* capture;  // the graph that is being recorded, or null
   std::uint64_t recorded = 0,
-                joined = 0;  // pieces of it from here, and of these what another stream waits for
+                joined = 0;  // work of this stream in the graph; its part that others wait for
 };
 struct EmulatedEvent {
   std::shared_ptr<std::chrono::steady_clock::time_point> at;
-  std::uint64_t place = 0;           // in the device's queue
-  EmulatedGraph* capture = nullptr;  // where it was recorded in one: streams that wait for it join in
-  EmulatedStream* stream = nullptr;  // there
-  std::uint64_t recorded = 0;        // as the stream's then
+  std::uint64_t place = 0;           // position in the device's queue
+  EmulatedGraph* capture = nullptr;  // the graph that records it, if any: streams that wait join it
+  EmulatedStream* stream = nullptr;  // that recorded it
+  std::uint64_t recorded = 0;        // value of the stream's counter at that time
 };
 
 namespace {
@@ -100,7 +100,7 @@ void join(EmulatedStream* stream, EmulatedGraph* graph) {
   graph->streams.push_back(stream);
 }
 
-// Lives as long as the process: what was given up may still be under way when it ends.
+// Never destroyed: abandoned work may still run when the process ends.
 Device& device() {
   static Device* const only = new Device;
   return *only;
@@ -142,7 +142,7 @@ cudaError_t cudaGetLastError() {
   last_error = cudaSuccess;
   return code;
 }
-// What the runtime says of each is its own; the numbers are the same.
+// The texts of real CUDA errors differ; the numbers are the same.
 const char* cudaGetErrorString(cudaError_t code) {
   return code == cudaSuccess ? "no error" : "an error of the emulated device";
 }
@@ -173,13 +173,13 @@ cudaError_t cudaSetDevice(int device) {
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (device != 0) return result(cudaErrorInvalidDevice);
   *properties = {"emulated GPU", {}, 9, 0, 3, 0, 0, 0, emulation::total_memory};
-  // Every process has a GPU of its own, or says that it has not.
+  // Every process has its own GPU, unless EMULATION_ONE_GPU is set.
   const pid_t pid = std::getenv("EMULATION_ONE_GPU") ? 1 : getpid();
   std::memcpy(properties->uuid.bytes, &pid, sizeof(pid));
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-  // The clock is that of clock64(), nanoseconds; memory and cache are small, so that kernels keep a pace.
+  // The clock rate is that of clock64(), 1 GHz; the small bandwidth and cache make kernels throttle.
   static const std::map<cudaDeviceAttr, int> values = {
       {cudaDevAttrClockRate, 1'000'000},
       {cudaDevAttrMultiProcessorCount, 3},
@@ -304,28 +304,27 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
   return cudaSuccess;
 }
 
-// The memory of the emulated device: files without a name, so that other processes can map them too.
+// Memory of the emulated device: anonymous files, so that other processes can map them too.
 namespace {
 
 constexpr std::size_t alignment = 256;
 
-// Pages of a file and behind them one that faults. What is used lies at their end. The file has one page
-// more, where those count that have opened it.
+// Pages of a file, followed by a guard page. The used bytes end at the guard page. The file has one more
+// page, which counts the processes that have opened it.
 struct Mapping {
   char* base = nullptr;
   std::size_t pages = 0;  // bytes without the guard page
   std::size_t usable = 0;
-  int file = -1;        // where this process has allocated it
+  int file = -1;        // in the process that allocated it
   bool shared = false;  // a handle of it was made
   std::uint64_t serial = 0;
-  pid_t process = 0;  // where another has
+  pid_t process = 0;  // the owner, in a process that opened it
   std::atomic<int>* openers = nullptr;
 
   void* data() const { return base + pages - usable; }
 };
 std::map<void*, Mapping> allocated, opened, pinned;
-// What was freed, by its pages, until it is allocated again: most lives shortly. It faults where it is
-// touched.
+// Freed memory by size, kept for reuse, as most allocations are short-lived. An access to it faults.
 std::multimap<std::size_t, Mapping> freed;
 std::size_t freed_memory = 0;
 constexpr std::size_t most_freed_memory = std::size_t{128} << 20;
@@ -347,7 +346,7 @@ bool map_file(Mapping& mapping, int file) {
   mapping.openers = static_cast<std::atomic<int>*>(count);
   mapping.base = static_cast<char*>(base);
   return mapping.pages == 0 || mmap(base, mapping.pages, access, MAP_SHARED | MAP_FIXED | MAP_POPULATE, file,
-                                    0) != MAP_FAILED;  // all pages at once: a fault each takes longer
+                                    0) != MAP_FAILED;  // all pages at once: one fault each is slower
 }
 void unmap(const Mapping& mapping) {
   munmap(mapping.openers, page_bytes());
@@ -375,7 +374,7 @@ bool is_file(const std::string& path, std::uint64_t serial) {
          name == "/memfd:" + file_name(serial) + " (deleted)";
 }
 
-// What a handle tells another process.
+// Contents of an IPC handle.
 struct Handle {
   pid_t process;
   int file;
@@ -403,7 +402,7 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   return cudaSuccess;
 }
 
-// Filled with bytes that make NaN of any number.
+// Filled with bytes that are NaN in any precision.
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
   if (emulation::is_capturing()) return result(cudaErrorStreamCaptureUnsupported);
   if (bytes > emulation::total_memory - used_memory) return result(cudaErrorMemoryAllocation);
@@ -484,7 +483,7 @@ cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
 }
 
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {
-  const auto found = allocated.find(pointer);  // the start of an allocation, nothing else
+  const auto found = allocated.find(pointer);  // only the start of an allocation
   if (found == allocated.end()) return result(cudaErrorInvalidValue);
   Mapping& mapping = found->second;
   mapping.shared = true;
@@ -493,7 +492,7 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {
   std::memcpy(handle->reserved, &mine, sizeof(mine));
   return cudaSuccess;
 }
-// As strict as the oldest runtimes: not by the process whose memory it is, and only once.
+// As strict as the oldest runtimes: the owner cannot open its own handle, and no process opens one twice.
 cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned flags) {
   if (flags != cudaIpcMemLazyEnablePeerAccess) return result(cudaErrorInvalidValue);
   Handle theirs;

@@ -1,11 +1,11 @@
-/* Preloaded by tests: an MPI that fails halos, whose messages alone are persistent, and is slow.
+/* Preloaded by tests: an MPI with faulty or slow halos, which alone use persistent messages.
    ISOTHERM_HALO_FAULT="rank:zeros"  what that rank sends arrives as zeros
    ISOTHERM_HALO_FAULT="rank:lost"   what that rank sends never arrives
-   ISOTHERM_HALO_FAULT="rank:late"   that rank sleeps 5 ms before each message, 20 ms before each sum over ranks, of one rank too
-   A rank of -1 is every rank. */
+   ISOTHERM_HALO_FAULT="rank:late"   that rank sleeps 5 ms before each message, and 20 ms before each all-reduce, even of one rank
+   Rank -1 stands for every rank. */
 #include "shim.h"
 
-/* Handles are pointers in one MPI and numbers in another, and pass as either; the shim must build without mpi.h. */
+/* MPI handles are pointers or integers; a pointer can pass both. The shim must build without mpi.h. */
 static int is_fault_of_this_rank(const char* name) {
   const char* text = getenv("ISOTHERM_HALO_FAULT");
   char fault[8] = "";
@@ -15,8 +15,8 @@ static int is_fault_of_this_rank(const char* name) {
 }
 
 int MPI_Send_init(const void* data, int count, void* type, int peer, int tag, void* comm, void* request) {
-  if (is_fault_of_this_rank("zeros")) data = calloc((size_t)count, 1); /* in bytes, and never given back */
-  if (is_fault_of_this_rank("lost")) tag += 1000; /* nobody waits for it */
+  if (is_fault_of_this_rank("zeros")) data = calloc((size_t)count, 1); /* enough for any type; never freed */
+  if (is_fault_of_this_rank("lost")) tag += 1000; /* no receive matches it */
   return REAL(MPI_Send_init)(data, count, type, peer, tag, comm, request);
 }
 

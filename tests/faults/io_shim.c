@@ -1,10 +1,10 @@
-/* Preloaded by tests of disks: spoils calls of one kind on files whose path has ISOTHERM_SHIM_PATH in it (".hdf.part",
-   a snapshot or checkpoint that is being written).
+/* Preloaded by tests of disks: corrupts calls of one kind on files whose path contains ISOTHERM_SHIM_PATH (default
+   ".hdf.part", a snapshot or checkpoint that is being written).
    ISOTHERM_SHIM="kind:first:action", from the first-th call on:
    kind    read | write | fsync | rename | close | reserve (fallocate)
-   action  an errno: every call fails | EINTR, EAGAIN: every second call does
-           stall: none returns, and the file ISOTHERM_SHIM_STALLED says so
-           short: a write takes half of what it is given | lose: nothing is written, and the call says it was
+   action  an errno: every call fails | EINTR, EAGAIN: every second call fails
+           stall: no call returns, and the file ISOTHERM_SHIM_STALLED is created
+           short: a write stores half of its data | lose: nothing is written, but the call reports success
            slow: every call takes 0.2 s */
 #include "shim.h"
 #include <sys/uio.h>
@@ -14,7 +14,7 @@ enum Spoiled { NO, FAILS, SHORT, LOST };
 static char wanted[16] = "", action[16] = "", part[256] = ".hdf.part";
 static int first;
 
-// Before main(): later MPI changes the environment while threads of its own read and write.
+// Before main(): later MPI changes the environment while its own threads read and write.
 __attribute__((constructor)) static void read_environment(void) {
   const char *text = getenv("ISOTHERM_SHIM"), *other = getenv("ISOTHERM_SHIM_PATH");
   if (!text || sscanf(text, "%15[^:]:%d:%15s", wanted, &first, action) != 3) wanted[0] = '\0';

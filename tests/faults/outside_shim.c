@@ -1,6 +1,5 @@
-/* Preloaded by test_paths.py: a line of the file ISOTHERM_OUTSIDE for every file or folder that this process opens for
-   writing, makes, renames or removes ("write PATH"), for every program that it starts ("start PATH"), and for every library
-   that it loads by hand ("load PATH"). */
+/* Preloaded by test_paths.py: logs in the file ISOTHERM_OUTSIDE every file or folder that this process
+   opens for writing, creates, renames or removes ("write PATH"), and every program that it starts ("start PATH"). */
 #include "shim.h"
 #include <limits.h>
 

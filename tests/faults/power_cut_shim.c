@@ -1,18 +1,18 @@
-/* Preloaded by test_power_cut.py: what a disk would hold if the power went now. A line of the file `log` in the folder
-   ISOTHERM_POWER_LOG for everything that is done below the folder ISOTHERM_POWER_DISK (both absolute):
+/* Preloaded by test_power_cut.py: records what a disk would hold after a power failure. The file `log` in the folder
+   ISOTHERM_POWER_LOG has a line for every change below the folder ISOTHERM_POWER_DISK (both absolute):
    "create NAME" of a file or folder, "rename NAME NAME", "unlink NAME", "sync NAME COPY": the content of a file reaches
-   the disk, and is kept in COPY, "names NAME": what was done to the names in a folder does ("." the disk's own). */
+   the disk, and is stored in COPY, "names NAME": the names in a folder reach the disk (".": the disk's root). */
 #include "shim.h"
 #include <sys/sendfile.h>
 
-/* The name on the disk, "." for itself, or null. */
+/* The name relative to the disk, "." for its root, or null for other paths. */
 static const char* name_of(const char* path) {
   const char* disk = getenv("ISOTHERM_POWER_DISK");
   static __thread char whole[4][4096];
   static __thread int turn;
   turn = (turn + 1) % 4;
   if (!disk || !path || !realpath(path, whole[turn])) {
-    /* It is gone, or not there yet: its folder is. */
+    /* The file does not exist, but its folder does. */
     char folder[4096];
     const char* last = path ? strrchr(path, '/') : NULL;
     snprintf(folder, sizeof folder, "%.*s", last ? (int)(last - path) : 1, last ? path : ".");

@@ -1,6 +1,6 @@
 /* Preloaded by test_ranks.py: faults of one rank of a job, or of its MPI library.
    ISOTHERM_THREAD_LEVEL=n      MPI says that it provides level n (0: MPI_THREAD_SINGLE, 1: MPI_THREAD_FUNNELED)
-   ISOTHERM_NO_MEMORY="rank:n"  on that rank aligned allocations of n bytes and more fail */
+   ISOTHERM_NO_MEMORY="rank:n"  on that rank aligned allocations of n bytes or more fail */
 #include "shim.h"
 
 /* The shim must build without an mpi.h. */

@@ -1,4 +1,4 @@
-/* What the preloaded libraries share: the functions that they stand before, and which rank this process is. */
+/* Shared by the preloaded libraries: access to the functions that they replace, and the rank of this process. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
-/* A function that opens a file as open() does, and returns `value`, made of path, flags and mode. */
+/* A function that opens a file as open() does, and returns `value`, an expression of path, flags and mode. */
 #define OPEN(name, value)                                           \
   int name(const char* path, int flags, ...) {                      \
     va_list rest;                                                   \
@@ -23,7 +23,7 @@
     return value;                                                   \
   }
 
-/* Of an open file, or null. */
+/* The path of an open file, or null. */
 static inline const char* path_of(int fd) {
   static __thread char path[4096];
   char link[64];
@@ -33,7 +33,7 @@ static inline const char* path_of(int fd) {
   return length > 0 ? path : NULL;
 }
 
-/* As in support/sleeping_yield.cpp, in whose place the library is preloaded. */
+/* As in support/sleeping_yield.cpp, instead of which the library is preloaded. */
 int sched_yield(void) {
   const struct timespec shortest = {0, 1};
   return nanosleep(&shortest, NULL);

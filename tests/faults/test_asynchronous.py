@@ -1,5 +1,5 @@
-"""What goes on beside the sweeps. Files: those that are written in step, whatever the disk and MPI are like. problem.check:
-asynchronous: the residuals of a run that waits for each; the run ends later, and says so."""
+"""Work concurrent with the sweeps. Asynchronous files equal those written synchronously, with any disk and MPI. problem.check:
+asynchronous has the residuals of a run that waits for each; the run ends later, and reports it."""
 
 import h5py
 import numpy as np
@@ -8,7 +8,7 @@ import pytest
 from program import DECK, ran, STEADY_BODY, write_deck
 import runs
 
-# At sweep 20 all of them are due at once; the slice comes while the snapshot before it may be under way.
+# At sweep 20 all outputs are due at once; the slice may be due while the previous snapshot is still being written.
 CROWDED = DECK.replace("output: {every_steps: 20}\n", """\
 output:
   every_steps: 5
@@ -27,7 +27,7 @@ def run_in(folder, *words, ranks=0, deck=CROWDED, code=0, **environment):
 
 
 def contents(path):
-    """Every dataset and attribute, by its place; without what differs from run to run by its deck."""
+    """Every dataset and attribute by its path, without those that differ between decks or runs."""
     found = {}
 
     def keep(name, item):
@@ -80,7 +80,7 @@ def test_in_step_nothing_is_hidden_and_an_mpi_without_threads_writes_so(rank_shi
     expect_same_files(folder, in_step[1])
 
 
-# A slow disk is waited for: the copies do not pile up.
+# The run waits for a slow disk: copies do not accumulate.
 def test_a_slow_disk_slows_the_sweeps_and_takes_no_memory(io_shim, tmp_path):
     peaks = []
     for snapshots in (2, 16):
@@ -91,12 +91,12 @@ def test_a_slow_disk_slows_the_sweeps_and_takes_no_memory(io_shim, tmp_path):
         assert record["snapshots"]["mode"] == "asynchronous"
         peaks.append(record["memory"]["host_peak_bytes"])
     assert record["snapshots"]["exposed_s"] > 0
-    assert peaks[1] - peaks[0] < 4 * 8 * 80**3  # of 14 files more
+    assert peaks[1] - peaks[0] < 4 * 8 * 80**3  # 14 files more
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_an_error_beside_the_sweeps_ends_the_run(io_shim, tmp_path, ranks):
-    """Although it has long gone on; and no file behind it is written."""
+    """Even if the run is far ahead; no later file is written."""
     done, out, record = run_in(tmp_path, "problem.steps=100000000", "output.every_steps=50000000", deck=DECK, ranks=ranks, code=74,
                                LD_PRELOAD=str(io_shim), ISOTHERM_SHIM="rename:1:5")
     assert "deck_00000000.hdf: renaming failed (Input/output error)" in done.stderr
@@ -113,18 +113,18 @@ WARMED = STEADY_BODY.replace("material: {", "material: {diffusivity: 1e-5, ") + 
 problem: {steps: 100, check_interval: 30}
 output: {snapshots: false}
 """
-# Four times the limit: the largest update grows by about 7 a step.
+# Four times the limit: the largest update grows by about 7 per step.
 UNSTABLE = ["problem.dt=83", "problem.allow_unstable=true"]
 
 
 def both(folder, deck, *words, **options):
-    """Of a run that waits for each check and of one that does not: the finished process, the record and the history."""
+    """The finished process, the record and the history: of a run that waits for each check, and of one that does not."""
     for check in ("immediate", "asynchronous"):
         done, out, record = run_in(folder / check, f"problem.check={check}", *words, deck=deck, **options)
         yield done, record, runs.history(out)
 
 
-# Every reduction with every norm: mpi/test_heat_balance.cpp.
+# mpi/test_heat_balance.cpp tests every reduction with every norm.
 @pytest.mark.parametrize("reduction, norm, ranks", [("fused", "max", 0), ("openmp", "l2", 3), ("reproducible", "l1", 3)])
 def test_a_run_to_its_tolerance(tmp_path, reduction, norm, ranks):
     words = [f"solver.reduction={reduction}", f"problem.norm={norm}"]
@@ -137,7 +137,7 @@ def test_a_run_to_its_tolerance(tmp_path, reduction, norm, ranks):
     assert after["residual"] == before["residual"] | {"check": "asynchronous", "extra_sweeps": 30}
     assert f" reached; of sweep {ended}, 30 extra sweeps (asynchronous checks)\n" in late.stdout
     assert "extra sweep" not in at_once.stdout
-    if not ranks:  # where the end is near there are few
+    if not ranks:  # near the end there are few
         words += ["problem.check=asynchronous", f"problem.max_sweeps={ended + 7}"]
         _, _, record = run_in(tmp_path / "near", *words, deck=STEADY)
         assert record["residual"]["convergence"] == "reached" and record["performance"]["sweeps"] == ended + 7
@@ -168,7 +168,7 @@ GAINS_NOTHING = "problem.check: asynchronous gains nothing (%s waits for the fie
 
 
 def test_a_snapshot_is_of_a_field_that_was_checked(tmp_path):
-    """It waits for the field anyway: a check of its sweep does too, and no snapshot holds what has diverged."""
+    """A snapshot waits for the field anyway, so a check of that sweep is immediate: no snapshot contains a diverged field."""
     words = [*UNSTABLE, "output.snapshots=true", "output.every_steps=60", "problem.check_interval=60"]
     (_, before, _), (_, after, _) = both(tmp_path, WARMED, *words, code=76)
     assert after["files"] == before["files"] == ["deck_00000000.hdf", "deck_00000060.diverged.hdf"]
@@ -177,8 +177,8 @@ def test_a_snapshot_is_of_a_field_that_was_checked(tmp_path):
 
 
 def test_diagnostics_stand_where_they_stand_without(tmp_path):
-    """Of two checks one meets the diagnostics, and is not asynchronous; rows stay in order of their sweeps. At every check none
-    is."""
+    """Every other check coincides with diagnostics, and is not asynchronous; rows stay in order of their sweeps. With diagnostics at
+    every check no check is asynchronous."""
     (_, before, expected), (_, after, found) = both(tmp_path, WARMED, "output.diagnostics=60")
     assert found == expected and [row["sweep"] for row in found] == ["0", "1", "30", "60", "90", "100"]
     assert all(row["residual"] for row in found[1:]) and found[3]["mean_K"] and not found[2]["mean_K"]
@@ -189,7 +189,7 @@ def test_diagnostics_stand_where_they_stand_without(tmp_path):
 
 @pytest.mark.parametrize("ranks", [0, 4])
 def test_an_error_of_one_rank_ends_all_with_a_check_under_way(tmp_path, ranks):
-    words = ['boundaries.x_min={kind: temperature, value: "300 + sqrt(400 - t)"}', "problem.dt=5"]  # until step 80
+    words = ['boundaries.x_min={kind: temperature, value: "300 + sqrt(400 - t)"}', "problem.dt=5"]  # finite until sweep 80
     words += ["problem.check=asynchronous", f"parallel.process_grid=[{ranks or 1}, 1, 1]"]
     done = ran("run", write_deck(tmp_path, WARMED), *words, ranks=ranks, cwd=tmp_path, code=65)
     assert done.stderr.count("boundaries.x_min.value: 300 + sqrt(400 - t) is not finite") == 1

@@ -1,5 +1,4 @@
-"""`isotherm bench` on tiny grids: a verdict for every kernel, refusals before work; halo between two ranks, io beside plain
-writes."""
+"""`isotherm bench` on tiny grids: a verdict for every kernel, rejections before work; halo between two ranks, io next to plain writes."""
 
 import itertools
 import json
@@ -26,14 +25,14 @@ HOST_KERNELS = {
                   "strided_2", "strided_4", "strided_8", "strided_16", "strided_32",
                   "offset_1", "offset_2", "offset_4", "offset_8"],
 }
-WITHOUT_NORM = set(LECTURES) - {"reference"}  # of their update
+WITHOUT_NORM = set(LECTURES) - {"reference"}  # kernels that return no norm of their update
 
 
 def bench(folder, subject, *arguments, options=QUICK, ranks=0):
-    """The JSON of a benchmark that must succeed, and what it printed."""
+    """The JSON of a benchmark that must succeed, and its output."""
     result = ran("bench", subject, *options, *arguments, "--json", "bench.json", ranks=ranks, cwd=folder)
     assert result.stderr == ""
-    assert os.listdir(folder) == ["bench.json"]  # no .part
+    assert os.listdir(folder) == ["bench.json"]  # no .part file
     record = json.loads((folder / "bench.json").read_text())
     assert (record["schema"], record["schema_version"], record["subject"]) == ("isotherm-bench", 2, subject)
     assert (record["result"], record["ranks"]) == ("PASS", max(ranks, 1))
@@ -65,7 +64,7 @@ def test_formulas_are_checked_and_counted(tmp_path):
     record, _ = bench(tmp_path, "formula", "--sizes", "20x7x1,9", "--formula", "if(x < t, exp(-y)*z, (x/3)^2)")
     assert [(e["cells"], e["precision"], e["verdict"]) for e in record["entries"]] == list(
         (cells, precision, "right") for cells in ([20, 7, 1], [9, 9, 9]) for precision in ("fp32", "fp64"))
-    for entry in record["entries"]:  # at four times
+    for entry in record["entries"]:  # each cell at four times t
         assert entry["points_per_s"] == pytest.approx(4 * math.prod(entry["cells"]) / entry["launch_s"]["median"])
     out = ran("bench", "formula", *QUICK, "--formula", "1/(x-x)", cwd=tmp_path, code=70).stdout
     assert "WRONG: it is inf at (0, 0, 0)" in out
@@ -83,7 +82,7 @@ def test_fused_sweeps_are_counted(tmp_path):
 
 
 def test_the_norm_of_fused_sweeps_is_that_of_the_last(tmp_path):
-    """With each time block, with what a step in two parts and the boundaries make of it."""
+    """For each time block, and for steps in two parts with boundaries."""
     for flags in ([], ["--boundaries", "--source", "--overlap"]):
         record, _ = bench(tmp_path, "stencil", "--sizes", "20x7x9", "--kernels", "openmp,temporal_openmp", "--norm", "max", *flags)
         assert {(e["kernel"], e["time_block"]) for e in record["entries"]} == {("openmp", 1)} | {
@@ -96,8 +95,8 @@ def field_bytes(entry):
 
 
 def check_figures(subject, entry):
-    """That there are samples, and what they are of. The figures that follow from them: unit/test_bench.cpp. What a norm adds to a
-    sweep may drown in noise, and then has no rate."""
+    """Checks that there are samples, and what they measure; unit/test_bench.cpp tests the figures derived from them. The cost of a norm
+    added to a sweep may be below the noise, and then has no rate."""
     samples = entry["samples"]
     launches = samples["launch_s"]
     assert len(launches) >= 7 and entry["launch_s"]["median"] == pytest.approx(statistics.median(launches))
@@ -107,7 +106,7 @@ def check_figures(subject, entry):
         assert 0 <= entry["error"] < 1e-10 and entry["same_bits"] is True
     if (subject, entry["kernel"]) == ("reduction", "fused"):
         assert len(samples["base_s"]) == len(launches)
-        assert all(base > 0 and base + more > 0 for base, more in zip(samples["base_s"], launches))  # without and with it
+        assert all(base > 0 and base + more > 0 for base, more in zip(samples["base_s"], launches))  # without the norm and with it
         assert re.fullmatch(r"what it adds to a sweep of openmp[^,]*, [^-]+ without: .+ to .+ in p10 to p90", entry["note"])
         return
     assert min(launches) > 0 and min(samples["copy_bandwidth_bytes_per_s"]) > 0
@@ -117,7 +116,7 @@ def check_figures(subject, entry):
 def test_the_fused_rung_stands_alone(tmp_path):
     record, out = bench(tmp_path, "reduction", "--kernels", "fused", "--sizes", "48", "--precision", "fp64")
     assert [(e["kernel"], e["verdict"]) for e in record["entries"]] == [("fused", "right")]
-    assert re.search(r"^  fused +-?[\d.]+ [mu]?s ", out, re.MULTILINE)  # its time, of either sign
+    assert re.search(r"^  fused +-?[\d.]+ [mu]?s ", out, re.MULTILINE)  # the added time, of either sign
 
 
 @pytest.mark.parametrize("norm", ["l2", "max", "l1"])
@@ -132,7 +131,7 @@ def test_walls_source_and_norm_are_measured_and_checked(tmp_path, norm):
             assert entry["verdict"] == "skipped"
             continue
         assert entry["verdict"] == "right"
-        assert entry["bytes_per_launch"] == 3 * field_bytes(entry)  # the source is read too
+        assert entry["bytes_per_launch"] == 3 * field_bytes(entry)  # the source is also read
     assert f"with a source, with boundaries, interior and exterior apart, with the fused {norm} norm" in out.splitlines()[0]
 
 
@@ -154,7 +153,7 @@ def test_rows_precisions_and_policies_are_chosen(tmp_path):
     assert [e["tile"] for e in record["entries"]] == ["3planes", "1plane", "4planes_lines"]
 
 
-WRONG = [  # what stderr begins with; ranks and exit code where they are not 0 and 2
+WRONG = [  # the start of stderr; ranks and exit code if they are not 0 and 2
     ([], "isotherm: bench: no subject is given; use one of stencil, reduction, bandwidth, formula, halo, io, solve"),
     (["halos"], "isotherm: bench: unknown subject 'halos'; use one of stencil, "),
     (["stencil", "extra"], "isotherm: The following argument was not expected: extra; see isotherm bench stencil --help"),
@@ -216,7 +215,7 @@ def test_a_json_that_cannot_be_made_is_refused_before_work(tmp_path, make, json_
 
 
 def test_an_old_json_and_a_part_that_stands_there_survive_a_refusal(tmp_path):
-    """Whether the JSON can be made is asked without touching what is there; a full stdout ends the run after that."""
+    """The check that the JSON can be written does not change existing files; a full stdout ends the run after that."""
     json_file, part = tmp_path / "bench.json", tmp_path / "bench.json.part"
     json_file.write_text("old")
     ran("bench", "stencil", "--device", "cpu", "--sizes", "1048576", "--json", "bench.json", cwd=tmp_path, code=71)
@@ -230,7 +229,7 @@ def test_an_old_json_and_a_part_that_stands_there_survive_a_refusal(tmp_path):
 
 
 def test_one_rank_of_mpirun_is_fine(tmp_path):
-    """And a kernel of the processor needs no option for that."""
+    """And a CPU kernel needs no option for it."""
     done = ran("bench", "stencil", "--kernels", "openmp", "--sizes", "16", "--seconds", "0.01", ranks=1, cwd=tmp_path)
     assert (done.stderr, os.listdir(tmp_path)) == ("", [])
 
@@ -245,7 +244,7 @@ def test_an_absent_device_is_refused(tmp_path):
 
 
 def test_a_baseline(tmp_path):
-    """Of figures that were a million times better, or worse. Those of another subject: test_compare.py."""
+    """With figures that were a million times better, or worse. test_compare.py tests baselines of another subject."""
     record, _ = bench(tmp_path, "stencil", "--kernels", "openmp", "--sizes", "16", "--precision", "fp64")
     assert "baseline" not in record
     entry, = record["entries"]

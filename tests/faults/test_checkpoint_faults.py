@@ -1,7 +1,6 @@
-"""Checkpoints that were damaged, forged or never finished: the newest sound one is gone on from, or none, and nothing is
-guessed. Disks that fail while one is written, runs that are killed, and bits that flip in the memory of a run: no checkpoint
-holds a value that no heat problem has. (A flip that leaves a temperature of the right size is no fault that a solver could
-see.)"""
+"""Checkpoints that were damaged, forged or never finished: the run resumes from the newest intact one, or from none, and nothing is
+guessed. Disks that fail during a write, killed runs, and bit flips in the memory of a run: no checkpoint contains a value that no heat
+problem can have. (No solver can detect a flip that leaves a plausible temperature.)"""
 
 import errno
 import os
@@ -52,7 +51,7 @@ def go_on(out, *words, restart="latest", ranks=0, code=0, **environment):
 
 
 def replaced(make):
-    """The dataset of the cells by another, made by make(file, path, values)."""
+    """Replaces the dataset of the cells by another, made by make(file, path, values)."""
     def damage(path):
         with h5py.File(path, "r+") as file:
             values = file[CELLS][:]
@@ -62,7 +61,7 @@ def replaced(make):
 
 
 def dataset(*shape, **more):
-    """By an empty one of this shape and type, None for that of the cells."""
+    """Replaces it by an empty one of this shape and type; None: the shape of the cells."""
     return replaced(lambda file, path, values: file.create_dataset(
         "temperature", shape[0] or values.shape, *shape[1:], **more))
 
@@ -87,7 +86,7 @@ def flip_a_byte_of_the_cells(path):
 
 
 def of_a_plug_in(file, path, values):
-    """With a filter that only a plug-in has: whatever HDF5_PLUGIN_PATH says, no code is loaded."""
+    """With a filter that only a plugin provides: no code is loaded, whatever HDF5_PLUGIN_PATH is."""
     space = h5py.h5s.create_simple(values.shape)
     creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     creation.set_chunk(values.shape)
@@ -133,7 +132,7 @@ DAMAGES = {
     "no cells": with_file(lambda file: (file.pop("temperature"), file.pop("VTKHDF"))),
     "a folder": lambda path: (path.unlink(), path.mkdir()),
     "a link that leaves its folder": lambda path: path.symlink_to(shutil.move(path, path.parents[1] / "elsewhere.hdf")),
-    # Cells in other files, of other ranks and types: unit/test_dataset_reader.cpp.
+    # unit/test_dataset_reader.cpp tests cells in other files, of other ranks and types.
     "needs the filter 32015": replaced(of_a_plug_in),
     "another shape": replaced(lambda file, path, values: file.create_dataset("temperature", data=values.T)),
     "single precision": replaced(lambda file, path, values: file.create_dataset("temperature", data=values.astype("f4"))),
@@ -216,7 +215,7 @@ def test_what_may_change_is_told(whole, out):
 @pytest.mark.parametrize("fault", ["write:14", "fsync:5", "rename:2"])
 def test_a_disk_that_fails_leaves_the_checkpoint_before(io_shim, tmp_path, fault, ranks):
     write_deck(tmp_path, DECK)
-    words = "output={directory: out, snapshots: false, checkpoint: {every_steps: 10}}"  # no other files of HDF5
+    words = "output={directory: out, snapshots: false, checkpoint: {every_steps: 10}}"  # no other HDF5 files
     ran("run", "deck.yaml", words, ranks=ranks, cwd=tmp_path, LD_PRELOAD=str(io_shim),
         ISOTHERM_SHIM=f"{fault}:{errno.EIO}", ISOTHERM_IO_TIMEOUT="120", code=74)
     out = tmp_path / "out"
@@ -226,7 +225,7 @@ def test_a_disk_that_fails_leaves_the_checkpoint_before(io_shim, tmp_path, fault
 
 
 def test_a_kill_at_any_moment_costs_an_interval_at_most(tmp_path):
-    """As often as ISOTHERM_KILLS says. Each part goes on from the one before, until the run is over."""
+    """ISOTHERM_KILLS sets the number of kills. Each part resumes from the previous one, until the run is complete."""
     kills, interval = int(os.environ.get("ISOTHERM_KILLS", "10")), 150
     seed = random.randrange(1 << 30)
     print("seed", seed)
@@ -274,7 +273,7 @@ VALUES = {"NaN": float("nan"), "1e308": 1e308, "a bit of the exponent": FLIPPED}
 
 
 def fields_in(memory, maps):
-    """Addresses of a cell in the middle of each array of many temperatures."""
+    """Addresses of a middle cell of each array of many temperatures."""
     found = []
     for line in maps.splitlines():
         area, rights, *_, name = (line + " -").split(maxsplit=5)
@@ -295,7 +294,7 @@ def fields_in(memory, maps):
 
 @pytest.mark.parametrize("name", VALUES)
 def test_a_value_that_no_body_has(tmp_path, name):
-    """It is found when the residual is next checked; one that is hit while it is written is found when it is read back."""
+    """The next check of the residual detects it; a flip during a write is detected when the file is read back."""
     job = Job(tmp_path, "grid.cells=32", "boundaries={}", f"initial=[{{shape: constant, value: {KELVIN}}}]",
               "problem.check_interval=50", "output.checkpoint={every_steps: 10000, keep: 2}")
     job.wait_for("*.checkpoint.hdf")
@@ -305,12 +304,12 @@ def test_a_value_that_no_body_has(tmp_path, name):
             places = fields_in(memory, open(f"/proc/{rank}/maps", encoding="utf-8").read())
             assert places, "the fields were not found"
             deadline = time.monotonic() + HANGS
-            while job.process.poll() is None and time.monotonic() < deadline:  # what is overwritten just then is no fault
+            while job.process.poll() is None and time.monotonic() < deadline:  # repeated, as a value overwritten by a sweep is no fault
                 for place in places:
                     try:
                         memory.seek(place)
                         (value,) = struct.unpack("d", memory.read(8))
-                        if abs(value - KELVIN) < 1:  # else a buffer that is free again: its bytes are the heap's
+                        if abs(value - KELVIN) < 1:  # otherwise a freed buffer, which belongs to the heap
                             memory.seek(place)
                             memory.write(struct.pack("d", VALUES[name]))
                     except (OSError, struct.error):
@@ -320,7 +319,7 @@ def test_a_value_that_no_body_has(tmp_path, name):
         kill_all(job.process.pid)
         pytest.skip("no right to write into the memory of a process")
     code, _, err = job.end()
-    if code == 74:  # while a checkpoint was written, which is read back
+    if code == 74:  # during the write of a checkpoint, which is read back
         assert ".checkpoint.hdf.part: the file does not hold what was written" in err, err
     else:
         assert code == 76, err

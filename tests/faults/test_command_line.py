@@ -1,5 +1,5 @@
-"""Command lines: wrong ones (code 2, or 65 where the deck is to blame, one line, the argument's own number, no file), what
-scripts ask `isotherm list --json` for, and commands that are printed to be pasted."""
+"""Command lines: wrong ones (code 2, or 65 for errors of the deck; one line with the number of the argument; no file), the JSON of
+`isotherm list --json` for scripts, and printed commands that can be pasted."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import pytest
 from job import Background, ENDLESS
 from program import BASE_DECK, DECK, expect_rejected, finished, isotherm, ran, write_deck
 
-WRONG = [  # what stderr begins with
+WRONG = [  # the start of stderr
     (["frob"], 2, "isotherm: unknown subcommand 'frob'; use one of run, check, list, init, schema, info, bench, animate, "),
     (["--frob"], 2, "isotherm: '--frob' stands where a subcommand is wanted; use one of run, "),
     (["deck.yaml"], 2, "isotherm: 'deck.yaml' is no subcommand; write: isotherm run deck.yaml"),
@@ -58,7 +58,7 @@ def test_wrong_command_line(tmp_path, arguments, code, line):
 
 
 def test_alone_it_prints_the_help_which_names_every_exit_code(tmp_path):
-    result = ran(cwd=tmp_path, code=2)  # a script whose words have got lost has not succeeded
+    result = ran(cwd=tmp_path, code=2)  # a script that lost its arguments must not succeed
     assert result.stdout == "" and result.stderr == ran("--help", cwd=tmp_path).stdout
     assert [code for code in (0, 2, 10, 65, 66, 69, 70, 71, 73, 74, 75, 76) if f" {code} " not in result.stderr] == []
 
@@ -81,7 +81,7 @@ def listed():
 
 
 def test_keys():
-    """Scripts rely on them: more may come, none may go. The tables have the same names."""
+    """Scripts rely on the keys: new ones may be added, none removed. The text tables have the same names."""
     record = listed()
     assert set(record) == {"schema", "schema_version", "version", "kernels", "reductions", "histograms", "transports", "devices",
                            "why_no_gpu"}
@@ -115,13 +115,13 @@ NAME = "it's $HOME; a deck.yaml"
 
 
 def pasted(folder, line):
-    """As bash runs it, where isotherm is on the PATH."""
+    """Runs a line in bash with isotherm on the PATH."""
     path = f"{Path(os.environ['ISOTHERM']).parent}:{os.environ['PATH']}"
     finished(["bash", "-c", line], 0, cwd=folder, env={**os.environ, "PATH": path})
 
 
 def told(text, before):
-    """The command behind these words, and its words."""
+    """The command that follows this text, and its words."""
     command = re.search(rf"{before} ?(isotherm .*)$", text, re.MULTILINE)[1]
     return command, shlex.split(command)
 
@@ -135,7 +135,7 @@ def test_a_run_is_started_again(tmp_path):
     again, typed = told(ran("run", NAME, *words, cwd=tmp_path, code=75).stderr, "; start it again:")
     assert typed == ["isotherm", "run", NAME, *words, "output.overwrite=true"]
     pasted(tmp_path, again.replace("solver.walltime=0.001", "solver.walltime=100"))
-    pasted(tmp_path, told(isotherm(NAME, STEPS_2, cwd=tmp_path).stderr, "write:")[0])  # a file where a verb is wanted
+    pasted(tmp_path, told(isotherm(NAME, STEPS_2, cwd=tmp_path).stderr, "write:")[0])  # a file instead of a subcommand
 
 
 def test_a_stopped_run_goes_on(tmp_path):

@@ -1,5 +1,5 @@
-"""`isotherm compare`: all combinations have the same bits, the table and the JSON say what was measured, the winner is kept for runs;
-`isotherm baseline` says what got worse. Times are read, never judged."""
+"""`isotherm compare`: all combinations give the same bits, table and JSON show the measurements, the winner is stored for runs; `isotherm
+baseline` reports what got worse. Tests read times, but do not judge them."""
 
 import itertools
 import json
@@ -30,7 +30,7 @@ LECTURES = [name for name in listed("kernels")[1] if name != "reference"]  # whi
 
 
 def compare(folder, *words, ranks=1, code=0):
-    """What was printed, and the JSON."""
+    """The finished process, and the JSON."""
     done = ran("compare", "deck.yaml", *QUICK, "--json", "compare.json", "--ranks", ranks, *words, cwd=folder, code=code)
     return done, json.loads((folder / "compare.json").read_text())
 
@@ -40,7 +40,7 @@ def settings(record):
 
 
 def check_record(done, record, bytes_per_cell=16):
-    """Each figure again from those that it follows from; the table has the same order."""
+    """Recomputes each derived figure; the table has the same order."""
     assert (record["schema"], record["schema_version"]) == ("isotherm-compare", 2)
     assert record["result"] == "PASS" and record["not_finite"] == {}
     entries = record["entries"]
@@ -100,7 +100,7 @@ def test_ranks_compare_depths_and_process_grids(folder, ranks, axes, count):
 
 
 def test_overlap_and_all_reductions_of_a_sum(folder):
-    """The last digits of sums may differ, and no more than that."""
+    """Sums may differ in their last digits only."""
     done, record = compare(folder, "--axes", "reduction", *SUMS)
     check_record(done, record)
     assert settings(record) == {("reference",), ("openmp",), ("reproducible",), ("fused",)}
@@ -119,7 +119,7 @@ def test_what_is_named_is_pinned_unless_it_is_asked_for(folder):
     assert {entry["method"]["kernel"] for entry in record["entries"]} == {"openmp"}
     done, record = compare(folder, "solver.kernel=openmp", "--axes", "kernel,tile")
     assert ("reference", "auto") in settings(record) and len(record["entries"]) == 7 + len(LECTURES)
-    assert done.stdout.count("solver.kernel=") == 1  # of the fastest: the override makes way
+    assert done.stdout.count("solver.kernel=") == 1  # the fastest kernel; it replaces the override
     _, record = compare(folder, "solver.kernel=temporal_openmp", "--axes", "time_block")
     assert {(entry["settings"]["solver.time_block"], entry["method"]["time_block"]) for entry in record["entries"]} == {("1", 1), ("2", 2)}
 
@@ -134,7 +134,7 @@ def test_a_deck_within_a_file(folder):
 
 
 def test_an_end_time_and_lagged_checks(folder):
-    """The steps of the deck, however few of them are run, and no time of a check that was told late."""
+    """Time steps are those of the whole deck, even if few are run; the wait for asynchronous checks is not timed."""
     done, record = compare(folder, "problem={kind: transient, end_time: 100, check_interval: 4, check: asynchronous}", "--axes", "kernel")
     check_record(done, record)
     assert (record["sweeps_per_sample"], record["check_interval"]) == (40, 4)
@@ -149,7 +149,7 @@ def test_decks_of_cycles_are_compared_by_their_sweeps(folder, words):
     check_record(done, record, 17 if "regions" in words[-1] else 16)
 
 
-# As isotherm, but runs of one kernel begin with a cell that is warmer.
+# Like isotherm, but runs of one kernel start with one cell that is warmer.
 WRONG = """#!/bin/bash
 if [[ $1 == run ]] && grep -q "kernel: openmp" "$2"; then
   set -- "$@" 'initial=[{{shape: formula, formula: "300 + 50*x + 7*y + 3*z*z"}}, {{shape: box, from: [0, 0, 0], to: [0.02, 0.02, 0.03],
@@ -232,19 +232,19 @@ def test_the_winner_is_kept_for_runs(folder, ranks):
 
 
 def doctored(folder, name, time_factor):
-    """A baseline of a machine so many times as slow."""
+    """A baseline from a machine that takes `time_factor` times as long."""
     record = json.loads((folder / name).read_text())
     for merit in record["figures_of_merit"].values():
         faster = merit["better"] == "higher"
         merit["value"] *= 1 / time_factor if faster else time_factor
-        if merit["unit"] == "%":  # compared by points
+        if merit["unit"] == "%":  # compared in percentage points
             merit["value"] = 1e6 if faster == (time_factor < 1) else -1e6
     (folder / "baseline.json").write_text(json.dumps(record))
     return record
 
 
 def test_a_baseline_of_a_comparison(folder):
-    """Which figures of merit got worse, and by how much: test_compare_parts.py."""
+    """test_compare_parts.py tests which figures of merit got worse, and by how much."""
     words = ["solver.kernel=openmp", "--axes", "reduction"]
     _, first = compare(folder, *words)
     for worse in True, False:

@@ -1,4 +1,4 @@
-"""Compressed files hold the cells of those that are not, whoever writes and whoever reads them."""
+"""Compressed files have the same cells as uncompressed ones, for every writer and reader."""
 
 import errno
 import re
@@ -9,7 +9,7 @@ import pytest
 from program import DECK, GATHERED, ran, write_deck
 from runs import cells, expect_whole_files, record
 
-# Chunks of 35 x 64 x 64 cells, which blocks of two and four ranks cut; of each part there is one.
+# Chunks of 35 x 64 x 64 cells, cut by the subdomains of two and four ranks; each part of the field is one chunk.
 LARGE = DECK.replace("[17, 23, 31]", "[70, 64, 64]").replace("output: {every_steps: 20}\n", """\
 output:
   every_steps: 20
@@ -57,7 +57,7 @@ def test_they_are_shuffled_and_deflated_in_chunks_of_the_grid(plain, packed):
 
 
 def test_the_record_has_the_bytes_before_and_after(plain, packed):
-    """So say `info` and `check`."""
+    """`info` and `check` print them too."""
     files = [path for path in packed.glob("*.hdf") if "checkpoint" not in path.name]
     written = record(packed)["snapshots"]
     before = sum(cells(path).nbytes for path in files)
@@ -90,7 +90,7 @@ def test_a_run_goes_on_from_them_and_to_them(plain, packed, tmp_path):
 @pytest.mark.parametrize("first, ranks, words, environment", [
     (2, 0, [], {}), (6, 0, [], {}), (2, 2, [], {}), (6, 2, [], {}), (6, 2, ["output.asynchronous=false"], GATHERED)])
 def test_an_error_in_the_middle_of_a_file_is_74(io_shim, tmp_path, ranks, words, environment, first):
-    """Chunks are written as they leave the filter, and what is not yet written when the file is closed, then."""
+    """Some chunks are written when they leave the filter, the others when the file is closed."""
     done = ran("run", write_deck(tmp_path, LARGE), "output.directory=out", "output.compression=4", *words,
                ranks=ranks, cwd=tmp_path, LD_PRELOAD=str(io_shim), ISOTHERM_SHIM=f"write:{first}:{errno.EIO}",
                **environment, code=74)
@@ -109,7 +109,7 @@ def test_one_changed_bit_is_found(packed, tmp_path):
 
 
 def test_without_the_filter_it_is_refused_before_any_work(filter_shim, tmp_path):
-    """As is a level that there is not."""
+    """A level that does not exist is rejected too."""
     preload = {"LD_PRELOAD": str(filter_shim)}
     deck = write_deck(tmp_path, DECK.replace("every_steps: 20", "every_steps: 20, compression: 3"))
     for subcommand, ranks in (("check", 0), ("run", 0), ("run", 2)):

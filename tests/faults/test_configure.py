@@ -1,5 +1,4 @@
-"""CMake without a library ends and names the package to install; `cmake --install` gives a tree that works away from the
-build."""
+"""CMake stops at a missing library and names the package to install; `cmake --install` creates a tree that works away from the build."""
 
 import importlib.util
 import os
@@ -21,7 +20,7 @@ def not_found(what, packages, place=""):
     return f"isotherm: {what} was not found; install it (Debian, Ubuntu: apt install {packages}){place}"
 
 
-MISSING = {  # how CMake is told to hide it: what CMake says
+MISSING = {  # the options that hide it from CMake: the message of CMake
     "MPI": not_found("MPI", "libopenmpi-dev openmpi-bin"),
     "OpenMP": "isotherm: OpenMP was not found; use a compiler that has it (g++ has)",
     "HDF5": not_found("HDF5", "libhdf5-openmpi-dev"),
@@ -36,7 +35,7 @@ HIDDEN_MORE = {"XXHASH": ["-DXXHASH_INCLUDE_DIR="],
 
 
 def configure(build, *options, code=0):
-    """What earlier tests hid or found is forgotten; what was compiled to look at compilers and MPI is not: seconds each."""
+    """Clears what earlier tests hid or found, but keeps the slow compiler and MPI checks."""
     forget = ["-UCMAKE_DISABLE_FIND_PACKAGE_*", "-UMUPARSER_*", "-UXXHASH_*", "-UISOTHERM_HDF5", "-UISOTHERM_NVCC",
               "-UHDF5_*", "-UCMAKE_CUDA_*"]
     return finished([CMAKE, "-S", TOP, "-B", build, *forget, "-DISOTHERM_CUDA=OFF", "-DISOTHERM_TESTS=OFF", *options], code)
@@ -51,7 +50,7 @@ def build(tmp_path_factory):
 
 @needs_cmake
 def test_a_toolkit_that_is_too_old(build, tmp_path):
-    """Asked for, it is an error; else the program is built without CUDA."""
+    """An error if CUDA is requested; otherwise the program is built without CUDA."""
     nvcc = write_script(tmp_path / "nvcc", "#!/bin/sh\necho 'Cuda compilation tools, release 12.0, V12.0.140'\n")
     done = configure(build, "-DISOTHERM_CUDA=ON", f"-DCMAKE_CUDA_COMPILER={nvcc}", code=1)
     assert f"isotherm: CUDA 12.0 ({nvcc}) is too old; install 12.5 or later" in message(done.stderr)
@@ -60,7 +59,7 @@ def test_a_toolkit_that_is_too_old(build, tmp_path):
 
 
 def message(text):
-    """CMake breaks the line of an error and indents it."""
+    """The text of a CMake error, whose lines CMake breaks and indents."""
     start = text.index("CMake Error")
     return " ".join(text[start:text.index("Call Stack", start)].split("(message):", 1)[1].split())
 
@@ -77,7 +76,7 @@ def test_a_missing_library_is_named(build, name):
 @needs_cmake
 @pytest.mark.parametrize("kind", ["PARALLEL", "SERIAL"])
 def test_the_other_hdf5(build, kind):
-    """Either kind is taken where it is installed, and asked for where it is not; never the other one."""
+    """Either kind is used if installed, otherwise it is an error; the other kind is never used."""
     done = configure(build, f"-DISOTHERM_HDF5={kind}", code={0, 1})
     if done.returncode == 0:
         assert re.search(rf"^--   HDF5 .*, {kind.lower()}$", done.stdout, re.MULTILINE)
@@ -87,7 +86,7 @@ def test_the_other_hdf5(build, kind):
 
 @needs_cmake
 def test_an_hdf5_of_another_mpi(build, tmp_path):
-    """A library that needs the name of the other family's MPI stands for it."""
+    """Simulated by a library that depends on the MPI library of the other family."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     cache = (build / "CMakeCache.txt").read_text()
     if not compiler or "/openmpi/" not in cache:
@@ -101,12 +100,12 @@ def test_an_hdf5_of_another_mpi(build, tmp_path):
     assert message(done.stderr).startswith(f"isotherm: HDF5 ({hdf5}) was built for another MPI (it needs libmpich.so.12, and ")
 
 
-# The generator that is chosen where nobody names one (PreLoad.cmake)
+# The default generator (PreLoad.cmake)
 
 
 @pytest.fixture
 def project(tmp_path):
-    """Empty, but for our choice; and folders of commands with a Ninja and without."""
+    """An empty project with our PreLoad.cmake, and folders of commands with Ninja and without."""
     folder = tmp_path / "project"
     folder.mkdir()
     shutil.copy(TOP / "PreLoad.cmake", folder)
@@ -131,7 +130,7 @@ def generator(project, *words, commands="ninja", **environment):
 @needs_cmake
 @pytest.mark.parametrize("first, then", [("ninja", "Ninja"), ("make", MAKEFILES)])
 def test_ninja_is_taken_where_it_is_and_else_make(project, first, then):
-    """And again in the same folder, whatever has come since."""
+    """The choice stays the same in that folder, even if Ninja is installed later."""
     assert [generator(project, commands=first), generator(project)] == [then] * 2
 
 
@@ -139,7 +138,7 @@ def test_ninja_is_taken_where_it_is_and_else_make(project, first, then):
 @pytest.mark.parametrize("words, environment", [
     (["-G", MAKEFILES], {}), ([f"-G{MAKEFILES}"], {}), ([], {"CMAKE_GENERATOR": MAKEFILES}), (["--preset", "mine"], {})])
 def test_who_names_a_generator_gets_it(project, words, environment):
-    """By the command, the environment, or presets of the user's own."""
+    """On the command line, in the environment, or in the user's presets."""
     (project / "CMakeUserPresets.json").write_text(
         f'{{"version": 6, "configurePresets": [{{"name": "mine", "inherits": "cpu", "generator": "{MAKEFILES}", '
         '"binaryDir": "${sourceDir}/build/cpu"}]}')
@@ -155,7 +154,7 @@ def output(*command, **options):
 
 @pytest.fixture(scope="module")
 def prefix(tmp_path_factory):
-    """Installed, then moved: no path of the installation may matter either."""
+    """Installed, then moved: the installation must not depend on its path."""
     folder = tmp_path_factory.mktemp("install")
     output("cmake", "--install", BUILD, "--prefix", folder / "first")
     (folder / "first").rename(folder / "second")
@@ -177,7 +176,7 @@ def test_program_decks_and_tools_are_there_and_run(prefix, tmp_path):
 
 
 def test_postprocess_is_a_package_that_needs_no_network(tmp_path):
-    """As the page on it says, but into a folder: a virtual environment takes seconds to make."""
+    """As its documentation says, but into a folder: a virtual environment would take seconds."""
     missing = [module for module in ("pip", "setuptools", "wheel") if not importlib.util.find_spec(module)]
     if missing:
         pytest.skip(f"without {', '.join(missing)}")

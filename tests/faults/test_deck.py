@@ -31,7 +31,7 @@ def billion_laughs():
     return "\n".join(lines) + "\n"
 
 
-# The number is that of the entry in the list of faults; then a name, the deck and what stderr must hold.
+# The number of the entry in the list of faults, a name, the deck, and the text that stderr must contain.
 BODY = """\
 grid:
   cells: [8, 8, 8]
@@ -145,7 +145,7 @@ def expect_rejected_deck(folder, result, code, line):
     assert "; " in result.stderr and result.megabytes < 100
 
 
-# `check` reads as `run` does, which has more that it could leave behind.
+# `check` and `run` read decks in the same way; only `run` could leave files.
 @pytest.mark.parametrize("subcommand, entry, name, deck, line", [
     *(("run", *row) for row in DECKS), *(("check", *row) for row in DECKS[::6])],
     ids=lambda value: value if isinstance(value, (str, int)) and len(str(value)) < 40 else "")
@@ -154,7 +154,7 @@ def test_wrong_deck_is_refused(write, subcommand, entry, name, deck, line):
     expect_rejected_deck(folder, measured(subcommand, "deck.yaml", cwd=folder), 65, f"deck.yaml:{line}")
 
 
-# Those without '=' and those that stand twice: test_command_line.py.
+# test_command_line.py tests overrides without '=' and duplicates.
 OVERRIDES = [
     (["=3"], 2, "argument 3: '=3' names no key before the '='; write key.path=value, e.g. problem.steps=100"),
     (["solver.halo_width=1", "solver.halo_widht=3"], 65, "argument 4: solver.halo_widht: unknown key; did you mean 'halo_width'?"),
@@ -193,7 +193,7 @@ def test_all_problems_are_said_at_once_from_top_to_bottom(write):
 
 def test_more_cells_than_int32_are_no_problem_of_the_deck(write):
     deck = cells("[1300, 1300, 1300]") + "precision: fp32\n"
-    ran("check", "deck.yaml", cwd=write(deck), code={0, 71})  # 71: this machine is too small for them
+    ran("check", "deck.yaml", cwd=write(deck), code={0, 71})  # 71: this machine has too little memory for them
 
 
 def test_the_short_deck_is_the_commented_one_without_its_defaults(write):
@@ -210,7 +210,7 @@ def test_the_short_deck_is_the_commented_one_without_its_defaults(write):
 
 
 # A grid of 8 x 9 x 10 cells in a cube of 1 m: centres at (i + 1/2)/8, (j + 1/2)/9, (k + 1/2)/10.
-CASES = [  # what the message begins with; all of it: unit/test_region_values.cpp, unit/test_boundaries.cpp
+CASES = [  # the start of the message; unit/test_region_values.cpp tests the rest
     ("division by zero", ['initial=[{shape: formula, formula: "1/(x-0.0625)"}]'],
      "initial.0.formula: 1/(x-0.0625) is not finite at cell (0, 0, 0) (it is inf at x = 0.0625 m, "),
     ("in the last cell only", ['initial=[{shape: formula, formula: "sqrt(2.8-x-y-z)"}]'],
@@ -241,7 +241,7 @@ def test_a_field_that_is_not_finite_keeps_the_earlier_run(folder):
 
 
 def test_a_wall_that_fails_in_time_ends_the_run(folder):
-    """A formula of t is evaluated as time goes: found at its step, whole files stay."""
+    """Formulas of t are evaluated during the run: the error occurs at its step, and existing files stay intact."""
     done = ran("run", "deck.yaml", 'boundaries.x_min={kind: temperature, value: "300 + sqrt(0.005-t)"}',
                "output.directory=out", "output.every_steps=1", cwd=folder, code=65)
     assert done.stderr.startswith("argument 3: boundaries.x_min.value: 300 + sqrt(0.005-t) is not finite at cell (0, 0, 0) ")

@@ -1,6 +1,5 @@
-"""The pages of the documentation: command lines are command lines, links lead somewhere, the kernel of docs/developer/add.md is
-one, and what docs/cluster.md names of the program is there: keys, figures, messages, words for launchers. (Its job script:
-test_slurm_slow.py.)"""
+"""Documentation pages: command lines are valid, links lead somewhere, the kernel of docs/developer/add.md works, and the keys, figures,
+messages and launcher options named in docs/cluster.md exist. (test_slurm_slow.py tests its job script.)"""
 
 import functools
 import json
@@ -19,12 +18,12 @@ from test_structure import no_lecture
 
 CLUSTER = TOP / "docs" / "cluster.md"
 RECORD = TOP / "tests/faults/fixtures/records/run_2026-11-20.json"
-# The program, however it is started, up to the end of the words for it.
+# The program, started in any way, and its arguments.
 CALL = re.compile(r"(?:^|[\s'])isotherm ((?:-|[a-z]+\b)[^;|>]*)")
 
 
 def calls(page):
-    """Words behind `isotherm`, and the ranks of each call."""
+    """The arguments of each `isotherm` call, and its number of ranks."""
     found = []
     for line in shell_lines(page):
         match = CALL.search(re.sub(r"\$\(.*echo (.*?)\)", r"\1", line))
@@ -34,21 +33,21 @@ def calls(page):
     return found
 
 
-# Those of the README and of the tour are typed, by test_scripts.py; those of tools are read by test_subcommands.py.
+# test_scripts.py types the commands of the README and the tour; test_subcommands.py reads those of tools.
 TYPED = (TOP / "README.md", TOP / "docs" / "tour.md")
 CALLS = [(page, words, ranks) for page in pages() if page not in TYPED for words, ranks in calls(page)
          if words[0] not in SUBCOMMANDS]
 
 
 def without(words, *options):
-    """Without these options and the value that follows each."""
+    """The words without these options and their values."""
     return [word for before, word in zip(["", *words], words) if word not in options and before not in options]
 
 
 def brief_forms(words, ranks):
-    """Calls that take what the documented one takes and do little, and the code of each: a deck is missing, and is checked as the
-    deck of the page; a benchmark is rejected for its size, once all else has been found right; records are compared."""
-    if words[0] == "bench":  # kernels of other devices are not here
+    """Variants of a call that accept the same arguments but do little, with their exit codes: the deck is missing, or replaced by that of
+    the page for `check`; a benchmark is rejected for its size after all other checks; records are compared."""
+    if words[0] == "bench":  # kernels of other devices may be missing here
         return [(without(words, "--sizes", "--kernels") + ["--sizes", "1048576"], 71, ranks > 1)]
     if words[0] == "baseline":
         return [(["baseline", RECORD, RECORD, *words[3:]], 0, False)]
@@ -78,11 +77,11 @@ def test_a_call_says_what_the_program_takes(tmp_path, words):
     assert lacking or done.returncode == code, done.stderr
 
 
-# What docs/cluster.md names
+# Names in docs/cluster.md
 
 
 def symptoms():
-    """The cells of the table of what is slow."""
+    """The rows of the table of performance symptoms."""
     section = CLUSTER.read_text(encoding="utf-8").split("## When it is slow")[1]
     lines = [line for line in section.splitlines() if line.startswith("|")][2:]
     table = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
@@ -102,7 +101,7 @@ SECTIONS = "grid|material|boundaries|initial|sources|problem|solver|parallel|out
 
 
 def test_keys_and_values_that_are_named_are_the_decks(tmp_path):
-    """`parallel.device=cpu`, `problem.check: asynchronous`: rejected by no rule of the deck; nor are whole pieces of one."""
+    """Such as `parallel.device=cpu`, `problem.check: asynchronous`: the deck accepts them, and the documented sections too."""
     text = ticked(CLUSTER.read_text(encoding="utf-8"))
     named = set(re.findall(rf"\b((?:{SECTIONS})\.[a-z_.]+[a-z_])", "\n".join(text)))
     assert len(named) > 15
@@ -117,7 +116,7 @@ def test_keys_and_values_that_are_named_are_the_decks(tmp_path):
     assert pieces
     deck = write_deck(tmp_path, DECK.replace("output: {every_steps: 20}\n", ""))
     for words in [*([each] for each in given), *([f"{key}={json.dumps(keys)}" for key, keys in piece.items()] for piece in pieces)]:
-        ran("check", deck, *words, "--ranks", 2, cwd=tmp_path, code={0, 69})  # 69: parallel.device=cuda where there is none
+        ran("check", deck, *words, "--ranks", 2, cwd=tmp_path, code={0, 69})  # 69: parallel.device=cuda without a GPU
 
 
 def test_symptoms_are_told_by_what_a_run_leaves(tmp_path):
@@ -125,7 +124,7 @@ def test_symptoms_are_told_by_what_a_run_leaves(tmp_path):
     write_deck(tmp_path, DECK.replace("{diffusivity: 1.0e-5}", "{diffusivity: 1.0e-5, conductivity: 2}"))
     text = ran("run", "deck.yaml", "output.every_steps=5", "output.diagnostics=10", ranks=2, cwd=tmp_path).stdout
     written = record(tmp_path / "runs" / "deck")
-    titles = set(re.findall(r"^  ([a-z]+) {2,}", text, re.MULTILINE)) | {"gpus"}  # of runs on GPUs
+    titles = set(re.findall(r"^  ([a-z]+) {2,}", text, re.MULTILINE)) | {"gpus"}  # only in runs on GPUs
     for row in symptoms():
         names = ticked(row[1])
         assert names, row
@@ -149,12 +148,12 @@ def test_options_of_cmake_are_options():
     assert set(re.findall(r"--preset (\w+)", text)) == {"cuda", "cpu"} <= presets
 
 
-# Words that a launcher reads before it is asked for its version or help, which need no cluster.
+# Options that a launcher parses before it prints its version or help, so that no cluster is needed.
 SLURM = "ClusterName=one\nSlurmctldHost=localhost\nNodeName=localhost\nPartitionName=all Nodes=ALL\n"
 
 
 def launcher_words(tool):
-    """Of each line that starts with it; of sbatch, what the job script says in its stead."""
+    """The options of each line that starts with the tool; for sbatch, those of the job script."""
     if tool == "sbatch":
         return [re.findall(r"^#SBATCH (\S+)", text, re.MULTILINE) for text in blocks(CLUSTER, "sh") if "#SBATCH" in text]
     starts = [re.match(rf"{tool} ((?:-.*? )*?)(?:isotherm|apptainer|bash) ", line) for line in shell_lines(CLUSTER)]
@@ -177,7 +176,7 @@ LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)")
 
 
 def anchors(page):
-    """As GitHub makes them of headings."""
+    """The anchors that GitHub makes from headings."""
     heads = re.findall(r"^#+ +(.*)", BLOCK.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
@@ -202,7 +201,7 @@ solver:
 
 
 def test_errors_that_are_shown_are_those_of_the_program(tmp_path):
-    """Word for word, from a deck that has them."""
+    """Compared literally, for a deck that contains these errors."""
     write_deck(tmp_path, WRONG)
     assert [ran("run", "deck.yaml", cwd=tmp_path, code=65).stderr] == blocks(README, "text")
 
@@ -210,7 +209,7 @@ def test_errors_that_are_shown_are_those_of_the_program(tmp_path):
 KERNELS = TOP / "docs" / "developer" / "add.md"
 FLAGS = ["-std=c++20", "-fopenmp", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas",
          "-I", TOP / "src", "-I", TOP, "-D", "ISOTHERM_ISA=Baseline", "-D", "ISOTHERM_HOST_VARIANTS=Baseline", "-D", "ISOTHERM_HAVE_CUDA=0"]
-# One sweep of 4 x 3 x 2 cells with a layer of ghosts, and the formula beside it.
+# One sweep of 4 x 3 x 2 cells with one ghost layer, compared with the formula.
 MAIN = """
 #include <cmath>
 #include <vector>
@@ -247,7 +246,7 @@ def compiled(*words):
 
 
 def test_the_kernel_of_the_page_gives_the_bits_of_the_formula_and_needs_its_line_alone(tmp_path):
-    """The table has the kernel, and asks for its function: nothing but the linker misses that."""
+    """The registry has the kernel and refers to its function: only the linker reports that it is missing."""
     kernel, line = [block for block in blocks(KERNELS, "cpp") if "student" in block]
     word = re.search(r"lectures/cpu/05_(\w+)\.cpp", KERNELS.read_text(encoding="utf-8"))[1]
     assert f"HOST(stencil, {word}," in line and no_lecture(f"kernels/lectures/cpu/05_{word}.cpp", kernel) == []

@@ -1,5 +1,5 @@
-"""Odd environments: threads, locale, time zone, home, umask, limits of a process, folders that cannot be written to, streams that
-nobody reads, terminals. A run goes on with sane defaults, or one line says why; no rank waits for another."""
+"""Unusual environments: threads, locale, time zone, home, umask, process limits, read-only folders, closed streams, terminals. A run
+continues with sensible defaults, or one line says why not; no rank waits for another."""
 
 import os
 import re
@@ -33,7 +33,7 @@ def test_thread_numbers_that_make_no_sense(folder, text, problem):
 def test_more_ranks_than_cores_are_told(folder, ranks):
     environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
     *launcher, program = command(ranks=ranks)
-    one_core = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]  # launchers bind ranks as they see fit
+    one_core = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]  # launchers bind ranks in their own way
     done = finished([*launcher, *one_core, program, *ARGUMENTS], 0, cwd=folder, env=environment)
     told = [line for line in done.stderr.splitlines() if "take turns" in line]
     assert told == ["warning: 2 ranks share 1 core of this host and take turns; start no more ranks than cores"] * (ranks > 1)
@@ -60,7 +60,7 @@ def test_a_locale_with_decimal_commas(folder):
 
 
 def run_under(limit, folder, ranks, *words, code=0):
-    """The ranks have the limit; the launcher, which cannot live with some, has not."""
+    """The ranks run under the limit, the launcher does not, as it may fail under it."""
     line = command("run", "deck.yaml", "output.directory=out", *words, ranks=ranks)
     line[3:3] = ["sh", "-c", f'ulimit {limit} && exec "$0" "$@"']
     done = finished(line, code, cwd=folder, env={**os.environ, "ISOTHERM_IO_TIMEOUT": "120"})
@@ -78,7 +78,7 @@ def test_what_is_enough(folder, limit):
 
 @pytest.mark.parametrize("files", [16, 18, 19, 20, 22])
 def test_too_few_descriptors(folder, files):
-    """Whichever call is the first to fail, and on whichever rank: also within MPI-IO, which a rank may then not have."""
+    """Any call may fail first, on any rank; a rank may lack MPI-IO as a result."""
     done = run_under(f"-n {files}", folder, 3, code={0, 1, 73, 74})  # 1: MPI itself cannot start
     if done.returncode in (73, 74):
         assert "Too many open files" in done.stderr and done.stdout.endswith("RESULT: FAILED\n")
@@ -86,15 +86,15 @@ def test_too_few_descriptors(folder, files):
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_a_limit_of_file_sizes_is_no_signal(folder, ranks):
-    # KiB or half of it, as the shell counts; 512000 bytes of cells.
+    # The shell counts in KiB or half of it; the cells have 512000 bytes.
     done = run_under("-f 500", folder, ranks, "grid.cells=40", code=74)
     assert "no room for the file (File too large: " in done.stderr and " bytes wanted, " in done.stderr
     assert snapshots(folder / "out") == [] and not list((folder / "out").glob("*.part"))
 
 
 def test_a_working_directory_that_cannot_be_written_to(folder):
-    """Is rejected where the run would be there, and no matter where it is not. Not below pytest's own folder, which every
-    pytest that starts beside this one closes to other users."""
+    """It is rejected if the run directory would be created there, and accepted otherwise. Not below pytest's own folder, which other
+    pytest processes close to other users when they start."""
     with tempfile.TemporaryDirectory() as name:
         shutil.copy(folder / "deck.yaml", name)
         os.mkdir(f"{name}/elsewhere")
@@ -142,13 +142,13 @@ def test_what_is_only_printed_fails_with_its_stream(folder_of_a_run, words):
     assert done.stderr == "standard output cannot be written; check where it goes\n"
 
 
-# Terminals: the line of progress that is rewritten on them, and what is left there. Pipes and job logs get lines.
+# Terminals: the progress line that is rewritten, and the text that remains. Pipes and job logs get lines.
 
 LINE = re.compile(r"step \d+/1000000000000  0\.0 %  ETA \d+ d \d\d h  .*Pts/s( .*)?  t .* s$")
 
 
 def interrupted(folder, look=lambda run: None, **options):
-    """A run on a terminal that rewrites its line, is looked at, and is ended by Ctrl-C."""
+    """A run on a terminal that rewrites its line; `look` inspects it, then Ctrl-C stops it."""
     write_deck(folder, ENDLESS)
     run = OnTerminal(command("run", "deck.yaml", "output.directory=out", "output.overwrite=true"), folder, **options)
     run.read_until(lambda text: LINE.match("".join(moved(text)[-1:])))
@@ -169,7 +169,7 @@ def test_a_line_is_rewritten_and_leaves_nothing(tmp_path):
 
 
 def test_nothing_moves_where_it_would_disturb(tmp_path):
-    """In the background of a shell, on a terminal that cannot, in a job of several ranks, in a pipe."""
+    """In the background of a shell, on a dumb terminal, in a job of several ranks, in a pipe."""
     write_deck(tmp_path, DECK)
     run = ("run", "deck.yaml", "output.overwrite=true")
 
@@ -189,7 +189,7 @@ def test_nothing_moves_where_it_would_disturb(tmp_path):
 
 
 def test_a_run_without_a_launcher_starts_no_daemon_unless_the_user_says_so(tmp_path):
-    """With it MPI_Init sets PMIX_RANK, as launchers do: the line is rewritten all the same."""
+    """With the daemon, MPI_Init sets PMIX_RANK as launchers do: the line is rewritten nevertheless."""
     families = []
 
     def look(run):
@@ -198,7 +198,7 @@ def test_a_run_without_a_launcher_starts_no_daemon_unless_the_user_says_so(tmp_p
     run = interrupted(tmp_path, look)
     assert families == [[run.process.pid]]
     version = finished([MPIEXEC, "--version"], 0).stdout
-    if re.search(r"\(Open(RTE| MPI)\) 4\.", version):  # which alone has that daemon
+    if re.search(r"\(Open(RTE| MPI)\) 4\.", version):  # only this version has that daemon
         interrupted(tmp_path, look, OMPI_MCA_ess_singleton_isolated="0")
         assert len(families[1]) > 1
 

@@ -1,8 +1,8 @@
-"""Files of every version: decks, snapshots and checkpoints, which a later isotherm reads and goes on from to the same bits; records,
-and the schema that `runs.record` holds every record against that a test reads.
+"""Files of every version: decks, snapshots and checkpoints, which a later isotherm reads and resumes from with the same bits;
+records, and the schema by which `runs.record` validates every record that a test reads.
 
-fixtures/X.Y/ is made once, by version X.Y: each deck, its checkpoint, and in expected.json what a run from it ends with.
-fixtures/records/ has records as they were written on these days; a later one is added, none is ever changed."""
+Version X.Y writes fixtures/X.Y/ once: each deck, its checkpoint, and in expected.json the end of a run from that checkpoint.
+fixtures/records/ has records as they were written on these days; later ones are added, none is ever changed."""
 
 import json
 import re
@@ -28,8 +28,8 @@ def ids(paths):
 
 
 def in_todays_words(deck, folder):
-    """A deck of a user, who was told the new name of a key, and names the method that was the only one; isotherm itself translates
-    what it has stored."""
+    """A user's deck with the new name of a key, and with the method, which was once the only one. isotherm itself translates the decks in
+    its own files."""
     text = deck.read_text(encoding="utf-8").replace("kind: steady,", "kind: steady, method: jacobi,")
     if "depth: 1" in text:
         told = ran("check", deck, cwd=folder, code=65).stderr
@@ -81,14 +81,14 @@ RECORDS = sorted((Path(__file__).parent / "fixtures/records").glob("run_*.json")
 
 
 def places(node, path=()):
-    """Every dict and every value within, by its path."""
+    """Every value and container in the tree, with its path."""
     yield path, node
     for key, child in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
         yield from places(child, (*path, key))
 
 
 def test_every_object_is_strict_and_every_value_has_a_type():
-    """No key beside those that it names, and all of them; free names where names are the user's or the program's to make."""
+    """Only the listed keys are allowed, and all are required; maps whose keys the user or program chooses are free."""
     free, values = [], []
     jsonschema.Draft7Validator.check_schema(runs.run_schema().schema)
     for path, node in places(runs.run_schema().schema):
@@ -106,7 +106,7 @@ def test_every_object_is_strict_and_every_value_has_a_type():
             assert not jsonschema.Draft7Validator(value).is_valid(wrong), f"{path} may be {wrong}"
 
 
-# Of a version, the sections that a later one has changed: as they were.
+# For each version, the sections that a later version changed, in their earlier form.
 IN_VERSION_3 = dict.fromkeys(("decomposition", "method", "profile", "histogram"), {})
 CHANGED = {1: {**IN_VERSION_3, "schema_version": {"const": 1}, "result": {"enum": ["PASS", "STOPPED", "FAIL"]}},
            2: {**IN_VERSION_3, "schema_version": {"const": 2}, "baseline": {}}}
@@ -120,8 +120,8 @@ def without_required(node):
 
 @pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
 def test_within_a_version_keys_are_only_added(tmp_path, path):
-    """What an earlier record holds is still known, and of the same type: else the version has to rise. It is a baseline too:
-    its subject and figures are read, and only its device is another."""
+    """The schema still allows every key of an earlier record with the same type, otherwise the version must rise. The record also works
+    as a baseline: its subject and figures are read, and only the device differs."""
     schema = without_required(runs.run_schema().schema)
     old = json.loads(path.read_text(encoding="utf-8"))
     schema["properties"] |= CHANGED[old["schema_version"]]
@@ -133,7 +133,7 @@ def test_within_a_version_keys_are_only_added(tmp_path, path):
 
 
 def pruned(now, then):
-    """As much of a record as an earlier one had."""
+    """The parts of a record that the earlier one has."""
     if not isinstance(now, dict) or not isinstance(then, dict):
         return now
     return {key: pruned(now[key], then[key]) for key in now if key in then}

@@ -1,6 +1,6 @@
-"""What runs of right and of unsolvable problems end in: exit code, message, record and files; and what a run says at its end:
-how hot, where, when, and where the heat goes, the same on any ranks and kernels, asked for diagnostics or not, without
-a step, or converged; where it was stopped: test_signals.py."""
+"""How runs of solvable and unsolvable problems end: exit code, message, record and files; and the end report: extremes, their cells and
+times, and heat flows. It is the same for all ranks and kernels, with and without diagnostics, without a step, or converged.
+test_signals.py tests it for stopped runs."""
 
 import json
 import os
@@ -37,16 +37,16 @@ def snapshots(folder):
 @pytest.mark.parametrize("deck", INPUTS or ["no deck"], ids=lambda path: path.name)
 def test_every_deck_of_inputs_passes_check(tmp_path, deck):
     done = ran("check", deck, cwd=tmp_path)
-    assert done.stderr == "" and "\nwarning: " not in done.stdout  # but of the machine
+    assert done.stderr == "" and "\nwarning: " not in done.stdout  # except about the machine
     assert os.listdir(tmp_path) == []
 
 
 def test_no_steps_write_the_initial_state(tmp_path):
-    """A formula of which rounds halves to even."""
+    """With a formula whose rint() rounds halves to even."""
     deck = BASE_DECK.replace("cells: [8, 9, 10]", "cells: [8, 1, 1]")
     _, record = run(tmp_path, "problem.steps=0", 'initial=[{shape: formula, formula: "300 + rint(8*x - 2)"}]', deck=deck)
     assert snapshots(tmp_path) == ["deck_00000000.hdf"] and record["performance"]["sweeps"] == 0
-    found = cells(tmp_path / "out" / "deck_00000000.hdf").ravel() - 300  # of -1.5, -0.5, ... 5.5
+    found = cells(tmp_path / "out" / "deck_00000000.hdf").ravel() - 300  # values -1.5, -0.5, ... 5.5
     assert found.tolist() == [-2, 0, 0, 2, 2, 4, 4, 6]
 
 
@@ -80,7 +80,7 @@ def test_a_balanced_steady_problem_keeps_the_mean(tmp_path, precision, exact):
 
 
 def test_divergence_names_cell_and_sweep_and_leaves_the_field(tmp_path):
-    """A checkerboard grows by |1 - 4 * 3| = 11 a step at three times the limit: beyond all heat within 100 steps."""
+    """A checkerboard grows by |1 - 4 * 3| = 11 per step at three times the limit: beyond any temperature within 100 steps."""
     done, record = run(tmp_path, *DIVERGENT, code=76)
     limit = 1 / (2 * (8**2 + 9**2 + 10**2))
     assert 0.00612 > 2.9 * limit
@@ -107,7 +107,7 @@ def test_a_value_beyond_all_heat_is_named_and_no_stable_step_is_blamed(tmp_path,
                         r"look at the values of the deck: " + key + r", and at the field in \S+\n", done.stderr), done.stderr
 
 
-# What a run says at its end
+# The end report of a run
 
 HEATED = """
 grid: {cells: [24, 16, 12], spacing: [1e-3, 2e-3, 3e-3], origin: [0.1, -0.2, 0]}
@@ -145,12 +145,12 @@ def test_extremes_are_those_of_the_last_field_and_heat_that_of_history(tmp_path)
     assert [float(last[name]) for name in ("source_W", "rate_W", "balance_W")] == [
         end["heat"][name] for name in ("sources_W", "stored_W", "balance_W")]
     assert end["heat"]["faces_W"]["y_min"] == pytest.approx(3e4 * 0.024 * 0.036) and end["heat"]["relative_balance"] < 1e-12
-    title, hot, cold, *_, balance, result = done.stdout.splitlines()[-7:]  # their texts: unit/test_run_record.cpp
+    title, hot, cold, *_, balance, result = done.stdout.splitlines()[-7:]  # unit/test_run_record.cpp tests their texts
     assert [line.split()[0] for line in (title, hot, cold, balance, result)] == ["at", "highest", "lowest", "balance", "RESULT:"]
 
 
 def test_a_steady_run_stores_nothing(tmp_path):
-    """Its heat is that of the last field: the same by sweeps of a time block, which keep no field of the sweep before."""
+    """Its heat flows are those of the last field, also after sweeps of a time block, which keep no previous field."""
     done, record = run(tmp_path / "a", "solver.kernel=reference", deck=TO_REST)
     end = record["end_state"]
     assert record["result"] == "CONVERGED" and done.stdout.endswith("; 0 in the steady state\nRESULT: CONVERGED\n")
@@ -180,7 +180,7 @@ def test_of_a_series_it_is_the_last_grid(tmp_path):
 
 
 def test_info_says_it_of_a_file(tmp_path):
-    """Extremes from the cells; the heat where run.json beside it is of the same field."""
+    """Extremes from the cells; heat flows if run.json in the same folder is of the same field."""
     done, _ = run(tmp_path, "output.slices=[{axis: z, cell: 5}]", "output.coarse.factor=2", "output.every_steps=30", deck=HEATED)
     said = dict(line.split(maxsplit=1) for line in done.stdout.splitlines() if line.startswith("  ") and len(line.split()) > 1)
     out = tmp_path / "out"

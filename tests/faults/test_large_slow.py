@@ -1,6 +1,6 @@
-"""What takes a large machine, or long: 64 ranks, blocks beyond what one call of MPI-IO once took, and a study of 100 cases of
-16^3 (ISOTHERM_STUDY_CASES changes it). A case is a process that starts MPI, measures its copy bandwidth and leaves a whole run: a sixth
-of a second of a core. Its tile is named, as trials of others would take a fifth more."""
+"""Tests that need a large machine or much time: 64 ranks, blocks beyond an earlier limit of MPI-IO calls, and a study of 100 cases of
+16^3 (ISOTHERM_STUDY_CASES changes the number). A case starts MPI, measures the copy bandwidth and writes a whole run: a sixth of a
+core-second. The deck sets the tile, as autotuning would take a fifth more."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ def test_64_ranks_on_any_number_of_cores(folder):
 
 
 def test_a_block_of_more_than_2_gib(tmp_path):
-    """In a file of one rank, read back and proved: a checkpoint, which is written as snapshots are."""
+    """In a file of one rank, read back and verified: a checkpoint, which is written like a snapshot."""
     memory = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if memory < 6 * GIB or shutil.disk_usage(tmp_path).free < 6 * GIB:
         pytest.skip("needs 6 GiB of memory and of disk")
@@ -54,7 +54,7 @@ def test_many_cases(tmp_path):
     ran("study", "deck.yaml", "--jobs", "2", cwd=tmp_path, timeout=4 * HANGS)
     table = rows(tmp_path / "out")
     assert len(table) == CASES and {row["state"] for row in table.values()} == {"done"}
-    # Each has the answer of its own value, not of a neighbour's: the mean lies between it and the boundary's.
+    # Each case has the answer of its own value: the mean is between that value and the boundary's.
     for n, row in enumerate(table.values()):
         assert min(300 + n, 400) <= float(row["mean_K"]) <= max(300 + n, 400)
     assert len({row["fingerprint"] for row in table.values()}) == CASES

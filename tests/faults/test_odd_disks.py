@@ -1,6 +1,5 @@
-"""Disks that are full, have a quota, take a part of what they are given, are interrupted, fail, stall, or lose what they
-took: told, or mended, never half a file. A full disk is 8 MiB of tmpfs; other faults are made by a preloaded library
-(io_shim.c)."""
+"""Disks that are full, have a quota, write partially, interrupt calls, fail, stall, or lose data: the run reports or repairs it, and
+leaves no partial file. A full disk is 8 MiB of tmpfs; a preloaded library (io_shim.c) simulates other faults."""
 
 import errno
 import json
@@ -27,19 +26,19 @@ def small_disk(tmp_path):
 
 @pytest.mark.parametrize("ranks, environment", [(1, {}), (3, {}), (3, GATHERED)])
 def test_a_compressed_file_without_room_is_74(small_disk, tmp_path, ranks, environment):
-    """One that would fit, compressed: the room of its cells is asked for, and all ranks know that it is not there."""
+    """Even a file that would fit when compressed: space is reserved for all cells, and all ranks know that it is missing."""
     deck = write_deck(tmp_path, DECK.replace("[17, 23, 31]", "[64, 64, 80]"))  # 2.5 MiB of cells, in two chunks
     done = ran("run", deck, f"output={{directory: {small_disk}/out, every_steps: 1, compression: 1, precision: same}}",
                ranks=ranks, cwd=tmp_path, ISOTHERM_IO_TIMEOUT="120", **environment, code=74)
     assert ".hdf.part: no room for the file (No space left on device: " in done.stderr
     out = small_disk / "out"
-    assert not list(out.glob("*.part")) and len(list(out.glob("*.hdf"))) > 3  # of those that are not compressed three have room
+    assert not list(out.glob("*.part")) and len(list(out.glob("*.hdf"))) > 3  # only three uncompressed files would fit
     expect_whole_files(out)
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_a_full_disk_is_74_and_nothing_is_half(small_disk, tmp_path, ranks):
-    deck = write_deck(tmp_path, DECK.replace("[17, 23, 31]", "[64, 64, 80]"))  # 2.5 MiB a snapshot: three fit
+    deck = write_deck(tmp_path, DECK.replace("[17, 23, 31]", "[64, 64, 80]"))  # 2.5 MiB per snapshot: three fit
     done = ran("run", deck, f"output.directory={small_disk}/out", "output.every_steps=10", ranks=ranks, cwd=tmp_path,
                ISOTHERM_IO_TIMEOUT="120", code=74)
     assert "did not finish within" not in done.stderr, "only the watchdog has ended it"
@@ -54,7 +53,7 @@ def test_a_full_disk_is_74_and_nothing_is_half(small_disk, tmp_path, ranks):
 
 
 def test_a_checkpoint_that_has_no_room_leaves_the_ones_before(small_disk, tmp_path):
-    """3.1 MiB each: two stand when the third is wanted. Where there is room again the run goes on."""
+    """3.1 MiB each: two exist when the third is due. The run resumes once there is space."""
     write_deck(tmp_path, DECK.replace("[17, 23, 31]", "[64, 64, 100]"))
     words = [f"output={{directory: {small_disk}/out, snapshots: false, checkpoint: {{every_steps: 10, keep: 2}}}}",
              "solver.reduction=reproducible"]
@@ -82,7 +81,7 @@ def run_with(io_shim, folder, fault, *words, ranks=0, path=".hdf.part", code=0, 
 
 @pytest.mark.parametrize("ranks", [1, 4])
 def test_a_quota_is_told_before_a_byte_is_written(io_shim, tmp_path, ranks):
-    """Space is reserved twice a file, so the third is the second file's first."""
+    """Space is reserved twice per file, so the third call is the first of the second file."""
     done = run_with(io_shim, tmp_path, f"reserve:3:{errno.EDQUOT}", ranks=ranks, code=74)
     line, = [line for line in done.stderr.splitlines() if "no room" in line]
     assert line.startswith("out/deck_00000020.hdf.part: no room for the file (Disk quota exceeded: ") and " bytes wanted, " in line
@@ -102,7 +101,7 @@ def test_short_writes_are_continued_and_without_a_fault_ompio_is_well(io_shim, t
 
 @pytest.mark.parametrize("interruption, ranks", [("EINTR", 0), ("EINTR", 2), ("EAGAIN", 2)])
 def test_interrupted_writes_are_repeated_or_told(io_shim, tmp_path, fingerprint, interruption, ranks):
-    """What isotherm writes itself is repeated; MPI-IO may give up, and then the run ends with the file's name."""
+    """isotherm repeats its own writes; MPI-IO may give up, and then the run ends with the name of the file."""
     fault = f"write:1:{interruption}"
     run_with(io_shim, tmp_path, fault, "output={directory: out, snapshots: false}", ranks=ranks, path=".part")
     assert record(tmp_path / "out")["fingerprint"] == fingerprint
@@ -133,7 +132,7 @@ def test_ompio_is_a_warning_before_the_first_file(io_shim, tmp_path):
 
 @pytest.mark.parametrize("fault, ranks", [("write:1", 2), ("fsync:1", 0), ("rename:1", 0)])
 def test_a_record_that_cannot_be_written(io_shim, tmp_path, fault, ranks):
-    """The fields are there; no half record is."""
+    """The fields exist, a partial record does not."""
     done = run_with(io_shim, tmp_path, f"{fault}:{errno.ENOSPC}", ranks=ranks, path="run.json", code=74)
     assert done.stderr.count("No space left on device") == 1 and "run.json" in done.stderr
     assert not list((tmp_path / "out").glob("run.json*")) and len(snapshots(tmp_path / "out")) == 3
@@ -147,7 +146,7 @@ LOST = "no room for the file (No space left on device: "
 
 @pytest.mark.parametrize("ranks", [0, 2])
 def test_warn_goes_on_without_the_file(io_shim, tmp_path, fingerprint, ranks):
-    """Of three snapshots the first has room, and of five slices all have; probes and history miss nothing."""
+    """Of three snapshots the first has space, all five slices have; probes and history are complete."""
     done = run_with(io_shim, tmp_path, f"reserve:3:{errno.ENOSPC}", SLICE, "output.on_error=warn",
                     "output.probes={points: [[-0.9, 2.1, 0.6]], every_steps: 10}", path="deck_000000", ranks=ranks)
     out = tmp_path / "out"
@@ -181,7 +180,7 @@ def test_stop_is_the_default(io_shim, tmp_path, asynchronous):
 
 @pytest.mark.parametrize("fault, path", [(f"reserve:3:{errno.ENOSPC}", ".checkpoint.hdf"), (f"write:1:{errno.EIO}", "20.hdf.part")])
 def test_what_no_run_can_go_on_after(io_shim, tmp_path, fault, path):
-    """A checkpoint that is lost; an error in the middle of MPI-IO, which leaves its ranks waiting for each other."""
+    """A lost checkpoint; an error within MPI-IO, after which its ranks wait for each other."""
     run_with(io_shim, tmp_path, fault, "output.on_error=warn", "output.checkpoint={every_steps: 10}", path=path, ranks=2, code=74)
     assert checkpoints(tmp_path / "out")
     expect_whole_files(tmp_path / "out")
@@ -194,7 +193,7 @@ def test_what_no_run_can_go_on_after(io_shim, tmp_path, fault, path):
     ("write:1", 1), ("write:2", 2), ("write:4", 1), ("write:9", 2), ("fsync:1", 2), ("rename:1", 2), ("close:1", 1), ("close:1", 2),
     ("write:1", 4), ("fsync:1", 4), ("write:3", 2)])
 def test_an_io_error_is_74(io_shim, tmp_path, fault, ranks):
-    """Or a quota that shows while writing."""
+    """Or a quota that is exceeded during a write."""
     number = errno.EDQUOT if fault == "write:3" else errno.EIO
     done = run_with(io_shim, tmp_path, f"{fault}:{number}", ranks=ranks, watchdog=2, code=74)
     assert ".hdf" in done.stderr
@@ -202,12 +201,12 @@ def test_an_io_error_is_74(io_shim, tmp_path, fault, ranks):
 
 
 def stall(clock, io_shim, folder, fault, ranks, *words, **environment):
-    """A run whose watchdog has an hour, which passes once a call does not return; its stderr."""
+    """Starts a run with a watchdog of one hour, moves the clock once a call stalls, and returns its stderr."""
     stalled = folder / "stalled"
     run = Background(folder, "run", "deck.yaml", "output.directory=out", *words, ranks=ranks, **clock.environment(io_shim),
                      ISOTHERM_SHIM=f"{fault}:stall", ISOTHERM_SHIM_STALLED=str(stalled), ISOTHERM_IO_TIMEOUT="3600", **environment)
     run.wait_until(stalled.exists, "nothing stalls")
-    while run.process.poll() is None:  # once may be before the watchdog of this rank begins to count
+    while run.process.poll() is None:  # repeated, as the watchdog of this rank may start later
         clock.move(3600)
         time.sleep(0.1)
     code, _, err = run.end()
@@ -222,7 +221,7 @@ def test_a_stall_is_told_by_phase_and_seconds(clock, io_shim, tmp_path, fault, r
     assert not list((tmp_path / "out").glob("*.hdf"))
 
 
-# The header, and the cells of what it describes.
+# The header, and the cells.
 @pytest.mark.parametrize("first, what, ranks", [(1, ".checkpoint.hdf: reading the header", 2), (24, ".checkpoint.hdf:/temperature: ", 1)])
 def test_a_restart_from_a_disk_that_stalls_is_74(clock, io_shim, tmp_path, first, what, ranks):
     ran("run", write_deck(tmp_path), "output.directory=out", "output.checkpoint.every_steps=50", cwd=tmp_path)

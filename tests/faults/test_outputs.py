@@ -1,4 +1,4 @@
-"""What a run writes beside whole snapshots, as others read it."""
+"""Files of a run other than whole snapshots, read by other programs."""
 
 import json
 import shutil
@@ -35,7 +35,7 @@ def run_in(folder, *overrides, deck=PARTS, ranks=3):
 
 
 def attributes_of(path):
-    """Its own and, where it is one, those of a VTKHDF."""
+    """Its own attributes and, for a VTKHDF file, those of that format."""
     with h5py.File(path) as file:
         return dict(file["isotherm"].attrs), dict(file["VTKHDF"].attrs) if "VTKHDF" in file else None
 
@@ -61,7 +61,7 @@ def test_a_part_holds_the_cells_of_the_snapshot_at_their_place(run, part, first,
         np.testing.assert_allclose(own["origin"], ORIGIN + np.array(first) * SPACING, rtol=1e-14)
         np.testing.assert_allclose(own["spacing"], SPACING, rtol=1e-15)
         extent = [edge for a, b in zip(first, last) for edge in (0, b - a)]
-        assert (vtk is None) == any(a == b for a, b in zip(first, last))  # ParaView 5.11 hangs on one layer, or ends
+        assert (vtk is None) == any(a == b for a, b in zip(first, last))  # ParaView 5.11 hangs or crashes on one layer
         if vtk:
             assert list(vtk["WholeExtent"]) == extent and vtk["Type"] == b"ImageData"
             np.testing.assert_allclose(vtk["Origin"], ORIGIN + (np.array(first) + 0.5) * SPACING, rtol=1e-14)
@@ -87,8 +87,8 @@ def test_the_coarse_field_is_the_mean_of_its_cells(run):
 
 @pytest.mark.parametrize("interval", ["  every_steps: 20\n", "  every_time: 50\n", ""])
 def test_without_snapshots_only_the_parts_are_written(tmp_path, interval):
-    """Whatever the deck says of them; and without XDMF only those that are one cell thick have it beside them, which are no
-    VTKHDF, so that there would be nothing to open."""
+    """All parts are written, whatever the interval of snapshots. Without XDMF only parts that are one cell thick have it, as they are no
+    VTKHDF files and could not be opened otherwise."""
     out = run_in(tmp_path, "output.snapshots=false", "output.xdmf=false", ranks=2 * (not interval),
                  deck=PARTS.replace("  every_steps: 20\n", interval, 1))
     assert not list(out.glob("deck_0*.hdf")) and not (out / "deck.hdf.series").exists()
@@ -101,7 +101,7 @@ def test_without_snapshots_only_the_parts_are_written(tmp_path, interval):
     ("out", ["output.snapshots=false"], "out/body_slice_z11.xmf"),
     ("out", ["output.snapshots=false", "output.slices=[]", "output.coarse={}", "output.region={}"], None)])
 def test_the_report_says_what_to_open_and_in_which_folder(tmp_path, folder, words, opened):
-    """A bare name ends ParaView 5.11."""
+    """ParaView 5.11 crashes on a path without a folder."""
     done = ran("run", write_deck(tmp_path, PARTS, "body.yaml"), f"output.directory={folder}", *words, cwd=tmp_path)
     lines = [line.split(maxsplit=1)[1] for line in done.stdout.splitlines() if line.startswith("  ParaView ")]
     assert lines == ([opened] if opened else [])
@@ -109,7 +109,7 @@ def test_the_report_says_what_to_open_and_in_which_folder(tmp_path, folder, word
 
 
 def test_every_file_says_how_to_read_it_and_a_slice_which_plane_it_is(run):
-    """The record names them all, and `check` foretells them."""
+    """The record lists all files, and `check` announces them."""
     asked, by_cell = (attributes_of(run / f"deck_slice_{name}.hdf")[0] for name in ("z11_00000010", "hot-side_00000040"))
     assert (asked["format"], asked["slice_axis"], asked["slice_cell"]) == (b"isotherm slice", b"z", 11)
     assert asked["slice_position"] == 0.83 and asked["slice_centre"] == pytest.approx(0.845, rel=1e-14)
@@ -153,7 +153,7 @@ def test_probes_read_between_the_cells_of_a_snapshot(run):
         # Half way between cells 9 and 10 along x and y, a sixth of the way from cell 16 to 17 along z.
         low, high = field[16:18, 9:11, 9:11].mean(axis=(1, 2))
         assert inside == pytest.approx(low + (high - low) / 6, rel=1e-13)
-        assert edge == field[30, 22, 0]  # on an insulated wall, at the other axes' centres
+        assert edge == field[30, 22, 0]  # on an insulated boundary, at the centres along the other axes
         assert wall == pytest.approx(300 + 10 * 2.21, rel=1e-14)  # x_min has this temperature
 
 
@@ -171,14 +171,14 @@ def test_fields_are_rounded_to_single_precision(run, tmp_path):
     for path in out.glob("*.hdf"):
         values = cells(path)
         assert values.dtype == np.float32 and attributes_of(path)[0]["precision"] == b"fp32"
-        assert np.array_equal(values, cells(run / path.name).astype(np.float32))  # means too: of the fp64 cells
+        assert np.array_equal(values, cells(run / path.name).astype(np.float32))  # also means, which are computed from the fp64 cells
     ran("info", out / "deck_coarse_00000040.hdf")
-    assert record(run)["fingerprint"] == record(out)["fingerprint"]  # the field itself is what it was
+    assert record(run)["fingerprint"] == record(out)["fingerprint"]  # the field itself is unchanged
 
 
 def test_xdmf_points_at_the_same_cells(run):
-    """As ParaView finds them: test_paraview_slow.py. That a point on the surface is within, rounded to single precision: unit
-    tests."""
+    """test_paraview_slow.py tests how ParaView reads them; unit tests check that points on the surface stay inside when rounded to single
+    precision."""
     assert sorted(path.stem for path in run.glob("*.xmf")) == sorted(
         path.name.removesuffix(".hdf.series") for path in run.glob("*.hdf.series")
     ) == ["deck", "deck_coarse", "deck_region", "deck_slice_hot-side", "deck_slice_z11"]
@@ -210,7 +210,7 @@ def test_a_file_runs_again_to_the_same_bits(run, tmp_path, file, ranks):
 
 
 def test_the_overrides_of_the_first_run_count_and_those_of_the_second_more(tmp_path):
-    """And it replaces the first only where it is told."""
+    """It replaces the first run only on request."""
     file = run_in(tmp_path, "problem.steps=30", "precision=fp32", "output.overwrite=true", ranks=0) / "deck_00000020.hdf"
     ran("run", "--from", file, "output.directory=b", "problem.steps=31", "output.region.every_steps=31", cwd=tmp_path)
     written = record(tmp_path / "b")

@@ -16,8 +16,8 @@ PVPYTHON = shutil.which("pvpython")
 pytestmark = pytest.mark.skipif(not PVPYTHON, reason="pvpython is not installed (Debian, Ubuntu: apt install python3-paraview)")
 
 
-# Runs inside ParaView's Python, once for all tests, as it takes seconds to start: answers one question a line.
-# In a series a cell's value is looked up by its place in space, not by its index.
+# Runs inside ParaView's Python, once for all tests, as it takes seconds to start; it answers one question per line. A value in a series
+# is found by its position in space, not by its index.
 SCRIPT = """
 import json
 from paraview import servermanager, simple
@@ -69,7 +69,7 @@ for line in iter(questions.readline, ""):
 
 
 class ParaView:
-    """A pvpython that answers SCRIPT's questions; ended where one takes longer than any of them should."""
+    """A pvpython process that answers SCRIPT's questions; it is killed if an answer takes too long."""
 
     def __init__(self, folder):
         (folder / "answer.py").write_text(SCRIPT)
@@ -143,7 +143,7 @@ def test_a_part_opens_with_its_times_and_values(parts, part, count, cells, parav
 
 
 def expect_times_and_values(paraview, folder, name, count, cells):
-    """Of the cells x, y, z in the files of a series."""
+    """Compares the cells (x, y, z) in all files of a series."""
     times, values = [], []
     for path in sorted(folder.glob(f"{name}_[0-9]*.hdf")):
         with h5py.File(path) as file:
@@ -151,8 +151,8 @@ def expect_times_and_values(paraview, folder, name, count, cells):
         times.append(own["time"])
         values.append([float(stored[z, y, x]) for x, y, z in cells])
         centres = [[float(o + h * (i + 0.5)) for o, h, i in zip(own["origin"], own["spacing"], cell)] for cell in cells]
-    assert len(set(times)) == count and values[0] != values[-1]  # or the times would not matter
-    if 1 in stored.shape:  # as VTKHDF ParaView 5.11 hung on it, or ended
+    assert len(set(times)) == count and values[0] != values[-1]  # otherwise times could be confused
+    if 1 in stored.shape:  # ParaView 5.11 hung or crashed when it read it as VTKHDF
         assert paraview.ask("none", path, [])["answer"].endswith(f"No reader found for '{path}' ")
     else:
         found = paraview.ask("series", folder / f"{name}.hdf.series", centres)
@@ -162,12 +162,12 @@ def expect_times_and_values(paraview, folder, name, count, cells):
 
 
 def expect_the_cells_in_their_box(paraview, path, times, own, stored):
-    """By each of ParaView's readers, of which its window lets a user choose one."""
+    """With each of ParaView's readers, as a user may choose any of them."""
     low, spacing, counts = own["origin"], own["spacing"], stored.shape[::-1]
     high = low + spacing * counts
     cells = [(0, 0, 0), tuple(count - 1 for count in counts), tuple(count // 2 for count in counts), (0, counts[1] - 1, 0)]
     places, values = [], []
-    for cell in cells:  # its centre; and where it is an outer one the centre of its outer face
+    for cell in cells:  # its centre; for an outer cell, the centre of its outer face
         centre = low + spacing * (np.array(cell) + 0.5)
         for axis in range(3):
             for index, edge in ((0, low[axis]), (counts[axis] - 1, high[axis])):

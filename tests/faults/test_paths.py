@@ -1,5 +1,5 @@
-"""What a run touches: run directories and decks by name, rejected with 73 or taken literally, never interpreted; its own directory
-and what its MPI keeps in the folder for temporary files. It starts no program (watched by outside_shim.c)."""
+"""Paths that a run uses: run directories and decks by name, rejected with 73 or taken literally, never interpreted; its own directory and
+MPI's temporary files. It starts no program (outside_shim.c observes it)."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def expect_no_directory(work, name, why, user=None):
 
 
 def test_a_directory_that_cannot_be_used(work):
-    """A file is where the folder should be; the name is too long; the folder may not be written to."""
+    """A file has the name of the folder; the name is too long; the folder is read-only."""
     (work / "file").write_text("mine")
     expect_no_directory(work, "file", "it is a file, not a folder")
     expect_no_directory(work, "file/sub", "'file' is a file, not a folder")
@@ -39,7 +39,7 @@ def test_a_directory_that_cannot_be_used(work):
     assert (work / "file").read_text() == "mine"
     (work / "closed").mkdir(mode=0o555)
     for part in [work, *work.parents[:3]]:
-        os.chmod(part, os.stat(part).st_mode | 0o055)  # nobody may come here, but not write
+        os.chmod(part, os.stat(part).st_mode | 0o055)  # other users may enter the folders, but not write
     expect_no_directory(work, "closed", "it cannot be written to: Permission denied", OTHER_USER)
     expect_no_directory(work, "closed/sub/deeper", "a folder cannot be made in 'closed': Permission denied", OTHER_USER)
     assert os.listdir(work / "closed") == [] and sorted(os.listdir(work)) == ["closed", "deck.yaml", "file"]
@@ -54,8 +54,8 @@ def test_missing_parents_are_made_and_dots_lead_where_they_lead_anywhere(work):
 
 @pytest.mark.parametrize("name", ["%s%n", "{}", "a\nb", "$(touch oops)", "a;b c", "~", "tab\there", "-rf", "Zürich"])
 def test_a_name_is_taken_literally(work, name):
-    """The directory's and the deck's."""
-    stem = name.lstrip("-")  # of options
+    """The names of directory and deck."""
+    stem = name.lstrip("-")  # options start with them
     (work / "deck.yaml").rename(work / f"{stem}.yaml")
     assert run(work, f"output.directory={json.dumps(name)}", deck=f"{stem}.yaml").stderr == ""  # a YAML scalar
     assert sorted(os.listdir(work)) == sorted([f"{stem}.yaml", name]) and (work / name / f"{stem}_00000010.hdf").exists()
@@ -80,12 +80,12 @@ def test_where_a_checkpoint_is_a_run_is_gone_on_with(work):
     offers = "; go on with that run by --restart latest, replace it with output.overwrite=true"
     assert offers in run(work, "output.directory=out", code=73).stderr
     other = run(work, "output.directory=out", deck="other.yaml", code=73)
-    assert "); replace it with output.overwrite=true" in other.stderr  # the checkpoints are not its own
+    assert "); replace it with output.overwrite=true" in other.stderr  # the checkpoints belong to the other deck
 
 
 @pytest.mark.parametrize("mark", ["as it is", "of 0.1", "killed"])
 def test_a_run_of_another_name_is_replaced_with_all_its_files(work, mark):
-    """By the name that its mark has, or where an earlier isotherm wrote that, its record."""
+    """Its name is in its mark (deck.resolved.yaml), or in its record if an earlier isotherm wrote the mark."""
     words = ["output.directory=out", "output.slices=[{axis: z, cell: 3}]", "output.checkpoint.every_steps=5", "output.coarse.factor=1",
              "output.region={first_cell: [1, 2, 3], last_cell: [2, 3, 4]}", "output.probes={points: [[0, 0, 0]]}"]
     (work / "first.yaml").write_text(BASE_DECK)
@@ -119,7 +119,7 @@ def test_a_record_that_names_no_run_removes_nothing_more(work, record):
     assert (out / "first_00000010.hdf").read_text() == (work / "first_00000010.hdf").read_text() == "mine"
 
 
-# Of MPI's own, not of the program's: devices, shared memory, and what /proc and /sys offer.
+# MPI's own: devices, shared memory, /proc and /sys.
 SYSTEM = ("/dev/", "/proc/", "/sys/")
 
 
@@ -137,17 +137,17 @@ def test_a_run_writes_to_its_directory_alone(outside_shim, tmp_path, ranks):
     own = [path for kind, path in lines if kind == "write" and path.startswith(f"{work}/out/")]
     assert any("checkpoint" in path for path in own) and any(path.endswith("history.csv") for path in own)
     allowed = (f"{work}/out", f"{temporary}/", *SYSTEM)
-    above = {str(folder) for folder in [temporary, *temporary.parents]}  # which MPI makes sure are there
+    above = {str(folder) for folder in [temporary, *temporary.parents]}  # MPI ensures that they exist
     written = {os.path.normpath(path) for kind, path in lines if kind == "write"}
     assert sorted(path for path in written - above if not path.startswith(allowed)) == []
-    # The launcher has the library too, and starts the ranks.
+    # The launcher, which starts the ranks, is also preloaded.
     assert {os.path.basename(path) for kind, path in lines if kind == "start"} <= {"isotherm"}
     assert sorted(os.listdir(work)) == ["deck.yaml", "out"]
 
 
 @pytest.mark.parametrize("lure", ["$(touch lured)", "; touch lured #", "../%s%nlured"])
 def test_texts_of_a_deck_are_no_commands(outside_shim, tmp_path, lure):
-    """As the names of slices and probes, the run's directory, a dataset: rejected, or taken as they are."""
+    """As names of slices and probes, the run's directory, and a dataset: rejected or taken literally."""
     log, work = tmp_path / "log", tmp_path / "work" / "in"
     work.mkdir(parents=True)
     write_deck(work, DECK)
@@ -162,7 +162,7 @@ def test_texts_of_a_deck_are_no_commands(outside_shim, tmp_path, lure):
 
 @pytest.mark.parametrize("ranks, words", [(0, []), (2, ["output.asynchronous=false"])])
 def test_a_series_is_replaced_as_time_goes_by_and_not_for_every_file(outside_shim, tmp_path, ranks, words):
-    """At most once a second and where a checkpoint or the end is: it costs as much as the files that it names."""
+    """At most once a second, and at checkpoints and the end: a write costs as much as the number of files in the series."""
     log, start = tmp_path / "log", time.monotonic()
     ran("run", write_deck(tmp_path, DECK), "output.directory=out", "output.snapshots=false", "problem.steps=120",
         "output.slices=[{axis: z, cell: 3, every_steps: 1}]", "output.checkpoint={every_steps: 40}", *words,
@@ -179,7 +179,7 @@ def test_a_series_is_replaced_as_time_goes_by_and_not_for_every_file(outside_shi
     def last(name, before):
         return max(index for index in range(before) if written[index] == name)
 
-    for sweep in (40, 80):  # when the run goes on from a checkpoint, all slices up to it are in the series
+    for sweep in (40, 80):  # when a run resumes from a checkpoint, the series has all slices up to it
         goes_on = written.index(f"deck_slice_z3_{sweep + 1:08d}.hdf.part")
         checkpoint, newest = (last(name, goes_on) for name in (f"deck_{sweep:08d}.checkpoint.hdf", names[sweep]))
         assert newest < checkpoint and last("deck_slice_z3.xmf", goes_on) > newest

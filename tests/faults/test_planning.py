@@ -1,5 +1,5 @@
-"""isotherm check where the run will not be: GPUs that are not here, more ranks than can be listed; the memory that it says is
-what a run takes, and what does not fit is rejected before anything is made."""
+"""`isotherm check` for other machines: missing GPUs, more ranks than can be listed. The memory that it prints is what a run uses, and a
+run that does not fit is rejected before any file is created."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def test_gpu_is_cuda(folder):
 
 
 def test_what_a_gpu_of_the_plan_has_decides(folder):
-    """Two fields of 1024^3 cells are 16 GiB in fp64; --gpu-memory speaks of GPUs, asked for or not."""
+    """Two fields of 1024^3 cells are 16 GiB in fp64; --gpu-memory describes GPUs, whether the deck requests them or not."""
     large = "grid.cells=1024"
     for words in ((CUDA,), ()):
         out = check(folder, large, *words, "--gpu-memory", "80GiB").stdout
@@ -67,7 +67,7 @@ def test_cases_of_a_study_are_planned_for_too(folder):
 
 
 def test_many_ranks_are_a_summary(folder):
-    """16 are listed; more only where they are asked for."""
+    """16 ranks are listed; more only on request."""
     def ranks(*words):
         out = check(folder, "grid.cells=100", "parallel.device=cpu", *words).stdout
         assert out.splitlines()[0].startswith("process grid")
@@ -82,7 +82,7 @@ def test_many_ranks_are_a_summary(folder):
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_the_estimate_of_a_process_grid_is_the_sum_of_its_parts(folder, device):
-    """And no dearer than the next best."""
+    """It costs no more than the next best one."""
     said, = re.findall(r"^  by estimate +(.+)$", check(folder, "grid.cells=100", f"parallel.device={device}", "--ranks", 6).stdout, re.MULTILINE)
     unit = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9}
     total, *parts, next_best = (float(number) * unit[name] for number, name in re.findall(r"(\d[\d.]*) ([mun]s)", said))
@@ -104,7 +104,7 @@ def mebibytes(line, words):
 
 @pytest.mark.parametrize("subcommand", ["check", "run"])
 def test_a_grid_that_does_not_fit(folder, subcommand):
-    """8000^3 cells: more than 2^31, and 11.2 TiB in two fields, norms and what is written beside the sweeps."""
+    """8000^3 cells: more than 2^31, and 11.2 TiB in two fields, norms and asynchronous writes."""
     result = measured(subcommand, "deck.yaml", "grid.cells=8000", cwd=folder)
     assert result.returncode == 71, "this machine has 8 TiB?" + result.stderr
     first, *table = result.stderr.splitlines()
@@ -130,7 +130,7 @@ def test_a_grid_that_cannot_be_counted(folder, subcommand, cells, line):
 @pytest.mark.parametrize("kernel", ["auto", "temporal_openmp"])
 @pytest.mark.parametrize("precision, bytes_a_cell", [("fp64", 8), ("fp32", 4)])
 def test_a_run_takes_what_check_said(folder, precision, bytes_a_cell, kernel):
-    """The queues of a kernel that fuses sweeps among it: a tenth of the fields on two threads, on many as much as they are."""
+    """Includes the queues of a temporal kernel: a tenth of the fields on two threads, as much as the fields on many."""
     overrides = ["grid.cells=192", f"precision={precision}", "problem.steps=2", f"solver.kernel={kernel}", "output.directory=out"]
     said = ran("check", "deck.yaml", *overrides, cwd=folder).stdout.splitlines()
     total = mebibytes(next(line for line in said if line.startswith("memory")), 6)
@@ -140,7 +140,7 @@ def test_a_run_takes_what_check_said(folder, precision, bytes_a_cell, kernel):
     two = 2 * 192**3 * bytes_a_cell / 2**20
     assert two < fields < 1.25 * two
     queues = table.get("queues of temporal sweeps", 0)
-    assert queues > 0.5  # auto may take it
+    assert queues > 0.5  # auto may choose the temporal kernel
     held = fields + table["partial results of norms"] + queues + table["a file being written"] + table["copies (asynchronous)"]
     largest = max(held, table.get("bandwidth, before fields", 0))
     assert total == pytest.approx(largest + table["program and libraries"], abs=0.05)
@@ -151,7 +151,7 @@ def test_a_run_takes_what_check_said(folder, precision, bytes_a_cell, kernel):
     assert done.returncode == 0, done.stderr
     assert re.search(r"^  predicted    about \S+ m?s for the sweeps$", done.stdout, re.MULTILINE)
     record = json.loads((folder / "out" / "run.json").read_text())
-    # 2 sweeps at the copy bandwidth, whose launches may share passes.
+    # 2 sweeps at the copy bandwidth; a launch may do both in one pass.
     least = 2 * 2 * bytes_a_cell * 192**3 / record["performance"]["copy_bandwidth_bytes_per_s"]
     assert 0.5 * least < record["performance"]["predicted_sweeps_s"] < 1.01 * least
     memory = record["memory"]

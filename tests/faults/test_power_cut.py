@@ -1,6 +1,6 @@
-"""The power goes: what was written after the last fsync is lost, and names may be as old as the folder's last fsync. Whenever
-that is, every file under its final name is whole, and the run goes on from a checkpoint one interval back at most. A
-preloaded library (power_cut_shim.c) tells what reached the disk, and in which order."""
+"""A power failure: data written after the last fsync is lost, and names may be as old as the last fsync of the folder. At any such moment
+every file under its final name is intact, and the run resumes from a checkpoint at most one interval back. A preloaded library
+(power_cut_shim.c) logs what reached the disk, and in which order."""
 
 import os
 import random
@@ -48,7 +48,7 @@ class Disk:
         elif kind == "unlink":
             self.remove(name)
         elif kind == "sync":
-            if name not in self.seen:  # made by the C library itself
+            if name not in self.seen:  # created by the C library itself
                 self.rename_or_make(name, object())
             self.content[self.seen[name]] = other
         else:
@@ -62,7 +62,7 @@ class Disk:
             names.pop(name, None) if file is None else names.update({name: file})
 
     def after_a_cut(self):
-        """The least that stays, and the most: names to the files of their content, none where it never reached the disk."""
+        """The smallest and the largest possible state: names with the contents of their files, None if these never reached the disk."""
         most = dict(self.durable)
         self.apply(self.pending, most)
         for names in self.durable, most:

@@ -1,5 +1,5 @@
-"""Where the time of a run went: isotherm run --profile, on the screen and in run.json, whose times are added up, never
-judged; and ranges for profilers, as a tool sees them that NVTX loads, by name, in the domain isotherm, on a CPU too."""
+"""Times of a run: isotherm run --profile, printed and in run.json (the tests check sums, not speed); and NVTX ranges for profilers, read
+by a tool that NVTX loads: by name, in the domain isotherm, also on a CPU."""
 
 import re
 from collections import Counter
@@ -23,7 +23,7 @@ def seconds(text):
 
 
 def table(text):
-    """Rows by their first cells, as parts -> text. Cells stand two spaces apart; columns have their titles' right ends."""
+    """Rows by their first cells, as parts -> text. Cells are two spaces apart; columns are right-aligned with their titles."""
     head, *lines = re.search(r"^  rank  .*?(?=^  ParaView|^FOM|\Z)", text, re.MULTILINE | re.DOTALL)[0].splitlines()
     parts = [(title[0], title.end()) for title in re.finditer(r"\S+", head)][3:]
     start = head.index("device") + len("device")
@@ -80,7 +80,7 @@ def tool(tmp_path_factory):
 
 
 def counts(folder, tool, *words, ranks=0):
-    """Of each rank: name -> how many ranges."""
+    """For each rank: name -> number of ranges."""
     write_deck(folder, DECK)
     ran("run", "deck.yaml", *ROWS, *words, ranks=ranks, cwd=folder, NVTX_INJECTION64_PATH=str(tool),
         TRACE_COUNTS=str(folder / "counts"))
@@ -95,16 +95,15 @@ def counts(folder, tool, *words, ranks=0):
 
 @needs_nvtx
 def test_each_phase_is_a_range(tmp_path, tool):
-    """40 steps; norms of four and of the last for its checkpoint: each is started and finished. Three
-    snapshots, each of which is started, and written by another thread; five times that slices are looked for; the checkpoint;
-    and the wait behind the last sweep for what is under way."""
+    """40 steps; norms at four of them and for the final checkpoint, each started and finished. Output: three snapshots, each started and
+    then written by another thread; five searches for slices; the checkpoint; and the final wait for pending files."""
     found, = counts(tmp_path, tool, "problem.check_interval=10", "output.diagnostics=10")
     assert found == {"sweep": 40, "boundaries": 40, "reduction": 10, "diagnostics": 5, "output": 2 * 3 + 5 + 1 + 1}
 
 
 @needs_nvtx
 def test_an_exchange_has_its_phases(tmp_path, tool):
-    """Beside those of the run there are some that measure what it hides."""
+    """The measurement of the hidden part adds some to those of the run."""
     ranks = counts(tmp_path, tool, "parallel.overlap=true", "parallel.transport=host", "solver.halo_width=1",
                    "boundaries.y_min=periodic", "boundaries.y_max=periodic", ranks=2)
     assert len(ranks) == 2

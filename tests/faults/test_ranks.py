@@ -1,5 +1,5 @@
-"""Rank counts that a grid cannot have, ranks that disagree or fail, transports that a deck cannot have, an MPI that lies or is
-silent: one message before any work, one code, no hang. And odd numbers of ranks, with the bits of one."""
+"""Rank counts that do not suit the grid, ranks that disagree or fail, transports that a deck cannot use, an MPI that corrupts or loses
+messages: one message before any work, one code, no hang. And odd numbers of ranks, with the bits of one rank."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ from runs import expect_same_answer
 
 CPU = "parallel.device=cpu"
 WRONG_COUNTS = [  # override, ranks, the line
-    ("grid.cells=1", 2, "no process grid of 2 ranks fits 1x1x1 cells ("),  # all of it: unit/test_decomposition.cpp
+    ("grid.cells=1", 2, "no process grid of 2 ranks fits 1x1x1 cells ("),  # unit/test_decomposition.cpp tests the whole message
     ("grid.cells=2", 7, "no process grid of 7 ranks fits 2x2x2 cells ("),
     ("parallel.process_grid=[2, 2, 1]", 3, "argument 3: parallel.process_grid: 2 x 2 x 1 is a grid of 4 ranks and the job has 3"),
     ("parallel.process_grid=[1, 1, 1]", 8, "argument 3: parallel.process_grid: 1 x 1 x 1 is a grid of 1 rank and the job has 8"),
@@ -24,14 +24,14 @@ WRONG_COUNTS = [  # override, ranks, the line
 
 @pytest.mark.parametrize("word, ranks, line", WRONG_COUNTS)
 def test_a_rank_count_that_the_grid_cannot_have(folder, word, ranks, line):
-    """Told once, whether it is planned for or the job has it; by `run` as by `check`."""
+    """Reported once, for a planned rank count and for that of the job; by `run` and by `check`."""
     expect_rejected(folder, isotherm("check", "deck.yaml", word, "--ranks", ranks, cwd=folder), 65, line)
     for subcommand in ("check", "run") if ranks < 4 else ["run"] * (ranks < 9):
         expect_rejected(folder, isotherm(subcommand, "deck.yaml", word, ranks=ranks, cwd=folder), 65, line)
 
 
 def test_progress_leaves_the_exchanges_where_they_are(folder):
-    """Rank 0 stops every half a second to tell how far it is; the others do not. It must stop where halos are exchanged."""
+    """Rank 0 stops every half second to print progress, other ranks do not. It must stop only between exchange periods."""
     prints = set()
     for depth in 1, 3:
         ran("run", "deck.yaml", f"solver={{halo_width: {depth}, kernel: reference}}", "grid.cells=[64, 64, 96]",
@@ -86,7 +86,7 @@ def test_a_killed_rank_ends_the_job(tmp_path):
     wait_until_gone(*ranks)
 
 
-@pytest.mark.parametrize("cells, ranks", [("[7, 1, 1]", 7), ("[1, 13, 1]", 13), ("[5, 7, 13]", 13)])  # a cell a rank; and more
+@pytest.mark.parametrize("cells, ranks", [("[7, 1, 1]", 7), ("[1, 13, 1]", 13), ("[5, 7, 13]", 13)])  # one cell per rank; and more
 def test_odd_numbers_of_ranks(folder, cells, ranks):
     words = [f"grid.cells={cells}", 'initial=[{shape: formula, formula: "300 + 50*x + 7*y*y + 3*sin(9*z)"}]',
              "solver.reduction=reproducible", "problem.check_interval=3"]
@@ -117,7 +117,7 @@ def test_a_run_that_moves_nothing_has_no_fingerprint(folder, ranks):
 
 @pytest.mark.parametrize("ranks, overlap", [(2, "true"), (2, "false"), (1, "true")])
 def test_a_run_says_what_it_hides(folder, ranks, overlap):
-    """Nothing without neighbours."""
+    """No neighbours: nothing is reported."""
     done = ran("run", "deck.yaml", CPU, f"parallel.overlap={overlap}", *NO_RESULTS, ranks=ranks, cwd=folder)
     halo = runs.record(folder / "runs/deck")["halo"]
     if ranks == 1:
@@ -134,13 +134,13 @@ def test_a_run_says_what_it_hides(folder, ranks, overlap):
 @pytest.fixture
 def faulty(folder, halo_shim):
     def run(fault, *words):
-        """Only what never comes is given up after so short a time."""
+        """The short timeout applies only where messages are lost."""
         return isotherm("run", "deck.yaml", CPU, f"parallel.probe_timeout={1 if fault.endswith('lost') else 600}", *words,
                         "solver.halo_width=1", ranks=2, cwd=folder, LD_PRELOAD=str(halo_shim), ISOTHERM_HALO_FAULT=fault)
     return run
 
 
-SIZES = {8: 64, 96: 9216}  # cells along an axis: of a face that MPI sends at once, of one that it announces first
+SIZES = {8: 64, 96: 9216}  # cells along an axis: faces that MPI sends at once, and faces that it announces first
 
 
 @pytest.mark.parametrize("cells", SIZES)

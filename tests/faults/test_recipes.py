@@ -1,7 +1,7 @@
-"""packaging/: the patterns of each recipe find the figures that a run prints, and each says of isotherm what is true. JUBE and
-ReFrame (no distribution has it: pip install reframe-hpc) run their series where they are installed. Without its tool a recipe is
-read by a stand-in that takes any call: that proves nothing of the tool's own rules, but the recipe's lines run, and what they
-say of isotherm is compared with isotherm."""
+"""packaging/: the patterns of each recipe find the figures that a run prints, and its statements on isotherm are true. JUBE and ReFrame
+(not in distributions: pip install reframe-hpc) run their series where they are installed. Otherwise a stand-in that accepts any call
+reads the recipe: this does not test the tool's own rules, but the recipe's lines are executed, and its statements are compared with
+isotherm."""
 
 import contextlib
 import csv
@@ -34,7 +34,7 @@ Call = namedtuple("Call", "words options")
 
 
 class Recorder:
-    """Functions by name, each of which notes how it was called. `with when(...)` and the like add their options."""
+    """Functions by name, each of which records its calls. Calls within `with when(...)` and similar blocks get those options."""
 
     def __init__(self):
         self.calls, self._around = {}, {}
@@ -62,7 +62,7 @@ def module(name, **contents):
 
 
 def run_recipe(path, *modules):
-    """The names of a recipe that has found these modules in place of its tool's."""
+    """The names defined by a recipe, executed with these modules in place of its tool's."""
     before = {each.__name__: sys.modules.get(each.__name__) for each in modules}
     sys.modules.update({each.__name__: each for each in modules})
     try:
@@ -75,7 +75,7 @@ def run_recipe(path, *modules):
 
 
 class Anything:
-    """Gives itself for whatever is asked of it."""
+    """Every attribute and call returns the object itself."""
 
     def __getattr__(self, name):
         return Anything()
@@ -88,7 +88,7 @@ class Anything:
 
 
 def ramble_application():
-    """What application.py declares, and its class."""
+    """The declarations of application.py, and its class."""
     recorder = Recorder()
     directives = recorder.directives("tags software_spec required_package executable workload workload_variable figure_of_merit "
                                      "success_criteria")
@@ -98,7 +98,7 @@ def ramble_application():
 
 
 def spack_package(**functions):
-    """What package.py declares, and its class, whose methods find `functions`."""
+    """The declarations of package.py, and its class, whose methods can call `functions`."""
     recorder = Recorder()
     package = module("spack.package", default_args=recorder.within, when=recorder.within, **functions,
                      **recorder.directives("license version variant depends_on conflicts"))
@@ -124,7 +124,7 @@ def reframe_test():
 
 
 class Figure(namedtuple("Figure", "pattern unit by_line", defaults=[False])):
-    """A pattern with one group, the value; `by_line`: matched at the start of a line, not searched in the whole."""
+    """A pattern with one group, the value; `by_line`: matched at the start of lines, otherwise searched in the whole text."""
 
     def values(self, text):
         if self.by_line:
@@ -159,7 +159,7 @@ FIGURES = {"JUBE": jube_figures, "Ramble": ramble_figures, "ReFrame": reframe_fi
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """The output and the record of a run that has every figure: several ranks, and snapshots on the way."""
+    """The output and record of a run with every figure: several ranks, and several snapshots."""
     folder = tmp_path_factory.mktemp("run")
     done = ran("run", SCALING / "strong_cpu.yaml", "output.directory=out", "output.snapshots=true", "output.every_steps=50",
                ranks=2, cwd=folder)
@@ -176,7 +176,7 @@ def test_patterns_find_the_figures_of_a_run_and_no_others(run, tool):
     found = {name: (figure.values(text), figure.unit) for name, figure in figures.items()}
     assert {name: found[name] for name in printed} == printed
     several = {name for name, (values, _) in found.items() if len(values) != 1}
-    assert several <= ({"swept_by"} if tool == "Ramble" else set())  # said again once the autotuner has chosen: it takes the last
+    assert several <= ({"swept_by"} if tool == "Ramble" else set())  # printed again after autotuning: Ramble takes the last one
     for theirs, other in (("cell_updates", "points"), ("GLUP/s", "MLUP/s")):
         assert figures["cell_updates"].values(text.replace(theirs, other)) == []
     if tool != "ReFrame":
@@ -187,7 +187,7 @@ def test_patterns_find_the_figures_of_a_run_and_no_others(run, tool):
 
 
 def test_facts_that_reframe_wants(run):
-    """Among them the answer of a deck, which is the same on every machine."""
+    """They include the fingerprint of a deck, which is the same on every machine."""
     facts = reframe_test()["fact_patterns"]("strong_cpu", 2)
     assert [len(re.findall(pattern, run[0], re.MULTILINE)) for pattern in facts] == [1] * len(facts)
     assert reframe_test()["FINGERPRINTS"]["strong_cpu"] == run[1]["fingerprint"]
@@ -205,7 +205,7 @@ def test_decks_that_recipes_name_exist():
 
 
 def expand(text, variables):
-    """{name}, in what it stands for too."""
+    """Expands {name}, repeatedly."""
     for _ in range(5):
         text = re.sub(r"\{(\w+)\}", lambda found: str(variables[found[1]]), text)
     return text
@@ -222,7 +222,7 @@ def installed(tmp_path):
 
 @pytest.mark.parametrize("workload, deck, cells", [("strong", "strong_cpu.yaml", [64] * 3), ("weak", "weak_cpu.yaml", [48, 48, 96])])
 def test_the_script_of_a_ramble_experiment(installed, workload, deck, cells):
-    """The commands that the application declares, with its variables, as one script: they run."""
+    """The commands and variables that the application declares run as one script."""
     folder, environment = installed
     recorder, application = ramble_application()
     variables = {call.words[0]: call.options["default"] for call in recorder.named("workload_variable")
@@ -232,7 +232,7 @@ def test_the_script_of_a_ramble_experiment(installed, workload, deck, cells):
     workloads = {call.words[0]: call.options["executables"] for call in recorder.named("workload")}
     script = "\n".join((" ".join(command(ranks=2)[:-1]) + " ") * use_mpi + expand(text, variables)
                        for text, use_mpi in map(commands.get, workloads[workload]))
-    for _ in range(2):  # once more in the same folder, as after `ramble on`
+    for _ in range(2):  # again in the same folder, as after `ramble on`
         done = finished(["bash", "-c", script], 0, cwd=folder, env=environment)
     assert record(folder / "run")["grid"]["cells"] == cells
     success, = recorder.named("success_criteria")
@@ -243,7 +243,7 @@ def test_the_script_of_a_ramble_experiment(installed, workload, deck, cells):
 
 # Spack
 
-# What CMake looks for by another name than Spack has. OpenMP comes with the compiler.
+# CMake names that differ from those of Spack. OpenMP comes with the compiler.
 SPACK_NAMES = {"nlohmann_json": "nlohmann-json", "CUDAToolkit": "cuda", "XXHASH": "xxhash"}
 
 
@@ -287,7 +287,7 @@ def test_spack_finds_what_is_installed(tmp_path):
 
 
 class Prefix(str):
-    """A path whose attributes are paths below it."""
+    """A path with paths below it as attributes."""
 
     def __getattr__(self, name):
         return Prefix(f"{self}/{name}")
@@ -314,11 +314,11 @@ COPIED = dict(line.split() for line in SECTIONS["files"].splitlines() if line.st
 
 
 def test_the_definition_has_a_base_and_copies_what_the_image_is_built_from():
-    """What the checkout's CMake files name, with tests turned off as build_isotherm has it, and nothing that is not there."""
+    """It copies what the checkout's CMake files name, except tests, which build_isotherm turns off; and all of it exists."""
     assert [line for line in HEADER.splitlines() if line and not line.startswith("#")] == ["Bootstrap: docker", "From: {{ base }}"]
     assert SECTIONS["arguments"].split("=")[0].strip() == "base"
     assert set(SECTIONS) == {"arguments", "files", "post", "environment", "runscript", "test", "labels", "help"}
-    assert all((TOP / source).exists() for source in COPIED if source != ".git")  # which an archive lacks
+    assert all((TOP / source).exists() for source in COPIED if source != ".git")  # an archive lacks it
     assert COPIED == {source: f"/opt/isotherm/{source}" for source in COPIED}
     text = (TOP / "CMakeLists.txt").read_text() + (TOP / "cmake" / "Install.cmake").read_text()
     named = set(re.findall(r"add_subdirectory\((\w+)\)|install\((?:DIRECTORY|FILES) (\w+)", text))
@@ -326,7 +326,7 @@ def test_the_definition_has_a_base_and_copies_what_the_image_is_built_from():
 
 
 def test_the_image_is_built_by_the_steps_of_run_sh(tmp_path):
-    """%post, in a folder that stands for the root of the image, with stand-ins for what installs and builds."""
+    """Executes %post in a folder as the root of the image, with stand-ins for installers and build tools."""
     root, checkout = tmp_path / "image", Checkout(tmp_path)
     (root / "var/lib/apt/lists/of a mirror").mkdir(parents=True)
     shutil.copytree(TOP / "cmake", root / COPIED["cmake"].lstrip("/"))
@@ -369,7 +369,7 @@ def printed_by(*words, **options):
 
 
 def series(folder, *tags, recipe=JUBE):
-    """The kernels of the registry, and the record of each run."""
+    """The rows of the table, the record of each run, and the output."""
     out = folder / "series of JUBE"
     said = printed_by("jube", "run", recipe, "--outpath", out, "--hide-animation", *(["--tag", *tags] if tags else []))
     table = printed_by("jube", "result", out, "--analyse", "--style", "csv")
@@ -418,8 +418,8 @@ def test_every_kernel(tmp_path):
 
 @needs_jube
 def test_parameters_of_a_user_and_runs_that_fail(tmp_path, monkeypatch):
-    """Two grids, and a key of the deck, as the comments in the recipe say it. Runs on one rank fail: they have no figures,
-    and the others go on."""
+    """Two grids, and a key of the deck, set as the recipe's comments say. Runs on one rank fail: they have no figures, and the others
+    continue."""
     recipe, program = tmp_path / "mine.yaml", tmp_path / "program"
     text = JUBE.read_text().replace('$jube_benchmark_home/../../inputs', str(TOP / "inputs"))
     for theirs, ours in (('separator: ";", _: deck}', 'separator: ";", _: "16;[16,16,24]"}'),
@@ -446,7 +446,7 @@ def test_parameters_of_a_user_and_runs_that_fail(tmp_path, monkeypatch):
 
 needs_reframe = pytest.mark.skipif(not shutil.which("reframe"), reason="reframe is not installed (pip install reframe-hpc)")
 
-# What a site writes down of itself.
+# A site's own settings.
 SETTINGS = """\
 site_configuration = {
     "systems": [{"name": "one", "hostnames": [".*"], "partitions": [
@@ -457,7 +457,7 @@ site_configuration = {
 
 
 def reframe(folder, *words):
-    """In a home of its own, where it keeps reports."""
+    """In a separate home folder, where it stores reports."""
     (folder / "settings.py").write_text(SETTINGS)
     return printed_by("reframe", "--nocolor", "-C", "settings.py", "-c", REFRAME, "-S", f"Isotherm.program={os.environ['ISOTHERM']}",
                       *words, cwd=folder, env={**os.environ, "HOME": str(folder), "TMPDIR": str(folder)})
@@ -467,7 +467,7 @@ def reframe(folder, *words):
 @pytest.mark.parametrize("deck, cells, tag, decks", [
     ("strong_cpu", [64] * 3, "cpu", {"strong_cpu", "weak_cpu"}), ("weak_cpu", [48, 48, 96], "weak", {"weak_cpu", "weak_512"})])
 def test_a_run_on_two_ranks(tmp_path, deck, cells, tag, decks):
-    """And which decks a tag chooses; a run of one more step has not the fingerprint that is known of the deck."""
+    """Also tests which decks a tag selects; a run with one step more does not have the deck's known fingerprint."""
     listed = re.findall(r"^- Isotherm %deck=(\w+) %ranks=([1248]) ", reframe(tmp_path, "--system=one", "--list", "--tag", tag), re.MULTILINE)
     assert len(listed) == 8 and {each for each, _ in listed} == decks
     words = ["--run", "--keep-stage-files", "--system=one:host", "--name", f"%deck={deck}.*%ranks=2$"]

@@ -1,5 +1,5 @@
-"""A run that was stopped and went on is the run that was not: the same bits, the same history, the same end, the same files.
-On another rank count, process grid, kernel and depth too."""
+"""A run that was stopped and resumed equals an uninterrupted one: the same bits, history, end and files. Also on another rank count,
+process grid, kernel and halo width."""
 
 import json
 import shutil
@@ -59,14 +59,14 @@ def whole_run(tmp_path_factory):
 
 @pytest.fixture
 def whole(whole_run, tmp_path):
-    """A copy of it, beside its deck."""
+    """A copy of it, next to its deck."""
     write_deck(tmp_path, TRANSIENT)
     return shutil.copytree(whole_run, tmp_path / "whole")
 
 
 @pytest.fixture
 def stopped_at(tmp_path):
-    """A copy of the directory of a run, as it was right after the checkpoint of a sweep, and then some."""
+    """A copy of a run's directory as it was some time after the checkpoint of a sweep."""
 
     def stopped_at(whole, name, sweep):
         copy = tmp_path / name
@@ -81,7 +81,7 @@ def stopped_at(tmp_path):
 
 
 def test_the_rest_is_the_same_on_other_ranks(whole, tmp_path, stopped_at):
-    """In fp32 too: mpi/test_snapshot.cpp."""
+    """mpi/test_snapshot.cpp tests fp32 too."""
     assert len(checkpoints(tmp_path / "whole")) == 7  # 9, 18, ..., 54 and the final one
     for ranks, sweep, words in (
         (0, 9, ["solver.kernel=reference"]),
@@ -125,7 +125,7 @@ def test_the_end_time_moves_by_whole_steps(tmp_path):
     first = method()
     refused = method("problem.end_time=101", "--restart", "latest", code=65)
     assert f"problem.end_time: 101 s is no whole number of the checkpoint's steps of {first['dt_s']} s" in refused
-    # ... and again, from a checkpoint whose deck has that step where the user's says auto.
+    # ... and again, from a checkpoint whose deck contains that step although the user's deck says auto.
     for end_time in (200, 1300, 1400):
         then = method(f"problem.end_time={end_time}", "--restart", "latest")
         assert (then["planned_sweeps"], then["dt_s"]) == (end_time / 100 * first["planned_sweeps"], first["dt_s"])
@@ -162,7 +162,7 @@ def test_a_failed_verification_stays_one(tmp_path):
     done = run(tmp_path, "output.directory=out", "--restart", "latest", code=76)
     assert "is of sweep 20, where the run has ended (at 20) and FAILED its verification (run.json); go on with" in done.stdout
     run(tmp_path, "output.directory=out", "verify.tolerance=1", "--restart", "latest")
-    (tmp_path / "out" / "run.json").unlink()  # then nothing is known of it
+    (tmp_path / "out" / "run.json").unlink()  # then the earlier verification is unknown
     run(tmp_path, "output.directory=out", "--restart", "latest")
 
 
@@ -245,7 +245,7 @@ def files_of(series):
 
 
 def spoil_series(out):
-    """As after a kill, or worse: without the newest, with one that is gone, with nothing."""
+    """As after a kill, or worse: without the newest file, with a missing one, or empty."""
     for path in out.glob("*.series"):
         content = json.loads(path.read_text())
         content["files"] = [{"name": "deck_00000001.hdf", "time": 1.0}, *content["files"][:1]]

@@ -24,8 +24,8 @@ def edge(deck):
 
 @pytest.mark.parametrize("deck", DECKS, ids=lambda path: path.stem)
 def test_every_deck_passes_check_as_its_series_uses_it(tmp_path, deck):
-    """A plan for more ranks than there are asks for no memory: the decks for GPUs need not fit this machine. The grids that a
-    weak deck names are those of its series."""
+    """A plan for more ranks than this job has needs no memory here: decks for GPUs need not fit this machine. The grids in the comments
+    of a weak deck are those of its series."""
     kind, n = deck.stem.split("_")[0], edge(deck)
     words = [f"scaling={{kind: {kind}, ranks: [{', '.join(map(str, GROWN))}]}}"]
     done = ran("check", deck, *words, cwd=tmp_path)
@@ -36,11 +36,11 @@ def test_every_deck_passes_check_as_its_series_uses_it(tmp_path, deck):
     named = re.findall(r"mpirun -n (\d+) .*'grid.cells=\[(\d+),(\d+),(\d+)\]'", deck.read_text())
     assert bool(named) == (kind == "weak")
     assert all([int(c) for c in cells] == [n * f for f in GROWN[int(ranks)]] for ranks, *cells in named)
-    if deck.stem.endswith("_cpu"):  # on one rank as it is
+    if deck.stem.endswith("_cpu"):  # unchanged on one rank
         ran("check", deck, cwd=tmp_path)
 
 
-# srun as far as the scripts use it: the ranks start here, the call is noted, exit codes pass through.
+# A stand-in for srun: it starts the ranks here, logs the call, and returns the exit code.
 SRUN = """#!/bin/bash
 echo "$*" >>"{calls}"
 while [[ $1 == --* ]]; do
@@ -65,7 +65,7 @@ class Job:
             self.edit(start, value)
 
     def edit(self, start, value):
-        """Replaces what follows `start` on the only such line, which must be marked."""
+        """Replaces the text after `start` on the only such line, which must be marked."""
         at, = [i for i, line in enumerate(self.lines) if line.startswith(start)]
         assert self.lines[at].endswith("# edited") or "# EDIT" in self.lines[at]
         self.lines[at] = f"{start}{value}  # edited"
@@ -76,7 +76,7 @@ class Job:
         self.lines[at[0]:at[-1] + 1] = lines
 
     def run(self, *series, before_srun="", code=0):
-        """With these series; what the script printed."""
+        """Runs these series; returns the finished process."""
         self.series(*series)
         programs, job = self.folder / "bin", self.folder / "job.sh"
         programs.mkdir()
@@ -95,12 +95,12 @@ def job(request, tmp_path):
 
 @pytest.fixture
 def one_job(tmp_path):
-    """What either script does alike, of one."""
+    """A job of one script, for tests that apply to both."""
     return Job(tmp_path, FOLDER / "slurm_several_nodes.sh")
 
 
 def test_what_a_site_must_say_is_marked(job):
-    """Of what Slurm is told, only the name of the job, its output and that nodes are not shared need no edit."""
+    """Of the #SBATCH options only the name of the job, its output, and exclusive nodes need no edit."""
     told = [line for line in job.script.read_text().splitlines() if line.startswith("#SBATCH")]
     unmarked = {line.split()[1].split("=")[0] for line in told if "# EDIT" not in line}
     assert unmarked <= {"--job-name", "--output", "--exclusive", "--nodes"}
@@ -117,7 +117,7 @@ def test_series_on_one_and_two_ranks(job):
     assert [(len(record["ranks"]), record["grid"]["cells"]) for record in records] == [
         (1, [64] * 3), (2, [64] * 3), (1, [48] * 3), (2, [48, 48, 96])]
     assert {(record["result"], record["performance"]["sweeps"]) for record in records} == {("DONE", 20)}
-    # One answer; a weak series has as many problems as grids.
+    # One answer; a weak series has a different problem for each grid.
     prints = [record["fingerprint"] for record in records]
     assert prints[0] == prints[1] and prints[2] != prints[3]
     calls = job.calls.read_text().splitlines()
@@ -151,7 +151,7 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(one_job):
 
 
 def test_without_slurm_by_the_launcher_of_mpi(job):
-    """The line of the launcher says what to write."""
+    """The comment on the line of the launcher says how to change it."""
     instead = next(re.search(r'# EDIT: or "(mpirun -n .*)"', line)[1] for line in job.lines if line.startswith("launcher="))
     job.edit("launcher=", '"' + instead.replace("mpirun", MPIEXEC) + '"')
     job.run("series weak weak_cpu 2")

@@ -1,4 +1,4 @@
-"""The JSON Schema that editors use takes right decks and rejects wrong ones."""
+"""The JSON Schema for editors accepts correct decks and rejects wrong ones."""
 
 import functools
 import json
@@ -92,7 +92,7 @@ def checked(folder, deck):
 
 
 def entries(decks, studies):
-    """Decks by their names: what follows BASE_DECK."""
+    """Named decks, each appended to BASE_DECK."""
     both = decks | {name: f"study: {study}\n" for name, study in studies.items()}
     return pytest.mark.parametrize("more", both.values(), ids=both.keys())
 
@@ -119,7 +119,7 @@ def test_a_study_may_give_what_its_deck_lacks(schema, tmp_path):
 
 
 class Yaml12(yaml.SafeLoader):
-    """As editors read decks: 1e-8 is a number, for YAML 1.1 it is text."""
+    """Like editors: 1e-8 is a number, whereas YAML 1.1 reads it as text."""
 
 
 Yaml12.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789"))
@@ -139,7 +139,7 @@ def test_missing_required_keys(schema, path):
 
 
 def test_the_commented_deck_and_a_resolved_one_are_right(schema, tmp_path):
-    """Keys have the words of the commented deck, which has some for each (unit/test_config_reader.cpp)."""
+    """Descriptions of keys are those of the commented deck, which has one for each (unit/test_config_reader.cpp)."""
     assert schema.schema["properties"]["precision"]["description"] in ran("init").stdout
     schema.validate(yaml.safe_load(ran("init").stdout))
     write_deck(tmp_path, BASE_DECK)

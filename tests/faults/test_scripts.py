@@ -1,5 +1,5 @@
-"""run.sh and test.sh with stand-ins for the system's commands; and README.md and docs/tour.md typed line by line in a fresh
-checkout: what they show of the output is what is printed, all but the numbers."""
+"""run.sh and test.sh with stand-ins for system commands; and README.md and docs/tour.md typed line by line in a fresh checkout: the
+output that they show is printed, except for numbers."""
 
 import os
 import re
@@ -44,7 +44,7 @@ def test_missing_packages_are_named_then_installed(checkout):
     ("apt-get", "echo all is lost; exit 100", "installing packages"), ("cmake", "echo all is lost; exit 100", "configuring (cpu)"),
     ("cmake", "[[ $1 == --build ]] || exit 0; echo '[1/2] all is lost'; exit 1", "building (cpu)")])
 def test_failed_step_is_named_in_one_line(checkout, command, body, step):
-    """A build's behind what it has shown."""
+    """A build's failure is named after its output."""
     if command == "apt-get":
         checkout.stand_in("dpkg-query", "exit 1")
     checkout.stand_in(command, body)
@@ -70,7 +70,7 @@ def test_missing_deck_is_66_before_any_work(checkout, deck):
 
 
 def test_own_deck_runs_in_the_folder_of_the_user_and_the_quickstart_in_the_checkout(checkout):
-    """The quickstart replaces its last run, in a folder that the tour, which begins with the same deck, leaves alone."""
+    """The quickstart replaces its last run, in a folder other than that of the tour, which starts with the same deck."""
     checkout.program("mkdir -p runs/mine; echo '  deck         mine.yaml -> runs/mine'")
     (checkout.user / "mine.yaml").write_text("grid: {}\n")
 
@@ -119,7 +119,7 @@ H200 = "GPU 0: NVIDIA H200 (UUID: GPU-0)"
     ("cpu", H200, "13.0", "cpu"), ("ci", "", "13.0", "ci"), ("", H200, "12.4", "cpu")])
 @pytest.mark.parametrize("script", ["run.sh", "test.sh"])
 def test_cuda_is_built_for_a_gpu_that_answers_or_when_asked_for(checkout, script, preset, gpu, release, built):
-    """And where the toolkit is not too old."""
+    """And only if the toolkit is not too old."""
     checkout.stand_in("nvcc", f"echo 'Cuda compilation tools, release {release}, V{release}.48'")
     checkout.stand_in("nvidia-smi", f"echo '{gpu}'")
     checkout.program(preset=built)
@@ -134,7 +134,7 @@ MAKE = "for i in 3 50 100; do echo \"[${i:+ }$i%] Building CXX object $i\"; done
 
 @pytest.mark.parametrize("builder", ["ninja", "make"])
 def test_a_build_shows_how_far_it_is(checkout, builder):
-    """In a pipe by lines, about ten of them however many files there are, and all that it prints is in its log."""
+    """About ten lines in a pipe, for any number of files; its log has the whole output."""
     checkout.program()
     checkout.stand_in("cmake", NINJA if builder == "ninja" else MAKE)
     lines = checkout.call("run.sh").stdout.splitlines()
@@ -163,7 +163,7 @@ def test_on_a_terminal_that_is_one_line(checkout):
 
 
 def type_in(checkout, *lines, **environment):
-    """In a shell of the user's, whose first python3 has no packages."""
+    """In a user's shell whose first python3 has no packages."""
     checkout.stand_in("python3", "echo this python3 has no packages; exit 1")
     return finished(["bash", "-ec", "\n".join(lines)], 0, cwd=checkout.folder, env=checkout.environment(**environment))
 
@@ -181,7 +181,7 @@ def test_the_file_to_source_is_named_and_puts_program_and_tools_on_the_path(chec
 
 
 def test_once_sourced_it_is_made_anew_as_well_and_lets_root_start_ranks(checkout):
-    """With python3 its own: a command that started itself would never end."""
+    """With `python3` itself: a command that starts itself would never end."""
     checkout.program()
     checkout.call("run.sh", ISOTHERM_PYTHON=sys.executable)
     done = type_in(checkout, "source build/env.sh", "./run.sh", "python3 -c 'import sys; print(sys.executable)'",
@@ -197,9 +197,9 @@ def test_scripts_are_clean():
 
 TOUR = TOP / "docs" / "tour.md"
 README = TOP / "README.md"
-# What makes decks small: they, and nothing of a command, are changed.
+# Changes that make decks small; commands are not changed.
 COARSER = {
-    "quickstart.yaml": [("cells: [256, 128, 16]", "cells: [192, 96, 12]")],  # below a millimetre, too
+    "quickstart.yaml": [("cells: [256, 128, 16]", "cells: [192, 96, 12]")],  # also below one millimetre
     "heated_chip.yaml": [("cells: [80, 60, 8]", "cells: [40, 30, 8]")],
     "study_thickness.yaml": [("cells: [40, 30, 4]", "cells: [20, 15, 4]"), ("tolerance: 1e-7", "tolerance: 1e-3")],
     "study_scaling.yaml": [("cells: 64", "cells: 16"), ("repeats: 3", "repeats: 1")],
@@ -207,17 +207,17 @@ COARSER = {
 }
 NUMBER = re.compile(r"\d[\d.]*(?:e[+-]?\d+)?(?: \d{3}\b)*")
 MARK = "---- typed"
-ROOT_MAY = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")  # which the shell of a user lacks
+ROOT_MAY = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")  # not set in a user's shell
 TIME = re.compile(r"# (?:[numµ]?s\b|min #? ?s?|h # min)")
 
 
 def blurred(line):
-    """Without what differs from run to run: numbers, units of time, widths of columns."""
+    """A line without parts that differ between runs: numbers, units of time, widths of columns."""
     return " ".join(TIME.sub("# s", NUMBER.sub("#", line)).split())
 
 
 def expect_shown(text, printed):
-    """Of each line that is shown, one that is printed; "..." stands for anything."""
+    """Every line shown must be printed; "..." matches anything."""
     all_printed = [blurred(line) for line in printed.splitlines()]
     for line in text.splitlines():
         if line.strip() in ("", "..."):
@@ -235,7 +235,7 @@ def coarser(name, text):
 
 @pytest.fixture
 def fresh_checkout(tmp_path):
-    """Fresh, with coarser decks, and a user whose first python3 has no packages."""
+    """A fresh checkout with coarser decks, for a user whose first python3 has no packages."""
     fresh_checkout = real_checkout(tmp_path)
     for deck in (fresh_checkout.folder / "inputs").glob("*.yaml"):
         deck.write_text(coarser(deck.name, deck.read_text(encoding="utf-8")), encoding="utf-8")
@@ -245,8 +245,8 @@ def fresh_checkout(tmp_path):
 
 
 def test_readme_and_tour_are_typed_word_for_word(fresh_checkout):
-    """All lines for a shell, in one shell and in their order, as somebody types them who reads on. A deck that a page shows
-    whole is saved by the name that it says."""
+    """All shell lines, in one shell and in order, as a reader types them. A deck that a page shows whole is saved under the name in the
+    page."""
     deck, = blocks(README, "yaml")
     assert "`plate.yaml`" in README.read_text(encoding="utf-8")
     (fresh_checkout.folder / "plate.yaml").write_text(coarser("plate.yaml", deck), encoding="utf-8")

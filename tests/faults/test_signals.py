@@ -1,6 +1,6 @@
-"""A signal or the clock ends a run with a checkpoint and code 75, and what goes on from it has the bits of a run that was
-never stopped. A second signal ends it at once. Clocks that jump and long uptimes change nothing: the tests move those of the
-program (support/clock.py)."""
+"""A signal or the clock ends a run with a checkpoint and code 75, and a run that resumes from it has the bits of an uninterrupted one. A
+second signal ends it at once. Jumping clocks and long uptimes change nothing: the tests move the clocks of the program
+(support/clock.py)."""
 
 import re
 import signal
@@ -16,7 +16,7 @@ STOPPED = re.compile(r"stopped by (.+) at sweep (\d+); go on with: isotherm run 
 
 
 def expect_to_go_on(folder, words=(), ranks=0):
-    """From the one checkpoint of the job in `folder`, and to the same end as without a stop."""
+    """Resumes from the only checkpoint of the job in `folder`, to the same end as without a stop."""
     before = record(folder / "out")
     last = before["continuation"]["newest_checkpoint"]
     end = [f"problem.steps={sweep_of(last) + 7}", *words]
@@ -35,7 +35,7 @@ def started(folder, *words, ranks=0, **environment):
 
 
 def stopped(job, number=None):
-    """Its streams, once it has ended with 75."""
+    """Its output, once it has ended with 75."""
     if number:
         job.send(number)
     code, out, err = job.end()
@@ -48,7 +48,7 @@ def stopped(job, number=None):
     ("SIGUSR1", ["problem.check=asynchronous", "problem.check_interval=1000000"]), ("SIGUSR2", ["solver.halo_width=3"])])
 def test_each_of_them_ends_with_a_checkpoint(tmp_path, name, words):
     job = started(tmp_path, *words)
-    if name == "SIGTERM":  # timeout(1) sends to its child and to the group of both: two in a moment are one
+    if name == "SIGTERM":  # timeout(1) signals its child and their group: two signals within a moment count as one
         job.send(signal.SIGTERM)
     out, err = stopped(job, getattr(signal, name))
     assert STOPPED.search(err)[1] == name and out.endswith("RESULT: STOPPED\n") and "\n  highest " in out
@@ -69,7 +69,7 @@ def test_ranks_stop_at_one_sweep(tmp_path, to_one_rank):
 
 
 def test_a_launcher_that_leaves_a_second(tmp_path):
-    """Open MPI's answer to SIGTERM. With a checkpoint of the end or without, the ones before are whole."""
+    """Open MPI's reaction to SIGTERM. With or without a final checkpoint, the earlier ones are intact."""
     job = Job(tmp_path, "output.checkpoint.every_wall=0.3", ranks=2)
     job.wait_for("*.checkpoint.hdf")
     job.send(signal.SIGTERM)
@@ -81,7 +81,7 @@ def test_a_launcher_that_leaves_a_second(tmp_path):
 
 
 def test_a_second_one_ends_it_at_once(io_shim, tmp_path):
-    """The first checkpoint is being written, and would be for ever."""
+    """The first signal's checkpoint never finishes, as its write stalls."""
     job = started(tmp_path, LD_PRELOAD=str(io_shim), ISOTHERM_SHIM="fsync:1:stall")
     job.send(signal.SIGINT)
     job.wait_for("*.part")
@@ -93,7 +93,7 @@ def test_a_second_one_ends_it_at_once(io_shim, tmp_path):
 
 @pytest.mark.parametrize("delay", (0.0, 0.02, 0.1, 0.2, 0.3, 0.4, 0.6))
 def test_during_the_start_or_a_checkpoint(tmp_path, delay):
-    """Whenever it comes: before anyone listens it ends the process, after that the run."""
+    """At any time: before the handler is installed the signal ends the process, afterwards the run."""
     job = Job(tmp_path, "output.checkpoint={every_steps: 20, keep: 3}")
     time.sleep(delay)
     job.send(signal.SIGUSR1)
@@ -121,7 +121,7 @@ def test_one_that_comes_after_the_end_changes_nothing(tmp_path):
 
 
 def test_the_wall_time_ends_a_run_in_time(clock, tmp_path):
-    """Of an hour 36 s are kept for the end, and twice the time of a checkpoint."""
+    """Of an hour, 36 s and twice the time of a checkpoint are reserved for the end."""
     job = Job(tmp_path, "solver.walltime=3600", ranks=2, **clock.environment())
     job.wait_for_sweeps()
     clock.move(3600 - 30)
@@ -166,7 +166,7 @@ def test_a_series_of_grids_is_stopped_without(tmp_path):
 
 
 def test_by_the_clock(clock, tmp_path):
-    """Checkpoints, of which the first goes when there are two more."""
+    """Checkpoints by the clock; the first is removed after two more."""
     job = Job(tmp_path, "output.checkpoint={every_wall: 600, keep: 2}", **clock.environment())
     made = []
     for _ in range(3):
@@ -195,24 +195,24 @@ def test_one_run_a_directory(tmp_path):
     assert "was taken (process " in done.stderr and not (job.out / "run.lock").exists()
 
 
-DAYS_49 = 2**32 / 1000  # s: the milliseconds of an uptime no longer fit 32 bits
+DAYS_49 = 2**32 / 1000  # s: then the uptime in milliseconds exceeds 32 bits
 
 
 class TimedJob(Job):
-    """That notes what its own clock has been moved by, and how long it was there."""
+    """A job that records by how much its clock was moved, and its real duration."""
 
     def __init__(self, folder, clock, *words, uptime=-1, **environment):
         self.clock, self.moved, self.begun = clock, 0, time.monotonic()
         super().__init__(folder, "output.checkpoint.every_wall=600", *words, **clock.environment(uptime=uptime), **environment)
 
     def move(self, seconds):
-        """While it sweeps, so that no file seems to take that time."""
+        """Moves the clock during sweeps, so that no file seems to take that time."""
         self.wait_for_sweeps()
         self.clock.move(seconds)
         self.moved += seconds
 
     def expect_to_be_stopped(self):
-        """By its wall time, with checkpoints by the clock before; it has taken the time that it took."""
+        """The wall time ends it, after checkpoints by the clock; its reported duration is correct."""
         assert "stopped by the wall time" in stopped(self)[1]
         took = time.monotonic() - self.begun
         written = record(self.out)
@@ -224,7 +224,7 @@ class TimedJob(Job):
 
 
 def test_a_wall_clock_that_jumps_back_moves_nothing(clock, tmp_path):
-    """In the middle of a Slurm job, whose end is read once."""
+    """During a Slurm job, whose end time is read once."""
     job = TimedJob(tmp_path, clock, ranks=2, SLURM_JOB_END_TIME=str(int(time.time()) + 7200))
     job.move(1000)
     job.wait_for("*.checkpoint.hdf")

@@ -41,7 +41,7 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     for page in pages("docs"):
         assert (tmp_path / "site" / page.relative_to(TOP / "docs").with_suffix(".html")).is_file(), page
     front = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
-    assert re.findall(r'(?:src|href)="https?://[^"]*"', front) == []  # it opens from disk, without a network
+    assert re.findall(r'(?:src|href)="https?://[^"]*"', front) == []  # works from disk, without a network
 
 
 def test_the_reference_has_every_key_of_decks_and_records():
@@ -49,8 +49,8 @@ def test_the_reference_has_every_key_of_decks_and_records():
     schema = json.loads(isotherm("schema").stdout)
     keys = {each for name, section in schema["properties"].items() for each in {name, *properties(section)}}
     paths = set(re.findall(r"\w+", " ".join(re.findall(r"^(?:## |\| `)([^` ]+)", deck, re.MULTILINE))))
-    others = {"y_min", "y_max", "z_min", "z_max", "x_max",  # as x_min
-              "floorplan", "trace", "time", "interpolation"}  # a form of power
+    others = {"y_min", "y_max", "z_min", "z_max", "x_max",  # like x_min
+              "floorplan", "trace", "time", "interpolation"}  # one form of `power`
     assert {each for each in keys if re.fullmatch(r"[a-z_]+", each)} - others - paths == set()
     assert "| `problem.dt` |" in deck and "W/(m K)" in deck and "| `output.probes.points[].at` |" in deck
     assert set(properties(json.loads(isotherm("schema", "run").stdout))) <= set(re.findall(r"\w+", record))
@@ -80,7 +80,7 @@ assert len(PIECES) > 8
 
 @functools.cache
 def schema_of_pieces():
-    """That of decks, without the sections that a whole one needs."""
+    """The schema of decks, without required sections."""
     whole = json.loads(isotherm("schema").stdout)
     return {key: value for key, value in whole.items() if key not in ("required", "anyOf", "allOf", "oneOf")}
 

@@ -1,4 +1,4 @@
-"""A real Slurm, of one node: its signals, cancellation, time limit, requeue and arrays. What goes on has the same bits."""
+"""A real Slurm of one node: signals, cancellation, time limit, requeue and arrays. Resumed runs have the same bits."""
 
 import os
 import time
@@ -11,13 +11,13 @@ from program import ran, write_deck
 from runs import checkpoints, expect_same_answer, record, sweep_of
 from slurm import slurm  # noqa: F401  (a fixture)
 
-# Ranks that sleep between their sweeps leave the cores to other tests, and no more to be repeated from the start.
+# Ranks that sleep between sweeps leave cores to other tests, and have few sweeps to repeat from the start.
 SRUN = (f"srun --mpi=pmix --ntasks=2 env LD_PRELOAD=$SHIM ISOTHERM_HALO_FAULT=-1:late {os.environ['ISOTHERM']} run deck.yaml "
         "output.directory=out")
 
 
 def documented():
-    """The job script of docs/cluster.md, as far as one node without GPUs can have it. The second time the job ends itself."""
+    """The job script of docs/cluster.md, adapted to one node without GPUs. The job ends by itself the second time."""
     script, = [text for text in blocks(TOP / "docs" / "cluster.md", "sh") if "#SBATCH" in text]
     program = f"env LD_PRELOAD=$SHIM ISOTHERM_HALO_FAULT=-1:late {os.environ['ISOTHERM']} run deck.yaml output.directory=out $end"
     for theirs, ours in [("isotherm run deck.yaml", program), ("runs/deck", "out"), ("--cpus-per-task=16", "--cpus-per-task=1"),
@@ -28,11 +28,11 @@ def documented():
     return f"[ -e out/latest ] && end=problem.steps=$(cat end)\n{script}"
 
 
-# Of each job its script, and the options of sbatch.
+# The script of each job, and its options for sbatch.
 JOBS = {
     "cancelled": (SRUN, "--time=5"),
     "limited": (SRUN, "--time=5"),
-    # The words of the README. The job ends itself the second time.
+    # The text of docs/cluster.md. The job ends by itself the second time.
     "documented": (documented(), "--nodes=1", "--time=5", "--signal=USR1@10", "--requeue"),
     "requeued": (f"[ -e out/latest ] && end=problem.steps=$(cat end)\n{SRUN} $end $([ -e out/latest ] && "
                  "echo --restart latest)\necho $? >code\n", "--time=5", "--requeue"),
@@ -64,7 +64,7 @@ class Submitted:
         return sweep_of(checkpoints(self.out)[-1])
 
     def expect_to_go_on(self):
-        """From the newest checkpoint, with the bits of a run that was never stopped."""
+        """Resumes from the newest checkpoint, with the bits of an uninterrupted run."""
         end = f"problem.steps={self.newest() + 7}"
         for words in (["output.directory=out", "--restart", "latest"], ["output.directory=whole"]):
             ran("run", "deck.yaml", end, *words, cwd=self.folder)
@@ -73,8 +73,8 @@ class Submitted:
 
 @pytest.fixture(scope="module")
 def jobs(slurm, halo_shim, tmp_path_factory):
-    """All side by side: Slurm counts in minutes. Limits are set where ranks sweep, however long they took to start: signals come up
-    to half a minute early, and time limits as late."""
+    """All jobs at the same time, as Slurm counts in minutes. Limits are set once ranks sweep, whatever their start took: signals arrive
+    up to half a minute early, time limits as much late."""
     found = {name: Submitted(slurm, tmp_path_factory.mktemp(name), halo_shim, *job) for name, job in JOBS.items()}
     for name in ("documented", "limited"):
         found[name].wait_for("history.csv")
@@ -83,7 +83,7 @@ def jobs(slurm, halo_shim, tmp_path_factory):
 
 
 def test_scancel(slurm, jobs):
-    """What is printed after it reaches nobody; the record and the checkpoint are there."""
+    """Later output is lost; the record and the checkpoint exist."""
     job = jobs["cancelled"]
     job.wait_for("history.csv")
     time.sleep(1)
@@ -95,7 +95,7 @@ def test_scancel(slurm, jobs):
 
 
 def expect_to_end_as_if_never_stopped(slurm, job, codes):
-    """Once it has a checkpoint it is told where to end."""
+    """Once it has a checkpoint, the test sets its end."""
     job.wait_for("latest")
     job.limit(slurm, 5)
     end = job.newest() + 500
@@ -115,7 +115,7 @@ def test_requeue(slurm, jobs):
 
 
 def test_the_documented_job(slurm, jobs):
-    """It is told before its end, stops, requeues itself and goes on."""
+    """A signal before its end stops it; it requeues itself and resumes."""
     expect_to_end_as_if_never_stopped(slurm, jobs["documented"], "75\n0\n")
     assert "stopped by SIGUSR1 at sweep" in jobs["documented"].said()
 

@@ -1,4 +1,4 @@
-"""Snapshots as others read them: h5py sees every cell at its place, `isotherm info` tells the truth."""
+"""Snapshots in other readers: h5py finds every cell at its place, `isotherm info` is correct."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ CENTRE = [o + h / 2 for o, h in zip(ORIGIN, SPACING)]
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """On every number of ranks, and in fp32: mpi/test_snapshot.cpp."""
+    """mpi/test_snapshot.cpp tests every number of ranks, and fp32."""
     return finished_run(tmp_path_factory.mktemp("run"), DECK, ranks=3)
 
 
@@ -118,7 +118,7 @@ def with_dataset(file, dataset="/temperature"):
 
 @pytest.mark.parametrize("name", ["/temperature", "temperature", "/VTKHDF/PointData/temperature", "/VTKHDF/PointData/T", "VTKHDF/PointData/T"])
 def test_a_deck_names_the_temperature_as_it_was_or_is(whole, tmp_path, name):
-    """A deck outlives the format of files: their cells are found by each name in files of each format."""
+    """Decks must outlive file formats: each name of the cells works in files of each format."""
     kept = Path(__file__).with_name("fixtures") / "0.1" / "kept_00000030.hdf"
     small = "grid: {cells: [7, 6, 5], lengths: [0.7, 0.6, 0.5], origin: [-1, 2, 0.5]}\n"
     files = [(whole, DECK.split("material")[0], "temperature"), (kept, small, "VTKHDF/PointData/T")]
@@ -141,7 +141,7 @@ def test_names_of_the_temperature_are_nothing_special_in_files_of_others(tmp_pat
     (np.zeros((17, 23, 31)), "expected shape (nz, ny, nx) = (31, 23, 17), found (17, 23, 31) (the axes are reversed)"),
     (None, "data.h5: cannot be read (No such file or directory)")])
 def test_a_dataset_that_does_not_fit_is_refused(tmp_path, values, message):
-    """All reasons: unit/test_dataset_reader.cpp."""
+    """unit/test_dataset_reader.cpp tests all reasons."""
     if values is not None:
         with h5py.File(tmp_path / "data.h5", "w") as file:
             file["T"] = values

@@ -1,4 +1,4 @@
-"""How steady runs end that do not reach their tolerance: at rounding (0), or with a checkpoint and a way on (10)."""
+"""The end of steady runs that do not reach their tolerance: at rounding (0), or with a checkpoint and advice (10)."""
 
 import re
 import shlex
@@ -26,7 +26,7 @@ def run(folder, name, *words, code=0, ranks=0):
     ("fp32", "max", "asynchronous"), ("fp32", "l2", "immediate"), ("fp64", "max", "immediate"),
     ("fp64", "l1", "asynchronous")])
 def test_a_residual_that_stops_falling_at_rounding_ends_the_run(tmp_path, precision, norm, check):
-    """In this deck coupled cells go round in steps of their last digits for ever."""
+    """In this deck the last digits of coupled cells change cyclically for ever."""
     write_deck(tmp_path, DECK)
     words = [f"precision={precision}", f"problem.norm={norm}", f"problem.check={check}", "problem.tolerance=1e-18"]
     done = run(tmp_path, "one", *words)
@@ -60,8 +60,8 @@ def test_a_restart_ends_where_the_run_would_have(tmp_path, check):
 
 
 def test_a_run_that_still_falls_goes_on(tmp_path):
-    """A thousand sweeps for a tenth, looked at after each of them: most residuals are hardly lower than the one before. With
-    a tolerance of 0 all sweeps are made."""
+    """Decays to a tenth in a thousand sweeps and is checked after each: most residuals are hardly lower than the previous one. With a
+    tolerance of 0 all sweeps are executed."""
     write_deck(tmp_path, DECK)
     run(tmp_path, "slow", "precision=fp64", "grid.cells=[60, 1, 1]", "boundaries={x_min: {kind: temperature, value: 300}}",
         "problem.check_interval=1", "problem.tolerance=1e-6", "initial=[{shape: constant, value: 400}]")
@@ -74,7 +74,7 @@ def test_a_run_that_still_falls_goes_on(tmp_path):
 
 @pytest.mark.parametrize("given", [[], ["problem.max_sweeps=300"]])
 def test_an_unconverged_run_says_how_to_go_on(tmp_path, given):
-    """The command that it prints is typed, and is enough."""
+    """The command that it prints is executed, and suffices."""
     write_deck(tmp_path, DECK.replace("60000", "60000" if given else "300").replace("1e-12", "1e-6").replace("fp32", "fp64"))
     done = run(tmp_path, "parts", *given, code=10)
     assert checkpoints(tmp_path / "parts") == ["deck_00000300.checkpoint.hdf"]
@@ -100,7 +100,7 @@ def test_checkpoints_that_are_not_wanted_are_not_written(tmp_path):
     assert "below the last digit of the temperatures (3.1e-05 K)" in done.stderr
 
 
-# Heat that fp32 swallows.
+# Heat that is lost in the rounding of fp32.
 
 HEATED = """\
 grid: {cells: [8, 8, 8], lengths: 0.1}
@@ -112,7 +112,7 @@ output: {snapshots: false}
 """
 BOX = "sources=[{shape: box, from: [0.025, 0.025, 0.025], to: [0.0625, 0.0625, 0.0625], value: %g}]"
 FLUX = "boundaries.y_max={kind: flux, value: %s}"
-RIM = "sources=[{shape: gaussian, value: 1e6, centre: [0.05, 0.05, 0.05], width: 0.01}]"  # no reason to warn
+RIM = "sources=[{shape: gaussian, value: 1e6, centre: [0.05, 0.05, 0.05], width: 0.01}]"  # does not cause a warning
 LOSES = "fp32 loses 100 % of the heat of sources and flux boundaries"
 # Half the last digit of 300 K is 1.5e-5 K; rho c is 3.45e6 J/(m^3 K), a cell 12.5 mm.
 STRONG, WEAK = 2 * 1.53e-5 * 3.45e6 / 0.1, 0.5 * 1.53e-5 * 3.45e6 / 0.1
@@ -157,7 +157,7 @@ output: {snapshots: false}
 
 
 def test_a_residual_that_stalls_above_rounding_is_not_converged(tmp_path):
-    """Two fluxes that cancel are a million times the temperature: their rounding is what the residual cannot fall below."""
+    """Two fluxes that cancel are a million times the temperature: the residual cannot fall below their rounding."""
     write_deck(tmp_path, STALLS)
     done = run(tmp_path, "stalled", code=10)
     written = record(tmp_path / "stalled")

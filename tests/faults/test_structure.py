@@ -1,5 +1,5 @@
-"""The rules of ARCHITECTURE.md that a compiler does not hold: who may include whom, one library in one place,
-no conditional compilation but in the tables, short files and functions, and the budget of the whole."""
+"""The rules of ARCHITECTURE.md that a compiler does not check: include directions, one library in one place, conditional compilation only
+in the registries, short files and functions, and the budget of the whole."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import pytest
 
 from documentation import TOP
 
-# A folder may include itself and those before it; solver and output do not know each other.
+# A folder may include itself and earlier ones; solver and output do not include each other.
 ORDER = "core < kernels < config < grid < physics < halo < solver output < tune < app"
 RANK = {folder: rank for rank, folders in enumerate(ORDER.split("<")) for folder in folders.split()}
 
@@ -33,12 +33,12 @@ LIBRARIES = {
     r"nvtx3/": r"src/core/trace_nvtx\.cpp",
     r"core/cuda_native\.hpp": r"kernels/(cuda|production|lectures)/.*|src/core/device_cuda\.cpp|src/halo/\w+_(nccl|cuda)\.cpp",
 }
-# the kernel registry, the host-device attribute, and what host kernels must ask of compiler and processor.
+# The kernel registry, the host-device attribute, and queries of compiler and processor for host kernels.
 CONDITIONAL = (
     r"kernels/registry\.cpp|src/core/host_device\.hpp|kernels/host/(vector|host_kernels)\.hpp|kernels/host_info\.cpp"
 )
-# Clocks that may jump, and what needs the date: a time stamp, the end of a Slurm job, the age of a file. All else
-# takes its time from core/timer.hpp.
+# Clocks that may jump, and code that needs the date: a time stamp, the end of a Slurm job, the age of a file. All other code uses
+# core/timer.hpp.
 WALL_CLOCK = re.compile(r"system_clock|high_resolution_clock|CLOCK_REALTIME|gettimeofday|std::time\(|MPI_Wtime|omp_get_wtime")
 DATED = r"src/core/text\.cpp|src/app/time_loop\.cpp|src/output/run_directory\.cpp"
 MOST_LINES = 800
@@ -48,10 +48,10 @@ OF_LECTURES = r"kernels/lectures/(lecture|cpu/row)\.hpp|kernels/cuda/hopper\.hpp
 HEADS = ("Algebra", "Mapping", "Storage", "Traffic")
 LAUNCHED_BY_A_LIBRARY = "kernels/lectures/reduction/11_cub.cu"
 MOST_LINES_OF_A_FUNCTION = 60
-# Longer ones that are known, by name: each may only become shorter.
+# Known longer functions, by name: they may only get shorter.
 LONG_FUNCTIONS = {"tma_pipeline": 114, "__launch_bounds__": 65}  # the second: register_tile, as ctags calls it
 
-# Lines, files and words: what the project may weigh. A commit that needs more says for which capability.
+# Lines, files and words: the allowed size of the project. A commit that needs more says for which capability.
 BUDGET = TOP / "tests" / "budget.json"
 WEIGHED = {
     "src": ("src", r".*"),
@@ -79,7 +79,7 @@ def includes(text):
 
 def wrong_direction(path, text):
     folder, below, _ = path.removeprefix("src/").partition("/")
-    here = folder if below else "app"  # as which main.cpp counts
+    here = folder if below else "app"  # main.cpp counts as part of app
     if here not in RANK:
         return [f"{path} lies in a folder that has no place in the order"]
     wrong = []
@@ -166,14 +166,14 @@ def test_functions_are_short(tmp_path):
 
 
 def files_of(folder):
-    """All that are here and no build's, nor a run's, nor a log that a tool keeps while it runs."""
+    """All files except those of builds and runs, and logs that a tool writes while it runs."""
     for where, folders, names in os.walk(folder):
         folders[:] = [each for each in folders if not re.match(r"\.git$|\.pytest_cache|build|runs$|__pycache__|.*egg-info", each)]
         yield from (path for path in map(Path(where).joinpath, names) if path.is_file() and path.suffix != ".log")
 
 
 def weight():
-    """What the budget bounds; of documents all but logs, which grow."""
+    """The counts that the budget limits; documents without logs, which grow."""
     found = {}
     for name, (folder, pattern) in WEIGHED.items():
         texts = [path.read_text(encoding="utf-8") for path in files_of(TOP / folder)
@@ -184,7 +184,7 @@ def weight():
 
 
 def test_the_project_weighs_what_its_budget_says():
-    """A budget far above the tree would bound nothing: who removes much lowers it."""
+    """A budget far above the actual size would limit nothing: a commit that removes much lowers it."""
     now, budget = weight(), json.loads(BUDGET.read_text(encoding="utf-8"))
     print(json.dumps(now))
     assert now.keys() == budget.keys()
@@ -193,7 +193,7 @@ def test_the_project_weighs_what_its_budget_says():
             assert 0.98 * budget[name][what] <= count <= budget[name][what], f"{what} of {name}: {count}"
 
 
-# Each rule rejects what it is there to reject, and allows the rest.
+# Each rule rejects these violations, and accepts the others.
 @pytest.mark.parametrize("rule, path, text", [
     (wrong_direction, "src/core/box.cpp", '#include "grid/field.hpp"\n'),
     (wrong_direction, "kernels/host/copy.cpp", '#  include "config/config.hpp"\n'),
@@ -228,7 +228,7 @@ def test_what_is_no_plain_launch_is_refused(tmp_path, launch):
 
 
 def test_no_file_names_this_machine():
-    """Paths of the checkout and of the developer's home folder mean nothing to anyone else."""
+    """Paths of the checkout and of the developer's home folder are meaningless elsewhere."""
     own = [f"{path}/" for path in (TOP, Path.home()) if len(path.parts) > 1]
     found = []
     for path in files_of(TOP):
@@ -248,7 +248,7 @@ def rows(path, heading):
 
 
 def is_a_test(name):
-    """`signals` or `fuzz_slow` of CTest; unit/test_x.cpp of these folders; tests/... of the checkout."""
+    """A CTest name, such as `signals` or `fuzz_slow`; unit/test_x.cpp below tests/; or tests/... of the checkout."""
     if name.startswith("tests/"):
         return (TOP / name).exists()
     if "/" in name:
@@ -271,7 +271,7 @@ def test_a_row_names_tests_that_exist(row):
     assert named, "no test is named"
     folder = ""
     for name in named:
-        if name.startswith("test_"):  # beside the one before it
+        if name.startswith("test_"):  # in the folder of the previous one
             name = folder + name
         folder = name.rsplit("/", 1)[0] + "/" if "/" in name else folder
         assert is_a_test(name), name
@@ -297,7 +297,7 @@ SKIPS = "def test_b(): pytest.skip('no')\n"
 @pytest.mark.parametrize("cases, code", [
     ("def test_a(): pass", 0), (SKIPS + "def test_a(): pass", 0), (SKIPS, 77), ("pytest.skip('no', allow_module_level=True)", 77),
     (SKIPS + "def test_c(): assert False", 1), (SKIPS + "@pytest.fixture\ndef broken(): raise OSError\ndef test_c(broken): pass", 1),
-    ("", 5)])  # a file without cases is a mistake
+    ("", 5)])  # a file without tests is an error
 def test_pytest_files_that_skip_all(tmp_path, cases, code):
     (tmp_path / "test_it.py").write_text(f"import pytest\n{cases}\n")
     result = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "all_skipped", "test_it.py"],

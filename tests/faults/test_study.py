@@ -1,5 +1,5 @@
-"""isotherm study: the cases of a deck, those that fail among them, what is collected of them, and the figures of `scaling:`, which
-follow from the records of the runs."""
+"""isotherm study: the cases of a deck, including failures, the collected results, and the figures of `scaling:`, which follow from the
+records of the runs."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from studies import BASE, collected, folders, rows, started, states, write_study
 
 FOUR = "  matrix: {problem.steps: [3, 4], precision: [fp32, fp64]}\n"
 NAMES = ["steps-3_precision-fp32", "steps-3_precision-fp64", "steps-4_precision-fp32", "steps-4_precision-fp64"]
-# Beyond the stable step of 3.7 s: the field grows beyond all bounds.
+# Above the stable step of 3.7 s: the field diverges.
 WITH_FAILURE = """\
   list:
     - {name: first}
@@ -25,7 +25,7 @@ WITH_FAILURE = """\
 
 
 def study(folder, *words, **options):
-    """As `ran`."""
+    """Like `ran`."""
     return ran("study", "deck.yaml", *words, cwd=folder, **options)
 
 
@@ -56,9 +56,9 @@ def test_every_case_has_its_folder_and_its_line(tmp_path):
     assert [case["run"] for case in whole["cases"]] == [record(tmp_path / "out" / name) for name in NAMES]
     assert whole["cases"][2]["settings"] == {"problem.steps": 4.0, "precision": "fp32"}
     order = [line.split()[0] for line in done.stdout.splitlines() if re.match(r"steps-\d_precision-fp\d\d +\d", line)]
-    assert order == [NAMES[0], NAMES[2], NAMES[1], NAMES[3]]  # by precision, else as they were
+    assert order == [NAMES[0], NAMES[2], NAMES[1], NAMES[3]]  # by precision, otherwise in order
     assert "0 of 4 cases to run" in study(tmp_path, "--dry-run").stdout
-    # A case is what a run of its deck is.
+    # A case equals a run of its deck.
     deck = tmp_path / "out" / NAMES[2] / f"{NAMES[2]}.yaml"
     ran("run", deck, "output.directory=alone", cwd=tmp_path)
     assert record(tmp_path / "alone")["fingerprint"] == record(deck.parent)["fingerprint"]
@@ -73,7 +73,7 @@ def test_one_failure_does_not_end_it(tmp_path):
     assert rows(out)["grows"]["exit_code"] == "76" and rows(out)["grows"]["message"]
     before = {name: started(out / name) for name in folders(out)}
 
-    again = study(tmp_path, code=76)  # what has failed stays so until --retry
+    again = study(tmp_path, code=76)  # failed cases stay failed until --retry
     assert "3 cases, 2 finished before, 1 failed before (--retry starts them again), 0 to run" in again.stdout
     assert {name: started(out / name) for name in folders(out)} == before
 
@@ -89,7 +89,7 @@ def test_a_failure_before_a_run_has_a_record_is_one(tmp_path):
     assert (row["state"], row["exit_code"]) == ("failed", "69")
     assert row["message"].startswith("cannot start 'no_such_launcher' (No such file or directory); ")
     assert "0 to run" in study(tmp_path, code=69).stdout
-    # How it is started is not what it is: with another launcher only --retry is needed.
+    # The launcher is not part of a case: after a change only --retry is needed.
     study(tmp_path, "--retry", f"study.launcher={LAUNCHER}")
     assert states(tmp_path / "out") == {"one": "done", "two": "done"}
 
@@ -119,12 +119,12 @@ def test_what_has_changed_is_replaced_only_where_that_is_asked(tmp_path):
     study(tmp_path, "output.overwrite=true")
     assert started(tmp_path / "out" / "a") == before["a"]
     assert rows(tmp_path / "out")["b"]["sweeps"] == "6"
-    # By what stands in the decks, not by how the folder is called.
+    # The contents of decks decide, not the name of the folder.
     assert "2 finished before, 0 to run" in study(tmp_path, f"output.directory={tmp_path}/out").stdout
 
 
 def test_a_case_takes_its_ranks(tmp_path):
-    """And heads have units."""
+    """Column heads have units."""
     write_study(tmp_path, "  matrix: {ranks: [1, 2], solver.kernel: [reference, openmp]}\n  zip: {problem.dt: [1]}\n")
     study(tmp_path)
     head = (tmp_path / "out" / "study.csv").read_text().splitlines()[0].split(",")
@@ -137,7 +137,7 @@ def test_a_case_takes_its_ranks(tmp_path):
 
 
 def test_jobs_run_at_once(tmp_path):
-    """A launcher that starts its case only when two of it are there."""
+    """A launcher that starts its case only when two cases are waiting."""
     launcher = write_script(tmp_path / "together.sh", """#!/bin/sh
 touch "there.$$"
 tries=0
@@ -174,7 +174,7 @@ def test_jobs_share_the_cores(tmp_path, monkeypatch):
 
 
 def test_a_case_that_this_machine_cannot_run_is_refused(tmp_path):
-    """No GPU is seen, whatever the machine has."""
+    """The GPUs of the machine are hidden."""
     write_study(tmp_path, "  matrix: {parallel.device: [cpu, cuda]}\n", BASE.replace("parallel: {device: cpu}\n", "").replace(
         "solver: {kernel: reference, reduction: reference}\n", ""))
     done = study(tmp_path, CUDA_VISIBLE_DEVICES="", code=69)
@@ -185,7 +185,7 @@ def test_a_case_that_this_machine_cannot_run_is_refused(tmp_path):
 SCALED = "scaling: {kind: strong, ranks: [1]}\n"
 
 
-@pytest.mark.parametrize("sections, words, message", [  # others: test_study_deck.py
+@pytest.mark.parametrize("sections, words, message", [  # test_study_deck.py tests others
     ("study:\n  matrix: {problem.steps: [3, 4]}\n  report: [stepp_s]\n", ["study"], "13:11: study.report: unknown column"),
     ("study:\n  matrix: {output.slices: [[{position: 5}]]}\n", ["study"], "12:40: output.slices.0.position: 5 m lies"),
     ("study:\n" + FOUR, ["study", "--limit", "3"], "11:1: study.limit: 4 cases are more than 3; write --limit 4 "),
@@ -208,7 +208,7 @@ def test_check_looks_at_all_cases(tmp_path):
 
 
 def test_a_launcher_that_wants_no_root_is_answered_with_the_remedy(tmp_path):
-    """Open MPI's words."""
+    """Uses Open MPI's message."""
     launcher = write_script(
         tmp_path / "mpirun", "#!/bin/bash\nprintf '%s\\n' -------- 'mpirun has detected an attempt to run as root.' '' "
         "'Running as root is *strongly* discouraged' >&2\nexit 1\n")

@@ -1,4 +1,4 @@
-"""`study:` and `scaling:` of a deck: which cases they make, what these are called, and what is rejected."""
+"""`study:` and `scaling:` of a deck: the cases that they define, their names, and rejected decks."""
 
 import itertools
 import json
@@ -17,7 +17,7 @@ def parse_in_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("ISOTHERM_PROGRAM", os.environ["ISOTHERM"])
 
     def parse(sections, *overrides, base=BASE):
-        """Behind the base deck, whose last line is the ninth."""
+        """Parses the sections after the base deck, whose last line is the ninth."""
         monkeypatch.setenv("ISOTHERM_PROGRAM", os.environ["ISOTHERM"])
         write_deck(tmp_path, base + sections)
         return StudyDeck(Program(), "deck.yaml", list(overrides), [n + 1 for n in range(len(overrides))])
@@ -37,7 +37,7 @@ def settings(deck, *keys):
 
 
 def resolved(case):
-    """The resolved deck as a map, by the program's own word."""
+    """The resolved deck as a map, from the program itself."""
     import yaml  # noqa: PLC0415
     return yaml.safe_load(case.deck)
 
@@ -104,7 +104,7 @@ def test_an_entry_of_a_list_of_the_deck_can_vary(parse):
 
 
 def refusal(start, parse, *words, **options):
-    """What is said of a deck that is wrong, which starts so."""
+    """The error message of a wrong deck, which must have this start."""
     said = expect_failure(65, start, parse, *words, **options)
     assert said.startswith(start)
     return said
@@ -112,13 +112,13 @@ def refusal(start, parse, *words, **options):
 
 SCALING, GPUS = "scaling: {kind: strong, ranks: [1, 2]}\n", "scaling: {kind: strong, gpus: [1, 4]}\n"
 WRONG = [
-    # Keys, where they stand.
+    # Keys and their positions.
     ("  list: [{name: a, steps: 3}]\n", "deck.yaml:11:20: study.list.0.steps: unknown key; did you mean 'problem.steps'?"),
     ("  matrix: {grid.cells.x: [3]}\n", "deck.yaml:11:12: study.matrix.grid.cells.x: unknown key"),
     ("  zip: {output.directory: [a, b]}\n", "deck.yaml:11:9: study.zip.output.directory: cannot vary"),
     ("  matrix: {output: [{snapshots: false}]}\n", "deck.yaml:11:12: study.matrix.output: cannot vary as a whole"),
     ("  metrix: {precision: [fp32]}\n", "deck.yaml:11:3: study.metrix: unknown key; did you mean 'matrix'?"),
-    # A key is given by one of them.
+    # A key may occur in one of them only.
     ("  matrix: {precision: [fp32]}\n  zip: {precision: [fp64]}\n",
      "deck.yaml:12:9: study.zip.precision: study.matrix on line 11 says it too; keep one"),
     ("  matrix: {solver: [{kernel: openmp}]}\n  list: [{name: a, solver.kernel: openmp}]\n",
@@ -134,11 +134,11 @@ WRONG = [
     ("  list: []\n", "deck.yaml:11:9: study.list: an empty list stands where a list of maps is wanted; write [{key.path: value}]"),
     ("  limit: 5\n", "deck.yaml:10:1: study: has no cases; add matrix, zip or list, or a section scaling"),
     ("  matrix: {ranks: [0]}\n", "deck.yaml:11:20: study.ranks: 0 is out of range; write a whole number from 1 to 1e6"),
-    # What is left out.
+    # Excluded cases.
     ("  matrix: {precision: [fp32, fp64]}\n  exclude: [{precision: fp32}, {precision: fp64}]\n",
      "deck.yaml:12:12: study.exclude: leaves out all 2 cases; remove an entry"),
     ("  matrix: {precision: [fp32]}\n  exclude: [{grid.cells: 4}]\n", "deck.yaml:12:14: study.exclude.0.grid.cells: does not vary; "),
-    # Cases, by their names.
+    # Errors of cases, by their names.
     ("  matrix: {problem.steps: [1, -2], precision: [fp32, fp64]}\n",
      "deck.yaml:11:31: problem.steps: -2 is out of range; write a whole number from 0 to 1e15 [cases steps--2_precision-fp32, "),
     # Names.
@@ -148,7 +148,7 @@ WRONG = [
     ("  list: [{name: deck}]\n", "deck.yaml:10:1: study.name: the name 'deck' of case 1"),
     ("  matrix: {problem.steps: [3, 4], ranks: [1, 4]}\n  name: \"{problem.steps}\"\n",
      "deck.yaml:12:9: study.name: case 1 (problem.steps 3, ranks 1) and case 2 (problem.steps 3, ranks 4) have one name, '3' ("),
-    # Overrides of what varies.
+    # Overrides of varied keys.
     ("  matrix: {precision: [fp32, fp64]}\n", "argument 1: precision: varies in this study ", ["precision=fp32"]),
     ("  matrix: {solver: [{kernel: openmp}, {kernel: reference}]}\n", "argument 1: solver.halo_width: varies in this study ",
      ["solver.halo_width=2"]),

@@ -1,4 +1,4 @@
-"""isotherm study --slurm without a Slurm: the job scripts, what sbatch is told, and what is rejected. A stand-in answers."""
+"""isotherm study --slurm without a Slurm: the job scripts, the options of sbatch, and rejections. Stand-ins answer."""
 
 import json
 import os
@@ -56,7 +56,7 @@ def submit(folder, queue, *words, code=0):
 
 
 def start(script, task, code=0, **environment):
-    """As Slurm would, but here."""
+    """Starts a task as Slurm would, on this machine."""
     return finished(["bash", script], code, cwd="/", env={**os.environ, "SLURM_ARRAY_TASK_ID": str(task), **environment})
 
 
@@ -104,12 +104,12 @@ def test_a_task_is_a_case_and_the_last_job_collects(work, queue):
         case = start(out / f"study_ranks_{script}.sbatch", task)
         assert case.stderr == "" and f"[1/1] {name}: done" in case.stdout
     assert not (out / "study.csv").exists()
-    last = start(out / "study_collect.sbatch", 1, code=75)  # c has not been
+    last = start(out / "study_collect.sbatch", 1, code=75)  # c has not finished
     assert "3 of 4 cases finished; go on with: isotherm study deck.yaml" in last.stderr
     assert states(out) == {"a": "done", "b": "done", "c": "not started", "d": "done"}
     assert rows(out)["b"]["ranks"] == "2" and len(collected(out)["cases"][1]["run"]["ranks"]) == 2
 
-    # Only what is missing; then nothing, and --slurm itself collects.
+    # Only the missing case; then none, and --slurm itself collects.
     assert "4 cases, 3 finished before, 1 to submit" in submit(work, queue).stdout
     assert "#SBATCH --array=3\n" in (out / "study_ranks_1.sbatch").read_text()
     start(out / "study_ranks_1.sbatch", 3)
@@ -138,7 +138,7 @@ def test_a_failed_case_is_submitted_with_retry(work, queue):
     start(work / "out" / "study_ranks_1.sbatch", 1)
     assert "b: failed (exit code 1)" in start(work / "out" / "study_ranks_2.sbatch", 2, code=70).stdout
     assert "1 failed before (--retry submits them again), 0 to submit" in submit(work, queue, code=70).stdout
-    # How it is started is not what it is.
+    # The launcher is not part of a case.
     write_study(work, "  list: [{name: a}, {name: b, ranks: 2}]\n" + LAUNCHER)
     assert "1 finished before, 1 to submit" in submit(work, queue, "--retry").stdout
     start(work / "out" / "study_ranks_2.sbatch", 2)
@@ -158,7 +158,7 @@ def test_a_deck_that_changes_while_its_jobs_wait_is_not_run(work, queue):
     task = start(script, 4, code=65, SLURM_ARRAY_JOB_ID="11")
     assert task.stderr.startswith("case d: is not what was submitted as 11_4 (problem.steps 6 -> 7); ")
     assert not (work / "out" / "d" / "run.json").exists()
-    start(script, 3, SLURM_ARRAY_JOB_ID="11")  # c is as it was
+    start(script, 3, SLURM_ARRAY_JOB_ID="11")  # c is unchanged
     submit(work, queue)
     start(script, 4, SLURM_ARRAY_JOB_ID="14")
 
@@ -179,7 +179,7 @@ def test_a_study_for_a_gpu_is_submitted_where_there_is_none(work, queue):
     write_study(work, "  list: [{name: a}, {name: b, ranks: 2}]\n", base)
     ran("study", "deck.yaml", "--slurm", cwd=work, PATH=queue.path, CUDA_VISIBLE_DEVICES="")
     assert start(work / "out" / "study_ranks_1.sbatch", 1, code=69, CUDA_VISIBLE_DEVICES="").stderr.endswith("[case a]\n")
-    # What no host can do is rejected here.
+    # Errors that apply to every host are rejected here.
     write_study(work, "  list: [{name: b, ranks: 6, parallel.process_grid: [1, 2, 2]}]\n", base)
     submit(work, queue, code=65)
 
@@ -215,7 +215,7 @@ def test_what_is_wrong_is_said_before_anything_is_submitted(work, queue, text, w
 def test_no_slurm_is_said_in_a_line(work, tmp_path):
     done = isotherm("study", "deck.yaml", "--slurm", cwd=work, code=69, PATH=str(tmp_path / "nothing"))
     assert done.stderr.startswith("cannot start 'sbatch' (No such file or directory); ")
-    ran("study", "deck.yaml", cwd=work)  # what was made ready is no obstacle to a study without it
+    ran("study", "deck.yaml", cwd=work)  # prepared scripts do not hinder a study without Slurm
 
 
 @pytest.mark.parametrize("body, message", [

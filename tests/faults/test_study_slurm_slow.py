@@ -1,4 +1,4 @@
-"""A study through a real Slurm, of one node: arrays, failures, cases that are cancelled, signalled or requeued and go on, the last job."""
+"""A study with a real Slurm of one node: arrays, failures, cases that are cancelled, signalled or requeued and resume, the last job."""
 
 import re
 import time
@@ -13,7 +13,7 @@ from studies import BASE, collected, folders, rows, started, states, write_study
 
 LONG = BASE.replace("diagnostics: 2", "diagnostics: 100").replace("steps: 4", "steps: 4, check_interval: 10").replace(
     "reduction: reference", "reduction: reproducible, halo_width: 1")
-# The long ones take the better part of a minute where messages and sums are late, else a second or two. `grows` is beyond the stable step.
+# With late messages and sums the long cases take most of a minute, otherwise a second or two. `grows` exceeds the stable step.
 CASES = """\
   list:
     - {name: short, precision: fp32}
@@ -27,7 +27,7 @@ SRUN = "srun --mpi=pmix --overlap --ntasks={ranks}"
 
 
 def submit(slurm, folder, *words, **environment):
-    """What is printed, and the numbers of the jobs, which have this environment too."""
+    """The output, and the numbers of the jobs, which also have this environment."""
     said = finished(command("study", "deck.yaml", "--slurm", *words), 0, cwd=folder, env={**slurm.environment, **environment}).stdout
     return said, re.findall(r"^job (\d+):", said, re.MULTILINE)
 
@@ -41,7 +41,7 @@ class Study:
         return submit(self.slurm, self.folder, f"study.launcher={SRUN}", **environment)
 
     def wait_for(self, case):
-        """Until it is about to sweep."""
+        """Waits until the case is about to sweep."""
         wait_until((self.out / case / "history.csv").exists, f"{case} does not start")
 
     def wait(self, jobs):
@@ -71,7 +71,7 @@ def test_a_study_goes_through_arrays_and_on_after_a_stop(study, halo_shim):
     study.slurm.ask("scancel", "--batch", "--signal=USR1", f"{two}_6")
     study.wait(jobs)
 
-    # The last job has collected.
+    # The last job has collected the results.
     assert states(study.out) == {"short": "done", "grows": "failed", "alone": "stopped", "requeued": "done",
                                  "cancelled": "stopped", "signalled": "stopped"}, study.said()
     assert rows(study.out)["grows"]["exit_code"] == "76"

@@ -1,4 +1,4 @@
-"""A study that is killed, or stopped, goes on later, and its cases with it: to the same bits."""
+"""A study that is killed or stopped resumes later, together with its cases, with the same bits."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ from program import family_of, finished_run, is_running, kill_all, LAUNCHER, ran
 from runs import checkpoints, expect_same_answer, record
 from studies import BASE, rows, started, states, write_study
 
-# The second takes seconds; a slice of it tells that it sweeps, long before history.csv is flushed.
+# The second case takes seconds; a slice shows that it sweeps, long before history.csv is flushed.
 SWEEPS = "long_slice_z1_00010000.hdf"
 LONG = BASE.replace("diagnostics: 2", "diagnostics: 1000, slices: [{axis: z, cell: 1, every_steps: 10000}]").replace(
     "steps: 4", "steps: 4, check_interval: 1000")
@@ -24,12 +24,12 @@ class Study(Background):
         super().__init__(folder, "study", "deck.yaml", *words)
 
     def wait_for(self, *path):
-        """Until a case has written this file."""
+        """Waits until a case has written this file."""
         self.wait_until((self.folder / "out").joinpath(*path).exists, f"no {path}")
 
 
 def sweeping(folder):
-    """A study whose second case sweeps."""
+    """A study whose second case is sweeping."""
     write_study(folder, CASES, LONG)
     job = Study(folder)
     job.wait_for("long", SWEEPS)
@@ -38,12 +38,12 @@ def sweeping(folder):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """The directory of the second case as a run that nothing stops."""
+    """The directory of the second case as an uninterrupted run."""
     return finished_run(tmp_path_factory.mktemp("whole"), LONG.replace("steps: 4,", "steps: 200000,"), "long", "output.directory=runs/long")
 
 
 def expect_all_done_as_without_a_stop(folder, whole):
-    """Only what was not finished was run again."""
+    """Only unfinished cases run again."""
     first = started(folder / "out" / "short")
     ran("study", "deck.yaml", cwd=folder)
     assert states(folder / "out") == {"short": "done", "long": "done", "after": "done"}
@@ -55,7 +55,7 @@ def expect_all_done_as_without_a_stop(folder, whole):
 
 
 def test_a_study_that_comes_at_once_waits_for_the_orphan(tmp_path, whole):
-    """Which ends by SIGTERM. Its checkpoint may still be under way; both must not write to one folder."""
+    """SIGTERM ends the orphan, which may still be writing its checkpoint; both must not write to one folder."""
     job = sweeping(tmp_path)
     os.kill(job.process.pid, signal.SIGKILL)
     job.process.wait()
@@ -75,7 +75,7 @@ def test_after_kill_9_of_study_and_case(tmp_path):
 
 
 def test_a_case_that_is_killed_has_failed(tmp_path):
-    """It is not the study's end, nor taken for one that was stopped: the next might be killed for the same reason."""
+    """It neither ends the study nor counts as stopped: the next run might be killed for the same reason."""
     job = sweeping(tmp_path)
     case, = [pid for pid in ranks_of(job.process.pid) if pid != job.process.pid]
     os.kill(case, signal.SIGKILL)
@@ -102,7 +102,7 @@ def test_a_directory_has_one_study_which_a_signal_stops_with_checkpoints(tmp_pat
 
 
 def test_ranks_stop_with_checkpoints_too(tmp_path):
-    """Through a launcher that answers SIGINT by killing them, as all do sooner or later."""
+    """Through a launcher that kills them on SIGINT, as all launchers do sooner or later."""
     launcher = write_script(tmp_path / "impatient.sh", """#!/bin/sh
 "$@" &
 trap 'kill -KILL $!' INT TERM
@@ -121,7 +121,7 @@ exit $code
 
 
 def test_a_second_signal_leaves_at_once(tmp_path):
-    """A case that does not stop holds nobody up, and does not outlive the study either."""
+    """A case that does not stop neither delays the study's end nor outlives the study."""
     launcher = write_script(tmp_path / "deaf.sh", "#!/bin/sh\ntrap '' INT USR1\n: > out/deaf/began\nexec sleep 10000\n")
     write_study(tmp_path, f"  list: [{{name: deaf, ranks: 2}}]\n  launcher: {launcher} {{ranks}}\n")
     job = Study(tmp_path)
@@ -129,7 +129,7 @@ def test_a_second_signal_leaves_at_once(tmp_path):
     case, = [pid for pid in family_of(job.process.pid) if pid != job.process.pid]
     job.process.send_signal(signal.SIGINT)
     said = next(line for line in iter(job.process.stdout.readline, "") if "SIGINT" in line)
-    time.sleep(0.6)  # within half a second it would be the same Ctrl-C
+    time.sleep(0.6)  # within half a second it would count as the same Ctrl-C
     assert job.process.poll() is None and is_running(case)
     job.process.send_signal(signal.SIGINT)
     assert job.end()[0] == -signal.SIGINT
@@ -140,7 +140,7 @@ def test_a_second_signal_leaves_at_once(tmp_path):
 
 
 def test_a_case_that_was_stopped_and_then_fails_has_failed(tmp_path):
-    """Its run.json is that of the run that was stopped."""
+    """Its run.json is from the stopped run."""
     job = sweeping(tmp_path)
     job.process.send_signal(signal.SIGTERM)
     assert job.end()[0] == 75

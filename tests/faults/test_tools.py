@@ -1,4 +1,4 @@
-"""`isotherm NAME` starts the tool isotherm-NAME: where it is looked for, and what is said where something is missing."""
+"""`isotherm NAME` starts the tool isotherm-NAME: where it is searched, and the messages if something is missing."""
 
 import os
 import re
@@ -16,7 +16,7 @@ TOOLS = re.findall(r"^isotherm-([a-z-]+) = ", (TOP / "postprocess" / "pyproject.
 
 @pytest.fixture
 def own(tmp_path):
-    """A folder with a tool of the user's."""
+    """A folder with a user's own tool."""
     folder = tmp_path / "own tools"
     folder.mkdir()
     for name in ("hello", "study"):
@@ -31,7 +31,7 @@ def path_of(folder):
 
 @pytest.fixture
 def alone(tmp_path):
-    """The program without what it was built or installed with."""
+    """The program alone, without its build or installation."""
     (tmp_path / "bin").mkdir()
     return shutil.copy(os.environ["ISOTHERM"], tmp_path / "bin" / "isotherm")
 

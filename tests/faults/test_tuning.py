@@ -1,5 +1,5 @@
-"""The autotuner in a run: its steps are steps of the run, what it found is reported, kept, and taken from the file; neither the
-field nor `check` depends on it."""
+"""The autotuner in a run: its steps are steps of the run; its results are reported, stored, and taken from the file; neither the field
+nor `check` depends on it."""
 
 import json
 import re
@@ -16,7 +16,7 @@ CPU = "parallel.device=cpu"
 HELD = "boundaries={x_min: {kind: temperature, value: 400}}"
 STEADY = "problem={kind: steady, method: jacobi, max_sweeps: 300, check_interval: 100, tolerance: 1e-30}"
 ENDLESS = "problem={kind: steady, method: jacobi, max_sweeps: 1000000000000, check_interval: 10000, tolerance: 0}"
-TAKEN = ("kernel", "tile", "time_block", "halo_width")  # of run.json, and of a candidate
+TAKEN = ("kernel", "tile", "time_block", "halo_width")  # in run.json and in each candidate
 
 
 def run(folder, *overrides, code=0, ranks=0):
@@ -25,7 +25,7 @@ def run(folder, *overrides, code=0, ranks=0):
 
 
 def run_until_tuned(folder, *overrides, ranks=0):
-    """What a run says that ends when the autotuner has, by a signal; and its record."""
+    """The output of a run that is stopped by a signal once the autotuner has finished; and its record."""
     words = program.command("run", "deck.yaml", CPU, "output.overwrite=true", ENDLESS, HELD, "solver.tuning_budget=1000", *overrides,
                             ranks=ranks)
     said = folder / "out.txt"
@@ -34,7 +34,7 @@ def run_until_tuned(folder, *overrides, ranks=0):
     while "fastest of" not in said.read_text(encoding="utf-8"):
         assert job.poll() is None, "it has ended"
         time.sleep(0.02)
-    job.send_signal(signal.SIGUSR1)  # which launchers pass on
+    job.send_signal(signal.SIGUSR1)  # launchers forward it
     assert job.wait(program.HANGS) == 75
     return said.read_text(encoding="utf-8"), runs.record(folder / "runs/deck")
 
@@ -47,7 +47,7 @@ def test_a_candidate_is_taken(folder, ranks):
     assert 0 < tuning["measured_s"] and 0 < tuning["sweeps"] <= record["performance"]["sweeps"]
     assert tuning["planes"] == 32 // (ranks or 1)
     steps = [c for c in tuning["candidates"] if not c["reduction"]]  # without a norm
-    # Which of them is the fastest is a matter of when each was measured; with a clock of its own, tests/mpi/test_autotuner.cpp knows.
+    # The fastest one depends on when each was measured; tests/mpi/test_autotuner.cpp tests the choice with a simulated clock.
     assert [method[key] for key in TAKEN] in [[c[key] for key in TAKEN] for c in steps]
     assert {c["time_block"] for c in steps if c["kernel"] == "openmp"} == {1}
     assert {4} <= {c["time_block"] for c in steps if c["kernel"] == "temporal_openmp"} <= set(range(2, 9))
@@ -66,7 +66,7 @@ def test_a_short_run_takes_what_it_had_time_for(folder):
 
 @pytest.mark.parametrize("overrides, source", [
     (["solver.tuning_budget=0"], "defaults"),
-    (["problem.check_interval=1"], "defaults"),  # no sweep is without a norm
+    (["problem.check_interval=1"], "defaults"),  # every sweep has a norm
     (["solver.kernel=openmp", "solver.tile=1plane", "solver.reduction=openmp"], "deck"),
 ])
 def test_nothing_is_measured(folder, overrides, source):
@@ -81,7 +81,7 @@ def test_a_file_remembers(folder):
     assert first["source"] == "measurement" and first["file"] == "tuning.json"
     kept = json.loads((folder / "tuning.json").read_text())
     assert [e["key"]["cells"] for e in kept["entries"]] == [[8, 9, 10]] and kept["entries"][0]["choice"]["complete"] is True
-    # What the file says is taken, whatever a measurement would find.
+    # The file decides, whatever a measurement would find.
     kept["entries"][0]["choice"].update(kernel="openmp", tile="1plane", time_block=1, reduction="openmp")
     (folder / "tuning.json").write_text(json.dumps(kept))
     result, second = run(folder, file, HELD, STEADY, code=10)
@@ -90,7 +90,7 @@ def test_a_file_remembers(folder):
     assert (method["kernel"], method["tile"], method["reduction"]) == ("openmp", "1plane", "openmp")
     assert "as tuning.json says" in result.stdout
     assert second["fingerprint"] == run(folder, HELD, STEADY, "solver.kernel=reference", code=10)[1]["fingerprint"]
-    # Another shape is another entry; a kernel of another program is none.
+    # Another shape is another entry; a kernel that this program lacks is ignored.
     _, third = run(folder, file, HELD, STEADY, "grid.cells=12", code=10)
     assert third["method"]["tuning"]["source"] == "measurement"
     kept = json.loads((folder / "tuning.json").read_text())
@@ -129,12 +129,12 @@ def test_a_file_that_cannot_be_kept_is_a_warning(folder):
     (["solver.tile=9planes", "solver.kernel=openmp"], "argument 3: solver.tile: '9planes' is no tile of kernel openmp; "),
     (["initial=[{shape: formula, formula: 1/(x-0.0625)}]", "solver.tuning_file=tuning.json"], "argument 3: initial.0.formula: ")])
 def test_a_wrong_deck_leaves_no_tuning_file(folder, overrides, line):
-    """Nothing is written before all that can be wrong with a deck has been looked at."""
+    """Nothing is written before the deck is fully checked."""
     program.expect_rejected(folder, program.isotherm("run", "deck.yaml", *overrides, CPU, cwd=folder), 65, line)
 
 
 def test_sums_that_decide_are_always_those_of_one_kernel(folder):
-    """The sums of two kernels differ in their last digits: what is faster today must not say when a run stops."""
+    """Sums of two kernels differ in their last digits: the faster kernel of the day must not decide when a run stops."""
     for norm in ("l1", "l2"):
         problem = f"problem={{kind: steady, method: jacobi, norm: {norm}, max_sweeps: 3, tolerance: 1e-30}}"
         _, record = run(folder, problem, HELD, code=10)

@@ -1,5 +1,5 @@
-/* A tool for NVTX (NVTX_INJECTION64_PATH): counts ranges by domain and name, and what was left open. At the end it writes
-   "DOMAIN NAME COUNT" lines, and "open COUNT", to the file TRACE_COUNTS with the process's number behind it. */
+/* A tool for NVTX (NVTX_INJECTION64_PATH): counts ranges by domain and name, and open ranges. At the end it writes
+   "DOMAIN NAME COUNT" lines, and "open COUNT", to the file TRACE_COUNTS.PID. */
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// What the tests of rows share: seeded fields, their way to a device and back, every row as a named case.
+// Shared by tests of kernels: seeded fields, copies to and from a device, each kernel as a named case.
 #pragma once
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@
 
 namespace isotherm {
 
-// Of cases that need a GPU: the first device, or a skip that says why there is none.
+// For cases that need a GPU: makes the first device, or skips the test with the reason why there is none.
 class CudaTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -57,7 +57,7 @@ std::size_t elements(const Field<T>& field) {
   return field.bytes() / sizeof(T);
 }
 
-// A field in host memory whose every element, padding too, is `value`.
+// A field in host memory with `value` in every element, including the padding.
 template <class T>
 Field<T> filled(Device& host, Int3 extent, int ghosts, T value) {
   Field<T> field(host, extent, ghosts);
@@ -65,7 +65,7 @@ Field<T> filled(Device& host, Int3 extent, int ghosts, T value) {
   return field;
 }
 
-// ... or a random number in [-1, 1), with full mantissas.
+// The same with random numbers in [-1, 1) that have full mantissas.
 template <class T>
 Field<T> random_field(Device& host, Int3 extent, int ghosts, std::uint64_t seed) {
   Field<T> field(host, extent, ghosts);
@@ -106,7 +106,7 @@ Field<T> with_region(Field<T> before, const Field<T>& from, const Box& region) {
   return before;
 }
 
-// Bit for bit over every padded cell; the first few differences are named.
+// Compares every padded cell bit by bit; the first few differences are reported.
 template <class T>
 void expect_same(FieldView<const T> expected, FieldView<const T> found) {
   ASSERT_EQ(expected.extent, found.extent);
@@ -132,7 +132,7 @@ void expect_same_there(Device& device, const Field<T>& expected, const Field<T>&
   expect_same<T>(expected.view(), found.view());
 }
 
-// Of device memory, on the host.
+// Copies a value from device memory to the host.
 template <class T>
 T fetched(Device& device, const void* from) {
   T value{};
@@ -141,7 +141,7 @@ T fetched(Device& device, const void* from) {
   return value;
 }
 
-// Grids of one cell, thin ones, odd ones, just below and above the width of a vector.
+// Grids of one cell, thin grids, odd extents, extents just below and above the vector width.
 inline const std::vector<Int3> shapes = {{1, 1, 1},  {1, 9, 7},  {9, 1, 7},   {9, 7, 1},    {1, 1, 40},
                                          {40, 1, 1}, {15, 3, 2}, {16, 3, 2},  {17, 23, 31}, {33, 5, 4},
                                          {64, 4, 3}, {65, 2, 5}, {127, 6, 3}, {40, 34, 22}};
@@ -175,11 +175,11 @@ inline std::vector<std::string_view> instruction_sets() {
   return names;
 }
 
-// One row of a table on one precision; host kernels once more for each instruction set of this processor.
+// A kernel of a registry in one precision; host kernels also for each instruction set of this processor.
 struct KernelCase {
   std::string_view kernel, precision;
   Backend backend;
-  std::string_view instruction_set;  // empty: as the table has it
+  std::string_view instruction_set;  // empty: that of the registry
 
   std::string label() const {
     return fmt::format("{}_{}{}{}", kernel, precision, instruction_set.empty() ? "" : "_", instruction_set);
@@ -190,7 +190,7 @@ inline std::string label_of(const testing::TestParamInfo<KernelCase>& info) {
   return info.param.label();
 }
 
-// The device of a row, and the host that has its layout.
+// The device of a case, and a host device with the same row alignment.
 class OnDevice : public testing::TestWithParam<KernelCase> {
  protected:
   void SetUp() override {
@@ -198,7 +198,7 @@ class OnDevice : public testing::TestWithParam<KernelCase> {
     if (!device_) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
     host_ = make_host_device(device_->row_alignment());
   }
-  // What no table names, as FaceCopy<T>: that of the case's backend, or of its instruction set.
+  // Functions that are in no registry, such as FaceCopy<T>: those of the backend or of the instruction set.
   template <class Functions>
   Functions functions(const Functions& (*of_backend)(Backend)) const {
     Functions found = of_backend(GetParam().backend);
@@ -209,14 +209,14 @@ class OnDevice : public testing::TestWithParam<KernelCase> {
   std::unique_ptr<Device> device_, host_;
 };
 
-// `Table` is a callable that gives the rows: the names are the same for both precisions.
+// One case per kernel and precision: kernel names are the same for both precisions.
 template <class Registry>
 std::vector<KernelCase> cases_of(const Registry& registry, Backend backend) {
   std::vector<KernelCase> cases;
   for (const auto& kernel : registry) {
     if (kernel.backend != backend) continue;
     if constexpr (requires { kernel.fused; }) {
-      if (kernel.fused) continue;  // the sweep's: test_temporal.cpp
+      if (kernel.fused) continue;  // tested with the sweeps in test_temporal.cpp
     }
     for (std::string_view precision : precisions) {
       cases.push_back({kernel.name, precision, backend, ""});
@@ -227,7 +227,7 @@ std::vector<KernelCase> cases_of(const Registry& registry, Backend backend) {
   return cases;
 }
 
-// The suite as Host/Suite.* and Cuda/Suite.*; `...`: the cases of `backend`.
+// Instantiates the suite as Host/Suite.* and Cuda/Suite.*; `...`: the cases of `backend`.
 #define ON_EACH_BACKEND(Suite, ...)                                                                    \
   inline std::vector<KernelCase> cases_of_##Suite(Backend backend) {                                   \
     return __VA_ARGS__;                                                                                \
@@ -235,7 +235,7 @@ std::vector<KernelCase> cases_of(const Registry& registry, Backend backend) {
   INSTANTIATE_TEST_SUITE_P(Host, Suite, testing::ValuesIn(cases_of_##Suite(Backend::host)), label_of); \
   INSTANTIATE_TEST_SUITE_P(Cuda, Suite, testing::ValuesIn(cases_of_##Suite(Backend::cuda)), label_of)
 
-// What has no table: one row of that name on each backend.
+// A registry entry for functions that have no registry: one of that name for each backend.
 struct NamedBackend {
   std::string_view name;
   Backend backend;
@@ -246,14 +246,14 @@ inline std::vector<KernelCase> backend_cases(Backend backend) {
   return cases_of(std::vector<NamedBackend>{{backend == Backend::host ? "host" : "cuda", backend}}, backend);
 }
 
-// The row of that name in a table.
+// The kernel of that name in a registry.
 template <class Registry>
 const auto& kernel_named(const Registry& registry, std::string_view name) {
   return *std::find_if(registry.begin(), registry.end(),
                        [&](const auto& kernel) { return kernel.name == name; });
 }
 
-// The row of a case, by the registry: `table` is a callable that gives the table of an instruction set.
+// The kernel of a case; `table` is a callable that returns the registry of an instruction set.
 template <class Table>
 auto kernel_of(const KernelCase& c, const Table& table) {
   const auto registry =
@@ -264,11 +264,11 @@ auto kernel_of(const KernelCase& c, const Table& table) {
   });
 }
 
-// Of stencil kernels: every tile on its device, and a block with boundaries on all six faces or some, each of
+// For stencil kernels: every tile on its device, and a block with boundaries on some or all faces, each of
 // another kind and value, some of them with a field of b.
 
-// Values that no compiler folds and whose products are inexact; other ones for each sweep of a launch. The
-// source is a field, or else the same in every cell.
+// Values that no compiler folds and whose products are inexact; they differ by sweep of a launch. The source
+// is a field, or the same in every cell.
 template <class T>
 Coefficients<T> coefficients(int sweep = 0, bool has_field = false) {
   const T by = T(0.013) * static_cast<T>(sweep);
@@ -276,15 +276,14 @@ Coefficients<T> coefficients(int sweep = 0, bool has_field = false) {
   return {T(0.37) - 2 * by, T(0.11) + by, T(0.13), T(0.075), sigma, heat};
 }
 
-// One case for each row that is a row here, in each precision: the instruction sets of a row share what these
-// tests look at.
+// One case per kernel and precision: these tests do not depend on the instruction set.
 inline std::vector<KernelCase> stencil_cases(Backend backend) {
   std::vector<KernelCase> all = cases_of(stencil_kernels<double>(), backend);
   std::erase_if(all, [](const KernelCase& c) { return !c.instruction_set.empty(); });
   return all;
 }
 
-// Calls use(row, device), with the row of the case's precision; skips the test where there is no device.
+// Calls use(kernel, device) with the kernel in the case's precision; skips the test if there is no device.
 template <class Use>
 void on_stencil_kernel(const KernelCase& c, const Use& use) {
   const auto device = device_of(c.backend);
@@ -295,8 +294,8 @@ void on_stencil_kernel(const KernelCase& c, const Use& use) {
   });
 }
 
-// The tiles to look at: of the throttles of one tile ("2x4x8x4@84") the first, as all are one kernel, which
-// waits longer or shorter.
+// The tiles to test. Of a tile's throttles ("2x4x8x4@84") only the first: all are the same kernel, with other
+// waiting times.
 template <class T>
 std::vector<int> tiles_of(const StencilKernel<T>& entry) {
   std::vector<int> chosen;
@@ -312,8 +311,8 @@ std::vector<int> tiles_of(const StencilKernel<T>& entry) {
   return chosen;
 }
 
-// Calls use(row, tile, device, shape) for every such tile and shape; grids of few cells in the first tile
-// only, as all tiles are one code and hold them whole.
+// Calls use(kernel, tile, device, shape) for every such tile and shape; tiny grids in the first tile only, as
+// all tiles run the same code and contain them whole.
 inline bool is_tiny(Int3 shape) {
   return shape.product() < 100;
 }
@@ -330,7 +329,7 @@ void on_every_tile(const KernelCase& c, const std::vector<Int3>& on_shapes, cons
   });
 }
 
-// What a sweep makes of one cell, `s` its source: the formula again, in std::fma.
+// The updated value of one cell with source `s`: the formula once more, in std::fma.
 template <class T>
 T swept(const Coefficients<T>& c, FieldView<const T> f, Int3 at, T s) {
   const Int3 x{1, 0, 0}, y{0, 1, 0}, z{0, 0, 1};
@@ -340,7 +339,7 @@ T swept(const Coefficients<T>& c, FieldView<const T> f, Int3 at, T s) {
   return std::fma(c.cz, f(at - z) + f(at + z), sum);
 }
 
-// What all rows are compared with; the ghosts stand.
+// The reference for all kernels; it uses the ghosts as they are.
 template <class T>
 void sweep_plainly(const Field<T>& in, Field<T>& out, const Box& region, const Field<T>* source = nullptr,
                    int sweep = 0) {
@@ -355,7 +354,7 @@ class BoundedBlock {
  public:
   static constexpr unsigned lower_faces = 0b010101, all_faces = 0b111111;
 
-  // `faces`: a boundary on those whose bit is set; `fields`: with a field of b on those.
+  // `faces`: bit mask of the faces with a boundary; `fields`: of those whose b is a field.
   BoundedBlock(Device& device, Int3 shape, int ghosts, unsigned faces = all_faces,
                unsigned fields = lower_faces)
       : shape_(shape), ghosts_(ghosts) {
@@ -375,7 +374,7 @@ class BoundedBlock {
     }
   }
 
-  // As at boundaries of several materials.
+  // Makes the boundary rule differ by cell, as for bodies of several materials.
   void differ_by_cell(Device& device) {
     for (int f = 0; f < face_count; ++f) {
       const auto [p, q] = tangents(f);
@@ -391,7 +390,7 @@ class BoundedBlock {
     }
   }
 
-  // The block and `layers` more cells where no boundary stands.
+  // The block, extended by `layers` cells where there is no boundary.
   Box region(Index layers) const {
     Box box{{0, 0, 0}, shape_};
     for (int f = 0; f < face_count; ++f) {
@@ -401,9 +400,9 @@ class BoundedBlock {
     return box;
   }
 
-  // Writes what stands beyond the boundaries in that sweep of a launch into the ghosts of `field`, in host
-  // memory, for the axes asked for: over the faces, and as far beyond their open edges as there is a cell to
-  // start from.
+  // Fills the ghosts beyond the boundaries across the given axes, for that sweep of a launch; `field` is in
+  // host memory. Fills them over the whole faces, and beyond open edges as far as there are cells next to the
+  // ghosts.
   void fill_ghosts(FieldView<T> field, std::array<bool, 3> axes, int sweep = 0) const {
     fill_ghosts(field, axes, sweep, ghosts_);
   }
@@ -451,9 +450,9 @@ class BoundedBlock {
   std::array<Buffer, face_count> b_fields_, rules_;
 };
 
-// A block with boundaries, a field, and what a launch of `time_block` sweeps has to make of it: plain
-// sweeps, with the ghosts that the kernel fills itself. The others hold anything, or what stands beyond the
-// boundaries. Of a field that has a NaN the norm alone is looked at, which must be one.
+// A block with boundaries, a field, and the expected result of a launch of `time_block` sweeps: plain sweeps,
+// with the ghosts that the kernel fills itself. Other ghosts hold random values or those of the boundary
+// rule. For a field with a NaN only the norm is tested: it must be NaN.
 struct SweepSetting {
   Int3 shape;
   unsigned mask = 0b111111, fields = 0b111111;  // faces with a boundary; of them those whose b is a field
@@ -474,10 +473,10 @@ class SweepCase {
     }
   }
 
-  // The block, and so many layers of ghosts where no boundary stands.
+  // The block, extended by `layers` of ghosts where there is no boundary.
   Box region(Index layers) const { return here_.region(layers); }
 
-  // With its norm, where there is an operation. `interior`: what is swept first, where a step has two parts.
+  // With an operation, also checks the norm. `interior`: the part that a step in two parts sweeps first.
   void expect_of(const StencilKernel<T>& kernel, int tile, const Box& region, std::optional<ReductionOp> op,
                  const std::optional<Box>& interior = {}) const {
     SCOPED_TRACE("region " + text(region) + ", boundaries " + std::to_string(setting_.mask) + ", ghosts " +
@@ -530,7 +529,7 @@ class SweepCase {
   SweepSetting setting_;
   BoundedBlock<T> there_{device_, setting_.shape, setting_.ghosts, setting_.mask, setting_.fields},
       here_{*host_, setting_.shape, setting_.ghosts, setting_.mask, setting_.fields};
-  // After all sweeps, and one less.
+  // After all sweeps, and after all but the last.
   Field<T> swept_ = filled(*host_, setting_.shape, setting_.ghosts, T(0)), before_ = start();
   Field<T> source_ =
       random_field<T>(*host_, setting_.has_source ? setting_.shape : Int3{1, 1, 1}, setting_.ghosts, 52);

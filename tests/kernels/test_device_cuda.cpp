@@ -1,4 +1,4 @@
-// The CUDA device: what it says where there is none, memory, copies, order and errors.
+// The CUDA device: its message if there is none, memory, copies, order and errors.
 #include <chrono>
 #include <cstdint>
 #include <numeric>
@@ -72,7 +72,7 @@ TEST_F(DeviceCuda, AllocationThatDoesNotFitNamesBothFigures) {
     expect_says(text, std::to_string(asked) + " bytes");
     expect_says(text, " bytes are free");
     EXPECT_EQ(text.find("(0 bytes"), std::string::npos) << text;
-    // The error is gone with the throw: the next call must not report it again.
+    // The exception clears the error: the next call must not report it again.
     EXPECT_NO_THROW(Buffer(*device, mebibyte, kind));
     EXPECT_NO_THROW(device->synchronize(Stream{}));
   }
@@ -115,13 +115,13 @@ TEST_F(DeviceCuda, EventsOrderStreams) {
   device->record(written, writer);
   device->wait(reader, written);
   device->copy(result.data(), small.data(), 4096, reader);
-  device->synchronize(reader);  // not the writer: its end follows from the event
+  device->synchronize(reader);  // not the writer: the event implies its end
   EXPECT_EQ(result.as<std::uint32_t>()[0], 2u);
   EXPECT_EQ(result.as<std::uint32_t>()[1023], 2u);
   device->synchronize(written);
 }
 
-// A longer copy takes longer, and nothing takes no time.
+// A longer copy takes longer, and no copy takes zero time.
 TEST_F(DeviceCuda, StopwatchTakesTheTimeOfWhatIsQueued) {
   const Owned<Stream> stream = own_stream(*device, Priority::normal);
   const Buffer from(*device, 256 * mebibyte), to(*device, 256 * mebibyte);
@@ -151,7 +151,7 @@ TEST_F(DeviceCuda, FailedCallsAreErrorsAndLeaveTheDeviceUsable) {
   EXPECT_NO_THROW(device->synchronize(Stream{}));
 }
 
-// A new thread has device 0 as its current one, whatever the first thread did.
+// Device 0 is the current device of a new thread, whatever the first thread did.
 TEST_F(DeviceCuda, DevicesWorkFromAnyThreadAndSideBySide) {
   const int count = static_cast<int>(find_cuda_devices().devices.size());
   std::vector<std::unique_ptr<Device>> devices;

@@ -9,7 +9,7 @@
 namespace isotherm::test {
 namespace {
 
-// Every cell holds its own number, so that a cell out of place is seen.
+// Every cell holds its own number, so that a misplaced cell is detected.
 template <class T>
 Field<T> numbered(Device& host, Int3 extent, int ghosts) {
   Field<T> field(host, extent, ghosts);
@@ -19,7 +19,7 @@ Field<T> numbered(Device& host, Int3 extent, int ghosts) {
 
 class FaceCopyOf : public OnDevice {};
 
-// Slabs at the six faces, an edge, a corner, all of the padded block.
+// Slabs at the six faces, an edge, a corner, the block, the padded block.
 std::vector<Box> boxes_of(Int3 n, int g) {
   const Box padded{{-g, -g, -g}, {n.x + g, n.y + g, n.z + g}};
   std::vector<Box> boxes = {padded, {{0, 0, 0}, n}, {{-g, -g, 0}, {0, 0, n.z}}, {{-g, -g, -g}, {0, 0, 0}}};
@@ -36,7 +36,7 @@ std::vector<Box> boxes_of(Int3 n, int g) {
 TEST_P(FaceCopyOf, PacksXFastestAndUnpacksWhatItPacked) {
   for_precision(GetParam().precision, [&]<class T>(T) {
     const FaceCopy<T> copy = functions(FaceCopy<T>::on);
-    // The last has more planes than a grid has blocks along z.
+    // The last one has more planes than a grid can have thread blocks along z.
     for (Int3 n : {Int3{1, 1, 1}, Int3{17, 5, 3}, Int3{3, 17, 29}, Int3{64, 40, 33}, Int3{2, 1, 70001}}) {
       for (int g : {1, 2, 4}) {
         if (n.z > 70000 && g > 1) continue;
@@ -86,8 +86,8 @@ TEST_P(FaceCopyOf, CopiesABoxWithinTheField) {
   });
 }
 
-// Boundaries on the faces whose bit is set in `mask`; the odd ones have a field of b. The region is the
-// block, or reaches `extend` cells into the ghosts where no boundary stands.
+// Boundaries on the faces whose bit is set in `mask`; the upper ones have a field of b. The region is the
+// block, extended by `extend` cells into the ghosts where there is no boundary.
 template <class T>
 void check_boundaries(const FaceCopy<T>& copy, Device& device, Device& host, Int3 n, int ghosts, int extend,
                       unsigned mask) {
@@ -105,7 +105,7 @@ TEST_P(FaceCopyOf, FillsTheGhostsBeyondBoundariesAndNoOthers) {
       for (int ghosts : {1, 3}) {
         for (int extend : {0, ghosts - 1}) {
           for (unsigned mask = 0; mask < 64; ++mask) {
-            const bool few = n.x > 100 && mask % 21 != 0;  // none, every other one, all
+            const bool few = n.x > 100 && mask % 21 != 0;  // no faces, all lower, all upper, all
             if (few) continue;
             SCOPED_TRACE(text(n) + " ghosts " + std::to_string(ghosts) + " extend " + std::to_string(extend) +
                          " walls " + std::to_string(mask));
@@ -117,7 +117,7 @@ TEST_P(FaceCopyOf, FillsTheGhostsBeyondBoundariesAndNoOthers) {
   });
 }
 
-// A region that ends before a boundary needs none of its ghosts, and of the others only those beside it.
+// A region reads the ghosts of a boundary only where it reaches that boundary.
 TEST_P(FaceCopyOf, FillsOnlyWhatTheRegionLooksInto) {
   for_precision(GetParam().precision, [&]<class T>(T) {
     const Int3 n{9, 8, 7};
@@ -158,12 +158,12 @@ TEST_P(FaceCopyOf, FillsEveryPaddedCell) {
 
 ON_EACH_BACKEND(FaceCopyOf, backend_cases(backend));
 
-// Stores into another field's ghosts or by way of a buffer, and the flags around them, with both sides on one
-// device: the test plays the peers.
+// Direct stores into another field's ghosts, stores through a buffer, and their flags. Both sides are on one
+// device: the test acts as the peers.
 
 constexpr int links = 2;
 
-// What two peers and this rank share, and what the peers have said.
+// The flags that two peers and this rank share.
 class Flags {
  public:
   explicit Flags(Device& device) : device_(device), memory_(device, sizeof(Shared)) {
@@ -208,7 +208,7 @@ struct Boxes {
   int link;
 };
 
-// How cells come to where they belong.
+// How cells are copied to their destination.
 enum class Way { direct, buffer };
 
 class PeerCopyCuda : public CudaTest {
@@ -217,7 +217,7 @@ class PeerCopyCuda : public CudaTest {
     CudaTest::SetUp();
     if (device) host = make_host_device(device->row_alignment());
   }
-  // What is queued waits for a peer until it is given up.
+  // Checks that the queued work waits for a peer, until the peer is abandoned.
   void expect_to_wait_until_given_up(Flags& flags) {
     const Owned<Event> ended = own_event(*device);
     device->record(ended, stream());
@@ -233,7 +233,7 @@ class PeerCopyCuda : public CudaTest {
     return cells;
   }
 
-  // Every cell of `from` is its place plus one, every cell of `to` its place, negative.
+  // Every cell of `from` holds its index plus one, every cell of `to` its negative index.
   template <class T>
   void check(Way way, Int3 from_extent, Int3 to_extent, int ghosts, const std::vector<Boxes>& boxes) {
     Field<T> from_host(*host, from_extent, ghosts), to_host(*host, to_extent, ghosts);
@@ -281,8 +281,8 @@ class PeerCopyCuda : public CudaTest {
     EXPECT_EQ(std::memcmp(result.data(), to_host.data(), result.bytes()), 0)
         << from_extent.x << " cells along x";
   }
-  // Faces whose rows are whole words, rows with a rest, single cells and corners, more words than one block
-  // takes and more than all blocks take at once.
+  // Faces whose rows are whole words, rows with a remainder, single cells and corners, more words than one
+  // thread block copies and more than all thread blocks copy at once.
   template <class T>
   void check_all(Way way) {
     for (const Index nx : {1, 2, 3, 5, 32, 33, 131, 1024}) {
@@ -318,7 +318,7 @@ TEST_F(PeerCopyCuda, CellsOfEveryBoxAndNoOthers) {
   }
 }
 
-// What has not been stored is not unpacked: of two messages in buffers one has come.
+// Cells that have not been stored are not unpacked: of two messages in buffers one has arrived.
 TEST_F(PeerCopyCuda, NothingIsUnpackedBeforeThePeerHasStored) {
   const Buffer cells = copied_to<double>(*device, {0, 1, 2, 3, 4, 5, 6, 7});
   double* const cell = cells.as<double>();
@@ -338,9 +338,9 @@ TEST_F(PeerCopyCuda, NothingIsUnpackedBeforeThePeerHasStored) {
   EXPECT_EQ(fetched<8>(cell), (std::array<double, 8>{0, 1, 2, 3, 4, 5, 2, 7}));
 }
 
-// One peer has said that it is free, the other never does.
+// One peer has set its `free` flag, the other never does.
 TEST_F(PeerCopyCuda, NothingIsStoredWhereThePeerIsNotFreeAndAllEndsWhenItIsGivenUp) {
-  // Cells 0 and 1 would become cells 2 and 3, which are all one.
+  // Cells 0 and 1 would become copies of cells 2 and 3, which are 1.
   const Buffer cells = copied_to<double>(*device, {0, 0, 1, 1});
   double* const cell = cells.as<double>();
   PeerMessages<double> messages{};
@@ -355,7 +355,7 @@ TEST_F(PeerCopyCuda, NothingIsStoredWhereThePeerIsNotFreeAndAllEndsWhenItIsGiven
 
   EXPECT_EQ(fetched<2>(cell), (std::array<double, 2>{0, 1}));
   const Flags::Shared after = flags.look();
-  EXPECT_EQ(after.there[0].free, 1u);  // this rank's ghosts are free all the same
+  EXPECT_EQ(after.there[0].free, 1u);  // this rank reports its own ghosts free nevertheless
   EXPECT_EQ(after.there[0].stored, 0u);
   EXPECT_EQ(after.there[1].stored, 1u);
 }

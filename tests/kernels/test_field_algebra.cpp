@@ -1,6 +1,5 @@
-// Combinations of two fields; defects, and changes that are added, of the field's precision and of a lower
-// one; products and steps of conjugate gradients: against their definition, on every backend, compared with
-// ==.
+// Combinations of two fields; defects and added changes, in the field's precision and in a lower one;
+// products and steps of conjugate gradients. Compared with their definition by ==, on every backend.
 #include "kernels/conjugate_steps.hpp"
 #include "kernels/field_algebra.hpp"
 #include "support.hpp"
@@ -39,7 +38,7 @@ class FieldAlgebraOf : public OnDevice {
     }
   }
 
-  // With the defect and without it.
+  // Tests the norms with the defect stored and without it.
   template <class T, class Change>
   void expect_norms(Defect<T, Change> defect, const Field<T>& after, const Field<T>& before) {
     const ChangeTransfer<T, Change>& transfer = functions(ChangeTransfer<T, Change>::on);

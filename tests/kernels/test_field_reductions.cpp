@@ -1,4 +1,4 @@
-// What looks at all cells of a field: extremes and jumps across boundaries, histograms, fingerprints.
+// Reductions over all cells of a field: extremes, jumps across boundaries, histograms, fingerprints.
 #include <bit>
 #include <cmath>
 #include <numeric>
@@ -19,7 +19,7 @@ class Survey : public OnDevice {
   static double jump_of(T a, T b, T cell) {
     return static_cast<double>(boundary_ghost(a, b, cell)) - static_cast<double>(cell);
   }
-  // What launch(result) leaves.
+  // The result that launch(result) stores.
   template <class Part, class Launch>
   Part fetch(const Launch& launch) {
     const Buffer result(*device_, sizeof(Part));
@@ -60,7 +60,7 @@ TEST_P(Survey, CountsNaNAndLooksPastIt) {
   for_precision(GetParam().precision, [&]<class T>(T) {
     const FieldReductions<T> of = functions(FieldReductions<T>::on);
     constexpr T nan = std::numeric_limits<T>::quiet_NaN();
-    Field<T> field = filled(*host_, {21, 5, 3}, 1, nan);  // ghosts and padding are none of its business
+    Field<T> field = filled(*host_, {21, 5, 3}, 1, nan);  // ghosts and padding must be ignored
     const auto look = [&] { return extremes(of, to_device(*device_, field)); };
     Extremes e = look();
     EXPECT_EQ(e.nans, 21 * 5 * 3);
@@ -74,7 +74,7 @@ TEST_P(Survey, CountsNaNAndLooksPastIt) {
   });
 }
 
-// By the ghosts that a sweep would read.
+// The reference uses the ghosts that a sweep would read.
 TEST_P(Survey, JumpsAcrossEachWallAreGhostLessCell) {
   for_precision(GetParam().precision, [&]<class T>(T) {
     const FieldReductions<T> of = functions(FieldReductions<T>::on);
@@ -108,8 +108,8 @@ TEST_P(Survey, JumpsAcrossEachWallAreGhostLessCell) {
   });
 }
 
-// Cells beyond the boundary have no say; what is no number along it is counted, not added. The last boundary
-// has cells for several threads, and blocks.
+// Cells beyond the boundary are ignored. Jumps that are not finite are counted, not added. The last boundary
+// has cells for several threads and thread blocks.
 TEST_P(Survey, JumpsThatAreNoNumbersAreCounted) {
   for_precision(GetParam().precision, [&]<class T>(T) {
     const FieldReductions<T> of = functions(FieldReductions<T>::on);
@@ -139,11 +139,11 @@ TEST_P(Survey, JumpsThatAreNoNumbersAreCounted) {
 
 ON_EACH_BACKEND(Survey, cases_of(std::vector<NamedBackend>{{"survey", backend}}, backend));
 
-// Histogram rows: counts by the edges themselves, the same from every row; NaN and infinities are never lost.
+// Histogram kernels: each counts by the edges, and all agree; NaN and infinities are never lost.
 
 using Counts = std::vector<std::uint64_t>;
 
-// Looks at every edge; knows nothing of Bins::slot.
+// Compares with every edge; does not use Bins::slot.
 template <class T>
 Counts expected(const Field<T>& field, Box region, const Bins& bins) {
   Counts counts(static_cast<std::size_t>(bins.count) + 3, 0);
@@ -170,7 +170,7 @@ class HistogramVariant : public OnDevice {
   template <class T>
   Counts count(const Field<T>& field, Box region, const Bins& bins) {
     const Field<T> there = to_device(*device_, field);
-    Counts counts(static_cast<std::size_t>(bins.slots()), 77);  // what was there before does not count
+    Counts counts(static_cast<std::size_t>(bins.slots()), 77);  // previous contents must be ignored
     const Buffer buffer = copied_to(*device_, counts);
     kernel_of(GetParam(), histogram_kernels<T>)
         .launch({there.view(), region, bins, buffer.as<std::uint64_t>()}, {});
@@ -197,7 +197,7 @@ TEST_P(HistogramVariant, CountsRandomCellsOfAnyShape) {
   });
 }
 
-// Values on edges, beside edges, beyond all of them, and none.
+// Values on edges, next to edges, beyond all of them, and NaN.
 TEST_P(HistogramVariant, PutsEdgesNaNAndInfinitiesWhereTheyBelong) {
   for_precision(GetParam().precision, [&]<class T>(T) {
     constexpr T infinity = std::numeric_limits<T>::infinity();
@@ -238,7 +238,7 @@ TEST_P(HistogramVariant, CountsAllCellsOfOneTemperature) {
 
 ON_EACH_BACKEND(HistogramVariant, cases_of(histogram_kernels<double>(), backend));
 
-// The fingerprint: changed by any swap of unequal cells and by any flipped bit, the same for any split.
+// The fingerprint changes with any swap of unequal cells and any flipped bit, but with no decomposition.
 
 template <class T>
 using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;

@@ -112,7 +112,7 @@ TEST_P(FormulaGridOf, HasTheBitsOfSinglePoints) {
   });
 }
 
-// What does not fit into the stack of eight warps, and of one.
+// Stacks that do not fit into the shared memory of eight warps, and of one.
 TEST_P(FormulaGridOf, HasRoomForTheDeepest) {
   Random random;
   for (const int depth : {7, 40, deepest_formula}) {

@@ -1,6 +1,5 @@
-// Multigrid's transfers between two grids: against their definition in plain loops, on grids that nest and
-// grids that do not, on every backend; compared with ==. So are those of semicoarsened grids, and their
-// sweeps.
+// Multigrid's transfers between two grids, nested or not, and the transfers and sweeps of semicoarsened
+// grids. Compared with their definition in plain loops by ==, on every backend.
 #include "kernels/grid_transfer.hpp"
 
 #include <utility>
@@ -17,7 +16,7 @@ struct Tables {
   std::array<std::vector<CellOverlap<T>>, 3> overlaps;
   std::array<std::vector<Interpolation<T>>, 3> interpolations;
 
-  // Ghosts of the coarse grid stand for what is beyond it.
+  // Ghosts of the coarse grid represent the values beyond it.
   Tables(Int3 fine, Int3 coarse) {
     for (int axis = 0; axis < 3; ++axis) {
       const auto at = static_cast<std::size_t>(axis);
@@ -54,8 +53,8 @@ struct Tables {
 struct Grids {
   Int3 fine, coarse;
 };
-// Two by two by two, with more cells than a warp has lanes and than a block walks through; odd;
-// semicoarsened.
+// Coarsening by two along every axis, with more cells than a warp has lanes and a thread block covers; odd
+// extents; semicoarsening.
 constexpr Grids all_grids[] = {
     {{8, 4, 6}, {4, 2, 3}},        {{2, 4, 2}, {1, 2, 1}}, {{66, 2, 4}, {33, 1, 2}},
     {{134, 22, 70}, {67, 11, 35}}, {{9, 7, 5}, {5, 4, 3}}, {{41, 12, 1}, {21, 6, 1}},
@@ -74,7 +73,7 @@ TEST_P(GridTransferOf, RestrictsTheMeanUpdate) {
         const Boundary<T> across_x[] = {{own_x, T(-0.5), {T(0.3)}}, {own_x, T(0.25), {T(-0.7)}}};
         Field<T> fine = random_field<T>(*host_, n, 1, 1), source = random_field<T>(*host_, n, 1, 2);
         const Field<T> there = to_device(*device_, fine);
-        if (own_x)  // which ghosts of the device's field do not hold
+        if (own_x)  // these ghosts are not set in the device's field
           for_each_cell(Int3{1, n.y, n.z}, [&](Int3 at) {
             fine.view()(-1, at.y, at.z) = across_x[0].ghost(at.y, at.z, fine.view()(0, at.y, at.z));
             fine.view()(n.x, at.y, at.z) = across_x[1].ghost(at.y, at.z, fine.view()(n.x - 1, at.y, at.z));
@@ -166,14 +165,14 @@ ON_EACH_BACKEND(GridTransferOf, backend_cases(backend));
 // Semicoarsened grids: restriction is the adjoint of interpolation, and along a chain of cells a coarse grid
 // is the fine one without its odd cells.
 
-// Of the faces by axis, and the ground where there is one.
+// From the face conductances by axis, and the ground conductance if there is one.
 GridConductances conductances_of(const std::vector<Field<float>>& fields) {
   GridConductances g{{fields[0].view(), fields[1].view(), fields[2].view()}, {}};
   if (fields.size() > 3) g.ground = fields[3].view();
   return g;
 }
-// Conductances over three decades, those of upper boundaries one cell beyond the block; in the ghosts of a
-// periodic axis those of its other end. With ground, or without.
+// Random conductances over three decades. Those of upper boundaries are stored one cell beyond the block; the
+// ghosts of a periodic axis hold those of its other end. With ground, or without.
 struct RandomGrid {
   std::vector<Field<float>> fields;
   RandomGrid(Device& host, Int3 n, int periodic_axis, bool has_ground = true) {
@@ -348,7 +347,7 @@ void wrap(FieldView<float> field, const HalvingCase& c, Index n) {
   });
 }
 
-// What restriction gives of a residual r, and interpolation makes of an error e: (P^T r, e) = (r, P e).
+// For a residual r and an error e: (P^T r, e) = (r, P e) for restriction P^T and interpolation P.
 TEST(SemicoarsenedGrids, RestrictByTheAdjointOfInterpolation) {
   const auto host = make_host_device();
   for (const HalvingCase& c : halvings) {
@@ -377,8 +376,8 @@ TEST(SemicoarsenedGrids, RestrictByTheAdjointOfInterpolation) {
   }
 }
 
-// Of a chain of cells elimination of every second one is exact: an error that is interpolated has no residual
-// there, and that of the coarse grid's own equation elsewhere.
+// Along a chain of cells, elimination of every second cell is exact: an interpolated error has no residual
+// there, and elsewhere the residual of the coarse grid's equation.
 TEST(SemicoarsenedGrids, AreExactAlongAChain) {
   const auto host = make_host_device();
   for (const Index n : {2, 3, 8, 9}) {

@@ -1,5 +1,5 @@
-// Kernels that sweep bodies of several materials give the bits of the formula in every cell, and heat is
-// summed with the rho c of each.
+// Kernels for bodies of several materials give the bits of the formula in every cell, and heat is summed with
+// each material's rho c.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,8 +16,8 @@ namespace {
 
 constexpr int classes = 5;
 
-// Blocks of cells of one class, so that some are among their own, and single ones; beyond a boundary that of
-// the cell before it.
+// Boxes of cells of one class, large enough to have an interior, and single cells of another; ghosts beyond a
+// boundary have the class of the adjacent cell.
 Field<std::uint8_t> random_classes(Device& host, Int3 extent, int ghosts, unsigned faces) {
   Field<std::uint8_t> field = filled<std::uint8_t>(host, extent, ghosts, 0);
   std::mt19937 random(7);
@@ -66,7 +66,7 @@ struct MaterialTables {
       for (int i = 0; i < classes; ++i)
         for (int j = 0; j < i; ++j) at(axis, i, j) = at(axis, j, i);
   }
-  // In order of sweeps, then of classes.
+  // Ordered by sweep, then by class.
   std::vector<T> steps() const {
     std::vector<T> all;
     for (int sweep = 0; sweep < most_sweeps_per_launch; ++sweep)
@@ -178,7 +178,7 @@ class MaterialsSweep : public OnDevice {
     if (s.has_source) args.source = source_there.view();
     args.materials = materials;
     std::vector<int> tiles = tiles_of(kernel);
-    // One in turn, where all together would take half the time of all emulated cases.
+    // Uses one tile per setting: all tiles together would take half the time of all emulated cases.
     if (is_slow(*device_) && s.extent.x > 100 && kernel.max_time_block > 1)
       tiles = {tiles[s.number / 4 % tiles.size()]};
     for (const int tile : tiles) {
@@ -195,7 +195,7 @@ class MaterialsSweep : public OnDevice {
 TEST_P(MaterialsSweep, gives_the_bits_of_the_formula) {
   for_precision(GetParam().precision, [&]<class T>(T) {
     const StencilKernel<T> kernel = kernel_of(GetParam(), stencil_kernels<T>);
-    // Each problem with each number of sweeps on the small ones, with all else in turn on the large one.
+    // Small grids: each problem with each number of sweeps. The large grid: the other settings in turn.
     unsigned problem = 0;
     for (const Int3 extent : {Int3{1, 1, 1}, Int3{37, 9, 7}, Int3{140, 34, 9}}) {
       const unsigned problems = extent.x > 100 ? 1 : 2;

@@ -36,7 +36,7 @@ class Exact {
   mpfr_t number_;
 };
 
-// How far `found` is from the exact value, in units of the last place of a double there.
+// The distance of `found` from the exact value, in units in the last place.
 double distance(double found, Exact& exact) {
   const double rounded = mpfr_get_d(*exact, MPFR_RNDN);
   if (std::isnan(rounded) || std::isnan(found))
@@ -49,8 +49,7 @@ double distance(double found, Exact& exact) {
   return std::abs(mpfr_get_d(*error, MPFR_RNDN)) / unit;
 }
 
-// Arguments: most of moderate size, with all exponents among them; sometimes next to a multiple of pi/2 or
-// to 1.
+// Arguments: most of moderate size, some with any exponent, some next to a multiple of pi/2 or to 1.
 double argument(Random& random, double least, double most) {
   switch (random.between(0, 3)) {
     case 0:

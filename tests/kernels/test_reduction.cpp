@@ -1,4 +1,4 @@
-// Reduction rows: exact on small integers, close to long double elsewhere, NaN never lost.
+// Reduction kernels: exact on small integers, close to long double elsewhere; NaN is never lost.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -18,7 +18,7 @@ ReductionKernel<T> reduction_of(const KernelCase& c) {
   return kernel_of(c, reduction_kernels<T>);
 }
 
-// What the row says of `a`, or of a - b; both in host memory.
+// The kernel's result for `a`, or for a - b; both are in host memory.
 template <class T>
 double reduce(const ReductionKernel<T>& kernel, Device& device, ReductionOp op, const Field<T>& a,
               const Field<T>* b, Box region) {
@@ -85,8 +85,8 @@ TEST_P(ReductionVariant, IsExactOnSmallIntegersOfAnyShape) {
   });
 }
 
-// And the same bits twice, unless its sums vary from run to run. The second shape has more blocks than run at
-// once; an emulated GPU has few.
+// Two runs give the same bits, unless the kernel's sums vary from run to run. The second shape has more
+// thread blocks than run at once; an emulated GPU has few.
 TEST_P(ReductionVariant, IsCloseToLongDoubleOnRealNumbersTwice) {
   for_precision(GetParam().precision, [&]<class T>(T) {
     const ReductionKernel<T> kernel = reduction_of<T>(GetParam());
@@ -125,14 +125,14 @@ TEST_P(ReductionVariant, FindsNaNWhereverItIs) {
     const ReductionKernel<T> kernel = reduction_of<T>(GetParam());
     const Int3 shape{21, 5, 3};
     const Box whole{{0, 0, 0}, shape};
-    // Every lane of a vector, four with each operation; or each operation twice.
+    // NaN in every lane of a vector, with each operation in turn.
     for (Index i = 0; i < shape.product(); i += is_slow(*device_) ? 35 : 7) {
       Field<T> a = random_field<T>(*host_, shape, 1, 9);
       a.view()(i % 21, i / 21 % 5, i / 105) = std::numeric_limits<T>::quiet_NaN();
       const ReductionOp op = all_ops[i / 28 % 4];
       ASSERT_TRUE(std::isnan(reduce<T>(kernel, *device_, op, a, nullptr, whole))) << "cell " << i;
     }
-    // NaN in the ghosts and in the padding is none of its business.
+    // NaN in the ghosts and in the padding must be ignored.
     Field<T> a = filled(*host_, shape, 1, std::numeric_limits<T>::quiet_NaN());
     for (Index i = 0; i < shape.product(); ++i) a.view()(i % 21, i / 21 % 5, i / 105) = T(2);
     EXPECT_EQ(reduce<T>(kernel, *device_, ReductionOp::sum, a, nullptr, whole), 2.0 * shape.product());
@@ -172,10 +172,10 @@ TEST(ReductionOfTheHost, HasTheSameBitsForAnyThreadsAndInstructionSet) {
   }
 }
 
-// Rows whose sums are exact.
+// Kernels whose sums are exact.
 class ExactReductionVariant : public ReductionVariant {
  protected:
-  // The words of a sum; the number that the row returns is their rounding.
+  // The words of an exact sum; the kernel returns the rounded sum.
   template <class T>
   LongAccumulator words(ReductionOp op, const Field<T>& a, const Field<T>* b, Box region) {
     const ReductionKernel<T> kernel = reduction_of<T>(GetParam());
@@ -194,7 +194,7 @@ class ExactReductionVariant : public ReductionVariant {
   }
 };
 
-// One addition a cell, in whatever order.
+// The reference: one addition per cell.
 template <class T>
 LongAccumulator one_by_one(ReductionOp op, const Field<T>& a, const Field<T>* b, Box region) {
   LongAccumulator sum{};
@@ -206,7 +206,7 @@ LongAccumulator one_by_one(ReductionOp op, const Field<T>& a, const Field<T>* b,
   return sum;
 }
 
-// Values of every size that T has, of both signs; many are subnormal when squared, or infinite.
+// Values of every magnitude of T and both signs; many squares are subnormal or infinite.
 template <class T>
 Field<T> field_of_all_sizes(Device& host, Int3 shape, Random& random) {
   Field<T> field = filled(host, shape, 1, T(0));
@@ -267,8 +267,8 @@ double sum_of(const std::vector<double>& values) {
   return total(values).rounded();
 }
 
-// The sum of all, rounded once, by parts that do not overlap (Shewchuk 1997; as Python's math.fsum): nothing
-// like the digits of the accumulator.
+// The sum of all, rounded once, by non-overlapping partial sums (Shewchuk 1997; as Python's math.fsum). The
+// method is independent of the accumulator.
 double expanded_sum(const std::vector<double>& values) {
   std::vector<double> parts;
   for (double x : values) {
@@ -288,7 +288,7 @@ double expanded_sum(const std::vector<double>& values) {
     sum = x + parts.back();
     low = parts.back() - (sum - x);
   }
-  // A tie goes where the parts that are left pull.
+  // A tie is rounded in the direction of the remaining partial sums.
   const bool pull = !parts.empty() && std::signbit(parts.back()) == std::signbit(low);
   return pull && (sum + 2 * low) - sum == 2 * low ? sum + 2 * low : sum;
 }
@@ -316,8 +316,8 @@ TEST(LongAccumulator, RoundsTiesToEven) {
   EXPECT_EQ(sum_of({1, ulp / 2, -least}), 1);
   EXPECT_EQ(sum_of({-1, -ulp / 2}), -1);
   EXPECT_EQ(sum_of({-1 - ulp, -ulp / 2}), -1 - 2 * ulp);
-  EXPECT_EQ(sum_of({2 - ulp, ulp / 2}), 2);                   // the mantissa overflows into the exponent
-  EXPECT_EQ(sum_of({0x1p-1022, -least}), 0x1p-1022 - least);  // into the subnormal numbers, exactly
+  EXPECT_EQ(sum_of({2 - ulp, ulp / 2}), 2);                   // rounding carries into the exponent
+  EXPECT_EQ(sum_of({0x1p-1022, -least}), 0x1p-1022 - least);  // exact in the subnormal range
 }
 
 TEST(LongAccumulator, OverflowsWhereTheSumIsBeyondEveryDouble) {
@@ -376,7 +376,7 @@ TEST(LongAccumulator, HasTheSameWordsInAnyOrderAndGrouping) {
     std::shuffle(values.begin(), values.end(), random);
     ASSERT_TRUE(same_bits(once, total(values))) << "trial " << trial;
 
-    LongAccumulator sum{};  // ranks: parts that are normalised each, added up word by word
+    LongAccumulator sum{};  // as on ranks: normalised partial sums, added word by word
     for (std::size_t i = 0; i < values.size();) {
       const std::size_t end = std::min(values.size(), i + random() % 20);
       LongAccumulator part =
@@ -405,7 +405,7 @@ TEST(LongAccumulator, TakesASumAway) {
     difference.normalise();
     ASSERT_TRUE(same_bits(difference, total(both))) << "trial " << trial;
   }
-  LongAccumulator small = total({1e15, 0.1});  // rounded first, 0.125
+  LongAccumulator small = total({1e15, 0.1});  // with 0.1 rounded to 0.125 first, the result would differ
   small.subtract(total({1e15}));
   EXPECT_EQ(small.rounded(), 0.1);
 }
@@ -420,14 +420,14 @@ TEST(LongAccumulator, TakesAwayWhatIsNoNumber) {
   EXPECT_EQ(difference({1}, {infinity}), -infinity);
   EXPECT_EQ(difference({1}, {-infinity, 1}), infinity);
   EXPECT_EQ(difference({infinity}, {-infinity}), infinity);
-  EXPECT_TRUE(std::isnan(difference({infinity}, {infinity})));  // as many on both sides
+  EXPECT_TRUE(std::isnan(difference({infinity}, {infinity})));  // equal counts on both sides
   EXPECT_TRUE(std::isnan(difference({not_a_number}, {not_a_number})));
   EXPECT_TRUE(std::isnan(difference({1}, {not_a_number})));
   EXPECT_EQ(difference({largest, largest}, {largest}), largest);
-  EXPECT_EQ(difference({largest}, {-largest}), infinity);  // of finite numbers
+  EXPECT_EQ(difference({largest}, {-largest}), infinity);  // overflow of finite numbers
 }
 
-// The bounds that the header states, reached by adding an accumulator to itself.
+// The documented limits, reached by adding an accumulator to itself.
 TEST(LongAccumulator, HoldsAsManyAdditionsAsItSays) {
   const auto doubled_30_times = [](LongAccumulator sum) {
     for (int i = 0; i < 30; ++i) sum.add(sum);

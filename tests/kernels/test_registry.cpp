@@ -1,4 +1,4 @@
-// The tables themselves, the instruction sets, the measured roof; how work is cut for threads and blocks.
+// Kernel registries, instruction sets, copy bandwidth; how work is divided among threads and blocks.
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -17,7 +17,7 @@ namespace {
 template <class Registry>
 void check_table(const Registry& registry) {
   const bool has_cuda = find_cuda_devices().why_none != "this build has no CUDA";
-  std::set<std::pair<std::string_view, Backend>> names;  // a word may name a row of each backend
+  std::set<std::pair<std::string_view, Backend>> names;  // each backend may have a kernel of the same name
   for (const auto& kernel : registry) {
     EXPECT_TRUE(names.emplace(kernel.name, kernel.backend).second) << kernel.name << " stands twice";
     EXPECT_FALSE(kernel.description.empty()) << kernel.name;
@@ -44,7 +44,7 @@ TEST(Registry, BothPrecisionsHaveTheSameRows) {
   }
 }
 
-// No row runs as another one, nor with another instruction set's code.
+// Each kernel and instruction set has its own function.
 template <class Table>
 void check_functions(const Table& table) {
   std::set<decltype(table(instruction_set()).front().launch)> functions;
@@ -70,12 +70,12 @@ TEST(LastLevelCache, IsSharedByWhatRunsOnItsProcessors) {
     return cores;
   };
   EXPECT_EQ(sharers_of_cache("0-7,64-71", first(128), 128), 16);
-  EXPECT_EQ(sharers_of_cache("0-7,64-71", first(128), 64), 8);  // a thread a core, of two processors each
+  EXPECT_EQ(sharers_of_cache("0-7,64-71", first(128), 64), 8);  // one thread per core of two processors each
   EXPECT_EQ(sharers_of_cache("0-7,64-71", first(128), 4), 1);   // spread over the machine
-  EXPECT_EQ(sharers_of_cache("0-31", first(8), 8), 32);         // three more ranks are bound beside this one
-  EXPECT_EQ(sharers_of_cache("0-31", first(8), 64), 32);        // threads that take turns
+  EXPECT_EQ(sharers_of_cache("0-31", first(8), 8), 32);         // three more ranks share this cache
+  EXPECT_EQ(sharers_of_cache("0-31", first(8), 64), 32);        // more threads than processors
   EXPECT_EQ(sharers_of_cache("5", first(1), 1), 1);
-  EXPECT_EQ(sharers_of_cache("", first(8), 8), 1);  // not known
+  EXPECT_EQ(sharers_of_cache("", first(8), 8), 1);  // unknown cache
   EXPECT_GE(sharers_of_last_level_cache(1), 1);
 }
 
@@ -140,8 +140,8 @@ TEST(Bandwidth, CopiesEveryElement) {
   }
 }
 
-// Every row of the bandwidth table does what it says, at the sizes where vectors and threads end, the
-// smallest included: a stride or an offset that is longer than the array would move nothing, or less.
+// Every kernel of the bandwidth registry moves all elements, at sizes around the ends of vectors and thread
+// shares. The smallest are included: an offset or stride longer than the array would move too little.
 template <class T>
 void expect_right_transfers(Device& device) {
   const Owned<Stream> stream = own_stream(device, Priority::normal);
@@ -166,8 +166,8 @@ void expect_right_bandwidths(Device& device) {
   expect_right_transfers<float>(device);
   expect_right_transfers<double>(device);
   const double bandwidth = measure_copy_bandwidth(device, std::size_t{64} << 20);
-  EXPECT_GT(bandwidth, 1e8);   // slower than any memory of this century
-  EXPECT_LT(bandwidth, 1e14);  // faster than any
+  EXPECT_GT(bandwidth, 1e8);   // any memory of this century is faster
+  EXPECT_LT(bandwidth, 1e14);  // no memory is faster
 }
 
 TEST(Bandwidth, RowsMoveWhatTheySay) {
@@ -180,11 +180,11 @@ TEST_F(CudaTest, BandwidthRowsMoveWhatTheySay) {
 }  // namespace
 }  // namespace isotherm::test
 
-// How launches are cut: grids of blocks, columns that blocks share, division without a division.
+// How launches are divided: into grids of blocks, into columns that blocks share; division by multiplication.
 namespace isotherm::cuda {
 namespace {
 
-// How many grids they are, of at most `most` blocks where that is given.
+// Returns the number of grids, each of at most `most` blocks if given.
 template <class... Most>
 Index expect_every_block_once(Index blocks, Most... most) {
   const Index limit = std::min({Index{0x7fffffff}, most...});
@@ -204,12 +204,12 @@ Index expect_every_block_once(Index blocks, Most... most) {
 TEST(Grids, HoldEveryBlockOnce) {
   for (const Index most : {1, 2, 7, 100})
     for (Index blocks = 0; blocks <= 210; ++blocks) expect_every_block_once(blocks, most);
-  EXPECT_EQ(expect_every_block_once(3 * most_blocks_per_grid + 5), 4);  // more than 32 bits count
+  EXPECT_EQ(expect_every_block_once(3 * most_blocks_per_grid + 5), 4);  // more than fit in 32 bits
 }
 
-// Columns shared among blocks: every plane of every column once, and no block has much more than its share.
+// Columns shared among blocks: every plane of every column occurs once, and the shares are nearly equal.
 
-// Planes of each block, after a look at where they lie.
+// The number of planes of each block; checks that every plane has one block.
 std::vector<Index> planes_of_blocks(const ColumnShares& shares) {
   std::vector<std::vector<int>> taken(static_cast<std::size_t>(shares.columns),
                                       std::vector<int>(static_cast<std::size_t>(shares.planes)));
@@ -241,7 +241,7 @@ TEST(ColumnShares, HoldEveryPlaneOnce) {
     const ColumnShares shares = ColumnShares::of(columns, planes, slots, 4, overhead);
     EXPECT_LE(shares.blocks, slots);
     const std::vector<Index> walked = planes_of_blocks(shares);
-    // One team of all is one way to share: what is taken costs little more.
+    // Compares with one team of all blocks: the chosen teams may cost little more.
     ColumnShares one = shares;
     one.teams = 1;
     one.team_blocks = shares.blocks;
@@ -253,7 +253,7 @@ TEST(ColumnShares, HoldEveryPlaneOnce) {
 }
 
 TEST(ColumnShares, LetBlocksSideBySideWalkSideBySide) {
-  const ColumnShares shares = ColumnShares::of(100, 512, 132, 4, 10);  // five blocks for four columns
+  const ColumnShares shares = ColumnShares::of(100, 512, 132, 4, 10);  // five blocks share four columns
   EXPECT_EQ(shares.team_blocks, 5);
   EXPECT_EQ(shares.team_columns, 4);
   ColumnPart first{}, second{};
@@ -263,11 +263,11 @@ TEST(ColumnShares, LetBlocksSideBySideWalkSideBySide) {
   EXPECT_EQ(second.from, first.from);
 }
 
-// Division by multiplication against the division of the language.
+// Division by multiplication, compared with the built-in division.
 
 constexpr Index largest = std::numeric_limits<Index>::max();
 
-// At n and its neighbours: the quotient steps beside every multiple.
+// At n and its neighbours: the quotient changes next to every multiple.
 void check_near(Index n, Index d) {
   const FastDivide divide(d);
   for (const Index near : {std::max<Index>(n, 1) - 1, n, std::min(n, largest - 1) + 1}) {

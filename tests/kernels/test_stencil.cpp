@@ -15,11 +15,11 @@ StencilKernel<T> stencil_of(const KernelCase& c) {
   return kernel_of(c, stencil_kernels<T>);
 }
 
-// The whole block and an odd box; its interior and six exterior one cell thick, or what reaches into ghosts:
-// on all sides, on one, and slabs of ghosts alone. `few`: of those the first of each kind.
+// The whole block and an odd box. One ghost layer: the interior and six slabs of its exterior. More: regions
+// that extend into ghosts on all sides or one, or are ghosts only. `few`: fewer of the latter.
 std::vector<Box> regions_of(Int3 n, int ghosts, bool few) {
   const Box whole{{0, 0, 0}, n}, wide = whole.grown(ghosts - 1);
-  // Of many tiles: the rest is shown by small ones.
+  // The other regions are tested on smaller grids.
   if (n.product() > 20000) return ghosts == 1 ? std::vector{whole} : std::vector{whole, wide};
   std::vector<Box> regions = {whole, {{n.x / 3, n.y / 4, n.z / 2}, {n.x - n.x / 5, n.y, n.z - n.z / 4}}};
   if (ghosts == 1) {
@@ -57,8 +57,8 @@ void check_regions(const StencilKernel<T>& kernel, int tile, Device& device, Int
     sweep.expect_of(kernel, tile, region, {});
 }
 
-// In every tile, on every shape; in other tiles than the first without a source on large ones alone, and not
-// of kernels that fuse sweeps, whose tiles TemporalSweeps has.
+// All shapes in the first tile. In other tiles only large shapes without a source; TemporalSweeps tests the
+// other tiles of kernels with temporal blocking.
 template <class T>
 void check_kernel(const StencilKernel<T>& kernel, Device& device) {
   for (const int tile : tiles_of(kernel)) {
@@ -81,7 +81,7 @@ TEST_P(StencilVariant, HasTheBitsOfTheFormula) {
   for_precision(GetParam().precision, [&]<class T>(T) { check_kernel(stencil_of<T>(GetParam()), *device_); });
 }
 
-// More blocks along y or z than a grid has (65535).
+// More blocks along y or z than the limit of a grid (65535).
 TEST_P(StencilVariant, SweepsLongColumns) {
   if (GetParam().kernel != "naive") return;
   for_precision(GetParam().precision, [&]<class T>(T) {
@@ -123,7 +123,7 @@ TEST_F(CudaTest, LargeFieldsNeed64BitIndices) {
 
 ON_EACH_BACKEND(StencilVariant, cases_of(stencil_kernels<double>(), backend));
 
-// The row `openmp` in both kinds of store, whatever this machine's cache would choose, and its threads.
+// The kernel `openmp` with both kinds of store, whatever it would choose here, and several thread counts.
 class StencilOpenmpVariant : public testing::TestWithParam<KernelCase> {};
 
 TEST_P(StencilOpenmpVariant, StoresThreadsAndTilesLeaveTheBitsAlone) {
@@ -141,7 +141,7 @@ TEST_P(StencilOpenmpVariant, StoresThreadsAndTilesLeaveTheBitsAlone) {
         for (Int3 shape :
              {Int3{17, 23, 31}, Int3{131, 17, 9}, Int3{67, 251, 1}, Int3{5000, 3, 2}, Int3{9, 1, 2003}}) {
           for (bool has_source : {false, true}) {
-            if (has_source && omp_get_max_threads() == 1) continue;  // one thread is the same code
+            if (has_source && omp_get_max_threads() == 1) continue;  // with one thread the code is the same
             SCOPED_TRACE(text(shape));
             for (const auto launch : stores) {
               kernel.launch = launch;
@@ -162,7 +162,7 @@ std::vector<KernelCase> openmp_cases() {
 }
 INSTANTIATE_TEST_SUITE_P(Host, StencilOpenmpVariant, testing::ValuesIn(openmp_cases()), label_of);
 
-// Values at the edges of the number range go through every instruction set alike.
+// Values at the limits of the number range: all instruction sets give the same result.
 TEST_P(StencilOpenmpVariant, TreatsSpecialValuesAsTheReferenceDoes) {
   for_precision(GetParam().precision, [&]<class T>(T) {
     using Limits = std::numeric_limits<T>;
@@ -185,16 +185,16 @@ TEST_P(StencilOpenmpVariant, TreatsSpecialValuesAsTheReferenceDoes) {
   });
 }
 
-// Boundaries as rows apply them or find them in the ghosts; and an overlapped step, the interior and then the
-// rest: the bits and the norm of a sweep of the whole.
+// Boundaries that kernels apply or read from the ghosts; and an overlapped step, which sweeps the interior
+// and then the exterior: the bits and the norm equal those of one sweep.
 
 constexpr unsigned all_faces = BoundedBlock<double>::all_faces,
                    lower_faces = BoundedBlock<double>::lower_faces;
 
 class StencilBoundaries : public testing::TestWithParam<KernelCase> {};
 
-// A row that applies none finds them all in the ghosts, whatever they are: one tile and a few shapes show
-// that it looks nowhere else.
+// A kernel that applies no boundaries reads all of them from the ghosts. One tile and a few shapes suffice to
+// test that it reads nothing else.
 template <class T>
 bool applies_boundaries(const StencilKernel<T>& kernel) {
   return kernel.own_boundaries != std::array<bool, 3>{};
@@ -214,7 +214,7 @@ void check(const StencilKernel<T>& kernel, int tile, Device& device, Int3 shape,
 
 TEST_P(StencilBoundaries, AreAppliedOrFoundInTheGhosts) {
   std::vector<Int3> all = shapes;
-  all.push_back({139, 37, 67});  // several tiles and chunks of every row, none of them full
+  all.push_back({139, 37, 67});  // several partly filled tiles and chunks of every kernel
   for (const Index x : {46, 60, 61, 62, 94}) all.push_back({x, 17, 5});  // rows that nearly fill their pitch
   on_every_tile(GetParam(), all, [](const auto& row, int tile, Device& device, Int3 shape) {
     if (tile > 0 && !applies_boundaries(row) && shape.product() > 5000) return;
@@ -222,8 +222,8 @@ TEST_P(StencilBoundaries, AreAppliedOrFoundInTheGhosts) {
   });
 }
 
-// Shapes whose last warps, packs and rows end at the boundaries, in rows and columns of several, and one that
-// two boundaries across y share; a chunk has planes enough for a b of the plane before to be another.
+// Shapes whose last warps, packs and rows end at the boundaries, with several rows and columns, and one that
+// contains both boundaries across y; chunks have enough planes that a b of the previous plane would differ.
 TEST_P(StencilBoundaries, VaryOverEveryFace) {
   on_every_tile(GetParam(), {{128, 64, 21}, {256, 32, 19}, {128, 8, 60}, {128, 4, 60}},
                 [](const auto& row, int tile, Device& device, Int3 shape) {
@@ -236,8 +236,8 @@ TEST_P(StencilBoundaries, StandBesideRegionsThatReachIntoGhosts) {
   on_every_tile(GetParam(), {{1, 1, 1}, {3, 40, 2}, {61, 33, 5}, {134, 37, 9}},
                 [](const auto& row, int tile, Device& device, Int3 shape) {
                   if ((tile > 0 || shape.x > 100) && !applies_boundaries(row)) return;
-                  // On the lower or the upper faces of all axes; nowhere, as StencilVariant has in all tiles;
-                  // across one axis too.
+                  // On the lower or the upper faces of all axes; on no face, which StencilVariant tests in
+                  // all tiles; across one axis.
                   std::vector<unsigned> masks = {0b010101u, 0b101010u};
                   if (tile == 0) masks.push_back(0u);
                   if (tile == 0 && shape.x < 100)
@@ -249,10 +249,10 @@ TEST_P(StencilBoundaries, StandBesideRegionsThatReachIntoGhosts) {
 
 ON_EACH_BACKEND(StencilBoundaries, stencil_cases(backend));
 
-// An overlapped step, the interior and then the rest: the bits and the norm of a sweep of the whole.
+// An overlapped step, the interior and then the exterior, has the bits and the norm of one sweep.
 
-// A region, the block and so many layers of ghosts, and what of it is at hand before an exchange: so many
-// layers less, at the lower and the upper end of each axis.
+// A region, which is the block extended by `beyond` ghost layers, and its part that is available before an
+// exchange: `below` and `above` are the layers missing at the lower and upper ends of each axis.
 struct Cut {
   Int3 shape, below, above;
   Index beyond = 0;
@@ -279,7 +279,7 @@ void check_cut(const StencilKernel<T>& kernel, Device& device, const Cut& cut, u
 
 class StepInParts : public testing::TestWithParam<KernelCase> {};
 
-// Blocks of less than a tile, and of several: interior columns in the middle, at an edge, and none.
+// Blocks smaller than a tile, and of several tiles: interior columns in the middle, at an edge, and none.
 TEST_P(StepInParts, IsAStep) {
   on_stencil_kernel(GetParam(), [](const auto& kernel, Device& device) {
     const Int3 wide{402, 70, 5};
@@ -290,7 +290,7 @@ TEST_P(StepInParts, IsAStep) {
           Cut{{402, 20, 5}, {0, 2, 0}, {2, 0, 0}}, Cut{{402, 20, 5}, {3, 0, 1}, {0, 0, 0}}}) {
       for (const unsigned boundaries : {0b011001u, 0u, 0b111111u}) {
         if (cut.shape.x == wide.x && cut.below.x != 1 && boundaries != 0b011001u)
-          continue;  // the columns are what counts
+          continue;  // only the columns matter here
         if (boundaries != 0b011001u && !applies_boundaries(kernel)) continue;
         check_cut(kernel, device, cut, boundaries, ReductionOp::max_abs, 0);
       }
@@ -312,8 +312,8 @@ TEST_P(StepInParts, IsAStepAlsoInGhosts) {
   });
 }
 
-// Neither part shares a line of memory with the other: the interior begins and ends between lines, or with
-// the region. A wide block has one.
+// The parts share no cache line: the interior begins and ends at line boundaries or with the region. A wide
+// block always has an interior.
 template <class T>
 void check_lines(const StencilKernel<T>& kernel) {
   constexpr Index line = line_cells<T>;

@@ -1,4 +1,4 @@
-// Sweeps that do more at once: several sweeps in a launch, and the norm of the update.
+// Sweeps with additional work: several sweeps per launch, and the norm of the update.
 #include <array>
 #include <optional>
 
@@ -10,14 +10,14 @@ namespace {
 
 constexpr ReductionOp all_norms[] = {ReductionOp::max_abs, ReductionOp::sum_abs, ReductionOp::sum_squares};
 
-// In every tile, all regions.
+// Tests every tile and several regions.
 template <class T>
 void check(const StencilKernel<T>& kernel, Device& device, Int3 shape, int time_block, unsigned mask) {
   SCOPED_TRACE(text(shape) + ", boundaries " + std::to_string(mask));
   const SweepCase<T> temporal(
       kernel, device,
       {.shape = shape, .mask = mask, .has_source = time_block % 2 == 0, .time_block = time_block});
-  // The block, with a layer of ghosts where no boundary stands, and an odd part of it.
+  // The block, the block and a layer of ghosts where there is no boundary, and an odd part of it.
   const Box block = temporal.region(0), wide = temporal.region(1);
   std::vector<Box> regions = {block, {{shape.x / 2, wide.lo.y, shape.z / 3}, wide.hi}};
   if (!(wide == block)) regions.push_back(wide);
@@ -29,8 +29,8 @@ void check(const StencilKernel<T>& kernel, Device& device, Int3 shape, int time_
   }
 }
 
-// A field whose tiles have boundaries at their sides only: of one value over a face, with and without a
-// source and a norm, a kernel each; or of values that vary, over more than one patch of lines of a face.
+// Fields whose tiles have boundaries at their sides only. Boundaries of one value per face with and without
+// source and norm, each a separate kernel; or varying values, over more than one patch of lines per face.
 template <class T>
 void check_lots(const StencilKernel<T>& kernel, Device& device, int time_block) {
   for (const bool has_source : {false, true}) {
@@ -60,7 +60,7 @@ TEST_P(TemporalSweeps, AreAsManySweeps) {
   });
 }
 
-// Several tiles and chunks of every row, none of them full.
+// Several tiles and chunks of every kernel, none of them full.
 TEST_P(TemporalSweeps, OfManyTiles) {
   on_stencil_kernel(GetParam(), [](const auto& kernel, Device& device) {
     check(kernel, device, {139, 40, 21}, kernel.max_time_block, BoundedBlock<double>::all_faces);
@@ -70,7 +70,7 @@ TEST_P(TemporalSweeps, OfManyTiles) {
   });
 }
 
-// Across one axis, on the lower or the upper faces of all, and nowhere.
+// Boundaries across one axis, on the lower or the upper faces of all axes, and nowhere.
 TEST_P(TemporalSweeps, BesideGhostsOfNeighbours) {
   on_stencil_kernel(GetParam(), [](const auto& kernel, Device& device) {
     for (const unsigned mask : {0b000011u, 0b001100u, 0b110000u, 0b010101u, 0b101010u, 0u}) {
@@ -84,10 +84,10 @@ TEST_P(TemporalSweeps, BesideGhostsOfNeighbours) {
   });
 }
 
-// What needs no ghosts of other ranks first, then the rest: each part sweeps its margins itself.
+// First the part that needs no ghosts of other ranks, then the rest: each part recomputes its own margins.
 TEST_P(TemporalSweeps, InTwoParts) {
   on_stencil_kernel(GetParam(), [](const auto& kernel, Device& device) {
-    // Nobody fills ghosts between sweeps of a time block.
+    // No ghosts are filled between the sweeps of a time block.
     EXPECT_EQ(kernel.own_boundaries, (std::array<bool, 3>{true, true, true}));
     for (const unsigned mask : {0b011001u, 0u}) {
       for (const int time_block : {2, kernel.max_time_block}) {
@@ -111,8 +111,8 @@ std::vector<KernelCase> fusing(Backend backend) {
 ON_EACH_BACKEND(TemporalSweeps, fusing(backend));
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TemporalSweeps);
 
-// The row `temporal_openmp` in both kinds of store, on some threads, with every instruction set and tiles of
-// many sizes, the least and more than the field; rows that are cut.
+// The kernel `temporal_openmp` with both kinds of store, several thread counts, every instruction set, and
+// tiles from the smallest to larger than the field; rows that are divided.
 TEST(TemporalOpenmp, HasTheSameBitsWhateverTheMachine) {
   const auto host = make_host_device();
   for (const std::string_view set : instruction_sets()) {
@@ -138,8 +138,7 @@ TEST(TemporalOpenmp, HasTheSameBitsWhateverTheMachine) {
   }
 }
 
-// What a launch keeps is what the row says that it needs, more only after one that needed more, and nothing
-// after it was released.
+// After a launch the kernel holds as much memory as its entry states, and none after release().
 TEST(TemporalOpenmp, KeepsTheMemoryThatItSays) {
   const auto host = make_host_device();
   const StencilKernel<double>& kernel = kernel_named(stencil_kernels<double>(), "temporal_openmp");
@@ -159,11 +158,11 @@ TEST(TemporalOpenmp, KeepsTheMemoryThatItSays) {
   }
 }
 
-// The norm that a sweep returns: that of the update it makes, to the bit for the maximum, to rounding for
+// The norm that a sweep returns is that of its update: the same bits for the maximum, equal to rounding for
 // sums.
 
-// Of a sweep of the whole, and of one in two parts that the kernel sweeps itself, or in one and nothing more;
-// by a kernel's own exterior: StepInParts.
+// Tests one sweep of the whole, and steps in two parts by the kernel itself, the second of which may be
+// empty; StepInParts tests a kernel's own `exterior`.
 template <class T>
 void check_norm(StencilKernel<T> kernel, int tile, Device& device, Int3 shape) {
   kernel.exterior = nullptr;
@@ -204,8 +203,8 @@ std::vector<KernelCase> kernels_with_norms(Backend backend) {
 ON_EACH_BACKEND(FusedNorm, kernels_with_norms(backend));
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FusedNorm);
 
-// The sums of CPU rows depend neither on the number of threads, nor on tile, kind of store and instruction
-// set: each lane has the cells that it has.
+// The sums of CPU kernels do not depend on the number of threads, tile, kind of store or instruction set:
+// each lane always sums the same cells.
 template <class T, class Sweep>
 void expect_one_sum(std::string_view name, Int3 shape, ReductionOp op, const Sweep& sweep) {
   SCOPED_TRACE(fmt::format("{}, {}", name, text(shape)));

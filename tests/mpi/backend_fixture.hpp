@@ -1,5 +1,5 @@
-// Tests that run on the host and, named *Cuda*, on CUDA devices: one device a rank, shared when ranks are
-// more.
+// Tests that run on the host and, named *Cuda*, on CUDA devices: one device per rank, shared if there are
+// more ranks.
 #pragma once
 
 #include <fmt/format.h>
@@ -29,9 +29,9 @@
 
 namespace isotherm {
 
-inline int combinations = 0;  // of a test so far
-// Of many combinations it takes each `nth`, and other ones with each deck where their number is no multiple
-// of it.
+inline int combinations = 0;  // count of the combinations of the current test
+// A slow device tests only every `nth` combination, and different ones for each deck unless their number is a
+// multiple of `nth`.
 inline bool left_out(const Device& device, int nth) {
   return is_slow(device) && combinations++ % nth != 0;
 }
@@ -60,12 +60,12 @@ inline Decomposition blocks_of(const Config& config, Int3 process_grid, int dept
   return {config.grid.cells, process_grid, periodic_axes(config), depth};
 }
 
-// Of all ranks, as even as can be.
+// All ranks, in the most even process grid.
 inline Decomposition even_blocks(const Config& config, int depth = 1) {
   return blocks_of(config, even_process_grid(Communicator::world().size()), depth);
 }
 
-// The deck's rows; sweeps are queued as graphs where they can be.
+// The deck's kernels; sweeps are queued as graphs where possible.
 template <class T>
 SolverKernels<T> rows_with_graphs(const Config& config, const Device& device) {
   SolverKernels<T> kernels = choose_kernels<T>(config, device.backend());
@@ -73,14 +73,14 @@ SolverKernels<T> rows_with_graphs(const Config& config, const Device& device) {
   return kernels;
 }
 
-// With the deck's kernels. Exchanges of its halo know `communicator` by reference.
+// A solver with the deck's kernels. Its halo exchanges keep a reference to `communicator`.
 template <class T>
 Solver<T> solver_of(const Config& config, const Decomposition& decomposition,
                     const Communicator& communicator, Device& device) {
   return {config, decomposition, communicator, device, choose_kernels<T>(config, device.backend())};
 }
 
-// What every other way must come to: one rank on the host, plain loops, a sweep at a time.
+// The reference for all other configurations: one rank on the host, plain loops, single sweeps.
 template <class T>
 class PlainSolver {
  public:
@@ -102,13 +102,13 @@ class PlainSolver {
   Solver<T> solver_;
 };
 
-// What a solver comes to, for tests that expect two ways to the same bits.
+// Results of a solver, for tests that expect the same bits from two configurations.
 struct SolverAnswer {
   std::uint64_t fingerprint;
   double residual;
   bool operator==(const SolverAnswer&) const = default;
 };
-// After each part of a run.
+// The results after each part of a run.
 template <class T>
 std::vector<SolverAnswer> answers(Solver<T>& solver, std::initializer_list<std::int64_t> parts) {
   std::vector<SolverAnswer> found;
@@ -120,7 +120,7 @@ std::vector<SolverAnswer> answers(Solver<T>& solver, std::initializer_list<std::
   return found;
 }
 
-// A folder of rank 0's, which is there until no rank looks into it any more. Collective, both ends.
+// A folder of rank 0, which exists until no rank uses it. Constructor and destructor are collective.
 class FolderOfAll {
  public:
   FolderOfAll() {
@@ -150,8 +150,8 @@ inline std::uint64_t seed_of_all(const Communicator& world) {
   return static_cast<std::uint64_t>(world.all_reduce(seed, ReduceOp::sum));
 }
 
-// The transports that tests hold for: `auto`, and the kernels of the registry that can work here, those of
-// the device less those whose ranks cannot meet. Collective. Rank 0 says which rows are left out, and why.
+// The transports to test: `auto`, and those of the registry that work on this device and between all ranks.
+// Collective. Rank 0 prints which transports are left out, and why.
 inline std::vector<std::string> usable_transports(Device& device, const Communicator& communicator) {
   std::vector<std::string> usable{"auto"};
   for (const TransportEntry<double>& entry : transport_registry<double>()) {
@@ -171,13 +171,13 @@ inline std::vector<std::string> usable_transports(Device& device, const Communic
   return usable;
 }
 
-// One transport where others are told apart than transports: OneAnswer.EveryTransport has them all, and a
-// choice among them takes longer than the sweeps.
+// Fixes one transport in tests that do not compare transports: OneAnswer.EveryTransport tests all of them,
+// and measuring them takes longer than the sweeps.
 inline void fix_transport(Config& config, Device& device, const Communicator& communicator) {
   config.parallel.transport = usable_transports(device, communicator).back();
 }
 
-// The suite `Name` as Host/Name.* and Cuda/Name.*.
+// Instantiates the suite `Name` as Host/Name.* and Cuda/Name.*.
 #define ISOTHERM_ON_EACH_BACKEND(Name)                                  \
   INSTANTIATE_TEST_SUITE_P(Host, Name, testing::Values(Backend::host)); \
   INSTANTIATE_TEST_SUITE_P(Cuda, Name, testing::Values(Backend::cuda))

@@ -23,7 +23,7 @@ class FailurePrinter : public testing::EmptyTestEventListener {
   explicit FailurePrinter(int rank) : rank_(rank) {}
 
  private:
-  // Kept here because GoogleTest holds its lock during OnTestPartResult: asking it there would never return.
+  // Stored because GoogleTest holds its lock during OnTestPartResult: current_test() would deadlock there.
   void OnTestStart(const testing::TestInfo&) override { test_ = current_test(); }
   void OnTestPartResult(const testing::TestPartResult& result) override {
     if (!result.failed()) return;
@@ -58,7 +58,7 @@ int run_all_tests(const Communicator& world) {
     delete listeners.Release(listeners.default_result_printer());
     listeners.Append(new FailurePrinter(world.rank()));
   }
-  listeners.Append(new Agreement(world));  // last: On...End runs backwards, so this comes before the printer
+  listeners.Append(new Agreement(world));  // last: On...End runs in reverse order, so before the printer
   const std::int64_t failed = RUN_ALL_TESTS() != 0;
   return static_cast<int>(world.all_reduce(failed, ReduceOp::max));
 }
@@ -68,7 +68,7 @@ int run_all_tests(const Communicator& world) {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  // An exception on one rank leaves the others waiting: it must end them all, not only its own test.
+  // An exception on one rank would leave the others waiting, so it must end all ranks, not only its test.
   testing::GTEST_FLAG(catch_exceptions) = false;
   isotherm::MpiSession session(argc, argv);
   try {

@@ -1,5 +1,5 @@
-// The autotuner: its steps are steps of the run, all ranks take the same plan, and what the deck names is not
-// tried.
+// The autotuner: its steps are steps of the run, all ranks choose the same plan, and it does not vary what
+// the deck names.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ struct Tuned {
   std::int64_t sweeps = 0;
 };
 
-// A run of `sweeps`, parted at random, in which the autotuner takes what it wants of each part.
+// A run of `sweeps`, split at random; in each part the autotuner uses as many sweeps as it needs.
 template <class T>
 Tuned<T> run_tuned(Config config, const Decomposition& decomposition, Device& device, Random& random,
                    std::int64_t sweeps, const std::function<void(KernelChoices<T>&)>& change = {}) {
@@ -68,7 +68,7 @@ std::uint64_t plain_fingerprint(const Config& config, std::int64_t sweeps) {
   return solver->fingerprint();
 }
 
-// Kernels of the host that sweep as they do, and move the clock by seconds that follow from kernel and tile.
+// Host kernels that sweep as usual, and advance the clock by a time that depends on kernel and tile.
 struct ClockedKernels {
   static constexpr int most = 4;
   static inline std::vector<StencilKernel<double>> kernels;
@@ -80,7 +80,7 @@ struct ClockedKernels {
     launches[i](args, plan, stream);
     move_clock(seconds[i][static_cast<std::size_t>(plan.tile)] * plan.time_block);
   }
-  // In place of those in `choices`, some at random 20 times as fast as others, their tiles up to 5 times.
+  // Replaces those in `choices`. The first takes 20 s, others 1 or 400 s at random; tiles up to 5 times.
   static void replace(KernelChoices<double>& choices, Random& random) {
     constexpr decltype(StencilKernel<double>::launch) clocked[most] = {launch<0>, launch<1>, launch<2>,
                                                                        launch<3>};
@@ -114,7 +114,7 @@ class AutotunerOn : public BackendTest {
   Random random_{seed_of_all(world())};
 };
 
-// Of a long run, around an axis and without one.
+// A long run, on a domain that is periodic along some axes, and on one that is not.
 TEST_P(AutotunerOn, MakesStepsOfTheRun) {
   const bool slow = is_slow(device());
   for (Config config : {decks::steady({18, 17, 15}), decks::periodic({16, 18, 17})}) {
@@ -167,13 +167,13 @@ TEST_P(AutotunerOn, TakesTheFastestKernelInItsFastestTile) {
   EXPECT_EQ(tuned.fingerprint, plain_fingerprint<double>(config, 3000));
 }
 
-// With a source and fp32, on fewer planes: no step of the run but those that showed how long they take.
+// With a source and fp32, on fewer planes: the run's own steps are only those that showed the time of a step.
 TEST_P(AutotunerOn, MeasuresLongStepsOnFewerPlanes) {
   Config config = decks::steady({40, 40, 64 * even_process_grid(world().size()).z});
   config.problem.max_sweeps = 1000000000;
   config.problem.tolerance = 0;
   config.problem.check_interval = 8;
-  config.solver.tuning_budget = 5e-5;  // s: a tenth of it is less than a step
+  config.solver.tuning_budget = 5e-5;  // s: a tenth of it is shorter than a step
   const auto tuned = run_tuned<float>(config, even_blocks(config), device(), random_, 70);
   EXPECT_EQ(tuned.tuning.source, Tuning::Source::measurement);
   EXPECT_LT(tuned.tuning.planes, 64);
@@ -181,10 +181,10 @@ TEST_P(AutotunerOn, MeasuresLongStepsOnFewerPlanes) {
   EXPECT_EQ(tuned.fingerprint, plain_fingerprint<float>(config, 70));
 }
 
-// Values of boundaries belong to a time, and are those of the sweep that a measurement makes.
+// Boundary values that depend on time are those of the sweep that a measurement executes.
 TEST_P(AutotunerOn, KeepsBoundariesThatVaryInTime) {
   Config config = decks::every_wall({19, 16, 15});
-  std::vector<TableKnot> knots;  // that jump within steps
+  std::vector<TableKnot> knots;  // with jumps within steps
   for (int i = 0; i < 60; ++i) knots.push_back({2.3 * i * time_plan(config).dt, 300.0 + 7 * (i % 5)});
   config.boundaries[0].value = Expression(knots, true, "");
   config.problem.steps = 1000000;
@@ -193,8 +193,8 @@ TEST_P(AutotunerOn, KeepsBoundariesThatVaryInTime) {
   EXPECT_EQ(tuned.fingerprint, plain_fingerprint<double>(config, 150));
 }
 
-// Before anything is made: a kernel that has no room for the subdomain of a rank is rejected by name, and no
-// choice of `auto`.
+// Checked before any allocation: a kernel whose index range is too small for a rank's subdomain is rejected
+// if the deck names it, and `auto` does not consider it.
 TEST_P(AutotunerOn, NoRowIsAskedForABlockThatItHasNoRoomFor) {
   Config config = decks::steady({9, 8, 7});
   const Index most = std::numeric_limits<Index>::max() / 16;
@@ -252,9 +252,8 @@ TEST(KernelChoices, LeaveOutWhatOthersAreComparedWith) {
   EXPECT_TRUE(choices.reductions.front()->fused);
 }
 
-// Ways of a step beside the plain one: queued as a graph, with sweeps that store their faces into the
-// neighbours' ghosts, with phases that are timed, with what is hidden measured. All give the bits of plain
-// sweeps.
+// Variants of a step: queued as a graph, with sweeps that store their faces into the neighbours' ghosts, with
+// timed phases, with measured overlap. All give the bits of plain sweeps.
 
 // Runs of odd and even lengths, shorter and longer than a graph.
 template <class T>
@@ -293,11 +292,11 @@ TEST_P(SweepGraph, LeavesTheBitsAlone) {
     check<double>(boundaries, device());
     check<float>(boundaries, device());
   }
-  Config around = decks::periodic({12, 9, 10});  // ghosts are swept
+  Config around = decks::periodic({12, 9, 10});  // sweeps cover ghosts
   around.solver.halo_width = 3;
   check<double>(around, device());
 }
-// Against plain loops of one rank on the host.
+// The reference: plain loops of one rank on the host.
 TEST_P(SweepGraph, HoldsTheExchangesOfItsSweeps) {
   if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
   const std::vector<std::string> transports = usable_transports(device(), world());
@@ -308,7 +307,7 @@ TEST_P(SweepGraph, HoldsTheExchangesOfItsSweeps) {
         const Decomposition decomposition = even_blocks(config);
         if (halo_width > decomposition.max_halo_width().value_or(halo_width)) continue;
         for (const Overlap overlap : {Overlap::off, Overlap::on}) {
-          // What cannot be recorded goes the ways that OneAnswer.EveryTransport has.
+          // Transports that cannot be recorded take the paths that OneAnswer.EveryTransport tests.
           const bool recorded = transport == "peer" || transport == "nccl";
           if (!recorded && (halo_width > 1 || overlap == Overlap::on)) continue;
           SCOPED_TRACE(fmt::format("{}, {}, depth {}, overlap {}",
@@ -344,8 +343,8 @@ TEST_P(SweepGraph, ThatADeckInsistsOnIsRejectedWhereHalosNeedTheHost) {
 }
 INSTANTIATE_TEST_SUITE_P(Cuda, SweepGraph, testing::Values(Backend::cuda));
 
-// Sweeps that store their faces into the neighbours' ghosts themselves: the bits of exchanges, on every
-// process grid, however the sweeps are called, as graphs too; and where they cannot, words.
+// Sweeps that store their faces into the neighbours' ghosts give the bits of exchanges: on every process
+// grid, for every sequence of sweeps, as graphs too. Where they are not possible, an error says why.
 
 template <class T>
 std::vector<SolverAnswer> answers_in_turns(Solver<T>& solver, bool graph = false) {
@@ -359,7 +358,7 @@ class FaceStoresTest : public BackendTest {
     if (IsSkipped()) return;
     if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
     const std::vector<std::string> uuids =
-        world().all_gather(device().info().uuid);  // kernels wait for others'
+        world().all_gather(device().info().uuid);  // kernels wait for other ranks' kernels
     if (std::set(uuids.begin(), uuids.end()).size() < uuids.size())
       GTEST_SKIP() << "needs a GPU for each rank";
     const std::vector<std::string> transports = usable_transports(device(), world());
@@ -372,7 +371,7 @@ class FaceStoresTest : public BackendTest {
     SCOPED_TRACE(fmt::format("{} bytes, {} parts, graph {}", sizeof(T), text(parts), graph));
     const std::vector<SolverAnswer> expected = answers_in_turns(*PlainSolver<T>(config), graph);
     config.solver.kernel = "tma_pipeline";
-    config.solver.reduction = graph ? "warp_shuffle" : "fused";  // a sweep with a norm stores nothing
+    config.solver.reduction = graph ? "warp_shuffle" : "fused";  // a sweep with a norm stores no faces
     config.parallel.transport = "peer";
     config.parallel.overlap = Overlap::in_kernel;
     SolverKernels<T> kernels = choose_kernels<T>(config, device().backend());
@@ -384,7 +383,7 @@ class FaceStoresTest : public BackendTest {
 };
 INSTANTIATE_TEST_SUITE_P(Cuda, FaceStoresTest, testing::Values(Backend::cuda));
 
-// Whole tiles along x where it is cut.
+// Whole tiles along x if that axis is divided.
 TEST_P(FaceStoresTest, GiveTheBitsOfExchanges) {
   for (const Int3 p : process_grids(world().size(), {1000, 1000, 1000})) {
     const Index x = p.x > 1 ? 128 * p.x : 37;
@@ -395,7 +394,7 @@ TEST_P(FaceStoresTest, GiveTheBitsOfExchanges) {
   }
 }
 
-// A neighbour on both sides, and one that is the same on both.
+// Two neighbours, and one neighbour that is the same on both sides.
 TEST_P(FaceStoresTest, GoAroundAxesThatAreCut) {
   Config config = decks::steady({40, 9, 8});
   for (const std::size_t axis : {0, 1, 2}) {
@@ -408,7 +407,7 @@ TEST_P(FaceStoresTest, GoAroundAxesThatAreCut) {
   }
 }
 
-// Between exchanges and back, and with fields of more ghosts than one exchange fills.
+// Alternates with exchanges, and with fields that have more ghosts than an exchange fills.
 TEST_P(FaceStoresTest, TakeTurnsWithExchangesOfAnyWidth) {
   Config config = decks::steady({40, 9 * world().size(), 12});
   PlainSolver<double> plain(config);
@@ -432,8 +431,8 @@ TEST_P(FaceStoresTest, TakeTurnsWithExchangesOfAnyWidth) {
   }
 }
 
-// By `run --profile`. No sweep has two parts, and what exchanges take is that of the first, or of one behind
-// each sweep with a norm.
+// As in `run --profile`. No sweep has two parts. Exchange times are those of the first exchange, or of one
+// exchange after each sweep with a norm.
 TEST_P(FaceStoresTest, KeepTheirBitsWhilePhasesAreTimed) {
   Config config = decks::steady({40, 9 * world().size(), 12});
   const std::vector<SolverAnswer> expected = answers_in_turns(*PlainSolver<double>(config));
@@ -453,7 +452,7 @@ TEST_P(FaceStoresTest, KeepTheirBitsWhilePhasesAreTimed) {
     EXPECT_EQ(times[Phase::interior], 0);
     EXPECT_EQ(times[Phase::exterior], 0);
     EXPECT_GT(times[Phase::sweeps], 0);
-    EXPECT_EQ(times[Phase::pack], 0);  // peers store
+    EXPECT_EQ(times[Phase::pack], 0);  // sweeps store directly
     EXPECT_GT(times[Phase::wire], 0);
     EXPECT_GT(times[Phase::unpack], 0);
     EXPECT_LE(times[Phase::wire] + times[Phase::unpack], times[Phase::halo]);
@@ -482,15 +481,15 @@ TEST_P(FaceStoresTest, AreRejectedWhereTheyCannotBe) {
   EXPECT_TRUE(rejected(along_y, [](Config& c) { c.parallel.transport = "host"; }));
   EXPECT_TRUE(rejected(along_y, [](Config& c) { c.solver.kernel = "naive"; }));
   EXPECT_TRUE(rejected(along_y, [](Config& c) { c.solver.halo_width = 2; }));
-  // An axis around which a rank is its own neighbour.
+  // Along a periodic axis, a rank is its own neighbour.
   EXPECT_TRUE(rejected(along_y, [](Config& c) {
     c.boundaries[4] = c.boundaries[5] = {BoundaryKind::periodic, {}, {}};
   }));
   EXPECT_TRUE(rejected(along_y, [](Config& c) { c.grid.cells.x = 9; }));  // too narrow for the kernel's tiles
 }
 
-// A solver that times its phases gives the bits of one that does not, and says where the time of exchanges
-// went.
+// A solver with timed phases gives the same bits as one without, and reports how long each part of an
+// exchange takes.
 
 class PhaseTimes : public BackendTest {};
 ISOTHERM_ON_EACH_BACKEND(PhaseTimes);
@@ -524,15 +523,15 @@ TEST_P(PhaseTimes, ChangeNoBitAndAddUp) {
   }
 }
 
-// What of an exchange is hidden: the spans that it is made of, on a device whose clock is the test's, and a
-// solver that measures it and sweeps on as if it had not.
+// How much of an exchange is hidden: the timed spans, on a device whose clock the test moves; and a solver
+// whose sweeps do not change when it is measured.
 
-// Rank 0 is the slowest to sweep; the others wait for it, which is no communication.
+// Rank 0 sweeps slowest; the other ranks' waiting for it does not count as communication.
 TEST(HidingOfSpans, EachHoldsItsOwnPartOfTheSlowestRank) {
   const Communicator world = Communicator::world();
   const auto host = make_host_device();
   for (const Backend backend : {Backend::host, Backend::cuda}) {
-    for (const double unit : {0x1p-20, 0x1p-3}) {  // s: many of them a sample, and one
+    for (const double unit : {0x1p-20, 0x1p-3}) {  // s: many steps per sample, and one
       ClockedDevice device(*host, backend);
       int steps = 0;
       const HaloCost cost = measure_halo_cost(
@@ -552,7 +551,7 @@ TEST(HidingOfSpans, EachHoldsItsOwnPartOfTheSlowestRank) {
 
 class HidingOfHalos : public BackendTest {
  protected:
-  // The answer after some sweeps; what was measured before them is in `cost`.
+  // The answer after some sweeps; `cost` is measured before them.
   std::uint64_t answer(const Config& config, bool time_halos, std::optional<HaloCost>& cost) {
     Solver<double> solver(config, even_blocks(config), world(), device(),
                           choose_kernels<double>(config, device().backend()), time_halos);

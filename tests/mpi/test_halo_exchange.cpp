@@ -1,5 +1,5 @@
-// Ghosts proved by global index; and many exchanges in a row, with ranks that are late in every place where
-// one may be.
+// Ghosts are checked by global index; and many exchanges in a row, with ranks that are late at every possible
+// point.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -20,8 +20,8 @@
 namespace isotherm {
 namespace {
 
-// What every cell of a padded block must hold after an exchange, from its coordinates alone: it knows nothing
-// of directions, messages or process grids.
+// The expected value of every cell of a padded block after an exchange, from its coordinates alone:
+// independent of directions, messages and process grids.
 using Periodic = std::array<bool, 3>;
 
 struct GhostOracle {
@@ -33,8 +33,8 @@ struct GhostOracle {
   // Exact in fp32, as are all values below.
   static constexpr double poison = -4194303.5;
 
-  // The cell of the grid at local index `c`, through periodic faces; `beyond` counts the boundaries in
-  // between, and `boundary` is the last of them.
+  // The grid cell of local index `c`, wrapped at periodic faces; `beyond` counts the boundaries crossed, and
+  // `boundary` is the last of them.
   struct Place {
     Int3 cell;
     int beyond = 0;
@@ -69,7 +69,7 @@ struct GhostOracle {
   }
   static double boundary_b(Face boundary) { return 100.0 * (1 + static_cast<int>(boundary)); }
 
-  // `shift`: what the owner has added to each index.
+  // `shift`: added to each index by the owner.
   template <class T>
   T expected(Int3 c, double shift) const {
     const Place p = place(c);
@@ -93,7 +93,7 @@ struct Case {
   }
 };
 
-// That b may vary over a face: kernels/test_face_copy.cpp.
+// kernels/test_face_copy.cpp tests a b that varies over a face.
 template <class T>
 Boundaries<T> test_boundaries(const Decomposition& decomposition, int rank) {
   Boundaries<T> boundaries;
@@ -134,7 +134,7 @@ class Exchanged {
     expect_cells(shift, [](Int3) { return true; });
   }
 
-  // Between start and finish every cell of the interior has its six neighbours.
+  // Between start and finish, the six neighbours of every interior cell are valid.
   void check_interior(double shift) {
     fill(shift);
     halo_.start(field_.view(), compute_, halo_stream_);
@@ -210,8 +210,8 @@ bool fits(const Case& c) {
   return true;
 }
 
-// Every process grid and mix of periodic axes, or `few` of these, on an uneven grid and on the thinnest one
-// that works.
+// Every process grid and combination of periodic axes, or a `few` of the latter, on an uneven grid and on the
+// thinnest possible one.
 std::vector<Case> all_cases(int ranks, int ghosts, bool few = false) {
   std::vector<Case> cases;
   for (const Int3 grid : tested_process_grids(ranks)) {
@@ -235,7 +235,7 @@ class HaloGhosts : public BackendTest {
     Exchanged<T> exchanged(device(), world(), c, transport);
     exchanged.check_ghosts(0);
     exchanged.check_interior(1000);
-    exchanged.check_ghosts(2000);  // the same buffers again
+    exchanged.check_ghosts(2000);  // reuses the buffers
   }
 };
 
@@ -265,24 +265,24 @@ TEST_P(HaloGhosts, BlocksThatDoNotMatchTheRanksAreRejected) {
 }
 ISOTHERM_ON_EACH_BACKEND(HaloGhosts);
 
-// Many exchanges in a row, with ranks that are late in every place where one may be: ghosts hold the cells of
-// their own exchange, never those of the next, and nobody waits for ever.
+// Many exchanges in a row, with ranks that are late at every possible point: ghosts hold the cells of their
+// own exchange, never those of the next one, and no rank waits for ever.
 
-constexpr int exchanges = 12;  // all ranks at all places, where they are four
+constexpr int exchanges = 12;  // each of four ranks is late at each of three points
 
 struct Setting {
-  int axis;  // along which the blocks stand
+  int axis;  // along which the subdomains are adjacent
   int ghosts;
-  int fields;  // 1: one that is exchanged again and again; 2: in turns
+  int fields;  // 1: the same field in every exchange; 2: two fields in turn
 };
 
-// Fields whose cells all hold the number of their exchange, and of their rank in the fraction.
+// Fields whose cells all hold the number of the exchange, with the rank in the fraction.
 class ExchangeSeries {
  public:
   ExchangeSeries(Device& device, const Communicator& world, Setting setting, const std::string& transport)
       : device_(device), world_(world), transport_(transport), axis_(setting.axis) {
     const int ranks = world.size(), ghosts = setting.ghosts, fields = setting.fields;
-    Int3 grid{1, 1, 1}, cells{60, 40, 40};  // faces large enough that a GPU stores them with several blocks
+    Int3 grid{1, 1, 1}, cells{60, 40, 40};  // a GPU stores such faces with several thread blocks
     grid[axis_] = ranks;
     cells[axis_] = 5 * ranks;
     const Decomposition decomposition(cells, grid, {true, true, true});
@@ -302,14 +302,14 @@ class ExchangeSeries {
   }
 
   static double value(int exchange, int rank) { return exchange + rank / 1024.0; }
-  // Ghosts are poisoned too: by this rank's own stream, before they may be stored into.
+  // Also overwrites the ghosts, in this rank's own stream, before peers may store into them.
   void fill(int exchange) {
     FaceCopy<double>::on(device_.backend()).fill(field(exchange), value(exchange, world_.rank()), compute_);
   }
   void start(int exchange) { halo_->start(field(exchange), compute_, halo_stream_); }
   void finish(int exchange) { halo_->finish(field(exchange), compute_, halo_stream_); }
 
-  // What the next sweep would read.
+  // Checks the ghosts that the next sweep would read.
   std::size_t wrong_ghosts(int exchange) {
     Field<double>& field = fields_[static_cast<std::size_t>(exchange) % fields_.size()];
     device_.copy(mirror_->data(), field.data(), field.bytes(), compute_);
@@ -347,8 +347,8 @@ void be_late() {
   std::this_thread::sleep_for(std::chrono::milliseconds(3));
 }
 
-// `late(rank, exchange, place)`: places are before start, between start and finish, and before the ghosts are
-// read.
+// `late(rank, exchange, place)`: whether a rank is late before start, between start and finish, or before the
+// ghosts are read.
 template <class Late>
 void expect_order(ExchangeSeries& series, int rank, int count, Late late) {
   std::size_t wrong = 0;
@@ -380,7 +380,7 @@ class HaloOrder : public BackendTest {
   }
 };
 
-// One rank at each place, with either field twice, and all in turns.
+// The last rank is late at each point, with each field twice; then all ranks in turn.
 TEST_P(HaloOrder, RanksThatAreLateLoseNothing) {
   on_each_transport([&](ExchangeSeries& series) {
     for (const int place : {0, 1, 2}) {
@@ -393,7 +393,7 @@ TEST_P(HaloOrder, RanksThatAreLateLoseNothing) {
   });
 }
 
-// The host runs ahead of its device, as far as it likes.
+// The host queues all exchanges without waiting for its device.
 TEST_P(HaloOrder, NothingIsLostWhereTheHostOnlyQueues) {
   on_each_transport([&](ExchangeSeries& series) {
     for (int exchange = 0; exchange < exchanges; ++exchange) {
@@ -405,7 +405,7 @@ TEST_P(HaloOrder, NothingIsLostWhereTheHostOnlyQueues) {
   });
 }
 
-// Exchanges that were recorded once and are queued again and again, beside others that are not.
+// Exchanges that are recorded once and launched repeatedly, alternating with others that are not recorded.
 TEST_P(HaloOrder, ExchangesOfAGraph) {
   on_each_transport([&](ExchangeSeries& series) {
     if (series.transport() == "nccl") {

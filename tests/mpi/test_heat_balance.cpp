@@ -1,5 +1,5 @@
-// What the diagnostics of a running solver say is true and has the same bits everywhere: heat is kept, the
-// balance of boundaries, sources and temperatures closes to rounding.
+// The diagnostics of a running solver are correct and have the same bits in every configuration: heat is
+// conserved, and the balance of boundaries, sources and temperatures closes to rounding.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -55,8 +55,8 @@ TEST_P(HeatBalance, OfAFieldThatAHandCanCheck) {
   EXPECT_EQ(d.histogram->counts, (std::vector<std::int64_t>{0, 12, 0, 12, 0, 0, 0}));
 }
 
-// Every boundary kind, boundaries and sources that vary in time and place: the heat that the temperatures
-// gain is what came through the boundaries and from the source, of the same sweep.
+// Every boundary kind, boundaries and sources that vary in time and place: the heat gained by the
+// temperatures equals the heat through the boundaries and from the source in the same sweep.
 TEST_P(HeatBalance, TheBalanceClosesToRounding) {
   const double fp64 = 1e-12, fp32 = 1e-3;  // fp32 rounds each cell of each sweep by 1e-5 K
   for (const Config& config :
@@ -76,7 +76,7 @@ TEST_P(HeatBalance, TheBalanceClosesToRounding) {
   }
 }
 
-// Fields made by hand, on each rank by itself.
+// Fields set by the test, on each rank separately.
 class Made {
  public:
   Made(Device& device, const Config& config)
@@ -97,7 +97,7 @@ void fill(Field<double>& field, double value) {
   std::fill_n(static_cast<double*>(field.data()), field.bytes() / sizeof(double), value);
 }
 
-// A step of a few units in the last place, which the two sums, once rounded, could not tell.
+// A step of a few units in the last place, which a difference of two rounded sums would lose.
 TEST_P(HeatBalance, OfAStepBelowTheRoundingOfTheSum) {
   const Config config = decks::base(Made::n);
   const DiagnosticsPlan plan = plan_diagnostics(config);
@@ -131,9 +131,9 @@ TEST_P(HeatBalance, OfInfiniteTemperaturesNoSumIsSaid) {
   EXPECT_TRUE(std::isnan(d.flows->rate));
 }
 
-// Diagnostics have the same bits on every rank count, process grid and backend: the line of history.csv is
-// compared as text against one rank with the rows of reference, and against single sweeps where the ranks
-// take three an exchange.
+// Diagnostics have the same bits on every rank count, process grid and backend. The line of history.csv is
+// compared as text with that of one rank with the reference kernels, and of single sweeps where ranks
+// exchange every third sweep.
 
 template <class T>
 std::string lines(const Config& config, Int3 grid, const Communicator& ranks, Device& device) {
@@ -188,8 +188,7 @@ TEST_P(OneDiagnosis, OfEveryKindOfDeck) {
   expect_one_line<float>(decks::in_a_void({19, 15, 16}), device());
 }
 
-// A residual that is looked at later has the bits of one that is looked at at once, and the host waits for
-// nothing in between.
+// An asynchronous residual has the bits of an immediate one, and the host waits for nothing in between.
 
 constexpr std::array norms{Norm::max, Norm::l2, Norm::l1};
 
@@ -203,7 +202,7 @@ template <class T>
 Residuals answer(const Config& config, Device& device, const Communicator& world, bool asynchronous) {
   Solver<T> solver(config, even_blocks(config), world, device, rows_with_graphs<T>(config, device));
   Residuals found;
-  for (const std::int64_t sweeps : {1, 3, 1, 20}) {  // the last in graphs, where there are any
+  for (const std::int64_t sweeps : {1, 3, 1, 20}) {  // the last ones as graphs, where possible
     solver.sweep(sweeps);
     if (!asynchronous) {
       found.residuals.push_back(solver.residual());
@@ -227,8 +226,8 @@ void expect_the_same(Config config, Device& device, const Communicator& world) {
     for (const Norm norm : norms) {
       config.problem.norm = norm;
       for (const Overlap overlap : {Overlap::off, Overlap::on}) {
-        if (overlap == Overlap::on && !kernel.fused) continue;                // a norm of several regions
-        if (norm != Norm::max && kernel.sum_bits == SumBits::vary) continue;  // from run to run
+        if (overlap == Overlap::on && !kernel.fused) continue;                // a norm over regions
+        if (norm != Norm::max && kernel.sum_bits == SumBits::vary) continue;  // sums vary from run to run
         if (left_out(device, 3)) continue;
         config.parallel.overlap = overlap;
         SCOPED_TRACE(fmt::format("reduction {} norm {} overlap {}", kernel.name, static_cast<int>(norm),
@@ -247,12 +246,12 @@ ISOTHERM_ON_EACH_BACKEND(ResidualCheckTest);
 TEST_P(ResidualCheckTest, AsynchronousOnesHaveTheSameBits) {
   expect_the_same<double>(decks::every_wall({17, 13, 14}), device(), world());
   expect_the_same<float>(decks::steady({17, 13, 14}), device(), world());
-  Config still = decks::periodic({12, 13, 10});  // boundaries that do not move can be recorded
+  Config still = decks::periodic({12, 13, 10});  // values that are constant in time can be recorded
   still.boundaries[2].value = Expression(310.0);
   expect_the_same<double>(still, device(), world());
 }
 
-// Of two fields of each rank that differ in one cell, by what `update` says.
+// For two fields on each rank that differ in one cell, by `update`.
 template <class T>
 double residual_of(double update, Norm norm, const ReductionKernel<T>& kernel, const Communicator& world) {
   Config config = decks::base({4, 5, 6 * world.size()});
@@ -289,13 +288,13 @@ TEST(ResidualCheckOfOneCell, IsNotDroppedOnAnyRank) {
   }
 }
 
-// Not even for those who ask.
+// Events have not passed even when they are queried.
 class SlowestDevice final : public DeferredDevice {
  public:
   bool passed(Event) override { return false; }
 };
 
-// The value is not on the host, so nobody may have reduced it.
+// The value is not on the host yet, so no rank may have reduced it.
 TEST(ResidualCheckOnASlowDevice, WaitsForNothingBeforeItIsFinished) {
   const Communicator world = Communicator::world();
   Config config = decks::base({8, 8, 8 * world.size()});
@@ -319,7 +318,7 @@ TEST(ResidualCheckOnASlowDevice, WaitsForNothingBeforeItIsFinished) {
     for (const double step : {3.0, 5.0, 7.0}) {
       fill(now, 300 + step);
       check.start(std::as_const(now).view(), std::as_const(before).view(), stream);
-      fill(now, 1e9);  // the sweeps that follow
+      fill(now, 1e9);  // simulates the sweeps that follow
       check.poll();
       EXPECT_TRUE(check.under_way());
       EXPECT_EQ(waits, 0);
@@ -349,7 +348,7 @@ TEST(ResidualCheckOnASlowDevice, KeepsOutOfTheOrderOfOtherCollectives) {
   EXPECT_EQ(std::get<0>(other.wait()), (std::vector<double>{100.0 * world.size(), 0}));
 }
 
-// The sweep at which the host waits for a check, for each of its two events, and whether it drains the queue.
+// The sweeps at which the host waits for the two events of a check, and whether it drains the queue.
 std::vector<std::int64_t> waits_of_a_run(Config config, Check check, const char* reduction, Device& inner,
                                          LoopOutcome& outcome) {
   config.problem.check = check;
@@ -358,7 +357,7 @@ std::vector<std::int64_t> waits_of_a_run(Config config, Check check, const char*
   Solver<double> solver(config, blocks_of(config, {1, 1, 1}), Communicator::self(), device,
                         rows_with_graphs<double>(config, device));
   std::vector<std::int64_t> waits;
-  std::optional<Event> pace;  // what the host of a device waits for before its first sweep, and by the clock
+  std::optional<Event> pace;  // limits how far the host is ahead of the device; not a wait for a check
   device.on_event_wait = [&](Event event) {
     if (solver.is_asynchronous() && !pace) pace = event;
     if (!pace || event.native != pace->native) waits.push_back(solver.sweeps());

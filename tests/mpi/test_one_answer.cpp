@@ -1,5 +1,5 @@
-// Promise 1: the field has the same bits for every kernel, rank count, process grid, depth and overlap, and
-// so has the max norm. Compared with == on every cell against one rank and plain loops.
+// Promise 1: the field and the max norm have the same bits for every kernel, rank count, process grid, halo
+// width and overlap. Every cell is compared with == with one rank and plain loops.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -20,12 +20,12 @@ namespace {
 
 template <class T>
 struct Outcome {
-  std::vector<T> cells;  // of `box`, x fastest
+  std::vector<T> cells;  // of `box`, x is the fastest index
   double residual = 0;
   std::uint64_t fingerprint = 0;
 };
 
-// After each part of a run the whole field, the norm and the fingerprint.
+// The whole field, the norm and the fingerprint after each part of a run.
 template <class T>
 std::vector<Outcome<T>> outcomes(Solver<T>& solver, std::initializer_list<std::int64_t> parts) {
   std::vector<Outcome<T>> found;
@@ -38,7 +38,7 @@ std::vector<Outcome<T>> outcomes(Solver<T>& solver, std::initializer_list<std::i
   return found;
 }
 
-// `whole`: of all ranks' cells, of which this one has those of `subdomain`.
+// `whole` has the cells of all ranks, `found` those of this rank's `subdomain`.
 template <class T>
 void expect_outcome(const Outcome<T>& found, const Outcome<T>& whole, Int3 n, Box subdomain) {
   std::vector<T> expected;
@@ -49,9 +49,9 @@ void expect_outcome(const Outcome<T>& found, const Outcome<T>& whole, Int3 n, Bo
   EXPECT_EQ(found.fingerprint, whole.fingerprint);
 }
 
-// Ways of a run that must come to what one rank's plain loops do; of a slow device each `nth` of them.
+// Configurations that must give the result of one rank's plain loops; a slow device tests every `nth`.
 struct Ways {
-  bool every_transport = false;  // or one of them
+  bool every_transport = false;  // otherwise the last one
   std::vector<Int3> process_grids = tested_process_grids(Communicator::world().size());
   std::vector<std::optional<int>> halo_widths{std::nullopt};  // those that a process grid allows
   std::vector<std::string> kernels{"auto"};
@@ -59,7 +59,7 @@ struct Ways {
   int nth = 1;
 };
 
-// `run` makes outcomes of a solver.
+// `run` computes the outcomes of a solver.
 template <class T, class Run>
 void expect_one_answer(Config config, const Ways& ways, Device& device, const Run& run) {
   const Communicator world = Communicator::world();
@@ -114,8 +114,8 @@ void expect_one_answer_of_kernels(const Config& config, Device& device) {
   expect_one_answer<T>(config, ways, device, at_once);
 }
 
-// Kernels whose ways with boundaries and regions differ, so that all of them are not swept at every depth
-// again; of a body of several materials, all that sweep it.
+// One kernel of each kind of boundary and region handling, so that not every kernel is tested with every halo
+// width; for several materials, every kernel that supports them.
 std::vector<std::string> kernels_of_kinds(Backend backend, bool several_materials = false) {
   std::vector<std::string> kinds = {"naive", "coarsened", "tma_pipeline"};
   if (backend == Backend::host) kinds = {"reference", "openmp"};
@@ -129,14 +129,14 @@ std::vector<std::string> kernels_of_kinds(Backend backend, bool several_material
 
 template <class T>
 void expect_one_answer_at_every_halo_width(Config config, Device& device) {
-  // The largest update comes out of the sweep, where the kernel can; sums are exact.
+  // The sweep returns the max norm, if the kernel can; sums are exact.
   config.solver.reduction = config.problem.norm == Norm::max ? "auto" : "reproducible";
   const Ways ways{// each axis, and as many as can be
                   .process_grids = process_grids(Communicator::world().size(), config.grid.cells),
                   .halo_widths = {1, 2, 3, 4},
                   .kernels = kernels_of_kinds(device.backend()),
                   .nth = 5};
-  // Between checks: less than a period, several, no multiple of a depth; single sweeps between them.
+  // Between checks: less than a period, several, no multiple of a halo width; single sweeps in between.
   expect_one_answer<T>(config, ways, device, [](auto& solver) { return outcomes(solver, {1, 7, 5, 1, 3}); });
 }
 
@@ -167,8 +167,8 @@ TEST_P(OneAnswer, OfEveryKindOfDeck) {
   }
 }
 
-// Two V cycles, the first from the coarsest grid up. Blocks of unequal sizes, levels that every rank has, no
-// nested cells; where no boundary fixes the mean, and neighbours that meet twice.
+// Two V cycles, the first from the coarsest grid up. Subdomains of unequal sizes, levels that every rank
+// holds whole, grids that do not nest; a mean that no boundary fixes, and neighbours on two sides.
 template <class T>
 void expect_one_answer_of_cycles(MethodName method, Config config, Device& device) {
   config.problem.method = method;
@@ -180,8 +180,8 @@ void expect_one_answer_of_cycles(MethodName method, Config config, Device& devic
   expect_one_answer<T>(config, ways, device,
                        [](auto& solver) { return outcomes(solver, {2 * solver.level().method().cycle()}); });
 }
-// Coarse grids that are cut, in blocks that no formula deals out, and those that every rank has; odd numbers,
-// an axis of one cell, periodic ones.
+// Distributed coarse grids with irregular subdomains, and coarse grids that every rank holds whole; odd
+// numbers of cells, an axis of one cell, periodic axes.
 TEST_P(OneAnswer, OfMultigridOfSeveralMaterials) {
   const auto expect = [&]<class T>(T, const Config& config) {
     expect_one_answer_of_cycles<T>(MethodName::multigrid, config, device());
@@ -199,7 +199,7 @@ TEST_P(OneAnswer, OfMultigridOfSeveralMaterials) {
   expect(double{}, around);
 }
 
-// By every kernel that sweeps materials: what the host's reference kernel finds, NaN in the same cells.
+// Every kernel that sweeps materials gives the result of the host's reference kernel, NaN included.
 TEST_P(OneAnswer, OfABodyInAVoid) {
   Config config = decks::with_step_limits(decks::in_a_void({26, 17, 15}));
   config.problem.cycle = 8;
@@ -214,7 +214,7 @@ TEST_P(OneAnswer, OfABodyInAVoid) {
   expect_one_answer_of_cycles<float>(MethodName::euler, config, device());
 }
 
-// With sources that stay, move, and are formulas.
+// With sources that are constant, that move, and that are formulas.
 TEST_P(OneAnswer, OfCellsOfSeveralSizes) {
   const auto expect = [&]<class T>(T, MethodName method, const Config& config) {
     expect_one_answer_of_cycles<T>(method, decks::with_step_limits(decks::graded(config)), device());
@@ -236,21 +236,21 @@ TEST_P(OneAnswer, OfMultigrid) {
   Config around = decks::steady({24, 40, 12});
   around.boundaries[2].kind = around.boundaries[3].kind = BoundaryKind::periodic;
   expect_one_answer_of_cycles<double>(MethodName::multigrid, around, device());
-  // A periodic axis that ends as one cell, beside one whose blocks have ghosts at edges.
+  // A periodic axis that is coarsened to one cell, and another whose subdomains have ghosts at edges.
   around = decks::steady({6, 40, 33});
   around.boundaries[0].kind = around.boundaries[1].kind = BoundaryKind::periodic;
   around.boundaries[4].kind = around.boundaries[5].kind = BoundaryKind::periodic;
   expect_one_answer_of_cycles<double>(MethodName::multigrid, around, device());
 }
 
-// One of their boundaries changes from step to step.
+// One boundary changes from step to step.
 TEST_P(OneAnswer, OfLongSteps) {
   for (const MethodName method : {MethodName::rkl, MethodName::implicit}) {
     Config config = decks::every_wall({21, 16, 12});
     config.problem.dt = 50 * stable_dt(config);
     expect_one_answer_of_cycles<double>(method, config, device());
     config.problem.dt = 7 * stable_dt(config);
-    config.problem.tolerance = 60;  // in parts, of which one is taken again
+    config.problem.tolerance = 60;  // in parts, one of which is repeated
     config.precision = Precision::fp32;
     expect_one_answer_of_cycles<float>(method, config, device());
     config.problem.method = method;
@@ -266,7 +266,7 @@ TEST_P(OneAnswer, OfLongSteps) {
   expect_one_answer_of_cycles<double>(MethodName::implicit, config, device());
 }
 
-// Levels of which every rank has all cells come by transports of their own kind where these need no host.
+// Levels that every rank holds whole use transports of their own kind if these need no host.
 TEST_P(OneAnswer, OfMultigridByEveryTransport) {
   Config config = decks::steady({18, 21, 19});
   config.problem.method = MethodName::multigrid;
@@ -281,7 +281,7 @@ TEST_P(OneAnswer, OfMultigridByEveryTransport) {
   });
 }
 
-// On every process grid, with two axes around which neighbours meet twice.
+// On every process grid, with two axes along which neighbours are adjacent twice.
 TEST_P(OneAnswer, EveryTransport) {
   const Config config = decks::periodic({12, 9, 10});
   expect_one_answer<double>(config, {.every_transport = true}, device(), at_once);
@@ -300,7 +300,7 @@ void expect_one_sum(Config config, Device& device) {
   }
 }
 
-// Boundaries that vary over their face and in time, next to ghosts that are swept.
+// Boundaries that vary over their face and in time, next to ghosts that sweeps cover.
 TEST_P(OneAnswer, EveryHaloWidth) {
   Config boundaries = decks::every_wall({17, 14, 19});
   boundaries.boundaries[2].value = Expression("5000*cos(9*x) + 100*z + 1e6*t", "xzt");
@@ -325,9 +325,8 @@ TEST_P(OneAnswer, ReproducibleNormsOnEveryProcessGrid) {
   }
 }
 
-// Runs whose launches fuse sweeps come to the same field, norm, diagnostics and end as single sweeps of one
-// rank: random grids, bodies, boundaries, depths, process grids, and counts of sweeps between looks at the
-// field.
+// Runs with temporal blocking give the same field, norm, diagnostics and end as single sweeps of one rank:
+// random grids, bodies, boundaries, halo widths, process grids, and sweep counts between checks of the field.
 
 struct Drawn {
   Config config;
@@ -358,11 +357,11 @@ Drawn draw(Random& random) {
 struct Observed {
   SolverAnswer answer;
   double balance = 0;
-  std::vector<double> end{};  // of the last look
+  std::vector<double> end{};  // of the last check
   bool operator==(const Observed&) const = default;
 };
 
-// What a run says at its end, without output.diagnostics too.
+// The figures that a run prints at its end, even without output.diagnostics.
 template <class T>
 std::vector<double> end_of(Solver<T>& solver) {
   const TemperatureExtremes extremes = solver.extremes();
@@ -406,7 +405,7 @@ void check(Drawn drawn, const std::string& kernel, const std::string& transport,
   for (const Int3 grid : process_grids(world.size(), n)) {
     const Decomposition decomposition = blocks_of(config, grid);
     if (*config.solver.halo_width > decomposition.max_halo_width().value_or(64)) continue;
-    // Without neighbours the depth may stay open.
+    // Without neighbours the halo width may be unset.
     if (grid.product() == 1 && decomposition.max_halo_width() == std::nullopt)
       config.solver.halo_width.reset();
     SolverKernels<T> kernels = choose_kernels<T>(config, device.backend());
@@ -419,7 +418,7 @@ void check(Drawn drawn, const std::string& kernel, const std::string& transport,
   }
 }
 
-// Of choices that are drawn from all that `auto` has, each for some sweeps.
+// Random plans among all candidates of `auto`, each for some sweeps.
 void check_steps(const Drawn& drawn, Random& random, Device& device) {
   const Communicator world = Communicator::world();
   Config config = drawn.config;
@@ -469,7 +468,7 @@ TEST_P(TemporalRuns, AreTheSameWhenStepsChange) {
   }
 }
 
-// Without a field of the sweep before, no heat is said; a steady problem needs none.
+// A transient problem has no heat flows without the field of the previous sweep; a steady problem needs none.
 TEST(TemporalEnd, HasHeatWhereTheLastSweepStandsAlone) {
   const auto host = make_host_device();
   const auto heat_after = [&](Config config, bool last_alone) {
@@ -495,7 +494,7 @@ TEST(TemporalEnd, HasHeatWhereTheLastSweepStandsAlone) {
   EXPECT_FALSE(heat_after(transient, true));
 }
 
-// As many as boundaries and ghosts allow, and the run says why it takes single sweeps.
+// As many sweeps as boundaries and ghosts allow; the run reports why it takes single sweeps.
 TEST(TimeBlock, IsNoMoreThanMayBe) {
   const auto time_block_of = [](Config config) {
     config.solver.kernel = "temporal_openmp";

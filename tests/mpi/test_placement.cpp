@@ -1,4 +1,4 @@
-// What ranks decide and gather together: who takes which GPU, the run's tables, its threads.
+// Decisions and data that ranks share: which rank uses which GPU, the run's tables, its threads.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ TEST(Placement, OnTheCpuByRequest) {
   const Placement placement = place_ranks(deck(DeviceChoice::cpu), world, 3);
   EXPECT_EQ(placement.backend, Backend::host);
   EXPECT_EQ(placement.device_index, -1);
-  EXPECT_EQ(placement.ranks_on_device, world.size());  // of one host
+  EXPECT_EQ(placement.ranks_on_device, world.size());  // all on one host
   EXPECT_EQ(placement.note, "");
   EXPECT_EQ(placement.warnings, std::vector<std::string>{});
   ASSERT_EQ(static_cast<int>(placement.ranks.size()), world.size());
@@ -64,7 +64,7 @@ TEST(Placement, WithoutAnyGpu) {
               ": no CUDA device (" + found.why_none + "); use ");
 }
 
-// What a rank is told of MPS, whatever runs on this machine: its daemon's folder, with or without its pipe.
+// Simulates the folder of the MPS daemon, with or without its pipe, whatever runs on this machine.
 class MpsFolder {
  public:
   explicit MpsFolder(bool running) {
@@ -96,7 +96,7 @@ class PlacementCuda : public testing::Test {
   const Communicator world_ = Communicator::world();
 };
 
-// With fewer of them than ranks, each takes as many ranks as the next, or one more.
+// With fewer GPUs than ranks, the numbers of ranks per GPU differ by at most one.
 TEST_F(PlacementCuda, GpusAreDealtOutEvenly) {
   const MpsFolder mps(false);
   const Placement placement = place_ranks(deck(DeviceChoice::automatic), world_, 1);
@@ -125,7 +125,7 @@ TEST_F(PlacementCuda, SharingThatIsMeantIsNoWarning) {
   EXPECT_EQ(place_ranks(config, world_, 1).warnings, std::vector<std::string>{});
 }
 
-// What ranks decide and gather together for the run's output.
+// Data that ranks gather for the run's output.
 
 TEST(RunOutput, RankTableComesInRankOrderOnEveryRank) {
   const Communicator world = Communicator::world();
@@ -160,8 +160,8 @@ TEST(RunOutput, ThreadsOfAllRanksFitTheHost) {
   EXPECT_EQ(plan.warning.empty(), host.size() <= find_host_cores().online) << plan.warning;
 }
 
-// Cells that leave the field: copies, boxes, single cells and means have the bits of the field, whoever has
-// them; and all-reduces that are started and not waited for.
+// Copies of the field, boxes, single cells and means have the bits of the field, whichever rank holds them;
+// and nonblocking all-reduces.
 
 class HostCopies : public BackendTest {
  protected:
@@ -191,7 +191,7 @@ class HostCopies : public BackendTest {
 
 ISOTHERM_ON_EACH_BACKEND(HostCopies);
 
-// Beside graphs and behind the sweeps of a wide halo too.
+// Also concurrently with graphs, and after the sweeps of a wide halo.
 TEST_P(HostCopies, HoldTheFieldOfTheirSweep) {
   expect_old_field<double>(decks::every_wall({23, 17, 19}), false);
   Config config = decks::base({23, 17, 19});
@@ -201,8 +201,8 @@ TEST_P(HostCopies, HoldTheFieldOfTheirSweep) {
   expect_old_field<double>(config, false);
 }
 
-// Boxes of a field come to the host with the bits that the whole field has there: packed on the device where
-// they are few, else taken from a copy of all.
+// Boxes of a field are copied to the host with the bits of the whole field: packed on the device if they have
+// few cells, otherwise taken from a copy of all.
 
 class HostCells : public BackendTest {
  protected:
@@ -223,7 +223,7 @@ class HostCells : public BackendTest {
     std::vector<T> expected;
     for (const Box& box : boxes) for_each_cell(box, [&](Int3 c) { expected.push_back(field(c)); });
     ASSERT_EQ(found.size(), expected.size());
-    if (found.empty()) return;  // memcmp takes no null pointer
+    if (found.empty()) return;  // memcmp does not accept a null pointer
     EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(T)), 0);
   }
 
@@ -238,13 +238,13 @@ class HostCells : public BackendTest {
     for (int round = 0; round < 12; ++round) {
       std::vector<Box> boxes;
       switch (round % 3) {
-        case 0:  // single cells, and on one rank none
+        case 0:  // single cells, and none on one rank
           for (int i = 0; i < 5 && !(round > 3 && is_last); ++i) boxes.push_back(random_box(n, {1, 1, 1}));
           break;
         case 1:  // a small one between empty ones
           boxes = {Box{}, random_box(n, {5, 3, 2}), Box{}};
           break;
-        default:  // up to all
+        default:  // up to all cells
           boxes = {random_box(n, n), random_box(n, n)};
       }
       solver.sweep(3);
@@ -262,9 +262,9 @@ TEST_P(HostCells, AreThoseOfTheField) {
   expect_those_of_the_field<float>();
 }
 
-// Means over blocks of cells have the bits that one process would give them, wherever the ranks' blocks end.
+// Means over blocks of cells have the bits of a single process, wherever the subdomains end.
 
-// Of thirds: sums of them depend on their order.
+// Multiples of a third, so that sums depend on their order.
 template <class T>
 T mean_at(Int3 coarse, Int3 factor, Int3 cells) {
   double sum = 0;
@@ -297,7 +297,7 @@ void expect_means_on_all_grids(Int3 cells, Int3 factor) {
     expect_means<T>(cells, grid, factor);
 }
 
-// Blocks that end within a coarse cell, or lie within one; one rank that gathers all; thin grids.
+// Subdomains that end within a coarse cell or are contained in one; one rank that gathers all; thin grids.
 TEST(CoarseField, HasTheMeansOfItsCellsOnAnyProcessGrid) {
   expect_means_on_all_grids<double>({18, 15, 20}, {3, 5, 4});
   expect_means_on_all_grids<float>({18, 15, 20}, {6, 3, 2});
@@ -307,7 +307,7 @@ TEST(CoarseField, HasTheMeansOfItsCellsOnAnyProcessGrid) {
   expect_means_on_all_grids<double>({9, 10, 11}, {1, 1, 1});
 }
 
-// All-reduces that are started and not waited for.
+// Nonblocking all-reduces.
 using Values = PendingAllReduce::Values;
 
 TEST(PendingAllReduce, SeveralAreUnderWayAtOnce) {
@@ -317,7 +317,7 @@ TEST(PendingAllReduce, SeveralAreUnderWayAtOnce) {
   auto words = world.start_all_reduce(std::vector<std::int64_t>(70, world.rank() + 1), ReduceOp::sum);
   auto largest = world.start_all_reduce(std::vector<double>{rank, -rank}, ReduceOp::max);
   auto least = world.start_all_reduce(std::vector<double>{rank, -rank}, ReduceOp::min);
-  EXPECT_EQ(world.all_reduce(std::int64_t{1}, ReduceOp::sum), world.size());  // one that waits, among them
+  EXPECT_EQ(world.all_reduce(std::int64_t{1}, ReduceOp::sum), world.size());  // a blocking one in between
   while (!least.done()) {
   }
   EXPECT_EQ(least.wait(), Values(std::vector<double>{0, 1 - ranks}));
@@ -334,7 +334,7 @@ TEST(PendingAllReduce, OneThatNobodyWaitsForDoesNotTouchTheNext) {
   EXPECT_EQ(kept.wait(), Values(std::vector<double>{2.0 * world.size()}));
 }
 
-// A rank that leaves by its own error must come to the end of all ranks, although the others never start.
+// A rank that throws must be able to leave, although the others never start the all-reduce.
 TEST(PendingAllReduce, AnExceptionDoesNotWaitForOtherRanks) {
   const Communicator world = Communicator::world(), reduced = Communicator::world();
   const auto start = [&] { return reduced.start_all_reduce(std::vector<double>{1}, ReduceOp::sum); };

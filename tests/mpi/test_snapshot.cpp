@@ -1,5 +1,5 @@
-// Snapshots and files of parts of the field, by every number of ranks and process grid, whole and on purpose
-// not.
+// Snapshots and files of parts of the field, on every number of ranks and process grid; intact and damaged on
+// purpose.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -31,7 +31,7 @@
 namespace isotherm {
 namespace {
 
-// Without a working MPI-IO rank 0 gathers, and says so; the same tests hold.
+// Without a working MPI-IO, rank 0 gathers the cells and reports it; the same tests must pass.
 std::vector<std::string> remarks_here() {
   const std::string remark = choose_way_to_write(Communicator::world(), "/tmp").remark;
   return remark.empty() ? std::vector<std::string>{} : std::vector<std::string>{remark};
@@ -73,7 +73,7 @@ class FilesOfAll : public testing::Test {
   void expect_cells(const std::string& path) const {
     expect_stored<T>(path, {{0, 0, 0}, cells_}, [&](Int3 c) { return test::value_at<T>(c, cells_); });
   }
-  // Of a file that is written twice: no byte of memory that nobody wrote, no place by who was first.
+  // A file written twice has the same bytes: no uninitialised memory, no layout that depends on timing.
   void expect_same_bytes(SnapshotWriter& to) {
     const std::string first = test::read_file(write<double>(to, 3));
     world_.barrier();
@@ -95,7 +95,7 @@ class Snapshot : public FilesOfAll {
     config_.grid.lengths = Vector3{0.17, 0.46, 0.93};
   }
 
-  // With long texts: behind short ones HDF5 leaves a gap on many ranks, in which anything may stand.
+  // With long texts: after short ones, HDF5 leaves a gap of undefined bytes on many ranks.
   SnapshotWriter writer() const {
     return {config_,
             grid_of_snapshots(config_),
@@ -105,7 +105,7 @@ class Snapshot : public FilesOfAll {
              "naive", "an MPI", "an HDF5"},
             in_step_};
   }
-  // All ranks must throw the same.
+  // All ranks must throw the same error.
   static std::string expect_rejected(ExitCode code, const std::function<void()>& work) {
     return refusal<CollectiveError>(work, code);
   }
@@ -120,7 +120,7 @@ TEST_F(Snapshot, HoldsEveryCellAtItsPlace) {
       world_.all_reduce(fingerprint_on_disk(path, subdomain(), cells_, Precision::fp64, 100), ReduceOp::sum),
       whole_fingerprint<double>());
   folder_.expect_names({"test.hdf.series", "test.xmf", "test_00000012.hdf"});
-  EXPECT_EQ(to.remarks(), remarks_here());  // reserved, and collective
+  EXPECT_EQ(to.remarks(), remarks_here());  // space is reserved, writes are collective
   expect_same_bytes(to);
 }
 
@@ -137,10 +137,10 @@ TEST_F(Snapshot, ANameThatIsTakenByAFolderIsIo) {
   SnapshotWriter to = writer();
   expect_rejected(ExitCode::io, [&] { write<float>(to, 0); });
   folder_.expect_names({"test_00000000.hdf"});
-  expect_cells<float>(write<float>(to, 1));  // and the run can go on
+  expect_cells<float>(write<float>(to, 1));  // the run can continue
 }
 
-// What a file system that loses data looks like from here: the cells on the disk are not those of the field.
+// Simulates a file system that loses data: the cells on the disk differ from those of the field.
 TEST_F(Snapshot, WhatReadsBackWrongNeverGetsItsName) {
   SnapshotWriter to = writer();
   const Field<float> field = test::field_by_index<float>(*device_, subdomain(), cells_);
@@ -169,7 +169,7 @@ class PartFiles : public FilesOfAll {
     return read_snapshot_header(path_);
   }
 
-  // A file for every process grid, all with the same fingerprint.
+  // Writes a file for every process grid; all have the same fingerprint.
   template <class T, class Stored = T>
   void expect_one_answer(Config config) {
     if (!std::is_same_v<T, Stored>) config.output.precision = OutputPrecision::fp32;
@@ -191,8 +191,8 @@ class PartFiles : public FilesOfAll {
     }
   }
 
-  // A plane across each axis, at both ends and within (or, of `few`, at one end), and a box that no face of a
-  // block meets.
+  // A plane across each axis, at both ends and within (with `few`, at one end), and a box that touches no
+  // face of a subdomain.
   static Config config_of(Int3 cells, bool few = true) {
     Config config = decks::base(cells);
     for (int axis = 0; axis < 3; ++axis) {
@@ -207,7 +207,7 @@ class PartFiles : public FilesOfAll {
   }
 
   std::string path_;
-  double divisor_ = 1;  // 3: values that have no exact fp32
+  double divisor_ = 1;  // 3: values that are not exact in fp32
   Index slab_bytes_ = SnapshotWriter::default_slab_bytes;
 };
 
@@ -228,16 +228,16 @@ TEST_F(PartFiles, AreRoundedWhereTheDeckWantsIt) {
   expect_one_answer<double, float>(config_of({5, 6, 7}));
 }
 
-// Compressed files: the same cells wherever blocks cut the chunks.
+// Compressed files hold the same cells wherever subdomains cut the chunks.
 
 class SnapshotCompressed : public FilesOfAll {
  protected:
-  SnapshotCompressed() : FilesOfAll({131, 70, 66}) {  // two chunks along x and y, one of a column less
+  SnapshotCompressed() : FilesOfAll({131, 70, 66}) {  // two chunks along x and y, one a column smaller
     config_.output.compression = 1;
   }
 };
 
-// Chunks that lie in several blocks, blocks without a chunk of their own, a call a chunk.
+// Chunks that span several subdomains, subdomains without a chunk of their own, one call per chunk.
 TEST_F(SnapshotCompressed, HoldsEveryCellForEveryProcessGrid) {
   std::int64_t sweep = 0;
   for (const Int3 grid : process_grids(world_.size(), cells_)) {
@@ -269,8 +269,8 @@ TEST_F(SnapshotCompressed, TheSpaceThatWasReservedIsGivenBack) {
   expect_same_bytes(to);
 }
 
-// Promise: what goes on from a checkpoint has the bits of what never stopped, on any number of ranks and
-// process grid, in every cell, residual and decision.
+// Promise: a run that resumes from a checkpoint has the bits of an uninterrupted run, on any number of ranks
+// and process grid, in every cell, residual and decision.
 
 class Checkpoint : public BackendTest {
  protected:
@@ -282,7 +282,7 @@ class Checkpoint : public BackendTest {
 
   std::string file(std::int64_t sweep) const { return folder_ / checkpoint_name("test", sweep); }
 
-  // From the checkpoint of `from`, or from the start. Checkpoints are written where the deck says so.
+  // Runs from the checkpoint of sweep `from`, or from the start. Writes checkpoints as the deck requests.
   template <class T>
   Part run(const Config& config, Int3 process_grid, const Communicator& ranks,
            std::optional<std::int64_t> from = {}) {
@@ -320,7 +320,7 @@ class Checkpoint : public BackendTest {
     config.output.checkpoint = {};
     config.solver.kernel = device().backend() == Backend::host ? "openmp" : "naive";
     config.solver.reduction = "reproducible";
-    config.parallel.transport = "host";  // to choose one takes longer than the sweeps
+    config.parallel.transport = "host";  // measuring transports takes longer than the sweeps
     const int n = world().size();
     const Part whole = run<T>(config, even_process_grid(n), world());
     for (const std::int64_t stop : stops) {
@@ -330,7 +330,7 @@ class Checkpoint : public BackendTest {
       parted.output.checkpoint.every_steps = stop;
       parted.output.checkpoint.keep = 100;
       expect_same(run<T>(parted, even_process_grid(n), world()), whole);
-      expect_same(run<T>(config, {n, 1, 1}, world(), stop), whole);  // other ranks' cells
+      expect_same(run<T>(config, {n, 1, 1}, world(), stop), whole);  // other ranks read these cells
       expect_same(run<T>(config, {1, 1, 1}, Communicator::self(), stop), whole);
     }
   }
@@ -361,13 +361,13 @@ TEST_P(Checkpoint, ASteadyRunEndsAtTheSameSweep) {
   expect_same_rest<double>(decks::floating({10, 4, 4}), {50});
 }
 
-// Files at whatever sweep the clock asks for: where something is due, and between. A check that is under way
-// when one is written has its turn after it.
+// Checkpoints by the clock, at sweeps where something is due and between them. If a check is pending when a
+// checkpoint is written, its result follows afterwards.
 TEST_P(Checkpoint, ByTheClockChangesNothing) {
   Config config = decks::steady({17, 11, 12});
   config.problem.tolerance = 0.02;
   config.problem.check_interval =
-      6;  // the looks at sweeps 2, 6, 14, 30, ... meet what is due, and what is not
+      6;  // polls at sweeps 2, 6, 14, 30, ... coincide with checks or fall between them
   config.problem.check = Check::asynchronous;
   config.solver.reduction = "reproducible";
   const Int3 grid = even_process_grid(world().size());
@@ -388,13 +388,13 @@ TEST_P(Checkpoint, ByTheClockChangesNothing) {
   EXPECT_GT(pending, 0);
 }
 
-// No count of sweeps is one of 32 bits: not in names, nor in files, nor on the way.
+// No count of sweeps has only 32 bits: in names, in files, or in computations.
 TEST_P(Checkpoint, GoesOnBeyondTwoToThe31Sweeps) {
   constexpr std::int64_t there = (std::int64_t{1} << 33) - 4;
   Config config = decks::base({6, 5, 8});
   config.problem.steps = there + 10;
   config.problem.check_interval = 3;
-  config.output.checkpoint.every_steps = 8;  // of which `there + 4` is a multiple
+  config.output.checkpoint.every_steps = 8;  // divides `there + 4`
   const Int3 grid = even_process_grid(world().size());
   Solver<double> early(config, blocks_of(config, grid, ghost_layers(config)), world(), device(),
                        rows_with_graphs<double>(config, device()));
@@ -408,7 +408,7 @@ TEST_P(Checkpoint, GoesOnBeyondTwoToThe31Sweeps) {
   EXPECT_EQ(part.sweeps, there + 10);
   EXPECT_EQ(part.outcome.residual.last_sweep, there + 10);
   const std::vector written{there + 10, there + 4};
-  EXPECT_EQ(find_checkpoints(folder_.path(), "test"), written);  // of three, two stay
+  EXPECT_EQ(find_checkpoints(folder_.path(), "test"), written);  // two of three are kept
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Transports: which one a neighbour gets, with rows that fail in every way in which one may; what every row
-// has to hold; the wires below them.
+// Transports: which one a pair of neighbours uses, with transports that fail in every possible way;
+// requirements on every transport; the wires below them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ TEST(NcclTransport, RefusesRanksThatShareAGpu) {
             "transport");
 }
 
-// Which transport a neighbour gets, with rows that fail in every way in which a transport may.
+// Which transport a pair of neighbours uses, with transports that fail in every possible way.
 
 std::string anywhere(const Device&) {
   return {};
@@ -47,7 +47,7 @@ std::string nowhere(const Device&) {
   return "not in this build";
 }
 
-// A good wire, but for what a test does to it.
+// A working wire; tests override single functions.
 class HostWire : public Wire {
  public:
   HostWire(Device& device, const Communicator& communicator, std::span<const WireMessage> messages)
@@ -68,7 +68,7 @@ class HostWire : public Wire {
   std::unique_ptr<Wire> wire_;
 };
 
-// One bit of what rank 1 receives is another.
+// Flips one bit of the data that rank 1 receives.
 class LyingWire : public HostWire {
  public:
   using HostWire::HostWire;
@@ -84,18 +84,18 @@ class LyingWire : public HostWire {
   }
 };
 
-// Says that it can be recorded, as no test here finds out.
+// Claims to be recordable, which these tests do not verify.
 template <class AnyWire>
 class RecordedWire final : public AnyWire {
   using AnyWire::AnyWire;
   bool recordable() const override { return true; }
 };
 
-// s by the clock that tests move: what a transport may take, what a slow one does.
+// s of the test's clock: the timeout of a transport, the delay of a slow one.
 constexpr double timeout = 900, slowness = 100;
 const TransportSettings patient{.timeout = timeout};
 
-// Rank 1 never sends, and the time of whoever waits for it passes at once.
+// Rank 1 never sends; the clock jumps past the timeout of every rank that waits for it.
 class HangingWire : public HostWire {
  public:
   using HostWire::HostWire;
@@ -123,7 +123,7 @@ class SlowWire final : public HostWire {
   }
 };
 
-// As HangingWire's, but the wires of a rank have one state, which is lost with one that was given up.
+// Like HangingWire, but all wires of a rank share one state, which is broken when one of them is abandoned.
 class FragileWire final : public HangingWire {
  public:
   FragileWire(Device& device, const Communicator& communicator, std::span<const WireMessage> messages,
@@ -164,7 +164,7 @@ const Entry good = row<HostWire>("good"), recorded = row<RecordedWire<HostWire>>
 
 class HaloLinks : public BackendTest {
  protected:
-  // A row of blocks along z; what is exchanged holds the number of its rank everywhere.
+  // Subdomains in a row along z; every cell that is exchanged holds the number of its rank.
   template <class Use>
   auto with_exchange(const std::vector<Entry>& registry, const TransportSettings& settings, Use use) {
     const int ranks = world().size();
@@ -181,7 +181,7 @@ class HaloLinks : public BackendTest {
   std::string why_not_recordable(const std::vector<Entry>& registry) {
     return with_exchange(registry, patient, [](const auto& halo) { return halo.why_not_recordable(); });
   }
-  // Of the trial of this row on the link between ranks 0 and 1; on other ranks what they know.
+  // The measurement of this transport on the link between ranks 0 and 1; elsewhere what that rank knows.
   static const TransportMeasurement& measurement(const HaloLink& link, std::string_view name) {
     return *std::ranges::find(link.measurements, name, &TransportMeasurement::transport);
   }
@@ -203,7 +203,7 @@ TEST_P(HaloLinks, EveryPairTakesTheFastestThatWorks) {
   }
 }
 
-// By the pairs of rank 1, whose wires are bad.
+// Only pairs with rank 1, whose wires are bad.
 TEST_P(HaloLinks, ATransportThatFailsIsNotUsedByThosePairsThatItFails) {
   for (const auto& [bad, why] : {std::pair{&lying, "1 of 20 cells arrived wrong"},
                                  {&hanging, "no answer within 900 s"},
@@ -231,7 +231,7 @@ TEST_P(HaloLinks, ATransportWhoseRanksHaveOneStateIsGivenUpByAll) {
     }
   }
   if (world().rank() == 1) {
-    EXPECT_EQ(waited, 1);  // for the first of its peers
+    EXPECT_EQ(waited, 1);  // for its first peer only
   }
 }
 
@@ -240,7 +240,7 @@ TEST_P(HaloLinks, WhatMovesNothingIsOnlyTakenWhenItIsNamed) {
   for (const HaloLink& link : links({mock, slow}, {.name = "mock"})) EXPECT_EQ(link.transport, "mock");
 }
 
-// Ranks 2 and 3 could, by themselves.
+// Ranks 2 and 3 alone could record.
 TEST_P(HaloLinks, AllRanksRecordTheirExchangesOrNone) {
   EXPECT_EQ(why_not_recordable({recorded}), "");
   if (alone()) return;
@@ -261,10 +261,10 @@ TEST_P(HaloLinks, WhereNoneWorksOrOneThatIsNamedDoesNotIsAnErrorOfAllRanks) {
 }
 ISOTHERM_ON_EACH_BACKEND(HaloLinks);
 
-// A rank that fails or stays away is found out in time, by its peers too, with every row of the table. The
-// cells that they bring: test_halo_exchange.cpp; the answer of one rank: test_one_answer.cpp.
+// A rank that fails or does not answer is detected in time, by its peers too, with every transport of the
+// registry. test_halo_exchange.cpp tests the cells, test_one_answer.cpp compares with one rank.
 
-// The row of a transport whose rank 1 never sends; the time of whoever waits for it passes at once.
+// The transport whose rank 1 never sends; the clock jumps past the timeout of ranks that wait for it.
 const Entry* silenced = nullptr;
 
 class SilentTransport final : public Transport<double> {
@@ -306,7 +306,7 @@ std::unique_ptr<TransportMaker<double>> silent_transports(Device& device, const 
 
 class TransportRegistry : public BackendTest {
  protected:
-  // A column of blocks along z.
+  // Subdomains in a column along z.
   Decomposition column() const {
     const int ranks = world().size();
     return Decomposition({7, 4, 3 * ranks}, {1, 1, ranks}, {});
@@ -336,19 +336,19 @@ TEST_P(TransportRegistry, APeerThatNeverSendsIsGivenUp) {
       if (world().rank() != 1 && link.peer != 1) continue;
       EXPECT_EQ(link.transport, "host");
       const std::string& why = link.measurements.front().why_not;
-      // Or given up with another peer, where the ranks have one state.
+      // Or given up because of another peer, if the wires of a rank share one state.
       if (world().size() == 2 || why.find("given up") == std::string::npos) {
         EXPECT_EQ(why, "no answer within 900 s");
       }
     }
-    // What ranks keep for whoever comes next is not what was given up.
+    // Ranks must not reuse the state that was abandoned.
     const HaloExchange<double> next(decomposition, world(), device(), {halo_field(field)},
                                     {.name = std::string(entry.name), .timed = false});
     for (const HaloLink& link : next.links()) EXPECT_EQ(link.transport, entry.name);
   });
 }
 
-// By those that need no host, whatever was in the field.
+// Transports that need no host gather, whatever the field held before.
 TEST_P(TransportRegistry, GathersTheBlocksOfAllRanks) {
   if (world().size() == 1) GTEST_SKIP() << "needs two ranks";
   const Int3 cells{7, 4, 3 * world().size() + 1};
@@ -406,7 +406,7 @@ unsigned char pattern(int sender, std::size_t message, std::size_t i, std::size_
                                     message * 101 + round * 57);
 }
 
-// Lets MPI deliver for a while what peers have sent already, wanted or not.
+// Lets MPI deliver messages that peers have already sent, expected or not.
 void progress(const Communicator& world) {
   const Timer timer;
   while (timer.seconds() < 0.005) {
@@ -423,8 +423,8 @@ struct Shape {
   std::size_t messages, bytes, piece_bytes, rounds;
 };
 
-// Messages each way between rank r and rank size - 1 - r, which may be r itself. The host waits for the
-// device only at the end: the transport alone must keep the rounds apart.
+// Messages in both directions between rank r and rank size - 1 - r, which may be r itself. The host waits for
+// the device only at the end: the transport itself must separate the rounds.
 void expect_delivery(Device& device, const Communicator& world, MakeWire make_wire, const Shape& shape) {
   const int me = world.rank(), peer = world.size() - 1 - me;
   std::vector<Buffer> sent, received;
@@ -446,9 +446,9 @@ void expect_delivery(Device& device, const Communicator& world, MakeWire make_wi
       device.copy(sent[m].data(), image.data(), shape.bytes, stream);
     }
     wire->send(stream);
-    // One of each pair is late: what its peer sends must not land where the round before is still being read.
+    // One rank of each pair is late: its peer must not overwrite data of the round that is still being read.
     if (me < peer) progress(world);
-    // Two ways to wait: in receive(), or by asking before it.
+    // Waits in receive(), or polls before it.
     while (round % 2 == 1 && !wire->arrived()) {
     }
     wire->receive(stream);
@@ -474,7 +474,7 @@ constexpr Shape whole{3, 100003, largest_piece, 4};
 constexpr Shape in_pieces{2, 100003, 1000, 4};
 constexpr Shape in_equal_pieces{2, 4000, 1000, 4};
 
-// Messages may be staged on any device; MPI itself reads and writes only the host's memory here.
+// Messages may be staged on any device; MPI itself accesses only host memory here.
 class TransportHost : public BackendTest {
  protected:
   void expect(const Shape& shape) {
@@ -488,7 +488,7 @@ TEST_P(TransportHost, MessagesArriveWholeAndPiecesInTheirOrder) {
 }
 ISOTHERM_ON_EACH_BACKEND(TransportHost);
 
-// On a device that is as late as it may be. The direct wire stands for an MPI that knows device memory.
+// On a device that is as late as possible. The direct wire simulates an MPI that supports device memory.
 TEST(TransportLate, WaitsForTheDeviceBeforeItSendsAndBeforeItReceivesAgain) {
   const Communicator world = Communicator::world();
   for (const MakeWire make_wire : {make_staged_wire, make_direct_wire}) {

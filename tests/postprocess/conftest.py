@@ -24,7 +24,7 @@ output:
 """
 
 
-# Where the tools look for the program when it has not started them.
+# Here the tools find the program if it did not start them.
 os.environ["PATH"] = f"{Path(os.environ['ISOTHERM']).parent}:{os.environ['PATH']}"
 
 
@@ -38,7 +38,7 @@ def close_figures():
 @pytest.fixture
 def refused(capsys):
     """Exit code and message of a command that must fail: one line, on stderr."""
-    from isotherm_tools.__main__ import main  # not where it is asked which modules are loaded
+    from isotherm_tools.__main__ import main  # not in tests that check which modules are loaded
 
     def run(*arguments):
         capsys.readouterr()

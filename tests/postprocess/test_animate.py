@@ -1,4 +1,4 @@
-"""`animate`: a frame a time, in their order, of one scale; `volume`: which isotherms are drawn of which cells. Whole or not at all."""
+"""`animate`: one frame per time, in order, with one scale; `volume`: which isotherms are drawn for which cells. All or nothing."""
 
 import importlib.util
 import os
@@ -33,7 +33,7 @@ def run(tmp_path_factory):
 
 
 def brightness(path):
-    """Of each frame, in its middle, where the field is."""
+    """The brightness of each frame at its centre, where the field is."""
     with Image.open(path) as film:
         frames = [np.asarray(frame.convert("L"), dtype=float) for frame in ImageSequence.Iterator(film)]
     rows, columns = frames[0].shape
@@ -145,7 +145,7 @@ def test_large_fields_are_thinned(shown_run, monkeypatch):
 
 
 def test_the_edges_of_a_volume_have_their_lengths(shown_run):
-    pixels = np.zeros((12, 16, 3), dtype=np.uint8)  # of surfaces: PyVista's, which may not be there
+    pixels = np.zeros((12, 16, 3), dtype=np.uint8)  # surfaces, which PyVista would draw; it may be missing
     figure = pictures.volume_figure("demo", Run(shown_run).snapshots[0], pictures.Scale([np.array([300.0, 400.0])]), [350], pixels, [(1, 1)] * 3)
     assert [text.get_text() for text in figure.axes[0].texts] == ["x 16 mm", "y 24 mm", "z 40 mm"]
 
@@ -154,7 +154,7 @@ def test_the_edges_of_a_volume_have_their_lengths(shown_run):
 def test_the_hot_corner_is_where_it_is(shown_run, capsys):
     assert main(["volume", str(shown_run), "--isotherms", "390"]) == 0
     assert capsys.readouterr().out == f"{shown_run}/demo_volume.png\n"
-    pixels = matplotlib.image.imread(shown_run / "demo_volume.png")[:, :1100, :3]  # not the colours' bar
+    pixels = matplotlib.image.imread(shown_run / "demo_volume.png")[:, :1100, :3]  # without the colour bar
     coloured = np.argwhere(pixels.max(axis=2) - pixels.min(axis=2) > 0.3)
     assert len(coloured) > 100
     row, column = np.median(coloured, axis=0)

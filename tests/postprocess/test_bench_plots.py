@@ -1,4 +1,4 @@
-"""Ladders and rooflines: bars, copy bandwidths and dots stand where the benchmark's figures are."""
+"""Ladders and rooflines: bars, copy bandwidths and dots show the figures of the benchmark."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from program import ran
 
 
 def entry(row, seconds, precision="fp64", **changes):
-    """1000 cells at 2 values each, beside a copy of 20 MB/s."""
+    """1000 cells with 2 values each, and a copy bandwidth of 20 MB/s."""
     width = 4 if precision == "fp32" else 8
     return {
         "kernel": row, "tile": "-", "time_block": 1, "precision": precision, "cells": [10, 10, 10], "verdict": "right",
@@ -86,7 +86,7 @@ def test_reductions_are_drawn_in_bytes_with_both_roofs(tmp_path):
 
 
 def test_a_difference_does_not_squeeze_the_others(tmp_path):
-    """What a fused norm adds to a sweep is next to nothing: a rate beyond all copy bandwidths, or no rate at all."""
+    """The cost of a fused norm added to a sweep is almost zero: its rate exceeds all copy bandwidths, or it has none."""
     def added(p10, median, p90):
         return {"launch_s": {"median": median, "p10": p10, "p90": p90}, "base_s": {"median": 3, "p10": 2, "p90": 4}}
 

@@ -59,7 +59,7 @@ def test_the_range_lies_within_the_samples():
 
 
 def test_the_first_has_company_where_ranges_overlap():
-    """The range is that without the lowest and the highest tenth: one sample of eleven outside makes no noise."""
+    """The range excludes the lowest and the highest tenth: one outlier of eleven samples does not widen it."""
     entries = [entry("left", verdict="left_out"), entry("slow", *[9.0] * 11), entry("wrong", verdict="differs"),
                entry("near", 2.0, *[5.0] * 10), entry("close", *[3.9, 3.9, 3.9] + [4.5] * 8), entry("fast", *[3.0] * 9, 4.0, 4.0)]
     compare.rank(entries)

@@ -1,4 +1,4 @@
-"""slice and its kin: pictures, of made-up snapshots and of a real run."""
+"""`slice` and related tools: pictures of made-up snapshots and of a real run."""
 
 import os
 import sys
@@ -15,11 +15,11 @@ from isotherm_tools.text import format_time, length_unit
 from program import finished
 from runs import write_snapshot
 
-CELLS = (12, 7, 5)  # nx, ny, nz: no two alike, so that no mix-up of axes goes unseen
+CELLS = (12, 7, 5)  # nx, ny, nz: all different, so that swapped axes are detected
 
 
 def coded(nx, ny, nz):
-    """Every cell tells its own indices: x + 100 y + 10000 z."""
+    """Every cell value encodes its indices: x + 100 y + 10000 z."""
     z, y, x = np.meshgrid(np.arange(nz), np.arange(ny), np.arange(nx), indexing="ij")
     return x + 100.0 * y + 10000.0 * z
 
@@ -57,7 +57,7 @@ def test_position_picks_the_cell_that_holds_it(run, axis, position, index):
 
 
 def test_a_face_but_for_rounding_is_that_face():
-    """As in the program's own slices: 0.7 / 0.1 is below 7."""
+    """As in the program's own slices: 0.7 / 0.1 is less than 7."""
     box = SimpleNamespace(bounds=((0.0,) * 3, (1.0,) * 3), cells=(10, 10, 10), edges=[0.1 * np.arange(11)])
     assert [pictures.plane_index(box, 0, f"0.{k}") for k in range(10)] == list(range(10))
 
@@ -90,7 +90,7 @@ def test_spread_keeps_first_and_last():
 
 
 def brightest(path):
-    """Where the hottest colour, pale yellow, lies: shares of a picture's width, and of its height from below."""
+    """The position of the hottest colour, pale yellow, as fractions of a picture's width and of its height from below."""
     pixels = matplotlib.image.imread(path)[:, :, :3]
     hot = np.argwhere(np.abs(pixels - np.array([0.988, 1.0, 0.645])).max(axis=2) < 0.02)
     hot = hot[hot[:, 1] < 0.8 * pixels.shape[1]]  # not the colour bar
@@ -114,7 +114,7 @@ def test_picture_has_the_hot_corner_where_it_is(tmp_path, axis):
 
 
 def test_axes_are_physical(run):
-    """Half a cell around the outer centres, in the unit that fits, to scale."""
+    """The outer edges of cells are half a cell beyond the outer centres; in a suitable unit, to scale."""
     snapshots = Run(run).snapshots
     figure = pictures.slice_figure("demo", snapshots[:1], 1, 2, [snapshots[0].plane(1, 2)])
     panel, colours = figure.axes
@@ -179,7 +179,7 @@ wall_s,sweep,residual,time_s,relative_residual,min_K,mean_K,max_K,balance_W,hist
 
 
 def test_history_with_diagnostics(tmp_path):
-    """Lines hold what was due: residuals are read past lines that have none, and the other way round. Columns have any order."""
+    """Lines contain the values that were due: residuals are read past lines without one, and vice versa. Columns may have any order."""
     path = tmp_path / "history.csv"
     path.write_text(DIAGNOSTICS)
     history = Table(path, "")
@@ -194,7 +194,7 @@ def test_columns_are_drawn_by_unit(tmp_path):
     assert [line.get_label() for line in kelvin.lines] == ["lowest", "peak"]
     assert [list(line.get_ydata()) for line in kelvin.lines] == [[290, 291], [310, 309]]
     assert (kelvin.get_ylabel(), watt.get_ylabel()) == ("temperature [K]", "heat unaccounted for [W]")
-    assert [panel.get_legend() is None for panel in (kelvin, watt)] == [False, True]  # one curve needs no name
+    assert [panel.get_legend() is None for panel in (kelvin, watt)] == [False, True]  # a single curve needs no legend
     assert main(["history", str(tmp_path), "--columns", "min_K,nan_cells"]) == 0
     assert main(["history", str(tmp_path)]) == 0
     assert sorted(os.listdir(tmp_path)) == ["history.csv", f"{tmp_path.name}_diagnostics.png",
@@ -209,7 +209,7 @@ def test_an_unknown_column_is_2(refused, tmp_path):
 
 
 def test_a_column_without_values_is_65(refused, tmp_path):
-    """The line of sweep 0 has extremes, but no sweep through whose boundaries heat could have passed."""
+    """The line of sweep 0 has extremes, but no heat flows, as no sweep came before."""
     history = tmp_path / "history.csv"
     history.write_text("".join(DIAGNOSTICS.splitlines(keepends=True)[:2]))
     for columns in "balance_W", "min_K,balance_W":
@@ -280,7 +280,7 @@ def test_a_plane_without_a_body_is_refused(refused, tmp_path, command):
 
 
 def test_only_the_plane_is_read(tmp_path):
-    """A terabyte of unwritten (sparse) chunks is no obstacle to drawing one plane of it."""
+    """One plane of a terabyte of unwritten (sparse) chunks can be drawn."""
     path = tmp_path / "demo_00000000.hdf"
     with h5py.File(path, "w") as file:
         file.create_dataset("temperature", (1 << 25, 64, 64), "f8", chunks=(1, 64, 64), fillvalue=300.0)

@@ -1,4 +1,4 @@
-"""report: the page of a run or a study, read without a browser: all that the files say, nothing that is not in them."""
+"""report: the page of a run or a study, parsed without a browser: it has everything in the files, and nothing else."""
 
 import base64
 import json
@@ -23,7 +23,7 @@ from studies import BASE, changed_study, write_study
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """Two ranks, with a name that a browser could take for its own."""
+    """Two ranks, and a name that a browser could take for HTML."""
     return finished_run(tmp_path_factory.mktemp("report"), DECK, "a<b>&c", ranks=2)
 
 
@@ -42,7 +42,7 @@ def written(run, bench, tmp_path_factory):
 
 
 def changed(run, folder, **changes):
-    """A run of nothing but its record, with other sections."""
+    """A run that consists of its record only, with changed sections."""
     record = json.loads((run / "run.json").read_text())
     for section, values in changes.items():
         record[section] = {**(record[section] or {}), **values} if isinstance(values, dict) else values
@@ -62,14 +62,14 @@ def test_the_page_says_what_the_record_says(run, written):
         assert said in text, said
     for name in record["phases_s"]:
         assert name == "stepping" or name in text, name
-    # Two states, the slice, residual, temperatures, heat, probes, phases, roof; two ladders and the roofline.
+    # Two states, the slice, residual, temperatures, heat, probes, phases, copy bandwidth; two ladders and the roofline.
     assert len(page.pictures) == 12
     assert [picture for picture in page.pictures if not picture["alt"]] == []
     assert "300 K to 400 K" in page.pictures[0]["alt"]
 
 
 def test_the_page_opens_with_the_answer(run, written):
-    """How hot, where, and the heat; then the field, in planes through the hottest cell of the end."""
+    """Temperatures, positions, and the heat; then the field, in planes through the hottest cell at the end."""
     record, text = json.loads((run / "run.json").read_text()), written.read_text(encoding="utf-8")
     end = record["end_state"]
     x, y, z = (1e3 * metres for metres in end["highest"]["position_m"])
@@ -82,7 +82,7 @@ def test_the_page_opens_with_the_answer(run, written):
     assert order == ["answer", "field", "convergence", "performance", "time", "bench1", "run"]
     assert f"Planes through the hottest cell at the end: z = {z:.4g} mm; above it y = {y:.4g} mm; to its right x = {x:.4g} mm" in (
         Page(text).text)
-    # Of any size, as it depends on what else the machine does.
+    # Any bandwidth, as it depends on the load of the machine.
     assert re.search(r"\d [kMGT]?B/s", text).start() > text.index("<section id=\"performance\">")
 
 
@@ -121,7 +121,7 @@ def test_what_a_run_was_made_without_is_said(run, tmp_path):
     page = report(bare, tmp_path / "a.html")
     for said in ("one < two", "watch & wait", "it ended early", "STOPPED", "made without snapshots", "made without a history"):
         assert said in page.text, said
-    assert len(page.pictures) == 1  # where the time went
+    assert len(page.pictures) == 1  # times of phases
     assert "at sweep" not in page.text and "None" not in page.text
     (bare / "history.csv").write_text("sweep,time_s,residual\n")
     assert "The run ended before its first check." in report(bare, tmp_path / "b.html").text
@@ -172,7 +172,7 @@ def test_a_page_shows_no_section_without_content_numbers_on_the_right_and_breaks
     assert "<wbr>" in report_page.table(("a.b",), []) and "number" not in report_page.table(("a",), [])
 
 
-CELLS = (12, 7, 5)  # no two axes alike
+CELLS = (12, 7, 5)  # all axes differ
 
 
 @pytest.fixture
@@ -212,7 +212,7 @@ LAW = {"kind": "insulated", "value": None, "coefficient": None, "everywhere": Tr
 
 
 def test_a_body_is_drawn_by_its_materials_contacts_and_laws(snapshot):
-    """Of which the second is a void and the last has a formula's signs in its name."""
+    """The second material is a void; the last one has characters of a formula in its name."""
     materials = [{"name": name, "conductivity_W_per_m_K": k} for name, k in (("core", [1, 1, 1]), ("air", None), ("t$i$m", [2, 2, 1]))]
     convection = {**LAW, "kind": "convection", "value": "293.15", "coefficient": "9.0909090909090917"}
     flux = {**LAW, "kind": "flux", "value": "1e4", "everywhere": False}
@@ -247,7 +247,7 @@ def test_pictures_of_graded_grids_have_cells_where_they_are(tmp_path):
 
 
 def test_a_body_is_drawn_up_to_its_faces_to_a_void(tmp_path):
-    cells = 200  # of two to three pixels
+    cells = 200  # of two to three pixels each
     field = np.where(np.arange(cells) < cells // 2, np.linspace(300.0, 400.0, cells), np.nan) * np.ones((2, cells, 1))
     snapshot = Snapshot(write_snapshot(tmp_path, field, spacing=(1e-3, 1e-3, 1e-3)), 10)
     with figures.look():
@@ -267,7 +267,7 @@ def test_a_record_without_the_properties_of_materials_has_a_page_too(run, tmp_pa
 
 
 def test_isotherms_are_shared_round_and_seen():
-    """A level is drawn only where the plane has it, and in white on what is dark."""
+    """A level is drawn only where the plane contains it, and in white on dark colours."""
     cold, hot = np.full((4, 4), 300.0), np.linspace(300.0, 400.0, 16).reshape(4, 4)
     scale = pictures.Scale([cold, hot], 8)
     assert (scale.low, scale.high) == (300, 400) and scale.isotherms == [320, 340, 360, 380]
@@ -373,7 +373,7 @@ def study(tmp_path_factory):
 
 
 def made(cases, folder, **more):
-    """A study of these settings, of which each has its number as step_s."""
+    """A study with these settings; the step_s of each case is its number."""
     varied = list(dict.fromkeys(key for settings in cases for key in settings))
     record = {
         "schema": "isotherm-study", "schema_version": 1, "version": "0", "git_revision": "0", "deck": "a/made.yaml",
@@ -403,7 +403,7 @@ def test_the_page_says_what_the_study_says(study, tmp_path):
     for address in page.addresses:
         assert address.startswith(("data:", "#")), address
     assert main(["report", str(study)]) == 0
-    assert (study / "study_report.html").read_bytes() == (tmp_path / "page.html").read_bytes()  # always the same
+    assert (study / "study_report.html").read_bytes() == (tmp_path / "page.html").read_bytes()  # the page is reproducible
 
 
 def test_a_figure_has_the_cases_where_they_belong(study):
@@ -414,7 +414,7 @@ def test_a_figure_has_the_cases_where_they_belong(study):
     assert panel.get_legend().get_title().get_text() == "precision"
     for line, precision in zip(panel.get_lines(), ("fp32", "fp64")):
         cases = [case for case in found.cases if case.value("precision") == precision and case.state == "done"]
-        assert line.get_label() == precision and len(cases) == 3  # those that failed leave a gap
+        assert line.get_label() == precision and len(cases) == 3  # failed cases leave a gap
         assert list(line.get_xdata()) == [case.value("problem.dt") for case in cases]
         assert list(line.get_ydata()) == [case.value("max_K") for case in cases]
 
@@ -431,10 +431,10 @@ def test_the_verb_draws_them(study, tmp_path, capsys):
 def test_keys_that_go_together_are_one_axis(tmp_path):
     zipped = made([{"cells": n, "steps": 10 * n, "kernel": kernel} for n in (8, 16, 32) for kernel in ("a", "b")], tmp_path / "zip",
                   report=["name", "steps", "step_s"])
-    assert zipped.axes == ["steps", "kernel"]  # the one that is reported
-    assert made([{"a": 1, "b": 1}, {"a": 2, "b": 2}, {"a": 3, "b": 1}], tmp_path / "one").axes == ["a"]  # b is decided by a
+    assert zipped.axes == ["steps", "kernel"]  # the reported one
+    assert made([{"a": 1, "b": 1}, {"a": 2, "b": 2}, {"a": 3, "b": 1}], tmp_path / "one").axes == ["a"]  # a determines b
     words = made([{"kernel": word, "cells": 8} for word in ("a", "b", "c")], tmp_path / "words")
-    assert words.axes == ["kernel"]  # one number only is no axis
+    assert words.axes == ["kernel"]  # a single number is no axis
     assert made([{"a": 1}, {"a": 1}, {"a": 2}], tmp_path / "names").axes == ["name"]  # a does not tell them apart
     assert made([{}], tmp_path / "alone").axes == []
 

@@ -13,17 +13,17 @@ from program import finished_run, ran, write_deck
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed")
 
-# With a name that a phone has no room for.
+# With a name too long for a phone.
 STUDY = """
 study:
   matrix: {solver.kernel: [reference, openmp], problem.dt: [0.001, 0.002, 0.004]}
   list: [{name: a_case_whose_name_is_longer_than_a_telephone_is_wide_and_has_no_spaces}]
   report: [name, solver.kernel, problem.dt, step_s, max_K, state]
 """
-SECTIONS, PICTURES = {"run": 7, "study": 5}, {"run": 10, "study": 2}  # at least so many pictures
-INK = {"run": 0.1, "study": 0.05}  # a page without any has 0; one of a study is mostly a table
+SECTIONS, PICTURES = {"run": 7, "study": 5}, {"run": 10, "study": 2}  # minimum numbers of pictures
+INK = {"run": 0.1, "study": 0.05}  # an empty page has 0; a study's page is mostly a table
 SIZES = "[...document.images].map(i => [i.complete, i.naturalWidth, i.naturalHeight, i.clientWidth, i.clientHeight])"
-# The colour of a figure's own paper, beside what is drawn.
+# The background colour of a figure, outside the drawing.
 CORNERS = """[...document.images].map(image => {
   const canvas = document.createElement('canvas');
   canvas.width = canvas.height = 1;
@@ -53,7 +53,7 @@ def page_of_study(folder):
 
 
 def page_of_run(folder):
-    """With a name, a warning and a command line that hold what a phone has no room for."""
+    """With a name, a warning and a command line that are too long for a phone."""
     name = "a_deck_whose_name_is_longer_than_a_telephone_is_wide_and_has_no_spaces"
     run = finished_run(folder, DECK, name)
     ran("bench", "stencil", "--device", "cpu", "--kernels", "reference,openmp", "--sizes", "16", "--seconds", "0.01", "--json",
@@ -114,7 +114,7 @@ def test_figures_follow_light_and_dark(browser, page, kind, tmp_path, width):
 
 
 def contrast(browser, selector):
-    """Of text and what is behind it, as WCAG 2 counts it."""
+    """The contrast of a text and its background by WCAG 2."""
     text, ground = browser.value(f"""(() => {{
       let e = document.querySelector('{selector}');
       const colour = getComputedStyle(e).color;

@@ -1,4 +1,4 @@
-"""Scaling: the model, by numbers worked out by hand; series of runs, measured and predicted side by side; table, files and picture."""
+"""Scaling: the model, with numbers computed by hand; series of runs, measured and predicted; table, files and picture."""
 
 import csv
 import json
@@ -25,7 +25,7 @@ EIGHT = Layout((64, 64, 64), (2, 2, 2))  # blocks of 32^3, each with three neigh
 @pytest.mark.parametrize("method, machine, step", [
     # 32768 cells of 1 ns; three faces of 32^2 values of 8 bytes are 24.576 us of the wire, and 5 us of latency.
     (Method(overlap=False), ONE_HOST, 32.768 + 29.576),
-    # 31^3 cells do not wait: 29.791 us of work cover the exchange, or all but a part of one of 10 us more.
+    # 31^3 interior cells do not wait: their 29.791 us hide the exchange, or all but a part of it with 10 us more latency.
     (Method(overlap=True), ONE_HOST, 32.768),
     (Method(overlap=True), ONE_HOST._replace(inside=Wire(15 * US, GB)), 32.768 - 29.791 + 39.576),
     # Half the bytes in fp32.
@@ -33,9 +33,9 @@ EIGHT = Layout((64, 64, 64), (2, 2, 2))  # blocks of 32^3, each with three neigh
     # x fastest: the z neighbour is on the other host. Its face takes 16.384 us, the two others together as long.
     (Method(overlap=False), TWO_HOSTS, 32.768 + max(10 + 16.384, 5 + 16.384)),
     (Method(overlap=False), TWO_HOSTS._replace(overhead=US), 32.768 + 26.384 + 3),
-    # Two sweeps, 33^3 and 32^3; seven neighbours: faces two deep, edges of 4 x 32 and a corner of 8 values.
+    # Two sweeps, of 33^3 and 32^3 cells; seven neighbours: faces two layers deep, edges of 4 x 32 and a corner of 8 values.
     (Method(halo_width=2, overlap=False), ONE_HOST, (32.768 + 35.937 + 5 + 8 * (3 * 2048 + 3 * 128 + 8) / 1e3) / 2),
-    # Every ten sweeps a norm, and three doublings of 8 ranks; two and one of two hosts of four.
+    # A norm every ten sweeps: three doublings for 8 ranks; with two hosts of four ranks, two inside and one between.
     (Method(overlap=True, check_interval=10), ONE_HOST, 32.768 + 3 * 5 / 10),
     (Method(overlap=True, check_interval=10), TWO_HOSTS, 32.768 + (2 * 5 + 10) / 10)])
 def test_numbers_worked_out_by_hand(method, machine, step):
@@ -64,7 +64,7 @@ def share(layout, place, method=Method(), machine=TWO_HOSTS):
 
 
 def test_what_a_rank_has_to_do():
-    """Boundaries have no neighbour; a periodic axis of two parts has one on both sides, one of one part none."""
+    """A boundary has no neighbour; a periodic axis has one on both sides if it has two parts, none if it has one."""
     row = Layout((10, 6, 11), (1, 1, 4))
     assert share(row, (0, 0, 0)) == ((10, 6, 3), (0, 0, 1), ((INSIDE, 60),))
     assert share(row, (0, 0, 3)) == ((10, 6, 2), (0, 0, 1), ((INSIDE, 60),))
@@ -80,7 +80,7 @@ def test_what_a_rank_has_to_do():
 def test_the_slowest_rank_is_the_time_of_all():
     layout = Layout((1, 1, 7), (1, 1, 3))  # blocks of 3, 2 and 2
     assert model.predict(COSTS, Method(), FREE, layout).step == pytest.approx(3 * NS)
-    # Three blocks of equal size: the one in the middle sends two messages.
+    # Three equal subdomains: the middle one sends two messages.
     layout = Layout((10, 10, 30), (1, 1, 3))
     assert model.predict(COSTS, Method(overlap=False), ONE_HOST, layout).step == pytest.approx((1 + 5 + 1.6) * US)
 
@@ -156,7 +156,7 @@ def test_the_model_is_fed_with_the_smallest_run(strong):
 
 
 def test_predicted_beside_measured(strong):
-    """z is periodic: two ranks send each other both faces, 65.536 us of the wire, behind 62 of 64 planes."""
+    """z is periodic: two ranks send each other both faces, 65.536 us on the wire, hidden by 30 of 32 planes."""
     series = series_of(strong)
     cell, norm = 262 / 64**3, (100 + 5) / 100
     assert predicted(series, "step")[1] == pytest.approx((131 + norm) * US)
@@ -181,7 +181,7 @@ def test_costs_as_wished_and_a_norm_that_is_not_fused_grows_with_the_block(stron
 
 
 def test_cells_that_neighbours_compute_too_are_no_cells_more(tmp_path):
-    """Depth 2 on two ranks, periodic in z: 32 and 34 planes for every 64 computed."""
+    """Halo width 2 on two ranks, periodic in z: sweeps of 32 and 34 planes, for every 64 planes of results."""
     record = RunRecord(write_run(tmp_path, 2, 1e-3, method={"halo_width": 2}))
     assert scaling.costs_of(record, Wishes()).cell == pytest.approx((1e-3 - US) / 2 / (33 * 64**2))
 
@@ -190,7 +190,7 @@ def test_cells_that_neighbours_compute_too_are_no_cells_more(tmp_path):
     (2, {}, Wishes(), (8, 1, True, 100)),
     (2, {"method": {"overlap": "off", "halo_width": 3}, "grid": {"precision": "fp32"}}, Wishes(), (4, 3, False, 100)),
     (2, {}, Wishes(halo_width=2, overlap=False, check_interval=7), (8, 2, False, 7)),
-    (1, {}, Wishes(), (8, 1, True, 100)),  # one rank overlaps nothing; more would
+    (1, {}, Wishes(), (8, 1, True, 100)),  # one rank has nothing to overlap; several would
     (1, {"ranks": [{"host": "a", "backend": "cpu", "device": "CPU"}]}, Wishes(), (8, 1, False, 100))])
 def test_method_of_a_run(tmp_path, ranks, changes, wishes, method):
     assert scaling.method_of(RunRecord(write_run(tmp_path, ranks, 1e-3, **changes)), wishes) == method
@@ -342,7 +342,7 @@ def test_dots_and_lines_stand_where_the_figures_are(strong, tmp_path):
 def test_ideal_of_weak_scaling_is_level_and_nothing_predicted_is_no_line(tmp_path):
     runs = [write_run(tmp_path, ranks, 1e-4, (64, 64, 64 * ranks), name=r"a$\foo$b") for ranks in (2, 4)]
     figure = scaling.scaling_figure(series_of(runs, Wishes()))
-    figure.draw_without_rendering()  # dollar signs of a name are no formula
+    figure.draw_without_rendering()  # dollar signs in a name are not a formula
     above, below = figure.axes
     assert list(line_of(above, "ideal")[1]) == pytest.approx([0.1, 0.1])
     assert {line.get_label() for line in above.get_lines()} == {"ideal", "measured"}

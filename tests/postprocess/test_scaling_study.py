@@ -1,4 +1,4 @@
-"""Scaling of studies and their runs as the program wrote them, and grids predicted as the program runs them."""
+"""Scaling of studies and their runs as written by the program, and predicted grids as run by the program."""
 
 import json
 

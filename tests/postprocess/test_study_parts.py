@@ -19,7 +19,7 @@ from isotherm_tools.study.slurm import OWN_TEMPLATE, array_text, fill, read_temp
 from program import finished
 
 
-# Of ten cases of 100 and a large one of 1000: 2 s beside the sweeps, and 10 of the work per second.
+# Ten cases of 100 and one of 1000: a case takes 2 s plus 1 s per 10 of its work.
 WORK = 10 * 100 + 1000
 
 
@@ -40,7 +40,7 @@ def test_the_time_left_is_work_at_the_rate_of_what_has_ended():
     assert alone.seconds_left([job(100, 5)]) == pytest.approx(7 + 8 * 12 + 102)
     assert alone.seconds_left([job(100, 60)]) == pytest.approx(8 * 12 + 102)  # longer than expected
     assert progress(1, 200, 2).seconds_left([job(100, 13)]) is None
-    four = progress(4)  # of several at once their share, or the longest
+    four = progress(4)  # several at once: their share of the work, or the longest case
     assert four.seconds_left([job(100, 0), job(100, 0)]) == pytest.approx((9 * 12 + 102) / 4)
     assert four.seconds_left([job(1000, 2), job(100, 12)]) == pytest.approx(100)
 
@@ -93,7 +93,7 @@ def test_a_base_without_a_time_is_not_replaced_unasked():
 def test_one_problem_has_one_answer():
     said = "2 different fingerprints of 100 x 1 x 1 cells (one problem has one answer on any ranks)"
     assert scaling_series([timed(1, 8), timed(2, 5, fingerprint="b")])[0].disagreement == said
-    assert scaling_series([timed(1, 8), timed(2, 5, fingerprint="b", sweeps=11)])[0].disagreement == ""  # a steady problem may
+    assert scaling_series([timed(1, 8), timed(2, 5, fingerprint="b", sweeps=11)])[0].disagreement == ""  # steady problems may differ
     two = scaling_series([timed(1, 8), timed(2, 5, fingerprint="b", series=1)])
     assert len(two) == 2 and two[0].disagreement == ""
 

@@ -1,4 +1,4 @@
-"""The tools' command lines, what documents say of them, directories that they open, records of earlier versions."""
+"""The tools' command lines, their documentation, the directories that they open, records of earlier versions."""
 
 import csv
 import importlib.util
@@ -80,7 +80,7 @@ def test_a_reader_that_goes_away_and_a_full_disk(tmp_path, monkeypatch, capsys):
     with os.fdopen(write, "w", encoding="utf-8") as stdout:
         monkeypatch.setattr(sys, "stdout", stdout)
         assert main(words) == 0 and (tmp_path / "a.csv").exists()
-        print("more", flush=True)  # as the interpreter does at its end
+        print("more", flush=True)  # like the interpreter's output at exit
     if os.path.exists("/dev/full"):
         with open("/dev/full", "w", encoding="utf-8", buffering=1) as stdout:
             monkeypatch.setattr(sys, "stdout", stdout)
@@ -105,7 +105,7 @@ assert len(PAGES) >= 8 and PICTURES in PAGES
 
 @pytest.fixture(scope="module")
 def documented_folder(tmp_path_factory):
-    """With the run that the examples name, coarser, and with all that they ask it for."""
+    """A folder with a coarser run under the name in the examples, with all the data that they use."""
     top = tmp_path_factory.mktemp("examples")
     ran("run", TOP / "inputs/quickstart.yaml", "grid.cells=[40,20,3]", "problem.end_time=4",
         "output.every_time=1", "output.diagnostics=2", "solver.kernel=reference", "solver.halo_width=1",

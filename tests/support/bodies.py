@@ -1,4 +1,4 @@
-"""Bodies of several materials, of voids and of cells of several sizes: decks as dicts, and what all of them must keep."""
+"""Bodies of several materials, with voids and cells of several sizes: decks as dicts, and properties that all of them must have."""
 
 import json
 
@@ -12,7 +12,7 @@ BOARD = {"conductivity": [3, 2, 0.5], "density": 1500, "heat_capacity": 1000}
 RESISTANCE, HEAT_TRANSFER = 4e-4, 500  # of contacts, of the boundary of a slab
 UNIFORM = [[5, 1e-3], [4, 1e-3], [3, 1e-3]]  # zones of a slab: core, board, core
 
-# Of each method as much as shows that bits differ.
+# For each method, as much work as is needed to show a difference in bits.
 PROBLEMS = {"euler": {"steps": 40}, "rkl": {"method": "rkl", "steps": 2},
             "jacobi": {"kind": "steady", "method": "jacobi", "tolerance": 0, "max_sweeps": 60, "check_interval": 20},
             "chebyshev": {"kind": "steady", "method": "chebyshev", "tolerance": 0, "cycle": 32, "max_cycles": 2},
@@ -20,7 +20,7 @@ PROBLEMS = {"euler": {"steps": 40}, "rkl": {"method": "rkl", "steps": 2},
 
 
 def run(folder, deck, *words, ranks=0, name="out", code=frozenset({0, 10})):
-    """The record of the run; what it said where another code was wanted."""
+    """The record of the run, or its stderr if another exit code is expected."""
     write_deck(folder, json.dumps(deck, indent=0))
     done = isotherm("run", "deck.yaml", "--progress=off", f"output.directory={name}", "output.overwrite=true", *words,
                     cwd=folder, ranks=ranks, code=set(code), OMP_NUM_THREADS="1")
@@ -28,7 +28,7 @@ def run(folder, deck, *words, ranks=0, name="out", code=frozenset({0, 10})):
 
 
 def field(folder, name="deck"):
-    """The last of a run."""
+    """The last field of a run."""
     return runs.cells(sorted(folder.glob(f"{name}_{'[0-9]' * 8}.hdf"))[-1])
 
 
@@ -37,8 +37,8 @@ def sizes(zones):
 
 
 def slab(axis, problem, zones=UNIFORM):
-    """Core, board and core across `axis`, a zone of cells each: 400 K below, convection to 300 K above. Graded across the
-    other axes too, where it is along this one."""
+    """Core, board and core across `axis`, a zone of cells each: 400 K below, convection to 300 K above. If graded along this axis, then
+    along the others too."""
     graded = len(set(sizes(zones))) > 1
     spacing, cells = [[[2, 1e-3], [1, 3e-3]] if graded else 1e-3] * 3, [3, 3, 3]
     spacing[axis], cells[axis] = zones if graded else 1e-3, sum(count for count, _ in zones)
@@ -61,8 +61,8 @@ TEMPORAL = "temporal_openmp"
 
 
 def expect_one_answer(folder, deck, kernel=TEMPORAL, ranks=3, residuals=False):
-    """On other kernels and ranks; the history too, in which sums of residuals may differ in their last digits. Returns the
-    record of the run by the reference, which is in `first`."""
+    """Runs other kernels and rank counts; compares the history too, in which sums of residuals may differ in their last digits. Returns
+    the record of the run by the reference kernel, whose directory is `first`."""
     def lines(name):
         return [{key: text for key, text in line.items() if residuals or "residual" not in key} for line in runs.history(folder / name)]
 
@@ -75,7 +75,7 @@ def expect_one_answer(folder, deck, kernel=TEMPORAL, ranks=3, residuals=False):
 
 
 def expect_the_same_bits_after_a_restart(folder, deck, stop):
-    """After so many steps on two ranks, on three."""
+    """Stops after `stop` steps on two ranks and resumes on three."""
     whole = run(folder, deck, name="whole")
     run(folder, deck, f"problem.steps={stop}", "output.checkpoint.final=true", ranks=2)
     ran("run", "deck.yaml", "--progress=off", "output.directory=out", "--restart", "latest", cwd=folder, ranks=3)

@@ -1,4 +1,4 @@
-"""A real browser without a window: Chromium, spoken to by the DevTools protocol over a pair of pipes."""
+"""A real browser without a window: Chromium, controlled by the DevTools protocol over a pair of pipes."""
 
 import base64
 import fcntl
@@ -13,12 +13,12 @@ import time
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 OPTIONS = ["--headless=new", "--remote-debugging-pipe", "--disable-gpu", "--no-sandbox", "--disable-dev-shm-usage",
            "--no-first-run", "--disable-extensions", "--disable-background-networking", "--hide-scrollbars",
-           "--host-resolver-rules=MAP * ~NOTFOUND"]  # a page that wants the network shall notice
-PATIENCE = 900  # s; of a machine on which much else runs
+           "--host-resolver-rules=MAP * ~NOTFOUND"]  # makes network access by a page fail
+PATIENCE = 900  # s; for a busy machine
 
 
 class Browser:
-    """`with Browser(folder) as browser`: one tab, its profile in `folder`. `events` holds all that it has told."""
+    """`with Browser(folder) as browser`: one tab, its profile in `folder`. `events` holds all events received."""
 
     def __init__(self, folder):
         self._folder = folder
@@ -27,7 +27,7 @@ class Browser:
         self.events = []
 
     def __enter__(self):
-        # Chromium reads from 3 and writes to 4; ends that stand clear of both can be put there in any order.
+        # Chromium reads from 3 and writes to 4; pipe ends with higher numbers can be redirected there in any order.
         pairs = [os.pipe(), os.pipe()]
         (its_in, self._out), (self._in, its_out) = ([clear_of_low_numbers(end) for end in pair] for pair in pairs)
         self._process = subprocess.Popen(
@@ -47,7 +47,7 @@ class Browser:
         os.close(self._out)
         os.close(self._in)
         try:
-            self._process.wait(10)  # it ends itself when nobody speaks to it any more
+            self._process.wait(10)  # it exits when its pipe is closed
         except subprocess.TimeoutExpired:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
@@ -65,7 +65,7 @@ class Browser:
                 return answer["result"]
 
     def _message(self):
-        """The next one; what is no answer is kept as an event too."""
+        """The next message; one that is not an answer is also stored as an event."""
         end = time.monotonic() + PATIENCE
         while b"\0" not in self._rest:
             assert select.select([self._in], [], [], max(0, end - time.monotonic()))[0], "the browser says nothing"
@@ -79,7 +79,7 @@ class Browser:
         return message
 
     def open(self, path, width=1280, height=900, dark=False):
-        """The page, once it has loaded, on a screen of this size (one of a phone below 600), in light or dark."""
+        """Loads the page on a screen of this size (as a phone below 600), in light or dark mode."""
         self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
         self.ask("Emulation.setEmulatedMedia",
                  features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
@@ -89,13 +89,13 @@ class Browser:
             self._message()
 
     def value(self, expression):
-        """Of JavaScript within the page."""
+        """The value of a JavaScript expression in the page."""
         answer = self.ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
     def screenshot(self, path):
-        """Of the whole page, as far down as it goes."""
+        """A picture of the whole page."""
         height = self.value("document.documentElement.scrollHeight")
         width = self.value("innerWidth")
         shot = self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=True,
@@ -106,7 +106,7 @@ class Browser:
         return base64.b64decode(self.ask("Page.printToPDF", printBackground=False)["data"])
 
     def complaints(self):
-        """Errors and warnings of the console and the log, exceptions, and what could not be loaded."""
+        """Errors and warnings of the console and the log, exceptions, and failed loads."""
         found = []
         for event in self.events:
             method, told = event["method"], event["params"]
@@ -119,7 +119,7 @@ class Browser:
         return found
 
     def requested(self):
-        """Addresses that the page asked for, without the data within it."""
+        """Addresses that the page requested, without data URLs."""
         urls = [event["params"]["request"]["url"] for event in self.events if event["method"] == "Network.requestWillBeSent"]
         return [url for url in urls if not url.startswith("data:")]
 

@@ -1,4 +1,4 @@
-"""run.sh and test.sh in a checkout of their own, with stand-ins for the system's commands: each notes its call and answers as told."""
+"""run.sh and test.sh in a separate checkout, with stand-ins for system commands: each logs its call and replies as defined."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ class Checkout:
         write_script(self.commands / name, f'#!/bin/bash\necho "{name} $*" >>"{self.calls}"\n{body}\n')
 
     def program(self, body="echo '  deck         a -> .'", preset="cpu"):
-        """What the build would have left behind; a run prints where it is."""
+        """Creates what a build leaves; the program prints the directory of its run."""
         build = self.folder / "build" / preset
         build.mkdir(parents=True)
         (build / "build.ninja").touch()
@@ -46,7 +46,7 @@ class Checkout:
 
 
 def real_checkout(folder):
-    """With the decks and tools of this one; what it builds is the program that is tested."""
+    """A checkout with the real decks and tools; its build is the program under test."""
     checkout = Checkout(folder)
     shutil.rmtree(checkout.folder / "inputs")
     shutil.copytree(TOP / "inputs", checkout.folder / "inputs")

@@ -1,5 +1,5 @@
-"""A clock that a test moves: that of all processes of the program which are started with its environment. It runs as the machine's
-does, and jumps when it is told to."""
+"""A clock for all processes of the program that are started with its environment. It runs as the machine's clock does, and jumps when a
+test moves it."""
 
 import mmap
 import struct
@@ -21,7 +21,7 @@ class Clock:
             self._shared = mmap.mmap(file.fileno(), 16)
 
     def environment(self, *libraries, uptime=-1):
-        """With other libraries that are preloaded; `uptime`: what the monotonic clock begins at, in seconds."""
+        """With other preloaded libraries; `uptime`: the start of the monotonic clock in seconds."""
         return {"LD_PRELOAD": ":".join(map(str, (self.library, *libraries))), "ISOTHERM_CLOCK": f"{uptime}:{self.file}"}
 
     def move(self, seconds):
@@ -29,7 +29,7 @@ class Clock:
         self.move_wall(seconds)
 
     def move_wall(self, seconds):
-        """The date alone, as a clock is set."""
+        """Moves the wall clock only, as when a user sets it."""
         self._add(1, seconds)
 
     def _add(self, which, seconds):
@@ -39,7 +39,7 @@ class Clock:
 
 @pytest.fixture(scope="module")
 def clock_library(tmp_path_factory):
-    return build_shim(MOVED, tmp_path_factory.mktemp("clock"), YIELD, "-fno-exceptions")  # libraries of C++ are not everywhere
+    return build_shim(MOVED, tmp_path_factory.mktemp("clock"), YIELD, "-fno-exceptions")  # the C++ library may be missing
 
 
 @pytest.fixture

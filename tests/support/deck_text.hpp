@@ -1,4 +1,4 @@
-// Decks as text, and what the reader says of them.
+// Decks as text, and the messages of their reader.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ inline RegistryNames registry() {
           .transports = {{"host", true}, {"mpi_device", true}, {"mock", false}}};
 }
 
-// Ends within `problem:`, so that a test can go on there.
+// Ends within `problem:`, so that a test can append keys to that section.
 inline const std::string base =
     "grid:\n"
     "  cells: [8, 9, 10]\n"
@@ -39,7 +39,7 @@ inline Config parse(const std::string& text, const std::vector<std::string>& ove
   return parse_deck(text, "deck.yaml", overrides, registry());
 }
 
-// All that parse() says, with its exit code; "" and done where nothing is wrong.
+// The messages of parse() and its exit code; "" and ExitCode::done for a correct deck.
 inline std::pair<std::string, ExitCode> problems(const std::string& text,
                                                  const std::vector<std::string>& overrides = {}) {
   try {
@@ -54,7 +54,7 @@ inline std::string replaced(std::string text, const std::string& old, const std:
   return text.replace(text.find(old), old.size(), by);
 }
 
-// `expected`: how it begins, with place, key and what is wrong; what to do instead stands behind a semicolon.
+// `expected`: the start of the message, with place, key and problem. Advice follows after a semicolon.
 inline void expect_problem(const std::string& deck, const std::string& expected,
                            ExitCode code = ExitCode::deck) {
   const auto [text, actual] = problems(deck);

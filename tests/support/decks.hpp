@@ -43,7 +43,7 @@ inline Config varying_laws(Int3 cells) {
   return config;
 }
 
-// Without values that the host computes for every sweep.
+// Drops boundary conditions that vary in time, whose values the host computes for every sweep.
 inline Config without_time(Config config) {
   for (BoundaryConfig& boundary : config.boundaries)
     if (boundary.kind != BoundaryKind::periodic && boundary.value.uses('t')) boundary = {};
@@ -68,7 +68,7 @@ inline Config steady(Int3 cells) {
   return config;
 }
 
-// With the limits of its steps and its slowest mode, where they are by cell.
+// For several materials, computes the limits of the time step and the lowest eigenvalue.
 inline Config with_step_limits(Config config) {
   if (!has_several_materials(config)) return config;
   config.step_limits = step_limits_of(config, {{}, config.grid.cells});
@@ -95,7 +95,7 @@ inline Config several(Int3 cells) {
   return config;
 }
 
-// The same with a room along an edge, whose faces to the body are convective, and an insulated hole.
+// Adds a void along an edge, whose faces to the body are convective, and an insulated spherical hole.
 inline Config in_a_void(Int3 cells) {
   Config config = several(cells);
   config.materials.push_back({"room", {}, {}, {}, 350, 25});
@@ -157,7 +157,7 @@ inline Config moving_sources(Int3 cells) {
   return config;
 }
 
-// Small ones, of which two meet, in boxes of their own.
+// Small sources, two of which meet; each is stored in a box of its own.
 inline Config sources_in_few_cells(Int3 cells) {
   Config config = moving_sources(cells);
   config.sources.pop_back();
@@ -185,8 +185,8 @@ inline Config graded(Config config) {
   return config;
 }
 
-// Steady, what flows in at x_min flows out at x_max, and no boundary holds the temperature: the deck fixes
-// the mean.
+// A steady problem: the heat through x_min leaves through x_max, and no boundary fixes the temperature. The
+// deck sets the mean.
 inline Config floating(Int3 cells) {
   Config config = base(cells);
   config.boundaries[0] = {BoundaryKind::flux, Expression(1500.0), 0};

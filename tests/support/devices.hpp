@@ -1,4 +1,4 @@
-// Which devices are slow; and devices that show what their caller waits for.
+// Which devices are slow; and devices that record or delay what their caller waits for.
 #pragma once
 
 #include <cstring>
@@ -10,13 +10,13 @@
 
 namespace isotherm {
 
-// The emulated GPU (tests/emulation) takes a hundred times as long as a CPU. What a host's run of a test
-// shows for both, as exchanges and steps are planned on the host, it need not show again.
+// The emulated GPU (tests/emulation) is a hundred times as slow as a CPU. The host plans exchanges and steps
+// for both backends, so tests skip cases here that a run on the host covers.
 inline bool is_slow(const Device& device) {
   return device.info().name == "emulated GPU";
 }
 
-// Does what another one does, and tells when the host waits for it.
+// Forwards to another device, and reports when the host waits for it.
 class WatchedDevice : public Device {
  public:
   explicit WatchedDevice(Device& device) : device_(device) {}
@@ -59,8 +59,8 @@ class WatchedDevice : public Device {
   Device& device_;
 };
 
-// Its clock goes on when the test says so; an event holds the time. With a backend of the test's choice: that
-// of a GPU is given sweeps to get ahead of.
+// The test advances the clock; an event holds the time at which it was recorded. The test also chooses the
+// backend: the solver queues sweeps in advance for that of a GPU.
 class ClockedDevice final : public WatchedDevice {
  public:
   ClockedDevice(Device& device, Backend backend) : WatchedDevice(device), backend_(backend) {}
@@ -77,12 +77,12 @@ class ClockedDevice final : public WatchedDevice {
   Backend backend_;
 };
 
-// In host memory, and does nothing before it must: work of a stream waits until the host synchronises, like a
-// GPU at its slowest. Code that reads or overwrites memory without waiting for it fails every time, on
-// machines without a GPU too.
+// Uses host memory and runs work as late as possible: work of a stream waits until the host synchronises, as
+// on a very slow GPU. Code that reads or overwrites memory without waiting fails every time, even on machines
+// without a GPU.
 class DeferredDevice : public Device {
  public:
-  // Of memory that is not the host's, so that callers do not touch it without copies.
+  // Reports memory that is not the host's, so that callers must copy.
   Backend backend() const override { return Backend::cuda; }
   DeviceInfo info() const override { return {Backend::cuda, 0, "deferred", "", ""}; }
   MemoryInfo memory() const override { return {}; }
@@ -105,7 +105,7 @@ class DeferredDevice : public Device {
   void wait(Stream stream, Event event) override {
     queue(stream).push_back([this, event] { synchronize(event); });
   }
-  // Who asks again and again gets there, a piece of work at a time.
+  // Each query executes one piece of work, so repeated queries eventually succeed.
   bool passed(Event event) override {
     const Mark& at = mark(event);
     if (at.queue && at.queue->done < at.end) at.queue->run_one();
@@ -117,7 +117,7 @@ class DeferredDevice : public Device {
   void synchronize(Stream stream) override {
     for (Queue& work = queue(stream); !work.empty();) work.run_one();
   }
-  double seconds_between(Event, Event) override { return 0; }  // nobody asks what it costs to be late
+  double seconds_between(Event, Event) override { return 0; }  // no caller needs the time of delays
 
  private:
   struct Queue : std::deque<std::function<void()>> {

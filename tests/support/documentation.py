@@ -1,10 +1,10 @@
-"""What the pages of the documentation show: blocks of code, and lines to be typed."""
+"""Contents of the documentation's pages: code blocks and command lines."""
 
 import re
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
-# Of isotherm_tools, which read what runs and benchmarks have written.
+# Subcommands of isotherm_tools, which read files of runs and benchmarks.
 SUBCOMMANDS = ("slice", "history", "ladder", "roofline", "time-blocks", "scaling", "report", "study-plot", "animate", "volume")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -20,14 +20,14 @@ def blocks(page, *languages):
 
 
 def shell_lines(page):
-    """Of all blocks for a shell; a line that is continued is one, and comments are gone."""
+    """The lines of all shell blocks of a page; continued lines are joined, comments removed."""
     text = "\n".join(blocks(page, "sh")).replace("\\\n", " ")
     lines = [re.sub(r"(^|\s)#.*", "", line).strip() for line in text.splitlines()]
     return [line for line in lines if line]
 
 
 def ticked(text):
-    """What stands in single backticks, outside blocks."""
+    """Texts in single backticks, outside blocks."""
     return re.findall(r"`([^`]+)`", BLOCK.sub("", text))
 
 

@@ -1,4 +1,4 @@
-// What a call says when it rejects a deck.
+// The messages of calls that reject a deck.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 namespace isotherm {
 
-// What `work` says when it rejects with this code; "no error" where it does not.
+// The message of the error that `work` throws, which must have this code; "no error" if it throws none.
 template <class AnError = Error, class Work>
 std::string error_text(const Work& work, ExitCode code) {
   try {
@@ -32,7 +32,7 @@ std::string refusal(const Work& work, ExitCode code) {
   return text;
 }
 
-// A message: place, key and what is wrong. How it goes on is a matter of wording.
+// A message starts with place, key and problem. The rest is a matter of wording and is not tested.
 inline void expect_start(std::string_view text, std::string_view start) {
   EXPECT_EQ(text.substr(0, start.size()), start) << text;
 }

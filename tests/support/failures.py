@@ -5,7 +5,7 @@ from isotherm_tools.program import Failure
 
 
 def expect_failure(code, text, call, *words, **options):
-    """With this exit code, and this text in its message, which is returned."""
+    """Expects this exit code, and this text in the message; returns the message."""
     with pytest.raises(Failure) as caught:
         call(*words, **options)
     assert caught.value.code == code and text in str(caught.value), caught.value

@@ -1,4 +1,4 @@
-// Fields whose cells tell where they are, with poisoned ghosts.
+// Fields whose cell values encode their index, with poisoned ghosts.
 #pragma once
 
 #include <limits>
@@ -18,8 +18,8 @@ inline std::size_t index_of(Int3 cell, Int3 extent) {
 
 namespace test {
 
-// Exact in fp32 for the grids of tests, and different in every cell; where sums shall depend on their order,
-// a part of it.
+// Exact in fp32 for the grids of tests, and different in every cell. A divisor makes sums depend on their
+// order.
 template <class T>
 T value_at(Int3 cell, Int3 cells, double divisor = 1) {
   return static_cast<T>((300 + static_cast<double>(index_of(cell, cells)) / 4) / divisor);

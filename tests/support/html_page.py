@@ -20,7 +20,7 @@ output:
 
 
 class Page(HTMLParser):
-    """Tags that must be closed are, in their order; pictures, addresses and the text as read."""
+    """Parses a page and checks that tags are closed in order; has its pictures, addresses and text."""
 
     VOID = {"meta", "link", "img", "source", "wbr"}
 
@@ -36,7 +36,7 @@ class Page(HTMLParser):
         values = dict(attributes)
         if tag not in self.VOID:
             self._open.append(tag)
-        self._whole = tag != "wbr"  # what follows is of the same word
+        self._whole = tag != "wbr"  # the text after it continues the same word
         if tag == "img":
             self.pictures.append(values)
         self.addresses += [values[key] for key in ("src", "srcset", "href") if key in values]

@@ -1,4 +1,4 @@
-"""A run in the background that ends only when it is told to."""
+"""A run in the background that ends only on request."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ def wait_until(done, what, pause=0.02):
 
 
 def wait_until_gone(*pids):
-    """Who lost its launcher, a neighbour or its study ends by itself."""
+    """Processes must end by themselves after they lose their launcher, a neighbour or their study."""
     wait_until(lambda: not any(map(is_running, pids)), "a process outlives its job")
 
 
@@ -52,7 +52,7 @@ class Background:
 
 
 class Job(Background):
-    """A run that ends only when it is told to."""
+    """A run that ends only on request."""
 
     def __init__(self, folder, *words, ranks=0, **environment):
         write_deck(folder, ENDLESS)
@@ -60,11 +60,11 @@ class Job(Background):
         super().__init__(folder, "run", "deck.yaml", "output.directory=out", *words, ranks=ranks, **environment)
 
     def wait_for(self, name):
-        """Until a file is there: history.csv, that of a run that is about to sweep."""
+        """Waits until a file exists; a run writes history.csv just before its first sweep."""
         self.wait_until(lambda: list(self.out.glob(name)), f"no {name}")
 
     def wait_for_sweeps(self):
-        """Until a residual more has been written: it sweeps, whatever it did before."""
+        """Waits until one more residual is written, so that sweeps are running."""
         self.wait_for("history.csv")
         size = (self.out / "history.csv").stat().st_size
         self.wait_until(lambda: (self.out / "history.csv").stat().st_size > size, "no sweeps")

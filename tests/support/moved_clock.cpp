@@ -1,8 +1,8 @@
-// Clocks that a test moves, in nanoseconds: those of its own process by move_clock(); preloaded by clock.py,
-// those of the program. ISOTHERM_CLOCK="uptime:file" is for the program alone, not for its launcher: the file
-// holds what the monotonic clock and the clock on the wall are moved by; where uptime is not negative, the
-// monotonic clock begins there, in seconds. What a program defines, or preloads, comes before what its
-// libraries do.
+// Clocks that a test moves, in nanoseconds: move_clock() moves those of its own process, clock.py those of
+// the program by preloading this. ISOTHERM_CLOCK="uptime:file" applies to the program alone, not to its
+// launcher: the file holds the offsets of the monotonic clock and of the wall clock. An uptime >= 0 is the
+// start of the monotonic clock in seconds. Functions of the program or a preloaded library precede those of
+// others.
 #include "moved_clock.hpp"
 
 #include <dlfcn.h>
@@ -26,7 +26,7 @@ constexpr std::int64_t second = 1000000000, slice = second / 100;
 enum Which { monotonic, wall };
 std::int64_t own[2];
 std::int64_t* moved = own;
-std::int64_t shift = 0;  // of the monotonic clock, from its beginning
+std::int64_t shift = 0;  // offset of the monotonic clock at the start of the process
 
 std::int64_t nanoseconds(const timespec& t) {
   return t.tv_sec * second + t.tv_nsec;
@@ -83,8 +83,8 @@ extern "C" std::time_t time(std::time_t* at) noexcept {
   return now.tv_sec;
 }
 
-// A jump may pass the deadline: so in short waits by the machine's clock, each of which returns as a spurious
-// wakeup. The caller looks at its condition then: it may have been met, and notified, between two waits.
+// A jump may pass the deadline, so this waits in short slices of the machine's clock; each ends as a spurious
+// wakeup, after which the caller checks its condition: it may have been met between two slices.
 extern "C" int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                                       const timespec* until) {
   const auto machine_wait =

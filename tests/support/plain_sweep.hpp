@@ -20,7 +20,7 @@ class PlainSweep {
     rules_.emplace(config, *device_, Box{{0, 0, 0}, n_}, 1, is_boundary);
   }
 
-  // Of a field without sources, x fastest.
+  // Sweeps a field without sources; x is the fastest index.
   std::vector<double> operator()(const std::vector<double>& u) const {
     const auto beside = [&](Int3 c, Face f) { return neighbour(u, c, f); };
     std::vector<double> out;

@@ -47,8 +47,8 @@ inline std::vector<Int3> all_process_grids(int ranks) {
   return grids;
 }
 
-// Those of a test on so many ranks: all; of more than four none of the chains, which fewer ranks have, and of
-// eight one orientation of each shape.
+// The process grids of a test on `ranks` ranks: all up to four ranks; above, no grid that cuts one axis only,
+// as fewer ranks test these; for eight ranks, one orientation of each shape.
 inline std::vector<Int3> tested_process_grids(int ranks) {
   std::vector<Int3> grids = all_process_grids(ranks);
   if (ranks > 4) std::erase_if(grids, [&](Int3 g) { return std::max({g.x, g.y, g.z}) == ranks; });
@@ -56,8 +56,7 @@ inline std::vector<Int3> tested_process_grids(int ranks) {
   return grids;
 }
 
-// All ranks along one axis, each axis in turn, and as even as can be; only grids that leave nobody without
-// cells.
+// All ranks along each axis in turn, and the most even grid; only grids that leave no rank without cells.
 inline std::vector<Int3> process_grids(int ranks, Int3 cells) {
   const Index n = ranks;
   std::vector<Int3> grids;

@@ -12,21 +12,20 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-# Open MPI 4 keeps its files in a folder of the user's, where one that begins while another ends was seen to fail; tests of
-# other programs run beside this one, and some of them as another user.
+# Open MPI 4 keeps its files in a folder of the user. It was seen to fail when one job starts while another ends; tests of other programs
+# run at the same time, some of them as another user.
 os.environ["OMPI_MCA_orte_tmpdir_base"] = tempfile.mkdtemp(prefix="ompi.tests-")
 os.chmod(os.environ["OMPI_MCA_orte_tmpdir_base"], 0o1777)
 atexit.register(shutil.rmtree, os.environ["OMPI_MCA_orte_tmpdir_base"], ignore_errors=True)
 
 MPIEXEC = os.environ.get("MPIEXEC", "mpirun")
-LAUNCHER = f"{MPIEXEC} -n {{ranks}}"  # as decks and options name it
+LAUNCHER = f"{MPIEXEC} -n {{ranks}}"  # as in decks and options
 GATHERED = {"OMPI_MCA_io": "^ompio,romio321,romio341"}  # no MPI-IO is left: rank 0 writes through HDF5 alone
 
-# s, after which a program that should have ended hangs. No more than that: no test asks how long anything takes, as the
-# machine may be busy beside it.
+# s: a program still running after this time hangs. Tests do not limit times further, as the machine may be busy.
 HANGS = 900
 
-# Of a block with other values everywhere.
+# A block whose values differ everywhere.
 UNEVEN = """\
 material: {diffusivity: 1.0e-5}
 boundaries:
@@ -34,7 +33,7 @@ boundaries:
 initial:
   - {shape: formula, formula: "300 + 50*x + 7*y + 3*z*z"}
 """
-# What tests of stops and disks compute.
+# The problem for tests of stops and disks.
 SMALL_BLOCK = "grid: {cells: [17, 13, 15], lengths: [0.17, 0.26, 0.45]}\n" + UNEVEN
 DECK = f"""\
 grid: {{cells: [17, 23, 31], lengths: [0.17, 0.46, 0.93], origin: [-1, 2, 0.5]}}  # no two axes alike
@@ -42,7 +41,7 @@ grid: {{cells: [17, 23, 31], lengths: [0.17, 0.46, 0.93], origin: [-1, 2, 0.5]}}
 output: {{every_steps: 20}}
 """
 
-# Ends within `problem:`, so that a test can go on there.
+# Ends within `problem:`, so that a test can append keys to that section.
 BASE_DECK = """\
 grid:
   cells: [8, 9, 10]
@@ -55,7 +54,7 @@ problem:
   steps: 10
 """
 
-# All but the problem of a steady deck whose boundaries are of three kinds.
+# A steady deck without its problem; its boundaries are of three kinds.
 STEADY_BODY = """\
 grid: {cells: [16, 12, 20], lengths: [0.4, 0.3, 0.5]}
 material: {conductivity: 15}
@@ -75,15 +74,15 @@ def write_deck(folder, text=DECK, name="deck.yaml"):
 
 
 def write_script(path, text):
-    """A file that can be started."""
+    """An executable file."""
     path.write_text(text, encoding="utf-8")
     path.chmod(0o755)
     return path
 
 
 def finished(words, code=None, timeout=HANGS, **options):
-    """The finished process of any program, with text of both streams. A hang is a failure: TimeoutExpired. `code`: with which,
-    or with one of which, it must have ended."""
+    """The finished process of any program, with its output as text; a hang raises TimeoutExpired. `code`: the expected exit code, or a
+    set of them."""
     done = subprocess.run([*map(str, words)], capture_output=True, text=True, timeout=timeout, check=False, **options)
     assert code is None or done.returncode in (code if isinstance(code, set) else {code}), done.stdout + done.stderr
     return done
@@ -95,7 +94,7 @@ def command(*arguments, ranks=0):
 
 
 def isotherm(*arguments, ranks=0, cwd=None, code=None, timeout=HANGS, **environment):
-    # Open MPI 4 unloads plugins while its progress thread may look up a symbol: bound late, one run in thousands crashes.
+    # Open MPI 4 unloads plugins while its progress thread may resolve a symbol: with lazy binding one run in thousands crashes.
     return finished(command(*arguments, ranks=ranks), code, timeout, cwd=cwd, env={**os.environ, "LD_BIND_NOW": "1", **environment})
 
 
@@ -118,16 +117,16 @@ def program_for_anyone():
     os.chmod(folder.name, 0o755)
     copy = shutil.copy(os.environ["ISOTHERM"], folder.name)
     os.chmod(copy, 0o755)
-    return copy, folder  # which lives as long as this
+    return copy, folder  # the copy exists as long as this object
 
 
 def measured(*arguments, cwd, user=None):
-    """As `isotherm`, as the user of this number; `megabytes`: its peak resident memory."""
+    """Like `isotherm`, run by the user with this number; `megabytes`: peak resident memory."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         words = command(*arguments) if user is None else [program_for_anyone()[0], *map(str, arguments)]
         process = subprocess.Popen(words, cwd=cwd, stdout=out, stderr=err, user=user,
-                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (60, 60)),  # what takes longer hangs
-                                   env={**os.environ, "LD_PRELOAD": ""})  # what is preloaded may lie there too
+                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (60, 60)),  # more time is a hang
+                                   env={**os.environ, "LD_PRELOAD": ""})  # preloaded libraries may also be unreachable
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         for file in (out, err):
@@ -148,19 +147,19 @@ def family_of(leader):
 
 
 def known_of(pid, file):
-    """By the system, of a process; "" where there is none."""
+    """A /proc file of a process; "" if there is none."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         return Path(f"/proc/{pid}/{file}").read_text()
     return ""
 
 
 def ranks_of(launcher):
-    """The processes of the program below a launcher."""
+    """The processes of the program started by a launcher."""
     return [pid for pid in family_of(launcher) if known_of(pid, "comm") == "isotherm\n"]
 
 
 def is_running(pid):
-    """A process that has ended stays in the table until its parent, here perhaps a lazy init, asks for it."""
+    """A process that has ended stays in the process table until its parent, here perhaps an init that does not, waits for it."""
     return known_of(pid, "stat").rpartition(") ")[2][:1] not in ("", "Z", "X")
 
 
@@ -182,7 +181,7 @@ def finished_run(folder, text, name="deck", *words, **options):
 
 
 def expect_rejected(folder, done, code, line):
-    """A job that was rejected before any work. The launcher adds lines of its own; those of the program are one, once."""
+    """A job that was rejected before any work. The launcher adds its own lines; the program prints one line once."""
     assert done.returncode == code, done.stderr
     assert done.stderr.startswith(line), done.stderr
     assert done.stderr.count(line) == 1

@@ -1,5 +1,5 @@
-"""Decks drawn at random: a seed gives the same deck for ever. Formulas have no functions but sqrt, so that the bits of a field
-depend on no mathematical library (a gaussian does: it has exp and erf)."""
+"""Random decks: a seed always gives the same deck. Formulas use no function but sqrt, so that the bits of a field do not depend on the
+math library (those of a gaussian do, by exp and erf)."""
 
 import random
 
@@ -42,7 +42,7 @@ def boundaries(draw, in_time, holds):
 
 
 def shape(draw, lengths, value):
-    """A shape that lies in the box in part at least. `value`: its key and its number."""
+    """A shape that is at least partly in the box. `value`: its key and its number."""
     centre = [draw.uniform(0.2, 0.8) * length for length in lengths]
     size = min(lengths)
     kind = draw.choice(["box", "sphere", "cylinder", "gaussian"])

@@ -1,4 +1,4 @@
-// What a test does many times: with random numbers, whose seed a failure names, and on any number of threads.
+// Repetition in tests: random numbers, whose seed failures print, and several numbers of threads.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 
 namespace isotherm {
 
-// Failures name the seed for as long as it lives.
+// While it exists, failure messages contain the seed.
 class Random {
  public:
   using result_type = std::uint64_t;
@@ -22,7 +22,7 @@ class Random {
   static constexpr result_type max() { return std::mt19937_64::max(); }
   result_type operator()() { return engine_(); }
 
-  // Both ends are among the integers.
+  // Both ends are included for integers.
   template <class T>
   T between(T least, T most) {
     if constexpr (std::is_integral_v<T>) {

@@ -1,4 +1,4 @@
-"""What a run has left in its directory, as far as two runs of one problem must agree on it."""
+"""Contents of run directories, as far as two runs of one problem must agree."""
 
 import csv
 import functools
@@ -12,13 +12,13 @@ from program import isotherm
 
 @functools.cache
 def run_schema():
-    import jsonschema  # of the tests that only look for files none wants it
+    import jsonschema  # tests that only check for files do not need it
 
     return jsonschema.Draft7Validator(json.loads(isotherm("schema", "run").stdout))
 
 
 def record(folder):
-    """run.json, which holds what its schema says and nothing else: so each test that looks into one tries the schema too."""
+    """run.json, validated by its schema, which allows no other keys: every test that reads a record also tests the schema."""
     content = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     wrong = [f"{error.json_path}: {error.message}" for error in run_schema().iter_errors(content)]
     assert wrong == [], "\n".join(wrong)
@@ -32,7 +32,7 @@ def history(folder):
 
 
 def probed(folder):
-    """K, at the end."""
+    """The probed temperatures at the end, K."""
     return [float(each) for each in (folder / "probes.csv").read_text().splitlines()[-1].split(",")[2:]]
 
 
@@ -45,12 +45,12 @@ def checkpoints(folder):
 
 
 def sweep_of(name):
-    """Of deck_00000030.checkpoint.hdf, and of a snapshot."""
+    """The sweep in the name of a checkpoint (deck_00000030.checkpoint.hdf) or snapshot."""
     return int(name.split("_")[1].split(".")[0])
 
 
 def write_snapshot(folder, field, sweep=10, time=2.5, name="demo", spacing=(1e-3, 2e-3, 4e-3), origin=(0.1, -0.2, 0.0)):
-    """One that a test has made up, as far as the tools read it."""
+    """Writes a made-up snapshot with the contents that the tools read."""
     path = folder / f"{name}_{sweep:08d}.hdf"
     with h5py.File(path, "w") as file:
         file["temperature"] = field
@@ -64,7 +64,7 @@ def cells(path):
 
 
 def fingerprint(values):
-    """The definition of kernels/fingerprint.hpp, once more."""
+    """A second implementation of kernels/fingerprint.hpp."""
     bits = values.ravel().view(np.uint64 if values.dtype == np.float64 else np.uint32).astype(np.uint64)
     with np.errstate(over="ignore"):
         mixed = bits + np.arange(1, bits.size + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
@@ -74,14 +74,14 @@ def fingerprint(values):
 
 
 def expect_whole_files(folder, pattern="*.hdf"):
-    """Every cell is what was written. As `isotherm info` finds it, which takes a process for each file."""
+    """Checks all cells by their fingerprint. `isotherm info` does the same, but needs a process per file."""
     for path in folder.glob(pattern):
         with h5py.File(path) as file:
             assert int(file["isotherm"].attrs["fingerprint"]) == fingerprint(file["temperature"][:]), path
 
 
 def expect_same_answer(one, other):
-    """Of two directories of one problem: in every bit, and the same way to it."""
+    """Compares two directories of one problem: the same bits in the field, and the same history."""
     a, b = record(one), record(other)
     assert a["fingerprint"] == b["fingerprint"]
     assert a["residual"] == b["residual"]

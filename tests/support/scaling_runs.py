@@ -1,4 +1,4 @@
-"""Run records as far as scaling series read them, with figures that a test can follow."""
+"""Run records with the fields that scaling series read, and simple numbers."""
 
 import json
 import math
@@ -10,8 +10,8 @@ WIRES = Wishes(inside_bandwidth=GB, inside_latency=5 * US, between_bandwidth=GB 
 
 
 def write_run(folder, count, step, cells=(64, 64, 64), hosts=1, **changes):
-    """The directory of a run of `count` ranks with 1000 sweeps and 10 norms: of `step` all but 1 us is sweeps, on
-    several ranks half of it. `changes`: keys of sections, as in method={"halo_width": 2}."""
+    """The directory of a run of `count` ranks with 1000 sweeps and 10 norms. Of `step`, 1 us is the norm; the rest is 90 % sweeps on one
+    rank, 50 % on several. `changes`: keys of sections, as in method={"halo_width": 2}."""
     parts = {1: (1, 1, 1), 2: (1, 1, 2), 4: (1, 2, 2), 8: (2, 2, 2)}[count]
     block = [-(-n // p) for n, p in zip(cells, parts)]
     alone = count == 1
@@ -40,7 +40,7 @@ def write_run(folder, count, step, cells=(64, 64, 64), hosts=1, **changes):
 
 
 def strong_series(folder):
-    """100 %, 90 % and 80 % of what 64^3 cells in 263 us on one rank promise; not in order."""
+    """Parallel efficiencies of 100 %, 90 % and 80 %, relative to 64^3 cells in 263 us on one rank; not in order."""
     return [write_run(folder, count, 263 * US / count / share) for count, share in ((4, 0.8), (1, 1.0), (2, 0.9))]
 
 

@@ -1,4 +1,4 @@
-"""Small libraries in C, built once a module and preloaded by the tests that need a fault, or a tool."""
+"""Small libraries in C, built once per module and preloaded by tests that need a fault or a tool."""
 
 import shutil
 import subprocess

@@ -1,6 +1,6 @@
-// In place of the system's, in test programs and, preloaded, in the ranks that tests start: who waits sleeps.
-// Beside programs that use all processors each yield would cost it one of their turns, 3 ms, and a test
-// thousands of them.
+// Replaces sched_yield() in test programs and, preloaded, in the ranks that tests start: a waiting thread
+// sleeps. Where other programs use all processors, each real yield would cost a time slice of 3 ms, and a
+// test yields thousands of times.
 #include <ctime>
 
 extern "C" int sched_yield() noexcept {

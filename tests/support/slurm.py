@@ -1,4 +1,4 @@
-"""A Slurm of one node, which the tests start and end themselves: nothing outside a folder of theirs."""
+"""A Slurm of one node, which the tests start and stop, with all its files in a test folder."""
 
 import os
 import shutil
@@ -87,7 +87,7 @@ class Slurm:
                               timeout=HANGS, check=False).stdout.strip()
 
     def submit(self, folder, script, *options):
-        """The job's number. What it says is in folder/NUMBER.txt; for members of an array, NUMBER_MEMBER.txt."""
+        """The job's number. Its output is in folder/NUMBER.txt, that of an array's members in NUMBER_MEMBER.txt."""
         (folder / "job.sh").write_text("#!/bin/bash\n" + script)
         said = self.ask("sbatch", "--parsable", f"--chdir={folder}", "--output=%A_%a.txt" if any(
             "--array" in option for option in options) else "--output=%j.txt", "--open-mode=append", *options, str(folder / "job.sh"))
@@ -99,7 +99,7 @@ class Slurm:
         while self.ask("squeue", "-h", "-j", job, "-o", "%T").split() not in ([], ["Invalid"]):
             assert time.monotonic() < deadline, self.ask("scontrol", "show", "job", job)
             if "slurm_load_jobs" in self.ask("squeue", "-h", "-j", job):
-                return  # it is forgotten
+                return  # Slurm no longer knows the job
             time.sleep(0.3)
 
     def stop(self):

@@ -1,4 +1,4 @@
-"""Decks with several cases, and what a study has left in its directory."""
+"""Decks with several cases, and the contents of a study's directory."""
 
 import csv
 import json
@@ -18,7 +18,7 @@ def write_study(folder, study, base=BASE):
 
 
 def rows(folder):
-    """Of study.csv, by the case's name."""
+    """The rows of study.csv by case name."""
     with open(folder / "study.csv", encoding="utf-8", newline="") as file:
         return {row["name"]: row for row in csv.DictReader(file)}
 
@@ -36,12 +36,12 @@ def folders(folder):
 
 
 def started(folder):
-    """When the run of a case began, by the file that it writes first."""
+    """The start time of a case's run, from the file that it writes first."""
     return (folder / "deck.resolved.yaml").stat().st_mtime_ns
 
 
 def changed_study(study, folder, change):
-    """A study of nothing but its record, which `change` has changed."""
+    """A study that consists of its record only, modified by `change`."""
     record = collected(study)
     change(record)
     folder.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-// A folder of its own for one test, gone with it.
+// A temporary folder for one test, removed by its destructor.
 #pragma once
 
 #include <unistd.h>
@@ -30,7 +30,7 @@ class TemporaryFolder {
 
   const std::filesystem::path& path() const { return path_; }
   std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  std::vector<std::string> names() const {  // of what lies in it, sorted
+  std::vector<std::string> names() const {  // sorted names of its entries
     std::vector<std::string> all;
     for (const auto& entry : std::filesystem::directory_iterator(path_))
       all.push_back(entry.path().filename().string());

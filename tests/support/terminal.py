@@ -1,4 +1,4 @@
-"""A terminal to start the program on: what it shows, and what is typed."""
+"""A terminal for the program: what it displays, and what is typed."""
 
 import fcntl
 import os
@@ -18,7 +18,7 @@ ESCAPE = re.compile(r"\x1b\[[?0-9;]*[A-Za-z]")
 
 
 def open_terminal():
-    """Both ends of a new terminal; a bare root folder may have none to give."""
+    """Both ends of a new terminal; a minimal root folder may have none."""
     try:
         return pty.openpty()
     except OSError as error:
@@ -26,7 +26,7 @@ def open_terminal():
 
 
 class OnTerminal:
-    """A process whose stdin and stderr are a terminal of its own, in whose foreground it is; stdout goes to a file or there too."""
+    """A process in the foreground of its own terminal, which is its stdin and stderr; stdout is the terminal or a file."""
 
     def __init__(self, words, cwd, columns=80, stdout=None, **environment):
         self.ours, theirs = open_terminal()
@@ -44,7 +44,7 @@ class OnTerminal:
         os.write(self.ours, keys)
 
     def read_until(self, done):
-        """All that was shown up to now, once `done` finds it enough."""
+        """All text displayed so far, once `done` accepts it."""
         deadline = time.monotonic() + HANGS
         while not done(self.text):
             assert time.monotonic() < deadline, self.text
@@ -57,7 +57,7 @@ class OnTerminal:
             return True
         try:
             chunk = os.read(self.ours, 65536)
-        except OSError:  # all that had it open are gone
+        except OSError:  # no process has it open any more
             return False
         self.text += chunk.decode()
         return bool(chunk)
@@ -71,12 +71,12 @@ class OnTerminal:
 
 
 def moved(text):
-    """The lines that were written over each other, as they show."""
+    """The lines that overwrite each other, as displayed."""
     return [ESCAPE.sub("", line) for line in re.findall(r"\r([^\r\n]*?)\x1b\[K", text)]
 
 
 def shown(text):
-    """What stands on the terminal at the end."""
+    """The text on the terminal at the end."""
     lines = []
     for line in text.replace("\r\n", "\n").split("\n"):
         last = ""

@@ -1,5 +1,4 @@
-// Benchmarks: their checks and samples hold, and each can fail; records of what may go wrong; bounds of
-// words.
+// Benchmarks: checks and samples, each of which can fail; records with failures; limits of options.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -51,7 +50,7 @@ TEST(BenchRandom, IsGivenBySeedAndFillsTheRange) {
   EXPECT_GT(*values.rbegin(), 348);
 }
 
-// What a wrong row would leave behind: a cell left poisoned, one bit, a write into a ghost, another zero.
+// Errors of a wrong kernel: a cell still poisoned, one bit, a write into a ghost, a zero of the other sign.
 TEST(BenchDifference, FindsOneCellAndTheFirstOfSeveral) {
   Fields fields;
   const auto said = [&](Int3 cell, auto change) {
@@ -73,9 +72,9 @@ TEST(BenchDifference, FindsOneCellAndTheFirstOfSeveral) {
   expect_says(difference(view(fields.make<double>(1)), view(several)), "cell (0, 0, 1)");
 }
 
-// The reference sweeps and reductions themselves: faults/test_bench.py, where every row agrees with them.
+// faults/test_bench.py tests the reference sweeps and reductions themselves: every kernel agrees with them.
 
-// 1, then 2^-60 a thousand times, then -1: plain fp64 sums lose them all.
+// 1, then 2^-60 a thousand times, then -1: plain fp64 sums lose the small terms.
 TEST(BenchExactReduction, KeepsWhatPlainSumsLose) {
   const auto host = make_host_device();
   const Int3 n{1002, 1, 1};
@@ -92,7 +91,7 @@ TEST(BenchExactReduction, BoundTellsRoundingFromMistakes) {
   const Index cells = 1000000;
   const double bound = error_bound(cells, ReductionOp::sum_squares);
   EXPECT_LE(reduction_error(exact, 1000 * (1 + 1e-13)), bound);
-  EXPECT_GT(reduction_error(exact, 1000 * (1 + 1e-6)), bound);     // one cell in a million left out
+  EXPECT_GT(reduction_error(exact, 1000 * (1 + 1e-6)), bound);     // one cell in a million is missing
   EXPECT_GT(reduction_error(exact, 1000 * (1 + 0x1p-24)), bound);  // a sum in fp32
   EXPECT_FALSE(reduction_error(exact, poison<double>) <= bound);
   EXPECT_EQ(error_bound(cells, ReductionOp::max_abs), 0);
@@ -117,7 +116,7 @@ TEST(BenchSampler, TakesACopyBesideEverySample) {
   EXPECT_EQ(samples.seconds.size(), static_cast<std::size_t>(Sampler::least_samples));
   EXPECT_EQ(samples.copy_bytes_per_s.size(), samples.seconds.size());
   EXPECT_EQ(samples.read_bytes_per_s.size(), samples.seconds.size());
-  EXPECT_GT(launches, samples.launches * Sampler::least_samples);  // and there was a warm-up
+  EXPECT_GT(launches, samples.launches * Sampler::least_samples);  // includes a warm-up
 }
 
 TEST(BenchSampler, PreparesEverySampleOfWhatCountsOnce) {
@@ -159,7 +158,7 @@ TEST(Sampler, ADifferenceMayBeNegative) {
   for (const double seconds : samples.seconds) EXPECT_NEAR(seconds, -1e-3, 1e-9);
 }
 
-// The record: its figures follow from its samples.
+// The figures of a record follow from its samples.
 
 TEST(BenchQuantiles, AreThoseOfTheSortedValuesAndBetweenThem) {
   const Quantiles ten = quantiles({5, 1, 4, 2, 3, 0, 6, 8, 7, 10, 9}), two = quantiles({4, 2});
@@ -174,7 +173,7 @@ TEST(BenchQuantiles, AreThoseOfTheSortedValuesAndBetweenThem) {
   EXPECT_THROW(quantiles({}), Error);
 }
 
-// Three samples of `seconds`, for a thousand points of 16 bytes each, beside copies of 20 MB/s.
+// Three samples of `seconds`, for a thousand points of 16 bytes each, with copies at 20 MB/s.
 BenchEntry entry(const char* kernel, Precision precision, double seconds) {
   return {.kernel = kernel,
           .tile = "-",
@@ -207,7 +206,7 @@ BenchEntry difference(std::vector<double> added) {
   return e;
 }
 
-// The speed-up is over the lowest kernel of the same ladder; figures of a difference are those of its median.
+// The speed-up is relative to the lowest kernel of the same ladder; a difference uses its median.
 TEST(BenchFigures, FollowFromTheSamples) {
   std::vector<BenchEntry> ladder = two_kernels();
   const auto figure = [&](std::size_t i, const char* key) {
@@ -219,7 +218,7 @@ TEST(BenchFigures, FollowFromTheSamples) {
   EXPECT_DOUBLE_EQ(figure(1, "bandwidth_bytes_per_s"), 16e6);
   EXPECT_DOUBLE_EQ(figure(1, "copy_bandwidth_share_percent"), 80);
   EXPECT_EQ(ladder_json(ladder)[1].at("read_bandwidth_share_percent"), nullptr);
-  // The memory halves its speed between two samples: the share is that of each moment.
+  // The memory bandwidth halves between two samples: each sample uses the bandwidth at its own time.
   ladder[1].samples.seconds = {1e-3, 2e-3, 2e-3};
   ladder[1].samples.copy_bytes_per_s = {20e6, 10e6, 10e6};
   ladder[1].samples.read_bytes_per_s = {40e6, 20e6, 20e6};
@@ -286,7 +285,7 @@ TEST(BenchTable, HasColumnsForWhatItsEntriesHave) {
     expect_says(bench_table(options, ladder_json(ladder)), part);
 }
 
-// Words that faults/test_bench.py does not try.
+// Options that faults/test_bench.py does not test.
 
 TEST(BenchOptions, SizesAndNumbersHaveBounds) {
   const auto parsed = [](std::vector<const char*> words) {

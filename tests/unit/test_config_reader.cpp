@@ -1,4 +1,4 @@
-// What the reader says of wrong decks: place, key and what is wrong; what follows from those that are right.
+// Messages of the reader for wrong decks: place, key and problem; and values derived from correct decks.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ TEST(ConfigReader, TakesPlainDecks) {
   expect_good(with_cells("[2000000, 2000000, 2]"));
 }
 
-// faults/test_deck.py has what most users get wrong; here is what it has not.
+// faults/test_deck.py tests the most common mistakes, these tests the others.
 TEST(ConfigReader, RefusesWhatIsNoDeck) {
   expect_problem("~", "deck.yaml:1:1: the deck is empty; write at least a grid");
   expect_problem("hello", "deck.yaml:1:1: one value stands where a deck is wanted; write keys of grid");
@@ -159,7 +159,7 @@ TEST(ConfigPlaces, AreThoseOfTheDeckOrOfWhatIsAround) {
   EXPECT_EQ(config.at("boundaries.x_min.value"), "deck.yaml:1:1: boundaries.x_min.value");
 }
 
-// What the checks across keys say of decks that are sound key by key, to the letter.
+// Exact messages of the checks across keys, for decks whose single keys are correct.
 
 std::string steady(const std::string& more) {
   return replaced(base, "  steps: 10\n", "  kind: steady\n") + more;
@@ -184,7 +184,7 @@ TEST(ConfigCrossChecks, Material) {
   expect_problem(with_boundary("{kind: flux, value: 3}"), "deck.yaml:4:1: material.conductivity: is missing");
 }
 
-// Above the limit: faults/test_deck.py.
+// faults/test_deck.py tests steps above the limit.
 TEST(ConfigCrossChecks, TimeStep) {
   const auto with = [](const std::string& dt) {
     return replaced(base, "[8, 9, 10]", "10") + "  dt: " + dt + "\n";
@@ -210,7 +210,7 @@ TEST(ConfigCrossChecks, Steady) {
   EXPECT_EQ(parse(steady("  weight: 1\n" + boundary)).warnings,
             std::vector<std::string>{"deck.yaml:10:11: problem.weight: with 1 a checkerboard error never "
                                      "decays; 0.99 costs 1 % more sweeps"});
-  // A convection boundary that exchanges nothing fixes nothing.
+  // A convection boundary with coefficient 0 does not fix the temperature.
   EXPECT_EQ(
       problems(replaced(steady("boundaries: {z_max: {kind: convection, ambient: 300, coefficient: 0}}\n"),
                         "diffusivity", "conductivity"))
@@ -303,7 +303,7 @@ TEST(ConfigCrossChecks, Registry) {
                  "deck.yaml:10:18: solver.kernel: 'naive' does not run on parallel.device cpu");
 }
 
-// Which transport a deck may name, and what one that moves nothing forbids.
+// Transports that a deck may name, and the restrictions for one that moves no data.
 const std::string mock = "parallel: {transport: mock}\n";
 const std::string no_results = "output: {snapshots: false, history: false}\n";
 
@@ -327,7 +327,7 @@ TEST(ConfigTransport, IsAWordOfTheTableAndLeavesNoResultsWhereItMovesNothing) {
                                "meaningless, and only times are worth anything"});
 }
 
-// Of cells of 1/8, 1/9 and 1/10 m.
+// For cells of 1/8, 1/9 and 1/10 m.
 std::vector<FieldPart> parts_of(const std::string& output) {
   return field_parts(parse(base + "output:\n  " + output + "\n"));
 }
@@ -345,7 +345,7 @@ TEST(Parts, ASliceIsThePlaneThatHoldsItsPosition) {
   EXPECT_EQ(cell("0.12"), 0);
   EXPECT_EQ(cell("0.125"), 1);  // on a face: the upper cell
   EXPECT_EQ(cell("0.874999"), 6);
-  EXPECT_EQ(cell("1"), 7);  // the boundary belongs to the last
+  EXPECT_EQ(cell("1"), 7);  // the upper boundary belongs to the last cell
   // Faces whose position is not exact: 3/10 / (1/10) is less than 3.
   for (int face = 0; face < 10; ++face)
     EXPECT_EQ(box_of(fmt::format("slices: [{{axis: z, position: {}}}]", face / 10.0)).lo.z, face);
@@ -365,7 +365,7 @@ TEST(Parts, ARegionIsAllCellsThatItsBoxOverlaps) {
   EXPECT_EQ(box_of("region: {first_cell: [1, 2, 3], last_cell: [1, 8, 4]}"), (Box{{1, 2, 3}, {2, 9, 5}}));
 }
 
-// A series of grids may go where the deck's own grid fits and another does not.
+// A series of grids may have a part that fits the deck's own grid but not another one.
 TEST(Parts, AnotherGridIsRejectedInTheSameWords) {
   Config config = parse(base + "output: {coarse: {factor: [2, 3, 5]}}\n");
   config.grid.cells = {8, 10, 10};
@@ -419,7 +419,7 @@ TEST(Parts, TimeIsTheTransientProblems) {
 
 // A resolved deck reads back to the same Config; the commented deck is a deck.
 
-// What every key is bound to, by its values and not by how they are written.
+// Compares the values that all keys are bound to, not their spelling.
 void expect_same(const Keys& a, const Keys& b) {
   ASSERT_EQ(a.size(), b.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -447,7 +447,7 @@ void expect_same(const Keys& a, const Keys& b) {
           } else if constexpr (std::is_same_v<T, CellSizes>) {
             EXPECT_EQ(x.grid->spacing, y.grid->spacing);
             EXPECT_EQ(x.grid->zones, y.grid->zones);
-          } else if constexpr (!std::is_same_v<T, Written>) {  // which is a study's
+          } else if constexpr (!std::is_same_v<T, Written>) {  // used by studies only
             EXPECT_EQ(*x, *y);
           }
         },
@@ -455,7 +455,7 @@ void expect_same(const Keys& a, const Keys& b) {
   }
 }
 
-// What makes of `base` a deck that is right, of random choices: nearly every key takes part.
+// Random overrides that make `base` a correct deck; nearly every key occurs.
 std::vector<std::string> random_words(Random& random) {
   std::vector<std::string> words;
   const auto pick = [&](const std::string& key, const std::vector<std::string>& values) {
@@ -479,7 +479,7 @@ std::vector<std::string> random_words(Random& random) {
           "{kind: convection, ambient: " + formula + ", coefficient: 1e-9}"});
   }
   words.emplace_back(
-      "boundaries.z_max={kind: temperature, value: 12345678.9}");  // makes a steady problem unique
+      "boundaries.z_max={kind: temperature, value: 12345678.9}");  // gives a steady problem a unique solution
   std::vector<std::string> shapes = {
       "",
       "{shape: constant, mode: add, value: -1.5}",
@@ -510,7 +510,7 @@ std::vector<std::string> random_words(Random& random) {
   else
     pick("problem", {"{end_time: 0.30000000000000004, dt: auto, dt_fraction: 0.123}", "{steps: 12345678901}",
                      "{steps: 3, dt: 1e3, allow_unstable: true}"});
-  if (words[0].find("null") == std::string::npos)  // of zones fewer solutions are known
+  if (words[0].find("null") == std::string::npos)  // graded grids have fewer known solutions
     pick("verify", {"", "{solution: steady_profile, tolerance: 1e-3}",
                     "{solution: manufactured, modes: [0, 3, 1], amplitude: 1e3}",
                     "{solution: formula, formula: \"300 + x*y*z\", order: [4, 8, 16], expected_order: 1}"});
@@ -552,7 +552,7 @@ TEST(ConfigRoundTrip, DatasetsAreFoundFromTheDecksFolder) {
   EXPECT_EQ(file_of("/else/start.h5"), "/else/start.h5");
 }
 
-// A kernel that can do less than a deck asks for, as some of a GPU.
+// A kernel that lacks a feature that the deck needs, as some GPU kernels do.
 TEST(ConfigKernel, IsNamedWhereItCannot) {
   RegistryNames registry = deck_text::registry();
   registry.kernels[1].sweeps_materials = registry.kernels[1].takes_varying_a = false;
@@ -595,14 +595,14 @@ void for_each_key(const Keys& keys, const std::string& path,
   }
 }
 
-// That it passes check and runs: faults/test_deck.py.
+// faults/test_deck.py tests that it passes `isotherm check` and runs.
 TEST(CommentedDeck, SaysAllOfEveryKey) {
   const std::string deck = commented_deck();
   Config config;
   int keys = 0;
   for_each_key(describe(config), "", [&](const Key& key, const std::string& path) {
     const bool other_boundary = path.find("boundaries.") == 0 && path.find("x_min") == std::string::npos;
-    if (other_boundary) return;  // the first boundary stands for all
+    if (other_boundary) return;  // the first boundary represents all
     ++keys;
     EXPECT_FALSE(key.doc.empty()) << path;
     const auto holds = [&](const std::string& part) { return deck.find(part) != std::string::npos; };
@@ -621,7 +621,7 @@ TEST(CommentedDeck, SaysAllOfEveryKey) {
               "transient; default 0.9\n  dt_fraction: 0.9\n");
 }
 
-// What the commented deck suggests behind a '#' must be readable.
+// Examples after a '#' in the commented deck must be readable.
 TEST(CommentedDeck, ExamplesAreRight) {
   Config config;
   int examples = 0;
@@ -635,7 +635,7 @@ TEST(CommentedDeck, ExamplesAreRight) {
   EXPECT_GT(examples, 40);
 }
 
-// What follows from a deck: where cells are, what they are of, how long steps are, what its tables say.
+// Values derived from a deck: positions and materials of cells, time steps, tables.
 
 TEST(ConfigDerived, PlacesOnAGradedAxis) {
   const Config config = parse(replaced(replaced(base, "[8, 9, 10]", "[2, 2, null]"), "lengths: 1",
@@ -678,7 +678,7 @@ TEST(ConfigDerived, WholeStepsEndAtEndTime) {
     config.problem.steps = steps;
     return time_plan(config);
   };
-  EXPECT_EQ(plan(0.1, 1.0, {}).steps, 10);  // and not 11 for the sake of the last bit
+  EXPECT_EQ(plan(0.1, 1.0, {}).steps, 10);  // not 11 because of rounding
   EXPECT_EQ(plan(0.1, 0.3, {}).steps, 3);
   EXPECT_EQ(plan(0.1, 0.31, {}).steps, 4);
   EXPECT_EQ(plan(0.1, 0.31, {}).dt, 0.31 / 4);
@@ -720,7 +720,7 @@ TEST(ConfigTable, IsLinearOrInStepsAndConstantBeyondItsEnds) {
       EXPECT_EQ(steps(0, 0, 0, times[i]), in_steps[i]) << times[i];
     }
     if (table[0] == 't') {
-      EXPECT_NE(steps.text().find(file), std::string::npos);  // found from anywhere
+      EXPECT_NE(steps.text().find(file), std::string::npos);  // independent of the working directory
     }
   }
 }

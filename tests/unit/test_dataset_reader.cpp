@@ -1,5 +1,4 @@
-// Files of every kind that a stranger may hand over, datasets and tuning files; the messages are part of the
-// interface.
+// Foreign files of every kind, as datasets and tuning files; the messages are part of the interface.
 #include "physics/dataset_reader.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +19,7 @@ namespace {
 constexpr Int3 cells{5, 4, 3};
 constexpr hsize_t dims[] = {3, 4, 5};  // z, y, x
 
-// More that is refused, as another shape and a name that is not there: faults/test_snapshot.py.
+// faults/test_snapshot.py tests further rejections, such as another shape or a missing name.
 class ReadDataset : public testing::Test {
  protected:
   ReadDataset() : path_(folder_ / "data.h5") {
@@ -29,7 +28,7 @@ class ReadDataset : public testing::Test {
     std::iota(values_.begin(), values_.end(), 1.0);
   }
 
-  // `creation` is closed.
+  // Closes `creation`.
   void add(const char* name, hid_t type = H5T_IEEE_F64LE, hid_t creation = H5P_DEFAULT, bool written = true,
            int rank = 3, const hsize_t* shape = dims) {
     const hid_t space = H5Screate_simple(rank, shape, nullptr);
@@ -140,7 +139,7 @@ TEST_F(ReadDataset, AHugeShapeIsOnlyAShape) {
   const hid_t creation = chunked();
   H5Pset_fill_value(creation, H5T_NATIVE_DOUBLE, &fill);
   add("filled", H5T_IEEE_F64LE, creation, false, 3, huge);
-  add("never", H5T_IEEE_F64LE, H5P_DEFAULT, false);  // which is not 0 K
+  add("never", H5T_IEEE_F64LE, H5P_DEFAULT, false);  // unwritten cells are not 0 K
   expect_rejected("filled", place("filled") + "expected shape (nz, ny, nx) = (3, 4, 5), found");
   for (const char* name : {"huge", "never"})
     expect_rejected(name, place(name) + "never written (it has a shape but no data, and no fill value)");
@@ -215,7 +214,7 @@ TuningKey some_key() {
           .asked = "auto auto auto"};
 }
 
-// Their keys are of other programs.
+// Keys of version 1 belong to other versions of the program.
 TEST_F(TuningFile, ReplacesEntriesOfVersionOne) {
   std::ofstream(path)
       << R"({"schema": "isotherm-tuning", "version": 1, "entries": [{"key": {}, "choice": {}}]})";

@@ -1,5 +1,4 @@
-// Which rank has which cells and exchanges which with whom; what that costs, what of it is hidden, what is
-// said.
+// Which rank owns which cells and exchanges with which ranks; costs, hidden exchanges, messages.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -83,25 +82,25 @@ void expect_chosen(Backend backend, const std::vector<Chosen>& cases) {
   }
 }
 
-// x is cut only where y and z give no more.
+// x is cut only where y and z cannot be cut further.
 TEST(CheapestProcessGrid, OfGpus) {
   const Int3 cube{1024, 1024, 1024};
   expect_chosen(Backend::cuda,
                 {{cube, 1, {1, 1, 1}},
-                 {cube, 2, {1, 2, 1}},  // a face across z costs more
+                 {cube, 2, {1, 2, 1}},  // a face across z would cost more
                  {cube, 4, {1, 2, 2}},
                  {cube, 8, {1, 4, 2}},             // least surface: 2x2x2
-                 {{512, 512, 512}, 8, {1, 8, 1}},  // messages count
+                 {{512, 512, 512}, 8, {1, 8, 1}},  // the number of messages counts
                  {{512, 512, 64}, 8, {1, 8, 1}},
                  {{512, 64, 512}, 8, {1, 1, 8}},
-                 {{16384, 16, 16}, 8, {8, 1, 1}},  // rows long enough to be cut, nothing else is
+                 {{16384, 16, 16}, 8, {8, 1, 1}},  // rows are long enough to be cut, other axes are too short
                  {{64, 16384, 16384}, 8, {1, 4, 2}},
                  {{2048, 1, 1}, 7, {7, 1, 1}},
                  {cube, 7, {1, 1, 7}},  // seven parts of y are not whole tiles
-                 // Two parts along a periodic axis cost two cuts, along another one.
+                 // Two parts along a periodic axis cost two cuts, along another axis one.
                  {cube, 2, {1, 1, 2}, {false, true, false}},
                  {cube, 2, {1, 2, 1}, {true, true, true}},
-                 // Four cells fill a sector, but what is swept beside the block begins a tile of its own.
+                 // Four cells fill a sector, but ghosts that are swept next to the block need a tile.
                  {cube, 8, {1, 2, 4}, {}, 4}});
   EXPECT_EQ(chosen(Backend::cuda, 8, {Index{1} << 60, 1, 1}, 5), (Int3{5, 1, 1}));
 }
@@ -113,7 +112,7 @@ TEST(CheapestProcessGrid, OfProcessors) {
                                 {cube, 8, {1, 2, 4}},
                                 {{1000, 10, 10}, 8, {8, 1, 1}},
                                 {cube, 2, {1, 1, 2}, {false, true, true}}});
-  // Many ranks cut x too: y and z alone would leave splinters.
+  // Many ranks cut x too: cutting only y and z would leave thin subdomains.
   EXPECT_EQ(chosen(Backend::host, 8, {512, 512, 512}, 64), (Int3{2, 4, 8}));
   EXPECT_EQ(chosen(Backend::host, 8, {512, 512, 512}, 512), (Int3{2, 16, 16}));
   EXPECT_EQ(chosen(Backend::host, 8, {1 << 20, 1 << 20, 1 << 20}, 1000003),
@@ -130,12 +129,12 @@ TEST(ProcessGridErrors, MoreRanksThanFit) {
               "use 448 ranks, the next lower count that fits; the most are 512");
   expect_says(error({8, 4, 1}, 9, {}, 4), "use 2 ranks, the most that fit; or use a halo of at most 1 cell");
   expect_says(error({8, 8, 3}, 2, {false, false, true}, 4), "along z, or a halo of at most 3 cells");
-  // The deepest halo is that of so many ranks, not of one.
+  // The limit on the halo is that of this many ranks, not of one.
   expect_says(error({8, 8, 3}, 8, {false, false, true}, 4), "along z, or a halo of at most 2 cells");
 }
 
-// Neighbours, boundaries and directions: mpi/test_halo_exchange.cpp finds each ghost from its coordinates
-// alone.
+// mpi/test_halo_exchange.cpp tests neighbours, boundaries and directions: it computes each ghost from its
+// coordinates.
 
 TEST(Decomposition, EveryCellBelongsToExactlyOneRank) {
   for (const Int3 grid : {Int3{1, 1, 1}, Int3{3, 1, 2}, Int3{2, 3, 4}, Int3{5, 2, 1}, Int3{1, 4, 3}}) {
@@ -197,14 +196,14 @@ TEST(DecompositionErrors, BlocksThinnerThanTheHalo) {
       error_of({8, 5, 8}, {1, 4, 1}, {}, 2),
       y + " (5 cells over 4 ranks leave 1 cell per subdomain, the halo is 2 cells wide); use at most 2 ranks "
           "along y, at least 8 cells along y, or a halo of at most 1 cell");
-  // A periodic axis of one part is its own neighbour, so that fewer ranks would not help.
+  // A periodic axis of one part is its own neighbour, so the message must not suggest fewer ranks.
   const std::string alone =
       z +
       " (3 cells over 1 rank leave 3 cells per subdomain, the halo is 4 cells wide); use at "
       "least 4 cells along z, or a halo of at most 3 cells";
   expect_start(error_of({8, 8, 3}, {1, 1, 1}, {false, false, true}, 4), alone);
   expect_start(deck_error([] { Decomposition::most_parts({8, 8, 3}, {false, false, true}, 4); }), alone);
-  // The deepest halo is that of all axes, not of the one that is named.
+  // The limit on the halo is that of all axes, not only of the one in the message.
   expect_says(error_of({30, 8, 9}, {2, 2, 3}, {}, 5), "or a halo of at most 3 cells");
   EXPECT_EQ(Decomposition({30, 8, 9}, {2, 2, 3}, {}).max_halo_width(), 3);
   EXPECT_EQ(Decomposition({30, 8, 9}, {2, 1, 1}, {}).max_halo_width(), 15);
@@ -226,7 +225,7 @@ std::vector<Decomposition> decompositions(int ghosts) {
   return all;
 }
 
-// What messages carry: mpi/test_halo_exchange.cpp finds each ghost from its coordinates alone.
+// mpi/test_halo_exchange.cpp tests the contents of messages: it computes each ghost from its coordinates.
 
 TEST(HaloMessages, TagsOfAPairDiffer) {
   const Decomposition ring({8, 8, 8}, {2, 2, 2}, {true, true, true}, 2);
@@ -313,8 +312,8 @@ Sides sides_of_bits(int bits) {
   return sides;
 }
 
-// Every cell of the region lies in exactly one part, and in the interior only if no remote ghosts lie within
-// `reach` cells. `own`: axes around which the block is its own neighbour, whose region reaches into ghosts.
+// Every cell of the region is in exactly one part, and in the interior only if no remote ghosts are within
+// `reach` cells. `own`: faces where the block is its own neighbour; the region extends into those ghosts.
 TEST(HaloRegions, InteriorAndExteriorTileTheRegion) {
   for (int bits = 0; bits < 64; ++bits) {
     const Sides remote = sides_of_bits(bits);
@@ -379,19 +378,19 @@ TEST(HaloRecord, JsonHasWhatWasTriedAndWhyItWasNotTaken) {
   EXPECT_EQ(pair["trials"][1]["exchange_s"], 1e-3);
 }
 
-// What of an exchange is hidden: the arithmetic.
+// The arithmetic of the hidden part of an exchange.
 
 TEST(Hiding, IsWhatAStepDoesNotTakeBeyondItsSweep) {
   const HaloCost cost = halo_cost(std::array{StepSeconds{10, 100, 102}});
   EXPECT_EQ(cost.exchange, 10);
   EXPECT_EQ(cost.exposed, 2);
   EXPECT_DOUBLE_EQ(*cost.hidden_share(), 0.8);
-  // The device slows down: medians of the spans, subtracted, would leave 52.
+  // The device slows down: differences of the medians would give 52.
   const HaloCost slowing =
       halo_cost(std::array{StepSeconds{10, 100, 102}, StepSeconds{11, 150, 152}, StepSeconds{12, 200, 250}});
   EXPECT_EQ(slowing.exchange, 11);
   EXPECT_EQ(slowing.exposed, 2);
-  // Neither less than nothing nor more than all; of no time there is no share.
+  // The exposed time is between zero and the whole exchange; without exchange time there is no share.
   const auto of_one = [](double exchange, double sweep, double step) {
     return halo_cost(std::array{StepSeconds{exchange, sweep, step}});
   };
@@ -405,7 +404,7 @@ TEST(Hiding, IsWhatAStepDoesNotTakeBeyondItsSweep) {
 constexpr const char* open_mpi = "Open MPI v5.0.7";
 constexpr const char* cray = "MPI VERSION    : CRAY MPICH version 8.1.28.29 (ANL base 3.4a2)";
 
-// Taken at its word; never a guess; and Cray MPICH has a switch.
+// The library's own statement counts, nothing is guessed, and Cray MPICH has a switch.
 TEST(GpuAwareMpi, IsJudgedByWhatMpiSays) {
   const std::string off =
       "the GPU support of " + std::string(cray) + " is off; set MPICH_GPU_SUPPORT_ENABLED=1";
@@ -432,7 +431,7 @@ TEST(GpuAwareMpi, IsJudgedByWhatMpiSays) {
   }
 }
 
-// Of a grid of every second cell a rank has those that are its own on the finer one, however often.
+// After any number of halvings, a rank keeps the coarse cells that were its own on the finer grid.
 TEST(HalvedDecomposition, KeepsCellsWithTheirRank) {
   Random random;
   for (int repeat = 0; repeat < 100; ++repeat) {

@@ -1,5 +1,5 @@
-// Exact solutions held against the heat equation itself, against the boundaries of their decks, and, for
-// modes, against the discrete operator: their decay in one sweep is known in closed form.
+// Exact solutions are tested against the heat equation and the boundaries of their decks, and modes also
+// against the discrete operator, whose decay per sweep is known in closed form.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -52,7 +52,7 @@ void set_pair(Config& config, int axis, Pair pair) {
       ends[static_cast<std::size_t>(pair)];
 }
 
-// 4/h^2 sin^2(K h/2): what the discrete operator makes of -d^2/dx^2 on a wave of `half_waves` over n cells.
+// 4/h^2 sin^2(K h/2): the discrete operator for -d^2/dx^2, applied to a wave of `half_waves` over n cells.
 double discrete_square(double half_waves, Index n, double h) {
   return 4 / (h * h) * std::pow(std::sin(half_waves * std::numbers::pi / (2 * static_cast<double>(n))), 2);
 }
@@ -73,7 +73,7 @@ std::vector<double> sampled(const Config& config, const ExactField& exact, doubl
 
 using Place = std::array<double, 4>;  // x, y, z, t
 
-// Fourth-order differences, wide enough for rounding to stay small.
+// Fourth-order differences, with a step large enough to keep rounding small.
 double beside(const ExactField& T, Place at, int axis, double distance) {
   at[axis] += distance;
   return T(at[0], at[1], at[2], at[3]);
@@ -104,8 +104,8 @@ std::string error_of(const Config& config) {
   return deck_error([&] { make_exact(config); });
 }
 
-// All 125 mixes of boundaries: the mode solves the heat equation, holds the boundaries, and loses in one
-// sweep exactly the factor 1 - alpha dt sum 4/h^2 sin^2(K h/2).
+// All 125 combinations of boundaries: the mode solves the heat equation, satisfies the boundaries, and decays
+// in one sweep by exactly the factor 1 - alpha dt sum 4/h^2 sin^2(K h/2).
 TEST(Exact, ModesOfEveryMixDecayByTheDiscreteFactor) {
   for (const Pair px : pairs)
     for (const Pair py : pairs)
@@ -130,7 +130,7 @@ TEST(Exact, ModesOfEveryMixDecayByTheDiscreteFactor) {
           ASSERT_NEAR(after[i], offset + factor * (before[i] - offset), 2e-12);
           largest = std::max(largest, std::abs(before[i] - offset));
         }
-        EXPECT_GT(largest, 5);  // of an amplitude of 25
+        EXPECT_GT(largest, 5);  // the amplitude is 25
         expect_heat_equation(config, *exact, {0.03, 0.31, 5.27, 20}, 0, 1);
       }
 }
@@ -239,16 +239,16 @@ TEST(VerificationErrors, AreThoseOfTheSubdomain) {
   EXPECT_TRUE(std::isnan(errors().sum_squares));
 }
 
-// Where bins lie, how a balance closes, and extremes. What diagnostics can know of a deck:
-// verification/test_heat.py.
+// Ranges of histograms, heat balances, and extremes. verification/test_heat.py tests which diagnostics a deck
+// allows.
 
 TEST(Diagnostics, BinsCoverWhatIsKnownBeforeTheFirstSweep) {
   Config config = decks::base({4, 5, 6});
   config.output.histogram.bins = 8;
   config.boundaries[0] = {BoundaryKind::temperature, Expression(250.0), 0};
   config.boundaries[1] = {BoundaryKind::convection, Expression(410.0), 3};
-  config.boundaries[2] = {BoundaryKind::temperature, Expression("1000*x", "xzt"), 0};  // no number
-  config.boundaries[3] = {BoundaryKind::flux, Expression(5000.0), 0};                  // no temperature
+  config.boundaries[2] = {BoundaryKind::temperature, Expression("1000*x", "xzt"), 0};  // not a constant
+  config.boundaries[3] = {BoundaryKind::flux, Expression(5000.0), 0};                  // not a temperature
   Bins bins = choose_bins(config, 290, 320);
   EXPECT_EQ(bins.low, 250);
   EXPECT_EQ(bins.high, 410);
@@ -314,7 +314,7 @@ TEST(Balance, CountsFluxesOverFacesAndSourcesOverCells) {
   config.boundaries[static_cast<int>(Face::x_min)] = {BoundaryKind::flux, 40.0, 0};
   config.boundaries[static_cast<int>(Face::z_max)] = {BoundaryKind::flux, Expression("-1000*x", "xyt"), 0};
   config.sources = {{.value = -100}};
-  // The centres' mean x is that of the face.
+  // The mean x of the cell centres equals that of the face.
   const double in = 40 * 0.3 * 0.5, top = -1000 * 0.1 * 0.2 * 0.3, inside = -100 * 0.2 * 0.3 * 0.5;
   const auto expect_sum = [&](const std::vector<Box>& subdomains) {
     HeatTotals sum;
@@ -354,7 +354,7 @@ TemperatureExtremes extremes_of(const FieldView<T>& field, Box box, Int3 cells) 
   return temperature_extremes<T>(part, box.lo, cells);
 }
 
-// Few different values, so that most are found in several cells: the first counts, whatever the parts.
+// Few distinct values, so that most occur in several cells: the first cell counts, for any decomposition.
 template <class T>
 void expect_first_of_equals(std::uint64_t seed) {
   Random random(seed);

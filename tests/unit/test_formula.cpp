@@ -1,5 +1,5 @@
-// Formulas: their values against those of muParser, the same bits one by one, in rows and by every
-// instruction set; what is said of wrong ones.
+// Formulas: values compared with muParser; the same bits point by point, in rows and with every instruction
+// set; messages for wrong formulas.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <muParser.h>
@@ -42,7 +42,7 @@ std::string formula_text(Random& random, int depth) {
       static constexpr const char* functions[] = {"cos(3 * tanh", "sin(3 * tanh", "exp",   "tanh", "atan",
                                                   "abs",          "sqrt",         "ln",    "sinh", "cosh",
                                                   "asinh",        "sign",         "log10", "log2"};
-      const std::string function = functions[random.between(0, 13)];  // of small angles
+      const std::string function = functions[random.between(0, 13)];  // with small arguments
       return fmt::format("{}({}){}", function, part(), function.find('(') == function.npos ? "" : ")");
     }
     case 5:
@@ -77,8 +77,8 @@ TEST(Formula, HasTheValuesOfMuParser) {
       } catch (const mu::Parser::exception_type&) {
       }
       const double ours = formula(at[0], at[1], at[2], at[3]);
-      // Where digits cancel, the last bits of functions are all that is left.
-      // Nor does muParser know that asinh of what overflows is infinite.
+      // After cancellation only the rounding errors of functions remain.
+      // muParser does not return infinity for asinh of an overflowing argument.
       if (std::abs(theirs) > 1e12 || (std::isnan(theirs) && std::isinf(ours))) continue;
       EXPECT_TRUE(are_close(theirs, ours))
           << text << " at " << fmt::format("{} {} {} {}", at[0], at[1], at[2], at[3]) << ": " << theirs
@@ -127,7 +127,7 @@ TEST(Formula, HasTheSameBitsByPointsAndByRowsOnEveryInstructionSet) {
   }
 }
 
-// Parts of them are computed once for a time, and on a face once for a point.
+// Some parts are computed once per time, and on a face once per point.
 TEST(Formula, HasTheSameBitsAtThePointsOfABox) {
   Random random;
   const auto device = make_host_device();

@@ -1,4 +1,4 @@
-// What a rank may take of its host: threads, memory, time; and what the copy bandwidth is measured with.
+// Resources of the host that a rank may use: threads, memory, time; and memory for the bandwidth measurement.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ Masks same(int ranks, const std::vector<int>& mask) {
   return Masks(static_cast<std::size_t>(ranks), mask);
 }
 
-// More of what people write into OMP_NUM_THREADS: faults/test_environment.py.
+// faults/test_environment.py tests further values of OMP_NUM_THREADS.
 TEST(HostThreads, RanksShareTheCoresThatTheyMayUse) {
   const auto limited = [](double quota) {
     HostCores cores = host(64);
@@ -56,7 +56,7 @@ TEST(HostThreads, RanksShareTheCoresThatTheyMayUse) {
     Masks masks;
     int rank;
     const char* omp_num_threads;
-    std::string note, warning;  // how it begins
+    std::string note, warning;  // the starts of the messages
   } cases[] = {
       {host(8), same(1, cores(0, 8)), 0, nullptr, "8 threads (8 cores)", ""},
       {host(8), same(4, cores(0, 8)), 3, nullptr, "2 threads (8 cores shared by 4 ranks)", ""},
@@ -66,12 +66,12 @@ TEST(HostThreads, RanksShareTheCoresThatTheyMayUse) {
       {host(2), same(9, cores(0, 2)), 7, nullptr, "1 thread (2 cores shared by 9 ranks)",
        "9 ranks share 2 cores of"},
       {host(8), apart, 1, nullptr, "4 threads (bound to 4 cores of the host's 8)", ""},
-      {host(8), overlapping, 0, nullptr, "3 threads (", ""},  // two cores belong to both
+      {host(8), overlapping, 0, nullptr, "3 threads (", ""},  // two cores belong to both ranks
       {host(8), pair_and_one, 1, nullptr, "1 thread (", "3 ranks share 2 cores of"},
       {host(8), pair_and_one, 2, nullptr, "1 thread (", ""},
       {host(64), same(4, cores(10, 8)), 0, nullptr, "2 threads (8 cores shared by 4 ranks)",
        ""},                                           // a container's
-      {host(4), {{}}, 0, nullptr, "1 thread (", ""},  // not known
+      {host(4), {{}}, 0, nullptr, "1 thread (", ""},  // unknown
       {limited(6), same(2, cores(0, 64)), 0, nullptr,
        "3 threads (a quota of 6 cores on 64 cores shared by 2 ranks)", ""},
       {limited(0.5), same(1, cores(0, 64)), 0, nullptr, "1 thread (", ""},
@@ -80,7 +80,7 @@ TEST(HostThreads, RanksShareTheCoresThatTheyMayUse) {
       {host(8), same(4, cores(0, 8)), 0, "5", "5 threads (OMP_NUM_THREADS)", ""},
       {host(8), same(1, cores(0, 8)), 0, " 1 ", "1 thread (OMP_NUM_THREADS)", ""},
       {host(8), same(1, cores(0, 8)), 0, "4,2", "4 threads (OMP_NUM_THREADS)", ""},
-      {host(2), same(9, cores(0, 2)), 0, "16", "16 threads (OMP_NUM_THREADS)", ""},  // on purpose
+      {host(2), same(9, cores(0, 2)), 0, "16", "16 threads (OMP_NUM_THREADS)", ""},  // intended by the user
       {host(4), same(2, cores(0, 4)), 0, "33", "2 threads (4 cores shared by 2 ranks)",
        "OMP_NUM_THREADS='33' is ignored (more than 32 threads on 4 cores); using 2 threads (4 cores"},
       {host(4), same(2, cores(0, 4)), 0, "\x1b[2J", "2 threads (4 cores shared by 2 ranks)",
@@ -108,7 +108,7 @@ using Folders = std::vector<fs::path>;
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
 constexpr const char* v1_no_limit = "9223372036854771712\n";
 
-// A mount of groups: files by folder, as the kernel would show them.
+// A mount point of control groups: files by folder, with the contents that the kernel would show.
 class Cgroup : public testing::Test {
  protected:
   fs::path root() const { return folder_.path(); }
@@ -135,8 +135,8 @@ class Cgroup : public testing::Test {
   test::TemporaryFolder folder_;
 };
 
-// From the innermost up; a controller of version one by its whole name, or the root alone where the group
-// cannot be seen.
+// From the innermost group upwards. Version 1 uses the full name of the controller; if the group is not
+// visible, only the root counts.
 TEST_F(Cgroup, FoldersUpToTheRoot) {
   const auto expect = [](const char* text, const char* controller, CgroupVersion version,
                          const Folders& folders) {
@@ -176,7 +176,7 @@ TEST_F(Cgroup, VersionOneMemory) {
   EXPECT_EQ(found->free, 400000u);
 }
 
-// None; one lowered below what is held; counts that were read at different moments; no count at all.
+// No group; a limit below the current use; counters read at different times; no counter.
 TEST_F(Cgroup, FreeMemoryNeverWrapsAround) {
   EXPECT_FALSE(memory("0::/gone\n"));
   group_v2("", "max", mebibyte, 0);
@@ -197,7 +197,7 @@ TEST_F(Cgroup, LeastQuotaOfTheLevels) {
   EXPECT_EQ(quota("0::/other\n"), 8);
   for (const char* none : {"max 100000\n", "", "0 100000", "100000 0"})
     EXPECT_EQ(parse_cpu_max(none), std::nullopt);
-  group("cpu", {{"cpu.cfs_quota_us", "-1\n"}, {"cpu.cfs_period_us", "100000\n"}});  // of version one
+  group("cpu", {{"cpu.cfs_quota_us", "-1\n"}, {"cpu.cfs_period_us", "100000\n"}});  // version 1
   EXPECT_EQ(quota("4:cpu,cpuacct:/job/step\n"), std::nullopt);
   group("cpu/job", {{"cpu.cfs_quota_us", "250000\n"}, {"cpu.cfs_period_us", "100000\n"}});
   EXPECT_EQ(quota("4:cpu,cpuacct:/job/step\n"), 2.5);
@@ -212,7 +212,7 @@ TEST(HostMemory, LiesWithinTheMachineAndItsGroups) {
   EXPECT_LE(memory.total_bytes, group ? group->limit : memory.total_bytes);
 }
 
-// The name of a program may hold any word, and one key may begin another.
+// A program's name may contain any text, and one key may be the start of another.
 TEST(ProcStatus, BytesOfALine) {
   const test::TemporaryFolder folder;
   const std::string file = folder / "status";
@@ -226,7 +226,7 @@ TEST(ProcStatus, BytesOfALine) {
 
 // How much memory the measurement of the copy bandwidth takes.
 
-constexpr double long_run = 1e12;  // bytes that its sweeps move
+constexpr double long_run = 1e12;  // bytes moved by the sweeps of the run
 
 TEST(CopyProbeBytes, AreBeyondTheCachesBoundedAndSharedByThoseWhoCopyAtTheSameTime) {
   const struct {
@@ -246,7 +246,7 @@ TEST(CopyProbeBytes, AreBeyondTheCachesBoundedAndSharedByThoseWhoCopyAtTheSameTi
       {0, long_run, Backend::host, 128, 8},
       {100, long_run, Backend::host, 8, 100},
       {0, long_run, Backend::cuda, 2, 128},
-      // A run of milliseconds does not wait for arrays that take longer to make.
+      // A run of milliseconds does not wait for large arrays to be created.
       {0, 0, Backend::host, 1, 8},
       {0, 320.0 * mebibyte, Backend::host, 1, 20},
       {0, 1024.0 * mebibyte, Backend::host, 1, 64},
@@ -261,7 +261,7 @@ TEST(CopyProbeBytes, AreBeyondTheCachesBoundedAndSharedByThoseWhoCopyAtTheSameTi
         << c.field << " " << c.moved << " " << c.sharers;
 }
 
-// Who looks at the clock: the watchdog of files, ranks that look up from their sweeps, limits and signals.
+// Users of the clock: the watchdog of files, control polls, limits and signals.
 
 using Seconds = Watchdog::Seconds;
 
@@ -282,7 +282,7 @@ TEST(Watchdog, EachPhaseHasTheWholeTime) {
   for (int i = 0; i < 8; ++i) {
     watchdog.phase("a part");
     move_clock(600);
-    std::this_thread::sleep_for(Seconds(0.03));  // in which it would find out
+    std::this_thread::sleep_for(Seconds(0.03));  // enough time for it to notice
   }
 }
 
@@ -304,9 +304,9 @@ TEST(IoTimeout, IsReadFromTheEnvironment) {
   EXPECT_EQ(io_timeout().count(), 300);
 }
 
-// When ranks look up from their sweeps, when the clock stops them, and what a signal leaves.
+// When ranks poll, when the wall-time limit stops them, and what a signal stores.
 
-// Sweeps of `seconds` each, in parts of `unit`: the ways between the first looks.
+// Sweeps between the first polls, for sweeps of `seconds` each that run in units of `unit`.
 std::vector<std::int64_t> ways(double seconds, std::int64_t unit, int looks) {
   ControlPoll poll(100, unit);
   std::vector<std::int64_t> all;
@@ -340,7 +340,7 @@ TEST(WallLimit, LeavesTimeForTwoWritesAndSomeMore) {
   EXPECT_EQ((WallLimit{.seconds = 50, .source = "a"}.time_to_judge()), 5);
   EXPECT_EQ((WallLimit{.seconds = 86400, .source = "a"}.time_to_judge()), 60);
   EXPECT_TRUE(std::isinf(WallLimit{}.time_to_judge()));
-  EXPECT_LT(WallLimit{.seconds = 10}.latest_stop(10), 0);  // no time at all
+  EXPECT_LT(WallLimit{.seconds = 10}.latest_stop(10), 0);  // no time left
 }
 
 TEST(Signals, TheFirstIsNotedAndForgottenAtTheNextStart) {
@@ -348,13 +348,13 @@ TEST(Signals, TheFirstIsNotedAndForgottenAtTheNextStart) {
   EXPECT_EQ(noted_stop_signal(), 0);
   std::raise(SIGUSR2);
   EXPECT_EQ(noted_stop_signal(), SIGUSR2);
-  std::raise(SIGUSR1);  // the same request
+  std::raise(SIGUSR1);  // the first request remains
   EXPECT_EQ(noted_stop_signal(), SIGUSR2);
   note_stop_signals();
   EXPECT_EQ(noted_stop_signal(), 0);
 }
 
-// Which GPU each rank takes, for all that ranks of a job may see of their machines.
+// The GPU of each rank, for all views that ranks can have of their machines.
 
 using Names = std::vector<std::string>;
 using Ints = std::vector<int>;
@@ -367,7 +367,7 @@ Names warnings(const std::vector<RankSight>& ranks, bool intended = false) {
   return map_devices(ranks, intended).warnings;
 }
 
-// No rank shares a GPU, and nobody is warned.
+// No rank shares a GPU, and there is no warning.
 TEST(DeviceMap, EveryRankHasItsOwnWhereThatCanBe) {
   const Names all{"A", "B", "C", "D"}, first{"A", "B"}, second{"C", "D"};
   const struct {
@@ -382,7 +382,7 @@ TEST(DeviceMap, EveryRankHasItsOwnWhereThatCanBe) {
       // srun --gpus-per-task: every rank counts its only GPU as 0.
       {{sees({"A"}), sees({"B"}), sees({"C"})}, {0, 0, 0}},
       {{sees({"MIG-1"}), sees({"MIG-2"})}, {0, 0}},
-      // The first rank takes A, which is all that the second sees, and has to leave it.
+      // The first rank would take A, the only GPU that the second one sees, so it must take B.
       {{sees({"A", "B"}), sees({"A"})}, {1, 0}},
   };
   for (const auto& c : cases) {
@@ -392,7 +392,7 @@ TEST(DeviceMap, EveryRankHasItsOwnWhereThatCanBe) {
     EXPECT_EQ(map.warnings, Names{});
     EXPECT_EQ(map.notes, Names{});
   }
-  // Each rank may count in an order of its own: B has a rank, and so has A, the first that it counts.
+  // Each rank may number GPUs in its own order: B is in use, and so is A, the first one in its order.
   EXPECT_EQ(map_devices({sees(first), sees(first), sees({"B", "A"})}, false).gpu, (Ints{0, 1, 0}));
   EXPECT_EQ(map_devices({sees({"B", "A"}), sees(first), sees(first)}, false).gpu, (Ints{0, 0, 0}));
 }
@@ -400,7 +400,7 @@ TEST(DeviceMap, EveryRankHasItsOwnWhereThatCanBe) {
 // A container or control group for each rank: all believe to be the first of their host.
 TEST(DeviceMap, RanksWithoutCommonMemoryDoNotAllTakeTheFirstGpu) {
   const Names all{"A", "B", "C"};
-  for (const std::string own_name : {"", "container"}) {  // of the containers
+  for (const std::string own_name : {"", "container"}) {  // names of the containers
     std::vector<RankSight> ranks;
     for (int rank = 0; rank < 3; ++rank)
       ranks.push_back(sees(all, rank, own_name.empty() ? "node0" : own_name + std::to_string(rank)));
@@ -414,7 +414,7 @@ TEST(DeviceMap, RanksWithoutCommonMemoryDoNotAllTakeTheFirstGpu) {
 }
 
 TEST(DeviceMap, SharingWhileAGpuIdlesIsAWarning) {
-  // Ranks 0 and 1 see only A; nobody takes C.
+  // Ranks 0 and 1 see only A; no rank uses C.
   std::vector<RankSight> ranks{sees({"A"}), sees({"A"}), sees({"B", "C"})};
   const Names expected = warnings(ranks);
   ASSERT_EQ(expected.size(), 1u);
@@ -422,12 +422,12 @@ TEST(DeviceMap, SharingWhileAGpuIdlesIsAWarning) {
       expected[0],
       "2 ranks of node0 share one GPU while 1 of 3 there is idle (the ranks on it see none of these); "
       "show every rank all GPUs");
-  EXPECT_EQ(warnings(ranks, true), expected);  // whatever the deck allows
-  ranks[2].memory_group = 2;                   // the idle GPU is seen by one that shares no memory with them
+  EXPECT_EQ(warnings(ranks, true), expected);  // regardless of the deck
+  ranks[2].memory_group = 2;                   // only a rank that shares no memory with them sees it
   EXPECT_EQ(warnings(ranks), expected);
   for (RankSight& rank : ranks) rank.mps = true;
   EXPECT_EQ(warnings(ranks), expected);
-  // A GPU that idles on another host is no help.
+  // An idle GPU on another host does not help.
   expect_start(warnings({sees({"A"}), sees({"A"}), sees({"B", "C"}, 2, "node1")}).at(0),
                "2 ranks of node0 share one GPU and take turns (");
 }
@@ -453,7 +453,7 @@ TEST(DeviceMap, MoreRanksThanGpus) {
   EXPECT_EQ(mps.notes, Names{"3 ranks per GPU through MPS"});
   EXPECT_EQ(mps.gpu, turns.gpu);
 
-  ranks[2].mps = false;  // one outside the service takes turns with those within
+  ranks[2].mps = false;  // a rank without MPS takes turns with the others
   EXPECT_EQ(warnings(ranks), turns.warnings);
 }
 
@@ -480,7 +480,7 @@ TEST(DeviceMap, RanksWithoutAGpu) {
             "rank 2 " + of_it + " and 2 ranks of 3 have one");
 }
 
-// The least highest load of all dealings, by trying them all.
+// The lowest possible maximum load, found by trying all assignments.
 int least_load(const std::vector<RankSight>& ranks) {
   int least = static_cast<int>(ranks.size());
   std::map<std::string, int> load;

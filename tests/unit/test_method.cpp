@@ -1,4 +1,4 @@
-// Cycles of weights: what they leave of each mode, and coefficients of large weights.
+// Cycles of weights: the remaining factor of each mode, and coefficients of large weights.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,8 +51,8 @@ TEST(Chebyshev, LeavesAsLittleOfEveryModeAsCanBe) {
   }
 }
 
-// No error grows beyond twice the largest weight before it falls. What a sweep rounds off does not grow where
-// the cycle is a power of two, else by less than 1000. In the order of falling weights both reach 1e124.
+// No error grows beyond twice the largest weight before it decays. Rounding errors do not grow if the cycle
+// is a power of two, otherwise by less than 1000. With weights in falling order both would reach 1e124.
 TEST(Chebyshev, StaysInBoundsWithinACycle) {
   for (const auto& [n, m] : {std::pair{64, 256}, {64, 112}, {512, 864}, {600, 1008}}) {
     SCOPED_TRACE(m);
@@ -73,7 +73,7 @@ TEST(Chebyshev, StaysInBoundsWithinACycle) {
   }
 }
 
-// The shortest multiple of 16 that leaves 1 % of an error.
+// The shortest multiple of 16 that reduces an error to 1 %.
 TEST(Chebyshev, ChoosesCyclesByGridAndBoundaries) {
   const auto left = [](Int3 cells, std::int64_t m) {
     return std::exp(-make_method(chebyshev(cells, m)).decay * static_cast<double>(m));
@@ -98,14 +98,14 @@ Config rkl(double stable_steps, Precision precision = Precision::fp64) {
   return config;
 }
 
-// By what a sweep of each weight multiplies a mode that decays as exp(-rate t), from `first` to `last`.
+// The factor of a mode that decays as exp(-rate t), for the weights from `first` to `last`.
 double factor(const Method& method, std::int64_t first, std::int64_t last, double rate) {
   double product = 1;
   for (std::int64_t i = first; i < last; ++i) product *= 1 - method.weights[i] * rate;
   return product;
 }
 
-// The exponential to second order, for slow modes; no mode grows, up to the fastest that a grid can have.
+// Equals the exponential to second order for slow modes; no mode grows, up to the fastest mode of a grid.
 TEST(Rkl, DecaysAsTheExponential) {
   Random random;
   for (int trial = 0; trial < 100; ++trial) {
@@ -135,7 +135,7 @@ TEST(Rkl, TakesThirtyTwoStepsUnaskedOrMore) {
   EXPECT_EQ(rkl_stages(config, time_plan(config).dt), 32);
 }
 
-// Values grow a little in between, and with them what is rounded off, which hardly grows from there.
+// Intermediate values grow moderately; the rounding errors of a stage hardly grow in later stages.
 TEST(Rkl, StaysInBoundsWithinAStep) {
   const Config config = rkl(1970);
   const Method method = make_method(config);
@@ -149,7 +149,7 @@ TEST(Rkl, StaysInBoundsWithinAStep) {
   }
 }
 
-// A mode that decays as exp(-z t) over the steps' time, to their order; none grows, and the fastest vanish.
+// A mode that decays as exp(-z t): correct to the order of the scheme; none grows, the fastest vanish.
 TEST(Implicit, DecaysAsTheExponential) {
   Config config = rkl(1);
   config.problem.method = MethodName::implicit;
@@ -170,8 +170,8 @@ TEST(Implicit, DecaysAsTheExponential) {
   }
 }
 
-// Against errors that grow as the square of a part, by a factor that changes in time: the parts add up to the
-// step, none misses the tolerance but those at the floor, and they are no shorter than needed.
+// The error grows as the square of a part, with a factor that changes in time. The parts add up to the step,
+// only the shortest ones miss the tolerance, and they are no shorter than needed.
 TEST(StepControl, TakesPartsBelowTheTolerance) {
   Random random;
   for (int trial = 0; trial < 300; ++trial) {
@@ -205,7 +205,7 @@ TEST(StepControl, TakesPartsBelowTheTolerance) {
 
 TEST(Multigrid, HalvesTheStiffestAxes) {
   Config config = decks::steady({40, 20, 7});
-  config.grid.lengths = Vector3{40, 20, 0.7};  // cells ten times as thin as wide
+  config.grid.lengths = Vector3{40, 20, 0.7};  // cells are a tenth as thick as wide
   std::vector<Int3> cells;
   for (const CoarseGrid& grid : coarse_grids(config, {config.grid.cells, {1, 1, 1}, {}}))
     cells.push_back(grid.config.grid.cells);
@@ -214,8 +214,8 @@ TEST(Multigrid, HalvesTheStiffestAxes) {
                 {40, 20, 4}, {40, 20, 2}, {40, 20, 1}, {20, 10, 1}, {10, 5, 1}, {5, 3, 1}, {3, 2, 1}}));
 }
 
-// A cut grid has the layers that its transfers read, to a next grid that is cut and to one that every rank
-// has; a periodic axis ends as an insulated cell.
+// Ghosts of distributed grids suffice for the transfers to the next grid, distributed or not; a periodic axis
+// of one cell becomes insulated.
 TEST(Multigrid, CutGridsHaveTheGhostsThatTransfersRead) {
   Random random;
   for (int trial = 0; trial < 300; ++trial) {
@@ -242,8 +242,8 @@ TEST(Multigrid, CutGridsHaveTheGhostsThatTransfersRead) {
   }
 }
 
-// For any two numbers of cells: shares of a cell add up to 1, and of all cells to the finer grid; a linear
-// function is interpolated exactly.
+// For any fine grid: the shares of a coarse cell add up to 1, those of a fine cell to the ratio of the grids;
+// a linear function is interpolated exactly.
 TEST(Multigrid, TransfersFitAnyNumbersOfCells) {
   Random random;
   for (int trial = 0; trial < 200; ++trial) {
@@ -296,12 +296,12 @@ void expect_a_constant_kept() {
     const long double sum =
         static_cast<long double>(r.c0) + 2 * (static_cast<long double>(r.cx) + r.cy + r.cz);
     ASSERT_LE(std::abs(sum - 1), is_large ? 0 : sizeof(T) == 4 ? 0x1p-26 : 0x1p-53) << weight;
-    // Of small weights the largest has moved by what the rounding of c0 left.
+    // For small weights, the largest coefficient absorbs the rounding of c0.
     constexpr double epsilon = std::numeric_limits<T>::epsilon();
     ASSERT_NEAR(r.cx, part * a, is_large ? 4 * weight * epsilon : part * a * epsilon + epsilon / 6);
   }
 }
-// Of the grids of an implicit step: what they keep of a constant is 1 less what they return of it.
+// Grids of an implicit step: a sweep keeps the factor `kept` of a constant field.
 TEST(Operator, SweepsOfImplicitGridsKeepTheirShare) {
   Random random;
   for (int trial = 0; trial < 1000; ++trial) {
@@ -317,7 +317,7 @@ TEST(Operator, SweepsOfImplicitGridsKeepTheirShare) {
     ASSERT_LE(s.highest, 2);
   }
 }
-// Of more cells than samples, nearly.
+// Only nearly, where there are more cells than samples.
 TEST(Operator, SlowestModeOfMaterialsIsThatOfABodyOfOne) {
   Random random;
   for (int trial = 0; trial < 16; ++trial) {
@@ -337,8 +337,8 @@ TEST(Operator, SlowestModeOfMaterialsIsThatOfABodyOfOne) {
         << n.x << ' ' << n.y << ' ' << n.z;
   }
 }
-// A body that a cell's face cools weakly has the conductance of that face over what the sweeps of all cells
-// divide by, wherever the face is and whatever cell has a hole: samples of 64^3 cells are every other one.
+// For a body that one cell face cools weakly, the eigenvalue is that face's conductance over the sum of the
+// sweeps' divisors of all cells, for any face and any hole: of 64^3 cells every other one is sampled.
 TEST(Operator, SlowestModeKnowsWhatIsBetweenTheSamples) {
   constexpr double H = 10, k = 7, h = 1e-3, n = 64;
   for (const double at : {32 * h, 33 * h})
@@ -360,8 +360,8 @@ TEST(Operator, SlowestModeKnowsWhatIsBetweenTheSamples) {
     }
 }
 
-// A cube that a contact of the resistance R nearly insulates exchanges its heat as a whole: its mode has the
-// conductance of its surface over what the sweeps of its cells divide by.
+// A cube that contacts of resistance R nearly insulate has one temperature: its eigenvalue is the conductance
+// of its surface over the sum of the sweeps' divisors of its cells.
 TEST(Operator, SlowestModeOfACubeBehindContactsIsThatOfItsSurface) {
   constexpr double R = 10, k = 7, h = 1e-3, side = 6;
   Config config = decks::steady({12, 12, 12});
@@ -378,7 +378,7 @@ TEST(Operator, SlowestModeOfACubeBehindContactsIsThatOfItsSurface) {
   const double expected = faces * each / (inner * k / (h * h));
   EXPECT_NEAR(lowest_eigenvalue(config), expected, 1e-3 * expected);
 }
-// What the sum misses 1 by is gained or lost by every cell in every sweep.
+// Any deviation of the sum from 1 would be a gain or loss in every cell and sweep.
 TEST(Operator, RoundedCoefficientsKeepAConstant) {
   expect_a_constant_kept<float>();
   expect_a_constant_kept<double>();

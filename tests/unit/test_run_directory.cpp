@@ -1,4 +1,4 @@
-// Whose a directory is, and which of its files are a run's; how files are written.
+// Owners of run directories, the files of a run in them, and how files are written.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -37,14 +37,14 @@ namespace fs = std::filesystem;
 using test::read_file;
 using test::write_file;
 
-// Whose a directory is; most of it: faults/test_paths.py.
+// Owners of directories; faults/test_paths.py tests most of this.
 class RunDirectoryTest : public testing::Test {
  protected:
   static void prepare(const fs::path& path, bool overwrite = false, bool resumes = false) {
     const Config config{.name = "plate", .output = {.directory = path, .overwrite = overwrite}};
     prepare_run_directory(config, "the deck\r\n", resumes, Force::no, nullptr);
   }
-  // The message of the refusal, with the folder of this test taken out.
+  // The message of the rejection, with the path of the test's folder replaced.
   std::string refusal(const fs::path& path, bool overwrite = false, bool resumes = false) const {
     std::string text = isotherm::refusal([&] { prepare(path, overwrite, resumes); }, ExitCode::cannot_create);
     for (auto at = text.find(here()); at != std::string::npos; at = text.find(here()))
@@ -60,7 +60,7 @@ class RunDirectoryTest : public testing::Test {
 TEST_F(RunDirectoryTest, WhatCannotBeOneIsRejected) {
   EXPECT_EQ(refusal(""),
             "cannot use '' as run directory (its name is empty); name one with output.directory=...");
-  expect_start(refusal("/proc/isotherm/run"),  // for root too
+  expect_start(refusal("/proc/isotherm/run"),  // even for root
                "cannot use '/proc/isotherm/run' as run directory");
 }
 
@@ -120,12 +120,12 @@ TEST(RunFiles, AreThoseOfTheNamesThatARunGives) {
     for (std::string name; words >> name;) EXPECT_EQ(is_run_file(name, "p"), is_ours) << name;
   }
   for (const char* other : {"", "p_slice_a b_1.hdf"}) EXPECT_FALSE(is_run_file(other, "p")) << other;
-  EXPECT_TRUE(is_run_file("a.b_000001.hdf", "a.b"));  // which is no pattern
+  EXPECT_TRUE(is_run_file("a.b_000001.hdf", "a.b"));  // not a regular expression
   EXPECT_FALSE(is_run_file("axb_000001.hdf", "a.b") || is_run_file("ab_000001.hdf", "a*"));
   EXPECT_TRUE(is_run_file("_000001.hdf", ""));
 }
 
-// Who may write to a run's directory: a lock that lives and one of a killed run: faults/test_signals.py.
+// Who may write to a run's directory. faults/test_signals.py tests a live lock and that of a killed run.
 
 class RunLockTest : public testing::Test {
  protected:
@@ -138,14 +138,14 @@ class RunLockTest : public testing::Test {
     gethostname(name, sizeof name - 1);
     return name;
   }
-  // What stands there before, and for how long nobody has touched it.
+  // Writes a lock that was last touched `seconds` ago.
   void leave(const std::string& text, int seconds = 0) const {
     test::write_file(file(), text);
     timespec times[2]{};
     times[0].tv_sec = times[1].tv_sec = std::time(nullptr) - seconds;
     utimensat(AT_FDCWD, file().c_str(), times, 0);
   }
-  // The warning with which it is taken, or "rejected".
+  // Takes the lock; returns its warning, or "refused: " and the message.
   std::string take(Force force = Force::no) const {
     std::string warning;
     const std::string said =
@@ -159,7 +159,7 @@ class RunLockTest : public testing::Test {
   test::TemporaryFolder folder_;
 };
 
-// As a rank that was killed is, until its launcher asks for it.
+// A killed rank is in this state until its launcher waits for it.
 TEST_F(RunLockTest, OfAProcessThatIsOnlyAnEntryIsTaken) {
   const pid_t child = fork();
   if (child == 0) _exit(0);
@@ -174,8 +174,8 @@ TEST_F(RunLockTest, OfAProcessThatIsOnlyAnEntryIsTaken) {
   waitpid(child, nullptr, 0);
 }
 
-// The same number of a process comes again, but not with the same begin; one of another host is judged by its
-// silence, unless it is of this job, started again.
+// A process number may be reused, but with another start time. A lock of another host is judged by its age,
+// unless it belongs to the same job, started again.
 TEST_F(RunLockTest, OfWhomIsTakenOrNot) {
   const std::string earlier = fmt::format("{}\n{}\n1\n-\n", host(), getpid()),
                     elsewhere = "elsewhere\n17\n5\n12\n", other_job = "elsewhere\n17\n5\n13\n",
@@ -190,7 +190,7 @@ TEST_F(RunLockTest, OfWhomIsTakenOrNot) {
       {earlier, 0, nullptr, Force::no, "", "is gone from this host"},
       {elsewhere, 60, nullptr, Force::no, "refused: cannot use", ""},
       {elsewhere, 500, nullptr, Force::no, taken(theirs, "no sign of life for 500 s").substr(0, 40), ""},
-      {"", 0, nullptr, Force::no, "refused", ""},  // one that says nothing
+      {"", 0, nullptr, Force::no, "refused", ""},  // an empty lock
       {"", 500, nullptr, Force::no, "", "no sign of life"},
       {other_job, 0, "12", Force::no, "refused", ""},
       {elsewhere, 0, "12", Force::no, taken(theirs, "job 12 was started again"), ""},
@@ -205,7 +205,7 @@ TEST_F(RunLockTest, OfWhomIsTakenOrNot) {
   }
 }
 
-// Whoever has lost it by force leaves that of the other alone.
+// A run that lost its lock by force does not remove that of the other run.
 TEST_F(RunLockTest, OfAnotherIsNotRemoved) {
   {
     const RunLock lock(folder_.path(), Force::no);
@@ -214,11 +214,11 @@ TEST_F(RunLockTest, OfAnotherIsNotRemoved) {
   EXPECT_EQ(folder_.names(), std::vector<std::string>{"run.lock"});
 }
 
-// Which checkpoints stay. What a run may change when it goes on from one: faults/test_checkpoint_faults.py.
+// Checkpoints that are kept. faults/test_checkpoint_faults.py tests changes to a run that resumes from one.
 
 using Sweeps = std::vector<std::int64_t>;
 
-// And the one that was just written: those that a run has gone back behind go.
+// The checkpoint just written is also kept: later ones, left by a run that resumed earlier, are removed.
 TEST(Checkpoints, TheNewestStay) {
   EXPECT_EQ(superfluous({10, 20, 30, 40}, 40, 2), (Sweeps{20, 10}));
   EXPECT_EQ(superfluous({40, 10, 30, 20}, 40, 3), (Sweeps{10}));
@@ -227,7 +227,7 @@ TEST(Checkpoints, TheNewestStay) {
   EXPECT_EQ(superfluous({10, 20, 30, 90, 100}, 30, 2), (Sweeps{100, 90, 10}));
 }
 
-// Found by their names, the newest first; later ones are set aside by a run that goes back behind them.
+// Found by name, the newest first; a run that resumes from an earlier one backs up the later ones.
 TEST(Checkpoints, AreFoundByTheirNamesAndSetAside) {
   const test::TemporaryFolder folder;
   for (const char* name : {"plate_00000020.checkpoint.hdf", "plate_00000100.checkpoint.hdf",
@@ -241,7 +241,7 @@ TEST(Checkpoints, AreFoundByTheirNamesAndSetAside) {
   EXPECT_EQ(std::ranges::count(folder.names(), "plate_00000100.checkpoint.hdf.aside"), 1);
 }
 
-// How files are written: room, names, the thread beside the sweeps, slabs and chunks, the files for ParaView.
+// How files are written: space, names, the writer thread, slabs and chunks, the files for ParaView.
 
 struct stat status_of(const std::string& path) {
   struct stat status {};
@@ -249,7 +249,7 @@ struct stat status_of(const std::string& path) {
   return status;
 }
 
-// Sparse files, as a truncation leaves them, are filled too.
+// Blocks of sparse files, which a truncation creates, are allocated too.
 TEST(ReserveSpace, TheBlocksAreTheFiles) {
   for (const std::int64_t length : {0, 200000}) {
     const test::TemporaryFolder folder;
@@ -264,7 +264,7 @@ TEST(ReserveSpace, TheBlocksAreTheFiles) {
   }
 }
 
-// ramfs knows no fallocate and does not say what is free.
+// ramfs has no fallocate and does not report free space.
 TEST(ReserveSpace, WhereTheFileSystemCannotReserveItIsAnEstimate) {
   const test::TemporaryFolder folder;
   if (::mount("ramfs", folder.path().c_str(), "ramfs", 0, "") != 0)
@@ -287,7 +287,7 @@ TEST(SafeFile, AFullDiskIsIoAndKeepsTheOldFile) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"file"});
 }
 
-// Who writes files beside the sweeps, and what happens to what it throws.
+// The writer thread and its exceptions.
 
 void fail() {
   throw std::runtime_error("the disk is full");
@@ -313,7 +313,7 @@ TEST(FileThread, WritesInOrderBesideItsCaller) {
   EXPECT_EQ(files.backlog(), 0);
 }
 
-// Not by who waits for an earlier file, whenever the later one has failed: ranks would part there.
+// A wait for an earlier file does not throw, even if a later one has failed: otherwise ranks would diverge.
 TEST(FileThread, AnErrorMeetsWhoWaitsForItsFileOrALaterOne) {
   FileThread files("");
   bool written = false;
@@ -337,7 +337,7 @@ TEST(FileThread, EndsWhatWasStartedBeforeItEnds) {
   EXPECT_EQ(written, 20);
   {
     FileThread files("");
-    files.start(fail);  // nobody asks any more
+    files.start(fail);  // no call asks for the error
   }
 }
 
@@ -354,8 +354,8 @@ TEST(FileThread, LeavesSignalsToTheMainThread) {
   }
 }
 
-// In the order of memory, without gap or overlap: each slab starts at the cell behind the last of the one
-// before. Slabs of whole planes or rows make that a statement about linear indices.
+// Slabs are in memory order without gap or overlap: each one starts after the last cell of the previous one.
+// For slabs of whole planes or rows this is a statement on linear indices.
 void expect_cover(Int3 extent, Index max_cells) {
   Index next = 0;
   for (const Box slab : cut_into_slabs({{0, 0, 0}, extent}, {1, 1, 1}, max_cells)) {
@@ -442,8 +442,8 @@ TEST(Compression, WhatDoesNotCompressHasItsRoom) {
   }
 }
 
-// Corners an ulp of single precision further out, so that points on the surface are within when they are
-// rounded; one at zero stays there. All else: faults/test_outputs.py.
+// Corners are moved out by an ulp of single precision, so that points on the surface stay inside after
+// rounding; a corner at zero is not moved. faults/test_outputs.py tests the rest.
 TEST(XdmfSeries, CornersHoldPointsOfTheSurface) {
   const FileGrid grid{.cells = {3, 4, 5}, .origin = {0, 1e9, -1e9}, .spacing = {0.1, 0.25, 0.25}};
   const std::string text = xdmf_text(grid, {{"a&b_00000007.hdf", 0.25, "/temperature", Precision::fp32}});

@@ -28,7 +28,7 @@ namespace {
 
 using nlohmann::json;
 
-// A transient run on two ranks, as far as these tests look; numbers that are easy to follow by hand.
+// A transient run on two ranks, with the fields that these tests use and simple numbers.
 RunRecord record() {
   RunRecord r;
   r.cells = {100, 100, 50};
@@ -63,7 +63,7 @@ TEST(RunRecord, WithoutSweepsOrTimesThereAreNoFigures) {
   EXPECT_FALSE(figures(RunRecord{}));
 }
 
-// Which keys there are: run_schema(), which faults/test_fixtures.py holds every record of a test against.
+// run_schema() lists the keys; faults/test_fixtures.py validates the records of all tests with it.
 TEST(RunRecord, JsonHoldsFiguresAndWhatRanksAdd) {
   const json j = json::parse(to_json(record()));
   EXPECT_EQ(j["result"], "DONE");
@@ -110,7 +110,7 @@ TEST(RunRecord, NumbersReadBackToTheSameBitsInAnyLocale) {
 }
 
 TEST(RunRecord, StrangeBytesDoNotLoseTheRecord) {
-  RunRecord r;  // of a run that failed before anything was known
+  RunRecord r;  // for a run that failed early
   r.command_line = "isotherm run \xff\xfe\"\n";
   const json j = json::parse(to_json(r));
   EXPECT_EQ(j["provenance"]["command_line"], "isotherm run \xef\xbf\xbd\xef\xbf\xbd\"\n");
@@ -142,7 +142,7 @@ TEST(Report, TheResultSaysWhatWasShownAndAWrongAnswerHasNoSpeed) {
   expect_result(r, "DONE", true);
   r.residual.convergence = Convergence::reached;
   expect_result(r, "CONVERGED", true);
-  r.verification = Verification{};  // without a bound
+  r.verification = Verification{};  // without a tolerance
   expect_result(r, "CONVERGED", true);
   r.verification->verdict = Verdict::passed;
   expect_result(r, "VERIFIED", true);
@@ -169,7 +169,7 @@ EndState end_state() {
           .faces = {true, true, true, true, false, false}};
 }
 
-// The record's end: faults/test_inputs.py.
+// faults/test_inputs.py tests the end of a record.
 TEST(Report, TheEndSaysWhereItIsHottestAndWhereTheHeatGoes) {
   RunRecord r = record();
   r.end_state = end_state();
@@ -225,7 +225,7 @@ TEST(Report, BannerOfASteadyRunOnGpus) {
   expect_says(banner(r), "               15 u15: rank 15 on a\n               24 more in run.json\n");
 }
 
-// Tables: history.csv, probes, the rows that are listed, the time of each rank.
+// Tables: history.csv, probes, lists of kernels, times of each rank.
 
 using test::read_file;
 
@@ -272,7 +272,7 @@ TEST(History, LossIsOneWarning) {
   }
 }
 
-// What a probe reads between cells, at boundaries and across periodic faces.
+// Values that a probe reads between cells, at boundaries and across periodic faces.
 
 // Cells of 0.5 x 1 x 2 m from (-1, 2, 0).
 Config config_of(Int3 cells) {
@@ -297,12 +297,12 @@ TEST(Probe, AtACentreItIsThatCells) {
   const GridAxes axes(config);
   for_each_cell(config.grid.cells,
                 [&](Int3 c) { EXPECT_EQ(read(config, axes.centre(c), by_index), by_index(c)); });
-  // A neighbour that is not finite has no share in it.
+  // A neighbour that is not finite has no weight.
   const auto broken = [](Int3 cell) { return cell == Int3{1, 1, 1} ? 7 : std::nan(""); };
   EXPECT_EQ(read(config, axes.centre(Int3{1, 1, 1}), broken), 7);
 }
 
-// Boundaries of every kind, two of them, periodic faces and a grid one cell thick.
+// Boundaries of every kind, corners of two, periodic faces and a grid one cell thick.
 TEST(Probe, TowardsABoundaryItFollowsItsRule) {
   const auto expect_read = [](Int3 cells, const std::map<int, BoundaryConfig>& boundaries,
                               const std::vector<std::pair<Vector3, double>>& points, double t = 0) {
@@ -317,7 +317,7 @@ TEST(Probe, TowardsABoundaryItFollowsItsRule) {
     return BoundaryConfig{BoundaryKind::temperature, Expression(value), 0};
   };
   const BoundaryConfig insulated{BoundaryKind::insulated, {}, 0}, periodic{BoundaryKind::periodic, {}, 0};
-  // The value at the cell's own y, half way to its centre, and there.
+  // At the cell's own y: on the boundary, halfway to the centre, at the centre.
   expect_read(n, {{0, {BoundaryKind::temperature, Expression("100 + 10*y + t", "yzt"), 0}}},
               {{{-1, 3.5, 1}, 142}, {{-0.875, 3.5, 1}, (142 + 310) / 2.0}, {{-0.75, 3.5, 1}, 310}}, 7);
   // 8 / 4 = 2 K/m inwards: warmer towards the boundary.
@@ -326,7 +326,7 @@ TEST(Probe, TowardsABoundaryItFollowsItsRule) {
   // The surface: k/(h/2) (T - Ts) = H (Ts - Ta), k = 4, h = 1, H = 24.
   expect_read(n, {{3, {BoundaryKind::convection, Expression(200.0), 24}}},
               {{{-0.75, 5, 1}, (8 * 320.0 + 24 * 200.0) / (8 + 24)}});
-  // Beyond two boundaries the later axis has the last word.
+  // At an edge of two boundaries the later axis decides.
   expect_read(n, {{0, held(10)}, {2, held(20)}}, {{{-1, 2, 1}, 20}, {{-1, 2.5, 1}, 10}});
   expect_read(n, {{0, held(10)}, {2, insulated}}, {{{-1, 2, 1}, 10}});
   const double between = (300 + 303) / 2.0;
@@ -336,7 +336,7 @@ TEST(Probe, TowardsABoundaryItFollowsItsRule) {
               {{{-1, 2, 0}, 10}, {{-0.75, 2.25, 1.5}, 300}, {{-0.5, 3, 2}, 20}});
 }
 
-// The tables of a build and a machine: faults/test_command_line.py and test_ranks.py.
+// faults/test_command_line.py and test_ranks.py test the tables of a build and a machine.
 
 TEST(List, TilesStandByPrecision) {
   static constexpr std::array<std::string_view, 2> two = {"32x8x1", "64x4x1"};
@@ -372,7 +372,7 @@ TEST(List, SaysWhyAKernelDoesNotRunHere) {
             "  any     cuda     lecture     1           yes                c\n"
             "  plain   cpu      production  1           yes                d\n");
   expect_says(stencil_table(registry, "no driver"),
-              "  picky   cuda     lecture     1           no CUDA device     b\n");  // not asked
+              "  picky   cuda     lecture     1           no CUDA device     b\n");  // not queried
 }
 
 TEST(List, ResourceTableHasEveryFigure) {

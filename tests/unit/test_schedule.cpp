@@ -1,4 +1,4 @@
-// When something is due; how long steps are, and when a run ends; what the sweeps of a period cover.
+// When something is due; the length of steps and the end of a run; the regions of the sweeps of a period.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -57,7 +57,7 @@ TEST(Jumps, DivideStepsSoThatEachPartHasOneValue) {
 TEST(Jumps, OfTwoTablesThatDifferByRoundingAreOne) {
   const double first = 0.3, second = 0.1 + 0.2;
   ASSERT_LT(first, second);
-  for (const double dt : {1.0, 0.3}) {  // within a step, and where one ends
+  for (const double dt : {1.0, 0.3}) {  // within a step, and at the end of one
     const Jumps jumps({first, second}, dt);
     EXPECT_EQ(jumps.parts(0, dt).size(), dt > first ? 2u : 1u);
     EXPECT_EQ(jumps.at_jump(first), second);
@@ -66,7 +66,7 @@ TEST(Jumps, OfTwoTablesThatDifferByRoundingAreOne) {
   }
 }
 
-// Two of these checks alone are of a sweep at which nothing is written or diagnosed.
+// Only two of these checks are at sweeps at which nothing is written or diagnosed.
 TEST(Schedule, ACheckLagsWhereNothingElseWaitsForTheField) {
   Config config = decks::base({8, 9, 10});
   config.problem.check_interval = 10;
@@ -87,10 +87,10 @@ TEST(Schedule, ASteadyRunIsLikelyToNeedWhatItsSlowestModeNeeds) {
   config.problem = {.kind = ProblemKind::steady, .method = MethodName::jacobi, .tolerance = 1e-6};
   config.grid.cells = {16, 16, 16};
   for (BoundaryConfig& wall : config.boundaries) wall.kind = BoundaryKind::temperature;
-  EXPECT_EQ(likely_sweeps(config), 720);  // ln(1e6) over 0.99 (1 - cos(pi/16)), of which the logarithm
+  EXPECT_EQ(likely_sweeps(config), 720);  // ln(1e6) / -ln(1 - 0.99 (1 - cos(pi/16)))
   config.problem.max_sweeps = 500;
   EXPECT_EQ(likely_sweeps(config), 500);
-  config.problem.criterion = Criterion::absolute;  // from which first residual is not known
+  config.problem.criterion = Criterion::absolute;  // the first residual is unknown
   config.problem.max_sweeps = 1000;
   EXPECT_EQ(likely_sweeps(config), 1000);
 }
@@ -104,7 +104,7 @@ TEST(SweepWork, IsWhatThePassesOverAllGridsMove) {
   SweepWork work = sweep_work(config, one, Backend::host);
   EXPECT_DOUBLE_EQ(work.bytes, 100 * 2 * 8 * cells);
   EXPECT_DOUBLE_EQ(work.seconds(Backend::host, 1e9), work.bytes / 1e9);
-  EXPECT_GT(work.seconds(Backend::cuda, 1e30), 100e-6);  // each launch takes its time
+  EXPECT_GT(work.seconds(Backend::cuda, 1e30), 100e-6);  // each launch has a latency
   config.solver.kernel = "auto";
   EXPECT_LT(sweep_work(config, one, Backend::host).bytes, work.bytes);  // time blocks
 
@@ -119,7 +119,7 @@ TEST(SweepWork, IsWhatThePassesOverAllGridsMove) {
   EXPECT_LT(work.bytes, 3 * fine_sweeps);
 }
 
-// When a steady problem has come to rest, and when it comes no further.
+// When a steady problem has converged, and when its residual stagnates.
 
 ProblemConfig steady(Criterion criterion, double tolerance) {
   return {.kind = ProblemKind::steady, .criterion = criterion, .tolerance = tolerance};
@@ -155,7 +155,7 @@ TEST(Stagnation, IsWhereNoLowerResidualCameWhileTheSlowestModeFellToATenth) {
   EXPECT_FALSE(stagnation.reached(0));
   stagnation.checked(100, 2e-5);
   for (std::int64_t sweep = 200; sweep <= 23100; sweep += 100) {
-    stagnation.checked(sweep, sweep % 300 == 0 ? 1.6e-5 : 4e-5);  // hardly lower is no progress
+    stagnation.checked(sweep, sweep % 300 == 0 ? 1.6e-5 : 4e-5);  // a slightly lower residual is no progress
     EXPECT_FALSE(stagnation.reached(sweep));
   }
   EXPECT_TRUE(stagnation.reached(23200));
@@ -163,8 +163,7 @@ TEST(Stagnation, IsWhereNoLowerResidualCameWhileTheSlowestModeFellToATenth) {
   EXPECT_FALSE(stagnation.reached(23200));
 }
 
-// The slowest that a residual can fall: as constant as heat that has not reached the boundaries, then by the
-// slowest mode alone.
+// The slowest possible decay: constant until heat reaches the boundaries, then by the slowest mode alone.
 TEST(Stagnation, IsNotWhatFallsSlowly) {
   Stagnation stagnation(checked_every_hundred(), decay, 100);
   for (std::int64_t sweep = 1; sweep < 1'000'000; sweep += 100) {
@@ -182,9 +181,9 @@ TEST(Stagnation, IsNeverWithoutAToleranceOrADecay) {
   }
 }
 
-// When something comes again. What a schedule takes of it: faults/test_outputs.py and test_asynchronous.py.
+// Recurrences. faults/test_outputs.py and test_asynchronous.py test the events of a schedule.
 
-// What is due is what is next, and as often as is counted.
+// due(), next_after() and count_before() agree.
 void expect_consistent(const Recurrence& recurrence, std::int64_t last) {
   std::int64_t count = 0;
   for (std::int64_t sweep = 1; sweep < last; ++sweep) {
@@ -216,9 +215,9 @@ TEST(Recurrence, ATimeBelongsToTheFirstStepThatReachesIt) {
   EXPECT_EQ(between.next_after(3), 5);
 }
 
-// What the sweeps of a period cover is what the sweeps behind them read.
+// The sweeps of a period cover the cells that later sweeps read.
 
-// Each face in turn a boundary, this rank's own cells, or another rank's: 3^6 blocks.
+// Each face is a boundary, or next to cells of this rank or of another rank: 3^6 blocks.
 GhostSides sides_of(int code) {
   GhostSides sides;
   for (std::size_t f = 0; f < face_count; ++f, code /= 3) {
@@ -234,8 +233,7 @@ bool within(Box inner, Box outer) {
   return true;
 }
 
-// `box` with one layer beyond each boundary, which the boundary rule fills for whatever is swept, and no
-// more.
+// `box`, limited to one layer beyond each boundary: the boundary rule fills that layer for any swept region.
 Box with_boundaries(Box box, Int3 extent, const GhostSides& sides) {
   for (int f = 0; f < face_count; ++f) {
     if (sides.filled[f]) continue;
@@ -243,7 +241,7 @@ Box with_boundaries(Box box, Int3 extent, const GhostSides& sides) {
   }
   return box;
 }
-// What sweeps of a region read: so many layers more.
+// The cells that `sweeps` sweeps of a region read: as many more layers.
 Box read_by(Box region, Index sweeps, Int3 extent, const GhostSides& sides) {
   const Int3 by{sweeps, sweeps, sweeps};
   return with_boundaries({region.lo - by, region.hi + by}, extent, sides);
@@ -251,7 +249,7 @@ Box read_by(Box region, Index sweeps, Int3 extent, const GhostSides& sides) {
 
 const std::vector<Fusing> time_blocks_to_try = {{1}, {2}, {3}, {4}, {8}, {1, true}, {3, true}, {8, true}};
 
-// A launch reads as many cells around its region as it fuses sweeps.
+// A launch reads as many layers around its region as it has sweeps.
 TEST(Period, EveryLaunchReadsWhatIsThere) {
   const Int3 extent{5, 6, 7};
   const Box subdomain{{0, 0, 0}, extent};
@@ -276,8 +274,8 @@ TEST(Period, EveryLaunchReadsWhatIsThere) {
   }
 }
 
-// As the first of a period: the interior reads only what is at hand before the exchange, and no boundary's
-// ghost that was not filled from there.
+// For the first launch of a period: the interior reads only cells available before the exchange, and no
+// boundary ghosts that depend on others.
 TEST(Period, TheInteriorReadsWhatIsAtHand) {
   const Int3 extent{5, 6, 7};
   for (int code = 0; code < 729; ++code) {
@@ -304,7 +302,7 @@ TEST(Period, LaunchesFuseAsManySweepsAsMayBe) {
   EXPECT_EQ(launch_sizes(7, {3}), (Launches{3, 3, 1}));
   EXPECT_EQ(launch_sizes(2, {8}), (Launches{2}));
   EXPECT_EQ(launch_sizes(0, {4}), Launches{});
-  // Something looks at the last update: both fields of it are there.
+  // If the last update is needed, the last launch is a single sweep, so that both its fields exist.
   EXPECT_EQ(launch_sizes(8, {4, true}), (Launches{4, 3, 1}));
   EXPECT_EQ(launch_sizes(5, {4, true}), (Launches{4, 1}));
   EXPECT_EQ(launch_sizes(1, {4, true}), (Launches{1}));
@@ -368,8 +366,8 @@ TEST(TimeStep, AutoDividesTheTimesOfOutputs) {
     EXPECT_NEAR(static_cast<double>(Recurrence({}, every, with.dt).next_after(1)) * with.dt, every,
                 1e-9 * dt);
   }
-  expect_whole(30 * dt, plan(900 * dt, 300 * dt, 90 * dt).dt);  // of two outputs
-  // Where it cannot, or would cost a multiple of the steps, the step is what it was.
+  expect_whole(30 * dt, plan(900 * dt, 300 * dt, 90 * dt).dt);  // multiple of both output intervals
+  // If that is impossible or would multiply the number of steps, the step stays the same.
   for (const double every : {M_PI * 100, 0.1, 1e6})
     EXPECT_EQ(plan(1000.3 * dt, every * dt).steps, alone.steps);
   config.problem.end_time.reset();
@@ -395,7 +393,7 @@ std::string deck(const std::string& boundary, const std::string& initial, const 
 TEST(TimeStep, AStepThatCanOvershootIsTold) {
   const std::string held = "{kind: temperature, value: 400}";
   const Config config = deck_text::parse(deck(held, "300"));
-  EXPECT_EQ(monotone_dt(copper({8, 8, 8})), stable_dt(copper({8, 8, 8})));  // without held boundaries
+  EXPECT_EQ(monotone_dt(copper({8, 8, 8})), stable_dt(copper({8, 8, 8})));  // without fixed temperatures
   const double limit = stable_dt(config), monotone = monotone_dt(config);
   EXPECT_DOUBLE_EQ(monotone, limit * 6 / 7);
   EXPECT_TRUE(warnings(deck(held, "300", fmt::format(", dt: {}", monotone))).empty());
@@ -418,7 +416,7 @@ TEST(Kelvin, TemperaturesBelowZeroAreErrorsAndThoseLikeCelsiusAreAskedFor) {
   EXPECT_TRUE(warnings(deck("{kind: temperature, value: 400}", "20")).empty());
 }
 
-// The decay of the slowest mode, against what sweeps do to a rough field.
+// The decay of the slowest mode, compared with sweeps of a rough field.
 
 Config steady_domain(Int3 cells, std::array<BoundaryKind, face_count> kinds) {
   Config config{.grid = {.cells = cells, .spacing = Vector3{0.01, 0.02, 0.015}},
@@ -428,8 +426,7 @@ Config steady_domain(Int3 cells, std::array<BoundaryKind, face_count> kinds) {
   return config;
 }
 
-// What one of the last sweeps leaves of an error, whose boundaries have no values of their own: as a decay,
-// by the root mean square.
+// The decay of the error in the last sweep by its root mean square, with homogeneous boundaries.
 double measured_decay(const Config& config, int sweeps) {
   const PlainSweep sweep(config);
   const Index cells = config.grid.cells.product();
@@ -477,7 +474,7 @@ TEST(SlowestMode, MayBeTheCheckerboard) {
   config = steady_domain({4, 4, 4}, {held, held, held, held, held, held});
   config.problem.weight = 1;
   EXPECT_NEAR(slowest_decay(config), 0, 1e-15);
-  // Of a single cell that nothing holds there is none.
+  // A single cell without any fixed boundary has no decay.
   EXPECT_EQ(slowest_decay(steady_domain({1, 1, 1}, {open, open, open, open, open, open})), 0);
 }
 

@@ -44,7 +44,7 @@ Config any_body(Random& random) {
   return random.coin() ? decks::graded(config) : config;
 }
 
-// By the formula of each face of each cell, without classes.
+// The reference: the formula for each face of each cell, without classes.
 StepLimits brute_force(const Config& config) {
   StepLimits least;
   MaterialPainter painter(config);
@@ -63,7 +63,7 @@ StepLimits brute_force(const Config& config) {
                  is_periodic = boundary_of(config, f).kind == BoundaryKind::periodic;
       const double h = axes[axis].size(cell[axis]), k = (*own.conductivity)[axis], among = k / (h * h);
       if (is_beyond && !is_periodic) {
-        const double held = 1 - boundary_law(config, f, k).a;  // 2 at a held face, 0 at an insulated one
+        const double held = 1 - boundary_law(config, f, k).a;  // 2 if temperature is fixed, 0 if insulated
         stable += among * held / 2;
         monotone += among * held;
         continue;
@@ -103,7 +103,7 @@ TEST(StepLimits, AreTheLeastOfAllCells) {
     expect_like(found.monotone, expected.monotone, i);
     EXPECT_LE(found.alone, std::numeric_limits<double>::max()) << i;
 
-    Box low{{}, config.grid.cells}, high = low;  // with the same bits in parts
+    Box low{{}, config.grid.cells}, high = low;  // the minimum over parts has the same bits
     const int axis = random.between(1, 2);
     low.hi[axis] = high.lo[axis] = random.between<Index>(0, config.grid.cells[axis]);
     const StepLimits one = step_limits_of(config, low), other = step_limits_of(config, high);
@@ -112,7 +112,7 @@ TEST(StepLimits, AreTheLeastOfAllCells) {
   }
 }
 
-// Whose stability limit counts insulated faces too.
+// Tests the monotone limit only: the stability limit of one material also counts insulated faces.
 TEST(StepLimits, OfOneMaterialAreTheLeastOfAllCells) {
   Random random;
   for (int i = 0; i < 500; ++i) {
@@ -138,7 +138,7 @@ TEST(StepLimits, TakeTheLargestCoefficientOfAFace) {
   EXPECT_EQ(limits(Expression("10 + 1e4*x + 0*t", "xyzt")).monotone, limits(1e300).monotone);
 }
 
-Config insulated_plate() {  // of copper up to x = 0.1 of 0.3
+Config insulated_plate() {  // copper up to x = 0.1 m, of 0.3 m
   Config config = decks::several({8, 8, 1});
   config.problem = {.steps = 1};
   config.regions = {{.shape = RegionShape::box, .material = "copper", .place = {.to = {0.1, 1, 1}}}};
@@ -155,7 +155,7 @@ TEST(StepLimits, CountATemperatureForTheClassesThatItHolds) {
     config.boundaries[5].where = {Interval{from, 0}, Interval{to, 0.2}};
     return step_limits_of(config, {{}, config.grid.cells});
   };
-  EXPECT_EQ(limits(0.2, 0.3).monotone, insulated.monotone);  // of the core, whose cells take longer steps
+  EXPECT_EQ(limits(0.2, 0.3).monotone, insulated.monotone);  // of the core, whose cells allow longer steps
   EXPECT_LT(limits(0, 0.05).monotone, 0.9 * insulated.monotone);
 }
 

@@ -1,4 +1,4 @@
-// Texts, numbers and names: as they are printed, and as decks write them.
+// Texts, numbers and names, as printed and as written in decks.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -79,7 +79,7 @@ TEST(Text, ControlCharactersAreShownAndNeverObeyed) {
   EXPECT_EQ(escaped("a\nb\tc\r"), "a\\nb\\tc\\r");
   EXPECT_EQ(escaped("\x1b[2J\x7f"), "\\x1b[2J\\x7f");
   EXPECT_EQ(escaped(std::string_view("\0x", 2)), "\\x00x");
-  EXPECT_EQ(escaped("a\\nb"), "a\\\\nb");  // not to be mixed up with a newline
+  EXPECT_EQ(escaped("a\\nb"), "a\\\\nb");  // distinct from a newline
   EXPECT_EQ(escaped("Wärme"), "Wärme");
   EXPECT_EQ(in_quotes("a\n"), "'a\\n'");
 }
@@ -105,7 +105,7 @@ TEST(Text, AShellWordIsItsText) {
   EXPECT_EQ(shell_word("it's\n\x1b[2J\\"), "$'it\\'s\\n\\x1b[2J\\\\'");
 }
 
-// Numbers and names as decks write them.
+// Numbers and names as written in decks.
 
 TEST(ConfigNumbers, PlainNumbersAreRead) {
   const std::pair<const char*, double> cases[] = {
@@ -127,7 +127,7 @@ struct ProblemCase {
   const char *text, *problem, *advice;
 };
 
-// Others: faults/test_deck.py.
+// faults/test_deck.py tests further cases.
 TEST(ConfigNumbers, AlmostNumbersSayWhatWasMeant) {
   for (const auto& [text, problem, advice] : {
            ProblemCase{"-007", "'-007' has a leading zero (octal for some YAML readers)", "write -7"},
@@ -191,7 +191,7 @@ TEST(ConfigText, NearestWordIsWithinAFewEdits) {
   EXPECT_EQ(nearest_word(std::string(1000, 'k'), words), "");
 }
 
-// What a run says: on its streams and in its log, how far it is, and when it will end.
+// Output of a run to its streams and its log, its progress, and its estimated end.
 
 using test::read_file;
 
@@ -284,7 +284,7 @@ TEST(Progress, SteadyRunIsMeasuredOnTheWayDownToItsTolerance) {
   s.left.seconds = 20;
   EXPECT_DOUBLE_EQ(fraction_done(s), 0.5);
   EXPECT_EQ(progress_line(s), "step 1200/10000  50.0 %  ETA 20.0 s  1.234 GPts/s  residual 1.00e-03");
-  s.sweep = 9000;  // nearer to the end of its sweeps than to its tolerance
+  s.sweep = 9000;  // the share of sweeps is larger than that of the tolerance
   EXPECT_DOUBLE_EQ(fraction_done(s), 0.9);
 }
 
@@ -313,13 +313,13 @@ TEST(Progress, LinesBecomeRarer) {
     if (schedule.due(second)) printed.push_back(second);
   EXPECT_EQ(printed, (std::vector<int>{10,  20,  30,  40,  50,  60,  90,  120, 150, 180, 210, 240, 270, 300,
                                        330, 360, 390, 420, 450, 480, 510, 540, 570, 600, 660, 720, 780}));
-  LineSchedule late;  // what is late is not made up for
+  LineSchedule late;  // late lines are not made up for
   EXPECT_TRUE(late.due(45));
   EXPECT_FALSE(late.due(46));
   EXPECT_TRUE(late.due(50));
 }
 
-// What a run of this style writes to its log.
+// The log of a run with this progress style.
 template <class Run>
 std::string logged(ProgressStyle style, Run run) {
   const test::TemporaryFolder folder;
@@ -336,18 +336,18 @@ ProgressState at(double wall) {
   return s;
 }
 
-// Also where a series of grids tells the progress of each.
+// Also when each grid of a series reports its progress.
 TEST(Progress, LinesGoToTheLogAndOffIsSilent) {
   EXPECT_EQ(logged(ProgressStyle::off, [](Progress& off) { off.update(at(100)); }), "");
   const std::string lines = logged(ProgressStyle::lines, [](Progress& progress) {
     for (const double wall : {1, 12, 12}) progress.update(at(wall));
     progress.finish();
-    progress.update(at(11));  // of the next
+    progress.update(at(11));  // the next grid
   });
   EXPECT_EQ(lines, progress_line(at(12)) + "\n" + progress_line(at(11)) + "\n");
 }
 
-// What is on stderr after a bar was shown and, while it stood there, `meanwhile`.
+// The text on stderr after a progress bar, with `meanwhile` called while the bar is shown.
 template <class Meanwhile>
 std::string behind_bar(Meanwhile meanwhile) {
   testing::internal::CaptureStderr();
@@ -367,16 +367,16 @@ TEST(Progress, WhatIsSaidTakesTheBarAwayAndSoDoesItsEnd) {
   testing::internal::CaptureStdout();
   const std::string text = behind_bar([](Console& console) {
     console.warn("hot");
-    console.say("said");  // nothing is left to take away
+    console.say("said");  // no bar is left to erase
   });
   EXPECT_EQ(text, "\r\033[Kwarning: hot\n");
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "said\n");
   EXPECT_EQ(behind_bar([](Console&) {}), "\r\033[K");
 }
 
-// The time left.
+// The estimated time left.
 
-// A second a look.
+// One second per call.
 void sweep_on(Pace& pace, std::int64_t& sweep, double& second, int looks, std::int64_t sweeps_a_look) {
   for (int i = 0; i < looks; ++i) pace.reached(sweep += sweeps_a_look, second += 1);
 }
@@ -387,17 +387,17 @@ TEST(Pace, TellsTheEndOfARunOfDaysAtItsBeginning) {
   EXPECT_FALSE(pace.sweeps_per_second());
   EXPECT_EQ(eta_text(pace.forecast(10'000'000, {})), "unknown");
   pace.reached(10, 3.1);
-  EXPECT_EQ(eta_text(pace.forecast(10'000'000, {})), "unknown");  // too little was seen
+  EXPECT_EQ(eta_text(pace.forecast(10'000'000, {})), "unknown");  // too few sweeps so far
   pace.reached(100, 4.0);
   EXPECT_DOUBLE_EQ(*pace.sweeps_per_second(), 100);
   EXPECT_EQ(eta_text(pace.forecast(10'000'000, {})), "1 d 03 h");
   EXPECT_EQ(eta_text(pace.forecast(100 + 3'723 * 100, {})), "1 h 02 min");
   EXPECT_EQ(eta_text(pace.forecast(100, {})), "0 s");
-  Pace restarted;  // of the part before nothing is known
+  Pace restarted;  // the time before the restart is unknown
   restarted.reached(900'000, 0);
   restarted.reached(900'010, 1);
   EXPECT_EQ(eta_text(restarted.forecast(1'000'000, {})), "2 h 46 min");
-  Pace still;  // a clock that stands still divides by nothing
+  Pace still;  // a stopped clock does not divide by zero
   for (int sweep = 0; sweep < 5; ++sweep) still.reached(sweep, 7);
   EXPECT_FALSE(still.sweeps_per_second());
   EXPECT_EQ(eta_text(still.forecast(10, {})), "unknown");
@@ -410,12 +410,12 @@ TEST(Pace, ForgetsInMinutes) {
   pace.reached(sweep, second);
   sweep_on(pace, sweep, second, 36'000, 100);  // ten hours
   EXPECT_NEAR(*pace.sweeps_per_second(), 100, 1e-9);
-  sweep_on(pace, sweep, second, 600, 50);  // since then beside another job
+  sweep_on(pace, sweep, second, 600, 50);  // another job slows it down
   EXPECT_NEAR(*pace.sweeps_per_second(), 50, 1);
   EXPECT_NEAR(*pace.forecast(sweep + 50'000, {}).seconds, 1000, 20);
 }
 
-// Of the slowest mode a factor a sweep is left; the modes before it were quicker.
+// The slowest mode decays by a constant factor per sweep; the earlier modes decay faster.
 TEST(Pace, SteadyRunEndsWhereItsResidualMeetsTheTolerance) {
   Pace pace;
   const auto residual = [](std::int64_t sweep) {
@@ -437,20 +437,19 @@ TEST(Pace, SteadyRunEndsWhereItsResidualMeetsTheTolerance) {
   EXPECT_EQ(eta_text(pace.forecast(10'000, 0.0)), "unknown, < 1 min 00 s");
 }
 
-// A step at a boundary: the residual falls as one over the sweeps for long, and by its slowest mode in the
-// end.
+// A temperature step at a boundary: the residual first decays as 1/sweeps, and finally by the slowest mode.
 TEST(Pace, IsHonestFromItsFirstFigureWhereTheSlowestModeIsKnown) {
   const double slowest = 1e-5;
   const auto residual = [&](std::int64_t sweep) {
     const double n = static_cast<double>(sweep);
     return n * slowest < 1 ? 1 / n : slowest * std::exp(1 - slowest * n);
   };
-  const double end = 1e5 * (1 + std::log(10.0));  // where it is 1e-6
+  const double end = 1e5 * (1 + std::log(10.0));  // sweep at which the residual is 1e-6
   Pace pace(slowest), ignorant;
   pace.checked(1, residual(1));
   pace.reached(0, 0);
   pace.reached(100, 1);
-  EXPECT_FALSE(pace.forecast(100'000'000, 1e-6).seconds);  // one residual tells no decay, but the most
+  EXPECT_FALSE(pace.forecast(100'000'000, 1e-6).seconds);  // one residual gives only an upper bound
   EXPECT_NEAR(*pace.forecast(100'000'000, 1e-6).most, std::log(1e6) / slowest / 100, 2);
   ignorant.checked(1, residual(1));
   ignorant.reached(0, 0);
@@ -473,7 +472,7 @@ TEST(Pace, ResidualThatDoesNotFallTellsNoEnd) {
   Pace pace;
   pace.reached(0, 0);
   for (const auto& [sweep, residual] : {std::pair{100, 1.0}, {200, 1.0}, {300, 1.5}, {300, 1e-9}})
-    pace.checked(sweep, residual);  // the last once more, which is no news
+    pace.checked(sweep, residual);  // the last sweep is repeated and must be ignored
   pace.reached(300, 3);
   EXPECT_EQ(eta_text(pace.forecast(600, 1e-6)), "unknown, < 3.00 s");
   pace.checked(400, 0);

@@ -14,12 +14,12 @@ import sys
 
 
 def short_name(name):
-    """Of a demangled function, without its template's and its own arguments."""
+    """The name of a demangled function, without arguments of the template and the function."""
     return re.sub(r"isotherm::|cuda::|\(anonymous namespace\)::|void |cub::CUB\w+::|[<(].*", "", name.replace("(anonymous namespace)::", ""))
 
 
 def kernels(program):
-    """How many functions there are of each (hash, name)."""
+    """The number of functions for each (hash, name)."""
     listing = subprocess.run(["cuobjdump", "-sass", program], capture_output=True, text=True, check=True).stdout
     names, codes = [], []
     for line in listing.splitlines():

@@ -1,4 +1,4 @@
-"""Several laws on a face, patches, and coefficients that are formulas: what they add up to, and the heat that they bring."""
+"""Several boundary conditions on a face, patches, and coefficients that are formulas: their sum, and the heat that they supply."""
 
 import json
 
@@ -27,7 +27,7 @@ TWO_HALVES = {"material": {"default": "a"}, "materials": {"a": METAL, "b": {**ME
 @pytest.mark.parametrize("problem", STEADY)
 @pytest.mark.parametrize("body", ["one", "several"])
 def test_flux_and_convection_add_up(tmp_path, problem, body):
-    """Across z: J = q + H (Ta - Ts) comes in above, and the slab is held at 400 K below."""
+    """Across z: J = q + H (Ta - Ts) enters at the top; the bottom of the slab is held at 400 K."""
     q, H, ambient, length = 2e4, 500, 300, 8e-3
     laws = [{"kind": "flux", "value": q / 4}, {"kind": "convection", "coefficient": H, "ambient": ambient}, "insulated",
             {"kind": "flux", "value": f"{q}*0.75 + 0*x"}]
@@ -57,7 +57,7 @@ def test_forms_of_one_law_agree(tmp_path, problem, several):
     expected = field(tmp_path / "out")
     for laws in same:
         run(tmp_path, deck({"z_min": hot, "z_max": laws}, {**problem, "dt": 0.05} if problem == STEADY["euler"] else problem, **more))
-        solved = 1e-6 if problem.get("method") == "implicit" else 1e-11 * 300  # by cycles that know other bounds
+        solved = 1e-6 if problem.get("method") == "implicit" else 1e-11 * 300  # solved by V cycles, which use other bounds
         assert np.abs(field(tmp_path / "out") - expected).max() <= solved, laws
 
 
@@ -69,7 +69,7 @@ LINEAR = "300 + 4000*x + 7000*z"
                          ids=[*STEADY, "rkl", "implicit"])
 @pytest.mark.parametrize("more", [{}, TWO_HALVES], ids=["one", "several"])
 def test_a_coefficient_is_a_formula(tmp_path, coefficient, problem, more):
-    """A linear field, which cells hold exactly, with the ambient that its flux through the face asks for."""
+    """A linear field, which the grid represents exactly; the ambient temperature follows from its flux through the face."""
     if "t" in coefficient.replace("sin(", "") and "kind" in problem:
         return
     ambient = f"300 + 4000*x + 7000*0.008 + {K}*7000/({coefficient})"
@@ -124,7 +124,7 @@ LONG = [*STEADY.values(), {"method": "rkl", "end_time": 20}, {"method": "implici
 
 @pytest.mark.parametrize("problem", LONG, ids=[*STEADY, "rkl", "implicit"])
 def test_pads_of_different_temperatures_on_one_face(tmp_path, problem):
-    """A linear field: five pads, a column of cells each, have its temperatures; the rest has its flux by convection."""
+    """A linear field: five pads, a column of cells each, have its temperatures; convection gives the rest of the face its flux."""
     pads = [{"kind": "temperature", "value": 300 + 4000 * (i + 0.5) * 1e-3 + 7000 * 0.008,
              "where": {"from": [i * 1e-3, 0], "to": [(i + 1) * 1e-3, 0.005]}} for i in range(5)]
     air = {"kind": "convection", "coefficient": 200, "ambient": f"300 + 4000*x + 7000*0.008 + {K}*7000/200"}
@@ -144,7 +144,7 @@ def test_a_temperature_holds_in_a_patch(tmp_path, problem):
     whole = {**hot, "where": {"from": [0, 0], "to": [0.006, 0.005]}, "else": {"kind": "flux", "value": 1e9}}
     run(tmp_path, deck({"z_max": whole, "z_min": air}, {**problem, "tolerance": 0} if "kind" in problem else problem))
     assert np.abs(field(tmp_path / "out") - plain).max() <= 1e-11 * 400
-    part = {**hot, "where": {"from": [0.002, 0], "to": [0.006, 0.0025]}, "else": air}  # the centre of the third row is on it
+    part = {**hot, "where": {"from": [0.002, 0], "to": [0.006, 0.0025]}, "else": air}  # its edge is at the centres of the third row
     record = run(tmp_path, {**deck({"z_max": part, "z_min": air}, problem), "output": {"diagnostics": 1000, "probes": {
         "points": [[0.0025, 0.0025, 0.008], [0.0055, 0.0005, 0.008], [0.0015, 0.0005, 0.008]]}}})
     at = runs.probed(tmp_path / "out")
@@ -186,7 +186,7 @@ METHODS = {**PROBLEMS, "implicit": {"method": "implicit", "steps": 2, "dt": 20}}
 @pytest.mark.parametrize("several, precision", [(False, "fp64"), (False, "fp32"), (True, "fp64")])
 def test_one_answer(tmp_path, several, precision, method):
     body = {**laws_everywhere(several, METHODS[method]), "precision": precision}
-    blocks = TEMPORAL if several and "kind" in METHODS[method] else "auto"  # none takes coefficients that use t
+    blocks = TEMPORAL if several and "kind" in METHODS[method] else "auto"  # no temporal kernel supports coefficients that use t
     first = expect_one_answer(tmp_path, body, kernel=blocks, ranks=4, residuals=True)
     if precision == "fp64" and "kind" not in METHODS[method]:
         assert first["end_state"]["heat"]["relative_balance"] <= 1e-9, first["end_state"]["heat"]

@@ -1,4 +1,4 @@
-"""A floor plan is the boxes that its file names, and what is wrong with one is said with file and line."""
+"""A floor plan equals the boxes in its file, and errors are reported with file and line."""
 
 import pytest
 

@@ -1,5 +1,5 @@
-"""Grids whose cells differ in size: exact where a field is linear in each zone, of second order elsewhere, the same bits on
-every kernel and rank count, and the uniform ones where all zones are alike."""
+"""Grids with cells of several sizes: exact if the field is linear in each zone, second order otherwise, the same bits on every kernel and
+rank count, and those of uniform grids if all zones are equal."""
 
 import copy
 import json
@@ -30,7 +30,7 @@ TO_ROUNDING = {"jacobi": {"kind": "steady", "method": "jacobi", "tolerance": 0, 
 @pytest.mark.parametrize("zones", [UNIFORM, ZONES], ids=["uniform", "zones"])
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_a_layered_slab_is_exact(tmp_path, axis, zones, problem):
-    """In series are the layers, two contacts, and the air. A probe at a contact is in the layer below it."""
+    """The layers, two contacts, and the air are in series. A probe at a contact reads the layer below it."""
     deck, board, h = slab(axis, problem, zones), BOARD["conductivity"][axis], sizes(zones)
     ends = np.cumsum([0, *(count * size for count, size in zones)])
     probed = [0, *(end + away for end in ends[1:3] for away in (-1e-4, 0, 1e-4, 1.5e-3)), ends[3] - 1e-4, ends[3]]
@@ -56,7 +56,7 @@ def test_a_layered_slab_is_exact(tmp_path, axis, zones, problem):
 
 
 def body(problem, spacing, cells=None):
-    """Of a sphere in another material, with sources of all kinds, a patch and a varying boundary."""
+    """With a sphere of another material, all kinds of sources, a patch and a varying boundary."""
     steady = problem.get("kind") == "steady"
     grid = {"spacing": spacing, "origin": [0.01, 0, -0.02]}
     if cells:
@@ -106,7 +106,7 @@ def test_sources_have_their_power(tmp_path):
     deck = body({"steps": 1}, GRADED)
     found = run(tmp_path, deck)
     assert found["sources"]["power_W"] == pytest.approx(32, rel=1e-4)  # a little of the gaussian is outside
-    del deck["sources"][1]  # of the others nothing
+    del deck["sources"][1]  # the other sources are inside
     assert run(tmp_path, deck)["sources"]["power_W"] == pytest.approx(27, rel=1e-12)
     deck["sources"] = MOVING[1:]
     centres, widths = zip(*[(np.cumsum(h) - h / 2, h) for h in map(sizes, GRADED)])
@@ -152,7 +152,7 @@ def test_zones_of_one_size_are_a_uniform_grid(tmp_path, method):
 
 
 def test_a_smooth_solution_is_of_second_order(tmp_path):
-    """Zones keep their places as cells are halved."""
+    """Zones stay in place while cells are halved."""
     zones = [[4, 0.1], [2, 0.15], [3, 0.1]]
     length = 1.0
     wave = "sin(pi*x)*cos(pi*y)*sin(pi*z)"
@@ -216,7 +216,7 @@ def test_pictures_have_the_right_proportions(tmp_path):
 
 
 def test_xdmf_is_a_rectilinear_grid(tmp_path):
-    """By VTK's own reader."""
+    """Read by VTK's own reader."""
     vtk = pytest.importorskip("vtkmodules.vtkIOXdmf2")
     numpy_support = pytest.importorskip("vtkmodules.util.numpy_support")
     found = written_body(tmp_path)
@@ -283,7 +283,7 @@ def test_the_balance_counts_a_source_in_small_cells_once(tmp_path, power):
 
 
 def test_the_limit_of_steps_knows_where_a_dataset_has_which_material(tmp_path):
-    """The conducting one only in cells of 25 um: as if it were in those of 1 um too, steps would be 250 times shorter."""
+    """The conducting material has only cells of 25 um: if it were assumed in those of 1 um too, steps would be 250 times shorter."""
     zones = [[20, 1e-6], [16, 25e-6]]
     ids = np.zeros((36, 6, 5), np.uint8)
     ids[24:32, 2:4] = 1

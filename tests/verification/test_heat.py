@@ -1,6 +1,5 @@
-"""The columns of history.csv that diagnostics add are true: heat is accounted for, in numbers that a hand can check, and the
-histogram counts every cell once (on every rank and backend: mpi/test_heat_balance.cpp). Sources give the heat that they
-name."""
+"""The columns of history.csv that diagnostics add are correct: heat is balanced, with numbers that can be checked by hand, and the
+histogram counts every cell once (mpi/test_heat_balance.cpp: on every rank and backend). Sources supply the heat in the deck."""
 
 import json
 import re
@@ -50,7 +49,7 @@ def test_a_slab_between_two_temperatures(tmp_path):
     left, right, rate = (columns[name] for name in ("wall_x_min_W", "wall_x_max_W", "rate_W"))
     assert (np.abs(rate - (left + right)) <= 1e-12 * (np.abs(left) + np.abs(right) + np.abs(rate))).all()
     assert (columns["relative_balance"] <= 1e-12).all()
-    # At rest: k A (T1 - T2) / L, in at one wall and out at the other.
+    # In steady state: k A (T1 - T2) / L, in at one boundary and out at the other.
     assert left[-1] == pytest.approx(400 * 0.03 * 0.05 * 100 / 0.2, rel=1e-6) == pytest.approx(-right[-1], rel=1e-6)
     assert columns["mean_K"][-1] == pytest.approx(350, rel=1e-8)
 
@@ -85,8 +84,8 @@ PLAN = "name, x, y, width, height, power\ncore, 0, 0, 0.011, 0.013, 7\ncache, 0.
 
 
 def whole_body(problem):
-    """Of all that exchanges heat: orthotropic layers with contacts, voids, cells of many sizes, pads, sums and shares of laws on
-    faces that voids cut, coefficients and powers that are formulas, a floor plan."""
+    """With everything that exchanges heat: orthotropic layers with contacts, voids, cells of many sizes, pads, sums and fractions of
+    boundary conditions on faces cut by voids, coefficients and powers that are formulas, a floor plan."""
     of_time = "" if problem.get("kind") == "steady" else " + 0.01*t"
     patch = {"from": [0.003, 0.0133], "to": [0.031, 0.0301]}
     return {
@@ -130,7 +129,7 @@ def test_all_heat_is_accounted_for_to_rounding(tmp_path, problem):
 
 
 def chip(cells, **more):
-    """A box of 5 x 4 x 0.7 mm, on a plate whose cells it cuts wherever it can."""
+    """A box of 5 x 4 x 0.7 mm that cuts cells on all sides, on a plate."""
     return {
         "grid": {"cells": cells, "lengths": [0.02, 0.02, 0.004]},
         "material": STEEL,
@@ -168,7 +167,7 @@ def test_a_source_partly_outside_the_domain_and_a_boundary_below_0_kelvin_are_to
     assert "boundaries.z_max.value" in done.stderr and "below absolute zero" in done.stderr
 
 
-# One cell between two held boundaries: 0.9 of the stability limit would take it beyond both.
+# One cell between two boundaries of fixed temperature: a step of 0.9 of the stability limit would exceed both temperatures.
 @pytest.mark.parametrize("boundaries", (
     {"z_min": temperature(300), "z_max": temperature(400)}, {"z_min": convection(300, 1e6), "x_max": temperature(400)}))
 @pytest.mark.parametrize("cells", ([12, 10, 1], [12, 10, 2], [1, 1, 1]))

@@ -1,5 +1,5 @@
-"""Bodies of several materials: exact where layers end at faces of cells, the same bits on every kernel and rank count, and the
-uniform code's where all materials are one."""
+"""Bodies of several materials: exact if layers end at cell faces, the same bits on every kernel and rank count, and those of the uniform
+code if all materials are the same."""
 
 import copy
 import json
@@ -18,7 +18,7 @@ LAYERS = ((15, 4e6, 0.02), (1, 2e6, 0.06))  # W/(m K), J/(m^3 K), m
 
 
 def cooled_layers(x, t, resistance):
-    """Of LAYERS between faces at 0, from 1, at the places x: the sum over the roots g of tan(b1)/e1 + tan(b2)/e2 + R = 0."""
+    """LAYERS between faces at 0, initially 1, at the places x: the sum over the roots g of tan(b1)/e1 + tan(b2)/e2 + R = 0."""
     (k1, c1, l1), (k2, c2, l2) = LAYERS
     s1, s2 = (c1 / k1) ** 0.5, (c2 / k2) ** 0.5  # 1/sqrt(a)
 
@@ -104,7 +104,7 @@ def test_two_names_of_one_material_are_one_body(tmp_path, problem):
            "problem": problem}
     wanted = run(tmp_path, uniform)["fingerprint"]
     assert run(tmp_path, two)["fingerprint"] == wanted
-    two["materials"]["bare"] = BOARD  # of no cell: its contact tells no two cells apart
+    two["materials"]["bare"] = BOARD  # no cell has it, so its contact has no effect
     two["contacts"] = [{"between": ["core", "bare"], "resistance": 1}]
     assert run(tmp_path, two)["fingerprint"] == wanted
 
@@ -114,7 +114,7 @@ METHODS = {**PROBLEMS, "implicit": IMPLICIT, "sdirk2": {"method": "implicit", "e
 
 
 def random_body(seed, problem):
-    """Of two to nine classes, in boxes, spheres and cylinders, with contacts, a source and a periodic axis for some."""
+    """A body of two to nine materials in boxes, spheres and cylinders; some have contacts, a source or a periodic axis."""
     draw = random.Random(seed)
     length = [0.31, 0.2, 0.17]
     names = [f"m{i}" for i in range(draw.randint(2, 9))]
@@ -197,7 +197,7 @@ def test_the_error_of_a_body_is_below_what_was_asked_for(tmp_path):
 
 
 def test_a_restart_within_coefficients_of_time_ends_in_the_same_field(tmp_path):
-    """Coarse grids know nothing of earlier steps. The axis of a single cell is its own neighbour."""
+    """Coarse grids do not depend on earlier steps. The axis of a single cell is its own neighbour."""
     def law(coefficient):
         return {"kind": "convection", "ambient": 350, "coefficient": coefficient}
 
@@ -218,7 +218,7 @@ def box(material, lower, upper):
 
 
 def blocks(parts):
-    """A checkerboard of so many cubes along each axis."""
+    """A checkerboard with `parts` cubes along each axis."""
     return [box("good", [i / parts for i in at], [(i + 1) / parts for i in at])
             for at in np.ndindex(parts, parts, parts) if sum(at) % 2]
 
@@ -239,7 +239,7 @@ def jumps(cells, regions, lengths=(1, 1, 1)):
 
 
 def layers(*ends):
-    """Of good material, in cells of 1/32."""
+    """Layers of the good material, in units of 1/32."""
     return [box("good", [-1, -1, lower / 32], [2, 2, upper / 32]) for lower, upper in ends]
 
 
@@ -267,7 +267,7 @@ def test_multigrid_takes_few_cycles_where_conductivity_jumps(tmp_path, cells, re
     {"regions": [box("good", [3 / 12] * 3, [9 / 12] * 3)], "contacts": [{"between": ["poor", "good"], "resistance": 1}]},
     {"regions": [box("insulation", [2 / 12] * 3, [10 / 12] * 3), box("good", [3 / 12] * 3, [9 / 12] * 3)]}], ids=["contact", "shell"])
 def test_chebyshev_damps_what_is_nearly_insulated(tmp_path, more):
-    """No line through the body shows how slowly its inside cools: a cycle leaves 1 % of that, too."""
+    """No line of cells through the body shows how slowly its inside cools: a cycle reduces that mode to 1 %, too."""
     deck = {**jumps([12] * 3, []), **more}
     deck["materials"]["insulation"] = {"conductivity": 1e-3}
     deck["problem"] = {"kind": "steady", "method": "chebyshev", "tolerance": 1e-8}
@@ -307,7 +307,7 @@ def test_conjugate_gradients_are_of_the_method_that_a_steady_deck_has(tmp_path):
 
 
 def test_v_cycles_alone_go_on_while_they_converge(tmp_path):
-    """An implicit step is one solution with and without conjugate gradients: the same bits if these did nothing."""
+    """An implicit step with and without conjugate gradients: the same bits if V cycles converge alone."""
     for conductivity, converge in ((2, True), (1000, False)):
         deck = jumps([12] * 3, blocks(3)) | {"problem": {"method": "implicit", "dt": 1e6, "steps": 2}}
         deck["materials"] = {name: {"conductivity": k, "density": 1, "heat_capacity": 1} for name, k in (("poor", 1), ("good", conductivity))}
@@ -315,7 +315,7 @@ def test_v_cycles_alone_go_on_while_they_converge(tmp_path):
 
 
 def test_single_cells_that_differ_need_conjugate_gradients(tmp_path):
-    """There coarse grids say little of the finest, and plain V cycles stall."""
+    """Coarse grids represent the finest one poorly, and plain V cycles stall."""
     draw, h = random.Random(1), 1 / 12
     regions = [box("good", [i * h for i in at], [(i + 1) * h for i in at])
                for at in np.ndindex(12, 12, 12) if draw.random() < 0.3]
@@ -335,7 +335,7 @@ def test_single_cells_that_differ_need_conjugate_gradients(tmp_path):
 
 @pytest.mark.parametrize("n", [24, 96])
 def test_check_predicts_the_cycles_of_datasets(tmp_path, n):
-    """As of the same checkerboard of boxes; of 96 cells along an axis by a sample of 48."""
+    """Predicts the cycles of the same checkerboard made of boxes; for 96 cells along an axis, from a sample of 48."""
     parts = np.arange(n) // (n // 3)
     with h5py.File(tmp_path / "ids.h5", "w") as file:
         file["ids"] = (parts[:, None, None] + parts[:, None] + parts) % 2
@@ -349,7 +349,7 @@ def test_check_predicts_the_cycles_of_datasets(tmp_path, n):
 
 
 def test_check_does_not_predict_without_a_patch_that_holds(tmp_path):
-    """Few cells have no centre in it."""
+    """A coarse sample has no cell centre in the patch."""
     pad = {"kind": "temperature", "value": 300, "where": {"from": [0, 61 / 130], "to": [1, 62 / 130]}}
     (tmp_path / "deck.yaml").write_text(json.dumps(jumps([2, 2, 130], [box("good", [0, 0, 0.4], [1, 1, 1])]) | {"boundaries": {"x_min": pad}}))
     said = isotherm("check", "deck.yaml", cwd=tmp_path).stdout
@@ -359,7 +359,7 @@ def test_check_does_not_predict_without_a_patch_that_holds(tmp_path):
 @pytest.mark.parametrize("along", [0, 1, 2])
 @pytest.mark.parametrize("cells, thick, few, loses", [(64, 1, 64, False), (96, 1, 48, True), (96, 2, 48, False)])
 def test_check_says_where_few_cells_lose_thin_parts(tmp_path, along, cells, thick, few, loses):
-    """Plates of one cell are in the deck's grid, and in every other of half as many; those of two in both."""
+    """Plates of one cell occur in the deck's grid, but not all in the sample of half as many cells; those of two cells occur in both."""
     def vector(across, value):
         return [across] * along + [value] + [across] * (2 - along)
 
@@ -373,7 +373,7 @@ def test_check_says_where_few_cells_lose_thin_parts(tmp_path, along, cells, thic
 
 @pytest.mark.parametrize("share", [0.3, 0.6])
 def test_an_implicit_step_is_solved_however_cells_differ(tmp_path, share):
-    """In fibres of 8000 W/(m K) in 1, one endless step is the steady field; a step is exact in its heat, too."""
+    """With fibres of 8000 W/(m K) in 1 W/(m K), one very long step gives the steady field; the heat of a step is exact, too."""
     draw, h = random.Random(3), 1 / 10
     regions = [box("good", [i * h for i in at], [(i + 1) * h for i in at])
                for at in np.ndindex(10, 10, 10) if draw.random() < share]
@@ -386,7 +386,7 @@ def test_an_implicit_step_is_solved_however_cells_differ(tmp_path, share):
         step = {"kind": "transient", "method": "implicit", "scheme": scheme, "dt": dt, "steps": 1}
         run(tmp_path, {**deck, "problem": step}, "output.snapshots=true", name=scheme, code=[0])
         assert np.abs(field(tmp_path / scheme) - steady).max() <= 5e-5 * np.ptp(steady)
-    # Nothing leaves the body: the mean rises by the heat.
+    # No heat leaves the body: the mean rises by the heat of the source.
     closed = {**deck, "boundaries": {}, "problem": {"method": "implicit", "scheme": "backward_euler", "dt": 1e4, "steps": 2}}
     run(tmp_path, closed, "output.snapshots=true", name="closed", code=[0])
     assert field(tmp_path / "closed").mean() == pytest.approx(300 + 1e4 * 2e4 / 1e6, abs=1e-3)

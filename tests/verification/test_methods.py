@@ -1,4 +1,4 @@
-"""Methods of steady problems: what they need, where they end, and that they end in the same field whatever the ranks and stops."""
+"""Methods for steady problems: their cost and their end, and that they give the same field for all rank counts and stops."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def run(folder, *settings, ranks=0, code=0, name="run"):
 
 
 def test_cycles_that_a_cube_needs(tmp_path):
-    """As by its modes: 195 sweeps in one cycle, 224 in cycles that leave 1 % each; Jacobi needs 3,790."""
+    """As the modes predict: 195 sweeps in one cycle, 224 in cycles that leave 1 % each; Jacobi needs 3,790."""
     write_deck(tmp_path, CUBE)
     record = run(tmp_path)
     assert (record["method"]["name"], record["method"]["cycle"]) == ("chebyshev", 64)
@@ -41,7 +41,7 @@ def test_an_error_in_kelvin_ends_a_run(tmp_path, method):
     ran("run", "deck.yaml", "output.directory=exact", "problem.error=1e-12", cwd=tmp_path)
     assert np.sqrt(np.mean((field(tmp_path / "run") - field(tmp_path / "exact"))**2)) <= 1e-5
     at_once = run(tmp_path, f"problem.method={method}", "problem.error=1e5", "output.overwrite=true")["performance"]
-    assert at_once["cycles"] == 1  # the first guess has been changed
+    assert at_once["cycles"] == 1  # one cycle has changed the initial field
 
 
 def test_a_restart_ends_in_the_same_field(tmp_path):
@@ -69,7 +69,7 @@ def multigrid_deck(cells, spacing, faces):
             "problem: {kind: steady, method: multigrid, norm: l2, tolerance: 1e-8, max_cycles: 20}\noutput: {snapshots: false}\n")
 
 
-# Factors of the residual per cycle that numpy experiments on grids of 48 cells an axis found.
+# Factors of the residual per cycle, from experiments in numpy on grids of 48 cells per axis.
 @pytest.mark.parametrize("cells, spacing, faces, rate", [
     ([48] * 3, [1 / 48] * 3, [HELD] * 6, 0.065),
     ([45, 37, 51], [1 / 50] * 3, [HELD] * 6, 0.065),
@@ -111,7 +111,7 @@ def test_multigrid_without_a_fixed_mean(tmp_path, precision):
 
 
 def test_the_error_is_below_its_estimate(tmp_path):
-    """And not far below: what multigrid leaves is mostly the slowest mode."""
+    """And not far below: the remaining error of multigrid is mostly the slowest mode."""
     write_deck(tmp_path, CUBE.replace("chebyshev", "multigrid").replace("snapshots: false", "snapshots: true"))
     estimate = run(tmp_path, "problem.tolerance=1e-3")["residual"]["error_K"]
     rough = field(tmp_path / "run")
@@ -122,7 +122,7 @@ def test_the_error_is_below_its_estimate(tmp_path):
 
 @pytest.mark.parametrize("precision", ["fp64", "mixed"])
 def test_one_answer_of_multigrid(tmp_path, precision):
-    """The whole history, as a checkpoint between cycles and other ranks continue it."""
+    """The whole history, continued by a checkpoint between cycles on other ranks."""
     write_deck(tmp_path, multigrid_deck([41, 29, 24], [1 / 41] * 3, [HELD, convection(3), INSULATED, HELD, PERIODIC, PERIODIC]))
     settings = [f"precision={precision}", "solver.reduction=reproducible"]
     whole = run(tmp_path, "solver.kernel=openmp", *settings)
@@ -132,7 +132,7 @@ def test_one_answer_of_multigrid(tmp_path, precision):
     assert resumed["residual"]["last_K"] == whole["residual"]["last_K"]
 
 
-# What decays is smooth, so that errors in time are those of the method.
+# The decaying field is smooth, so that errors in time are those of the method.
 TRANSIENT = """\
 grid: {cells: [24, 20, 12], spacing: [0.04, 0.04, 0.04]}
 material: {conductivity: 1, density: 1, heat_capacity: 1}
@@ -152,10 +152,10 @@ def field_of_steps(folder, steps, *settings, ranks=0):
 LONG_STEPS = [["problem.method=rkl"], ["problem.method=implicit"], ["problem.method=implicit", "problem.scheme=backward_euler"]]
 
 
-# The last from 2^order on, as errors of higher order still count.
+# The last method starts at 2^order, as errors of higher order still contribute.
 @pytest.mark.parametrize("method, steps, least, most", [(LONG_STEPS[0], 8, 3.7, 6), (LONG_STEPS[1], 8, 3.8, 4.6), (LONG_STEPS[2], 16, 1.9, 2.2)])
 def test_order_in_time(tmp_path, method, steps, least, most):
-    """To the field of euler, as far as that is right."""
+    """Also converges to the field of euler, within the accuracy of that field."""
     write_deck(tmp_path, TRANSIENT)
     fields = [field_of_steps(tmp_path, steps * times, *method) for times in (1, 2, 4)]
     differences = [np.abs(a - b).max() for a, b in zip(fields, fields[1:])]
@@ -166,7 +166,7 @@ def test_order_in_time(tmp_path, method, steps, least, most):
 
 @pytest.mark.parametrize("coefficient", ["3", "3 + 40*sin(20*t)*sin(20*t)"])
 def test_implicit_follows_boundaries_to_second_order(tmp_path, coefficient):
-    """Which it takes at the times of its stages. From a steady state, so that nothing else changes."""
+    """It evaluates boundaries at the times of its stages. The initial state is steady, so that nothing else changes."""
     write_deck(tmp_path, TRANSIENT.replace("value: 300}", 'value: "300 + 20*sin(20*t)*sin(20*t)"}').replace("value: 50", "value: 0")
                .replace("ambient: 300, coefficient: 3}", f'ambient: "300 - 20*sin(10*t)", coefficient: "{coefficient}"}}')
                .replace('shape: formula, formula: "300 + 10*sin(2.1*x)*(1 + cos(pi*y/0.8))"', "shape: constant, value: 300"))
@@ -178,7 +178,7 @@ def test_implicit_follows_boundaries_to_second_order(tmp_path, coefficient):
 @pytest.mark.parametrize("coefficient", [0.01, 1, 1e6])
 @pytest.mark.parametrize("before", ["0", "1e6"])
 def test_a_stage_is_solved_with_the_coefficient_of_its_time(tmp_path, coefficient, before):
-    """Whatever it was: on all grids as one that never changed."""
+    """For any earlier coefficient: all grids act as with a constant one."""
     fields = []
     for each in (coefficient, f"{before} + ({coefficient} - {before})*(t > 0)"):
         write_deck(tmp_path, TRANSIENT.replace("coefficient: 3}", f'coefficient: "{each}"}}'))
@@ -204,7 +204,7 @@ def test_one_answer_of_long_steps(tmp_path, method):
 
 @pytest.mark.parametrize("method", ["rkl", "implicit"])
 def test_a_tolerance_halves_steps(tmp_path, method):
-    """Most at first, as a jump smooths: a tenth of the error takes three times the parts, not ten times."""
+    """Mostly at first, as the jump becomes smooth: a tenth of the error needs three times the parts, not ten times."""
     write_deck(tmp_path, TRANSIENT.replace('shape: formula, formula: "300 + 10*sin(2.1*x)*(1 + cos(pi*y/0.8))"', "shape: constant, value: 300")
                .replace("300}]\n", "300}, {shape: box, from: [0.2, 0.2, 0], to: [0.4, 0.4, 0.3], value: 60, mode: add}]\n"))
     exact = field_of_steps(tmp_path, 2000, "problem.method=rkl")
@@ -218,7 +218,7 @@ def test_a_tolerance_halves_steps(tmp_path, method):
 
 
 def test_a_steady_run_is_the_start_of_a_transient(tmp_path):
-    """By the name of its directory, where slices and earlier snapshots lie too; what is steady stays."""
+    """By the name of its directory, which also has slices and earlier snapshots; the steady field stays constant."""
     steady = TRANSIENT.replace("problem: {method: rkl, end_time: 0.2}", "problem: {kind: steady, tolerance: 1e-11}")
     write_deck(tmp_path, steady)
     record = run(tmp_path, "output.every_steps=1", "output.slices=[{axis: z, position: 0.2}]", name="steady")
@@ -258,7 +258,7 @@ def test_refusals(tmp_path, problem, key):
 
 @pytest.mark.parametrize("scheme", ["backward_euler", "sdirk2"])
 def test_a_small_insulated_body_keeps_the_heat_of_long_steps(tmp_path, scheme):
-    """A step is 1e8 stable ones, so that all but the mean is at rest: no coarse grid of several cells tells them apart."""
+    """A step is 1e8 stable ones, so that all modes except the mean are steady: coarse grids of several cells cannot separate them."""
     write_deck(tmp_path, """\
 grid: {cells: [16, 16, 13], lengths: [0.005, 0.005, 0.004]}
 material: {conductivity: 400, density: 8960, heat_capacity: 385}
@@ -286,7 +286,7 @@ sources: [{shape: box, from: [0, 0, 0.012], to: [0.024, 0.024, 0.024], power: 1}
 
 @pytest.mark.parametrize("ends", [("0.006", "0.018"), ("0.011", "0.013")])
 def test_multigrid_and_long_steps_of_a_body_held_at_a_patch(tmp_path, ends):
-    """Which ends within cells of the coarse grids."""
+    """The patch ends within cells of the coarse grids."""
     write_deck(tmp_path, PATCH.replace("FROM", ends[0]).replace("TO", ends[1]))
     fields = {}
     for name, problem in {"chebyshev": "kind: steady, method: chebyshev, tolerance: 1e-12", "multigrid": "kind: steady, tolerance: 1e-11",

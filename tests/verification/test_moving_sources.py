@@ -1,5 +1,5 @@
-"""Boundaries that move give the temperatures of exact integrals, the half spaces of Rosenthal and of Eagar and Tsai; and so does
-Goldak's double ellipsoid, a source in the volume. A bar with a swinging end: test_validation.py."""
+"""Moving boundaries give the temperatures of exact integrals, the half spaces of Rosenthal and of Eagar and Tsai; and so does Goldak's
+double ellipsoid, a volume source. test_validation.py tests a bar with an oscillating end."""
 
 import math
 
@@ -27,7 +27,7 @@ def nodes_in_time(t):
 
 
 def eagar_tsai(t, x, y, z, width):
-    """K above the start of a half space, t after a Gaussian began to move on its surface along x, seen from there."""
+    """K above the start of a half space, t after a Gaussian began to move on its surface along x, relative to its centre."""
     age, weights = nodes_in_time(t)
     x, y, z = (np.asarray(place, float)[..., None] for place in (x, y, z))
     variance = 2 * DIFFUSIVITY * age + width**2
@@ -43,13 +43,13 @@ def rosenthal(x, y, z):
 
 
 def moving_gaussian(source, width):
-    """The heat of `half_plate`: a flux through its surface, whose centre is at x = `source` in the beginning."""
+    """The heat of `half_plate`: a flux through its surface, whose centre starts at x = `source`."""
     place = f"((x - {source} - {SPEED}*t)^2 + y^2) / (2 * {width}^2)"
     return {"boundaries": {"z_max": {"kind": "flux", "value": f"{POWER / (2 * math.pi * width**2)!r} * exp(-{place})"}}}
 
 
 def half_plate(heat, lengths, spacing, source, end_time, points, **problem):
-    """The half y > 0 of a plate with its surface at z_max. `points`: of probes, from where the source is in the end."""
+    """The half y > 0 of a plate with its surface at z_max. `points`: probes, relative to the final position of the source."""
     end = (source + SPEED * end_time, 0, lengths[2])
     return {
         "grid": {"cells": [round(length / spacing) for length in lengths], "lengths": lengths},
@@ -61,7 +61,7 @@ def half_plate(heat, lengths, spacing, source, end_time, points, **problem):
     }
 
 
-SOURCE, WIDTH = 16 * MM, 2 * MM  # of Eagar and Tsai's plate; as the walls are so far away, they err by 0.1 K
+SOURCE, WIDTH = 16 * MM, 2 * MM  # of Eagar and Tsai's plate; the distant boundaries add an error of 0.1 K
 
 
 def gaussian_plate(spacing, **problem):
@@ -70,7 +70,7 @@ def gaussian_plate(spacing, **problem):
 
 
 def surface_errors(folder, spacing):
-    """K; of the cells below the surface after 1 s, against the integral at their own centres, half a cell deep."""
+    """Errors in K of the cells below the surface after 1 s, against the integral at their centres, half a cell deep."""
     top = bodies.field(folder)[-1]
     x, y = ((np.arange(n) + 0.5) * spacing for n in top.shape[::-1])
     return top - START - eagar_tsai(1, x - SOURCE - SPEED, y[:, None], spacing / 2, WIDTH)
@@ -84,9 +84,9 @@ def test_the_integral_has_the_figures_of_the_reference(t, place, kelvin):
 
 
 def test_a_moving_gaussian_is_of_second_order(tmp_path):
-    """Against the exact integral, with steps that fall as the squares of the cells. The centre has risen by 2025 K; six
-    cells to a width are within 0.2 % of this anywhere (0.15 % as measured). The probe on the surface adds the curvature
-    within half a cell: 0.3 % (0.23 % as measured)."""
+    """Against the exact integral, with steps proportional to the square of the cells. The centre has risen by 2025 K; with six cells per
+    width the errors are below 0.2 % of this everywhere (measured: 0.15 %). The probe on the surface adds the curvature within half a
+    cell: 0.3 % (measured: 0.23 %)."""
     rms, spacings = [], [MM, MM / 2, MM / 3]
     for spacing in spacings:
         _, (centre,), out = run(tmp_path, gaussian_plate(spacing, dt=0.02 * (spacing / MM)**2))
@@ -99,8 +99,8 @@ def test_a_moving_gaussian_is_of_second_order(tmp_path):
 
 @pytest.mark.parametrize("problem", [{"method": "rkl", "dt": 0.02}, {"method": "implicit", "dt": 0.04}])
 def test_a_moving_gaussian_in_long_steps(tmp_path, problem):
-    """Of 3 and 6 stable ones, in which it moves by a twentieth and a tenth of its width: little more than what cells of
-    half a millimetre leave, 0.25 % of the highest rise (0.28 and 0.25 % as measured)."""
+    """Steps of 3 and 6 stable ones, in which it moves by a twentieth and a tenth of its width: little more than the error of cells of
+    half a millimetre, 0.25 % of the highest rise (measured: 0.28 and 0.25 %)."""
     _, _, out = run(tmp_path, gaussian_plate(MM / 2, **problem))
     assert np.abs(surface_errors(out, MM / 2)).max() < 0.0035 * 2025
 
@@ -123,7 +123,7 @@ WELD = {"power": 1170 * 32.9 * 0.95, "speed": 0.005, "a": 20 * MM, "b": 20 * MM,
 
 
 def goldak(t, x, y, z, weld):
-    """K above the start of a half space, t after a double ellipsoid began to move along x, seen from there."""
+    """K above the start of a half space, t after a double ellipsoid began to move along x, relative to its centre."""
     age, weights = nodes_in_time(t)
     rho_c = weld["density"] * weld["heat_capacity"]
     spread, along = 2 * weld["conductivity"] / rho_c * age, x + weld["speed"] * age
@@ -148,8 +148,8 @@ def test_the_integral_of_a_double_ellipsoid_has_the_figures_of_the_reference(pla
 
 
 def test_a_double_ellipsoid_is_of_second_order(tmp_path):
-    """Against the integral at five places, at the centre and behind it; the surface is extrapolated to, where the cells
-    of 2 mm leave 25 K of 2129 (three and a half to a standard deviation ahead)."""
+    """Against the integral at five places, at the centre and behind it; surface values are extrapolated, where cells of 2 mm leave an
+    error of 25 K of 2129 (3.5 cells per standard deviation at the front)."""
     places = [(0, 0, 0), (-0.02, 0, 0), (-0.02, 0.02, 0), (-0.02, 0, -0.02), (-0.05, 0.03, 0)]
     source = {"shape": "double_ellipsoid", "power": WELD["power"], "centre": ["0.12 + 0.005*t", 0, 0.16],
               "half_width": WELD["a"], "depth": WELD["b"], "front": WELD["front"], "rear": WELD["rear"],
@@ -169,7 +169,7 @@ def test_a_double_ellipsoid_is_of_second_order(tmp_path):
     {"method": "euler"}, {"method": "rkl", "dt": 0.7}, {"method": "implicit", "dt": 1.0},
     {"method": "implicit", "scheme": "backward_euler", "dt": 0.7}, {"method": "implicit", "dt": 1.4, "tolerance": 1e-4}])
 def test_heat_of_powers_and_fluxes_that_jump_is_exact(tmp_path, problem):
-    """Of a body that loses none: power and flux are constant between their jumps, and some of these part a step."""
+    """For a body that loses no heat: power and flux are constant between their jumps, some of which divide a step."""
     power, flux = [(0, 3.0), (1.23, -2.0), (2.8, 7.0), (2.85, 0.0), (4.0, 1.0)], [(0.5, 0.0), (3.3, 900.0)]
     end, area, capacity = 7.0, 0.02**2, 500 * 8000 * 0.04 * 0.02 * 0.02
     deck = {

@@ -32,7 +32,7 @@ PAIRS = {
 
 
 def run(folder, deck, *overrides, code=0):
-    """The record of a run of a deck (a dict, or a file of inputs/), and what was printed to stderr."""
+    """The record of a run of a deck (a dict, or a file of inputs/); for other exit codes, its stderr."""
     path = TOP / "inputs" / deck if isinstance(deck, str) else write_deck(folder, json.dumps(deck))
     done = ran("run", path, "output.directory=run", "output.overwrite=true", *overrides, cwd=folder, code=code)
     return done.stderr if code else runs.record(folder / "run")
@@ -77,14 +77,14 @@ def mode_deck(mix, cells, spacing):
 
 @pytest.mark.parametrize("mix", MIXES[::6], ids=" ".join)
 def test_decaying_modes_are_of_second_order(tmp_path, mix):
-    """Each pair of kinds on each axis. That all mixes decay as sweeps do, to rounding: unit/test_exact.cpp."""
+    """Each pair of kinds on each axis. unit/test_exact.cpp tests that all combinations decay by the factor of sweeps, to rounding."""
     deck = mode_deck(mix, [8, 10, 12], 5e-3)
     deck["verify"]["order"] = [8, 16, 32]
     expect_second_order(run(tmp_path, deck), 1e-5)
 
 
 def expect_second_order(record, far_above_rounding=0, within=0.02):
-    """And an error to speak of, far above rounding."""
+    """Also expects an error far above rounding."""
     assert record["verification"]["order"][-1] == pytest.approx(2, abs=within)
     assert record["verification"]["l2_error_K"] > far_above_rounding
 
@@ -101,7 +101,7 @@ AXES = {"x": ([8, 1, 1], [8, 16, 32]), "y": ([2, 8, 1], [2, 4, 8]), "z": ([2, 1,
 
 def profile_deck(low, high, axis="x"):
     cells, series = AXES[axis]
-    # The idle axes are thick: what leaves a cell leaves it along the axis that matters.
+    # The idle axes are thick, so that most heat leaves a cell along the tested axis.
     return deck_of({"cells": cells, "lengths": [0.2 if n == 8 else 4 for n in cells], "origin": [-1, 2, 0.5]},
                    {f"{axis}_min": END[low], f"{axis}_max": END[high]},
                    {**STEADY, "tolerance": 1e-11, "criterion": "absolute"},
@@ -110,7 +110,7 @@ def profile_deck(low, high, axis="x"):
 
 @pytest.mark.parametrize("low, high, axis", [(*pair, "x") for pair in ENDS] + [("flux", "convection", axis) for axis in "yz"])
 def test_profiles_are_of_second_order_and_exact_without_a_source(tmp_path, low, high, axis):
-    """A straight line has no discretisation error: what is left is rounding."""
+    """A straight line has no discretisation error, only rounding."""
     deck = profile_deck(low, high, axis)
     record = run(tmp_path, {**deck, "sources": [{"shape": "constant", "value": 1e6}]})
     assert record["verification"]["order"] == pytest.approx([2, 2], abs=0.001)
@@ -150,8 +150,8 @@ def test_slab_series_is_of_second_order(tmp_path, low, high, axis):
 
 @pytest.mark.parametrize("mix", [MIXES[0], MIXES[8], MIXES[14], MIXES[24]], ids=" ".join)
 def test_time_step_alone_is_of_first_order(tmp_path, mix):
-    """On one grid, against the solution that is exact in time and discrete in space: the mode decays at the rate
-    alpha sum 4/h^2 sin^2(K h/2) of the discrete operator, and what is left is the error of the time step."""
+    """On one grid, against the solution that is exact in time and discrete in space: the mode decays at the rate alpha sum 4/h^2 sin^2(K
+    h/2) of the discrete operator, so that only the error of the time step is left."""
     cells, h = [16, 20, 24], 5e-3
     deck = mode_deck(mix, cells, h)
     waves, rate = [], 0
@@ -196,7 +196,7 @@ def test_walls_that_change_in_time_are_of_first_order_in_dt(tmp_path):
 
 
 def test_the_deck_of_the_order_passes_and_its_record_is_of_its_last_grid(tmp_path):
-    """But for the work and its phases, which are of all: how much on which grid stands with that."""
+    """Except the work and its phases, which cover all grids; the levels say how much each grid contributes."""
     record = run(tmp_path, "verify_order.yaml")
     assert record["verification"]["verdict"] == "passed"
     expect_second_order(record)
@@ -219,7 +219,7 @@ def test_a_series_of_a_grid_one_cell_thick_in_x_counts_along_the_first_other_axi
     modes = [int(n > 1) for n in cells]
     deck = mode_deck(["insulated", "temperature", "temperature"], cells, 0.01)
     deck["boundaries"] |= {f"{axis}_{end}": "insulated" for axis, mode in zip("xyz", modes) if not mode for end in ("min", "max")}
-    deck["verify"] = {"solution": "decaying_mode", "modes": modes, "order": [8, 16, 32], "order_tolerance": 1}  # the grids are asked for
+    deck["verify"] = {"solution": "decaying_mode", "modes": modes, "order": [8, 16, 32], "order_tolerance": 1}  # the grids are needed
     levels = run(tmp_path, deck)["verification"]["levels"]
     assert [level["cells"] for level in levels] == [[1 if n == 1 else n * factor for n in cells] for factor in (1, 2, 4)]
 

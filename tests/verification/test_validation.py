@@ -13,7 +13,7 @@ import runs
 DECKS = TOP / "inputs" / "validation"
 KELVIN = 273.15
 
-# By deck: the temperatures of its probes at the end in C, and how far each may be from what is published.
+# For each deck: the temperatures of its probes at the end in C, and the tolerance on the published values.
 TEMPERATURES = {
     "3d_ice_solid_stack": ([303.745 - KELVIN, 305.004 - KELVIN], 0.005),
     "3d_ice_transient": ([303.652 - KELVIN, 304.879 - KELVIN], 0.005),
@@ -43,7 +43,7 @@ def test_every_deck_has_its_case():
 
 
 def solved(folder, case, *words):
-    """The heat at the end."""
+    """The heat flows at the end."""
     ran("run", DECKS / f"{case}.yaml", "--progress=off", "output.directory=out", "output.snapshots=false", *words, cwd=folder)
     return runs.record(folder / "out")["end_state"]["heat"]
 
@@ -75,7 +75,7 @@ CUBES = "regions=[{material: inclusion, shape: box, from: [0, 0, 0], to: [0.5, 0
 SOFT = "materials.inclusion.conductivity=0.1"
 
 
-# The steps of the surface of a sphere add 0.0026 where it conducts less.
+# The staircase surface of a sphere adds 0.0026 if the sphere conducts less.
 @pytest.mark.parametrize("words, published, tolerance", [([SOFT], 0.6563, 0.003), ([CUBES], 1.344, 0.002), ([CUBES, SOFT], 0.840, 0.002)],
                          ids=["soft_spheres", "cubes", "soft_cubes"])
 def test_other_lattices(tmp_path, words, published, tolerance):

@@ -1,4 +1,4 @@
-"""Bodies that do not fill the box: cells of a void are no part of them, and faces to a void with a law are convective."""
+"""Bodies that do not fill the box: cells of a void are not part of them, and faces to a void with a boundary condition are convective."""
 
 import copy
 import json
@@ -29,7 +29,7 @@ def slab(axis, problem):
         "regions": [{"layers": [{"material": "hot", "thickness": 3 * H}, {"material": "core", "thickness": 5 * H},
                                 {"material": "board", "thickness": 4 * H}, {"material": "cold", "thickness": 2 * H}],
                      "axis": "xyz"[axis]}],
-        "boundaries": {"xyz"[axis] + "_min": {"kind": "temperature", "value": 1000}},  # behind the void: of no matter
+        "boundaries": {"xyz"[axis] + "_min": {"kind": "temperature", "value": 1000}},  # beyond the void, so without effect
         "initial": [{"shape": "constant", "value": 350}],
         "problem": problem,
         "output": {"diagnostics": 1000},
@@ -105,7 +105,7 @@ def test_an_insulated_void_around_a_bar_changes_nothing(tmp_path, problem):
 
 
 def shapes(problem):
-    """A body with two rooms, a hole, overhangs and a lone cell's width of wall."""
+    """A body with two rooms, a hole, overhangs and a wall one cell thick."""
     steady = problem.get("kind") == "steady"
     return {
         "grid": {"cells": [21, 14, 12], "lengths": [0.21, 0.14, 0.12]},
@@ -143,7 +143,7 @@ def test_one_answer(tmp_path, method):
                                      {"method": "implicit", "scheme": "backward_euler", "dt": 1e5, "steps": 30}],
                          ids=["multigrid", "implicit"])
 def test_corrections_leave_a_void_as_it_is(tmp_path, problem):
-    """Coarser grids of a body whose voids end everywhere; a void that they change has another temperature than its law."""
+    """Voids end at any cells of coarser grids. A void that a correction changes would not have the temperature of its law."""
     deck = shapes(problem)
     deck["boundaries"].update(x_min={"kind": "temperature", "value": "300 + 100*y"},
                               x_max={"kind": "convection", "ambient": 280, "coefficient": 50})
@@ -206,9 +206,9 @@ def test_the_report_draws_no_slice_of_voids_alone(tmp_path):
 
 
 def test_how_hot_each_material_is(tmp_path):
-    """By the file of the cells' materials, which is checked by the cells that are NaN; ParaView finds it by the .xmf."""
+    """From the file of material numbers, which is checked against the NaN cells; ParaView finds it by the .xmf."""
     deck = shapes({"steps": 10})
-    deck["regions"][0]["length"] = 0.1  # so that no row begins with an extreme
+    deck["regions"][0]["length"] = 0.1  # no row starts with an extreme
     deck["boundaries"]["x_min"] = "insulated"
     deck["initial"] = [{"shape": "formula", "formula": "300 + 60*sin(40*x)*cos(50*y) + 7*z"}]
     record = run(tmp_path, deck, ranks=3)
@@ -271,7 +271,7 @@ def test_what_is_wrong_is_said(tmp_path, deck, words):
 @pytest.mark.parametrize("zones", [[[10, 0.02]], [[2, 0.03], [4, 0.01], [2, 0.05]], [[2, 0.05], [10, 0.01]]],
                          ids=["equal", "finer", "coarser"])
 def test_probes_read_the_surface_to_a_void(tmp_path, zones):
-    """Through 0.1 m of wall to a room: straight from face to face, and up to the very surface."""
+    """Through 0.1 m of wall to a room: linear from face to face, including the surface itself."""
     points = [[0, 0.05, 0.05], [0.0999999999, 0.05, 0.05], [0.1, 0.05, 0.05], [0.099, 0.05, 0.05], [0.0951, 0.02, 0.09]]
     run(tmp_path, {
         "grid": {"spacing": [zones, [[5, 0.02]], [[5, 0.02]]]},
@@ -310,7 +310,7 @@ def test_probes_at_edges_and_corners_next_to_voids_read_what_they_read_at_bounda
     assert runs.probed(tmp_path / "within") == pytest.approx(runs.probed(tmp_path / "alone"), abs=1e-7)
 
 
-HEATED = {"shape": "box", "from": [0.03, 0.02, 0.02], "to": [0.05, 0.06, 0.06], "power": 5}  # a half of it in the void
+HEATED = {"shape": "box", "from": [0.03, 0.02, 0.02], "to": [0.05, 0.06, 0.06], "power": 5}  # half of it is in the void
 
 
 @pytest.mark.parametrize("source, share", [
@@ -340,7 +340,7 @@ ELLIPSOID = {"shape": "double_ellipsoid", "centre": [0.04, 0.04, 0.08], "front":
 @pytest.mark.parametrize("heat, watts", [({"boundaries": {"z_max": {"kind": "flux", "value": 1000}}}, 3.2),
                                          ({"sources": [{**ELLIPSOID, "power": 6}]}, 3)], ids=["flux", "source"])
 def test_a_steady_body_is_balanced_by_the_heat_outside_voids(tmp_path, heat, watts):
-    """The half with the larger x is a void: half of the heat does not come."""
+    """The half with larger x is a void, so half of the heat is missing."""
     sink = {"shape": "box", "from": [0, 0, 0], "to": [0.04, 0.08, 0.08], "mode": "add"}
     half = {"shape": "box", "material": "void", "from": [0.04, 0, 0], "to": [1, 1, 1]}
     deck = changed(materials={"core": CORE}, regions=[half], boundaries={}, problem={"kind": "steady", "mean_temperature": 300})
@@ -355,7 +355,7 @@ FLUX = {"kind": "flux", "value": 5}
 
 
 def slabs(*ends, axis="x", **keys):
-    """Layers that end so far, of board, void and core in turn, which ends the box."""
+    """Layers of board, void and core in turn that end at these positions; core fills the rest of the box."""
     layers = [{"material": name, "thickness": round(end - start, 9)} for name, start, end in
               zip(("board", "void", "core"), (0, *ends), (*ends, 0.08))]
     return changed(materials=TWO, regions=[{"layers": layers, "axis": axis}, {**BOX, "to": [0.03, 0.03, 0.03], "material": "room"}], **keys)
@@ -391,7 +391,7 @@ def painted(folder, deck, kind=np.uint8):
     """The same body by a dataset."""
     nz, ny, nx = deck["grid"]["cells"][::-1]
     z, y, x = np.meshgrid(*((np.arange(n) + 0.5) * 0.01 for n in (nz, ny, nx)), indexing="ij")
-    ids = np.full((nz, ny, nx), 7, kind)  # in no map
+    ids = np.full((nz, ny, nx), 7, kind)  # not in the map
     ids[((y - 0.07)**2 + (z - 0.06)**2 < 0.05**2)] = 2
     ids[((x - 0.1)**2 + (y - 0.07)**2 + (z - 0.06)**2 < 0.03**2)] = 0
     ids[(z > 0.08) & (x < 0.07) & (y < 0.09)] = 3
@@ -414,7 +414,7 @@ def test_a_dataset_paints_what_shapes_do(tmp_path, kind):
         record = run(tmp_path, deck, *words, ranks=ranks, name=f"scan{ranks}")
         assert record["fingerprint"] == wanted["fingerprint"]
         assert record["materials"] == wanted["materials"]
-    deck["material"]["default"] = "hot"  # of no cell: those whose number the map lacks are of the region's
+    deck["material"]["default"] = "hot"  # no cell has it: cells whose number is not in the map have the material of the region
     deck["regions"][0]["material"] = "core"
     record = run(tmp_path, deck, ranks=2)
     assert record["fingerprint"] == wanted["fingerprint"]

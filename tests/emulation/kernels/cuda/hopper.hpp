@@ -1,5 +1,5 @@
-// Stands in for kernels/cuda/hopper.hpp: barriers that count bytes, and bulk tensor copies done at once. A
-// copy checks what the engine asks for: alignment, and bytes that were announced.
+// Stands in for kernels/cuda/hopper.hpp: barriers that count bytes, and TMA copies executed at once. A copy
+// checks the requirements of TMA: alignment, box size and announced bytes.
 #pragma once
 
 #include <cstdio>
