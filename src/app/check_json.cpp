@@ -340,8 +340,8 @@ class Deck {
     answer["cells"] = config.grid.cells;
     answer["precision"] = config.precision;
     answer["sweeps"] = likely_sweeps(config);
+    const Host host = request.value("host", Host::either);
     try {
-      const Host host = request.value("host", Host::either);
       if (request.contains("compare")) {
         validate_combination(config, ranks, gpus());
       } else {

@@ -243,11 +243,13 @@ def test_requests_about_one_run_are_answered_too(tmp_path):
     write_deck(tmp_path, BASE)
     done = asked(tmp_path, json.dumps({"requests": [
         {"plan": True}, {"ranks": 2, "settings": [{"key": "problem.steps", "value": {"at": [0, 3, 7], "text": "-1"}}]},
-        {"ranks": 5000}]}), "precision=fp32")
-    first, second, third = json.loads(done.stdout)["answers"]
+        {"ranks": 5000}, {"bandwidth": "gpu", "bytes": 1}, {"host": "mine"}]}), "precision=fp32")
+    first, second, third, *words = json.loads(done.stdout)["answers"]
     assert first["plan"]["cells"] == [8, 9, 10] and "precision: fp32" in first["deck"] and "refused" not in first
     assert second["error"]["code"] == 65 and second["error"]["text"].startswith("deck.yaml:3:7: problem.steps: -1 is out of range; ")
     assert third["refused"]["code"] == 65
+    assert [answer["error"] for answer in words] == [
+        {"code": 65, "text": "'gpu' is none of cpu, cuda"}, {"code": 65, "text": "'mine' is none of this, another, either"}]
     assert os.listdir(tmp_path) == ["deck.yaml"]
 
 

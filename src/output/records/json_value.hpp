@@ -17,6 +17,7 @@
 #include "core/box.hpp"
 #include "core/build_info.hpp"
 #include "core/communicator.hpp"
+#include "core/text.hpp"
 
 // Stores an optional as its value or null.
 template <class T>
@@ -60,7 +61,10 @@ requires(!words_of<Enum>.empty()) void to_json(Json& json, Enum value) {
 }
 template <class Enum>
 requires(!words_of<Enum>.empty()) void from_json(const Json& json, Enum& value) {
-  value = from_word<Enum>(json.get<std::string>()).value();
+  const auto text = json.get<std::string>();
+  const auto found = from_word<Enum>(text);
+  if (!found) throw error_of(ExitCode::deck, "'{}' is none of {}", text, fmt::join(words_of<Enum>, ", "));
+  value = *found;
 }
 
 ISOTHERM_KEYS(BuildInfo, version, git_revision, build_type, compiler, cuda)
